@@ -8,9 +8,9 @@
 mod rivals;
 
 use verdict::isolate::Fleet;
-use verdict::isolate::drawn::{self, Cost, Kind};
+use verdict::isolate::cost_estimate::{Played, play};
+use verdict::isolate::fault_sampling::{self, Cost, Kind};
 use verdict::isolate::model::{Fault, Model};
-use verdict::isolate::outlook::{Played, play};
 
 const NOISES: [f64; 3] = [0.01, 0.02, 0.05];
 
@@ -83,8 +83,8 @@ fn tally(fleet: &Fleet, kinds: &[Kind], cost: Cost, noise: f64, seeds: u64) -> T
         let line = kinds.iter().fold((noise * 1000.0) as u64, |line, kind| line * 7 + *kind as u64 + 1);
         let own = seed * 1_000_003 + line * 7_919;
         seed += 1;
-        let faults = drawn::faults(fleet, kinds, cost, own);
-        if !drawn::can_be_told(&faults) {
+        let faults = fault_sampling::faults(fleet, kinds, cost, own);
+        if !fault_sampling::are_distinguishable(&faults) {
             continue;
         }
         let played = play(&mut Model::new(fleet, faults.clone(), noise, own + 1));
@@ -95,7 +95,7 @@ fn tally(fleet: &Fleet, kinds: &[Kind], cost: Cost, noise: f64, seeds: u64) -> T
 
 impl Tally {
     fn take(&mut self, played: &Played, faults: &[Fault]) {
-        let outcome = drawn::outcome(&played.conclusion, faults);
+        let outcome = fault_sampling::outcome(&played.conclusion, faults);
         self.seeds += 1;
         self.exact += u64::from(outcome.exact);
         self.blamed += u64::from(outcome.blamed);
@@ -180,7 +180,7 @@ fn against_others(fleet: &Fleet, seeds: u64) {
                 let seeds = if strategy == "all pairs" { seeds.min(20) } else { seeds };
                 let (mut right, mut blamed, mut runs, mut rounds, mut node_runs) = (0, 0, 0, 0, 0);
                 for seed in 0..seeds {
-                    let faults = drawn::faults(fleet, kinds, Cost::Promised, seed * 31 + 7);
+                    let faults = fault_sampling::faults(fleet, kinds, Cost::Promised, seed * 31 + 7);
                     let mut model = Model::new(fleet, faults.clone(), noise, seed * 31 + 8);
                     let found = by(&mut model);
                     let guilty: Vec<usize> = faults.iter().filter_map(|fault| fault.place.node()).collect();

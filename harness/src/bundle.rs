@@ -1,5 +1,5 @@
-//! A run as one file, to be opened on another machine: what goes in, and what must hold of it before it is taken for a
-//! run. The same run gives the same bytes.
+//! Packs a run into one file and opens such a file on another machine, with the checks that it is a run. The same run
+//! gives the same bytes.
 
 use base::digest::sha256;
 use base::redact::Redactor;
@@ -34,8 +34,8 @@ pub fn pack(run: &Stored, out: &Path) -> Result<usize, StoreError> {
             let bytes = fs::read(run.folder().join(name))?;
             if let Some((line, what)) = redactor.first(&bytes) {
                 return Err(io::Error::other(format!(
-                    "nothing is bundled: {}: line {line} looks like a secret, `{what}`; take it out of what lies in `raw`, accept that with \
-                     `--from collect`, and bundle the run that this makes",
+                    "no bundle was written: {}: line {line} looks like a secret, `{what}`; remove it from `raw`, replay the run with \
+                     `--from collect`, and bundle the new run",
                     name.display()
                 )));
             }
@@ -61,13 +61,10 @@ pub fn open(home: &Home, file: &Path) -> Result<PathBuf, StoreError> {
     let opened = place.path().join(&id);
     let run = Stored::open(&opened).map_err(|error| bad(&inside(&error, place.path())))?;
     if run.plan.run_id != id {
-        return Err(bad(&format!(
-            "its folder is called `{id}`, its plan is of the run: `{}`",
-            run.plan.run_id
-        )));
+        return Err(bad(&format!("its folder is `{id}`, but its plan is of run `{}`", run.plan.run_id)));
     }
     intact(&run).map_err(|error| bad(&inside(&error, place.path())))?;
-    // Before anybody can find it in `runs`.
+    // Marked before it appears in `runs`.
     store::mark_foreign(&opened)?;
     let target = runs.join(&id);
     if !target.exists() {
@@ -77,7 +74,7 @@ pub fn open(home: &Home, file: &Path) -> Result<PathBuf, StoreError> {
     match differing(&opened, &target)? {
         None => Ok(target),
         Some(name) => Err(bad(&format!(
-            "a run of this id is in `runs` already and is another, move one of them away; they differ in: {}",
+            "`runs` already has a different run with this id; move one of them away; they differ in {}",
             name.display()
         ))),
     }
@@ -88,7 +85,7 @@ fn inside(error: &StoreError, place: &Path) -> String {
     error.to_string().replace(&format!("{}/", place.display()), "")
 }
 
-/// Every file that came home lies there as it came.
+/// Checks that every collected file is unchanged.
 fn intact(run: &Stored) -> Result<(), StoreError> {
     for case in &run.plan.cases {
         let collected = run.collected(&case.name)?.map(|found| found.files).unwrap_or_default();
@@ -98,7 +95,7 @@ fn intact(run: &Stored) -> Result<(), StoreError> {
                 let path = run.case(&case.name).join(&file.path);
                 return Err(StoreError::other(
                     &path,
-                    &format!("{why}; `--from collect` accepts what lies there now"),
+                    &format!("{why}; `--from collect` accepts the current file"),
                 ));
             }
         }
@@ -108,12 +105,12 @@ fn intact(run: &Stored) -> Result<(), StoreError> {
 
 fn broken(file: &CollectedFile, folder: &Path) -> Option<String> {
     if !is_inside(&file.path) {
-        return Some("no file inside the case".to_owned());
+        return Some("its path is not inside the case's folder".to_owned());
     }
     match fs::read(folder.join(&file.path)) {
         Ok(bytes) if sha256(&bytes) == file.sha256 => None,
-        Ok(_) => Some("its digest is not the one in `collected.json`".to_owned()),
-        Err(error) => Some(format!("it stands in `collected.json`, and cannot be read: {error}")),
+        Ok(_) => Some("its digest differs from `collected.json`".to_owned()),
+        Err(error) => Some(format!("listed in `collected.json`, but cannot be read: {error}")),
     }
 }
 
@@ -121,7 +118,8 @@ fn broken(file: &CollectedFile, folder: &Path) -> Option<String> {
 struct Bounded<R> {
     inner: R,
     left: u64,
-    /// Told apart from a damaged archive by whoever holds the other end: `tar` wraps errors in its own.
+    /// Shared with the caller, which otherwise could not distinguish it from a damaged archive: `tar` wraps errors in
+    /// its own.
     is_over: Rc<Cell<bool>>,
 }
 
@@ -135,7 +133,7 @@ impl<R: Read> Read for Bounded<R> {
             }
             None => {
                 self.is_over.set(true);
-                Err(io::Error::other("the limit for unpacked bytes is passed"))
+                Err(io::Error::other("the limit of unpacked bytes is exceeded"))
             }
         }
     }
@@ -145,12 +143,12 @@ impl<R: Read> Read for Bounded<R> {
 fn survey(archive: &mut Archive<impl Read>, most: u64, entries: usize) -> Result<(), Refused> {
     let mut unpacked = 0u64;
     let mut count = 0;
-    // Raw: otherwise long names are in memory before anybody sees their length.
+    // Raw: otherwise long names are in memory before their length is checked.
     for entry in archive.entries()?.raw(true) {
         let mut entry = entry?;
         count += 1;
         if count > entries {
-            return Err(Refused::Why(format!("it holds more than {entries} entries: no run is like that")));
+            return Err(Refused::Why(format!("it has more than {entries} entries, which no run has")));
         }
         let size = entry.size();
         let kind = entry.header().entry_type();
@@ -160,19 +158,17 @@ fn survey(archive: &mut Archive<impl Read>, most: u64, entries: usize) -> Result
             || kind.is_pax_global_extensions()
         {
             if size > LONGEST_HEADER {
-                return Err(Refused::Why(format!(
-                    "a header of {size} bytes, at most {LONGEST_HEADER} are read: no run is like that"
-                )));
+                return Err(Refused::Why(format!("a header of {size} bytes, limit {LONGEST_HEADER} bytes")));
             }
             let mut text = Vec::new();
             entry.read_to_end(&mut text)?;
             // The second size of a file would let it, or what follows it, pass unseen here.
             if !kind.is_gnu_longname() && text.windows(6).any(|window| window == b" size=") {
-                return Err(Refused::Why("a file in it has two sizes: no run is like that".to_owned()));
+                return Err(Refused::Why("a file in it has two sizes".to_owned()));
             }
         }
         if kind.is_gnu_sparse() {
-            return Err(Refused::Why("it holds what is neither file nor folder: a sparse file".to_owned()));
+            return Err(Refused::Why("an entry is neither file nor folder: a sparse file".to_owned()));
         }
         unpacked = unpacked.saturating_add(size);
         if unpacked > most {
@@ -199,11 +195,11 @@ fn unpack(file: &Path, place: &Path) -> Result<String, String> {
     let size = fs::metadata(file).map_err(|error| error.to_string())?.len();
     let most = size.saturating_mul(MOST_GROWTH).max(ALWAYS_ALLOWED);
     let is_over = Rc::new(Cell::new(false));
-    let too_large = || format!("{size} bytes would become more than {most}: no run is like that");
+    let too_large = || format!("{size} bytes would unpack to more than {most} bytes");
     let cut = |error: io::Error| match error.kind() {
         _ if is_over.get() => too_large(),
         io::ErrorKind::InvalidInput => format!("not a bundle, or a damaged one: {error}"),
-        _ => format!("cut short or damaged, fetch it again: {error}"),
+        _ => format!("truncated or damaged; copy it again: {error}"),
     };
     let open = || -> Result<_, String> {
         let inner = GzDecoder::new(BufReader::new(File::open(file).map_err(|error| error.to_string())?));
@@ -220,24 +216,24 @@ fn unpack(file: &Path, place: &Path) -> Result<String, String> {
     for entry in archive.entries().map_err(cut)? {
         let mut entry = entry.map_err(cut)?;
         let name = entry.path_bytes().into_owned();
-        let name = String::from_utf8(name).map_err(|_| "a name in it is no UTF-8".to_owned())?;
+        let name = String::from_utf8(name).map_err(|_| "a name in it is not UTF-8".to_owned())?;
         let name = name.trim_start_matches("./");
         match entry.header().entry_type() {
             EntryType::Regular => {}
             EntryType::Directory if name.is_empty() || is_inside(name.trim_end_matches('/')) => continue,
-            EntryType::Directory => return Err(format!("it leads out of its folder: {name:?}")),
-            _ => return Err(format!("it holds what is neither file nor folder: {name:?}")),
+            EntryType::Directory => return Err(format!("an entry leads out of its folder: {name:?}")),
+            _ => return Err(format!("an entry is neither file nor folder: {name:?}")),
         }
         let Some((top, inner)) = name.split_once('/').filter(|_| is_inside(name)) else {
-            return Err(format!("no path of a file below one folder: {name:?}"));
+            return Err(format!("an entry is not a file below one folder: {name:?}"));
         };
         if top.starts_with('.') || top == "latest" || !is_inside(inner) {
-            return Err(format!("no name of a run: {name:?}"));
+            return Err(format!("not the name of a run: {name:?}"));
         }
         match &id {
             None => id = Some(top.to_owned()),
             Some(id) if id == top => {}
-            Some(id) => return Err(format!("it holds more than one run: `{id}`, `{top}`")),
+            Some(id) => return Err(format!("it has more than one run: `{id}`, `{top}`")),
         }
         unpacked = unpacked.saturating_add(entry.size());
         if unpacked > most {
@@ -245,15 +241,15 @@ fn unpack(file: &Path, place: &Path) -> Result<String, String> {
         }
         let target = place.join(name);
         if target.exists() {
-            return Err(format!("a file stands twice in it: {name:?}"));
+            return Err(format!("duplicate file in it: {name:?}"));
         }
         let written = store::write_private_by(&target, &mut |file| io::copy(&mut entry, file).map(|_| ()));
-        written.map_err(|error| format!("cut short or damaged, or there is no room: {error}"))?;
+        written.map_err(|error| format!("truncated or damaged, or the disk is full: {error}"))?;
     }
     // The digest of the whole stands at its very end.
     let rest = io::copy(&mut archive.into_inner().take(ALWAYS_ALLOWED), &mut io::sink());
     rest.map_err(cut)?;
-    id.ok_or_else(|| "there is nothing in it".to_owned())
+    id.ok_or_else(|| "it is empty".to_owned())
 }
 
 /// The first file in which two folders differ.
@@ -322,7 +318,7 @@ mod tests {
         for kind in [b'L', b'K', b'x', b'g'].map(EntryType::new) {
             let bomb = packed(&[raw(kind, 1 << 20, &long), raw(EntryType::Regular, 1, b"1")]);
             let why = unpacked(&bomb).expect_err("refused");
-            assert!(why.contains("a header of 1048576 bytes, at most 8192"), "{kind:?}: {why}");
+            assert!(why.contains("a header of 1048576 bytes, limit 8192"), "{kind:?}: {why}");
         }
     }
 
@@ -375,24 +371,27 @@ mod tests {
             unpacked(&archive(&[("./run/", EntryType::Directory, b""), ("./run/a", file, b"1")])),
             Ok("run".to_owned())
         );
-        for (entries, told) in [
-            (&[("../x", file, b"1".as_slice())][..], "no path of a file"),
-            (&[("run/../../x", file, b"1")], "no path of a file"),
-            (&[("/tmp/x", file, b"1")], "no path of a file"),
-            (&[("x", file, b"1")], "no path of a file"),
+        let mut messages = String::new();
+        for (entries, expected) in [
+            (&[("../x", file, b"1".as_slice())][..], "not a file below one folder"),
+            (&[("run/../../x", file, b"1")], "not a file below one folder"),
+            (&[("/tmp/x", file, b"1")], "not a file below one folder"),
+            (&[("x", file, b"1")], "not a file below one folder"),
             (&[("../", EntryType::Directory, b"")], "leads out"),
             (&[("run/l", EntryType::Symlink, b"")], "neither file nor folder"),
             (&[("run/l", EntryType::Link, b"")], "neither file nor folder"),
             (&[("run/l", EntryType::Char, b"")], "neither file nor folder"),
-            (&[(".hidden/x", file, b"1")], "no name of a run"),
-            (&[("latest/x", file, b"1")], "no name of a run"),
+            (&[(".hidden/x", file, b"1")], "not the name of a run"),
+            (&[("latest/x", file, b"1")], "not the name of a run"),
             (&[("a/x", file, b"1"), ("b/x", file, b"1")], "more than one run"),
-            (&[("a/x", file, b"1"), ("a/x", file, b"2")], "twice"),
-            (&[], "nothing in it"),
+            (&[("a/x", file, b"1"), ("a/x", file, b"2")], "duplicate"),
+            (&[], "it is empty"),
         ] {
-            let why = unpacked(&archive(entries)).expect_err(told);
-            assert!(why.contains(told), "{why}, not: {told}");
+            let why = unpacked(&archive(entries)).expect_err(expected);
+            assert!(why.contains(expected), "{why}, not: {expected}");
+            messages += &format!("{why}\n");
         }
+        insta::assert_snapshot!("messages", messages);
     }
 
     #[test]
@@ -416,15 +415,15 @@ mod tests {
         };
         assert_eq!(named(b"run/a"), Ok("run".to_owned()));
         assert_eq!(named(format!("run/{}", "a".repeat(200)).as_bytes()), Ok("run".to_owned()));
-        for (name, told) in [
-            (b"run/\xff\xfe".to_vec(), "no UTF-8"),
-            (b"run/a\x1b[2Jb".to_vec(), "no path of a file below one folder: \"run/a\\u{1b}[2Jb\""),
+        for (name, expected) in [
+            (b"run/\xff\xfe".to_vec(), "not UTF-8"),
+            (b"run/a\x1b[2Jb".to_vec(), "not a file below one folder: \"run/a\\u{1b}[2Jb\""),
             (b"run/a\nb".to_vec(), "\"run/a\\nb\""),
-            (format!("run/{}", "a".repeat(300)).into_bytes(), "no path of a file"),
-            (format!("run/{}", "a/".repeat(3000) + "a").into_bytes(), "no path of a file"),
+            (format!("run/{}", "a".repeat(300)).into_bytes(), "not a file below one folder"),
+            (format!("run/{}", "a/".repeat(3000) + "a").into_bytes(), "not a file below one folder"),
         ] {
-            let why = named(&name).expect_err(told);
-            assert!(why.contains(told) && !why.contains('\u{1b}'), "{why}, not: {told}");
+            let why = named(&name).expect_err(expected);
+            assert!(why.contains(expected) && !why.contains('\u{1b}'), "{why}, not: {expected}");
         }
     }
 
@@ -453,6 +452,6 @@ mod tests {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(header.as_bytes()).expect("written");
         let why = unpacked(&encoder.finish().expect("finished")).expect_err("too large");
-        assert!(why.contains("would become more than"), "{why}");
+        assert!(why.contains("would unpack to more than"), "{why}");
     }
 }

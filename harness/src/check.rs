@@ -1,5 +1,5 @@
 //! `harness check`: reads every TOML file that people write, offline, and reports all errors, impossible limits
-//! and environments that do not do what they say.
+//! and environments without effect.
 //! Files of other kinds, such as scenarios, bring their own linters.
 
 use crate::lint;
@@ -8,11 +8,10 @@ use base::suggest::nearest;
 use config::baseline::{self, Baselines, PENDING};
 use config::diagnostic::Diagnostic;
 use config::envlint::{self, Linted, Versions};
+use config::hardware_limits;
 use config::inventory::{Instance, Instances, Inventory};
-use config::physics;
-use config::renamed;
 use config::suite::{Suite, Workload};
-use config::toml_reader::{file, folder, line_of};
+use config::toml_reader::{file, folder, line_of, renamed};
 use std::collections::BTreeSet;
 use std::path::Path;
 use verdict::isolate;
@@ -22,9 +21,9 @@ pub struct CheckReport {
     /// The files that were looked at, relative to the project's folder.
     pub files: Vec<String>,
     pub diagnostics: Vec<Diagnostic>,
-    /// What is allowed, and hardly meant.
+    /// Allowed, but probably not intended.
     pub warnings: Vec<Diagnostic>,
-    /// What is superfluous, or not known here.
+    /// Superfluous or unknown settings.
     pub notes: Vec<Diagnostic>,
 }
 
@@ -45,7 +44,7 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
     report.diagnostics.extend(diagnostics);
     for instance in instances.iter() {
         let file = format!("inventory/instances/{}.toml", instance.name);
-        report.diagnostics.extend(physics::lint_instance(instance, &file));
+        report.diagnostics.extend(hardware_limits::lint_instance(instance, &file));
     }
     let mut in_use: Vec<(String, Instance)> = Vec::new();
     for (file, text) in report.take(home, "inventory") {
@@ -53,7 +52,7 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
             Ok(inventory) => {
                 in_use.push((file.clone(), inventory.instance.clone()));
                 if instances.get(&inventory.instance.name).is_none() {
-                    report.diagnostics.extend(physics::lint_instance(&inventory.instance, &file));
+                    report.diagnostics.extend(hardware_limits::lint_instance(&inventory.instance, &file));
                 }
                 let versions = Versions::of_instance(&inventory.instance);
                 report.add(envlint::lint_inventory(&text, &file, &versions));
@@ -64,7 +63,7 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
     }
     // Suites name them: they are known before suites are read.
     report.take(home, own_recipes::FOLDER);
-    report.diagnostics.extend(own_recipes::load(Some(home), None).err().unwrap_or_default());
+    report.diagnostics.extend(own_recipes::load_quietly(Some(home), None).err().unwrap_or_default());
     let mut asked: BTreeSet<String> = BTreeSet::new();
     let suites = report.take(home, "suites");
     let find = |name: &str| suites.iter().find(|(file, _)| *file == format!("suites/{name}.toml")).cloned();
@@ -75,15 +74,17 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
                 asked.extend(asks.then(|| suite.instance.clone()));
                 let instance = instances.get(&suite.instance);
                 match instance {
-                    Some(instance) => report.diagnostics.extend(physics::lint(&suite, instance, None)),
+                    Some(instance) => {
+                        report.diagnostics.extend(hardware_limits::lint(&suite, instance, None))
+                    }
                     None => {
                         report.diagnostics.extend(without_profile(&suite.instance, &text, &file, &instances));
                     }
                 }
-                let told = config::suite::window_lint::lint(&suite);
-                report.diagnostics.extend(told.diagnostics);
+                let windows = config::suite::window_lint::lint(&suite);
+                report.diagnostics.extend(windows.diagnostics);
                 report.diagnostics.extend(isolate::round::lint(&suite));
-                report.warnings.extend(told.warnings);
+                report.warnings.extend(windows.warnings);
                 let versions = instance.map(Versions::of_instance).unwrap_or_default();
                 report.add(envlint::lint_suite(&text, &file, &versions));
                 let scripts = scripts(home, &suite);
@@ -98,11 +99,9 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
         let name = &instance.name;
         let has_none = !baselines.iter().any(|(file, _)| *file == format!("baselines/{name}.toml"));
         if has_none && asked.iter().any(|suite| instance.fits(suite)) {
-            let message = format!("suites hold its numbers against baselines, and it has none: `{name}`");
+            let message = format!("suites compare `{name}` with baselines, but it has none");
             let diagnostic = Diagnostic::of_file(&file, message);
-            let try_this = format!(
-                "propose some from runs: `harness baseline propose`, or write `baselines/{name}.toml`"
-            );
+            let try_this = format!("run `harness baseline propose`, or write `baselines/{name}.toml`");
             report.warnings.push(diagnostic.suggest(try_this));
         }
     }
@@ -117,9 +116,9 @@ pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
             report.diagnostics.extend((linter.lint)(&text, &file));
         }
     }
-    for told in [&mut report.diagnostics, &mut report.warnings, &mut report.notes] {
-        told.sort();
-        told.dedup();
+    for diagnostics in [&mut report.diagnostics, &mut report.warnings, &mut report.notes] {
+        diagnostics.sort();
+        diagnostics.dedup();
     }
     report
 }
@@ -166,8 +165,7 @@ fn without_profile(name: &str, text: &str, file: &str, instances: &Instances) ->
     if instances.is_broken(name) {
         return None;
     }
-    let message =
-        format!("an instance without a profile in `inventory/instances`: `{}`", name.escape_debug());
+    let message = format!("no instance `{}` in `inventory/instances`", name.escape_debug());
     let diagnostic = Diagnostic::at(file, line_of(text, "instance"), 1, message);
     Some(match nearest(name, instances.names()) {
         Some(near) => diagnostic.suggest(format!("did you mean `{near}`?")),
@@ -180,12 +178,11 @@ fn check_baselines(baselines: &Baselines, text: &str, instances: &Instances) -> 
     let mut diagnostics = Vec::new();
     diagnostics.extend(baseline::lint::lint(baselines));
     if !file.ends_with(&format!("/{name}.toml")) && !file.ends_with(&format!("/{name}{PENDING}")) {
-        let message =
-            format!("baselines are looked up by the file's name, which must be the instance's: `{name}`");
+        let message = format!("baselines are looked up by file name, which must be the instance: `{name}`");
         diagnostics.push(Diagnostic::at(file, line_of(text, "instance"), 1, message));
     }
     match instances.get(name) {
-        Some(instance) => diagnostics.extend(physics::lint_baselines(baselines, instance)),
+        Some(instance) => diagnostics.extend(hardware_limits::lint_baselines(baselines, instance)),
         None => diagnostics.extend(without_profile(name, text, file, instances)),
     }
     diagnostics
@@ -196,19 +193,19 @@ mod file_tests {
     use super::*;
     use std::time::Duration;
 
-    /// What is wrong with the one file of a project, or nothing; `None` where reading it does not end.
-    fn told(put: impl Fn(&Path)) -> Option<Vec<String>> {
+    /// The diagnostics of a project with one file; `None` where reading it does not end.
+    fn diagnostics_of(put: impl Fn(&Path)) -> Option<Vec<String>> {
         let folder = tempfile::tempdir().expect("a folder");
         let suites = folder.path().join("suites");
         std::fs::create_dir(&suites).expect("made");
         put(&suites);
         let home = folder.path().to_owned();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let (_, diagnostics) = folder::texts(&home, "suites");
-            let _ = tell.send(diagnostics.iter().map(|diagnostic| diagnostic.message.clone()).collect());
+            let _ = sender.send(diagnostics.iter().map(|diagnostic| diagnostic.message.clone()).collect());
         });
-        told.recv_timeout(Duration::from_secs(5)).ok()
+        receiver.recv_timeout(Duration::from_secs(5)).ok()
     }
 
     #[test]
@@ -222,11 +219,14 @@ mod file_tests {
         };
         let large =
             |suites: &Path| std::fs::write(suites.join("x.toml"), vec![b'#'; 5 << 20]).expect("written");
-        assert_eq!(told(pipe), Some(vec!["cannot be read: no regular file".to_owned()]));
-        assert_eq!(told(large), Some(vec!["cannot be read: larger than 4 MiB: 5242880 bytes".to_owned()]));
-        assert_eq!(told(device), Some(vec!["cannot be read: no regular file".to_owned()]));
+        assert_eq!(diagnostics_of(pipe), Some(vec!["cannot be read: not a regular file".to_owned()]));
+        assert_eq!(
+            diagnostics_of(large),
+            Some(vec!["cannot be read: larger than 4 MiB: 5242880 bytes".to_owned()])
+        );
+        assert_eq!(diagnostics_of(device), Some(vec!["cannot be read: not a regular file".to_owned()]));
         let plain = |suites: &Path| std::fs::write(suites.join("x.toml"), "a = 1").expect("written");
-        assert_eq!(told(plain), Some(Vec::new()));
+        assert_eq!(diagnostics_of(plain), Some(Vec::new()));
     }
 
     #[test]
@@ -234,15 +234,15 @@ mod file_tests {
         for name in ["x\ntouch injected #", "a b", "-rf", "$(id)"] {
             let why =
                 Suite::read_with("", &format!("suites/{name}.toml"), &|_| None).expect_err(name).to_string();
-            assert!(why.contains("a suite's name"), "{name:?}: {why}");
+            assert!(why.contains("a suite name m"), "{name:?}: {why}");
         }
     }
 
     #[test]
-    fn every_file_that_ships_is_good() {
+    fn shipped_files_have_no_diagnostics() {
         let report = check(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")));
         assert!(report.files.iter().any(|file| file == "baselines/p5.toml"), "{:?}", report.files);
-        let told: Vec<String> = report.diagnostics.iter().map(ToString::to_string).collect();
-        assert_eq!(told, [] as [&str; 0]);
+        let found: Vec<String> = report.diagnostics.iter().map(ToString::to_string).collect();
+        assert_eq!(found, [] as [&str; 0]);
     }
 }

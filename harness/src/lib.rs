@@ -1,10 +1,12 @@
-//! The program: the command line, the pipeline of the stages, reports and pages. ARCHITECTURE.md describes the crates below
-//! it and what always holds.
+//! The program: the command line, the pipeline of the stages, reports and pages. ARCHITECTURE.md describes the crates
+//! below it and what always holds.
 
+mod accept;
 pub mod analyze;
 pub mod bundle;
 pub mod check;
 pub mod cli;
+mod isolate;
 mod limited;
 pub mod lint;
 pub mod logs;
@@ -17,7 +19,9 @@ pub mod provision;
 pub mod recipe;
 pub mod replay;
 pub mod report;
+mod session;
 pub mod stats;
 pub mod summary;
 pub mod sweep;
 pub mod tasks;
+mod warn;

@@ -1,4 +1,4 @@
-//! This very program, started once more with limits of its own: what would fill the memory, never end or panic there ends
+//! Runs this program again with limits of its own, so that work that would fill the memory, never end or panic ends
 //! alone. It reads a question from stdin and writes the answer to stdout.
 
 use model::exit_code;
@@ -29,13 +29,13 @@ pub(crate) struct Limits {
 pub(crate) enum Failed {
     NotStarted(io::Error),
     /// It was ended at its limit of time.
-    Late,
+    Timeout,
     /// It came to its limit of memory.
     Memory,
     /// The answer is longer than it may be.
     Answer,
     /// The last line that it wrote to stderr.
-    Said(String),
+    Message(String),
     Silent(ExitStatus),
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn ask(verb: &str, question: Vec<u8>, limits: &Limits) -> Result<Vec<
     let most = limits.answer;
     let reading = thread::spawn(move || {
         let output = drain(stdout, stderr, most);
-        // Nobody listens any more where the time was up.
+        // After a timeout the receiver is gone.
         let _ = ended.send(());
         output
     });
@@ -76,17 +76,17 @@ pub(crate) fn ask(verb: &str, question: Vec<u8>, limits: &Limits) -> Result<Vec<
     let status = child.wait().map_err(Failed::NotStarted)?;
     let _ = feeding.join();
     let (stdout, stderr) =
-        reading.join().map_err(|_| Failed::Said("the answer could not be read".to_owned()))?;
+        reading.join().map_err(|_| Failed::Message("cannot read the answer".to_owned()))?;
     match () {
-        () if !in_time => Err(Failed::Late),
+        () if !in_time => Err(Failed::Timeout),
         () if stdout.len() as u64 > most => Err(Failed::Answer),
         () if status.success() => Ok(stdout),
         () => Err(why(&String::from_utf8_lossy(&stderr), status)),
     }
 }
 
-/// Longer last words are of no use.
-const MOST_SAID: u64 = 1 << 20;
+/// So much of stderr is read.
+const MOST_STDERR: u64 = 1 << 20;
 
 /// Both at once: a process that fills one of them would wait for who reads the other.
 fn drain(
@@ -94,7 +94,7 @@ fn drain(
     stderr: Option<impl Read + Send + 'static>,
     most: u64,
 ) -> (Vec<u8>, Vec<u8>) {
-    let beside = thread::spawn(move || read(stderr, MOST_SAID));
+    let beside = thread::spawn(move || read(stderr, MOST_STDERR));
     let answer = read(stdout, most);
     (answer, beside.join().unwrap_or_default())
 }
@@ -103,7 +103,7 @@ fn drain(
 fn read(from: Option<impl Read>, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(from) = from {
-        // What came until it broke is all there is.
+        // An error ends the output; the bytes before it count.
         let _ = from.take(most + 1).read_to_end(&mut bytes);
     }
     bytes
@@ -115,14 +115,14 @@ fn end(child: &mut Child) {
     let _ = child.kill();
 }
 
-fn why(said: &str, status: ExitStatus) -> Failed {
+fn why(output: &str, status: ExitStatus) -> Failed {
     let out_of_memory =
         ["memory allocation of", "failed to allocate", "out of memory", "Cannot allocate memory"];
-    if out_of_memory.iter().any(|sign| said.contains(sign)) {
+    if out_of_memory.iter().any(|sign| output.contains(sign)) {
         return Failed::Memory;
     }
-    match said.lines().map(str::trim).rfind(|line| !line.is_empty()) {
-        Some(line) => Failed::Said(line.to_owned()),
+    match output.lines().map(str::trim).rfind(|line| !line.is_empty()) {
+        Some(line) => Failed::Message(line.to_owned()),
         None => Failed::Silent(status),
     }
 }
@@ -135,7 +135,7 @@ pub(crate) fn serve(
 ) -> i32 {
     let numbers: Vec<u64> = words.iter().filter_map(|word| word.parse().ok()).collect();
     let [memory, seconds] = numbers.as_slice() else {
-        eprintln!("error: `{verb}` is for the harness alone: it is not typed");
+        eprintln!("error: `{verb}` is internal to the harness");
         return exit_code::USAGE;
     };
     let answered = lower(*memory, *seconds).and_then(|()| {
@@ -154,7 +154,7 @@ pub(crate) fn serve(
 
 /// It does not outlive who started it; and processes that it starts itself may have limits of their own.
 fn lower(memory: u64, seconds: u64) -> Result<(), String> {
-    let failed = |error: nix::Error| format!("the limits of the process cannot be set: {error}");
+    let failed = |error: nix::Error| format!("cannot set the limits of the process: {error}");
     prctl::set_pdeathsig(Signal::SIGKILL).map_err(failed)?;
     let limits = [
         (Resource::RLIMIT_DATA, memory),

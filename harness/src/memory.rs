@@ -1,5 +1,5 @@
-//! How much memory a verb may take that reads what a person names in its own process: where that is not enough, one error and exit 3,
-//! and no kill by the machine, which may hit another program.
+//! Limits the memory of verbs that read given files in this process: beyond the limit they end with one error and exit
+//! 3, so that the machine does not kill another program.
 
 use model::exit_code;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -10,15 +10,15 @@ use std::{process, thread};
 
 static LIMIT: OnceLock<u64> = OnceLock::new();
 
-/// Of the machine, in bytes; nothing where that is not known.
+/// The memory of the machine in bytes; `None` where unknown.
 pub(crate) fn of_machine() -> Option<u64> {
     let known = std::fs::read_to_string("/proc/meminfo").ok()?;
     let total = known.strip_prefix("MemTotal:")?.split_whitespace().next()?;
     Some(total.parse::<u64>().ok()?.saturating_mul(1024))
 }
 
-/// From here on this process takes no more than three quarters of the machine's memory, or what it was started with where that is
-/// less. Files that are mapped are no part of it.
+/// Limits this process to three quarters of the machine's memory, or to the limit that it was started with if that is
+/// less. Mapped files do not count.
 pub(crate) fn limit() {
     let Ok((soft, most)) = getrlimit(Resource::RLIMIT_DATA) else { return };
     let limit = of_machine().map_or(soft, |bytes| (bytes / 4 * 3).min(soft));
@@ -37,8 +37,8 @@ fn refuse() {
         return;
     }
     eprintln!(
-        "error: not enough memory: the tables need more than {} MiB; a damaged table may ask for that: export it again, or read it \
-         where there is more memory; nothing was decided (exit 3)",
+        "error: not enough memory: the tables need more than {} MiB; export a damaged table again, or read it on a machine with \
+         more memory; inconclusive (exit 3)",
         LIMIT.get().map_or(0, |limit| limit >> 20)
     );
     process::exit(exit_code::INCONCLUSIVE)

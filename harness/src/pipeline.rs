@@ -17,7 +17,7 @@ use model::artefact::{
     Analysis, CaseJobs, CaseVerdict, Collected, Culprit, FORMAT, JobOutcome, LEFT_OUT, LeftOut, Plan,
     PlannedCase, RunRecord, Status, Summary, Unfit, Verdict,
 };
-use recipes::recipe::Kept;
+use recipes::recipe::ExtractStore;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use verdict::fingerprint;
 use verdict::judge::common_failure::normalised;
 use verdict::judge::{self, CaseData, Judged};
 
-/// A run that is over: what it showed, case by case and as a whole.
+/// A finished run: its verdicts by case, and its summary.
 pub struct Finished {
     pub cases: Vec<CaseVerdict>,
     pub summary: Summary,
@@ -35,24 +35,24 @@ pub struct Finished {
     pub amended: Option<Plan>,
 }
 
-/// A plan of the same run on fewer nodes; nothing where there is none.
+/// Plans the same run on fewer nodes; `None` if that is impossible.
 pub type Replan<'a> = &'a dyn Fn(&[String]) -> Option<Plan>;
 
 /// Forgets what a job left on a simulated cluster once it is home, to bound memory.
 pub type Release<'a> = &'a dyn Fn(&str);
 
-/// How a run gets at the world.
+/// The environment of a run.
 pub struct World<'a> {
     pub reach: &'a dyn Reach,
     pub clock: Clock,
     pub release: Release<'a>,
     /// What a process before this one had done of the run.
     pub history: Option<&'a History>,
-    /// The cluster whose nodes read the reports; this machine, where there is none.
+    /// The cluster whose nodes read the reports; this machine if `None`.
     pub on: Option<&'a Cluster>,
     /// How cases that have not begun are planned without a node that was quarantined.
     pub replan: Option<Replan<'a>>,
-    /// So many jobs are launched side by side over ssh.
+    /// The most jobs that are launched at the same time over ssh.
     pub at_once: usize,
 }
 
@@ -71,7 +71,7 @@ pub async fn run(
         stopped: None,
         signal_exit_code: None,
     };
-    // What is told of commands and errors is told without secrets; files are cleaned when they come home.
+    // Messages about commands and errors are redacted here; files are redacted when they are collected.
     let clean = Redacted { reach, redactor: store.redactor() };
     let reach: &dyn Reach = &clean;
     let folders = Folders { reach, launcher: plan.launcher, nodes: &plan.nodes };
@@ -85,30 +85,30 @@ pub async fn run(
     let amendments: Vec<OnceCell<Plan>> = plan.nodes.iter().map(|_| OnceCell::new()).collect();
     let mut plan = plan;
     let mut event_error = None;
-    let mut chatter = Chatter::default();
+    let mut event_log = EventLog::default();
     let simulated = plan.simulated;
-    let mut tell = |event: Option<&Event>, now: Duration| {
-        // Simulated hours pass in no time: a heartbeat for each would be noise, so time is told with events alone.
+    let mut on_event = |event: Option<&Event>, now: Duration| {
+        // Simulated hours pass in no time: a heartbeat for each would be noise, so time passes with events only.
         if !simulated || event.is_some() {
             progress.tick(now);
         }
         let Some(event) = event else { return };
-        chatter.show(progress, event);
+        event_log.show(progress, event);
         if let Err(error) = store.event(event) {
             event_error.get_or_insert(error);
         }
     };
     let mut runner = match history {
-        None => Runner::new(plan, reach, clock, &mut tell, store.secrets()),
-        Some(history) => Runner::resume(plan, reach, clock, &mut tell, store.secrets(), history),
+        None => Runner::new(plan, reach, clock, &mut on_event, store.secrets()),
+        Some(history) => Runner::resume(plan, reach, clock, &mut on_event, store.secrets(), history),
     };
     runner = runner.at_once(at_once);
     while let Some(finished) = runner.next().await {
         let Some(case) = plan.cases.get(finished.case) else { continue };
         let folder = store.case(&case.name);
         store.write_json(&folder.join("job.json"), &finished.jobs)?;
-        let (launched, standing) = (case.launched(&finished.jobs), case.standing(&finished.jobs));
-        // What was brought home already may be gone from the nodes.
+        let (launched, effective) = (case.launched(&finished.jobs), case.effective(&finished.jobs));
+        // Files that were collected before may be gone from the nodes.
         let collected = match history.map(|_| store::read_json(&folder.join("collected.json"))) {
             Some(Ok(collected)) => collected,
             _ => {
@@ -118,10 +118,10 @@ pub async fn run(
         };
         store.write_json(&folder.join("collected.json"), &collected)?;
         let fit = Unfit::new();
-        let seen = Seen { jobs: &finished.jobs, collected: &collected, unfit: &fit };
-        let kept = runner.meanwhile(kept(plan, &standing, &seen, on, store)).await?;
-        let (metrics, analysis) = analyze_case(plan, &standing, &seen, &kept, store)?;
-        let of_case = judge_case(plan, &standing, &finished.jobs, &collected, &analysis, &metrics, store)?;
+        let seen = CaseFiles { jobs: &finished.jobs, collected: &collected, unfit: &fit };
+        let kept = runner.meanwhile(extract(plan, &effective, &seen, on, store)).await?;
+        let (metrics, analysis) = analyze_case(plan, &effective, &seen, &kept, store)?;
+        let of_case = judge_case(plan, &effective, &finished.jobs, &collected, &analysis, &metrics, store)?;
         let keep = collect::keep(&launched, &collected, of_case.verdict.end, folders, store);
         if let Some(kept) = runner.meanwhile(keep).await? {
             store.write_json(&folder.join("reports.json"), &kept)?;
@@ -147,7 +147,7 @@ pub async fn run(
             plan = cell.get_or_init(|| amended);
             runner.amend(plan, &more);
         }
-        // A node that was left out is told, and does not keep the others from what comes after.
+        // A node that was left out is reported, and does not block the later cases of the others.
         let gone: BTreeSet<&str> = plan.left_out.iter().map(|left| left.node.as_str()).collect();
         let end = judge::end_of_those_that_took_part(&of_case.verdict.verdicts, &gone);
         runner.settle(finished.case, end);
@@ -193,7 +193,7 @@ fn quarantined(plan: &Plan, case: &str, outcomes: &[JobOutcome], named: &[Culpri
     all.map(|(node, why)| LeftOut { node, why, by_folder: false, after: Some(case.to_owned()) }).collect()
 }
 
-/// What all cases together came to. They stand in the plan's order, however they ended.
+/// Summarises all cases, in the order of the plan.
 pub fn finish(plan: &Plan, record: &RunRecord, judged: Vec<Judged>) -> Finished {
     let summary = summarise(plan, record, &judged);
     let cases = judged.into_iter().map(|judged| judged.verdict).collect();
@@ -204,45 +204,45 @@ pub fn write_record(record: &RunRecord, store: &Store) -> Result<(), StoreError>
     store.write_json(&store.folder().join("run.json"), record)
 }
 
-/// What came home of a case.
-pub struct Seen<'a> {
+/// The jobs and collected files of a case.
+pub struct CaseFiles<'a> {
     pub jobs: &'a CaseJobs,
     pub collected: &'a Collected,
     pub unfit: &'a Unfit,
 }
 
 /// What recipes take from the reports of a case: on the nodes of a cluster, or in limited processes of this machine.
-pub async fn kept(
+pub async fn extract(
     plan: &Plan,
     case: &PlannedCase,
-    seen: &Seen<'_>,
+    seen: &CaseFiles<'_>,
     on: Option<&Cluster>,
     store: &Store,
-) -> Result<Arc<Kept>, StoreError> {
+) -> Result<Arc<ExtractStore>, StoreError> {
     let folder = store.case(&case.name);
     let inputs = || analyze::inputs(case, &plan.instance, seen.jobs, seen.collected, seen.unfit, &folder);
     let Some(cluster) = on else {
         let (inputs, recipes, own) = (inputs(), case.recipes.clone(), plan.recipes.clone());
-        let read = tokio::task::spawn_blocking(move || tasks::here::kept(inputs, &recipes, &own));
+        let read = tokio::task::spawn_blocking(move || tasks::local::extract(inputs, &recipes, &own));
         return read.await.map(Arc::new).map_err(|error| StoreError::other(&folder, &error));
     };
     // Before there is anything of it that a process could leave behind.
     store.write_json(&store.folder().join("analyses.json"), &cluster.analyses())?;
     let mut tell = |what: &str| eprintln!("note: {what}");
-    let kept = tasks::kept(cluster, &plan.run_id, inputs(), &case.recipes, &plan.recipes, &mut tell).await;
+    let kept = tasks::extract(cluster, &plan.run_id, inputs(), &case.recipes, &plan.recipes, &mut tell).await;
     Ok(Arc::new(kept))
 }
 
-/// What came home of a case to its numbers.
+/// Computes the metrics of a case from its collected files.
 pub fn analyze_case(
     plan: &Plan,
     case: &PlannedCase,
-    seen: &Seen,
-    kept: &Arc<Kept>,
+    seen: &CaseFiles,
+    kept: &Arc<ExtractStore>,
     store: &Store,
 ) -> Result<(Metrics, Analysis), StoreError> {
     let folder = store.case(&case.name);
-    let Seen { jobs, collected, unfit } = *seen;
+    let CaseFiles { jobs, collected, unfit } = *seen;
     let (metrics, mut analysis) =
         analyze::analyze(case, &plan.instance, jobs, collected, unfit, &folder, kept);
     let probe = store.probe()?;
@@ -257,7 +257,7 @@ pub fn analyze_case(
     Ok((metrics, analysis))
 }
 
-/// The numbers of a case to its verdicts.
+/// Judges the metrics of a case.
 pub fn judge_case(
     plan: &Plan,
     case: &PlannedCase,
@@ -275,8 +275,8 @@ pub fn judge_case(
     Ok(judged)
 }
 
-/// Writes every report that is a file of the run's folder, and gives them back by name. One that cannot be made keeps none
-/// of the others from being written.
+/// Writes every report that is a file of the run's folder, and gives them back by name. One that cannot be made keeps
+/// none of the others from being written.
 pub fn write_reports(
     plan: &Plan,
     finished: &Finished,
@@ -297,15 +297,15 @@ pub fn write_reports(
     (written, errors)
 }
 
-/// What is reported of a run while it goes on: what many jobs and cases would say alike is said once.
+/// Progress messages of a run; a message that many jobs or cases share is printed once.
 #[derive(Default)]
-struct Chatter {
+struct EventLog {
     /// Why jobs were not launched, without what differs from one to the next.
     not_launched: BTreeSet<String>,
     stopped: Option<String>,
 }
 
-impl Chatter {
+impl EventLog {
     fn show(&mut self, progress: &mut Progress, event: &Event) {
         match event {
             Event::JobSubmitted { case, job, nodes, estimate_s, .. } => {
@@ -315,19 +315,21 @@ impl Chatter {
             Event::JobStarting { case, job, reason, .. } => progress.job_starting(case, job, reason),
             Event::SubmitLimit { most_jobs, why, .. } => {
                 let key = match most_jobs {
-                    0 => "other jobs of yours have to end first".to_owned(),
-                    most => format!("the others wait, `most_jobs = {most}` in `[reach]` keeps below it"),
+                    0 => "your other jobs have to end first".to_owned(),
+                    most => {
+                        format!("the others wait; `most_jobs = {most}` in `[reach]` stays below the limit")
+                    }
                 };
-                progress.stage(&format!("Slurm takes no more jobs for now: {key}: {why}"));
+                progress.stage(&format!("Slurm accepts no more jobs for now: {key}: {why}"));
             }
             Event::JobEnded { case, job, end, .. } => progress.job_ended(case, job, end),
             Event::JobAgain { case, job, cause, .. } => {
-                progress.stage(&format!("{case} {job} is launched: the first attempt ended: {cause}"));
+                progress.stage(&format!("{case} {job} is relaunched, the first attempt ended: {cause}"));
             }
             Event::JobNotSubmitted { case, job, why, .. }
                 if self.not_launched.insert(normalised(why, &BTreeSet::new())) =>
             {
-                progress.stage(&format!("{case} {job} could not be launched: {why}"));
+                progress.stage(&format!("cannot launch {case} {job}: {why}"));
             }
             // Why the run stops has been said.
             Event::CaseNotRun { why, .. } if self.stopped.as_deref() == Some(why) => {}

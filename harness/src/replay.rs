@@ -1,7 +1,7 @@
-//! Goes through a stored run again from a later stage, in a run of its own: it needs no cluster and no inventory, for all
-//! that the stages use is an artefact. The stored run is read and never written; what each stage does is in `pipeline`.
+//! Replays a stored run from a later stage, as a run of its own: it needs no cluster and no inventory, because the
+//! stages read only artefacts. The stored run is read and never written; what each stage does is in `pipeline`.
 
-use crate::pipeline::{self, Finished, Seen};
+use crate::pipeline::{self, CaseFiles, Finished};
 use crate::tasks::Cluster;
 use cluster::collect;
 use cluster::reach::Reach;
@@ -15,12 +15,12 @@ use std::path::Path;
 use store::{Store, StoreError, Stored};
 use verdict::judge::Judged;
 
-/// The first stage that is gone through again.
+/// The first stage that is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum From {
-    /// Account again for what lies in `raw/`, then go on
+    /// Re-read the files in `raw/`, then continue
     Collect,
-    /// Compute metrics, verdicts and reports from what was collected
+    /// Compute metrics, verdicts and reports from the collected files
     Analyze,
     /// Judge the stored metrics, by the baselines as they are now
     Judge,
@@ -39,16 +39,16 @@ impl From {
     }
 }
 
-/// All that a replay starts from: it was read whole before anything is written.
-pub struct Ready<'a> {
+/// The input of a replay, which is read completely before anything is written.
+pub struct ReplayInput<'a> {
     parent: &'a Stored,
     plan: Plan,
     from: From,
     record: RunRecord,
-    cases: Vec<ReadyCase>,
+    cases: Vec<CaseInput>,
 }
 
-struct ReadyCase {
+struct CaseInput {
     jobs: CaseJobs,
     collected: Option<Collected>,
     analyzed: Option<(Analysis, Metrics)>,
@@ -68,7 +68,7 @@ pub fn child(parent: &Plan, run_id: String, from: From) -> Plan {
 }
 
 /// Reads what the stages from `from` on need of the stored run. `plan` is a child of the stored one.
-pub fn ready(parent: &Stored, plan: Plan, from: From) -> Result<Ready<'_>, StoreError> {
+pub fn ready(parent: &Stored, plan: Plan, from: From) -> Result<ReplayInput<'_>, StoreError> {
     let mut cases = Vec::new();
     let mut without = 0;
     for case in &plan.cases {
@@ -84,18 +84,18 @@ pub fn ready(parent: &Stored, plan: Plan, from: From) -> Result<Ready<'_>, Store
             _ => None,
         };
         let jobs = jobs.unwrap_or_else(|| none_run(case));
-        cases.push(ReadyCase { jobs, collected, analyzed, judged });
+        cases.push(CaseInput { jobs, collected, analyzed, judged });
     }
     let record = record(parent, without, cases.len())?;
-    Ok(Ready { parent, plan, from, record, cases })
+    Ok(ReplayInput { parent, plan, from, record, cases })
 }
 
-impl Ready<'_> {
+impl ReplayInput<'_> {
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Goes through the stages, and writes what each gives. What is missing at home is asked for `beyond`, where that is
+    /// Runs the stages, and writes their artefacts. Missing files are fetched from `beyond`, if
     /// given; reports are read by the nodes of a cluster, where `on` is one.
     pub async fn replay(
         self,
@@ -103,9 +103,9 @@ impl Ready<'_> {
         on: Option<&Cluster>,
         store: &Store,
     ) -> Result<Finished, StoreError> {
-        let Ready { parent, plan, from, record, cases } = self;
+        let ReplayInput { parent, plan, from, record, cases } = self;
         store.write_json(&store.folder().join("plan.json"), &plan)?;
-        // What nodes told is part of what their numbers are of.
+        // The probe of the nodes is part of the evidence of their numbers.
         store.carry(parent.folder(), &|file| file == Path::new("probe.json"))?;
         if from > From::Collect {
             store.carry(parent.folder(), &|file| is_carried(file, from))?;
@@ -114,9 +114,9 @@ impl Ready<'_> {
         let mut judged = Vec::new();
         for (case, ready) in plan.cases.iter().zip(cases) {
             let folder = store.case(&case.name);
-            let ReadyCase { jobs, collected, analyzed, judged: stored } = ready;
+            let CaseInput { jobs, collected, analyzed, judged: stored } = ready;
             store.write_json(&folder.join("job.json"), &jobs)?;
-            let (launched, standing) = (case.launched(&jobs), case.standing(&jobs));
+            let (launched, effective) = (case.launched(&jobs), case.effective(&jobs));
             let collected = match (from, collected) {
                 (From::Collect, before) => {
                     let at_home = parent.case(&case.name);
@@ -134,15 +134,16 @@ impl Ready<'_> {
             let (metrics, analysis) = match (from, analyzed) {
                 (From::Collect | From::Analyze, _) => {
                     let unfit = collect::unfit(&collected, &folder);
-                    let seen = Seen { jobs: &jobs, collected: &collected, unfit: &unfit };
-                    let kept = pipeline::kept(&plan, &standing, &seen, on, store).await?;
-                    pipeline::analyze_case(&plan, &standing, &seen, &kept, store)?
+                    let seen = CaseFiles { jobs: &jobs, collected: &collected, unfit: &unfit };
+                    let kept = pipeline::extract(&plan, &effective, &seen, on, store).await?;
+                    pipeline::analyze_case(&plan, &effective, &seen, &kept, store)?
                 }
                 (_, Some((analysis, metrics))) => (metrics, analysis),
-                (_, None) => (Metrics::default(), none_analyzed(&standing)),
+                (_, None) => (Metrics::default(), none_analyzed(&effective)),
             };
-            judged
-                .push(pipeline::judge_case(&plan, &standing, &jobs, &collected, &analysis, &metrics, store)?);
+            judged.push(pipeline::judge_case(
+                &plan, &effective, &jobs, &collected, &analysis, &metrics, store,
+            )?);
         }
         if from == From::Collect {
             store.carry(parent.folder(), &|file| is_carried(file, from))?;
@@ -151,7 +152,7 @@ impl Ready<'_> {
     }
 }
 
-/// Whether a file is taken over as it is: what happened, what came home, and the work of the stages before `from`.
+/// Whether a file is copied as it is: events, collected files, and the results of the stages before `from`.
 fn is_carried(file: &Path, from: From) -> bool {
     let inner: Vec<&str> = file.iter().filter_map(|part| part.to_str()).collect();
     match inner.as_slice() {
@@ -172,7 +173,7 @@ fn judged(parent: &Stored, case: &str) -> Result<Option<Judged>, StoreError> {
             let path = parent.case(case).join("outcomes.json");
             Err(StoreError::other(
                 &path,
-                &"not there, though `verdict.json` is; `--from judge` makes it anew",
+                &"missing, though `verdict.json` is there; `--from judge` makes it again",
             ))
         }
     }
@@ -185,19 +186,19 @@ fn record(parent: &Stored, without: usize, of: usize) -> Result<RunRecord, Store
     if let Some(record) = record.clone().filter(|_| ended) {
         return Ok(record);
     }
-    let told = parent.told()?;
+    let events = parent.first_and_last_event()?;
     let Some((started, last)) =
-        record.map(|record| record.started).zip(told.as_ref().map(|told| told.1.clone())).or(told)
+        record.map(|record| record.started).zip(events.as_ref().map(|events| events.1.clone())).or(events)
     else {
         let path = parent.folder().join("run.json");
-        return Err(StoreError::other(&path, &"the run had not begun: there is nothing to go through again"));
+        return Err(StoreError::other(&path, &"the run had not begun: there is nothing to replay"));
     };
     Ok(RunRecord {
         format: FORMAT,
         seconds: seconds_between(&started, &last),
         started,
         ended: Some(last),
-        stopped: Some(format!("the run did not come to its end: {without} of {of} cases have no results")),
+        stopped: Some(format!("the run did not finish: {without} of {of} cases have no results")),
         signal_exit_code: None,
     })
 }
@@ -219,7 +220,7 @@ fn none_run(case: &PlannedCase) -> CaseJobs {
         started: None,
         ended: None,
         seconds: None,
-        end: Ended::NotRun { why: "the stored run has no record of it".to_owned() },
+        end: Ended::NotRun { why: "the stored run has no record of this job".to_owned() },
         blamed: None,
         findings: Vec::new(),
     };
@@ -239,7 +240,7 @@ fn none_collected(case: &PlannedCase) -> Collected {
             node: file.node.clone(),
             part: file.part.clone(),
             rank: file.rank,
-            why: "the stored run did not account for it; try `--from collect`".to_owned(),
+            why: "the stored run did not list it; try `--from collect`".to_owned(),
             refused: false,
         }));
     }
@@ -248,7 +249,7 @@ fn none_collected(case: &PlannedCase) -> Collected {
 
 /// The analysis of a case that has none: its jobs cannot be judged, whatever became of them.
 fn none_analyzed(case: &PlannedCase) -> Analysis {
-    let why = "the stored run has no numbers of it";
+    let why = "the stored run has no metrics of it";
     let none = NotComparable { cause: "not-analyzed".to_owned(), why: why.to_owned() };
     let job = JobAnalysis { not_comparable: Some(none), ..JobAnalysis::default() };
     Analysis { format: FORMAT, jobs: case.jobs.iter().map(|one| (one.name.clone(), job.clone())).collect() }

@@ -1,4 +1,4 @@
-//! What the cases of a run amount to: counts, coverage, culprits, what is still owed, and the exit code. Pure.
+//! Summarises the cases of a run: counts, coverage, culprits, pending assertions, and the exit code. Pure.
 
 use base::nodeset;
 use base::text::SIMULATED;
@@ -7,7 +7,7 @@ use model::artefact::{
 };
 use model::exit_code;
 use verdict::judge::{self, Judged};
-use verdict::owed;
+use verdict::pending;
 use verdict::unjudged;
 
 pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary {
@@ -35,8 +35,8 @@ pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary 
     }
     let named = judged.iter().flat_map(|judged| judged.verdict.culprits.clone()).collect::<Vec<_>>();
     let of_run = judge::culprits_of_run(&outcomes, &named);
-    let owed = owed::still_owed(plan, judged.iter().map(|judged| &judged.verdict));
-    let own = match exit_code::of(&counts) {
+    let pending = pending::still_pending(plan, judged.iter().map(|judged| &judged.verdict));
+    let own = match exit_code::from_counts(&counts) {
         exit_code::PASSED => {
             let verdicts: Vec<_> = judged.iter().map(|judged| &judged.verdict).collect();
             let is_refused = plan.strict && counts.unjudged > 0;
@@ -48,7 +48,7 @@ pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary 
     let is_red = matches!(own, exit_code::FAILED | exit_code::INCONCLUSIVE);
     let code = match record.signal_exit_code {
         Some(code) => code,
-        None if !is_red && !owed.is_empty() => exit_code::OWES,
+        None if !is_red && !pending.is_empty() => exit_code::OWES,
         None => own,
     };
     let simulated = plan.simulated || judged.iter().any(|judged| judged.verdict.simulated);
@@ -70,7 +70,7 @@ pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary 
         seconds: record.seconds.unwrap_or_default(),
         interrupted: record.stopped.clone(),
         exit_code: code,
-        owed,
+        pending,
         counts,
         coverage: coverage.counts(),
         culprits: match code {

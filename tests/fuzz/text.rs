@@ -3,7 +3,7 @@
 use super::figures;
 use super::mutate::Seeds;
 use super::readers::{Read, Reader};
-use cluster::drain::Shown;
+use cluster::drain::NodeState;
 use cluster::probe::answer;
 use config::baseline::Baselines;
 use config::inventory::{Instances, Inventory};
@@ -147,7 +147,7 @@ fn probe_answer(bytes: &[u8]) -> Read {
 }
 
 fn slurm_node(bytes: &[u8]) -> Read {
-    or_refused(Shown::read(&String::from_utf8_lossy(bytes)))
+    or_refused(NodeState::read(&String::from_utf8_lossy(bytes)))
 }
 
 /// The shipped profiles: an inventory names one of them.
@@ -182,5 +182,5 @@ fn baseline(bytes: &[u8]) -> Read {
 }
 
 fn recipe_sql(bytes: &[u8]) -> Read {
-    or_refused(recipes::own::parse(&String::from_utf8_lossy(bytes)).map(|parsed| parsed.shown()))
+    or_refused(recipes::own::parse(&String::from_utf8_lossy(bytes)).map(|parsed| parsed.render()))
 }

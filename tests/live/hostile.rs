@@ -1,8 +1,9 @@
-//! A node that leaves what no honest job leaves, over real sshds and under a real Slurm, by one table of attacks: the run
-//! ends as one that could not tell, with its reports, in little memory, and nothing outside of it is read or changed.
+//! A node that leaves what no honest job leaves, over real sshds and under a real Slurm, by one table of attacks: the
+//! run ends as one that could not determine, with its reports, in little memory, and nothing outside of it is read or
+//! changed.
 //!
-//! Not in the table: tables of exports that unpack to many times their size, which `hostile_exports` of the suite has, and
-//! logs larger than the memory that a run may take, which the unit tests of `collect` have.
+//! Not in the table: tables of exports that unpack to many times their size, which `hostile_exports` of the suite has,
+//! and logs larger than the memory that a run may take, which the unit tests of `collect` have.
 
 use crate::fact::{Fact, trials};
 use crate::planted::assert_found_nowhere;
@@ -154,8 +155,8 @@ fn judge(child: Child, project: &Project, canaries: &Canaries, nodes: [&str; 2])
     assert!(!ran.stdout.contains(is_raw) && !ran.stderr.contains(is_raw), "{:?}", ran.all());
     for report in ["summary.json", "junit.xml"] {
         let text = fs::read_to_string(project.latest().join(report)).expect("a report");
-        let is_told = report == "summary.json" || text.contains("output-refused");
-        assert!(is_told, "{report}: {text}");
+        let is_reported = report == "summary.json" || text.contains("output-refused");
+        assert!(is_reported, "{report}: {text}");
         assert!(!text.contains('\u{1b}'), "{report}");
     }
     let mut odd = Vec::new();
@@ -190,7 +191,7 @@ fn over_ssh() {
     let mut command = bench.project.command(&RUN);
     judge(started(&mut command), &bench.project, &canaries, ["h1", "h2"]);
     // Those whose folder was moved away end by their lease.
-    bench.told_quiet(90);
+    bench.reported_quiet(90);
 }
 
 fn under_slurm() {

@@ -246,7 +246,7 @@ impl Browser {
     /// All that a page does wrong since it was opened: errors, what its policy refused, requests to elsewhere.
     pub(super) fn complaints(&mut self) -> Vec<String> {
         self.eval("true");
-        let told = self.heard.iter().filter_map(|event| {
+        let reported = self.heard.iter().filter_map(|event| {
             let params = &event["params"];
             match event["method"].as_str()? {
                 "Log.entryAdded" => Some(params["entry"]["text"].to_string()),
@@ -259,7 +259,7 @@ impl Browser {
                 _ => None,
             }
         });
-        told.collect()
+        reported.collect()
     }
 }
 

@@ -1,13 +1,13 @@
-//! Pages of generated outcomes: one with every kind of picture, one with names that would like to be markup, and those of
+//! Pages of generated outcomes: one with every kind of chart, one with names that would like to be markup, and those of
 //! a run of 256 ranks.
 
 use harness::page::{Page, write};
-use recipes::picture::{
-    Along, Axis, Bar, Bars, Bins, Boxes, Figure, FiveNumbers, Heatmap, HeatmapRow, Histogram, Line, Lines,
-    Mark, Picture,
+use recipes::chart::{
+    Along, Axis, Bar, Bars, Bins, Boxes, Chart, Figure, FiveNumbers, Heatmap, HeatmapRow, Histogram, Line,
+    Lines, Mark,
 };
 use recipes::recipe::of_reports::Outcome;
-use recipes::sheet::{Column, Look, Quantity, Sheet};
+use recipes::result_table::{Column, Look, Quantity, ResultTable};
 use std::fs;
 use std::path::Path;
 
@@ -47,12 +47,12 @@ pub(super) fn page(folder: &Path, name: &str, title: &str, about: &str, outcome:
     text.len()
 }
 
-pub(super) fn outcome(pictures: Vec<Picture>, tables: Vec<(&'static str, Sheet)>) -> Outcome {
-    Outcome { recipe: "generated", tables, pictures, ..Outcome::default() }
+pub(super) fn outcome(charts: Vec<Chart>, tables: Vec<(&'static str, ResultTable)>) -> Outcome {
+    Outcome { recipe: "generated", tables, charts, ..Outcome::default() }
 }
 
-fn picture(name: &'static str, title: &str, about: &str, figure: Figure) -> Picture {
-    Picture { name, title: title.to_owned(), about: about.to_owned(), figure }
+fn chart(name: &'static str, title: &str, about: &str, figure: Figure) -> Chart {
+    Chart { name, title: title.to_owned(), about: about.to_owned(), figure }
 }
 
 fn time() -> Axis {
@@ -60,7 +60,7 @@ fn time() -> Axis {
 }
 
 /// Busy GPUs; rank 2 was not measured at first, and its last GPU idles.
-pub(super) fn heatmap(ranks: i64, gpus: usize, bins: usize) -> Picture {
+pub(super) fn heatmap(ranks: i64, gpus: usize, bins: usize) -> Chart {
     let mut noise = Noise::new(7);
     let mut rows = Vec::new();
     for rank in 0..ranks {
@@ -78,11 +78,11 @@ pub(super) fn heatmap(ranks: i64, gpus: usize, bins: usize) -> Picture {
     let edges = (0..=bins as i64).map(|bin| bin * 12_345_678).collect();
     let value = Axis::linear("kernels running", Quantity::Percent);
     let figure = Figure::Heatmap(Heatmap { x: time(), edges, value, most: Some(100.0), rows });
-    picture("busy", "GPUs busy with kernels", "The brighter, the more of that time a kernel ran.", figure)
+    chart("busy", "GPUs busy with kernels", "The brighter, the more of that time a kernel ran.", figure)
 }
 
 /// Durations of one kernel on each rank; rank 1 is late and breaks off for a while.
-pub(super) fn lines(ranks: i64, points: usize) -> Picture {
+pub(super) fn lines(ranks: i64, points: usize) -> Chart {
     let mut noise = Noise::new(11);
     let lines = (0..ranks).map(|rank| {
         let mut point = |at: usize| {
@@ -102,10 +102,10 @@ pub(super) fn lines(ranks: i64, points: usize) -> Picture {
     let x = Axis::linear("instance", Quantity::Plain);
     let y = Axis::linear("duration", Quantity::Nanoseconds);
     let about = "Each line is a rank, each point one run of the kernel: the higher, the longer it took.";
-    picture("pace", "Pace of the kernel", about, Figure::Lines(Lines { x, y, lines, marks }))
+    chart("pace", "Pace of the kernel", about, Figure::Lines(Lines { x, y, lines, marks }))
 }
 
-pub(super) fn histogram(series: usize, bins: usize, log: bool) -> Picture {
+pub(super) fn histogram(series: usize, bins: usize, log: bool) -> Chart {
     let mut noise = Noise::new(3);
     let edge = |bin: usize| match log {
         true => 1_000.0 * 10f64.powf(4.0 * bin as f64 / bins as f64),
@@ -136,7 +136,7 @@ pub(super) fn histogram(series: usize, bins: usize, log: bool) -> Picture {
     let marks = vec![Mark { label: "mean by nccl-tests".to_owned(), along: Along::X, at }];
     let figure = Figure::Histogram(Histogram { x, edges: (0..=bins).map(edge).collect(), series, marks });
     let about = "How long each call took: one hump is steady, several are not.";
-    picture("spread", "all_reduce, 1 GiB: spread of its time", about, figure)
+    chart("spread", "all_reduce, 1 GiB: spread of its time", about, figure)
 }
 
 const KERNELS: [&str; 6] = [
@@ -148,7 +148,7 @@ const KERNELS: [&str; 6] = [
     "never measured",
 ];
 
-pub(super) fn bars() -> Picture {
+pub(super) fn bars() -> Chart {
     let values =
         [Some(912_345_678.0), Some(402_000_001.0), Some(99_000_500.0), Some(41_000.0), Some(12.0), None];
     let bars =
@@ -156,15 +156,10 @@ pub(super) fn bars() -> Picture {
     let value = Axis::linear("total time", Quantity::Nanoseconds);
     let marks = vec![Mark { label: "before".to_owned(), along: Along::X, at: 700_000_000.0 }];
     let figure = Figure::Bars(Bars { value, bars: bars.collect(), marks });
-    picture(
-        "totals",
-        "Most time by kernel",
-        "The longer, the more time all runs of it took together.",
-        figure,
-    )
+    chart("totals", "Most time by kernel", "The longer, the more time all runs of it took together.", figure)
 }
 
-pub(super) fn boxes() -> Picture {
+pub(super) fn boxes() -> Chart {
     let five = |(at, name): (usize, &&str)| {
         let scale = 1_000.0 * 3f64.powi(at as i32 + 1);
         FiveNumbers {
@@ -181,20 +176,20 @@ pub(super) fn boxes() -> Picture {
     let boxes = KERNELS[..5].iter().enumerate().map(five).collect();
     let value = Axis::log("duration", Quantity::Nanoseconds);
     let figure = Figure::Boxes(Boxes { value, boxes, marks: vec![] });
-    picture("spreads", "Spread by kernel", "A wide box or a far whisker: its runs differ much.", figure)
+    chart("spreads", "Spread by kernel", "A wide box or a far whisker: its runs differ much.", figure)
 }
 
-pub(super) fn files(ranks: i64) -> Sheet {
+pub(super) fn files(ranks: i64) -> ResultTable {
     let columns = vec![
         Column::integers("Rank", Quantity::Plain, 0..ranks),
         Column::texts("File", (0..ranks).map(|rank| format!("reports/rank{rank}.nsys-rep"))),
         Column::texts("Host", (0..ranks).map(|rank| format!("p5-{:03}", rank / 8 + 1))),
     ];
-    Sheet { name: "generated", title: "Reports", columns }
+    ResultTable { name: "generated", title: "Reports", columns }
 }
 
 /// Rank, total, count, mean and a name, a row per rank and kernel.
-pub(super) fn sheet(rows: i64, ranks: i64) -> Sheet {
+pub(super) fn result_table(rows: i64, ranks: i64) -> ResultTable {
     let mut noise = Noise::new(5);
     let total: Vec<i64> = (0..rows).map(|row| 9_000_000_000_000 / (row + 1) + row).collect();
     let columns = vec![
@@ -208,17 +203,17 @@ pub(super) fn sheet(rows: i64, ranks: i64) -> Sheet {
         Column::decimals("Avg", Quantity::Nanoseconds, (0..rows).map(|_| 1e6 * noise.next())),
         Column::texts("Name", (0..rows).map(|row| format!("kernel_{:04}<float, {}>", row % 500, row % 3))),
     ];
-    Sheet { name: "generated", title: "Kernels of each rank", columns }
+    ResultTable { name: "generated", title: "Kernels of each rank", columns }
 }
 
-/// Every kind of picture, small.
+/// Every kind of chart, small.
 pub(super) fn every_kind(folder: &Path) -> usize {
-    let pictures = vec![heatmap(4, 2, 60), lines(4, 200), histogram(2, 100, false), bars(), boxes()];
-    let mut outcome = outcome(pictures, vec![("rank_stats", sheet(250, 4)), ("files", files(4))]);
+    let charts = vec![heatmap(4, 2, 60), lines(4, 200), histogram(2, 100, false), bars(), boxes()];
+    let mut outcome = outcome(charts, vec![("rank_stats", result_table(250, 4)), ("files", files(4))]);
     outcome.simulated = true;
     outcome.notes = vec!["reports/rank2.nsys-rep: began 0.1 s after the others".to_owned()];
-    outcome.unreadable = vec![("reports/rank4.nsys-rep".to_owned(), "cut off: 3 pages of 70".to_owned())];
-    page(folder, "kinds.html", "Every Kind of Picture", "what a page can show", &outcome)
+    outcome.unreadable = vec![("reports/rank4.nsys-rep".to_owned(), "truncated: 3 of 70 pages".to_owned())];
+    page(folder, "kinds.html", "Every Kind of Chart", "what a page can show", &outcome)
 }
 
 /// Names of kernels, hosts and files that are markup.
@@ -228,11 +223,14 @@ pub(super) fn hostile(folder: &Path) -> usize {
     let figure = Figure::Bars(Bars { value, bars: bars.collect(), marks: vec![] });
     let mut files = files(2);
     files.columns[2] = Column::texts("Host", HOSTILE);
-    let sheet =
-        Sheet { name: "generated", title: "Kernels", columns: vec![Column::texts(HOSTILE[1], HOSTILE)] };
+    let result_table = ResultTable {
+        name: "generated",
+        title: "Kernels",
+        columns: vec![Column::texts(HOSTILE[1], HOSTILE)],
+    };
     let mut outcome = outcome(
-        vec![picture("bars", HOSTILE[0], HOSTILE[1], figure)],
-        vec![("kernels", sheet), ("files", files)],
+        vec![chart("bars", HOSTILE[0], HOSTILE[1], figure)],
+        vec![("kernels", result_table), ("files", files)],
     );
     outcome.notes = HOSTILE.map(str::to_owned).to_vec();
     page(folder, "hostile.html", HOSTILE[0], HOSTILE[1], &outcome)
@@ -242,7 +240,7 @@ pub(super) fn hostile(folder: &Path) -> usize {
 pub(super) fn large(folder: &Path) -> Vec<(&'static str, usize)> {
     let ranks = 256;
     let with =
-        |pictures| outcome(pictures, vec![("rank_stats", sheet(100_000, ranks)), ("files", files(ranks))]);
+        |charts| outcome(charts, vec![("rank_stats", result_table(100_000, ranks)), ("files", files(ranks))]);
     let maps = || (0..3).map(|_| heatmap(ranks, 8, 60)).collect::<Vec<_>>();
     let pages: [(&'static str, Outcome); 3] = [
         ("maps.html", with(maps())),

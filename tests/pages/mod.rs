@@ -18,7 +18,7 @@ const FACTS: &[Fact] = &[
     ("pages_of_256_ranks_are_small_and_open", pages_of_256_ranks_are_small_and_open),
     (
         "every_kind_of_picture_opens_without_complaint_on_a_desk_in_the_dark_and_on_a_phone",
-        every_kind_of_picture_opens_without_complaint_on_a_desk_in_the_dark_and_on_a_phone,
+        every_kind_of_chart_opens_without_complaint_on_a_desk_in_the_dark_and_on_a_phone,
     ),
     (
         "a_hand_and_the_keys_give_the_exact_number_of_every_kind_of_mark",
@@ -30,11 +30,11 @@ const FACTS: &[Fact] = &[
     ),
     (
         "a_wheel_moves_the_page_until_a_person_is_in_the_picture",
-        a_wheel_moves_the_page_until_a_person_is_in_the_picture,
+        a_wheel_moves_the_page_until_a_person_is_in_the_chart,
     ),
     (
         "ranks_are_chosen_for_all_pictures_and_tables_together",
-        ranks_are_chosen_for_all_pictures_and_tables_together,
+        ranks_are_chosen_for_all_charts_and_tables_together,
     ),
     (
         "tables_are_sorted_by_their_headings_and_filtered_by_words",
@@ -66,7 +66,7 @@ fn readout(browser: &mut Browser, figure: usize) -> String {
     browser.text(&format!("document.getElementById('readout-{figure}').textContent"))
 }
 
-/// What stands under the picture when these keys were pressed in it.
+/// What stands under the chart when these keys were pressed in it.
 fn by_keys(browser: &mut Browser, figure: usize, keys: &[&str]) -> String {
     browser.eval(&format!(
         "(() => {{ const it = document.querySelector('#figure-{figure} .chart'); it.scrollIntoView({{block: 'center'}}); \
@@ -111,7 +111,7 @@ fn pages_of_256_ranks_are_small_and_open() {
     }
 }
 
-fn every_kind_of_picture_opens_without_complaint_on_a_desk_in_the_dark_and_on_a_phone() {
+fn every_kind_of_chart_opens_without_complaint_on_a_desk_in_the_dark_and_on_a_phone() {
     let (folder, _kept) = folder("small");
     assert!(made::every_kind(&folder) < harness::page::MOST_BYTES);
     let mut browser = Browser::start();
@@ -147,7 +147,7 @@ fn a_hand_and_the_keys_give_the_exact_number_of_every_kind_of_mark() {
     made::every_kind(&folder);
     let mut browser = Browser::start();
     browser.open(&folder.join("kinds.html"), DESK);
-    for (figure, keys, told) in [
+    for (figure, keys, expected) in [
         (
             1,
             &["Home", "PageDown"][..],
@@ -176,8 +176,8 @@ fn a_hand_and_the_keys_give_the_exact_number_of_every_kind_of_mark() {
         ),
     ] {
         let by_keys = by_keys(&mut browser, figure, keys);
-        for told in told {
-            assert!(by_keys.contains(told), "figure {figure}: no `{told}` in: {by_keys}");
+        for expected in expected {
+            assert!(by_keys.contains(expected), "figure {figure}: no `{expected}` in: {by_keys}");
         }
         if by_keys.contains("not measured") {
             continue;
@@ -209,22 +209,22 @@ fn what_was_not_measured_says_so_and_a_zoom_keeps_the_mark() {
     assert!(marked.contains("bin 2 of 60"), "{marked}");
     let after = place(&mut browser, 1);
     assert!(after.0 > before.0 + 20.0, "zoomed in: {before:?}, {after:?}");
-    // Beyond what is seen, the picture moves along.
+    // Beyond what is seen, the chart moves along.
     let far = by_keys(&mut browser, 1, &["End"]);
     assert!(far.contains("bin 60 of 60"), "{far}");
-    let tools = "#figure-1 .picture button[aria-label='see all']";
+    let tools = "#figure-1 .chart-tools button[aria-label='see all']";
     browser.click(tools);
     let again = by_keys(&mut browser, 1, &down);
     assert_eq!((again, place(&mut browser, 1)), (hatched, before), "all is seen again");
     assert_quiet(&mut browser, "after zooming");
 }
 
-fn a_wheel_moves_the_page_until_a_person_is_in_the_picture() {
+fn a_wheel_moves_the_page_until_a_person_is_in_the_chart() {
     let (folder, _kept) = folder("small");
     made::every_kind(&folder);
     let mut browser = Browser::start();
     browser.open(&folder.join("kinds.html"), DESK);
-    // Where one mark stands tells whether the picture was zoomed.
+    // Where one mark stands reports whether the chart was zoomed.
     let keys = ["Home", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight"];
     let marked = by_keys(&mut browser, 2, &keys);
     let (x, y) = place(&mut browser, 2);
@@ -239,7 +239,7 @@ fn a_wheel_moves_the_page_until_a_person_is_in_the_picture() {
     assert_quiet(&mut browser, "after the wheel");
 }
 
-fn ranks_are_chosen_for_all_pictures_and_tables_together() {
+fn ranks_are_chosen_for_all_charts_and_tables_together() {
     let (folder, _kept) = folder("large");
     made::large(&folder);
     let mut browser = Browser::start();
@@ -314,8 +314,8 @@ fn names_that_are_markup_are_words_to_a_browser() {
         browser.eval("document.images.length + document.querySelectorAll('b, iframe, object').length"),
         json!(0)
     );
-    let told = by_keys(&mut browser, 1, &["Home"]);
-    assert_eq!(told, format!("{0} · {0}: 5", made::HOSTILE[0]));
+    let reported = by_keys(&mut browser, 1, &["Home"]);
+    assert_eq!(reported, format!("{0} · {0}: 5", made::HOSTILE[0]));
     let cells =
         browser.eval("[...document.querySelectorAll('#table-1 tbody td')].map((it) => it.textContent)");
     assert_eq!(cells, json!(made::HOSTILE));
@@ -362,7 +362,7 @@ fn an_index_is_filtered_and_leads_to_its_pages() {
     assert_quiet(&mut browser, "the index");
     browser.click(".pages li:not([hidden]) a");
     browser.wait(
-        "document.documentElement?.dataset.ready === 'true' && document.title === 'Every Kind of Picture'",
+        "document.documentElement?.dataset.ready === 'true' && document.title === 'Every Kind of Chart'",
     );
     assert_quiet(&mut browser, "the page behind the link");
 }

@@ -81,8 +81,8 @@ fn overlap_and_exposed_communication_of_a_real_export_are_those_of_sql() {
     let tables = |recipe: &str, table: &str| -> Vec<serde_json::Value> {
         let export = export.display().to_string();
         let ran = place.verb("recipe", &[recipe, &export, "--json", "--table", table]);
-        let told: serde_json::Value = serde_json::from_str(&ran.stdout).expect("one object");
-        told["tables"][table].as_array().expect("a table").clone()
+        let line: serde_json::Value = serde_json::from_str(&ran.stdout).expect("one object");
+        line["tables"][table].as_array().expect("a table").clone()
     };
     let totals = tables("nccl_gpu_overlap_trace", "totals");
     let gpus = tables("breakdown", "gpus");
@@ -115,7 +115,8 @@ fn overlap_and_exposed_communication_of_a_real_export_are_those_of_sql() {
         });
         let of_device: Vec<i64> = of_device.filter_map(|row| row["Overlap (ns)"].as_i64()).collect();
         kernels += of_device.len();
-        // Communication kernels of one GPU do not cross each other here, so that theirs add up to the overlap of the union.
+        // Communication kernels of one GPU do not cross each other here, so that theirs add up to the overlap of the
+        // union.
         assert_eq!(of_device.iter().sum::<i64>(), overlap, "{device}");
     }
     assert_eq!(kernels, 66);

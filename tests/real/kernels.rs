@@ -8,7 +8,7 @@ use nsys::trace::Trace;
 use recipes::figures::Stats;
 use recipes::kernel_class::{CLASSES, class_of};
 use recipes::recipe::cuda_gpu_kern_sum::durations;
-use recipes::steps::{Asked, Source, of_trace};
+use recipes::steps::{Source, StepRequest, of_trace};
 use std::collections::BTreeSet;
 
 pub(crate) const FACTS: &[Fact] = &[
@@ -19,8 +19,8 @@ pub(crate) const FACTS: &[Fact] = &[
     ("an_export_without_kernels_has_none", an_export_without_kernels_has_none),
     ("the_kernels_of_a_training_step_have_their_classes", the_kernels_of_a_training_step_have_their_classes),
     (
-        "the_order_of_kernels_tells_the_steps_of_a_run_whose_ranges_do_not",
-        the_order_of_kernels_tells_the_steps_of_a_run_whose_ranges_do_not,
+        "the_order_of_kernels_reports_the_steps_of_a_run_whose_ranges_do_not",
+        the_order_of_kernels_reports_the_steps_of_a_run_whose_ranges_do_not,
     ),
 ];
 
@@ -94,7 +94,7 @@ fn the_kernels_of_a_training_step_have_their_classes() {
     assert_eq!(time("nccl"), 25_401_752);
 }
 
-fn the_order_of_kernels_tells_the_steps_of_a_run_whose_ranges_do_not() {
+fn the_order_of_kernels_reports_the_steps_of_a_run_whose_ranges_do_not() {
     // By counting: on the busiest stream the first kernel ran 17 times, so that 16 steps have an end; the ranges of this
     // run are numbered by calls. The other run is a loop of one kernel behind another one.
     for (name, kernel, steps) in [
@@ -103,7 +103,7 @@ fn the_order_of_kernels_tells_the_steps_of_a_run_whose_ranges_do_not() {
     ] {
         let path = export(name);
         let trace = Trace::open(&path).expect("opens");
-        let found = of_trace(&trace, &Asked::default()).expect("read").expect("steps");
+        let found = of_trace(&trace, &StepRequest::default()).expect("read").expect("steps");
         let ended = found.steps.iter().filter(|step| step.has_end && step.is_whole()).count();
         assert_eq!((found.source, found.by.as_str(), ended), (Source::Kernels, kernel, steps));
         assert!(found.confidence > 0.95, "{name}: {}", found.confidence);

@@ -64,7 +64,7 @@ fn states(text: &str) -> BTreeMap<&'static str, Vec<String>> {
         return found;
     }
     let width = rows.iter().map(Vec::len).max().unwrap_or_default();
-    let known = |word: &String| !matches!(JobState::of(word), JobState::Unknown(_)) && word.len() > 3;
+    let known = |word: &String| !matches!(JobState::parse(word), JobState::Unknown(_)) && word.len() > 3;
     let filled = |column: usize| rows.iter().filter(|row| row.get(column).is_some_and(known)).count();
     let best = (0..width)
         .max_by_key(|column| filled(*column))
@@ -109,7 +109,7 @@ fn every_log_of_a_training_of_the_corpus_is_read_or_has_no_step() {
         let read = training_log::read(fs::read(&file).expect("a file").as_slice()).expect("read");
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         assert_eq!(read.garbled, 0, "{name}: {:?}", read.findings);
-        // The one that is known tells of epochs alone.
+        // The one that is known reports epochs alone.
         assert_eq!(read.series.is_empty(), name == "nersc-sc22-1gpu-out.log", "{name}");
     }
 }
@@ -122,12 +122,12 @@ fn every_slurm_state_of_the_corpus_is_known() {
         let states = states(&text);
         seen += states.values().map(Vec::len).sum::<usize>();
         for word in states.get("job").into_iter().flatten() {
-            if let JobState::Unknown(word) = JobState::of(word) {
+            if let JobState::Unknown(word) = JobState::parse(word) {
                 unknown.push(format!("{name}: job {word}"));
             }
         }
         for word in states.get("node").into_iter().flatten() {
-            unknown.extend(StateSet::of(word).unknown.iter().map(|word| format!("{name}: node {word}")));
+            unknown.extend(StateSet::parse(word).unknown.iter().map(|word| format!("{name}: node {word}")));
         }
     }
     unknown.sort();

@@ -109,7 +109,7 @@ fn what_a_real_report_did_not_record_is_not_recorded() {
         trace
             .notes()
             .iter()
-            .any(|note| note.starts_with("NCCL: kernels that no call of NCCL in the report launched: 2")),
+            .any(|note| note.starts_with("NCCL: kernels without an NCCL call in the report: 2")),
         "{:?}",
         trace.notes()
     );

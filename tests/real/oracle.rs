@@ -1,11 +1,11 @@
-//! The tables of statistics against `tests/oracle`, a second implementation that was written from the published definitions
-//! alone: of real exports, and of generated ones in both forms.
+//! The tables of statistics against `tests/oracle`, a second implementation that was written from the published
+//! definitions alone: of real exports, and of generated ones in both forms.
 
 use crate::corpus;
 use crate::fact::Fact;
 use nsys::trace::Trace;
 use recipes::report::{Arguments, find};
-use recipes::sheet::{Headings, List, Quantity, Sheet, TimeUnit, Values};
+use recipes::result_table::{Headings, List, Quantity, ResultTable, TimeUnit, Values};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -176,7 +176,7 @@ fn compare(exports: &[PathBuf], folder: &Path) -> (usize, BTreeSet<&'static str>
     (tables, seen)
 }
 
-fn ours(path: &Path, report: &str) -> Option<Sheet> {
+fn ours(path: &Path, report: &str) -> Option<ResultTable> {
     let (name, words) = match report.split_once(':') {
         Some((name, words)) => (name, words.split(':').collect()),
         None => (report, Vec::new()),
@@ -279,7 +279,7 @@ fn taken(texts: &[String], like: &Values, quantity: Quantity) -> Vec<Cell> {
     }
 }
 
-fn differences(report: &str, ours: Option<&Sheet>, theirs: Option<Table>) -> Vec<String> {
+fn differences(report: &str, ours: Option<&ResultTable>, theirs: Option<Table>) -> Vec<String> {
     let (ours, mut theirs) = match (ours, theirs) {
         (None, None) => return Vec::new(),
         (Some(ours), None) => return vec![format!("rows of ours alone: {}", ours.height())],

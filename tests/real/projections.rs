@@ -9,7 +9,7 @@ use nsys::tables::{ColumnSpec, Kind, TableSpec};
 use nsys::trace::Trace;
 use recipes::recipe::of_reports::{self, Input, Survey};
 use recipes::report::{Arguments, find};
-use recipes::sheet::{Sheet, Values};
+use recipes::result_table::{ResultTable, Values};
 use rusqlite::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -164,7 +164,7 @@ fn written(path: &Path, ranges: &[Row]) -> Connection {
     db
 }
 
-/// What their projections tell of operations, turned back into operations: as many as each range has beyond those of its
+/// What their projections report operations, turned back into operations: as many as each range has beyond those of its
 /// children, in one call that fills the range, from the projection's begin to its end.
 fn operations(db: &Connection, projected: &[Row]) {
     let mut of_children: BTreeMap<&str, i64> = BTreeMap::new();
@@ -202,8 +202,8 @@ fn operations(db: &Connection, projected: &[Row]) {
 }
 
 /// A row of ours in theirs' words.
-fn cell(sheet: &Sheet, column: &str, row: usize) -> String {
-    match &sheet.column(column).unwrap_or_else(|| panic!("no {column}")).values {
+fn cell(result_table: &ResultTable, column: &str, row: usize) -> String {
+    match &result_table.column(column).unwrap_or_else(|| panic!("no {column}")).values {
         Values::Integers(all) => all.get(row).map(|number| number.to_string()).unwrap_or_default(),
         Values::Texts(all) => all.get(row).unwrap_or_default().to_owned(),
         other => panic!("{column}: {other:?}"),
@@ -220,18 +220,18 @@ fn places_of_ranges_are_rebuilt_without_a_difference() {
         written(&path, &ranges).execute_batch("COMMIT").expect("written");
         let report = find("nvtx_pushpop_trace").expect("there");
         let trace = Trace::open(&path).expect("opens");
-        let sheet = (report.run)(&trace, &Arguments::default()).expect("read").expect("rows");
-        assert_eq!(sheet.height(), count, "{name}");
+        let result_table = (report.run)(&trace, &Arguments::default()).expect("read").expect("rows");
+        assert_eq!(result_table.height(), count, "{name}");
         for (at, row) in ranges.iter().enumerate() {
             for column in ["Name", "PID", "TID", "Lvl", "NumChild", "RangeId", "ParentId", "RangeStack"] {
                 // Theirs are of a table whose empty numbers made all others of a column fractions.
                 let theirs = row[column].trim_end_matches(".0");
-                assert_eq!(cell(&sheet, column, at), theirs, "{name}: row {at}: {column}");
+                assert_eq!(cell(&result_table, column, at), theirs, "{name}: row {at}: {column}");
             }
             for (ours, theirs) in
                 [("Start", "Start (ns)"), ("Duration", "Duration (ns)"), ("DurChild", "DurChild (ns)")]
             {
-                assert_eq!(cell(&sheet, ours, at), row[theirs], "{name}: row {at}: {ours}");
+                assert_eq!(cell(&result_table, ours, at), row[theirs], "{name}: row {at}: {ours}");
             }
         }
         assert_eq!(trace.notes(), Vec::<String>::new());

@@ -1,5 +1,6 @@
-//! The hook of a window under a real python: where it starts and stops the profiler, in which process, and that no failure
-//! of it changes the training. A stand-in for torch writes down what is asked of it; a real one is tried where python has it.
+//! The hook of a window under a real python: where it starts and stops the profiler, in which process, and that no
+//! failure of it changes the training. A stand-in for torch writes down what is asked of it; a real one is tried where
+//! python has it.
 
 use crate::fact::Fact;
 use job::script::PROFILE_SH;
@@ -17,8 +18,8 @@ pub(crate) const FACTS: &[Fact] = &[
     ),
     ("of_four_sessions_each_has_its_own_start_and_stop", of_four_sessions_each_has_its_own_start_and_stop),
     (
-        "processes_that_nobody_tells_apart_settle_who_opens_the_window",
-        processes_that_nobody_tells_apart_settle_who_opens_the_window,
+        "processes_that_nobody_reports_apart_settle_who_opens_the_window",
+        processes_that_nobody_reports_apart_settle_who_opens_the_window,
     ),
     ("an_iteration_counts_once_whatever_steps_in_it", an_iteration_counts_once_whatever_steps_in_it),
     ("a_step_is_what_the_training_calls_a_step", a_step_is_what_the_training_calls_a_step),
@@ -27,8 +28,8 @@ pub(crate) const FACTS: &[Fact] = &[
         a_window_can_begin_with_the_first_step_and_end_with_the_last,
     ),
     (
-        "a_window_that_the_training_never_comes_to_or_never_leaves_is_told",
-        a_window_that_the_training_never_comes_to_or_never_leaves_is_told,
+        "a_window_that_the_training_never_comes_to_or_never_leaves_is_reported",
+        a_window_that_the_training_never_comes_to_or_never_leaves_is_reported,
     ),
     ("no_failure_of_the_hook_changes_the_training", no_failure_of_the_hook_changes_the_training),
     (
@@ -36,8 +37,8 @@ pub(crate) const FACTS: &[Fact] = &[
         what_no_window_can_be_made_of_leaves_the_training_alone,
     ),
     (
-        "a_torch_that_is_another_one_is_told_and_left_alone",
-        a_torch_that_is_another_one_is_told_and_left_alone,
+        "a_torch_that_is_another_one_is_reported_and_left_alone",
+        a_torch_that_is_another_one_is_reported_and_left_alone,
     ),
     (
         "the_module_that_the_hook_hides_is_imported_and_is_the_one_that_others_find",
@@ -65,7 +66,8 @@ case $1 in
 esac
 "#;
 
-/// Four processes of one node, told their places as torchrun tells them. The launcher is python, and imports torch as well.
+/// Four processes of one node, reported their places as torchrun reports them. The launcher is python, and imports
+/// torch as well.
 const TORCHRUN: &str = r#"import os, subprocess, sys
 import torch
 ranks = []
@@ -201,12 +203,12 @@ fn of_four_sessions_each_has_its_own_start_and_stop() {
             let node = &node;
             scope.spawn(move || {
                 let number = rank.to_string();
-                let told: [(&str, &str); 3] = [
+                let line: [(&str, &str); 3] = [
                     ("SLURM_PROCID", number.as_str()),
                     ("SLURM_LOCALID", number.as_str()),
                     ("ME", number.as_str()),
                 ];
-                assert_eq!(node.run("python3 train.py", &told), (Some(0), String::new()));
+                assert_eq!(node.run("python3 train.py", &line), (Some(0), String::new()));
             });
         }
     });
@@ -216,7 +218,7 @@ fn of_four_sessions_each_has_its_own_start_and_stop() {
     }
 }
 
-fn processes_that_nobody_tells_apart_settle_who_opens_the_window() {
+fn processes_that_nobody_reports_apart_settle_who_opens_the_window() {
     let node = Node::new();
     assert_eq!(node.run("python3 train.py", &[("HOW", "spawned")]), (Some(0), String::new()));
     let started = (0..4).filter(|me| calls(&node.said(*me)) == watched()).count();
@@ -281,7 +283,7 @@ fn a_window_can_begin_with_the_first_step_and_end_with_the_last() {
     assert_eq!(node.mark(0).map(|mark| (mark.opened, mark.closed)), Some((Some(0), Some(9))));
 }
 
-fn a_window_that_the_training_never_comes_to_or_never_leaves_is_told() {
+fn a_window_that_the_training_never_comes_to_or_never_leaves_is_reported() {
     let node = Node::new();
     assert_eq!(node.run_within("hook:50..55", "python3 train.py", &[]).0, Some(0));
     assert_eq!(node.said(0), unwatched());
@@ -291,7 +293,7 @@ fn a_window_that_the_training_never_comes_to_or_never_leaves_is_told() {
     assert_eq!(node.mark(0).map(|mark| (mark.opened, mark.closed)), Some((Some(8), None)));
 }
 
-/// What fails, the environment that makes it fail, and what is told of it.
+/// What fails, the environment that makes it fail, and what is reported about it.
 type Failure<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
 
 fn no_failure_of_the_hook_changes_the_training() {
@@ -304,16 +306,16 @@ fn no_failure_of_the_hook_changes_the_training() {
         ("cudart", &[("BROKEN", "cudart")], "OSError: no libcudart"),
         ("start", &[("BROKEN", "start")], "cudaProfilerStart: error 36 of CUDA"),
         ("stop", &[("BROKEN", "stop")], "after step 5: RuntimeError: the driver is gone"),
-        ("rank", &[("MISLED", "three")], "LOCAL_RANK is no number: 'three'"),
+        ("rank", &[("MISLED", "three")], "LOCAL_RANK is not a number: 'three'"),
         ("hidden", &[("PYTHONPATH", hidden.as_str())], "as it always was"),
         ("no stderr", &[("PYTHONSTARTUP", "/nowhere")], ""),
         ("isolated", &[("PYTHONNOUSERSITE", "1")], ""),
     ];
-    for (what, environment, told) in cases {
+    for (what, environment, expected) in cases {
         let node = Node::new();
         let (code, stderr) = node.run("python3 torchrun.py", environment);
         assert_eq!(code, Some(0), "{what}: {stderr}");
-        assert!(stderr.contains(told), "{what}: {stderr}");
+        assert!(stderr.contains(expected), "{what}: {stderr}");
         let own = stderr.lines().filter(|line| line.starts_with("harness-window: ")).count();
         assert!(own <= 4, "{what}: once for each process: {stderr}");
         for me in 0..4 {
@@ -327,7 +329,7 @@ fn no_failure_of_the_hook_changes_the_training() {
         }
         let is_broken = !matches!(what, "hidden" | "no stderr" | "isolated");
         assert_eq!(mark.error.is_some(), is_broken, "{what}: {mark:?}");
-        assert!(!is_broken || mark.error.is_some_and(|error| error.contains(told)), "{what}");
+        assert!(!is_broken || mark.error.is_some_and(|error| error.contains(expected)), "{what}");
     }
 }
 
@@ -341,7 +343,7 @@ fn what_no_window_can_be_made_of_leaves_the_training_alone() {
     }
 }
 
-fn a_torch_that_is_another_one_is_told_and_left_alone() {
+fn a_torch_that_is_another_one_is_reported_and_left_alone() {
     let node = Node::new();
     let optimizer = node.job().join("torch/optim/optimizer.py");
     let text = fs::read_to_string(&optimizer).expect("there").replace("class Optimizer:", "class Base:");

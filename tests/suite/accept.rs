@@ -76,11 +76,14 @@ fn of_thirty_two_nodes_with_three_faults_exactly_those_three_are_rejected() {
     let project = Project::new();
     let first = accept(&project, "one", &[&DELIVERY, &THREE]);
     assert_eq!(first.code, Some(1), "{}", first.all());
-    let told = certificate(&project, "one");
+    let reported = certificate(&project, "one");
     let wanted = [("p5-040", "preflight"), ("p5-047", "single node"), ("p5-059", "pairs")];
     let wanted: Vec<(String, String)> = wanted.map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec();
-    assert_eq!(listed(&told, "rejected"), wanted, "{}", first.all());
-    assert_eq!((told["accepted"].as_array().map(Vec::len), listed(&told, "undecided").len()), (Some(29), 0));
+    assert_eq!(listed(&reported, "rejected"), wanted, "{}", first.all());
+    assert_eq!(
+        (reported["accepted"].as_array().map(Vec::len), listed(&reported, "undecided").len()),
+        (Some(29), 0)
+    );
     for line in [
         "rejected at preflight: HRN-NODE-UNFIT configure p5-040 node: ",
         "rejected at single node: HRN-NVLINK-SLOW reset p5-047 nvlink: ",
@@ -90,7 +93,7 @@ fn of_thirty_two_nodes_with_three_faults_exactly_those_three_are_rejected() {
     ] {
         assert!(first.stdout.contains(line), "{line} {}", first.all());
     }
-    let hours = told["node_hours"].as_f64().expect("node-hours");
+    let hours = reported["node_hours"].as_f64().expect("node-hours");
     assert!(hours > 1.0 && last(&first).ends_with(&format!("node-hours {hours:.2}")), "{}", last(&first));
     // Whoever has failed costs nothing any more.
     let of_runs = runs(&project.path().join("one"));
@@ -130,8 +133,8 @@ fn thirty_two_healthy_nodes_are_accepted_and_the_certificate_says_by_which_limit
         "{}",
         last(&healthy)
     );
-    let told = certificate(&project, "out");
-    let limits = told["limits"].as_array().expect("limits");
+    let reported = certificate(&project, "out");
+    let limits = reported["limits"].as_array().expect("limits");
     let stages: BTreeSet<&str> = limits.iter().filter_map(|limit| limit["stage"].as_str()).collect();
     assert_eq!(stages, BTreeSet::from(["single node", "pairs", "groups", "all"]));
     for limit in limits {
@@ -149,7 +152,7 @@ fn thirty_two_healthy_nodes_are_accepted_and_the_certificate_says_by_which_limit
     for part in [
         "**SIMULATED: ",
         "| accepted | 32: p5-[033-064] |",
-        "| held against | p5-[001-008], which were named as known to be good |",
+        "| compared with | p5-[001-008], which were named as known to be good |",
         "| all | all-all_gather | busbw/8GiB | ",
         "sim-p5 nccl.busbw all_gather, 8GiB, 32 nodes, 256 ranks",
         "| driver | 570.133.20-SIMULATED | p5-[033-064] |",
@@ -165,18 +168,18 @@ fn thirty_two_healthy_nodes_are_accepted_and_the_certificate_says_by_which_limit
 }
 
 #[test]
-fn what_could_not_be_told_is_never_accepted() {
+fn what_could_not_be_determined_is_never_accepted() {
     let project = Project::new();
     let garbled = accept(&project, "garbled", &[&FEW, &["--sim-fault", "p5-034:garbled"]]);
     assert_eq!(garbled.code, Some(3), "{}", garbled.all());
-    let told = certificate(&project, "garbled");
+    let reported = certificate(&project, "garbled");
     assert_eq!(
-        listed(&told, "undecided"),
+        listed(&reported, "undecided"),
         [("p5-034".to_owned(), "single node".to_owned())],
         "{}",
         garbled.all()
     );
-    assert_eq!(told["accepted"].as_array().map(Vec::len), Some(3), "{}", garbled.all());
+    assert_eq!(reported["accepted"].as_array().map(Vec::len), Some(3), "{}", garbled.all());
     // Without any baseline peers decide, up to the one group of four: nothing judges its NICs.
     fs::remove_file(project.path().join("baselines/sim-p5.toml")).expect("removed");
     let bare = accept(&project, "bare", &[&FEW]);
@@ -207,8 +210,13 @@ fn a_node_whose_gpus_could_not_be_read_is_not_accepted_by_a_suite_that_needs_non
     let ran = ran(command.env("PATH", project.programs_but("nvidia-smi")).output().expect("starts"));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert!(last(&ran).starts_with("accepted 0, rejected 0, not decided 1, runs 0, "), "{}", ran.all());
-    let told = certificate(&project, "out");
-    assert_eq!(listed(&told, "undecided"), [("here".to_owned(), "preflight".to_owned())], "{}", ran.all());
+    let reported = certificate(&project, "out");
+    assert_eq!(
+        listed(&reported, "undecided"),
+        [("here".to_owned(), "preflight".to_owned())],
+        "{}",
+        ran.all()
+    );
     let why = "not decided at preflight: here: its GPUs could not be read: no nvidia-smi on PATH";
     assert!(ran.stdout.contains(why), "{}", ran.all());
 }
@@ -277,28 +285,37 @@ fn a_partner_that_is_bad_itself_is_withdrawn_and_costs_no_new_node_its_place() {
         "out",
         &[&DELIVERY[..2], &["--partners", "p5-[001-004]", "--sim-fault", "p5-003:port-slow=0.5"]],
     );
-    let told = certificate(&project, "out");
-    let withdrawn: Vec<&str> =
-        told["withdrawn"].as_array().expect("a list").iter().filter_map(|one| one["node"].as_str()).collect();
+    let reported = certificate(&project, "out");
+    let withdrawn: Vec<&str> = reported["withdrawn"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|one| one["node"].as_str())
+        .collect();
     assert_eq!(withdrawn, ["p5-003"], "{}", ran.all());
-    assert_eq!((ran.code, told["accepted"].as_array().map(Vec::len)), (Some(0), Some(32)), "{}", ran.all());
+    assert_eq!(
+        (ran.code, reported["accepted"].as_array().map(Vec::len)),
+        (Some(0), Some(32)),
+        "{}",
+        ran.all()
+    );
 }
 
 #[test]
-fn new_nodes_without_partners_are_held_against_each_other_and_the_bad_one_is_told_apart() {
+fn new_nodes_without_partners_are_held_against_each_other_and_the_bad_one_is_distinguished() {
     let project = Project::new();
     let args = ["--nodes", "p5-[033-040]", "--partners", "none", "--sim-fault", "p5-036:port-slow=0.5"];
     let ran = accept(&project, "out", &[&args]);
     assert_eq!(ran.code, Some(1), "{}", ran.all());
-    let told = certificate(&project, "out");
-    assert_eq!(listed(&told, "rejected"), [("p5-036".to_owned(), "pairs".to_owned())], "{}", ran.all());
+    let reported = certificate(&project, "out");
+    assert_eq!(listed(&reported, "rejected"), [("p5-036".to_owned(), "pairs".to_owned())], "{}", ran.all());
     assert!(
         ran.stdout.contains("HRN-PORT-SLOW replace p5-036 fabric: all 32 NICs at 6.0 GB/s"),
         "{}",
         ran.all()
     );
     // There are numbers for eight and for four at once, and none for seven.
-    assert_eq!(told["accepted"].as_array().map(Vec::len), Some(7), "{}", ran.all());
+    assert_eq!(reported["accepted"].as_array().map(Vec::len), Some(7), "{}", ran.all());
     assert!(
         ran.stdout.contains("not measured: all 7 at once: `all-all_gather` was run on 4 at a time"),
         "{}",
@@ -385,7 +402,7 @@ fn good_nodes_are_those_that_are_named_or_that_the_last_passing_run_was_on() {
     ];
     assert_eq!(project.harness(&passing).code, Some(0));
     let vouched = accept(&project, "out", &[&nodes, &["--dry-run"]]);
-    assert!(vouched.stdout.contains("held against p5-[001-004], which passed run "), "{}", vouched.all());
+    assert!(vouched.stdout.contains("compared with p5-[001-004], which passed run "), "{}", vouched.all());
     assert!(vouched.code == Some(0) && !project.path().join("out").exists(), "{}", vouched.all());
 }
 
@@ -393,22 +410,22 @@ fn good_nodes_are_those_that_are_named_or_that_the_last_passing_run_was_on() {
 fn what_cannot_be_asked_is_refused_before_anything_is_launched() {
     let project = Project::new();
     project.write("full/file", "x");
-    for (more, told) in [
+    for (more, expected) in [
         (
             &["--nodes", "p5-[033-034]", "--partners", "p5-[034-036]"][..],
             "a node cannot be new and known to be good: `p5-034`",
         ),
         (
             &["--nodes", "p5-[033-034]", "--partners", "none", "--suite", "canary"],
-            "no case to accept nodes by",
+            "cannot be used to accept nodes",
         ),
         (&["--nodes", "p5-[033-034]", "--partners", "none", "--suite", "nccl-p4de"], "is for `p4de`"),
-        (&["--nodes", "p5-[033-099]"], "unknown node"),
+        (&["--nodes", "p5-[033-099]"], "has no node `"),
         (&["--nodes", "p5-033", "--partners", "none", "--sim-fault", "p5-033:nothing"], "--sim-fault: "),
         (&["--nodes", "p5-033", "--partners", "none", "--budget=-1"], "above 0"),
     ] {
         let ran = accept(&project, "out", &[more]);
-        assert!(ran.code == Some(2) && ran.stderr.contains(told), "{told}: {}", ran.all());
+        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{expected}: {}", ran.all());
     }
     let full = accept(&project, "full", &[&["--nodes", "p5-033", "--partners", "none"]]);
     assert!(full.code == Some(2) && full.stderr.contains("it is not empty"), "{}", full.all());

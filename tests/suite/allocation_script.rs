@@ -108,7 +108,7 @@ fn is_gone(pid: &str) -> bool {
 const LEAVES: &str = "echo \"$status\" > exit_code; exit \"$status\"";
 
 #[test]
-fn jobs_run_one_after_the_other_in_the_order_of_their_turns_and_tell_how_they_ended() {
+fn jobs_run_one_after_the_other_in_the_order_of_their_turns_and_report_how_they_ended() {
     let job =
         |status: &str| format!("pwd >> ../ran; echo out; echo err >&2; sleep 1; status={status}; {LEAVES}");
     let (well, badly) = (job("0"), job("137"));

@@ -33,7 +33,7 @@ fn a_cluster_that_cannot_run_tasks_is_refused_with_what_to_do() {
         (
             "other",
             inventory(slurm, "shared = \"/fsx\"\nharness = \"/bin/true\""),
-            "is another program than this one: /bin/true; copy this program there: `cp ",
+            "is another program, not this one: /bin/true; copy this program: `cp ",
         ),
         ("gone", inventory(slurm, "shared = \"/fsx\"\nharness = \"/nowhere/harness\""), "/nowhere/harness"),
     ] {
@@ -87,7 +87,7 @@ fn a_task_refuses_what_is_no_order_for_this_program() {
         &order("{\"version\":\"0\",\"sha256\":\"\"}").replace("\"format\":1", "\"format\":2"),
     );
     for (order, why) in [
-        ("other.json", "wanted: version 99.0.0, sha256 00"),
+        ("other.json", "expected version 99.0.0, sha256 00"),
         ("newer.json", "written in format 2"),
         ("gone.json", "gone.json"),
     ] {
@@ -96,5 +96,5 @@ fn a_task_refuses_what_is_no_order_for_this_program() {
         assert!(ran.stderr.contains(why), "{}", ran.all());
     }
     let ran = project.harness(&["analyze-part"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("it is not typed"), "{}", ran.all());
+    assert!(ran.code == Some(2) && ran.stderr.contains("is internal to the harness"), "{}", ran.all());
 }

@@ -51,9 +51,9 @@ fn baselines_are_proposed_from_runs_accepted_and_then_judge() {
     args.extend([again.as_str(), faulty.as_str()]);
     let proposed = project.harness(&args);
     assert_eq!(proposed.code, Some(0), "{}", proposed.all());
-    assert!(proposed.stderr.contains(&format!("left out: {again}: the same jobs as")), "{}", proposed.all());
+    assert!(proposed.stderr.contains(&format!("excluded {again}: the same jobs as")), "{}", proposed.all());
     assert!(
-        proposed.stderr.contains(&format!("left out: {faulty}: it ran with faults")),
+        proposed.stderr.contains(&format!("excluded {faulty}: it ran with faults")),
         "{}",
         proposed.all()
     );
@@ -231,7 +231,7 @@ fn at_a_terminal_one_is_accepted_one_rejected_and_one_skipped() {
     let (shown, _) = typed(&project, &["baseline", "review", "p5", "--by", "ann"], "a\n\u{4}");
     assert!(shown.contains("1 of 1: ") && shown.contains("0 accepted, 0 rejected, 1 left"), "{shown}");
     let nobody = project.harness(&["baseline", "review", "p5", "--by", "ann"]);
-    assert!(nobody.stderr.contains("one by one needs a terminal"), "{}", nobody.all());
+    assert!(nobody.stderr.contains("interactive review needs a terminal"), "{}", nobody.all());
 }
 
 #[test]
@@ -264,31 +264,31 @@ fn the_lint_flags_every_diagnostic_that_others_have_shipped() {
         // 800 GB/s of two nodes, on a sweep that ends at 128 MiB.
         (
             "size = \"128MiB\"\nnodes = 2\nranks = 16\nstate = \"provisional\"\nlower = 800\nsamples = [800]",
-            "above what p5 can do",
+            "is above the hardware limit of",
         ),
         // A latency size gated on bandwidth.
         (
             "size = \"1MiB\"\nnodes = 2\nranks = 16\nstate = \"provisional\"\nlower = 14\nsamples = [15.95]",
-            "bound by latency",
+            "latency-bound",
         ),
         // A factor of 0.9 that stands nowhere.
         (
             "size = \"1GiB\"\nnodes = 2\nranks = 16\nstate = \"accepted\"\nlower = 393.3\nsamples = [437, 437, 437, 437, 437]",
-            "an accepted bound of 0.900 of the median",
+            "accepted bound at 0.900 of the median",
         ),
         // A tolerance narrower than what was measured.
         (
             "size = \"8GiB\"\nnodes = 2\nranks = 16\nstate = \"provisional\"\nlower = 425\nsamples = [400, 415, 430, 445, 460]",
-            "nearer than what its own samples vary",
+            "bound within the noise of its own samples",
         ),
     ];
     let mut text = "instance = \"p5\"\n".to_owned();
     text.extend(rows.iter().map(|(row, _)| entry(row)));
     project.write("baselines/p5.toml", &text);
-    let told = project.harness(&["baseline", "lint"]);
-    assert_eq!(told.code, Some(2), "{}", told.all());
+    let output = project.harness(&["baseline", "lint"]);
+    assert_eq!(output.code, Some(2), "{}", output.all());
     for (_, diagnostic) in rows {
-        assert!(told.stdout.contains(diagnostic), "{diagnostic}\n{}", told.all());
+        assert!(output.stdout.contains(diagnostic), "{diagnostic}\n{}", output.all());
     }
     // The gate on the average of a sweep: a bandwidth without its size.
     project.write(
@@ -298,15 +298,15 @@ fn the_lint_flags_every_diagnostic_that_others_have_shipped() {
             entry("nodes = 2\nranks = 16\nstate = \"provisional\"\nsamples = [84.06]")
         ),
     );
-    let told = project.harness(&["baseline", "lint"]);
-    assert!(told.stdout.contains("missing key, `nccl.busbw` differs by it: `size`"), "{}", told.all());
+    let output = project.harness(&["baseline", "lint"]);
+    assert!(output.stdout.contains("missing key: `size`, `nccl.busbw` depends on it"), "{}", output.all());
     // An instance in the inventory that no baseline knows, though suites ask for one.
     fs::remove_file(project.path().join("baselines/p5.toml")).expect("removed");
-    let told = project.harness(&["baseline", "lint"]);
+    let output = project.harness(&["baseline", "lint"]);
     assert!(
-        told.stdout.contains("suites hold its numbers against baselines, and it has none: `p5`"),
+        output.stdout.contains("suites compare `p5` with baselines, but it has none"),
         "{}",
-        told.all()
+        output.all()
     );
     // The same limit in a suite, whose sweep ends at 128 MiB.
     project.write(
@@ -315,12 +315,12 @@ fn the_lint_flags_every_diagnostic_that_others_have_shipped() {
          workload = { kind = \"nccl-tests\", op = \"all_reduce\", from = \"8\", to = \"128MiB\" }\n\
          [[case.assert]]\nmetric = \"nccl.busbw\"\nsize = \"128MiB\"\nat_least = \"800 GB/s\"\n",
     );
-    let told = project.harness(&["baseline", "lint"]);
-    assert!(told.stdout.contains("a limit above what all_reduce can show here"), "{}", told.all());
+    let output = project.harness(&["baseline", "lint"]);
+    assert!(output.stdout.contains("is above the hardware limit of all_reduce"), "{}", output.all());
 }
 
 #[test]
-fn what_a_probe_told_is_part_of_the_fingerprint_and_a_run_that_does_not_tell_it_is_not_comparable() {
+fn what_a_probe_reported_is_part_of_the_fingerprint_and_a_run_that_does_not_report_it_is_not_comparable() {
     let project = project();
     run(&project, "11", &["--probe"]);
     let first = id(&project);
@@ -346,14 +346,14 @@ fn what_a_probe_told_is_part_of_the_fingerprint_and_a_run_that_does_not_tell_it_
     }
     let probed = run(&project, "12", &["--probe"]);
     assert_eq!(probed.code, Some(0), "{}", probed.all());
-    // Gone through again, from the files alone, it tells the same.
+    // Gone through again, from the files alone, it reports the same.
     for stage in ["collect", "analyze", "judge"] {
         let again = project.harness(&["-q", "--run", "latest", "--from", stage]);
         assert_eq!(again.code, Some(0), "{stage} {}", again.all());
     }
-    let not_told = run(&project, "13", &[]);
-    assert_eq!(not_told.code, Some(3), "{}", not_told.all());
-    assert!(not_told.all().contains(" is not told here, "), "{}", not_told.all());
+    let not_reported = run(&project, "13", &[]);
+    assert_eq!(not_reported.code, Some(3), "{}", not_reported.all());
+    assert!(not_reported.all().contains(" is unknown in this run, "), "{}", not_reported.all());
     let other = run(&project, "14", &["--probe", "--sim-fault", "p5-001:driver-differs"]);
     assert_eq!(other.code, Some(3), "{}", other.all());
     let set = pairs("pairs", "against = \"baseline\"")
@@ -361,7 +361,11 @@ fn what_a_probe_told_is_part_of_the_fingerprint_and_a_run_that_does_not_tell_it_
     project.write("suites/own.toml", &set);
     let set = run(&project, "15", &["--probe"]);
     assert_eq!(set.code, Some(3), "{}", set.all());
-    assert!(set.all().contains("variables is NCCL_BUFFSIZE=8388608 here, none there"), "{}", set.all());
+    assert!(
+        set.all().contains("variables is NCCL_BUFFSIZE=8388608 in this run, none in the baseline"),
+        "{}",
+        set.all()
+    );
 }
 
 #[test]

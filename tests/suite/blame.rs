@@ -14,7 +14,7 @@ fn coded(ran: &Ran) -> Vec<&str> {
 #[test]
 fn a_fault_of_a_whole_node_is_one_culprit_and_one_code() {
     for (inventory, node) in [("default", "p5-002"), ("sim-32", "p5-011")] {
-        for (fault, told, code) in [
+        for (fault, expected, code) in [
             ("port-slow=0.5", "fabric: all 32 NICs at 6.0 GB/s, healthy: 1", "HRN-PORT-SLOW"),
             ("no-gdrdma", "fabric: all 32 NICs at 6.0 GB/s, healthy: 1", "HRN-PORT-SLOW"),
             ("node-slow=0.5", "node: all 8 GPUs at 6", "HRN-NODE-SLOW"),
@@ -32,7 +32,7 @@ fn a_fault_of_a_whole_node_is_one_culprit_and_one_code() {
             let ran = project.harness(&[&of[..], filter].concat());
             let named = culprits(&ran);
             assert!(
-                named.len() == 1 && named[0].starts_with(&format!("culprit {node} {told}")),
+                named.len() == 1 && named[0].starts_with(&format!("culprit {node} {expected}")),
                 "{fault}: {named:#?}"
             );
             assert!(named[0].ends_with(&format!(" ({code})")), "{named:?}");

@@ -34,11 +34,11 @@ fn eight_gpus_taken_for_one_hide_all_communication_that_each_of_them_exposes() {
         "Compute ∩ Comm overlap              |        1.000000",
         "Overall GPU Utilization: 100.00%",
     ] {
-        assert!(ran.stdout.lines().any(|told| told == line), "{line} in\n{}", ran.stdout);
+        assert!(ran.stdout.lines().any(|json| json == line), "{line} in\n{}", ran.stdout);
     }
     let ran = place.verb("recipe", &["breakdown:compat", "eight.sqlite", "--table", "gpus", "--json"]);
-    let told: serde_json::Value = serde_json::from_str(&ran.stdout).expect("one object");
-    let gpus = told["tables"]["gpus"].as_array().expect("a table");
+    let json: serde_json::Value = serde_json::from_str(&ran.stdout).expect("one object");
+    let gpus = json["tables"]["gpus"].as_array().expect("a table");
     assert_eq!(gpus.len(), 8);
     for gpu in gpus {
         let of = |column: &str| gpu[column].as_i64();

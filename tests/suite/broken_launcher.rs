@@ -1,5 +1,5 @@
-//! What fails in the same way everywhere is the launcher's, the image's or the tool's fault: the run stops, names no node,
-//! and remembers nothing against any.
+//! What fails in the same way everywhere is the launcher's, the image's or the tool's fault: the run stops, names no
+//! node, and remembers nothing against any.
 
 use crate::project::{Project, Ran};
 use serde_json::Value;

@@ -84,7 +84,7 @@ fn a_bundle_of_a_run_that_is_here_is_that_run_unless_it_is_another() {
     fs::write(&path, "{}").expect("changed");
     let ran = analyze(&project, &file);
     assert_eq!(ran.code, Some(2), "{}", ran.all());
-    assert!(ran.stderr.contains("they differ in: summary.json"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("they differ in summary.json"), "{}", ran.stderr);
     assert_eq!(project.runs(), 2);
 }
 
@@ -99,7 +99,7 @@ fn a_run_that_came_in_a_bundle_is_read_and_never_obeyed() {
     let refused = |args: &[&str]| {
         let ran = other.harness(args);
         assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.all());
-        assert!(ran.stderr.contains("this run came in a bundle"), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("came in a bundle"), "{args:?}: {}", ran.stderr);
     };
     for word in [run.as_str(), replayed.as_str()] {
         refused(&["--rerun", word]);
@@ -109,7 +109,7 @@ fn a_run_that_came_in_a_bundle_is_read_and_never_obeyed() {
     let ran = other.harness(&["clean", "--all"]);
     assert!(!ran.all().contains(&run) && !ran.all().contains(&replayed), "{}", ran.all());
     let ran = other.harness(&["history", "nccl.busbw"]);
-    assert!(ran.all().contains("it came in a bundle"), "{}", ran.all());
+    assert!(ran.all().contains("imported from a bundle"), "{}", ran.all());
     // It is still the same run: packed again it has the same bytes.
     let again = other.harness(&["bundle", "--run", &run, "--out", "again.tar.gz"]);
     assert_eq!(again.code, Some(0), "{}", again.all());
@@ -140,30 +140,30 @@ fn what_is_cut_changed_or_newer_is_refused_and_leaves_nothing() {
     let file = bundle(&project, "latest");
     let whole = fs::read(&file).expect("read");
     let other = Project::new();
-    let refused = |told: &str| {
+    let refused = |line: &str| {
         let ran = analyze(&other, &other.path().join("x.tar.gz"));
-        assert_eq!(ran.code, Some(2), "{told}: {}", ran.all());
-        assert!(ran.stderr.contains(told), "no `{told}` in {}", ran.stderr);
+        assert_eq!(ran.code, Some(2), "{line}: {}", ran.all());
+        assert!(ran.stderr.contains(line), "no `{line}` in {}", ran.stderr);
         let left: Vec<_> = fs::read_dir(other.path().join("runs")).into_iter().flatten().flatten().collect();
-        assert!(left.is_empty(), "{told}: {left:?}");
+        assert!(left.is_empty(), "{line}: {left:?}");
     };
     for at in [whole.len() / 3, whole.len() - 4] {
         other.write("x.tar.gz", "");
         fs::write(other.path().join("x.tar.gz"), &whole[..at]).expect("cut");
-        refused("cut short or damaged");
+        refused("truncated or damaged");
     }
     other.write("x.tar.gz", "not an archive");
     refused("not a bundle");
-    let repacked = |file: &str, change: &dyn Fn(String) -> String, told: &str| {
+    let repacked = |file: &str, change: &dyn Fn(String) -> String, line: &str| {
         tar(other.path(), &["xzf", &project.path().join("out/run.tar.gz").display().to_string()]);
         let path = other.path().join(&run).join(file);
         let text = fs::read_to_string(&path).expect("there");
         fs::write(&path, change(text)).expect("changed");
         tar(other.path(), &["czf", "x.tar.gz", &run]);
-        refused(told);
+        refused(line);
     };
     let stdout = format!("cases/pair/raw/{PAIR}/stdout");
-    repacked(&stdout, &|text| text + "#\n", "its digest is not the one in `collected.json`");
+    repacked(&stdout, &|text| text + "#\n", "its digest differs from `collected.json`");
     repacked("plan.json", &|text| text.replacen("\"format\": 1", "\"format\": 7", 1), "format 7");
     repacked("plan.json", &|text| text.replace(&run, "another"), "`another`");
     tar(other.path(), &["xzf", &file.display().to_string()]);
@@ -182,10 +182,10 @@ fn nothing_is_bundled_that_was_edited_or_looks_like_a_secret() {
     let stdout = project.latest().join(format!("cases/pair/raw/{PAIR}/stdout"));
     let text = fs::read_to_string(&stdout).expect("there");
     fs::write(&stdout, format!("# AWS_SECRET_ACCESS_KEY=hunter2\n{text}")).expect("edited");
-    let refused = |run: &str, told: &str| {
+    let refused = |run: &str, line: &str| {
         let ran = project.harness(&["bundle", "--run", run, "--out", "x.tar.gz"]);
         assert_eq!(ran.code, Some(2), "{}", ran.all());
-        assert!(ran.stderr.contains(told) && !ran.stderr.contains("hunter2"), "{}", ran.stderr);
+        assert!(ran.stderr.contains(line) && !ran.stderr.contains("hunter2"), "{}", ran.stderr);
         assert!(!project.path().join("x.tar.gz").exists());
     };
     refused(&run, "--from collect");
@@ -197,7 +197,7 @@ fn nothing_is_bundled_that_was_edited_or_looks_like_a_secret() {
     fs::remove_file(project.path().join("out/run.tar.gz")).expect("there");
     project.write("runs/latest/cases/pair/notes.txt", "a note\nAWS_SECRET_ACCESS_KEY=hunter2\n");
     refused(&id(&project), "line 2 looks like a secret, `AWS_SECRET_ACCESS_KEY`");
-    refused("nowhere", "no such run");
+    refused("nowhere", "no run `nowhere`");
 }
 
 #[test]
@@ -208,5 +208,5 @@ fn a_run_that_was_killed_is_bundled_as_it_is() {
     let other = Project::new();
     let ran = analyze(&other, &file);
     assert!(matches!(ran.code, Some(1 | 3)), "{}", ran.all());
-    assert!(ran.stdout.contains("did not come to its end"), "{}", ran.all());
+    assert!(ran.stdout.contains("the run did not finish"), "{}", ran.all());
 }

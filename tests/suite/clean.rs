@@ -1,7 +1,7 @@
 //! `harness clean`: what a harness that was killed leaves is found by what it wrote down, ended by number, and gone.
 
 use crate::project::{Project, Ran};
-use job::script::{CLEAN_SH, LEASE_SH};
+use job::script::{CLEAN_SH, SUPERVISOR_SH};
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -71,24 +71,27 @@ fn running(project: &Project) -> (Child, Vec<i32>) {
 }
 
 #[test]
-fn what_a_killed_harness_left_on_this_machine_is_told_then_ended_then_gone() {
+fn what_a_killed_harness_left_on_this_machine_is_reported_then_ended_then_gone() {
     let project = Project::new();
     let (mut child, pids) = running(&project);
     // As long as it goes on nobody cleans up after it.
     let refused = clean(&project, &[]);
     assert_eq!(refused.code, Some(3), "{}", refused.all());
-    assert!(refused.stderr.contains("another harness goes on with this run"), "{}", refused.all());
+    assert!(refused.stderr.contains("another harness process is working on this run"), "{}", refused.all());
     child.kill().expect("killed");
     child.wait().expect("gone");
     assert!(pids.iter().all(|pid| is_there(*pid)), "{pids:?}");
     project.write("runs/latest/cases/.part-abc", "half");
-    let told = clean(&project, &["--dry-run"]);
-    assert_eq!(told.code, Some(1), "{}", told.all());
+    let reported = clean(&project, &["--dry-run"]);
+    assert_eq!(reported.code, Some(1), "{}", reported.all());
     for pid in &pids {
         assert!(
-            told.stdout.lines().any(|line| line.contains(&format!(" {pid} ")) && line.ends_with("is there")),
+            reported
+                .stdout
+                .lines()
+                .any(|line| line.contains(&format!(" {pid} ")) && line.ends_with("is there")),
             "{}",
-            told.all()
+            reported.all()
         );
     }
     assert!(pids.iter().all(|pid| is_there(*pid)), "telling ends nothing");
@@ -153,10 +156,10 @@ fn what_was_given_and_not_read_and_files_that_are_not_whole_go() {
     {
         fs::write(job.join(name), text).expect("written");
     }
-    let told = clean(&project, &["--dry-run"]);
-    assert_eq!(told.code, Some(1), "{}", told.all());
+    let reported = clean(&project, &["--dry-run"]);
+    assert_eq!(reported.code, Some(1), "{}", reported.all());
     for what in ["unread secret", "unfinished file", "broken file"] {
-        assert!(told.stdout.contains(what), "{what}: {}", told.all());
+        assert!(reported.stdout.contains(what), "{what}: {}", reported.all());
     }
     let cleaned = clean(&project, &[]);
     assert_eq!(cleaned.code, Some(0), "{}", cleaned.all());
@@ -175,17 +178,17 @@ fn what_a_killed_harness_left_on_a_simulated_cluster_is_ended_there() {
             let mut command = project.command(&["--suite", "test", "--inventory", inventory]);
             command.env("PLANTED", "planted-1").env("HARNESS_TEST_KILL_AT_WRITE", at.to_string());
             assert_eq!(command.output().expect("the harness starts").status.code(), None, "it was killed");
-            let told = clean(&project, &["--dry-run"]);
+            let reported = clean(&project, &["--dry-run"]);
             let cleaned = clean(&project, &[]);
             assert_eq!(cleaned.code, Some(0), "{inventory} {at}: {}", cleaned.all());
             assert!(cleaned.stdout.contains("SIMULATED"), "{}", cleaned.all());
             assert_eq!(
-                told.code,
-                Some(i32::from(!told.stdout.contains("nothing is left"))),
+                reported.code,
+                Some(i32::from(!reported.stdout.contains("nothing is left"))),
                 "{}",
-                told.all()
+                reported.all()
             );
-            found += told.stdout.matches("is there").count();
+            found += reported.stdout.matches("is there").count();
             let again = clean(&project, &["--dry-run"]);
             assert_eq!(again.code, Some(0), "{inventory} {at}: {}", again.all());
         }
@@ -208,8 +211,8 @@ fn jobs_that_a_site_renames_and_moves_are_found_and_no_job_is_launched_twice() {
         let mut command = project.command(&["--suite", "test", "--inventory", "w"]);
         command.env("PLANTED", "planted-1").env("HARNESS_TEST_KILL_AT_WRITE", at.to_string());
         assert_eq!(command.output().expect("the harness starts").status.code(), None, "it was killed");
-        let told = clean(&project, &["--dry-run"]);
-        found += told.stdout.matches("job in the queue").count();
+        let reported = clean(&project, &["--dry-run"]);
+        found += reported.stdout.matches("job in the queue").count();
         let cleaned = clean(&project, &[]);
         assert_eq!(cleaned.code, Some(0), "{at}: {}", cleaned.all());
         assert_eq!(clean(&project, &["--dry-run"]).code, Some(0), "{at}");
@@ -227,26 +230,26 @@ fn jobs_that_a_site_renames_and_moves_are_found_and_no_job_is_launched_twice() {
 #[test]
 fn a_run_that_is_none_and_words_that_do_not_go_together_are_refused() {
     let project = Project::new();
-    for (args, told) in [
+    for (args, expected) in [
         (&["clean"][..], "--run"),
-        (&["clean", "--run", "nothing"], "no run here"),
+        (&["clean", "--run", "nothing"], "no runs in `runs` yet"),
         (&["clean", "--run", "x", "--all"], "cannot be used with"),
     ] {
         let ran = project.harness(args);
         assert_eq!(ran.code, Some(2), "{}", ran.all());
-        assert!(ran.stderr.contains(told), "{told}: {}", ran.all());
+        assert!(ran.stderr.contains(expected), "{expected}: {}", ran.all());
     }
     let none = project.harness(&["clean", "--all"]);
     assert_eq!(none.code, Some(0), "{}", none.all());
 }
 
-/// The script by itself, on what `lease.sh` leaves: over ssh it is sent to each node.
+/// The script by itself, on what `supervisor.sh` leaves: over ssh it is sent to each node.
 #[test]
-fn a_job_under_a_lease_is_found_and_ended_with_its_keeper_and_a_stale_mark_goes() {
+fn a_job_under_a_supervisor_is_found_and_ended_with_it_and_a_stale_mark_goes() {
     let folder = tempfile::tempdir().expect("a folder");
     let job = folder.path().join("one job");
     fs::create_dir(&job).expect("made");
-    fs::write(job.join("lease.sh"), LEASE_SH).expect("written");
+    fs::write(job.join("supervisor.sh"), SUPERVISOR_SH).expect("written");
     fs::write(job.join("job.sh"), "#!/bin/bash\nsleep 600 &\necho $! > pid\nwait\n").expect("written");
     let shown = job.display().to_string();
     let bash = |args: &[&str]| {
@@ -254,25 +257,28 @@ fn a_job_under_a_lease_is_found_and_ended_with_its_keeper_and_a_stale_mark_goes(
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    let lease = format!("{shown}/lease.sh");
+    let supervisor = format!("{shown}/supervisor.sh");
     let clean = |verb: &str| bash(&["-c", CLEAN_SH, "clean", verb, "n1", "/no/such/folder", &shown]);
-    assert_eq!(bash(&[&lease, "start", &shown, "n1", "300"]), "running\n");
+    assert_eq!(bash(&[&supervisor, "start", &shown, "n1", "300"]), "running\n");
     let pid = pids(&job.join("pid"), 1)[0];
     let count = |text: &str, kind: &str| {
         text.lines().filter(|line| line.starts_with(&format!("1\t{kind}\t"))).count()
     };
-    let told = clean("look");
-    assert!(told.ends_with("told\n") && count(&told, "process") >= 3, "{told}");
-    assert!(told.contains(&format!("1\tprocess\t{pid}\n")), "{told}");
+    let reported = clean("look");
+    assert!(reported.ends_with("complete\n") && count(&reported, "process") >= 3, "{reported}");
+    assert!(reported.contains(&format!("1\tprocess\t{pid}\n")), "{reported}");
     let ended = clean("end");
-    assert_eq!((count(&ended, "process"), count(&ended, "lease")), (0, 0), "{ended}");
+    assert_eq!((count(&ended, "process"), count(&ended, "supervisor")), (0, 0), "{ended}");
     assert!(!is_there(pid));
-    assert!(bash(&[&lease, "look", &shown, "n1"]).starts_with("ended "), "what waits for it is told");
-    // One whose keeper died with all it kept, and has told nobody.
-    fs::remove_file(job.join("lease.n1/status")).expect("there");
-    assert_eq!(count(&clean("look"), "lease"), 1);
-    assert_eq!(count(&clean("end"), "lease"), 0);
-    assert_eq!(bash(&[&lease, "look", &shown, "n1"]), "ended 137 asked\n");
+    assert!(
+        bash(&[&supervisor, "look", &shown, "n1"]).starts_with("ended "),
+        "what waits for it is informed"
+    );
+    // One whose supervisor died with all it kept, and has reported nobody.
+    fs::remove_file(job.join("supervisor.n1/status")).expect("there");
+    assert_eq!(count(&clean("look"), "supervisor"), 1);
+    assert_eq!(count(&clean("end"), "supervisor"), 0);
+    assert_eq!(bash(&[&supervisor, "look", &shown, "n1"]), "ended 137 asked\n");
 }
 
 /// The kernel does not escape a process name in /proc/PID/stat.
@@ -295,8 +301,11 @@ fn a_process_name_with_a_line_break_is_found_and_does_not_end_the_census() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    let told = clean("look");
-    assert!(told.contains(&format!("0\tprocess\t{pid}\n")) && told.ends_with("told\n"), "{told}");
-    assert_eq!(clean("end"), "told\n");
+    let reported = clean("look");
+    assert!(
+        reported.contains(&format!("0\tprocess\t{pid}\n")) && reported.ends_with("complete\n"),
+        "{reported}"
+    );
+    assert_eq!(clean("end"), "complete\n");
     named.wait().expect("ended");
 }

@@ -47,12 +47,12 @@ fn runs_of_other_things_partial_ones_and_a_run_and_itself_are_not_the_same() {
     let project = project();
     let a = run(&project, "own", &[]);
     let other = run(&project, "other", &[]);
-    let told = project.harness(&["compare", &a, &other]);
-    assert_eq!(told.code, Some(3), "{}", told.all());
-    assert!(told.stdout.contains("nothing was measured in both"), "{}", told.all());
-    assert!(told.stdout.contains("only in the first: numbers: "), "{}", told.all());
+    let output = project.harness(&["compare", &a, &other]);
+    assert_eq!(output.code, Some(3), "{}", output.all());
+    assert!(output.stdout.contains("no number was measured in both runs"), "{}", output.all());
+    assert!(output.stdout.contains("only in the first: numbers: "), "{}", output.all());
     let itself = project.harness(&["compare", &a, &a]);
-    assert!(itself.code == Some(3) && itself.stdout.contains("they are one run"), "{}", itself.all());
+    assert!(itself.code == Some(3) && itself.stdout.contains("both are the same run"), "{}", itself.all());
     let b = run(&project, "own", &["--seed", "2"]);
     fs::remove_file(project.path().join(format!("runs/{b}/cases/pairs/verdict.json"))).expect("removed");
     let partial = project.harness(&["compare", &a, &b]);
@@ -66,13 +66,17 @@ fn runs_of_other_things_partial_ones_and_a_run_and_itself_are_not_the_same() {
 }
 
 #[test]
-fn the_software_that_differs_is_told_first() {
+fn the_software_that_differs_is_reported_first() {
     let project = project();
     let a = run(&project, "own", &["--probe"]);
     let b = run(&project, "own", &["--seed", "2"]);
-    let told = project.harness(&["compare", &a, &b]);
+    let output = project.harness(&["compare", &a, &b]);
     let (software, verdicts) =
-        (told.stdout.find("software and settings that differ"), told.stdout.find("verdicts: "));
-    assert!(software.is_some() && software < verdicts, "{}", told.all());
-    assert!(told.stdout.contains(" -> not told\n") && told.stdout.contains("\n  driver "), "{}", told.all());
+        (output.stdout.find("software and settings that differ"), output.stdout.find("verdicts: "));
+    assert!(software.is_some() && software < verdicts, "{}", output.all());
+    assert!(
+        output.stdout.contains(" -> unknown\n") && output.stdout.contains("\n  driver "),
+        "{}",
+        output.all()
+    );
 }

@@ -1,5 +1,5 @@
-//! Accounts of one job held against each other through the whole path: reports of the simulated cluster beside what its nccl-tests
-//! printed, and what is said where an account is missing.
+//! Accounts of one job held against each other through the whole path: reports of the simulated cluster beside what its
+//! nccl-tests printed, and what is said where an account is missing.
 
 use crate::project::{Project, Ran};
 
@@ -69,5 +69,5 @@ fn kernels_that_no_call_launched_are_red() {
 fn what_needs_a_log_that_is_not_there_is_no_pass_and_says_so() {
     let ran = ran(&format!("{SUITE}{EFA}"), &[]);
     assert_eq!(ran.code, Some(3), "{}", ran.all());
-    assert!(ran.all().contains("no call of NCCL in what the job printed"), "{}", ran.all());
+    assert!(ran.all().contains("no NCCL call in the job's output"), "{}", ran.all());
 }

@@ -61,8 +61,8 @@ fn more_nodes_than_the_limit_are_drained_only_where_their_number_is_given() {
     let (project, words) = red(&DEAD);
     let ran = isolate(&project, &words, &["--drain", "--yes"]);
     assert_eq!((ran.code, drained(&ran)), (Some(1), 0), "{}", ran.all());
-    let told = "nothing is drained: 2 to drain and 0 drained by the harness before, limit 1; `--drain-at-most 2` allows it";
-    assert!(ran.stdout.contains(told), "{}", ran.all());
+    let reported = "nothing is drained: 2 to drain and 0 drained by the harness before, limit 1; `--drain-at-most 2` allows it";
+    assert!(ran.stdout.contains(reported), "{}", ran.all());
     let ran = isolate(&project, &words, &["--drain", "--yes", "--drain-at-most", "2"]);
     assert_eq!((ran.code, drained(&ran)), (Some(1), 2), "{}", ran.all());
 }

@@ -6,12 +6,12 @@ use serde_json::Value;
 #[track_caller]
 pub(crate) fn assert_ended(summary: &Value) {
     for line in summary["recipes"].as_array().expect("a list") {
-        let is_told = match line["outcome"].as_str() {
+        let is_reported = match line["outcome"].as_str() {
             Some("ok") => line["folder"].is_string(),
             Some("found none") => line["looked_at"].as_u64() > Some(0) || line["notes"][0].is_string(),
             Some("no data") => line["absent"][0].is_string(),
             _ => false,
         };
-        assert!(is_told, "{}: {line}", summary["reports"]);
+        assert!(is_reported, "{}: {line}", summary["reports"]);
     }
 }

@@ -98,7 +98,7 @@ fn what_was_not_measured_begins_its_evidence_with_the_cause() {
 #[test]
 fn a_diagnostic_in_a_fault_is_usage_and_launches_nothing() {
     let project = Project::new();
-    for (fault, told) in [
+    for (fault, expected) in [
         ("p5-002:hnag", "did you mean `hang`"),
         ("p5-009:hang", "p5-009"),
         ("p5-002:nic-dead@rdmap1s0", "rdmap1s0"),
@@ -106,7 +106,7 @@ fn a_diagnostic_in_a_fault_is_usage_and_launches_nothing() {
     ] {
         let ran = project.harness(&["--suite", "nccl-p5", "--sim-fault", fault]);
         assert_eq!(ran.code, Some(2), "{fault}: {}", ran.all());
-        assert!(ran.stderr.contains(told), "{fault}: {}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{fault}: {}", ran.stderr);
     }
     assert_eq!(project.runs(), 0, "nothing was launched");
 }

@@ -112,7 +112,7 @@ fn a_controller_that_does_not_answer_is_reported_and_no_node_is_asked() {
     let ran = kit(&project, "lab", &[]);
     assert_eq!(ran.code, Some(1), "{}", ran.all());
     assert!(ran.stdout.contains("DIFFERS  slurm.controller: slurm_load_partitions: Unable"), "{}", ran.all());
-    assert!(ran.stdout.contains("not seen node.memlock: all 2 nodes: not asked"), "{}", ran.all());
+    assert!(ran.stdout.contains("not seen node.memlock: all 2 nodes: not queried"), "{}", ran.all());
     assert!(!ran.stdout.contains("holds"), "{}", ran.all());
 }
 
@@ -148,7 +148,7 @@ fn a_field_kit_that_cannot_be_written_is_refused_before_anybody_is_asked() {
     project.write("kit.tar.gz", "mine");
     let ran = kit(&project, "default", &[]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", ran.all());
-    assert!(ran.stderr.contains("it is there already"), "{}", ran.all());
+    assert!(ran.stderr.contains("already exists"), "{}", ran.all());
     let ran = project.harness(&["field-kit", "--inventory", "defualt"]);
     assert_eq!(ran.code, Some(2), "{}", ran.all());
     assert!(ran.stderr.contains("did you mean `default`"), "{}", ran.all());

@@ -42,7 +42,7 @@ fn without_cuda_flows_take_turns_and_a_slow_nic_is_still_found() {
     assert!(ran.all().contains("finding host-memory"), "{}", ran.all());
     assert!(ran.all().contains("fi_rma_bw on p5-001 cannot use CUDA"), "{}", ran.all());
     let message = verdicts(&project)[0]["message"].as_str().expect("a message").to_owned();
-    assert!(message.ends_with(", through host memory in turns"), "{message}");
+    assert!(message.ends_with(", through host memory, NICs in turns"), "{message}");
     // At 40 % of its rate it is above its share of the link that four flows at once would have left it.
     let ran = run(&project, &["--sim-fault", "p5-003:nic-slow=0.4@rdmap113s0"]);
     assert_eq!(ran.code, Some(1), "{}", ran.all());
@@ -53,7 +53,12 @@ fn without_cuda_flows_take_turns_and_a_slow_nic_is_still_found() {
 fn a_tool_that_refuses_blames_no_node_and_says_what_to_install() {
     for (tool, world, words, install) in [
         ("ib_write_bw", "flow_tools_srd = false", "SRD connection only possible", "perftest 24 or newer"),
-        ("fi_rma_bw", "flow_tools = false", "`fi_rma_bw` is not on a node", "github.com/ofiwg/libfabric"),
+        (
+            "fi_rma_bw",
+            "flow_tools = false",
+            "`fi_rma_bw` is not installed on a node",
+            "github.com/ofiwg/libfabric",
+        ),
     ] {
         let project = Project::new();
         inventory(&project, &format!("nic_tool = \"{tool}\""), world);

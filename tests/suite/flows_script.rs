@@ -34,7 +34,7 @@ echo " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate
 echo " 1048576    60000            0.00               11444.09                  0.011444"
 "#;
 
-/// Stays until it is told to stop, as a server without a client does.
+/// Stays until it is asked to stop, as a server without a client does.
 const STAYS: &str = "#!/bin/bash\necho $$ >> pids\nexec sleep 600\n";
 
 /// Knows CUDA, and notes when each flow begins and ends.
@@ -211,7 +211,7 @@ fn a_client_whose_server_never_comes_says_so_and_ends() {
 }
 
 #[test]
-fn a_script_told_to_stop_leaves_nothing_running() {
+fn a_script_reported_to_stop_leaves_nothing_running() {
     let pair = Pair::with(&[("ib_write_bw", STAYS)]);
     let words = arguments("ib_write_bw", "write", "600", &["mlx5_0", "mlx5_1"]);
     let mut server = pair.start("a", &words);

@@ -1,4 +1,4 @@
-//! `gpus.sh` under a real bash: one process per GPU, each with its own output, and nothing left when it is told to end.
+//! `gpus.sh` under a real bash: one process per GPU, each with its own output, and nothing left when it is asked to end.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -42,7 +42,7 @@ fn what_it_started_ends_with_it() {
     let mut child = gpus(folder.path(), &program).spawn().expect("starts");
     let pids: Vec<i32> = (0..3).map(|gpu| pid_in(&folder.path().join(format!("pid.{gpu}")))).collect();
     let own = nix::unistd::Pid::from_raw(child.id() as i32);
-    nix::sys::signal::kill(own, nix::sys::signal::Signal::SIGTERM).expect("told");
+    nix::sys::signal::kill(own, nix::sys::signal::Signal::SIGTERM).expect("signalled");
     assert_eq!(child.wait().expect("ends").code(), Some(143));
     for pid in pids {
         assert!(is_gone(pid), "{pid} is left");

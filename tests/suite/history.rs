@@ -64,30 +64,30 @@ fn noise(at: usize) -> f64 {
 }
 
 #[test]
-fn a_step_is_told_with_its_run_and_the_software_that_changed_there() {
+fn a_step_is_reported_with_its_run_and_the_software_that_changed_there() {
     let factors: Vec<f64> = (0..16).map(|at| noise(at) * if at < 8 { 1.0 } else { 0.8 }).collect();
     let (project, ids) = runs(&factors, |at| if at < 8 { "2.18.5" } else { "2.23.4" });
-    let told = project.harness(&ONE);
-    assert_eq!(told.code, Some(0), "{}", told.all());
-    let step = told
+    let output = project.harness(&ONE);
+    assert_eq!(output.code, Some(0), "{}", output.all());
+    let step = output
         .stdout
         .lines()
         .find(|line| line.starts_with("step: "))
-        .unwrap_or_else(|| panic!("{}", told.all()));
-    assert!(step.ends_with(&format!("from {} on", ids[8])) && step.contains(", -20."), "{}", told.all());
-    assert!(told.stdout.contains("\n  nccl 2.18.5 -> 2.23.4\n"), "{}", told.all());
-    assert!(told.stdout.contains("SIMULATED"), "{}", told.all());
-    assert!(told.stdout.starts_with("nccl.busbw sim-p5 own::pairs all_gather, 1GiB, "), "{}", told.all());
-    let rows = told.stdout.lines().filter(|line| line.contains("  pass  ")).count();
-    assert_eq!(rows, 16, "{}", told.all());
+        .unwrap_or_else(|| panic!("{}", output.all()));
+    assert!(step.ends_with(&format!("from {} on", ids[8])) && step.contains(", -20."), "{}", output.all());
+    assert!(output.stdout.contains("\n  nccl 2.18.5 -> 2.23.4\n"), "{}", output.all());
+    assert!(output.stdout.contains("SIMULATED"), "{}", output.all());
+    assert!(output.stdout.starts_with("nccl.busbw sim-p5 own::pairs all_gather, 1GiB, "), "{}", output.all());
+    let rows = output.stdout.lines().filter(|line| line.contains("  pass  ")).count();
+    assert_eq!(rows, 16, "{}", output.all());
     // Both sizes are two things, and each has a line.
     let both = project.harness(&["history", "nccl.busbw"]);
-    assert!(both.stdout.contains("things are measured; --where chooses"), "{}", both.all());
+    assert!(both.stdout.contains("series; choose among them with --where"), "{}", both.all());
     assert!(both.stdout.contains(&format!("a step, from {} on", ids[8])), "{}", both.all());
 }
 
 #[test]
-fn programs_are_told_the_same_as_json_and_csv() {
+fn programs_are_reported_the_same_as_json_and_csv() {
     let factors: Vec<f64> = (0..12).map(|at| noise(at) * if at < 6 { 1.0 } else { 0.7 }).collect();
     let (project, ids) = runs(&factors, |_| "2.23.4");
     let json = project.harness(&[&ONE[..], &["--format", "json"]].concat());
@@ -108,25 +108,26 @@ fn programs_are_told_the_same_as_json_and_csv() {
 }
 
 #[test]
-fn a_level_a_drift_and_a_newest_run_that_lies_off_are_told_apart() {
+fn a_level_a_drift_and_a_newest_run_that_lies_off_are_distinguished() {
     let level: Vec<f64> = (0..14).map(noise).collect();
-    let told = runs(&level, |_| "2.23.4").0.harness(&ONE);
-    assert!(told.stdout.contains("no change that chance would not make of 14 runs"), "{}", told.all());
+    let output = runs(&level, |_| "2.23.4").0.harness(&ONE);
+    assert!(output.stdout.contains("no significant change in 14 runs"), "{}", output.all());
     let drift: Vec<f64> = (0..14).map(|at| noise(at) * (1.0 - 0.02 * at as f64)).collect();
-    let told = runs(&drift, |_| "2.23.4").0.harness(&ONE);
-    assert!(told.stdout.contains("\ndrift: ") && !told.stdout.contains("\nstep: "), "{}", told.all());
+    let output = runs(&drift, |_| "2.23.4").0.harness(&ONE);
+    assert!(output.stdout.contains("\ndrift: ") && !output.stdout.contains("\nstep: "), "{}", output.all());
     let mut off = level;
     off[13] = 0.7;
-    let told = runs(&off, |_| "2.23.4").0.harness(&ONE);
+    let output = runs(&off, |_| "2.23.4").0.harness(&ONE);
     assert!(
-        told.stdout.contains("no change") && told.stdout.contains("the newest run lies out of"),
+        output.stdout.contains("no significant change")
+            && output.stdout.contains("the newest run is outside the range"),
         "{}",
-        told.all()
+        output.all()
     );
 }
 
 #[test]
-fn runs_that_are_broken_partial_or_judged_again_are_told_and_not_left_out_in_silence() {
+fn runs_that_are_broken_partial_or_judged_again_are_reported_and_not_left_out_in_silence() {
     let (project, ids) = runs(&[1.0; 7], |_| "2.23.4");
     let path = |at: usize, file: &str| project.path().join("runs").join(&ids[at]).join(file);
     fs::write(path(0, "plan.json"), "{\"format\": 1, ").expect("written");
@@ -138,22 +139,22 @@ fn runs_that_are_broken_partial_or_judged_again_are_told_and_not_left_out_in_sil
         plan["parent"] = ids[5].as_str().into();
     });
     fs::create_dir_all(project.path().join("runs/notes")).expect("made");
-    let told = project.harness(&ONE);
-    assert_eq!(told.code, Some(0), "{}", told.all());
+    let output = project.harness(&ONE);
+    assert_eq!(output.code, Some(0), "{}", output.all());
     let line = |word: &str| {
-        let mut lines = told.stdout.lines().filter(|line| line.contains(word));
-        lines.next().unwrap_or_else(|| panic!("{word}: {}", told.all())).to_owned()
+        let mut lines = output.stdout.lines().filter(|line| line.contains(word));
+        lines.next().unwrap_or_else(|| panic!("{word}: {}", output.all())).to_owned()
     };
     assert!(
         line(&ids[0]).starts_with("not counted: ") && line(&ids[0]).contains("plan.json"),
         "{}",
-        told.all()
+        output.all()
     );
-    assert!(line(&ids[1]).contains("partial: it did not come to its end"), "{}", told.all());
-    assert!(line(&ids[2]).contains("not counted: not measured"), "{}", told.all());
-    assert!(told.stdout.contains(&format!("not counted: {}: ", ids[3])), "{}", told.all());
-    assert!(line(&ids[4]).contains("the same jobs as another run"), "{}", told.all());
-    assert!(line("notes").contains("it has no `plan.json`"), "{}", told.all());
+    assert!(line(&ids[1]).contains("partial: the run did not finish"), "{}", output.all());
+    assert!(line(&ids[2]).contains("not counted: not measured"), "{}", output.all());
+    assert!(output.stdout.contains(&format!("not counted: {}: ", ids[3])), "{}", output.all());
+    assert!(line(&ids[4]).contains("the same jobs as run "), "{}", output.all());
+    assert!(line("notes").contains("no `plan.json`: not a run"), "{}", output.all());
     let json = project.harness(&[&ONE[..], &["--format", "json"]].concat());
     let document: Value = serde_json::from_str(&json.stdout).expect("JSON");
     assert_eq!(document["not_counted"].as_array().map(Vec::len), Some(4), "{}", json.all());
@@ -165,7 +166,7 @@ fn no_run_a_slip_of_the_pen_and_what_nobody_measured_are_no_history() {
     fs::create_dir_all(project.path().join("runs")).expect("made");
     let none = project.harness(&ONE);
     assert_eq!(none.code, Some(2), "{}", none.all());
-    assert!(none.stderr.contains("no run is there"), "{}", none.all());
+    assert!(none.stderr.contains("no runs in `"), "{}", none.all());
     let (project, ids) = runs(&[1.0, 1.0], |_| "2.23.4");
     for (args, code, word) in [
         (&["history", "nccl.buswb"][..], 2, "did you mean `nccl.busbw`?"),
@@ -176,16 +177,16 @@ fn no_run_a_slip_of_the_pen_and_what_nobody_measured_are_no_history() {
         (&["history", "nccl.busbw", "--runs", "nowhere"], 2, "nowhere"),
         (&["history", "--suspects", "--where", "nodes=2"], 2, "did you mean `node`?"),
     ] {
-        let told = project.harness(args);
-        assert_eq!(told.code, Some(code), "{args:?} {}", told.all());
-        assert!(told.all().contains(word), "{args:?} {}", told.all());
+        let output = project.harness(args);
+        assert_eq!(output.code, Some(code), "{args:?} {}", output.all());
+        assert!(output.all().contains(word), "{args:?} {}", output.all());
     }
     let one = project.harness(&["history", "nccl.busbw", "--runs", &format!("runs/{}", ids[0])]);
-    assert!(one.code == Some(2) && one.stderr.contains("that is one run"), "{}", one.all());
+    assert!(one.code == Some(2) && one.stderr.contains("that is a single run"), "{}", one.all());
 }
 
 #[test]
-fn a_part_that_was_blamed_is_remembered_cleared_and_told_of_when_it_is_blamed_again() {
+fn a_part_that_was_blamed_is_remembered_cleared_and_reported_about_when_it_is_blamed_again() {
     let project = Project::new();
     let args = |fault: bool| {
         let mut args = vec!["-q", "--suite", "nccl-p5", "nic-pairs", "--nodes", "p5-[001-004]"];
@@ -211,8 +212,8 @@ fn a_part_that_was_blamed_is_remembered_cleared_and_told_of_when_it_is_blamed_ag
     assert_eq!((&one["codes"][0], &one["simulated"]), (&Value::from("HRN-NIC-SLOW"), &Value::from(true)));
     let again = project.harness(&args(true));
     let before = again.stdout.lines().find(|line| line.starts_with("before: "));
-    let told = "before: p5-002 rdmap113s0: named in 1 of the last 2 runs with it, last ";
-    assert!(before.is_some_and(|line| line.starts_with(told)), "{}", again.all());
+    let reported = "before: p5-002 rdmap113s0: named in 1 of the last 2 runs with it, last ";
+    assert!(before.is_some_and(|line| line.starts_with(reported)), "{}", again.all());
     let text = suspects("text");
     let line = text.stdout.lines().nth(1).unwrap_or_default();
     assert!(

@@ -53,7 +53,7 @@ fn table(project: &Project, name: &str) -> PathBuf {
     found.swap_remove(0)
 }
 
-/// Another table in the place of one, with the digest that a hostile node tells of it.
+/// Another table in the place of one, with the digest that a hostile node reports it.
 fn forge(project: &Project, name: &str, bytes: &[u8]) {
     let path = table(project, name);
     let was = fs::read(&path).expect("there");
@@ -177,7 +177,7 @@ fn a_dictionary_of_20_gb_is_refused_and_never_unpacked() {
     });
     let ran = crate::project::ran(child.wait_with_output().expect("ends"));
     assert_reported(&project, &ran);
-    assert!(ran.stdout.contains("it unpacks to more than 4096 MiB"), "{}", ran.all());
+    assert!(ran.stdout.contains("unpacks to more than 4096 MiB"), "{}", ran.all());
     let most = watched.join().expect("watched");
     assert!(most > 0 && most < 512, "{most} MiB");
 }

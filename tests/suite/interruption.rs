@@ -6,7 +6,7 @@ use nix::unistd::Pid;
 use std::fs;
 use std::process::Stdio;
 
-/// A run whose one job sleeps until it is told to end, and the process id of that job's program.
+/// A run whose one job sleeps until it is asked to end, and the process id of that job's program.
 fn sleeping(project: &Project) -> (std::process::Child, i32) {
     let folder = project.path().display();
     project.write(
@@ -47,7 +47,7 @@ fn once_ends_what_runs_and_writes_the_reports() {
     for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
         let project = Project::new();
         let (child, pid) = sleeping(&project);
-        kill(Pid::from_raw(child.id() as i32), signal).expect("told");
+        kill(Pid::from_raw(child.id() as i32), signal).expect("signalled");
         let ran = ran(child.wait_with_output().expect("ends"));
         assert_eq!(ran.code, Some(code), "{}", ran.all());
         assert!(matches!(state(pid), None | Some('Z')), "{pid} is left");
@@ -64,7 +64,7 @@ fn twice_is_immediate() {
     let project = Project::new();
     let (child, pid) = sleeping(&project);
     let own = Pid::from_raw(child.id() as i32);
-    kill(own, Signal::SIGINT).expect("told");
+    kill(own, Signal::SIGINT).expect("signalled");
     // The first must have been taken before the second is sent, or the two are one.
     std::thread::sleep(std::time::Duration::from_millis(100));
     let _ = kill(own, Signal::SIGINT);

@@ -31,8 +31,8 @@ fn a_node_that_cannot_pass_is_named_and_the_exit_code_is_1() {
             "p5-003:gpu-missing@3",
         ]);
         assert_eq!(ran.code, Some(1), "{}", ran.all());
-        let told = "cannot pass: p5-[002-003]: GPUs of `sim-p5`: 8, the driver lists: 7";
-        assert!(ran.stdout.contains(told), "{}", ran.all());
+        let reported = "cannot pass: p5-[002-003]: nvidia-smi lists 7 GPUs, expected 8 (`sim-p5`)";
+        assert!(ran.stdout.contains(reported), "{}", ran.all());
     }
 }
 
@@ -55,9 +55,9 @@ fn a_node_that_cannot_be_asked_is_unknown_and_the_exit_code_is_3() {
 fn what_probe_prints_as_json_is_what_golden_reads() {
     let project = Project::new();
     let golden = project.harness(&["inventory", "probe", "--json", "--nodes", "p5-001"]);
-    let told = json(&golden.stdout);
-    assert_eq!((&told["format"], &told["simulated"]), (&1.into(), &true.into()));
-    assert_eq!(told["nodes"].as_array().map(Vec::len), Some(1));
+    let reported = json(&golden.stdout);
+    assert_eq!((&reported["format"], &reported["simulated"]), (&1.into(), &true.into()));
+    assert_eq!(reported["nodes"].as_array().map(Vec::len), Some(1));
     project.write("golden.json", &golden.stdout);
     let alike = project.harness(&["inventory", "diff", "--golden", "golden.json"]);
     assert_eq!(alike.code, Some(0), "{}", alike.all());
@@ -76,7 +76,7 @@ fn nodes_unlike_the_majority_are_named_and_a_tie_names_nobody() {
     let project = Project::new();
     let ran = project.harness(&["inventory", "diff", "--sim-fault", "p5-003:nic-missing@rdmap113s0"]);
     assert_eq!(ran.code, Some(1), "{}", ran.all());
-    assert!(ran.stdout.starts_with("p5-003: nics: without rdmap113s0, expected: "), "{}", ran.all());
+    assert!(ran.stdout.starts_with("p5-003: nics without rdmap113s0, expected "), "{}", ran.all());
     let tie = ["inventory", "diff", "--nodes", "p5-[001-002]", "--sim-fault", "p5-001:driver-differs"];
     let ran = project.harness(&tie);
     assert_eq!(ran.code, Some(1), "{}", ran.all());
@@ -84,16 +84,16 @@ fn nodes_unlike_the_majority_are_named_and_a_tie_names_nobody() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_told_before_anybody_is() {
+fn what_cannot_be_asked_is_reported_before_anybody_is() {
     let project = Project::new();
     project.write("bad.json", "{\"format\": 1, \"nodes\": 3}");
     project.write("newer.json", "{\"format\": 99}");
-    for (args, told) in [
+    for (args, expected) in [
         (vec!["inventory", "diff", "--golden", "none.json"], "none.json"),
         (vec!["inventory", "diff", "--golden", "bad.json"], "bad.json"),
         (vec!["inventory", "diff", "--golden", "newer.json"], "format 99"),
-        (vec!["inventory", "probe", "--nodes", "p5-009"], "unknown node"),
-        (vec!["inventory", "probe", "--inventory", "nine"], "no such file in inventory"),
+        (vec!["inventory", "probe", "--nodes", "p5-009"], "has no node `p5-009`"),
+        (vec!["inventory", "probe", "--inventory", "nine"], "no `nine` in inventory"),
         (vec!["inventory", "probe", "--sim-fault", "p5-002:gpu-mising@1"], "did you mean `gpu-missing`"),
         (vec!["inventory", "probe", "--sim-fault", "p5-002:gpu-missing@9"], "unknown GPU"),
         (vec!["inventory", "porbe"], "probe"),
@@ -101,7 +101,7 @@ fn what_cannot_be_asked_is_told_before_anybody_is() {
     ] {
         let ran = project.harness(&args);
         assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.all());
-        assert!(ran.stderr.contains(told), "{args:?}: {}", ran.all());
+        assert!(ran.stderr.contains(expected), "{args:?}: {}", ran.all());
     }
 }
 
@@ -119,13 +119,13 @@ fn this_machine_is_probed_by_real_processes() {
     );
     let ran = project.harness(&["inventory", "probe", "--inventory", "here", "--json"]);
     assert_eq!(ran.code, Some(1), "{}", ran.all());
-    let told = json(&ran.stdout);
-    let node = &told["nodes"][0];
+    let reported = json(&ran.stdout);
+    let node = &reported["nodes"][0];
     assert_eq!(node["facts"]["shared"], "writable");
     assert!(node["facts"]["kernel"].is_string(), "{node}");
-    // What was asked for is not told, and that is no 0.
+    // What was asked for is not reported, and that is no 0.
     let unfit = node["unfit"].to_string();
-    assert!(unfit.contains("`nics` must be at least 1, and is not told: no such folder"), "{unfit}");
+    assert!(unfit.contains("`nics` must be at least 1, but is unknown: no such folder"), "{unfit}");
     assert!(node["facts"]["nics"].is_null());
     let offset = node["clock_offset"]["at_least_ms"].as_f64().expect("a number");
     assert!(offset.abs() < 20_000.0, "{node}");

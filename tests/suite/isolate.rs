@@ -84,14 +84,14 @@ fn a_run_that_names_the_part_by_itself_is_evidence_enough_and_nothing_is_launche
 }
 
 #[test]
-fn a_dry_run_tells_what_it_would_cost_and_a_budget_is_kept() {
+fn a_dry_run_reports_what_it_would_cost_and_a_budget_is_kept() {
     let project = Project::new();
     let dry = isolate(&project, &["--dry-run"]);
     assert_eq!((dry.code, project.runs()), (Some(0), 0), "{}", dry.all());
     assert!(dry.stdout.contains("node-hours "), "{}", dry.all());
     let poor = isolate(&project, &["--budget", "0.01"]);
     assert_eq!((poor.code, project.runs()), (Some(3), 0), "{}", poor.all());
-    assert!(poor.stdout.contains("could not tell: the next round needs about "), "{}", poor.all());
+    assert!(poor.stdout.contains("inconclusive: the next round needs about "), "{}", poor.all());
     let wrong = isolate(&project, &["--budget", "-1"]);
     assert_eq!(wrong.code, Some(2), "{}", wrong.all());
 }
@@ -166,7 +166,7 @@ fn a_node_on_which_every_run_hangs_is_named_and_so_is_a_gpu_that_returns_wrong_d
 }
 
 #[test]
-fn nobody_is_drained_unasked_and_where_asked_it_is_told_of_each_culprit() {
+fn nobody_is_drained_unasked_and_where_asked_it_is_reported_about_each_culprit() {
     let project = Project::new();
     let fault = ["--sim-fault", "p5-002:nic-dead@rdmap113s0"];
     project.harness(&[&["--suite", "nccl-p5", "-q", "all-all_gather"], &fault[..]].concat());
@@ -176,9 +176,10 @@ fn nobody_is_drained_unasked_and_where_asked_it_is_told_of_each_culprit() {
     let asked = project.harness(&[&isolate[..], &["--drain", "--yes"]].concat());
     assert_eq!(asked.code, Some(1), "{}", asked.all());
     let line = "drained p5-002: [harness] HRN-NIC-DEAD rdmap113s0: listed, but moved no byte";
-    let told: Vec<&str> = asked.stdout.lines().filter(|told| told.starts_with("drained ")).collect();
+    let expected: Vec<&str> =
+        asked.stdout.lines().filter(|expected| expected.starts_with("drained ")).collect();
     assert!(
-        told.len() == 1 && told[0].starts_with(line) && told[0].ends_with(" (SIMULATED)"),
+        expected.len() == 1 && expected[0].starts_with(line) && expected[0].ends_with(" (SIMULATED)"),
         "{}",
         asked.all()
     );
@@ -194,7 +195,7 @@ fn nobody_is_drained_unasked_and_where_asked_it_is_told_of_each_culprit() {
         "{}",
         watched.all()
     );
-    for (words, told) in [
+    for (words, expected) in [
         (&["--inventory", "sim-ssh", "--drain"][..], "--drain: only Slurm drains nodes"),
         (&["--inventory", "sim-ssh", "--resume-drained"][..], "--resume-drained: only Slurm drains nodes"),
         (&["--resume-drained"][..], "--resume-drained: a simulated cluster forgets who was drained"),
@@ -202,12 +203,12 @@ fn nobody_is_drained_unasked_and_where_asked_it_is_told_of_each_culprit() {
     ] {
         let refused = project.harness(&[&["isolate", "--suite", "nccl-p5"], words].concat());
         assert_eq!(refused.code, Some(2), "{words:?} {}", refused.all());
-        assert!(refused.stderr.contains(told), "{words:?} {}", refused.all());
+        assert!(refused.stderr.contains(expected), "{words:?} {}", refused.all());
     }
     let help = project.harness(&["isolate", "--help"]);
     let words: Vec<&str> = help.stdout.split_whitespace().collect();
-    let told = "an idle node, in a reservation that keeps others off it; it stays in the queue only where that run exits 0";
-    assert!(words.join(" ").contains(told), "{}", help.all());
+    let expected = "an idle node, in a reservation that keeps others off it; it stays in the queue only where that run exits 0";
+    assert!(words.join(" ").contains(expected), "{}", help.all());
 }
 
 #[test]
@@ -238,7 +239,7 @@ fn a_red_suite_that_wants_it_is_isolated_and_its_reports_name_the_culprit_and_th
     let verdict = red.stdout.find("\nexit 1: ").expect("a verdict");
     assert!(red.stdout.find("isolate ").is_some_and(|at| at > verdict), "{}", red.all());
     assert!(red.stdout.ends_with("the run's own exit code stays: 1\n"), "{}", red.all());
-    // The newest run is that of the suite, and it tells of the others.
+    // The newest run is that of the suite, and it reports the others.
     let summary = project.json("summary.json");
     assert_eq!(summary["suites"][0], "pairs");
     let isolated = &summary["isolations"][0];
@@ -281,31 +282,31 @@ fn nothing_is_isolated_where_the_machinery_alone_failed_or_the_budget_or_the_nod
     let fault = ["--sim-fault", "p5-003:nic-slow=0.4@rdmap113s0"];
     let poor = project.harness(&[&run[..], &fault].concat());
     assert_eq!(poor.code, Some(1), "{}", poor.all());
-    assert!(poor.stdout.contains("could not tell: the next round needs about "), "{}", poor.all());
+    assert!(poor.stdout.contains("inconclusive: the next round needs about "), "{}", poor.all());
     assert_eq!(project.json("summary.json")["isolations"][0]["end"], "could not tell");
     let few = project.harness(&[&run[..], &fault, &["--nodes", "p5-[003-004]"]].concat());
     assert_eq!(few.code, Some(1), "{}", few.all());
-    assert!(few.stdout.contains("not isolated: 4 nodes at least are needed"), "{}", few.all());
+    assert!(few.stdout.contains("not isolated: at least 4 nodes are needed"), "{}", few.all());
 
     // By the flag alone, the run's own estimate bounds it.
     project.write("suites/pairs.toml", PAIRS);
     let asked = project.harness(&[&run[..4], &["--on-failure", "isolate", "--dry-run"]].concat());
     assert!(asked.stdout.contains("(the run's own estimate bounds it: "), "{}", asked.all());
-    for (head, told) in [
+    for (head, expected) in [
         ("on_failure = \"isolat\"", "did you mean `isolate`"),
-        ("isolate_budget_node_h = 3", "bounds an isolation, and this suite asks for none"),
+        ("isolate_budget_node_h = 3", "`isolate_budget_node_h` needs `on_failure"),
         ("on_failure = \"isolate\"\nisolate_budget_node_h = 0", "must be above 0"),
     ] {
         project.write("suites/pairs.toml", &format!("{head}\n{PAIRS}"));
         let wrong = project.harness(&["check"]);
         assert_eq!(wrong.code, Some(2), "{}", wrong.all());
-        assert!(wrong.all().contains(told), "{head}: {}", wrong.all());
+        assert!(wrong.all().contains(expected), "{head}: {}", wrong.all());
     }
     let each = PAIRS.replace("placement = \"pairs\"", "placement = \"each\"");
     project.write("suites/pairs.toml", &format!("on_failure = \"isolate\"\n{each}"));
     let wrong = project.harness(&["check"]);
     assert!(
-        wrong.all().contains("runs a case of nccl-tests on sets of nodes, and there is none"),
+        wrong.all().contains("needs a case of nccl-tests over several nodes, and there is none"),
         "{}",
         wrong.all()
     );
@@ -329,24 +330,24 @@ fn a_fleet_that_is_slow_alike_is_said_to_be_and_no_node_is_blamed() {
         "{}",
         ran.all()
     );
-    assert!(named[0].contains("lets a good cluster have"), "{}", ran.all());
+    assert!(named[0].contains("are below the baseline `"), "{}", ran.all());
     assert!(!ran.stdout.contains("drained") && !ran.stdout.contains("scontrol"), "{}", ran.all());
     let last = ran.stdout.lines().last().unwrap_or_default();
     assert!(last.starts_with("culprits 0, "), "{last}");
-    // Without a baseline nobody can tell.
+    // Without a baseline nobody can determine.
     fs::remove_file(project.path().join("baselines/sim-p5.toml")).expect("removed");
     let _ = fs::remove_dir_all(project.path().join("runs"));
     let ran = isolate(&project, &words);
     assert!(culprits(&ran).is_empty(), "{}", ran.all());
     assert!(
-        ran.stdout.contains("note: whether all are slow alike could not be told: there is no baseline"),
+        ran.stdout.contains("note: inconclusive whether all nodes are equally slow: there is no baseline"),
         "{}",
         ran.all()
     );
 }
 
 #[test]
-fn a_node_whose_log_tells_of_another_way_than_it_should_take_is_named_by_that() {
+fn a_node_whose_log_reports_another_way_than_it_should_take_is_named_by_that() {
     let project = Project::new();
     let fault = ["--sim-fault", "p5-002:no-gdrdma"];
     let red = project.harness(&[&["--suite", "nccl-log-p5", "-q"], &fault[..]].concat());
@@ -364,7 +365,7 @@ fn a_node_whose_log_tells_of_another_way_than_it_should_take_is_named_by_that() 
 #[test]
 fn evidence_that_does_not_explain_the_loss_does_not_end_the_search() {
     let project = Project::new();
-    // A dead NIC costs a little, the other node half: one run of all cannot tell whom to blame for that.
+    // A dead NIC costs a little, the other node half: one run of all cannot determine whom to blame for that.
     let dead = ["--sim-fault", "p5-002:nic-dead@rdmap113s0"];
     let two = [&dead[..], &["--sim-fault", "p5-003:node-slow=0.5"]].concat();
     let red = project.harness(&[&["--suite", "nccl-p5", "-q", "all-all_gather"], &two[..]].concat());
@@ -372,11 +373,7 @@ fn evidence_that_does_not_explain_the_loss_does_not_end_the_search() {
     let ran = project.harness(&[&["isolate", "--suite", "nccl-p5"], &two[..]].concat());
     assert_eq!(ran.code, Some(1), "{}", ran.all());
     assert!(ran.stdout.contains("\nHRN-NIC-DEAD replace p5-002 rdmap113s0: "), "{}", ran.all());
-    assert!(
-        ran.stdout.contains("could not tell whether that is all: too few nodes are left"),
-        "{}",
-        ran.all()
-    );
+    assert!(ran.stdout.contains("nodes are left, too few to compare with each other"), "{}", ran.all());
 
     // Among more nodes the search goes on without the one that is known.
     let two = [&dead[..], &["--sim-fault", "p5-019:node-slow=0.5"]].concat();
@@ -392,21 +389,21 @@ fn evidence_that_does_not_explain_the_loss_does_not_end_the_search() {
         "{}",
         ran.all()
     );
-    assert!(ran.stdout.contains("names 1 by itself, and that is not all"), "{}", ran.all());
+    assert!(ran.stdout.contains("names: 1; they do not explain the whole failure"), "{}", ran.all());
 }
 
 #[test]
 fn what_cannot_be_isolated_is_refused_with_the_reason() {
     let project = Project::new();
-    for (more, told) in [
-        (&["--nodes", "p5-[001-003]"][..], "4 nodes at least"),
-        (&["--case", "gpu-each"][..], "no case of nccl-tests over several nodes has that name"),
+    for (more, expected) in [
+        (&["--nodes", "p5-[001-003]"][..], "at least 4 nodes are needed"),
+        (&["--case", "gpu-each"][..], "no case of nccl-tests over several nodes is named `gpu-each`"),
         (&["--sim-fault", "p5-001:link-slow=0.5@p5-002"][..], "different `[groups]`"),
         (&["--run", "nothing"][..], "--run: "),
     ] {
         let ran = isolate(&project, more);
         assert_eq!(ran.code, Some(2), "{}", ran.all());
-        assert!(ran.stderr.contains(told), "{more:?} {}", ran.all());
+        assert!(ran.stderr.contains(expected), "{more:?} {}", ran.all());
     }
 }
 

@@ -23,21 +23,21 @@ fn lint(kind: &str, files: &[String]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn every_diagnostic_of_the_bad_files_is_told_with_its_place_and_what_to_write() {
-    let (code, told) = lint("script", &files("bad", &SCRIPTS));
+fn every_diagnostic_of_the_bad_files_is_reported_with_its_place_and_what_to_write() {
+    let (code, reported) = lint("script", &files("bad", &SCRIPTS));
     assert_eq!(code, Some(1));
-    insta::assert_snapshot!("bad_scripts", told);
-    let (code, told) = lint("function-trace", &files("bad", &[".json"]));
+    insta::assert_snapshot!("bad_scripts", reported);
+    let (code, reported) = lint("function-trace", &files("bad", &[".json"]));
     assert_eq!(code, Some(1));
-    insta::assert_snapshot!("bad_function_trace", told);
+    insta::assert_snapshot!("bad_function_trace", reported);
 }
 
 #[test]
-fn the_clean_files_have_nothing_told_of_them() {
-    let (code, told) = lint("script", &files("clean", &SCRIPTS));
-    assert_eq!((code, told.as_str()), (Some(0), "2 files: 0 errors, 0 warnings, 0 notes\n"));
-    let (code, told) = lint("function-trace", &files("clean", &[".json"]));
-    assert_eq!((code, told.as_str()), (Some(0), "1 file: 0 errors, 0 warnings, 0 notes\n"));
+fn the_clean_files_have_nothing_reported_about_them() {
+    let (code, reported) = lint("script", &files("clean", &SCRIPTS));
+    assert_eq!((code, reported.as_str()), (Some(0), "2 files: 0 errors, 0 warnings, 0 notes\n"));
+    let (code, reported) = lint("function-trace", &files("clean", &[".json"]));
+    assert_eq!((code, reported.as_str()), (Some(0), "1 file: 0 errors, 0 warnings, 0 notes\n"));
 }
 
 #[test]
@@ -54,10 +54,10 @@ fn scripts_that_suites_start_are_looked_at_by_check() {
         project.write("suites/own.toml", &format!("{case}{workload}"));
         let ran = project.harness(&["check"]);
         assert_eq!(ran.code, Some(2), "{}", ran.all());
-        let told = [
+        let reported = [
             "jobs/train.sh:3:32: the window begins at step 20",
             "warning: jobs/train.sh:2:8: `NCCL_DEBG` is misspelt",
         ];
-        assert!(told.iter().all(|told| ran.stdout.contains(told)), "{workload}: {}", ran.all());
+        assert!(reported.iter().all(|reported| ran.stdout.contains(reported)), "{workload}: {}", ran.all());
     }
 }

@@ -107,7 +107,7 @@ pub(crate) fn id(project: &Project) -> String {
     fs::read_link(project.latest()).expect("a run").display().to_string()
 }
 
-/// Every file that tells a result, with the run's id and its parent's made the same everywhere.
+/// Every file that reports a result, with the run's id and its parent's made the same everywhere.
 pub(crate) fn results(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let plan: Value =
         serde_json::from_slice(&fs::read(folder.join("plan.json")).expect("a plan")).expect("a plan");
@@ -127,7 +127,7 @@ pub(crate) fn results(folder: &Path) -> BTreeMap<String, Vec<u8>> {
             *bytes = replaced(bytes, id.as_bytes());
         }
     }
-    // What came home and what happened tell of the parent, in the child too.
+    // What came home and what happened report the parent, in the child too.
     found.retain(|name, _| !name.ends_with(".jsonl"));
     found
 }

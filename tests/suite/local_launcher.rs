@@ -95,7 +95,7 @@ RANKS#
     let slow = "metric = \"nccl.algbw\"\nsize = \"1GiB\"\nat_least = \"220 GB/s\"";
     let ran = run(&project, &suite(workload, "nccl_tests", slow, off));
     assert_eq!(ran.code, Some(1), "{}", ran.all());
-    // Without a baseline nothing can be told.
+    // Without a baseline nothing can be determined.
     let unknown = "metric = \"nccl.algbw\"\nsize = \"1GiB\"\nagainst = \"baseline\"";
     let ran = run(&project, &suite(workload, "nccl_tests", unknown, off));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
@@ -128,7 +128,7 @@ fn a_recorded_number_that_means_a_stranger_by_now_is_left_alone() {
         limit_s: 60,
         secrets: Vec::new(),
         profile: None,
-        kin: None,
+        control_run: None,
         again_of: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

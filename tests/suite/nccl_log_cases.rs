@@ -1,5 +1,5 @@
-//! NCCL's own log in suites: the plan sees to it that there is one, the simulated cluster writes it, and what ails a node is told of that
-//! node.
+//! NCCL's own log in suites: the plan sees to it that there is one, the simulated cluster writes it, and what ails a
+//! node is reported about that node.
 
 use crate::project::Project;
 
@@ -18,7 +18,7 @@ fn the_suite_over_the_log_passes_on_healthy_nodes() {
 }
 
 #[test]
-fn each_fault_that_the_log_shows_is_told_of_its_node() {
+fn each_fault_that_the_log_shows_is_reported_about_its_node() {
     let table = [
         ("no-gdrdma", "nccl_log.not_gdrdma", "nccl-not-gdrdma"),
         ("nic-missing@rdmap113s0", "nccl_log.nics", "nccl-nics-missing"),
@@ -40,8 +40,8 @@ fn each_fault_that_the_log_shows_is_told_of_its_node() {
             failed.len() == 1 && failed[0].contains(metric) && failed[0].contains("p5-002"),
             "{fault}: {failed:?}"
         );
-        let told = verdict["findings"].as_array().expect("findings").iter().find(|it| it["code"] == code);
-        assert_eq!(told.map(|it| &it["node"]), Some(&serde_json::json!("p5-002")), "{fault}");
+        let line = verdict["findings"].as_array().expect("findings").iter().find(|it| it["code"] == code);
+        assert_eq!(line.map(|it| &it["node"]), Some(&serde_json::json!("p5-002")), "{fault}");
     }
 }
 
@@ -64,8 +64,8 @@ fn accounts_of_one_job_that_disagree_are_red() {
     assert_eq!(ran.code, Some(1), "{}", ran.all());
     let findings = project.json("cases/accounts/verdict.json")["findings"].clone();
     let code = "crosscheck-kernels-without-calls";
-    let told = findings.as_array().expect("findings").iter().find(|it| it["code"] == code);
-    assert_eq!(told.map(|it| &it["node"]), Some(&serde_json::json!("p5-002")), "{findings}");
+    let line = findings.as_array().expect("findings").iter().find(|it| it["code"] == code);
+    assert_eq!(line.map(|it| &it["node"]), Some(&serde_json::json!("p5-002")), "{findings}");
 }
 
 /// A training calls NCCL as nccl-tests do: its log, its reports and its counters are held against each other alike.
@@ -86,8 +86,8 @@ fn accounts_of_one_training_are_held_against_each_other() {
     let (code, all, verdict) = ran(&["p5-002:graph-launch"]);
     assert_eq!(code, Some(1), "{all}");
     let findings = verdict["findings"].as_array().expect("findings");
-    let told = findings.iter().find(|it| it["code"] == "crosscheck-kernels-without-calls");
-    assert_eq!(told.map(|it| &it["node"]), Some(&serde_json::json!("p5-002")), "{findings:?}");
+    let line = findings.iter().find(|it| it["code"] == "crosscheck-kernels-without-calls");
+    assert_eq!(line.map(|it| &it["node"]), Some(&serde_json::json!("p5-002")), "{findings:?}");
 }
 
 /// Under Slurm all ranks write into one file, between the lines of the program; over ssh each node has its own.
@@ -119,10 +119,10 @@ fn every_call_of_a_training_is_in_its_log_wherever_that_is_written() {
 #[test]
 fn what_would_leave_no_log_is_refused_before_anything_is_launched() {
     let table = [
-        ("NCCL_DEBUG = \"WARN\"", "`nccl_log` needs `NCCL_DEBUG = \"INFO\"`"),
-        ("NCCL_DEBUG_FILE = \"/tmp/nccl.%h.%p\"", "`NCCL_DEBUG_FILE` sends that elsewhere"),
+        ("NCCL_DEBUG = \"WARN\"", "`NCCL_DEBUG` is WARN, recipe `nccl_log` needs INFO"),
+        ("NCCL_DEBUG_FILE = \"/tmp/nccl.%h.%p\"", "hides NCCL's log from recipe `nccl_log`"),
     ];
-    for (variable, told) in table {
+    for (variable, expected) in table {
         let project = Project::new();
         let suite = format!(
             "instance = \"p5\"\nabout = \"x\"\n[[case]]\nname = \"c\"\nplacement = \"pairs\"\nworkload = {{ kind = \"nccl-tests\", op = \
@@ -132,6 +132,6 @@ fn what_would_leave_no_log_is_refused_before_anything_is_launched() {
         std::fs::write(project.path().join("suites/own.toml"), suite).expect("a suite");
         let ran = project.harness(&["--suite", "own"]);
         assert_eq!(ran.code, Some(2), "{}", ran.all());
-        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
     }
 }

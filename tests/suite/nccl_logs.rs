@@ -15,14 +15,14 @@ fn cards_are_held_against_the_instance_that_is_named() {
     let fewer = ask("p5");
     assert_eq!(fewer.code, Some(1), "{}", fewer.all());
     assert!(
-        fewer.stdout.contains("a process found 31 network cards of `efa`, its instance has: 32"),
+        fewer.stdout.contains("a process found 31 network cards of `efa`, the instance type has 32"),
         "{}",
         fewer.stdout
     );
     assert_eq!(ask("p4de").code, Some(0), "it has four");
     let unknown = ask("p9");
     assert_eq!(
-        (unknown.code, unknown.stderr.contains("there are `p4d`")),
+        (unknown.code, unknown.stderr.contains("known are `p4d`")),
         (Some(2), true),
         "{}",
         unknown.stderr

@@ -11,9 +11,9 @@ fn shipped(name: &str) -> String {
 }
 
 #[track_caller]
-fn assert_told(ran: &Ran, code: i32, told: &str) {
+fn assert_reported(ran: &Ran, code: i32, expected: &str) {
     assert_eq!(ran.code, Some(code), "{}", ran.all());
-    assert!(ran.stderr.contains(told), "no `{told}` in\n{}", ran.all());
+    assert!(ran.stderr.contains(expected), "no `{expected}` in\n{}", ran.all());
 }
 
 /// Two ranks: the second's device takes twice as long for what it computes, and as long for what it sends.
@@ -85,7 +85,7 @@ fn with_plugin() -> Place {
 }
 
 #[test]
-fn requests_of_the_plugin_are_told_by_kind_device_and_rail() {
+fn requests_of_the_plugin_are_reported_by_kind_device_and_rail() {
     let place = with_plugin();
     let ran = place.verb(
         "recipe",
@@ -116,7 +116,7 @@ fn the_balance_of_rails_is_against_the_mean_and_parameters_are_given_behind_the_
         place.verb("recipe", &["rail_balance:event=Recv", "rank0.sqlite", "--csv", "--recipe-path", &path]);
     assert_eq!(ran.stdout, "Rank,dev,rail,requests,busy (ns),balance\n", "{}", ran.all());
     let ran = place.verb("recipe", &["rail_balance:evnt=Recv", "rank0.sqlite", "--recipe-path", &path]);
-    assert_told(&ran, 2, "it has: event");
+    assert_reported(&ran, 2, "it has: event");
 }
 
 #[test]
@@ -125,22 +125,22 @@ fn own_recipes_are_listed_have_a_manual_and_are_looked_for_in_the_project() {
     let list = project.harness(&["recipe", "list"]);
     assert!(list.stdout.contains("at `--recipe-path`:\n  aws_ofi_nccl "), "{}", list.all());
     let manual = project.harness(&["recipe", "rail_balance", "--help"]);
-    for told in
-        ["`suites/recipes/rail_balance.toml` says it", "event=TEXT (where not given: Send_write_seg)", "60 s"]
+    for expected in
+        ["Declared in `suites/recipes/rail_balance.toml`", "event=TEXT (default: Send_write_seg)", "60 s"]
     {
-        assert!(manual.stdout.contains(told), "no `{told}` in {}", manual.all());
+        assert!(manual.stdout.contains(expected), "no `{expected}` in {}", manual.all());
     }
     project.write(
         "suites/recipes/broken.toml",
         "about = \"x\"\ntables = [\"CUDA_KERNEL\"]\nsql = \"SELECT x FROM CUDA_KERNEL\"\n",
     );
-    let told = "suites/recipes/broken.toml:3:15: unknown column: `x`";
-    assert_told(&project.harness(&["recipe", "list"]), 2, told);
-    assert_told(&project.harness(&["--suite", "canary", "--dry-run"]), 2, told);
+    let expected = "suites/recipes/broken.toml:3:15: unknown column `x`";
+    assert_reported(&project.harness(&["recipe", "list"]), 2, expected);
+    assert_reported(&project.harness(&["--suite", "canary", "--dry-run"]), 2, expected);
     let checked = project.harness(&["check"]);
-    assert!(checked.code == Some(2) && checked.stdout.contains(told), "{}", checked.all());
+    assert!(checked.code == Some(2) && checked.stdout.contains(expected), "{}", checked.all());
     let gone = Place::new().verb("recipe", &["list", "--recipe-path", "nowhere.toml"]);
-    assert_told(&gone, 2, "nowhere.toml: --recipe-path: cannot be read");
+    assert_reported(&gone, 2, "nowhere.toml: --recipe-path: cannot read it");
 }
 
 /// One recipe of a join that meets its equality for every pair of rows.
@@ -158,11 +158,7 @@ fn a_query_that_would_fill_the_memory_is_ended_with_one_error() {
     let sql = "SELECT a.start, b.\"end\", a.shortName AS x, b.shortName AS y \
                FROM CUDA_KERNEL a JOIN CUDA_KERNEL b ON a.deviceId = b.deviceId";
     let ran = runaway(&place, "memory = \"512MiB\"", sql);
-    assert_told(
-        &ran,
-        2,
-        "error: rank0.sqlite: `runaway`: the query needs more than `limits.memory`: 512 MiB\n",
-    );
+    assert_reported(&ran, 2, "error: rank0.sqlite: `runaway`: the query exceeded `limits.memory`: 512 MiB\n");
     assert_eq!(ran.stderr.lines().filter(|line| line.starts_with("error")).count(), 1, "{}", ran.all());
     assert_eq!(ran.stdout, "");
 }
@@ -173,26 +169,22 @@ fn a_query_that_does_not_end_is_ended_with_one_error() {
     let join = "SELECT a.start FROM CUDA_KERNEL a JOIN CUDA_KERNEL b ON a.deviceId = b.deviceId";
     let sql = format!("SELECT COUNT(*) AS n FROM ({join} WHERE SQRT(a.start * b.start) > 1) AS c");
     let ran = runaway(&place, "memory = \"64GiB\"\nseconds = 1", &sql);
-    assert_told(
-        &ran,
-        2,
-        "error: rank0.sqlite: `runaway`: the query did not end within `limits.seconds`: 1 s\n",
-    );
+    assert_reported(&ran, 2, "error: rank0.sqlite: `runaway`: the query exceeded `limits.seconds`: 1 s\n");
     assert_eq!(ran.stdout, "");
 }
 
 #[test]
-fn more_rows_than_allowed_are_told_with_both_numbers() {
+fn more_rows_than_allowed_are_reported_with_both_numbers() {
     let place = Place::new();
     let ran = runaway(&place, "rows_out = 10", "SELECT start FROM CUDA_KERNEL");
-    assert_told(&ran, 2, "its result has more rows than `limits.rows_out` allows: 20000 > 10");
+    assert_reported(&ran, 2, "the result has more rows than `limits.rows_out` allows: 20000 > 10");
     let ran = runaway(&place, "rows_in = 10", "SELECT COUNT(*) AS n FROM CUDA_KERNEL");
-    assert_told(&ran, 2, "its tables have more rows than `limits.rows_in` allows: 20000 > 10");
+    assert_reported(&ran, 2, "the tables have more rows than `limits.rows_in` allows: 20000 > 10");
 }
 
 #[test]
 fn the_verb_that_answers_queries_is_not_typed() {
-    assert_told(&Place::new().verb("answer-query", &[]), 2, "it is not typed");
+    assert_reported(&Place::new().verb("answer-query", &[]), 2, "is internal to the harness");
 }
 
 fn own_suite(assertion: &str) -> String {
@@ -234,7 +226,7 @@ fn a_recipe_of_ones_own_is_asserted_in_a_suite_and_replayed_without_its_file() {
         &own_suite("metric = \"longest.time\"\nper = \"node\"\nat_most = \"1000000000 ns\""),
     );
     let ran = project.harness(&["--suite", "own", "-q"]);
-    assert_told(&ran, 2, "unknown recipes: `longest`");
+    assert_reported(&ran, 2, "unknown recipes: `longest`");
     let ran = project.harness(&["--suite", "own", "-q", "--recipe-path", "mine"]);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     let plan = project.json("plan.json");
@@ -256,18 +248,18 @@ fn a_recipe_of_ones_own_is_asserted_in_a_suite_and_replayed_without_its_file() {
 fn what_a_suite_asks_of_an_own_recipe_is_checked_before_anything_runs() {
     let project = Project::new();
     project.write("suites/recipes/longest.toml", LONGEST);
-    for (assertion, told) in [
+    for (assertion, expected) in [
         ("metric = \"longest.tim\"\nat_most = \"1000000000 ns\"", "did you mean `longest.time`?"),
         ("metric = \"longest.time\"\nat_most = 5", "needs its unit: `5`"),
         ("metric = \"longest.time\"\nper = \"gpu\"\nat_most = \"1000000000 ns\"", "is not measured per gpu"),
     ] {
         project.write("suites/own.toml", &own_suite(assertion));
-        assert_told(&project.harness(&["--suite", "own", "--dry-run"]), 2, told);
+        assert_reported(&project.harness(&["--suite", "own", "--dry-run"]), 2, expected);
     }
     let without = own_suite("metric = \"longest.time\"\nat_most = \"1000000000 ns\"")
         .replace("[case.profile]\nranks = \"all\"\n", "");
     project.write("suites/own.toml", &without);
-    assert_told(&project.harness(&["--suite", "own", "--dry-run"]), 2, "the case has no `profile`");
+    assert_reported(&project.harness(&["--suite", "own", "--dry-run"]), 2, "the case has no `profile`");
 }
 
 #[test]

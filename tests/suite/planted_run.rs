@@ -1,5 +1,5 @@
-//! Secrets in every form, printed by the programs of a run and by what its node is probed with: every byte of what the run
-//! leaves and says is looked through, also of what is packed. What is found there is the list of forms not caught.
+//! Secrets in every form, printed by the programs of a run and by what its node is probed with: every byte of what the
+//! run leaves and says is looked through, also of what is packed. What is found there is the list of forms not caught.
 
 #[path = "../planted/forms.rs"]
 mod forms;

@@ -30,11 +30,11 @@ fn project(cases: &[String]) -> Project {
 fn verdicts(project: &Project, case: &str) -> Vec<String> {
     let file = project.json(&format!("cases/{case}/verdict.json"));
     let word = |verdict: &Value, key: &str| verdict[key].as_str().unwrap_or_default().to_owned();
-    let told = |verdict: &Value| {
+    let line = |verdict: &Value| {
         let name = word(verdict, "name").rsplit("::").next().unwrap_or_default().to_owned();
         format!("{name} {} {}", word(verdict, "status"), word(verdict, "cause")).trim_end().to_owned()
     };
-    file["verdicts"].as_array().expect("verdicts").iter().map(told).collect()
+    file["verdicts"].as_array().expect("verdicts").iter().map(line).collect()
 }
 
 /// The nodes that anything was launched on.
@@ -61,9 +61,9 @@ fn what_was_planned_on_a_node_that_cannot_pass_is_an_error_and_the_rest_is_measu
     for inventory in ["default", "sim-ssh"] {
         let ran = project.harness(&[BAD.as_slice(), &["--inventory", inventory]].concat());
         assert_eq!(ran.code, Some(3), "{}", ran.all());
-        let told = "cannot pass: p5-002: GPUs of `sim-p5`: 8, the driver lists: 7";
-        assert!(ran.stderr.contains(told), "{}", ran.all());
-        assert!(ran.stdout.contains("left out: p5-002: GPUs of `sim-p5`: 8"), "{}", ran.all());
+        let reported = "cannot pass: p5-002: nvidia-smi lists 7 GPUs, expected 8 (`sim-p5`)";
+        assert!(ran.stderr.contains(reported), "{}", ran.all());
+        assert!(ran.stdout.contains("excluded p5-002: nvidia-smi lists 7 GPUs"), "{}", ran.all());
         assert_eq!(ran.blamed(), ["culprit p5-002 node"], "{}", ran.all());
         assert_eq!(
             launched_on(&project).into_iter().collect::<Vec<_>>(),
@@ -85,8 +85,8 @@ fn what_was_planned_on_a_node_that_cannot_pass_is_an_error_and_the_rest_is_measu
         );
         let pairs = verdicts(&project, "pairs");
         assert!(pairs.contains(&"busbw/2GiB@p5-[001-002] error left-out".to_owned()), "{pairs:?}");
-        assert!(pairs.iter().filter(|told| told.ends_with("pass")).count() == 2, "{pairs:?}");
-        // Nothing of it was planned on that node, so nothing of it is owed for it.
+        assert!(pairs.iter().filter(|reported| reported.ends_with("pass")).count() == 2, "{pairs:?}");
+        // Nothing of it was planned on that node, so nothing of it is pending for it.
         assert_eq!(verdicts(&project, "one"), ["busbw/2GiB@p5-001 pass"]);
         let summary = project.json("summary.json");
         assert_eq!(summary["left_out"][0]["node"], "p5-002");
@@ -103,7 +103,7 @@ fn what_was_planned_on_a_node_that_cannot_pass_is_an_error_and_the_rest_is_measu
 }
 
 #[test]
-fn a_replay_tells_the_same_and_a_rerun_asks_for_what_is_owed_of_all_nodes() {
+fn a_replay_reports_the_same_and_a_rerun_asks_for_what_is_pending_of_all_nodes() {
     let project = project(&[collective("all", "all", ""), collective("each", "each", "")]);
     let ran = project.harness(&BAD);
     assert_eq!(ran.code, Some(3), "{}", ran.all());
@@ -119,7 +119,7 @@ fn a_replay_tells_the_same_and_a_rerun_asks_for_what_is_owed_of_all_nodes() {
         );
         assert_eq!(fs::read(project.latest().join("probe.json")).expect("carried"), probe);
     }
-    // The node is taken as it is: what it owed is shown.
+    // The node is taken as it is: what was pending is shown.
     let rerun = project.harness(&["--rerun", "latest"]);
     assert_eq!(rerun.code, Some(0), "{}", rerun.all());
     assert_eq!(verdicts(&project, "all"), ["busbw/2GiB@p5-[001-004] pass"]);
@@ -157,9 +157,9 @@ fn a_case_that_needs_more_nodes_than_are_left_runs_what_it_had_planned_on_them()
     let project = project(&[collective("four", "each", "requires = { min_nodes = 4 }")]);
     let ran = project.harness(&BAD);
     assert_eq!(ran.code, Some(3), "{}", ran.all());
-    let told = verdicts(&project, "four");
-    assert_eq!(told.iter().filter(|told| told.ends_with("pass")).count(), 3, "{told:?}");
-    assert!(told.contains(&"busbw/2GiB@p5-002 error left-out".to_owned()), "{told:?}");
+    let reported = verdicts(&project, "four");
+    assert_eq!(reported.iter().filter(|reported| reported.ends_with("pass")).count(), 3, "{reported:?}");
+    assert!(reported.contains(&"busbw/2GiB@p5-002 error left-out".to_owned()), "{reported:?}");
 }
 
 #[test]
@@ -171,8 +171,8 @@ fn where_no_node_can_pass_nothing_is_launched_and_nothing_is_green() {
     let ran = project.harness(&args);
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert!(launched_on(&project).is_empty());
-    let told = verdicts(&project, "each");
-    assert!(told.len() == 4 && told.iter().all(|told| told.ends_with("error left-out")), "{told:?}");
+    let line = verdicts(&project, "each");
+    assert!(line.len() == 4 && line.iter().all(|line| line.ends_with("error left-out")), "{line:?}");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_shared_folder_that_is_full_leaves_all_nodes_out_and_is_the_fault_of_none() 
     let left_out = |node: &str| format!("busbw/2GiB@{node} error left-out");
     assert_eq!(verdicts(&project, "each"), [left_out("p5-001"), left_out("p5-002")]);
     assert!(ran.blamed().is_empty(), "what all nodes share is the fault of none: {}", ran.all());
-    assert!(ran.stdout.contains("left out: p5-001: room in the shared folder"), "{}", ran.all());
+    assert!(ran.stdout.contains("excluded p5-001: shared folder"), "{}", ran.all());
     // One that sees another folder than the others has a fault of its own, and so has one that lacks more.
     let ran = run(&project, "p5-[001-003]", &both);
     assert_eq!(ran.blamed(), ["culprit p5-001 node", "culprit p5-002 node"], "{}", ran.all());
@@ -203,15 +203,15 @@ fn a_probe_that_could_not_be_made_leaves_nobody_out() {
     let project = project(&[collective("each", "each", "")]);
     let args = ["--suite", "test", "--inventory", "sim-ssh", "--sim-fault", "p5-002:host-unreachable"];
     let without = project.harness(&args);
-    let told = verdicts(&project, "each");
+    let reported = verdicts(&project, "each");
     assert!(
         !project.latest().join("probe.json").exists(),
         "a simulated cluster is probed where that is asked for"
     );
     let with = project.harness(&[args.as_slice(), &["--probe"]].concat());
     assert_eq!(with.code, without.code, "{}", with.all());
-    assert_eq!(verdicts(&project, "each"), told);
-    assert!(told.iter().any(|told| told.ends_with("error host-unreachable")), "{told:?}");
+    assert_eq!(verdicts(&project, "each"), reported);
+    assert!(reported.iter().any(|reported| reported.ends_with("error host-unreachable")), "{reported:?}");
     assert!(with.stderr.contains("not probed: p5-002: "), "{}", with.all());
     // The preflight left nobody out; the job that was lost quarantines its node for later cases.
     let plan = project.json("plan.json");
@@ -226,10 +226,10 @@ fn busy_nodes_are_refused_unless_that_is_allowed() {
     let args = ["--suite", "test", "--probe", "--sim-fault", "p5-002:gpu-busy@3"];
     let refused = project.harness(&args);
     assert_eq!(refused.code, Some(3), "{}", refused.all());
-    assert!(refused.stdout.contains("left out: p5-002: busy, its GPUs are in use by: "), "{}", refused.all());
+    assert!(refused.stdout.contains("excluded p5-002: busy: its GPUs are in use by "), "{}", refused.all());
     let allowed = project.harness(&[args.as_slice(), &["--allow-busy"]].concat());
     assert_eq!(allowed.code, Some(0), "{}", allowed.all());
-    assert!(allowed.stderr.contains("odd: p5-002: busy"), "{}", allowed.all());
+    assert!(allowed.stderr.contains("note: p5-002: busy"), "{}", allowed.all());
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! The probe's script under a real bash: with tools that tell, with tools that fail, and with none at all.
+//! The probe's script under a real bash: with tools that report, with tools that fail, and with none at all.
 
-use cluster::probe::Ask;
+use cluster::probe::ProbeRequest;
 use config::facts::FACTS;
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ struct Node {
     folder: tempfile::TempDir,
 }
 
-type Told = BTreeMap<String, Vec<String>>;
+type ProbeAnswer = BTreeMap<String, Vec<String>>;
 
 impl Node {
     fn new() -> Node {
@@ -31,9 +31,9 @@ impl Node {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("made executable");
     }
 
-    fn ask(&self) -> Ask {
+    fn ask(&self) -> ProbeRequest {
         let path = |name: &str| self.at(name).display().to_string();
-        Ask {
+        ProbeRequest {
             node: "n1".into(),
             shared: path("shared/not/there/yet"),
             nccl_tests: path("nccl-tests"),
@@ -46,7 +46,7 @@ impl Node {
     }
 
     /// Runs it with these tools before the machine's own, or with these alone.
-    fn run(&self, ask: &Ask, alone: bool) -> String {
+    fn run(&self, ask: &ProbeRequest, alone: bool) -> String {
         let argv = ask.argv();
         let own = self.at("bin").display().to_string();
         let path = match alone {
@@ -68,22 +68,22 @@ impl Node {
 }
 
 /// By word and key: `fact gpus`, `item nics`, `none cuda`. Every line bears the mark, and the last is `end`.
-fn told(text: &str) -> Told {
-    let mut told = Told::new();
+fn parse_answer(text: &str) -> ProbeAnswer {
+    let mut reported = ProbeAnswer::new();
     assert!(text.ends_with("harness-probe\tend\n"), "{text}");
     for line in text.lines() {
         let fields: Vec<&str> = line.splitn(4, '\t').collect();
         assert_eq!(fields[0], "harness-probe", "{line}");
         assert!(line.len() < 300, "{line}");
         let key = fields[1..fields.len().min(3)].join(" ");
-        told.entry(key).or_default().extend(fields.get(3).map(|value| (*value).to_owned()));
+        reported.entry(key).or_default().extend(fields.get(3).map(|value| (*value).to_owned()));
     }
-    for key in told.keys() {
+    for key in reported.keys() {
         let Some((word, key)) = key.split_once(' ') else { continue };
         let is_declared = FACTS.iter().any(|fact| fact.name == key) || (word != "fact" && key == "processes");
         assert!(is_declared || word == "clock", "no such fact is declared: {word} {key}");
     }
-    told
+    reported
 }
 
 const SMI: &str = r#"case "$*" in
@@ -128,15 +128,15 @@ fn equip(node: &Node) {
 }
 
 #[test]
-fn everything_that_tools_tell_is_told() {
+fn everything_that_tools_report_is_reported() {
     let node = Node::new();
     equip(&node);
     fs::create_dir_all(node.at("shared")).expect("made");
-    let told = told(&node.run(&node.ask(), false));
+    let output = parse_answer(&node.run(&node.ask(), false));
     let of = |key: &str| {
-        told.get(key).map(|values| values.join("; ")).unwrap_or_else(|| panic!("{key}: {told:#?}"))
+        output.get(key).map(|values| values.join("; ")).unwrap_or_else(|| panic!("{key}: {output:#?}"))
     };
-    assert_eq!(told["item gpus"].len(), 2);
+    assert_eq!(output["item gpus"].len(), 2);
     assert_eq!(of("item processes"), "4711, python3");
     assert_eq!(of("item xid"), "[1.0] NVRM: Xid (PCI:0000:53:00): 79, GPU has fallen off the bus");
     assert_eq!(of("item nics"), "rdmap79s0; rdmap80s0");
@@ -160,38 +160,40 @@ fn everything_that_tools_tell_is_told() {
 }
 
 #[test]
-fn where_there_is_no_tool_nothing_is_told_and_nothing_is_0() {
+fn where_there_is_no_tool_nothing_is_reported_and_nothing_is_0() {
     let node = Node::new();
     let mut ask = node.ask();
     ask.nsys = "/no/such/nsys".into();
-    let told = told(&node.run(&ask, true));
+    let output = parse_answer(&node.run(&ask, true));
     for fact in ["gpus", "processes", "nics", "nics_down", "libfabric", "ofi_nccl", "nccl_tests", "nsys"] {
-        let why = told.get(&format!("none {fact}")).unwrap_or_else(|| panic!("{fact}: {told:#?}"));
+        let why = output.get(&format!("none {fact}")).unwrap_or_else(|| panic!("{fact}: {output:#?}"));
         assert!(!why[0].is_empty());
-        assert!(!told.contains_key(&format!("fact {fact}")) && !told.contains_key(&format!("list {fact}")));
+        assert!(
+            !output.contains_key(&format!("fact {fact}")) && !output.contains_key(&format!("list {fact}"))
+        );
     }
-    assert!(told["none gpus"][0].contains("no nvidia-smi"));
-    assert!(told["none nsys"][0].contains("/no/such/nsys"));
+    assert!(output["none gpus"][0].contains("no nvidia-smi"));
+    assert!(output["none nsys"][0].contains("/no/such/nsys"));
 }
 
 #[test]
 fn a_tool_that_fails_says_that_it_is_broken() {
     let node = Node::new();
     node.tool("nvidia-smi", "echo 'NVIDIA-SMI has failed because it could not communicate'; exit 9");
-    let told = told(&node.run(&node.ask(), false));
+    let output = parse_answer(&node.run(&node.ask(), false));
     assert_eq!(
-        told["bad gpus"],
+        output["bad gpus"],
         ["nvidia-smi ended with 9: NVIDIA-SMI has failed because it could not communicate"]
     );
-    assert!(told["none processes"][0].starts_with("nvidia-smi cannot tell"));
+    assert!(output["none processes"][0].starts_with("nvidia-smi lists no processes"));
 }
 
 #[test]
-fn a_library_whose_name_tells_no_version_may_hold_one() {
+fn a_library_whose_name_reports_no_version_may_hold_one() {
     let node = Node::new();
     fs::create_dir_all(node.at("lib")).expect("made");
     fs::write(node.at("lib/libnccl.so.2"), b"\x7fELF\0NCCL version 2.26.2+cuda12.8\0").expect("written");
-    assert_eq!(told(&node.run(&node.ask(), false))["fact nccl"], ["2.26.2"]);
+    assert_eq!(parse_answer(&node.run(&node.ask(), false))["fact nccl"], ["2.26.2"]);
 }
 
 #[test]
@@ -199,13 +201,13 @@ fn an_nsys_is_called_by_the_name_that_a_job_calls_it_by() {
     let node = Node::new();
     node.tool("many", "[[ ${0##*/} == nsys ]] && echo 'version 2025.3.1'");
     std::os::unix::fs::symlink(node.at("bin/many"), node.at("bin/nsys")).expect("linked");
-    let ask = Ask { nsys: node.at("bin/nsys").display().to_string(), ..node.ask() };
-    let told = told(&node.run(&ask, false));
-    assert_eq!(told["fact nsys"], ["2025.3.1"]);
-    assert!(told["fact nsys_path"][0].ends_with("bin/many"), "{told:?}");
+    let ask = ProbeRequest { nsys: node.at("bin/nsys").display().to_string(), ..node.ask() };
+    let output = parse_answer(&node.run(&ask, false));
+    assert_eq!(output["fact nsys"], ["2025.3.1"]);
+    assert!(output["fact nsys_path"][0].ends_with("bin/many"), "{output:?}");
     node.tool("many", "exit 1");
-    let why = &self::told(&node.run(&ask, false))["none nsys"][0];
-    assert!(why.starts_with("it tells no version"), "no GPU is worse for it: {why}");
+    let why = &self::parse_answer(&node.run(&ask, false))["none nsys"][0];
+    assert!(why.starts_with("it prints no version"), "no GPU is worse for it: {why}");
 }
 
 #[test]
@@ -216,7 +218,7 @@ fn an_older_driver_is_asked_for_less() {
         "case \"$*\" in *clocks*) echo 'Field \"x\" is not a valid field to query.'; exit 2 ;;\n\
          *query-gpu*) echo '0, NVIDIA A100, 470.1' ;; *) exit 2 ;; esac",
     );
-    assert_eq!(told(&node.run(&node.ask(), false))["item gpus"], ["0, NVIDIA A100, 470.1"]);
+    assert_eq!(parse_answer(&node.run(&node.ask(), false))["item gpus"], ["0, NVIDIA A100, 470.1"]);
 }
 
 #[test]
@@ -225,9 +227,9 @@ fn nics_that_come_late_are_waited_for() {
     fs::create_dir_all(node.at("sys/n1/rdmap79s0")).expect("made");
     // What waits makes the second one appear.
     node.tool("sleep", &format!("mkdir -p {}", node.at("sys/n1/rdmap80s0").display()));
-    let told = told(&node.run(&node.ask(), false));
-    assert_eq!(told["item nics"], ["rdmap79s0", "rdmap80s0"]);
-    assert_eq!(told["none nics_down"], ["no device tells the state of its link"]);
+    let output = parse_answer(&node.run(&node.ask(), false));
+    assert_eq!(output["item nics"], ["rdmap79s0", "rdmap80s0"]);
+    assert_eq!(output["none nics_down"], ["no device reports its link state"]);
 }
 
 #[test]
@@ -247,13 +249,13 @@ fn a_value_is_one_bounded_line_whatever_a_tool_prints() {
 }
 
 #[test]
-fn the_shared_folder_is_told_by_what_is_there() {
+fn the_shared_folder_is_reported_by_what_is_there() {
     let node = Node::new();
     let file = node.at("file");
     fs::write(&file, "").expect("written");
     let state = |shared: &Path| {
-        let ask = Ask { shared: shared.display().to_string(), ..node.ask() };
-        told(&node.run(&ask, false))["fact shared"][0].clone()
+        let ask = ProbeRequest { shared: shared.display().to_string(), ..node.ask() };
+        parse_answer(&node.run(&ask, false))["fact shared"][0].clone()
     };
     assert_eq!(state(&node.at("not/there")), "writable");
     assert!(state(&file).starts_with("no folder: "));
@@ -290,9 +292,9 @@ fn a_node_without_the_plugin_shows_no_version_of_it_though_libfabric_has_one() {
     let node = Node::new();
     equip(&node);
     fs::remove_file(node.at("lib/libnccl-net.so")).expect("removed");
-    let told = told(&node.run(&node.ask(), false));
-    assert_eq!(told["fact libfabric"], ["2.1.0amzn4.0"]);
-    assert!(told.contains_key("none ofi_nccl") && !told.contains_key("fact ofi_nccl"), "{told:#?}");
+    let output = parse_answer(&node.run(&node.ask(), false));
+    assert_eq!(output["fact libfabric"], ["2.1.0amzn4.0"]);
+    assert!(output.contains_key("none ofi_nccl") && !output.contains_key("fact ofi_nccl"), "{output:#?}");
 }
 
 #[test]
@@ -311,11 +313,11 @@ fn devices_of_other_makers_are_not_counted_where_there_are_efa_devices() {
         maker(device, "0x15b3");
         fs::write(node.at(&format!("sys/n1/{device}/ports/1/state")), "1: DOWN\n").expect("written");
     }
-    let listed = |node: &Node| told(&node.run(&node.ask(), false));
-    let told = listed(&node);
-    assert_eq!(told["item nics"], ["rdmap79s0", "rdmap80s0"]);
-    assert_eq!(told["item nics_down"], ["rdmap80s0 1: DOWN"]);
-    assert_eq!(told["item other_rdma_devices"], ["ibp115s0f0", "ibp116s0f0"]);
+    let listed = |node: &Node| parse_answer(&node.run(&node.ask(), false));
+    let reported = listed(&node);
+    assert_eq!(reported["item nics"], ["rdmap79s0", "rdmap80s0"]);
+    assert_eq!(reported["item nics_down"], ["rdmap80s0 1: DOWN"]);
+    assert_eq!(reported["item other_rdma_devices"], ["ibp115s0f0", "ibp116s0f0"]);
     // A machine without EFA: its devices are what it has.
     maker("rdmap79s0", "0x15b3");
     maker("rdmap80s0", "0x15b3");
@@ -325,8 +327,9 @@ fn devices_of_other_makers_are_not_counted_where_there_are_efa_devices() {
 #[test]
 fn the_tools_of_flows_are_tried_for_cuda_and_srd() {
     let node = Node::new();
-    let listed =
-        |node: &Node| told(&node.run(&node.ask(), true)).remove("item flow_tools").unwrap_or_default();
+    let listed = |node: &Node| {
+        parse_answer(&node.run(&node.ask(), true)).remove("item flow_tools").unwrap_or_default()
+    };
     assert_eq!(listed(&node), [] as [&str; 0]);
     node.tool(
         "fi_rma_bw",
@@ -358,8 +361,8 @@ fn libraries_that_a_program_of_nccl_tests_does_not_find_are_listed() {
     equip(&node);
     node.tool("ldd", "echo '  libnccl.so.2 => not found'; echo '  libc.so.6 => /lib/libc.so.6 (0x1)'");
     node.tool("mpirun", "exit 0");
-    let told = told(&node.run(&node.ask(), false));
-    assert_eq!(told["item nccl_tests_missing_libraries"], ["libnccl.so.2"]);
+    let output = parse_answer(&node.run(&node.ask(), false));
+    assert_eq!(output["item nccl_tests_missing_libraries"], ["libnccl.so.2"]);
     let mpirun = format!("mpirun {}", node.at("bin/mpirun").display());
-    assert!(told["item launchers"].contains(&mpirun), "{told:#?}");
+    assert!(output["item launchers"].contains(&mpirun), "{output:#?}");
 }

@@ -115,7 +115,7 @@ fn a_profiled_rank_leaves_its_report_its_tables_and_a_whole_account() {
     let (code, stdout, stderr) = node.run(ALL, &SLURM);
     assert_eq!((code, stdout.as_str()), (Some(0), "ran: 2: a b c\n"), "{stderr}");
     let account = node.account(3).expect("an account");
-    assert!(account.whole && !account.node_sampling, "{account:?}");
+    assert!(account.complete && !account.node_sampling, "{account:?}");
     assert_eq!((account.node.as_str(), account.nsys.as_deref()), ("p5-001", Some("2025.3.1.90")));
     let report = account.report.expect("a report");
     assert_eq!((report.name.as_str(), report.bytes), ("c.j.step0.try0.rank3.p5-001.nsys-rep", 7));
@@ -209,11 +209,11 @@ fn a_rank_that_nobody_numbers_runs_bare_and_is_not_taken_for_rank_0() {
     let node = Node::new();
     let (code, stdout, stderr) = node.run(ALL, &[("PET_NODE_RANK", "1")]);
     assert_eq!((code, stdout.as_str()), (Some(0), "ran: 2: a b c\n"));
-    assert!(stderr.contains("none of torchrun, mpirun and srun tells which rank this is"), "{stderr}");
+    assert!(stderr.contains("rank unknown: not set by torchrun, mpirun or srun"), "{stderr}");
     assert_eq!(node.account(0), None);
     let alone = ALL.replace(" 16 ", " 1 ");
     node.run(&alone, &[]);
-    assert!(node.account(0).is_some_and(|account| account.whole), "a job of one task has rank 0");
+    assert!(node.account(0).is_some_and(|account| account.complete), "a job of one task has rank 0");
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn the_exit_code_is_the_commands_whatever_becomes_of_the_profiler() {
         let mut environment = SLURM.to_vec();
         environment.extend([("WORKLOAD_EXIT", "7"), ("FAKE", fake)]);
         assert_eq!(node.run(ALL, &environment).0, Some(7), "{fake}");
-        assert!(node.account(3).is_some_and(|account| account.whole), "{fake}");
+        assert!(node.account(3).is_some_and(|account| account.complete), "{fake}");
     }
 }
 

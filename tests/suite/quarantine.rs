@@ -1,5 +1,5 @@
-//! A node that hung, was lost or crashed in one case costs one time limit: it is left out of the later ones, visibly, and the
-//! others are measured without it.
+//! A node that hung, was lost or crashed in one case costs one time limit: it is left out of the later ones, visibly,
+//! and the others are measured without it.
 
 use crate::project::{Project, Ran, ran};
 use serde_json::Value;

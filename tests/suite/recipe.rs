@@ -16,9 +16,9 @@ fn recipe(place: &Place, args: &[&str]) -> Ran {
 }
 
 #[track_caller]
-fn assert_told(ran: &Ran, code: i32, told: &str) {
+fn assert_reported(ran: &Ran, code: i32, expected: &str) {
     assert_eq!(ran.code, Some(code), "{}", ran.all());
-    assert!(ran.stderr.contains(told), "no `{told}` in\n{}", ran.all());
+    assert!(ran.stderr.contains(expected), "no `{expected}` in\n{}", ran.all());
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn reports_are_numbered_as_a_person_counts_and_the_mapping_is_shown() {
 fn a_folder_holds_every_table_in_every_form_and_is_not_replaced_unasked() {
     let place = place();
     let args = ["cuda_gpu_kern_sum,cuda_api_sum", "reports", "--output", "out", "--csv", "--parquet"];
-    assert_told(&recipe(&place, &args), 0, "written: out");
+    assert_reported(&recipe(&place, &args), 0, "written: out");
     for recipe in ["cuda_gpu_kern_sum", "cuda_api_sum"] {
         for table in ["all_stats", "rank_stats", "files"] {
             for form in ["csv", "parquet"] {
@@ -63,7 +63,7 @@ fn a_folder_holds_every_table_in_every_form_and_is_not_replaced_unasked() {
         }
     }
     std::fs::write(place.path("out/note"), "mine").expect("written");
-    assert_told(&recipe(&place, &args), 2, "`--force-overwrite` replaces it: out");
+    assert_reported(&recipe(&place, &args), 2, "`out` already exists; `--force-overwrite`");
     assert!(place.path("out/note").is_file());
     let ran = recipe(&place, &["nvtx_sum", "reports", "--parquet"]);
     assert_eq!(ran.code, Some(if ran.stderr.contains("no data") { 3 } else { 0 }), "{}", ran.all());
@@ -74,13 +74,13 @@ fn pages_stand_beside_their_tables_and_an_index_leads_to_them() {
     let place = place();
     let args = ["cuda_gpu_kern_sum:base,cuda_api_sum,mpi_sum", "reports", "--output", "out", "--html"];
     let ran = recipe(&place, &[&args[..], &["--filter-time", "0s/1s"]].concat());
-    assert_told(&ran, 0, "written: out");
+    assert_reported(&ran, 0, "written: out");
     let read = |name: &str| std::fs::read_to_string(place.path(name)).unwrap_or_else(|_| panic!("no {name}"));
     let page = read("out/cuda_gpu_kern_sum/cuda_gpu_kern_sum.html");
-    for told in
+    for expected in
         ["<h1>CUDA GPU Kernel Summary</h1>", "<code>base --filter-time 0s/1s</code>", "reports/rank2.sqlite"]
     {
-        assert!(page.contains(told), "no `{told}`");
+        assert!(page.contains(expected), "no `{expected}`");
     }
     assert!(!page.contains("id=\"simulated\""), "these are no simulated reports");
     // What is whole lies beside it, unasked.
@@ -88,10 +88,10 @@ fn pages_stand_beside_their_tables_and_an_index_leads_to_them() {
     let index = read("out/index.html");
     assert!(index.contains("href=\"cuda_api_sum/cuda_api_sum.html\"") && !index.contains("mpi_sum"));
     std::fs::remove_dir_all(place.path("out/cuda_api_sum")).expect("removed");
-    assert_told(&recipe(&place, &["index", "out"]), 0, "written: out/index.html");
+    assert_reported(&recipe(&place, &["index", "out"]), 0, "written: out/index.html");
     assert!(!read("out/index.html").contains("cuda_api_sum"));
     // One page needs no index, and has its folder's name by itself.
-    assert_told(&recipe(&place, &["cuda_api_sum", "reports", "--html"]), 0, "written: cuda_api_sum-1");
+    assert_reported(&recipe(&place, &["cuda_api_sum", "reports", "--html"]), 0, "written: cuda_api_sum-1");
     assert!(place.path("cuda_api_sum-1/cuda_api_sum.html").is_file());
     assert!(!place.path("cuda_api_sum-1/index.html").exists());
 }
@@ -109,7 +109,7 @@ fn a_page_of_a_simulated_cluster_says_so_and_so_does_its_index() {
         "--output",
         "out",
     ]);
-    assert_told(&ran, 0, "note: SIMULATED: nothing in this run was measured on real hardware");
+    assert_reported(&ran, 0, "note: SIMULATED: nothing in this run was measured on real hardware");
     for page in ["cuda_gpu_kern_sum/cuda_gpu_kern_sum.html", "index.html"] {
         let text = std::fs::read_to_string(out.join(page)).unwrap_or_else(|_| panic!("no {page}"));
         assert!(text.contains("id=\"simulated\">SIMULATED: nothing in"), "{page}");
@@ -119,9 +119,9 @@ fn a_page_of_a_simulated_cluster_says_so_and_so_does_its_index() {
 #[test]
 fn an_index_of_no_page_is_none() {
     let place = place();
-    assert_told(&recipe(&place, &["index", "reports"]), 3, "no page of a recipe in it");
-    assert_told(&recipe(&place, &["index"]), 2, "no folder of pages");
-    assert_told(&recipe(&place, &["index", "nowhere"]), 2, "nowhere: ");
+    assert_reported(&recipe(&place, &["index", "reports"]), 3, "no page of a recipe in it");
+    assert_reported(&recipe(&place, &["index"]), 2, "no folder given");
+    assert_reported(&recipe(&place, &["index", "nowhere"]), 2, "nowhere: ");
     assert!(!place.path("reports/index.html").exists());
 }
 
@@ -129,7 +129,7 @@ fn an_index_of_no_page_is_none() {
 fn without_data_there_is_no_table_and_the_exit_code_says_so() {
     let place = place();
     let ran = recipe(&place, &["mpi_sum", "reports"]);
-    assert_told(&ran, 3, "mpi_sum: looked at, and 2 reports have no data for it");
+    assert_reported(&ran, 3, "mpi_sum: 2 reports have no data for it");
     assert_eq!(ran.stdout, "");
 }
 
@@ -140,7 +140,7 @@ fn rows_that_were_looked_at_and_nothing_found_are_an_answer() {
         [("cuda_gpu_kern_sum", "Time (%),Total (ns),"), ("CUDA_KERNEL", "Rank,correlationId,")]
     {
         let ran = recipe(&place, &[name, "reports", "--csv", "--filter-time", "900s/901s"]);
-        assert_told(&ran, 0, &format!("{name}: looked at 6 rows, found none"));
+        assert_reported(&ran, 0, &format!("{name}: looked at 6 rows, found none"));
         assert!(ran.stdout.starts_with(heading) && ran.stdout.lines().count() == 1, "{}", ran.stdout);
     }
 }
@@ -150,26 +150,29 @@ fn a_report_that_cannot_be_read_is_named_and_stops_no_other() {
     let place = place();
     place.write("reports/rank3.sqlite", "SQLite format 3\0 and no more");
     let ran = recipe(&place, &["cuda_gpu_kern_sum", "reports", "--csv"]);
-    assert_told(&ran, 2, "error: reports/rank3.sqlite: ");
+    assert_reported(&ran, 2, "error: reports/rank3.sqlite: ");
     assert!(ran.stdout.contains("30634"), "{}", ran.stdout);
 }
 
 #[test]
-fn wrong_usage_is_told_at_once_with_what_is_right() {
+fn wrong_usage_is_reported_at_once_with_what_is_right() {
     let place = place();
-    for (args, told) in [
+    for (args, expected) in [
         (vec!["cuda_gpu_kern_smu", "reports"], "did you mean `cuda_gpu_kern_sum`?"),
         (vec!["cuda_gpu_kern_sum:bse", "reports"], "it has: base, mangled"),
         (vec!["cuda_gpu_kern_sum"], "no input"),
         (vec![], "harness recipe list"),
-        (vec!["cuda_gpu_kern_sum", "reports", "--csv", "--json"], "stdout holds one form"),
+        (vec!["cuda_gpu_kern_sum", "reports", "--csv", "--json"], "stdout holds one format"),
         (vec!["cuda_gpu_kern_sum", "reports", "--filter-time", "x"], "--filter-time: "),
         (vec!["cuda_gpu_kern_sum", "nowhere"], "nowhere"),
-        (vec!["cuda_gpu_kern_sum", "reports", "--table", "all"], "it has: all_stats, rank_stats, files"),
+        (
+            vec!["cuda_gpu_kern_sum", "reports", "--table", "all"],
+            "its tables are all_stats, rank_stats, files",
+        ),
         (vec!["diff", "reports"], "compares two inputs"),
         (vec!["cuda_gpu_kern_sum", "reports", "--output", "%q{NOT_SET_ANYWHERE}"], "the variable is not set"),
     ] {
-        assert_told(&recipe(&place, &args), 2, told);
+        assert_reported(&recipe(&place, &args), 2, expected);
     }
 }
 

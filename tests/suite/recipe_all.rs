@@ -1,4 +1,4 @@
-//! `harness recipe all`: many recipes over many reports in one go, and what is told of each.
+//! `harness recipe all`: many recipes over many reports in one go, and what is reported about each.
 
 use crate::ended::assert_ended;
 use crate::project::{Project, Ran};
@@ -18,7 +18,7 @@ fn all(place: &Place, args: &[&str]) -> Ran {
 }
 
 /// The line of one recipe.
-fn told(place: &Place, recipe: &str) -> Value {
+fn summary_line(place: &Place, recipe: &str) -> Value {
     let summary: Value = serde_json::from_str(&place.read("out/summary.json")).expect("JSON");
     let recipes = summary["recipes"].as_array().expect("a list").clone();
     let found = recipes.into_iter().find(|line| line["recipe"] == recipe);
@@ -37,9 +37,9 @@ fn every_recipe_that_has_data_lies_in_its_folder_in_every_form() {
         for form in ["csv", "parquet"] {
             assert!(place.path(&format!("out/{recipe}/{table}.{form}")).is_file(), "{recipe}/{table}.{form}");
         }
-        assert_eq!(told(&place, recipe)["outcome"], "ok");
+        assert_eq!(summary_line(&place, recipe)["outcome"], "ok");
     }
-    let line = told(&place, "mpi_sum");
+    let line = summary_line(&place, "mpi_sum");
     assert_eq!((&line["outcome"], &line["folder"]), (&"no data".into(), &Value::Null));
     assert!(
         line["absent"].as_array().is_some_and(|absent| absent.contains(&"MPI_P2P_EVENTS".into())),
@@ -61,7 +61,7 @@ fn a_report_that_cannot_be_read_stops_no_recipe_and_no_other_report() {
     place.write("reports/rank2.sqlite", "SQLite format 3\0 and no more");
     let ran = all(&place, &["--csv"]);
     assert_eq!(ran.code, Some(2), "{}", ran.all());
-    let line = told(&place, "cuda_gpu_kern_sum");
+    let line = summary_line(&place, "cuda_gpu_kern_sum");
     assert_eq!((&line["outcome"], &line["reports"], &line["rows"]), (&"ok".into(), &2.into(), &6.into()));
     assert_eq!(line["unreadable"][0]["report"], "reports/rank2.sqlite");
     assert!(place.read("out/cuda_gpu_kern_sum/all_stats.csv").contains("30634"));
@@ -77,8 +77,8 @@ fn a_recipe_that_one_report_has_no_sound_table_for_stops_no_other_recipe() {
     let ran = all(&place, &[]);
     assert_eq!(ran.code, Some(2), "{}", ran.all());
     assert!(ran.stderr.contains("has no column `nameId`"), "{}", ran.stderr);
-    assert_eq!(told(&place, "cuda_gpu_kern_sum")["reports"], 2);
-    let line = told(&place, "cuda_api_sum");
+    assert_eq!(summary_line(&place, "cuda_gpu_kern_sum")["reports"], 2);
+    let line = summary_line(&place, "cuda_api_sum");
     assert_eq!((&line["outcome"], &line["reports"]), (&"ok".into(), &1.into()), "{line}");
     assert!(line["unreadable"][0]["why"].as_str().is_some_and(|why| why.contains("nameId")), "{line}");
 }
@@ -194,7 +194,6 @@ fn the_reports_of_a_simulated_run_are_gone_through_by_all_recipes_and_those_of_u
     let (summary, ran) = of_run(&project, &["--set", "seed-2024"]);
     assert_ended(&summary);
     assert_eq!(summary["recipes"].as_array().map(Vec::len), Some(10));
-    let note =
-        "no kernel with this in its name: ReduceScatter; kernels that are there: `ncclDevKernel_AllReduce";
+    let note = "no kernel name contains `ReduceScatter`; existing kernels: `ncclDevKernel_AllReduce";
     assert!(ran.stderr.contains(note), "{}", ran.all());
 }

@@ -1,4 +1,4 @@
-//! What a run failed or could not tell is run again, and nothing else; what is then still owed is said.
+//! What a run failed or could not determine is run again, and nothing else; what is then still pending is said.
 
 use crate::little::{SUITE, ended, killed, project, verdicts};
 use crate::project::Project;
@@ -12,9 +12,9 @@ fn launched(project: &Project) -> Vec<String> {
     submitted.map(|event| format!("{}/{}", event["case"], event["job"]).replace('"', "")).collect()
 }
 
-fn owed(project: &Project) -> Vec<String> {
+fn pending(project: &Project) -> Vec<String> {
     let summary = project.json("summary.json");
-    let names = summary["owed"].as_array().cloned().unwrap_or_default();
+    let names = summary["pending"].as_array().cloned().unwrap_or_default();
     names.iter().map(|name| name.as_str().expect("a name").to_owned()).collect()
 }
 
@@ -42,14 +42,14 @@ fn only_what_failed_or_was_stopped_is_run_again_on_the_same_nodes_with_the_same_
     );
     let plan = project.json("plan.json");
     assert_eq!(plan["parent"], parent.as_str());
-    assert_eq!(plan["owed"], serde_json::json!(names));
+    assert_eq!(plan["pending"], serde_json::json!(names));
     for same in ["suites", "inventory", "nodes", "settings", "seed", "sim_faults", "sources"] {
         assert_eq!(plan[same], whole[same], "{same}");
     }
     assert_eq!(launched(&project), ["pair/p5-001+p5-002", "fails/nodes-1"]);
-    assert_eq!(owed(&project), names);
+    assert_eq!(pending(&project), names);
     assert!(
-        ran.stdout.contains("still owed: 3 assertions of 3, first little::pair::nic.share@p5-002"),
+        ran.stdout.contains("still pending: 3 assertions of 3, first little::pair::nic.share@p5-002"),
         "{}",
         ran.all()
     );
@@ -75,7 +75,7 @@ fn a_rerun_asks_for_the_reservation_that_the_run_was_given() {
 }
 
 #[test]
-fn what_passes_now_is_owed_no_more_and_then_there_is_nothing_to_run_again() {
+fn what_passes_now_is_pending_no_more_and_then_there_is_nothing_to_run_again() {
     let project = project();
     ended(&project);
     project.write("suites/little.toml", &repaired());
@@ -86,11 +86,11 @@ fn what_passes_now_is_owed_no_more_and_then_there_is_nothing_to_run_again() {
         "{}",
         ran.all()
     );
-    assert_eq!(owed(&project), [] as [&str; 0]);
+    assert_eq!(pending(&project), [] as [&str; 0]);
     let runs = project.runs();
     let again = project.harness(&["-q", "--rerun", "latest"]);
     assert_eq!(again.code, Some(4), "{}", again.all());
-    assert!(again.stderr.contains("nothing is owed"), "{}", again.stderr);
+    assert!(again.stderr.contains("nothing is pending"), "{}", again.stderr);
     assert_eq!(project.runs(), runs);
 }
 
@@ -103,9 +103,9 @@ fn a_rerun_of_a_part_exits_5_and_the_rest_stays_owed_from_run_to_run() {
     assert_eq!(none.code, Some(4), "{}", none.all());
     let part = project.harness(&["-q", "--rerun", &parent, "nic.share"]);
     assert_eq!(part.code, Some(5), "{}", part.all());
-    assert!(part.stdout.contains("exit 5: a rerun in which nothing went badly"), "{}", part.all());
+    assert!(part.stdout.contains("exit 5: rerun without failures"), "{}", part.all());
     assert_eq!(project.json("summary.json")["exit_code"], 5);
-    assert_eq!(owed(&project).len(), 2, "{}", part.all());
+    assert_eq!(pending(&project).len(), 2, "{}", part.all());
     // A replay of it owes the same.
     let replayed = project.harness(&["-q", "--run", "latest", "--from", "judge"]);
     assert_eq!(replayed.code, Some(5), "{}", replayed.all());
@@ -120,12 +120,12 @@ fn a_rerun_of_a_part_exits_5_and_the_rest_stays_owed_from_run_to_run() {
 }
 
 #[test]
-fn failing_again_beats_owing_and_so_does_what_could_not_be_told() {
+fn failing_again_beats_owing_and_so_does_what_could_not_be_determined() {
     let project = project();
     let parent = ended(&project);
     let failed = project.harness(&["-q", "--rerun", &parent, "fails"]);
     assert_eq!(failed.code, Some(1), "{}", failed.all());
-    assert_eq!(owed(&project).len(), 3);
+    assert_eq!(pending(&project).len(), 3);
     let untold = project.harness(&[
         "-q",
         "--rerun",
@@ -148,16 +148,16 @@ fn a_run_that_was_killed_owes_what_it_had_not_judged() {
 }
 
 #[test]
-fn what_cannot_be_run_again_is_told() {
+fn what_cannot_be_run_again_is_reported() {
     let project = project();
     ended(&project);
-    // A case that is gone stays owed, and is told of.
+    // A case that is gone stays pending, and is reported.
     let without = SUITE.rsplit_once("[[case]]\nname = \"stopped\"").expect("the last case").0;
     project.write("suites/little.toml", without);
     let ran = project.harness(&["-q", "--rerun", "latest"]);
     assert_eq!(ran.code, Some(1), "{}", ran.all());
     assert!(ran.stderr.contains("no suite asks for it any more: 1, first `little::stopped"), "{}", ran.all());
-    assert_eq!(owed(&project).len(), 3);
+    assert_eq!(pending(&project).len(), 3);
     fs::remove_file(project.path().join("suites/little.toml")).expect("removed");
     let runs = project.runs();
     let gone = project.harness(&["-q", "--rerun", "latest"]);

@@ -148,7 +148,7 @@ fn a_run_that_has_ended_or_never_was_is_not_resumed() {
     start(&project, None);
     let again = project.harness(&["--run", "latest", "--resume"]);
     assert_eq!(again.code, Some(2), "{}", again.all());
-    assert!(again.stderr.contains("has come to its end"), "{}", again.stderr);
+    assert!(again.stderr.contains("this run is complete"), "{}", again.stderr);
     let none = project.harness(&["--run", "20260101T000000Z-none-0000", "--resume"]);
     assert_eq!(none.code, Some(2), "{}", none.all());
     let alone = project.harness(&["--resume"]);

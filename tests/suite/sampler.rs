@@ -201,7 +201,7 @@ fn what_the_sampler_writes_is_what_the_library_writes() {
 }
 
 #[test]
-fn a_counter_that_is_absent_or_no_number_is_told_once_and_never_zero() {
+fn a_counter_that_is_absent_or_no_number_is_reported_once_and_never_zero() {
     let node = Node::with(&["d0"]);
     fs::remove_file(node.counter("d0", "retrans_pkts")).expect("the counter was there");
     node.set("d0", "rx_drops", "n/a 1");
@@ -245,7 +245,7 @@ fn a_folder_that_is_not_there_holds_no_workload_up() {
 }
 
 #[test]
-fn a_sampler_that_is_told_to_go_says_so_in_its_last_line() {
+fn a_sampler_that_is_reported_to_go_says_so_in_its_last_line() {
     let node = Node::with(&["d0"]);
     let mut sampler = node.sampler("5", "60");
     node.wait_until_ready();
@@ -277,7 +277,7 @@ fn a_sampler_that_nobody_stops_ends_at_its_limit() {
 }
 
 #[test]
-fn counters_that_never_rest_are_told_and_hold_no_workload_up() {
+fn counters_that_never_rest_are_reported_and_hold_no_workload_up() {
     let node = Node::with(&["d0"]);
     let counter = node.counter("d0", "tx_bytes");
     fs::remove_file(&counter).expect("the counter was there");

@@ -82,7 +82,7 @@ fn what_slurm_is_asked_for_stands_in_the_text_and_is_read_back() {
     ] {
         let mut script = slurm(&["p5-001", "p5-002"], 8);
         let Start::Slurm(asked) = &mut script.start else { panic!("Slurm's") };
-        (asked.gpus, asked.gpus_per_node) = (gpus, gpus.of(8));
+        (asked.gpus, asked.gpus_per_node) = (gpus, gpus.count(8));
         (asked.qos, asked.mem) = (Some("high".into()), Some("0".into()));
         asked.sbatch = ["--comment=it's a \"test\"", "--spread-job", "--wckey="].map(str::to_owned).to_vec();
         asked.srun = ["--network=no_vni", "--comment=a b"].map(str::to_owned).to_vec();

@@ -54,9 +54,9 @@ fn verdicts(project: &Project) -> BTreeMap<String, String> {
             project.json(&format!("cases/{name}/verdict.json"))["verdicts"].as_array().expect("verdicts")
         {
             let word = |key: &str| verdict[key].as_str().unwrap_or_default().to_owned();
-            let told = format!("{} {}", word("status"), word("cause")).trim_end().to_owned();
+            let reported = format!("{} {}", word("status"), word("cause")).trim_end().to_owned();
             let name = word("name").rsplit("::").next().unwrap_or_default().to_owned();
-            verdicts.insert(format!("{}/{name}", case["name"].as_str().expect("a name")), told);
+            verdicts.insert(format!("{}/{name}", case["name"].as_str().expect("a name")), reported);
         }
     }
     verdicts
@@ -86,7 +86,7 @@ fn begun(project: &Project) -> BTreeMap<String, u32> {
         let allocation = folder.rsplit('/').next().expect("a name");
         let planned = plan["allocations"].as_array().expect("allocations").iter();
         let planned =
-            planned.clone().find(|planned| planned["keeper"]["name"] == allocation).expect("planned");
+            planned.clone().find(|planned| planned["batch_job"]["name"] == allocation).expect("planned");
         let number: usize =
             entry["content"]["text"].as_str().expect("a text").trim().parse().expect("a number");
         let turn = &planned["jobs"][number - 1];
@@ -169,7 +169,7 @@ fn an_allocation_that_is_lost_takes_those_with_it_that_had_not_ended_and_no_othe
         let ran = project.harness(&shares(&["--suite", "shared"]));
         assert_eq!(ran.code, Some(3), "{}", ran.all());
         let mut odd = verdicts(&project);
-        odd.retain(|_, told| told != "pass");
+        odd.retain(|_, line| line != "pass");
         let lost = |case: &str| (format!("{case}/command.exit_code@p5-002"), format!("error {cause}"));
         assert_eq!(odd, BTreeMap::from([lost("lost"), lost("after"), lost("later")]), "{}", ran.all());
         assert_eq!(submitted(&project).len(), 4, "one for each node: {:?}", submitted(&project));
@@ -190,7 +190,7 @@ fn a_job_that_hangs_is_ended_at_its_limit_and_leaves_the_allocation_to_the_other
     suite(&project, &cases);
     let ran = project.harness(&shares(&["--suite", "shared", "--keep-bad-nodes"]));
     let mut odd = verdicts(&project);
-    odd.retain(|_, told| told != "pass");
+    odd.retain(|_, line| line != "pass");
     let hangs = ("hangs/command.exit_code@p5-002".to_owned(), "error hang".to_owned());
     assert_eq!(odd, BTreeMap::from([hangs]), "{}", ran.all());
     assert_eq!(submitted(&project).len(), 4);
@@ -232,10 +232,7 @@ fn an_allocation_whose_next_job_waits_for_what_waits_for_its_nodes_is_given_up()
     let ran = project.harness(&shares(&["--suite", "shared", "--nodes", "p5-[001-002]"]));
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     let closed = events(&project, "allocation-closed");
-    assert!(
-        closed.iter().any(|event| event["why"] == "what is to run in it waits for other cases"),
-        "{closed:?}"
-    );
+    assert!(closed.iter().any(|event| event["why"] == "its next job waits for other cases"), "{closed:?}");
     assert_all_ended(&project, &ran);
 }
 
@@ -283,7 +280,7 @@ fn begun_in_allocations(project: &Project) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_dry_run_tells_who_shares_and_no_allocation_is_longer_than_the_inventory_says() {
+fn a_dry_run_reports_who_shares_and_no_allocation_is_longer_than_the_inventory_says() {
     let project = project("longest_allocation_s = 5400");
     let ran = project.harness(&["--suite", "nccl-p5", "--inventory", "shares", "--dry-run"]);
     for part in
@@ -298,7 +295,7 @@ fn a_dry_run_tells_who_shares_and_no_allocation_is_longer_than_the_inventory_say
     let mut seen = BTreeSet::new();
     for allocation in &allocations {
         assert!(
-            allocation["keeper"]["limit_s"].as_u64().is_some_and(|limit_s| limit_s <= 5400),
+            allocation["batch_job"]["limit_s"].as_u64().is_some_and(|limit_s| limit_s <= 5400),
             "{allocation}"
         );
         let jobs = allocation["jobs"].as_array().expect("jobs");

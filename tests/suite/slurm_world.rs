@@ -1,5 +1,5 @@
-//! A Slurm as clusters have it, and not as a test bed does: without GRES, with nodes that are powered down, with limits on
-//! how many jobs a user submits, with its commands away from PATH, with a controller that does not answer.
+//! A Slurm as clusters have it, and not as a test bed does: without GRES, with nodes that are powered down, with limits
+//! on how many jobs a user submits, with its commands away from PATH, with a controller that does not answer.
 
 use crate::project::{Project, Ran};
 use serde_json::Value;
@@ -97,7 +97,7 @@ fn nodes_that_are_powered_down_boot_for_the_probe() {
 
 /// A partition for short jobs: Slurm takes what asks for longer, and never starts it.
 #[test]
-fn a_probe_asks_for_no_longer_than_the_partition_allows_and_jobs_that_do_are_told() {
+fn a_probe_asks_for_no_longer_than_the_partition_allows_and_jobs_that_do_are_reported() {
     let project = project("max_minutes = 1", "");
     let probed = project.harness(&["inventory", "probe", "--inventory", "w"]);
     assert_eq!(probed.code, Some(0), "{}", probed.all());
@@ -106,7 +106,7 @@ fn a_probe_asks_for_no_longer_than_the_partition_allows_and_jobs_that_do_are_tol
     assert_eq!((ran.code, ran.blamed()), (Some(3), Vec::new()), "{}", ran.all());
     assert!(!ran.all().contains("Requested nodes are busy"), "{}", ran.all());
     let verdict = fs::read_to_string(project.latest().join("cases/each/verdict.json")).expect("a verdict");
-    assert!(verdict.contains("PartitionTimeLimit; asked for: "), "{verdict}");
+    assert!(verdict.contains("PartitionTimeLimit; requested: "), "{verdict}");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_controller_that_does_not_answer_ends_in_exit_code_3() {
 }
 
 #[test]
-fn what_the_submitting_shell_exports_is_recorded_and_told() {
+fn what_the_submitting_shell_exports_is_recorded_and_reported() {
     let shell = "shell_env = { NCCL_ALGO = \"Ring\", LD_LIBRARY_PATH = \"/home/me/nccl/lib\" }";
     let project = project(shell, "");
     let ran = run(&project, &[]);

@@ -74,20 +74,23 @@ fn the_verdicts_over_ssh_are_those_under_slurm() {
     {
         let project = Project::new();
         let mut ran = Vec::new();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for inventory in ["default", "sim-ssh"] {
             let mut args =
                 vec!["--suite", "nccl-p5", "-q", "--inventory", inventory, "--nodes", "p5-[001-003]"];
             faults.iter().for_each(|fault| args.extend(["--sim-fault", fault]));
             let one = project.harness(&args);
-            told.push(verdicts(&project));
+            reported.push(verdicts(&project));
             ran.push((one.code, one.blamed()));
         }
         assert_eq!(ran[0], ran[1], "{faults:?}");
-        assert!(told[0].len() > 300, "{}", told[0].len());
-        let differ: Vec<_> =
-            told[0].iter().filter(|(name, verdict)| told[1].get(*name) != Some(verdict)).take(5).collect();
-        assert!(differ.is_empty() && told[0].len() == told[1].len(), "{faults:?}: {differ:#?}");
+        assert!(reported[0].len() > 300, "{}", reported[0].len());
+        let differ: Vec<_> = reported[0]
+            .iter()
+            .filter(|(name, verdict)| reported[1].get(*name) != Some(verdict))
+            .take(5)
+            .collect();
+        assert!(differ.is_empty() && reported[0].len() == reported[1].len(), "{faults:?}: {differ:#?}");
     }
 }
 
@@ -116,10 +119,10 @@ fn two_runs_over_ssh_of_one_seed_have_the_same_verdicts() {
     let project = Project::new();
     let args = &["pair-", "--sim-fault", "p5-002:node-fails", "--sim-fault", "p5-003:connection-drops"];
     let first = run(&project, args);
-    let told = verdicts(&project);
+    let reported = verdicts(&project);
     let second = run(&project, args);
     assert_eq!((first.code, first.blamed()), (second.code, second.blamed()));
-    assert_eq!(told, verdicts(&project));
+    assert_eq!(reported, verdicts(&project));
 }
 
 #[test]
@@ -130,7 +133,7 @@ fn without_mpirun_a_node_drives_its_gpus_alone_and_several_nodes_are_refused() {
     let args = ["--suite", "nccl-p5", "--inventory", "alone", "-q"];
     let ran = project.harness(&args);
     assert_eq!(ran.code, Some(2), "{}", ran.all());
-    assert!(ran.stderr.contains("wires no ranks of nccl-tests together"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("runs nccl-tests on one node only"), "{}", ran.stderr);
     project.write(
         "suites/alone.toml",
         "instance = \"p5\"\nabout = \"a node alone\"\n[[case]]\nname = \"node\"\nplacement = \"each\"\n\
@@ -156,23 +159,23 @@ fn what_ssh_cannot_do_is_a_diagnostic_of_the_plan() {
     );
     let inventory = fs::read_to_string(project.path().join("inventory/sim-ssh.toml")).expect("read");
     project.write("inventory/boxed.toml", &format!("{inventory}[container]\nimage = \"/x.sqsh\"\n"));
-    for (args, told) in [
-        (["--suite", "tasks", "--inventory", "sim-ssh"], "`tasks_per_node` needs Slurm: 2"),
-        (["--suite", "nccl-p5", "--inventory", "boxed"], "a `[container]` is started by Pyxis under Slurm"),
+    for (args, expected) in [
+        (["--suite", "tasks", "--inventory", "sim-ssh"], "`tasks_per_node = 2` needs Slurm"),
+        (["--suite", "nccl-p5", "--inventory", "boxed"], "`[container]` needs Slurm with Pyxis"),
     ] {
         let ran = project.harness(&args);
         assert_eq!(ran.code, Some(2), "{}", ran.all());
-        assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{expected}: {}", ran.stderr);
     }
-    for (inventory, fault, told) in [
-        ("sim-ssh", "p5-002:preempted", "does not exist on nodes reached by ssh: `preempted`"),
-        ("sim-ssh", "p5-002:queue-stuck", "does not exist on nodes reached by ssh: `queue-stuck`"),
+    for (inventory, fault, expected) in [
+        ("sim-ssh", "p5-002:preempted", "fault `preempted` does not exist on nodes reached by ssh"),
+        ("sim-ssh", "p5-002:queue-stuck", "fault `queue-stuck` does not exist on nodes reached by ssh"),
         ("default", "p5-002:connection-drops", "does not exist on nodes reached by slurm"),
         ("default", "p5-002:host-unreachable", "does not exist on nodes reached by slurm"),
     ] {
         let ran = project.harness(&["--suite", "nccl-p5", "--inventory", inventory, "--sim-fault", fault]);
         assert_eq!(ran.code, Some(2), "{}", ran.all());
-        assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{expected}: {}", ran.stderr);
     }
     assert_eq!(project.runs(), 0, "nothing was launched");
 }
@@ -183,8 +186,8 @@ fn real_nodes_are_planned_over_ssh_without_being_asked() {
     let args = ["--suite", "nccl-p4de", "--inventory", "ssh-example"];
     let planned = project.harness(&[&args[..], &["--dry-run"]].concat());
     assert_eq!(planned.code, Some(0), "{}", planned.all());
-    for told in ["launched by ssh", "lease.sh start", "\"$mpirun\" -np", "'{host}'"] {
-        assert!(planned.stdout.contains(told), "{told}: {}", planned.stdout);
+    for expected in ["launched by ssh", "supervisor.sh start", "\"$mpirun\" -np", "'{host}'"] {
+        assert!(planned.stdout.contains(expected), "{expected}: {}", planned.stdout);
     }
     assert_eq!(project.harness(&[&args[..], &["--list"]].concat()).code, Some(0));
     assert_eq!(project.runs(), 0);

@@ -3,7 +3,7 @@
 use crate::project::{Project, Ran};
 use std::fs;
 
-/// An inventory of so many simulated nodes with the shortest lease, and a suite of two cases on each of them.
+/// An inventory of so many simulated nodes with the shortest heartbeat timeout, and a suite of two cases on each of them.
 fn run(many: usize, world: &str, program: &str, more: &[&str]) -> (Project, Ran) {
     let project = Project::new();
     project.write(
@@ -35,11 +35,11 @@ fn events(project: &Project, kind: &str) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn launching_sixty_four_nodes_slowly_loses_no_job_with_the_shortest_lease() {
+fn launching_sixty_four_nodes_slowly_loses_no_job_with_the_shortest_heartbeat_timeout() {
     let (project, ran) = run(64, "ssh_launch_s = 3.4", "100", &[]);
     let lost: Vec<String> = events(&project, "job-ended")
         .iter()
-        .filter(|event| event.to_string().contains("nobody looked"))
+        .filter(|event| event.to_string().contains("no heartbeat"))
         .map(|event| event.to_string())
         .collect();
     assert!(lost.is_empty(), "{} jobs lost, the first: {}", lost.len(), lost[0]);
@@ -48,10 +48,10 @@ fn launching_sixty_four_nodes_slowly_loses_no_job_with_the_shortest_lease() {
 
 #[test]
 fn a_host_that_answers_slowly_costs_the_others_no_job() {
-    // Each question to it takes longer than half a lease: it may lose its own job, and nobody else's.
+    // Each question to it takes longer than half a heartbeat timeout: it may lose its own job, and nobody else's.
     let (project, ran) = run(8, "ssh_answer_s = { p5-003 = 50 }", "100", &[]);
     let ended = events(&project, "job-ended");
-    let lost: Vec<_> = ended.iter().filter(|event| event.to_string().contains("nobody looked")).collect();
+    let lost: Vec<_> = ended.iter().filter(|event| event.to_string().contains("no heartbeat")).collect();
     assert!(lost.iter().all(|event| event["job"] == "p5-003"), "{lost:#?}");
     // A job of one node that is lost names that node, and no other.
     assert!(ran.blamed().iter().all(|blamed| blamed == "culprit p5-003 node"), "{}", ran.all());

@@ -87,7 +87,7 @@ impl Bench {
             limit_s: 60,
             secrets: Vec::new(),
             profile: None,
-            kin: None,
+            control_run: None,
             again_of: None,
         }
     }
@@ -163,7 +163,7 @@ fn run(argv: &[&str], mpi: Option<&str>) -> Step {
 }
 
 #[test]
-fn a_process_on_every_node_is_told_its_rank_and_counters_frame_them_all() {
+fn a_process_on_every_node_is_reported_its_rank_and_counters_frame_them_all() {
     let bench = Bench::new(&[(
         "workload",
         "#!/bin/bash\nsleep $RANK\necho \"$HARNESS_NODE $RANK/$WORLD_SIZE $NODE_RANK/$NNODES $LOCAL_RANK/$LOCAL_WORLD_SIZE \
@@ -216,8 +216,8 @@ fn one_mpirun_on_the_first_node_starts_the_ranks_of_all() {
     let job = bench.job(&["n1", "n2"], vec![environment, bench.sampler(), step, Step::CountersEnd]);
     let ended = bench.run(&job, &mut |_| None);
     assert_eq!(exited(&ended), (5, None), "mpirun speaks for all nodes: {}", bench.text("log.n1"));
-    let told: Vec<String> = (0..4).map(|rank| format!("rank {rank} on n{}: -b 8", rank / 2 + 1)).collect();
-    assert_eq!(bench.text(files::STDOUT).lines().collect::<Vec<_>>(), told);
+    let line: Vec<String> = (0..4).map(|rank| format!("rank {rank} on n{}: -b 8", rank / 2 + 1)).collect();
+    assert_eq!(bench.text(files::STDOUT).lines().collect::<Vec<_>>(), line);
     assert_eq!(
         bench.text("mpirun.called"),
         "-np 4 -N 2 --hostfile hostfile --bind-to none -x B ranks -b 8\n"
@@ -265,11 +265,11 @@ fn a_job_that_is_interrupted_or_ended_leaves_nothing_on_any_node() {
         let job = bench.job(&["n1", "n2"], vec![bench.sampler(), run(&["sleeps"], None), Step::CountersEnd]);
         let mut pids = Vec::new();
         let ended = bench.run(&job, &mut |_| {
-            let told: Vec<String> = ["pid.n1", "pid.n2"].map(|name| bench.text(name)).to_vec();
-            if !pids.is_empty() || told.iter().any(String::is_empty) {
+            let line: Vec<String> = ["pid.n1", "pid.n2"].map(|name| bench.text(name)).to_vec();
+            if !pids.is_empty() || line.iter().any(String::is_empty) {
                 return None;
             }
-            pids = told;
+            pids = line;
             Some(how)
         });
         assert!(matches!(ended, Poll::Ended { end: Ended::Cancelled, blamed: None, .. }), "{how}: {ended:?}");

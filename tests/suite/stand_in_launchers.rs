@@ -1,4 +1,4 @@
-//! Stand-ins that start or tell of others, as real processes: mpirun and its ranks on every host, torchrun and what it
+//! Stand-ins that start or report others, as real processes: mpirun and its ranks on every host, torchrun and what it
 //! trains, nvidia-smi and the GPUs that it lists.
 
 use crate::bed::{StandIns, codes};
@@ -32,7 +32,7 @@ fn ended(mut command: Command) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn mpirun_tells_every_rank_who_it_is_and_hands_on_what_is_exported() {
+fn mpirun_reports_every_rank_who_it_is_and_hands_on_what_is_exported() {
     let bed = StandIns::new("n[1-2]", "");
     let tells = "echo \"$OMPI_COMM_WORLD_RANK $OMPI_COMM_WORLD_LOCAL_RANK $HARNESS_NODE $GREETING $PWD\"";
     let (folder, command) = mpirun(&bed, &["-x", "GREETING", "bash", "-c", tells]);
@@ -50,7 +50,7 @@ fn mpirun_tells_every_rank_who_it_is_and_hands_on_what_is_exported() {
 #[test]
 fn ranks_of_mpirun_print_what_those_of_srun_print() {
     let bed = StandIns::new("n[1-2]", "seed = 7");
-    // Where it lies is told, since ssh brings no PATH along.
+    // Where it lies is reported, since ssh brings no PATH along.
     let program = bed.programs().join("all_gather_perf").display().to_string();
     let argv = [&program, "-b", "1K", "-e", "1M", "-f", "4"];
     let (folder, command) = mpirun(&bed, &argv);
@@ -115,11 +115,11 @@ fn the_json_of_nccl_tests_has_what_is_printed_and_takes_no_name_twice() {
         assert_eq!(read.runs.len(), 1, "{name}");
         read.runs.into_iter().next().expect("one")
     };
-    let (printed, told) = (read("out.0"), read("told.json"));
+    let (printed, line) = (read("out.0"), read("told.json"));
     let sizes = |run: &nccl_tests::NcclRun| run.rows.iter().map(|row| row.size_bytes).collect::<Vec<_>>();
-    assert_eq!(sizes(&told), sizes(&printed));
-    assert_eq!((told.ranks.len(), told.concluded, told.rows.len()), (4, true, 7));
-    assert_eq!(sizes(&read("told.json.0")), sizes(&told));
+    assert_eq!(sizes(&line), sizes(&printed));
+    assert_eq!((line.ranks.len(), line.concluded, line.rows.len()), (4, true, 7));
+    assert_eq!(sizes(&read("told.json.0")), sizes(&line));
     assert!(!folder.join("told.json.1").exists());
 }
 

@@ -1,5 +1,5 @@
-//! Sessions of the stand-in for nsys as real processes: they collect from their start to their stop, by the machine's clock,
-//! and what is said to one that is not there, or twice, is refused.
+//! Sessions of the stand-in for nsys as real processes: they collect from their start to their stop, by the machine's
+//! clock, and what is said to one that is not there, or twice, is refused.
 
 use crate::bed::StandIns;
 use nsys::trace::Trace;
@@ -55,7 +55,7 @@ impl Bench {
         child
     }
 
-    /// How many steps it has told of.
+    /// How many steps it has reported.
     fn steps(&self) -> usize {
         fs::read_to_string(self.folder.join("out")).unwrap_or_default().matches(" Batch ").count()
     }
@@ -106,7 +106,7 @@ fn a_session_collects_from_its_start_to_its_stop_and_its_program_goes_on() {
     }
     assert!(child.wait().expect("it ends").success());
     assert_eq!(bench.steps(), 12);
-    // By the clock: which steps had begun and ended when it was told so.
+    // By the clock: which steps had begun and ended when it was reported so.
     let shown = bench.shown("watched");
     let (first, last) = (shown.first().copied().unwrap_or(99), shown.last().copied().unwrap_or(99));
     assert!(

@@ -1,5 +1,5 @@
-//! Stand-ins of training programs as real processes: what each prints is read by the reader of training logs, every step of
-//! it.
+//! Stand-ins of training programs as real processes: what each prints is read by the reader of training logs, every
+//! step of it.
 
 use crate::bed::{StandIns, codes};
 use logs::training_log::{Dialect, TrainingLog, read};

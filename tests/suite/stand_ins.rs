@@ -1,5 +1,5 @@
-//! Stand-ins as real processes, without a server: what they print is what the simulated cluster prints, what they count is
-//! conserved, what they leave is read, and what is cut off is not taken for whole.
+//! Stand-ins as real processes, without a server: what they print is what the simulated cluster prints, what they count
+//! is conserved, what they leave is read, and what is cut off is not taken for whole.
 
 use crate::bed::{StandIns, codes};
 use crate::project::{Project, root};
@@ -99,7 +99,7 @@ fn a_profiled_rank_leaves_a_report_and_its_tables() {
         let report = format!("prof.step0.try0.rank{rank}.{node}");
         let account = text(&folder.join(format!("profile.rank{rank}.txt")));
         for line in [&format!("report {report}"), "exit 0", "export parquetdir 0", "end"] {
-            assert!(account.lines().any(|told| told == line), "{line}: {account}");
+            assert!(account.lines().any(|reported| reported == line), "{line}: {account}");
         }
         let kernels = folder.join(format!("{report}_pqtdir/CUPTI_ACTIVITY_KIND_KERNEL.parquet"));
         assert!(kernels.is_file(), "{account}");
@@ -153,7 +153,7 @@ fn a_profiler_that_is_killed_leaves_no_whole_report_and_no_process() {
     let refused = export("cut.nsys-rep");
     assert!(!refused.status.success());
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("not whole"), "{said}");
+    assert!(said.contains("cut.nsys-rep is incomplete"), "{said}");
     assert!(!folder.join("tables").exists());
 }
 

@@ -18,9 +18,9 @@ fn hostile() -> String {
 }
 
 #[track_caller]
-fn assert_told(ran: &Ran, code: i32, told: &str) {
+fn assert_reported(ran: &Ran, code: i32, expected: &str) {
     assert_eq!(ran.code, Some(code), "{}", ran.all());
-    assert!(ran.stderr.contains(told), "no `{told}` in\n{}", ran.all());
+    assert!(ran.stderr.contains(expected), "no `{expected}` in\n{}", ran.all());
 }
 
 #[test]
@@ -54,11 +54,11 @@ fn a_folder_of_parquet_files_gives_the_same_table() {
 fn what_a_report_has_no_data_for_is_skipped_and_prints_nothing() {
     let place = place();
     let ran = place.stats(&["a.sqlite"]);
-    assert_told(&ran, 0, "SKIPPED: a.sqlite does not contain OS Runtime trace data.\n");
+    assert_reported(&ran, 0, "SKIPPED: a.sqlite does not contain OS Runtime trace data.\n");
     assert!(ran.stdout.starts_with("Time (%)") && !ran.stdout.contains("\n\n\n"), "{}", ran.stdout);
     assert_eq!(ran.stdout.matches("Time (%),").count(), 3, "{}", ran.stdout);
     let ran = place.stats(&["-q", "-r", "osrt_sum,mpi_event_sum", "a.sqlite"]);
-    assert_told(&ran, 3, "SKIPPED: a.sqlite does not contain MPI data.\n");
+    assert_reported(&ran, 3, "SKIPPED: a.sqlite does not contain MPI data.\n");
     assert_eq!((ran.stdout.as_str(), ran.stderr.lines().count()), ("", 2));
 }
 
@@ -68,17 +68,17 @@ fn an_input_that_cannot_be_read_is_named_and_stops_no_other() {
     place.write("broken.sqlite", "SQLite format 3\0 and no more");
     place.write("empty.sqlite", "");
     place.write("words.txt", "no report");
-    for (input, told) in [
-        ("b.sqlite", "error: b.sqlite: there is no such file or folder, did you mean `a.sqlite`?"),
+    for (input, expected) in [
+        ("b.sqlite", "error: b.sqlite: no such file or folder; did you mean `a.sqlite`?"),
         ("broken.sqlite", "error: broken.sqlite: "),
-        ("empty.sqlite", "error: empty.sqlite: no export of a report: empty.sqlite: the file is empty"),
-        ("words.txt", "error: words.txt: no export of a report"),
+        ("empty.sqlite", "error: empty.sqlite: `empty.sqlite` is not a readable export: the file is empty"),
+        ("words.txt", "error: words.txt: `words.txt` is not a readable export"),
     ] {
         let ran = place.stats(&["-r", "cuda_api_sum", input, "a.sqlite"]);
-        assert_told(&ran, 2, told);
+        assert_reported(&ran, 2, expected);
         assert!(ran.stdout.contains("cudaLaunchKernel"), "{}", ran.all());
         let alone = place.stats(&["-r", "cuda_api_sum", input]);
-        assert_told(&alone, 2, told);
+        assert_reported(&alone, 2, expected);
         assert_eq!(alone.stdout, "");
     }
 }
@@ -90,26 +90,26 @@ fn an_export_that_was_cut_off_is_an_error_and_never_a_table_of_what_is_left() {
     for part in [100, 1024, whole.len() / 2, whole.len() - 4096] {
         std::fs::write(place.path("cut.sqlite"), &whole[..part]).expect("written");
         let ran = place.stats(&["-r", "cuda_gpu_kern_sum,cuda_api_sum,nvtx_sum", "cut.sqlite"]);
-        assert_told(&ran, 2, "error: cut.sqlite: ");
+        assert_reported(&ran, 2, "error: cut.sqlite: ");
     }
 }
 
 #[test]
-fn diagnostics_are_told_all_at_once_with_the_nearest_right_word() {
+fn diagnostics_are_reported_all_at_once_with_the_nearest_right_word() {
     let place = place();
-    for (args, told) in [
+    for (args, expected) in [
         (&["-r", "cuda_api_smu", "a.sqlite"][..], "did you mean `cuda_api_sum`?"),
         (&["-r", "cuda_gpu_kern_sum:bsae", "a.sqlite"], "did you mean `base`?"),
         (&["-r", "cuda_gpu_kern_sum:base:mangled", "a.sqlite"], "exclude each other"),
-        (&["-r", "network_congestion:ticks_threshold=x", "a.sqlite"], "takes a whole number, not: x"),
-        (&["-f", "cvs", "a.sqlite"], "there are: column, table, csv,"),
+        (&["-r", "network_congestion:ticks_threshold=x", "a.sqlite"], "takes a whole number, not `x`"),
+        (&["-f", "cvs", "a.sqlite"], "known formats: column, table, csv,"),
         (&["-f", "tabel", "a.sqlite"], "did you mean `table`?"),
         (&["-f", "column:noheader", "a.sqlite"], "did you mean `nohdr`?"),
-        (&["-o", "@less", "a.sqlite"], "not run, on purpose; pipe stdout into it"),
+        (&["-o", "@less", "a.sqlite"], "is not run as a command; pipe stdout into it"),
         (&["--timeunit", "mesc", "a.sqlite"], "did you mean `msec`?"),
         (&["--headings", "2023", "a.sqlite"], "2022"),
-        (&["--filter-time", "5", "a.sqlite"], "not a span of time"),
-        (&["--filter-nvtx", "a@b@c", "a.sqlite"], "not a range"),
+        (&["--filter-time", "5", "a.sqlite"], "invalid time span"),
+        (&["--filter-nvtx", "a@b@c", "a.sqlite"], "invalid range: two `@`"),
         (&["--filter-time", "1/2", "--filter-nvtx", "x", "a.sqlite"], "cannot be used with"),
         (&["--reprot", "cuda_api_sum", "a.sqlite"], "--report"),
         (&["--help-reports", "osrtsmu"], "did you mean `osrt_sum`?"),
@@ -117,7 +117,7 @@ fn diagnostics_are_told_all_at_once_with_the_nearest_right_word() {
         (&[], "INPUT"),
     ] {
         let ran = place.stats(args);
-        assert_told(&ran, 2, told);
+        assert_reported(&ran, 2, expected);
         assert_eq!(ran.stdout, "", "{args:?}");
     }
     let ran = place.stats(&["-r", "x", "-f", "y", "-o", "@z", "--filter-time", "t", "a.sqlite"]);
@@ -125,7 +125,7 @@ fn diagnostics_are_told_all_at_once_with_the_nearest_right_word() {
 }
 
 #[test]
-fn the_manual_tells_every_report_and_format() {
+fn the_manual_reports_every_report_and_format() {
     let place = Place::new();
     let ran = place.stats(&["--help-reports"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.all());
@@ -211,8 +211,8 @@ fn filters_leave_what_overlaps_a_span_or_a_range() {
     assert_eq!(names(&of(&["--filter-nvtx", "second\\/half"])), ["copy"]);
     for args in [["--filter-nvtx", "third"], ["--filter-nvtx", "first@NCCL"], ["--filter-time", "1s/2s"]] {
         let ran = of(&args);
-        assert_told(&ran, 3, "SKIPPED: a.sqlite does not contain CUDA kernel data.");
-        assert!(ran.stderr.contains("note: a.sqlite: what a filter leaves out"), "{}", ran.all());
+        assert_reported(&ran, 3, "SKIPPED: a.sqlite does not contain CUDA kernel data.");
+        assert!(ran.stderr.contains("note: a.sqlite: rows that the filter removes"), "{}", ran.all());
         assert_eq!(ran.stdout, "");
     }
 }

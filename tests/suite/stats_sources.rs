@@ -1,5 +1,5 @@
-//! What `harness stats` takes for a report: files and folders, the export beside a `.nsys-rep`, one that is stale, and one
-//! that the user's own nsys makes. The nsys here is a script that stands in for it.
+//! What `harness stats` takes for a report: files and folders, the export beside a `.nsys-rep`, one that is stale, and
+//! one that the user's own nsys makes. The nsys here is a script that stands in for it.
 
 use crate::project::Ran;
 use crate::small_export::{PLAIN, Place, Report};
@@ -12,7 +12,7 @@ fn kernels(place: &Place, args: &[&str]) -> Ran {
     place.stats(&[&["-r", "cuda_gpu_kern_sum", "-f", "csv:nohdr"], args].concat())
 }
 
-/// A program that does with its last word and `--output=` what it is told to, and notes how it was called.
+/// A program that does with its last word and `--output=` what it is asked to, and notes how it was called.
 fn nsys(place: &Place, does: &str) {
     let text = format!(
         "#!/bin/bash\necho \"$@\" >>calls\necho \"nsys speaks\"\n\
@@ -50,12 +50,7 @@ fn a_folder_is_all_its_reports_in_the_order_of_counting_and_each_once() {
     assert_eq!(names(&kernels(&place, &["all:2"])), ["one", "nine"]);
     let ran = kernels(&place, &["all/r9.nsys-rep", "all", "all/r9.sqlite"]);
     assert_eq!(names(&ran), ["nine", "one", "ten"]);
-    assert_eq!(
-        ran.stderr.matches("named twice, looked at once, as: all/r9.nsys-rep").count(),
-        2,
-        "{}",
-        ran.stderr
-    );
+    assert_eq!(ran.stderr.matches("given twice, read once, as all/r9.nsys-rep").count(), 2, "{}", ran.stderr);
 }
 
 #[test]
@@ -67,16 +62,20 @@ fn one_unreadable_report_of_many_is_named_and_stops_no_other() {
     let ran = kernels(&place, &["all"]);
     assert_eq!(ran.code, Some(2), "{}", ran.all());
     assert!(ran.stdout.contains("gemm") && ran.stdout.contains("other"), "{}", ran.stdout);
-    assert!(ran.stderr.contains("error: all/b.sqlite: no export of a report"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("error: all/b.sqlite: `b.sqlite` is not a readable export"),
+        "{}",
+        ran.stderr
+    );
     place.write("none/notes.txt", "words");
-    for (input, told) in [
-        ("none", "error: none: no report in this folder, and no export of one"),
-        ("all:0", "error: all:0: behind the colon stands no number from 1 on"),
-        ("all/a.sqlite:2", "a number of reports can be taken of a folder only"),
+    for (input, expected) in [
+        ("none", "error: none: no report or export in this folder"),
+        ("all:0", "error: all:0: `:n` needs a number of at least 1"),
+        ("all/a.sqlite:2", "`:n` works on folders only"),
     ] {
         let ran = kernels(&place, &[input]);
         assert_eq!(all_of(&ran), (Some(2), ""), "{}", ran.all());
-        assert!(ran.stderr.contains(told), "no `{told}` in\n{}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "no `{expected}` in\n{}", ran.stderr);
     }
 }
 
@@ -94,8 +93,8 @@ fn the_export_beside_a_report_is_read_unless_it_is_stale() {
     for input in ["a.nsys-rep", "."] {
         let ran = kernels(&place, &[input]);
         assert_eq!(all_of(&ran), (Some(2), ""), "{}", ran.all());
-        for told in ["its export is older than the report", "`--force-export`", "`--stale-ok`", "a.sqlite"] {
-            assert!(ran.stderr.contains(told), "no `{told}` in\n{}", ran.stderr);
+        for expected in ["is older than the report", "`--force-export`", "`--stale-ok`", "a.sqlite"] {
+            assert!(ran.stderr.contains(expected), "no `{expected}` in\n{}", ran.stderr);
         }
     }
     for args in [&["--stale-ok", "a.nsys-rep"][..], &["a.sqlite"]] {
@@ -116,10 +115,10 @@ fn a_report_without_an_export_needs_an_nsys() {
     for args in [&["a.nsys-rep"][..], &["--nsys", "./no-such", "a.nsys-rep"]] {
         let ran = kernels(&place, args);
         assert_eq!(all_of(&ran), (Some(2), ""), "{}", ran.all());
-        for told in
-            ["a.nsys-rep: not exported, and no nsys", "--nsys PATH", "nsys export --type=sqlite a.nsys-rep"]
+        for expected in
+            ["a.nsys-rep: not exported, and `", "--nsys PATH", "nsys export --type=sqlite a.nsys-rep"]
         {
-            assert!(ran.stderr.contains(told), "no `{told}` in\n{}", ran.stderr);
+            assert!(ran.stderr.contains(expected), "no `{expected}` in\n{}", ran.stderr);
         }
     }
 }
@@ -133,7 +132,7 @@ fn the_users_own_nsys_exports_a_report_once_and_what_it_says_is_not_on_stdout() 
     let first = kernels(&place, &["--nsys", "bin/nsys", "a.nsys-rep"]);
     assert_eq!(first.code, Some(0), "{}", first.all());
     assert!(
-        first.stderr.contains("note: a.sqlite: exported by nsys, and kept beside it"),
+        first.stderr.contains("note: a.sqlite: exported by nsys; the export is kept beside it"),
         "{}",
         first.stderr
     );
@@ -170,21 +169,21 @@ fn a_stale_export_is_made_anew_where_that_is_asked_for() {
 }
 
 #[test]
-fn an_nsys_that_fails_or_makes_nothing_is_told_and_leaves_what_was_there() {
+fn an_nsys_that_fails_or_makes_nothing_is_reported_and_leaves_what_was_there() {
     let place = Place::new();
     place.sqlite("a.sqlite", PLAIN);
     place.write("a.nsys-rep", "report");
     place.set_hour("a.sqlite", 1);
     let before = std::fs::read(place.path("a.sqlite")).expect("read");
-    for (does, told) in [
+    for (does, expected) in [
         ("echo half >\"$output\"; echo 'broken report' >&2; exit 3", "exit status: 3: "),
-        ("true", "nsys did not export it"),
-        ("touch \"$output\"", "nsys did not export it"),
+        ("true", "nsys export failed"),
+        ("touch \"$output\"", "nsys export failed"),
     ] {
         nsys(&place, does);
         let ran = kernels(&place, &["--nsys", "bin/nsys", "--force-export", "a.nsys-rep"]);
         assert_eq!(all_of(&ran), (Some(2), ""), "{}", ran.all());
-        assert!(ran.stderr.contains(told), "no `{told}` in\n{}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "no `{expected}` in\n{}", ran.stderr);
         assert_eq!(std::fs::read(place.path("a.sqlite")).expect("read"), before);
     }
     assert_eq!(place.names(), ["a.nsys-rep", "a.sqlite", "bin", "calls"]);
@@ -193,5 +192,5 @@ fn an_nsys_that_fails_or_makes_nothing_is_told_and_leaves_what_was_there() {
         .expect("no program");
     let ran = kernels(&place, &["--nsys", &words.display().to_string(), "--force-export", "a.nsys-rep"]);
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("nsys cannot be run: `bin/nsys`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`bin/nsys` cannot be run"), "{}", ran.stderr);
 }

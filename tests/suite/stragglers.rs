@@ -1,5 +1,5 @@
-//! Ranks of the simulated cluster that keep the others waiting are named by what their reports hold, whatever their clocks
-//! tell; and where all is well nobody is.
+//! Ranks of the simulated cluster that keep the others waiting are named by what their reports hold, whatever their
+//! clocks report; and where all is well nobody is.
 
 use crate::project::{Project, Ran};
 
@@ -69,7 +69,7 @@ fn a_rank_that_comes_late_is_found_in_training_and_in_collectives() {
     let out = project.harness(&["recipe", "stragglers", "--csv", &job]);
     let rows: Vec<&str> = out.stdout.lines().collect();
     assert!(rows.len() == 2 && rows[1].starts_with("straggler,rank,p5-002,1,3,"), "{}", out.all());
-    assert!(rows[1].contains("its kernels last longer"), "{}", out.all());
+    assert!(rows[1].contains("its kernels run longer"), "{}", out.all());
 }
 
 #[test]

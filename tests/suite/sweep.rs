@@ -51,7 +51,7 @@ fn a_verdict_turned_green_on_a_missing_report_is_found_within_200_seeds() {
     let found = (1..=200).find(|seed| {
         let folder = tempfile::tempdir().expect("a folder");
         let swept = sweep(*seed, &instances, folder.path(), &green_without_a_report).expect("a sound draw");
-        swept.broken.iter().any(|told| told.starts_with("green without its measurement"))
+        swept.broken.iter().any(|line| line.starts_with("green without its measurement"))
     });
     assert!(found.is_some(), "the planted bug was not found");
 }
@@ -67,7 +67,7 @@ fn a_seed_draws_the_same_again_and_another_draws_another() {
 }
 
 #[test]
-fn the_command_tells_what_it_drew_and_how_to_see_a_seed_again() {
+fn the_command_reports_what_it_drew_and_how_to_see_a_seed_again() {
     let project = Project::new();
     let ran = project.harness(&["sweep", "--seeds", "3", "--first", "5"]);
     assert_eq!(ran.code, Some(0), "{}", ran.all());

@@ -285,7 +285,8 @@ fn the_readme_names_the_exit_codes_as_they_are() {
     }
 }
 
-/// libtest knows no test that is left out while it runs: such a test is a trial of `tests/real` or `tests/live`, which can.
+/// libtest knows no test that is left out while it runs: such a test is a trial of `tests/real` or `tests/live`, which
+/// can.
 #[test]
 fn no_test_passes_by_returning_where_its_data_is_absent() {
     let left_out = [["println!(\"", "skipped"].concat(), ["println!(\"", "left out: no"].concat()];

@@ -1,5 +1,5 @@
-//! Real tools behave otherwise than one would wish: each test sets one property of the simulated world and looks at what the
-//! harness makes of it.
+//! Real tools behave otherwise than one would wish: each test sets one property of the simulated world and looks at
+//! what the harness makes of it.
 
 use crate::project::{Project, Ran};
 

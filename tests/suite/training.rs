@@ -1,5 +1,5 @@
-//! Trainings in suites: the command line of each kind, what is told of those that cannot be, the three suites that ship, and
-//! whom each names where something is wrong.
+//! Trainings in suites: the command line of each kind, what is reported about those that cannot be, the three suites
+//! that ship, and whom each names where something is wrong.
 
 use crate::project::{Project, Ran};
 
@@ -106,15 +106,21 @@ fn every_kind_has_the_command_line_of_its_program() {
 }
 
 #[test]
-fn what_cannot_be_is_told_before_anything_runs() {
+fn what_cannot_be_is_reported_before_anything_runs() {
     let nemo = "kind = \"nemo\"\nform = \"nemo1\"\nsteps = 40\n";
     let table = [
-        (format!("{nemo}global_batch = 32\ntensor_parallel = 3"), "3 x 1 does not divide: 16"),
+        (
+            format!("{nemo}global_batch = 32\ntensor_parallel = 3"),
+            "16 ranks are not divisible by tensor x pipeline parallel, 3 x 1",
+        ),
         (
             format!("{nemo}global_batch = 32\ntensor_parallel = 4\ndata_parallel = 2"),
-            "which is 16, not: 4 x 1 x 2 = 8",
+            "is 4 x 1 x 2 = 8, must equal the number of ranks, 16",
         ),
-        (format!("{nemo}global_batch = 30\ntensor_parallel = 4\nmicro_batch = 2"), "2 x 4, and is: 30"),
+        (
+            format!("{nemo}global_batch = 30\ntensor_parallel = 4\nmicro_batch = 2"),
+            "`global_batch` is 30, must be a multiple of micro batch x data parallel, 2 x 4",
+        ),
         (nemo.to_owned(), "`global_batch`"),
         ("kind = \"nemo\"\nform = \"nemo3\"\nsteps = 1\nglobal_batch = 1".to_owned(), "did you mean `nemo2`"),
         ("kind = \"fsdp\"".to_owned(), "`steps`"),
@@ -126,13 +132,13 @@ fn what_cannot_be_is_told_before_anything_runs() {
         ("kind = \"fsdp\"\nsteps = 5\nmodel = { hidden = 100, heads = 3 }".to_owned(), "100 / 3"),
         ("kind = \"fsdp\"\nsteps = 5\ncontainer = 3".to_owned(), "an image"),
     ];
-    for (workload, told) in table {
+    for (workload, expected) in table {
         let ran = dry(&workload, "default");
         assert_eq!(ran.code, Some(2), "{workload}\n{}", ran.all());
-        assert!(ran.all().contains(told), "{workload}: no `{told}` in\n{}", ran.all());
+        assert!(ran.all().contains(expected), "{workload}: no `{expected}` in\n{}", ran.all());
     }
     let ran = dry("kind = \"ddp\"\nsteps = 60\ncontainer = \"x.sqsh\"", "sim-ssh");
-    assert!(ran.code == Some(2) && ran.all().contains("Pyxis under Slurm"), "{}", ran.all());
+    assert!(ran.code == Some(2) && ran.all().contains("needs Slurm with Pyxis"), "{}", ran.all());
 }
 
 #[test]
@@ -196,7 +202,7 @@ fn the_kernels_of_a_training_are_a_table_in_both_sets_of_headings() {
     let ran = project.harness(&["--suite", "ddp-p4de", "--inventory", "sim-p4de", "-q"]);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     let reports = project.latest().join("cases/gpt2/raw/nodes-2").display().to_string();
-    for (headings, told) in [
+    for (headings, expected) in [
         ("today", ["Time (%)", "Total Time (ns)", "Avg (ns)"]),
         ("2022", ["Time(%)", "Total Time (ns)", "Average"]),
     ] {
@@ -204,7 +210,8 @@ fn the_kernels_of_a_training_are_a_table_in_both_sets_of_headings() {
             ["stats", "-r", "cuda_gpu_kern_sum", "-f", "column", "--headings", headings, reports.as_str()];
         let ran = project.harness(&table);
         assert_eq!(ran.code, Some(0), "{}", ran.all());
-        for word in told.iter().chain(&["ampere_sgemm_128x64_tn", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"])
+        for word in
+            expected.iter().chain(&["ampere_sgemm_128x64_tn", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"])
         {
             assert!(ran.stdout.contains(word), "no `{word}` in\n{}", ran.stdout);
         }
@@ -229,18 +236,17 @@ fn each_suite_names_what_is_wrong_and_nobody_else() {
         let table = [
             ("gpu-slow=0.5@3".to_owned(), 1, gpu3(), "keeps the others waiting"),
             (format!("nic-dead@{nic}"), 1, vec![format!("culprit {node} {nic}")], "moved no byte"),
-            ("slow-loader=60@3".to_owned(), 1, gpu3(), "it comes to them late"),
+            ("slow-loader=60@3".to_owned(), 1, gpu3(), "but start late"),
             ("desync@5".to_owned(), 3, vec![format!("culprit {node} node")], "rank 13 never called it"),
-            ("nan-loss=9@3".to_owned(), 1, vec![], " no number at "),
+            ("nan-loss=9@3".to_owned(), 1, vec![], "gradients not finite at"),
         ];
-        for (fault, code, blamed, told) in table {
+        for (fault, code, blamed, line) in table {
             let ran = shipped(suite, inventory, Some(&format!("{node}:{fault}")));
             let all = ran.all();
-            // A loss that is printed as none is told in the words of the log's reader.
-            let told =
-                if fault.starts_with("nan") && suite != "ddp-p4de" { "the loss is NaN at " } else { told };
-            if ran.code != Some(code) || ran.blamed() != blamed || !all.contains(told) {
-                wrong.push(format!("{suite} {fault}: wants {code} {blamed:?} `{told}`\n{all}"));
+            // The reader of the log reports a NaN loss in its own words.
+            let line = if fault.starts_with("nan") && suite != "ddp-p4de" { "loss is NaN at " } else { line };
+            if ran.code != Some(code) || ran.blamed() != blamed || !all.contains(line) {
+                wrong.push(format!("{suite} {fault}: wants {code} {blamed:?} `{line}`\n{all}"));
             }
         }
     }

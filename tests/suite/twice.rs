@@ -51,11 +51,7 @@ fn repeats_are_planned_counted_run_and_judged_together() {
     let project = Project::new();
     let thrice = suite("repeats = 3", "");
     let plan = run(&project, &thrice, &["--dry-run"]);
-    assert!(
-        plan.stdout.contains("of these jobs 4 independent repeats, whose numbers are judged together"),
-        "{}",
-        plan.all()
-    );
+    assert!(plan.stdout.contains("including 4 independent repeats, judged together"), "{}", plan.all());
     let hours = |ran: &Ran| -> f64 {
         let line = ran.stdout.lines().find(|line| line.trim().starts_with("estimate: ")).expect("a line");
         let number = line.rsplit(", ").next().and_then(|last| last.split(' ').next()).expect("a number");
@@ -92,7 +88,7 @@ fn each_repeat_counts_as_a_run_of_its_own_in_a_proposed_baseline() {
 }
 
 #[test]
-fn a_job_that_the_cluster_ended_is_run_once_more_where_the_suite_asks_for_it_and_is_told() {
+fn a_job_that_the_cluster_ended_is_run_once_more_where_the_suite_asks_for_it_and_is_reported() {
     let project = Project::new();
     let retries = suite("retry_infrastructure = 1", "");
     for (fault, cause) in [("preempted-once", "PREEMPTED"), ("node-fails-once", "NODE_FAIL")] {
@@ -101,8 +97,8 @@ fn a_job_that_the_cluster_ended_is_run_once_more_where_the_suite_asks_for_it_and
         assert_eq!(without.code, Some(3), "never silently: {}", without.all());
         let ran = run(&project, &retries, &["--sim-fault", &fault]);
         assert_eq!(ran.code, Some(0), "{}", ran.all());
-        let told = words(&verdicts(&project, "nccl.busbw")[0], "message");
-        assert!(told.contains(&format!("(attempt 2 of 2, the first: {cause}")), "{told}");
+        let reported = words(&verdicts(&project, "nccl.busbw")[0], "message");
+        assert!(reported.contains(&format!("(attempt 2 of 2; attempt 1: {cause}")), "{reported}");
         // Both attempts stand in the record, with a folder each, and in the stream of events.
         let jobs = project.json("cases/pairs/job.json");
         let names: Vec<String> =
@@ -111,8 +107,8 @@ fn a_job_that_the_cluster_ended_is_run_once_more_where_the_suite_asks_for_it_and
         let events = fs::read_to_string(project.latest().join("events.jsonl")).expect("events");
         assert!(events.contains("\"event\":\"job-again\""), "{events}");
         let junit = fs::read_to_string(project.latest().join("junit.xml")).expect("a report");
-        let told = "p5-001+p5-002.again: attempt 2 of 2 is what is judged, the first: ";
-        assert!(junit.contains(told) && ran.all().contains(told), "{}\n{junit}", ran.all());
+        let reported = "p5-001+p5-002.again: attempt 2 of 2 is judged; attempt 1: ";
+        assert!(junit.contains(reported) && ran.all().contains(reported), "{}\n{junit}", ran.all());
         let again = project.harness(&["-q", "--run", "latest", "--from", "collect"]);
         assert_eq!(again.code, Some(0), "{}", again.all());
     }
@@ -131,43 +127,43 @@ fn what_fails_hangs_or_is_lost_everywhere_is_not_run_again() {
         assert_ne!(ran.code, Some(0), "{fault}: {}", ran.all());
         assert_eq!(names(&project), 2, "{fault}");
     }
-    // Lost again it stays lost, and both attempts are told.
+    // Lost again it stays lost, and both attempts are reported.
     let ran = run(&project, &retries, &["--sim-fault", "p5-002:preempted"]);
     assert_eq!((ran.code, names(&project)), (Some(3), 3), "{}", ran.all());
-    let told = words(&verdicts(&project, "nccl.busbw")[0], "message");
-    assert!(told.ends_with("(attempt 2 of 2, the first: PREEMPTED)"), "{told}");
+    let reported = words(&verdicts(&project, "nccl.busbw")[0], "message");
+    assert!(reported.ends_with("(attempt 2 of 2; attempt 1: PREEMPTED)"), "{reported}");
     // Both pairs: more than half of the jobs.
     let everywhere = ["--sim-fault", "p5-002:preempted-once", "--sim-fault", "p5-003:preempted-once"];
     let ran = run(&project, &retries, &everywhere);
     assert_eq!((ran.code, names(&project)), (Some(3), 2), "{}", ran.all());
-    let told = project.json("cases/pairs/job.json").to_string();
-    assert!(told.contains("2 of the case's 2 jobs were lost, more than half"), "{told}");
+    let reported = project.json("cases/pairs/job.json").to_string();
+    assert!(reported.contains("2 of the case's 2 jobs were lost, more than half"), "{reported}");
 }
 
 #[test]
-fn a_dear_profiler_judges_no_bandwidth_where_a_bare_twin_runs() {
+fn an_expensive_profiler_judges_no_bandwidth_where_an_unprofiled_control_run_is() {
     let project = Project::new();
-    let profile = "[case.profile]\nranks = \"rank0\"\nbare_twin = true\ncosts_at_most = \"3 %\"";
-    let twin = suite("", "").replace("\n\n[[case.assert]]", &format!("\n{profile}\n[[case.assert]]"));
-    let twin = twin.replace("to = \"4GiB\"", "to = \"1GiB\"");
-    let plan = run(&project, &twin, &["--dry-run"]);
+    let profile = "[case.profile]\nranks = \"rank0\"\nunprofiled_control_run = true\ncosts_at_most = \"3 %\"";
+    let control_run = suite("", "").replace("\n\n[[case.assert]]", &format!("\n{profile}\n[[case.assert]]"));
+    let control_run = control_run.replace("to = \"4GiB\"", "to = \"1GiB\"");
+    let plan = run(&project, &control_run, &["--dry-run"]);
     assert!(
-        plan.stdout.contains("2 runs without the profiler, which may cost 3 % at most"),
+        plan.stdout.contains("2 runs without the profiler, whose overhead may be at most 3 %"),
         "{}",
         plan.all()
     );
-    let ran = run(&project, &twin, &[]);
+    let ran = run(&project, &control_run, &[]);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     let dear = ["--sim-fault", "p5-001:profiler-costs=0.4"];
-    let ran = run(&project, &twin, &dear);
+    let ran = run(&project, &control_run, &dear);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     let found = verdicts(&project, "nccl.busbw");
-    let told = words(&found[0], "message");
-    assert!(told.contains("judged by the run without nsys"), "{told}");
-    assert!(found[0]["observed"].as_f64().is_some_and(|seen| seen > 300.0), "{told}");
+    let reported = words(&found[0], "message");
+    assert!(reported.contains("judged by the run without nsys"), "{reported}");
+    assert!(found[0]["observed"].as_f64().is_some_and(|seen| seen > 300.0), "{reported}");
     assert!(!words(&found[1], "message").contains("nsys"), "the other pair pays nothing");
-    // Without the twin the profiler's cost is taken for the fabric's.
-    let alone = twin.replace("bare_twin = true\ncosts_at_most = \"3 %\"", "");
+    // Without the control run the profiler's cost is taken for the fabric's.
+    let alone = control_run.replace("unprofiled_control_run = true\ncosts_at_most = \"3 %\"", "");
     assert_eq!(run(&project, &alone, &dear).code, Some(1));
 }
 
@@ -248,8 +244,8 @@ fn the_shape_of_a_sweep_is_judged_without_a_baseline() {
     assert_eq!(status("nccl.in_over_out"), ["fail", "pass"]);
     assert_eq!(status("nccl.fit_residual"), ["fail", "pass"]);
     assert_eq!(status("nccl.fit_busbw"), ["pass", "pass"], "one size does not draw the line");
-    let told = words(&verdicts(&project, "nccl.dip")[0], "message");
-    assert!(told.contains("512MiB out"), "{told}");
+    let reported = words(&verdicts(&project, "nccl.dip")[0], "message");
+    assert!(reported.contains("512MiB out"), "{reported}");
     // A sweep that stopped short, as nccl-tests do where memory is short.
     let short: String = text
         .lines()
@@ -265,21 +261,21 @@ fn the_shape_of_a_sweep_is_judged_without_a_baseline() {
 }
 
 #[test]
-fn diagnostics_in_these_keys_are_told_with_what_to_write() {
+fn diagnostics_in_these_keys_are_reported_with_what_to_write() {
     let project = Project::new();
-    for (more, asserts, told) in [
+    for (more, asserts, expected) in [
         ("repeats = 0", "", "repeats"),
         ("retry_infrastructure = 2", "", "retry_infrastructure"),
-        ("[case.profile]\ncosts_at_most = \"3 %\"", "", "write `bare_twin = true` beside it"),
+        ("[case.profile]\ncosts_at_most = \"3 %\"", "", "add `unprofiled_control_run = true`"),
         (
             "",
             "[[case.assert]]\nmetric = \"nccl.algbw\"\nsize = \"1GiB\"\nspread = \"2 %\"",
-            "write `repeats = 3` in the case",
+            "set `repeats = 3` in the case",
         ),
         (
             "",
             "[[case.assert]]\nmetric = \"nccl.sizes_missing\"\nequals = 0\nspread = \"2 %\"",
-            "what is counted has no spread",
+            "is a count and has no spread",
         ),
     ] {
         let mut text = suite(more, asserts);
@@ -288,6 +284,6 @@ fn diagnostics_in_these_keys_are_told_with_what_to_write() {
         }
         let ran = run(&project, &text, &["--dry-run"]);
         assert_eq!(ran.code, Some(2), "{more} {asserts}: {}", ran.all());
-        assert!(ran.stderr.contains(told), "{more} {asserts}: {}", ran.all());
+        assert!(ran.stderr.contains(expected), "{more} {asserts}: {}", ran.all());
     }
 }

@@ -1,5 +1,5 @@
-//! The watcher of a window under a real bash, with a stand-in for nsys: when it starts and stops the collection, and that the
-//! command's own output and exit code stay what they are.
+//! The watcher of a window under a real bash, with a stand-in for nsys: when it starts and stops the collection, and
+//! that the command's own output and exit code stay what they are.
 
 use job::profile::account::{self, Account};
 use job::script::PROFILE_SH;
@@ -107,8 +107,8 @@ impl Node {
         let rank = |rank: u32| {
             let number = rank.to_string();
             let style = if rank == 0 { "plain" } else { "none" };
-            let told = [("SLURM_PROCID", number.as_str()), ("SLURM_LOCALID", &number), ("STYLE", style)];
-            let mut bash = self.bash(2, window, &told);
+            let reported = [("SLURM_PROCID", number.as_str()), ("SLURM_LOCALID", &number), ("STYLE", style)];
+            let mut bash = self.bash(2, window, &reported);
             bash.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("bash starts")
         };
         for mut child in [rank(0), rank(1)] {
@@ -148,7 +148,7 @@ fn the_collection_starts_behind_the_step_before_the_first_and_stops_behind_the_l
         assert!(calls[1].starts_with(&start) && calls[1].ends_with(" --sample=none"), "{style}: {calls:?}");
         assert_eq!(calls[2..], ["start at 2", "stop at 5"], "{style}: {calls:?}");
         let (account, mark) = node.account();
-        assert!(account.whole && account.report.is_some(), "{style}: {account:?}");
+        assert!(account.complete && account.report.is_some(), "{style}: {account:?}");
         assert_eq!((mark.opened, mark.closed, mark.steps), (Some(3), Some(5), Some(8)), "{style}");
         if style == "plain" {
             assert!(stdout.starts_with("starting\niteration 0/7 | loss: 1.5\n"), "{stdout}");
@@ -161,7 +161,7 @@ fn the_collection_starts_behind_the_step_before_the_first_and_stops_behind_the_l
 }
 
 #[test]
-fn a_rank_that_prints_no_step_is_told_by_one_that_does() {
+fn a_rank_that_prints_no_step_is_reported_by_one_that_does() {
     let node = Node::new();
     node.two(&format!("watch:3..5:0:{LINE}"));
     for rank in 0..2 {
@@ -181,7 +181,7 @@ fn a_rank_that_prints_no_step_is_told_by_one_that_does() {
 }
 
 #[test]
-fn a_window_that_the_log_never_comes_to_is_not_opened_and_the_steps_are_told() {
+fn a_window_that_the_log_never_comes_to_is_not_opened_and_the_steps_are_reported() {
     let node = Node::new();
     let (code, ..) = node.run(&format!("watch:30..35:0:{LINE}"), &[("CODE", "7")]);
     let (_, mark) = node.account();
@@ -202,12 +202,12 @@ fn a_window_that_the_end_of_the_program_cuts_has_no_stop() {
 
 #[test]
 fn what_goes_wrong_with_nsys_changes_nothing_about_the_command() {
-    for (fake, told) in [("no-start", "nsys start failed"), ("no-stop", "nsys stop failed")] {
+    for (fake, expected) in [("no-start", "nsys start failed"), ("no-stop", "nsys stop failed")] {
         let node = Node::new();
         let (code, stdout, _) = node.run(&format!("watch:1..2:0:{LINE}"), &[("FAKE", fake), ("CODE", "7")]);
         assert_eq!(code, Some(7), "{fake}");
         assert_eq!(stdout.lines().filter(|line| line.starts_with("iteration")).count(), 8, "{fake}");
-        assert_eq!(node.account().1.error.as_deref(), Some(told), "{fake}");
+        assert_eq!(node.account().1.error.as_deref(), Some(expected), "{fake}");
     }
     // An expression that is none finds no line, and the training goes on.
     let node = Node::new();

@@ -1,5 +1,5 @@
-//! Windows of steps from the suite to the verdict on the simulated cluster: each way of opening one, what is told of one that
-//! never opened or is another one, and what `check` tells beforehand.
+//! Windows of steps from the suite to the verdict on the simulated cluster: each way of opening one, what is reported
+//! about one that never opened or is another one, and what `check` reports beforehand.
 
 use crate::project::{Project, Ran};
 
@@ -50,9 +50,9 @@ fn in_each_way_exactly_the_steps_that_were_asked_for_are_watched_on_every_node()
     }
 }
 
-/// What the plan says is passed, what the recipe finds in the trace, and what the log tells of the same steps.
+/// What the plan says is passed, what the recipe finds in the trace, and what the log reports the same steps.
 #[test]
-fn nemo_2_is_told_by_the_callback_that_its_recipe_has_and_its_window_is_verified() {
+fn nemo_2_is_reported_by_the_callback_that_its_recipe_has_and_its_window_is_verified() {
     let project = Project::new();
     let text = |callback: &str| {
         format!(
@@ -65,20 +65,20 @@ fn nemo_2_is_told_by_the_callback_that_its_recipe_has_and_its_window_is_verified
              at_least = \"1GiB\"\n"
         )
     };
-    for (callback, way, told) in [
+    for (callback, way, line) in [
         (
             "nsys_callback = 1\n",
             "options",
             "trainer.callbacks[1].start_step=6 trainer.callbacks[1].end_step=10",
         ),
-        ("", "hook", "adds none beside the recipe's other callbacks"),
+        ("", "hook", "the command line cannot add an `NsysCallback`"),
     ] {
         project.write("suites/window.toml", &text(callback));
         let ran = project.harness(&["--suite", "window", "-q"]);
         assert_eq!(ran.code, Some(0), "{way}: {}", ran.all());
         let window = &project.json("plan.json")["cases"][0]["jobs"][0]["profile"]["window"];
         assert_eq!(window["way"], way, "{window}");
-        assert!(window["why"].as_str().is_some_and(|why| why.contains(told)), "{window}");
+        assert!(window["why"].as_str().is_some_and(|why| why.contains(line)), "{window}");
     }
 }
 
@@ -91,10 +91,10 @@ fn compat_stops_where_the_last_step_begins() {
 }
 
 #[test]
-fn a_window_by_seconds_is_held_against_the_steps_in_it() {
+fn a_window_by_seconds_is_compared_with_the_steps_in_it() {
     let (_, ran) = harness("steps = \"10..14\"\nway = \"delay\"\ndelay_s = 6\nduration_s = 1", &[]);
     assert_eq!(ran.code, Some(3), "{}", ran.all());
-    assert!(ran.all().contains("asked for were steps 10..14 (5), watched were"), "{}", ran.all());
+    assert!(ran.all().contains("requested steps 10..14 (5), profiled"), "{}", ran.all());
 }
 
 #[test]
@@ -105,68 +105,65 @@ fn a_window_that_never_opens_on_a_node_is_inconclusive_with_its_cause_and_names_
         let all = ran.all();
         assert_eq!(ran.code, Some(3), "{way}: {all}");
         assert_eq!(ran.blamed(), ["culprit p5-002 node"], "{way}: {all}");
-        let told = match way {
+        let reported = match way {
             "options" => "nothing called the profiler",
-            "hook" => "could not be opened: RuntimeError: cudaProfilerStart: error 36 of CUDA",
-            _ => "could not be opened: nsys start failed",
+            "hook" => "could not be started: RuntimeError: cudaProfilerStart: error 36 of CUDA",
+            _ => "could not be started: nsys start failed",
         };
-        assert!(all.contains("window-never-opened") && all.contains(told), "{way}: {all}");
+        assert!(all.contains("window-never-opened") && all.contains(reported), "{way}: {all}");
     }
 }
 
 #[test]
 fn a_window_beyond_the_last_step_or_cut_by_it_is_named_with_its_cause() {
-    for (steps, told) in [
-        ("50..55", "the last step that the program went through was: 29"),
-        ("27..33", "the program ended before it was closed"),
+    for (steps, expected) in [
+        ("50..55", "the last step was 29; the window must begin before it"),
+        ("27..33", "the program ended before the window was closed"),
     ] {
         let (_, ran) = harness(&format!("steps = \"{steps}\""), &[]);
         assert_eq!(ran.code, Some(3), "{steps}: {}", ran.all());
-        assert!(ran.all().contains(told), "{steps}: {}", ran.all());
+        assert!(ran.all().contains(expected), "{steps}: {}", ran.all());
         // A suite that asks for what the program does not do is no node's fault.
         assert!(!ran.blamed().iter().any(|line| line.starts_with("culprit")), "{steps}: {}", ran.all());
     }
     let (_, ran) = harness(&format!("steps = \"50..55\"\n{}", WAYS[0].1), &[]);
-    assert!(ran.all().contains("command line ends it after step 29"), "{}", ran.all());
+    assert!(ran.all().contains("command line ends the program after step 29"), "{}", ran.all());
 }
 
 #[test]
-fn the_plan_shows_the_way_and_why_no_other() {
+fn the_plan_shows_the_capture_method_and_why_no_other() {
     let (_, ran) = harness("steps = \"10..14\"", &["--dry-run"]);
     let line =
         ran.stdout.lines().find(|line| line.contains("window: ")).unwrap_or_else(|| panic!("{}", ran.all()));
     assert_eq!(
         line.trim(),
-        "window: steps 10..14, by `hook`: a python module counts the steps of optimizers in `torchrun`; not by \
-         `options`: no options of the program are known that open a window"
+        "window: steps 10..14, by `hook`: a python module counts the steps of optimizers in `torchrun`; `options` \
+         is not possible: the program has no known options that open a window"
     );
     assert!(ran.stdout.contains("file sitecustomize.py, shared, sha256: "), "{}", ran.stdout);
     let (_, refused) = harness("steps = \"10..14\"\nway = \"watch\"", &["--dry-run"]);
     assert_eq!(refused.code, Some(2), "{}", refused.all());
     assert!(
-        refused.all().contains("no way to watch steps 10..14 of it: not by `watch`"),
+        refused.all().contains("steps 10..14 cannot be captured: `watch` is not possible"),
         "{}",
         refused.all()
     );
 }
 
 #[test]
-fn what_a_suite_says_wrongly_of_a_window_is_told() {
-    for (profile, told) in [
-        ("steps = \"75\"", "a window is written `FIRST..LAST`"),
-        ("steps = \"14..10\"", "a window that ends before it begins"),
+fn what_a_suite_says_wrongly_of_a_window_is_reported() {
+    for (profile, expected) in [
+        ("steps = \"75\"", "invalid window `75`; write `FIRST..LAST`"),
+        ("steps = \"14..10\"", "window `14..10` ends before it begins"),
         ("steps = \"10..10\"\ncompat = true", "this one is empty"),
-        (
-            "steps = \"10..14\"\ncapture = \"cudaProfilerApi\"",
-            "`steps` and `capture` both say when to collect",
-        ),
-        ("way = \"hook\"", "`way` is about a window of `steps`, and there is none"),
+        ("steps = \"10..14\"\ncapture = \"cudaProfilerApi\"", "`steps` and `capture` exclude each other"),
+        ("way = \"hook\"", "`way` needs `steps`"),
         ("steps = \"10..14\"\nway = \"hok\"", "did you mean `hook`"),
-        ("steps = \"10..14\"\nstep_line = \"iteration\"", "whose first group is the step's number"),
+        ("steps = \"10..14\"\nstep_line = \"iteration\"", "whose first group is the step number"),
     ] {
         let (_, ran) = harness(profile, &[]);
         assert_eq!(ran.code, Some(2), "{profile}: {}", ran.all());
-        assert!(ran.all().contains(told), "{profile}: {}", ran.all());
+        assert!(ran.all().contains(expected), "{profile}: {}", ran.all());
     }
     let nccl = "{ kind = \"nccl-tests\", op = \"all_reduce\", from = \"8\", to = \"8\" }";
     let project = Project::new();
@@ -178,18 +175,18 @@ fn what_a_suite_says_wrongly_of_a_window_is_told() {
 }
 
 #[test]
-fn check_tells_of_windows_that_cannot_come_about() {
+fn check_reports_windows_that_cannot_come_about() {
     let project = Project::new();
-    for (name, text, told) in [
+    for (name, text, expected) in [
         (
             "beyond",
             suite("steps = \"50..55\""),
-            "`steps` begin behind the last one that `--steps 30` allows, 29: 50..55",
+            "`steps` begin after the last step 29 (`--steps 30`): 50..55",
         ),
         (
             "break",
             suite("steps = \"25..30\""),
-            "`steps` end behind the last one that `--steps 30` allows, 29: 25..30",
+            "`steps` end after the last step 29 (`--steps 30`): 25..30",
         ),
         (
             "training",
@@ -197,7 +194,7 @@ fn check_tells_of_windows_that_cannot_come_about() {
                 "{ kind = \"command\", program = \"torchrun\", args = [\"--nnodes=2\", \"--nproc_per_node=8\", \"train.py\", \"--steps\", \"30\"] }",
                 "{ kind = \"torchrun\", script = \"train.py\", steps = 30 }",
             ),
-            "`steps` begin behind the last one that `steps = 30` allows, 29: 50..55",
+            "`steps` begin after the last step 29 (`steps = 30`): 50..55",
         ),
         (
             "unwatched",
@@ -211,7 +208,7 @@ fn check_tells_of_windows_that_cannot_come_about() {
                 .replace("[\"steps\"]", "[\"command\"]")
                 .replace("step.count", "command.seconds")
                 .replace("at_least = 1", "at_least = \"1 s\""),
-            "the program is told to call the profiler, and the case has no `profile`: `--nsys_start_step=3`",
+            "the program calls the profiler (`--nsys_start_step=3`), but the case has no `profile`",
         ),
         (
             "silent",
@@ -221,27 +218,27 @@ fn check_tells_of_windows_that_cannot_come_about() {
                 .next()
                 .map(|text| format!("{text}[[case.assert]]\nmetric = \"step.count\"\nat_least = 1\n"))
                 .unwrap_or_default(),
-            "several sessions of nsys wait for the profiler, and `--nsys_start_step=3` calls it on rank 0 alone",
+            "several nsys sessions wait for the profiler, but `--nsys_start_step=3` calls it on rank 0 only",
         ),
         (
             "both",
             suite("steps = \"10..14\"").replace("\"30\"", "\"30\", \"--nsys_start_step=3\""),
-            "the program is told of a window of its own beside `steps`",
+            "the program opens a capture range itself",
         ),
         (
             "jobs",
             suite("steps = \"10..14\"").replace("\"30\"] }", "\"30\"], tasks_per_node = 8 }"),
-            "each of 8 tasks of a node starts `torchrun`, and with it a job of its own",
+            "each of 8 tasks per node starts its own `torchrun` job",
         ),
         (
             "alone",
             suite("steps = \"10..14\"").replace("--nnodes=2", "--standalone"),
-            "`torchrun --standalone` makes each node a job of its own",
+            "`torchrun --standalone` makes each node a separate job",
         ),
     ] {
         project.write("suites/window.toml", &text);
         let ran = project.harness(&["check"]);
-        assert!(ran.all().contains(told), "{name}: {}", ran.all());
+        assert!(ran.all().contains(expected), "{name}: {}", ran.all());
     }
     project.write("suites/window.toml", &suite("steps = \"25..29\""));
     let ran = project.harness(&["check"]);
@@ -268,7 +265,7 @@ fn of_kind(workload: &str, profile: &str) -> (String, String) {
 }
 
 #[test]
-fn trainings_that_have_options_of_their_own_are_told_by_these() {
+fn trainings_that_have_options_of_their_own_are_reported_by_these() {
     let fsdp = "{ kind = \"command\", program = \"torchrun\", args = [\"--nproc_per_node=8\", \"train.py\", \"--max_steps=80\", \"--sharding_strategy=hybrid\"] }";
     let (window, command) = of_kind(fsdp, "ranks = \"rank0\"");
     assert!(window.starts_with("window: steps 70..75, by `options`"), "{window}");
@@ -297,7 +294,7 @@ fn trainings_that_have_options_of_their_own_are_told_by_these() {
 }
 
 #[test]
-fn trainings_whose_options_would_not_do_are_hooked() {
+fn trainings_without_fitting_options_use_the_hook() {
     for (workload, profile, why) in [
         (
             "{ kind = \"command\", program = \"torchrun\", args = [\"train.py\", \"--max_steps=80\", \"--sharding_strategy=full\"] }",
@@ -307,22 +304,22 @@ fn trainings_whose_options_would_not_do_are_hooked() {
         (
             "{ kind = \"command\", program = \"torchrun\", args = [\"train.py\", \"--max_steps=76\", \"--sharding_strategy=full\"] }",
             "ranks = \"rank0\"",
-            "its stop lies behind the break of its last step",
+            "the program ends before it stops the profiler",
         ),
         (
             "{ kind = \"command\", program = \"nemo\", args = [\"llm\", \"pretrain\", \"--factory\", \"llama3_8b\"] }",
             "",
-            "its command line adds none beside the recipe's other callbacks",
+            "the command line cannot add an `NsysCallback`",
         ),
         (
             "{ kind = \"nemo\", form = \"nemo2\", recipe = \"llama3_8b\", steps = 100, global_batch = 32 }",
             "",
-            "`nsys_callback` says at which place",
+            "set `nsys_callback` to its index",
         ),
         (
             "{ kind = \"command\", program = \"torchrun\", args = [\"run_clm.py\"] }",
             "",
-            "no options of the program are known",
+            "the program has no known options",
         ),
     ] {
         let (window, command) = of_kind(workload, profile);

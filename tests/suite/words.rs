@@ -1,5 +1,5 @@
-//! Whatever stands in a suite reaches its program as it is, or is refused with its place: on this machine, by a real bash.
-//! The same over ssh and under Slurm is tested on real servers.
+//! Whatever stands in a suite reaches its program as it is, or is refused with its place: on this machine, by a real
+//! bash. The same over ssh and under Slurm is tested on real servers.
 
 #[path = "../words/mod.rs"]
 mod drawn;
@@ -12,8 +12,8 @@ fn drawn_words_arrive_as_they_are_on_this_machine() {
     for seed in seeds(6) {
         let words = Words::drawn(seed);
         let project = Project::new();
-        let (program, told) = (project.path().join("recorder"), project.path().join("told"));
-        recorder(&program, &told);
+        let (program, reported) = (project.path().join("recorder"), project.path().join("reported"));
+        recorder(&program, &reported);
         let shared = project.path().join(&words.folder).join("shared");
         project.write(
             "inventory/here.toml",
@@ -28,7 +28,7 @@ fn drawn_words_arrive_as_they_are_on_this_machine() {
         );
         let ran = project.harness(&["--suite", "test", "--inventory", "here"]);
         assert_eq!(ran.code, Some(0), "seed {seed}: {}", ran.all());
-        words.assert_arrived(&told, &["here"]);
+        words.assert_arrived(&reported, &["here"]);
     }
 }
 
@@ -45,21 +45,24 @@ fn what_cannot_arrive_as_itself_is_refused_with_its_place() {
         let ran = project.harness(&["--suite", "test", "--dry-run"]);
         (ran.code, ran.stderr)
     };
-    for (workload, told) in [
-        ("program = \"-x\"", "no name of a program: \"-x\"; write its path"),
-        ("program = \"A=b\"", "no name of a program"),
-        ("program = \"exit\"", "a word of the shell, and no program: `exit`"),
-        ("program = \"if\"", "a word of the shell"),
-        ("program = \"a\\u0000b\"", "no argument can hold a zero byte"),
-        ("program = \"true\", args = [\"a\\u0000b\"]", "no argument can hold a zero byte: \"a\\0b\""),
-        ("program = \"true\", args = [\"env:A B\"]", "no name of a variable behind `env:`"),
-        ("program = \"true\", environment = { A = \"x\\ny\" }", "an environment variable is one line: `A`"),
-        ("program = \"true\", environment = { \"A B\" = \"x\" }", "not a name of an environment variable"),
-        ("program = \"true\", environment = { A = \"env:$(id)\" }", "no name of a variable behind `env:`"),
+    for (workload, expected) in [
+        ("program = \"-x\"", "not a program name: \"-x\"; write its path"),
+        ("program = \"A=b\"", "not a program name"),
+        ("program = \"exit\"", "a shell keyword or builtin, not a program: `exit`"),
+        ("program = \"if\"", "a shell keyword or builtin"),
+        ("program = \"a\\u0000b\"", "an argument cannot contain a zero byte"),
+        ("program = \"true\", args = [\"a\\u0000b\"]", "an argument cannot contain a zero byte: \"a\\0b\""),
+        ("program = \"true\", args = [\"env:A B\"]", "no variable name after `env:`"),
+        (
+            "program = \"true\", environment = { A = \"x\\ny\" }",
+            "an environment variable must be one line: `A`",
+        ),
+        ("program = \"true\", environment = { \"A B\" = \"x\" }", "not an environment variable name"),
+        ("program = \"true\", environment = { A = \"env:$(id)\" }", "no variable name after `env:`"),
     ] {
         let (code, stderr) = of(workload);
         assert_eq!(code, Some(2), "{workload}: {stderr}");
-        assert!(stderr.contains("suites/test.toml:7:") && stderr.contains(told), "{workload}: {stderr}");
+        assert!(stderr.contains("suites/test.toml:7:") && stderr.contains(expected), "{workload}: {stderr}");
     }
     for workload in [
         "program = \"./a=b\"",

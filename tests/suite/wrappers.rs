@@ -1,7 +1,7 @@
 //! The ways in which published scripts put nsys round a workload, said in a suite: the words that come out of it, and
-//! what each of those scripts got wrong. The wrapper itself is run in `profile_script.rs`, which tells the rest:
+//! what each of those scripts got wrong. The wrapper itself is run in `profile_script.rs`, which reports the rest:
 //!
-//! | what a script got wrong | told by |
+//! | what a script got wrong | reported by |
 //! |---|---|
 //! | a typographic dash before a switch | `a_switch_that_the_release_lacks_is_refused_before_anything_is_launched` |
 //! | switches that the release does not have | the same |
@@ -176,7 +176,7 @@ fn efa_is_sampled_by_exactly_one_rank_of_each_node_in_the_spelling_of_the_releas
         );
     }
     let why = refused("2024.1", NCCL, "ranks = \"all\"");
-    assert!(why.contains("nsys samples EFA from 2024.2 on, the nodes have: 2024.1"), "{why}");
+    assert!(why.contains("EFA sampling needs nsys 2024.2 or newer, the nodes have 2024.1"), "{why}");
     let none = words("2024.1", NCCL, "ranks = \"all\"\nefa = false");
     assert_eq!(parts(&none).2, "none");
 }
@@ -206,11 +206,14 @@ fn the_gpus_counters_are_asked_for_all_gpus_and_once_a_node() {
 fn a_switch_that_the_release_lacks_is_refused_before_anything_is_launched() {
     let profile = "extra = [\"--pytorch=autograd-shapes-nvtx\"]";
     let why = refused("2024.4.1", PER_GPU, profile);
-    assert!(why.contains("case `c`: nsys has `--pytorch` from 2024.5 on, the nodes have: 2024.4.1"), "{why}");
+    assert!(
+        why.contains("case `c`: `--pytorch` needs nsys 2024.5 or newer, the nodes have 2024.4.1"),
+        "{why}"
+    );
     let why = refused("2024.4.1", PER_GPU, "extra = [\"\u{2013}stats=true\"]");
     assert!(why.contains("typographic dash"), "{why}");
     let why = refused("2024.4.1", PER_GPU, "extra = [\"--trace=cuda\"]");
-    assert!(why.contains("`trace` stands for it"), "{why}");
+    assert!(why.contains("the key `trace` sets it"), "{why}");
     assert!(
         words("2024.4.1", PER_GPU, "unchecked = [\"--quite-new=1\"]").contains(&"--quite-new=1".to_owned())
     );
@@ -219,42 +222,42 @@ fn a_switch_that_the_release_lacks_is_refused_before_anything_is_launched() {
 #[test]
 fn a_number_that_the_trace_cannot_feed_is_refused() {
     let why = refused("2024.4.1", NCCL, "trace = [\"nvtx\"]");
-    assert!(why.contains("needs what `cuda` traces, and the profile leaves it out"), "{why}");
+    assert!(why.contains("needs trace `cuda`, which the profile does not have"), "{why}");
 }
 
 #[test]
 fn a_range_that_nobody_opens_is_refused() {
     let why = refused("2024.4.1", NCCL, "ranks = \"all\"\ncapture = \"cudaProfilerApi\"");
-    assert!(why.contains("nccl-tests never call the profiler's API"), "{why}");
+    assert!(why.contains("nccl-tests never call the profiler API"), "{why}");
 }
 
 #[test]
 fn ranks_that_the_job_does_not_have_are_refused() {
     let why = refused("2024.4.1", NCCL, "ranks = [0, 16]");
-    assert!(why.contains("rank 16 is to be profiled, and the job on 2 nodes has: 16"), "{why}");
+    assert!(why.contains("cannot profile rank 16: the job on 2 nodes has 16 ranks"), "{why}");
 }
 
 #[test]
-fn diagnostics_in_a_profile_are_told_with_their_place_and_what_is_right() {
-    for (profile, told) in [
+fn diagnostics_in_a_profile_are_reported_with_their_place_and_what_is_right() {
+    for (profile, expected) in [
         ("ranks = \"al\"", "did you mean `all`"),
         ("ranks = []", "no rank is profiled"),
-        ("ranks = \"every 0\"", "a number from 1"),
+        ("ranks = \"every 0\"", "a number of at least 1"),
         ("trace = [\"cudda\"]", "did you mean `cuda`"),
         ("capture = \"cudaprofilerapi\"", "did you mean `cudaProfilerApi`"),
-        ("capture = \"nvtx:step\"\ndelay_s = 3", "both say when to collect"),
+        ("capture = \"nvtx:step\"\ndelay_s = 3", "exclude each other"),
         ("keep = \"allways\"", "did you mean `always`"),
         ("delays = 3", "did you mean `delay_s`"),
     ] {
         let why = refused("2024.4.1", NCCL, profile);
-        assert!(why.contains(told) && why.contains("suites/way.toml:"), "{profile}: {why}");
+        assert!(why.contains(expected) && why.contains("suites/way.toml:"), "{profile}: {why}");
     }
 }
 
 #[test]
 fn the_nodes_nsys_must_be_known() {
     let why = planned("2024", NCCL, "ranks = \"all\"").expect_err("no version");
-    assert!(why.contains("no version of nsys: `2024`"), "{why}");
+    assert!(why.contains("not a version of nsys: `2024`"), "{why}");
 }
 
 #[test]
@@ -266,7 +269,7 @@ fn without_a_known_nsys_a_profiled_case_is_skipped_with_the_reason() {
     );
     let ran = project.harness(&["--suite", "nccl-p5", "--inventory", "mine", "--dry-run", "kernels-scatter"]);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
-    assert!(ran.stdout.contains("does not say which nsys its nodes have"), "{}", ran.all());
+    assert!(ran.stdout.contains("the inventory has no `nsys_version`"), "{}", ran.all());
 }
 
 #[test]

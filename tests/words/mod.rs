@@ -1,5 +1,6 @@
-//! Texts that mean something to shells, schedulers and file systems, drawn by a seed, as arguments, values of variables and
-//! names of folders; and whether they arrived as they were. How they travel is the business of the tests that use them.
+//! Texts that mean something to shells, schedulers and file systems, drawn by a seed, as arguments, values of variables
+//! and names of folders; and whether they arrived as they were. How they travel is the business of the tests that use
+//! them.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -108,10 +109,10 @@ impl Words {
 
     /// That the program has written down on each of these nodes what is here.
     #[track_caller]
-    pub(crate) fn assert_arrived(&self, told: &Path, nodes: &[&str]) {
+    pub(crate) fn assert_arrived(&self, reported: &Path, nodes: &[&str]) {
         let (seed, again) = (self.seed, format!("{SEED}={}", self.seed));
         let read = |name: String| {
-            let bytes = fs::read(told.join(&name))
+            let bytes = fs::read(reported.join(&name))
                 .unwrap_or_else(|error| panic!("{name}: {error}; again by {again}"));
             let text = String::from_utf8(bytes).expect("text");
             text.split_terminator('\0').map(str::to_owned).collect::<Vec<_>>()
@@ -136,20 +137,20 @@ impl Words {
                 "seed {seed}: {folder:?}; again by {again}"
             );
         }
-        assert!(!told.join("odd").exists(), "something was run; again by {again}");
+        assert!(!reported.join("odd").exists(), "something was run; again by {again}");
     }
 }
 
 /// A program that writes down what it was given, one folder for all nodes.
-pub(crate) fn recorder(path: &Path, told: &Path) {
+pub(crate) fn recorder(path: &Path, reported: &Path) {
     let text = format!(
         "#!/bin/bash\ncd_from=$PWD\nnode=${{HARNESS_NODE:-${{SLURMD_NODENAME:-here}}}}\ntold='{}'\n\
          printf '%s\\0' \"$@\" > \"$told/arguments.$node\"\n\
          for name in ${{!W_*}}; do printf '%s=%s\\0' \"$name\" \"${{!name}}\"; done > \"$told/environment.$node\"\n\
          printf '%s\\0' \"$cd_from/\" > \"$told/folder.$node\"\n",
-        told.display()
+        reported.display()
     );
-    fs::create_dir_all(told).expect("made");
+    fs::create_dir_all(reported).expect("made");
     fs::write(path, text).expect("written");
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("made executable");
 }

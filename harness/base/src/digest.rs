@@ -1,4 +1,4 @@
-//! The digest by which files are told to be the same here and there.
+//! The digest by which copies of a file are compared.
 
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 pub fn sha256(bytes: &[u8]) -> String {
-    shown(&Sha256::digest(bytes))
+    to_hex(&Sha256::digest(bytes))
 }
 
 /// The same of bytes that come piece by piece.
@@ -18,8 +18,8 @@ impl Sum {
         self.0.update(bytes);
     }
 
-    pub fn shown(self) -> String {
-        shown(&self.0.finalize())
+    pub fn to_hex(self) -> String {
+        to_hex(&self.0.finalize())
     }
 }
 
@@ -30,13 +30,13 @@ pub fn sha256_of_file(path: &Path) -> io::Result<String> {
     let mut some = vec![0; 1 << 20];
     loop {
         match file.read(&mut some)? {
-            0 => return Ok(digest.shown()),
+            0 => return Ok(digest.to_hex()),
             read => digest.update(&some[..read]),
         }
     }
 }
 
-fn shown(digest: &[u8]) -> String {
+fn to_hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -15,13 +15,13 @@ const MOST_DIGITS: usize = 18;
 /// name, a range may have a step (`[1-9/2]`).
 pub fn expand(text: &str) -> Result<Vec<String>, String> {
     if text.trim().is_empty() {
-        return Err("a set of nodes is empty".to_owned());
+        return Err("node set is empty".to_owned());
     }
     let mut names: Vec<String> = Vec::new();
     for (at, item) in split(text)? {
         let (parts, count) = parts_of(item, at)?;
         if names.len().saturating_add(count) > MOST {
-            return Err(format!("a set of nodes has at most {MOST} names: `{}`", shown(item)));
+            return Err(format!("`{}`: more than {MOST} nodes", quoted(item)));
         }
         names.extend(product(&parts));
     }
@@ -29,7 +29,7 @@ pub fn expand(text: &str) -> Result<Vec<String>, String> {
     for name in &names {
         check_name(name)?;
         if !seen.insert(name.as_str()) {
-            return Err(format!("a node is named twice: `{}`", shown(name)));
+            return Err(format!("node `{}` is named twice", quoted(name)));
         }
     }
     Ok(names)
@@ -44,16 +44,20 @@ pub fn split(text: &str) -> Result<Vec<(usize, &str)>, String> {
     for (at, character) in ends {
         match (character, open) {
             ('[', Some(_)) => {
-                return Err(format!("a bracket within a bracket at {}: `{}`", at + 1, shown(text)));
+                return Err(format!("`{}`: nested `[` at position {}", quoted(text), at + 1));
             }
             ('[', None) => open = Some(at),
-            (']', None) => return Err(format!("a `]` without `[` at {}: `{}`", at + 1, shown(text))),
+            (']', None) => return Err(format!("`{}`: `]` without `[` at position {}", quoted(text), at + 1)),
             (']', Some(_)) => open = None,
             (',', None) => {
                 let item = text.get(start..at).unwrap_or_default();
                 let blanks = item.len() - item.trim_start().len();
                 if item.trim().is_empty() {
-                    return Err(format!("nothing between commas at {}: `{}`", start + 1, shown(text)));
+                    return Err(format!(
+                        "`{}`: empty name between commas at position {}",
+                        quoted(text),
+                        start + 1
+                    ));
                 }
                 items.push((start + blanks + 1, item.trim()));
                 start = at + 1;
@@ -62,13 +66,13 @@ pub fn split(text: &str) -> Result<Vec<(usize, &str)>, String> {
         }
     }
     match open {
-        Some(at) => Err(format!("a `[` without `]` at {}: `{}`", at + 1, shown(text))),
+        Some(at) => Err(format!("`{}`: `[` without `]` at position {}", quoted(text), at + 1)),
         None => Ok(items),
     }
 }
 
 /// As a message quotes it: in one line, which neither a terminal nor a CI obeys.
-fn shown(text: &str) -> String {
+fn quoted(text: &str) -> String {
     text.escape_debug().to_string()
 }
 
@@ -115,10 +119,11 @@ fn parts_of(item: &str, at: usize) -> Result<(Vec<Part>, usize), String> {
         parts.push(Part::Text(text.to_owned()));
         let (inside, after) = after.split_once(']').unwrap_or((after, ""));
         let place = at + (item.len() - rest.len()) + text.len() + 1;
-        let choices = choices(inside).map_err(|why| format!("{why}, at {place}: `{}`", shown(item)))?;
+        let choices =
+            choices(inside).map_err(|why| format!("`{}`: {why}, at position {place}", quoted(item)))?;
         count = count.saturating_mul(choices.len());
         if count > MOST {
-            return Err(format!("a set of nodes has at most {MOST} names: `{}`", shown(item)));
+            return Err(format!("`{}`: more than {MOST} nodes", quoted(item)));
         }
         parts.push(Part::Choice(choices));
         rest = after;
@@ -141,16 +146,16 @@ fn choices(inside: &str) -> Result<Vec<String>, String> {
         };
         let (first, last) = (number(low)?, number(high)?);
         if first > last {
-            return Err(format!("a range runs backwards (`{}`)", shown(range)));
+            return Err(format!("range `{}` runs backwards", quoted(range)));
         }
         if low.len() > high.len() || (high.starts_with('0') && high.len() != low.len()) {
-            return Err(format!("both ends of a range need the same number of digits (`{}`)", shown(range)));
+            return Err(format!("both ends of range `{}` need the same number of digits", quoted(range)));
         }
         if step == 0 {
-            return Err(format!("a step of 0 goes nowhere (`{}/0`)", shown(range)));
+            return Err(format!("range `{}/0` has step 0", quoted(range)));
         }
         if (last - first) / step >= MOST as u64 {
-            return Err(format!("a set of nodes has at most {MOST} names (`{}`)", shown(range)));
+            return Err(format!("range `{}` has more than {MOST} nodes", quoted(range)));
         }
         let width = low.len();
         let mut value = first;
@@ -159,7 +164,7 @@ fn choices(inside: &str) -> Result<Vec<String>, String> {
             value += step;
         }
         if all.len() > MOST {
-            return Err(format!("a set of nodes has at most {MOST} names (`{}`)", shown(range)));
+            return Err(format!("range `{}` has more than {MOST} nodes", quoted(range)));
         }
     }
     Ok(all)
@@ -167,12 +172,12 @@ fn choices(inside: &str) -> Result<Vec<String>, String> {
 
 fn number(digits: &str) -> Result<u64, String> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("brackets hold numbers and ranges of numbers (not `{}`)", shown(digits)));
+        return Err(format!("`{}` in brackets is not a number or a range of numbers", quoted(digits)));
     }
     if digits.len() > MOST_DIGITS {
-        return Err(format!("a number has at most {MOST_DIGITS} digits (`{}`)", shown(digits)));
+        return Err(format!("number `{}` has more than {MOST_DIGITS} digits", quoted(digits)));
     }
-    digits.parse().map_err(|_| format!("not a number (`{}`)", shown(digits)))
+    digits.parse().map_err(|_| format!("`{}` is not a number", quoted(digits)))
 }
 
 fn product(parts: &[Part]) -> Vec<String> {
@@ -195,13 +200,15 @@ fn product(parts: &[Part]) -> Vec<String> {
 fn check_name(name: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if let Some(odd) = name.chars().find(|c| !allowed(*c)) {
-        return Err(format!("a node's name has letters, digits, `-`, `_` and `.`, not {odd:?}: {name:?}"));
+        return Err(format!(
+            "node name {name:?} contains {odd:?}; allowed are letters, digits, `-`, `_` and `.`"
+        ));
     }
     if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        return Err(format!("a node's name begins with a letter or digit: `{}`", shown(name)));
+        return Err(format!("node name `{}` must begin with a letter or digit", quoted(name)));
     }
     if name.len() > 255 {
-        return Err(format!("a node's name has at most 255 characters, this one has: {}", name.len()));
+        return Err(format!("node name has {} characters, limit 255", name.len()));
     }
     Ok(())
 }
@@ -282,10 +289,10 @@ fn ranges(numbers: &[&str]) -> String {
             _ => items.push((number, number, value)),
         }
     }
-    let shown = |(low, high, _): &(&str, &str, u64)| {
+    let quoted = |(low, high, _): &(&str, &str, u64)| {
         if low == high { (*low).to_owned() } else { format!("{low}-{high}") }
     };
-    items.iter().map(shown).collect::<Vec<_>>().join(",")
+    items.iter().map(quoted).collect::<Vec<_>>().join(",")
 }
 
 fn follows(low: &str, value: u64, number: &str) -> bool {
@@ -314,33 +321,40 @@ mod tests {
         }
     }
 
+    const REFUSED: [(&str, &str); 20] = [
+        ("", "empty"),
+        ("a,,b", "empty name between commas at position 3"),
+        ("a,", "empty name between commas at position 3"),
+        ("p5-[001", "`p5-[001`: `[` without `]` at position 4"),
+        ("p5-001]", "`p5-001]`: `]` without `[` at position 7"),
+        ("p[[1]]", "`p[[1]]`: nested `[` at position 3"),
+        ("p[]", "`` in brackets is not a number"),
+        ("b,p[1-x]", "`p[1-x]`: `x` in brackets is not a number or a range of numbers, at position 5"),
+        ("p[3-1]", "`p[3-1]`: range `3-1` runs backwards, at position 3"),
+        ("p[001-10]", "the same number of digits"),
+        ("p[1-010]", "the same number of digits"),
+        ("p[1-3/0]", "has step 0"),
+        ("p[1-3],p2", "node `p2` is named twice"),
+        ("p[1-100001]", "more than 100000 nodes"),
+        ("p[1-1000][1-1000][1-1000]", "more than 100000 nodes"),
+        ("p[1-99999999999999999999]", "more than 18 digits"),
+        ("-rf", "must begin with a letter"),
+        ("a b", "letters, digits"),
+        ("a;b", "letters, digits"),
+        ("\u{1b}[1]", "letters, digits"),
+    ];
+
+    #[test]
+    fn messages() {
+        let lines: Vec<String> = REFUSED.iter().map(|(text, _)| expand(text).expect_err(text)).collect();
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+
     #[test]
     fn a_diagnostic_in_a_set_says_what_and_where() {
-        let diagnostics = [
-            ("", "empty"),
-            ("a,,b", "nothing between commas at 3"),
-            ("a,", "nothing between commas at 3"),
-            ("p5-[001", "a `[` without `]` at 4"),
-            ("p5-001]", "a `]` without `[` at 7"),
-            ("p[[1]]", "a bracket within a bracket at 3"),
-            ("p[]", "brackets hold numbers"),
-            ("b,p[1-x]", "brackets hold numbers and ranges of numbers (not `x`), at 5"),
-            ("p[3-1]", "a range runs backwards (`3-1`), at 3"),
-            ("p[001-10]", "the same number of digits"),
-            ("p[1-010]", "the same number of digits"),
-            ("p[1-3/0]", "a step of 0"),
-            ("p[1-3],p2", "named twice: `p2`"),
-            ("p[1-100001]", "at most 100000"),
-            ("p[1-1000][1-1000][1-1000]", "at most 100000"),
-            ("p[1-99999999999999999999]", "at most 18 digits"),
-            ("-rf", "begins with a letter"),
-            ("a b", "letters, digits"),
-            ("a;b", "letters, digits"),
-            ("\u{1b}[1]", "letters, digits"),
-        ];
-        for (text, told) in diagnostics {
+        for (text, expected) in REFUSED {
             let message = expand(text).expect_err(text);
-            assert!(message.contains(told), "{text}: {message}");
+            assert!(message.contains(expected), "{text}: {message}");
         }
     }
 

@@ -7,8 +7,8 @@ use std::fmt::Write;
 /// Said of every simulated run, wherever its results are seen.
 pub const SIMULATED: &str = "SIMULATED: nothing in this run was measured on real hardware";
 
-/// One line of text that neither a terminal nor a CI obeys and every XML document may hold: control characters, and those that
-/// turn the direction of writing, are written as escapes such as `\x1b`.
+/// One line of text that neither a terminal nor a CI obeys and every XML document may hold: control characters, and
+/// those that turn the direction of writing, are written as escapes such as `\x1b`.
 pub fn show(s: &str) -> String {
     let mut shown = String::with_capacity(s.len());
     for (at, c) in s.char_indices() {

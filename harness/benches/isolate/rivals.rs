@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use verdict::isolate::Place;
+use verdict::isolate::cost_estimate::play;
 use verdict::isolate::model::Model;
-use verdict::isolate::outlook::play;
 
 #[derive(Default)]
 pub(crate) struct Found {

@@ -1,5 +1,5 @@
-//! What is wrong in a file that a person wrote, and where; told all at once. Who finds it is `toml_reader` and the
-//! readers built on it.
+//! An error in a file that a person wrote, with its place. `toml_reader` and the readers built on it collect all errors
+//! of a file before they report.
 
 use base::text::show;
 use std::fmt;
@@ -11,7 +11,7 @@ pub struct Diagnostic {
     pub line: usize,
     pub column: usize,
     pub message: String,
-    /// What to write instead, where that can be told.
+    /// What to write instead, where that is known.
     pub suggestion: Option<String>,
 }
 
@@ -75,20 +75,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_diagnostic_is_told_with_its_place_first_and_its_suggestion_last() {
+    fn a_diagnostic_shows_its_place_first_and_its_suggestion_last() {
         let diagnostic =
             Diagnostic::at("suites/x.toml", 12, 5, "unknown key: `abuot`").suggest("did you mean `about`?");
-        let told = "suites/x.toml:12:5: unknown key: `abuot`; did you mean `about`?";
-        assert_eq!(diagnostic.to_string(), told);
+        let expected = "suites/x.toml:12:5: unknown key: `abuot`; did you mean `about`?";
+        assert_eq!(diagnostic.to_string(), expected);
         let unread = Diagnostic::of_file("suites/x.toml", "cannot be read");
         assert_eq!(
             Diagnostics(vec![diagnostic, unread]).to_string(),
-            format!("{told}\nsuites/x.toml: cannot be read")
+            format!("{expected}\nsuites/x.toml: cannot be read")
         );
     }
 
     #[test]
-    fn a_message_is_one_line_that_neither_terminal_nor_ci_obeys() {
+    fn a_message_is_one_line_without_terminal_or_ci_commands() {
         let diagnostic =
             Diagnostic::of_file("suites/a\n::error ::b.toml", "no: `\n::stop-commands::x\u{1b}[2J`");
         let shown = diagnostic.suggest("try\r::error ::c").to_string();

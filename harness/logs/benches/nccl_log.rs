@@ -1,11 +1,11 @@
-//! What a log of NCCL of gigabytes costs, beside gawk that makes the same tables of the same log in one pass: calls, least, most and all
-//! bytes of each operation, the histogram and the kinds of calls. The reader is to take less than a tenth of gawk's time, and less
-//! than 200 MiB.
+//! What a log of NCCL of gigabytes costs, beside gawk that makes the same tables of the same log in one pass: calls,
+//! least, most and all bytes of each operation, the histogram and the kinds of calls. The reader is to take less than a
+//! tenth of gawk's time, and less than 200 MiB.
 //!
 //!     cargo bench --workspace --bench nccl_log
 //!
 //! `MIB=N` takes another size than 2048. `COMMUNICATORS=N` reads a log that begins so many communicators and ends none instead, such
-//! as 10000000: what memory that takes, and what is told of those that are too many.
+//! as 10000000: what memory that takes, and what is reported of those beyond the limits.
 
 use logs::nccl_debug::{EDGES, NcclLog, Operation, Reader};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ fn main() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("nccl.log");
     generate(&path, mib << 20);
-    // What was touched so far is no matter: the peak is counted anew.
+    // What was touched so far is no matter: the peak is reset.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let mut log = None;
     let own = timed(|| log = Some(read(&path)));
@@ -130,14 +130,14 @@ fn ours(log: &NcclLog) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     let name = |operation: Operation| operation.name();
     for it in &log.operations {
-        let told = [
+        let figures = [
             ("calls", Some(it.calls)),
             ("least", it.min_bytes),
             ("most", it.max_bytes),
             ("all", it.total_bytes),
         ];
         all.extend(
-            told.map(|(what, value)| (format!("{} {what}", name(it.operation)), value.expect("a number"))),
+            figures.map(|(what, value)| (format!("{} {what}", name(it.operation)), value.expect("a number"))),
         );
     }
     all.extend(

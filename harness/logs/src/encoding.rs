@@ -1,5 +1,5 @@
-//! Files that are text to a person and bytes to a reader: packed, or in an encoding of 16 bits. They are refused by name, with what to
-//! do.
+//! Files that are text to a person and bytes to a reader: packed, or in an encoding of 16 bits. They are refused by
+//! name, with what to do.
 
 const NAMES: [(&[u8], &str); 6] = [
     (b"\x28\xb5\x2f\xfd", "a zstd file; unpack it first"),

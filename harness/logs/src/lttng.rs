@@ -48,8 +48,8 @@ pub fn read(from: impl BufRead) -> Result<Read, String> {
             Some(None) => read.others += 1,
             None => {
                 return Err(format!(
-                    "line {} is no event as babeltrace prints it, such as `[10:20:30.000000001] host {PROVIDER}:Send: \
-                     {{ dev = 0, size = 4096 }}`; print the trace anew with `babeltrace2`",
+                    "line {} is not a babeltrace event like `[10:20:30.000000001] host {PROVIDER}:Send: {{ dev = 0, \
+                     size = 4096 }}`; convert the trace again with `babeltrace2`",
                     piece.line
                 ));
             }
@@ -188,7 +188,7 @@ mod tests {
         ] {
             let error =
                 read(format!("\n[1.5] h nccl_ofi_plugin:Read: {{ }}\n{line}\n").as_bytes()).expect_err(line);
-            assert!(error.starts_with("line 3 is no event as babeltrace prints it"), "{error}");
+            assert!(error.starts_with("line 3 is not a babeltrace event"), "{error}");
         }
     }
 }

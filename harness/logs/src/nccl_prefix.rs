@@ -1,5 +1,5 @@
-//! What stands before the text of a line of NCCL's log: which process wrote it, when, and where in NCCL's source. What the text
-//! says is the business of its readers.
+//! What stands before the text of a line of NCCL's log: which process wrote it, when, and where in NCCL's source. What
+//! the text says is the business of its readers.
 
 /// How NCCL calls a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-/// So many ranks' exceptions are kept: more tell nothing new.
+/// So many ranks' exceptions are kept: more add nothing.
 const MOST_RANKS: usize = 64;
 /// Of a longer line the rest is left out.
 const LONGEST: usize = 300;
@@ -154,7 +154,7 @@ fn is_exception(text: &str) -> bool {
         && last != "ChildFailedError"
 }
 
-/// The signs that ranks could not meet, and the address where the line tells it: `(n1, 29500)`, `[n1]:29500`, `n1:29500`.
+/// The signs that ranks could not meet, and the address where the line has it: `(n1, 29500)`, `[n1]:29500`, `n1:29500`.
 fn rendezvous(text: &str, line: u64) -> Option<Rendezvous> {
     let signs = [
         "client socket has timed out",

@@ -1,4 +1,4 @@
-//! Numbers of a job that are missing, in doubt, or not to be compared, and why.
+//! Numbers of a job that are missing, of low confidence, or not comparable, and why.
 
 use crate::Dims;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub struct NotComparable {
 /// Some numbers of a job that cannot be compared with anything, as long as two accounts of the same thing contradict each
 /// other: its other numbers stand.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Doubt {
+pub struct Contradiction {
     /// The names of their metrics.
     pub metrics: Vec<String>,
     /// Of which rows, as far as it is not about all.
@@ -34,5 +34,5 @@ pub struct Absent {
     pub why: String,
 }
 
-/// A report that nobody read: no number comes of it, and it says nothing about its node.
+/// A report that was not read: it gives no number, and says nothing about its node.
 pub const NOT_READ: &str = "report-not-read";

@@ -200,7 +200,7 @@ pub struct Metric {
 pub enum Blames {
     /// What a program does is the same on whatever nodes.
     #[default]
-    Nobody,
+    NoNode,
     /// The parts that it names by itself, and no node by elimination.
     Part,
     /// Nodes, by elimination.

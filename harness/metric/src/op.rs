@@ -1,5 +1,5 @@
 //! The collective operations that nccl-tests measures, and how each turns bytes and time into bandwidth.
-//! Ceilings that a fabric puts on these figures are the linter's business (`harness::physics`).
+//! Ceilings that a fabric puts on these figures are the linter's business (`harness::hardware_limits`).
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,5 +1,6 @@
-//! Whether steps grow slower or faster over a run: the median of the slopes of all pairs (Theil and Sen), which a fourth of
-//! the steps being odd ones does not move far, with its interval of 95 % from the variance of Kendall's statistic.
+//! Whether steps grow slower or faster over a run: the median of the slopes of all pairs (Theil and Sen), which a
+//! fourth of the steps being odd ones does not move far, with its interval of 95 % from the variance of Kendall's
+//! statistic.
 
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_straight_line_has_its_slope_and_no_doubt() {
+    fn a_straight_line_has_its_slope_and_no_uncertainty() {
         let points: Vec<(f64, f64)> = (0..50).map(|x| (f64::from(x), 100.0 + 3.0 * f64::from(x))).collect();
         assert_eq!(slope(&points), Some(Slope { slope: 3.0, low: 3.0, high: 3.0 }));
     }

@@ -2,7 +2,7 @@
 
 use crate::quantile::quantile;
 
-/// Fewer instances than this do not tell.
+/// Fewer instances than this are too few to decide.
 const LEAST: usize = 8;
 
 /// The first instances that took longer than the later ones usually do: longer than the third quartile of the second half

@@ -7,31 +7,31 @@ pub mod acceptance;
 mod analyses;
 mod bound;
 mod common_failure;
+mod control_run;
 mod culprit;
 mod ended;
 mod isolation;
-mod kin;
 mod outcome;
 mod probed;
-mod whole;
+mod run_files;
 
 pub use analyses::Analyses;
 pub use bound::{BaselineNumbers, PlannedBaseline, PlannedBound, PlannedSpread};
 pub use common_failure::CommonFailure;
+pub use control_run::{AGAIN, ControlRun};
 pub use culprit::Culprit;
 pub use ended::{Ended, LEFT_OUT};
 pub use isolation::{Isolated, IsolationCost, PlannedIsolation};
-pub use kin::{AGAIN, Kin};
 pub use outcome::{Bad, CaseOutcomes, CoverageSets, JobOutcome, WorkKind};
 pub use probed::{ClockOffset, LeftOut, Probe, ProbedNode, Value};
-pub use whole::{CaseSummary, Counts, RunRecord, Summary};
+pub use run_files::{CaseSummary, Counts, RunRecord, Summary};
 
 use job::profile::{Keep, NsysVersion};
 use job::window::PlannedWindow;
 use metric::Dims;
 use metric::TrainingFacts;
 use metric::finding::Finding;
-use metric::lacks::{Absent, Doubt, NotComparable};
+use metric::lacks::{Absent, Contradiction, NotComparable};
 use metric::op::Op;
 use metric::unit::{Better, Unit};
 use serde::{Deserialize, Serialize};
@@ -52,9 +52,9 @@ pub struct Plan {
     /// The stage at which this run began, where it launched nothing: the parent's jobs are not its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed_from: Option<String>,
-    /// What the parent had failed or could not tell: owed until a run shows it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub owed: Vec<String>,
+    /// What the parent failed or left inconclusive: pending until a run shows it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", alias = "owed")]
+    pub pending: Vec<String>,
     pub simulated: bool,
     pub seed: u64,
     /// What was read to make this plan, with digests.
@@ -87,7 +87,8 @@ pub struct Plan {
     /// So many jobs are in the queue or run at the same time; as many as nodes allow, where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_jobs: Option<u32>,
-    /// The reservation of Slurm that was asked for beside the inventory's words: what this run leaves owing is run in it too.
+    /// The reservation of Slurm that was asked for beside the inventory's words: what this run leaves owing is run in
+    /// it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<String>,
     /// Jobs on the same nodes that share an allocation of Slurm. A job that is in none has one of its own.
@@ -96,7 +97,6 @@ pub struct Plan {
     /// Recipes that users wrote, whole: the plan needs no file of theirs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recipes: Vec<PlannedRecipe>,
-    /// What is done where a suite is red.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub isolations: Vec<PlannedIsolation>,
     pub cases: Vec<PlannedCase>,
@@ -106,8 +106,9 @@ pub struct Plan {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlannedAllocation {
     /// What asks for the nodes and keeps them. It measures nothing, and belongs to no case.
-    pub keeper: PlannedJob,
-    /// In the plan's order: the keeper knows them by their numbers, counted from 1.
+    #[serde(alias = "keeper")]
+    pub batch_job: PlannedJob,
+    /// In the plan's order: the batch job knows them by their numbers, counted from 1.
     pub jobs: Vec<PlannedTurn>,
 }
 
@@ -241,8 +242,8 @@ pub struct PlannedJob {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<PlannedProfile>,
     /// What it is to another job of the case.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kin: Option<Kin>,
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "kin")]
+    pub control_run: Option<ControlRun>,
     /// The job that it is a second attempt of: launched only where the cluster itself ended that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again_of: Option<String>,
@@ -491,11 +492,11 @@ pub struct MissingFile {
 
 /// `cases/<case>/reports.json`: the reports that were brought home whole, once the case was judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct KeptReports {
     pub format: u32,
     pub files: Vec<CollectedFile>,
     pub missing: Vec<MissingFile>,
-    /// What was removed on the nodes, since nobody needs it any more.
+    /// What was removed on the nodes, since it is no longer needed.
     pub removed: Vec<String>,
 }
 
@@ -516,7 +517,7 @@ pub struct JobAnalysis {
     pub not_comparable: Option<NotComparable>,
     /// Numbers that another account of the same thing contradicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub doubts: Vec<Doubt>,
+    pub doubts: Vec<Contradiction>,
     /// Numbers that a node cannot give, since what they are read from came with a later release of its software.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<Absent>,
@@ -643,7 +644,7 @@ pub struct Verdict {
     pub seconds: f64,
 }
 
-/// The cause of a failure that nothing separates from what its peers show: it names nobody.
+/// The cause of a failure that all peers share: it names no culprit.
 pub const BELOW_FLOOR: &str = "below-floor";
 
 /// What a number was compared with.

@@ -7,7 +7,7 @@ pub const FAILED: i32 = 1;
 pub const USAGE: i32 = 2;
 pub const INCONCLUSIVE: i32 = 3;
 pub const NOTHING_SELECTED: i32 = 4;
-/// The code of a rerun: what it owes is known to its plan, and no count of its own verdicts tells it.
+/// The code of a rerun: what it owes is in its plan, not in the counts of its own verdicts.
 pub const OWES: i32 = 5;
 pub const INTERRUPTED: i32 = 130;
 pub const TERMINATED: i32 = 143;
@@ -16,11 +16,11 @@ pub const TERMINATED: i32 = 143;
 pub const TABLE: &str = "\
 Exit codes:
   0    all passed
-  1    something was measured and is out of bounds (beats 3; both counts are printed)
-  2    wrong usage or configuration; nothing was launched
-  3    could not tell: something required was not measured or not judged, or the machinery failed
+  1    failed: a measured value is out of bounds (takes precedence over 3; both counts are printed)
+  2    usage or configuration error; nothing was launched
+  3    inconclusive: something required was not measured or not judged, or the machinery failed
   4    nothing selected, or everything selected was skipped
-  5    a rerun in which nothing went badly, and which still owes results: not all that was owed has passed
+  5    rerun without failures that leaves assertions pending
   130  interrupted (Ctrl-C); reports are written
   143  terminated (SIGTERM); reports are written";
 
@@ -34,7 +34,7 @@ pub fn graver(one: i32, other: i32) -> i32 {
 }
 
 /// What the counts of a run amount to.
-pub fn of(counts: &Counts) -> i32 {
+pub fn from_counts(counts: &Counts) -> i32 {
     if counts.fail + counts.unexpected_pass > 0 {
         FAILED
     } else if counts.inconclusive + counts.error > 0 {
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_beat_what_could_not_be_told_and_skips_alone_are_nothing() {
+    fn failures_beat_inconclusive_and_only_skips_select_nothing() {
         type Edit = fn(&mut Counts);
         let counts = |edit: Edit| {
             let mut counts = Counts::default();
@@ -92,7 +92,7 @@ mod tests {
         ];
         for (edit, code) in table {
             let counts = counts(edit);
-            assert_eq!(of(&counts), code, "{counts:?}");
+            assert_eq!(from_counts(&counts), code, "{counts:?}");
         }
     }
 }

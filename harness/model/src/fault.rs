@@ -1,5 +1,5 @@
 //! The faults that a simulated cluster can have, and how a person writes them: `NODE:FAULT`.
-//! What each does to a job is told in the files of the simulated cluster that apply it.
+//! What each does to a job is in the files of the simulated cluster that apply it.
 
 use std::fmt;
 
@@ -97,7 +97,7 @@ pub enum Fault {
     ClockDrift {
         ppm: f64,
     },
-    /// The driver does not list it. Jobs are not told: what a probe sees of a node is all that these change.
+    /// The driver does not list it. Jobs do not notice: these change only what a probe sees of a node.
     GpuMissing {
         gpu: u32,
     },
@@ -272,30 +272,27 @@ impl Fault {
                 Fault::FORMS.iter().filter_map(|form| form.split(['=', '@']).next()).collect();
             let near = base::suggest::nearest(kind, kinds.iter().copied());
             return Err(match near {
-                Some(near) => format!("unknown fault, did you mean `{near}`: `{kind}`"),
-                None => format!("unknown fault (there are {}): `{kind}`", kinds.join(", ")),
+                Some(near) => format!("unknown fault `{kind}`; did you mean `{near}`?"),
+                None => format!("unknown fault `{kind}`; known are {}", kinds.join(", ")),
             });
         };
         if form.contains('=') != value.is_some()
             || form.contains('@') != part.is_some_and(|part| !part.is_empty())
         {
-            return Err(format!("a `{kind}` fault is written `NODE:{form}`, not: `{text}`"));
+            return Err(format!("`{text}`: a `{kind}` fault is written `NODE:{form}`"));
         }
         let number = |fits: fn(f64) -> bool, bounds: &str| match value.map(str::parse::<f64>) {
             Some(Ok(number)) if number.is_finite() && fits(number) => Ok(number),
-            _ => Err(format!("{bounds}: `{text}`")),
+            _ => Err(format!("`{text}`: {bounds}")),
         };
-        let left = || number(|left| left > 0.0 && left < 1.0, "the fraction left must lie between 0 and 1");
-        let late = || {
-            number(
-                |ms| ms > 0.0 && ms <= 10_000.0,
-                "milliseconds of lateness are a number above 0, 10000 at most",
-            )
-        };
+        let left =
+            || number(|left| left > 0.0 && left < 1.0, "the remaining fraction must be between 0 and 1");
+        let late =
+            || number(|ms| ms > 0.0 && ms <= 10_000.0, "milliseconds must be above 0 and at most 10000");
         let part = part.unwrap_or_default();
         let device = || part.to_owned();
-        let gpu = || part.parse::<u32>().map_err(|_| format!("a GPU is a number from 0: `{text}`"));
-        let rank = || part.parse().map_err(|_| format!("a rank of a node is a number from 0: `{text}`"));
+        let gpu = || part.parse::<u32>().map_err(|_| format!("`{text}`: a GPU is a number from 0"));
+        let rank = || part.parse().map_err(|_| format!("`{text}`: a rank of a node is a number from 0"));
         Ok(match kind {
             "nic-slow" => Fault::NicSlow { left: left()?, device: device() },
             "nic-dead" => Fault::NicDead { device: device() },
@@ -324,7 +321,7 @@ impl Fault {
             "slow-loader" => Fault::SlowLoader { ms: late()?, rank: rank()? },
             "nan-loss" => {
                 let step = value.unwrap_or_default();
-                let step = step.parse().map_err(|_| format!("a step is a number from 0: `{text}`"))?;
+                let step = step.parse().map_err(|_| format!("`{text}`: a step is a number from 0"))?;
                 Fault::NanLoss { step, rank: rank()? }
             }
             "desync" => Fault::Desync { rank: rank()? },
@@ -337,13 +334,13 @@ impl Fault {
             "clock-offset" => Fault::ClockOffset {
                 ms: number(
                     |ms| ms != 0.0 && ms.abs() <= 3_600_000.0,
-                    "a clock is off by an hour at most, and not by 0",
+                    "a clock offset is at most an hour, and not 0",
                 )?,
             },
             "clock-drift" => Fault::ClockDrift {
                 ppm: number(
                     |ppm| ppm != 0.0 && ppm.abs() <= 1000.0,
-                    "a clock drifts by 1000 ppm at most, and not by 0",
+                    "a clock drift is at most 1000 ppm, and not 0",
                 )?,
             },
             "gpu-missing" => Fault::GpuMissing { gpu: gpu()? },
@@ -354,7 +351,7 @@ impl Fault {
             "port-slow" => Fault::PortSlow { left: left()? },
             "link-slow" => Fault::LinkSlow { left: left()?, other: device() },
             "host-unreachable" => Fault::HostUnreachable,
-            _ => return Err(format!("a `{kind}` fault is listed, and cannot be read yet: `{text}`")),
+            _ => return Err(format!("`{text}`: fault `{kind}` is listed but not implemented")),
         })
     }
 }
@@ -362,10 +359,10 @@ impl Fault {
 impl NodeFault {
     pub fn parse(text: &str) -> Result<NodeFault, String> {
         let Some((node, fault)) = text.split_once(':') else {
-            return Err(format!("a fault is written `NODE:FAULT`, such as `p5-002:hang`, not: `{text}`"));
+            return Err(format!("`{text}`: a fault is written `NODE:FAULT`, for example `p5-002:hang`"));
         };
         if node.is_empty() {
-            return Err(format!("a fault needs a node before the colon: `{text}`"));
+            return Err(format!("`{text}`: no node before the colon"));
         }
         Ok(NodeFault { node: node.to_owned(), fault: Fault::parse(fault)? })
     }
@@ -425,30 +422,38 @@ mod tests {
         }
     }
 
+    const REFUSED: [(&str, &str); 17] = [
+        ("hang", "NODE:FAULT"),
+        (":hang", "no node before the colon"),
+        ("p5-002:hnag", "did you mean `hang`?"),
+        ("p5-002:nic-slow@rdmap113s0", "NODE:nic-slow=F@DEV"),
+        ("p5-002:nic-slow=1.5@rdmap113s0", "between 0 and 1"),
+        ("p5-002:nic-slow=NaN@rdmap113s0", "between 0 and 1"),
+        ("p5-002:nic-dead", "NODE:nic-dead@DEV"),
+        ("p5-002:hang@3", "NODE:hang"),
+        ("p5-002:corrupt@x", "a GPU is a number"),
+        ("p5-002:straggler=5", "NODE:straggler=MS@RANK"),
+        ("p5-002:straggler=-5@1", "above 0"),
+        ("p5-002:straggler=5@x", "a rank of a node is a number"),
+        ("p5-002:nan-loss=-1@0", "a step is a number"),
+        ("p5-002:nan-loss@0", "NODE:nan-loss=STEP@RANK"),
+        ("p5-002:desync", "NODE:desync@RANK"),
+        ("p5-002:clock-offset=inf", "at most an hour"),
+        ("p5-002:clock-drift=0", "not 0"),
+    ];
+
     #[test]
-    fn a_diagnostic_is_told_with_the_form_that_is_right() {
-        let diagnostics = [
-            ("hang", "NODE:FAULT"),
-            (":hang", "needs a node"),
-            ("p5-002:hnag", "did you mean `hang`"),
-            ("p5-002:nic-slow@rdmap113s0", "NODE:nic-slow=F@DEV"),
-            ("p5-002:nic-slow=1.5@rdmap113s0", "between 0 and 1"),
-            ("p5-002:nic-slow=NaN@rdmap113s0", "between 0 and 1"),
-            ("p5-002:nic-dead", "NODE:nic-dead@DEV"),
-            ("p5-002:hang@3", "NODE:hang"),
-            ("p5-002:corrupt@x", "a GPU is a number"),
-            ("p5-002:straggler=5", "NODE:straggler=MS@RANK"),
-            ("p5-002:straggler=-5@1", "above 0"),
-            ("p5-002:straggler=5@x", "a rank of a node is a number"),
-            ("p5-002:nan-loss=-1@0", "a step is a number"),
-            ("p5-002:nan-loss@0", "NODE:nan-loss=STEP@RANK"),
-            ("p5-002:desync", "NODE:desync@RANK"),
-            ("p5-002:clock-offset=inf", "an hour at most"),
-            ("p5-002:clock-drift=0", "not by 0"),
-        ];
-        for (text, told) in diagnostics {
+    fn messages() {
+        let lines: Vec<String> =
+            REFUSED.iter().map(|(text, _)| NodeFault::parse(text).expect_err(text)).collect();
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn a_diagnostic_names_the_right_form() {
+        for (text, expected) in REFUSED {
             let message = NodeFault::parse(text).expect_err(text);
-            assert!(message.contains(told), "{text}: {message}");
+            assert!(message.contains(expected), "{text}: {message}");
         }
     }
 }

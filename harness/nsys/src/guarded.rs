@@ -1,11 +1,11 @@
-//! Libraries that panic at bytes from elsewhere: here that is an error of those bytes.
+//! Turns panics of libraries at foreign bytes into errors.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 static READING: AtomicUsize = AtomicUsize::new(0);
 
-/// Nothing where it panicked.
+/// `None` if it panicked.
 pub(crate) fn guarded<T>(read: impl FnOnce() -> T) -> Option<T> {
     READING.fetch_add(1, Ordering::SeqCst);
     let read = catch_unwind(AssertUnwindSafe(read));
@@ -13,7 +13,7 @@ pub(crate) fn guarded<T>(read: impl FnOnce() -> T) -> Option<T> {
     read.ok()
 }
 
-/// Whether anything is being read so: a panic is then likely one that is met with, and needs no line of its own.
+/// Whether such a read is going on: a panic is then likely caught here, and needs no message of its own.
 pub fn is_reading() -> bool {
     READING.load(Ordering::SeqCst) > 0
 }

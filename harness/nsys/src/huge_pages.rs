@@ -1,6 +1,5 @@
-//! The system's allocator, which asks for huge pages under large allocations: columns of millions of rows are written once
-//! and read once, so that what they cost is mostly the first touch of their memory, page by page. What is small is left
-//! as it is. A program takes it by `#[global_allocator]`.
+//! A global allocator that asks for huge pages under large allocations: columns of millions of rows are written once
+//! and read once, so that most of their cost is the first touch of each page. Small allocations are left alone.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::OnceLock;

@@ -1,5 +1,5 @@
-//! Reports of Nsight Systems as they were exported: which files stand for one, their tables in every form of export, and
-//! what the rows of one report say together. It knows no job and no metric.
+//! Exported reports of Nsight Systems: which files stand for a report, their tables in every export format, and what
+//! the rows of one report say together. It knows no job and no metric.
 //!
 //! Same bytes in, same bytes out: no clock, no network, no writes.
 
@@ -11,10 +11,6 @@ pub mod nccl;
 pub mod report_file;
 pub mod safe_parquet;
 pub mod tables;
-pub mod trace;
-
-// Tests of other crates make the same exports: they take the same files, by path.
-#[cfg(test)]
-extern crate self as nsys;
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod trace;

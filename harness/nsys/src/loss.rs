@@ -1,12 +1,12 @@
-//! Whether a report says of itself that it lacks events, or that its target went wrong: then no share is one.
+//! Whether a report's own diagnostics say that events were lost or that the target failed: then its shares are wrong.
 
 use crate::export::{Export, ExportError};
 use crate::tables::DIAGNOSTIC_EVENT;
 
-/// Severity 3 of the profiler's own scale: 1 tells, 2 warns, 3 is an error.
+/// Severity on the profiler's scale: 1 is information, 2 a warning, 3 an error.
 const ERROR: i64 = 3;
 
-/// What a report says that lost something, in small letters.
+/// How diagnostics report a loss, in lower case.
 const LOST: [&str; 9] = [
     "events were dropped",
     "events have been dropped",
@@ -19,30 +19,30 @@ const LOST: [&str; 9] = [
     "data loss",
 ];
 
-/// The cause in a word and the first text that tells of it.
+/// A keyword for the cause, and the first diagnostic that reports it.
 pub fn loss(export: &Export) -> Result<Option<(&'static str, String)>, ExportError> {
     let Some(rows) = export.columns(&DIAGNOSTIC_EVENT, &["text", "severity"])? else { return Ok(None) };
     let mut error = None;
     for (text, severity) in rows.texts("text")?.iter().zip(rows.maybe_ints("severity")?.iter()) {
         let text = text.unwrap_or_default();
-        if tells_of_loss(text) {
-            return Ok(Some(("events-dropped", shown(text))));
+        if reports_loss(text) {
+            return Ok(Some(("events-dropped", first_line(text))));
         }
         if severity == Some(ERROR) && error.is_none() {
-            error = Some(("target-error", shown(text)));
+            error = Some(("target-error", first_line(text)));
         }
     }
     Ok(error)
 }
 
-pub fn tells_of_loss(text: &str) -> bool {
+pub fn reports_loss(text: &str) -> bool {
     let small = text.to_lowercase();
     // `0 events were dropped` is good news.
     let none = small.starts_with("0 ") || small.contains(" 0 events") || small.contains("no events were");
     !none && LOST.iter().any(|sign| small.contains(sign))
 }
 
-fn shown(text: &str) -> String {
+fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(200).collect()
 }
 
@@ -51,13 +51,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_tells_of_loss_is_told_from_what_merely_counts() {
+    fn reports_of_loss_differ_from_mere_counts() {
         for text in [
             "Not all CUDA events might have been collected.",
             "4096 events were dropped because the buffer was full",
             "CUPTI buffer overflow",
         ] {
-            assert!(tells_of_loss(text), "{text}");
+            assert!(reports_loss(text), "{text}");
         }
         for text in [
             "Number of CUDA events collected: \t12.",
@@ -66,7 +66,7 @@ mod tests {
             "0 events were dropped",
             "Unable to collect CPU kernel IP/backtrace samples. perf event paranoid level is 2.",
         ] {
-            assert!(!tells_of_loss(text), "{text}");
+            assert!(!reports_loss(text), "{text}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Which jobs of a plan share an allocation of Slurm: those that follow each other on the same nodes. When an allocation is
-//! asked for and who is next in it is the run's business.
+//! Which jobs of a plan share an allocation of Slurm: those that follow each other on the same nodes. When an
+//! allocation is asked for and who is next in it is the run's business.
 
 use base::digest::sha256;
 use base::nodeset;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// No case has such a name, so their folders lie apart.
 const FOLDER: &str = "+allocations";
 /// Where no turn comes for so long, an allocation ends by itself: longer than the numbers of a case take to be made,
-/// short enough for nodes that nobody asks for any more.
+/// short enough for nodes that are no longer used.
 const IDLE_S: u64 = 600;
 /// Slurm looks every half minute, and the harness ends what is over its limit itself: the limit that is kept for a job
 /// stands behind the harness's own, as it does for a job that has an allocation to itself.
@@ -19,7 +19,7 @@ const BEHIND_S: u64 = 180;
 /// Between the end of one job and the beginning of the next: a look at the first, and its numbers.
 const BETWEEN_S: u64 = 60;
 
-/// Decides it anew for all jobs that are launched at all, where the inventory wants it.
+/// Re-decides it for all jobs that are launched at all, where the inventory wants it.
 pub fn share(mut plan: Plan, inventory: &Inventory) -> Plan {
     plan.allocations = match (&inventory.reach, plan.launcher) {
         (ReachBy::Slurm(slurm), Launcher::Slurm) => {
@@ -118,7 +118,7 @@ fn allocation(plan: &Plan, group: &Group, name: &str) -> Option<PlannedAllocatio
         PlannedFile { name: files::JOB.to_owned(), text: Some(text), sha256: None },
         PlannedFile { name: files::ALLOCATION.to_owned(), text: None, sha256: Some(helper) },
     ];
-    let keeper = PlannedJob {
+    let batch_job = PlannedJob {
         name: name.to_owned(),
         nodes,
         round: 1,
@@ -131,10 +131,10 @@ fn allocation(plan: &Plan, group: &Group, name: &str) -> Option<PlannedAllocatio
         limit_s,
         secrets: Vec::new(),
         profile: None,
-        kin: None,
+        control_run: None,
         again_of: None,
     };
-    Some(PlannedAllocation { keeper, jobs })
+    Some(PlannedAllocation { batch_job, jobs })
 }
 
 fn directives(job: &PlannedJob) -> Option<Directives> {

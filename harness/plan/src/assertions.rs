@@ -27,10 +27,10 @@ pub(crate) fn assertions(
     jobs: &[PlannedJob],
 ) -> Result<Vec<PlannedAssertion>, String> {
     let mut planned = Vec::new();
-    let index = Index::of(jobs);
+    let index = Index::new(jobs);
     for assertion in &case.assertions {
         let (_, metric) = recipe::metric(&assertion.metric)
-            .ok_or_else(|| format!("no recipe gives this metric: `{}`", assertion.metric))?;
+            .ok_or_else(|| format!("no recipe produces metric `{}`", assertion.metric))?;
         let one =
             One { context, suite, case, jobs, index: &index, assertion, metric, parts: OnceCell::new() };
         one.expand(&mut planned);
@@ -50,7 +50,7 @@ pub(crate) fn of_skipped(context: &Context, suite: &Suite, case: &Case) -> Vec<P
                 suite,
                 case,
                 jobs: &[],
-                index: &Index::of(&[]),
+                index: &Index::new(&[]),
                 assertion,
                 metric,
                 parts: OnceCell::new(),
@@ -83,7 +83,7 @@ struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    fn of(jobs: &'a [PlannedJob]) -> Index<'a> {
+    fn new(jobs: &'a [PlannedJob]) -> Index<'a> {
         let mut index = Index { folded: Vec::new(), alike: BTreeMap::new(), of_node: BTreeMap::new() };
         for (at, job) in jobs.iter().enumerate() {
             let folded = nodeset::fold(&job.nodes);

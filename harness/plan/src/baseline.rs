@@ -12,8 +12,11 @@ use std::collections::BTreeMap;
 /// Looks every baseline of the plan up again, by its key. Gives the keys whose numbers or state are others now.
 pub fn rebaseline(plan: &mut Plan, baselines: &Baselines) -> Vec<String> {
     let instance = &plan.instance.name;
-    let by_key: BTreeMap<String, &Baseline> =
-        baselines.entries.iter().map(|entry| (shown(instance, &entry.metric, &entry.key), entry)).collect();
+    let by_key: BTreeMap<String, &Baseline> = baselines
+        .entries
+        .iter()
+        .map(|entry| (render_key(instance, &entry.metric, &entry.key), entry))
+        .collect();
     let mut before = plan.cases.clone();
     for assertion in plan.cases.iter_mut().flat_map(|case| &mut case.assertions) {
         let Some(was) = &mut assertion.bound.baseline else { continue };
@@ -43,7 +46,7 @@ fn stands_for<'a>(by_key: &BTreeMap<String, &'a Baseline>, key: &str) -> Option<
     let anywhere = || {
         let (metric, parsed) = read_shown(key)?;
         let instance = key.split(' ').next()?;
-        by_key.get(&shown(instance, &metric, &parsed.anywhere()))
+        by_key.get(&render_key(instance, &metric, &parsed.anywhere()))
     };
     by_key.get(key).or_else(anywhere).copied()
 }
@@ -55,7 +58,7 @@ pub fn look_up(
     metric: &str,
     key: &BaselineKey,
 ) -> PlannedBaseline {
-    let shown = shown(instance, metric, key);
+    let shown = render_key(instance, metric, key);
     let Some(baselines) = baselines else { return PlannedBaseline::None { key: shown } };
     match baselines.find_for(metric, key) {
         Some(found) => planned(shown, found),
@@ -126,7 +129,7 @@ fn between(baselines: &Baselines, metric: &str, key: &BaselineKey, shown: String
     })
 }
 
-/// As `between`, where only the shown key is left of the key: that of a run that is over.
+/// As `between`, where only the rendered key of a finished run is known.
 fn between_shown(baselines: &Baselines, metric: &str, shown_key: String) -> PlannedBaseline {
     match read_shown(&shown_key) {
         Some((_, key)) => between(baselines, metric, &key, shown_key),
@@ -141,7 +144,7 @@ pub(crate) fn widen(cases: &mut [PlannedCase], baselines: Option<&Baselines>) {
     let stated: BTreeMap<String, &Baseline> = baselines
         .entries
         .iter()
-        .map(|entry| (shown(&baselines.instance, &entry.metric, &entry.key), entry))
+        .map(|entry| (render_key(&baselines.instance, &entry.metric, &entry.key), entry))
         .collect();
     let judged = cases
         .iter()
@@ -163,7 +166,7 @@ pub(crate) fn widen(cases: &mut [PlannedCase], baselines: Option<&Baselines>) {
 }
 
 /// The key as plans and messages hold it: no two keys are shown alike.
-pub(crate) fn shown(instance: &str, metric: &str, key: &BaselineKey) -> String {
+pub(crate) fn render_key(instance: &str, metric: &str, key: &BaselineKey) -> String {
     let words = [
         key.op.map(|op| op.name().to_owned()),
         key.size_bytes.map(size::show),

@@ -116,7 +116,7 @@ fn a_shown_key_is_read_back_the_same() {
     };
     for key in [whole, key(1 << 30, 2), BaselineKey { kernel: Some("nccl".into()), ..BaselineKey::default() }]
     {
-        let text = shown("p5", "kernel.share", &key);
+        let text = render_key("p5", "kernel.share", &key);
         assert_eq!(read_shown(&text), Some(("kernel.share".to_owned(), key)), "{text}");
     }
     assert_eq!(read_shown("p5"), None);
@@ -126,7 +126,7 @@ fn a_shown_key_is_read_back_the_same() {
 #[test]
 fn a_stored_key_is_drawn_between_sizes_as_it_was_when_it_was_planned() {
     let baselines = read(TWO_SIZES);
-    let shown = shown("p5", "nccl.busbw", &key(2 << 30, 2));
+    let shown = render_key("p5", "nccl.busbw", &key(2 << 30, 2));
     assert_eq!(between_shown(&baselines, "nccl.busbw", shown.clone()), found(&baselines, &key(2 << 30, 2)));
     let other = shown.replace("16 ranks", "8 ranks");
     assert_eq!(between_shown(&baselines, "nccl.busbw", other.clone()), PlannedBaseline::None { key: other });

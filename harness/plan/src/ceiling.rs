@@ -1,7 +1,7 @@
 //! What no bandwidth of a job can exceed, stated with each assertion on one: whoever judges knows no hardware.
 
+use config::hardware_limits;
 use config::inventory::Instance;
-use config::physics;
 use config::suite::{Case, Placement, Workload};
 use model::artefact::{PlannedAssertion, PlannedJob};
 use std::collections::HashMap;
@@ -20,8 +20,8 @@ pub(crate) fn state(
     let by_name: HashMap<&str, &PlannedJob> = jobs.iter().map(|job| (job.name.as_str(), job)).collect();
     for assertion in assertions {
         let ceiling = match assertion.metric.as_str() {
-            "nccl.busbw" => physics::busbw_ceiling,
-            "nccl.algbw" => physics::algbw_ceiling,
+            "nccl.busbw" => hardware_limits::busbw_ceiling,
+            "nccl.algbw" => hardware_limits::algbw_ceiling,
             _ => continue,
         };
         let extents = assertion.jobs.iter().filter_map(|name| by_name.get(name.as_str())).map(|job| {

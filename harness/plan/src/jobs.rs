@@ -76,7 +76,7 @@ fn job(
     let text = script::render(&script);
     let mut put = vec![PlannedFile { name: files::JOB.to_owned(), text: Some(text), sha256: None }];
     if let ReachBy::Ssh(_) = &inventory.reach {
-        helpers.push(files::LEASE);
+        helpers.push(files::SUPERVISOR);
         if let Some(ranks_per_node) = mpirun_ranks(&script) {
             let text = script::hostfile(&script.nodes, ranks_per_node);
             put.push(PlannedFile { name: files::HOSTFILE.to_owned(), text: Some(text), sha256: None });
@@ -91,7 +91,7 @@ fn job(
             ["sbatch".to_owned(), "--parsable".to_owned(), format!("{folder}/{}", files::JOB)].to_vec()
         }
         Launcher::Local => start::on_this_machine(&folder),
-        Launcher::Ssh => start::over_ssh(&folder, lease_s(inventory)),
+        Launcher::Ssh => start::over_ssh(&folder, heartbeat_timeout_s(inventory)),
     };
     Ok(PlannedJob {
         name: placed.name.clone(),
@@ -106,7 +106,7 @@ fn job(
         limit_s: case.limit_s,
         secrets,
         profile,
-        kin: None,
+        control_run: None,
         again_of: None,
     })
 }
@@ -152,7 +152,8 @@ fn apart(
 /// What holds of the image's own file system, and not of the node's.
 const OF_THE_IMAGE: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "LD_PRELOAD"];
 
-/// What the script exports beats what the image sets, and the unpacked image is kept for the run's later jobs on the node.
+/// What the script exports beats what the image sets, and the unpacked image is kept for the run's later jobs on the
+/// node.
 fn hand_to_container<'a>(
     step: &mut Step,
     given: impl Iterator<Item = &'a String>,
@@ -194,7 +195,7 @@ fn enter_folder(step: &mut Step, folder: &str) -> Result<(), String> {
     });
     let Some(seen) = seen else {
         return Err(format!(
-            "its container does not see the job's folder: add a mount of `paths.shared` to `[container]`: {folder}"
+            "its container does not mount the job's folder `{folder}`; add a mount of `paths.shared` to `[container]`"
         ));
     };
     container.workdir = Some(seen);
@@ -246,7 +247,9 @@ fn workload(
             Ok((Step::Run(run), tasks, gpus * placed.nodes.len() as u32, None))
         }
         Workload::NicPairs(pairs) => {
-            let [from, to] = placed.nodes.as_slice() else { return Err("a flow has two ends".to_owned()) };
+            let [from, to] = placed.nodes.as_slice() else {
+                return Err("a flow needs exactly two nodes".to_owned());
+            };
             // A write moves data from the client to the server; a read moves it the other way.
             let reads = inventory.instance.flow_op.name() == "read";
             let (client, server) = if reads { (to, from) } else { (from, to) };
@@ -290,22 +293,20 @@ fn without_scheduler(
     wiring: Option<&str>,
 ) -> Result<(), String> {
     if inventory.container.is_some() {
-        return Err(
-            "a `[container]` is started by Pyxis under Slurm, and these nodes are reached by ssh".into()
-        );
+        return Err("`[container]` needs Slurm with Pyxis, and these nodes are reached by ssh".into());
     }
     match &case.workload {
         Workload::NcclTests(_)
             if wiring.is_none() && case.placement != Placement::EachGpu && placed.nodes.len() > 1 =>
         {
             Err(format!(
-                "`start = \"processes\"` wires no ranks of nccl-tests together, and this case is placed on \
-                 several nodes, use `start = \"mpirun\"`: {}",
+                "placed on {}, but `start = \"processes\"` runs nccl-tests on one node only; use \
+                 `start = \"mpirun\"`",
                 nodeset::fold(&placed.nodes)
             ))
         }
         Workload::Command(command) if command.tasks_per_node > 1 => Err(format!(
-            "over ssh a command runs once on each node, `tasks_per_node` needs Slurm: {}",
+            "`tasks_per_node = {}` needs Slurm: over ssh a command runs once on each node",
             command.tasks_per_node
         )),
         _ => Ok(()),
@@ -320,9 +321,9 @@ fn mpirun_ranks(script: &Script) -> Option<u32> {
     })
 }
 
-fn lease_s(inventory: &Inventory) -> u64 {
+fn heartbeat_timeout_s(inventory: &Inventory) -> u64 {
     match &inventory.reach {
-        ReachBy::Ssh(ssh) => ssh.lease_s,
+        ReachBy::Ssh(ssh) => ssh.heartbeat_timeout_s,
         _ => 0,
     }
 }
@@ -387,10 +388,10 @@ fn environment(inventory: &Inventory, case: &Case) -> Result<BTreeMap<String, St
             && !name.starts_with(|c: char| c.is_ascii_digit())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !is_name {
-            return Err(format!("no name for an environment variable: `{}`", name.escape_debug()));
+            return Err(format!("`{}` is not a valid name of an environment variable", name.escape_debug()));
         }
         if value.contains('\0') {
-            return Err(format!("a NUL cannot be in an environment variable: `{name}`"));
+            return Err(format!("environment variable `{name}` contains a NUL byte"));
         }
     }
     Ok(variables)
@@ -405,7 +406,7 @@ fn leave_out_docker0(variables: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The variable that jobs of nccl-tests get where nobody chose interfaces, and its value.
+/// The variable that jobs of nccl-tests get where no interfaces were chosen, and its value.
 pub const EXCLUDED_INTERFACES: (&str, &str) = ("OMPI_MCA_btl_tcp_if_exclude", "lo,docker0,veth_def_agent");
 
 fn start(context: &Context, case: &Case, placed: &Placed, folder: &str, tasks_per_node: u32) -> Start {
@@ -418,7 +419,7 @@ fn start(context: &Context, case: &Case, placed: &Placed, folder: &str, tasks_pe
         job_name: format!("{}.{}.{}", context.request.run_id, case.name, placed.name),
         folder: folder.to_owned(),
         tasks_per_node,
-        gpus_per_node: slurm.gpu_request().of(context.inventory.instance.gpus),
+        gpus_per_node: slurm.gpu_request().count(context.inventory.instance.gpus),
         // Slurm counts in minutes and looks every half minute: its limit stands behind the harness's own.
         minutes: (case.limit_s + 180).div_ceil(60),
         exclusive: slurm.exclusive,

@@ -1,5 +1,5 @@
-//! A plan whose nodes do not all take part: what can be asked of the rest is asked of them, and what was planned on a node
-//! that was left out keeps its name and its place, and is not launched.
+//! A plan whose nodes do not all take part: what can be asked of the rest is asked of them, and what was planned on a
+//! node that was left out keeps its name and its place, and is not launched.
 
 use base::nodeset;
 use model::artefact::{LeftOut, Plan, PlannedAssertion, PlannedCase, PlannedJob};
@@ -22,8 +22,8 @@ pub fn leave_out(full: Plan, rest: Option<Plan>, left_out: Vec<LeftOut>) -> Plan
     Plan { cases, left_out, ..full }
 }
 
-/// The plan of a run that leaves more nodes out from here on. Cases that have begun stay as they are: what is still to come of
-/// them is run where it needs none of those nodes. The others are planned on the rest.
+/// The plan of a run that leaves more nodes out from here on. Cases that have begun stay as they are: what is still to
+/// come of them is run where it needs none of those nodes. The others are planned on the rest.
 pub fn quarantine(
     plan: &Plan,
     rest: Option<Plan>,

@@ -4,10 +4,12 @@ mod allocations;
 mod assertions;
 mod baseline;
 mod ceiling;
+mod control_run;
 mod flow_path;
 mod jobs;
-mod kin;
 mod left_out;
+#[cfg(test)]
+mod message_tests;
 mod nccl_log;
 mod placement;
 mod profile;
@@ -66,10 +68,8 @@ pub fn plan(
     let mut diagnostics = Vec::new();
     let launcher = match &inventory.reach {
         ReachBy::Slurm(slurm) if slurm.login.is_some() && inventory.kind == Kind::Simulated => {
-            diagnostics.push(format!(
-                "{}: a simulated cluster has no login host: leave `login` out",
-                inventory.file
-            ));
+            diagnostics
+                .push(format!("{}: a simulated cluster has no login host; remove `login`", inventory.file));
             Launcher::Slurm
         }
         ReachBy::Slurm(_) => Launcher::Slurm,
@@ -78,22 +78,20 @@ pub fn plan(
     };
     if launcher == Launcher::Local && inventory.kind == Kind::Simulated {
         diagnostics.push(format!(
-            "{}: a simulated cluster is reached by `via = \"slurm\"` or `via = \"ssh\"`",
+            "{}: a simulated cluster needs `via = \"slurm\"` or `via = \"ssh\"`",
             inventory.file
         ));
     }
     if request.nodes.is_empty() {
-        diagnostics.push("no node is selected".to_owned());
+        diagnostics.push("no nodes selected".to_owned());
     }
     if inventory.kind == Kind::Real && !request.sim_faults.is_empty() {
-        diagnostics.push(format!(
-            "--sim-fault: faults exist on a simulated cluster only, and this is a real one: {}",
-            inventory.name
-        ));
+        diagnostics
+            .push(format!("--sim-fault: needs a simulated cluster, `{}` is a real one", inventory.name));
     }
     if baselines.is_some_and(|baselines| baselines.simulated) && inventory.kind == Kind::Real {
         diagnostics.push(format!(
-            "{}: baselines of a simulated instance cannot judge a real inventory",
+            "{}: a real inventory cannot be judged by baselines of a simulated instance",
             inventory.name
         ));
     }
@@ -123,7 +121,7 @@ pub fn plan(
         run_id: request.run_id.clone(),
         parent: None,
         replayed_from: None,
-        owed: Vec::new(),
+        pending: Vec::new(),
         simulated: inventory.kind == Kind::Simulated,
         seed: request.seed,
         sources: request.sources.clone(),
@@ -190,16 +188,16 @@ fn placed_case(
     let placed = match (&case.workload, &case.placement) {
         _ if sets.is_some() => sets.unwrap_or_default(),
         (Workload::NicPairs(_), Placement::Pairs) => placement::ring(&context.request.nodes),
-        (Workload::NicPairs(_), _) => return Err("a `nic-pairs` workload is placed on `pairs`".to_owned()),
+        (Workload::NicPairs(_), _) => {
+            return Err("a `nic-pairs` workload needs `placement = \"pairs\"`".to_owned());
+        }
         (_, how) => placement::place(how, &context.request.nodes),
     };
     if context.launcher == Launcher::Local
         && let Some(job) = placed.iter().find(|job| job.nodes.len() > 1)
     {
         let nodes = job.nodes.join(" ");
-        return Err(format!(
-            "the local launcher reaches one node at a time, this case is placed on: {nodes}"
-        ));
+        return Err(format!("placed on {nodes}, but the local launcher runs on one node at a time"));
     }
     let skip = precondition(context, case, placed.is_empty());
     let (jobs, assertions) = match &skip {
@@ -209,7 +207,7 @@ fn placed_case(
             let jobs = jobs::jobs(context, case, &placed)?;
             let mut assertions = assertions::assertions(context, suite, case, &jobs)?;
             ceiling::state(&mut assertions, &jobs, case, &context.inventory.instance);
-            (kin::with(context, case, &placed, jobs, &mut assertions)?, assertions)
+            (control_run::with(context, case, &placed, jobs, &mut assertions)?, assertions)
         }
     };
     let assertions = if skip.is_some() { assertions::of_skipped(context, suite, case) } else { assertions };
@@ -237,21 +235,20 @@ fn precondition(context: &Context, case: &Case, nothing_placed: bool) -> Option<
     let n = context.request.nodes.len() as u32;
     let requires = &case.requires;
     if !case.sim_faults.is_empty() && context.inventory.kind == Kind::Real {
-        return Some("its faults exist on a simulated cluster only".to_owned());
+        return Some("its faults need a simulated cluster".to_owned());
     }
     if case.profile.is_some() && context.inventory.nsys_version.is_none() {
         // Which switches a node's nsys takes must be known before it is called; the rest of a suite can do without.
         return Some(
-            "it is profiled, and the inventory does not say which nsys its nodes have: write \
-             `nsys_version = \"...\"`, as `nsys --version` tells it"
+            "profiled, but the inventory has no `nsys_version`; set it to what `nsys --version` prints on the nodes"
                 .to_owned(),
         );
     }
     if let Some(min) = requires.min_nodes.filter(|min| n < *min) {
-        return Some(format!("it needs at least {min} nodes, selected are: {n}"));
+        return Some(format!("needs at least {min} nodes, selected: {n}"));
     }
     if let Some(max) = requires.max_nodes.filter(|max| n > *max) {
-        return Some(format!("it takes at most {max} nodes, selected are: {n}"));
+        return Some(format!("takes at most {max} nodes, selected: {n}"));
     }
     let needed = match case.placement {
         Placement::Nodes(k) | Placement::Groups(k) => k,
@@ -259,7 +256,7 @@ fn precondition(context: &Context, case: &Case, nothing_placed: bool) -> Option<
         Placement::All | Placement::Each | Placement::EachGpu => 1,
     };
     if nothing_placed {
-        return Some(format!("its placement needs {needed} nodes, selected are: {n}"));
+        return Some(format!("placement needs {needed} nodes, selected: {n}"));
     }
     let ranks = match case.placement {
         Placement::All => n * context.inventory.instance.gpus,
@@ -267,7 +264,7 @@ fn precondition(context: &Context, case: &Case, nothing_placed: bool) -> Option<
         _ => needed * context.inventory.instance.gpus,
     };
     if requires.ranks_power_of_two && !ranks.is_power_of_two() {
-        return Some(format!("it needs a power of two of ranks, there are: {ranks}"));
+        return Some(format!("needs a power of two of ranks, has {ranks}"));
     }
     None
 }
@@ -314,15 +311,13 @@ fn duplicates(cases: &[PlannedCase]) -> Vec<String> {
     let mut folders = BTreeSet::new();
     for case in cases.iter().filter(|case| !folders.insert(case.name.as_str())) {
         // A case's files lie in a folder of its name.
-        diagnostics.push(format!(
-            "two suites have a case of this name, run them one after the other: {}",
-            case.name
-        ));
+        diagnostics
+            .push(format!("case `{}` is in two suites; run the suites one after the other", case.name));
     }
     for assertion in cases.iter().flat_map(|case| &case.assertions) {
         if !seen.insert(assertion.name.as_str()) {
             diagnostics
-                .push(format!("two assertions have one name; give one of them a `name`: {}", assertion.name));
+                .push(format!("two assertions are named `{}`; give one of them a `name`", assertion.name));
         }
     }
     diagnostics.truncate(10);

@@ -1,12 +1,12 @@
-//! What a case that reads NCCL's log needs for one to be there. NCCL writes to the program's output, which comes home in any case, also of
-//! a rank that dies, and in the one order of what was printed; files of its own would lie under the names of processes that no plan
-//! knows.
+//! What a case that reads NCCL's log needs for one to be there. NCCL writes to the program's output, which comes home
+//! in any case, also of a rank that dies, and in the one order of what was printed; files of its own would lie under
+//! the names of processes that no plan knows.
 
 use config::suite::{Case, Workload};
 use recipes::recipe::nccl_log::SPEC;
 use std::collections::BTreeMap;
 
-/// Known since 2.4; calls, and by which algorithm they are carried out, are told by the last two.
+/// Known since 2.4; calls, and by which algorithm they are carried out, are logged by the last two.
 const SUBSYSTEMS: &str = "INIT,ENV,NET,GRAPH,TUNING,COLL";
 
 /// Adds what is missing; what a person set stands, unless there would be no log.
@@ -15,13 +15,11 @@ pub(crate) fn ask(case: &Case, variables: &mut BTreeMap<String, String>) -> Resu
         return Ok(());
     }
     if matches!(case.workload, Workload::NicPairs(_)) {
-        return Err(
-            "nothing of NCCL runs in a `nic-pairs` workload: leave `nccl_log` out of `recipes`".to_owned()
-        );
+        return Err("a `nic-pairs` workload does not run NCCL; remove `nccl_log` from `recipes`".to_owned());
     }
     if let Some(file) = variables.get("NCCL_DEBUG_FILE") {
         return Err(format!(
-            "`nccl_log` reads what NCCL prints, and `NCCL_DEBUG_FILE` sends that elsewhere: leave it out: {file}"
+            "`NCCL_DEBUG_FILE={file}` hides NCCL's log from recipe `nccl_log`; remove the variable"
         ));
     }
     match variables.get("NCCL_DEBUG") {
@@ -31,7 +29,7 @@ pub(crate) fn ask(case: &Case, variables: &mut BTreeMap<String, String>) -> Resu
         Some(level) if ["INFO", "TRACE"].iter().any(|known| level.eq_ignore_ascii_case(known)) => {}
         Some(level) => {
             return Err(format!(
-                "`nccl_log` needs `NCCL_DEBUG = \"INFO\"`, leave it out or set it so, not: {level}"
+                "`NCCL_DEBUG` is {level}, recipe `nccl_log` needs INFO; remove it or set `NCCL_DEBUG = \"INFO\"`"
             ));
         }
     }

@@ -1,5 +1,5 @@
 //! The profiler of a job: around which ranks it goes, in which words, and which reports it must leave. What the words
-//! are in a release of nsys is told in `job::profile`.
+//! are in a release of nsys is defined in `job::profile`.
 
 use ::nsys::tables::{SESSION_START, SYSTEM_ENV, TableSpec};
 use config::inventory::Inventory;
@@ -29,7 +29,7 @@ pub(crate) fn around(
     let ranks = profiled(profile, tasks, per_node, nodes)?;
     let (export, tables) = export(case, version);
     let windowed = windowed(profile, &ranks, nsys_callback(case), run)?;
-    let words = nsys::words(&windowed.profile, version)?;
+    let words = nsys::arguments(&windowed.profile, version)?;
     let profile = &windowed.profile;
     run.profile = Some(script::Profile {
         nsys: inventory.paths.nsys.clone().unwrap_or_else(|| "find".to_owned()),
@@ -58,7 +58,7 @@ fn nsys_callback(case: &Case) -> Option<u32> {
     }
 }
 
-/// A profile of which the window is one that nsys is told, or nothing that it need know.
+/// A profile whose window is passed to nsys, or handled without it.
 struct Windowed {
     profile: Profile,
     trigger: Option<Trigger>,
@@ -88,13 +88,13 @@ fn windowed(
             let (line, counts_from) = match (&asked.line, facts.line) {
                 (Some(line), _) => (line.clone(), asked.counts_from),
                 (None, Some((line, counts_from))) => (line.to_owned(), counts_from),
-                (None, None) => return Err("nothing says how its log shows a step".to_owned()),
+                (None, None) => return Err("the log format of its steps is unknown".to_owned()),
             };
             Some(Trigger::Watch(Watch { steps, counts_from, line }))
         }
         Way::Options | Way::Delay => None,
     };
-    let told = match chosen.way {
+    let window = match chosen.way {
         Way::Options | Way::Hook => Window::CudaProfilerApi,
         Way::Watch => Window::Whole,
         Way::Delay => {
@@ -102,8 +102,8 @@ fn windowed(
         }
     };
     let ends_after = window::last_step(&run.argv).map(|(last, _)| last);
-    run.argv.extend(chosen.words);
-    profile.window = told;
+    run.argv.extend(chosen.arguments);
+    profile.window = window;
     let planned = PlannedWindow { steps, way: chosen.way, why: chosen.why, ends_after };
     Ok(Windowed { profile, trigger, planned: Some(planned) })
 }
@@ -114,13 +114,13 @@ fn profiled(
     per_node: u32,
     nodes: &[String],
 ) -> Result<Vec<ProfiledRank>, String> {
-    let ranks = profile.ranks.of(tasks, per_node);
+    let ranks = profile.ranks.in_job(tasks, per_node);
     if let Ranks::List(list) = &profile.ranks
         && ranks.len() < list.len()
     {
         let last = list.last().copied().unwrap_or_default();
         return Err(format!(
-            "rank {last} is to be profiled, and the job on {} nodes has: {tasks}",
+            "cannot profile rank {last}: the job on {} nodes has {tasks} ranks",
             nodes.len()
         ));
     }
@@ -128,19 +128,19 @@ fn profiled(
     Ok(ranks.into_iter().map(|rank| ProfiledRank { rank, node: of_node(rank) }).collect())
 }
 
-/// Nobody where there is nothing to sample for the node as a whole.
-fn node_ranks(profile: &Profile, words: &nsys::Words, tasks: u32, per_node: u32) -> Ranks {
+/// No rank where there is nothing to sample for the node as a whole.
+fn node_ranks(profile: &Profile, words: &nsys::Arguments, tasks: u32, per_node: u32) -> Ranks {
     if words.once_per_node.is_empty() {
         return Ranks::None;
     }
     profile.ranks.lowest_of_each_node(tasks, per_node)
 }
 
-/// What tells of each report when and where it was made, so that a person can lay several beside each other.
+/// The tables with time and host of each report, so that a person can compare several.
 const ALWAYS: [&TableSpec; 2] = [&SESSION_START, &SYSTEM_ENV];
 
 /// The form of the export and the tables that the case's recipes read, with a row or two that each report is known by;
-/// all tables where the release cannot choose, no export where nobody reads one.
+/// all tables where the release cannot choose, no export where no recipe reads one.
 fn export(case: &Case, version: NsysVersion) -> (&'static str, Vec<String>) {
     let specs = case.recipes.iter().filter_map(|name| recipe::find(name));
     let mut tables: BTreeSet<&str> = specs.flat_map(|spec| spec.tables).map(|table| table.name).collect();

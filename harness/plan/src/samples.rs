@@ -1,4 +1,5 @@
-//! Where the scripts of published training samples lie: as `[paths]` of the inventory says, else as their authors lay them out.
+//! Where the scripts of published training samples lie: as `[paths]` of the inventory says, else as their authors lay
+//! them out.
 
 use config::inventory::{Inventory, SamplePaths};
 

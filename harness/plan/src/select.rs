@@ -1,6 +1,6 @@
 //! Which of a plan's assertions are wanted, by name; and with them only the jobs that they read.
 
-use model::artefact::{Kin, Plan, PlannedJob};
+use model::artefact::{ControlRun, Plan, PlannedJob};
 use std::collections::BTreeSet;
 
 /// libtest's vocabulary: a filter, `--exact`, `--skip`; all of it among the names of `only`, where there are some.
@@ -38,7 +38,7 @@ pub fn select(mut plan: Plan, selection: &Selection) -> Plan {
             needed.extend(case.after.iter().map(|name| (case.suite.clone(), name.clone())));
         }
     }
-    // Cases may come after cases that stand later in the file; so once more until nothing is added.
+    // Cases may come after cases that stand later in the file; so repeat until nothing is added.
     loop {
         let before = needed.len();
         for case in &plan.cases {
@@ -58,7 +58,7 @@ pub fn select(mut plan: Plan, selection: &Selection) -> Plan {
             case.assertions.retain(|assertion| selection.wants(&assertion.name));
             let read: BTreeSet<&str> =
                 case.assertions.iter().flat_map(|assertion| &assertion.jobs).map(String::as_str).collect();
-            let read = with_kin(&case.jobs, read);
+            let read = with_control_run(&case.jobs, read);
             case.jobs.retain(|job| read.contains(&job.name));
         }
     }
@@ -66,9 +66,9 @@ pub fn select(mut plan: Plan, selection: &Selection) -> Plan {
 }
 
 /// The jobs that are read, and those that take their place: without the profiler, and as second attempts.
-fn with_kin<'a>(jobs: &'a [PlannedJob], mut read: BTreeSet<&'a str>) -> BTreeSet<String> {
+fn with_control_run<'a>(jobs: &'a [PlannedJob], mut read: BTreeSet<&'a str>) -> BTreeSet<String> {
     for job in jobs {
-        if let Some(Kin::Bare { of, .. }) = &job.kin
+        if let Some(ControlRun::Bare { of, .. }) = &job.control_run
             && read.contains(of.as_str())
         {
             read.insert(&job.name);

@@ -32,8 +32,8 @@ pub fn apply_settings<'a>(
             let near = suggest::nearest(name, SETTINGS.iter().map(|setting| setting.key));
             let keys = SETTINGS.iter().map(|setting| setting.key).collect::<Vec<_>>().join(", ");
             diagnostics.push(match near {
-                Some(near) => format!("--set: unknown key, did you mean `{near}`: `{key}`"),
-                None => format!("--set: unknown key, there are {keys}: `{key}`"),
+                Some(near) => format!("--set: unknown key `{key}`; did you mean `{near}`?"),
+                None => format!("--set: unknown key `{key}`; known are {keys}"),
             });
             continue;
         }
@@ -43,8 +43,8 @@ pub fn apply_settings<'a>(
             && !names.iter().any(|name| name == case)
         {
             let near = suggest::nearest(case, names.iter().map(String::as_str));
-            let hint = near.map(|near| format!(", did you mean `{near}`")).unwrap_or_default();
-            diagnostics.push(format!("--set: no such case{hint}: `{case}`"));
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            diagnostics.push(format!("--set: no case `{case}`{hint}"));
             continue;
         }
         let mut touched = false;
@@ -60,7 +60,7 @@ pub fn apply_settings<'a>(
             }
         }
         if !touched && diagnostics.is_empty() {
-            diagnostics.push(format!("--set {key}: no case has such a value"));
+            diagnostics.push(format!("--set {key}: no selected case has this setting"));
         }
     }
     if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics) }
@@ -70,13 +70,13 @@ pub fn apply_settings<'a>(
 fn set(case: &mut Case, key: &str, value: &str) -> Result<bool, String> {
     let whole = || match value.parse::<u64>() {
         Ok(number) if number > 0 => Ok(number),
-        _ => Err(format!("a whole number above zero is needed: `{value}`")),
+        _ => Err(format!("`{value}` is not a whole number above zero")),
     };
     let small =
-        || whole().and_then(|number| u32::try_from(number).map_err(|_| format!("too large: `{value}`")));
+        || whole().and_then(|number| u32::try_from(number).map_err(|_| format!("`{value}` is too large")));
     let real = |least: f64| match value.parse::<f64>() {
         Ok(number) if number.is_finite() && number >= least => Ok(number),
-        _ => Err(format!("a number of at least {least} is needed: `{value}`")),
+        _ => Err(format!("`{value}` is not a number of at least {least}")),
     };
     match (key, &mut case.workload) {
         ("limit_s", _) => case.limit_s = whole()?,

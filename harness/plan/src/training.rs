@@ -28,7 +28,7 @@ pub(crate) fn run(training: &Training, site: Site) -> Result<(Run, u32), String>
     let gpus = site.inventory.instance.gpus;
     if processes > gpus {
         return Err(format!(
-            "a node of {} has {gpus} GPUs, and `processes_per_node` is: {processes}",
+            "`processes_per_node` is {processes}, but a node of {} has {gpus} GPUs",
             site.inventory.instance.name
         ));
     }
@@ -69,7 +69,7 @@ pub(crate) fn run(training: &Training, site: Site) -> Result<(Run, u32), String>
                     let script = script(&nemo.program, Sample::Megatron);
                     (torchrun(None, own.megatron(script, nemo)), 1, None)
                 }
-                // Under Slurm each rank is a task, as the launcher of NeMo has it; elsewhere nobody numbers tasks.
+                // Under Slurm each rank is a task, as the launcher of NeMo has it; elsewhere tasks are not numbered.
                 NemoForm::Nemo1 if by_slurm => {
                     let mut argv = vec!["python3".to_owned(), "-u".to_owned()];
                     argv.extend(own.nemo1(script(&nemo.program, Sample::Nemo1), nemo));
@@ -89,9 +89,9 @@ pub(crate) fn run(training: &Training, site: Site) -> Result<(Run, u32), String>
         }
         Program::Mpi { program, args } => {
             let Some(wiring) = site.wiring else {
-                return Err("nothing wires the ranks of an `mpi` workload together here: over ssh write \
-                            `start = \"mpirun\"` in the inventory"
-                    .to_owned());
+                return Err(
+                    "an `mpi` workload over ssh needs `start = \"mpirun\"` in the inventory".to_owned()
+                );
             };
             (std::iter::once(program).chain(args).cloned().collect(), processes, Some(wiring))
         }
@@ -101,9 +101,7 @@ pub(crate) fn run(training: &Training, site: Site) -> Result<(Run, u32), String>
         Within::Host => None,
         Within::Image(image) => {
             if !by_slurm {
-                return Err(format!(
-                    "a container is started by Pyxis under Slurm, and there is none: {image}"
-                ));
+                return Err(format!("container `{image}` needs Slurm with Pyxis"));
             }
             let shared = &site.inventory.paths.shared;
             let usual = Container {
@@ -180,20 +178,20 @@ impl Own<'_> {
         let of_data = u64::from(ranks) / model;
         if of_data * model != u64::from(ranks) {
             return Err(format!(
-                "tensor x pipeline parallel must divide the ranks, and {tensor} x {pipeline} does not divide: {ranks}"
+                "{ranks} ranks are not divisible by tensor x pipeline parallel, {tensor} x {pipeline}"
             ));
         }
         if let Some(data) = nemo.data.filter(|data| u64::from(*data) != of_data) {
             return Err(format!(
-                "tensor x pipeline x data parallel must be the number of ranks, which is {ranks}, not: \
-                 {tensor} x {pipeline} x {data} = {}",
+                "tensor x pipeline x data parallel is {tensor} x {pipeline} x {data} = {}, must equal the number of \
+                 ranks, {ranks}",
                 model * u64::from(data)
             ));
         }
         let at_once = of_data * u64::from(nemo.micro_batch);
         match self.training.batch.global(ranks) {
             Some(samples) if samples % at_once != 0 => Err(format!(
-                "`global_batch` must be a multiple of micro batch x data parallel, {} x {of_data}, and is: {samples}",
+                "`global_batch` is {samples}, must be a multiple of micro batch x data parallel, {} x {of_data}",
                 nemo.micro_batch
             )),
             _ => Ok(()),

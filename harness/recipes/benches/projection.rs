@@ -64,8 +64,8 @@ fn measure(path: &Path, name: &str) {
     let run = || {
         let begun = Instant::now();
         let trace = Trace::open(path).expect("opens");
-        let sheet = (report.run)(&trace, &Arguments::default()).expect("reads");
-        assert!(sheet.is_some_and(|sheet| sheet.height() > 0));
+        let result_table = (report.run)(&trace, &Arguments::default()).expect("reads");
+        assert!(result_table.is_some_and(|result_table| result_table.height() > 0));
         begun.elapsed().as_secs_f64()
     };
     run();

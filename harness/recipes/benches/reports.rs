@@ -85,8 +85,8 @@ fn measure(path: &Path, name: &str) {
     let report = report::find(name).expect("a report");
     let seconds = best(|| {
         let trace = Trace::open(path).expect("opens");
-        let sheet = (report.run)(&trace, &Arguments::default()).expect("reads");
-        assert!(sheet.is_some_and(|sheet| sheet.height() > 0));
+        let result_table = (report.run)(&trace, &Arguments::default()).expect("reads");
+        assert!(result_table.is_some_and(|result_table| result_table.height() > 0));
     });
     println!("{seconds}");
 }

@@ -1,5 +1,5 @@
-//! Which class a kernel belongs to, by its name. Names are cut into the words that their writers made them of: `adam`
-//! in `multi_tensor_adam` is a word, in `madamax` it is none.
+//! The class of a kernel, by its name. Names are split into words: `adam` is a word of `multi_tensor_adam`, and none
+//! of `madamax`.
 
 /// Every class, in the order in which they are asked; the first that a name fits counts.
 pub const CLASSES: [&str; 8] =
@@ -34,7 +34,7 @@ const OF_DEVICES: [&str; 5] =
 
 pub fn class_of(name: &str) -> &'static str {
     let lower = name.to_lowercase();
-    let words = words(name);
+    let words = split_name(name);
     let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
     let begins =
         |wanted: &[&str]| words.iter().any(|word| wanted.iter().any(|start| word.starts_with(start)));
@@ -116,7 +116,7 @@ pub fn checks_buffers(name: &str) -> bool {
 }
 
 /// `ampere_bf16_s16816gemm_128x128` is `ampere bf16 s16816gemm 128x128`; `CatArrayBatchedCopy` is one word and its parts.
-fn words(name: &str) -> Vec<String> {
+fn split_name(name: &str) -> Vec<String> {
     let mut words = Vec::new();
     for run in name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|run| !run.is_empty()) {
         words.push(run.to_lowercase());
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_tells_of_communication_and_an_argument_does_not() {
+    fn a_namespace_makes_a_communication_kernel_and_an_argument_does_not() {
         for (short, whole, class) in [
             ("dispatch", "void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*)", "comm"),
             (

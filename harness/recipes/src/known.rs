@@ -1,5 +1,5 @@
-//! Texts that are part of the program, such as titles of tables, in what one process writes and another one reads back: each
-//! is kept once for as long as the program runs.
+//! Static texts, such as titles of tables, in what one process writes and another reads back: each is interned once
+//! for the life of the process.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ pub(crate) type Known = &'static str;
 
 static READ: Mutex<BTreeSet<Known>> = Mutex::new(BTreeSet::new());
 
-fn kept(text: String) -> Known {
+fn interned(text: String) -> Known {
     let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = read.get(text.as_str()) {
         return known;
@@ -25,7 +25,7 @@ pub(crate) fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Er
 }
 
 pub(crate) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Known, D::Error> {
-    String::deserialize(from).map(kept)
+    String::deserialize(from).map(interned)
 }
 
 /// Several of them.
@@ -37,7 +37,7 @@ pub(crate) mod list {
     }
 
     pub(crate) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Vec<Known>, D::Error> {
-        Ok(Vec::<String>::deserialize(from)?.into_iter().map(kept).collect())
+        Ok(Vec::<String>::deserialize(from)?.into_iter().map(interned).collect())
     }
 }
 
@@ -47,8 +47,8 @@ mod tests {
 
     #[test]
     fn a_text_that_is_read_twice_is_kept_once() {
-        let (first, second) = (kept("a title".to_owned()), kept("a title".to_owned()));
+        let (first, second) = (interned("a title".to_owned()), interned("a title".to_owned()));
         assert!(std::ptr::eq(first, second));
-        assert_ne!(first, kept("another".to_owned()));
+        assert_ne!(first, interned("another".to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! The table of metrics as a Parquet file: one column per dimension, so that any tool can ask it.
+//! The table of metrics as a Parquet file: one column per dimension, so that any tool can query it.
 
 use metric::unit::{Better, Unit};
 use metric::{Dim, DimValue, Dims, Metric, Metrics};
@@ -89,7 +89,7 @@ fn read(bytes: &[u8]) -> Result<Metrics, ParquetError> {
             }
         }
     }
-    let hole = |at: usize| ParquetError(format!("row {at} has a hole or an unknown unit"));
+    let hole = |at: usize| ParquetError(format!("row {at} has an empty cell or an unknown unit"));
     let mut rows = Vec::with_capacity(frame.height());
     for (at, dims) in dims.into_iter().enumerate() {
         let row = (|| {

@@ -1,4 +1,4 @@
-//! What is made known while a process runs, beside what is built in: it is read once and never taken back.
+//! Registries that grow while a process runs, beside what is built in; nothing is removed.
 
 use std::sync::{PoisonError, RwLock};
 

@@ -1,5 +1,5 @@
-//! Sets of moments, in whole nanoseconds: unions, intersections and partitions by one pass over what is sorted. What the
-//! spans are of, and what their lengths mean, is told by who makes them.
+//! Sets of time spans, in whole nanoseconds: unions, intersections and partitions by one pass over sorted spans. What
+//! the spans mean is up to the caller.
 
 /// Half-open spans that neither overlap nor touch, in the order of time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Spans {
         Spans { apart }
     }
 
-    /// Tells of any span how much of it is in this set, each time without a walk over the set.
+    /// Measures how much of any span is in this set, without walking the set each time.
     pub fn ruler(&self) -> Ruler<'_> {
         let mut before = Vec::with_capacity(self.apart.len());
         let mut sum = 0;
@@ -238,7 +238,7 @@ mod tests {
         }
 
         #[test]
-        fn a_ruler_tells_what_the_intersection_has(set in drawn(), start in -45i64..60, ns in -3i64..40) {
+        fn a_ruler_measures_the_intersection(set in drawn(), start in -45i64..60, ns in -3i64..40) {
             let set = Spans::of(set);
             let expected = set.and(&Spans::one(start, start + ns)).ns();
             prop_assert_eq!(set.ruler().within(start, start + ns), expected);

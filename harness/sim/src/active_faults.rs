@@ -1,5 +1,5 @@
 //! The faults of a job's nodes, sorted by what they do: one that ends the job, and those that change what it measures
-//! or leaves behind. When and how a job ends is decided in `course`.
+//! or leaves behind. When and how a job ends is decided in `execution`.
 
 use super::cluster::Cluster;
 use model::artefact::AGAIN;
@@ -30,10 +30,10 @@ pub struct ActiveFaults {
     comm_exposed: Vec<usize>,
     no_gdrdma: Vec<usize>,
     graph_launch: Vec<usize>,
-    /// How far a clock is ahead, in milliseconds, and how fast it runs, in parts of a million.
+    /// How far a clock is ahead, in milliseconds, and how fast it runs, in parts per million.
     clock_offset: Vec<(usize, f64)>,
     clock_drift: Vec<(usize, f64)>,
-    /// What is left of the pace of anything that is profiled.
+    /// The remaining fraction of the pace of anything that is profiled.
     profiler_costs: Vec<f64>,
 }
 
@@ -74,7 +74,7 @@ pub enum Nic {
 
 impl ActiveFaults {
     /// Some ail the first attempt of a job alone.
-    pub fn of(cluster: &Cluster, case: &str, job: &str, nodes: &[String]) -> ActiveFaults {
+    pub fn new(cluster: &Cluster, case: &str, job: &str, nodes: &[String]) -> ActiveFaults {
         let is_first = !job.ends_with(AGAIN);
         let mut active_faults = ActiveFaults::default();
         for fault in cluster.faults_of(case, nodes) {
@@ -280,7 +280,7 @@ impl ActiveFaults {
         self.graph_launch.contains(&node)
     }
 
-    /// How far the node's clock is ahead for its faults, in milliseconds, and how fast it runs, in parts of a million.
+    /// How far the node's clock is ahead for its faults, in milliseconds, and how fast it runs, in parts per million.
     pub fn clock(&self, node: usize) -> (f64, f64) {
         let sum = |faults: &[(usize, f64)]| {
             faults.iter().filter(|(at, _)| *at == node).map(|(_, value)| *value).sum()

@@ -1,9 +1,9 @@
-//! What the launcher's tools print where no rank of any job comes to its work: Open MPI without srun's PMI, and a container
-//! image that Pyxis cannot import. No node is at fault for either.
+//! What the launcher's tools print where no rank of any job comes to its work: Open MPI without srun's PMI, and a
+//! container image that Pyxis cannot import. No node is at fault for either.
 
 use super::cluster::Cluster;
 use super::commands::exits;
-use super::course::Spread;
+use super::execution::Spread;
 use super::work::Work;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ execute.
 ";
 
 impl BrokenStart {
-    pub fn of(cluster: &Cluster, work: &Work) -> Option<BrokenStart> {
+    pub fn find(cluster: &Cluster, work: &Work) -> Option<BrokenStart> {
         let world = &cluster.world;
         match work {
             _ if world.image_import_fails => Some(BrokenStart::Image),

@@ -1,4 +1,4 @@
-//! The words of `clean.sh` on the simulated cluster: what is left of jobs, and its end.
+//! The words of `clean.sh` on the simulated cluster: leftovers of jobs, and their removal.
 
 use super::World;
 use base::digest::sha256;
@@ -43,7 +43,7 @@ pub(crate) fn run(world: &mut World, verb: &str, node: &str, folders: &[String])
             let _ = writeln!(text, "{at}\tfile\t{} {}", sha256(bytes), &path[within.len()..]);
         }
     }
-    Answer::ok(text + "told\n")
+    Answer::ok(text + "complete\n")
 }
 
 /// The files by which a job was to be given its secrets.

@@ -15,12 +15,12 @@ pub(crate) struct HostClock {
     since_ns: i64,
 }
 
-/// A healthy clock is off by less than this, in milliseconds, and drifts by less, in parts of a million.
+/// A healthy clock is off by less than this, in milliseconds, and drifts by less, in parts per million.
 const OFF_MS: f64 = 2.0;
 const DRIFT_PPM: f64 = 3.0;
 
 impl HostClock {
-    pub(crate) fn of(
+    pub(crate) fn new(
         cluster: &Cluster,
         active_faults: &ActiveFaults,
         (node, name): (usize, &str),

@@ -1,5 +1,5 @@
 //! The hardware that is simulated: nodes with their GPUs and NICs, taken from the inventory, and what ails them.
-//! What an active fault does to a job is decided in `course`.
+//! What an active fault does to a job is decided in `execution`.
 
 use super::model::Model;
 use super::traffic;
@@ -57,7 +57,7 @@ impl Cluster {
             instance: instance.name.trim_start_matches("sim-").to_owned(),
             gpus: instance.gpus,
             gpu_name: driver_name(&instance.gpu),
-            // A GPU that nobody knows is taken for the usual one.
+            // An unknown GPU is taken for the usual one.
             peak_tflops: instance.bf16_tflops.unwrap_or(989.0),
             weights: traffic::weights(seed, &instance.nics),
             nics: instance.nics.clone(),
@@ -65,7 +65,7 @@ impl Cluster {
             gpu_of_nic: (0..instance.nics.len()).map(|nic| instance.gpu_of_nic(nic)).collect(),
             host_link_gb_s: instance.host_link_gb_s,
             reads: instance.flow_op == FlowOp::Read,
-            model: Model::of(&names, wire, instance.nvlink_gb_s),
+            model: Model::new(&names, wire, instance.nvlink_gb_s),
             shared: format!("{}/", inventory.paths.shared.trim_end_matches('/')),
             world: inventory.world.clone(),
             groups: inventory.groups.values().cloned().collect(),
@@ -110,19 +110,16 @@ impl Cluster {
     fn check(&self, NodeFault { node, fault }: &NodeFault) -> Result<(), String> {
         let via = if self.by_ssh { "ssh" } else { "slurm" };
         if !Fault::happens_via(fault.kind(), via) {
-            return Err(format!("a fault that does not exist on nodes reached by {via}: `{}`", fault.kind()));
+            return Err(format!("fault `{}` does not exist on nodes reached by {via}", fault.kind()));
         }
         let hint = |near: Option<&str>, there: String| match near {
-            Some(near) => format!("did you mean `{near}`"),
-            None => format!("there are {there}"),
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("known are {there}"),
         };
         if !self.nodes.contains(node) {
             let near = nearest(node, self.nodes.iter().map(String::as_str));
             let nodes: Vec<&String> = self.nodes.iter().collect();
-            return Err(format!(
-                "a fault names an unknown node, {}: `{node}`",
-                hint(near, nodeset::fold(&nodes))
-            ));
+            return Err(format!("fault on unknown node `{node}`; {}", hint(near, nodeset::fold(&nodes))));
         }
         if let Fault::LinkSlow { other, .. } = fault {
             let group = |end: &String| self.groups.iter().position(|group| group.contains(end));
@@ -130,7 +127,7 @@ impl Cluster {
                 (Some(here), Some(there)) if here != there => {}
                 _ => {
                     return Err(format!(
-                        "a slow link needs two nodes of different `[groups]` of the inventory: `{node}` and `{other}`"
+                        "link-slow needs two nodes of different `[groups]` of the inventory, not `{node}` and `{other}`"
                     ));
                 }
             }
@@ -140,11 +137,11 @@ impl Cluster {
         {
             let near = nearest(device, self.nics.iter().map(String::as_str));
             let there = nodeset::fold(&self.nics);
-            return Err(format!("a fault names an unknown NIC, {}: `{device}`", hint(near, there)));
+            return Err(format!("fault on unknown NIC `{device}`; {}", hint(near, there)));
         }
         if let Some(gpu) = fault.gpu().filter(|gpu| *gpu >= self.gpus) {
             let last = self.gpus.saturating_sub(1);
-            return Err(format!("a fault names an unknown GPU, the last is `{last}`: `{gpu}`"));
+            return Err(format!("fault on unknown GPU `{gpu}`; the last is `{last}`"));
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! The short list of programs, beside nccl-tests and the training program (`training`), that a job of the simulated cluster can run: `true`, `false`, `sleep`,
-//! `hostname` and `echo`. Anything else is a loud error.
+//! `hostname` and `echo`. Anything else is an error.
 
 use super::active_faults::ActiveFaults;
-use super::course::Spread;
+use super::execution::Spread;
 use super::work::Work;
 use job::script::Run;
 
@@ -24,7 +24,7 @@ pub(crate) fn run(
         };
         nodes.iter().enumerate().map(of_node).collect()
     };
-    // Where each node has a process of its own, nobody sums up how they ended.
+    // Where each node has a process of its own, there is no summary of how they ended.
     let exits = |code| match spread {
         Spread::Srun => exits(nodes, run.tasks_per_node, code),
         Spread::Mpirun | Spread::Each => String::new(),
@@ -49,8 +49,8 @@ pub(crate) fn run(
         _ => {
             (command.1, command.2) = match spread {
                 Spread::Srun => {
-                    let told = "slurmstepd: error: execve()";
-                    (format!("{told}: {program}: No such file or directory\n{}", exits(2)), 2)
+                    let error = "slurmstepd: error: execve()";
+                    (format!("{error}: {program}: No such file or directory\n{}", exits(2)), 2)
                 }
                 _ => (format!("job.sh: {program}: command not found\n"), 127),
             };

@@ -1,50 +1,50 @@
 //! What the sampler of one node saw: the counters of every NIC before, during and after the workload.
-//! How many bytes each NIC moves, and when, is decided in `course` and `traffic`; here they become counters.
+//! How many bytes each NIC moves, and when, is decided in `execution` and `traffic`; here they become counters.
 //!
 //! Counters count since the node's start, and a whole cluster's history is not kept: a total begins at a number of the
 //! device's own and has grown at line rate since simulated time began, so that it never falls from one job to the next.
 
 use super::clock::HostClock;
 use super::cluster::Cluster;
-use super::course::{SAMPLER_FROM_S, STOP_AFTER_S};
+use super::execution::{SAMPLER_FROM_S, STOP_AFTER_S};
 use super::noise;
 use super::slurm::{How, Over};
-use super::timeline::{NicCourse, nic_courses};
+use super::timeline::{NicTimeline, nic_timelines};
 use job::script::{COUNTERS_SH, Sampler};
 use logs::efa_counters::{Capture, Clock, Device, End, MissingCounter, Phase, Reading, Reason};
 
 /// The capture of one of the job's nodes; nothing where the job had no sampler, or ended before it began.
 pub fn capture(cluster: &Cluster, epoch_s: f64, over: &Over, node: usize) -> Option<Capture> {
-    let course = &over.course;
-    let sampler = course.sampler.as_ref()?;
-    let name = course.nodes.get(node)?;
-    let mut noise = noise::stream(cluster.seed, &["sampler", &course.case, &course.job, name]);
+    let execution = &over.execution;
+    let sampler = execution.sampler.as_ref()?;
+    let name = execution.nodes.get(node)?;
+    let mut noise = noise::stream(cluster.seed, &["sampler", &execution.case, &execution.job, name]);
     let begin_s = SAMPLER_FROM_S + noise.between(0.0, 0.05);
     if over.run_s < begin_s {
         return None;
     }
-    let plan = Plan::of(sampler, over, node, begin_s);
+    let plan = Plan::new(sampler, over, node, begin_s);
     let host = noise::stream(cluster.seed, &["host", name]).whole();
     // Between a day and a month.
     let boot_cs = 8_640_000 + host % 250_000_000;
     let uptime_cs = |at_s: f64| boot_cs + ((over.start_s + at_s) * 100.0) as u64;
-    let jump_s = if course.active_faults.clock_jumps(node) { 3600.0 } else { 0.0 };
+    let jump_s = if execution.active_faults.clock_jumps(node) { 3600.0 } else { 0.0 };
     let true_ns = |at_s: f64| ((epoch_s + over.start_s + at_s) * 1e9) as i64;
-    let own = HostClock::of(cluster, &course.active_faults, (node, name), true_ns(0.0));
+    let own = HostClock::new(cluster, &execution.active_faults, (node, name), true_ns(0.0));
     let clock = |at_s: f64, ahead_s: f64| Clock {
         wall_us: (own.shows(true_ns(at_s + ahead_s)) / 1000) as u64,
         uptime_cs: uptime_cs(at_s),
     };
     let listed = listed(cluster, over, node);
-    let courses = nic_courses(cluster, over, node);
+    let timelines = nic_timelines(cluster, over, node);
     let columns: Vec<Column> = columns(cluster.world.retrans_counters);
     let mut readings = Vec::with_capacity(plan.sweeps.len() * listed.len());
     let bases: Vec<Moved> = listed.iter().map(|nic| base(cluster, over, name, *nic)).collect();
     for (phase, at_s) in &plan.sweeps {
         for (device, nic) in listed.iter().enumerate() {
             let at_s = at_s + device as f64 * DEVICE_S;
-            let (Some(base), Some(course)) = (bases.get(device), courses.get(*nic)) else { continue };
-            let moved = base.plus(course, at_s, over.course.reads);
+            let (Some(base), Some(execution)) = (bases.get(device), timelines.get(*nic)) else { continue };
+            let moved = base.plus(execution, at_s, over.execution.reads);
             let values = columns.iter().map(|column| column.map(|column| column(&moved))).collect();
             readings.push(Reading { phase: *phase, uptime_cs: uptime_cs(at_s), device, values });
         }
@@ -88,21 +88,22 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(sampler: &Sampler, over: &Over, node: usize, begin_s: f64) -> Plan {
-        let course = &over.course;
+    fn new(sampler: &Sampler, over: &Over, node: usize, begin_s: f64) -> Plan {
+        let execution = &over.execution;
         let interval_cs = ((sampler.interval_s * 100.0).round() as u64).max(20);
         let interval_s = interval_cs as f64 / 100.0;
         // Asked by a signal: by an interruption, or by whoever ended the job.
         let signal_s = over.interrupted_s.unwrap_or(over.run_s).min(over.run_s);
         let by_itself = matches!(over.how, How::Exit(_)) && over.interrupted_s.is_none();
-        let lost = over.how == How::NodeFail && course.active_faults.ending.is_some_and(|(_, at)| at == node);
+        let lost =
+            over.how == How::NodeFail && execution.active_faults.ending.is_some_and(|(_, at)| at == node);
         let limit_s = begin_s + sampler.limit_s as f64;
-        let stop_s = match (by_itself, course.stop_s()) {
+        let stop_s = match (by_itself, execution.stop_s()) {
             (true, Some(stop_s)) => stop_s.min(limit_s),
             _ => f64::INFINITY,
         };
         let over_s = match lost {
-            true => course.work_to_s,
+            true => execution.work_to_s,
             false if by_itself => f64::INFINITY,
             false => signal_s,
         };
@@ -131,7 +132,7 @@ const _: () = assert!(STOP_AFTER_S > 0.5);
 
 /// The NICs that the node lists, as a shell sorts names.
 fn listed(cluster: &Cluster, over: &Over, node: usize) -> Vec<usize> {
-    let active_faults = &over.course.active_faults;
+    let active_faults = &over.execution.active_faults;
     let mut listed: Vec<usize> =
         (0..cluster.nics.len()).filter(|nic| !active_faults.nic_is_missing(node, *nic)).collect();
     listed.sort_by_key(|nic| cluster.nics.get(*nic));
@@ -179,30 +180,30 @@ fn lifetime(cluster: &Cluster, node: &str, nic: usize, grown: u64) -> Moved {
 }
 
 fn cluster_nic_is_dead(over: &Over, node: &str, nic: usize) -> bool {
-    let at = over.course.nodes.iter().position(|name| name == node);
-    at.is_some_and(|at| over.course.active_faults.nic_left(at, nic).is_none())
+    let at = over.execution.nodes.iter().position(|name| name == node);
+    at.is_some_and(|at| over.execution.active_faults.nic_left(at, nic).is_none())
 }
 
 /// Every counter of a device that has not moved anything in a job yet, in the sampler's order.
 pub fn at_rest(cluster: &Cluster, node: &str, nic: usize) -> Vec<(&'static str, u64)> {
-    shown(&lifetime(cluster, node, nic, 0), cluster.world.retrans_counters)
+    nonempty_columns(&lifetime(cluster, node, nic, 0), cluster.world.retrans_counters)
 }
 
 /// What each of them has grown by at a moment of a job.
-pub fn grown(nic: &NicCourse, at_s: f64, reads: bool) -> Vec<(&'static str, u64)> {
+pub fn grown(nic: &NicTimeline, at_s: f64, reads: bool) -> Vec<(&'static str, u64)> {
     let none = Moved { send: 0, recv: 0, read: 0, served: 0, write: 0, written: 0, rare: 0 };
-    shown(&none.plus(nic, at_s, reads), true)
+    nonempty_columns(&none.plus(nic, at_s, reads), true)
 }
 
-fn shown(moved: &Moved, has_retrans: bool) -> Vec<(&'static str, u64)> {
+fn nonempty_columns(moved: &Moved, has_retrans: bool) -> Vec<(&'static str, u64)> {
     let all = column_names().zip(columns(has_retrans));
     all.filter_map(|(name, column)| Some((name, column?(moved)))).collect()
 }
 
 impl Moved {
-    fn plus(&self, course: &NicCourse, at_s: f64, reads: bool) -> Moved {
+    fn plus(&self, execution: &NicTimeline, at_s: f64, reads: bool) -> Moved {
         let mut moved = *self;
-        let [sent_main, sent_small, received_main, received_small] = course.moved(at_s);
+        let [sent_main, sent_small, received_main, received_small] = execution.moved(at_s);
         moved.send += sent_small;
         moved.recv += received_small;
         if reads {

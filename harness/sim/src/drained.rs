@@ -1,5 +1,5 @@
-//! Nodes that somebody took out of the simulated Slurm's queue, and `scontrol`'s words about them: nothing new starts there
-//! until somebody puts them back.
+//! Nodes that somebody took out of the simulated Slurm's queue, and `scontrol`'s words about them: nothing new starts
+//! there until somebody puts them back.
 
 use super::World;
 use super::calendar::slurm_time;

@@ -1,8 +1,8 @@
-//! What a job's environment makes of its programs: an image's own variables, the interfaces that Open MPI picks, and where
-//! mpirun lies.
+//! What a job's environment makes of its programs: an image's own variables, the interfaces that Open MPI picks, and
+//! where mpirun lies.
 
 use super::cluster::Cluster;
-use super::course::Spread;
+use super::execution::Spread;
 use job::script::{AWS_MPIRUN, Container, MPIRUN, Run, is_mpirun};
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ pub(crate) fn in_container(
     exported
 }
 
-/// Whether the ranks of a program of MPI wait for each other for ever: docker0 has the same address on every node, and Open
-/// MPI's TCP takes it for a path to the others, unless it is excluded or no TCP is used.
+/// Whether the ranks of a program of MPI wait for each other for ever: docker0 has the same address on every node, and
+/// Open MPI's TCP takes it for a path to the others, unless it is excluded or no TCP is used.
 pub(crate) fn mpi_hangs(
     cluster: &Cluster,
     variables: &BTreeMap<String, String>,

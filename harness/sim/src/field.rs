@@ -1,4 +1,5 @@
-//! What the simulated cluster shows to a field kit: Slurm's own commands, and the sections of a node, as its world has them.
+//! What the simulated cluster shows to a field kit: Slurm's own commands, and the sections of a node, as its world has
+//! them.
 
 use super::World;
 use super::cluster::Cluster;

@@ -1,7 +1,7 @@
 //! What `flows.sh` leaves of one flow: its tool's print, or the script's own line on why there is none.
 
 use super::cluster::Cluster;
-use super::work::FlowCourse;
+use super::work::FlowTimeline;
 use job::script::{EXIT_NO_TOOL, EXIT_TOOL_REFUSED, FlowMemory, Flows};
 use logs::flow_log::{self, Flow, FlowPath, Tool};
 
@@ -44,7 +44,7 @@ pub fn path(cluster: &Cluster, flows: &Flows, device: &str) -> FlowPath {
 }
 
 /// The text of one flow's output that was over when the job ended.
-pub fn text(cluster: &Cluster, flows: &Flows, flow: &FlowCourse, device: &str) -> String {
+pub fn text(cluster: &Cluster, flows: &Flows, flow: &FlowTimeline, device: &str) -> String {
     let printed = print(flows, flow);
     match flow.rate_gb_s {
         Some(_) => format!("{}\n{printed}", path(cluster, flows, device)),
@@ -53,7 +53,7 @@ pub fn text(cluster: &Cluster, flows: &Flows, flow: &FlowCourse, device: &str) -
 }
 
 /// What the tool prints of a flow.
-pub fn print(flows: &Flows, flow: &FlowCourse) -> String {
+pub fn print(flows: &Flows, flow: &FlowTimeline) -> String {
     let Some(tool) = Tool::named(&flows.tool) else {
         return format!("tool-missing {} {}\n", flows.tool, flows.client);
     };

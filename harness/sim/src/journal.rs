@@ -23,7 +23,7 @@ pub enum Entry {
     },
 }
 
-/// What was put: the scripts that every run has are told by their names.
+/// What was put: the scripts that every run has are recorded by name only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Content {
@@ -33,7 +33,7 @@ pub enum Content {
 }
 
 impl Content {
-    pub fn of(path: &str, bytes: &[u8]) -> Content {
+    pub fn classify(path: &str, bytes: &[u8]) -> Content {
         let name = path.rsplit('/').next().unwrap_or(path);
         if script::shared_text(name).map(str::as_bytes) == Some(bytes) {
             return Content::Shared(name.to_owned());
@@ -47,7 +47,7 @@ impl Content {
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
         Ok(match self {
             Content::Shared(name) => script::shared_text(name)
-                .ok_or_else(|| format!("this harness has no script of that name: `{name}`"))?
+                .ok_or_else(|| format!("this harness has no script named `{name}`"))?
                 .as_bytes()
                 .to_vec(),
             Content::Text(text) => text.as_bytes().to_vec(),
@@ -74,11 +74,14 @@ mod tests {
     #[test]
     fn what_was_put_comes_back_as_it_was() {
         let shared = script::COUNTERS_SH.as_bytes();
-        assert_eq!(Content::of("/fsx/job/counters.sh", shared), Content::Shared("counters.sh".to_owned()));
+        assert_eq!(
+            Content::classify("/fsx/job/counters.sh", shared),
+            Content::Shared("counters.sh".to_owned())
+        );
         for bytes in [shared, b"text\n".as_slice(), &[0xff, 0, 1]] {
-            assert_eq!(Content::of("/fsx/job/counters.sh", bytes).bytes(), Ok(bytes.to_vec()));
+            assert_eq!(Content::classify("/fsx/job/counters.sh", bytes).bytes(), Ok(bytes.to_vec()));
         }
-        // Another script of that name is told whole.
-        assert_eq!(Content::of("/a/counters.sh", b"x"), Content::Text("x".to_owned()));
+        // Another script of that name is recorded in full.
+        assert_eq!(Content::classify("/a/counters.sh", b"x"), Content::Text("x".to_owned()));
     }
 }

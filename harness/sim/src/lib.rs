@@ -48,8 +48,8 @@
 //! A probe (`probed`) sees NICs that are missing or dead, clocks, room and nsys by those faults, and by three of its own
 //! that change no job: gpu-missing, gpu-busy, driver-differs.
 //!
-//! Over ssh mpirun speaks where srun would (`said`), a node that fails is silent and has lost its job when it is back,
-//! and without a scheduler there is neither queue-stuck nor preempted.
+//! Over ssh mpirun speaks where srun would (`ssh_errors`), a node that fails is silent and has lost its job when it is
+//! back, and without a scheduler there is neither queue-stuck nor preempted.
 //!
 //! Of several faults that end a job, the one that would come about first counts; the others add up.
 
@@ -61,9 +61,9 @@ mod clock;
 pub mod cluster;
 mod commands;
 pub mod counters;
-pub mod course;
 mod drained;
 mod environment;
+pub mod execution;
 mod field;
 pub mod flows;
 pub mod journal;
@@ -80,11 +80,11 @@ mod probed;
 mod programs;
 mod progress;
 mod rounds;
-mod said;
 mod secrets;
 pub mod slurm;
 mod slurm_tools;
 mod ssh;
+mod ssh_errors;
 #[cfg(test)]
 mod tests;
 pub mod timeline;
@@ -180,7 +180,7 @@ impl SimulatedReach {
 
     /// Makes this cluster what it was after these requests, each at its own time; and lets its jobs go on until `until`.
     pub async fn restore(&self, entries: &[Entry], until: Duration) -> Result<(), String> {
-        self.rest_leases(true);
+        self.pause_heartbeat_timeouts(true);
         for entry in entries {
             tokio::time::sleep_until(self.start + Duration::from_micros(entry.at_us())).await;
             match entry {
@@ -195,14 +195,14 @@ impl SimulatedReach {
             }
         }
         tokio::time::sleep_until(self.start + until).await;
-        self.rest_leases(false);
+        self.pause_heartbeat_timeouts(false);
         Ok(())
     }
 
-    fn rest_leases(&self, rest: bool) {
+    fn pause_heartbeat_timeouts(&self, rest: bool) {
         let mut world = self.world();
         let now_s = world.now_s;
-        world.ssh.rest_leases(rest, now_s);
+        world.ssh.pause_heartbeat_timeouts(rest, now_s);
     }
 
     fn note(&self, entry: impl Fn(u64) -> Entry) -> Result<(), ReachError> {
@@ -221,7 +221,7 @@ impl SimulatedReach {
         self.world.borrow().epoch_s + self.start.elapsed().as_secs_f64()
     }
 
-    /// What must never be, and was: two jobs on one node, a job that nobody ended, a program that does not exist.
+    /// What must never be, and was: two jobs on one node, a job that was never ended, a program that does not exist.
     pub fn violations(&self) -> Vec<String> {
         let world = self.world();
         let mut violations = world.violations.clone();
@@ -270,8 +270,8 @@ impl SimulatedReach {
     /// Whether the host answers at all. One that is gone is waited for, one that was just heard of is not.
     async fn answers(&self, host: &Host, path: &str) -> Result<(), ReachError> {
         let silent = self.world().silent(host, path);
-        let Some((why, is_told)) = silent else { return Ok(()) };
-        if !is_told {
+        let Some((why, is_immediate)) = silent else { return Ok(()) };
+        if !is_immediate {
             tokio::time::sleep(CONNECT).await;
         }
         Err(ReachError::Unreachable { host: host.to_string(), why: why.to_owned() })
@@ -292,9 +292,9 @@ impl World {
         self.over.extend(over.into_iter().map(|over| (over.folder.trim_end_matches('/').to_owned(), over)));
     }
 
-    /// Some files are told to somebody who waits for them.
+    /// Stores a file, and passes some to the part that waits for them.
     fn put(&mut self, path: &str, bytes: Vec<u8>) {
-        let told = String::from_utf8_lossy(&bytes).into_owned();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         self.files.insert(path.to_owned(), bytes);
         let Some((folder, name)) = path.rsplit_once('/') else { return };
         let now_s = self.now_s;
@@ -305,11 +305,11 @@ impl World {
             if name == files::CLOSE {
                 shared.close(now_s);
             } else if let Some(turn) = name.strip_prefix("turn.").and_then(|turn| turn.parse().ok())
-                && let Some((of, limit_s)) = told.trim().parse().ok().and_then(|number| shared.job(number))
+                && let Some((of, limit_s)) = text.trim().parse().ok().and_then(|number| shared.job(number))
             {
                 match programs::taken(self, &format!("{of}/{}", files::JOB)) {
-                    Ok((_, course)) => {
-                        let next = turns::Next { folder: of, limit_s, course };
+                    Ok((_, execution)) => {
+                        let next = turns::Next { folder: of, limit_s, execution };
                         self.slurm.give(folder, turn, now_s, next);
                     }
                     Err(why) => self.violations.push(format!("no job for turn {turn}: {why}")),
@@ -331,8 +331,8 @@ impl World {
         }
     }
 
-    /// What becomes of a command of Slurm, called by its name or `in_full`, before anybody looks at what it asks: how long it
-    /// takes, and what it says where it does not come to that.
+    /// What becomes of a command of Slurm, called by its name or `in_full`, before anybody looks at what it asks: how
+    /// long it takes, and what it says where it does not come to that.
     fn of_slurm(
         &self,
         host: &Host,
@@ -355,7 +355,7 @@ impl World {
         (Duration::from_secs(if boots { settings.boot_s } else { 0 }), None)
     }
 
-    /// Why a host gives no answer to what concerns a path, and whether that is told at once.
+    /// Why a host gives no answer to what concerns a path, and whether it is known at once.
     fn silent(&self, host: &Host, path: &str) -> Option<(&'static str, bool)> {
         let Host::Node(node) = host else { return None };
         let case = self.cluster.case_of(path);
@@ -429,7 +429,7 @@ impl Reach for SimulatedReach {
                 at_us,
                 host: host.clone(),
                 path: path.to_owned(),
-                content: Content::of(path, bytes),
+                content: Content::classify(path, bytes),
             })?;
             self.world().put(path, bytes.to_vec());
             Ok(())

@@ -106,7 +106,7 @@ pub fn bus(gpus: u32, gpu: usize) -> usize {
 
 fn row_line(table: &Table, row: &Row) -> String {
     let options = &table.options;
-    let (redop, root) = words(options);
+    let (redop, root) = redop_and_root(options);
     let out = half(table, row.bytes, row.out_us, options.check.then_some(row.wrong));
     let inside = half(table, row.bytes, row.in_us, checks_in_place(options).then_some(row.wrong));
     format!("{:12}  {:12}  {:>8}  {redop:>6}  {root:>6}{out}{inside}\n", row.bytes, row.count, options.dtype)
@@ -118,7 +118,7 @@ pub fn checks_in_place(options: &Options) -> bool {
 }
 
 /// The reduction and the root, where the operation has them.
-pub fn words(options: &Options) -> (&str, &'static str) {
+pub fn redop_and_root(options: &Options) -> (&str, &'static str) {
     match options.op {
         Op::AllReduce | Op::ReduceScatter => (&options.redop, "-1"),
         Op::Reduce => (&options.redop, "0"),

@@ -1,5 +1,5 @@
 //! Numbers that look measured and are the same for the same seed: every random draw of the simulated cluster starts here.
-//! What the draws are used for is told where they are used.
+//! What the draws are used for is described where they are used.
 
 use rand::Rng;
 use rand::SeedableRng;

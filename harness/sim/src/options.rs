@@ -71,7 +71,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The sizes asked for; what a program makes of one that does not divide by its ranks is not told here.
+    /// The sizes asked for; what a program makes of one that does not divide by its ranks is not described here.
     pub fn sizes(&self) -> Vec<u64> {
         let mut sizes = Vec::new();
         let mut size = self.min_bytes;
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_the_programs_refuse_is_refused() {
-        for (line, told) in [
+        for (line, expected) in [
             ("-q 1", "invalid option -- 'q'"),
             ("--what", "invalid option -- 'what'"),
             ("stray", "invalid option"),
@@ -200,7 +200,7 @@ mod tests {
             ("-b 2 -e 1", "'e' is below 'b'"),
         ] {
             let message = read(line).expect_err(line);
-            assert!(message.contains(told), "{line}: {message}");
+            assert!(message.contains(expected), "{line}: {message}");
         }
     }
 }

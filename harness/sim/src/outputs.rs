@@ -1,29 +1,29 @@
 //! The files that a job leaves in its folder, each made when it is asked for: a job is a small record until then.
-//! What stands in a healthy file is told in `nccl`, `flows` and `counters`; here it is lost, cut or mangled.
+//! What stands in a healthy file is made in `nccl`, `flows` and `counters`; here it is lost, cut or mangled.
 
 use super::active_faults::{ActiveFaults, Ending};
 use super::calendar::slurm_time;
 use super::cluster::Cluster;
 use super::commands::exits;
-use super::course::{MARK_S, Spread};
+use super::execution::{MARK_S, Spread};
 use super::mpi_start::ABORT;
 use super::slurm::{How, Over};
 use super::training::{self, Training};
 use super::work::{Table, Work, noise_of};
-use super::{counters, flows, nccl, nccl_debug, nsys, said};
+use super::{counters, flows, nccl, nccl_debug, nsys, ssh_errors};
 use job::script::files;
 use logs::efa_counters;
 
 /// The file of that name, if the job left one.
 pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<Vec<u8>> {
-    let course = &over.course;
-    let active_faults = &course.active_faults;
-    let started = over.run_s >= course.work_from_s;
+    let execution = &over.execution;
+    let active_faults = &execution.active_faults;
+    let started = over.run_s >= execution.work_from_s;
     let (name, own) = own_file(over, name)?;
     let text = match name {
         files::STDOUT if started && own.is_some() => stdout_of(cluster, over, own?)?,
-        files::STDERR if started && own.is_some() => said::by_process(over, own?),
-        files::LOG => said::by_shell(over, own?),
+        files::STDERR if started && own.is_some() => ssh_errors::by_process(over, own?),
+        files::LOG => ssh_errors::by_shell(over, own?),
         files::STDOUT if started => stdout(cluster, over)?,
         files::STDERR if started => stderr(epoch_s, over),
         files::BATCH_OUT => String::new(),
@@ -36,12 +36,12 @@ pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<
             _ => return None,
         },
         files::BATCH_ERR => cancelled(epoch_s, over, &format!("JOB {}", over.id)),
-        files::SAMPLER_LOG if course.sampler.is_some() || !course.sampler_log.is_empty() => {
-            course.sampler_log.clone()
+        files::SAMPLER_LOG if execution.sampler.is_some() || !execution.sampler_log.is_empty() => {
+            execution.sampler_log.clone()
         }
         files::SAMPLER_LOG => return None,
         _ => {
-            if let Some(node) = course.nodes.iter().position(|node| files::counters(node) == name) {
+            if let Some(node) = execution.nodes.iter().position(|node| files::counters(node) == name) {
                 return capture(cluster, epoch_s, over, node);
             }
             if let Some((node, bytes)) = nsys::file(cluster, epoch_s, over, name) {
@@ -57,7 +57,7 @@ pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<
 }
 
 fn capture(cluster: &Cluster, epoch_s: f64, over: &Over, node: usize) -> Option<Vec<u8>> {
-    let active_faults = &over.course.active_faults;
+    let active_faults = &over.execution.active_faults;
     if active_faults.output_missing(node) {
         return None;
     }
@@ -73,7 +73,7 @@ fn capture(cluster: &Cluster, epoch_s: f64, over: &Over, node: usize) -> Option<
 
 /// How many rows a table has by the time that it stops.
 fn rows_done(over: &Over, table: &Table) -> usize {
-    let stop_s = over.course.work_to_s.min(over.run_s) - over.course.work_from_s;
+    let stop_s = over.execution.work_to_s.min(over.run_s) - over.execution.work_from_s;
     // The last row is done when the work is: sums of floating point must not leave it out.
     table.ends().iter().filter(|end| **end <= stop_s + 1e-6).count()
 }
@@ -84,36 +84,36 @@ pub fn breaks_off(active_faults: &ActiveFaults) -> bool {
 }
 
 fn table_text(cluster: &Cluster, over: &Over, table: &Table, breaks: bool) -> String {
-    let course = &over.course;
+    let execution = &over.execution;
     let mut noise = noise_of(
         cluster,
-        &course.case,
-        &course.job,
+        &execution.case,
+        &execution.job,
         &format!("pid{:?}{:?}", table.world.nodes, table.world.gpu),
     );
     let rows = rows_done(over, table);
     let text = match breaks {
-        true => nccl::broken_off(cluster, table, &course.nodes, rows, &mut noise),
-        false => nccl::text(cluster, table, &course.nodes, rows, &mut noise),
+        true => nccl::broken_off(cluster, table, &execution.nodes, rows, &mut noise),
+        false => nccl::text(cluster, table, &execution.nodes, rows, &mut noise),
     };
-    let stop_s = course.work_to_s.min(over.run_s) - course.work_from_s;
-    nccl_debug::added(cluster, course, table, (stop_s, true), text)
+    let stop_s = execution.work_to_s.min(over.run_s) - execution.work_from_s;
+    nccl_debug::added(cluster, execution, table, (stop_s, true), text)
 }
 
 fn stdout(cluster: &Cluster, over: &Over) -> Option<String> {
-    let active_faults = &over.course.active_faults;
-    match &over.course.work {
+    let active_faults = &over.execution.active_faults;
+    match &over.execution.work {
         _ if active_faults.any_output_missing() => None,
         Work::Tables(tables) => {
             let text = tables.iter().map(|table| table_text(cluster, over, table, breaks_off(active_faults)));
             Some(text.collect::<String>() + &nsys::chatter(cluster, over))
         }
         Work::Command { stdout, .. } if desync(over).is_some() => {
-            Some(until_stop(over, &nccl_debug::between(cluster, &over.course, None, &stdout.concat())))
+            Some(until_stop(over, &nccl_debug::between(cluster, &over.execution, None, &stdout.concat())))
         }
         Work::Command { .. } if active_faults.ending.is_some() => Some(String::new()),
         Work::Command { stdout, .. } => {
-            Some(nccl_debug::between(cluster, &over.course, None, &stdout.concat()))
+            Some(nccl_debug::between(cluster, &over.execution, None, &stdout.concat()))
         }
         // These write files of their own.
         Work::Gpus(_) | Work::Flows(..) => Some(String::new()),
@@ -123,7 +123,7 @@ fn stdout(cluster: &Cluster, over: &Over) -> Option<String> {
 /// The file's name without the node, and the node, where each node of the job has its own of that name; nothing where
 /// such a job has no such file.
 fn own_file<'a>(over: &Over, name: &'a str) -> Option<(&'a str, Option<usize>)> {
-    let spread = over.course.spread;
+    let spread = over.execution.spread;
     let shared = [files::STDOUT, files::STDERR, files::BATCH_OUT, files::BATCH_ERR, files::SAMPLER_LOG];
     let is_of_batch = shared[2..].contains(&name);
     match spread {
@@ -136,24 +136,24 @@ fn own_file<'a>(over: &Over, name: &'a str) -> Option<(&'a str, Option<usize>)> 
         Spread::Each => &[files::STDOUT, files::STDERR, files::LOG],
         _ => &[files::LOG],
     };
-    let node = |base: &str| over.course.nodes.iter().position(|node| files::of_node(base, node) == name);
+    let node = |base: &str| over.execution.nodes.iter().position(|node| files::of_node(base, node) == name);
     let found = own.iter().find_map(|base| Some((*base, Some(node(base)?))));
     Some(found.unwrap_or((name, None)))
 }
 
 /// What the process of one node printed.
 fn stdout_of(cluster: &Cluster, over: &Over, node: usize) -> Option<String> {
-    let active_faults = &over.course.active_faults;
-    match &over.course.work {
+    let active_faults = &over.execution.active_faults;
+    match &over.execution.work {
         _ if active_faults.output_missing(node) => None,
         Work::Command { stdout, .. } if active_faults.ending.is_none() => {
             let printed = stdout.get(node).map_or("", String::as_str);
-            Some(nccl_debug::between(cluster, &over.course, Some(node), printed))
+            Some(nccl_debug::between(cluster, &over.execution, Some(node), printed))
         }
         Work::Tables(_) => stdout(cluster, over),
         Work::Command { stdout, .. } if desync(over).is_some() => {
             let printed = stdout.get(node).map_or("", String::as_str);
-            Some(until_stop(over, &nccl_debug::between(cluster, &over.course, Some(node), printed)))
+            Some(until_stop(over, &nccl_debug::between(cluster, &over.execution, Some(node), printed)))
         }
         Work::Command { .. } | Work::Gpus(_) | Work::Flows(..) => Some(String::new()),
     }
@@ -161,16 +161,16 @@ fn stdout_of(cluster: &Cluster, over: &Over, node: usize) -> Option<String> {
 
 /// The training and the rank that stopped, where that is what ended the job.
 pub fn desync(over: &Over) -> Option<(&Training, u32)> {
-    let training = over.course.training.as_ref()?;
-    over.course.active_faults.fails_by(Ending::Desync)?;
-    let (node, rank) = over.course.active_faults.desync()?;
+    let training = over.execution.training.as_ref()?;
+    over.execution.active_faults.fails_by(Ending::Desync)?;
+    let (node, rank) = over.execution.active_faults.desync()?;
     Some((training, node as u32 * training.ranks_per_node + rank))
 }
 
 /// The lines that a program had printed by the moment at which it came to a halt.
 fn until_stop(over: &Over, text: &str) -> String {
-    let Work::Command { seconds, .. } = &over.course.work else { return String::new() };
-    let part = (over.course.work_to_s - over.course.work_from_s) / seconds.max(1e-9);
+    let Work::Command { seconds, .. } = &over.execution.work else { return String::new() };
+    let part = (over.execution.work_to_s - over.execution.work_from_s) / seconds.max(1e-9);
     let lines = text.lines().count();
     let done = (part * lines as f64) as usize;
     text.split_inclusive('\n').take(done).collect()
@@ -181,22 +181,22 @@ fn part(cluster: &Cluster, over: &Over, name: &str, started: bool) -> Option<Vec
     if !started {
         return None;
     }
-    if let Some(gpus) = over.course.aborted_gpus {
+    if let Some(gpus) = over.execution.aborted_gpus {
         let of = |file: fn(u32, &str) -> String| {
-            over.course.nodes.iter().any(|node| (0..gpus).any(|gpu| file(gpu, node) == name))
+            over.execution.nodes.iter().any(|node| (0..gpus).any(|gpu| file(gpu, node) == name))
         };
         let text = of(files::gpu_err).then_some(ABORT).or_else(|| of(files::gpu_out).then_some(""))?;
         return Some(text.as_bytes().to_vec());
     }
-    if let Some(broken) = over.course.broken_start {
-        let own = over.course.nodes.iter().find_map(|node| broken.of_gpu(name, node));
+    if let Some(broken) = over.execution.broken_start {
+        let own = over.execution.nodes.iter().find_map(|node| broken.of_gpu(name, node));
         return own.map(String::into_bytes);
     }
-    let active_faults = &over.course.active_faults;
-    let (text, garbled) = match &over.course.work {
+    let active_faults = &over.execution.active_faults;
+    let (text, garbled) = match &over.execution.work {
         Work::Gpus(tables) => {
             let (node, table, is_out) = tables.iter().enumerate().find_map(|(node, tables)| {
-                let host = over.course.nodes.get(node)?;
+                let host = over.execution.nodes.get(node)?;
                 tables.iter().find_map(|table| {
                     let gpu = table.world.gpu?;
                     let is_out = files::gpu_out(gpu, host) == name;
@@ -213,21 +213,21 @@ fn part(cluster: &Cluster, over: &Over, name: &str, started: bool) -> Option<Vec
             let ails = active_faults.ending.is_some_and(|(_, at)| at == node);
             (table_text(cluster, over, table, ails && breaks_off(active_faults)), active_faults.garbled(node))
         }
-        Work::Flows(courses, wanted) => {
+        Work::Flows(timelines, wanted) => {
             let device = wanted.devices.iter().position(|device| files::flow_out(device) == name)?;
             if active_faults.any_output_missing() {
                 return None;
             }
             if let Some(lost) = active_faults.wrong_ranks() {
-                let is_client = over.course.nodes.get(lost) == Some(&wanted.client);
+                let is_client = over.execution.nodes.get(lost) == Some(&wanted.client);
                 return (!is_client).then(|| flows::not_started(wanted).into_bytes());
             }
             if let Some((line, _)) = flows::refused(cluster, wanted) {
                 return Some(line.into_bytes());
             }
             let name = wanted.devices.get(device)?;
-            let flow = courses.get(device)?;
-            let stop_s = over.course.work_to_s.min(over.run_s) - over.course.work_from_s;
+            let flow = timelines.get(device)?;
+            let stop_s = over.execution.work_to_s.min(over.run_s) - over.execution.work_from_s;
             let done = MARK_S + flow.from_s + flow.seconds <= stop_s + 1e-6;
             let text = if done { flows::text(cluster, wanted, flow, name) } else { String::new() };
             (text, active_faults.any_garbled())
@@ -238,19 +238,19 @@ fn part(cluster: &Cluster, over: &Over, name: &str, started: bool) -> Option<Vec
 }
 
 fn stderr(epoch_s: f64, over: &Over) -> String {
-    let course = &over.course;
-    if course.spread == Spread::Mpirun {
-        return said::by_mpirun(over);
+    let execution = &over.execution;
+    if execution.spread == Spread::Mpirun {
+        return ssh_errors::by_mpirun(over);
     }
-    let name = |node: usize| course.nodes.get(node).map_or("", String::as_str);
+    let name = |node: usize| execution.nodes.get(node).map_or("", String::as_str);
     let step = format!("STEP {}.0", over.id);
     let ended_itself = matches!(over.how, How::Exit(_));
-    match course.active_faults.ending {
+    match execution.active_faults.ending {
         Some((Ending::RankDies, node)) if ended_itself => rank_dies(over, node),
         Some((Ending::DiskFull, node)) if ended_itself => {
             let node = name(node);
-            let task =
-                tasks(over).0 * course.nodes.iter().position(|name| name == node).unwrap_or_default() as u32;
+            let task = tasks(over).0
+                * execution.nodes.iter().position(|name| name == node).unwrap_or_default() as u32;
             format!(
                 "slurmstepd: error: [{node}] write error: No space left on device\n\
                  srun: error: {node}: task {task}: Exited with exit code 1\n"
@@ -258,7 +258,7 @@ fn stderr(epoch_s: f64, over: &Over) -> String {
         }
         Some((Ending::Desync, _)) if ended_itself => {
             let waited = desync(over).map(|(training, rank)| training::waited(training, rank, None));
-            waited.unwrap_or_default() + &exits(&course.nodes, 1, 1)
+            waited.unwrap_or_default() + &exits(&execution.nodes, 1, 1)
         }
         Some((Ending::NodeFails, node)) if over.how == How::NodeFail => format!(
             "srun: error: Node failure on {}\n\
@@ -270,11 +270,11 @@ fn stderr(epoch_s: f64, over: &Over) -> String {
             let aborted = "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n";
             format!("{aborted}{}", cancelled(epoch_s, over, &step))
         }
-        _ => match &course.work {
+        _ => match &execution.work {
             Work::Command { stderr, .. } => stderr.clone(),
             // All ranks agree on the count of wrong elements, and all end alike.
             Work::Tables(tables) if tables.iter().any(Table::has_wrong) => {
-                exits(&course.nodes, tasks(over).0, 1)
+                exits(&execution.nodes, tasks(over).0, 1)
             }
             Work::Gpus(tables) => {
                 let wrong =
@@ -288,10 +288,10 @@ fn stderr(epoch_s: f64, over: &Over) -> String {
     }
 }
 
-/// srun tells the first task that died, then those that it ended for it.
+/// srun reports the first task that died, then those that it ended for it.
 fn rank_dies(over: &Over, node: usize) -> String {
     let (per_node, is_script) = tasks(over);
-    let nodes = &over.course.nodes;
+    let nodes = &over.execution.nodes;
     let first = node as u32 * per_node;
     let died = first + per_node / 2;
     let host = nodes.get(node).map_or("", String::as_str);
@@ -311,10 +311,10 @@ fn rank_dies(over: &Over, node: usize) -> String {
 
 /// Tasks on each node, and whether each is a script that runs the programs.
 fn tasks(over: &Over) -> (u32, bool) {
-    match &over.course.work {
+    match &over.execution.work {
         Work::Tables(tables) => {
             let ranks: u32 = tables.iter().map(|table| table.ranks / table.options.gpus.max(1)).sum();
-            ((ranks / over.course.nodes.len().max(1) as u32).max(1), false)
+            ((ranks / over.execution.nodes.len().max(1) as u32).max(1), false)
         }
         Work::Gpus(_) => (1, true),
         Work::Flows(..) | Work::Command { .. } => (1, false),
@@ -331,7 +331,7 @@ fn cancelled(epoch_s: f64, over: &Over, what: &str) -> String {
         How::NodeFail => " DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS",
     };
     let at = slurm_time(epoch_s + over.start_s + over.run_s);
-    let host = over.course.nodes.first().map_or("", String::as_str);
+    let host = over.execution.nodes.first().map_or("", String::as_str);
     format!("slurmstepd: error: *** {what} ON {host} CANCELLED AT {at}{why} ***\n")
 }
 

@@ -1,4 +1,4 @@
-//! What a simulated node tells of itself when it is probed, in the words of `probe.sh`. Whether that is good is not asked
+//! What a simulated node reports when it is probed, in the format of `probe.sh`. Whether that is good is not asked
 //! here.
 
 use super::active_faults::ActiveFaults;
@@ -6,20 +6,20 @@ use super::clock::HostClock;
 use super::cluster::Cluster;
 use super::noise;
 use base::nodeset;
-use cluster::probe::Ask;
+use cluster::probe::ProbeRequest;
 use metric::op::Op;
 use model::fault::Fault;
 use std::fmt::Write;
 
 const GIB: u64 = 1 << 30;
 
-pub(crate) fn answer(cluster: &Cluster, ask: &Ask, true_s: f64) -> String {
+pub(crate) fn answer(cluster: &Cluster, ask: &ProbeRequest, true_s: f64) -> String {
     let nodes = [ask.node.clone()];
     let faults: Vec<&Fault> = cluster.faults_of("", &nodes).map(|fault| &fault.fault).collect();
-    let mut told = Told { text: String::new() };
-    told.line("clock", "begin", &clock(cluster, &ask.node, true_s));
-    gpus(&mut told, cluster, &faults);
-    told.list("xid", &[]);
+    let mut answer = ProbeAnswer { text: String::new() };
+    answer.line("clock", "begin", &clock(cluster, &ask.node, true_s));
+    gpus(&mut answer, cluster, &faults);
+    answer.list("xid", &[]);
     let is_missing = |nic: &String| {
         faults.iter().any(|fault| matches!(fault, Fault::NicMissing { device } if device == nic))
     };
@@ -27,16 +27,16 @@ pub(crate) fn answer(cluster: &Cluster, ask: &Ask, true_s: f64) -> String {
     // Listed by the kernel beside them, and of another maker.
     let others: Vec<String> =
         (0..cluster.world.other_rdma_devices).map(|at| format!("ibp{}s0f0", 115 + at)).collect();
-    told.list("nics", &nics);
+    answer.list("nics", &nics);
     let is_dead = |nic: &&String| {
         faults.iter().any(|fault| matches!(fault, Fault::NicDead { device } if device == *nic))
     };
     let down: Vec<String> = nics.iter().filter(is_dead).map(|nic| format!("{nic} 1: DOWN")).collect();
-    told.list("other_rdma_devices", &others);
-    told.list("nics_down", &down);
+    answer.list("other_rdma_devices", &others);
+    answer.list("nics_down", &down);
     let programs: Vec<String> = Op::ALL.iter().map(|op| op.program()).collect();
-    told.list("nccl_tests", &programs);
-    nsys(&mut told, &faults);
+    answer.list("nccl_tests", &programs);
+    nsys(&mut answer, &faults);
     let is_full = faults.iter().any(|fault| **fault == Fault::DiskFull);
     for (key, value) in [
         ("efa", "2.17.2".to_owned()),
@@ -54,36 +54,36 @@ pub(crate) fn answer(cluster: &Cluster, ask: &Ask, true_s: f64) -> String {
         ("shared_free", (if is_full { 0 } else { 1000 * GIB }).to_string()),
         ("shared_source", "10.0.0.1@tcp:/simulated".to_owned()),
     ] {
-        told.line("fact", key, &value);
+        answer.line("fact", key, &value);
     }
     match cluster.world.ofi_plugin {
-        true => told.line("fact", "ofi_nccl", "1.16.2"),
-        false => told.line("none", "ofi_nccl", "no libnccl-net that tells a version"),
+        true => answer.line("fact", "ofi_nccl", "1.16.2"),
+        false => answer.line("none", "ofi_nccl", "no libnccl-net with a version"),
     }
-    told.list("nccl_tests_missing_libraries", &[]);
-    told.list("flow_tools", &flow_tools(cluster));
-    told.list("launchers", &["mpirun /opt/amazon/openmpi/bin/mpirun".to_owned()]);
-    told.line("none", "instance", "a simulated node has no firmware");
-    told.list("containers", &[]);
-    told.list("environment", &[]);
-    told.line("clock", "end", &clock(cluster, &ask.node, true_s));
-    told.text.push_str("harness-probe\tend\n");
-    told.text
+    answer.list("nccl_tests_missing_libraries", &[]);
+    answer.list("flow_tools", &flow_tools(cluster));
+    answer.list("launchers", &["mpirun /opt/amazon/openmpi/bin/mpirun".to_owned()]);
+    answer.line("none", "instance", "a simulated node has no firmware");
+    answer.list("containers", &[]);
+    answer.list("environment", &[]);
+    answer.line("clock", "end", &clock(cluster, &ask.node, true_s));
+    answer.text.push_str("harness-probe\tend\n");
+    answer.text
 }
 
 /// What the node's clock shows at a true moment, as `date` prints it.
 pub(crate) fn clock(cluster: &Cluster, node: &str, true_s: f64) -> String {
-    let active_faults = ActiveFaults::of(cluster, "", "", &[node.to_owned()]);
+    let active_faults = ActiveFaults::new(cluster, "", "", &[node.to_owned()]);
     let true_ns = (true_s * 1e9) as i64;
-    let shown = HostClock::of(cluster, &active_faults, (0, node), true_ns).shows(true_ns);
+    let shown = HostClock::new(cluster, &active_faults, (0, node), true_ns).shows(true_ns);
     format!("{}.{:09}", shown.div_euclid(1_000_000_000), shown.rem_euclid(1_000_000_000))
 }
 
-struct Told {
+struct ProbeAnswer {
     text: String,
 }
 
-impl Told {
+impl ProbeAnswer {
     fn line(&mut self, word: &str, key: &str, value: &str) {
         // Infallible: writing to a string.
         let _ = writeln!(self.text, "harness-probe\t{word}\t{key}\t{value}");
@@ -97,7 +97,7 @@ impl Told {
     }
 }
 
-fn gpus(told: &mut Told, cluster: &Cluster, faults: &[&Fault]) {
+fn gpus(answer: &mut ProbeAnswer, cluster: &Cluster, faults: &[&Fault]) {
     let driver = match faults.iter().any(|fault| **fault == Fault::DriverDiffers) {
         true => "550.163.01-SIMULATED",
         false => "570.133.20-SIMULATED",
@@ -112,7 +112,7 @@ fn gpus(told: &mut Told, cluster: &Cluster, faults: &[&Fault]) {
     let rows = (0..cluster.gpus).filter(|gpu| !missing.contains(gpu)).enumerate().map(|(index, _)| {
         format!("{index}, {}, {driver}, Enabled, 0, {sm}, {memory}, 0x0000000000000001", cluster.gpu_name)
     });
-    told.list("gpus", &rows.collect::<Vec<_>>());
+    answer.list("gpus", &rows.collect::<Vec<_>>());
     let busy =
         faults.iter().filter(|fault| matches!(fault, Fault::GpuBusy { .. })).filter_map(|fault| fault.gpu());
     let busy = busy.map(|gpu| {
@@ -121,7 +121,7 @@ fn gpus(told: &mut Told, cluster: &Cluster, faults: &[&Fault]) {
     });
     let mut busy: Vec<String> = busy.collect();
     nodeset::sort(&mut busy);
-    told.list("processes", &busy);
+    answer.list("processes", &busy);
 }
 
 /// As the script lists them: each tool, and what it can do.
@@ -141,17 +141,17 @@ fn flow_tools(cluster: &Cluster) -> Vec<String> {
     tools
 }
 
-fn nsys(told: &mut Told, faults: &[&Fault]) {
+fn nsys(answer: &mut ProbeAnswer, faults: &[&Fault]) {
     if faults.iter().any(|fault| **fault == Fault::NsysMissing) {
-        told.line("none", "nsys", "no such program: nsys");
-        told.line("none", "nsys_plugins", "no nsys");
+        answer.line("none", "nsys", "no such program: nsys");
+        answer.line("none", "nsys_plugins", "no nsys");
         return;
     }
     let version = match faults.iter().any(|fault| **fault == Fault::NsysOld) {
         true => "2023.2.1",
         false => "2025.3.1",
     };
-    told.line("fact", "nsys", version);
-    told.line("fact", "nsys_path", &format!("/opt/nvidia/nsight-systems/{version}/target-linux-x64/nsys"));
-    told.list("nsys_plugins", &["efa_metrics", "network_interface"].map(str::to_owned));
+    answer.line("fact", "nsys", version);
+    answer.line("fact", "nsys_path", &format!("/opt/nvidia/nsight-systems/{version}/target-linux-x64/nsys"));
+    answer.list("nsys_plugins", &["efa_metrics", "network_interface"].map(str::to_owned));
 }

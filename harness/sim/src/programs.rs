@@ -1,10 +1,10 @@
 //! The commands that launchers call, and what they print: sbatch, squeue, scontrol, scancel, sinfo, sacct. Another
-//! command is a loud error: it is answered with 127, and the run as a whole is told.
+//! command is an error: it is answered with 127, and recorded as a violation of the whole run.
 
 use super::World;
 use super::calendar::{slurm_span, slurm_time};
-use super::course::{Course, course};
 use super::drained;
+use super::execution::{Execution, execution};
 use super::field;
 use super::probed;
 use super::secrets;
@@ -13,7 +13,7 @@ use super::turns::Turns;
 use super::work::noise_of;
 use base::nodeset;
 use cluster::field_kit::NodeRequest;
-use cluster::probe::{self, Ask};
+use cluster::probe::{self, ProbeRequest};
 use cluster::reach::Answer;
 use cluster::reach::progress;
 use job::script::{self, Profile, Script, Start, Step, files};
@@ -49,7 +49,7 @@ pub(crate) fn run(world: &mut World, argv: &[String]) -> Answer {
         }
         ["squeue", "--noheader", "--all", "--me", "--states=all", "--format=%i|%j|%o|%Z"] => {
             let line = |job: &Job| {
-                let (name, folder) = shown(world, job);
+                let (name, folder) = name_and_folder(world, job);
                 format!("{}|{name}|{}|{folder}\n", job.id, script_of(job))
             };
             Answer::ok(world.slurm.known().map(line).collect::<String>())
@@ -76,7 +76,7 @@ pub(crate) fn run(world: &mut World, argv: &[String]) -> Answer {
         }
         ["squeue", "--noheader", "--all", "--me", "--format=%i|%T|%N|%j|%Z|%o"] => queue(world, |job| {
             let is_placed = !matches!(job.phase, Phase::Pending);
-            let nodes = if is_placed { nodeset::fold(&job.course.nodes) } else { String::new() };
+            let nodes = if is_placed { nodeset::fold(&job.execution.nodes) } else { String::new() };
             format!("{}|{nodes}", state(world, job))
         }),
         ["squeue", "--noheader", "--all", "--format=%i|%u|%V|%j|%Z|%o"] => {
@@ -100,12 +100,12 @@ pub(crate) fn run(world: &mut World, argv: &[String]) -> Answer {
     }
 }
 
-/// The loud error.
+/// The error for an unknown command.
 pub(crate) fn unknown(world: &mut World, argv: &[String]) -> Answer {
     let line = argv.join(" ");
     let line = line.escape_debug();
-    world.violations.push(format!("no such program: `{line}`"));
-    Answer::failed(127, format!("simulated cluster: no such program: `{line}`\n"))
+    world.violations.push(format!("unknown program: `{line}`"));
+    Answer::failed(127, format!("simulated cluster: unknown program: `{line}`\n"))
 }
 
 pub(crate) fn remove(world: &mut World, paths: &[&str]) -> Answer {
@@ -126,7 +126,7 @@ fn sbatch(world: &mut World, path: &str) -> Answer {
     if let Some(why) = &world.cluster.world.sbatch_refuses {
         return Answer::failed(1, format!("sbatch: error: {why}\n"));
     }
-    let (script, course) = match taken(world, path) {
+    let (script, execution) = match taken(world, path) {
         Ok(taken) => taken,
         Err(why) => return Answer::failed(1, format!("sbatch: error: {why}\n")),
     };
@@ -138,9 +138,9 @@ fn sbatch(world: &mut World, path: &str) -> Answer {
         return Answer::failed(1, TOO_MANY_JOBS);
     }
     for other in world.slurm.live() {
-        if let Some(node) = other.course.nodes.iter().find(|node| script.nodes.contains(node)) {
-            let (job, case) = (&course.job, &course.case);
-            let broken = format!("two jobs on one node slot: {node}: {} and {job} of `{case}`", other.name);
+        if let Some(node) = other.execution.nodes.iter().find(|node| script.nodes.contains(node)) {
+            let (job, case) = (&execution.job, &execution.case);
+            let broken = format!("{node}: two jobs in one node slot, {} and {job} of `{case}`", other.name);
             world.violations.push(broken);
         }
     }
@@ -150,11 +150,11 @@ fn sbatch(world: &mut World, path: &str) -> Answer {
         limit_s: directives.minutes as f64 * 60.0,
         waits_s: match is_too_long(world, directives.minutes as f64) {
             true => f64::INFINITY,
-            false => noise_of(&world.cluster, &course.case, &course.job, "queue").between(1.0, 4.0),
+            false => noise_of(&world.cluster, &execution.case, &execution.job, "queue").between(1.0, 4.0),
         },
         first_id: world.first_id,
-        turns: turns(&script).map(Turns::of),
-        course,
+        turns: turns(&script).map(Turns::new),
+        execution,
     };
     let now_s = world.now_s;
     Answer::ok(format!("{}\n", world.slurm.submit(now_s, submission)))
@@ -173,14 +173,14 @@ fn turns(script: &Script) -> Option<&script::Turns> {
 }
 
 /// A job's script as it lies there, and what becomes of the job; or why nothing can.
-pub(crate) fn taken(world: &mut World, path: &str) -> Result<(Script, Rc<Course>), String> {
+pub(crate) fn taken(world: &mut World, path: &str) -> Result<(Script, Rc<Execution>), String> {
     let bytes = world.files.get(path).ok_or_else(|| format!("Unable to open file {path}"))?;
-    let text =
-        std::str::from_utf8(bytes).map_err(|why| format!("simulated cluster: no text: `{path}`: {why}"))?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|why| format!("simulated cluster: `{path}` is not text: {why}"))?;
     let mut script = script::read(text)
-        .map_err(|why| format!("simulated cluster: no script that it understands: `{path}`: {why}"))?;
+        .map_err(|why| format!("simulated cluster: `{path}` is not a job script: {why}"))?;
     let Start::Slurm(directives) = script.start.clone() else {
-        return Err(format!("simulated cluster: no directives for Slurm in `{path}`"));
+        return Err(format!("simulated cluster: no Slurm directives in `{path}`"));
     };
     if let Some(node) = script.nodes.iter().find(|node| !world.cluster.nodes.contains(*node)) {
         return Err(format!("Batch job submission failed: Invalid node name specified: {node}"));
@@ -189,7 +189,7 @@ pub(crate) fn taken(world: &mut World, path: &str) -> Result<(Script, Rc<Course>
         let helper = format!("{}/{name}", directives.folder);
         if world.files.get(&helper).map(Vec::as_slice) != script::shared_text(name).map(str::as_bytes) {
             return Err(format!(
-                "simulated cluster: not put there, or not as the harness has it: `{helper}`"
+                "simulated cluster: `{helper}` is missing, or differs from the harness's script"
             ));
         }
     }
@@ -199,13 +199,13 @@ pub(crate) fn taken(world: &mut World, path: &str) -> Result<(Script, Rc<Course>
     let first = turns(&script).and_then(|turns| turns.jobs.first());
     let folder = first.map_or(directives.folder.as_str(), |turn| turn.folder.as_str());
     let (case, job) = case_and_job(folder);
-    let course = Rc::new(course(&world.cluster, &script, case, job));
-    if let Some(program) = &course.unknown_program {
+    let execution = Rc::new(execution(&world.cluster, &script, case, job));
+    if let Some(program) = &execution.unknown_program {
         world
             .violations
-            .push(format!("no such program in job {job} of `{case}`: `{}`", program.escape_debug()));
+            .push(format!("unknown program `{}` in job {job} of `{case}`", program.escape_debug()));
     }
-    Ok((script, course))
+    Ok((script, execution))
 }
 
 /// The last two folders: the rest of the path holds the run's id, which must change nothing.
@@ -238,7 +238,7 @@ fn squeue(world: &World, jobs: &str) -> Answer {
             Some(job) => {
                 let nodes = match job.phase {
                     Phase::Pending | Phase::Over { start_s: None, .. } => String::new(),
-                    _ => nodeset::fold(&job.course.nodes),
+                    _ => nodeset::fold(&job.execution.nodes),
                 };
                 // Infallible: writing to a string.
                 let _ = writeln!(text, "{id}|{}|{}|{nodes}", state(world, job), reason(world, job));
@@ -252,7 +252,7 @@ fn squeue(world: &World, jobs: &str) -> Answer {
 }
 
 /// Name and working folder, as the site's submit plugin has left them.
-fn shown<'a>(world: &'a World, job: &'a Job) -> (&'a str, &'a str) {
+fn name_and_folder<'a>(world: &'a World, job: &'a Job) -> (&'a str, &'a str) {
     let settings = &world.cluster.world;
     let name = settings.job_name.as_deref().unwrap_or(&job.name);
     (name, settings.job_folder.as_deref().unwrap_or(&job.folder))
@@ -265,7 +265,7 @@ fn script_of(job: &Job) -> String {
 /// Everything that is in the queue.
 fn queue(world: &World, fields: impl Fn(&Job) -> String) -> Answer {
     let line = |job: &Job| {
-        let (name, folder) = shown(world, job);
+        let (name, folder) = name_and_folder(world, job);
         format!("{}|{}|{name}|{folder}|{}\n", job.id, fields(job), script_of(job))
     };
     let queued = world
@@ -319,9 +319,9 @@ fn show_job(world: &World, id: &str) -> Answer {
         Phase::Running { start_s } => world.now_s - start_s,
         _ => 0.0,
     };
-    let nodes = &job.course.nodes;
+    let nodes = &job.execution.nodes;
     let placed = if matches!(job.phase, Phase::Pending) { "(null)".to_owned() } else { nodeset::fold(nodes) };
-    let (name, folder) = shown(world, job);
+    let (name, folder) = name_and_folder(world, job);
     Answer::ok(format!(
         "JobId={} JobName={} UserId=harness(1000) GroupId=harness(1000) Priority=1 Account=(null) QOS=normal \
          JobState={} Reason={} Dependency=(null) Requeue=0 Restarts=0 BatchFlag=1 Reboot=0 ExitCode={}:{} RunTime={} \
@@ -378,7 +378,7 @@ fn scancel(world: &mut World, id: &str, by_interrupt: bool) -> Answer {
 
 /// Nothing where it is asked for anything but a probe of one of its nodes.
 fn srun(world: &mut World, options: &[&str], node: &str, argv: &[&str]) -> Option<Answer> {
-    let ask = Ask::read(argv).filter(|ask| ask.node == node);
+    let ask = ProbeRequest::read(argv).filter(|ask| ask.node == node);
     let request = NodeRequest::read(argv).filter(|request| request.node == node);
     if (ask.is_none() && request.is_none()) || !world.cluster.nodes.contains(node) {
         return None;

@@ -1,8 +1,8 @@
-//! How far jobs that run have come, for whoever asks whether they get on: outputs grow while ranks work, and stand still where
-//! they hang.
+//! How far jobs that run have come, for whoever asks whether they get on: outputs grow while ranks work, and stand
+//! still where they hang.
 
 use super::World;
-use super::course::Course;
+use super::execution::Execution;
 use super::work::Work;
 use cluster::reach::Answer;
 use cluster::reach::progress::{Progress, render};
@@ -10,17 +10,17 @@ use cluster::reach::progress::{Progress, render};
 pub(crate) fn answer(world: &World, folders: &[&str]) -> Answer {
     let one = |folder: &&str| {
         let running = world.slurm.running_in(folder).or_else(|| world.ssh.running_in(folder));
-        let progress = running.map(|(course, start_s)| of(course, world.now_s - start_s));
+        let progress = running.map(|(execution, start_s)| progress_after(execution, world.now_s - start_s));
         render(&progress.unwrap_or_default())
     };
     Answer::ok(folders.iter().map(one).collect::<String>())
 }
 
 /// So long after its start.
-fn of(course: &Course, run_s: f64) -> Progress {
-    let is_silent = matches!(course.work, Work::Flows(..))
-        || (course.training.is_none() && matches!(course.work, Work::Command { .. }));
-    let worked_s = run_s.min(course.work_to_s) - course.work_from_s;
+fn progress_after(execution: &Execution, run_s: f64) -> Progress {
+    let is_silent = matches!(execution.work, Work::Flows(..))
+        || (execution.training.is_none() && matches!(execution.work, Work::Command { .. }));
+    let worked_s = run_s.min(execution.work_to_s) - execution.work_from_s;
     if worked_s < 0.0 {
         return Progress::default();
     }

@@ -52,7 +52,7 @@ pub(crate) fn fill_us(bytes: u64) -> f64 {
     3.0 + bytes as f64 / 1.5e6
 }
 
-/// What passes before a round whose buffers are filled anew, or after one whose result is checked: two kernels, or one.
+/// What passes before a round whose buffers are refilled, or after one whose result is checked: two kernels, or one.
 pub(crate) fn filling_s(bytes: u64) -> f64 {
     2.0 * (fill_us(bytes) + 10.0) * 1e-6 + NOTICE_S
 }

@@ -2,9 +2,9 @@
 //! when asked, to the moment of the question. What it prints is in `programs`; what jobs leave, in `outputs`.
 
 use super::active_faults::Ending;
-use super::course::{Course, Own};
 use super::drained::Drained;
-use super::nsys::Kept;
+use super::execution::{Execution, Own};
+use super::nsys::TableCache;
 use super::turns::{Next, Step, Turns};
 use job::script::files;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ pub struct Slurm {
     down: BTreeMap<String, f64>,
     /// Nodes that somebody took out of the queue.
     pub drained: Drained,
-    /// Files by which jobs that share an allocation tell how they are.
+    /// Files by which jobs that share an allocation report their state.
     marks: BTreeMap<String, String>,
     /// Nodes that are powered down, where there is power saving, and what one takes to boot.
     asleep: BTreeSet<String>,
@@ -30,7 +30,7 @@ pub struct Slurm {
     booting: BTreeMap<String, f64>,
     /// How far this has advanced.
     now_s: f64,
-    /// Before this moment nothing happens; nothing where that has to be found out anew.
+    /// Before this moment nothing happens; none where that has to be recomputed.
     quiet_until_s: Option<f64>,
 }
 
@@ -40,7 +40,7 @@ pub struct Job {
     pub folder: String,
     pub limit_s: f64,
     pub submitted_s: f64,
-    pub course: Rc<Course>,
+    pub execution: Rc<Execution>,
     pub phase: Phase,
     eligible_s: f64,
     /// When somebody asked the job to end by itself.
@@ -82,13 +82,13 @@ pub enum How {
 pub struct Over {
     pub id: u64,
     pub folder: String,
-    pub course: Rc<Course>,
+    pub execution: Rc<Execution>,
     pub start_s: f64,
     pub run_s: f64,
     pub how: How,
     /// In seconds from its start.
     pub interrupted_s: Option<f64>,
-    pub reports: Kept,
+    pub reports: TableCache,
 }
 
 /// Slurm's MinJobAge.
@@ -108,7 +108,7 @@ impl Slurm {
 
     pub fn submit(&mut self, now_s: f64, mut job: Submission) -> u64 {
         self.last_id = self.last_id.max(job.first_id) + 1;
-        let stuck = job.course.active_faults.fails_by(Ending::QueueStuck).is_some();
+        let stuck = job.execution.active_faults.fails_by(Ending::QueueStuck).is_some();
         if stuck {
             job.waits_s = f64::INFINITY;
         }
@@ -119,7 +119,7 @@ impl Slurm {
             folder: job.folder,
             limit_s: job.limit_s,
             submitted_s: now_s,
-            course: job.course,
+            execution: job.execution,
             phase: Phase::Pending,
             eligible_s: now_s + job.waits_s,
             interrupted_s: None,
@@ -176,14 +176,14 @@ impl Slurm {
         steps.into_iter().filter_map(|step| self.mark(step, true)).collect()
     }
 
-    /// `is_told`: somebody is there to write how it ended.
-    fn mark(&mut self, step: Step, is_told: bool) -> Option<Over> {
+    /// `is_recorded`: a script is left to write how it ended.
+    fn mark(&mut self, step: Step, is_recorded: bool) -> Option<Over> {
         let Step { folder, over } = step;
         let Some((over, word)) = over else {
             self.marks.insert(format!("{folder}/{}", files::BEGAN), "\n".to_owned());
             return None;
         };
-        if is_told {
+        if is_recorded {
             self.marks.insert(format!("{folder}/{}", files::ENDED), word);
         }
         Some(over)
@@ -228,10 +228,10 @@ impl Slurm {
     }
 
     /// What runs in a folder, and since when.
-    pub fn running_in(&self, folder: &str) -> Option<(&Course, f64)> {
+    pub fn running_in(&self, folder: &str) -> Option<(&Execution, f64)> {
         self.jobs.values().find_map(|job| match (&job.turns, job.phase) {
             (Some(turns), Phase::Running { .. }) => turns.running_in(folder),
-            (None, Phase::Running { start_s }) if job.folder == folder => Some((&*job.course, start_s)),
+            (None, Phase::Running { start_s }) if job.folder == folder => Some((&*job.execution, start_s)),
             _ => None,
         })
     }
@@ -301,8 +301,8 @@ impl Slurm {
 
     /// Why a waiting job waits.
     pub fn reason(&self, job: &Job) -> String {
-        let nodes = &job.course.nodes;
-        let stuck = job.course.active_faults.fails_by(Ending::QueueStuck).and_then(|node| nodes.get(node));
+        let nodes = &job.execution.nodes;
+        let stuck = job.execution.active_faults.fails_by(Ending::QueueStuck).and_then(|node| nodes.get(node));
         let down = || nodes.iter().find(|node| self.is_down(node) || self.drained.has(node));
         match stuck.or_else(down) {
             Some(node) => format!("ReqNodeNotAvail, UnavailableNodes:{node}"),
@@ -337,13 +337,13 @@ impl Slurm {
             let (busy, down, drained) = (&self.busy, &self.down, &self.drained);
             let is_free =
                 |node: &String| !busy.contains_key(node) && !down.contains_key(node) && !drained.has(node);
-            if job.eligible_s <= now_s && job.course.nodes.iter().all(is_free) {
-                for node in &job.course.nodes {
+            if job.eligible_s <= now_s && job.execution.nodes.iter().all(is_free) {
+                for node in &job.execution.nodes {
                     if self.asleep.remove(node) {
                         self.booting.insert(node.clone(), now_s + self.boot_s);
                     }
                 }
-                let booted = job.course.nodes.iter().filter_map(|node| self.booting.get(node)).copied();
+                let booted = job.execution.nodes.iter().filter_map(|node| self.booting.get(node)).copied();
                 job.phase = match booted.max_by(f64::total_cmp) {
                     Some(ready_s) => Phase::Configuring { ready_s },
                     None => Phase::Running { start_s: now_s },
@@ -351,7 +351,7 @@ impl Slurm {
                 if let (Phase::Running { .. }, Some(turns)) = (job.phase, &mut job.turns) {
                     turns.begin(now_s);
                 }
-                self.busy.extend(job.course.nodes.iter().map(|node| (node.clone(), (id, f64::INFINITY))));
+                self.busy.extend(job.execution.nodes.iter().map(|node| (node.clone(), (id, f64::INFINITY))));
             }
         }
     }
@@ -369,7 +369,8 @@ impl Slurm {
 
     /// What ran, and what ran in it.
     fn end(&mut self, id: u64, end_s: f64, how: How) -> Vec<Over> {
-        let fails = |job: &Job| job.turns.as_ref().and_then(Turns::course).unwrap_or(&job.course).clone();
+        let fails =
+            |job: &Job| job.turns.as_ref().and_then(Turns::execution).unwrap_or(&job.execution).clone();
         let failing = self.jobs.get(&id).map(fails);
         let turns = self.jobs.get_mut(&id).and_then(|job| job.turns.as_mut());
         let step = turns.and_then(|turns| turns.end(id, end_s, how));
@@ -377,7 +378,7 @@ impl Slurm {
         inside.into_iter().chain(self.end_all(id, end_s, how, failing)).collect()
     }
 
-    fn end_all(&mut self, id: u64, end_s: f64, how: How, failing: Option<Rc<Course>>) -> Option<Over> {
+    fn end_all(&mut self, id: u64, end_s: f64, how: How, failing: Option<Rc<Execution>>) -> Option<Over> {
         self.quiet_until_s = None;
         let job = self.jobs.get_mut(&id)?;
         let start_s = match job.phase {
@@ -385,7 +386,7 @@ impl Slurm {
             _ => None,
         };
         if job.phase != Phase::Pending {
-            for node in &job.course.nodes {
+            for node in &job.execution.nodes {
                 self.busy.insert(node.clone(), (id, end_s + COMPLETING_S));
             }
         }
@@ -401,12 +402,12 @@ impl Slurm {
         Some(Over {
             id,
             folder: job.folder.clone(),
-            course: job.course.clone(),
+            execution: job.execution.clone(),
             start_s,
             run_s: end_s - start_s,
             how,
             interrupted_s: job.interrupted_s.map(|at| at - start_s),
-            reports: Kept::default(),
+            reports: TableCache::default(),
         })
     }
 }
@@ -419,16 +420,16 @@ pub struct Submission {
     /// In the queue, even where all its nodes are free.
     pub waits_s: f64,
     pub first_id: u64,
-    pub course: Rc<Course>,
+    pub execution: Rc<Execution>,
     pub turns: Option<Turns>,
 }
 
 impl Job {
-    /// When a running job will end if nobody does anything more, and how.
+    /// When a running job will end without further action, and how.
     fn will_end(&self) -> Option<(u64, f64, How)> {
         let Phase::Running { start_s } = self.phase else { return None };
         let (end_s, how) = match &self.turns {
-            None => ends(&self.course, start_s, self.limit_s, self.interrupted_s),
+            None => ends(&self.execution, start_s, self.limit_s, self.interrupted_s),
             Some(turns) => {
                 let by_limit = (start_s + self.limit_s, How::TimeLimit);
                 turns.will_end().filter(|own| own.0 < by_limit.0).unwrap_or(by_limit)
@@ -449,12 +450,12 @@ impl Job {
     }
 }
 
-/// When a job that runs will end if nobody does anything more, and how.
-pub fn ends(course: &Course, start_s: f64, limit_s: f64, interrupted_s: Option<f64>) -> (f64, How) {
+/// When a job that runs will end without further action, and how.
+pub fn ends(execution: &Execution, start_s: f64, limit_s: f64, interrupted_s: Option<f64>) -> (f64, How) {
     let by_limit = (start_s + limit_s, How::TimeLimit);
-    let own = course.ends_s.map(|seconds| (start_s + seconds, How::from(course.end)));
+    let own = execution.ends_s.map(|seconds| (start_s + seconds, How::from(execution.end)));
     // A rank that hangs heeds no signal that it may ignore.
-    let heeds = course.ends_s.is_some();
+    let heeds = execution.ends_s.is_some();
     let asked = interrupted_s.filter(|_| heeds).map(|at| (at + WINDS_UP_S, How::Signal(2)));
     own.into_iter().chain(asked).fold(by_limit, |a, b| if b.0 < a.0 { b } else { a })
 }

@@ -1,9 +1,10 @@
 //! What runs on nodes that are reached by ssh, as a state machine: on each node of a job its script, which ends with
-//! the workload, by a signal, or when nobody has looked for the length of its lease. It advances only when asked, to
-//! the moment of the question. The commands that change it are in `over_ssh`; what jobs leave, in `outputs`.
+//! the workload, by a signal, or when it was not looked at for the length of its heartbeat timeout. It advances only
+//! when asked, to the moment of the question. The commands that change it are in `over_ssh`; what jobs leave, in
+//! `outputs`.
 
 use super::active_faults::Ending;
-use super::course::{Course, Own, Spread};
+use super::execution::{Execution, Own, Spread};
 use super::slurm::{How, Over};
 use super::work::{Table, Work};
 use std::collections::BTreeMap;
@@ -16,15 +17,15 @@ pub(crate) struct Ssh {
     jobs: BTreeMap<String, Job>,
     /// Nodes that do not answer since they failed, and when they will again.
     down: BTreeMap<String, f64>,
-    /// While nobody tells who looked when, nothing ends by its lease.
-    leases_rest: bool,
+    /// While looks are not recorded, nothing ends by its heartbeat timeout.
+    heartbeat_timeouts_paused: bool,
 }
 
 struct Job {
     id: u64,
-    course: Rc<Course>,
-    lease_s: f64,
-    /// In the order of the course's nodes.
+    execution: Rc<Execution>,
+    heartbeat_timeout_s: f64,
+    /// In the order of the execution's nodes.
     nodes: Vec<Node>,
     /// When the last of its nodes was started: the workload waits for all.
     start_s: Option<f64>,
@@ -45,7 +46,7 @@ struct Node {
 /// How a job's script on one node ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum End {
-    Told {
+    Exited {
         code: i32,
         reason: &'static str,
     },
@@ -59,11 +60,11 @@ const DOWN_S: f64 = 120.0;
 const DROP_S: f64 = 25.0;
 /// What a job takes to end that was asked to.
 const WINDS_UP_S: f64 = 1.0;
-/// After this what was asked to end is ended by force, where a lease has passed.
+/// After this what was asked to end is ended by force, where a heartbeat timeout has passed.
 const BY_FORCE_S: f64 = 10.0;
 
 impl Ssh {
-    /// How the job in a folder is on a node, in the words of `lease.sh`. Looking renews the lease.
+    /// How the job in a folder is on a node, in the words of `supervisor.sh`. Looking renews the heartbeat timeout.
     pub(crate) fn look(&mut self, folder: &str, node: &str, now_s: f64) -> String {
         let Some(node) = self.node(folder, node).filter(|node| node.started_s.is_some()) else {
             return "absent\n".to_owned();
@@ -73,20 +74,20 @@ impl Ssh {
                 node.looked_s = now_s;
                 "running\n".to_owned()
             }
-            Some(End::Told { code, reason }) => format!("ended {code} {reason}\n"),
+            Some(End::Exited { code, reason }) => format!("ended {code} {reason}\n"),
             Some(End::Died) => "lost\n".to_owned(),
         }
     }
 
     /// What runs in a folder, and since when.
-    pub(crate) fn running_in(&self, folder: &str) -> Option<(&Course, f64)> {
+    pub(crate) fn running_in(&self, folder: &str) -> Option<(&Execution, f64)> {
         let job = self.jobs.get(folder).filter(|job| job.stopped.is_none())?;
-        Some((&*job.course, job.start_s?))
+        Some((&*job.execution, job.start_s?))
     }
 
     pub(crate) fn was_started(&self, folder: &str, node: &str) -> bool {
         let job = self.jobs.get(folder);
-        let at = job.and_then(|job| job.course.nodes.iter().position(|name| name == node));
+        let at = job.and_then(|job| job.execution.nodes.iter().position(|name| name == node));
         job.zip(at).is_some_and(|(job, at)| job.nodes.get(at).is_some_and(|node| node.started_s.is_some()))
     }
 
@@ -94,18 +95,18 @@ impl Ssh {
         &mut self,
         folder: &str,
         node: &str,
-        lease_s: f64,
+        heartbeat_timeout_s: f64,
         now_s: f64,
-        course: impl FnOnce() -> Rc<Course>,
+        execution: impl FnOnce() -> Rc<Execution>,
     ) {
         if !self.jobs.contains_key(folder) {
             self.last_id += 1;
-            let course = course();
-            let nodes = course.nodes.iter().map(|_| Node::default()).collect();
+            let execution = execution();
+            let nodes = execution.nodes.iter().map(|_| Node::default()).collect();
             let job = Job {
                 id: self.last_id,
-                course,
-                lease_s,
+                execution,
+                heartbeat_timeout_s,
                 nodes,
                 start_s: None,
                 stopped: None,
@@ -131,7 +132,7 @@ impl Ssh {
         }
         one.asked_s.get_or_insert(now_s);
         if by_force {
-            one.end = Some(End::Told { code: 137, reason: "asked" });
+            one.end = Some(End::Exited { code: 137, reason: "asked" });
             if let Some(job) = self.jobs.get_mut(folder) {
                 job.stop(now_s, How::Cancelled);
             }
@@ -144,10 +145,10 @@ impl Ssh {
             return Some(("connection timed out", false));
         }
         let drops = |job: &Job| {
-            let at = job.course.nodes.iter().position(|name| name == node)?;
-            let course = &job.course;
-            let from_s = job.start_s? + (course.work_from_s + course.work_to_s) / 2.0;
-            (course.active_faults.connection_drops(at) && from_s <= now_s && now_s < from_s + DROP_S)
+            let at = job.execution.nodes.iter().position(|name| name == node)?;
+            let execution = &job.execution;
+            let from_s = job.start_s? + (execution.work_from_s + execution.work_to_s) / 2.0;
+            (execution.active_faults.connection_drops(at) && from_s <= now_s && now_s < from_s + DROP_S)
                 .then_some(())
         };
         self.jobs.values().find_map(drops).map(|()| ("connection reset by peer", true))
@@ -156,7 +157,7 @@ impl Ssh {
     /// The jobs that have something running on a node.
     pub(crate) fn running_on<'a>(&'a self, node: &'a str) -> impl Iterator<Item = &'a str> {
         let runs = move |job: &Job| {
-            let at = job.course.nodes.iter().position(|name| name == node);
+            let at = job.execution.nodes.iter().position(|name| name == node);
             at.and_then(|at| job.nodes.get(at)).is_some_and(Node::runs)
         };
         self.jobs.iter().filter(move |(_, job)| runs(job)).map(|(folder, _)| folder.as_str())
@@ -165,7 +166,7 @@ impl Ssh {
     /// Folder and node of everything that was started and has not ended.
     pub(crate) fn live(&self) -> impl Iterator<Item = (&str, &str)> {
         self.jobs.iter().flat_map(|(folder, job)| {
-            let of_nodes = job.course.nodes.iter().zip(&job.nodes);
+            let of_nodes = job.execution.nodes.iter().zip(&job.nodes);
             of_nodes.filter(|(_, node)| node.runs()).map(move |(name, _)| (folder.as_str(), name.as_str()))
         })
     }
@@ -178,8 +179,8 @@ impl Ssh {
     }
 
     /// Who looked when is not known for a while; afterwards everything counts as looked at.
-    pub(crate) fn rest_leases(&mut self, rest: bool, now_s: f64) {
-        self.leases_rest = rest;
+    pub(crate) fn pause_heartbeat_timeouts(&mut self, rest: bool, now_s: f64) {
+        self.heartbeat_timeouts_paused = rest;
         for node in self.jobs.values_mut().flat_map(|job| &mut job.nodes) {
             node.looked_s = now_s;
         }
@@ -192,10 +193,11 @@ impl Ssh {
             if job.handed_over {
                 continue;
             }
-            while let Some((at_s, node, end)) = job.next(self.leases_rest).filter(|(at_s, ..)| *at_s <= now_s)
+            while let Some((at_s, node, end)) =
+                job.next(self.heartbeat_timeouts_paused).filter(|(at_s, ..)| *at_s <= now_s)
             {
                 if end == End::Died {
-                    self.down.insert(job.course.nodes[node].clone(), at_s + DOWN_S);
+                    self.down.insert(job.execution.nodes[node].clone(), at_s + DOWN_S);
                 }
                 job.take(at_s, node, end);
             }
@@ -209,7 +211,7 @@ impl Ssh {
 
     fn node(&mut self, folder: &str, node: &str) -> Option<&mut Node> {
         let job = self.jobs.get_mut(folder)?;
-        let at = job.course.nodes.iter().position(|name| name == node)?;
+        let at = job.execution.nodes.iter().position(|name| name == node)?;
         job.nodes.get_mut(at)
     }
 }
@@ -221,41 +223,41 @@ impl Node {
 }
 
 impl Job {
-    /// What happens next if nobody does anything more: when, on which node, and how its script ends.
-    fn next(&self, leases_rest: bool) -> Option<(f64, usize, End)> {
+    /// What happens next without further action: when, on which node, and how its script ends.
+    fn next(&self, heartbeat_timeouts_paused: bool) -> Option<(f64, usize, End)> {
         let running = self.nodes.iter().enumerate().filter(|(_, node)| node.runs());
         // A rank that hangs heeds no signal that it may ignore.
-        let heeds = self.course.ends_s.is_some() || self.start_s.is_none();
+        let heeds = self.execution.ends_s.is_some() || self.start_s.is_none();
         let first = running.flat_map(|(at, node)| {
             let asked = node
                 .asked_s
                 .filter(|_| heeds)
-                .map(|asked_s| (asked_s + WINDS_UP_S, at, End::Told { code: 143, reason: "asked" }));
-            let passes_s = node.looked_s + self.lease_s;
-            let lease = match heeds {
-                true => (passes_s + WINDS_UP_S, at, End::Told { code: 143, reason: "lease" }),
-                false => (passes_s + BY_FORCE_S, at, End::Told { code: 137, reason: "lease" }),
+                .map(|asked_s| (asked_s + WINDS_UP_S, at, End::Exited { code: 143, reason: "asked" }));
+            let passes_s = node.looked_s + self.heartbeat_timeout_s;
+            let heartbeat_timeout = match heeds {
+                true => (passes_s + WINDS_UP_S, at, End::Exited { code: 143, reason: "heartbeat" }),
+                false => (passes_s + BY_FORCE_S, at, End::Exited { code: 137, reason: "heartbeat" }),
             };
-            let lease = (!leases_rest).then_some(lease);
-            self.own_end(at).into_iter().chain(asked).chain(lease)
+            let heartbeat_timeout = (!heartbeat_timeouts_paused).then_some(heartbeat_timeout);
+            self.own_end(at).into_iter().chain(asked).chain(heartbeat_timeout)
         });
         first.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
     }
 
     /// How the script on a node ends with the workload.
     fn own_end(&self, at: usize) -> Option<(f64, usize, End)> {
-        let (start_s, course) = (self.start_s?, &self.course);
+        let (start_s, execution) = (self.start_s?, &self.execution);
         if self.stopped.is_some() {
             return None;
         }
-        let ends_s = start_s + course.ends_s?;
-        let told = End::Told { code: code(course, at), reason: "itself" };
-        match course.active_faults.fails_by(Ending::NodeFails) {
-            None => Some((ends_s, at, told)),
-            Some(lost) if lost == at => Some((start_s + course.work_to_s, at, End::Died)),
-            // mpirun notices that it lost a node and ends; where it was lost itself, or where nobody gathers the
+        let ends_s = start_s + execution.ends_s?;
+        let exited = End::Exited { code: code(execution, at), reason: "itself" };
+        match execution.active_faults.fails_by(Ending::NodeFails) {
+            None => Some((ends_s, at, exited)),
+            Some(lost) if lost == at => Some((start_s + execution.work_to_s, at, End::Died)),
+            // mpirun notices that it lost a node and ends; where it was lost itself, or where nothing gathers the
             // nodes, those that are left wait for the one that is gone.
-            Some(lost) => (course.spread == Spread::Mpirun && lost != 0).then_some((ends_s, at, told)),
+            Some(lost) => (execution.spread == Spread::Mpirun && lost != 0).then_some((ends_s, at, exited)),
         }
     }
 
@@ -264,8 +266,8 @@ impl Job {
             one.end = Some(end);
         }
         match end {
-            End::Told { reason: "asked", .. } => self.stop(at_s, How::Signal(15)),
-            End::Told { reason: "lease", .. } => self.stop(at_s, How::Cancelled),
+            End::Exited { reason: "asked", .. } => self.stop(at_s, How::Signal(15)),
+            End::Exited { reason: "heartbeat", .. } => self.stop(at_s, How::Cancelled),
             _ => {}
         }
     }
@@ -276,19 +278,19 @@ impl Job {
 
     /// What its files are made from, if its workload was ever started.
     fn over(&self, folder: &str) -> Option<Over> {
-        let (start_s, course) = (self.start_s?, &self.course);
+        let (start_s, execution) = (self.start_s?, &self.execution);
         let died = self.nodes.iter().any(|node| node.end == Some(End::Died));
-        let own_s = start_s + course.ends_s.unwrap_or(course.work_to_s);
+        let own_s = start_s + execution.ends_s.unwrap_or(execution.work_to_s);
         let (end_s, how) = match (died, self.stopped) {
             (true, _) => (own_s, How::NodeFail),
             (false, Some((at_s, how))) => (at_s, how),
-            (false, None) => (own_s, How::from(course.end)),
+            (false, None) => (own_s, How::from(execution.end)),
         };
         let asked_s = self.nodes.iter().filter_map(|node| node.asked_s).reduce(f64::min);
         Some(Over {
             id: self.id,
             folder: folder.to_owned(),
-            course: course.clone(),
+            execution: execution.clone(),
             start_s,
             run_s: (end_s - start_s).max(0.0),
             how,
@@ -299,15 +301,15 @@ impl Job {
 }
 
 /// What the script on a node exits with, where the workload ends by itself.
-fn code(course: &Course, at: usize) -> i32 {
-    let of_job = match course.end {
+fn code(execution: &Execution, at: usize) -> i32 {
+    let of_job = match execution.end {
         Own::Exit(code) => code,
         Own::NodeFail | Own::Preempted => 1,
     };
-    match (course.spread, &course.work) {
+    match (execution.spread, &execution.work) {
         (Spread::Mpirun, _) => of_job * i32::from(at == 0),
-        _ if course.active_faults.ending.is_some() => {
-            of_job * i32::from(course.active_faults.ending.is_some_and(|(_, node)| node == at))
+        _ if execution.active_faults.ending.is_some() => {
+            of_job * i32::from(execution.active_faults.ending.is_some_and(|(_, node)| node == at))
         }
         (_, Work::Gpus(nodes)) => {
             i32::from(nodes.get(at).is_some_and(|tables| tables.iter().any(Table::has_wrong)))

@@ -1,8 +1,8 @@
-//! What each NIC of a node has moved at any moment of a job. What must cross is told in `traffic`, how fast in `work`;
-//! here both become bytes over time, whole and conserved: what all NICs sent at the end is what all received.
+//! What each NIC of a node has moved at any moment of a job. What must cross is computed in `traffic`, how fast in
+//! `work`; here both become bytes over time, whole and conserved: what all NICs sent at the end is what all received.
 
 use super::cluster::Cluster;
-use super::course::MARK_S;
+use super::execution::MARK_S;
 use super::flows::directions;
 use super::slurm::Over;
 use super::traffic::Crossing;
@@ -11,13 +11,13 @@ use metric::op::Op;
 
 /// One NIC over one job: its totals, and which part of them it has moved at a moment.
 #[derive(Debug, Clone, Default)]
-pub struct NicCourse {
+pub struct NicTimeline {
     /// Sent by reads or writes, sent by messages; received alike.
     totals: [u64; 4],
     steps: std::rc::Rc<Steps>,
 }
 
-impl NicCourse {
+impl NicTimeline {
     /// After so many seconds of the job.
     pub fn moved(&self, at_s: f64) -> [u64; 4] {
         let part = self.steps.part(at_s);
@@ -69,16 +69,16 @@ impl Steps {
 }
 
 /// Every NIC of a node, in the profile's order.
-pub fn nic_courses(cluster: &Cluster, over: &Over, node: usize) -> Vec<NicCourse> {
-    nic_courses_since(cluster, over, node, f64::NEG_INFINITY)
+pub fn nic_timelines(cluster: &Cluster, over: &Over, node: usize) -> Vec<NicTimeline> {
+    nic_timelines_since(cluster, over, node, f64::NEG_INFINITY)
 }
 
 /// The same of what is moved from a second of the job on, and of nothing before it.
-pub fn nic_courses_since(cluster: &Cluster, over: &Over, node: usize, since_s: f64) -> Vec<NicCourse> {
-    let course = &over.course;
-    let span = (since_s, course.work_to_s.min(over.run_s));
-    let idle = || vec![NicCourse::default(); cluster.nics.len()];
-    match &course.work {
+pub fn nic_timelines_since(cluster: &Cluster, over: &Over, node: usize, since_s: f64) -> Vec<NicTimeline> {
+    let execution = &over.execution;
+    let span = (since_s, execution.work_to_s.min(over.run_s));
+    let idle = || vec![NicTimeline::default(); cluster.nics.len()];
+    match &execution.work {
         Work::Tables(tables) => match tables.as_slice() {
             [table] if table.world.group.nodes > 1 && cluster.world.ofi_plugin => {
                 collective(cluster, over, table, node, span)
@@ -87,14 +87,14 @@ pub fn nic_courses_since(cluster: &Cluster, over: &Over, node: usize, since_s: f
             _ => idle(),
         },
         Work::Flows(flows, wanted) => {
-            let name = course.nodes.get(node).map_or("", String::as_str);
+            let name = execution.nodes.get(node).map_or("", String::as_str);
             let (sends, receives) = directions(wanted, name);
             let bytes = wanted.message_bytes as f64 * wanted.iterations as f64;
-            let from_s = course.work_from_s + MARK_S;
-            let mut courses = idle();
+            let from_s = execution.work_from_s + MARK_S;
+            let mut timelines = idle();
             for (flow, device) in flows.iter().zip(&wanted.devices) {
                 let nic =
-                    cluster.nics.iter().position(|nic| nic == device).and_then(|nic| courses.get_mut(nic));
+                    cluster.nics.iter().position(|nic| nic == device).and_then(|nic| timelines.get_mut(nic));
                 let (Some(nic), Some(_)) = (nic, flow.rate_gb_s) else { continue };
                 let from_s = from_s + flow.from_s;
                 let steps = Steps::new([(from_s, from_s + flow.seconds, bytes)].into_iter(), span);
@@ -103,14 +103,14 @@ pub fn nic_courses_since(cluster: &Cluster, over: &Over, node: usize, since_s: f
                 nic.totals = [way(sends), 0, way(receives), 0];
                 nic.steps = std::rc::Rc::new(steps);
             }
-            courses
+            timelines
         }
-        Work::Command { seconds, .. } => match &course.training {
+        Work::Command { seconds, .. } => match &execution.training {
             Some(training) if training.nodes > 1 && cluster.world.ofi_plugin => {
                 let (group, bytes) = training.across();
-                let crossing = Crossing::of(Op::AllReduce, group, cluster.gpus);
+                let crossing = Crossing::new(Op::AllReduce, group, cluster.gpus);
                 let all = crossing.unit_bytes(Op::AllReduce, bytes) * f64::from(training.steps);
-                let piece = (course.work_from_s, course.work_from_s + seconds, all);
+                let piece = (execution.work_from_s, execution.work_from_s + seconds, all);
                 carried(cluster, over, &crossing, [piece].into_iter(), (node as u32, node), span)
             }
             _ => idle(),
@@ -125,12 +125,12 @@ fn collective(
     table: &Table,
     node: usize,
     span: (f64, f64),
-) -> Vec<NicCourse> {
-    let course = &over.course;
+) -> Vec<NicTimeline> {
+    let execution = &over.execution;
     let op = table.options.op;
-    let crossing = Crossing::of(op, table.world.group, cluster.gpus);
+    let crossing = Crossing::new(op, table.world.group, cluster.gpus);
     let pieces = table.rounds().into_iter().map(|round| {
-        let from = course.work_from_s + round.from_s;
+        let from = execution.work_from_s + round.from_s;
         let unit = crossing.unit_bytes(op, round.bytes) * f64::from(round.operations());
         (from, from + round.seconds(), unit)
     });
@@ -138,7 +138,7 @@ fn collective(
     carried(cluster, over, &crossing, pieces, (of_group, node), span)
 }
 
-/// What each NIC of a node moves of units that cross piece by piece; the node is told as the group counts it, and as
+/// What each NIC of a node moves of units that cross piece by piece; the node is given as the group counts it, and as
 /// the job does.
 fn carried(
     cluster: &Cluster,
@@ -147,14 +147,14 @@ fn carried(
     pieces: impl Iterator<Item = (f64, f64, f64)>,
     (of_group, node): (u32, usize),
     span: (f64, f64),
-) -> Vec<NicCourse> {
+) -> Vec<NicTimeline> {
     let steps = std::rc::Rc::new(Steps::new(pieces, span));
     // Whole units, divided into reads or writes and messages before they are handed to nodes: the same on both ends.
     let unit = steps.total as u64;
     let small = unit / 1000 * 7;
     let (sent, received) = crossing.units(of_group);
     let split =
-        |units: u64, bytes: u64| work::split(cluster, &over.course.active_faults, node, units * bytes);
+        |units: u64, bytes: u64| work::split(cluster, &over.execution.active_faults, node, units * bytes);
     let ways = [
         split(sent, unit - small),
         split(sent, small),
@@ -162,7 +162,7 @@ fn carried(
         split(received, small),
     ];
     (0..cluster.nics.len())
-        .map(|nic| NicCourse {
+        .map(|nic| NicTimeline {
             totals: ways.each_ref().map(|way| way.get(nic).copied().unwrap_or_default()),
             steps: steps.clone(),
         })

@@ -31,7 +31,7 @@ enum Pattern {
 }
 
 impl Crossing {
-    pub fn of(op: Op, group: Group, gpus: u32) -> Crossing {
+    pub fn new(op: Op, group: Group, gpus: u32) -> Crossing {
         let pattern = match op {
             _ if group.nodes <= 1 => Pattern::Inside,
             Op::Broadcast => Pattern::Down,
@@ -121,7 +121,7 @@ mod tests {
     fn all_that_is_sent_is_received() {
         for op in Op::ALL {
             for nodes in 1..=9 {
-                let crossing = Crossing::of(op, Group { nodes, ranks: nodes * 8, side_by_side: 1 }, 8);
+                let crossing = Crossing::new(op, Group { nodes, ranks: nodes * 8, side_by_side: 1 }, 8);
                 let (sent, received) = (0..nodes)
                     .map(|node| crossing.units(node))
                     .fold((0, 0), |sum, units| (sum.0 + units.0, sum.1 + units.1));

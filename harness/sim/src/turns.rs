@@ -1,8 +1,8 @@
 //! An allocation of Slurm that jobs share, as `allocation.sh` keeps it: the jobs that were given their turn run in it one
 //! after the other. It has no clock of its own; `slurm` moves it on.
 
-use super::course::Course;
-use super::nsys::Kept;
+use super::execution::Execution;
+use super::nsys::TableCache;
 use super::slurm::{How, Over, ends};
 use job::script::Turns as Planned;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub struct Turns {
 pub struct Next {
     pub folder: String,
     pub limit_s: f64,
-    pub course: Rc<Course>,
+    pub execution: Rc<Execution>,
 }
 
 struct Current {
@@ -43,7 +43,7 @@ pub struct Step {
 const LOOKS_S: f64 = 0.5;
 
 impl Turns {
-    pub fn of(planned: &Planned) -> Turns {
+    pub fn new(planned: &Planned) -> Turns {
         let jobs = planned.jobs.iter().map(|turn| (turn.folder.clone(), turn.limit_s as f64)).collect();
         Turns {
             idle_s: planned.idle_s as f64,
@@ -79,9 +79,9 @@ impl Turns {
     }
 
     /// What runs in a folder, and since when.
-    pub fn running_in(&self, folder: &str) -> Option<(&Course, f64)> {
+    pub fn running_in(&self, folder: &str) -> Option<(&Execution, f64)> {
         let current = self.current.as_ref().filter(|current| current.next.folder == folder)?;
-        Some((&*current.next.course, current.start_s))
+        Some((&*current.next.execution, current.start_s))
     }
 
     pub fn interrupt(&mut self, now_s: f64) {
@@ -90,7 +90,7 @@ impl Turns {
         }
     }
 
-    /// When the allocation ends if nobody does anything more, but for its own limit.
+    /// When the allocation ends without further action, but for its own limit.
     pub fn will_end(&self) -> Option<(f64, How)> {
         match &self.current {
             Some(current) => Some(current.ends()).filter(|(_, how)| takes_all(*how)),
@@ -137,8 +137,8 @@ impl Turns {
     }
 
     /// What runs in it.
-    pub fn course(&self) -> Option<&Rc<Course>> {
-        self.current.as_ref().map(|current| &current.next.course)
+    pub fn execution(&self) -> Option<&Rc<Execution>> {
+        self.current.as_ref().map(|current| &current.next.execution)
     }
 }
 
@@ -149,7 +149,7 @@ fn takes_all(how: How) -> bool {
 
 impl Current {
     fn ends(&self) -> (f64, How) {
-        ends(&self.next.course, self.start_s, self.next.limit_s, self.interrupted_s)
+        ends(&self.next.execution, self.start_s, self.next.limit_s, self.interrupted_s)
     }
 
     fn over(self, id: u64, end_s: f64, how: How) -> Step {
@@ -162,12 +162,12 @@ impl Current {
         let over = Over {
             id,
             folder: self.next.folder.clone(),
-            course: self.next.course,
+            execution: self.next.execution,
             start_s: self.start_s,
             run_s: end_s - self.start_s,
             how,
             interrupted_s: self.interrupted_s.map(|at| at - self.start_s),
-            reports: Kept::default(),
+            reports: TableCache::default(),
         };
         Step { folder: self.next.folder, over: Some((over, word)) }
     }

@@ -1,9 +1,9 @@
 //! What a job's workload does, second by second, with slow parts and noise in it: the times of every row, the rate of
-//! every flow. What it leaves as text is told in `nccl`, `flows` and `outputs`.
+//! every flow. What it leaves as text is in `nccl`, `flows` and `outputs`.
 
 use super::active_faults::ActiveFaults;
 use super::cluster::Cluster;
-use super::course::MARK_S;
+use super::execution::MARK_S;
 use super::model::{Group, NIC_EFFICIENCY};
 use super::noise::{self, Noise};
 use super::options::Options;
@@ -18,7 +18,7 @@ pub enum Work {
     Tables(Vec<Table>),
     /// One program for each GPU, side by side: by node, then by GPU.
     Gpus(Vec<Vec<Table>>),
-    Flows(Vec<FlowCourse>, Flows),
+    Flows(Vec<FlowTimeline>, Flows),
     Command {
         /// By node.
         stdout: Vec<String>,
@@ -74,7 +74,7 @@ pub struct Row {
 }
 
 /// One flow between two NICs of one name.
-pub struct FlowCourse {
+pub struct FlowTimeline {
     /// Nothing where the ends do not connect.
     pub rate_gb_s: Option<f64>,
     /// From the moment at which the first turn begins.
@@ -107,7 +107,7 @@ pub fn table(
     noise: &mut Noise,
 ) -> Table {
     let (nodes, group) = (world.nodes.clone(), world.group);
-    let crossing = Crossing::of(options.op, group, cluster.gpus);
+    let crossing = Crossing::new(options.op, group, cluster.gpus);
     let left = match world.gpu {
         Some(gpu) => active_faults.gpu_left(nodes.start, gpu),
         None => active_faults.least_gpu_left(nodes.clone()),
@@ -123,7 +123,7 @@ pub fn table(
     let late = late(active_faults, &world);
     // Operations of one group wait once.
     let late_us = late.iter().map(|(_, us)| *us).fold(0.0, f64::max) / f64::from(options.aggregated);
-    let mut variation = Variation::of(cluster, &world, names, noise);
+    let mut variation = Variation::draw(cluster, &world, names, noise);
     let of_job = variation.of_job;
     let latency = cluster.model.time_us(options.op, 0, group);
     let time_us = |bytes: u64, row: f64| {
@@ -168,14 +168,14 @@ struct Values {
 const LEFT_TO_OUTLIER: f64 = 0.9;
 
 impl Variation {
-    fn of(cluster: &Cluster, world: &World, names: &[String], noise: &mut Noise) -> Variation {
+    fn draw(cluster: &Cluster, world: &World, names: &[String], noise: &mut Noise) -> Variation {
         let whole = noise.factor(0.01);
         let mut draws = noise.fork();
         let of_run = cluster.world.run_noise.map_or(whole, |deviation| draws.unbounded_factor(deviation));
         // All wait for the slowest.
         let names = names.get(world.nodes.clone()).unwrap_or_default();
         let of_nodes = names.iter().map(|name| node_factor(cluster, name)).reduce(f64::min).unwrap_or(1.0);
-        Variation { of_job: of_run / of_nodes, values: Values::of(cluster, draws) }
+        Variation { of_job: of_run / of_nodes, values: Values::draw(cluster, draws) }
     }
 
     fn of_value(&mut self) -> f64 {
@@ -184,7 +184,7 @@ impl Variation {
 }
 
 impl Values {
-    fn of(cluster: &Cluster, noise: Noise) -> Option<Values> {
+    fn draw(cluster: &Cluster, noise: Noise) -> Option<Values> {
         cluster.world.outlier_every.map(|every| Values { noise, every })
     }
 
@@ -202,7 +202,7 @@ fn node_factor(cluster: &Cluster, name: &str) -> f64 {
         .map_or(1.0, |deviation| noise::stream(cluster.seed, &["node", name]).unbounded_factor(deviation))
 }
 
-/// Ranks of a world that come late. One that is alone in its group keeps nobody waiting.
+/// Ranks of a world that come late. One that is alone in its group keeps no other rank waiting.
 fn late(active_faults: &ActiveFaults, world: &World) -> Vec<(u32, f64)> {
     let ranks = world.group.ranks * world.group.side_by_side.max(1);
     let of_world = |(node, rank, ms): &(usize, u32, f64)| {
@@ -286,7 +286,7 @@ pub fn flows(
     flows: &Flows,
     names: &[String],
     noise: &mut Noise,
-) -> Vec<FlowCourse> {
+) -> Vec<FlowTimeline> {
     let full = cluster.line_gb_s * NIC_EFFICIENCY;
     let bytes = flows.message_bytes as f64 * flows.iterations as f64;
     let limit_s = flows.limit_s as f64;
@@ -295,7 +295,7 @@ pub fn flows(
     let mut draws = noise.fork();
     let of_nodes = names.iter().map(|name| node_factor(cluster, name)).reduce(f64::min).unwrap_or(1.0);
     let of_run = cluster.world.run_noise.map_or(1.0, |deviation| draws.unbounded_factor(deviation));
-    let mut values = Values::of(cluster, draws);
+    let mut values = Values::draw(cluster, draws);
     let mut one = |(device, path): (&String, &FlowPath)| {
         // Drawn for every flow, so that a fault of one changes nothing about the others.
         let outlier = values.as_mut().map_or(1.0, Values::time);
@@ -309,34 +309,34 @@ pub fn flows(
         Some(shared.map_or(rate, |link| rate.min(link / together)) * factor)
     };
     let rates: Vec<Option<f64>> = flows.devices.iter().zip(&paths).map(&mut one).collect();
-    let mut courses: Vec<FlowCourse> = rates
+    let mut timelines: Vec<FlowTimeline> = rates
         .into_iter()
         .map(|rate| {
             let seconds = rate.map_or(limit_s, |rate| bytes / (rate * 1e9));
             // What does not end within the limit is cut off by the script.
             match rate.filter(|_| seconds < limit_s) {
-                Some(rate) => FlowCourse { rate_gb_s: Some(rate), from_s: 0.0, seconds },
-                None => FlowCourse { rate_gb_s: None, from_s: 0.0, seconds: limit_s },
+                Some(rate) => FlowTimeline { rate_gb_s: Some(rate), from_s: 0.0, seconds },
+                None => FlowTimeline { rate_gb_s: None, from_s: 0.0, seconds: limit_s },
             }
         })
         .collect();
     // A turn begins when the last flow of the one before it is over.
     let mut from_s = 0.0;
     for turn in 1..=paths.iter().map(turn_of).max().unwrap_or(1) {
-        let of_turn = courses.iter_mut().zip(&paths).filter(|(_, path)| turn_of(path) == turn);
+        let of_turn = timelines.iter_mut().zip(&paths).filter(|(_, path)| turn_of(path) == turn);
         let mut longest = 0.0f64;
-        for (course, _) in of_turn {
-            course.from_s = from_s;
-            longest = longest.max(course.seconds);
+        for (execution, _) in of_turn {
+            execution.from_s = from_s;
+            longest = longest.max(execution.seconds);
         }
         from_s += longest + MARK_S;
     }
     if super::flows::refused(cluster, flows).is_some() {
-        courses
+        timelines
             .iter_mut()
-            .for_each(|course| *course = FlowCourse { rate_gb_s: None, from_s: 0.0, seconds: 4.0 });
+            .for_each(|execution| *execution = FlowTimeline { rate_gb_s: None, from_s: 0.0, seconds: 4.0 });
     }
-    courses
+    timelines
 }
 
 /// How many flows run at once through the PCIe switch of a NIC.

@@ -1,5 +1,5 @@
-//! What a job inherited from the shell that submitted it: sbatch hands that shell's whole environment on, and the inventory
-//! knows nothing of it. The job's script wrote down what matters, before it set its own.
+//! What a job inherited from the shell that submitted it: sbatch hands that shell's whole environment on, and the
+//! inventory does not describe it. The job's script records it before it sets its own variables.
 
 use job::script::files;
 use metric::finding::Finding;
@@ -23,7 +23,7 @@ pub(super) struct Inherited {
     pub finding: Option<Finding>,
 }
 
-/// Nothing where the job wrote nothing down, or inherited nothing.
+/// `None` where the job recorded nothing, or inherited nothing.
 pub(super) fn of_job(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Option<Inherited> {
     let is_it = |path: &str| path.rsplit('/').next() == Some(files::ENVIRONMENT);
     let file = collected.files.iter().find(|file| file.job == planned.name && is_it(&file.path))?;
@@ -34,10 +34,10 @@ pub(super) fn of_job(planned: &PlannedJob, collected: &Collected, folder: &Path)
     let line = |names: &mut dyn Iterator<Item = (&String, &String)>| {
         names.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
     };
-    let told = line(&mut variables.iter().filter(|(name, _)| fingerprint::matters(name)));
-    let finding = (!told.is_empty()).then(|| {
+    let exported = line(&mut variables.iter().filter(|(name, _)| fingerprint::matters(name)));
+    let finding = (!exported.is_empty()).then(|| {
         let message = format!(
-            "the shell that submitted it exports {told}; write it into `[environment]` of the inventory, or unset it"
+            "the submitting shell exports {exported}; set it in `[environment]` of the inventory, or unset it"
         );
         Finding::new("inherited-environment", message).file(file.path.as_str())
     });
@@ -87,13 +87,13 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_the_submitting_shell_are_told_unless_the_script_sets_them() {
+    fn variables_of_the_submitting_shell_are_reported_unless_the_script_sets_them() {
         let environment =
             "FI_PROVIDER=efa\nLD_LIBRARY_PATH=/a:/b\nNCCL_ALGO=Ring\nNCCL_DEBUG=INFO\nno variable\n";
-        let told = inherited("export FI_PROVIDER=efa\nsrun x\n", environment).expect("inherited");
-        assert_eq!(told.variables, "LD_LIBRARY_PATH=/a:/b NCCL_ALGO=Ring NCCL_DEBUG=INFO");
-        let message = told.finding.expect("a finding").message;
-        assert!(message.contains("exports NCCL_ALGO=Ring; write it into `[environment]`"), "{message}");
+        let found = inherited("export FI_PROVIDER=efa\nsrun x\n", environment).expect("inherited");
+        assert_eq!(found.variables, "LD_LIBRARY_PATH=/a:/b NCCL_ALGO=Ring NCCL_DEBUG=INFO");
+        let message = found.finding.expect("a finding").message;
+        assert!(message.contains("exports NCCL_ALGO=Ring; set it in `[environment]`"), "{message}");
         // What only says which libraries are found, or what is logged, is recorded, and is no finding.
         let quiet = inherited("srun x\n", "LD_LIBRARY_PATH=/a\nNCCL_DEBUG=INFO\n").expect("inherited");
         assert!(quiet.finding.is_none());

@@ -1,21 +1,21 @@
-//! What the tools of a job said last before it failed: of a GPU's own program, of the ranks, of the batch script. What
-//! launchers add about exit codes and signals names no cause, and is left out.
+//! The last lines of output of a failed job: of a GPU's own program, of the ranks, of the batch script. Lines of
+//! launchers about exit codes and signals name no cause, and are left out.
 
 use model::artefact::{Collected, CollectedFile, Ended, FileKind, PlannedJob};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// So many lines are kept of a job.
+/// The number of lines that are kept of a job.
 const MOST: usize = 5;
 /// The rest of a longer line adds nothing.
 const LONGEST: usize = 200;
 /// Of a longer file only the end is read.
 const TAIL: u64 = 64 << 10;
-/// So many files of a job are looked at: where the first say nothing, more of their kind will not.
+/// The number of files of a job that are read: if the first are empty, the others will be, too.
 const FILES: usize = 16;
 
-/// Nothing of a job that ended well, or was never begun by anybody's fault.
+/// Empty for a job that ended well, or that was not started on purpose.
 pub(super) fn of_job(planned: &PlannedJob, end: &Ended, collected: &Collected, folder: &Path) -> Vec<String> {
     match end {
         Ended::Exited { code: 0 } => return Vec::new(),
@@ -57,9 +57,9 @@ fn tail(path: &Path) -> io::Result<String> {
 }
 
 fn last_of(text: &str) -> Vec<String> {
-    let told = text.lines().map(str::trim).filter(|line| !line.is_empty() && !is_of_launcher(line));
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !is_of_launcher(line));
     let mut last: Vec<String> = Vec::new();
-    for line in told.rev() {
+    for line in lines.rev() {
         let line: String = line.chars().take(LONGEST).collect();
         if !last.contains(&line) {
             last.push(line);

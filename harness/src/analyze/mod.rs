@@ -1,11 +1,11 @@
-//! What was collected becomes numbers, by the recipes that the plan names. It judges nothing.
+//! Computes metrics and findings from collected files, with the recipes that the plan names. It judges nothing.
 
 mod inherited;
 mod last_words;
 mod reports;
 
 use crate::panics;
-use cluster::launch::chatter;
+use cluster::launch::stderr_blame;
 use job::script::files;
 use metric::finding::Finding;
 use metric::lacks::NotComparable;
@@ -14,8 +14,8 @@ use model::artefact::{
     Analysis, CaseJobs, Change, Collected, Ended, FORMAT, FileKind, INTERNAL_ERROR, InstanceFacts,
     JobAnalysis, JobRecord, PlannedCase, PlannedJob, Unfit, WorkloadFacts, WorkloadFailure,
 };
-use recipes::recipe::training_log::raised::EXCEPTION;
-use recipes::recipe::{self, FileRole, InputFile, JobInput, Kept, Workload, nic_flows};
+use recipes::recipe::training_log::torch_failure::EXCEPTION;
+use recipes::recipe::{self, ExtractStore, FileRole, InputFile, JobInput, Workload, nic_flows};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
@@ -23,8 +23,8 @@ use std::path::Path;
 use std::sync::Arc;
 use verdict::profile_audit::RankReport;
 
-/// The numbers of a case, and what its recipes found that is no number. `folder` is the case's folder; `kept` has what was
-/// taken of reports already.
+/// The metrics of a case, and the findings of its recipes. `folder` is the case's folder; `kept` holds extracts of
+/// reports that were already read.
 pub fn analyze(
     case: &PlannedCase,
     instance: &InstanceFacts,
@@ -32,19 +32,19 @@ pub fn analyze(
     collected: &Collected,
     unfit: &Unfit,
     folder: &Path,
-    kept: &Arc<Kept>,
+    kept: &Arc<ExtractStore>,
 ) -> (Metrics, Analysis) {
     let mut analysis = Analysis { format: FORMAT, jobs: BTreeMap::new() };
     let mut rows: Vec<Metric> = Vec::new();
-    for (planned, record) in that_ran(case, jobs) {
+    for (planned, record) in jobs_that_ran(case, jobs) {
         if let Some(why) = unfit.get(&planned.name) {
             let mut result = JobAnalysis { not_comparable: Some(why.clone()), ..JobAnalysis::default() };
             result.findings.push(Finding::new(&why.cause, why.why.clone()));
             analysis.jobs.insert(planned.name.clone(), result);
             continue;
         }
-        let job = OfJob { case, instance, planned, record, collected, folder };
-        let analysed = panics::caught("analyze", || of_job(job, kept));
+        let job = AnalyzedJob { case, instance, planned, record, collected, folder };
+        let analysed = panics::caught("analyze", || analyze_job(job, kept));
         let (metrics, result) = analysed.unwrap_or_else(|why| (Vec::new(), not_analysed(planned, &why)));
         rows.extend(metrics);
         analysis.jobs.insert(planned.name.clone(), result);
@@ -55,7 +55,7 @@ pub fn analyze(
 
 /// What is known of a job that ran.
 #[derive(Clone, Copy)]
-struct OfJob<'a> {
+struct AnalyzedJob<'a> {
     case: &'a PlannedCase,
     instance: &'a InstanceFacts,
     planned: &'a PlannedJob,
@@ -64,8 +64,8 @@ struct OfJob<'a> {
     folder: &'a Path,
 }
 
-fn of_job(job: OfJob<'_>, kept: &Arc<Kept>) -> (Vec<Metric>, JobAnalysis) {
-    let OfJob { case, instance, planned, record, collected, folder } = job;
+fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, JobAnalysis) {
+    let AnalyzedJob { case, instance, planned, record, collected, folder } = job;
     let reports = reports::of_job(planned, collected, folder);
     let kept = kept.clone();
     let mut rows = Vec::new();
@@ -103,15 +103,15 @@ fn of_job(job: OfJob<'_>, kept: &Arc<Kept>) -> (Vec<Metric>, JobAnalysis) {
     result.findings.extend(record.findings.iter().cloned());
     result.findings.extend(missing_files(planned, collected));
     result.findings.extend(changed_files(planned, collected));
-    // The launcher's word on which node failed comes before the workload's; but of a training that says itself whom it
-    // waited for: who exits first there is one of those who waited.
-    // An exception says more than an exit code, and less than that a rank or a node is gone.
+    // The node that the launcher blames comes before the workload's; except for a training that reports itself whom it
+    // waited for: there the first to exit is one of those that waited.
+    // An exception says more than an exit code, and less than a lost rank or node.
     let weak = result.failure.as_ref().is_some_and(|own| own.cause == EXCEPTION);
     let is_training = matches!(case.workload, WorkloadFacts::Training { .. });
     let knows = result.failure.is_some() && is_training && !weak;
     result.last_words = last_words::of_job(planned, &record.end, collected, folder);
     let blamed = launcher_blame(planned, &record.end, collected, folder).filter(|_| !knows);
-    if let Some(blamed) = blamed.filter(|blamed| !(weak && blamed.cause == chatter::RANK_FAILED)) {
+    if let Some(blamed) = blamed.filter(|blamed| !(weak && blamed.cause == stderr_blame::RANK_FAILED)) {
         let blamed = in_own_words(blamed, &result.last_words);
         result.failure = Some(match result.failure.take().filter(|_| !weak) {
             Some(own) => WorkloadFailure { node: blamed.node, ..own },
@@ -121,7 +121,7 @@ fn of_job(job: OfJob<'_>, kept: &Arc<Kept>) -> (Vec<Metric>, JobAnalysis) {
     (rows, result)
 }
 
-/// What a job left ended a recipe or a library within it: that job says nothing, and the others stand.
+/// The result of a job whose files made a recipe panic: it has no metrics, and the other jobs stand.
 fn not_analysed(planned: &PlannedJob, why: &str) -> JobAnalysis {
     let message = format!("internal error while the job's files were read: {}", why.escape_debug());
     let mut finding = Finding::new(INTERNAL_ERROR, &message);
@@ -135,7 +135,7 @@ fn not_analysed(planned: &PlannedJob, why: &str) -> JobAnalysis {
     }
 }
 
-/// What recipes look at, of each job whose files are what came home.
+/// The input of recipes for each job with collected files.
 pub fn inputs(
     case: &PlannedCase,
     instance: &InstanceFacts,
@@ -144,7 +144,7 @@ pub fn inputs(
     unfit: &Unfit,
     folder: &Path,
 ) -> Vec<JobInput> {
-    let fit = that_ran(case, jobs).filter(|(planned, _)| !unfit.contains_key(&planned.name));
+    let fit = jobs_that_ran(case, jobs).filter(|(planned, _)| !unfit.contains_key(&planned.name));
     fit.map(|(planned, record)| {
         let reports = reports::of_job(planned, collected, folder);
         job_input(case, instance, planned, record, collected, &reports, folder)
@@ -152,7 +152,7 @@ pub fn inputs(
     .collect()
 }
 
-fn that_ran<'a>(
+fn jobs_that_ran<'a>(
     case: &'a PlannedCase,
     jobs: &'a CaseJobs,
 ) -> impl Iterator<Item = (&'a PlannedJob, &'a JobRecord)> {
@@ -180,7 +180,7 @@ fn job_input(
             FileKind::Flow => FileRole::Flow,
             FileKind::Stdout => FileRole::Stdout,
             FileKind::Stderr => FileRole::Stderr,
-            // A command's, of which nobody knows whether it prints anything.
+            // The stdout of a command, which may print nothing.
             FileKind::Log if is_stdout(&file.path) => FileRole::Stdout,
             FileKind::Log | FileKind::ProfileAccount | FileKind::ProfileTable | FileKind::ProfileReport => {
                 FileRole::Other
@@ -235,7 +235,7 @@ fn is_stdout(path: &str) -> bool {
     name == files::STDOUT || name.starts_with(&files::of_node(files::STDOUT, ""))
 }
 
-/// One finding per kind of file that did not come home, with the names.
+/// One finding per kind of file that was not collected, with the names.
 fn missing_files(planned: &PlannedJob, collected: &Collected) -> Vec<Finding> {
     let mut by_reason: BTreeMap<(FileKind, &str), Vec<&str>> = BTreeMap::new();
     for missing in collected.missing.iter().filter(|missing| missing.job == planned.name) {
@@ -252,21 +252,21 @@ fn missing_files(planned: &PlannedJob, collected: &Collected) -> Vec<Finding> {
         .collect()
 }
 
-/// Numbers that somebody had a hand in are told wherever they are shown.
+/// Files that were changed after the run are findings, so that their numbers are marked.
 fn changed_files(planned: &PlannedJob, collected: &Collected) -> impl Iterator<Item = Finding> {
     let of_job = collected.changed.iter().filter(|changed| changed.job == planned.name);
     of_job.map(|changed| {
         let how = match changed.how {
-            Change::Added => "was not there when the run collected, and lies there now",
-            Change::Edited => "is not as the run brought it home, and is taken as it is now",
-            Change::Gone => "was brought home by the run, and is gone now",
+            Change::Added => "was added after the run collected its files",
+            Change::Edited => "was changed after the run collected it; the current content is used",
+            Change::Gone => "was deleted after the run collected it",
         };
         Finding::new("raw-changed", format!("{}: {how}", changed.path)).file(changed.path.as_str())
     })
 }
 
-/// What the launcher's chatter says of a node. Where a job was ended from outside, by its limit or by somebody, the
-/// chatter names whose tasks were ended first, and that is nobody's fault.
+/// The node that the launcher's output blames. Where a job was ended from outside, by its limit or a person, the output
+/// names only whose tasks ended first, so that no node is blamed.
 fn launcher_blame(
     planned: &PlannedJob,
     end: &Ended,
@@ -286,7 +286,7 @@ fn launcher_blame(
         return None;
     }
     let files = collected.files.iter().filter(|file| file.job == planned.name);
-    let mut blame = chatter::Blame::new(&planned.nodes);
+    let mut blame = stderr_blame::Blame::new(&planned.nodes);
     for file in files.filter(|file| matches!(file.kind, FileKind::Stderr | FileKind::Log)) {
         if let Ok(opened) = File::open(folder.join(&file.path)) {
             blame.read(BufReader::new(opened), file.node.as_deref());
@@ -295,9 +295,9 @@ fn launcher_blame(
     blame.failure()
 }
 
-/// That a task exited says less than what it said last.
+/// Puts the last line of output before the exit of a task, which says less.
 fn in_own_words(mut blamed: WorkloadFailure, words: &[String]) -> WorkloadFailure {
-    if blamed.cause == chatter::RANK_FAILED
+    if blamed.cause == stderr_blame::RANK_FAILED
         && let Some(last) = words.last()
     {
         blamed.evidence = format!("{last} ({})", blamed.evidence);

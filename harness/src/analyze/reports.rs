@@ -1,11 +1,11 @@
 //! The reports of a job's profiled ranks, as recipes get them: those that are accounted for, and a finding for each
 //! that is not.
 
-use job::profile::{account, chatter};
+use job::profile::{account, nsys_output};
 use job::window::mark;
 use metric::finding::Finding;
 use model::artefact::{Collected, FileKind, PlannedJob};
-use recipes::recipe::window::Asked;
+use recipes::recipe::window::StepWindow;
 use recipes::recipe::{FileRole, InputFile};
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -19,7 +19,7 @@ pub(super) fn of_job(planned: &PlannedJob, collected: &Collected, folder: &Path)
     profile_audit::audit(planned, profile, collected, &read)
 }
 
-/// Larger accounts are none.
+/// Larger accounts are not read.
 const MOST_BYTES: u64 = 4 << 20;
 
 fn account(path: &Path) -> Option<String> {
@@ -45,8 +45,8 @@ pub(super) fn export(report: &RankReport, folder: &Path) -> Option<InputFile> {
     })
 }
 
-/// The steps that were asked for, with what the nodes tell of each session's window. A mark that cannot be read tells nothing.
-pub(super) fn window(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Option<Asked> {
+/// The requested steps, with the window of each session as the nodes recorded it. A mark that cannot be read is ignored.
+pub(super) fn window(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Option<StepWindow> {
     let window = planned.profile.as_ref()?.window.as_ref()?;
     let (steps, planned_steps) = (window.steps, window.ends_after.map(|last| last + 1));
     let accounts = collected
@@ -57,10 +57,10 @@ pub(super) fn window(planned: &PlannedJob, collected: &Collected, folder: &Path)
         let account = account::read(&account(&folder.join(&file.path))?).ok()?;
         Some((account.rank, mark::read(&account.window?).ok()?))
     });
-    Some(Asked { first: steps.first, last: steps.last, marks: marks.collect(), planned_steps })
+    Some(StepWindow { first: steps.first, last: steps.last, marks: marks.collect(), planned_steps })
 }
 
-/// What nsys complained of among the workload's lines.
+/// Complaints of nsys among the workload's lines.
 pub(super) fn chatter(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Vec<Finding> {
     if planned.profile.is_none() {
         return Vec::new();
@@ -71,6 +71,6 @@ pub(super) fn chatter(planned: &PlannedJob, collected: &Collected, folder: &Path
     let files = collected.files.iter().filter(|file| file.job == planned.name && speaks(file.kind));
     files
         .filter_map(|file| Some((file, File::open(folder.join(&file.path)).ok()?)))
-        .flat_map(|(file, opened)| chatter::findings(&file.path, BufReader::new(opened)))
+        .flat_map(|(file, opened)| nsys_output::findings(&file.path, BufReader::new(opened)))
         .collect()
 }

@@ -1,19 +1,20 @@
 //! `harness bundle`: a stored run as one file.
 
-use super::{home_or_here, no_home, stored, usage};
+use super::{home_or_here, no_home, usage};
 use crate::bundle;
+use crate::session::stored;
 use clap::Parser;
 use model::exit_code;
 use std::path::PathBuf;
 
 /// `harness bundle`
 #[derive(Debug, Parser)]
-#[command(name = "harness bundle", about = "Make one file of a run, which opens on any machine.")]
+#[command(name = "harness bundle", about = "Pack a run into one file that opens on any machine.")]
 pub(super) struct BundleArgs {
     /// The run: its id, the beginning of it, `latest`, or its folder
     #[arg(long, value_name = "ID|PATH")]
     run: String,
-    /// The file to write; `<run id>.tar.gz` here without it
+    /// The file to write; by default `<run id>.tar.gz` in this folder
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -29,7 +30,7 @@ pub(super) fn run(args: &BundleArgs) -> i32 {
     match bundle::pack(&run, &out) {
         Ok(files) => {
             println!("{files} files of {id}: {}", out.display());
-            println!("to look at it elsewhere: harness --run {} --from analyze", out.display());
+            println!("to read it elsewhere: harness --run {} --from analyze", out.display());
             exit_code::PASSED
         }
         Err(error) => usage(&error.to_string()),

@@ -16,8 +16,8 @@ pub(super) fn run(_: &CheckArgs) -> i32 {
     for diagnostic in &report.diagnostics {
         println!("{diagnostic}");
     }
-    for (word, told) in [("warning", &report.warnings), ("note", &report.notes)] {
-        told.iter().for_each(|told| println!("{word}: {told}"));
+    for (word, diagnostics) in [("warning", &report.warnings), ("note", &report.notes)] {
+        diagnostics.iter().for_each(|diagnostic| println!("{word}: {diagnostic}"));
     }
     let count = |count: usize, word: &str| match count {
         0 => String::new(),

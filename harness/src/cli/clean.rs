@@ -1,9 +1,12 @@
-//! `harness clean`: ends what is left of runs, and shows that nothing is.
+//! `harness clean`: ends the leftovers of runs, and verifies that none remain.
 
-use super::reached::{Reached, through_slurm};
-use super::{home, no_home, resume, run_suites, stored, usage};
+use super::{home, no_home, usage};
+use crate::session::execution::{new_runtime, simulated_cluster};
+use crate::session::past_events::{PastEvents, planned_inventory};
+use crate::session::reached::{Reached, through_slurm};
+use crate::session::{report_error, stored};
 use clap::{ArgGroup, Parser};
-use cluster::clean::{self, Cleaned, Left, Recorded};
+use cluster::clean::{self, Cleaned, Leftover, Recorded};
 use cluster::reach::openssh;
 use cluster::reach::process::ProcessReach;
 use model::artefact::{Launcher, Plan};
@@ -14,12 +17,12 @@ use std::time::Duration;
 use store::{self, Home, Named, Store, Stored, is_foreign};
 
 const ABOUT: &str =
-    "End what is left of a run in the queue, on its nodes and in its folders, and show that nothing is.";
+    "End the leftovers of a run in the queue, on its nodes and in its folders, and verify that none remain.";
 const CODES: &str = "\
 Exit codes: 0 nothing is left; 1 something is, and could not be ended (or was not to be, with --dry-run);
-2 wrong usage; 3 somebody could not be asked, or records cannot be read or contradict, so it is not known.";
+2 wrong usage; 3 inconclusive: a host or Slurm could not be asked, or records are unreadable or contradictory.";
 
-/// Simulated time that has passed since anybody told of the cluster: what was ending then has ended.
+/// Simulated time that has passed since the last record of the cluster: what was ending then has ended.
 const MEANWHILE: Duration = Duration::from_secs(60);
 
 /// `harness clean`
@@ -32,13 +35,13 @@ pub(super) struct CleanArgs {
     /// Every run in `runs/` that no harness goes on with
     #[arg(long, group = "which")]
     all: bool,
-    /// Only tell
+    /// Only print what is left
     #[arg(long)]
     dry_run: bool,
     /// The cluster of the run, where its inventory lies outside of the project
     #[arg(long, value_name = "NAME|PATH", env = "HARNESS_INVENTORY", default_value = "default")]
     inventory: String,
-    /// Connect to at most so many hosts by ssh at the same time
+    /// Connect to at most this many hosts by ssh at the same time
     #[arg(long, value_name = "N", default_value_t = openssh::FANOUT as u32, value_parser = clap::value_parser!(u32).range(1..=1000))]
     ssh_fanout: u32,
 }
@@ -73,17 +76,15 @@ fn folders(home: &Home, args: &CleanArgs) -> Result<Vec<PathBuf>, String> {
 fn one(home: &Home, folder: &Path, args: &CleanArgs) -> i32 {
     let stored = match Stored::open(folder) {
         Ok(stored) => stored,
-        Err(error) => return run_suites::machinery(&error.to_string()),
+        Err(error) => return report_error(&error.to_string()),
     };
     let plan = &stored.plan;
     let id = &plan.run_id;
-    // It is held until the end: nobody goes on with the run meanwhile.
+    // It is held until the end: the run cannot be resumed meanwhile.
     let store = match Store::open(home, id) {
         Ok(store) => store,
         Err(error) => {
-            return run_suites::machinery(&format!(
-                "{error}; Ctrl-C there ends the run and all that it started"
-            ));
+            return report_error(&format!("{error}; Ctrl-C there ends the run and all that it started"));
         }
     };
     let of_jobs = match plan.replayed_from {
@@ -97,11 +98,11 @@ fn one(home: &Home, folder: &Path, args: &CleanArgs) -> i32 {
             return exit_code::PASSED;
         }
         Ok((of_jobs, of_analyses)) => of_jobs.unwrap_or_default().and(of_analyses.unwrap_or_default()),
-        Err(why) => return run_suites::machinery(&format!("{id}: {why}")),
+        Err(why) => return report_error(&format!("{id}: {why}")),
     };
     let parts = match store.unfinished(!args.dry_run) {
         Ok(parts) => parts,
-        Err(error) => return run_suites::machinery(&error.to_string()),
+        Err(error) => return report_error(&error.to_string()),
     };
     print(plan, &cleaned, &parts, args.dry_run);
     let is_left = !cleaned.left.is_empty() || (args.dry_run && !parts.is_empty());
@@ -115,7 +116,7 @@ fn one(home: &Home, folder: &Path, args: &CleanArgs) -> i32 {
 /// The ids that the run wrote down as it went on, and those that it wrote down of cases that had ended.
 fn recorded(stored: &Stored, store: &Store) -> Recorded {
     let mut recorded = Recorded::default();
-    recorded.add(resume::past(store).map(|past| past.history.launched()));
+    recorded.add(PastEvents::read(store).map(|past| past.history.launched()));
     for case in &stored.plan.cases {
         let jobs = stored.jobs(&case.name).map_err(|error| error.to_string());
         let handles = |jobs: model::artefact::CaseJobs| {
@@ -133,15 +134,12 @@ fn recorded(stored: &Stored, store: &Store) -> Recorded {
 fn cleaned(home: &Home, stored: &Stored, store: &Store, args: &CleanArgs) -> Result<Cleaned, String> {
     let plan = &stored.plan;
     let recorded = recorded(stored, store);
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(plan.simulated).build();
-    let runtime = runtime.map_err(|error| error.to_string())?;
     let ends = !args.dry_run;
-    runtime.block_on(async {
+    new_runtime(plan.simulated)?.block_on(async {
         if plan.simulated {
-            let inventory = resume::inventory(home, plan, &args.inventory)?;
-            let past = resume::past(store)?;
-            let reach = run_suites::simulated_cluster(plan, &inventory, store, Some(&past)).await?;
+            let inventory = planned_inventory(home, plan, &args.inventory)?;
+            let past = PastEvents::read(store)?;
+            let reach = simulated_cluster(plan, &inventory, store, Some(&past)).await?;
             tokio::time::sleep(MEANWHILE).await;
             return Ok(clean::clean(plan, &recorded, &through_slurm(&inventory, &reach), ends).await);
         }
@@ -149,8 +147,8 @@ fn cleaned(home: &Home, stored: &Stored, store: &Store, args: &CleanArgs) -> Res
             Launcher::Local => Reached::Processes(ProcessReach),
             Launcher::Slurm => Reached::slurm(None),
             Launcher::Ssh => {
-                let inventory = resume::inventory(home, plan, &args.inventory)?;
-                Reached::of(&inventory, plan.seed, args.ssh_fanout as usize)?
+                let inventory = planned_inventory(home, plan, &args.inventory)?;
+                Reached::new(&inventory, plan.seed, args.ssh_fanout as usize)?
             }
         };
         reached.begin().await;
@@ -164,10 +162,8 @@ fn cleaned(home: &Home, stored: &Stored, store: &Store, args: &CleanArgs) -> Res
 /// What tasks that read its reports left: real ones, of whatever kind the run's own nodes are. Nothing where none did.
 pub(super) fn analyses(stored: &Stored, ends: bool) -> Result<Option<Cleaned>, String> {
     let Some(analyses) = stored.analyses().map_err(|error| error.to_string())? else { return Ok(None) };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| error.to_string())?;
     let run = &stored.plan.run_id;
-    Ok(Some(runtime.block_on(clean::analyses::clean(
+    Ok(Some(new_runtime(false)?.block_on(clean::analyses::clean(
         run,
         &analyses.shared,
         Reached::slurm(None).reach(),
@@ -187,7 +183,7 @@ fn print(plan: &Plan, cleaned: &Cleaned, parts: &[PathBuf], dry_run: bool) {
         Some(_) => println!("{id}: it launched nothing but tasks that read reports{simulated}"),
         None => println!("{id}: launched by {launcher}, on nodes: {}{simulated}", plan.nodes.len()),
     }
-    let now = |left: &Left| match (dry_run, cleaned.left.contains(left)) {
+    let now = |left: &Leftover| match (dry_run, cleaned.left.contains(left)) {
         (true, _) => "is there",
         (false, true) => "could not be ended",
         (false, false) => "ended",
@@ -225,7 +221,7 @@ fn print(plan: &Plan, cleaned: &Cleaned, parts: &[PathBuf], dry_run: bool) {
     cleaned.unclear.iter().for_each(|line| println!("  not known: {line}"));
     match (cleaned.left.len() + if dry_run { parts.len() } else { 0 }, cleaned.unknown()) {
         (0, 0) => println!("nothing is left: {} found, all ended", rows.len()),
-        (0, n) => println!("not known to be clean, for {n} reasons above"),
+        (0, n) => println!("inconclusive: {n} reasons above"),
         (n, _) => println!("left: {n}"),
     }
 }

@@ -1,6 +1,6 @@
-//! Rows of words for a person and for programs: in columns as wide as they must be, or with commas between.
+//! Formats rows of cells: aligned columns for a person, comma-separated values for programs.
 
-use recipes::sheet::csv_text;
+use recipes::result_table::csv_text;
 
 /// Texts to the left, and the last as long as it is.
 pub(super) fn columns(rows: &[Vec<String>]) -> String {

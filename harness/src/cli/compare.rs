@@ -1,7 +1,8 @@
 //! `harness compare`: what is worse in one stored run than in another, for a person or a program.
 
 use super::columns::columns;
-use super::{home_or_here, no_home, stored, usage};
+use super::{home_or_here, no_home, usage};
+use crate::session::stored;
 use base::text::SIMULATED;
 use base::text::show;
 use clap::Parser;
@@ -12,14 +13,14 @@ use verdict::compare::{Beyond, Changed, Comparison, Side, compare};
 use verdict::history::past::{self, Run};
 
 const CODES: &str = "\
-Exit codes: 0 nothing is worse by more than it varies; 1 something is; 2 wrong usage; 3 could not tell: the runs cannot be
+Exit codes: 0 nothing is worse by more than its variation; 1 something is; 2 wrong usage; 3 inconclusive: the runs cannot be
 compared, nothing was measured in both, or something of the first was not measured in the second. 1 beats 3.";
 
 /// `harness compare`
 #[derive(Debug, Parser)]
 #[command(
     name = "harness compare",
-    about = "What is worse in run B than in run A, and whether they can be compared.",
+    about = "Show what is worse in run B than in run A, and whether they can be compared.",
     after_help = CODES
 )]
 pub(super) struct CompareArgs {
@@ -29,7 +30,7 @@ pub(super) struct CompareArgs {
     /// The run after
     #[arg(value_name = "B")]
     b: String,
-    /// Tell of every number, and not of those alone that differ by more than they vary
+    /// Show every number, not only those that differ by more than their variation
     #[arg(long)]
     all: bool,
     #[arg(long, value_name = "FORM", default_value = "text", value_parser = ["text", "json"])]
@@ -58,7 +59,7 @@ fn read(home: &Home, word: &str) -> Result<Run, String> {
     past::run(stored.folder()).map_err(|why| format!("`{word}`: {why}"))
 }
 
-/// So many of a kind are told one by one, where not all are asked for.
+/// So many of a kind are shown, unless all are requested.
 const MOST: usize = 20;
 
 fn text(comparison: &Comparison, all: bool) -> String {
@@ -67,19 +68,19 @@ fn text(comparison: &Comparison, all: bool) -> String {
     heading(&mut text, comparison);
     let verdicts = &comparison.verdicts;
     // Writing to a string cannot fail, here and below.
-    let _ = writeln!(text, "verdicts: {} others, {} the same", verdicts.changed.len(), verdicts.same);
+    let _ = writeln!(text, "verdicts: {} changed, {} the same", verdicts.changed.len(), verdicts.same);
     for one in verdicts.changed.iter().take(most) {
         let _ = writeln!(text, "  {}: {} -> {}: {}", one.turned.word(), one.from, one.to, show(&one.message));
     }
     more(&mut text, verdicts.changed.len(), most);
-    names(&mut text, "  told in neither", &verdicts.untold_in_both, most);
+    names(&mut text, "  not judged in either", &verdicts.unknown_in_both, most);
     let metrics = &comparison.metrics;
-    let told: Vec<&Changed> = metrics.all.iter().filter(|one| all || one.beyond != Beyond::No).collect();
+    let shown: Vec<&Changed> = metrics.all.iter().filter(|one| all || one.beyond != Beyond::No).collect();
     let beyond = metrics.all.iter().filter(|one| one.beyond != Beyond::No).count();
-    let _ = writeln!(text, "numbers: {beyond} of {} differ by more than they vary", metrics.compared);
-    let rows: Vec<Vec<String>> = told.iter().take(most).map(|one| row(one)).collect();
+    let _ = writeln!(text, "numbers: {beyond} of {} differ by more than their variation", metrics.compared);
+    let rows: Vec<Vec<String>> = shown.iter().take(most).map(|one| row(one)).collect();
     text.push_str(&columns(&rows));
-    more(&mut text, told.len(), most);
+    more(&mut text, shown.len(), most);
     names(&mut text, "  not counted", &metrics.uncounted, most);
     for (which, of) in [
         ("only in the first", (&verdicts.only_a, &metrics.only_a)),
@@ -110,7 +111,7 @@ fn heading(text: &mut String, comparison: &Comparison) {
         let _ = writeln!(text, "not comparable: {}", show(why));
     }
     match comparison.software.as_slice() {
-        [] => text.push_str("software and settings: the same, as far as they are told\n"),
+        [] => text.push_str("software and settings: the same, as far as recorded\n"),
         those => {
             text.push_str("software and settings that differ:\n");
             for one in those {
@@ -122,8 +123,8 @@ fn heading(text: &mut String, comparison: &Comparison) {
 
 fn row(one: &Changed) -> Vec<String> {
     let within = one.within.map_or_else(
-        || "how much they vary is not known".to_owned(),
-        |within| format!("they vary by {:.1} %", within * 100.0),
+        || "variation unknown".to_owned(),
+        |within| format!("variation {:.1} %", within * 100.0),
     );
     vec![
         format!("  {}", one.beyond.word()),
@@ -148,6 +149,6 @@ fn names(text: &mut String, what: &str, names: &[String], most: usize) {
 
 fn more(text: &mut String, of: usize, most: usize) {
     if of > most {
-        let _ = writeln!(text, "    and {} more: `--format json` has them all", of - most);
+        let _ = writeln!(text, "    and {} more; `--format json` prints them all", of - most);
     }
 }

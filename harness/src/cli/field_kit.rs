@@ -1,7 +1,8 @@
-//! `harness field-kit`: what of the harness's assumptions holds on a cluster, and a bundle of what was seen.
+//! `harness field-kit`: checks which assumptions of the harness hold on a cluster, and packs the evidence.
 
-use super::{home, load, no_home, run_suites, usage};
-use crate::cli::reached::Reached;
+use super::{home, no_home, usage};
+use crate::session::reached::Reached;
+use crate::session::{load, report_error};
 use clap::Parser;
 use cluster::field_kit::{self, Evidence, Finding, Gathering};
 use cluster::interrupt;
@@ -17,14 +18,14 @@ use std::io::Write;
 use std::path::PathBuf;
 use store::{self, Home};
 
-const ABOUT: &str = "Checks on a cluster, reading only, what the harness assumes of it, and packs what it saw into one file without names and \
+const ABOUT: &str = "Check read-only which assumptions of the harness hold on a cluster, and pack the evidence into one file without names and \
 secrets. Runs a short command on a few nodes, and nothing else.";
 
 const CODES: &str = "Exit codes:
   0    every assumption holds
-  1    something differs
-  2    usage or configuration, nothing was asked
-  3    something could not be seen, or nothing could be packed
+  1    an assumption does not hold
+  2    usage or configuration error, no node was asked
+  3    an assumption could not be checked, or nothing could be packed
   130  interrupted (143: terminated)";
 
 #[derive(Debug, Parser)]
@@ -36,16 +37,16 @@ pub(super) struct FieldKitArgs {
     /// Ask these nodes only, such as `p5-[001-002]` or `@group`
     #[arg(long, value_name = "RANGE")]
     nodes: Option<String>,
-    /// Ask at most so many nodes, idle ones first
+    /// Ask at most this many nodes, idle ones first
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
     most_nodes: u32,
-    /// The file to pack into; `field-kit-UTC.tar.gz` here without it
+    /// The file to write; by default `field-kit-UTC.tar.gz` in this folder
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// JSON instead of a table
     #[arg(long)]
     json: bool,
-    /// List what holds too, and how each assumption was checked
+    /// Also list what holds, and how each assumption was checked
     #[arg(short, long)]
     verbose: bool,
     /// Seed of a simulated cluster
@@ -69,7 +70,7 @@ pub(super) fn run(args: &FieldKitArgs) -> i32 {
         .unwrap_or_else(|| PathBuf::from(format!("{}.tar.gz", store::new_run_id("field-kit"))));
     // Asked before any node is: a person should not wait for a refusal.
     if output.exists() {
-        return usage(&format!("--output: it is there already: `{}`", output.display()));
+        return usage(&format!("--output: `{}` already exists", output.display()));
     }
     let (inventory, nodes) = match chosen(&home, args) {
         Ok(chosen) => chosen,
@@ -80,7 +81,7 @@ pub(super) fn run(args: &FieldKitArgs) -> i32 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(simulated).build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
-        Err(error) => return run_suites::machinery(&error.to_string()),
+        Err(error) => return report_error(&error.to_string()),
     };
     let evidence = match runtime.block_on(gathered(&inventory, &nodes, args)) {
         Ok(evidence) => evidence,
@@ -97,7 +98,7 @@ pub(super) fn run(args: &FieldKitArgs) -> i32 {
     match packed {
         Ok(packed) => {
             eprintln!(
-                "written: {} ({} files, names and secrets taken out; look at it before you send it)",
+                "written: {} ({} files, names and secrets removed; review it before you send it)",
                 output.display(),
                 packed.files
             );
@@ -107,7 +108,7 @@ pub(super) fn run(args: &FieldKitArgs) -> i32 {
                 _ => exit_code::FAILED,
             }
         }
-        Err(why) => run_suites::machinery(&why),
+        Err(why) => report_error(&why),
     }
 }
 
@@ -129,21 +130,19 @@ async fn gathered<'a>(
     let most_nodes = args.most_nodes as usize;
     let evidence = if inventory.is_simulated() {
         let reach = SimulatedReach::new(inventory, args.seed, Vec::new(), BTreeMap::new());
-        let reach = reach.map_err(|why| run_suites::machinery(&why))?;
+        let reach = reach.map_err(|why| report_error(&why))?;
         let clock = Clock::starting_at(SimulatedReach::epoch_unix_s(args.seed) as f64);
         let gathering = Gathering { inventory, nodes, most_nodes, reach: &reach, clock, name: &name };
         let evidence = field_kit::gather(&gathering).await;
         let broken = reach.violations();
         if !broken.is_empty() {
             let broken = broken.join("; ");
-            return Err(run_suites::machinery(&format!(
-                "the simulated cluster saw what must not be: {broken}"
-            )));
+            return Err(report_error(&format!("the simulated cluster detected a violation: {broken}")));
         }
         evidence
     } else {
-        let reached = Reached::of(inventory, args.seed, openssh::FANOUT);
-        let reached = reached.map_err(|why| run_suites::machinery(&why))?;
+        let reached = Reached::new(inventory, args.seed, openssh::FANOUT);
+        let reached = reached.map_err(|why| report_error(&why))?;
         reached.begin().await;
         let clock = Clock::starting_at(store::wall_clock_s());
         let gathering =
@@ -173,6 +172,6 @@ fn show(evidence: &Evidence<'_>, findings: &[Finding], args: &FieldKitArgs) {
         }
     };
     let mut out = std::io::stdout().lock();
-    // Who reads may have left.
+    // A closed stdout is no error of the verb.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// `harness logs`
 #[derive(Debug, Parser)]
-#[command(name = "harness logs", about = "Print what was read from logs.")]
+#[command(name = "harness logs", about = "Print the calls, steps or counters of logs.")]
 pub(super) struct LogsArgs {
     #[command(subcommand)]
     kind: LogKind,
@@ -19,10 +19,10 @@ pub(super) struct LogsArgs {
 enum LogKind {
     /// Counters of EFA devices, as `rdma statistic`, `hw_counters` or a node exporter show them
     Efa(logs::efa::EfaArgs),
-    /// Logs of MPI messages, as a preloaded logger writes them: calls with their bytes, ranks, and what is odd
-    Mpi(logs::mpi::Asked),
-    /// Logs of NCCL (NCCL_DEBUG=INFO): calls with their bytes, communicators, networks, and what is odd
-    Nccl(logs::nccl::Asked),
+    /// Logs of MPI messages, as a preloaded logger writes them: calls with their bytes, ranks, and findings
+    Mpi(logs::mpi::MpiArgs),
+    /// Logs of NCCL (NCCL_DEBUG=INFO): calls with their bytes, communicators, networks, and findings
+    Nccl(logs::nccl::NcclArgs),
     /// Output of nccl-tests, text or JSON; `-` is standard input
     NcclTests {
         #[arg(required = true, value_name = "FILE")]
@@ -30,12 +30,12 @@ enum LogKind {
         /// One JSON object per file
         #[arg(long)]
         json: bool,
-        /// Exit with 1 where something was found
+        /// Exit with 1 if there are findings
         #[arg(long)]
         fail_on_findings: bool,
     },
-    /// Logs of trainings: the time, throughput and loss of each step, and what they tell
-    Steps(logs::steps::Asked),
+    /// Logs of trainings: the time, throughput and loss of each step, with statistics
+    Steps(logs::steps::StepsArgs),
 }
 
 pub(super) fn run(LogsArgs { kind }: LogsArgs) -> i32 {
@@ -52,7 +52,7 @@ pub(super) fn run(LogsArgs { kind }: LogsArgs) -> i32 {
 }
 
 /// With the number of network cards of the instance that is named.
-fn nccl(mut args: logs::nccl::Asked) -> i32 {
+fn nccl(mut args: logs::nccl::NcclArgs) -> i32 {
     if let Some(name) = &args.instance {
         let Some(home) = home() else { return no_home() };
         let instances = match Instances::load(home.path()) {
@@ -61,7 +61,10 @@ fn nccl(mut args: logs::nccl::Asked) -> i32 {
         };
         let Some(instance) = instances.get(name) else {
             let known: Vec<&str> = instances.names().collect();
-            return usage(&format!("--instance: there are `{}`, not: `{name}`", known.join("`, `")));
+            return usage(&format!(
+                "--instance: unknown instance type `{name}`; known are `{}`",
+                known.join("`, `")
+            ));
         };
         args.nics = Some(instance.nics.len() as u64);
     }

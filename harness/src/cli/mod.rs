@@ -1,146 +1,34 @@
-//! What a person types: the verbs, and the flags of the default verb, which runs suites.
-//! libtest-mimic's arguments are flattened in, so that its vocabulary works as everywhere.
+//! What a person types: the verbs and their arguments, and which of them runs what.
 
 mod accept;
-mod access;
 mod baseline;
 mod bundle;
 mod check;
 mod clean;
 mod columns;
 mod compare;
+mod explain;
 mod field_kit;
 mod history;
 mod inventory;
 mod isolate;
-mod load;
 mod logs;
-mod no_answer;
-mod preflight;
 mod provision;
-mod reached;
 mod recipe;
-mod rehearsal;
 mod replay;
 mod rerun;
 mod resume;
 mod run_suites;
 mod stats;
-mod stored;
 mod sweep;
 mod together;
 mod verbs;
 
-use crate::replay::From;
-use crate::tasks::SLURM;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
-use cluster::reach::openssh;
 use model::exit_code;
-use std::collections::BTreeMap;
+use run_suites::RunArgs;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use store::Home;
-
-const ABOUT: &str =
-    "Tells whether the nodes of a GPU cluster are good, and which part is bad if they are not.";
-
-/// The default verb.
-#[derive(Debug, Clone, Parser)]
-#[command(name = "harness", about = ABOUT, disable_help_subcommand = true)]
-pub struct RunArgs {
-    /// Suite to run, by name or path; may be repeated
-    #[arg(long = "suite", value_name = "NAME|PATH")]
-    pub suites: Vec<String>,
-    /// The cluster, by name or path
-    #[arg(long, value_name = "NAME|PATH", env = "HARNESS_INVENTORY", default_value = "default")]
-    pub inventory: String,
-    /// Run on these nodes of the inventory only, such as `p5-[001-004]` or `@group`
-    #[arg(long, value_name = "RANGE")]
-    pub nodes: Option<String>,
-    /// Leave these nodes out
-    #[arg(long, value_name = "RANGE")]
-    pub exclude_nodes: Option<String>,
-    /// Launch on all nodes, whatever they are and have
-    #[arg(long)]
-    pub no_probe: bool,
-    /// Probe the nodes of a simulated cluster too, before anything is launched
-    #[arg(long, conflicts_with = "no_probe")]
-    pub probe: bool,
-    /// Nodes whose GPUs are in use take part
-    #[arg(long)]
-    pub allow_busy: bool,
-    /// Run inside this reservation of Slurm, whatever the inventory says
-    #[arg(long, value_name = "NAME")]
-    pub reservation: Option<String>,
-    /// Print the plan: scripts, exact argument lists, nodes, files, time; launch nothing
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Override a value of the suite for this run; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
-    pub settings: Vec<(String, String)>,
-    /// Seed of the simulated cluster
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-    /// A fault of the simulated cluster, such as `p5-002:nic-slow=0.4@rdmap113s0`; may be repeated
-    #[arg(long = "sim-fault", value_name = "NODE:FAULT")]
-    pub sim_faults: Vec<String>,
-    /// Write the JUnit report here too
-    #[arg(long, value_name = "PATH")]
-    pub junit: Option<PathBuf>,
-    /// Write the summary here too
-    #[arg(long, value_name = "PATH")]
-    pub json: Option<PathBuf>,
-    /// Say more: in --dry-run, every job in full
-    #[arg(short, long)]
-    pub verbose: bool,
-    /// Launch nothing more after this many failures
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_fail: Option<u32>,
-    /// Exit 3 where any number has nothing to be compared with
-    #[arg(long)]
-    pub strict: bool,
-    /// With --max-fail: errors count as failures
-    #[arg(long, requires = "max_fail")]
-    pub errors: bool,
-    /// Nodes that hung, were lost or crashed take part in later cases all the same
-    #[arg(long)]
-    pub keep_bad_nodes: bool,
-    /// Where a suite is red: run on to find the part that makes it, as `harness isolate` does, or leave it at that
-    #[arg(long, value_name = "WHAT", value_parser = ["isolate", "nothing"])]
-    pub on_failure: Option<String>,
-    /// End the whole run after this many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    pub timeout: Option<u64>,
-    /// Recipes of your own beside those in `suites/recipes`: a file or a folder of them
-    #[arg(long, value_name = "PATH", env = "HARNESS_RECIPE_PATH")]
-    pub recipe_path: Option<PathBuf>,
-    /// Connect to at most so many hosts by ssh at the same time, and launch so many jobs over ssh
-    #[arg(long, value_name = "N", default_value_t = openssh::FANOUT as u32, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub ssh_fanout: u32,
-    /// Read reports in tasks of the inventory's Slurm, one node's reports each, and join what they took: `slurm`
-    #[arg(long, value_name = "PLACE", value_parser = [SLURM])]
-    pub analyze_on: Option<String>,
-    /// Take baselines from this folder instead of the project's own
-    #[arg(long, value_name = "DIR")]
-    pub baselines: Option<PathBuf>,
-    /// A run that was made before: its id, the beginning of it, `latest`, its folder or its bundle
-    #[arg(long, value_name = "ID|PATH")]
-    pub run: Option<String>,
-    /// With --run: go through it again from this stage, in a run of its own; needs no cluster
-    #[arg(long, value_name = "STAGE")]
-    pub from: Option<From>,
-    /// With --from collect: ask the nodes for what is missing
-    #[arg(long)]
-    pub fetch: bool,
-    /// With --run: go on where its process was ended
-    #[arg(long)]
-    pub resume: bool,
-    /// Run again what this run failed or could not tell
-    #[arg(long, value_name = "ID|PATH")]
-    pub rerun: Option<String>,
-    #[command(flatten)]
-    pub libtest: libtest_mimic::Arguments,
-}
 
 /// The whole program but for ending the process.
 pub fn main(args: Vec<OsString>) -> i32 {
@@ -167,14 +55,21 @@ fn suites(args: Vec<OsString>) -> i32 {
     }
 }
 
-/// A replay needs nothing of the project; all else does.
+/// A new run, or what is to be done with a stored one. A replay needs nothing of the project; all else does.
 fn default_verb(args: RunArgs) -> i32 {
-    match (&args.run, args.from) {
-        (Some(id), Some(from)) => match home_or_here() {
-            Some(home) => replay::replay(&home, id, from, &args),
+    let (run, from, resume, rerun) = (args.run.clone(), args.from, args.resume, args.rerun.clone());
+    if let (Some(id), Some(from)) = (&run, from) {
+        return match home_or_here() {
+            Some(home) => replay::replay(&home, id, from, args.fetch, &args.into_options()),
             None => no_home(),
-        },
-        _ => run_suites::run(args),
+        };
+    }
+    let Some(home) = home() else { return no_home() };
+    let options = args.into_options();
+    match (&run, &rerun) {
+        (Some(id), _) if resume => resume::resume(&home, id, &options),
+        (_, Some(id)) => rerun::rerun(&home, id, &options),
+        _ => run_suites::run(&home, &options),
     }
 }
 
@@ -246,6 +141,9 @@ fn key_and_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn settings(pairs: &[(String, String)]) -> BTreeMap<String, String> {
-    pairs.iter().cloned().collect()
+fn node_hours(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(hours) if hours > 0.0 && hours.is_finite() => Ok(hours),
+        _ => Err("node-hours are a number above 0".to_owned()),
+    }
 }

@@ -19,7 +19,7 @@ pub(super) struct ProvisionArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Unpack an nsys onto a shared folder and look whether all of it is there; downloads nothing, runs nothing of it
+    /// Unpack an nsys into a shared folder and check that it is complete; downloads nothing, and runs no program of it
     Nsys {
         /// The package: .deb, tar (plain, gz, xz, zst), or .rpm where `bsdtar` or `rpm2cpio` is there
         #[arg(long, value_name = "PACKAGE")]
@@ -33,12 +33,12 @@ enum What {
 pub(super) fn run(args: &ProvisionArgs) -> i32 {
     let What::Nsys { from, to } = &args.what;
     match provision::provision(from, to) {
-        Ok(done) => tell(&done),
+        Ok(done) => print(&done),
         Err(why) => usage(&why),
     }
 }
 
-fn tell(done: &Provisioned) -> i32 {
+fn print(done: &Provisioned) -> i32 {
     println!("nsys {}: {}", done.version, done.nsys.display());
     for (part, path) in &done.parts {
         match path {
@@ -57,6 +57,6 @@ fn tell(done: &Provisioned) -> i32 {
     if missing.is_empty() {
         return exit_code::PASSED;
     }
-    eprintln!("error: it stands there, and is not whole: {}", missing.join(", "));
+    eprintln!("error: provisioned, but incomplete; missing: {}", missing.join(", "));
     exit_code::FAILED
 }

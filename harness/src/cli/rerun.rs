@@ -1,29 +1,29 @@
-//! `--rerun ID`: a new run of what a stored one failed or could not tell, upon the same suites, nodes and settings.
+//! `--rerun ID`: a new run of what failed or was inconclusive in a stored one, on the same suites, nodes and settings.
 
-use super::preflight::Again;
-use super::run_suites::{go, make_plan, told};
-use super::{RunArgs, stored, usage};
+use super::usage;
 use crate::own_recipes;
+use crate::session::planning::{Replanning, make_plan, to_lines};
+use crate::session::{RunOptions, print_errors, run_plan, stored};
 use base::nodeset;
 use model::artefact::Plan;
 use model::exit_code;
 use plan::{self, Selection};
 use std::collections::BTreeSet;
 use store::{Home, Stored, is_inside};
-use verdict::owed;
+use verdict::pending;
 
-pub(super) fn rerun(home: &Home, id: &str, args: &RunArgs) -> i32 {
-    let owing = stored::open_own(home, id).and_then(|parent| Ok((owed_by(&parent)?, parent)));
-    let (owed, parent) = match owing {
+pub(super) fn rerun(home: &Home, id: &str, options: &RunOptions) -> i32 {
+    let owing = stored::open_own(home, id).and_then(|parent| Ok((pending_of(&parent)?, parent)));
+    let (pending, parent) = match owing {
         Ok(owing) => owing,
         Err(why) => return usage(&format!("--rerun: {why}")),
     };
     let id = &parent.plan.run_id;
-    if owed.is_empty() {
-        eprintln!("error: nothing is owed: every assertion of the run has passed: `{id}`");
+    if pending.is_empty() {
+        eprintln!("error: nothing is pending: every assertion of the run has passed: `{id}`");
         return exit_code::NOTHING_SELECTED;
     }
-    let like = match like(home, &parent.plan, args) {
+    let like = match like(home, &parent.plan, options) {
         Ok(like) => like,
         Err(why) => return usage(&format!("--rerun: {why}")),
     };
@@ -32,46 +32,43 @@ pub(super) fn rerun(home: &Home, id: &str, args: &RunArgs) -> i32 {
     }
     let (mut plan, inventory) = match make_plan(home, &like) {
         Ok(made) => made,
-        Err(diagnostics) => {
-            for diagnostic in &diagnostics {
-                eprintln!("error: {diagnostic}");
-            }
-            return exit_code::USAGE;
-        }
+        Err(diagnostics) => return print_errors(&diagnostics),
     };
-    tell_changes(&parent.plan, &plan);
+    print_changes(&parent.plan, &plan);
     let names: BTreeSet<&str> =
         plan.cases.iter().flat_map(|case| &case.assertions).map(|one| one.name.as_str()).collect();
-    let gone: Vec<&String> = owed.iter().filter(|name| !names.contains(name.as_str())).collect();
+    let gone: Vec<&String> = pending.iter().filter(|name| !names.contains(name.as_str())).collect();
     if let Some(first) = gone.first() {
-        eprintln!("owed, and no suite asks for it any more: {}, first `{first}`", gone.len());
+        eprintln!("pending, and no suite asks for it any more: {}, first `{first}`", gone.len());
     }
     plan.parent = Some(id.clone());
     let selection = Selection {
-        only: Some(owed.iter().cloned().collect()),
-        filter: args.libtest.filter.clone(),
-        exact: args.libtest.exact,
-        skip: args.libtest.skip.clone(),
+        only: Some(pending.iter().cloned().collect()),
+        filter: options.libtest.filter.clone(),
+        exact: options.libtest.exact,
+        skip: options.libtest.skip.clone(),
     };
-    plan.owed = owed;
+    plan.pending = pending;
     let plan = plan::select(plan, &selection);
-    if plan.cases.is_empty() && !args.libtest.list {
-        let n = plan.owed.len();
-        eprintln!("error: nothing selected: {n} are owed, none of them has such a name; --list names them");
+    if plan.cases.is_empty() && !options.libtest.list {
+        let n = plan.pending.len();
+        eprintln!(
+            "error: nothing selected: {n} are pending, none of them has such a name; --list names them"
+        );
         return exit_code::NOTHING_SELECTED;
     }
     let choose = |plan| plan::select(plan, &selection);
-    go(home, plan, &inventory, args, &Again { args: &like, choose: &choose })
+    run_plan(home, plan, &inventory, options, &Replanning { options: &like, choose: &choose })
 }
 
-fn owed_by(parent: &Stored) -> Result<Vec<String>, String> {
+fn pending_of(parent: &Stored) -> Result<Vec<String>, String> {
     let verdicts = parent.plan.cases.iter().map(|case| parent.verdict(&case.name));
     let verdicts = verdicts.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
-    Ok(owed::owed(&parent.plan, &verdicts))
+    Ok(pending::pending(&parent.plan, &verdicts))
 }
 
 /// The arguments that would plan the parent again, whole.
-fn like(home: &Home, parent: &Plan, args: &RunArgs) -> Result<RunArgs, String> {
+fn like(home: &Home, parent: &Plan, options: &RunOptions) -> Result<RunOptions, String> {
     // Suites are read first, in their order, then the inventory; each is noted when it was read.
     let mut sources = parent.sources.iter();
     let mut path = |what: &str, name: &str| -> Result<String, String> {
@@ -85,17 +82,17 @@ fn like(home: &Home, parent: &Plan, args: &RunArgs) -> Result<RunArgs, String> {
         match stem == Some(name) && path.is_file() {
             true => Ok(path.display().to_string()),
             false => Err(format!(
-                "the {what} of the run is not in this project any more, put it where it was or begin a new run: `{name}`"
+                "the {what} of the run is not in this project any more; put it back, or start a new run: `{name}`"
             )),
         }
     };
     let suites = parent.suites.iter().map(|name| path("suite", name)).collect::<Result<Vec<_>, _>>()?;
     let inventory = path("inventory", &parent.inventory)?;
-    let mut libtest = args.libtest.clone();
+    let mut libtest = options.libtest.clone();
     libtest.filter = None;
     libtest.exact = false;
     libtest.skip = Vec::new();
-    Ok(RunArgs {
+    Ok(RunOptions {
         suites,
         inventory,
         nodes: Some(nodeset::fold(&parent.nodes)),
@@ -103,14 +100,14 @@ fn like(home: &Home, parent: &Plan, args: &RunArgs) -> Result<RunArgs, String> {
         settings: parent.settings.clone().into_iter().collect(),
         seed: parent.seed,
         sim_faults: parent.sim_faults.clone(),
-        reservation: args.reservation.clone().or_else(|| parent.reservation.clone()),
-        timeout: args.timeout.or(parent.limit_s),
-        max_fail: args.max_fail.or(parent.max_fail),
-        strict: args.strict || parent.strict,
-        errors: args.errors || (args.max_fail.is_none() && parent.max_fail_errors),
-        keep_bad_nodes: args.keep_bad_nodes || parent.keep_bad_nodes,
+        reservation: options.reservation.clone().or_else(|| parent.reservation.clone()),
+        timeout: options.timeout.or(parent.limit_s),
+        max_fail: options.max_fail.or(parent.max_fail),
+        strict: options.strict || parent.strict,
+        errors: options.errors || (options.max_fail.is_none() && parent.max_fail_errors),
+        keep_bad_nodes: options.keep_bad_nodes || parent.keep_bad_nodes,
         libtest,
-        ..args.clone()
+        ..options.clone()
     })
 }
 
@@ -119,13 +116,13 @@ fn recipes_gone(home: &Home, parent: &Plan) -> Result<(), String> {
     let is_gone = |file: &str| !home.path().join(file).is_file();
     let gone: Vec<_> = parent.recipes.iter().filter(|recipe| is_gone(&recipe.file)).cloned().collect();
     for recipe in &gone {
-        eprintln!("not where it was, taken as the run's plan holds it: {}", recipe.file);
+        eprintln!("moved or deleted since; the copy in the run's plan is used: {}", recipe.file);
     }
-    own_recipes::from_plan(&gone).map_err(|diagnostics| told(&diagnostics).join("; "))
+    own_recipes::from_plan(&gone).map_err(|diagnostics| to_lines(&diagnostics).join("; "))
 }
 
 /// What was read is not always what the parent read.
-fn tell_changes(parent: &Plan, plan: &Plan) {
+fn print_changes(parent: &Plan, plan: &Plan) {
     for source in &plan.sources {
         let was = parent.sources.iter().find(|was| was.file == source.file);
         if was.is_none_or(|was| was.sha256 != source.sha256) {

@@ -1,4 +1,4 @@
-//! `harness stats`: the tables of statistics of exported reports, by nsys's letters.
+//! `harness stats`: the tables of statistics of exported reports, with the options of nsys.
 
 use crate::memory;
 use crate::stats::{self, Exporting, Order};
@@ -6,7 +6,7 @@ use base::suggest::nearest;
 use clap::Parser;
 use model::exit_code;
 use nsys::trace::Filter;
-use recipes::sheet::{Headings, Look, TimeUnit};
+use recipes::result_table::{Headings, Look, TimeUnit};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -18,13 +18,13 @@ Tables of statistics of profiler reports.
 
 An input is an export (a folder of Parquet or Arrow files, a file of SQLite or of Arrow streams), a `.nsys-rep` beside \
 which an export stands or that your own nsys can export, a folder with such files, or `folder:n` for the first n of it. \
-Each report is taken once. Stdout holds the tables alone.
+Each report is read once. Stdout holds only the tables.
 
 Times are shown in --timeunit where a heading has a unit; bare headings (Start, Duration) stay in nanoseconds. With \
 --headings 2022 the columns Average, Minimum, Maximum and StdDev have the unit of Total Time. Sizes are in MB of 10^6.
 
-Exits 0 if there is a table, 3 if no input has data for any report or the memory is not enough, 2 if something was asked for wrongly, could not be \
-read or not be written.";
+Exits 0 if there is a table, 3 if no input has data for any report or memory is short, 2 on a usage error or if a file \
+cannot be read or written.";
 
 /// `harness stats`
 #[derive(Debug, Parser)]
@@ -40,25 +40,25 @@ pub(super) struct StatsArgs {
     #[arg(short, long = "format", value_name = "NAME[:OPTION...]")]
     formats: Vec<String>,
     /// Where each report goes: `-` is stdout, `.` a file beside the input, `DIR/` a file in that folder, anything else
-    /// what the file's name begins with. The last one is repeated
+    /// the beginning of the file's name. The last one is repeated
     #[arg(short, long = "output", value_name = "WHERE", allow_hyphen_values = true)]
     outputs: Vec<String>,
-    /// Of times: nsec, usec, msec or seconds
+    /// Unit of times: nsec, usec, msec or seconds
     #[arg(long, value_name = "UNIT", default_value = "nsec", value_parser = time_unit)]
     timeunit: TimeUnit,
-    /// Those of today, or those of releases of 2022
+    /// Column headings: of current releases, or of those of 2022
     #[arg(long, value_name = "today|2022", default_value = "today", value_parser = headings)]
     headings: Headings,
-    /// Only what lies in this span of time, in nanoseconds or with a unit
+    /// Use only rows in this time span, in nanoseconds or with a unit
     #[arg(long, value_name = "[START]/[END]", allow_hyphen_values = true, conflicts_with = "filter_nvtx")]
     filter_time: Option<String>,
-    /// Only what lies in ranges of this name
+    /// Use only rows in NVTX ranges of this name
     #[arg(long, value_name = "RANGE[@DOMAIN][/INDEX]")]
     filter_nvtx: Option<String>,
-    /// Replace files that are there already
+    /// Replace existing files
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value_t = false)]
     force_overwrite: bool,
-    /// Export reports anew, whatever stands beside them
+    /// Export reports again, even if an export exists
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value_t = false)]
     force_export: bool,
     /// Read exports that are older than their reports
@@ -67,13 +67,13 @@ pub(super) struct StatsArgs {
     /// The nsys that exports reports; else the one on PATH
     #[arg(long, value_name = "PATH")]
     nsys: Option<PathBuf>,
-    /// Say only what is missing and what went wrong
+    /// Print only tables, skipped tables, notes and errors
     #[arg(short, long)]
     quiet: bool,
-    /// Tell the reports, or all about one
+    /// List the reports, or describe one
     #[arg(long, value_name = "NAME", num_args = 0..=1)]
     help_reports: Option<Option<String>>,
-    /// Tell the formats, or all about one
+    /// List the formats, or describe one
     #[arg(long, value_name = "NAME", num_args = 0..=1)]
     help_formats: Option<Option<String>>,
 }
@@ -104,28 +104,29 @@ pub(super) fn run(args: &StatsArgs) -> i32 {
     }
 }
 
-/// All that is wrong, at once.
+/// All errors at once.
 fn order(args: &StatsArgs) -> Result<Order, Vec<String>> {
-    let mut wrong = Vec::new();
-    let asked = stats::asked(&args.reports, &args.formats, &args.outputs).unwrap_or_else(|diagnostics| {
-        wrong.extend(diagnostics);
-        Vec::new()
-    });
+    let mut errors = Vec::new();
+    let asked =
+        stats::parse_requests(&args.reports, &args.formats, &args.outputs).unwrap_or_else(|diagnostics| {
+            errors.extend(diagnostics);
+            Vec::new()
+        });
     let mut filter = None;
     if let Some(text) = &args.filter_time {
         match text.parse() {
             Ok(span) => filter = Some(Filter::Time(span)),
-            Err(error) => wrong.push(format!("--filter-time: {error}")),
+            Err(error) => errors.push(format!("--filter-time: {error}")),
         }
     }
     if let Some(text) = &args.filter_nvtx {
         match text.parse() {
             Ok(range) => filter = Some(Filter::Range(range)),
-            Err(error) => wrong.push(format!("--filter-nvtx: {error}")),
+            Err(error) => errors.push(format!("--filter-nvtx: {error}")),
         }
     }
-    if !wrong.is_empty() {
-        return Err(wrong);
+    if !errors.is_empty() {
+        return Err(errors);
     }
     Ok(Order {
         inputs: args.inputs.clone(),
@@ -133,7 +134,7 @@ fn order(args: &StatsArgs) -> Result<Order, Vec<String>> {
         look: Look { headings: args.headings, unit: args.timeunit },
         filter,
         range: args.filter_nvtx.clone(),
-        exporting: Exporting { anew: args.force_export, stale_ok: args.stale_ok, nsys: args.nsys.clone() },
+        exporting: Exporting { again: args.force_export, stale_ok: args.stale_ok, nsys: args.nsys.clone() },
         overwrite: args.force_overwrite,
         quiet: args.quiet,
         is_terminal: io::stdout().is_terminal(),
@@ -162,5 +163,5 @@ fn headings(text: &str) -> Result<Headings, String> {
 fn one_of(word: &str, known: &[&str]) -> String {
     let near = nearest(word, known.iter().copied());
     let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-    format!("{near}it is one of: {}", known.join(", "))
+    format!("{near}known are: {}", known.join(", "))
 }

@@ -1,4 +1,4 @@
-//! `harness sweep`: simulated clusters with drawn suites and faults, one per seed, held against what must hold in any run.
+//! `harness sweep`: simulated clusters with drawn suites and faults, one per seed, checked against invariants.
 
 use super::{home, no_home};
 use crate::sweep::{Swept, sweep};
@@ -18,10 +18,10 @@ pub(super) struct SweepArgs {
     /// How many seeds
     #[arg(long, value_name = "N", default_value_t = 300)]
     seeds: u64,
-    /// The first of them
+    /// The first seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     first: u64,
-    /// This seed alone, and what was drawn for it
+    /// Only this seed; also prints the drawn cluster, suite and faults
     #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "first"])]
     seed: Option<u64>,
 }
@@ -49,11 +49,11 @@ pub(super) fn run(args: &SweepArgs) -> i32 {
             Ok(swept) => swept.broken.clone(),
             Err(why) => vec![why.clone()],
         };
-        for told in &broken {
-            println!("seed {seed}: {told}");
+        for invariant in &broken {
+            println!("seed {seed}: {invariant}");
         }
         if !broken.is_empty() {
-            println!("seed {seed}: to see it again: cargo run -p harness -- sweep --seed {seed}");
+            println!("seed {seed}: to reproduce it: cargo run -p harness -- sweep --seed {seed}");
             tally.broken += 1;
         }
         tally.count(swept.as_ref().ok());
@@ -62,7 +62,7 @@ pub(super) fn run(args: &SweepArgs) -> i32 {
     if tally.broken == 0 { exit_code::PASSED } else { exit_code::FAILED }
 }
 
-/// What all seeds together came to.
+/// The totals of all seeds.
 #[derive(Default)]
 struct Tally {
     seeds: u64,

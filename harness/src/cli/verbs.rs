@@ -1,10 +1,12 @@
 //! The verbs: what the first argument is, and what runs it.
 
-use super::{accept, baseline, bundle, check, clean, compare, field_kit, history, inventory, isolate, logs};
-use super::{parse, provision, recipe, stats, sweep};
+use super::{
+    accept, baseline, bundle, check, clean, compare, explain, field_kit, history, inventory, isolate,
+};
+use super::{logs, parse, provision, recipe, stats, sweep};
 use crate::lint;
 use crate::own_recipes::worker;
-use crate::tasks::here;
+use crate::tasks::local;
 use crate::tasks::task;
 use base::suggest;
 use clap::{CommandFactory, FromArgMatches, Parser};
@@ -13,29 +15,29 @@ use std::io;
 
 pub(super) const HELP: &str = "\
 Verbs (the first argument; filters of assertion names come behind the flags):
-  accept --nodes RANGE  say of new nodes whether they are good, stage by stage, with a certificate
+  accept --nodes RANGE  validate new nodes stage by stage, with a certificate
   baseline propose --run ID...
-                        what runs say the baselines should be; `review`: decide on it; `show`, `lint`, `diff`, `export`
-  bundle --run ID       a run as one file, which opens on any machine
+                        propose baselines from runs; also `review`, `show`, `lint`, `diff`, `export`
+  bundle --run ID       pack a run into one file that opens on any machine
   check                 lint every suite, inventory and baseline, offline
-  compare A B           what is worse in run B than in run A, and whether they can be compared
-  explain CODE          what the code of a culprit means, and what to do next
-  field-kit             check on a cluster what the harness assumes of it, and pack what was seen
-  history METRIC        how a number went from run to run, and where it changed; `--suspects`: parts that were blamed
+  compare A B           show what is worse in run B than in run A
+  explain CODE          explain the code of a culprit, and what to do next
+  field-kit             check which assumptions of the harness hold on a cluster, and pack the evidence
+  history METRIC        show how a metric changed from run to run; `--suspects`: parts that were blamed
   inventory discover    write an inventory of the nodes that Slurm has
-  inventory probe       ask the nodes what they are and have; `diff`: which are unlike the others
-  isolate --suite S     find the part that makes a suite red, with as few runs as it takes
-  clean --run ID        end what is left of a run, and show that nothing is
-  lint script FILE...   errors in scripts and manifests that launch jobs; `lint function-trace`: in lists for nsys
+  inventory probe       ask the nodes for their hardware and software; `diff`: show which differ
+  isolate --suite S     find the part that makes a suite red, with as few runs as possible
+  clean --run ID        remove the leftovers of a run, and verify that none remain
+  lint script FILE...   find errors in scripts and manifests that launch jobs; `lint function-trace`: in lists for nsys
   logs efa FILE...      print the counters of EFA devices that `rdma statistic` or `hw_counters` show
-  logs mpi FILE...      print what logs of MPI messages tell
-  logs nccl FILE...     print the calls, communicators and networks that logs of NCCL tell of
-  logs nccl-tests FILE  print what was read from the output of nccl-tests
+  logs mpi FILE...      print the calls and ranks of logs of MPI messages
+  logs nccl FILE...     print the calls, communicators and networks of NCCL logs
+  logs nccl-tests FILE  print the tables of nccl-tests output
   logs steps FILE       print the steps that a training log reports
-  provision nsys        put an nsys that you have as a package onto a shared folder
-  recipe NAME INPUT...  tables that recipes make of many profiler reports together
-  stats INPUT...        tables of statistics of profiler reports
-  sweep                 random suites with random faults on simulated clusters, one per seed
+  provision nsys        install an nsys package into a shared folder
+  recipe NAME INPUT...  compute tables from many profiler reports together
+  stats INPUT...        print tables of statistics of profiler reports
+  sweep                 run random suites with random faults on simulated clusters, one per seed
 
 Settings (--set KEY=VALUE, or --set CASE.KEY=VALUE):
 ";
@@ -43,19 +45,19 @@ Settings (--set KEY=VALUE, or --set CASE.KEY=VALUE):
 type Run = fn(Vec<OsString>) -> i32;
 
 const VERBS: &[(&str, Run)] = &[
-    ("accept", |args| verb::<accept::AcceptArgs>(args, |args| accept::run(&args))),
+    ("accept", |args| verb::<accept::AcceptArgs>(args, accept::run)),
     ("baseline", |args| verb::<baseline::BaselineArgs>(args, |args| baseline::run(&args))),
     ("bundle", |args| verb::<bundle::BundleArgs>(args, |args| bundle::run(&args))),
     ("check", |args| verb::<check::CheckArgs>(args, |args| check::run(&args))),
     ("clean", |args| verb::<clean::CleanArgs>(args, |args| clean::run(&args))),
     ("compare", |args| verb::<compare::CompareArgs>(args, |args| compare::run(&args))),
-    ("explain", |args| verb::<isolate::ExplainArgs>(args, |args| isolate::explain(&args))),
+    ("explain", |args| verb::<explain::ExplainArgs>(args, |args| explain::run(&args))),
     ("field-kit", |args| verb::<field_kit::FieldKitArgs>(args, |args| field_kit::run(&args))),
     ("history", |args| verb::<history::HistoryArgs>(args, |args| history::run(&args))),
     ("inventory", |args| verb::<inventory::InventoryArgs>(args, |args| inventory::run(&args))),
-    ("isolate", |args| verb::<isolate::IsolateArgs>(args, |args| isolate::run(&args))),
+    ("isolate", |args| verb::<isolate::IsolateArgs>(args, isolate::run)),
     ("lint", |args| {
-        verb::<LintArgs>(args, |args| lint::run(&args.asked, &mut io::stdout(), &mut io::stderr()))
+        verb::<LintArgs>(args, |args| lint::run(&args.command, &mut io::stdout(), &mut io::stderr()))
     }),
     ("logs", |args| verb(args, logs::run)),
     ("provision", |args| verb::<provision::ProvisionArgs>(args, |args| provision::run(&args))),
@@ -65,7 +67,7 @@ const VERBS: &[(&str, Run)] = &[
     // The harness starts itself by these.
     (worker::VERB, |args| worker::serve(&words(&args))),
     (task::VERB, |args| task::serve(&words(&args))),
-    (here::VERB, |args| here::serve(&words(&args))),
+    (local::VERB, |args| local::serve(&words(&args))),
 ];
 
 /// `harness lint`
@@ -73,7 +75,7 @@ const VERBS: &[(&str, Run)] = &[
 #[command(name = "harness lint", about = "Errors in files for other programs, with their places.")]
 struct LintArgs {
     #[command(subcommand)]
-    asked: lint::Asked,
+    command: lint::LintCommand,
 }
 
 /// What a command line asks for.
@@ -115,7 +117,7 @@ fn refused(word: &str) -> Found {
     let public = VERBS
         .iter()
         .map(|(verb, _)| *verb)
-        .filter(|verb| ![worker::VERB, task::VERB, here::VERB].contains(verb));
+        .filter(|verb| ![worker::VERB, task::VERB, local::VERB].contains(verb));
     let meant = match suggest::nearest(word, public) {
         Some(verb) => format!("did you mean `{verb}`?"),
         None => {

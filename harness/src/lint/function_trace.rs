@@ -1,6 +1,7 @@
-//! Lists of Python functions that nsys is to trace (`--python-functions-trace`): what would keep a function from being traced.
+//! Lists of Python functions that nsys is to trace (`--python-functions-trace`): what would keep a function from being
+//! traced.
 
-use super::json::{self, Kind, Place, Value};
+use super::json::{self, Position, Value, ValueKind};
 use base::suggest::nearest;
 use config::diagnostic::Diagnostic;
 use config::envlint::Linted;
@@ -18,8 +19,8 @@ const COLORS: [&str; 16] = [
 pub fn function_trace(text: &str, file: &str) -> Linted {
     let mut lint = Lint { file, linted: Linted::default(), seen: BTreeMap::new() };
     match json::read(text) {
-        Err(wrong) => lint.wrong(wrong.place, format!("no JSON: {}", wrong.what), wrong.advice),
-        Ok(value) => lint.all(&value),
+        Err(error) => lint.error(error.place, format!("invalid JSON: {}", error.what), error.advice),
+        Ok(value) => lint.list(&value),
     }
     let mut linted = lint.linted;
     linted.diagnostics.sort();
@@ -35,27 +36,27 @@ struct Lint<'a> {
 }
 
 impl Lint<'_> {
-    fn at(&self, place: Place, message: String, advice: &str) -> Diagnostic {
+    fn at(&self, place: Position, message: String, advice: &str) -> Diagnostic {
         Diagnostic::at(self.file, place.line, place.column, message).suggest(advice)
     }
 
-    fn wrong(&mut self, place: Place, message: impl Into<String>, advice: &str) {
+    fn error(&mut self, place: Position, message: impl Into<String>, advice: &str) {
         let diagnostic = self.at(place, message.into(), advice);
         self.linted.diagnostics.push(diagnostic);
     }
 
-    fn warn(&mut self, place: Place, message: impl Into<String>, advice: &str) {
+    fn warn(&mut self, place: Position, message: impl Into<String>, advice: &str) {
         let diagnostic = self.at(place, message.into(), advice);
         self.linted.warnings.push(diagnostic);
     }
 
-    fn all(&mut self, value: &Value) {
-        let Kind::List(entries) = &value.kind else {
-            let message = format!("a list of objects is expected: {}", value.kind.name());
-            return self.wrong(value.place, message, "put `[` before it and `]` behind it");
+    fn list(&mut self, value: &Value) {
+        let ValueKind::List(entries) = &value.kind else {
+            let message = format!("expected a list of objects, found {}", value.kind.name());
+            return self.error(value.place, message, "wrap it in `[` and `]`");
         };
         if entries.is_empty() {
-            self.wrong(
+            self.error(
                 value.place,
                 "the list is empty: nothing is traced",
                 "name a module and its functions",
@@ -63,27 +64,27 @@ impl Lint<'_> {
         }
         for entry in entries {
             match &entry.kind {
-                Kind::Object(fields) => self.entry(entry.place, fields),
+                ValueKind::Object(fields) => self.entry(entry.place, fields),
                 kind => {
-                    let message = format!("an object is expected: {}", kind.name());
-                    self.wrong(entry.place, message, "write `{\"module\": ..., \"functions\": [...]}`");
+                    let message = format!("expected an object, found {}", kind.name());
+                    self.error(entry.place, message, "write `{\"module\": ..., \"functions\": [...]}`");
                 }
             }
         }
     }
 
-    fn entry(&mut self, place: Place, fields: &[(Place, String, Value)]) {
+    fn entry(&mut self, place: Position, fields: &[(Position, String, Value)]) {
         for (at, (key_place, key, _)) in fields.iter().enumerate() {
             if fields[..at].iter().any(|(_, other, _)| other == key) {
-                let message = format!("`{}` stands there twice: the last one counts", key.escape_debug());
-                self.wrong(*key_place, message, "take one of them out");
+                let message = format!("duplicate key `{}`: the last value is used", key.escape_debug());
+                self.error(*key_place, message, "remove one of them");
             }
-            // By which people write comments.
+            // People write comments as keys that begin with `_`.
             if !KEYS.contains(&key.as_str()) && !key.starts_with('_') {
                 let message = format!("unknown key: `{}`", key.escape_debug());
                 match nearest(key, KEYS) {
-                    Some(near) => self.wrong(*key_place, message, &format!("did you mean `{near}`?")),
-                    None => self.warn(*key_place, message, &format!("known are {}", KEYS.join(", "))),
+                    Some(near) => self.error(*key_place, message, &format!("did you mean `{near}`?")),
+                    None => self.warn(*key_place, message, &format!("known keys: {}", KEYS.join(", "))),
                 }
             }
         }
@@ -100,18 +101,14 @@ impl Lint<'_> {
         let module = match field("module") {
             Some(value) => self.module(value),
             None => {
-                self.wrong(
-                    place,
-                    "`module` is missing",
-                    "name the module as it is imported, such as `torch.optim`",
-                );
+                self.error(place, "`module` is missing", "write its import name, such as `torch.optim`");
                 None
             }
         };
         match field("functions") {
             Some(value) => self.functions(value, module.as_deref()),
             None => {
-                self.wrong(
+                self.error(
                     place,
                     "`functions` is missing",
                     "name at least one, such as `[\"Linear.forward\"]`",
@@ -122,13 +119,17 @@ impl Lint<'_> {
 
     fn text(&mut self, name: &str, value: &Value) -> Option<String> {
         match &value.kind {
-            Kind::Text(text) if !text.trim().is_empty() => Some(text.clone()),
-            Kind::Text(_) => {
-                self.wrong(value.place, format!("`{name}` is empty"), "write a name");
+            ValueKind::Text(text) if !text.trim().is_empty() => Some(text.clone()),
+            ValueKind::Text(_) => {
+                self.error(value.place, format!("`{name}` is empty"), "write a name");
                 None
             }
             kind => {
-                self.wrong(value.place, format!("`{name}` is no text: {}", kind.name()), "write it in \"\"");
+                self.error(
+                    value.place,
+                    format!("`{name}` must be a string, found {}", kind.name()),
+                    "put it in \"\"",
+                );
                 None
             }
         }
@@ -138,103 +139,103 @@ impl Lint<'_> {
         let module = self.text("module", value)?;
         let shown = module.escape_debug();
         if module == "__main__" {
-            let advice = "move them into a file of their own, import it, and name that module";
-            self.wrong(value.place, "functions of `__main__` cannot be traced", advice);
+            let advice = "move them into a module, import it, and name that module";
+            self.error(value.place, "functions of `__main__` cannot be traced", advice);
         } else if module.contains(['/', '\\']) || module.ends_with(".py") {
-            let message = format!("`module` is a file: `{shown}`");
+            let message = format!("`module` names a file: `{shown}`");
             let plain =
                 module.trim_end_matches(".py").trim_matches(['/', '.', '\\']).replace(['/', '\\'], ".");
-            self.wrong(
+            self.error(
                 value.place,
                 message,
-                &format!("write it as it is imported, such as `{}`", plain.escape_debug()),
+                &format!("write its import name, such as `{}`", plain.escape_debug()),
             );
         } else if !module.split('.').all(is_name) {
-            let message = format!("`module` is no name that can be imported: `{shown}`");
-            self.wrong(value.place, message, "write names with dots between, such as `torch.optim`");
+            let message = format!("`module` is not a valid import name: `{shown}`");
+            self.error(value.place, message, "write dotted names, such as `torch.optim`");
         }
         Some(module)
     }
 
     /// Six or eight hexadecimal digits, or a name.
     fn color(&mut self, value: &Value) {
-        let advice = "write it as `\"0xRRGGBB\"`, or by a name such as `blue`";
+        let advice = "write `\"0xRRGGBB\"`, or a name such as `blue`";
         match &value.kind {
-            Kind::Text(text) => {
+            ValueKind::Text(text) => {
                 let digits = text.trim_start_matches('#');
                 let digits = digits.strip_prefix("0x").or(digits.strip_prefix("0X")).unwrap_or(digits);
                 let is_hex = matches!(digits.len(), 6 | 8) && digits.bytes().all(|b| b.is_ascii_hexdigit());
                 if !is_hex && !COLORS.contains(&text.to_ascii_lowercase().as_str()) {
-                    self.wrong(value.place, format!("no colour: `{}`", text.escape_debug()), advice);
+                    self.error(value.place, format!("not a colour: `{}`", text.escape_debug()), advice);
                 }
             }
-            Kind::Number(number) if *number >= 0.0 && *number <= 4_294_967_295.0 && number.fract() == 0.0 => {
-            }
-            kind => self.wrong(value.place, format!("no colour: {}", kind.name()), advice),
+            ValueKind::Number(number)
+                if *number >= 0.0 && *number <= 4_294_967_295.0 && number.fract() == 0.0 => {}
+            kind => self.error(value.place, format!("not a colour: {}", kind.name()), advice),
         }
     }
 
     fn functions(&mut self, value: &Value, module: Option<&str>) {
         let functions = match &value.kind {
-            Kind::List(functions) => functions,
-            Kind::Text(_) => {
-                return self.wrong(
+            ValueKind::List(functions) => functions,
+            ValueKind::Text(_) => {
+                return self.error(
                     value.place,
-                    "`functions` is no list: a text",
-                    "put `[` and `]` around it",
+                    "`functions` must be a list, found a string",
+                    "wrap it in `[` and `]`",
                 );
             }
             kind => {
-                let message = format!("`functions` is no list: {}", kind.name());
-                return self.wrong(value.place, message, "write a list of names");
+                let message = format!("`functions` must be a list, found {}", kind.name());
+                return self.error(value.place, message, "write a list of names");
             }
         };
         if functions.is_empty() {
-            self.wrong(
+            self.error(
                 value.place,
-                "`functions` is empty: nothing of the module is traced",
+                "`functions` is empty: nothing in the module is traced",
                 "name at least one",
             );
         }
         for function in functions {
             match &function.kind {
-                Kind::Text(name) => self.function(function.place, name, module),
-                Kind::Object(_) => {
-                    let advice = "a name as text is what every release reads";
-                    self.warn(function.place, "a function that is an object is not known here", advice);
+                ValueKind::Text(name) => self.function(function.place, name, module),
+                ValueKind::Object(_) => {
+                    let advice = "write its name as a string, which every release reads";
+                    self.warn(function.place, "unknown format: a function given as an object", advice);
                 }
                 kind => {
-                    let message = format!("a function is no text: {}", kind.name());
-                    self.wrong(function.place, message, "write its name in \"\"");
+                    let message = format!("a function must be a string, found {}", kind.name());
+                    self.error(function.place, message, "put its name in \"\"");
                 }
             }
         }
     }
 
-    fn function(&mut self, place: Place, name: &str, module: Option<&str>) {
+    fn function(&mut self, place: Position, name: &str, module: Option<&str>) {
         let shown = name.escape_debug().to_string();
         let bare = name.split('(').next().unwrap_or_default().trim();
         if name.contains('(') {
-            let message = format!("a function with its brackets: `{shown}`");
-            self.wrong(place, message, &format!("write `{}`", bare.escape_debug()));
+            let message = format!("function name with parentheses: `{shown}`");
+            self.error(place, message, &format!("write `{}`", bare.escape_debug()));
         } else if !name.split('.').all(is_name) {
-            let advice = "write names with dots between, such as `Linear.forward`; patterns are not known";
-            self.wrong(place, format!("no name of a function: `{shown}`"), advice);
+            let advice = "write a dotted name, such as `Linear.forward`; patterns are not supported";
+            self.error(place, format!("not a function name: `{shown}`"), advice);
         }
         let Some(module) = module else { return };
         if let Some(rest) = name.strip_prefix(module).and_then(|rest| rest.strip_prefix('.')) {
-            let message = format!("`{shown}` repeats its module: `{module}.{shown}` is looked for");
+            let message = format!("`{shown}` repeats its module: nsys looks for `{module}.{shown}`");
             self.warn(place, message, &format!("write `{}`", rest.escape_debug()));
         }
         let key = (module.to_owned(), name.to_owned());
         if let Some(line) = self.seen.insert(key, place.line) {
-            let message = format!("`{module}.{shown}` is traced twice, the first time by line {line}");
-            self.warn(place, message, "take one of them out: each call would be two ranges");
+            let message = format!("`{module}.{shown}` is traced twice, first on line {line}");
+            self.warn(place, message, "remove one of them: each call would be recorded as two ranges");
         }
     }
 }
 
-/// Of Python.
+/// Whether a word is a Python identifier.
 fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_alphabetic() || c == '_')
         && word.chars().all(|c| c.is_alphanumeric() || c == '_')
@@ -244,7 +245,7 @@ fn is_name(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Vec<String> {
+    fn messages_of(text: &str) -> Vec<String> {
         let Linted { diagnostics, warnings, notes } = function_trace(text, "f.json");
         diagnostics.iter().chain(&warnings).chain(&notes).map(Diagnostic::to_string).collect()
     }
@@ -257,89 +258,44 @@ mod tests {
   {"module": "my_model.data", "color": "blue", "functions": ["load"]},
   {"module": "cupy", "color": "E8B795", "functions": ["random.random", "dot"]}
 ]"#;
-        assert_eq!(told(text), [] as [&str; 0]);
+        assert_eq!(messages_of(text), [] as [&str; 0]);
     }
 
     #[test]
-    fn each_diagnostic_has_its_place_and_what_to_write() {
-        let table = [
-            (
-                r#"{"module": "a", "functions": ["b"]}"#,
-                "f.json:1:1: a list of objects is expected: an object; put `[`",
-            ),
-            ("[]", "f.json:1:1: the list is empty: nothing is traced; name a module"),
-            ("", "f.json:1:1: no JSON: the file ends where a value is expected; close"),
-            (
-                r#"[{"module": "a", "functions": ["b"],}]"#,
-                "f.json:1:36: no JSON: a comma behind the last value; take it out",
-            ),
-            ("[\n  7]", "f.json:2:3: an object is expected: a number; write"),
-            (r#"[{"functions": ["b"]}]"#, "f.json:1:2: `module` is missing; name the module"),
-            (r#"[{"module": "a"}]"#, "f.json:1:2: `functions` is missing; name at least one"),
-            (
-                r#"[{"modul": "a", "module": "a", "functions": ["b"]}]"#,
-                "f.json:1:3: unknown key: `modul`; did you mean `module`?",
-            ),
-            (
-                r#"[{"module": "a", "functions": ["b"], "xyzzy": 1}]"#,
-                "f.json:1:38: unknown key: `xyzzy`; known are module",
-            ),
-            (
-                r#"[{"module": "a", "module": "a", "functions": ["b"]}]"#,
-                "f.json:1:18: `module` stands there twice",
-            ),
-            (
-                r#"[{"module": "__main__", "functions": ["b"]}]"#,
-                "f.json:1:13: functions of `__main__` cannot be traced; move",
-            ),
-            (
-                r#"[{"module": "src/a.py", "functions": ["b"]}]"#,
-                "f.json:1:13: `module` is a file: `src/a.py`; write it as it is imported, such as `src.a`",
-            ),
-            (
-                r#"[{"module": "a b", "functions": ["b"]}]"#,
-                "f.json:1:13: `module` is no name that can be imported",
-            ),
-            (r#"[{"module": "", "functions": ["b"]}]"#, "f.json:1:13: `module` is empty"),
-            (r#"[{"module": 3, "functions": ["b"]}]"#, "f.json:1:13: `module` is no text: a number"),
-            (
-                r#"[{"module": "a", "functions": "b"}]"#,
-                "f.json:1:31: `functions` is no list: a text; put `[` and `]`",
-            ),
-            (r#"[{"module": "a", "functions": []}]"#, "f.json:1:31: `functions` is empty"),
-            (
-                r#"[{"module": "a", "functions": ["b()"]}]"#,
-                "f.json:1:32: a function with its brackets: `b()`; write `b`",
-            ),
-            (
-                r#"[{"module": "a", "functions": ["b.*"]}]"#,
-                "f.json:1:32: no name of a function: `b.*`; write names",
-            ),
-            (r#"[{"module": "a", "functions": [1]}]"#, "f.json:1:32: a function is no text: a number"),
-            (
-                r#"[{"module": "a.c", "functions": ["a.c.b"]}]"#,
-                "f.json:1:34: `a.c.b` repeats its module: `a.c.a.c.b` is looked for; write `b`",
-            ),
-            (
-                r#"[{"module": "a", "functions": ["b", "b"]}]"#,
-                "f.json:1:37: `a.b` is traced twice, the first time by line 1",
-            ),
-            (
-                r#"[{"module": "a", "functions": ["b"], "color": "blurple"}]"#,
-                "f.json:1:47: no colour: `blurple`; write it as",
-            ),
-            (
-                r#"[{"module": "a", "functions": ["b"], "domain": []}]"#,
-                "f.json:1:48: `domain` is no text: a list",
-            ),
-            (
-                r#"[{"module": "a", "functions": [{"name": "b"}]}]"#,
-                "f.json:1:32: a function that is an object is not known here",
-            ),
+    fn messages() {
+        let faulty = [
+            r#"{"module": "a", "functions": ["b"]}"#,
+            "[]",
+            "",
+            r#"[{"module": "a", "functions": ["b"],}]"#,
+            "[\n  7]",
+            r#"[{"functions": ["b"]}]"#,
+            r#"[{"module": "a"}]"#,
+            r#"[{"modul": "a", "module": "a", "functions": ["b"]}]"#,
+            r#"[{"module": "a", "functions": ["b"], "xyzzy": 1}]"#,
+            r#"[{"module": "a", "module": "a", "functions": ["b"]}]"#,
+            r#"[{"module": "__main__", "functions": ["b"]}]"#,
+            r#"[{"module": "src/a.py", "functions": ["b"]}]"#,
+            r#"[{"module": "a b", "functions": ["b"]}]"#,
+            r#"[{"module": "", "functions": ["b"]}]"#,
+            r#"[{"module": 3, "functions": ["b"]}]"#,
+            r#"[{"module": "a", "functions": "b"}]"#,
+            r#"[{"module": "a", "functions": []}]"#,
+            r#"[{"module": "a", "functions": ["b()"]}]"#,
+            r#"[{"module": "a", "functions": ["b.*"]}]"#,
+            r#"[{"module": "a", "functions": [1]}]"#,
+            r#"[{"module": "a.c", "functions": ["a.c.b"]}]"#,
+            r#"[{"module": "a", "functions": ["b", "b"]}]"#,
+            r#"[{"module": "a", "functions": ["b"], "color": "blurple"}]"#,
+            r#"[{"module": "a", "functions": ["b"], "domain": []}]"#,
+            r#"[{"module": "a", "functions": [{"name": "b"}]}]"#,
         ];
-        for (text, expected) in table {
-            let told = told(text);
-            assert!(told.len() == 1 && told[0].starts_with(expected), "{text}: {told:?}");
+        let mut all = String::new();
+        for text in faulty {
+            let found = messages_of(text);
+            assert_eq!(found.len(), 1, "{text}: {found:?}");
+            all += &format!("{text}\n    {}\n", found[0]);
         }
+        insta::assert_snapshot!(all);
     }
 }

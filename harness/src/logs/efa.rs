@@ -1,7 +1,7 @@
-//! `harness logs efa`: the counters of EFA devices since their driver was loaded, as people print them on a node. How a text is
-//! read is the business of crate `logs`.
+//! `harness logs efa`: the counters of EFA devices since their driver was loaded, as printed on a node. Crate `logs` reads
+//! the text.
 
-use super::{open, shown, write_json};
+use super::{open, visible, write_json};
 use clap::Args;
 use logs::efa_counters::{MOST_BYTES, Totals, read_totals};
 use model::exit_code;
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub struct EfaArgs {
-    /// Output of `rdma -p statistic show`, of `more /sys/class/infiniband/*/ports/1/hw_counters/* | cat`, of a node exporter, or a
-    /// list of `name :value`; also packed by gzip; `-` is standard input
+    /// Output of `rdma -p statistic show`, of `more /sys/class/infiniband/*/ports/1/hw_counters/* | cat`, of a node
+    /// exporter, or a list of `name :value`; also packed by gzip; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// One JSON object per file
@@ -28,8 +28,8 @@ pub fn run(args: &EfaArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
             Ok(bytes) => bytes,
             Err(error) => {
                 all_open = false;
-                // Whoever reads this may be gone.
-                let _ = writeln!(err, "{}: cannot be read: {error}", shown(&file));
+                // A closed stderr is no error of the verb.
+                let _ = writeln!(err, "{}: cannot be read: {error}", visible(&file));
                 continue;
             }
         };
@@ -42,7 +42,7 @@ pub fn run(args: &EfaArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
             }
             Err(why) => {
                 all_read = false;
-                let _ = writeln!(err, "{}", shown(&why.to_string()));
+                let _ = writeln!(err, "{}", visible(&why.to_string()));
             }
         }
     }
@@ -58,7 +58,7 @@ struct Devices<'a> {
     devices: &'a [Totals],
 }
 
-/// One byte more than is read, so that what is larger is seen to be.
+/// At most one byte more than is accepted, so that a larger file is noticed.
 fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
@@ -67,14 +67,14 @@ fn bytes(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Counters of traffic always, all others where they are not 0.
 fn write(out: &mut dyn Write, file: &str, devices: &[Totals]) -> io::Result<()> {
-    writeln!(out, "{}: {} devices, counters since their driver was loaded", shown(file), devices.len())?;
+    writeln!(out, "{}: {} devices, counters since their driver was loaded", visible(file), devices.len())?;
     for device in devices {
         let name = if device.device.is_empty() { "unnamed device" } else { &device.device };
-        writeln!(out, "  {}", shown(name))?;
+        writeln!(out, "  {}", visible(name))?;
         let is_traffic = |counter: &str| counter.ends_with("_bytes") || counter.ends_with("_pkts");
         for (counter, value) in device.counters.iter().filter(|(name, value)| is_traffic(name) || **value > 0)
         {
-            writeln!(out, "    {:<28} {value:>20}", shown(counter))?;
+            writeln!(out, "    {:<28} {value:>20}", visible(counter))?;
         }
     }
     Ok(())
@@ -104,8 +104,8 @@ mod tests {
             tx_bytes                            1047394519620
         ");
         let (_, out, _) = show(&[STATISTIC], &["--json"]);
-        let shown: serde_json::Value = serde_json::from_str(&out).expect("JSON");
-        assert_eq!(shown["devices"][0]["counters"]["send_wrs"], 0);
+        let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        assert_eq!(report["devices"][0]["counters"]["send_wrs"], 0);
     }
 
     #[test]

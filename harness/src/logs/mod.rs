@@ -1,11 +1,11 @@
-//! The verb `harness logs`: shows a person, or a program, what was read from files of measurements. How they are read is
-//! `logs`'s business; nothing is judged here.
+//! The verb `harness logs`: prints what crate `logs` read from files of measurements, for a person or a program.
+//! Nothing is judged here.
 
 pub mod efa;
 pub mod mpi;
 pub mod nccl;
-mod nccl_shown;
 pub mod nccl_tests;
+mod nccl_text;
 pub mod steps;
 #[cfg(test)]
 mod testing;
@@ -18,16 +18,16 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
-/// A file as a stream, unpacked where gzip packed it and refused by name where another did; `-` is standard input.
+/// A file as a stream, gunzipped where needed; other compressions are refused by name. `-` is standard input.
 fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     let from: Box<dyn Read> = match path.as_os_str() == "-" {
         true => Box::new(io::stdin()),
         false => Box::new(File::open(path)?),
     };
-    let mut from = BufReader::with_capacity(ROOM, from);
+    let mut from = BufReader::with_capacity(BUFFER_BYTES, from);
     let is_packed = from.fill_buf()?.starts_with(&GZIP);
     let mut from: Box<dyn BufRead> = match is_packed {
-        true => Box::new(BufReader::with_capacity(ROOM, MultiGzDecoder::new(from))),
+        true => Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(from))),
         false => Box::new(from),
     };
     match encoding::refusal(from.fill_buf()?) {
@@ -36,19 +36,19 @@ fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     }
 }
 
-const ROOM: usize = 256 << 10;
-/// With which a packed file begins.
+const BUFFER_BYTES: usize = 256 << 10;
+/// The first bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// One line per file, with what was read or the reason why not.
 fn write_json(out: &mut dyn Write, file: &str, read: &impl Serialize) -> io::Result<()> {
     #[derive(Serialize)]
-    struct Line<'a, T> {
+    struct JsonLine<'a, T> {
         file: &'a str,
         #[serde(flatten)]
         read: &'a T,
     }
-    let line = serde_json::to_string(&Line { file, read })?;
+    let line = serde_json::to_string(&JsonLine { file, read })?;
     // JSON leaves alone some of what terminals obey; these stand in strings only, where an escape means the same.
     for c in line.chars() {
         match c {
@@ -61,11 +61,11 @@ fn write_json(out: &mut dyn Write, file: &str, read: &impl Serialize) -> io::Res
 
 fn write_finding(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {
     let line = finding.line.map_or_else(String::new, |line| format!(", line {line}"));
-    writeln!(out, "  finding: {}{line}: {}", shown(&finding.code), shown(&finding.message))
+    writeln!(out, "  finding: {}{line}: {}", visible(&finding.code), visible(&finding.message))
 }
 
-/// Text of a file without what a terminal would obey.
-fn shown(text: &str) -> String {
+/// Escapes control characters of a text that comes from a file.
+fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_verb_reads_packed_files_alike_and_refuses_others_by_name() {
+    fn every_verb_reads_gzip_and_refuses_other_compressions_by_name() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log");
         let read = |bytes: &[u8]| {

@@ -1,7 +1,7 @@
-//! `harness logs mpi`: what logs of MPI messages tell of calls and ranks. How logs are read is `logs`'s business.
+//! `harness logs mpi`: calls and ranks from logs of MPI messages. Crate `logs` reads them.
 
 use super::nccl::edge;
-use super::{open, shown, write_finding, write_json};
+use super::{open, visible, write_finding, write_json};
 use clap::Args;
 use logs::mpi_log::{MpiLog, Reader};
 use logs::nccl_debug::EDGES;
@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
-pub struct Asked {
+pub struct MpiArgs {
     /// Logs of the ranks of one job, also packed by gzip; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -20,49 +20,49 @@ pub struct Asked {
     /// One JSON object
     #[arg(long)]
     json: bool,
-    /// Exit with 1 where something was found
+    /// Exit with 1 if there are findings
     #[arg(long)]
     fail_on_findings: bool,
 }
 
-/// Prints what all files tell together. The exit code is 2 where one cannot be read, then 1 where findings are to fail, then 3
-/// where no line is the logger's.
-pub fn run(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
-    let mut reader = Reader::new(if asked.edges.is_empty() { &EDGES } else { &asked.edges });
+/// Prints what all files hold together. The exit code is 2 where one cannot be read, then 1 where findings are to fail,
+/// then 3 where no line is the logger's.
+pub fn run(args: &MpiArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+    let mut reader = Reader::new(if args.edges.is_empty() { &EDGES } else { &args.edges });
     let mut all = true;
-    for path in &asked.files {
+    for path in &args.files {
         let file = path.display().to_string();
         if let Err(error) = open(path).and_then(|from| reader.read(from, &file)) {
             all = false;
-            // When nobody listens any more, there is nobody to tell.
-            let _ = writeln!(err, "{}: cannot be read: {error}", shown(&file));
+            // A closed stderr is no error of the verb.
+            let _ = writeln!(err, "{}: cannot be read: {error}", visible(&file));
         }
     }
     let log = reader.finish();
-    let files: Vec<String> = asked.files.iter().map(|path| path.display().to_string()).collect();
+    let files: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
     let files = files.join(" ");
     if log.of_mpi == 0 {
         let why = match log.lines {
             0 => "it is empty".to_owned(),
             lines => format!(
-                "none of {lines} lines is one of a logger of MPI messages, such as `[1.5] MPI_Send: world_rank=0 ...`"
+                "no line of an MPI message logger among {lines} lines; expected such as `[1.5] MPI_Send: world_rank=0 ...`"
             ),
         };
-        let _ = writeln!(err, "{}: {why}", shown(&files));
+        let _ = writeln!(err, "{}: {why}", visible(&files));
     }
-    let _ = match asked.json {
+    let _ = match args.json {
         true => write_json(out, &files, &log),
         false => write(out, &files, &log),
     };
     match () {
         () if !all => exit_code::USAGE,
-        () if asked.fail_on_findings && !log.findings.is_empty() => exit_code::FAILED,
+        () if args.fail_on_findings && !log.findings.is_empty() => exit_code::FAILED,
         () if log.of_mpi == 0 => exit_code::INCONCLUSIVE,
         () => exit_code::PASSED,
     }
 }
 
-/// Of longer tables the rest is left to `--json`.
+/// Rows of a table that are printed; `--json` prints them all.
 const SHOWN: usize = 20;
 
 /// A dash where a number is beyond 64 bits.
@@ -78,13 +78,13 @@ fn write(out: &mut dyn Write, files: &str, log: &MpiLog) -> io::Result<()> {
     writeln!(
         out,
         "{}: {} lines, {} of MPI, {} of them understood{share}",
-        shown(files),
+        visible(files),
         log.lines,
         log.of_mpi,
         log.understood
     )?;
     if !log.operations.is_empty() {
-        writeln!(out, "  bytes are those that ranks give; of a receive, those for which there is room")?;
+        writeln!(out, "  bytes are those passed by the ranks; for a receive, the size of its buffer")?;
         writeln!(
             out,
             "  {:<14} {:>10} {:>8} {:>14} {:>16} {:>14} {:>20}",
@@ -130,7 +130,7 @@ fn write(out: &mut dyn Write, files: &str, log: &MpiLog) -> io::Result<()> {
 fn write_more(out: &mut dyn Write, rows: usize) -> io::Result<()> {
     match rows.saturating_sub(SHOWN) {
         0 => Ok(()),
-        more => writeln!(out, "  ... and {more} more, which `--json` holds"),
+        more => writeln!(out, "  ... and {more} more; `--json` prints them all"),
     }
 }
 
@@ -165,14 +165,11 @@ mod tests {
     fn the_exit_code_is_that_of_the_worst_file() {
         assert_eq!(show(&[rank(0).as_bytes()], &[]).0, 0);
         let (code, out, _) = show(&[rank(0).as_bytes()], &["--fail-on-findings"]);
-        assert!(
-            code == 1 && out.contains("finding: mpi-ranks-missing: 1 ranks of a communicator of 2"),
-            "{out}"
-        );
+        assert!(code == 1 && out.contains("finding: mpi-ranks-missing: 1 of 2 ranks logged"), "{out}");
         assert_eq!(show(&[rank(0).as_bytes()], &["/no/such/file"]).0, 2);
         let (code, _, err) = show(&[b"prose\n"], &[]);
         assert!(
-            code == 3 && err.starts_with("1.log: none of 1 lines is one of a logger of MPI messages"),
+            code == 3 && err.starts_with("1.log: no line of an MPI message logger among 1 lines"),
             "{err}"
         );
         assert_eq!((show(&[b""], &[]).0, show(&[b""], &[]).2), (3, "1.log: it is empty\n".to_owned()));
@@ -181,9 +178,9 @@ mod tests {
     #[test]
     fn json_holds_the_tables_with_exact_bytes() {
         let (_, out, _) = show(&[rank(0).as_bytes(), rank(1).as_bytes()], &["--json", "--edges", "1K"]);
-        let told: serde_json::Value = serde_json::from_str(&out).expect("JSON");
-        assert_eq!(told["operations"][2]["operation"], "Send");
-        assert_eq!(told["operations"][2]["total_bytes"], 1_u64 << 33);
-        assert_eq!(told["histogram"][0]["from_bytes"], 1024);
+        let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        assert_eq!(report["operations"][2]["operation"], "Send");
+        assert_eq!(report["operations"][2]["total_bytes"], 1_u64 << 33);
+        assert_eq!(report["histogram"][0]["from_bytes"], 1024);
     }
 }

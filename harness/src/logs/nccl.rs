@@ -1,8 +1,8 @@
-//! `harness logs nccl`: what logs of NCCL tell of calls, communicators and networks. How logs are read is `logs`'s
-//! business, how tables look `nccl_shown`'s.
+//! `harness logs nccl`: calls, communicators and networks from logs of NCCL. Crate `logs` reads them, `nccl_text` prints the
+//! tables.
 
-use super::nccl_shown::write;
-use super::{open, shown, write_json};
+use super::nccl_text::write;
+use super::{open, visible, write_json};
 use clap::{Args, ValueEnum};
 use logs::nccl_debug::{Compat, EDGES, Explain, NcclLog, Reader, Script, Wrong};
 use model::exit_code;
@@ -11,7 +11,7 @@ use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
-pub struct Asked {
+pub struct NcclArgs {
     /// Logs of one job, also packed by gzip; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -20,26 +20,26 @@ pub struct Asked {
     edges: Vec<u64>,
     /// Print the lines of an awk script that people use for such logs, in any order, as gawk does
     #[arg(long, value_name = "SCRIPT", conflicts_with_all = ["json", "edges", "explain"])]
-    compat: Option<Named>,
-    /// Hold the number of network cards that hosts find against what this instance has, such as `p5`
+    compat: Option<CompatScript>,
+    /// Compare the number of network cards that hosts find with those of this instance type, such as `p5`
     #[arg(long, value_name = "NAME")]
     pub instance: Option<String>,
-    /// What it has, which the caller knows.
+    /// The number of network cards of that instance type, set by the caller.
     #[arg(skip)]
     pub nics: Option<u64>,
-    /// Tell where those scripts are wrong on these logs
+    /// Show where those scripts are wrong on these logs
     #[arg(long)]
     explain: bool,
     /// One JSON object
     #[arg(long)]
     json: bool,
-    /// Exit with 1 where something was found
+    /// Exit with 1 if there are findings
     #[arg(long)]
     fail_on_findings: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Named {
+enum CompatScript {
     SeparateSteps,
     Comm,
     PerOp,
@@ -47,14 +47,14 @@ enum Named {
     Aggregate,
 }
 
-impl Named {
+impl CompatScript {
     fn script(self) -> Script {
         match self {
-            Named::SeparateSteps => Script::SeparateSteps,
-            Named::Comm => Script::Comm,
-            Named::PerOp => Script::PerOp,
-            Named::Histogram => Script::Histogram,
-            Named::Aggregate => Script::Aggregate,
+            CompatScript::SeparateSteps => Script::SeparateSteps,
+            CompatScript::Comm => Script::Comm,
+            CompatScript::PerOp => Script::PerOp,
+            CompatScript::Histogram => Script::Histogram,
+            CompatScript::Aggregate => Script::Aggregate,
         }
     }
 }
@@ -72,64 +72,66 @@ pub(super) fn edge(text: &str) -> Result<u64, String> {
     };
     let bytes =
         digits.parse().ok().zip(times).and_then(|(digits, times): (u64, u64)| digits.checked_mul(times));
-    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "bytes above zero, such as `65536` or `64K`".to_owned())
+    bytes
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| "expected a size above 0, such as `65536` or `64K`".to_owned())
 }
 
-/// Prints what all files tell together. The exit code is 2 where one cannot be read, then 1 where findings are to fail, then 3
-/// where no line is NCCL's.
-pub fn run(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
-    match asked.compat {
-        Some(named) => run_compat(asked, named.script(), out, err),
-        None => run_read(asked, out, err),
+/// Prints what all files hold together. The exit code is 2 where one cannot be read, then 1 where findings are to fail,
+/// then 3 where no line is NCCL's.
+pub fn run(args: &NcclArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+    match args.compat {
+        Some(named) => run_compat(args, named.script(), out, err),
+        None => run_read(args, out, err),
     }
 }
 
-/// Hands each file to a reader; gives whether all could be read.
-fn each(
-    asked: &Asked,
+/// Passes each file to a reader; returns whether all could be read.
+fn read_each(
+    args: &NcclArgs,
     err: &mut dyn Write,
     mut read: impl FnMut(Box<dyn BufRead>, &str) -> io::Result<()>,
 ) -> bool {
     let mut all = true;
-    for path in &asked.files {
+    for path in &args.files {
         let file = path.display().to_string();
         match open(path).and_then(|from| read(from, &file)) {
             Ok(()) => {}
-            // When nobody listens any more, there is nobody to tell.
+            // A closed stderr is no error of the verb.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
             Err(error) => {
                 all = false;
-                let _ = writeln!(err, "{}: cannot be read: {error}", shown(&file));
+                let _ = writeln!(err, "{}: cannot be read: {error}", visible(&file));
             }
         }
     }
     all
 }
 
-fn run_compat(asked: &Asked, script: Script, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+fn run_compat(args: &NcclArgs, script: Script, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let mut compat = Compat::new(script);
-    let all = each(asked, err, |from, _| compat.read(from, &mut *out));
+    let all = read_each(args, err, |from, _| compat.read(from, &mut *out));
     match compat.finish(out) {
         _ if !all => exit_code::USAGE,
         Ok(0) => {
-            let _ = writeln!(err, "the script prints nothing: it takes none of the lines");
+            let _ = writeln!(err, "the script prints nothing: it matches no line");
             exit_code::INCONCLUSIVE
         }
         _ => exit_code::PASSED,
     }
 }
 
-fn run_read(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
-    let mut reader = Reader::new(if asked.edges.is_empty() { &EDGES } else { &asked.edges });
-    if let Some(nics) = asked.nics {
+fn run_read(args: &NcclArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+    let mut reader = Reader::new(if args.edges.is_empty() { &EDGES } else { &args.edges });
+    if let Some(nics) = args.nics {
         reader.expect_nics(nics);
     }
-    let mut all = each(asked, err, |from, file| reader.read(from, file));
+    let mut all = read_each(args, err, |from, file| reader.read(from, file));
     let log = reader.finish();
     let mut wrong = None;
-    if asked.explain {
+    if args.explain {
         let mut explain = Explain::default();
-        let from_input = asked.files.iter().any(|path| path.as_os_str() == "-");
+        let from_input = args.files.iter().any(|path| path.as_os_str() == "-");
         if from_input {
             let _ = writeln!(
                 err,
@@ -137,37 +139,37 @@ fn run_read(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
             );
             return exit_code::USAGE;
         }
-        all &= each(asked, err, |from, _| explain.read(from));
+        all &= read_each(args, err, |from, _| explain.read(from));
         wrong = Some(explain.finish());
     }
-    let files: Vec<String> = asked.files.iter().map(|path| path.display().to_string()).collect();
+    let files: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
     let files = files.join(" ");
     if log.of_nccl == 0 {
         let why = match log.lines {
             0 => "it is empty".to_owned(),
             lines => match log.looks_like {
-                Some(what) => format!("none of {lines} lines is NCCL's: it looks like {what}"),
-                None => format!("none of {lines} lines is NCCL's: was `NCCL_DEBUG=INFO` set?"),
+                Some(what) => format!("no NCCL line among {lines} lines; it looks like {what}"),
+                None => format!("no NCCL line among {lines} lines; was `NCCL_DEBUG=INFO` set?"),
             },
         };
-        let _ = writeln!(err, "{}: {why}", shown(&files));
+        let _ = writeln!(err, "{}: {why}", visible(&files));
     }
-    // When nobody listens any more, there is nobody to tell.
-    let _ = match asked.json {
-        true => write_json(out, &files, &Told { log: &log, wrong: wrong.as_deref() }),
+    // A reader that has gone away is no error of the verb.
+    let _ = match args.json {
+        true => write_json(out, &files, &JsonReport { log: &log, wrong: wrong.as_deref() }),
         false => write(out, &files, &log, wrong.as_deref()),
     };
     match () {
         () if !all => exit_code::USAGE,
-        () if asked.fail_on_findings && !log.findings.is_empty() => exit_code::FAILED,
+        () if args.fail_on_findings && !log.findings.is_empty() => exit_code::FAILED,
         () if log.of_nccl == 0 => exit_code::INCONCLUSIVE,
         () => exit_code::PASSED,
     }
 }
 
-/// The same for a program.
+/// The tables as JSON.
 #[derive(Serialize)]
-struct Told<'a> {
+struct JsonReport<'a> {
     #[serde(flatten)]
     log: &'a NcclLog,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -225,15 +227,15 @@ mod tests {
         let (code, _, err) = show(&[b"prose\n"], &[]);
         assert_eq!(
             (code, err.as_str()),
-            (3, "1.log: none of 1 lines is NCCL's: was `NCCL_DEBUG=INFO` set?\n")
+            (3, "1.log: no NCCL line among 1 lines; was `NCCL_DEBUG=INFO` set?\n")
         );
         assert_eq!(show(&[b""], &[]), (3, show(&[b""], &[]).1, "1.log: it is empty\n".to_owned()));
         let (code, _, err) = show(&[&[0xff, 0, 0x1b, 7, b'\n', 0x80]], &[]);
-        assert_eq!((code, err.contains("is NCCL's")), (3, true));
+        assert_eq!((code, err.contains("no NCCL line")), (3, true));
     }
 
     #[test]
-    fn a_packed_log_is_read_like_a_plain_one_and_half_of_one_is_none() {
+    fn a_gzipped_log_is_read_and_half_of_one_is_refused() {
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packed.write_all(rank(0).as_bytes()).expect("in memory");
         let packed = packed.finish().expect("in memory");
@@ -255,12 +257,12 @@ mod tests {
     #[test]
     fn json_holds_the_tables() {
         let (_, out, _) = show(&[rank(0).as_bytes()], &["--json", "--edges", "64K,1G"]);
-        let told: serde_json::Value = serde_json::from_str(&out).expect("JSON");
-        assert_eq!(told["operations"][1]["total_bytes"], 4_295_032_832_u64);
-        assert_eq!(told["histogram"][2]["from_bytes"], 1_u64 << 30);
+        let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        assert_eq!(report["operations"][1]["total_bytes"], 4_295_032_832_u64);
+        assert_eq!(report["histogram"][2]["from_bytes"], 1_u64 << 30);
     }
 
-    /// What is bad about a log, the log, the exit code and what is told.
+    /// Bad logs, each with the exit code and the message.
     #[test]
     fn each_bad_input_has_its_stated_outcome() {
         let whole = rank(0) + &rank(1);
@@ -272,13 +274,13 @@ mod tests {
             "a:10:2 [0] NCCL INFO NCCL version 2.99.1+cuda17.0\na:10:2 [0] NCCL INFO Warp drive 7 engaged\n";
         let table: [(&str, String, i32, &str, &str); 10] = [
             ("an empty log", String::new(), 3, "", "1.log: it is empty"),
-            ("a binary log", "\u{0}\u{1}\u{fffd}\n\u{7}".to_owned(), 3, "", "none of 2 lines is NCCL's"),
-            ("no line of NCCL", "loss 2.5\n".to_owned(), 3, "", "none of 1 lines is NCCL's"),
+            ("a binary log", "\u{0}\u{1}\u{fffd}\n\u{7}".to_owned(), 3, "", "no NCCL line among 2 lines"),
+            ("no line of NCCL", "loss 2.5\n".to_owned(), 3, "", "no NCCL line among 1 lines"),
             (
                 "half a line at the end",
                 whole.trim_end().rsplit_once(" datatype").expect("a call").0.to_owned(),
                 1,
-                "nccl-garbled, line 17: a line of a call counts for nothing: `datatype` cannot be read; the file ends within the line",
+                "nccl-garbled, line 17: skipped a call line: cannot read `datatype`; the file ends mid-line",
                 "",
             ),
             (
@@ -299,7 +301,7 @@ mod tests {
                 "a clock that goes back",
                 stamped(8) + &stamped(7),
                 1,
-                "nccl-clock-back, line 2: the clock of `a` goes back",
+                "nccl-clock-back, line 2: `a`: clock goes back",
                 "",
             ),
             (
@@ -314,7 +316,7 @@ mod tests {
                 "{\n  \"rank\": 0\n}\n".to_owned(),
                 3,
                 "",
-                "none of 3 lines is NCCL's: it looks like JSON",
+                "no NCCL line among 3 lines; it looks like JSON",
             ),
             (
                 "two lines in one",
@@ -325,9 +327,9 @@ mod tests {
             ),
         ];
         for (what, text, code, out, err) in table {
-            let (seen, told, why) = show(&[text.as_bytes()], &["--fail-on-findings"]);
-            assert_eq!(seen, code, "{what}: {told}{why}");
-            assert!(told.contains(out) && why.contains(err), "{what}: {told}{why}");
+            let (exit, printed, why) = show(&[text.as_bytes()], &["--fail-on-findings"]);
+            assert_eq!(exit, code, "{what}: {printed}{why}");
+            assert!(printed.contains(out) && why.contains(err), "{what}: {printed}{why}");
         }
     }
 

@@ -1,6 +1,6 @@
-//! `harness logs nccl-tests`: what was read from the output of nccl-tests. How it is read is `logs`'s business.
+//! `harness logs nccl-tests`: the tables of outputs of nccl-tests. Crate `logs` reads them.
 
-use super::{open, shown, write_finding, write_json};
+use super::{open, visible, write_finding, write_json};
 use logs::nccl_tests::{self as source, Half, NcclRun, NcclTests, Wrong};
 use model::exit_code;
 use std::collections::BTreeSet;
@@ -24,8 +24,8 @@ pub fn run(
             Ok(read) => read,
             Err(error) => {
                 unopened = true;
-                // When nobody listens any more, there is nobody to tell.
-                let _ = writeln!(err, "{}: cannot be read: {error}", shown(&file));
+                // A closed stderr is no error of the verb.
+                let _ = writeln!(err, "{}: cannot be read: {error}", visible(&file));
                 continue;
             }
         };
@@ -39,8 +39,8 @@ pub fn run(
                         let refused = run.refused_rows;
                         let _ = writeln!(
                             err,
-                            "{}: no row of a table can be read; refused: {refused}",
-                            shown(&file)
+                            "{}: no table row can be read; refused rows: {refused}",
+                            visible(&file)
                         );
                     }
                 }
@@ -49,8 +49,8 @@ pub fn run(
             }
             Err(error) => {
                 not_understood = true;
-                let told = writeln!(err, "{}: not understood: {}", shown(&file), shown(&error.reason));
-                if json { write_json(out, &file, &error) } else { told }
+                let printed = writeln!(err, "{}: not understood: {}", visible(&file), visible(&error.reason));
+                if json { write_json(out, &file, &error) } else { printed }
             }
         };
         if written.is_err() {
@@ -66,7 +66,7 @@ pub fn run(
 }
 
 fn write_file(out: &mut dyn Write, file: &str, read: &NcclTests) -> io::Result<()> {
-    writeln!(out, "{}: {} lines, {} understood", shown(file), read.lines, read.understood)?;
+    writeln!(out, "{}: {} lines, {} understood", visible(file), read.lines, read.understood)?;
     for (run, number) in read.runs.iter().zip(1..) {
         if read.runs.len() > 1 {
             writeln!(out, "  run {number} of {}", read.runs.len())?;
@@ -80,25 +80,25 @@ fn write_file(out: &mut dyn Write, file: &str, read: &NcclTests) -> io::Result<(
 }
 
 fn write_run(out: &mut dyn Write, run: &NcclRun) -> io::Result<()> {
-    let or_not_said = |text: &Option<String>| text.as_deref().map_or_else(|| "not said".to_owned(), shown);
-    writeln!(out, "  program: {}", or_not_said(&run.program))?;
+    let or_unknown = |text: &Option<String>| text.as_deref().map_or_else(|| "unknown".to_owned(), visible);
+    writeln!(out, "  program: {}", or_unknown(&run.program))?;
     let hosts: BTreeSet<&str> = run.ranks.iter().map(|rank| rank.host.as_str()).collect();
     match run.ranks.len() {
-        0 => writeln!(out, "  ranks: not said")?,
+        0 => writeln!(out, "  ranks: unknown")?,
         ranks => writeln!(out, "  ranks: {ranks} on {} hosts", hosts.len())?,
     }
     if let Some((ratio, implied)) = source::ranks_from_ratio(run) {
-        let implied = implied.map_or_else(String::new, |ranks| format!(", which {ranks} ranks give"));
+        let implied = implied.map_or_else(String::new, |ranks| format!(", as with {ranks} ranks"));
         writeln!(out, "  busbw/algbw: {ratio:.3}{implied}")?;
     }
-    writeln!(out, "  NCCL: {}", or_not_said(&run.nccl_version))?;
+    writeln!(out, "  NCCL: {}", or_unknown(&run.nccl_version))?;
     if !run.rows.is_empty() {
         let halves = "    time us    algbw    busbw   #wrong";
         writeln!(out, "  {:>14} {:>9} {:>6}{halves}{halves}", "size", "type", "redop")?;
     }
     for row in &run.rows {
         let redop = row.redop.as_deref().unwrap_or("-");
-        write!(out, "  {:>14} {:>9} {redop:>6}", row.size_bytes, shown(&row.dtype))?;
+        write!(out, "  {:>14} {:>9} {redop:>6}", row.size_bytes, visible(&row.dtype))?;
         write_half(out, row.out_of_place.as_ref())?;
         write_half(out, row.in_place.as_ref())?;
         writeln!(out)?;
@@ -110,13 +110,13 @@ fn write_run(out: &mut dyn Write, run: &NcclRun) -> io::Result<()> {
         writeln!(out, "  average busbw, comparable between equal sweeps only: {average}")?;
     }
     if let Some(failure) = &run.failure {
-        let node = failure.node.as_ref().map_or_else(String::new, |node| format!(" on {}", shown(node)));
+        let node = failure.node.as_ref().map_or_else(String::new, |node| format!(" on {}", visible(node)));
         writeln!(
             out,
             "  failure: {}{node}, line {}: {}",
             failure.class.name(),
             failure.line,
-            shown(&failure.cause)
+            visible(&failure.cause)
         )?;
     }
     Ok(())
@@ -153,11 +153,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_is_shown_with_its_findings_and_failure() {
+    fn rows_are_shown_with_findings_and_failure() {
         let failure = "n1: Test CUDA failure common.cu:9 'out of memory\x07'\n";
         let (code, out, err) = show(&[&format!("{ROW}{failure}")], false, false);
         assert_eq!((code, err.as_str()), (0, ""));
-        assert!(out.contains("program: not said") && out.contains("34.94"), "{out}");
+        assert!(out.contains("program: unknown") && out.contains("34.94"), "{out}");
         assert!(
             out.contains(
                 r"failure: out-of-memory on n1, line 2: n1: Test CUDA failure common.cu:9 'out of memory\x07'"
@@ -187,7 +187,7 @@ mod tests {
             out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         let [read, refused] = lines.as_slice() else { panic!("{out}") };
         assert_eq!(read["runs"][0]["rows"][0]["size_bytes"], 1024);
-        assert_eq!(refused["reason"], "no row, no head and no failure of nccl-tests");
+        assert_eq!(refused["reason"], "no row, header or failure of nccl-tests");
     }
 
     #[test]
@@ -195,12 +195,12 @@ mod tests {
         let odd = ROW.replace(" 0.05 0 35.20", " 0.05 x 35.20");
         let (code, out, err) = show(&[&format!("{odd}{END}")], false, false);
         assert_eq!(code, 3, "{out}");
-        assert!(err.ends_with("1.log: no row of a table can be read; refused: 1\n"), "{err}");
+        assert!(err.ends_with("1.log: no table row can be read; refused rows: 1\n"), "{err}");
         assert_eq!(show(&[&format!("{odd}{ROW}{END}")], false, false).0, 0);
     }
 
     #[test]
-    fn what_a_table_says_twice_is_compared() {
+    fn redundant_values_of_a_table_are_compared() {
         let head =
             "# nThread 1 nGpus 1 minBytes 1024 maxBytes 4096 step: 2(factor) warmup iters: 1 iters: 20\n";
         let rows = "1024 256 float sum -1 34.94 0.03 0.05 0 35.20 0.03 0.05 0\n2048 512 float sum -1 34.94 0.06 0.10 0 35.20 0.06 0.10 N/A\n\

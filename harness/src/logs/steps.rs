@@ -1,7 +1,6 @@
-//! `harness logs steps`: how long the steps of trainings took, as their logs tell it. How logs are read is `logs`'s
-//! business.
+//! `harness logs steps`: the time, throughput and loss of training steps from logs. Crate `logs` reads them.
 
-use super::{open, shown, write_finding, write_json};
+use super::{open, visible, write_finding, write_json};
 use clap::Args;
 use logs::training_log::{
     self as source, Dialect, Figures, ITERATIONS, Series, StepLine, TrainingLog, figures,
@@ -12,7 +11,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
-pub struct Asked {
+pub struct StepsArgs {
     /// Logs, also packed by gzip; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -22,13 +21,13 @@ pub struct Asked {
     /// Print the means of iterations 45 to 49, or of --steps, as `avg_step_timing_tflops.awk` does
     #[arg(long, conflicts_with_all = ["json", "each"])]
     compat: bool,
-    /// Each step in a line of its own, too
+    /// Also print each step on a line of its own
     #[arg(long)]
     each: bool,
     /// One JSON object per file
     #[arg(long)]
     json: bool,
-    /// Exit with 1 where something was found
+    /// Exit with 1 if there are findings
     #[arg(long)]
     fail_on_findings: bool,
 }
@@ -39,19 +38,19 @@ fn range(text: &str) -> Result<(u64, u64), String> {
     let number = |text: &str| text.trim().trim_start_matches('=').parse::<u64>().ok();
     match (number(first), number(last)) {
         (Some(first), Some(last)) if first <= last => Ok((first, last)),
-        _ => Err("two step numbers with two dots between, the smaller first, such as `70..75`".to_owned()),
+        _ => Err("expected FIRST..LAST, such as `70..75`".to_owned()),
     }
 }
 
-/// Prints what each file tells. The exit code is that of the worst: 2 where one cannot be opened, then 1 where findings are to
-/// fail, then 3 where one tells of no step.
-pub fn run(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+/// Prints the steps of each file. The exit code is that of the worst: 2 where one cannot be opened, then 1 where
+/// findings are to fail, then 3 where one has no step.
+pub fn run(args: &StepsArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let (mut unopened, mut found, mut without) = (false, false, false);
-    for path in &asked.files {
+    for path in &args.files {
         let file = path.display().to_string();
         let opened = open(path);
-        let told = if asked.compat {
-            opened.and_then(|from| source::mean_of_steps(from, asked.steps.unwrap_or(ITERATIONS))).map(
+        let written = if args.compat {
+            opened.and_then(|from| source::mean_of_steps(from, args.steps.unwrap_or(ITERATIONS))).map(
                 |text| {
                     without |= text.starts_with("No ");
                     out.write_all(text.as_bytes())
@@ -59,66 +58,66 @@ pub fn run(asked: &Asked, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
             )
         } else {
             opened.and_then(source::read).map(|mut log| {
-                if let Some((first, last)) = asked.steps {
+                if let Some((first, last)) = args.steps {
                     log.series.iter_mut().for_each(|series| {
                         series.steps.retain(|step| (first..=last).contains(&step.iteration));
                     });
                     log.series.retain(|series| !series.steps.is_empty());
                 }
                 found |= !log.findings.is_empty();
-                if let Some(why) = none(asked, &log) {
+                if let Some(why) = why_empty(args, &log) {
                     without = true;
-                    // When nobody listens any more, there is nobody to tell.
-                    let _ = writeln!(err, "{}: {why}", shown(&file));
+                    // A closed stderr is no error of the verb.
+                    let _ = writeln!(err, "{}: {why}", visible(&file));
                 }
-                if asked.json {
-                    write_json(out, &file, &Told::of(&log))
+                if args.json {
+                    write_json(out, &file, &JsonReport::from_log(&log))
                 } else {
-                    write(out, &file, &log, asked.each)
+                    write(out, &file, &log, args.each)
                 }
             })
         };
-        match told {
+        match written {
             Ok(Ok(())) => {}
             Ok(Err(_)) => break,
             Err(error) => {
                 unopened = true;
-                let _ = writeln!(err, "{}: cannot be read: {error}", shown(&file));
+                let _ = writeln!(err, "{}: cannot be read: {error}", visible(&file));
             }
         }
     }
     match () {
         () if unopened => exit_code::USAGE,
-        () if asked.fail_on_findings && found => exit_code::FAILED,
+        () if args.fail_on_findings && found => exit_code::FAILED,
         () if without => exit_code::INCONCLUSIVE,
         () => exit_code::PASSED,
     }
 }
 
-/// Why a log tells nothing.
-fn none(asked: &Asked, log: &TrainingLog) -> Option<String> {
+/// Why a log has no step to show.
+fn why_empty(args: &StepsArgs, log: &TrainingLog) -> Option<String> {
     if !log.series.is_empty() {
         return None;
     }
-    Some(match (log.lines, log.of_steps, asked.steps) {
+    Some(match (log.lines, log.of_steps, args.steps) {
         (0, _, _) => "it is empty".to_owned(),
         (lines, 0, _) => format!(
-            "none of {lines} lines is one of a step: lines of Megatron-LM, Megatron-Bridge, NeMo, Lightning, the FSDP samples, \
-             torchtitan and the Trainer are known{}",
+            "no step line among {lines} lines; known are those of Megatron-LM, Megatron-Bridge, NeMo, Lightning, the FSDP samples, \
+             torchtitan and the Trainer{}",
             match log.of_epochs {
                 0 => String::new(),
-                epochs => format!("; {epochs} lines tell of whole epochs, whose steps nobody told"),
+                epochs => format!("; {epochs} lines report whole epochs without their steps"),
             }
         ),
         (_, of_steps, _) if of_steps == log.garbled => {
-            format!("none of {of_steps} lines of steps can be read")
+            format!("none of {of_steps} step lines can be read")
         }
-        (_, _, Some((first, last))) => format!("it tells of no step from {first} to {last}"),
-        (_, of_steps, None) => format!("{of_steps} lines of steps tell nothing"),
+        (_, _, Some((first, last))) => format!("no step from {first} to {last}"),
+        (_, of_steps, None) => format!("{of_steps} step lines hold no value"),
     })
 }
 
-/// What a series tells of one quantity.
+/// One quantity of the steps of a series.
 struct Quantity {
     name: &'static str,
     of: fn(&StepLine) -> Option<f64>,
@@ -141,7 +140,7 @@ fn points(series: &Series, quantity: &Quantity) -> Vec<(u64, f64)> {
 fn all_figures(series: &Series) -> Vec<(&'static str, Figures)> {
     let seconds = points(series, &SECONDS);
     let speed = points(series, &OTHERS[0]);
-    // Where no time is told, a speed tells what it would have been.
+    // Where the log has no time, it follows from the speed.
     let inverse: Vec<(u64, f64)> = speed.iter().map(|(step, speed)| (*step, 1.0 / speed)).collect();
     let by = if seconds.is_empty() { &inverse } else { &seconds };
     let warm_up = figures(by, true).map_or(0, |figures| figures.warm_up);
@@ -154,30 +153,30 @@ fn all_figures(series: &Series) -> Vec<(&'static str, Figures)> {
     figures(&seconds, true).map(|figures| (SECONDS.name, figures)).into_iter().chain(others).collect()
 }
 
-/// The same for a program.
+/// The steps and figures as JSON.
 #[derive(Serialize)]
-struct Told<'a> {
+struct JsonReport<'a> {
     #[serde(flatten)]
     log: &'a TrainingLog,
-    figures: Vec<OfSeries>,
+    figures: Vec<SeriesFigures>,
 }
 
 #[derive(Serialize)]
-struct OfSeries {
+struct SeriesFigures {
     series: String,
     figures: Vec<(&'static str, Figures)>,
 }
 
-impl<'a> Told<'a> {
-    fn of(log: &'a TrainingLog) -> Told<'a> {
-        let of = |series: &Series| OfSeries { series: series.shown(), figures: all_figures(series) };
-        Told { log, figures: log.series.iter().map(of).collect() }
+impl<'a> JsonReport<'a> {
+    fn from_log(log: &'a TrainingLog) -> JsonReport<'a> {
+        let of = |series: &Series| SeriesFigures { series: series.render(), figures: all_figures(series) };
+        JsonReport { log, figures: log.series.iter().map(of).collect() }
     }
 }
 
 fn write(out: &mut dyn Write, file: &str, log: &TrainingLog, each: bool) -> io::Result<()> {
     let read = log.of_steps - log.garbled;
-    writeln!(out, "{}: {} lines, {} of steps, {read} of them read", shown(file), log.lines, log.of_steps)?;
+    writeln!(out, "{}: {} lines, {} of steps, {read} of them read", visible(file), log.lines, log.of_steps)?;
     for series in &log.series {
         write_series(out, series)?;
         if each {
@@ -199,8 +198,8 @@ fn write_series(out: &mut dyn Write, series: &Series) -> io::Result<()> {
     let of = last.of.map_or_else(String::new, |of| format!(" of {of}"));
     let word = series.dialect.word();
     let count = series.steps.len();
-    let words = if count == 1 { word } else { series.dialect.words() };
-    write!(out, "  {}: {count} {words} told, {}", shown(&series.shown()), place(first))?;
+    let words = if count == 1 { word } else { series.dialect.plural() };
+    write!(out, "  {}: {count} {words}, {}", visible(&series.render()), place(first))?;
     if count > 1 {
         write!(out, " to {}", place(last))?;
     }
@@ -230,7 +229,10 @@ fn write_series(out: &mut dyn Write, series: &Series) -> io::Result<()> {
         write_times(out, series, times)?;
     }
     if series.dialect == Dialect::Fsdp && all.iter().all(|(name, _)| *name != SECONDS.name) {
-        writeln!(out, "    the time of a step is not told: a speed is the samples of a step by it")?;
+        writeln!(
+            out,
+            "    the log has no step time; its speed is the samples of a step divided by that time"
+        )?;
     }
     let losses = series.steps.iter().filter_map(|step| Some((step.iteration, step.loss?)));
     let losses: Vec<(u64, f64)> = losses.collect();
@@ -245,12 +247,12 @@ fn write_series(out: &mut dyn Write, series: &Series) -> io::Result<()> {
 }
 
 fn write_times(out: &mut dyn Write, series: &Series, times: &Figures) -> io::Result<()> {
-    let words = series.dialect.words();
+    let words = series.dialect.plural();
     if series.steps.iter().any(|step| step.is_running_mean) {
         writeln!(out, "    times are the program's running means, not those of single steps")?;
     }
     if times.warm_up > 0 {
-        writeln!(out, "    warm-up: the first {} lines are left out", times.warm_up)?;
+        writeln!(out, "    warm-up: the first {} lines are excluded", times.warm_up)?;
     }
     if let Some((slope, low, high)) = times.slope {
         let sure = if low > 0.0 || high < 0.0 { "" } else { ", which may be chance" };
@@ -270,7 +272,7 @@ fn write_times(out: &mut dyn Write, series: &Series, times: &Figures) -> io::Res
         }
         let more = rest.len().saturating_sub(4);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        writeln!(out, "    odd {words}: {named}{more}")?;
+        writeln!(out, "    outlier {words}: {named}{more}")?;
     }
     Ok(())
 }
@@ -311,7 +313,7 @@ fn write_each(out: &mut dyn Write, series: &Series) -> io::Result<()> {
     Ok(())
 }
 
-/// With five digits that say something.
+/// With five significant digits.
 fn significant(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
@@ -360,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packed_log_is_read_like_a_plain_one() {
+    fn a_gzipped_log_is_read_like_a_plain_one() {
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packed.write_all(megatron(1..=30).as_bytes()).expect("in memory");
         let packed = packed.finish().expect("in memory");
@@ -373,22 +375,21 @@ mod tests {
     #[test]
     fn the_exit_code_is_that_of_the_worst_file() {
         let whole = megatron(1..=9);
-        let anew = format!("{whole}{whole}");
+        let repeated = format!("{whole}{whole}");
         assert_eq!(show(&[whole.as_bytes()], &["--fail-on-findings"]).0, 0);
-        assert_eq!(show(&[anew.as_bytes()], &[]).0, 0);
-        assert_eq!(show(&[anew.as_bytes(), b""], &["--fail-on-findings"]).0, 1);
+        assert_eq!(show(&[repeated.as_bytes()], &[]).0, 0);
+        assert_eq!(show(&[repeated.as_bytes(), b""], &["--fail-on-findings"]).0, 1);
         let (code, _, err) = show(&[whole.as_bytes(), b"prose\n", b""], &[]);
         assert_eq!(code, 3);
         assert!(
-            err.starts_with("2.log: none of 1 lines is one of a step: ")
-                && err.ends_with("3.log: it is empty\n"),
+            err.starts_with("2.log: no step line among 1 lines; ") && err.ends_with("3.log: it is empty\n"),
             "{err}"
         );
         let (code, _, err) = show(&[whole.as_bytes()], &["--steps", "70..75"]);
-        assert_eq!((code, err.as_str()), (3, "1.log: it tells of no step from 70 to 75\n"));
+        assert_eq!((code, err.as_str()), (3, "1.log: no step from 70 to 75\n"));
         assert_eq!(
             show(&[b"iteration 7/9 | lm loss: 2 |\n"], &[]).2,
-            "1.log: none of 1 lines of steps can be read\n"
+            "1.log: none of 1 step lines can be read\n"
         );
         assert_eq!(show(&[whole.as_bytes()], &["/no/such/file"]).0, 2);
     }
@@ -407,10 +408,10 @@ mod tests {
     #[test]
     fn json_holds_steps_figures_and_findings() {
         let (_, out, _) = show(&[megatron(1..=30).as_bytes()], &["--json"]);
-        let told: serde_json::Value = serde_json::from_str(&out).expect("JSON");
-        assert_eq!(told["series"][0]["steps"][29]["iteration"], 30);
-        assert_eq!(told["figures"][0]["figures"][0][0], "s per step");
-        assert_eq!(told["figures"][0]["figures"][0][1]["warm_up"], 2);
+        let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        assert_eq!(report["series"][0]["steps"][29]["iteration"], 30);
+        assert_eq!(report["figures"][0]["figures"][0][0], "s per step");
+        assert_eq!(report["figures"][0]["figures"][0][1]["warm_up"], 2);
     }
 
     #[test]
@@ -422,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_five_digits_that_say_something() {
+    fn numbers_have_five_significant_digits() {
         let table = [
             (1000.94, "1000.9"),
             (0.012345678, "0.012346"),

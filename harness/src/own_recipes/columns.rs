@@ -1,4 +1,4 @@
-//! Reads what a user's recipe says of the columns of its results: their units, the metrics that they give, and pictures.
+//! Reads what a user's recipe declares about the columns of its results: units, metrics and charts.
 
 use base::suggest::nearest;
 use config::toml_reader::{Table, Value};
@@ -6,11 +6,11 @@ use metric::unit::Better;
 use metric::unit::Unit;
 use metric::{Blames, Dim};
 use nsys::tables::Kind;
-use recipes::own::{ACROSS, Columns, MetricColumn, PictureSpec, ROWS, Shape};
+use recipes::own::{ACROSS, ChartSpec, Columns, MetricColumn, ROWS, Shape};
 use recipes::recipe;
-use recipes::sheet::Quantity;
+use recipes::result_table::Quantity;
 
-/// The results that there are, with their columns; nothing where a result could not be read.
+/// The results with their columns; `None` where a result could not be read.
 pub(super) struct Results {
     pub rows: Option<Columns>,
     /// Whether there is a second query.
@@ -36,8 +36,8 @@ impl Results {
     }
 }
 
-/// The kind of a column, or an error where the result has no such column. Nothing is said of a result that could not be
-/// read.
+/// The kind of a column, or an error where the result has no such column. Columns of a result that could not be read
+/// are not checked.
 fn column(value: &Value<'_>, results: &Results, of: &str) -> Option<(String, Option<Kind>)> {
     let name = value.words()?;
     let Some(columns) = results.columns(of) else { return Some((name, None)) };
@@ -48,12 +48,12 @@ fn column(value: &Value<'_>, results: &Results, of: &str) -> Option<(String, Opt
     match all.iter().find(|(known, _)| *known == name) {
         Some((_, kind)) => Some((name, Some(*kind))),
         None => {
-            let message = format!("`{of}` has no such column: `{}`", name.escape_debug());
+            let message = format!("`{of}` has no column `{}`", name.escape_debug());
             let suggestion = match nearest(&name, all.iter().map(|(name, _)| *name)) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => {
                     let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-                    format!("it has `{}`", names.join("`, `"))
+                    format!("its columns are `{}`", names.join("`, `"))
                 }
             };
             value.diagnostic_with(message, suggestion);
@@ -77,7 +77,7 @@ pub(super) fn quantities(table: &Table<'_>, results: &Results) -> Vec<(String, Q
     for (name, span, value) in table.entries() {
         let found = known.iter().find(|(column, _)| column == name);
         if found.is_none() && whole {
-            let message = format!("no result has such a column: `{}`", name.escape_debug());
+            let message = format!("no result has a column `{}`", name.escape_debug());
             match nearest(name, known.iter().map(|(name, _)| name.as_str())) {
                 Some(near) => {
                     table.source().diagnostic_with(&span, message, format!("did you mean `{near}`?"))
@@ -86,7 +86,7 @@ pub(super) fn quantities(table: &Table<'_>, results: &Results) -> Vec<(String, Q
             }
         }
         if let Some((_, Kind::Text)) = found {
-            value.diagnostic(format!("a column of texts has no unit: `{name}`"));
+            value.diagnostic(format!("a column of strings has no unit: `{name}`"));
         }
         all.extend(value.one_of(&units).map(|quantity| (name.to_owned(), quantity)));
     }
@@ -108,13 +108,13 @@ pub(super) fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results
         let directions = [("higher", Better::Higher), ("lower", Better::Lower), ("neither", Better::Neither)];
         let better = table.need("better").and_then(|value| value.one_of(&directions));
         let dims = table.get("dims").and_then(|value| value.table());
-        let whom = [("nobody", Blames::Nobody), ("node", Blames::OddNode)];
-        let blames = table.get("blames").map_or(Some(Blames::Nobody), |value| value.one_of(&whom));
+        let whom = [("nobody", Blames::NoNode), ("node", Blames::OddNode)];
+        let blames = table.get("blames").map_or(Some(Blames::NoNode), |value| value.one_of(&whom));
         table.close();
         let name = name.and_then(|value| {
             let name = metric_name(&value, recipe_name)?;
             if all.iter().any(|known| known.name == name) {
-                value.diagnostic(format!("two metrics have this name: `{name}`"));
+                value.diagnostic(format!("duplicate metric `{name}`"));
                 return None;
             }
             Some(name)
@@ -122,7 +122,7 @@ pub(super) fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results
         let Some(of) = of else { continue };
         let value = value.and_then(|value| match column(&value, results, of)? {
             (name, Some(Kind::Text)) => {
-                value.diagnostic(format!("`value` of a metric needs a column of numbers: `{name}`"));
+                value.diagnostic(format!("`value` of a metric needs a column of numbers, found `{name}`"));
                 None
             }
             (name, _) => Some(name),
@@ -148,7 +148,7 @@ fn metric_name(value: &Value<'_>, recipe_name: &str) -> Option<String> {
     if !sound {
         value.diagnostic_with(
             format!(
-                "a metric is called by its recipe, a point, and small letters, digits and `_`: `{}`",
+                "the name of a metric needs its recipe, a dot, and lower-case letters, digits and `_`: `{}`",
                 name.escape_debug()
             ),
             format!("such as `{recipe_name}.share`"),
@@ -163,7 +163,7 @@ fn read_dims(table: &Table<'_>, results: &Results, of: &str) -> Option<Vec<(Dim,
     let mut sound = true;
     for (name, span, value) in table.entries() {
         let Some(dim) = DIMS.into_iter().find(|dim| dim.name() == name) else {
-            let message = format!("no dimension that a column can give: `{}`", name.escape_debug());
+            let message = format!("unknown dimension `{}`", name.escape_debug());
             let names = DIMS.map(Dim::name).join("`, `");
             table.source().diagnostic_with(&span, message, format!("there are `{names}`"));
             sound = false;
@@ -173,8 +173,10 @@ fn read_dims(table: &Table<'_>, results: &Results, of: &str) -> Option<Vec<(Dim,
         let wanted = if dim.is_number() { Kind::Integer } else { Kind::Text };
         match found {
             Some((column, Some(kind))) if kind != wanted => {
-                let wanted = if dim.is_number() { "whole numbers" } else { "texts" };
-                value.diagnostic(format!("the dimension `{name}` needs a column of {wanted}: `{column}`"));
+                let wanted = if dim.is_number() { "whole numbers" } else { "strings" };
+                value.diagnostic(format!(
+                    "the dimension `{name}` needs a column of {wanted}, found `{column}`"
+                ));
                 sound = false;
             }
             Some((column, _)) => dims.push((dim, column)),
@@ -185,8 +187,8 @@ fn read_dims(table: &Table<'_>, results: &Results, of: &str) -> Option<Vec<(Dim,
     sound.then_some(dims)
 }
 
-pub(super) fn pictures(tables: &[Table<'_>], results: &Results) -> Vec<PictureSpec> {
-    let mut all: Vec<PictureSpec> = Vec::new();
+pub(super) fn charts(tables: &[Table<'_>], results: &Results) -> Vec<ChartSpec> {
+    let mut all: Vec<ChartSpec> = Vec::new();
     for table in tables {
         let name_value = table.get("name");
         let title = table.need("title").and_then(|value| value.words());
@@ -210,15 +212,12 @@ pub(super) fn pictures(tables: &[Table<'_>], results: &Results) -> Vec<PictureSp
             table.close();
         }
         let name = match &name_value {
-            Some(value) => value.words().and_then(|name| picture_name(value, name)),
+            Some(value) => value.words().and_then(|name| chart_name(value, name)),
             None => kind.map(str::to_owned),
         };
         let (Some(of), Some(kind), Some(name), Some(title)) = (of, kind, name, title) else { continue };
         if all.iter().any(|known| known.name == name) {
-            table.diagnostic_with(
-                format!("two pictures have this name: `{name}`"),
-                "give it another by `name`",
-            );
+            table.diagnostic_with(format!("duplicate chart `{name}`"), "add another `name`");
             continue;
         }
         let labels = match &label {
@@ -241,7 +240,7 @@ pub(super) fn pictures(tables: &[Table<'_>], results: &Results) -> Vec<PictureSp
             if !fits {
                 let needs = if wanted(at) == Kind::Integer { "whole numbers" } else { "numbers" };
                 value.diagnostic(format!(
-                    "`{}` of a picture of {kind} needs a column of {needs}: `{name}`",
+                    "`{}` of a chart of {kind} needs a column of {needs}, found `{name}`",
                     value.key()
                 ));
             }
@@ -258,25 +257,25 @@ pub(super) fn pictures(tables: &[Table<'_>], results: &Results) -> Vec<PictureSp
             "histogram" => bins.flatten().map(|bins| Shape::Histogram { label, value: next(), bins }),
             _ => width.flatten().map(|width| Shape::Heatmap { label, x: next(), value: next(), width }),
         };
-        // A recipe lives as long as its process, and so do the names of its pictures.
-        all.extend(shape.map(|shape| PictureSpec { name: name.leak(), title, about, of, shape, log }));
+        // A recipe lives as long as its process, and so do the names of its charts.
+        all.extend(shape.map(|shape| ChartSpec { name: name.leak(), title, about, of, shape, log }));
     }
     all
 }
 
-fn picture_name(value: &Value<'_>, name: String) -> Option<String> {
+fn chart_name(value: &Value<'_>, name: String) -> Option<String> {
     let sound =
         name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
     if !sound {
         value.diagnostic(format!(
-            "a picture's name has small letters, digits and `_`: `{}`",
+            "the name of a chart needs lower-case letters, digits and `_`: `{}`",
             name.escape_debug()
         ));
     }
     sound.then_some(name)
 }
 
-/// The first words of metrics that are built in: a recipe of such a name would speak in their place.
+/// Whether built-in metrics begin with this name.
 pub(super) fn is_taken(name: &str) -> bool {
     let metrics = recipe::LIST.iter().flat_map(|recipe| recipe.metrics);
     metrics.filter_map(|metric| metric.name.split('.').next()).any(|first| first == name)

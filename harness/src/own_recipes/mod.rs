@@ -1,5 +1,5 @@
-//! Recipes that users write: finds their files, reads them and makes them known to this process. What a file may say is
-//! told in `read`, who runs its queries in `worker`; what becomes of results, in `recipes::own`.
+//! Recipes that users write: finds their files, reads and registers them. `read` defines the format, `worker` runs the
+//! queries, `recipes::own` uses the results.
 
 mod columns;
 mod query;
@@ -10,9 +10,11 @@ pub(crate) mod worker;
 
 pub(crate) use read::read;
 
+use crate::warn::warn;
 use base::digest::sha256;
 use config::diagnostic::Diagnostic;
 use config::toml_reader::folder;
+use config::toml_reader::renamed;
 use model::artefact::PlannedRecipe;
 use recipes::own;
 use std::path::Path;
@@ -20,38 +22,48 @@ use std::path::Path;
 /// Where a project keeps them.
 pub(crate) const FOLDER: &str = "suites/recipes";
 
-/// The files of the project and of a path beside it, read and made known; or all that is wrong in them.
+/// Reads and registers the recipes of the project and of another path; or returns all errors in them. Prints warnings.
 pub(crate) fn load(home: Option<&Path>, beside: Option<&Path>) -> Result<(), Vec<Diagnostic>> {
+    load_quietly(home, beside).map(|warnings| warn(&warnings))
+}
+
+/// The same; gives the warnings instead of printing them.
+pub(crate) fn load_quietly(
+    home: Option<&Path>,
+    beside: Option<&Path>,
+) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
     let (mut texts, mut diagnostics) = (Vec::new(), Vec::new());
     if let Some(home) = home {
         (texts, diagnostics) = folder::texts(home, FOLDER);
     }
     if let Some(path) = beside {
-        let (more, wrong) = texts_at(path);
+        let (more, errors) = texts_at(path);
         texts.extend(more);
-        diagnostics.extend(wrong);
+        diagnostics.extend(errors);
     }
+    let mut warnings = Vec::new();
     for (file, text) in texts {
-        diagnostics.extend(make_known(&text, &file));
+        warnings.extend(renamed::warnings(&text, &file));
+        diagnostics.extend(register(&text, &file));
     }
-    if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics) }
+    if diagnostics.is_empty() { Ok(warnings) } else { Err(diagnostics) }
 }
 
-/// The recipes that a plan carries, made known as they were.
+/// Registers the recipes that a plan carries.
 pub(crate) fn from_plan(planned: &[PlannedRecipe]) -> Result<(), Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
     for recipe in planned {
         if sha256(recipe.text.as_bytes()) != recipe.sha256 {
-            let message = "the plan's text of this recipe is not what was planned";
+            let message = "the text of this recipe does not match its sha256 in the plan";
             diagnostics.push(Diagnostic::of_file(&recipe.file, message));
             continue;
         }
-        diagnostics.extend(make_known(&recipe.text, &recipe.file));
+        diagnostics.extend(register(&recipe.text, &recipe.file));
     }
     if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics) }
 }
 
-/// What a plan carries of the recipes of these names, as far as they are users' own.
+/// The recipes of these names that users wrote, as a plan carries them.
 pub(crate) fn planned<'a>(names: impl Iterator<Item = &'a str>) -> Vec<PlannedRecipe> {
     let names: std::collections::BTreeSet<&str> = names.collect();
     names
@@ -66,7 +78,7 @@ pub(crate) fn planned<'a>(names: impl Iterator<Item = &'a str>) -> Vec<PlannedRe
         .collect()
 }
 
-fn make_known(text: &str, file: &str) -> Vec<Diagnostic> {
+fn register(text: &str, file: &str) -> Vec<Diagnostic> {
     match read(text, file) {
         Ok(declaration) => match own::register(declaration, worker::engine()) {
             Ok(()) => Vec::new(),
@@ -89,7 +101,7 @@ fn texts_at(path: &Path) -> (Vec<(String, String)>, Vec<Diagnostic>) {
     match std::fs::read_to_string(path) {
         Ok(text) => (vec![(shown, text)], Vec::new()),
         Err(error) => {
-            (Vec::new(), vec![Diagnostic::of_file(&shown, format!("--recipe-path: cannot be read: {error}"))])
+            (Vec::new(), vec![Diagnostic::of_file(&shown, format!("--recipe-path: cannot read it: {error}"))])
         }
     }
 }

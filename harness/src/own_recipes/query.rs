@@ -1,40 +1,40 @@
-//! Reads a query of a user's recipe, written whole or step by step, and holds it against the tables that it may read. Each
+//! Reads a query of a user's recipe, written as SQL or as steps, and checks it against the tables that it may read. Each
 //! error is reported at its place in the query.
 
 use base::suggest::nearest;
 use config::toml_reader::{Table, Value};
-use recipes::own::{self, Checked, Columns, Parameter, Parsed, Steps, Wrong};
+use recipes::own::{self, Checked, Columns, Parameter, Parsed, SqlError, Steps};
 use std::collections::BTreeSet;
 
 /// What a query may read.
-pub(super) struct Sight<'a> {
+pub(super) struct QueryScope<'a> {
     pub tables: &'a [(String, Columns)],
     pub parameters: &'a [Parameter],
-    /// Whether all that was declared could be read: else a query may name what is merely not known here.
-    pub whole: bool,
+    /// Whether all declarations could be read; otherwise a query may use names that are unknown only here.
+    pub complete: bool,
 }
 
 /// The query of a table, `sql` or steps; and the parameters that it names, right or wrong.
 pub(super) fn read(
     table: &Table<'_>,
-    sight: &Sight,
+    scope: &QueryScope,
     over: Option<&str>,
 ) -> (Option<Checked>, BTreeSet<String>) {
-    let whole = table.get("sql");
-    let steps = Written::of(table);
-    match (whole, steps.first()) {
+    let sql = table.get("sql");
+    let steps = WrittenSteps::from_table(table);
+    match (sql, steps.first()) {
         (Some(_), Some(step)) => {
-            step.diagnostic(format!("`{}` and `sql` both say what is asked: one of them", step.key()));
+            step.diagnostic(format!("`{}` and `sql` exclude each other", step.key()));
             (None, BTreeSet::new())
         }
-        (Some(whole), None) => {
-            let Some(text) = whole.words() else { return (None, BTreeSet::new()) };
+        (Some(sql), None) => {
+            let Some(text) = sql.words() else { return (None, BTreeSet::new()) };
             match own::parse(&text) {
-                Ok(query) => checked(&whole, query, sight),
-                Err(wrong) => (tell(&whole, wrong), BTreeSet::new()),
+                Ok(query) => checked(&sql, query, scope),
+                Err(errors) => (report(&sql, errors), BTreeSet::new()),
             }
         }
-        (None, Some(_)) => steps.read(sight, over),
+        (None, Some(_)) => steps.read(scope, over),
         (None, None) => {
             if !table.source().is_broken() {
                 table.diagnostic_with(
@@ -47,21 +47,21 @@ pub(super) fn read(
     }
 }
 
-fn checked(value: &Value<'_>, query: Parsed, sight: &Sight) -> (Option<Checked>, BTreeSet<String>) {
+fn checked(value: &Value<'_>, query: Parsed, scope: &QueryScope) -> (Option<Checked>, BTreeSet<String>) {
     let parameters = query.parameters().into_iter().map(str::to_owned).collect();
-    if !sight.whole {
+    if !scope.complete {
         return (None, parameters);
     }
-    let checked = match own::check(query, sight.tables, sight.parameters) {
+    let checked = match own::check(query, scope.tables, scope.parameters) {
         Ok(checked) => Some(checked),
-        Err(wrong) => tell(value, wrong),
+        Err(errors) => report(value, errors),
     };
     (checked, parameters)
 }
 
-/// Always nothing, so that it can stand where something is wanted.
-fn tell<T>(value: &Value<'_>, wrong: Vec<Wrong>) -> Option<T> {
-    for one in wrong {
+/// Reports the errors of a query. Always `None`, so that it can be returned as the result.
+fn report<T>(value: &Value<'_>, errors: Vec<SqlError>) -> Option<T> {
+    for one in errors {
         let near = one.instead.as_ref().and_then(|(word, right)| {
             nearest(word, right.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"))
         });
@@ -74,7 +74,7 @@ fn tell<T>(value: &Value<'_>, wrong: Vec<Wrong>) -> Option<T> {
 }
 
 /// The steps as they are written.
-struct Written<'a> {
+struct WrittenSteps<'a> {
     from: Option<Value<'a>>,
     derive: Option<Value<'a>>,
     filter: Option<Value<'a>>,
@@ -83,9 +83,9 @@ struct Written<'a> {
     order: Option<Value<'a>>,
 }
 
-impl<'a> Written<'a> {
-    fn of(table: &Table<'a>) -> Written<'a> {
-        Written {
+impl<'a> WrittenSteps<'a> {
+    fn from_table(table: &Table<'a>) -> WrittenSteps<'a> {
+        WrittenSteps {
             from: table.get("from"),
             derive: table.get("derive"),
             filter: table.get("filter"),
@@ -100,27 +100,27 @@ impl<'a> Written<'a> {
         all.into_iter().find_map(Option::as_ref)
     }
 
-    fn read(&self, sight: &Sight, over: Option<&str>) -> (Option<Checked>, BTreeSet<String>) {
+    fn read(&self, scope: &QueryScope, over: Option<&str>) -> (Option<Checked>, BTreeSet<String>) {
         let mut named = BTreeSet::new();
-        if !sight.whole {
+        if !scope.complete {
             return (None, named);
         }
-        let query = self.steps(sight, over, &mut named);
+        let query = self.steps(scope, over, &mut named);
         let parameters = named.iter().filter_map(|name| name.strip_prefix('$')).map(str::to_owned).collect();
         let Some((steps, at)) = query else { return (None, parameters) };
         match own::parse(&steps.sql()) {
-            // Each part was read by itself: what is wrong now is said of the whole, at its beginning.
+            // Each part was checked by itself, so that further errors are reported at the beginning of the steps.
             Ok(query) => {
-                match own::check(query.taking(steps.taken.as_deref()), sight.tables, sight.parameters) {
+                match own::check(query.taking(steps.taken.as_deref()), scope.tables, scope.parameters) {
                     Ok(checked) => (Some(checked), parameters),
-                    Err(wrong) => {
-                        wrong.into_iter().for_each(|one| at.diagnostic(one.message));
+                    Err(errors) => {
+                        errors.into_iter().for_each(|one| at.diagnostic(one.message));
                         (None, parameters)
                     }
                 }
             }
-            Err(wrong) => {
-                wrong.into_iter().for_each(|one| at.diagnostic(one.message));
+            Err(errors) => {
+                errors.into_iter().for_each(|one| at.diagnostic(one.message));
                 (None, parameters)
             }
         }
@@ -129,12 +129,12 @@ impl<'a> Written<'a> {
     /// The steps, and where they begin.
     fn steps(
         &self,
-        sight: &Sight,
+        scope: &QueryScope,
         over: Option<&str>,
         named: &mut BTreeSet<String>,
     ) -> Option<(Steps, Value<'a>)> {
         let at = self.first()?.clone();
-        let names: Vec<&str> = sight.tables.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = scope.tables.iter().map(|(name, _)| name.as_str()).collect();
         let from = match (&self.from, over, names.as_slice()) {
             (Some(value), _, _) => {
                 let text = value.words()?;
@@ -147,28 +147,28 @@ impl<'a> Written<'a> {
             (None, Some(only), _) => only.to_owned(),
             (None, None, [only]) => (*only).to_owned(),
             (None, None, _) => {
-                at.diagnostic_with("missing key: `from`", "it names the table that the steps begin with");
+                at.diagnostic_with("missing key: `from`", "add it: the table that the steps begin with");
                 return None;
             }
         };
-        let of_table = &sight.tables.iter().find(|(name, _)| *name == from)?.1;
+        let of_table = &scope.tables.iter().find(|(name, _)| *name == from)?.1;
         let mut columns: Vec<String> = of_table.iter().map(|(name, _)| name.clone()).collect();
         let mut sound = true;
         let mut expression = |value: &Value<'_>, columns: &[String]| {
             let text = value.words()?;
-            match own::expression(&text, columns, sight.parameters) {
+            match own::expression(&text, columns, scope.parameters) {
                 Ok(names) => {
                     named.extend(names);
                     Some(text)
                 }
-                Err(wrong) => tell(value, wrong),
+                Err(errors) => report(value, errors),
             }
         };
         let mut steps = Steps { from, ..Steps::default() };
         for (name, _, value) in self.derive.iter().filter_map(Value::table).flat_map(|table| table.entries())
         {
             if columns.iter().any(|column| column == name) {
-                value.diagnostic(format!("the table has this column already: `{name}`"));
+                value.diagnostic(format!("the table already has a column `{name}`"));
                 sound = false;
             }
             match expression(&value, &columns) {
@@ -195,7 +195,7 @@ impl<'a> Written<'a> {
             self.aggregate.iter().filter_map(Value::table).flat_map(|table| table.entries())
         {
             if steps.group.iter().any(|group| group == name) {
-                value.diagnostic(format!("the rows are grouped by this column already: `{name}`"));
+                value.diagnostic(format!("the rows are already grouped by `{name}`"));
                 sound = false;
             }
             match expression(&value, &columns) {
@@ -204,7 +204,10 @@ impl<'a> Written<'a> {
             }
         }
         if !steps.group.is_empty() && steps.aggregate.is_empty() {
-            at.diagnostic_with("`group` without `aggregate`", "say which figures of each group are wanted");
+            at.diagnostic_with(
+                "`group` without `aggregate`",
+                "add `aggregate` with the values to compute for each group",
+            );
             sound = false;
         }
         if !steps.aggregate.is_empty() {

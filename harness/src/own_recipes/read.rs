@@ -1,8 +1,8 @@
-//! Reads a recipe that a user wrote, and tells all that is wrong in it: unknown keys, tables and columns, queries that do
-//! not run, metrics and pictures of columns that are not there. Queries are tried upon tables without a row.
+//! Reads a recipe that a user wrote, and reports all errors in it: unknown keys, tables and columns, queries that do
+//! not run, metrics and charts of missing columns. Queries are tried on tables without rows.
 
 use super::columns::{self, Results};
-use super::query::{self, Sight};
+use super::query::{self, QueryScope};
 use config::diagnostic::Diagnostics;
 use config::toml_reader::quantity::size_of;
 use config::toml_reader::value::Scalar;
@@ -16,15 +16,15 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Declaration, Diagnostics> {
         let name = name(table, file);
         let about = table.need("about").and_then(|value| value.words());
         let title = table.get("title").map(|value| value.words());
-        let (sources, seen, mut whole) = tables(table);
+        let (sources, seen, mut complete) = tables(table);
         let parameters =
             table.get("parameters").and_then(|value| value.table()).map(|table| parameters(&table));
         let (parameters, all_read) = parameters.unwrap_or_else(|| (Vec::new(), true));
-        whole &= all_read;
+        complete &= all_read;
         let of_parameters: Vec<Parameter> =
             parameters.iter().map(|(parameter, _)| parameter.clone()).collect();
         let (rows, mut named) =
-            query::read(table, &Sight { tables: &seen, parameters: &of_parameters, whole }, None);
+            query::read(table, &QueryScope { tables: &seen, parameters: &of_parameters, complete }, None);
         let across_value = table.get("across");
         let across = across_value.as_ref().map(|value| {
             let table = value.table()?;
@@ -34,11 +34,11 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Declaration, Diagnostics> {
                     let seen = [(ROWS.to_owned(), columns)];
                     query::read(
                         &table,
-                        &Sight { tables: &seen, parameters: &of_parameters, whole },
+                        &QueryScope { tables: &seen, parameters: &of_parameters, complete },
                         Some(ROWS),
                     )
                 }
-                // Without the first result nothing can be said of what is made of it.
+                // Without the first result the second query cannot be checked.
                 None => return None,
             };
             table.close();
@@ -60,7 +60,7 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Declaration, Diagnostics> {
             values.iter().filter_map(Value::table).collect::<Vec<Table<'_>>>()
         };
         let metrics = columns::metrics(&list("metric"), name.as_deref().unwrap_or_default(), &results);
-        let pictures = columns::pictures(&list("picture"), &results);
+        let charts = columns::charts(&list("chart"), &results);
         let limits = table.get("limits").and_then(|value| value.table()).map(|table| limits(&table));
         table.close();
         let across = across.map_or(Some(None), |across| across?.map(Some))?;
@@ -78,7 +78,7 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Declaration, Diagnostics> {
             parameters: of_parameters,
             quantities,
             metrics,
-            pictures,
+            charts,
             limits: limits.unwrap_or_default(),
         })
     })
@@ -91,11 +91,11 @@ fn name(table: &Table<'_>, file: &str) -> Option<String> {
     let first = name.chars().next().is_some_and(|letter| letter.is_ascii_lowercase());
     let rest =
         name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
-    let whole = |message: String, suggestion: &str| table.diagnostic_with(message, suggestion);
+    let error = |message: String, suggestion: &str| table.diagnostic_with(message, suggestion);
     if !first || !rest || name.len() > 60 {
-        whole(
+        error(
             format!(
-                "a recipe is called as its file, which has small letters, digits and `_`: `{}`",
+                "the file name of a recipe needs lower-case letters, digits and `_`: `{}`",
                 name.escape_debug()
             ),
             "rename the file",
@@ -104,32 +104,32 @@ fn name(table: &Table<'_>, file: &str) -> Option<String> {
     }
     let built_in = recipe::LIST.iter().map(|one| one.name).chain(of_reports::LIST.iter().map(|one| one.name));
     if built_in.chain(["list", "all", "summaries"]).any(|one| one == name) {
-        whole(format!("a built-in recipe has this name: `{name}`"), "rename the file");
+        error(format!("`{name}` is the name of a built-in recipe"), "rename the file");
         return None;
     }
     if columns::is_taken(name) {
-        whole(format!("metrics of a built-in recipe begin with this name: `{name}.`"), "rename the file");
+        error(format!("metrics of a built-in recipe begin with `{name}.`"), "rename the file");
         return None;
     }
     Some(name.to_owned())
 }
 
-/// The tables that it reads, with their columns; and whether all that are named are there.
+/// The tables that it reads, with their columns; and whether all named tables exist.
 fn tables(table: &Table<'_>) -> (Vec<Source>, Vec<(String, Columns)>, bool) {
     let (mut sources, mut seen): (Vec<Source>, Vec<(String, Columns)>) = (Vec::new(), Vec::new());
     let needed = table.need("tables");
-    let mut whole = needed.is_some();
+    let mut complete = needed.is_some();
     if let Some(value) = needed.as_ref().filter(|value| value.list().is_some_and(|list| list.is_empty())) {
         value.diagnostic_with("a recipe needs at least one table", "such as \"CUDA_KERNEL\"");
     }
     for (value, optional) in [(needed, false), (table.get("optional_tables"), true)] {
         for item in value.as_ref().and_then(Value::list).unwrap_or_default() {
             let Some(name) = item.words() else {
-                whole = false;
+                complete = false;
                 continue;
             };
             if seen.iter().any(|(known, _)| *known == name) {
-                item.diagnostic(format!("this table is named twice: `{name}`"));
+                item.diagnostic(format!("duplicate table `{name}`"));
                 continue;
             }
             match own::columns_of(&name) {
@@ -138,31 +138,33 @@ fn tables(table: &Table<'_>) -> (Vec<Source>, Vec<(String, Columns)>, bool) {
                     sources.push(Source { name, optional });
                 }
                 None => {
-                    whole = false;
+                    complete = false;
                     item.unknown(&name, own::names().into_iter());
                 }
             }
         }
     }
-    (sources, seen, whole)
+    (sources, seen, complete)
 }
 
 /// Each with the place of its name; and whether all could be read.
 fn parameters(table: &Table<'_>) -> (Vec<(Parameter, std::ops::Range<usize>)>, bool) {
-    let (mut all, mut whole) = (Vec::new(), true);
+    let (mut all, mut complete) = (Vec::new(), true);
     for (name, span, value) in table.entries() {
         let sound = name
             .chars()
             .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
         if !sound || !name.starts_with(|letter: char| letter.is_ascii_lowercase()) {
-            let message =
-                format!("a parameter's name has small letters, digits and `_`: `{}`", name.escape_debug());
+            let message = format!(
+                "the name of a parameter needs lower-case letters, digits and `_`: `{}`",
+                name.escape_debug()
+            );
             table.source().diagnostic(&span, message);
-            whole = false;
+            complete = false;
             continue;
         }
         let Some(table) = value.table() else {
-            whole = false;
+            complete = false;
             continue;
         };
         let about = table.need("about").and_then(|value| value.words());
@@ -172,10 +174,10 @@ fn parameters(table: &Table<'_>) -> (Vec<(Parameter, std::ops::Range<usize>)>, b
             (Some(about), Some(default)) => {
                 all.push((Parameter { name: name.to_owned(), about, default }, span))
             }
-            _ => whole = false,
+            _ => complete = false,
         }
     }
-    (all, whole)
+    (all, complete)
 }
 
 /// Its type is that of the parameter.
@@ -186,28 +188,25 @@ fn default(value: &Value<'_>) -> Option<Literal> {
         Some(Scalar::Text(_)) => value.words().map(Literal::Text),
         Some(Scalar::Boolean(false)) => Some(Literal::Flag(false)),
         Some(Scalar::Boolean(true)) => {
-            value.diagnostic_with(
-                "a switch is off unless it is named",
-                "turn its meaning round, and write `false`",
-            );
+            value.diagnostic_with("a switch is off by default", "invert its meaning, and write `false`");
             None
         }
-        None => value.wrong("a number, a text or `false`"),
+        None => value.wrong("a number, a string or `false`"),
     }
 }
 
-/// The rank and the host are put before each row: a column of that name would stand there twice.
+/// The rank and the host are put before each row, so that no column may have their names.
 fn own_columns(table: &Table<'_>, results: &Results) {
     let taken = results.rows.iter().flatten().find(|(name, _)| [RANK, HOST].contains(&name.as_str()));
     if let Some((name, _)) = taken {
         table.diagnostic_with(
-            format!("the rank and the host of a report stand before its rows already: `{name}`"),
-            "give the column another name",
+            format!("`{name}` is added to every row already: rank and host come before the columns"),
+            "rename the column",
         );
     }
 }
 
-/// What is declared and then not asked for is a slip.
+/// Reports tables and parameters that are declared and not used.
 fn unused(
     table: &Table<'_>,
     query: &own::Parsed,
@@ -231,7 +230,7 @@ fn unused(
         table.source().diagnostic_with(
             span,
             message,
-            format!("write `${}` where it is meant", parameter.name),
+            format!("write `${}` where it is used", parameter.name),
         );
     }
 }
@@ -246,7 +245,7 @@ fn limits(table: &Table<'_>) -> Limits {
         let memory = size_of(&value)?;
         if memory < LEAST_MEMORY {
             value.diagnostic(format!(
-                "a query needs at least {} MiB, not: {memory} bytes",
+                "a query needs at least {} MiB, found {memory} bytes",
                 LEAST_MEMORY >> 20
             ));
         }

@@ -32,7 +32,7 @@ unit = "ratio"
 better = "neither"
 dims = { kernel = "kernel", rank = "Rank" }
 
-[[picture]]
+[[chart]]
 kind = "bars"
 title = "Parts"
 label = ["Rank", "kernel"]
@@ -44,8 +44,8 @@ memory = "1GiB"
 seconds = 30
 "#;
 
-/// What is told where this stands in the place of that.
-fn told(file: &str, changes: &[(&str, &str)]) -> String {
+/// The diagnostics of the sound recipe with these replacements.
+fn diagnostics_of(file: &str, changes: &[(&str, &str)]) -> String {
     let mut text = SOUND.trim_start().to_owned();
     for (this, that) in changes {
         assert!(text.contains(this), "{this}");
@@ -71,8 +71,10 @@ fn a_sound_recipe_is_read() {
 }
 
 #[test]
-fn every_kind_of_diagnostic_is_told_with_its_place_and_what_to_write() {
-    let of = |what: &str, changes: &[(&str, &str)]| format!("# {what}\n{}\n", told("mine.toml", changes));
+fn messages() {
+    let of = |what: &str, changes: &[(&str, &str)]| {
+        format!("# {what}\n{}\n", diagnostics_of("mine.toml", changes))
+    };
     let all = [
         of("an unknown key", &[("about = \"kernels by name\"", "abuot = \"kernels by name\"")]),
         of("an unknown table", &[("tables = [\"CUDA_KERNEL\"]", "tables = [\"CUDA_KERNELS\"]")]),
@@ -111,14 +113,14 @@ fn every_kind_of_diagnostic_is_told_with_its_place_and_what_to_write() {
         of("a parameter that is not used", &[(">= $least", ">= 0")]),
         of("a parameter without a type", &[("default = 0 }", "default = [0] }")]),
         of(
-            "a picture of a column that is not there",
+            "a chart of a column that is not there",
             &[("label = [\"Rank\", \"kernel\"]\nvalue = \"part\"", "value = \"parts\"")],
         ),
         of(
-            "a picture of a column of texts",
+            "a chart of a column of texts",
             &[("label = [\"Rank\", \"kernel\"]\nvalue = \"part\"", "value = \"kernel\"")],
         ),
-        of("an unknown kind of picture", &[("kind = \"bars\"", "kind = \"bar\"")]),
+        of("an unknown kind of chart", &[("kind = \"bars\"", "kind = \"bar\"")]),
         of("a unit of a column that is not there", &[("total = \"ns\"", "totals = \"ns\"")]),
         of(
             "limits that cannot be",
@@ -137,7 +139,7 @@ fn every_kind_of_diagnostic_is_told_with_its_place_and_what_to_write() {
 }
 
 #[test]
-fn steps_are_held_against_the_table_one_by_one() {
+fn steps_are_checked_against_the_table_one_by_one() {
     let of = |body: &str| {
         let text = format!("about = \"a\"\ntables = [\"CUDA_KERNEL\"]\n{body}");
         match read(&text, "mine.toml") {
@@ -164,17 +166,17 @@ fn steps_are_held_against_the_table_one_by_one() {
 
 #[test]
 fn names_of_others_are_not_taken() {
-    for (file, told_of) in [
-        ("cuda_gpu_kern_sum.toml", "a built-in recipe has this name"),
-        ("nccl_tests.toml", "a built-in recipe has this name"),
-        ("CUDA_GPU.toml", "which has small letters"),
-        ("all.toml", "a built-in recipe has this name"),
-        ("kernel.toml", "metrics of a built-in recipe begin with this name"),
-        ("my recipe.toml", "which has small letters"),
-        ("2nd.toml", "which has small letters"),
+    for (file, expected) in [
+        ("cuda_gpu_kern_sum.toml", "is the name of a built-in recipe"),
+        ("nccl_tests.toml", "is the name of a built-in recipe"),
+        ("CUDA_GPU.toml", "the file name of a recipe needs lower-case letters"),
+        ("all.toml", "is the name of a built-in recipe"),
+        ("kernel.toml", "metrics of a built-in recipe begin with"),
+        ("my recipe.toml", "the file name of a recipe needs lower-case letters"),
+        ("2nd.toml", "the file name of a recipe needs lower-case letters"),
     ] {
-        let told = told(file, &[]);
-        assert!(told.starts_with(&format!("{file}:1:1: ")) && told.contains(told_of), "{told}");
+        let found = diagnostics_of(file, &[]);
+        assert!(found.starts_with(&format!("{file}:1:1: ")) && found.contains(expected), "{found}");
     }
 }
 

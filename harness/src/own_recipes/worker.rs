@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 /// The verb by which the program starts itself; no person types it.
 pub(crate) const VERB: &str = "answer-query";
 
-/// So many queries run at once, whatever the number of reports that are open.
+/// The number of queries that run at once, regardless of the number of open reports.
 const AT_ONCE: usize = 4;
 /// A result has a limit of rows; this is far above what they need.
 const ANSWER: u64 = 4 << 30;
@@ -20,7 +20,7 @@ struct Workers {
 
 static WORKERS: Workers = Workers { running: Mutex::new(0), ended: Condvar::new() };
 
-/// Who runs the queries of users. Tests of this package have no such program to start.
+/// The engine that runs the queries of users. Tests of this package have no program to start.
 pub(crate) fn engine() -> &'static dyn Engine {
     if cfg!(test) { &own::Here } else { &WORKERS }
 }
@@ -46,12 +46,12 @@ fn ask(question: Vec<u8>, limits: &Limits) -> Result<Vec<u8>, String> {
     // One thread: sums of fractions come out the same wherever they are made.
     let of_process = limited::Limits { memory, seconds, threads: 1, answer: ANSWER };
     limited::ask(VERB, question, &of_process).map_err(|failed| match failed {
-        Failed::NotStarted(error) => format!("no process for the query: {error}"),
-        Failed::Late => format!("the query did not end within `limits.seconds`: {seconds} s"),
-        Failed::Memory => format!("the query needs more than `limits.memory`: {} MiB", memory >> 20),
+        Failed::NotStarted(error) => format!("cannot start a process for the query: {error}"),
+        Failed::Timeout => format!("the query exceeded `limits.seconds`: {seconds} s"),
+        Failed::Memory => format!("the query exceeded `limits.memory`: {} MiB", memory >> 20),
         Failed::Answer => format!("the query's result is larger than {} GiB", ANSWER >> 30),
-        Failed::Said(line) => line,
-        Failed::Silent(status) => format!("the query's process ended without a word: {status}"),
+        Failed::Message(line) => line,
+        Failed::Silent(status) => format!("the process of the query died without a message: {status}"),
     })
 }
 

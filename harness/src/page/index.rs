@@ -1,11 +1,11 @@
-//! One page over a folder of pages: what each says of itself, in the order of their paths.
+//! One page over a folder of pages: the description of each, in the order of their paths.
 
 use super::about::{self, About};
-use super::markup::{head, thousands, words};
+use super::markup::{head, thousands, with_code};
 use super::policy::policy;
 use super::script::{INDEX, STYLE};
 use base::text::SIMULATED;
-use recipes::sheet::escaped;
+use recipes::result_table::escaped;
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
@@ -15,27 +15,27 @@ use std::path::{Path, PathBuf};
 pub const NAME: &str = "index.html";
 /// Folders in folders are gone into this far.
 const MOST_DEPTH: usize = 8;
-/// A folder of more pages than this is none that a person goes through.
+/// More pages than this are not listed.
 const MOST_PAGES: usize = 10_000;
 
-/// What the index says of itself; it is no page of a recipe.
+/// The description of the index; it is no page of a recipe.
 #[derive(Serialize)]
-struct Told {
+struct IndexAbout {
     index: u32,
     pages: usize,
 }
 
 /// Pages found in and below a folder, each with its path from there.
-struct Found {
+struct FoundPages {
     pages: Vec<(PathBuf, About)>,
     /// Files of HTML that could not be read, and why.
     unreadable: Vec<(PathBuf, String)>,
     is_cut: bool,
 }
 
-/// The text of an index of the pages in a folder and below it; nothing where there is none.
+/// The text of an index of the pages in and below a folder; `None` without pages.
 pub fn index(folder: &Path) -> io::Result<Option<Vec<u8>>> {
-    let mut found = Found { pages: Vec::new(), unreadable: Vec::new(), is_cut: false };
+    let mut found = FoundPages { pages: Vec::new(), unreadable: Vec::new(), is_cut: false };
     look(folder, Path::new(""), 0, &mut found)?;
     if found.pages.is_empty() {
         return Ok(None);
@@ -45,7 +45,7 @@ pub fn index(folder: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(text))
 }
 
-fn look(folder: &Path, within: &Path, depth: usize, found: &mut Found) -> io::Result<()> {
+fn look(folder: &Path, within: &Path, depth: usize, found: &mut FoundPages) -> io::Result<()> {
     let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
@@ -72,17 +72,22 @@ fn look(folder: &Path, within: &Path, depth: usize, found: &mut Found) -> io::Re
     Ok(())
 }
 
-fn write(folder: &Path, found: &Found, out: &mut dyn Write) -> io::Result<()> {
+fn write(folder: &Path, found: &FoundPages, out: &mut dyn Write) -> io::Result<()> {
     let called = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
     let title =
         if called.is_empty() || called == "." { "Recipes".to_owned() } else { format!("Recipes: {called}") };
-    head(out, &title, &Told { index: about::FORMAT, pages: found.pages.len() }, &policy(&[&INDEX], STYLE))?;
+    head(
+        out,
+        &title,
+        &IndexAbout { index: about::FORMAT, pages: found.pages.len() },
+        &policy(&[&INDEX], STYLE),
+    )?;
     writeln!(out, "<header>\n<div class=\"line\">\n<h1>{}</h1>", escaped(&title))?;
     writeln!(out, "<button type=\"button\" id=\"theme\">Dark</button>\n</div>")?;
     let pages = if found.pages.len() == 1 { "page" } else { "pages" };
     writeln!(
         out,
-        "<p class=\"lead\">{} {pages}, each what one recipe made of reports.</p>",
+        "<p class=\"lead\">{} {pages}, each the result of one recipe.</p>",
         thousands(found.pages.len())
     )?;
     writeln!(out, "</header>\n<main>")?;
@@ -92,7 +97,7 @@ fn write(folder: &Path, found: &Found, out: &mut dyn Write) -> io::Result<()> {
     if !found.unreadable.is_empty() || found.is_cut {
         writeln!(
             out,
-            "<section class=\"warning\" id=\"unreadable\">\n<h2>Not all that lies here is listed</h2>\n<ul>"
+            "<section class=\"warning\" id=\"unreadable\">\n<h2>Some files are not listed</h2>\n<ul>"
         )?;
         for (path, why) in &found.unreadable {
             writeln!(out, "<li><code>{}</code>: {}</li>", escaped(&path.to_string_lossy()), escaped(why))?;
@@ -113,12 +118,12 @@ fn write(folder: &Path, found: &Found, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</ul>\n</main>\n<script>{}</script>\n</body>\n</html>", *INDEX)
 }
 
-fn some_simulated(found: &Found) -> String {
+fn some_simulated(found: &FoundPages) -> String {
     let simulated = found.pages.iter().filter(|(_, about)| about.simulated).count();
     match simulated == found.pages.len() {
         true => SIMULATED.replace("this run", "these reports"),
         false => {
-            format!("SIMULATED: {simulated} of these pages are of simulated clusters, each of them says so")
+            format!("SIMULATED: {simulated} of these pages are of simulated clusters, and are marked so")
         }
     }
 }
@@ -127,7 +132,7 @@ fn entry(path: &Path, about: &About, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<li class=\"card\" data-recipe=\"{}\">", escaped(&about.recipe))?;
     let folder = path.parent().map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
     writeln!(out, "<h2><a href=\"{}\">{}</a></h2>", escaped(&address(path)), escaped(&about.title))?;
-    writeln!(out, "<p>Shows {}.</p>", words(&about.about))?;
+    writeln!(out, "<p>Shows {}.</p>", with_code(&about.about))?;
     let asked = if about.asked.is_empty() { String::new() } else { format!(":{}", about.asked) };
     let mut facts = vec![format!("<code>{}</code>", escaped(&format!("{}{asked}", about.recipe)))];
     facts.push(counted(about.reports, "report", "reports"));
@@ -136,8 +141,8 @@ fn entry(path: &Path, about: &About, out: &mut dyn Write) -> io::Result<()> {
         [host] => facts.push(format!("host {}", escaped(host))),
         hosts => facts.push(format!("{} hosts", thousands(hosts.len()))),
     }
-    if !about.pictures.is_empty() {
-        facts.push(counted(about.pictures.len(), "picture", "pictures"));
+    if !about.charts.is_empty() {
+        facts.push(counted(about.charts.len(), "chart", "charts"));
     }
     facts.push(counted(about.tables, "table", "tables"));
     if !folder.is_empty() {
@@ -164,7 +169,7 @@ fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{} {}", thousands(count), if count == 1 { one } else { many })
 }
 
-/// A path as a link from the index has it: whatever it is made of, it leads to no other place.
+/// A path as a relative link. Every special character is escaped, so that it cannot lead elsewhere.
 fn address(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     let parts = path.iter().map(|part| {
@@ -196,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_in_folders_are_listed_with_what_they_say_and_other_files_are_not() {
+    fn pages_in_folders_are_listed_with_their_description_and_other_files_are_not() {
         let folder = tempfile::tempdir().expect("a folder");
         assert_eq!(index(folder.path()).expect("read"), None);
         let about = |recipe: &str, notes, simulated| About {
@@ -210,7 +215,7 @@ mod tests {
             notes,
             unreadable: 2,
             simulated,
-            pictures: vec!["a".to_owned()],
+            charts: vec!["a".to_owned()],
             tables: 3,
         };
         let put = |name: &str, about: &About| {
@@ -227,7 +232,7 @@ mod tests {
         let text = String::from_utf8(index(folder.path()).expect("read").expect("pages")).expect("text");
         let (one, two) = (text.find("href=\"a.html\""), text.find("href=\"b/two.html\""));
         assert!(one.is_some() && one < two, "{text}");
-        for told in [
+        for fragment in [
             "one:bins=60",
             "1,024 reports",
             "host p5-001",
@@ -236,7 +241,7 @@ mod tests {
             "&lt;/title&gt;",
             "2 pages",
         ] {
-            assert!(text.contains(told), "no `{told}` in\n{text}");
+            assert!(text.contains(fragment), "no `{fragment}` in\n{text}");
         }
         assert!(!text.contains("<script>alert") && !text.contains("other.html"));
         fs::write(folder.path().join(NAME), &text).expect("written");

@@ -1,4 +1,4 @@
-//! The text of a page: its head, all that can be read without scripts, places for pictures and tables, and what the
+//! The text of a page: its head, all that can be read without scripts, places for charts and tables, and what the
 //! scripts need. Every name is escaped here or stands in data that is.
 
 use super::about::{self, About};
@@ -7,7 +7,7 @@ use super::script::{LIBRARY, LICENCES, PAGE, STYLE};
 use super::{Data, Page};
 use base::text::SIMULATED;
 use recipes::recipe::of_reports::Outcome;
-use recipes::sheet::escaped;
+use recipes::result_table::escaped;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -21,39 +21,39 @@ pub(super) fn page(page: &Page, data: &Data, out: &mut dyn Write) -> io::Result<
     head(out, &about.title, &about, &policy(&[LIBRARY, &PAGE], STYLE))?;
     writeln!(out, "<header>\n<div class=\"line\">\n<h1>{}</h1>", escaped(page.title))?;
     writeln!(out, "<button type=\"button\" id=\"theme\">Dark</button>\n</div>")?;
-    writeln!(out, "<p class=\"lead\">Shows {}.</p>", words(page.about))?;
-    writeln!(out, "<p class=\"of\">{}</p>", of(page, &about))?;
+    writeln!(out, "<p class=\"lead\">Shows {}.</p>", with_code(page.about))?;
+    writeln!(out, "<p class=\"of\">{}</p>", source_line(page, &about))?;
     reports(data, out)?;
     writeln!(out, "</header>\n<main>")?;
     left_out(page.outcome, out)?;
     writeln!(
         out,
-        "<noscript><p class=\"warning\">Pictures and tables need the scripts of this page.</p></noscript>"
+        "<noscript><p class=\"warning\">Charts and tables need the scripts of this page.</p></noscript>"
     )?;
     contents(data, out)?;
     writeln!(out, "<div id=\"ranks\"></div>")?;
-    for (at, picture) in data.pictures.iter().enumerate() {
+    for (at, chart) in data.charts.iter().enumerate() {
         let number = at + 1;
         writeln!(
             out,
             "<figure id=\"figure-{number}\" class=\"card\" data-figure=\"{}\">\n<figcaption>\n<h2 class=\"title\">{}</h2>\n<p>{}</p>",
-            picture.kind(),
-            escaped(&picture.title),
-            sentence(&picture.about)
+            chart.kind(),
+            escaped(&chart.title),
+            sentence(&chart.about)
         )?;
         writeln!(out, "</figcaption>\n<div class=\"place\"></div>")?;
         writeln!(
             out,
             "<p class=\"readout\" id=\"readout-{number}\" role=\"status\" aria-live=\"polite\"></p>"
         )?;
-        if picture.drawn < picture.of {
+        if chart.drawn < chart.of {
             let beside = page.beside.join(", ");
             writeln!(
                 out,
-                "<p class=\"drawn\">{} of {} points drawn: the least and the most of every span are among them. The \
-                 tables beside this page have all that there is ({beside}).</p>",
-                thousands(picture.drawn),
-                thousands(picture.of)
+                "<p class=\"drawn\">{} of {} points drawn, with the minimum and maximum of every span. The \
+                 tables beside this page have all points ({beside}).</p>",
+                thousands(chart.drawn),
+                thousands(chart.of)
             )?;
         }
         writeln!(out, "</figure>")?;
@@ -86,7 +86,7 @@ pub(super) fn page(page: &Page, data: &Data, out: &mut dyn Write) -> io::Result<
     writeln!(out, "<script>{LIBRARY}</script>\n<script>{}</script>\n</body>\n</html>", *PAGE)
 }
 
-/// All before what is seen; what the page says of itself stands first.
+/// All before what is seen; the description comes first.
 pub(super) fn head(out: &mut dyn Write, title: &str, about: &impl Serialize, policy: &str) -> io::Result<()> {
     writeln!(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
     writeln!(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">")?;
@@ -128,16 +128,16 @@ fn about_of(page: &Page, data: &Data) -> About {
         notes: page.outcome.notes.len(),
         unreadable: page.outcome.unreadable.len(),
         simulated: page.outcome.simulated,
-        pictures: data.pictures.iter().map(|picture| picture.title.clone()).collect(),
+        charts: data.charts.iter().map(|chart| chart.title.clone()).collect(),
         tables: page.outcome.tables.len(),
     }
 }
 
-/// Which recipe, how it was asked for, and of how many reports.
-fn of(page: &Page, about: &About) -> String {
+/// The recipe, its arguments, and how many reports it read.
+fn source_line(page: &Page, about: &About) -> String {
     let mut text = format!("Recipe <code>{}</code>", escaped(&about.recipe));
     if !page.asked.is_empty() {
-        text.push_str(&format!(", asked for with <code>{}</code>", escaped(&page.asked)));
+        text.push_str(&format!(", with <code>{}</code>", escaped(&page.asked)));
     }
     let reports = if about.reports == 1 { "report" } else { "reports" };
     text.push_str(&format!(", of {} {reports}", thousands(about.reports)));
@@ -165,14 +165,14 @@ fn reports(data: &Data, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</ul>\n</details>")
 }
 
-/// Where each picture and table is, where there are too many to be seen at once.
+/// Where each chart and table is, where there are too many to be seen at once.
 fn contents(data: &Data, out: &mut dyn Write) -> io::Result<()> {
-    if data.pictures.len() + data.tables.len() < 4 {
+    if data.charts.len() + data.tables.len() < 4 {
         return Ok(());
     }
-    writeln!(out, "<nav aria-label=\"pictures and tables\">\n<ul class=\"contents\">")?;
-    for (at, picture) in data.pictures.iter().enumerate() {
-        writeln!(out, "<li><a href=\"#figure-{}\">{}</a></li>", at + 1, escaped(&shortened(&picture.title)))?;
+    writeln!(out, "<nav aria-label=\"charts and tables\">\n<ul class=\"contents\">")?;
+    for (at, chart) in data.charts.iter().enumerate() {
+        writeln!(out, "<li><a href=\"#figure-{}\">{}</a></li>", at + 1, escaped(&shortened(&chart.title)))?;
     }
     for (at, table) in data.tables.iter().enumerate() {
         writeln!(out, "<li><a href=\"#table-{}\"><code>{}</code></a></li>", at + 1, escaped(&table.name))?;
@@ -189,7 +189,7 @@ fn left_out(outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
         let count = outcome.unreadable.len();
         let what = if count == 1 { "report could" } else { "reports could" };
         writeln!(out, "<section class=\"warning\" id=\"unreadable\">\n<h2>{count} {what} not be read</h2>")?;
-        writeln!(out, "<p>Nothing of what follows is in any number of this page.</p>\n<ul>")?;
+        writeln!(out, "<p>These reports are in no number of this page.</p>\n<ul>")?;
         for (report, why) in outcome.unreadable.iter().take(MOST_NOTES) {
             writeln!(out, "<li><code>{}</code>: {}</li>", escaped(report), escaped(why))?;
         }
@@ -206,7 +206,7 @@ fn left_out(outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
             thousands(count)
         )?;
         for note in outcome.notes.iter().take(MOST_NOTES) {
-            writeln!(out, "<li>{}</li>", words(&cut(note)))?;
+            writeln!(out, "<li>{}</li>", with_code(&cut(note)))?;
         }
         more(count, out)?;
         writeln!(out, "</ul>\n</details>")?;
@@ -224,12 +224,12 @@ fn more(count: usize, out: &mut dyn Write) -> io::Result<()> {
 /// Tables that are texts, as they stand.
 fn texts(outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
     let mut left = MOST_LETTERS;
-    for (name, sheet) in &outcome.tables {
-        let Some(lines) = sheet.lines() else { continue };
+    for (name, result_table) in &outcome.tables {
+        let Some(lines) = result_table.lines() else { continue };
         writeln!(
             out,
             "<section class=\"card\" data-table=\"{name}\">\n<h2>{} <code>{name}</code></h2>\n<pre>",
-            escaped(sheet.title)
+            escaped(result_table.title)
         )?;
         let mut all = lines.into_iter();
         for line in all.by_ref().take(MOST_LINES).take_while(|line| {
@@ -244,7 +244,7 @@ fn texts(outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
         if is_cut {
             writeln!(
                 out,
-                "<p class=\"drawn\">Cut here: <code>{name}.txt</code> beside this page is whole.</p>"
+                "<p class=\"drawn\">Truncated: <code>{name}.txt</code> beside this page has all lines.</p>"
             )?;
         }
         writeln!(out, "</section>")?;
@@ -255,20 +255,20 @@ fn texts(outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
 fn definitions(page: &Page, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
-        "<details class=\"card\" id=\"definition\">\n<summary>How these numbers come about</summary>"
+        "<details class=\"card\" id=\"definition\">\n<summary>How these numbers are computed</summary>"
     )?;
-    writeln!(out, "<p>This project's own definition: {}.</p>", words(page.definition))?;
+    writeln!(out, "<p>This project's own definition: {}.</p>", with_code(page.definition))?;
     writeln!(
         out,
-        "<p>Whole numbers are exact; others are told to a thousandth of a percent, a tenth of a nanosecond or of a byte, \
-         or six places behind the point. kB, MB and GB are powers of 1,000. What was not measured is never drawn as zero: \
+        "<p>Whole numbers are exact; others are rounded to a thousandth of a percent, a tenth of a nanosecond or of a byte, \
+         or six decimal places. kB, MB and GB are powers of 1,000. What was not measured is never drawn as zero: \
          maps show it hatched, lines break, and tables leave the cell empty.</p>"
     )?;
     writeln!(
         out,
-        "<p>In a picture: point or tap for the exact number; with the keyboard, go there with Tab, move with the arrow \
-         keys, Page Up and Down, Home and End, zoom with + and -, see all with 0. Once a picture was clicked the wheel \
-         zooms. Ranks are chosen for all pictures and tables together, as in <code>0-7,12</code> or by host.</p>\n\
+        "<p>In a chart: point or tap for the exact number; with the keyboard, go there with Tab, move with the arrow \
+         keys, Page Up and Down, Home and End, zoom with + and -, see all with 0. Once a chart was clicked the wheel \
+         zooms. Ranks are chosen for all charts and tables together, as in <code>0-7,12</code> or by host.</p>\n\
          </details>"
     )
 }
@@ -276,7 +276,7 @@ fn definitions(page: &Page, out: &mut dyn Write) -> io::Result<()> {
 fn licences(out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
-        "<details class=\"card\" id=\"licences\">\n<summary>Licences of what draws the pictures</summary>"
+        "<details class=\"card\" id=\"licences\">\n<summary>Licences of what draws the charts</summary>"
     )?;
     for (of, text) in LICENCES {
         writeln!(out, "<h3>{of}</h3>\n<pre>{}</pre>", escaped_lines(text))?;
@@ -293,11 +293,11 @@ fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let begun: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
     let end = if begun.is_empty() || begun.ends_with(['.', '!', '?']) { "" } else { "." };
-    words(&begun) + end
+    with_code(&begun) + end
 }
 
 /// What stands between backticks is a word of a machine's.
-pub(super) fn words(text: &str) -> String {
+pub(super) fn with_code(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     // An odd one out is a letter like any other.
     if parts.len().is_multiple_of(2) {

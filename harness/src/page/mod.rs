@@ -1,11 +1,11 @@
-//! One recipe's outcome as one file of HTML that needs nothing else: pictures to look into, tables to sort, and what was
-//! left out. What is drawn is told in `script/`; where pages lie, by who writes them.
+//! One recipe's outcome as one self-contained file of HTML: interactive charts, sortable tables, and what was left out.
+//! `script/` draws them; the caller chooses where the page is written.
 
 mod about;
+mod charts;
 mod index;
 mod markup;
 mod numbers;
-mod pictures;
 mod policy;
 mod script;
 mod tables;
@@ -17,7 +17,7 @@ mod tests;
 pub use index::{NAME as INDEX_NAME, index};
 
 use recipes::recipe::of_reports::Outcome;
-use recipes::sheet::{Look, Sheet, Values};
+use recipes::result_table::{Look, ResultTable, Values};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -25,25 +25,25 @@ use std::io::{self, Write};
 pub struct Page<'a> {
     pub title: &'a str,
     pub about: &'a str,
-    /// How its figures come about.
+    /// How its figures are computed.
     pub definition: &'a str,
-    /// As a person wrote them, with the filter; nothing where none was given.
+    /// The arguments as written, with the filter; empty where none was given.
     pub asked: String,
     pub outcome: &'a Outcome,
     pub look: Look,
-    /// The forms in which the tables lie beside the page, whole.
+    /// The formats of the complete tables beside the page.
     pub beside: &'a [&'a str],
 }
 
-/// No page is larger than this, whatever was measured.
+/// The limit of the size of a page.
 pub const MOST_BYTES: usize = 5_000_000;
 
 /// What its scripts read.
 #[derive(Serialize)]
 struct Data<'a> {
     reports: &'a [Report],
-    pictures: Vec<pictures::Drawn>,
-    tables: Vec<tables::Shown>,
+    charts: Vec<charts::PageFigure>,
+    tables: Vec<tables::PageTable>,
 }
 
 /// Which rank is which report.
@@ -56,9 +56,9 @@ struct Report {
 
 pub fn write(page: &Page, out: &mut dyn Write) -> io::Result<()> {
     let reports = reports(page.outcome);
-    let pictures = pictures::drawn(&page.outcome.pictures);
-    let tables = tables::shown(page.outcome, page.look);
-    let data = Data { reports: &reports, pictures, tables };
+    let charts = charts::page_figures(&page.outcome.charts);
+    let tables = tables::page_tables(page.outcome, page.look);
+    let data = Data { reports: &reports, charts, tables };
     markup::page(page, &data, out)
 }
 
@@ -79,9 +79,9 @@ fn reports(outcome: &Outcome) -> Vec<Report> {
         .collect()
 }
 
-fn text(sheet: &Sheet, column: &str, row: usize) -> Option<String> {
-    match &sheet.column(column)?.values {
-        Values::Texts(all) => all.get(row).map(|text| recipes::sheet::visible(text).into_owned()),
+fn text(result_table: &ResultTable, column: &str, row: usize) -> Option<String> {
+    match &result_table.column(column)?.values {
+        Values::Texts(all) => all.get(row).map(|text| recipes::result_table::visible(text).into_owned()),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
-//! Numbers on their way into a page: short, whole ones exact, and nothing where nothing was measured.
+//! Formats the numbers of a page: short, integers exact, and empty where nothing was measured.
 
-use recipes::sheet::Quantity;
+use recipes::result_table::Quantity;
 use std::fmt::Write;
 
 /// Between commas: `1,2.5,,4`.
@@ -32,7 +32,7 @@ fn is_whole(value: f64) -> bool {
     value.fract() == 0.0 && value.abs() < EXACT
 }
 
-/// Behind the point, of what is not whole: no measurement is finer than a tenth of a nanosecond or byte.
+/// Decimal places of a fraction: no measurement is finer than a tenth of a nanosecond or byte.
 fn decimals(quantity: Quantity) -> usize {
     match quantity {
         Quantity::Percent => 3,

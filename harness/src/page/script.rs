@@ -15,7 +15,7 @@ pub(super) const LICENCES: &[(&str, &str)] = &[
 
 pub(super) const STYLE: &str = include_str!("style/page.css");
 
-/// Of pages with pictures and tables. Add one by its file and its line here.
+/// Of pages with charts and tables. Add one by its file and its line here.
 const OF_A_PAGE: &[&str] = &[
     include_str!("script/element.js"),
     include_str!("script/numbers.js"),
@@ -37,10 +37,10 @@ const OF_A_PAGE: &[&str] = &[
 const OF_AN_INDEX: &[&str] =
     &[include_str!("script/element.js"), include_str!("script/theme.js"), include_str!("script/index.js")];
 
-pub(super) static PAGE: LazyLock<String> = LazyLock::new(|| whole(OF_A_PAGE));
-pub(super) static INDEX: LazyLock<String> = LazyLock::new(|| whole(OF_AN_INDEX));
+pub(super) static PAGE: LazyLock<String> = LazyLock::new(|| in_own_scope(OF_A_PAGE));
+pub(super) static INDEX: LazyLock<String> = LazyLock::new(|| in_own_scope(OF_AN_INDEX));
 
-/// One script, whose names are nobody else's.
-fn whole(files: &[&str]) -> String {
+/// One script in a scope of its own.
+fn in_own_scope(files: &[&str]) -> String {
     format!("(() => {{\n\"use strict\";\n{}}})();\n", files.concat())
 }

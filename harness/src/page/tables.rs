@@ -1,19 +1,19 @@
-//! Tables as the scripts of a page read them: cells as every form has them, as many of the first rows as fit.
+//! Tables as the scripts of a page read them: cells as every format writes them, and as many of the first rows as fit.
 
 use recipes::recipe::of_reports::Outcome;
-use recipes::sheet::{Cell, Look, Sheet, Shown as ShownSheet, visible};
+use recipes::result_table::{Cell, Look, ResultTable, Shown as ShownTable, visible};
 use serde::Serialize;
 use std::collections::HashMap;
 
 /// All tables of a page together take about this.
 const MOST_BYTES: usize = 800_000;
-/// No person goes through more rows than this.
+/// More rows than this are not shown.
 const MOST_ROWS: usize = 50_000;
-/// From so many rows it is told how large a row is.
+/// The number of rows that are measured to estimate the size of a row.
 const LOOKED_AT: usize = 200;
 
 #[derive(Debug, Serialize)]
-pub(super) struct Shown {
+pub(super) struct PageTable {
     pub name: String,
     pub title: String,
     /// Here, of how many.
@@ -38,24 +38,25 @@ enum Cells {
     Texts { words: Vec<String>, rows: String },
 }
 
-/// Small tables whole, and of large ones the first rows, in equal parts of what is left.
-pub(super) fn shown(outcome: &Outcome, look: Look) -> Vec<Shown> {
-    let sheets: Vec<&(&'static str, Sheet)> =
-        outcome.tables.iter().filter(|(_, sheet)| sheet.lines().is_none()).collect();
-    let sizes: Vec<usize> = sheets.iter().map(|(_, sheet)| row_bytes(&sheet.shown(look))).collect();
-    let mut order: Vec<usize> = (0..sheets.len()).collect();
-    order.sort_by_key(|at| (sizes[*at].saturating_mul(sheets[*at].1.height()), *at));
+/// Small tables completely, and the first rows of large ones, with equal shares of the remaining bytes.
+pub(super) fn page_tables(outcome: &Outcome, look: Look) -> Vec<PageTable> {
+    let result_tables: Vec<&(&'static str, ResultTable)> =
+        outcome.tables.iter().filter(|(_, result_table)| result_table.lines().is_none()).collect();
+    let sizes: Vec<usize> =
+        result_tables.iter().map(|(_, result_table)| row_bytes(&result_table.shown(look))).collect();
+    let mut order: Vec<usize> = (0..result_tables.len()).collect();
+    order.sort_by_key(|at| (sizes[*at].saturating_mul(result_tables[*at].1.height()), *at));
     let mut left = MOST_BYTES;
-    let mut shown: Vec<Option<Shown>> = sheets.iter().map(|_| None).collect();
+    let mut shown: Vec<Option<PageTable>> = result_tables.iter().map(|_| None).collect();
     for (done, at) in order.iter().enumerate() {
-        let (name, sheet) = sheets[*at];
-        let share = left / (sheets.len() - done);
-        let sheet = sheet.shown(look);
-        let mut rows = sheet.height.min(MOST_ROWS).min(share / sizes[*at].max(1));
-        let mut table = table(name, &sheet, rows);
+        let (name, result_table) = result_tables[*at];
+        let share = left / (result_tables.len() - done);
+        let result_table = result_table.shown(look);
+        let mut rows = result_table.height.min(MOST_ROWS).min(share / sizes[*at].max(1));
+        let mut table = table(name, &result_table, rows);
         while table.bytes() > share && rows > 0 {
             rows = rows * 3 / 4;
-            table = self::table(name, &sheet, rows);
+            table = self::table(name, &result_table, rows);
         }
         left = left.saturating_sub(table.bytes());
         shown[*at] = Some(table);
@@ -64,13 +65,13 @@ pub(super) fn shown(outcome: &Outcome, look: Look) -> Vec<Shown> {
 }
 
 /// About how many bytes a row takes.
-fn row_bytes(sheet: &ShownSheet) -> usize {
-    let rows = sheet.height.min(LOOKED_AT);
-    table("", sheet, rows).bytes().checked_div(rows).unwrap_or_default()
+fn row_bytes(result_table: &ShownTable) -> usize {
+    let rows = result_table.height.min(LOOKED_AT);
+    table("", result_table, rows).bytes().checked_div(rows).unwrap_or_default()
 }
 
-fn table(name: &str, sheet: &ShownSheet, rows: usize) -> Shown {
-    let columns = sheet.columns.iter().map(|column| {
+fn table(name: &str, result_table: &ShownTable, rows: usize) -> PageTable {
+    let columns = result_table.columns.iter().map(|column| {
         let cells = if column.is_text() {
             let (mut words, mut known, mut places) = (Vec::new(), HashMap::new(), Vec::with_capacity(rows));
             for row in 0..rows {
@@ -96,16 +97,16 @@ fn table(name: &str, sheet: &ShownSheet, rows: usize) -> Shown {
         };
         Column { heading: visible(&column.heading).into_owned(), cells }
     });
-    Shown {
+    PageTable {
         name: name.to_owned(),
-        title: sheet.title.to_owned(),
+        title: result_table.title.to_owned(),
         rows,
-        of: sheet.height,
+        of: result_table.height,
         columns: columns.collect(),
     }
 }
 
-impl Shown {
+impl PageTable {
     fn bytes(&self) -> usize {
         serde_json::to_string(self).map_or(0, |text| text.len())
     }
@@ -114,26 +115,26 @@ impl Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use recipes::sheet::{Column as SheetColumn, Quantity};
+    use recipes::result_table::{Column as TableColumn, Quantity};
     use serde_json::{Value, json};
 
-    fn outcome(tables: Vec<(&'static str, Sheet)>) -> Outcome {
+    fn outcome(tables: Vec<(&'static str, ResultTable)>) -> Outcome {
         super::super::tests::outcome(tables, vec![])
     }
 
-    fn wire(tables: &[Shown]) -> Value {
+    fn wire(tables: &[PageTable]) -> Value {
         serde_json::to_value(tables).expect("json")
     }
 
     #[test]
     fn cells_are_the_digits_of_every_form_and_words_stand_once() {
         let columns = vec![
-            SheetColumn::maybe_integers("Total", Quantity::Nanoseconds, [Some(i64::MAX), None, Some(0)]),
-            SheetColumn::maybe_texts("Name", [Some("a,\"</script>\x1b"), None, Some("a,\"</script>\x1b")]),
+            TableColumn::maybe_integers("Total", Quantity::Nanoseconds, [Some(i64::MAX), None, Some(0)]),
+            TableColumn::maybe_texts("Name", [Some("a,\"</script>\x1b"), None, Some("a,\"</script>\x1b")]),
         ];
-        let sheet = Sheet { name: "x", title: "X", columns };
-        let text = Sheet::of_lines("t", "T", vec!["no table".to_owned()]);
-        let tables = wire(&shown(&outcome(vec![("x", sheet), ("t", text)]), Look::default()));
+        let result_table = ResultTable { name: "x", title: "X", columns };
+        let text = ResultTable::of_lines("t", "T", vec!["no table".to_owned()]);
+        let tables = wire(&page_tables(&outcome(vec![("x", result_table), ("t", text)]), Look::default()));
         assert_eq!(
             tables,
             json!([{"name": "x", "title": "X", "rows": 3, "of": 3, "columns": [
@@ -145,15 +146,16 @@ mod tests {
 
     #[test]
     fn large_tables_share_what_small_ones_leave_and_begin_with_their_first_row() {
-        let sheet = |rows: i64| {
+        let result_table = |rows: i64| {
             let columns = vec![
-                SheetColumn::integers("a", Quantity::Plain, (0..rows).map(|row| row + 1_000_000_000)),
-                SheetColumn::texts("b", (0..rows).map(|row| format!("a name of its own: {row}"))),
+                TableColumn::integers("a", Quantity::Plain, (0..rows).map(|row| row + 1_000_000_000)),
+                TableColumn::texts("b", (0..rows).map(|row| format!("a name of its own: {row}"))),
             ];
-            Sheet { name: "x", title: "X", columns }
+            ResultTable { name: "x", title: "X", columns }
         };
-        let tables = vec![("large", sheet(100_000)), ("small", sheet(100)), ("none", sheet(0))];
-        let tables = shown(&outcome(tables), Look::default());
+        let tables =
+            vec![("large", result_table(100_000)), ("small", result_table(100)), ("none", result_table(0))];
+        let tables = page_tables(&outcome(tables), Look::default());
         let sizes: Vec<(usize, usize)> = tables.iter().map(|table| (table.rows, table.of)).collect();
         assert_eq!((sizes[1], sizes[2], sizes[0].1), ((100, 100), (0, 0), 100_000));
         assert!(sizes[0].0 > 10_000 && sizes[0].0 < 50_000, "{sizes:?}");
@@ -164,9 +166,12 @@ mod tests {
 
     #[test]
     fn one_giant_cell_does_not_burst_a_page() {
-        let sheet =
-            Sheet { name: "x", title: "X", columns: vec![SheetColumn::texts("a", ["x".repeat(2_000_000)])] };
-        let tables = shown(&outcome(vec![("x", sheet)]), Look::default());
+        let result_table = ResultTable {
+            name: "x",
+            title: "X",
+            columns: vec![TableColumn::texts("a", ["x".repeat(2_000_000)])],
+        };
+        let tables = page_tables(&outcome(vec![("x", result_table)]), Look::default());
         assert_eq!((tables[0].rows, tables[0].of), (0, 1));
     }
 }

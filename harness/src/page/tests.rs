@@ -1,16 +1,16 @@
-//! Whole pages as texts: what is in them, in which order, and what never is. How they look is for browsers to tell.
+//! Whole pages as texts: what is in them, in which order, and what never is. How they look is tested in browsers.
 
 use super::script::{INDEX, LIBRARY, LICENCES, PAGE, STYLE};
 use super::*;
-use recipes::picture::{Axis, Bar, Bars, Figure, Picture};
-use recipes::sheet::{Column, Quantity};
+use recipes::chart::{Axis, Bar, Bars, Chart, Figure};
+use recipes::result_table::{Column, Quantity};
 use sha2::{Digest, Sha256};
 
 const HOSTILE: [&str; 3] =
     ["</script><img src=x onerror=alert(1)>", "\"><b>&amp;", "<!--<script>\u{2028}\x1b[31m"];
 
-pub(super) fn outcome(tables: Vec<(&'static str, Sheet)>, pictures: Vec<Picture>) -> Outcome {
-    Outcome { recipe: "small", tables, pictures, ..Outcome::default() }
+pub(super) fn outcome(tables: Vec<(&'static str, ResultTable)>, charts: Vec<Chart>) -> Outcome {
+    Outcome { recipe: "small", tables, charts, ..Outcome::default() }
 }
 
 fn text(outcome: &Outcome, asked: &str) -> String {
@@ -32,14 +32,15 @@ fn hostile() -> Outcome {
     let names = || HOSTILE.into_iter();
     let bars = names().map(|name| Bar { label: name.to_owned(), rank: None, value: Some(1.0) });
     let value = Axis::linear(HOSTILE[0], Quantity::Plain);
-    let picture = Picture {
+    let chart = Chart {
         name: "bars",
         title: HOSTILE[0].to_owned(),
         about: HOSTILE[1].to_owned(),
         figure: Figure::Bars(Bars { value, bars: bars.collect(), marks: vec![] }),
     };
-    let sheet = Sheet { name: "x", title: "X", columns: vec![Column::texts(HOSTILE[0], names())] };
-    let files = Sheet {
+    let result_table =
+        ResultTable { name: "x", title: "X", columns: vec![Column::texts(HOSTILE[0], names())] };
+    let files = ResultTable {
         name: "x",
         title: "Reports",
         columns: vec![
@@ -48,8 +49,8 @@ fn hostile() -> Outcome {
             Column::texts("Host", names()),
         ],
     };
-    let lines = Sheet::of_lines("text", "T", names().map(str::to_owned).collect());
-    let mut outcome = outcome(vec![("x", sheet), ("text", lines), ("files", files)], vec![picture]);
+    let lines = ResultTable::of_lines("text", "T", names().map(str::to_owned).collect());
+    let mut outcome = outcome(vec![("x", result_table), ("text", lines), ("files", files)], vec![chart]);
     outcome.notes = names().map(str::to_owned).collect();
     outcome.unreadable = names().map(|name| (name.to_owned(), name.to_owned())).collect();
     outcome
@@ -73,7 +74,7 @@ fn names_of_reports_are_words_wherever_they_stand() {
     // They are all there, for a person to read.
     let data = inside(&hostile, "<script type=\"application/json\" id=\"data\">", "</script>")[0];
     let data: serde_json::Value = serde_json::from_str(data).expect("json");
-    assert_eq!(data["pictures"][0]["bars"][0]["label"], HOSTILE[0]);
+    assert_eq!(data["charts"][0]["bars"][0]["label"], HOSTILE[0]);
     assert_eq!(data["tables"][0]["columns"][0]["heading"], HOSTILE[0]);
     assert_eq!(data["reports"][1]["file"], HOSTILE[1]);
     assert!(hostile.contains("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;"));
@@ -134,45 +135,45 @@ fn scripts_ask_for_nothing_and_read_no_markup() {
 }
 
 #[test]
-fn a_page_says_what_was_left_out_before_any_number() {
-    let mut told = hostile();
-    told.simulated = true;
-    let page = text(&told, "bins=60");
+fn a_page_shows_what_was_left_out_before_any_number() {
+    let mut outcome = hostile();
+    outcome.simulated = true;
+    let page = text(&outcome, "bins=60");
     let main = page.find("<main>").expect("there");
     let figure = page.find("<figure").expect("there");
-    for (id, said) in [
+    for (id, heading) in [
         ("simulated", "SIMULATED: nothing in this run was measured on real hardware."),
         ("unreadable", "3 reports could not be read"),
         ("notes", "3 notes"),
     ] {
         let at = page.find(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("no {id}"));
-        assert!(main < at && at < figure && page.contains(said), "{id}");
+        assert!(main < at && at < figure && page.contains(heading), "{id}");
     }
-    assert!(page.contains("asked for with <code>bins=60</code>, of 3 reports of 3 hosts."), "{page}");
-    let plain = text(&outcome(vec![], vec![]), "");
+    assert!(page.contains("with <code>bins=60</code>, of 3 reports of 3 hosts."), "{page}");
+    let plain = text(&self::outcome(vec![], vec![]), "");
     for id in ["simulated", "unreadable", "notes"] {
         assert!(!plain.contains(&format!("id=\"{id}\"")), "{id}");
     }
 }
 
 #[test]
-fn a_page_tells_an_index_what_it_is() {
+fn a_page_describes_itself_to_an_index() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("small.html");
     std::fs::write(&path, text(&hostile(), "bins=60")).expect("written");
     let about = about::read(&path).expect("read").expect("a page");
     assert_eq!((about.recipe.as_str(), about.asked.as_str(), about.reports), ("small", "bins=60", 3));
     assert_eq!((about.notes, about.unreadable, about.tables, about.simulated), (3, 3, 3, false));
-    assert_eq!(about.pictures, [HOSTILE[0]]);
+    assert_eq!(about.charts, [HOSTILE[0]]);
     std::fs::write(&path, "<html>").expect("written");
     assert_eq!(about::read(&path).expect("read"), None);
 }
 
 #[test]
 fn very_many_notes_are_counted_and_not_all_shown() {
-    let mut told = outcome(vec![], vec![]);
-    told.notes = (0..5_000).map(|at| format!("note {at} {}", "x".repeat(10_000))).collect();
-    let page = text(&told, "");
+    let mut outcome = self::outcome(vec![], vec![]);
+    outcome.notes = (0..5_000).map(|at| format!("note {at} {}", "x".repeat(10_000))).collect();
+    let page = text(&outcome, "");
     assert!(page.contains("5,000 notes") && page.contains("and 4,900 more"));
     assert!(page.len() < MOST_BYTES, "{}", page.len());
 }

@@ -31,7 +31,7 @@ pub(super) fn pairs(values: &[Option<f64>], together: usize) -> Vec<Option<f64>>
         .collect()
 }
 
-/// So many spans, as equal as they can be, that cover all.
+/// `count` spans of nearly equal length that cover everything.
 pub(super) fn spans(length: usize, count: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     let count = count.min(length);
     (0..count).map(move |at| at * length / count..(at + 1) * length / count)

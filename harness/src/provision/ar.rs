@@ -10,11 +10,11 @@ pub(super) fn members(
     mut from: impl Read,
     take: &mut dyn FnMut(&str, &mut dyn Read) -> Result<(), String>,
 ) -> Result<(), String> {
-    let cut = |error: io::Error| format!("it is cut short or damaged ({error})");
+    let cut = |error: io::Error| format!("it is truncated or damaged ({error})");
     let mut magic = [0u8; MAGIC.len()];
     from.read_exact(&mut magic).map_err(cut)?;
     if &magic != MAGIC {
-        return Err("it is no .deb".to_owned());
+        return Err("it is not a .deb".to_owned());
     }
     loop {
         let mut header = Vec::with_capacity(HEADER);
@@ -22,7 +22,7 @@ pub(super) fn members(
         match header.len() {
             0 => return Ok(()),
             HEADER if header.ends_with(b"`\n") => {}
-            _ => return Err("it is cut short or damaged (a header of a member)".to_owned()),
+            _ => return Err("it is truncated or damaged (a header of a member)".to_owned()),
         }
         let text = |range: std::ops::Range<usize>| {
             String::from_utf8_lossy(header.get(range).unwrap_or_default()).trim().to_owned()
@@ -33,7 +33,7 @@ pub(super) fn members(
         take(name.trim_end_matches('/'), &mut member)?;
         io::copy(&mut member, &mut io::sink()).map_err(cut)?;
         if member.limit() > 0 {
-            return Err(format!("it is cut short (in `{}`)", name.escape_debug()));
+            return Err(format!("it is truncated (in `{}`)", name.escape_debug()));
         }
         // Members begin at even places.
         if size % 2 == 1 {

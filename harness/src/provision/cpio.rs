@@ -11,13 +11,13 @@ const END: &[u8] = b"TRAILER!!!";
 const LONGEST_NAME: u64 = 4096;
 
 pub(super) fn unpack(mut from: impl Read, folder: &Path) -> Result<(), String> {
-    let cut = |error: io::Error| format!("it is cut short or damaged ({error})");
+    let cut = |error: io::Error| format!("it is truncated or damaged ({error})");
     let mut below = Below::new(folder);
     loop {
         let mut header = [0u8; HEADER];
         from.read_exact(&mut header).map_err(cut)?;
         if !MAGIC.iter().any(|magic| header.starts_with(magic)) {
-            return Err("it is no archive of cpio, or a damaged one".to_owned());
+            return Err("it is not a cpio archive, or damaged".to_owned());
         }
         let field = |at: usize| -> Result<u64, String> {
             let digits = header.get(6 + 8 * at..14 + 8 * at).unwrap_or_default();
@@ -39,7 +39,9 @@ pub(super) fn unpack(mut from: impl Read, folder: &Path) -> Result<(), String> {
             0o040_000 => below.folder(&name)?,
             // The content of a file with several names comes with the last of them.
             0o100_000 if links > 1 && size == 0 => {
-                return Err("it holds a file of several names: unpack it, and pack it as tar".to_owned());
+                return Err(
+                    "it has a file with several hard links; unpack it, and repack it as a tar".to_owned()
+                );
             }
             0o100_000 => {
                 below.file(&name, (mode & 0o777) as u32, size, &mut (&mut from).take(size))?;
@@ -51,7 +53,7 @@ pub(super) fn unpack(mut from: impl Read, folder: &Path) -> Result<(), String> {
             _ => {
                 let name = String::from_utf8_lossy(&name).into_owned();
                 return Err(format!(
-                    "it holds what is neither file, folder nor link (`{}`)",
+                    "it has an entry that is neither file, folder nor link (`{}`)",
                     name.escape_debug()
                 ));
             }

@@ -25,14 +25,14 @@ impl Part {
     /// What is lost without it.
     pub fn loss(self) -> &'static str {
         match self {
-            Part::Importer => "collections that are cut off cannot be made reports of",
-            Part::Plugins => "nothing beside the GPUs and the processes is sampled",
-            Part::EfaSampler => "nsys warns and goes on, and reports have no rows of EFA's counters",
+            Part::Importer => "interrupted collections cannot be converted to reports",
+            Part::Plugins => "only GPUs and processes are sampled",
+            Part::EfaSampler => "nsys warns and continues, and reports have no EFA counters",
         }
     }
 }
 
-pub(super) struct Found {
+pub(super) struct PackageLayout {
     /// The folder of the version.
     pub root: PathBuf,
     pub version: NsysVersion,
@@ -45,23 +45,23 @@ pub(super) struct Found {
 const DEEPEST: usize = 6;
 const SAMPLERS: [&str; 2] = ["nic_sampler", "efa_metrics"];
 
-/// `named`: the version that the package itself tells, where its folders do not.
-pub(super) fn find(unpacked: &Path, named: Option<NsysVersion>) -> Result<Found, String> {
+/// `named`: the version in the name of the package, used where its folders have none.
+pub(super) fn find(unpacked: &Path, named: Option<NsysVersion>) -> Result<PackageLayout, String> {
     let mut roots = Vec::new();
     search(unpacked, DEEPEST, &mut roots);
     let root = match roots.as_slice() {
-        [] => return Err("it holds no nsys below a `target-linux-*`".to_owned()),
+        [] => return Err("it has no nsys in a folder `target-linux-*`".to_owned()),
         [root] => root.clone(),
         [first, second, ..] => {
             let shown = |path: &Path| path.strip_prefix(unpacked).unwrap_or(path).display().to_string();
-            return Err(format!("it holds more than one nsys, `{}` and `{}`", shown(first), shown(second)));
+            return Err(format!("it has more than one nsys, `{}` and `{}`", shown(first), shown(second)));
         }
     };
     let inside = root.strip_prefix(unpacked).unwrap_or(&root).to_string_lossy().into_owned();
     let version =
-        NsysVersion::in_path(&inside).or(named).ok_or("neither its folders nor its name tell a version")?;
+        NsysVersion::in_path(&inside).or(named).ok_or("neither its folders nor its name have a version")?;
     let target = targets(&root, "target-linux-").into_iter().find(|target| is_program(&target.join("nsys")));
-    let target = target.ok_or("it holds no nsys below a `target-linux-*`")?;
+    let target = target.ok_or("it has no nsys in a folder `target-linux-*`")?;
     let importer = targets(&root, "host-linux-")
         .into_iter()
         .map(|host| host.join("QdstrmImporter"))
@@ -69,7 +69,7 @@ pub(super) fn find(unpacked: &Path, named: Option<NsysVersion>) -> Result<Found,
     let folder = target.join("plugins");
     let plugins = names(&folder);
     let sampler = SAMPLERS.iter().find_map(|sampler| program_below(&folder, sampler, 3));
-    Ok(Found {
+    Ok(PackageLayout {
         nsys: target.join("nsys"),
         parts: vec![
             (Part::Importer, importer),

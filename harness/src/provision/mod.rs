@@ -1,5 +1,5 @@
 //! Puts an nsys that a user has as a package onto a folder that all nodes see. Nothing is downloaded, no program of the
-//! package is run, and nothing stands under its final name before all of it does.
+//! package is run, and the final name appears only when all is unpacked.
 
 mod ar;
 mod cpio;
@@ -15,7 +15,7 @@ use job::profile::NsysVersion;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What now stands in the folder.
+/// The result of provisioning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provisioned {
     pub version: NsysVersion,
@@ -34,46 +34,46 @@ impl Provisioned {
     }
 }
 
-/// How the folders of versions are called together, as the vendor does it: the wrapper of ranks looks there too.
+/// The parent folder of all versions, as the vendor names it: the wrapper of ranks looks there too.
 const VENDOR: &str = "nsight-systems";
-/// Hidden, so that nobody takes it for a version.
+/// Hidden, so that it is not taken for a version.
 const UNFINISHED: &str = ".part-";
 
-/// Unpacks `package` below `to`; whatever goes wrong, what stood there before stands there after.
+/// Unpacks `package` below `to`; on failure, nothing there is changed.
 pub fn provision(package: &Path, to: &Path) -> Result<Provisioned, String> {
     let kind = package::kind(package)?;
     let is_vendors = to.file_name().is_some_and(|name| name.to_string_lossy().starts_with(VENDOR));
     let versions = if is_vendors { to.to_owned() } else { to.join(VENDOR) };
     let cannot = |what: &str, path: &Path, error: &dyn std::fmt::Display| {
-        format!("cannot {what}, {error}: `{}`", path.display())
+        format!("cannot {what} `{}`: {error}", path.display())
     };
     let made: Vec<&Path> = versions.ancestors().take_while(|folder| !folder.exists()).collect();
-    fs::create_dir_all(&versions).map_err(|error| cannot("make the folder", &versions, &error))?;
+    fs::create_dir_all(&versions).map_err(|error| cannot("create the folder", &versions, &error))?;
     let done = place(package, kind, &versions);
     if done.is_err() {
-        // Only what is empty goes: somebody else may have put something there.
+        // Removes only empty folders: somebody else may have put something there.
         made.iter().for_each(|folder| drop(fs::remove_dir(folder)));
     }
     done
 }
 
-fn place(package: &Path, kind: package::Kind, versions: &Path) -> Result<Provisioned, String> {
+fn place(package: &Path, kind: package::PackageKind, versions: &Path) -> Result<Provisioned, String> {
     let shown = package.display();
     let temporary = tempfile::Builder::new()
         .prefix(UNFINISHED)
         .tempdir_in(versions)
-        .map_err(|error| format!("cannot write, {error}: `{}`", versions.display()))?;
+        .map_err(|error| format!("cannot write `{}`: {error}", versions.display()))?;
     let unpacked = package::unpack(package, kind, temporary.path());
-    let named = unpacked.map_err(|why| format!("nothing is provisioned, {why}: `{shown}`"))?;
-    let found = layout::find(temporary.path(), named)
-        .map_err(|why| format!("nothing is provisioned, {why}: `{shown}`"))?;
+    let named = unpacked.map_err(|why| format!("cannot provision `{shown}`: {why}"))?;
+    let found =
+        layout::find(temporary.path(), named).map_err(|why| format!("cannot provision `{shown}`: {why}"))?;
     let folder = versions.join(found.version.to_string());
     if folder.symlink_metadata().is_ok() {
-        return Err(format!("this version is there already; remove it first: `{}`", folder.display()));
+        return Err(format!("`{}` already exists; remove it first", folder.display()));
     }
     // The folder of the temporary one is the user's alone; others run what stands in this one.
     fs::rename(&found.root, &folder)
-        .map_err(|error| format!("cannot write, {error}: `{}`", folder.display()))?;
+        .map_err(|error| format!("cannot write `{}`: {error}", folder.display()))?;
     let moved = |path: &PathBuf| folder.join(path.strip_prefix(&found.root).unwrap_or(path));
     Ok(Provisioned {
         version: found.version,

@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use zstd::stream::read::Decoder as ZstdDecoder;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PackageKind {
     Deb,
     Rpm,
     Tar,
@@ -23,29 +23,29 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Where a tar says that it is one.
 const USTAR: std::ops::Range<usize> = 257..262;
 
-pub(super) fn kind(package: &Path) -> Result<Kind, String> {
+pub(super) fn kind(package: &Path) -> Result<PackageKind, String> {
     if package.is_dir() {
-        return Err(format!("a package is one file, this is a folder: `{}`", package.display()));
+        return Err(format!("`{}` is a folder, expected a package file", package.display()));
     }
     let mut first = Vec::new();
     let read = unpack::open(package)?.take(512).read_to_end(&mut first);
-    read.map_err(|error| format!("cannot read it, {error}: `{}`", package.display()))?;
+    read.map_err(|error| format!("cannot read `{}`: {error}", package.display()))?;
     let shown = package.display();
     let name = package.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if first.starts_with(ar::MAGIC) {
-        Ok(Kind::Deb)
+        Ok(PackageKind::Deb)
     } else if first.starts_with(&RPM) {
-        Ok(Kind::Rpm)
+        Ok(PackageKind::Rpm)
     } else if first.starts_with(b"#!") || name.ends_with(".run") {
         Err(format!(
-            "a .run is a program that asks for a licence to be accepted, and is not run from here; unpack it yourself by \
-             `sh {name} --noexec --target nsys`, pack that by `tar -cf nsys.tar nsys`, and give the tar: `{shown}`"
+            "`{shown}` is an installer that asks to accept a licence, and is not run; unpack it with \
+             `sh {name} --noexec --target nsys`, pack that with `tar -cf nsys.tar nsys`, and give the tar"
         ))
     } else if first.starts_with(&GZIP) || first.starts_with(&XZ) || first.starts_with(&ZSTD) || is_tar(&first)
     {
-        Ok(Kind::Tar)
+        Ok(PackageKind::Tar)
     } else {
-        Err(format!("neither .deb, .rpm nor tar (plain, gz, xz, zst): `{shown}`"))
+        Err(format!("`{shown}` is neither .deb, .rpm nor tar (plain, gz, xz, zst)"))
     }
 }
 
@@ -53,13 +53,17 @@ fn is_tar(first: &[u8]) -> bool {
     first.get(USTAR) == Some(b"ustar")
 }
 
-/// Unpacks below `folder`; gives the version that the package tells of itself, where it does.
-pub(super) fn unpack(package: &Path, kind: Kind, folder: &Path) -> Result<Option<NsysVersion>, String> {
+/// Unpacks below `folder`; returns the version in the name of the package, if any.
+pub(super) fn unpack(
+    package: &Path,
+    kind: PackageKind,
+    folder: &Path,
+) -> Result<Option<NsysVersion>, String> {
     let name = package.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     match kind {
-        Kind::Tar => unpack::tar(plain(BufReader::new(unpack::open(package)?))?, folder)?,
-        Kind::Deb => deb(package, folder)?,
-        Kind::Rpm => rpm(package, folder)?,
+        PackageKind::Tar => unpack::tar(plain(BufReader::new(unpack::open(package)?))?, folder)?,
+        PackageKind::Deb => deb(package, folder)?,
+        PackageKind::Rpm => rpm(package, folder)?,
     }
     Ok(version_in(&name))
 }
@@ -100,7 +104,7 @@ fn plain<'a>(mut from: impl BufRead + 'a) -> Result<Box<dyn Read + 'a>, String> 
     })
 }
 
-/// Packages of rpm are packed in ways of their own, which its tools know.
+/// Unpacks an rpm with the tools that know its format.
 fn rpm(package: &Path, folder: &Path) -> Result<(), String> {
     let as_tar = ["-c", "-f", "-", "--format=pax", "@-"];
     if let Some((child, stdout)) = started("bsdtar", &as_tar, unpack::open(package)?)? {
@@ -111,11 +115,11 @@ fn rpm(package: &Path, folder: &Path) -> Result<(), String> {
         let unpacked = cpio::unpack(BufReader::new(stdout), folder);
         return unpacked.and(ended(child, "rpm2cpio"));
     }
-    Err("an .rpm needs `bsdtar` or `rpm2cpio` on this machine, and neither is; install one, or give a .deb or a tar"
+    Err("an .rpm needs `bsdtar` or `rpm2cpio` on this machine, and neither is installed; install one, or give a .deb or a tar"
         .to_owned())
 }
 
-/// Nothing where there is no such program.
+/// `None` if there is no such program.
 fn started(
     program: &str,
     args: &[&str],
@@ -129,7 +133,7 @@ fn started(
             Ok(Some((child, stdout)))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("`{program}` does not start ({error})")),
+        Err(error) => Err(format!("cannot start `{program}` ({error})")),
     }
 }
 
@@ -137,6 +141,6 @@ fn ended(mut child: Child, program: &str) -> Result<(), String> {
     match child.wait() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("`{program}` cannot unpack it ({status})")),
-        Err(error) => Err(format!("`{program}` is lost ({error})")),
+        Err(error) => Err(format!("cannot wait for `{program}` ({error})")),
     }
 }

@@ -16,7 +16,7 @@ enum Entry {
     Program(&'static str, &'static [u8]),
     File(&'static str),
     Link(&'static str, &'static str),
-    Twin(&'static str, &'static str),
+    HardLink(&'static str, &'static str),
     Device(&'static str),
 }
 
@@ -30,8 +30,8 @@ fn whole() -> Vec<Entry> {
         ),
         Entry::File("opt/nvidia/nsight-systems/2025.3.1/target-linux-x64/plugins/efa_metrics/plugin.yaml"),
         Entry::Link("opt/nvidia/nsight-systems/2025.3.1/bin/nsys", "../target-linux-x64/nsys"),
-        Entry::Twin(
-            "opt/nvidia/nsight-systems/2025.3.1/target-linux-x64/nsys-twin",
+        Entry::HardLink(
+            "opt/nvidia/nsight-systems/2025.3.1/target-linux-x64/nsys-hard link",
             "opt/nvidia/nsight-systems/2025.3.1/target-linux-x64/nsys",
         ),
         Entry::File("usr/share/doc/nsight-systems/README"),
@@ -45,7 +45,7 @@ fn tar_of(entries: &[Entry]) -> Vec<u8> {
             Entry::Program(name, bytes) => (name, EntryType::Regular, "", *bytes, 0o755),
             Entry::File(name) => (name, EntryType::Regular, "", b"text".as_slice(), 0o600),
             Entry::Link(name, to) => (name, EntryType::Symlink, *to, b"".as_slice(), 0o777),
-            Entry::Twin(name, to) => (name, EntryType::Link, *to, b"".as_slice(), 0o644),
+            Entry::HardLink(name, to) => (name, EntryType::Link, *to, b"".as_slice(), 0o644),
             Entry::Device(name) => (name, EntryType::Char, "", b"".as_slice(), 0o644),
         };
         let mut header = Header::new_gnu();
@@ -122,13 +122,15 @@ impl Bench {
 
     /// Refused, and nothing is where it should not be.
     #[track_caller]
-    fn refused(&self, name: &str, bytes: &[u8], told: &str) {
+    /// The message without the folder of the test.
+    fn refused(&self, name: &str, bytes: &[u8], expected: &str) -> String {
         let before = self.all();
-        let why = self.provision(name, bytes).expect_err(told);
-        assert!(why.contains(told), "{why}, not: {told}");
+        let why = self.provision(name, bytes).expect_err(expected);
+        assert!(why.contains(expected), "{why}, not: {expected}");
         let after: Vec<String> = self.all().into_iter().filter(|path| path != name).collect();
         let before: Vec<String> = before.into_iter().filter(|path| path != name).collect();
         assert_eq!(after, before, "something was written");
+        why.replace(&format!("{}/", self.folder.path().display()), "")
     }
 
     fn all(&self) -> Vec<String> {
@@ -191,7 +193,7 @@ fn the_wrapper_of_ranks_finds_the_newest_of_several_versions() {
                 Entry::Program(name, bytes) => Entry::Program(renamed(name), bytes),
                 Entry::File(name) => Entry::File(renamed(name)),
                 Entry::Link(name, to) => Entry::Link(renamed(name), to),
-                Entry::Twin(name, to) => Entry::Twin(renamed(name), renamed(to)),
+                Entry::HardLink(name, to) => Entry::HardLink(renamed(name), renamed(to)),
                 Entry::Device(name) => Entry::Device(name),
             })
             .collect();
@@ -225,12 +227,12 @@ fn a_version_that_is_there_is_never_overwritten() {
     let tar = tar_of(&whole());
     let done = bench.provision("p.tar", &tar).expect("provisioned");
     fs::write(&done.nsys, "changed").expect("written");
-    bench.refused("p.tar", &tar, "this version is there already; remove it first");
+    bench.refused("p.tar", &tar, "already exists; remove it first");
     assert_eq!(fs::read(&done.nsys).expect("there"), b"changed");
 }
 
 #[test]
-fn what_is_missing_is_told_and_the_rest_stands() {
+fn missing_parts_are_reported_and_the_rest_is_provisioned() {
     let bench = Bench::new();
     let bare = [Entry::Program("nsight-systems-2024.4.1/target-linux-x64/nsys", NSYS)];
     let done = bench.provision("p.tar", &tar_of(&bare)).expect("provisioned");
@@ -253,7 +255,7 @@ fn the_version_may_stand_in_the_name_of_the_package_alone() {
         bench.provision(name, &tar_of(&entries)).expect("provisioned").version.to_string(),
         "2024.4.1"
     );
-    Bench::new().refused("p.tar", &tar_of(&entries), "neither its folders nor its name tell a version");
+    Bench::new().refused("p.tar", &tar_of(&entries), "neither its folders nor its name have a version");
 }
 
 #[test]
@@ -263,7 +265,8 @@ fn entries_that_would_leave_the_folder_are_refused_with_the_whole_package() {
         entries.push(entry);
         tar_of(&entries)
     };
-    for (entry, told) in [
+    let mut messages = String::new();
+    for (entry, expected) in [
         (Entry::File("../evil"), "leads out"),
         (Entry::File("opt/../../evil"), "leads out"),
         (Entry::File("/tmp/evil"), "leads out"),
@@ -271,37 +274,41 @@ fn entries_that_would_leave_the_folder_are_refused_with_the_whole_package() {
         (Entry::Link("opt/l", "../../etc/passwd"), "a link in it leads out"),
         (Entry::Link("l", ".."), "a link in it leads out"),
         (Entry::Link("opt/l", "nvidia/../../.."), "a link in it leads out"),
-        (Entry::Twin("opt/t", "../../etc/passwd"), "leads out"),
-        (Entry::Twin("opt/t", "opt/nowhere"), "did not come before"),
+        (Entry::HardLink("opt/t", "../../etc/passwd"), "leads out"),
+        (Entry::HardLink("opt/t", "opt/nowhere"), "does not precede it"),
         (Entry::Device("opt/d"), "neither file, folder nor link"),
-        (Entry::File("opt/nvidia/nsight-systems/2025.3.1/bin/nsys"), "twice"),
+        (Entry::File("opt/nvidia/nsight-systems/2025.3.1/bin/nsys"), "duplicate"),
     ] {
-        Bench::new().refused("p.tar", &with(entry), told);
+        messages += &format!("{}\n", Bench::new().refused("p.tar", &with(entry), expected));
     }
+    insta::assert_snapshot!("messages_of_entries", messages);
     // Nothing is written through a link, even one that stays inside.
     let through = [Entry::Link("a", "b"), Entry::File("b/file"), Entry::File("a/file")];
     let mut entries = whole();
     entries.extend(through);
-    Bench::new().refused("p.tar", &tar_of(&entries), "cannot be written");
+    Bench::new().refused("p.tar", &tar_of(&entries), "cannot write an entry");
 }
 
 #[test]
-fn what_is_no_package_is_told_with_what_to_do() {
+fn a_file_that_is_not_a_package_is_refused_with_advice() {
     let bench = Bench::new();
-    bench.refused("p.run", b"#!/bin/sh\n", "sh p.run --noexec --target nsys");
-    bench.refused("p.zip", b"PK\x03\x04", "neither .deb, .rpm nor tar");
-    bench.refused("p.tar", b"", "neither .deb, .rpm nor tar");
-    bench.refused("p.tar", &tar_of(&[Entry::File("README")]), "holds no nsys");
-    bench.refused("p.deb", &ar_of(&[("debian-binary", b"2.0\n")]), "without `data.tar`");
+    let mut messages = vec![
+        bench.refused("p.run", b"#!/bin/sh\n", "sh p.run --noexec --target nsys"),
+        bench.refused("p.zip", b"PK\x03\x04", "neither .deb, .rpm nor tar"),
+        bench.refused("p.tar", b"", "neither .deb, .rpm nor tar"),
+        bench.refused("p.tar", &tar_of(&[Entry::File("README")]), "has no nsys"),
+        bench.refused("p.deb", &ar_of(&[("debian-binary", b"2.0\n")]), "without `data.tar`"),
+    ];
     let two = [
         Entry::Program("a/2024.4.1/target-linux-x64/nsys", NSYS),
         Entry::Program("a/2025.1.1/target-linux-x64/nsys", NSYS),
     ];
-    bench.refused("p.tar", &tar_of(&two), "more than one nsys");
+    messages.push(bench.refused("p.tar", &tar_of(&two), "more than one nsys"));
     let missing = provision(&bench.folder.path().join("nowhere.deb"), &bench.to()).expect_err("no file");
-    assert!(missing.contains("cannot read it"), "{missing}");
+    assert!(missing.contains("cannot read `"), "{missing}");
     let folder = provision(bench.folder.path(), &bench.to()).expect_err("a folder");
-    assert!(folder.contains("a package is one file"), "{folder}");
+    assert!(folder.contains("is a folder, expected a package file"), "{folder}");
+    insta::assert_snapshot!("messages_of_packages", messages.join("\n"));
 }
 
 #[test]
@@ -354,14 +361,14 @@ fn the_stream_of_an_rpm_is_read_under_the_same_rules() {
     for at in [0, 50, 115, good.len() / 2, good.len() - 130] {
         assert!(unpacked(&good[..at]).is_err(), "cut at {at}");
     }
-    for (name, mode, content, told) in [
+    for (name, mode, content, expected) in [
         ("../evil", 0o100_644, b"x".as_slice(), "leads out"),
         ("/evil", 0o100_644, b"x", "leads out"),
         ("l", 0o120_777, b"/etc/passwd", "a link in it leads out"),
         ("d", 0o020_644, b"", "neither file, folder nor link"),
     ] {
-        let why = unpacked(&newc(&[(name, mode, content)])).expect_err(told);
-        assert!(why.contains(told), "{why}, not: {told}");
+        let why = unpacked(&newc(&[(name, mode, content)])).expect_err(expected);
+        assert!(why.contains(expected), "{why}, not: {expected}");
     }
     assert!(unpacked(b"").is_err() && unpacked(&[b'7'; 300]).is_err());
 }

@@ -42,9 +42,9 @@ impl<'a> Below<'a> {
         let copied = io::copy(from, &mut file);
         match copied {
             Ok(copied) if copied == size => Ok(()),
-            Ok(_) => Err(format!("it is cut short (at `{}`)", name.display())),
+            Ok(_) => Err(format!("it is truncated (at `{}`)", name.display())),
             Err(error) => Err(format!(
-                "it is cut short or damaged, or there is no room ({error}, at `{}`)",
+                "it is truncated or damaged, or the disk is full ({error}, at `{}`)",
                 name.display()
             )),
         }
@@ -52,7 +52,7 @@ impl<'a> Below<'a> {
 
     pub(super) fn link(&mut self, name: &[u8], to: &[u8]) -> Result<(), String> {
         let name = self.fresh(name)?;
-        let to = PathBuf::from(String::from_utf8(to.to_vec()).map_err(|_| "a link in it is no UTF-8")?);
+        let to = PathBuf::from(String::from_utf8(to.to_vec()).map_err(|_| "a link in it is not UTF-8")?);
         if !stays(&name, &to) {
             return Err(format!(
                 "a link in it leads out of its folder (`{}` to `{}`)",
@@ -65,11 +65,14 @@ impl<'a> Below<'a> {
     }
 
     /// A second name of a file that came before.
-    pub(super) fn twin(&mut self, name: &[u8], of: &[u8]) -> Result<(), String> {
+    pub(super) fn hard_link(&mut self, name: &[u8], of: &[u8]) -> Result<(), String> {
         let name = self.fresh(name)?;
         let of = inside(of)?;
         if !self.files.contains(&of) {
-            return Err(format!("a file in it is another that did not come before (`{}`)", of.display()));
+            return Err(format!(
+                "a hard link in it refers to a file that does not precede it (`{}`)",
+                of.display()
+            ));
         }
         fs::hard_link(self.folder.join(&of), self.folder.join(&name))
             .map_err(|error| unwritten(&name, &error))
@@ -85,7 +88,7 @@ impl<'a> Below<'a> {
     fn fresh(&mut self, name: &[u8]) -> Result<PathBuf, String> {
         let name = inside(name)?;
         if name.as_os_str().is_empty() || !self.files.insert(name.clone()) {
-            return Err(format!("a name stands in it twice, or is none (`{}`)", name.display()));
+            return Err(format!("a name in it is empty or duplicate (`{}`)", name.display()));
         }
         if let Some(folder) = self.folder.join(&name).parent() {
             fs::create_dir_all(folder).map_err(|error| unwritten(&name, &error))?;
@@ -95,7 +98,7 @@ impl<'a> Below<'a> {
 }
 
 pub(super) fn tar(from: impl Read, folder: &Path) -> Result<(), String> {
-    let cut = |error: io::Error| format!("it is no archive, is cut short or damaged ({error})");
+    let cut = |error: io::Error| format!("it is not an archive, truncated or damaged ({error})");
     let mut below = Below::new(folder);
     let mut archive = Archive::new(Tail { from, zeros: 0 });
     for entry in archive.entries().map_err(cut)? {
@@ -110,12 +113,12 @@ pub(super) fn tar(from: impl Read, folder: &Path) -> Result<(), String> {
                 below.file(&name, mode, size, &mut entry)?;
             }
             EntryType::Symlink => below.link(&name, &to)?,
-            EntryType::Link => below.twin(&name, &to)?,
+            EntryType::Link => below.hard_link(&name, &to)?,
             EntryType::XGlobalHeader => {}
             _ => {
                 let name = String::from_utf8_lossy(&name).into_owned();
                 return Err(format!(
-                    "it holds what is neither file, folder nor link (`{}`)",
+                    "it has an entry that is neither file, folder nor link (`{}`)",
                     name.escape_debug()
                 ));
             }
@@ -125,7 +128,7 @@ pub(super) fn tar(from: impl Read, folder: &Path) -> Result<(), String> {
     let mut tail = archive.into_inner();
     io::copy(&mut tail, &mut io::sink()).map_err(cut)?;
     if tail.zeros < END {
-        return Err("it is cut short (its end is not there)".to_owned());
+        return Err("it is truncated (its end marker is missing)".to_owned());
     }
     below.finish()
 }
@@ -151,17 +154,17 @@ impl<R: Read> Read for Tail<R> {
 
 /// The name without `./`, if it stays below the folder.
 fn inside(name: &[u8]) -> Result<PathBuf, String> {
-    let text = std::str::from_utf8(name).map_err(|_| "a name in it is no UTF-8")?;
+    let text = std::str::from_utf8(name).map_err(|_| "a name in it is not UTF-8")?;
     let mut plain = PathBuf::new();
     for part in Path::new(text).components() {
         match part {
             Component::Normal(part) => plain.push(part),
             Component::CurDir => {}
-            _ => return Err(format!("an entry of it leads out of its folder (`{}`)", text.escape_debug())),
+            _ => return Err(format!("an entry in it leads out of its folder (`{}`)", text.escape_debug())),
         }
     }
     if text.contains('\0') {
-        return Err("a name in it holds a NUL".to_owned());
+        return Err("a name in it has a NUL byte".to_owned());
     }
     Ok(plain)
 }
@@ -184,10 +187,10 @@ fn stays(name: &Path, to: &Path) -> bool {
 }
 
 fn unwritten(name: &Path, error: &io::Error) -> String {
-    format!("an entry of it cannot be written ({error}, at `{}`)", name.display())
+    format!("cannot write an entry of it ({error}, at `{}`)", name.display())
 }
 
-/// Opened for reading, with its path in what is said.
+/// Opens a file for reading; the error names its path.
 pub(super) fn open(path: &Path) -> Result<File, String> {
-    File::open(path).map_err(|error| format!("cannot read it, {error}: `{}`", path.display()))
+    File::open(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
 }

@@ -87,11 +87,9 @@ fn of_report(recipe: &ReportRecipe, heading: &str) -> String {
     if recipe.is_summary() {
         text.push_str(&format!("\n{FIGURES}.\n"));
     }
-    if !recipe.pictures().is_empty() {
+    if !recipe.charts().is_empty() {
         text.push_str("\n| draws | which is |\n|---|---|\n");
-        text.extend(
-            recipe.pictures().iter().map(|(name, about)| format!("| `{name}` | {} |\n", cell(about))),
-        );
+        text.extend(recipe.charts().iter().map(|(name, about)| format!("| `{name}` | {} |\n", cell(about))));
     }
     text
 }
@@ -178,11 +176,12 @@ mod tests {
     }
 
     #[test]
-    fn a_page_tells_both_of_a_name_that_suites_and_people_share() {
+    fn a_page_has_both_recipes_of_a_shared_name() {
         let page = page("breakdown");
-        for told in ["## Over reports", "## In suites", "Definition", "`gpu.exposed_comm_share`", "| reads |"]
+        for fragment in
+            ["## Over reports", "## In suites", "Definition", "`gpu.exposed_comm_share`", "| reads |"]
         {
-            assert!(page.contains(told), "no {told} in\n{page}");
+            assert!(page.contains(fragment), "no {fragment} in\n{page}");
         }
         assert!(!super::page("nvtx_sum").contains("## "));
     }

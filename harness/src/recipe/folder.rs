@@ -1,4 +1,4 @@
-//! The folder that tables are written to: its name from what a person wrote, and that nothing is overwritten unasked.
+//! The folder that tables are written to: its name with `%` sequences filled in, and never overwritten unasked.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ impl Folder {
         let words = |variable: &str| std::env::var(variable).ok();
         let path = named(written, &words, host().ok().as_deref(), &|path| path.exists())?;
         if path.exists() && !overwrite {
-            return Err(format!("it is there already; `--force-overwrite` replaces it: {}", path.display()));
+            return Err(format!("`{}` already exists; `--force-overwrite` replaces it", path.display()));
         }
         Ok(Folder { replaces: path.exists(), path })
     }
@@ -25,7 +25,7 @@ impl Folder {
         &self.path
     }
 
-    /// What was there is gone then, if that was asked for; nothing but a folder is ever taken away.
+    /// Replaces an existing folder if requested; never removes anything but a folder.
     pub(super) fn make(&self) -> io::Result<()> {
         if self.replaces {
             std::fs::remove_dir_all(&self.path)?;
@@ -34,7 +34,7 @@ impl Folder {
     }
 }
 
-/// More folders of one name than this nobody keeps.
+/// The limit of the number for `%n`.
 const MOST: u32 = 100_000;
 
 fn named(
@@ -52,7 +52,7 @@ fn named(
             match letters.next() {
                 Some('%') => name.push('%'),
                 Some('p') => name.push_str(&std::process::id().to_string()),
-                Some('h') => name.push_str(host.ok_or("`%h`: this machine does not tell its name")?),
+                Some('h') => name.push_str(host.ok_or("`%h`: the name of this machine cannot be read")?),
                 Some('n') => {
                     counts = true;
                     name.push_str(&number.to_string());
@@ -65,7 +65,9 @@ fn named(
                     letters = behind[3 + asked.len()..].chars();
                 }
                 _ => {
-                    return Err(format!("`%` with no word behind it in `{written}`: %q{{NAME}} %h %p %n %%"));
+                    return Err(format!(
+                        "unknown `%` sequence in `{written}`; known are %q{{NAME}} %h %p %n %%"
+                    ));
                 }
             }
             rest = letters.as_str();
@@ -76,14 +78,14 @@ fn named(
     for number in 1..MOST {
         let (name, counts) = with(number)?;
         if name.is_empty() {
-            return Err("no name for the folder".to_owned());
+            return Err("the name of the folder is empty".to_owned());
         }
         let path = PathBuf::from(name);
         if !counts || !is_taken(&path) {
             return Ok(path);
         }
     }
-    Err(format!("every name is taken up to {MOST}: {written}"))
+    Err(format!("`{written}`: every number up to {MOST} is taken"))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! What recipes say of themselves: the list, and all about one.
+//! The manual of recipes: the list, and the page of one.
 
-use super::asked::recipe;
+use super::request::recipe;
 use super::sets::SETS;
 use recipes::own;
-use recipes::recipe::of_reports::{GROUPS, Kind, ReportRecipe, all, find};
+use recipes::recipe::of_reports::{GROUPS, RecipeKind, ReportRecipe, all, find};
 use recipes::report::Takes;
 
 /// One line per recipe, by groups, and the sets.
@@ -16,7 +16,7 @@ pub fn list() -> String {
     for group in GROUPS {
         text.push_str(&format!("{}: {}", group.title, group.about));
         if group.recipes.iter().filter_map(|name| find(name)).any(ReportRecipe::is_summary) {
-            text.push_str(" (`summaries` is those that are printed alike)");
+            text.push_str(" (`summaries` requests them all)");
         }
         text.push_str(":\n");
         let recipes = group.recipes.iter().filter_map(|name| find(name));
@@ -61,7 +61,7 @@ pub fn manual(name: &str) -> Result<String, String> {
         text.push_str("\nArguments, as in `NAME:ARGUMENT`:\n");
         for argument in recipe.arguments {
             let (value, otherwise) = value(argument.takes);
-            let otherwise = otherwise.map(|other| format!(" (where not given: {other})")).unwrap_or_default();
+            let otherwise = otherwise.map(|other| format!(" (default: {other})")).unwrap_or_default();
             text.push_str(&format!("  {}{value}{otherwise}: {}\n", argument.name, argument.about));
         }
     }
@@ -74,7 +74,7 @@ pub fn manual(name: &str) -> Result<String, String> {
         text.push_str(&format!("{FIGURES}.\n"));
     }
     let draws: Vec<String> =
-        recipe.pictures().iter().map(|(name, about)| format!("  {name}: {about}\n")).collect();
+        recipe.charts().iter().map(|(name, about)| format!("  {name}: {about}\n")).collect();
     if !draws.is_empty() {
         text.push_str(&format!("\nDraws, with `--html`:\n{}", draws.concat()));
     }
@@ -94,21 +94,21 @@ pub(super) fn value(takes: Takes) -> (&'static str, Option<String>) {
 }
 
 /// What the figures of a summary are.
-pub(super) const FIGURES: &str = "Figures: total, count, mean, median, quartiles by linear interpolation, least, most, \
-    deviation with n - 1 and 0 of one value. Rows that end before they begin are left out and told. Under a filter rows \
-    are kept whole that overlap it";
+pub(super) const FIGURES: &str = "Figures: total, count, mean, median, quartiles by linear interpolation, minimum, maximum, \
+    standard deviation with n - 1 and 0 of one value. Rows that end before they begin are left out and noted. Under a filter, \
+    rows that overlap it count in full";
 
 /// The tables that a recipe gives, and what they are where their names do not say it.
 pub(super) fn gives(recipe: &ReportRecipe) -> Vec<(&'static str, &'static str)> {
     let mut tables = match recipe.kind {
-        Kind::Summary { .. } => {
+        RecipeKind::Summary { .. } => {
             vec![("all_stats", "all reports together"), ("rank_stats", "each report")]
         }
-        Kind::Rows { .. } => vec![("rows", "of all reports, with the rank of each")],
-        Kind::Together(together) => together.tables().iter().map(|name| (*name, "")).collect(),
-        Kind::Diff => vec![("diff", "")],
+        RecipeKind::Rows { .. } => vec![("rows", "of all reports, with the rank of each")],
+        RecipeKind::Together(together) => together.tables().iter().map(|name| (*name, "")).collect(),
+        RecipeKind::Diff => vec![("diff", "")],
     };
-    tables.push(("files", "which report is which rank, and what it had"));
+    tables.push(("files", "the rank of each report, and its data"));
     tables
 }
 

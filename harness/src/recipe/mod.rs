@@ -1,37 +1,37 @@
-//! The verb `harness recipe`: recipes over the reports that a person names. What they compute is told in
-//! `recipes::recipe::of_reports`, how tables look in `recipes::sheet`; nothing is judged here.
+//! The verb `harness recipe`: recipes over given reports. `recipes::recipe::of_reports` computes them,
+//! `recipes::result_table` formats the tables; nothing is judged here.
 
-mod asked;
 pub mod docs;
+mod escapes;
 mod folder;
 mod manual;
 mod pages;
 mod progress;
+mod request;
 mod sets;
 mod summary;
-mod words;
 
-pub use asked::{Asked, asked};
 pub use manual::{list, manual};
-use nsys::report_file;
-use nsys::trace::Filter;
 pub use pages::index;
+pub use request::{RecipeRequest, parse_request};
 
-use crate::stats::{Chosen, Exporting, choose};
+use crate::stats::{ChosenExport, Exporting, choose};
 use crate::tasks::{self, Cluster, Failed, Joined};
 use base::text::SIMULATED;
 use folder::Folder;
 use model::exit_code;
+use nsys::report_file;
+use nsys::trace::Filter;
 use progress::Bar;
 use recipes::recipe::of_reports::{Input, Outcome, Survey, survey};
-use recipes::sheet::{FORMS, FormSpec, Look, Sheet, parquet, visible};
+use recipes::result_table::{FORMS, FormSpec, Look, ResultTable, parquet, visible};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use summary::Run;
+use summary::SurveyRun;
 
-/// All that a person may ask for.
+/// What the command line requests.
 pub struct Order {
-    pub asked: Asked,
+    pub asked: RecipeRequest,
     pub inputs: Vec<PathBuf>,
     pub filter: Option<Filter>,
     /// The filter as it was written.
@@ -40,13 +40,13 @@ pub struct Order {
     /// The folder's name as it was written, with its `%` words; without one, tables go to stdout.
     pub output: Option<String>,
     pub overwrite: bool,
-    /// Which tables are printed; of none the first.
+    /// Which tables are printed; the first one if empty.
     pub tables: Vec<String>,
     pub jobs: usize,
     pub exporting: Exporting,
     pub look: Look,
     pub quiet: bool,
-    /// The cluster whose nodes read the reports; this machine, where there is none.
+    /// The cluster whose nodes read the reports; this machine if `None`.
     pub on: Option<Cluster>,
 }
 
@@ -57,23 +57,23 @@ pub enum TableForm {
     Csv,
     Json,
     Parquet,
-    /// All tables and pictures of a recipe in one page.
+    /// All tables and charts of a recipe in one page.
     Html,
 }
 
 /// Tables go to `out` or to a folder, all else to `err`. The exit code is 2 where an input could not be read or a table
 /// not be written, then 0 where there is a table, then 3; and 3 before all where nodes were to read and could not.
 pub fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
-    let mut told = Told { err, is_bad: false };
-    let (inputs, _exports) = inputs(order, &mut told);
+    let mut messages = Messages { err, is_bad: false };
+    let (inputs, _exports) = inputs(order, &mut messages);
     if inputs.is_empty() {
-        told.error("no report to read");
+        messages.error("no report to read among the inputs");
         return exit_code::USAGE;
     }
     let compares = order.asked.recipes.iter().any(|(recipe, _)| recipe.is_comparison());
     let sides: std::collections::BTreeSet<usize> = inputs.iter().map(|input| input.side).collect();
     if compares && (order.inputs.len() != 2 || sides.len() != 2) {
-        told.error(
+        messages.error(
             "`diff` compares two inputs: `--input BEFORE AFTER`, each a report or a folder of reports",
         );
         return exit_code::USAGE;
@@ -82,7 +82,7 @@ pub fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let folder = match order.output.as_deref().map(|name| Folder::new(name, order.overwrite)).transpose() {
         Ok(folder) => folder,
         Err(why) => {
-            told.error(&why);
+            messages.error(&why);
             return exit_code::USAGE;
         }
     };
@@ -96,19 +96,19 @@ pub fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     };
     let joined = match &order.on {
         None => survey(&wanted).map(|outcomes| Joined { outcomes, lost: 0 }).map_err(Failed::Machinery),
-        Some(cluster) => tasks::survey(cluster, &wanted, &mut |what| told.note(what)),
+        Some(cluster) => tasks::survey(cluster, &wanted, &mut |what| messages.note(what)),
     };
     bar.end();
     let Joined { outcomes, lost } = match joined {
         Ok(joined) => joined,
         Err(Failed::Interrupted(code)) => return code,
         Err(Failed::Machinery(why)) => {
-            told.error(&why);
+            messages.error(&why);
             return if order.on.is_some() { exit_code::INCONCLUSIVE } else { exit_code::USAGE };
         }
     };
-    let labels = asked::labels(&order.asked.recipes);
-    let run = summary::Run {
+    let labels = request::labels(&order.asked.recipes);
+    let run = summary::SurveyRun {
         asked: &order.asked.recipes,
         labels: &labels,
         outcomes: &outcomes,
@@ -116,26 +116,26 @@ pub fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
         left_out: &order.asked.left_out,
         is_filtered: order.filter.is_some(),
     };
-    told.what_was_found(order, &run);
+    messages.report_outcomes(order, &run);
     let any = outcomes.iter().any(|outcome| !outcome.tables.is_empty());
     let written = match folder {
-        Some(folder) if any => to_folder(order, &folder, &run, &mut told),
+        Some(folder) if any => to_folder(order, &folder, &run, &mut messages),
         Some(_) => Ok(()),
-        None => to_stdout(order, &run, out, &mut told),
+        None => to_stdout(order, &run, out, &mut messages),
     };
     let written = written.and_then(|()| match order.asked.is_survey && !order.quiet {
-        true => print(TableForm::Console, order.look, &summary::sheet(&run), out),
+        true => print(TableForm::Console, order.look, &summary::result_table(&run), out),
         false => Ok(()),
     });
     match written {
         Ok(()) => {}
-        // Nobody reads on.
+        // The reader of stdout has gone away.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        Err(error) => told.error(&error.to_string()),
+        Err(error) => messages.error(&error.to_string()),
     }
     match () {
         () if lost > 0 => exit_code::INCONCLUSIVE,
-        () if told.is_bad => exit_code::USAGE,
+        () if messages.is_bad => exit_code::USAGE,
         () if any => exit_code::PASSED,
         () => exit_code::INCONCLUSIVE,
     }
@@ -143,7 +143,7 @@ pub fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
 
 /// The reports in the order in which they are numbered; the exports that were made for them lie as long as these are
 /// held.
-fn inputs(order: &Order, told: &mut Told) -> (Vec<Input>, Vec<Chosen>) {
+fn inputs(order: &Order, messages: &mut Messages) -> (Vec<Input>, Vec<ChosenExport>) {
     let compares = order.asked.recipes.iter().any(|(recipe, _)| recipe.is_comparison());
     // The two sides of a comparison may be one report; otherwise each report is taken once.
     let sides: Vec<&[PathBuf]> =
@@ -152,38 +152,42 @@ fn inputs(order: &Order, told: &mut Told) -> (Vec<Input>, Vec<Chosen>) {
     for (side, named) in sides.into_iter().enumerate() {
         let found = report_file::find(named);
         for diagnostic in &found.diagnostics {
-            told.error(&format!("{}: {}", diagnostic.path.display(), diagnostic.why));
+            messages.error(&format!("{}: {}", diagnostic.path.display(), diagnostic.why));
         }
         for path in &found.foreign {
-            told.note(&format!("{}: an SQLite file of another program, left out", path.display()));
+            messages.note(&format!(
+                "{}: not an nsys export but an SQLite file of another program; skipped",
+                path.display()
+            ));
         }
-        for (path, as_what) in &found.again {
-            told.note(&format!("{}: named twice, taken once, as: {}", path.display(), as_what.display()));
+        for (path, as_what) in &found.duplicates {
+            messages.note(&format!("{}: given twice, read once, as {}", path.display(), as_what.display()));
         }
         for report in &found.reports {
             let shown = report.named.display().to_string();
             match choose(report, &order.exporting) {
                 Ok(chosen) => {
                     if let Some(note) = &chosen.note {
-                        told.note(&format!("{shown}: {note}"));
+                        messages.note(&format!("{shown}: {note}"));
                     }
                     inputs.push(Input { path: chosen.path.clone(), shown, side });
                     exports.push(chosen);
                 }
-                Err(why) => told.error(&format!("{shown}: {why}")),
+                Err(why) => messages.error(&format!("{shown}: {why}")),
             }
         }
     }
     (inputs, exports)
 }
 
-struct Told<'a> {
+/// Prints errors and notes, and remembers whether there was an error.
+struct Messages<'a> {
     err: &'a mut dyn Write,
     is_bad: bool,
 }
 
-impl Told<'_> {
-    // When nobody listens any more, there is nobody to tell.
+impl Messages<'_> {
+    // A closed stderr is no error of the verb.
     fn error(&mut self, why: &str) {
         self.is_bad = true;
         let _ = writeln!(self.err, "error: {}", visible(why));
@@ -193,41 +197,41 @@ impl Told<'_> {
         let _ = writeln!(self.err, "note: {}", visible(what));
     }
 
-    fn what_was_found(&mut self, order: &Order, run: &Run) {
+    fn report_outcomes(&mut self, order: &Order, run: &SurveyRun) {
         let reports = run.inputs.len();
-        let mut said = std::collections::BTreeSet::new();
+        let mut printed_before = std::collections::BTreeSet::new();
         if run.outcomes.iter().any(|outcome| outcome.simulated) {
             self.note(SIMULATED);
         }
         for outcome in run.outcomes {
             for (report, why) in &outcome.unreadable {
                 let why = format!("{report}: {why}");
-                if said.insert(why.clone()) {
+                if printed_before.insert(why.clone()) {
                     self.error(&why);
                 }
             }
             for note in &outcome.notes {
-                if said.insert(note.clone()) {
+                if printed_before.insert(note.clone()) {
                     self.note(note);
                 }
             }
-            // Of many recipes their summary tells it.
+            // For many recipes the summary has it.
             if outcome.tables.is_empty() && !order.asked.is_survey {
-                let filtered = if order.filter.is_some() { " that the filter leaves" } else { "" };
+                let filtered = if order.filter.is_some() { " within the filter" } else { "" };
                 let of = if reports == 1 {
                     "the report has".to_owned()
                 } else {
                     format!("{reports} reports have")
                 };
-                self.note(&format!("{}: looked at, and {of} no data for it{filtered}", outcome.recipe));
+                self.note(&format!("{}: {of} no data for it{filtered}", outcome.recipe));
             }
         }
     }
 }
 
-/// Those that were asked for by name; else the first, and with several reports which report is which rank.
-fn printed<'a>(order: &Order, outcome: &'a Outcome) -> Vec<&'a (&'static str, Sheet)> {
-    let asked = |(at, (name, _)): &(usize, &(&'static str, Sheet))| match order.tables.as_slice() {
+/// The tables requested by name; otherwise the first one.
+fn printed<'a>(order: &Order, outcome: &'a Outcome) -> Vec<&'a (&'static str, ResultTable)> {
+    let asked = |(at, (name, _)): &(usize, &(&'static str, ResultTable))| match order.tables.as_slice() {
         [] => *at == 0,
         names => names.iter().any(|asked| asked == name),
     };
@@ -244,10 +248,10 @@ fn form(of: TableForm) -> Option<&'static FormSpec> {
     FORMS.into_iter().find(|form| form.name == name)
 }
 
-fn to_stdout(order: &Order, run: &Run, out: &mut dyn Write, told: &mut Told) -> io::Result<()> {
+fn to_stdout(order: &Order, run: &SurveyRun, out: &mut dyn Write, messages: &mut Messages) -> io::Result<()> {
     let form_of = order.forms.first().copied().unwrap_or(TableForm::Console);
     let Some(form) = form(form_of).map(FormSpec::plain) else {
-        told.error("Parquet and pages go to a folder: give it one with `--output`");
+        messages.error("Parquet and pages need a folder: add `--output DIR`");
         return Ok(());
     };
     let mut out = BufWriter::new(out);
@@ -256,26 +260,30 @@ fn to_stdout(order: &Order, run: &Run, out: &mut dyn Write, told: &mut Told) -> 
         let tables = printed(order, outcome);
         if tables.is_empty() && !outcome.tables.is_empty() {
             let there: Vec<&str> = outcome.tables.iter().map(|(name, _)| *name).collect();
-            told.error(&format!("{} has no such table; it has: {}", outcome.recipe, there.join(", ")));
+            messages.error(&format!(
+                "{}: no such table; its tables are {}",
+                outcome.recipe,
+                there.join(", ")
+            ));
         }
         if form_of == TableForm::Json {
             write!(out, "{{\"recipe\":\"{}\",", outcome.recipe)?;
-            let words = arguments.words();
+            let words = arguments.to_strings();
             if !words.is_empty() {
                 write!(out, "\"arguments\":{},", serde_json::Value::from(words))?;
             }
             write!(out, "\"tables\":{{")?;
-            for (at, (name, sheet)) in tables.iter().enumerate() {
+            for (at, (name, result_table)) in tables.iter().enumerate() {
                 write!(out, "{}\"{name}\":", if at > 0 { "," } else { "" })?;
                 let mut array = Vec::new();
-                form.write(&sheet.shown(order.look), &mut array)?;
+                form.write(&result_table.shown(order.look), &mut array)?;
                 out.write_all(array.trim_ascii_end())?;
             }
             writeln!(out, "}}}}")?;
             continue;
         }
-        for (name, sheet) in tables {
-            if let Some(lines) = sheet.lines() {
+        for (name, result_table) in tables {
+            if let Some(lines) = result_table.lines() {
                 text(lines, &mut out)?;
                 shown += 1;
                 continue;
@@ -284,9 +292,9 @@ fn to_stdout(order: &Order, run: &Run, out: &mut dyn Write, told: &mut Told) -> 
                 writeln!(out)?;
             }
             if form_of == TableForm::Console {
-                writeln!(out, " ** {} ({}, {name}):\n", sheet.title, outcome.recipe)?;
+                writeln!(out, " ** {} ({}, {name}):\n", result_table.title, outcome.recipe)?;
             }
-            form.write(&sheet.shown(order.look), &mut out)?;
+            form.write(&result_table.shown(order.look), &mut out)?;
             shown += 1;
         }
     }
@@ -294,9 +302,9 @@ fn to_stdout(order: &Order, run: &Run, out: &mut dyn Write, told: &mut Told) -> 
 }
 
 /// One table by itself.
-fn print(of: TableForm, look: Look, sheet: &Sheet, out: &mut dyn Write) -> io::Result<()> {
+fn print(of: TableForm, look: Look, result_table: &ResultTable, out: &mut dyn Write) -> io::Result<()> {
     let Some(form) = form(of).map(FormSpec::plain) else { return Ok(()) };
-    form.write(&sheet.shown(look), out)?;
+    form.write(&result_table.shown(look), out)?;
     out.flush()
 }
 
@@ -309,7 +317,7 @@ fn text<'a>(lines: impl Iterator<Item = &'a str>, out: &mut dyn Write) -> io::Re
 }
 
 /// Every table in every form: in the folder itself where one recipe was asked for, else in one folder each.
-fn to_folder(order: &Order, folder: &Folder, run: &Run, told: &mut Told) -> io::Result<()> {
+fn to_folder(order: &Order, folder: &Folder, run: &SurveyRun, messages: &mut Messages) -> io::Result<()> {
     folder.make()?;
     let forms: &[TableForm] = if order.forms.is_empty() { &[TableForm::Parquet] } else { &order.forms };
     let several = order.asked.is_survey || run.outcomes.len() > 1;
@@ -320,8 +328,8 @@ fn to_folder(order: &Order, folder: &Folder, run: &Run, told: &mut Told) -> io::
         }
         let place = if several { folder.path().join(label) } else { folder.path().to_owned() };
         std::fs::create_dir_all(&place)?;
-        for (name, sheet) in &outcome.tables {
-            if let Some(lines) = sheet.lines() {
+        for (name, result_table) in &outcome.tables {
+            if let Some(lines) = result_table.lines() {
                 let lines: Vec<&str> = lines.collect();
                 let write = &mut |whole: &mut dyn Write| text(lines.iter().copied(), whole);
                 store::write_whole_by(&place.join(format!("{name}.txt")), write)
@@ -329,7 +337,7 @@ fn to_folder(order: &Order, folder: &Folder, run: &Run, told: &mut Told) -> io::
                 continue;
             }
             for of in forms.iter().filter(|of| **of != TableForm::Html) {
-                write_table(order, &place, name, sheet, *of)?;
+                write_table(order, &place, name, result_table, *of)?;
             }
         }
         if forms.contains(&TableForm::Html) {
@@ -341,7 +349,7 @@ fn to_folder(order: &Order, folder: &Folder, run: &Run, told: &mut Told) -> io::
         pages::write_index(folder.path())?;
     }
     if order.asked.is_survey {
-        write_table(order, folder.path(), "summary", &summary::sheet(run), TableForm::Csv)?;
+        write_table(order, folder.path(), "summary", &summary::result_table(run), TableForm::Csv)?;
         let text = format!("{:#}\n", summary::json(run));
         store::write_whole_by(&folder.path().join("summary.json"), &mut |whole| {
             whole.write_all(text.as_bytes())
@@ -349,15 +357,21 @@ fn to_folder(order: &Order, folder: &Folder, run: &Run, told: &mut Told) -> io::
         .map_err(|error| io::Error::other(error.to_string()))?;
     }
     if !order.quiet {
-        let _ = writeln!(told.err, "written: {}", visible(&folder.path().display().to_string()));
+        let _ = writeln!(messages.err, "written: {}", visible(&folder.path().display().to_string()));
     }
     Ok(())
 }
 
-fn write_table(order: &Order, place: &Path, name: &str, sheet: &Sheet, of: TableForm) -> io::Result<()> {
+fn write_table(
+    order: &Order,
+    place: &Path,
+    name: &str,
+    result_table: &ResultTable,
+    of: TableForm,
+) -> io::Result<()> {
     let failed = |error: store::StoreError| io::Error::other(error.to_string());
     let Some(form) = form(of) else {
-        let bytes = parquet::bytes(sheet).map_err(io::Error::other)?;
+        let bytes = parquet::bytes(result_table).map_err(io::Error::other)?;
         let path = place.join(format!("{name}.parquet"));
         return store::write_whole_by(&path, &mut |whole| whole.write_all(&bytes)).map_err(failed);
     };
@@ -365,7 +379,7 @@ fn write_table(order: &Order, place: &Path, name: &str, sheet: &Sheet, of: Table
     let plain = form.plain();
     let write = &mut |whole: &mut dyn Write| {
         let mut whole = BufWriter::new(whole);
-        plain.write(&sheet.shown(order.look), &mut whole)?;
+        plain.write(&result_table.shown(order.look), &mut whole)?;
         whole.flush()
     };
     store::write_whole_by(&path, write).map_err(failed)

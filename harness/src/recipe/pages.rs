@@ -1,12 +1,12 @@
-//! Pages of recipes on disk: one beside the tables of each recipe, and an index over a folder of them. What stands in them
-//! is told in `page`.
+//! Pages of recipes on disk: one beside the tables of each recipe, and an index over a folder of them. `page` writes
+//! their content.
 
 use super::{Order, TableForm};
 use crate::page::{self, INDEX_NAME, Page};
 use model::exit_code;
 use recipes::recipe::of_reports::{Outcome, ReportRecipe};
 use recipes::report::Arguments;
-use recipes::sheet::visible;
+use recipes::result_table::visible;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -61,12 +61,12 @@ pub(super) fn write_index(folder: &Path) -> io::Result<bool> {
 
 /// `harness recipe index DIR...`: 0 where each has an index now, 3 where one has no page, 2 where one cannot be read.
 pub fn index(folders: &[PathBuf], quiet: bool, err: &mut dyn Write) -> i32 {
-    // When nobody listens any more, there is nobody to tell.
-    let mut tell = |text: String| {
+    // A closed stderr is no error of the verb.
+    let mut print = |text: String| {
         let _ = writeln!(err, "{}", visible(&text));
     };
     if folders.is_empty() {
-        tell("error: no folder of pages: `harness recipe index DIR`".to_owned());
+        print("error: no folder given: `harness recipe index DIR`".to_owned());
         return exit_code::USAGE;
     }
     let mut code = exit_code::PASSED;
@@ -74,13 +74,15 @@ pub fn index(folders: &[PathBuf], quiet: bool, err: &mut dyn Write) -> i32 {
         let shown = folder.display();
         match write_index(folder) {
             Ok(true) if quiet => {}
-            Ok(true) => tell(format!("written: {}", folder.join(INDEX_NAME).display())),
+            Ok(true) => print(format!("written: {}", folder.join(INDEX_NAME).display())),
             Ok(false) => {
-                tell(format!("note: no page of a recipe in it; `--html` makes them: {shown}"));
+                print(format!(
+                    "note: {shown}: no page of a recipe in it; `harness recipe NAME --html` makes pages"
+                ));
                 code = if code == exit_code::PASSED { exit_code::INCONCLUSIVE } else { code };
             }
             Err(error) => {
-                tell(format!("error: {shown}: {error}"));
+                print(format!("error: {shown}: {error}"));
                 code = exit_code::USAGE;
             }
         }

@@ -1,4 +1,4 @@
-//! How far a recipe is, on stderr: a line that moves where a person looks on, and nothing where not.
+//! The progress of a recipe on stderr: a bar at a terminal, nothing elsewhere.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use recipes::recipe::of_reports::Progress;

@@ -1,5 +1,4 @@
-//! Recipes that are asked for together, under one name. Add a set by its line in `SETS`; what the recipes are, their own
-//! declarations say.
+//! Sets of recipes that are requested under one name. Add a set by its entry in `SETS`.
 
 /// Words as a person would write them, one recipe each.
 pub(super) struct SetSpec {

@@ -1,14 +1,13 @@
-//! What each of many recipes gave, recipe by recipe: a table for a person, and the same with names and notes for a program.
-//! The tables of the recipes themselves are written elsewhere.
+//! The summary of many recipes: a table for a person, and the same with names and notes for a program.
 
-use super::asked::Named;
+use super::request::RecipeWithArguments;
 use recipes::recipe::of_reports::{Input, Outcome};
-use recipes::sheet::{Column, Quantity, Sheet};
+use recipes::result_table::{Column, Quantity, ResultTable};
 use serde_json::{Value, json};
 
-/// A whole run: what was asked for and what came of it, in one order.
-pub(super) struct Run<'a> {
-    pub asked: &'a [Named],
+/// A run: the requested recipes and their outcomes, in the same order.
+pub(super) struct SurveyRun<'a> {
+    pub asked: &'a [RecipeWithArguments],
     /// How each is called, and its folder.
     pub labels: &'a [String],
     pub outcomes: &'a [Outcome],
@@ -18,7 +17,7 @@ pub(super) struct Run<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum RecipeOutcome {
     /// There are tables with rows.
     Ok,
     /// Rows were looked at, and none is of what is looked for.
@@ -29,26 +28,30 @@ pub(super) enum Ended {
     Failed,
 }
 
-impl Ended {
-    pub(super) fn of(outcome: &Outcome) -> Ended {
+impl RecipeOutcome {
+    pub(super) fn from_outcome(outcome: &Outcome) -> RecipeOutcome {
         let seen = &outcome.seen;
         match () {
-            () if outcome.tables.iter().any(|(name, sheet)| *name != FILES && sheet.height() > 0) => {
-                Ended::Ok
+            () if outcome
+                .tables
+                .iter()
+                .any(|(name, result_table)| *name != FILES && result_table.height() > 0) =>
+            {
+                RecipeOutcome::Ok
             }
-            () if seen.with_data > 0 && !outcome.unreadable.is_empty() => Ended::Failed,
-            () if seen.with_data > 0 || seen.found_none > 0 => Ended::FoundNone,
-            () if seen.without > 0 => Ended::NoData,
-            () => Ended::Failed,
+            () if seen.with_data > 0 && !outcome.unreadable.is_empty() => RecipeOutcome::Failed,
+            () if seen.with_data > 0 || seen.found_none > 0 => RecipeOutcome::FoundNone,
+            () if seen.without > 0 => RecipeOutcome::NoData,
+            () => RecipeOutcome::Failed,
         }
     }
 
     pub(super) fn word(self) -> &'static str {
         match self {
-            Ended::Ok => "ok",
-            Ended::FoundNone => "found none",
-            Ended::NoData => "no data",
-            Ended::Failed => "failed",
+            RecipeOutcome::Ok => "ok",
+            RecipeOutcome::FoundNone => "found none",
+            RecipeOutcome::NoData => "no data",
+            RecipeOutcome::Failed => "failed",
         }
     }
 }
@@ -57,16 +60,16 @@ impl Ended {
 const FILES: &str = "files";
 
 /// One row per recipe; those that were left out come last.
-pub(super) fn sheet(run: &Run) -> Sheet {
+pub(super) fn result_table(run: &SurveyRun) -> ResultTable {
     let left_out = || run.left_out.iter();
     let counts = |of: fn(&Outcome) -> u64| {
         let of = run.outcomes.iter().map(move |outcome| i64::try_from(of(outcome)).ok());
         of.chain(left_out().map(|_| None)).collect::<Vec<_>>()
     };
     let plain = Quantity::Plain;
-    let words = run.outcomes.iter().map(|outcome| Ended::of(outcome).word());
+    let words = run.outcomes.iter().map(|outcome| RecipeOutcome::from_outcome(outcome).word());
     let remarks = run.outcomes.iter().map(|outcome| remark(run, outcome));
-    Sheet {
+    ResultTable {
         name: "summary",
         title: "What Each Recipe Gave",
         columns: vec![
@@ -78,45 +81,45 @@ pub(super) fn sheet(run: &Run) -> Sheet {
             Column::maybe_integers("Reports", plain, counts(|outcome| outcome.seen.with_data as u64)),
             Column::maybe_integers("Rows", plain, counts(|outcome| outcome.seen.rows)),
             Column::maybe_integers("Tables", plain, counts(|outcome| outcome.tables.len() as u64)),
-            Column::maybe_integers("Pictures", plain, counts(|outcome| outcome.pictures.len() as u64)),
+            Column::maybe_integers("Charts", plain, counts(|outcome| outcome.charts.len() as u64)),
             Column::texts("Remark", remarks.chain(left_out().map(|(_, why)| why.clone()))),
         ],
     }
 }
 
 /// Why there is nothing, or what of it is missing; empty where all is there.
-fn remark(run: &Run, outcome: &Outcome) -> String {
-    let (seen, ended) = (&outcome.seen, Ended::of(outcome));
+fn remark(run: &SurveyRun, outcome: &Outcome) -> String {
+    let (seen, ended) = (&outcome.seen, RecipeOutcome::from_outcome(outcome));
     let mut remarks = Vec::new();
-    if ended == Ended::FoundNone {
+    if ended == RecipeOutcome::FoundNone {
         match seen.looked_at {
             // It says itself why it gives nothing of what there is.
             0 => remarks.extend(last_note(run, outcome)),
             rows => remarks.push(format!("looked at {rows} rows")),
         }
     }
-    if !seen.absent.is_empty() && ended != Ended::Ok {
+    if !seen.absent.is_empty() && ended != RecipeOutcome::Ok {
         let absent: Vec<&str> = seen.absent.iter().copied().collect();
         remarks.push(format!("absent or empty: {}", absent.join(", ")));
     }
-    if ended == Ended::NoData && run.is_filtered {
-        remarks.push("as far as the filter leaves it".to_owned());
+    if ended == RecipeOutcome::NoData && run.is_filtered {
+        remarks.push("within the filter".to_owned());
     }
-    if ended == Ended::Ok && seen.without > 0 {
+    if ended == RecipeOutcome::Ok && seen.without > 0 {
         remarks.push(format!("reports without data for it: {}", seen.without));
     }
     match outcome.unreadable.as_slice() {
         [] => {}
         [(report, why)] => remarks.push(format!("{report}: {why}")),
         [(report, why), ..] => {
-            remarks.push(format!("{} unreadable, the first: {report}: {why}", outcome.unreadable.len()));
+            remarks.push(format!("{} unreadable, first {report}: {why}", outcome.unreadable.len()));
         }
     }
     remarks.join("; ")
 }
 
 /// Without the names of what it is about, which stand beside it.
-fn last_note(run: &Run, outcome: &Outcome) -> Option<String> {
+fn last_note(run: &SurveyRun, outcome: &Outcome) -> Option<String> {
     let mut note = outcome.notes.last()?.as_str();
     for name in run.inputs.iter().map(|input| input.shown.as_str()).chain([outcome.recipe]) {
         note = note.strip_prefix(name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(note);
@@ -125,21 +128,21 @@ fn last_note(run: &Run, outcome: &Outcome) -> Option<String> {
 }
 
 /// The same, with the names of the tables and all notes.
-pub(super) fn json(run: &Run) -> Value {
+pub(super) fn json(run: &SurveyRun) -> Value {
     let recipes =
         run.outcomes.iter().zip(run.labels).zip(run.asked).map(|((outcome, label), (recipe, arguments))| {
-            let ended = Ended::of(outcome);
+            let ended = RecipeOutcome::from_outcome(outcome);
             json!({
                 "recipe": outcome.recipe,
                 "title": recipe.title,
-                "arguments": arguments.words(),
+                "arguments": arguments.to_strings(),
                 "folder": (!outcome.tables.is_empty()).then_some(label),
                 "outcome": ended.word(),
                 "reports": outcome.seen.with_data,
                 "rows": outcome.seen.rows,
                 "looked_at": outcome.seen.looked_at,
                 "tables": outcome.tables.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
-                "pictures": outcome.pictures.iter().map(|picture| picture.name).collect::<Vec<_>>(),
+                "charts": outcome.charts.iter().map(|chart| chart.name).collect::<Vec<_>>(),
                 "absent": outcome.seen.absent,
                 "unreadable": outcome.unreadable.iter()
                     .map(|(report, why)| json!({"report": report, "why": why})).collect::<Vec<_>>(),
@@ -157,16 +160,16 @@ pub(super) fn json(run: &Run) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use recipes::recipe::of_reports::{Seen, find};
+    use recipes::recipe::of_reports::{ReportCounts, find};
     use recipes::report::Arguments;
 
-    fn outcome(seen: Seen, heights: &[usize]) -> Outcome {
-        let table = |rows: usize| Sheet {
+    fn outcome(seen: ReportCounts, heights: &[usize]) -> Outcome {
+        let table = |rows: usize| ResultTable {
             name: "t",
             title: "T",
             columns: vec![Column::integers("N", Quantity::Plain, (0..rows).map(|row| row as i64))],
         };
-        let mut tables: Vec<(&'static str, Sheet)> =
+        let mut tables: Vec<(&'static str, ResultTable)> =
             heights.iter().map(|rows| ("rows", table(*rows))).collect();
         if !tables.is_empty() {
             tables.push((FILES, table(1)));
@@ -176,7 +179,7 @@ mod tests {
 
     fn of(outcome: Outcome, is_filtered: bool) -> (String, String) {
         let recipe = find("gpu_gaps").expect("there");
-        let run = Run {
+        let run = SurveyRun {
             asked: &[(recipe, Arguments::default())],
             labels: &["gpu_gaps".to_owned()],
             outcomes: &[outcome],
@@ -184,9 +187,11 @@ mod tests {
             left_out: &[("diff", "it compares".to_owned())],
             is_filtered,
         };
-        let shown = recipes::sheet::find_form("csv").expect("there").plain();
+        let shown = recipes::result_table::find_form("csv").expect("there").plain();
         let mut text = Vec::new();
-        shown.write(&sheet(&run).shown(recipes::sheet::Look::default()), &mut text).expect("written");
+        shown
+            .write(&result_table(&run).shown(recipes::result_table::Look::default()), &mut text)
+            .expect("written");
         let text = String::from_utf8(text).expect("text");
         assert_eq!(text.lines().nth(2), Some("diff,left out,,,,,it compares"), "{text}");
         assert_eq!(json(&run)["left_out"][0]["recipe"], "diff");
@@ -194,13 +199,13 @@ mod tests {
     }
 
     #[test]
-    fn each_way_to_end_has_its_word_and_its_reason() {
-        let with = Seen { with_data: 2, rows: 7, ..Seen::default() };
-        let none = Seen { found_none: 1, looked_at: 9, ..Seen::default() };
-        let without = Seen { without: 1, absent: ["B", "A"].into(), ..Seen::default() };
+    fn every_outcome_has_a_word_and_a_reason() {
+        let with = ReportCounts { with_data: 2, rows: 7, ..ReportCounts::default() };
+        let none = ReportCounts { found_none: 1, looked_at: 9, ..ReportCounts::default() };
+        let without = ReportCounts { without: 1, absent: ["B", "A"].into(), ..ReportCounts::default() };
         let unreadable = Outcome {
             unreadable: vec![("r".to_owned(), "cut off".to_owned())],
-            ..outcome(Seen { unreadable: 1, ..Seen::default() }, &[])
+            ..outcome(ReportCounts { unreadable: 1, ..ReportCounts::default() }, &[])
         };
         let failed = Outcome {
             unreadable: vec![("gpu_gaps".to_owned(), "too large".to_owned())],
@@ -218,7 +223,7 @@ mod tests {
         ] {
             assert_eq!(of(outcome, false).0, expected);
         }
-        assert!(of(outcome(without.clone(), &[]), true).0.contains("as far as the filter leaves it"));
+        assert!(of(outcome(without.clone(), &[]), true).0.contains("within the filter"));
         assert!(of(outcome(without, &[]), false).1.contains(r#""absent":["A","B"]"#));
     }
 }

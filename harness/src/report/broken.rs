@@ -1,5 +1,5 @@
-//! The few lines of a run that was ended because its launcher, image or tool is broken: what the tool said last, and what to
-//! check. One line per assertion would say the same thing hundreds of times.
+//! The few lines of a run that was ended because its launcher, image or tool is broken: the tool's last lines, and what
+//! to check. One line per assertion would repeat the same message hundreds of times.
 
 use super::Report;
 use base::text::SIMULATED;
@@ -7,17 +7,17 @@ use base::text::{count, show};
 use model::artefact::{CommonFailure, Summary};
 use std::fmt::Write;
 
-/// Lines of the tool's own.
-const WORDS: usize = 3;
+/// Lines of the tool's output that are shown.
+const LAST_LINES: usize = 3;
 
-/// Nothing where the run came to more than that.
+/// `None` where the run has no common failure.
 pub fn broken(report: &Report) -> Option<String> {
     let summary = report.summary;
     let failure = summary.common_failure.as_ref()?;
     let mut text = String::new();
     // Infallible: writing to a string.
     let _ = writeln!(text, "error: {}; no node is blamed", show(&headline(failure)));
-    text.push_str(&words(&failure.words));
+    text.push_str(&last_lines(&failure.words));
     let _ = writeln!(text, "check: {}", show(&failure.check));
     let not_run = not_run(summary, &failure.case);
     if not_run > 0 {
@@ -40,9 +40,9 @@ pub fn headline(failure: &CommonFailure) -> String {
     }
 }
 
-/// The last words of a tool, indented.
-pub fn words(words: &[String]) -> String {
-    let last = &words[words.len().saturating_sub(WORDS)..];
+/// The last lines of a tool's output, indented.
+pub fn last_lines(lines: &[String]) -> String {
+    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
     last.iter().map(|line| format!("  {}\n", show(line))).collect()
 }
 
@@ -70,7 +70,7 @@ mod tests {
             check: "`srun --mpi=list`".into(),
             expected: false,
         });
-        let text = broken(&made.report()).expect("told");
+        let text = broken(&made.report()).expect("a common failure");
         assert!(
             text.starts_with(
                 "error: all 4 jobs of `gpu-each` failed in the same way on p5-[001-004]: exit 1"

@@ -1,11 +1,11 @@
 //! A plan as text: everything that a run would send, where to, for how long, and what would come back.
-//! Nothing is decided or looked up here; what is shown is what the plan holds.
+//! It shows the plan as it is, and decides nothing.
 
 use base::nodeset;
 use base::text::SIMULATED;
 use base::text::{command_line, count, duration, show, show_lines};
 use model::artefact::{
-    ExpectedFile, FileKind, Kin, Launcher, Plan, PlannedAllocation, PlannedCase, PlannedIsolation,
+    ControlRun, ExpectedFile, FileKind, Launcher, Plan, PlannedAllocation, PlannedCase, PlannedIsolation,
     PlannedJob, WorkloadFacts,
 };
 use std::collections::BTreeMap;
@@ -16,9 +16,9 @@ use verdict::unjudged;
 const MOST_FILES: usize = 8;
 
 /// The plan for a person. The first job of each case is shown in full and the others in one line each, for they differ
-/// in nodes only; `verbose` shows all. `standing` are the scripts that jobs share, by name: the plan holds their
+/// in nodes only; `verbose` shows all. `scripts` are the scripts that jobs share, by name: the plan holds their
 /// digests alone.
-pub fn dry_run(plan: &Plan, standing: &[(&str, &str)], verbose: bool) -> String {
+pub fn dry_run(plan: &Plan, scripts: &[(&str, &str)], verbose: bool) -> String {
     let mut text = String::new();
     head(&mut text, plan);
     for case in &plan.cases {
@@ -27,7 +27,7 @@ pub fn dry_run(plan: &Plan, standing: &[(&str, &str)], verbose: bool) -> String 
     for allocation in &plan.allocations {
         shared_allocation(&mut text, allocation, verbose);
     }
-    shared(&mut text, plan, standing);
+    shared(&mut text, plan, scripts);
     totals(&mut text, plan);
     for isolation in &plan.isolations {
         line(&mut text, 0, &if_red(isolation));
@@ -112,37 +112,38 @@ fn planned_case(text: &mut String, case: &PlannedCase, verbose: bool) {
     }
 }
 
-/// The jobs that are launched whatever happens.
+/// The jobs that are always launched: no retries.
 fn first(case: &PlannedCase) -> impl Iterator<Item = &PlannedJob> {
     case.jobs.iter().filter(|job| job.again_of.is_none())
 }
 
-/// What the case has beside one run of each of its jobs.
+/// The repeats, control runs and retries of a case.
 fn beside(text: &mut String, case: &PlannedCase) {
-    let repeats = first(case).filter(|job| matches!(job.kin, Some(Kin::Repeat { .. }))).count();
+    let repeats =
+        first(case).filter(|job| matches!(job.control_run, Some(ControlRun::Repeat { .. }))).count();
     if repeats > 0 {
         let more = count(repeats, "independent repeat");
-        line(text, 2, &format!("of these jobs {more}, whose numbers are judged together"));
+        line(text, 2, &format!("including {more}, judged together"));
     }
     let bare: Vec<f64> = first(case)
-        .filter_map(|job| match &job.kin {
-            Some(Kin::Bare { cost_at_most, .. }) => Some(cost_at_most * 100.0),
+        .filter_map(|job| match &job.control_run {
+            Some(ControlRun::Bare { cost_at_most, .. }) => Some(cost_at_most * 100.0),
             _ => None,
         })
         .collect();
     if let Some(most) = bare.first() {
-        let twins = count(bare.len(), "run");
+        let control_runs = count(bare.len(), "run");
         line(
             text,
             2,
-            &format!("of these jobs {twins} without the profiler, which may cost {most} % at most"),
+            &format!("including {control_runs} without the profiler, whose overhead may be at most {most} %"),
         );
     }
     if case.jobs.iter().any(|job| job.again_of.is_some()) {
         line(
             text,
             2,
-            "a job that the cluster itself ends is launched once more: not counted in the estimate",
+            "a job that the cluster itself ends is launched again once, which the estimate does not count",
         );
     }
 }
@@ -174,17 +175,17 @@ fn job(text: &mut String, job: &PlannedJob) {
 }
 
 fn shared_allocation(text: &mut String, allocation: &PlannedAllocation, verbose: bool) {
-    let keeper = &allocation.keeper;
+    let batch_job = &allocation.batch_job;
     line(text, 0, "");
-    let (jobs, of) = (count(allocation.jobs.len(), "job"), nodes(&keeper.nodes));
-    line(text, 0, &format!("allocation {} on {of}, shared by {jobs}", show(&keeper.name)));
-    line(text, 2, &format!("time limit: {}", duration(keeper.limit_s as f64)));
+    let (jobs, of) = (count(allocation.jobs.len(), "job"), nodes(&batch_job.nodes));
+    line(text, 0, &format!("allocation {} on {of}, shared by {jobs}", show(&batch_job.name)));
+    line(text, 2, &format!("time limit: {}", duration(batch_job.limit_s as f64)));
     for (turn, number) in allocation.jobs.iter().zip(1..) {
         line(text, 2, &format!("{number}: {}/{}", show(&turn.case), show(&turn.job)));
     }
     match verbose {
-        true => job(text, keeper),
-        false => line(text, 2, &format!("launch: {}", command_line(&keeper.launch))),
+        true => job(text, batch_job),
+        false => line(text, 2, &format!("launch: {}", command_line(&batch_job.launch))),
     }
 }
 
@@ -194,7 +195,7 @@ fn block(text: &mut String, indent: usize, script: &str) {
     }
 }
 
-/// Files of one kind are counted where they are many: one per NIC of a node says nothing one by one.
+/// Many files of one kind, such as one per NIC, are counted and not listed.
 fn expected(text: &mut String, files: &[ExpectedFile]) {
     let mut by_kind: BTreeMap<FileKind, Vec<String>> = BTreeMap::new();
     for file in files {
@@ -211,16 +212,16 @@ fn expected(text: &mut String, files: &[ExpectedFile]) {
 }
 
 /// The scripts that jobs share, once and at the end.
-fn shared(text: &mut String, plan: &Plan, standing: &[(&str, &str)]) {
-    let keepers = plan.allocations.iter().map(|allocation| &allocation.keeper);
+fn shared(text: &mut String, plan: &Plan, scripts: &[(&str, &str)]) {
+    let batch_jobs = plan.allocations.iter().map(|allocation| &allocation.batch_job);
     let jobs = plan.cases.iter().flat_map(|case| &case.jobs);
     let files: Vec<&str> = jobs
-        .chain(keepers)
+        .chain(batch_jobs)
         .flat_map(|job| &job.files)
         .filter(|file| file.text.is_none())
         .map(|file| file.name.as_str())
         .collect();
-    for (name, script) in standing.iter().filter(|(name, _)| files.contains(name)) {
+    for (name, script) in scripts.iter().filter(|(name, _)| files.contains(name)) {
         line(text, 0, "");
         line(text, 0, &format!("shared file {}:", show(name)));
         block(text, 2, script);
@@ -238,13 +239,13 @@ fn totals(text: &mut String, plan: &Plan) {
     let seconds: u64 = run.iter().map(|case| estimate_s(case)).sum();
     let hours: f64 = run.iter().map(|case| node_hours(case)).sum();
     let most = duration(seconds as f64);
-    line(text, 0, &format!("estimate: {most} where no two cases run side by side, {hours:.2} node-hours"));
+    line(text, 0, &format!("estimate: {most} if cases run one after another, {hours:.2} node-hours"));
     if let (open @ 1.., all) = unjudged::planned(plan) {
         line(text, 0, &unjudged::line(open, all, plan.nodes.len()));
     }
 }
 
-/// What a red suite may add, at worst.
+/// The cost of the isolation that a red suite may start.
 fn if_red(isolation: &PlannedIsolation) -> String {
     let suite = show(&isolation.suite);
     if let Some(why) = &isolation.refused {
@@ -289,8 +290,8 @@ mod tests {
 
     #[test]
     fn a_plan_shows_scripts_arguments_nodes_files_and_time() {
-        let standing = [("counters.sh", "#!/bin/bash\nread -t 1\n"), ("unused.sh", "never")];
-        insta::assert_snapshot!(dry_run(&fixture::plan(), &standing, false), @r#"
+        let scripts = [("counters.sh", "#!/bin/bash\nread -t 1\n"), ("unused.sh", "never")];
+        insta::assert_snapshot!(dry_run(&fixture::plan(), &scripts, false), @r#"
         plan of run: 20261121T031000Z-nccl-p5-3f9c
         SIMULATED: nothing in this run was measured on real hardware
         harness: 0.1.0
@@ -329,7 +330,7 @@ mod tests {
           | read -t 1
 
         total: 1 case, 2 jobs, 2 assertions; skipped: 1 case
-        estimate: 90 s where no two cases run side by side, 0.10 node-hours
+        estimate: 90 s if cases run one after another, 0.10 node-hours
         "#);
     }
 

@@ -1,4 +1,4 @@
-//! What a run says to programs: the summary as one document, and its results as lines of JSON.
+//! The results of a run for programs: the summary as one document, and events as lines of JSON.
 //! The fields of the summary are those of its type (`artefact.rs`).
 
 use super::Report;
@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::iter::once;
 
 /// `summary.json`: every field of `Summary`, in its order. Stable within a `format`: fields are added, and none is
-/// changed or removed. A number that is none is `null`.
+/// changed or removed. NaN and infinity are `null`.
 pub fn summary_json(summary: &Summary) -> String {
     let text = serde_json::to_string_pretty(summary).expect("a summary has words as keys only");
     harmless(text) + "\n"
@@ -112,7 +112,7 @@ mod tests {
     use crate::report::fixture::{self, Made};
 
     #[test]
-    fn events_come_in_order_and_the_last_says_how_it_ended() {
+    fn events_come_in_order_and_end_with_the_exit_code() {
         let made = fixture::red();
         let report = made.report();
         let lines: Vec<String> = events(&report).collect();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_green_run_blames_nobody() {
+    fn a_green_run_has_no_culprit() {
         let mut made = fixture::green();
         made.summary.culprits.push(Culprit::Fleet { evidence: "all alike".into() });
         assert!(!events(&made.report()).any(|line| line.contains("culprit")));
@@ -151,7 +151,7 @@ mod tests {
         let mut case = fixture::case("c");
         case.verdicts =
             vec![Verdict { name: name.into(), ..fixture::verdict("c", "l", "n", "p", Status::Pass) }];
-        let made = Made::of(vec![case]);
+        let made = Made::from_cases(vec![case]);
         let report = made.report();
         let lines: Vec<String> = events(&report).collect();
         assert!(!lines.iter().any(|line| line.chars().any(char::is_control) || line.contains(is_deceptive)));

@@ -52,7 +52,7 @@ impl Detail {
     const ALL: [Detail; 4] =
         [Detail::All, Detail::NoOutputOfPasses, Detail::NoPropertiesOfPasses, Detail::Bare];
 
-    /// What was left out, for the property that says so.
+    /// What was left out, for the property `left-out`.
     fn left_out(self) -> Option<&'static str> {
         match self {
             Detail::All => None,
@@ -76,18 +76,20 @@ impl Detail {
 fn render(report: &Report, detail: Detail) -> Result<Vec<u8>, ReportError> {
     let started = &report.summary.started;
     let timestamp = OffsetDateTime::parse(started, &Rfc3339).map_err(|why| {
-        ReportError(format!("`started` of the run is no time ({why}): `{}`", show(started)))
+        ReportError(format!("`started` of the run is not a time ({why}): `{}`", show(started)))
     })?;
     let mut document = junit_report::Report::new();
     for case in report.cases {
         document.add_testsuite(testsuite(report, case, timestamp, detail));
     }
     let mut built = Vec::new();
-    document.write_xml(&mut built).map_err(|why| ReportError(format!("JUnit could not be built: {why}")))?;
+    document
+        .write_xml(&mut built)
+        .map_err(|why| ReportError(format!("cannot build the JUnit document: {why}")))?;
     let built = String::from_utf8(built)
-        .map_err(|why| ReportError(format!("JUnit that was built is no UTF-8: {why}")))?;
+        .map_err(|why| ReportError(format!("the JUnit document is not UTF-8: {why}")))?;
     pass::complete(&built, report, detail)
-        .map_err(|why| ReportError(format!("JUnit that was built could not be read back: {why}")))
+        .map_err(|why| ReportError(format!("cannot re-read the JUnit document: {why}")))
 }
 
 fn testsuite(report: &Report, case: &CaseVerdict, timestamp: OffsetDateTime, detail: Detail) -> TestSuite {

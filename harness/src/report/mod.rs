@@ -1,5 +1,5 @@
-//! The reports of a run: what a person, a CI server and a program are told of verdicts that are already known.
-//! All are pure but the two that speak to a terminal while they work; files are written elsewhere (`store`).
+//! The reports of a run, for a person, a CI server and a program; the verdicts are already known.
+//! All are pure but the two that write to a terminal while the run works; `store` writes the files.
 
 mod broken;
 mod dry_run;
@@ -13,7 +13,7 @@ mod terminal;
 pub mod text;
 mod trials;
 
-pub use broken::{broken, headline, words as last_words};
+pub use broken::{broken, headline, last_lines};
 pub use dry_run::{dry_run, estimate_s, node_hours};
 pub use junit::junit;
 pub use list::{ListFormat, list};
@@ -67,7 +67,7 @@ mod tests {
     use crate::report::fixture::Reported as _;
 
     #[test]
-    fn every_file_of_a_simulated_run_says_so() {
+    fn every_file_of_a_simulated_run_is_marked_simulated() {
         let made = fixture::red();
         for reporter in &REPORTERS {
             let text = String::from_utf8((reporter.render)(&made.report()).unwrap()).unwrap();

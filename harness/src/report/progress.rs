@@ -1,5 +1,5 @@
-//! What a run says of itself while it works, on stderr: bars at a terminal, plain lines elsewhere.
-//! It has no clock: the caller tells the time, which in a simulated run is simulated.
+//! The progress of a run on stderr: bars at a terminal, plain lines elsewhere.
+//! It has no clock: the caller passes the time, which is simulated in a simulated run.
 
 use base::nodeset;
 use base::text::{count, duration, show};
@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::io::{Write, stderr};
 use std::time::Duration;
 
-/// How often a silent run says that it lives: CI servers kill what is silent for long.
+/// How often a silent run prints a line: CI servers kill jobs without output.
 const HEARTBEAT: Duration = Duration::from_secs(30);
-/// Jobs of one case that are told one by one in plain lines; ends that are not well are always told.
+/// Jobs of one case with a line each in plain output; jobs that end badly always have one.
 const MOST_LINES: u32 = 4;
 /// Jobs that have a bar of their own.
 const MOST_BARS: usize = 8;
@@ -29,7 +29,7 @@ pub struct Progress {
     last_line: Duration,
     stage: String,
     running: Vec<Running>,
-    told: BTreeMap<String, u32>,
+    started: BTreeMap<String, u32>,
     ended: usize,
 }
 
@@ -55,21 +55,23 @@ impl Progress {
             Mode::Auto { is_terminal: true } => {
                 let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
                 let head = add_bar(&all);
-                Progress::to(Out::Bars { all, head, jobs: vec![] })
+                Progress::with_output(Out::Bars { all, head, jobs: vec![] })
             }
-            Mode::Auto { is_terminal: false } | Mode::Plain => Progress::to(Out::Lines(Box::new(stderr()))),
-            Mode::Silent => Progress::to(Out::Silent),
+            Mode::Auto { is_terminal: false } | Mode::Plain => {
+                Progress::with_output(Out::Lines(Box::new(stderr())))
+            }
+            Mode::Silent => Progress::with_output(Out::Silent),
         }
     }
 
-    fn to(out: Out) -> Progress {
+    fn with_output(out: Out) -> Progress {
         Progress {
             out,
             now: Duration::ZERO,
             last_line: Duration::ZERO,
             stage: String::new(),
             running: Vec::new(),
-            told: BTreeMap::new(),
+            started: BTreeMap::new(),
             ended: 0,
         }
     }
@@ -82,33 +84,35 @@ impl Progress {
 
     pub fn job_started(&mut self, case: &str, job: &str, nodes: &[String], expected_s: u64) {
         let nodes = show(&nodeset::fold(nodes));
-        let told = self.told.entry(case.to_owned()).or_default();
-        *told += 1;
+        let started = self.started.entry(case.to_owned()).or_default();
+        *started += 1;
         let (case, job) = (show(case), show(job));
-        let said = match *told {
+        let message = match *started {
             n if n <= MOST_LINES => {
                 let expected = duration(expected_s as f64);
                 Some(format!("{case} {job}: started on {nodes}, expected to take: {expected}"))
             }
-            n if n == MOST_LINES + 1 => Some(format!("{case}: further jobs are told where they end badly")),
+            n if n == MOST_LINES + 1 => {
+                Some(format!("{case}: further jobs are shown only if they end badly"))
+            }
             _ => None,
         };
         self.running.push(Running { case, job, nodes, expected_s, since: self.now, starting: None });
-        if let Some(said) = said {
-            self.line(&said);
+        if let Some(message) = message {
+            self.line(&message);
         }
         self.draw();
     }
 
     /// The job has its nodes, and nothing of it runs yet.
     pub fn job_starting(&mut self, case: &str, job: &str, reason: &str) {
-        let is_told = self.told.get(case).is_none_or(|told| *told <= MOST_LINES);
+        let is_shown = self.started.get(case).is_none_or(|started| *started <= MOST_LINES);
         let (case, job, reason) = (show(case), show(job), show(reason));
         let found = self.running.iter_mut().find(|running| running.case == case && running.job == job);
         if let Some(running) = found {
             running.starting = Some(reason.clone());
         }
-        if is_told {
+        if is_shown {
             self.line(&format!("{case} {job}: {reason}"));
         }
         self.draw();
@@ -124,14 +128,14 @@ impl Progress {
     }
 
     pub fn job_ended(&mut self, case: &str, job: &str, how: &Ended) {
-        let is_told = self.told.get(case).is_none_or(|told| *told <= MOST_LINES);
+        let is_shown = self.started.get(case).is_none_or(|started| *started <= MOST_LINES);
         let (case, job) = (show(case), show(job));
         let at = self.running.iter().position(|running| running.case == case && running.job == job);
         let took =
             at.map(|at| duration((self.now.saturating_sub(self.running.remove(at).since)).as_secs_f64()));
         self.ended += 1;
         let is_well = *how == Ended::Exited { code: 0 };
-        if is_told || !is_well {
+        if is_shown || !is_well {
             let after = took.map(|took| format!(" after {took}")).unwrap_or_default();
             self.line(&format!("{case} {job}: ended{after}: {}", show(&how.cause())));
         }
@@ -178,7 +182,7 @@ impl Progress {
 
     fn line(&mut self, line: &str) {
         if let Out::Lines(out) = &mut self.out {
-            // Nobody needs to read stderr.
+            // A closed stderr is no error of the run.
             let _ = writeln!(out, "{line}");
             self.last_line = self.now;
         }
@@ -256,10 +260,10 @@ mod tests {
         }
     }
 
-    fn told(tell: impl FnOnce(&mut Progress)) -> String {
+    fn lines_of(drive: impl FnOnce(&mut Progress)) -> String {
         let paper = Paper::default();
-        let mut progress = Progress::to(Out::Lines(Box::new(paper.clone())));
-        tell(&mut progress);
+        let mut progress = Progress::with_output(Out::Lines(Box::new(paper.clone())));
+        drive(&mut progress);
         progress.done();
         String::from_utf8(paper.0.lock().unwrap().clone()).unwrap()
     }
@@ -269,8 +273,8 @@ mod tests {
     }
 
     #[test]
-    fn plain_lines_tell_changes_and_a_heartbeat_where_there_is_none() {
-        let text = told(|progress| {
+    fn plain_lines_show_changes_and_a_heartbeat_between_them() {
+        let text = lines_of(|progress| {
             progress.stage("run");
             let nodes = ["p5-001", "p5-002"].map(String::from);
             progress.job_started("nics", "p5-001-p5-002", &nodes, 90);
@@ -292,8 +296,8 @@ mod tests {
     }
 
     #[test]
-    fn of_many_jobs_only_the_first_and_the_bad_are_told() {
-        let text = told(|progress| {
+    fn of_many_jobs_only_the_first_and_the_failed_are_shown() {
+        let text = lines_of(|progress| {
             for n in 0..500 {
                 progress.job_started("each", &format!("job-{n}"), &[format!("p5-{n:03}")], 10);
             }
@@ -307,7 +311,7 @@ mod tests {
         each job-1: started on p5-001, expected to take: 10 s
         each job-2: started on p5-002, expected to take: 10 s
         each job-3: started on p5-003, expected to take: 10 s
-        each: further jobs are told where they end badly
+        each: further jobs are shown only if they end badly
         each job-77: ended after 0 s: exit 1
         "#);
     }
@@ -316,7 +320,7 @@ mod tests {
     fn bars_follow_the_jobs_and_silence_is_silence() {
         let all = MultiProgress::with_draw_target(ProgressDrawTarget::hidden());
         let head = add_bar(&all);
-        let mut progress = Progress::to(Out::Bars { all, head, jobs: vec![] });
+        let mut progress = Progress::with_output(Out::Bars { all, head, jobs: vec![] });
         progress.stage("run");
         for n in 0..20 {
             progress.job_started("each", &format!("job-{n}"), &["p5-001".to_owned()], 10);

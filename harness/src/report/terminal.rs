@@ -1,4 +1,4 @@
-//! What a person reads after the results of a run: who is guilty, what is red, then counts, coverage and the way on.
+//! What a person reads after the results of a run: the culprits, what is red, then counts, coverage and the run folder.
 //! The results themselves are printed by libtest-mimic (`trials.rs`).
 
 use super::Report;
@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use verdict::unjudged;
 
-/// Of kinds of red, and of findings: more is a wall, and stands in the reports.
+/// Groups of red verdicts, and of findings, that are shown; the reports hold the others.
 const MOST: usize = 9;
-/// Parts of one kind of red that are named one by one.
+/// Parts of one red group that are named one by one.
 const MOST_PARTS: usize = 4;
 
-/// The end of the output of a run. In a run that does not exit 0 it begins with one line per guilty part, as plain
-/// text in the first column, for those who look for it with a program; `before` is what other runs said of those parts.
+/// The end of the output of a run. In a run that does not exit 0 it begins with one line per culprit, as plain
+/// text in the first column, so that a program can find it; `before` are the messages of other runs about those parts.
 pub fn closing(report: &Report, before: &[String], color: bool) -> String {
     let summary = report.summary;
     let paint = Paint { color };
@@ -28,8 +28,8 @@ pub fn closing(report: &Report, before: &[String], color: bool) -> String {
         for culprit in &summary.culprits {
             line(&mut text, &paint.red(&show(&culprit.to_string())));
         }
-        for told in before {
-            line(&mut text, &show(told));
+        for message in before {
+            line(&mut text, &show(message));
         }
         gap(&mut text);
         reds(&mut text, report, &paint);
@@ -45,21 +45,21 @@ pub fn closing(report: &Report, before: &[String], color: bool) -> String {
         line(&mut text, &paint.yellow(&unjudged::line(open, all, nodes)));
     }
     for left in &summary.left_out {
-        let told = match &left.after {
+        let message = match &left.after {
             Some(case) => {
                 format!("{} quarantined after {}: {}", show(&left.node), show(case), show(&left.why))
             }
-            None => format!("left out: {}: {}", show(&left.node), show(&left.why)),
+            None => format!("excluded {}: {}", show(&left.node), show(&left.why)),
         };
-        line(&mut text, &paint.yellow(&told));
+        line(&mut text, &paint.yellow(&message));
     }
     if summary.simulated {
         line(&mut text, &paint.yellow(&format!("{SIMULATED}; seed: {}", summary.seed)));
     }
-    if let Some(first) = summary.owed.first() {
-        let n = count(summary.owed.len(), "assertion");
-        let of = report.plan.owed.len();
-        line(&mut text, &paint.yellow(&format!("still owed: {n} of {of}, first {}", show(first))));
+    if let Some(first) = summary.pending.first() {
+        let n = count(summary.pending.len(), "assertion");
+        let of = report.plan.pending.len();
+        line(&mut text, &paint.yellow(&format!("still pending: {n} of {of}, first {}", show(first))));
     }
     let took = duration(summary.seconds);
     line(
@@ -127,7 +127,7 @@ fn gap(text: &mut String) {
 }
 
 /// Verdicts of one case that are red in the same way on many parts.
-struct Kind<'a> {
+struct RedGroup<'a> {
     case: &'a CaseVerdict,
     status: Status,
     verdicts: Vec<&'a Verdict>,
@@ -135,22 +135,22 @@ struct Kind<'a> {
     of: usize,
 }
 
-/// What was measured and is out of bounds first, then what could not be told.
+/// Failures first, then errors, then inconclusive results.
 fn reds(text: &mut String, report: &Report, paint: &Paint) {
-    let mut kinds: Vec<Kind> = report.cases.iter().flat_map(kinds_of).collect();
-    kinds.sort_by_key(|kind| weight(kind.status));
+    let mut groups: Vec<RedGroup> = report.cases.iter().flat_map(red_groups).collect();
+    groups.sort_by_key(|group| weight(group.status));
     let mut head = None;
-    for kind in kinds.iter().take(MOST) {
-        let case = (&kind.case.suite, &kind.case.case);
+    for group in groups.iter().take(MOST) {
+        let case = (&group.case.suite, &group.case.case);
         if head != Some(case) {
             head = Some(case);
             line(text, &format!("{}::{}", show(case.0), show(case.1)));
         }
-        red(text, kind, paint);
+        red(text, group, paint);
     }
-    if kinds.len() > MOST {
-        let more: usize = kinds[MOST..].iter().map(|kind| kind.verdicts.len()).sum();
-        line(text, &format!("{} more are red: `junit.xml`", count(more, "assertion")));
+    if groups.len() > MOST {
+        let more: usize = groups[MOST..].iter().map(|group| group.verdicts.len()).sum();
+        line(text, &format!("{}: see `junit.xml`", count(more, "more red assertion")));
     }
 }
 
@@ -162,7 +162,7 @@ fn weight(status: Status) -> u8 {
     }
 }
 
-fn kinds_of(case: &CaseVerdict) -> Vec<Kind<'_>> {
+fn red_groups(case: &CaseVerdict) -> Vec<RedGroup<'_>> {
     let mut total: BTreeMap<&str, usize> = BTreeMap::new();
     let mut found: BTreeMap<(Status, &str, Option<&str>), Vec<&Verdict>> = BTreeMap::new();
     for verdict in &case.verdicts {
@@ -174,19 +174,19 @@ fn kinds_of(case: &CaseVerdict) -> Vec<Kind<'_>> {
     }
     found
         .into_iter()
-        .map(|((status, metric, _), verdicts)| Kind { case, status, verdicts, of: total[metric] })
+        .map(|((status, metric, _), verdicts)| RedGroup { case, status, verdicts, of: total[metric] })
         .collect()
 }
 
-fn red(text: &mut String, kind: &Kind, paint: &Paint) {
-    let first = kind.verdicts[0];
-    let status = paint.status(kind.status, kind.status.name());
+fn red(text: &mut String, group: &RedGroup, paint: &Paint) {
+    let first = group.verdicts[0];
+    let status = paint.status(group.status, group.status.name());
     let metric = show(&first.metric);
-    if let [only] = kind.verdicts[..] {
+    if let [only] = group.verdicts[..] {
         line(text, &format!("  {status} {metric}: {}", show(&only.message)));
     } else {
-        let (n, of) = (kind.verdicts.len(), kind.of);
-        line(text, &format!("  {status} {metric}: {n} of {of}, on {}", parts(&kind.verdicts)));
+        let (n, of) = (group.verdicts.len(), group.of);
+        line(text, &format!("  {status} {metric}: {n} of {of}, on {}", parts(&group.verdicts)));
         line(text, &format!("    first: {}", show(&first.message)));
     }
     if let Some(evidence) = first.evidence.first() {
@@ -212,7 +212,7 @@ fn parts(verdicts: &[&Verdict]) -> String {
     show(&nodeset::fold(&nodes))
 }
 
-/// Suites that go red on purpose say how each case must end.
+/// Compares the end of each case with the end that its suite requires, for suites that go red on purpose.
 fn must_end(text: &mut String, summary: &Summary, paint: &Paint) {
     let (mut ended, mut bound) = (0, 0);
     for case in &summary.cases {
@@ -226,11 +226,11 @@ fn must_end(text: &mut String, summary: &Summary, paint: &Paint) {
         }
     }
     if bound > 0 {
-        line(text, &format!("cases that ended as they must: {ended} of {bound}"));
+        line(text, &format!("cases that ended as required: {ended} of {bound}"));
     }
 }
 
-/// One line per code, for the same oddity is mostly seen in many places.
+/// One line per code, because most findings repeat in many places.
 fn findings(text: &mut String, cases: &[CaseVerdict], paint: &Paint) {
     let mut by_code: Vec<(&str, Vec<&Finding>)> = Vec::new();
     for finding in cases.iter().flat_map(|case| &case.findings) {
@@ -251,7 +251,7 @@ fn findings(text: &mut String, cases: &[CaseVerdict], paint: &Paint) {
         line(text, &format!("{head}: {times}{}{}", place(first), show(&first.message)));
     }
     if by_code.len() > MOST {
-        line(text, &format!("{} of findings: `summary.json`", count(by_code.len() - MOST, "more kind")));
+        line(text, &format!("{} of findings: see `summary.json`", count(by_code.len() - MOST, "more kind")));
     }
 }
 
@@ -283,18 +283,18 @@ fn coverage(coverage: &Coverage) -> String {
         ("NICs", coverage.nics),
         ("sizes", coverage.sizes),
     ];
-    let said: Vec<String> = shares
+    let present: Vec<String> = shares
         .into_iter()
         .filter(|(_, share)| share.expected > 0)
         .map(|(what, share)| format!("{what} {share}"))
         .collect();
-    if said.is_empty() {
+    if present.is_empty() {
         return "coverage: nothing was to be measured".to_owned();
     }
-    format!("coverage: {}", said.join(", "))
+    format!("coverage: {}", present.join(", "))
 }
 
-/// What the table of exit codes says of this one.
+/// The meaning of an exit code, from the table of exit codes.
 fn meaning(code: i32) -> &'static str {
     let code = code.to_string();
     exit_code::TABLE
@@ -334,7 +334,7 @@ mod tests {
             where: cases/all-reduce/raw/gpu3.out:12
             next: swap the cable and run `--exact` again
         nccl-p5::rest must end as `fail`, ended as: skipped
-        cases that ended as they must: 0 of 1
+        cases that ended as required: 0 of 1
 
         finding clock-jump: p5-002 wall clock went back: 30 s
         finding counter-reset: 2 times, first p5-001 rdmap79s0 counter fell\x1b[2J
@@ -344,7 +344,7 @@ mod tests {
         SIMULATED: nothing in this run was measured on real hardware; seed: 1
         took: 3 min 05 s of simulated time
         run folder: runs/20261121T031000Z-nccl-p5-3f9c/
-        exit 1: something was measured and is out of bounds (beats 3; both counts are printed)
+        exit 1: failed: a measured value is out of bounds (takes precedence over 3; both counts are printed)
         "#);
     }
 
@@ -367,7 +367,7 @@ mod tests {
             let (node, nic) = (format!("p5-{:03}", n / 32 + 1), format!("rdmap{}s0", n % 32));
             case.verdicts.push(fixture::verdict("nics", "rate", &node, &nic, Status::Fail));
         }
-        let text = closing(&Made::of(vec![case]).report(), &[], false);
+        let text = closing(&Made::from_cases(vec![case]).report(), &[], false);
         assert!(text.contains("fail nic.rate: 512 of 512, on p5-[001-016]\n"), "{text}");
         assert!(text.lines().count() < 15, "{text}");
     }
@@ -381,9 +381,9 @@ mod tests {
             case.verdicts.push(verdict);
             case.findings.push(Finding::new(&format!("code-{n}"), "odd"));
         }
-        let text = closing(&Made::of(vec![case]).report(), &[], false);
-        assert!(text.contains("21 assertions more are red: `junit.xml`\n"), "{text}");
-        assert!(text.contains("21 more kinds of findings: `summary.json`\n"), "{text}");
+        let text = closing(&Made::from_cases(vec![case]).report(), &[], false);
+        assert!(text.contains("21 more red assertions: see `junit.xml`\n"), "{text}");
+        assert!(text.contains("21 more kinds of findings: see `summary.json`\n"), "{text}");
     }
 
     #[test]
@@ -393,14 +393,14 @@ mod tests {
         }
         let report = fixture::red();
         assert!(!closing(&report.report(), &[], false).contains('\x1b'));
-        let told = closing(&report.report(), &["before: p5-003 x\x1b: named".to_owned()], false);
-        assert!(told.contains("\nbefore: p5-003 x\\x1b: named\n"), "{told}");
+        let text = closing(&report.report(), &["before: p5-003 x\x1b: named".to_owned()], false);
+        assert!(text.contains("\nbefore: p5-003 x\\x1b: named\n"), "{text}");
         let painted = closing(&report.report(), &[], true);
         assert!(painted.contains("\x1b[31mculprit p5-003 rdmap113s0: "), "{painted}");
     }
 
     #[test]
-    fn coverage_names_what_was_to_be_measured_and_nothing_else() {
+    fn coverage_lists_only_what_was_planned() {
         let full = Share { measured: 4, expected: 4 };
         let some = Coverage { nodes: full, sizes: full, ..Coverage::default() };
         assert_eq!(coverage(&some), "coverage: nodes 4/4, sizes 4/4");

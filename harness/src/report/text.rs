@@ -4,7 +4,7 @@ use base::text::show;
 use metric::finding::Finding;
 use model::artefact::{Status, Verdict};
 
-/// What of an assertion's name is its own, after suite and case.
+/// The part of an assertion's name after suite and case.
 pub fn own_name<'a>(name: &'a str, suite: &str, case: &str) -> &'a str {
     name.strip_prefix(suite)
         .and_then(|rest| rest.strip_prefix("::"))
@@ -29,7 +29,7 @@ pub fn subject(verdict: &Verdict) -> String {
     }
 }
 
-/// Where a finding was seen, with a blank after each word of it; nothing where it concerns the whole case.
+/// The node and part of a finding, with a blank after each; empty if it concerns the whole case.
 pub fn place(finding: &Finding) -> String {
     let words = [&finding.node, &finding.part].into_iter().flatten();
     words.map(|word| show(word) + " ").collect()

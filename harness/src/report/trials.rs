@@ -1,5 +1,5 @@
 //! The face of a run: verdicts that are known already, as trials of libtest-mimic, which lists, filters and prints.
-//! What the verdicts amount to (exit code, culprits) is said elsewhere.
+//! Exit code and culprits are printed by `terminal`.
 
 use super::Report;
 use base::text::show;
@@ -37,7 +37,7 @@ pub fn trials(report: &Report) -> Vec<Trial> {
 /// Why not all of the results were printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unprinted {
-    /// Nobody reads stdout any more: no reason for a word, nor for another exit code.
+    /// The reader of stdout has gone away: no message, and the exit code stays.
     Closed,
     /// Stdout cannot be written: a full disk, say.
     Broken(String),
@@ -47,7 +47,7 @@ impl fmt::Display for Unprinted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unprinted::Closed => f.write_str("stdout is closed"),
-            Unprinted::Broken(why) => write!(f, "results could not be printed: {why}"),
+            Unprinted::Broken(why) => write!(f, "cannot print the results: {why}"),
         }
     }
 }
@@ -66,14 +66,14 @@ fn trial(verdict: &Verdict) -> Trial {
         // Why is the same for all of them, and is reported once, at the end.
         Status::Unjudged => Trial::ignorable_test(name, || Ok(Completion::ignored_with("unjudged"))),
         Status::Fail | Status::UnexpectedPass | Status::Inconclusive | Status::Error => {
-            let message = told(verdict);
+            let message = failure_text(verdict);
             Trial::test(name, move || Err(Failed::from(message)))
         }
     }
 }
 
-/// The status first, for it is the only word that tells a failure from what could not be told.
-fn told(verdict: &Verdict) -> String {
+/// The status comes first: only it separates a failure from an inconclusive result.
+fn failure_text(verdict: &Verdict) -> String {
     let mut lines = vec![format!("{}: {}", verdict.status, show(&verdict.message))];
     for evidence in &verdict.evidence {
         let line = evidence.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -110,16 +110,16 @@ mod tests {
     use crate::report::fixture::Reported as _;
 
     #[test]
-    fn what_failed_says_its_status_first_then_where_to_look_and_what_to_try() {
+    fn a_failure_has_status_then_evidence_then_next_step() {
         let made = fixture::red();
-        insta::assert_snapshot!(told(&made.cases[0].verdicts[1]), @r#"
+        insta::assert_snapshot!(failure_text(&made.cases[0].verdicts[1]), @r#"
         fail: rate of rdmap113s0 on p5-003 must be at least 11 GB/s, measured: 4.1 GB/s
           evidence: cases/nics/raw/rdmap113s0.out:12
           next: swap the cable and run `--exact` again
         "#);
         for case in &made.cases {
             for verdict in &case.verdicts {
-                assert!(told(verdict).starts_with(verdict.status.name()));
+                assert!(failure_text(verdict).starts_with(verdict.status.name()));
             }
         }
     }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_who_leaves_is_told_apart_from_a_full_disk() {
+    fn a_closed_stdout_is_distinguished_from_a_full_disk() {
         let broken =
             |kind: std::io::ErrorKind| quietly(|| panic!("{:?}", std::io::Error::from(kind))).unwrap_err();
         assert_eq!(broken(std::io::ErrorKind::BrokenPipe), Unprinted::Closed);

@@ -1,11 +1,11 @@
-//! The manual of reports and formats, written from what they declare.
+//! The manual of reports and formats, made from their declarations.
 
 use super::request::{find_format, find_report};
 use recipes::report::{self, ReportSpec, Takes};
-use recipes::sheet::{FORMS, FormSpec};
+use recipes::result_table::{FORMS, FormSpec};
 use std::fmt::Write;
 
-/// Of one report, or a line of each.
+/// The manual of one report, or one line of each.
 pub fn reports(name: Option<&str>) -> Result<String, String> {
     let mut text = String::new();
     match name {
@@ -15,13 +15,13 @@ pub fn reports(name: Option<&str>) -> Result<String, String> {
                 let mark = if report::DEFAULT.contains(&spec.name) { "*" } else { " " };
                 let _ = writeln!(text, "{mark} {:<25}  {}", with_arguments(spec), spec.title);
             }
-            let _ = writeln!(text, "\n* without --report; `--help-reports NAME` tells more");
+            let _ = writeln!(text, "\n* printed without --report; `--help-reports NAME` shows details");
         }
     }
     Ok(text)
 }
 
-/// Of one format, or a line of each.
+/// The manual of one format, or one line of each.
 pub fn formats(name: Option<&str>) -> Result<String, String> {
     let mut text = String::new();
     match name {
@@ -32,7 +32,7 @@ pub fn formats(name: Option<&str>) -> Result<String, String> {
             }
             let _ = writeln!(
                 text,
-                "\n`--help-formats NAME` tells the options; `.` is `column` on a terminal, else `csv`"
+                "\n`--help-formats NAME` lists the options; `.` is `column` on a terminal, else `csv`"
             );
         }
     }
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told_with_what_is_like_it() {
+    fn an_unknown_name_gets_a_suggestion() {
         assert!(reports(Some("nvtx_smu")).expect_err("none").contains("did you mean `nvtx_sum`?"));
         assert!(formats(Some("jsn")).expect_err("none").contains("did you mean `json`?"));
     }

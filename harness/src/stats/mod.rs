@@ -1,5 +1,5 @@
-//! The verb `harness stats`: the tables of statistics of reports, each in the form and at the place that were asked for.
-//! What a table holds is told in `recipes::report`, how it looks in `recipes::sheet`; nothing is judged here.
+//! The verb `harness stats`: the tables of statistics of reports, each in the format and at the place requested.
+//! `recipes::report` computes the tables, `recipes::result_table` formats them; nothing is judged here.
 
 mod help;
 mod nsys;
@@ -7,29 +7,29 @@ mod request;
 mod target;
 
 pub use help::{formats as help_formats, reports as help_reports};
-pub use nsys::{Chosen, Exporting, choose};
-pub use request::{Asked, Output, asked};
+pub use nsys::{ChosenExport, Exporting, choose};
+pub use request::{Output, TableRequest, parse_requests};
 
 use ::nsys::report_file::{self, Diagnostic, ReportFile};
 use ::nsys::trace::{Filter, Trace};
 use base::suggest::nearest;
 use model::exit_code;
-use recipes::sheet::{Look, Sheet, visible};
+use recipes::result_table::{Look, ResultTable, visible};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use target::Target;
 
-/// All that a person may ask for.
+/// What the command line requests.
 pub struct Order {
     pub inputs: Vec<PathBuf>,
-    pub asked: Vec<Asked>,
+    pub asked: Vec<TableRequest>,
     pub look: Look,
     pub filter: Option<Filter>,
     /// The filter by ranges as it was written: files are named after it.
     pub range: Option<String>,
     pub exporting: Exporting,
     pub overwrite: bool,
-    /// Say only what is missing and what went wrong.
+    /// Print only skipped tables, notes and errors.
     pub quiet: bool,
     pub is_terminal: bool,
 }
@@ -48,18 +48,18 @@ pub fn stats(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let several = found.reports.len() > 1;
     let mut printer = Printer { order, out, err, several, shown: 0, tables: 0, is_bad: false };
     for diagnostic in &found.diagnostics {
-        printer.error(&diagnostic.path, &told(diagnostic));
+        printer.error(&diagnostic.path, &with_suggestion(diagnostic));
     }
     for path in &found.foreign {
-        printer.note(path, "an SQLite file of another program, left out");
+        printer.note(path, "not an nsys export but an SQLite file of another program; skipped");
     }
-    for (path, as_what) in &found.again {
-        printer.note(path, &format!("named twice, looked at once, as: {}", as_what.display()));
+    for (path, as_what) in &found.duplicates {
+        printer.note(path, &format!("given twice, read once, as {}", as_what.display()));
     }
     for (report, targets) in found.reports.iter().zip(targets) {
         match printer.report(report, &targets) {
             Ok(()) => {}
-            // Nobody reads on.
+            // The reader of stdout has gone away.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
             Err(error) => {
                 printer.error(Path::new("stdout"), &error.to_string());
@@ -74,8 +74,8 @@ pub fn stats(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     }
 }
 
-/// Why an input is none, with what lies there under a name like it.
-fn told(diagnostic: &Diagnostic) -> String {
+/// Why an input cannot be read, with the nearest file name where it does not exist.
+fn with_suggestion(diagnostic: &Diagnostic) -> String {
     let (Some(folder), Some(name)) = (diagnostic.path.parent(), diagnostic.path.file_name()) else {
         return diagnostic.why.clone();
     };
@@ -85,7 +85,7 @@ fn told(diagnostic: &Diagnostic) -> String {
     names.sort();
     let near = nearest(&name.to_string_lossy(), names.iter().map(String::as_str));
     match near.filter(|near| !diagnostic.path.exists() && Some(*near) != name.to_str()) {
-        Some(near) => format!("{}, did you mean `{near}`?", diagnostic.why),
+        Some(near) => format!("{}; did you mean `{near}`?", diagnostic.why),
         None => diagnostic.why.clone(),
     }
 }
@@ -103,14 +103,14 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    // When nobody listens any more, there is nobody to tell.
+    // A closed stderr is no error of the verb.
     fn error(&mut self, path: &Path, why: &str) {
         self.is_bad = true;
-        let _ = writeln!(self.err, "error: {}: {}", shown(path), visible(why));
+        let _ = writeln!(self.err, "error: {}: {}", visible_path(path), visible(why));
     }
 
     fn note(&mut self, path: &Path, what: &str) {
-        let _ = writeln!(self.err, "note: {}: {}", shown(path), visible(what));
+        let _ = writeln!(self.err, "note: {}: {}", visible_path(path), visible(what));
     }
 
     /// Every table of one report. It fails only where stdout does.
@@ -146,7 +146,7 @@ impl Printer<'_> {
             }
         }
         if skipped > 0 && self.order.filter.is_some() {
-            self.note(path, "what a filter leaves out counts as not there");
+            self.note(path, "rows that the filter removes count as missing");
         }
         for note in trace.notes() {
             self.note(path, &note);
@@ -156,21 +156,31 @@ impl Printer<'_> {
 
     fn table(&mut self, path: &Path, trace: &Trace, target: &Target, skipped: &mut usize) -> io::Result<()> {
         let spec = target.asked.report;
-        // Before anything is computed: what is there is not touched, and not taken for what would have been written.
+        // Checked before anything is computed.
         if let Some(file) = target.file.as_ref().filter(|file| !self.order.overwrite && file.exists()) {
-            self.error(file, "it is there already; `--force-overwrite` replaces it");
+            self.error(file, "already exists; `--force-overwrite` replaces it");
             return Ok(());
         }
         if !self.order.quiet {
             let words: String = target.asked.words.iter().map(|word| format!(":{word}")).collect();
-            let _ =
-                writeln!(self.err, "Processing [{}] with [{}{}]...", shown(path), spec.name, visible(&words));
+            let _ = writeln!(
+                self.err,
+                "Processing [{}] with [{}{}]...",
+                visible_path(path),
+                spec.name,
+                visible(&words)
+            );
         }
-        let sheet = match (spec.run)(trace, &target.asked.arguments) {
-            Ok(Some(sheet)) => sheet,
+        let result_table = match (spec.run)(trace, &target.asked.arguments) {
+            Ok(Some(result_table)) => result_table,
             Ok(None) => {
                 *skipped += 1;
-                let _ = writeln!(self.err, "SKIPPED: {} does not contain {} data.", shown(path), spec.data);
+                let _ = writeln!(
+                    self.err,
+                    "SKIPPED: {} does not contain {} data.",
+                    visible_path(path),
+                    spec.data
+                );
                 return Ok(());
             }
             Err(error) => {
@@ -180,24 +190,24 @@ impl Printer<'_> {
         };
         match &target.file {
             Some(file) => {
-                self.write_file(file, &sheet, target);
+                self.write_file(file, &result_table, target);
                 Ok(())
             }
-            None => self.print(path, &sheet, target),
+            None => self.print(path, &result_table, target),
         }
     }
 
-    fn write_file(&mut self, file: &Path, sheet: &Sheet, target: &Target) {
+    fn write_file(&mut self, file: &Path, result_table: &ResultTable, target: &Target) {
         let written = store::write_whole_by(file, &mut |whole| {
             let mut whole = BufWriter::new(whole);
-            target.form.write(&sheet.shown(self.order.look), &mut whole)?;
+            target.form.write(&result_table.shown(self.order.look), &mut whole)?;
             whole.flush()
         });
         match written {
             Ok(()) => {
                 self.tables += 1;
                 if !self.order.quiet {
-                    let _ = writeln!(self.err, "written: {}", shown(file));
+                    let _ = writeln!(self.err, "written: {}", visible_path(file));
                 }
             }
             Err(error) => {
@@ -207,20 +217,20 @@ impl Printer<'_> {
         }
     }
 
-    fn print(&mut self, path: &Path, sheet: &Sheet, target: &Target) -> io::Result<()> {
+    fn print(&mut self, path: &Path, result_table: &ResultTable, target: &Target) -> io::Result<()> {
         let spec = target.form.spec();
         // There is a table, whether or not it is read to its end.
         self.tables += 1;
         let mut out = BufWriter::new(&mut *self.out);
-        // An array a line is told from the next without an empty one.
+        // JSON has one array a line, and needs no empty line between.
         if self.shown > 0 && spec.name != "json" {
             writeln!(out)?;
         }
         if spec.is_for_people {
-            let of = if self.several { format!("{}: ", shown(path)) } else { String::new() };
-            writeln!(out, " ** {of}{} ({}):\n", sheet.title, sheet.name)?;
+            let of = if self.several { format!("{}: ", visible_path(path)) } else { String::new() };
+            writeln!(out, " ** {of}{} ({}):\n", result_table.title, result_table.name)?;
         }
-        target.form.write(&sheet.shown(self.order.look), &mut out)?;
+        target.form.write(&result_table.shown(self.order.look), &mut out)?;
         out.flush()?;
         drop(out);
         self.shown += 1;
@@ -228,6 +238,6 @@ impl Printer<'_> {
     }
 }
 
-fn shown(path: &Path) -> String {
+fn visible_path(path: &Path) -> String {
     visible(&path.display().to_string()).into_owned()
 }

@@ -1,7 +1,7 @@
-//! A report that nobody has exported, or whose export is stale: what is done about it, by the nsys that its user has. None
-//! ships here, and nothing of it is needed where exports lie beside their reports.
+//! Exports a report that has no export, or a stale one, with the user's own nsys. None ships here, and none is needed
+//! where exports lie beside their reports.
 
-use nsys::report_file::{ReportFile, Standing};
+use nsys::report_file::{ExportState, ReportFile};
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::io;
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// How exports are come by.
+/// How exports are obtained.
 #[derive(Debug, Clone, Default)]
 pub struct Exporting {
-    /// Export reports again, whatever stands beside them.
-    pub anew: bool,
+    /// Export reports again, even if an export exists.
+    pub again: bool,
     /// Read exports that are older than their reports.
     pub stale_ok: bool,
     /// The nsys to call; without it the one on `PATH`.
@@ -22,24 +22,23 @@ pub struct Exporting {
 }
 
 /// An export to be read, and what a person should know of it.
-pub struct Chosen {
+pub struct ChosenExport {
     pub path: PathBuf,
     pub note: Option<String>,
     /// Where it could not be kept beside its report, it is gone with this.
     _folder: Option<TempDir>,
 }
 
-pub fn choose(report: &ReportFile, how: &Exporting) -> Result<Chosen, String> {
-    let as_it_is = |path, note| Ok(Chosen { path, note, _folder: None });
-    match (report.standing(), &report.report) {
-        (Standing::Fresh(path), _) if report.is_export || !how.anew => as_it_is(path, None),
-        (Standing::Stale(path), Some(newer)) if report.is_export || (how.stale_ok && !how.anew) => {
+pub fn choose(report: &ReportFile, how: &Exporting) -> Result<ChosenExport, String> {
+    let as_it_is = |path, note| Ok(ChosenExport { path, note, _folder: None });
+    match (report.export_state(), &report.report) {
+        (ExportState::Fresh(path), _) if report.is_export || !how.again => as_it_is(path, None),
+        (ExportState::Stale(path), Some(newer)) if report.is_export || (how.stale_ok && !how.again) => {
             let note = format!("older than the report beside it: {}", newer.display());
             as_it_is(path, Some(note))
         }
-        (Standing::Stale(path), _) if !how.anew => Err(format!(
-            "its export is older than the report; `--force-export` exports it anew, `--stale-ok` reads it as \
-             it is: {}",
+        (ExportState::Stale(path), _) if !how.again => Err(format!(
+            "its export {} is older than the report; `--force-export` exports it again, `--stale-ok` reads it as it is",
             path.display()
         )),
         (_, Some(file)) => export(file, &report.base, how),
@@ -48,7 +47,7 @@ pub fn choose(report: &ReportFile, how: &Exporting) -> Result<Chosen, String> {
 }
 
 /// SQLite, which every release can write. The file appears whole or not at all.
-fn export(report: &Path, base: &Path, how: &Exporting) -> Result<Chosen, String> {
+fn export(report: &Path, base: &Path, how: &Exporting) -> Result<ChosenExport, String> {
     let (folder, is_beside) = folder_for(base)?;
     let mut name = base.file_name().unwrap_or_default().to_owned();
     name.push(".sqlite");
@@ -63,40 +62,45 @@ fn export(report: &Path, base: &Path, how: &Exporting) -> Result<Chosen, String>
     let by_hand = format!("nsys export --type=sqlite {}", report.display());
     let ended = command.output().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => format!(
-            "not exported, and no nsys to do it: `{}`; `--nsys PATH` names one, or run this where one is: \
+            "not exported, and `{}` is not found; give `--nsys PATH`, or run this where nsys is installed: \
              {by_hand}",
             nsys.display()
         ),
-        _ => format!("not exported, and nsys cannot be run: `{}`: {error}", nsys.display()),
+        _ => format!("not exported, and `{}` cannot be run: {error}", nsys.display()),
     })?;
     let is_there = fs::metadata(&made).is_ok_and(|data| data.len() > 0);
     if !ended.status.success() || !is_there {
-        let said = [ended.stderr, ended.stdout].concat();
-        let said = String::from_utf8_lossy(&said);
-        let last = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it said nothing");
-        return Err(format!("nsys did not export it, {}: {last}", ended.status));
+        let printed = [ended.stderr, ended.stdout].concat();
+        let printed = String::from_utf8_lossy(&printed);
+        let last = printed.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("no output");
+        return Err(format!("nsys export failed, {}: {last}", ended.status));
     }
     if !is_beside {
-        let note = "exported for this time only: its folder cannot be written to".to_owned();
-        return Ok(Chosen { path: made, note: Some(note), _folder: Some(folder) });
+        let note = "exported to a temporary folder, because its own folder is not writable".to_owned();
+        return Ok(ChosenExport { path: made, note: Some(note), _folder: Some(folder) });
     }
     let kept = base.with_file_name(&name);
     fs::rename(&made, &kept)
-        .map_err(|error| format!("its export cannot be kept: {}: {error}", kept.display()))?;
-    Ok(Chosen { path: kept, note: Some("exported by nsys, and kept beside it".to_owned()), _folder: None })
+        .map_err(|error| format!("cannot write its export {}: {error}", kept.display()))?;
+    Ok(ChosenExport {
+        path: kept,
+        note: Some("exported by nsys; the export is kept beside it".to_owned()),
+        _folder: None,
+    })
 }
 
 /// Beside the report, so that what is made there can be moved into place; elsewhere where that cannot be written to.
 fn folder_for(base: &Path) -> Result<(TempDir, bool), String> {
     let beside = base.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // What is made there holds all of the report, and is nobody else's to read meanwhile.
+    // The export holds all of the report, so that no other user may read it.
     let private = Permissions::from_mode(0o700);
     let mut builder = tempfile::Builder::new();
     builder.prefix(".exporting-").permissions(private);
     if let Ok(folder) = builder.tempdir_in(beside) {
         return Ok((folder, true));
     }
-    let folder = builder.tempdir().map_err(|error| format!("no folder to export it to: {error}"))?;
+    let folder =
+        builder.tempdir().map_err(|error| format!("cannot create a folder for its export: {error}"))?;
     Ok((folder, false))
 }
 
@@ -105,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_exported_to_a_folder_of_its_own_is_nobody_else_s_to_read() {
+    fn a_folder_for_an_export_is_readable_by_its_owner_only() {
         let beside = tempfile::tempdir().expect("a folder");
         let nowhere = beside.path().join("not/there/r");
         for (base, is_kept) in [(beside.path().join("r"), true), (nowhere, false)] {

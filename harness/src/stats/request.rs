@@ -1,14 +1,14 @@
-//! Reports, formats and outputs as they are asked for, matched up with each other. Every error is reported in one go, with
-//! the nearest right word.
+//! Reads the reports, formats and outputs of the command line and pairs them up. All errors are reported at once, with
+//! the nearest known name.
 
 use base::suggest::nearest;
 use recipes::report::{self, Arguments, ReportSpec};
-use recipes::sheet::{FORMS, Form, FormSpec, find_form};
+use recipes::result_table::{FORMS, Form, FormSpec, find_form};
 use std::path::PathBuf;
 
-/// One table that is asked for of every input.
+/// One table that is requested of every input.
 #[derive(Clone)]
-pub struct Asked {
+pub struct TableRequest {
     pub report: &'static ReportSpec,
     /// What stands behind the report's name, as it was written.
     pub words: Vec<String>,
@@ -30,7 +30,11 @@ pub enum Output {
 
 /// The first report takes the first format and the first output, and so on; a list that is too short repeats its last
 /// element. Each element may be a list itself, between commas.
-pub fn asked(reports: &[String], formats: &[String], outputs: &[String]) -> Result<Vec<Asked>, Vec<String>> {
+pub fn parse_requests(
+    reports: &[String],
+    formats: &[String],
+    outputs: &[String],
+) -> Result<Vec<TableRequest>, Vec<String>> {
     let mut diagnostics = Vec::new();
     let mut read_reports = Vec::new();
     for text in elements(reports) {
@@ -61,34 +65,35 @@ pub fn asked(reports: &[String], formats: &[String], outputs: &[String]) -> Resu
         return Err(diagnostics);
     }
     let most = read_reports.len().max(read_forms.len()).max(read_outputs.len());
-    let asked = (0..most).filter_map(|at| {
+    let requests = (0..most).filter_map(|at| {
         let (report, words, arguments) = read_reports.get(at).or(read_reports.last())?.clone();
         let form = read_forms.get(at).or(read_forms.last()).cloned().flatten();
         let output = read_outputs.get(at).or(read_outputs.last()).cloned().unwrap_or(Output::Console);
-        Some(Asked { report, words, arguments, form, output })
+        Some(TableRequest { report, words, arguments, form, output })
     });
-    Ok(asked.collect())
+    Ok(requests.collect())
 }
 
 /// The report of that name, or which name is like it.
 pub(super) fn find_report(name: &str) -> Result<&'static ReportSpec, String> {
     report::find(name).ok_or_else(|| {
         let near = nearest(name, report::LIST.iter().map(|report| report.name));
-        format!("no report `{}`{}; `--help-reports` lists them", name.escape_debug(), hint(near))
+        format!("no report `{}`; {}`--help-reports` lists them", name.escape_debug(), did_you_mean(near))
     })
 }
 
-/// The form of that name; where there is none, they are few enough to be told all.
+/// The form of that name; an error lists them all, because they are few.
 pub(super) fn find_format(name: &str) -> Result<&'static FormSpec, String> {
     find_form(name).ok_or_else(|| {
         let names: Vec<&str> = FORMS.iter().map(|form| form.name).collect();
-        let near = hint(nearest(name, names.iter().copied()));
-        format!("no format `{}`{near}; there are: {}", name.escape_debug(), names.join(", "))
+        let near = did_you_mean(nearest(name, names.iter().copied()));
+        format!("no format `{}`; {near}known formats: {}", name.escape_debug(), names.join(", "))
     })
 }
 
-fn hint(near: Option<&str>) -> String {
-    near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default()
+/// To be followed by another advice.
+fn did_you_mean(near: Option<&str>) -> String {
+    near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default()
 }
 
 type ReadReport = (&'static ReportSpec, Vec<String>, Arguments);
@@ -103,7 +108,7 @@ fn read_report(text: &str) -> Result<ReadReport, String> {
         Ok(arguments) => Ok((spec, words, arguments)),
         Err(error) => {
             let names = spec.arguments.iter().map(|argument| argument.name);
-            Err(format!("--report: {error}{}", unknown(&given, names)))
+            Err(format!("--report: {error}{}", suggestion(&given, names)))
         }
     }
 }
@@ -120,16 +125,17 @@ fn read_form(text: &str) -> Result<Option<Form>, String> {
         Ok(form) => Ok(Some(form)),
         Err(error) => {
             let names = spec.options.iter().map(|option| option.name.trim_end_matches('='));
-            Err(format!("--format: {error}{}", unknown(&given, names)))
+            Err(format!("--format: {error}{}", suggestion(&given, names)))
         }
     }
 }
 
 /// What the first word that is not known may have been meant to be.
-fn unknown<'a>(words: &[&str], names: impl Iterator<Item = &'a str> + Clone) -> String {
+fn suggestion<'a>(words: &[&str], names: impl Iterator<Item = &'a str> + Clone) -> String {
     let name = |word: &&str| word.split('=').next().unwrap_or_default().to_owned();
-    let stranger = words.iter().map(name).find(|word| names.clone().all(|name| name != word));
-    stranger.map(|word| hint(nearest(&word, names))).unwrap_or_default()
+    let unknown_word = words.iter().map(name).find(|word| names.clone().all(|name| name != word));
+    let near = unknown_word.and_then(|word| nearest(&word, names));
+    near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
 fn read_output(text: &str) -> Result<Output, String> {
@@ -138,15 +144,14 @@ fn read_output(text: &str) -> Result<Output, String> {
         "" | "-" => Ok(Output::Console),
         "." => Ok(Output::Derived),
         command if command.starts_with('@') => Err(format!(
-            "--output: commands are not run, on purpose; pipe stdout into it, or write `./{}` for a file of \
-             that name: `{}`",
+            "--output: `{}` is not run as a command; pipe stdout into it, or write `./{}` for a file of that name",
             command.escape_debug(),
             command.escape_debug()
         )),
-        // Rather a switch that came where a place should.
+        // Probably an option in place of a file.
         switch if switch.starts_with('-') => {
             let name = switch.escape_debug();
-            Err(format!("--output: write `./{name}` for a file of that name: `{name}`"))
+            Err(format!("--output: `{name}` looks like an option; write `./{name}` for a file of that name"))
         }
         folder if folder.ends_with('/') => Ok(Output::Folder(PathBuf::from(folder))),
         base => Ok(Output::Base(PathBuf::from(base))),
@@ -196,8 +201,8 @@ mod tests {
     }
 
     fn read(reports: &[&str], formats: &[&str], outputs: &[&str]) -> Result<Vec<String>, Vec<String>> {
-        let asked = asked(&lists(reports), &lists(formats), &lists(outputs))?;
-        let line = |asked: &Asked| {
+        let asked = parse_requests(&lists(reports), &lists(formats), &lists(outputs))?;
+        let line = |asked: &TableRequest| {
             let form = asked.form.as_ref().map_or("?", |form| form.spec().name);
             format!(
                 "{} {form} {:?}",
@@ -228,36 +233,24 @@ mod tests {
     }
 
     #[test]
-    fn every_diagnostic_is_told_with_the_nearest_right_word() {
-        let told = read(
+    fn messages() {
+        let refused = read(
             &["cuda_api_smu", "cuda_gpu_kern_sum:bse", "nvtx_sum,", "cuda_gpu_kern_sum:base:mangled"],
             &["cvs", "csv:nohdrs", "hdoc:css=https://x"],
             &["@less,-q"],
         );
-        let told = told.expect_err("errors");
-        for (line, part) in told.iter().zip([
-            "--report: no report `cuda_api_smu`, did you mean `cuda_api_sum`?; `--help-reports`",
-            "did you mean `base`?",
-            "--report: no report ``; `--help-reports` lists them",
-            "exclude each other",
-            "--format: no format `cvs`; there are: column, table, csv, tsv, json, htable, hdoc",
-            "did you mean `nohdr`?",
-            "written `\\:`",
-            "not run, on purpose; pipe stdout into it",
-            "write `./-q` for a file of that name",
-        ]) {
-            assert!(line.contains(part), "no `{part}` in: {line}");
-        }
-        assert_eq!(told.len(), 9);
+        let errors = refused.expect_err("errors");
+        assert_eq!(errors.len(), 9);
+        insta::assert_snapshot!(errors.join("\n"));
     }
 
     #[test]
     fn a_backslash_takes_the_meaning_of_commas_and_colons() {
-        let asked = asked(&[], &lists(&["hdoc:title=a\\,b\\:c\\\\d\\e"]), &[]).expect("read");
-        let sheet = recipes::sheet::Sheet { name: "x", title: "X", columns: Vec::new() };
+        let asked = parse_requests(&[], &lists(&["hdoc:title=a\\,b\\:c\\\\d\\e"]), &[]).expect("read");
+        let result_table = recipes::result_table::ResultTable { name: "x", title: "X", columns: Vec::new() };
         let mut out = Vec::new();
         let form = asked[0].form.as_ref().expect("a form");
-        form.write(&sheet.shown(recipes::sheet::Look::default()), &mut out).expect("written");
+        form.write(&result_table.shown(recipes::result_table::Look::default()), &mut out).expect("written");
         assert!(String::from_utf8_lossy(&out).contains("<title>a,b:c\\d\\e</title>"));
     }
 }

@@ -1,15 +1,15 @@
 //! Where each table goes, decided before anything is computed: two tables are never written to one file.
 
 use super::Order;
-use super::request::{Asked, Output};
+use super::request::{Output, TableRequest};
 use nsys::report_file::ReportFile;
-use recipes::sheet::{FORMS, Form, find_form};
+use recipes::result_table::{FORMS, Form, find_form};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// One table of one input: in which form, and into which file; stdout where there is none.
+/// One table of one input: its format, and its file; stdout if there is none.
 pub(super) struct Target<'a> {
-    pub asked: &'a Asked,
+    pub asked: &'a TableRequest,
     pub form: Form,
     pub file: Option<PathBuf>,
 }
@@ -24,7 +24,7 @@ pub(super) fn all<'a>(order: &'a Order, reports: &[ReportFile]) -> Result<Vec<Ve
         for file in targets.iter().filter_map(|target| target.file.as_ref()) {
             if !files.insert(file.clone()) {
                 return Err(format!(
-                    "--output: two tables would be written to one file; `.` names each after its input: {}",
+                    "--output: two tables would be written to `{}`; `.` names each file after its input",
                     file.display()
                 ));
             }
@@ -34,7 +34,7 @@ pub(super) fn all<'a>(order: &'a Order, reports: &[ReportFile]) -> Result<Vec<Ve
     Ok(all)
 }
 
-fn target<'a>(order: &Order, asked: &'a Asked, input: &Path) -> Target<'a> {
+fn target<'a>(order: &Order, asked: &'a TableRequest, input: &Path) -> Target<'a> {
     let by_place = if asked.output == Output::Console && order.is_terminal { "column" } else { "csv" };
     let form = asked.form.clone().unwrap_or_else(|| find_form(by_place).unwrap_or(FORMS[0]).plain());
     let base = match &asked.output {

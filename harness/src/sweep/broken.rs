@@ -1,5 +1,5 @@
-//! What must hold in any run, whatever went wrong in it, held against what the run left and against the faults that it
-//! had: a green verdict needs its measurements, and there are measurements that those faults make impossible.
+//! The invariants of any run, checked against its artefacts and the injected faults: a green verdict needs its
+//! measurements, and some faults make measurements impossible.
 
 use cluster::run::shared_slots;
 use metric::{Dim, Metrics, Query};
@@ -11,7 +11,7 @@ use recipes::recipe;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What one run left.
+/// The artefacts of one run.
 pub struct Left<'a> {
     pub plan: &'a Plan,
     pub faults: &'a [NodeFault],
@@ -24,11 +24,11 @@ pub struct Left<'a> {
     pub violations: &'a [String],
 }
 
-/// Every invariant that does not hold, in words.
+/// A message for every invariant that does not hold.
 pub fn broken(left: &Left) -> Vec<String> {
     let mut broken: Vec<String> = left.violations.to_vec();
     broken.extend(
-        shared_slots(left.events).into_iter().map(|told| format!("two jobs on one node slot: {told}")),
+        shared_slots(left.events).into_iter().map(|slot| format!("two jobs on one node slot: {slot}")),
     );
     broken.extend(launches(left.events));
     broken.extend(verdicts(left));
@@ -49,8 +49,9 @@ pub fn broken(left: &Left) -> Vec<String> {
 /// Every job that was launched was launched once and ended once.
 fn launches(events: &[Value]) -> Vec<String> {
     let of = |kind: &str| -> Vec<String> {
-        let told = events.iter().filter(|event| event["event"] == kind);
-        let mut jobs: Vec<String> = told.map(|event| format!("{}/{}", event["case"], event["job"])).collect();
+        let matching = events.iter().filter(|event| event["event"] == kind);
+        let mut jobs: Vec<String> =
+            matching.map(|event| format!("{}/{}", event["case"], event["job"])).collect();
         jobs.sort();
         jobs
     };
@@ -98,15 +99,15 @@ fn verdicts(left: &Left) -> Vec<String> {
 fn exit_code(summary: &Summary) -> Vec<String> {
     let counts = &summary.counts;
     let red = counts.fail + counts.unexpected_pass;
-    let untold = counts.inconclusive + counts.error;
+    let inconclusive = counts.inconclusive + counts.error;
     let green = summary.exit_code == model::exit_code::PASSED;
-    match green && red + untold > 0 {
-        true => vec![format!("exit code 0 with {red} failed and {untold} not told")],
+    match green && red + inconclusive > 0 {
+        true => vec![format!("exit code 0 with {red} failed and {inconclusive} inconclusive")],
         false => Vec::new(),
     }
 }
 
-/// What a green verdict stands on.
+/// Checks the measurements behind a green verdict.
 fn green(
     left: &Left,
     case: &PlannedCase,
@@ -115,13 +116,13 @@ fn green(
     metrics: &Metrics,
 ) -> Vec<String> {
     let mut broken = Vec::new();
-    let mut say =
+    let mut report =
         |what: String| broken.push(format!("green without its measurement: {}: {what}", verdict.name));
     if !verdict.observed.is_some_and(f64::is_finite) {
-        say(format!("observed {:?}", verdict.observed));
+        report(format!("observed {:?}", verdict.observed));
     }
     if verdict.n == 0 || verdict.n != verdict.n_expected {
-        say(format!("{} of {} were measured", verdict.n, verdict.n_expected));
+        report(format!("{} of {} were measured", verdict.n, verdict.n_expected));
     }
     let measured = assertion.jobs.iter().any(|job| {
         let dims = assertion.dims.clone().with(Dim::Job, job.as_str());
@@ -129,11 +130,11 @@ fn green(
     });
     let over_jobs = assertion.metric == recipe::nic_flows::NIC_RATE.name;
     if !measured && !over_jobs {
-        say("no such number in the case's metrics".to_owned());
+        report("no such number in the case's metrics".to_owned());
     }
     for fault in left.faults {
         if impossible(&fault.fault, case, assertion, &fault.node) {
-            say(format!("{fault} makes it impossible"));
+            report(format!("{fault} makes it impossible"));
         }
     }
     broken

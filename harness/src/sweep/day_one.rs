@@ -29,7 +29,7 @@ pub struct DayOne {
 const WORLD: &str = "run_noise = \"2 %\"\nnode_noise = \"1 %\"\noutlier_every = 200\n";
 
 impl DayOne {
-    /// From the project's folder: a suite of it, and the published figures of p5 as those of its simulated twin.
+    /// From the project's folder: a suite of it, and the published figures of p5 as those of its simulated counterpart.
     pub fn read(project: &Path, suite: &str) -> Result<DayOne, String> {
         let text = |path: &str| {
             std::fs::read_to_string(project.join(path)).map_err(|error| format!("{path}: {error}"))
@@ -103,7 +103,7 @@ impl DayOne {
     }
 }
 
-/// Faults to inject, and whom a run must name for them: a node and any of these parts.
+/// Faults to inject, and the culprits that a run must name: a node and any of these parts.
 #[derive(Debug, Clone)]
 pub struct Injected {
     pub faults: Vec<String>,
@@ -186,13 +186,13 @@ pub fn draw(kind: &str, nodes: usize, nics: &[String], seed: u64) -> Injected {
     made
 }
 
-/// What a run's summary says of what was injected.
+/// How a run's summary compares with the injected faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
     pub exit_code: i32,
     /// Every guilty node with a guilty part.
     pub all_named: bool,
-    /// Somebody that has no fault.
+    /// A part without a fault.
     pub innocent_named: bool,
     pub anybody_named: bool,
 }

@@ -18,7 +18,7 @@ pub struct Drawn {
 pub(super) struct Dice(ChaCha8Rng);
 
 impl Dice {
-    pub(super) fn of(seed: u64) -> Dice {
+    pub(super) fn from_seed(seed: u64) -> Dice {
         Dice(ChaCha8Rng::seed_from_u64(seed))
     }
 
@@ -31,7 +31,7 @@ impl Dice {
         self.number(1, one_in) == 1
     }
 
-    fn of_list<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+    fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         let at = self.number(0, list.len() as u64 - 1) as usize;
         &list[at]
     }
@@ -72,8 +72,8 @@ const OPS: [&str; 9] = [
 ];
 
 pub fn draw(seed: u64) -> Drawn {
-    let mut dice = Dice::of(seed);
-    let instance = dice.of_list(&INSTANCES);
+    let mut dice = Dice::from_seed(seed);
+    let instance = dice.pick(&INSTANCES);
     let nodes = dice.number(1, 6);
     let via = if dice.chance(3) { "ssh" } else { "slurm" };
     let inventory = format!(
@@ -114,12 +114,12 @@ fn faults(dice: &mut Dice, instance: &Instance, nodes: u64, via: &str) -> Vec<St
         }) else {
             continue;
         };
-        let fraction = *dice.of_list(&["0.1", "0.4", "0.8", "0.99"]);
-        let device = *dice.of_list(instance.nics);
+        let fraction = *dice.pick(&["0.1", "0.4", "0.8", "0.99"]);
+        let device = *dice.pick(instance.nics);
         let gpu = dice.number(0, instance.gpus - 1).to_string();
         let fault = form.replace("=F", &format!("={fraction}")).replace("@DEV", &format!("@{device}"));
         let fault = fault.replace("@N", &format!("@{gpu}")).replace("@RANK", &format!("@{gpu}"));
-        let (ms, ppm) = (*dice.of_list(&["0.2", "5", "50"]), *dice.of_list(&["-50", "20"]));
+        let (ms, ppm) = (*dice.pick(&["0.2", "5", "50"]), *dice.pick(&["-50", "20"]));
         let fault = fault.replace("=MS", &format!("={ms}")).replace("=PPM", &format!("={ppm}"));
         let fault = fault.replace("=STEP", "=1");
         faults.push(format!("n{}:{fault}", dice.number(1, nodes)));
@@ -160,7 +160,7 @@ fn suite(dice: &mut Dice, instance: &Instance, nodes: u64, via: &str) -> String 
 
 fn flows(dice: &mut Dice, text: &mut String) {
     text.push_str("placement = \"pairs\"\nworkload = { kind = \"nic-pairs\" }\nrecipes = [\"nic_flows\", \"efa_traffic\"]\n");
-    let per = *dice.of_list(&["nic", "node"]);
+    let per = *dice.pick(&["nic", "node"]);
     let _ = write!(text, "[[case.assert]]\nmetric = \"nic.rate\"\nper = \"{per}\"\nat_least = \"9 GB/s\"\n");
     if dice.chance(2) {
         text.push_str("within_peers = \"5 %\"\n");
@@ -176,8 +176,8 @@ fn command(dice: &mut Dice, text: &mut String, via: &str) {
         "program = \"echo\", args = [\"a b\", \"$HOME\"]",
         "program = \"python3\", args = [\"train.py\", \"--steps=3\", \"--layers=2\"]",
     ];
-    let program = *dice.of_list(&programs);
-    let placement = *dice.of_list(&["\"each\"", "\"all\"", "1"]);
+    let program = *dice.pick(&programs);
+    let placement = *dice.pick(&["\"each\"", "\"all\"", "1"]);
     // Over ssh a command runs once on each node.
     let tasks = if via == "ssh" { 1 } else { dice.number(1, 8) };
     let _ = write!(
@@ -188,7 +188,7 @@ fn command(dice: &mut Dice, text: &mut String, via: &str) {
 }
 
 fn each_gpu(dice: &mut Dice, text: &mut String) {
-    let op = *dice.of_list(&["all_reduce", "broadcast"]);
+    let op = *dice.pick(&["all_reduce", "broadcast"]);
     let _ = write!(
         text,
         "placement = \"each gpu\"\nworkload = {{ kind = \"nccl-tests\", op = \"{op}\", from = \"64MiB\", to = \"1GiB\", factor = 4 }}\n\
@@ -199,13 +199,13 @@ fn each_gpu(dice: &mut Dice, text: &mut String) {
 }
 
 fn collective(dice: &mut Dice, text: &mut String, nodes: u64) {
-    let op = *dice.of_list(&OPS);
+    let op = *dice.pick(&OPS);
     let number = dice.number(1, nodes).to_string();
-    let placement = *dice.of_list(&["\"each\"", "\"all\"", "\"pairs\"", "\"groups of 2\"", &number]);
+    let placement = *dice.pick(&["\"each\"", "\"all\"", "\"pairs\"", "\"groups of 2\"", &number]);
     let (from, to) =
-        *dice.of_list(&[("64", "64MiB"), ("1MiB", "256MiB"), ("64MiB", "256MiB"), ("256MiB", "256MiB")]);
+        *dice.pick(&[("64", "64MiB"), ("1MiB", "256MiB"), ("64MiB", "256MiB"), ("256MiB", "256MiB")]);
     let size = if to == "64MiB" { "64MiB" } else { "256MiB" };
-    let iterations = dice.of_list(&[1, 5, 20]);
+    let iterations = dice.pick(&[1, 5, 20]);
     let check = !dice.chance(4);
     let profiled = dice.chance(2);
     let mut recipes = vec!["\"nccl_tests\""];
@@ -226,28 +226,28 @@ fn collective(dice: &mut Dice, text: &mut String, nodes: u64) {
         text.push_str("counters = false\n");
     }
     if profiled {
-        let ranks = *dice.of_list(&["\"all\"", "\"one-per-node\"", "\"rank0\"", "\"every 3\"", "[0, 5]"]);
-        let keep = *dice.of_list(&["\"always\"", "\"on-failure\"", "1"]);
+        let ranks = *dice.pick(&["\"all\"", "\"one-per-node\"", "\"rank0\"", "\"every 3\"", "[0, 5]"]);
+        let keep = *dice.pick(&["\"always\"", "\"on-failure\"", "1"]);
         let _ = write!(text, "[case.profile]\nranks = {ranks}\nkeep = {keep}\n");
         if dice.chance(4) {
-            let _ = writeln!(text, "delay_s = {}", dice.of_list(&[1, 7, 5000]));
+            let _ = writeln!(text, "delay_s = {}", dice.pick(&[1, 7, 5000]));
         }
-        let bound = *dice.of_list(&["at_least = \"95 %\"", "at_most = \"50 %\""]);
+        let bound = *dice.pick(&["at_least = \"95 %\"", "at_most = \"50 %\""]);
         let _ = write!(text, "[[case.assert]]\nmetric = \"kernel.class_share\"\nclass = \"nccl\"\n{bound}\n");
     }
-    let floor = *dice.of_list(&["0.001 GB/s", "20 GB/s"]);
+    let floor = *dice.pick(&["0.001 GB/s", "20 GB/s"]);
     let _ =
         write!(text, "[[case.assert]]\nmetric = \"nccl.busbw\"\nsize = \"{size}\"\nat_least = \"{floor}\"\n");
     if check {
         text.push_str("[[case.assert]]\nmetric = \"nccl.wrong\"\nequals = 0\n");
     }
     if counted {
-        let (metric, bound) = *dice.of_list(&[
+        let (metric, bound) = *dice.pick(&[
             ("nic.present", "equals = 1"),
             ("nic.share", "at_least = 0.9"),
             ("nic.rx_drops", "at_most = 0"),
         ]);
-        let per = *dice.of_list(&["nic", "node"]);
+        let per = *dice.pick(&["nic", "node"]);
         let _ = write!(text, "[[case.assert]]\nmetric = \"{metric}\"\nper = \"{per}\"\n{bound}\n");
     }
 }

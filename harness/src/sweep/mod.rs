@@ -1,5 +1,5 @@
-//! Runs whole simulated clusters with drawn suites and drawn faults, one per seed, and judges them by their invariants
-//! alone: what a run must not do whatever went wrong in it. A seed that breaks one is replayed by its number.
+//! Runs whole simulated clusters with drawn suites and drawn faults, one per seed, and checks only invariants:
+//! what a run must never do. A seed that breaks one is replayed by its number.
 
 mod broken;
 pub mod day_one;
@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use store::Store;
 
-/// What a seed came to.
+/// The result of one seed.
 #[derive(Debug)]
 pub struct Swept {
     pub faults: Vec<NodeFault>,
@@ -119,7 +119,7 @@ pub fn sweep(
     })
 }
 
-/// The case's numbers as they lie on disk; none where there are none.
+/// The metrics of a case as stored; empty if there are none.
 fn metrics_of(store: &Store, case: &str) -> Metrics {
     let bytes = std::fs::read(store.case(case).join("metrics.parquet")).unwrap_or_default();
     recipes::parquet::from_parquet(&bytes).unwrap_or_default()

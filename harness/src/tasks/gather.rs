@@ -1,7 +1,7 @@
-//! Waits for tasks and takes in what they leave. A task that ends without a whole file is started again, so many times and
-//! on another node; then it is lost, and why is told.
+//! Waits for tasks and reads their files. A task that ends without a complete file is restarted a few times, on another
+//! node; then it is lost, and the reason is reported.
 
-use super::{PART, Place, part};
+use super::{AnalysisFolder, PART, part};
 use cluster::interrupt;
 use cluster::launch::slurm_array::{Arrays, Task};
 use cluster::reach::ReachError;
@@ -28,7 +28,7 @@ pub(super) struct Gathered<T> {
 }
 
 /// A task that goes on, as far as is known.
-struct Open {
+struct OpenTask {
     array: String,
     tries: usize,
     /// Since it is known to have ended.
@@ -39,47 +39,47 @@ struct Open {
 }
 
 /// A task that is to be started.
-struct Start {
+struct TaskStart {
     tries: usize,
     /// The node that lost it before.
     off: Option<String>,
 }
 
-/// What is seen of a task at one look.
-enum Seen<T> {
+/// The state of a task at one poll.
+enum TaskState<T> {
     GoesOn,
     Done(T),
-    /// It ended so, or its file is not whole; another start may help where nobody says `never`.
+    /// It failed, or its file is incomplete; unless `is_final`, a restart may help.
     Lost {
         why: String,
-        never: bool,
+        is_final: bool,
         on: Option<String>,
     },
 }
 
-/// What the files of tasks are read for.
-pub(super) trait Read {
+/// Reads the files of tasks.
+pub(super) trait PartReader {
     type Part;
 
-    /// What is in the file of a task; else why it is none.
+    /// Reads the file of a task, or says why it cannot be read.
     fn part(&self, task: usize, bytes: &[u8]) -> Result<Self::Part, String>;
 
-    /// Told of each part as it comes.
+    /// Called with each part as it arrives.
     fn done(&mut self, part: &Self::Part);
 }
 
-pub(super) async fn gather<R: Read>(
+pub(super) async fn gather<R: PartReader>(
     arrays: &Arrays<'_>,
-    place: &Place<'_>,
+    place: &AnalysisFolder<'_>,
     digest: &str,
     tasks: usize,
     read: &mut R,
-    tell: &mut dyn FnMut(&str),
+    notify: &mut dyn FnMut(&str),
 ) -> Result<Gathered<R::Part>, super::Failed> {
     let mut gathered = Gathered { parts: Vec::new(), lost: BTreeMap::new() };
-    let mut open: BTreeMap<usize, Open> = BTreeMap::new();
-    let mut to_start: BTreeMap<usize, Start> =
-        (1..=tasks).map(|task| (task, Start { tries: 1, off: None })).collect();
+    let mut open: BTreeMap<usize, OpenTask> = BTreeMap::new();
+    let mut to_start: BTreeMap<usize, TaskStart> =
+        (1..=tasks).map(|task| (task, TaskStart { tries: 1, off: None })).collect();
     let (mut started, mut pause, mut away) = (0, FIRST_PAUSE, Duration::ZERO);
     // The ids of all that were started.
     let mut of_slurm: BTreeSet<String> = BTreeSet::new();
@@ -94,7 +94,10 @@ pub(super) async fn gather<R: Read>(
                     open.extend(std::mem::take(&mut to_start).into_iter().map(|(task, start)| {
                         let (ended, waited) = (Duration::ZERO, Duration::ZERO);
                         let array = array.clone();
-                        (task, Open { array, tries: start.tries, ended, elsewhere: !off.is_empty(), waited })
+                        (
+                            task,
+                            OpenTask { array, tries: start.tries, ended, elsewhere: !off.is_empty(), waited },
+                        )
                     }));
                     of_slurm.insert(array);
                 }
@@ -104,7 +107,7 @@ pub(super) async fn gather<R: Read>(
                         return Err(why.into());
                     }
                     for task in tasks {
-                        gathered.lost.insert(task, format!("its task could not be started again: {why}"));
+                        gathered.lost.insert(task, format!("its task could not be restarted: {why}"));
                     }
                     to_start.clear();
                 }
@@ -124,24 +127,24 @@ pub(super) async fn gather<R: Read>(
         away = if known.is_ok() { Duration::ZERO } else { away + pause };
         for (task, mut of_task) in std::mem::take(&mut open) {
             let state = known.as_ref().map(|known| known.get(&(of_task.array.clone(), task)));
-            match look(arrays, place, (digest, &*read), task, &mut of_task, state, pause).await {
-                Seen::GoesOn if away > AWAY => {
+            match poll_task(arrays, place, (digest, &*read), task, &mut of_task, state, pause).await {
+                TaskState::GoesOn if away > AWAY => {
                     let why = known.as_ref().err().map_or("", String::as_str);
-                    gathered.lost.insert(task, format!("nobody can tell what became of its task: {why}"));
+                    gathered.lost.insert(task, format!("Slurm does not report the state of its task: {why}"));
                 }
-                Seen::GoesOn => {
+                TaskState::GoesOn => {
                     open.insert(task, of_task);
                 }
-                Seen::Done(part) => {
+                TaskState::Done(part) => {
                     read.done(&part);
                     gathered.parts.push(part);
                 }
-                Seen::Lost { why, never: false, on } if of_task.tries < TRIES => {
-                    tell(&format!("task {task} is started again, as it was lost: {why}"));
-                    to_start.insert(task, Start { tries: of_task.tries + 1, off: on });
+                TaskState::Lost { why, is_final: false, on } if of_task.tries < TRIES => {
+                    notify(&format!("task {task} was lost and is restarted: {why}"));
+                    to_start.insert(task, TaskStart { tries: of_task.tries + 1, off: on });
                 }
-                Seen::Lost { why, .. } => {
-                    let why = format!("its task was lost, which was started {} times: {why}", of_task.tries);
+                TaskState::Lost { why, .. } => {
+                    let why = format!("its task was started {} times and lost: {why}", of_task.tries);
                     gathered.lost.insert(task, why);
                 }
             }
@@ -154,30 +157,30 @@ pub(super) async fn gather<R: Read>(
     Ok(gathered)
 }
 
-async fn look<R: Read>(
+async fn poll_task<R: PartReader>(
     arrays: &Arrays<'_>,
-    place: &Place<'_>,
+    place: &AnalysisFolder<'_>,
     (digest, read): (&str, &R),
     task: usize,
-    open: &mut Open,
+    open: &mut OpenTask,
     // Nothing of a task that Slurm does not know any more; an error where it gives no answer.
     state: Result<Option<&Task>, &String>,
     since: Duration,
-) -> Seen<R::Part> {
+) -> TaskState<R::Part> {
     let on = match state {
-        Ok(Some(Task::Running)) => return Seen::GoesOn,
-        Ok(Some(Task::Waiting { never })) => {
+        Ok(Some(Task::Running)) => return TaskState::GoesOn,
+        Ok(Some(Task::Waiting { never: refused })) => {
             open.waited += since;
-            let why = match never {
+            let why = match refused {
                 Some(reason) => format!("Slurm does not start it: {reason}"),
                 None if open.elsewhere && open.waited > ELSEWHERE => {
-                    format!("no other node has taken it in: {} s", ELSEWHERE.as_secs())
+                    format!("no other node started it within {} s", ELSEWHERE.as_secs())
                 }
-                None => return Seen::GoesOn,
+                None => return TaskState::GoesOn,
             };
             arrays.cancel(&BTreeSet::from([format!("{}_{task}", open.array)])).await;
             // The node that lost it may be all that there is.
-            return Seen::Lost { why, never: !open.elsewhere, on: None };
+            return TaskState::Lost { why, is_final: !open.elsewhere, on: None };
         }
         Ok(Some(Task::Ended { node, .. })) => Some(node.clone()).filter(|node| !node.is_empty()),
         Ok(None) | Err(_) => None,
@@ -187,28 +190,32 @@ async fn look<R: Read>(
         Err(ReachError::NotFound { .. }) => {
             let why = match state {
                 // It may go on.
-                Err(_) => return Seen::GoesOn,
+                Err(_) => return TaskState::GoesOn,
                 Ok(Some(Task::Ended { state, completed: false, node })) => format!("{state} on {node}"),
                 Ok(_) => {
                     open.ended += since;
                     if open.ended < LATE {
-                        return Seen::GoesOn;
+                        return TaskState::GoesOn;
                     }
                     "it ended and left no file".to_owned()
                 }
             };
-            return Seen::Lost { why: format!("{why}{}", said(place, task).await), never: false, on };
+            return TaskState::Lost {
+                why: format!("{why}{}", last_log_line(place, task).await),
+                is_final: false,
+                on,
+            };
         }
-        Err(error) => return Seen::Lost { why: format!("its file: {error}"), never: false, on },
+        Err(error) => return TaskState::Lost { why: format!("its file: {error}"), is_final: false, on },
     };
     match part::read(digest, task, &file).and_then(|bytes| read.part(task, bytes)) {
-        Ok(part) => Seen::Done(part),
-        Err(why) => Seen::Lost { why: format!("its file: {why}"), never: false, on },
+        Ok(part) => TaskState::Done(part),
+        Err(why) => TaskState::Lost { why: format!("its file: {why}"), is_final: false, on },
     }
 }
 
-/// The last line that it said.
-async fn said(place: &Place<'_>, task: usize) -> String {
+/// The last line of a task's log.
+async fn last_log_line(place: &AnalysisFolder<'_>, task: usize) -> String {
     let log = place.reach.get(place.host, &place.path(&format!("task-{task}.log"))).await.unwrap_or_default();
     let log = String::from_utf8_lossy(&log);
     let last = log.lines().map(str::trim).rfind(|line| !line.is_empty());

@@ -1,14 +1,14 @@
-//! Recipes in tasks of a Slurm array: each node's reports are read by a task of this very program where they lie, and what
-//! the tasks took of them is joined here. What comes of it is what one machine makes of all reports; what no
-//! task could read is named.
+//! Recipes in tasks of a Slurm array: each node's reports are read by a task of this program where they lie, and the
+//! results are joined here. The outcome is the same as that of one machine reading all reports; reports that no task
+//! could read are named.
 
 mod gather;
-pub mod here;
-mod of_jobs;
-mod of_reports;
+mod job_work;
+pub mod local;
 mod order;
 mod part;
 mod program;
+mod report_work;
 pub mod task;
 
 use crate::own_recipes;
@@ -21,13 +21,13 @@ use cluster::reach::slurm_calls::SlurmCalls;
 use cluster::reach::{Command, Host, Reach};
 use config::inventory::{Inventory, ReachBy, SlurmReach};
 use gather::{Gathered, gather};
+use job_work::JobWork;
 use model::analysis_names;
 use model::artefact::{self, Analyses, PlannedRecipe};
-use of_jobs::OfJobs;
-use of_reports::OfReports;
-use order::{FORMAT, Order, Program, Work, folder_of};
+use order::{FORMAT, Program, TaskOrder, Work, folder_of};
 use recipes::recipe::of_reports::{Outcome, Part, Progress, Survey, join};
-use recipes::recipe::{JobInput, Kept};
+use recipes::recipe::{ExtractStore, JobInput};
+use report_work::ReportWork;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -51,9 +51,9 @@ pub struct Cluster {
     program: (PathBuf, Program),
     /// Where nodes find it.
     on_nodes: String,
-    /// So many reports that do not tell their node are read by one task.
+    /// How many reports of unknown nodes one task reads.
     together: usize,
-    /// So many reports are open at once in a task, where a person says it.
+    /// How many reports are open at once in a task, if given.
     jobs: Option<usize>,
 }
 
@@ -77,7 +77,7 @@ impl From<String> for Failed {
 }
 
 impl Cluster {
-    pub fn of(inventory: &Inventory, jobs: Option<usize>) -> Result<Cluster, String> {
+    pub fn from_inventory(inventory: &Inventory, jobs: Option<usize>) -> Result<Cluster, String> {
         let name = format!("`{}`", inventory.file);
         if inventory.is_simulated() {
             return Err(format!(
@@ -90,8 +90,8 @@ impl Cluster {
         };
         if slurm.login.is_some() {
             return Err(format!(
-                "{name}: this version runs Slurm's commands on this machine only; run it on the login node and leave \
-                 `login` out"
+                "{name}: this version runs Slurm's commands on this machine only; run it on the login node and remove \
+                 `login`"
             ));
         }
         let program = program::own()?;
@@ -113,23 +113,23 @@ impl Cluster {
     }
 }
 
-/// What `survey` of recipes gives, read by tasks. `tell` is told what a person should know meanwhile.
-pub fn survey(cluster: &Cluster, survey: &Survey, tell: &mut dyn FnMut(&str)) -> Result<Joined, Failed> {
+/// The outcomes of `survey`, with reports read by tasks. `notify` prints messages for a person meanwhile.
+pub fn survey(cluster: &Cluster, survey: &Survey, notify: &mut dyn FnMut(&str)) -> Result<Joined, Failed> {
     interrupt::watch();
-    let order = Order {
+    let order = TaskOrder {
         format: FORMAT,
         program: cluster.program.1.clone(),
         own: own_recipes::planned(survey.asked.iter().map(|(recipe, _)| recipe.name)),
         folder: folder_of(survey.inputs.iter().map(|input| input.path.as_path()))?,
-        work: Work::Reports(OfReports::of(survey)),
-        shares: shares(&of_reports::nodes(survey), cluster.together),
+        work: Work::Reports(ReportWork::from_survey(survey)),
+        shares: shares(&report_work::nodes(survey), cluster.together),
         jobs: cluster.jobs,
     };
     let done = Progress { reports: 0, of: survey.inputs.len(), rows: 0 };
-    let mut reader = Surveyed { survey, shares: &order.shares, done };
+    let mut reader = SurveyParts { survey, shares: &order.shares, done };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
-    let gathered = runtime.block_on(read(cluster, None, &order, &mut reader, tell))?;
+    let gathered = runtime.block_on(read(cluster, None, &order, &mut reader, notify))?;
     let mut lost = BTreeMap::new();
     for (task, why) in &gathered.lost {
         lost.extend(order.shares[task - 1].iter().map(|report| (*report, format!("not analysed: {why}"))));
@@ -137,18 +137,18 @@ pub fn survey(cluster: &Cluster, survey: &Survey, tell: &mut dyn FnMut(&str)) ->
     Ok(Joined { outcomes: join(survey, gathered.parts, &lost), lost: lost.len() })
 }
 
-/// What the recipes of a case of this run take of the reports of its jobs, read by tasks. Where there is nothing of a report, that is
-/// kept, and why.
-pub async fn kept(
+/// The extracts that the recipes of a case take of the reports of its jobs, read by tasks. For a report that could not
+/// be read, the reason.
+pub async fn extract(
     cluster: &Cluster,
     run: &str,
     jobs: Vec<JobInput>,
     recipes: &[String],
     own: &[PlannedRecipe],
-    tell: &mut dyn FnMut(&str),
-) -> Kept {
-    let mut kept = Kept::default();
-    let work = OfJobs::of(recipes, jobs);
+    notify: &mut dyn FnMut(&str),
+) -> ExtractStore {
+    let mut kept = ExtractStore::default();
+    let work = JobWork::new(recipes, jobs);
     let nodes: Vec<Option<String>> = work.reports().map(|report| report.node.clone()).collect();
     if nodes.is_empty() {
         return kept;
@@ -162,7 +162,7 @@ pub async fn kept(
             return kept;
         }
     };
-    let order = Order {
+    let order = TaskOrder {
         format: FORMAT,
         program: cluster.program.1.clone(),
         own: own.to_vec(),
@@ -171,8 +171,8 @@ pub async fn kept(
         shares,
         jobs: None,
     };
-    let gathered = read(cluster, Some(run), &order, &mut Handed, tell).await;
-    let Order { work: Work::Jobs(work), shares, .. } = &order else { return kept };
+    let gathered = read(cluster, Some(run), &order, &mut Extracts, notify).await;
+    let TaskOrder { work: Work::Jobs(work), shares, .. } = &order else { return kept };
     match gathered {
         Ok(gathered) => {
             for bytes in &gathered.parts {
@@ -190,17 +190,17 @@ pub async fn kept(
 }
 
 /// Parts of a survey.
-struct Surveyed<'a> {
+struct SurveyParts<'a> {
     survey: &'a Survey<'a>,
     shares: &'a [Vec<usize>],
     done: Progress,
 }
 
-impl gather::Read for Surveyed<'_> {
+impl gather::PartReader for SurveyParts<'_> {
     type Part = Part;
 
     fn part(&self, task: usize, bytes: &[u8]) -> Result<Part, String> {
-        of_reports::taken(self.survey, &self.shares[task - 1], bytes)
+        report_work::parse_part(self.survey, &self.shares[task - 1], bytes)
     }
 
     fn done(&mut self, part: &Part) {
@@ -211,34 +211,36 @@ impl gather::Read for Surveyed<'_> {
 }
 
 /// What was kept for a case.
-struct Handed;
+struct Extracts;
 
-impl gather::Read for Handed {
+impl gather::PartReader for Extracts {
     type Part = Vec<u8>;
 
     fn part(&self, _: usize, bytes: &[u8]) -> Result<Vec<u8>, String> {
-        Kept::default().add(bytes)?;
+        ExtractStore::default().add(bytes)?;
         Ok(bytes.to_vec())
     }
 
     fn done(&mut self, _: &Vec<u8>) {}
 }
 
-/// Has all tasks done in a folder of their own, which is gone behind them.
-async fn read<R: gather::Read>(
+/// Runs all tasks in a folder of their own, which is removed afterwards.
+async fn read<R: gather::PartReader>(
     cluster: &Cluster,
     run: Option<&str>,
-    order: &Order,
+    order: &TaskOrder,
     reader: &mut R,
-    tell: &mut dyn FnMut(&str),
+    notify: &mut dyn FnMut(&str),
 ) -> Result<Gathered<R::Part>, Failed> {
     let (reach, host) = (SlurmCalls::new(ProcessReach, cluster.tools.as_deref()), Host::Here);
     let folder = folder(&reach, &host, &cluster.shared, run).await?;
-    let place = Place { reach: &reach, host: &host, folder: &folder };
-    let gathered = read_at(cluster, order, &place, reader, tell).await;
-    // What tasks that were lost said is all that tells why.
+    let place = AnalysisFolder { reach: &reach, host: &host, folder: &folder };
+    let gathered = read_at(cluster, order, &place, reader, notify).await;
+    // The logs of lost tasks are the only evidence.
     match &gathered {
-        Ok(gathered) if !gathered.lost.is_empty() => tell(&format!("what tasks said is kept in: {folder}")),
+        Ok(gathered) if !gathered.lost.is_empty() => {
+            notify(&format!("the logs of the tasks are kept in {folder}"))
+        }
         _ => {
             let clear = Command::new(["rm", "-r", "-f", "--", &folder], QUERY_LIMIT);
             let _ = reach.exec(&host, &clear).await;
@@ -248,13 +250,13 @@ async fn read<R: gather::Read>(
 }
 
 /// The folder of one analysis, which tasks see too.
-struct Place<'a> {
+struct AnalysisFolder<'a> {
     reach: &'a dyn Reach,
     host: &'a Host,
     folder: &'a str,
 }
 
-impl Place<'_> {
+impl AnalysisFolder<'_> {
     fn path(&self, name: &str) -> String {
         format!("{}/{name}", self.folder)
     }
@@ -264,12 +266,12 @@ impl Place<'_> {
     }
 }
 
-async fn read_at<R: gather::Read>(
+async fn read_at<R: gather::PartReader>(
     cluster: &Cluster,
-    order: &Order,
-    place: &Place<'_>,
+    order: &TaskOrder,
+    place: &AnalysisFolder<'_>,
     reader: &mut R,
-    tell: &mut dyn FnMut(&str),
+    notify: &mut dyn FnMut(&str),
 ) -> Result<Gathered<R::Part>, Failed> {
     let bytes = order.to_bytes()?;
     place.put(ORDER, &bytes).await?;
@@ -280,12 +282,13 @@ async fn read_at<R: gather::Read>(
         options: options(&cluster.slurm, cluster.jobs, place.folder),
         script: place.path(SCRIPT),
     };
-    gather(&arrays, place, &digest::sha256(&bytes), order.shares.len(), reader, tell).await
+    gather(&arrays, place, &digest::sha256(&bytes), order.shares.len(), reader, notify).await
 }
 
-/// Private to the user, and nobody else's.
+/// A new folder that only the user can read.
 async fn folder(reach: &dyn Reach, host: &Host, shared: &str, run: Option<&str>) -> Result<String, String> {
-    let failed = |why: String| format!("no folder for the analysis in `paths.shared`: {shared}: {why}");
+    let failed =
+        |why: String| format!("cannot create a folder for the analysis in `paths.shared`, {shared}: {why}");
     let pattern = format!("{shared}/{}", analysis_names::pattern(run));
     let make = Command::new(["mktemp", "-d", "--", &pattern], QUERY_LIMIT);
     let answer = reach.exec(host, &make).await.map_err(|error| failed(error.to_string()))?;
@@ -350,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_the_inventory_reach_sbatch_and_the_shell_as_they_are() {
+    fn options_of_the_inventory_reach_sbatch_and_the_shell_unchanged() {
         let slurm = SlurmReach {
             partition: Some("gpu queue".to_owned()),
             constraint: Some("efa&h100".to_owned()),

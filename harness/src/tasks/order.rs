@@ -1,7 +1,7 @@
-//! What the tasks of an analysis are told: the work, who reads which part of it, and by which program. It is a file that all
-//! nodes see; what a task hands back for it is told in `part.rs`.
+//! The order of an analysis for its tasks: the work, the share of each task, and the program. It is a file that all nodes see;
+//! `part.rs` defines the result of a task.
 
-use super::{of_jobs::OfJobs, of_reports::OfReports};
+use super::{job_work::JobWork, report_work::ReportWork};
 use model::artefact::PlannedRecipe;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub(super) const FORMAT: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct Order {
+pub(super) struct TaskOrder {
     pub format: u32,
     pub program: Program,
     /// Recipes that users wrote, as far as they are asked for.
@@ -20,7 +20,7 @@ pub(super) struct Order {
     pub work: Work,
     /// Of each task, from 1, the numbers of the reports that it reads.
     pub shares: Vec<Vec<usize>>,
-    /// So many reports are open at once in a task; as many as it has cores where nobody says.
+    /// How many reports are open at once in a task; by default the number of its cores.
     pub jobs: Option<usize>,
 }
 
@@ -34,23 +34,23 @@ pub(super) struct Program {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Work {
     /// Of recipes over reports that a person names.
-    Reports(OfReports),
+    Reports(ReportWork),
     /// Of the recipes of a case, over the reports of its jobs.
-    Jobs(OfJobs),
+    Jobs(JobWork),
 }
 
-impl Order {
+impl TaskOrder {
     pub(super) fn to_bytes(&self) -> Result<Vec<u8>, String> {
         serde_json::to_vec_pretty(self)
-            .map_err(|error| format!("what tasks are told cannot be written: {error}"))
+            .map_err(|error| format!("cannot write the order for the tasks: {error}"))
     }
 
-    pub(super) fn of_bytes(bytes: &[u8], path: &Path) -> Result<Order, String> {
+    pub(super) fn from_bytes(bytes: &[u8], path: &Path) -> Result<TaskOrder, String> {
         let bad = |why: String| format!("{}: {why}", path.display());
         let head: Head = serde_json::from_slice(bytes).map_err(|error| bad(error.to_string()))?;
         if head.format != FORMAT {
             return Err(bad(format!(
-                "written in format {}, this harness reads {FORMAT}: use one and the same",
+                "written in format {}, but this harness reads format {FORMAT}; use the same version",
                 head.format
             )));
         }
@@ -62,7 +62,7 @@ impl Order {
         let Some(folder) = &self.folder else { return Ok(()) };
         std::env::set_current_dir(folder).map_err(|error| {
             format!(
-                "this node does not see the folder that reports are named from: {}: {error}",
+                "this node does not see the folder of relative report paths: {}: {error}",
                 folder.display()
             )
         })
@@ -78,5 +78,5 @@ struct Head {
 /// Where relative paths begin, where any of these is one.
 pub(super) fn folder_of<'a>(mut paths: impl Iterator<Item = &'a Path>) -> Result<Option<PathBuf>, String> {
     let folder = paths.any(Path::is_relative).then(std::env::current_dir).transpose();
-    folder.map_err(|error| format!("this folder is not known: {error}"))
+    folder.map_err(|error| format!("cannot determine the current folder: {error}"))
 }

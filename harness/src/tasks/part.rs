@@ -1,5 +1,5 @@
 //! The file that a task hands back: one line that says what it is, and behind it what was taken of the reports, as bytes of
-//! `recipes`. A file that is not whole, or made for another order, is none.
+//! `recipes`. An incomplete file, or one for another order, is refused.
 
 use super::order::FORMAT;
 use base::digest::sha256;
@@ -29,17 +29,17 @@ pub(super) fn read<'a>(order: &str, task: usize, file: &'a [u8]) -> Result<&'a [
     let (head, part) = (&file[..end], &file[end + 1..]);
     let head: Head = serde_json::from_slice(head).map_err(|error| format!("its first line: {error}"))?;
     if head.format != FORMAT {
-        return Err(format!("written in format {}, this harness reads {FORMAT}", head.format));
+        return Err(format!("written in format {}, but this harness reads format {FORMAT}", head.format));
     }
     if (head.order.as_str(), head.task) != (order, task) {
         return Err("it was made for another analysis".to_owned());
     }
     if part.len() != head.bytes {
-        return Err(format!("bytes that it should have, and has: {}, {}", head.bytes, part.len()));
+        return Err(format!("expected {} bytes, found {}", head.bytes, part.len()));
     }
     match sha256(part) == head.sha256 {
         true => Ok(part),
-        false => Err("its bytes are not those that were written".to_owned()),
+        false => Err("its digest does not match its content".to_owned()),
     }
 }
 
@@ -64,7 +64,7 @@ mod tests {
         }
         let mut changed = file.clone();
         *changed.last_mut().expect("bytes") ^= 1;
-        assert_eq!(read("abc", 3, &changed), Err("its bytes are not those that were written".to_owned()));
+        assert_eq!(read("abc", 3, &changed), Err("its digest does not match its content".to_owned()));
         let newer = String::from_utf8(file).expect("text").replace("\"format\":1", "\"format\":2");
         assert!(read("abc", 3, newer.as_bytes()).is_err_and(|why| why.contains("format 2")));
     }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// This program.
 pub(super) fn own() -> Result<(PathBuf, Program), String> {
-    let path =
-        std::env::current_exe().map_err(|error| format!("where this program lies is not known: {error}"))?;
+    let path = std::env::current_exe()
+        .map_err(|error| format!("cannot determine the path of this program: {error}"))?;
     let sha256 = sha256_of_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok((path, Program { version: env!("CARGO_PKG_VERSION").to_owned(), sha256 }))
 }
@@ -16,14 +16,14 @@ pub(super) fn own() -> Result<(PathBuf, Program), String> {
 /// Where nodes find it: where the inventory says, or where it lies, if that is in the folder that all nodes see.
 pub(super) fn on_nodes(paths: &Paths, own: &(PathBuf, Program), inventory: &str) -> Result<String, String> {
     let (here, program) = own;
-    let to_do = |there: &str| format!("copy this program there: `cp {} {there}`", here.display());
+    let to_do = |there: &str| format!("copy this program: `cp {} {there}`", here.display());
     let Some(there) = &paths.harness else {
         let shared = Path::new(&paths.shared);
         let shared = shared.canonicalize().unwrap_or_else(|_| shared.to_owned());
         if !here.starts_with(&shared) {
             let there = format!("{}/harness", paths.shared);
             return Err(format!(
-                "nodes may not see this program, which lies outside of `paths.shared`: {}; {}, and write \
+                "nodes may not see this program, which is outside of `paths.shared`: {}; {}, and set \
                  `paths.harness = \"{there}\"` in {inventory}",
                 here.display(),
                 to_do(&there)
@@ -32,12 +32,12 @@ pub(super) fn on_nodes(paths: &Paths, own: &(PathBuf, Program), inventory: &str)
         return here
             .to_str()
             .map(str::to_owned)
-            .ok_or_else(|| "the path of this program is no text".to_owned());
+            .ok_or_else(|| "the path of this program is not UTF-8".to_owned());
     };
     match sha256_of_file(Path::new(there)) {
         Ok(sha256) if sha256 == program.sha256 => Ok(there.clone()),
         Ok(_) => Err(format!(
-            "`paths.harness` of {inventory} is another program than this one: {there}; {}",
+            "`paths.harness` of {inventory} is another program, not this one: {there}; {}",
             to_do(there)
         )),
         Err(error) => Err(format!("`paths.harness` of {inventory}: {there}: {error}; {}", to_do(there))),
@@ -51,7 +51,7 @@ pub(super) fn check(ordered: &Program) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "this node has another program than the one that asks: {}: version {}, sha256 {}; wanted: version {}, sha256 {}",
+        "this node has another harness program: {}: version {}, sha256 {}; expected version {}, sha256 {}",
         path.display(),
         program.version,
         program.sha256,
@@ -105,6 +105,6 @@ mod tests {
         let (_, program) = own().expect("read");
         assert_eq!(check(&program), Ok(()));
         let newer = Program { version: "99".to_owned(), ..program };
-        assert!(check(&newer).is_err_and(|why| why.contains("wanted: version 99")));
+        assert!(check(&newer).is_err_and(|why| why.contains("expected version 99")));
     }
 }

@@ -1,7 +1,7 @@
-//! What a task does on its node: this very program is started there with the order and the task's number, reads its reports,
-//! and leaves a file with what was taken of them.
+//! What a task does on its node: this very program is started there with the order and the task's number, reads its
+//! reports, and leaves a file with what was taken of them.
 
-use super::order::{Order, Work};
+use super::order::{TaskOrder, Work};
 use super::{PART, part, program};
 use crate::own_recipes;
 use base::digest::sha256;
@@ -17,9 +17,9 @@ pub fn serve(words: &[String]) -> i32 {
     let done = match words {
         [order, task] => match task.parse() {
             Ok(task) => work(Path::new(order), task),
-            Err(_) => Err(format!("no number of a task: {task}")),
+            Err(_) => Err(format!("not a task number: {task}")),
         },
-        _ => Err(format!("`{VERB}` is how the harness reads reports on nodes: it is not typed")),
+        _ => Err(format!("`{VERB}` is internal to the harness, which reads reports on nodes with it")),
     };
     match done {
         Ok(()) => exit_code::PASSED,
@@ -32,14 +32,14 @@ pub fn serve(words: &[String]) -> i32 {
 
 fn work(path: &Path, task: usize) -> Result<(), String> {
     let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let order = Order::of_bytes(&bytes, path)?;
+    let order = TaskOrder::from_bytes(&bytes, path)?;
     program::check(&order.program)?;
     own_recipes::from_plan(&order.own).map_err(|diagnostics| {
-        let told: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
-        told.join("; ")
+        let messages: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+        messages.join("; ")
     })?;
     let share = task.checked_sub(1).and_then(|at| order.shares.get(at));
-    let share = share.ok_or_else(|| format!("no such task, there are {}: {task}", order.shares.len()))?;
+    let share = share.ok_or_else(|| format!("no task {task}: the order has {}", order.shares.len()))?;
     order.enter()?;
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let taken = match order.work {

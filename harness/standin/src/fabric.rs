@@ -1,15 +1,15 @@
 //! fi_info and ibv_devices: which devices the host lists.
 
 use super::place::Place;
+use super::print_line;
 use super::state::State;
-use super::tell;
 
-pub(crate) fn answer(state: &State, words: &[String]) -> i32 {
-    if words.iter().any(|word| word == "--version") {
-        tell("fi_info: 2.1.0-SIMULATED\nlibfabric: 2.1.0-SIMULATED\nlibfabric api: 2.1");
+pub(crate) fn answer(state: &State, arguments: &[String]) -> i32 {
+    if arguments.iter().any(|word| word == "--version") {
+        print_line("fi_info: 2.1.0-SIMULATED\nlibfabric: 2.1.0-SIMULATED\nlibfabric api: 2.1");
         return 0;
     }
-    let mut wanted = words.iter().zip(words.iter().skip(1));
+    let mut wanted = arguments.iter().zip(arguments.iter().skip(1));
     if let Some((_, provider)) =
         wanted.find(|(word, _)| *word == "-p").filter(|(_, provider)| *provider != "efa")
     {
@@ -23,7 +23,7 @@ pub(crate) fn answer(state: &State, words: &[String]) -> i32 {
     }
     for device in devices {
         for (kind, tail, protocol) in [("RDM", "rdm", "FI_PROTO_EFA"), ("DGRAM", "dgrm", "FI_PROTO_EFA")] {
-            tell(format!(
+            print_line(format!(
                 "provider: efa\n    fabric: efa\n    domain: {device}-{tail}\n    version: 201.0\n    type: FI_EP_{kind}\n    protocol: {protocol}"
             ));
         }
@@ -32,9 +32,9 @@ pub(crate) fn answer(state: &State, words: &[String]) -> i32 {
 }
 
 pub(crate) fn devices(state: &State) -> i32 {
-    tell("    device          \t   node GUID\n    ------          \t----------------");
+    print_line("    device          \t   node GUID\n    ------          \t----------------");
     for (at, device) in listed(state).iter().enumerate() {
-        tell(format!("    {device:<16}\t{at:016x}"));
+        print_line(format!("    {device:<16}\t{at:016x}"));
     }
     0
 }

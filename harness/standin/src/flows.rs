@@ -1,7 +1,7 @@
 //! fi_rma_bw, ib_write_bw and ib_read_bw: one flow between two devices of one name. The ends find each other by files of
 //! the state folder, since all hosts may be one machine with one set of ports.
 
-use super::life::Life;
+use super::job_run::JobRun;
 use super::place::Place;
 use super::rank::{self, Part};
 use super::state::State;
@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// What the words ask for.
+/// The arguments of the call.
 #[derive(Debug, PartialEq)]
-struct Asked {
+struct FlowArguments {
     op: &'static str,
     device: String,
     port: u16,
@@ -39,14 +39,14 @@ const LOOK: Duration = Duration::from_millis(20);
 const NOTICE_NS: i64 = 60_000_000;
 
 pub(crate) async fn answer(state: &State, program: &str, words: &[String]) -> Result<i32, String> {
-    let asked = Asked::read(program, words)?;
+    let asked = FlowArguments::read(program, words)?;
     if let Some((text, code)) = asked.refusal(program, &state.cluster.world) {
         eprint!("{text}");
         return Ok(code);
     }
     let place = Place::of_process()?;
     let tool = if program == "fi_rma_bw" { program } else { "ib_write_bw" };
-    let told = |error: io::Error| format!("where the ends of a flow meet: {error}");
+    let failed = |error: io::Error| format!("meeting point of the flow's ends: {error}");
     let server = asked.server.clone().unwrap_or_else(|| place.node.clone());
     let waits = state.folder.join("worlds").join(format!("flow.{server}.{}", asked.port));
     let flows = |client: &str| Flows {
@@ -57,7 +57,7 @@ pub(crate) async fn answer(state: &State, program: &str, words: &[String]) -> Re
         base_port: asked.port,
         message_bytes: asked.bytes,
         iterations: asked.iterations,
-        // Whoever calls it has a limit of its own.
+        // The caller has a limit of its own.
         limit_s: u64::from(u32::MAX),
         memory: if asked.gpu.is_some() { FlowMemory::Gpu } else { FlowMemory::Host },
         devices: state.cluster.nics.clone(),
@@ -69,7 +69,7 @@ pub(crate) async fn answer(state: &State, program: &str, words: &[String]) -> Re
         let pair = [server.clone(), client.to_owned()];
         let own = place.nodes.clone().filter(|nodes| pair.iter().all(|node| nodes.contains(node)));
         let nodes = own.unwrap_or(pair.to_vec());
-        Life::of_flow(state, (&place.case, &place.job), nodes, flows(client), device, begin_ns)
+        JobRun::of_flow(state, (&place.case, &place.job), nodes, flows(client), device, begin_ns)
     };
     let (client, begin_ns) = match &asked.server {
         Some(_) => {
@@ -81,7 +81,7 @@ pub(crate) async fn answer(state: &State, program: &str, words: &[String]) -> Re
             let begin_ns = now_ns() + NOTICE_NS;
             let call = call_of(&waits, pid);
             let part = call.with_extension("part");
-            fs::write(&part, format!("{begin_ns} {}", place.node)).map_err(told)?;
+            fs::write(&part, format!("{begin_ns} {}", place.node)).map_err(failed)?;
             // The first of two who call at once is served.
             if fs::hard_link(&part, &call).is_err() {
                 eprintln!("{program}: connect to {server}:{}: Connection refused", asked.port);
@@ -92,22 +92,22 @@ pub(crate) async fn answer(state: &State, program: &str, words: &[String]) -> Re
         None => {
             let pid = std::process::id();
             let part = waits.with_extension(format!("{pid}.part"));
-            fs::write(&part, pid.to_string()).map_err(told)?;
-            fs::rename(&part, &waits).map_err(told)?;
+            fs::write(&part, pid.to_string()).map_err(failed)?;
+            fs::rename(&part, &waits).map_err(failed)?;
             let text = loop {
                 match fs::read_to_string(call_of(&waits, pid)) {
                     Ok(text) => break text,
                     Err(_) => sleep(LOOK).await,
                 }
             };
-            fs::remove_file(&waits).map_err(told)?;
+            fs::remove_file(&waits).map_err(failed)?;
             let (begin, client) = text.split_once(' ').unwrap_or_default();
-            (client.to_owned(), begin.parse().map_err(|_| format!("no moment to begin at: `{text}`"))?)
+            (client.to_owned(), begin.parse().map_err(|_| format!("`{text}` is not a start time"))?)
         }
     };
     let life = life(&client, begin_ns);
-    let Work::Flows(courses, wanted) = &life.course().work else { return Err("no flow".to_owned()) };
-    let flow = courses.get(device).ok_or("no flow")?;
+    let Work::Flows(timelines, wanted) = &life.execution().work else { return Err("no flow".to_owned()) };
+    let flow = timelines.get(device).ok_or("no flow")?;
     let part = Part {
         place: &place,
         steps: Vec::new(),
@@ -119,9 +119,9 @@ pub(crate) async fn answer(state: &State, program: &str, words: &[String]) -> Re
     rank::live(&life, part).await
 }
 
-fn rate(life: &Life, device: usize) -> Option<f64> {
-    let Work::Flows(courses, _) = &life.course().work else { return None };
-    courses.get(device)?.rate_gb_s
+fn rate(life: &JobRun, device: usize) -> Option<f64> {
+    let Work::Flows(timelines, _) = &life.execution().work else { return None };
+    timelines.get(device)?.rate_gb_s
 }
 
 /// The process that waits there, if it still does.
@@ -136,7 +136,7 @@ fn call_of(waits: &Path, pid: u32) -> PathBuf {
     PathBuf::from(name)
 }
 
-impl Asked {
+impl FlowArguments {
     /// What the tool prints before it looks for a device, and its exit code, where it does not come to that.
     fn refusal(&self, program: &str, world: &WorldSettings) -> Option<(String, i32)> {
         let fabric = program == "fi_rma_bw";
@@ -161,10 +161,10 @@ impl Asked {
         Some((text, 1))
     }
 
-    fn read(program: &str, words: &[String]) -> Result<Asked, String> {
+    fn read(program: &str, words: &[String]) -> Result<FlowArguments, String> {
         let fabric = program == "fi_rma_bw";
         let op = if program == "ib_read_bw" { "read" } else { "write" };
-        let mut asked = Asked {
+        let mut asked = FlowArguments {
             op,
             device: String::new(),
             port: 18515,
@@ -226,7 +226,7 @@ mod tests {
         let mut world = WorldSettings::default();
         change(&mut world);
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let asked = Asked::read(&words[0], &words[1..]).expect("read");
+        let asked = FlowArguments::read(&words[0], &words[1..]).expect("read");
         asked.refusal(&words[0], &world).map(|(text, _)| text)
     }
 

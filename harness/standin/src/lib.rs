@@ -9,7 +9,7 @@
 
 mod fabric;
 mod flows;
-mod life;
+mod job_run;
 mod mpirun;
 mod nccl_json;
 mod nccl_tests;
@@ -58,34 +58,41 @@ pub fn names() -> Vec<String> {
     Op::ALL.iter().map(|op| op.program()).chain(OTHERS.map(str::to_owned)).collect()
 }
 
-/// How a program came to be: its name, its words, and where it lies, if that could be told.
+/// How a program was called: its name, its arguments, and its path, if known.
 pub struct Call {
     pub program: String,
-    pub words: Vec<String>,
+    pub arguments: Vec<String>,
     pub path: Option<PathBuf>,
 }
 
 impl Call {
     /// By the name of the executable, or by the first word where that is the name of none.
-    fn read(arguments: Vec<String>) -> Option<Call> {
-        let mut words = arguments.into_iter();
-        let own = words.next()?;
+    fn read(all: Vec<String>) -> Option<Call> {
+        let mut arguments = all.into_iter();
+        let own = arguments.next()?;
         let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
         if names().contains(&name(&own)) {
-            return Some(Call { program: name(&own), words: words.collect(), path: Some(own.into()) });
+            return Some(Call {
+                program: name(&own),
+                arguments: arguments.collect(),
+                path: Some(own.into()),
+            });
         }
-        Some(Call { program: name(&words.next()?), words: words.collect(), path: None })
+        Some(Call { program: name(&arguments.next()?), arguments: arguments.collect(), path: None })
     }
 }
 
 /// Answers as the program that it was called as; gives the exit code.
 pub fn main(arguments: Vec<String>) -> i32 {
     let Some(call) = Call::read(arguments) else {
-        eprintln!("standin: call it by the name of a program, or name one first: {}", names().join(", "));
+        eprintln!(
+            "standin: call it by the name of a program, or give the program as the first argument: {}",
+            names().join(", ")
+        );
         return 2;
     };
     if call.program == "set-up" {
-        return setup::by_command(&call.words);
+        return setup::by_command(&call.arguments);
     }
     let answered = State::find(&call).and_then(|state| answer(&state, &call));
     answered.unwrap_or_else(|why| {
@@ -94,8 +101,8 @@ pub fn main(arguments: Vec<String>) -> i32 {
     })
 }
 
-/// Prints a line. Who reads may have left: that is no failure of a program that only tells.
-fn tell(line: impl Display) {
+/// Prints a line. The reader may have closed the pipe: that is no failure of a program that only reports.
+fn print_line(line: impl Display) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
@@ -104,19 +111,19 @@ fn answer(state: &State, call: &Call) -> Result<i32, String> {
     let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
     runtime.block_on(async {
         match call.program.as_str() {
-            "nsys" => nsys::answer(state, &call.words).await,
+            "nsys" => nsys::answer(state, &call.arguments).await,
             "fi_rma_bw" | "ib_write_bw" | "ib_read_bw" => {
-                flows::answer(state, &call.program, &call.words).await
+                flows::answer(state, &call.program, &call.arguments).await
             }
-            "mpirun" => mpirun::answer(state, &call.words).await,
-            "torchrun" | "nemo" => torchrun::answer(state, &call.program, &call.words).await,
-            "python3" => python::answer(state, &call.words).await,
-            "nvidia-smi" => Ok(nvidia_smi::answer(state, &call.words)),
-            "fi_info" => Ok(fabric::answer(state, &call.words)),
+            "mpirun" => mpirun::answer(state, &call.arguments).await,
+            "torchrun" | "nemo" => torchrun::answer(state, &call.program, &call.arguments).await,
+            "python3" => python::answer(state, &call.arguments).await,
+            "nvidia-smi" => Ok(nvidia_smi::answer(state, &call.arguments)),
+            "fi_info" => Ok(fabric::answer(state, &call.arguments)),
             "ibv_devices" => Ok(fabric::devices(state)),
             program => match program.strip_suffix("_perf").and_then(Op::from_name) {
-                Some(op) => nccl_tests::answer(state, op, &call.words).await,
-                None => Err(format!("there is no such program (there are {})", names().join(", "))),
+                Some(op) => nccl_tests::answer(state, op, &call.arguments).await,
+                None => Err(format!("unknown program; known are {}", names().join(", "))),
             },
         }
     })

@@ -1,5 +1,5 @@
-//! mpirun, in the words of Open MPI: on every host of a hostfile it has the ranks started and told who they are, hands
-//! on what they print, and takes them along when it ends, however it ends. What they run is their own business.
+//! mpirun, as Open MPI has it: on every host of a hostfile it starts the ranks, with their numbers in the environment,
+//! forwards their output, and kills them when it ends, however it ends.
 
 use super::place::Place;
 use super::state::State;
@@ -21,25 +21,25 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
-/// The word by which it is called on each host.
+/// The argument by which it is called on each host.
 const DAEMON: &str = "--daemon";
 /// What reaches another host, by the names that Open MPI 4 and 5 have for it.
 const AGENTS: [&str; 2] = ["OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent"];
 /// From the first failure of a rank to the end of all others: long enough for these to say what they noticed.
 const GRACE: Duration = Duration::from_secs(3);
-/// What ssh ends with where it reached nobody, or not to the end.
+/// The exit code of ssh where it could not connect, or lost the connection.
 const LOST: i32 = 255;
 
 pub(crate) async fn answer(state: &State, words: &[String]) -> Result<i32, String> {
     match words {
         [word] if word == DAEMON => daemon().await,
-        _ => first(state, &Asked::read(words)?).await,
+        _ => first(state, &MpirunArguments::read(words)?).await,
     }
 }
 
 /// What the words ask for.
 #[derive(Debug, PartialEq)]
-struct Asked {
+struct MpirunArguments {
     ranks: u32,
     per_host: u32,
     hosts: Vec<String>,
@@ -48,26 +48,26 @@ struct Asked {
     argv: Vec<String>,
 }
 
-impl Asked {
-    fn read(words: &[String]) -> Result<Asked, String> {
+impl MpirunArguments {
+    fn read(words: &[String]) -> Result<MpirunArguments, String> {
         let (mut ranks, mut per_host, mut file, mut exported) = (None, None, None, Vec::new());
         let mut rest = words;
         while let [word, more @ ..] = rest
             && word.starts_with('-')
         {
-            let [value, more @ ..] = more else { return Err(format!("a value is missing behind `{word}`")) };
+            let [value, more @ ..] = more else { return Err(format!("`{word}` needs a value")) };
             match word.as_str() {
                 "-np" | "-n" => ranks = Some(number(word, value)?),
                 "-N" => per_host = Some(number(word, value)?),
                 "--hostfile" => file = Some(value),
                 "-x" => exported.push(value.clone()),
                 "--bind-to" => {}
-                _ => return Err(format!("it does not know this word: `{word}`")),
+                _ => return Err(format!("unknown option `{word}`")),
             }
             rest = more;
         }
         let (Some(ranks), Some(per_host), Some(file)) = (ranks, per_host, file) else {
-            return Err("it needs -np, -N and --hostfile".to_owned());
+            return Err("-np, -N and --hostfile are required".to_owned());
         };
         if rest.is_empty() {
             return Err("no program to start".to_owned());
@@ -78,13 +78,13 @@ impl Asked {
         if u64::from(per_host) * hosts.len() as u64 != u64::from(ranks) {
             return Err(format!("{ranks} ranks are not {per_host} on each of {} hosts", hosts.len()));
         }
-        Ok(Asked { ranks, per_host, hosts, exported, argv: rest.to_vec() })
+        Ok(MpirunArguments { ranks, per_host, hosts, exported, argv: rest.to_vec() })
     }
 }
 
 fn number(word: &str, value: &str) -> Result<u32, String> {
     let number = value.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| format!("no number above 0 behind `{word}`: `{value}`"))
+    number.ok_or_else(|| format!("`{word}` needs a number above 0, not `{value}`"))
 }
 
 /// What is to be started on one host. It comes as one line of stdin, which then stays open for as long as the first
@@ -103,7 +103,7 @@ struct Order {
 }
 
 /// The process that was called: it starts one on every host, and ends with the first code that is not 0.
-async fn first(state: &State, asked: &Asked) -> Result<i32, String> {
+async fn first(state: &State, asked: &MpirunArguments) -> Result<i32, String> {
     let here = Place::of_process()?.node;
     let folder = std::env::current_dir().map_err(|error| format!("no working folder: {error}"))?;
     let start = format!("mpirun {} {} {}", folder.display(), std::process::id(), now_ns());
@@ -179,14 +179,14 @@ async fn begin(own: &Path, here: bool, order: &Order) -> Result<(Child, ChildStd
     let [program, arguments @ ..] = words.as_slice() else {
         return Err("no agent to reach hosts".to_owned());
     };
-    let told = |error: io::Error| format!("`{program}` for {}: {error}", order.host);
+    let failed = |error: io::Error| format!("`{program}` for {}: {error}", order.host);
     let mut command = Command::new(program);
     command.args(arguments).arg(DAEMON).stdin(Stdio::piped());
-    let mut child = command.spawn().map_err(told)?;
+    let mut child = command.spawn().map_err(failed)?;
     let mut life = child.stdin.take().ok_or("no pipe")?;
     let mut line = serde_json::to_vec(order).map_err(|error| format!("no order: {error}"))?;
     line.push(b'\n');
-    // Who has ended already does not read: how it ended tells more.
+    // A process that has ended does not read: its exit status says more.
     let _ = life.write_all(&line).await;
     Ok((child, life))
 }
@@ -195,8 +195,8 @@ fn code_of(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
 }
 
-/// What it says of the first host on which something failed; of a rank that a signal ended its own host has told.
-fn complain(asked: &Asked, at: usize, code: i32) {
+/// What it says of the first host on which something failed; a rank ended by a signal was reported by its own host.
+fn complain(asked: &MpirunArguments, at: usize, code: i32) {
     let host = asked.hosts.get(at).map_or("", String::as_str);
     if code == LOST {
         let first = asked.hosts.first().map_or("", String::as_str);
@@ -213,7 +213,7 @@ fn complain(asked: &Asked, at: usize, code: i32) {
 
 /// The process on each host: it starts the ranks, and ends with the worst of their codes.
 async fn daemon() -> Result<i32, String> {
-    // A group of its own, so that it can take its ranks along and nobody else. ssh makes one by itself.
+    // A group of its own, so that it can kill its ranks and nothing else. ssh makes one by itself.
     let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
     let mut stdin = io::BufReader::new(io::stdin());
     let mut line = String::new();
@@ -285,12 +285,12 @@ fn rank(order: &Order, local: u32) -> Result<Child, String> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Asked, String> {
+    fn read(line: &str) -> Result<MpirunArguments, String> {
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), "n1 slots=2\nn2 slots=2\n").expect("written");
         let line = line.replace("FILE", &file.path().display().to_string());
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Asked::read(&words)
+        MpirunArguments::read(&words)
     }
 
     #[test]
@@ -307,9 +307,9 @@ mod tests {
             ("-np 5 -N 2 --hostfile FILE prog", "5 ranks are not 2 on each of 2 hosts"),
             ("-np 4 -N 2 --hostfile FILE", "no program"),
             ("-np 4 -N 2 prog", "--hostfile"),
-            ("-np 0 -N 2 --hostfile FILE prog", "above 0"),
+            ("-np 0 -N 2 --hostfile FILE prog", "a number above 0"),
             ("--map-by node -np 4 -N 2 --hostfile FILE prog", "--map-by"),
-            ("-np", "a value is missing"),
+            ("-np", "`-np` needs a value"),
         ] {
             let refused = read(line).expect_err(line);
             assert!(refused.contains(why), "{line}: {refused}");

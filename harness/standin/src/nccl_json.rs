@@ -1,8 +1,9 @@
-//! The file that `-J` names: what a program of nccl-tests prints, as JSON in the words of its newer versions, with the whole
-//! environment, as they have it. It is made at once and filled as the program ends, so that one that was cut off is not whole.
+//! The file that `-J` names: what a program of nccl-tests prints, as JSON in the words of its newer versions, with the
+//! whole environment, as they have it. It is made at once and filled as the program ends, so that one that was cut off
+//! is incomplete.
 
 use super::MARK;
-use super::life::Life;
+use super::job_run::JobRun;
 use super::state::State;
 use super::world::now_ns;
 use serde_json::{Map, Value, json};
@@ -16,13 +17,13 @@ use store::iso8601;
 const NAMES: [&str; 2] = ["-J", "--output_file"];
 
 /// The file that is asked for, and the other words.
-pub(crate) fn asked(words: &[String]) -> Result<(Option<String>, Vec<String>), String> {
+pub(crate) fn asked(arguments: &[String]) -> Result<(Option<String>, Vec<String>), String> {
     let (mut file, mut others) = (None, Vec::new());
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
+    let mut arguments = arguments.iter();
+    while let Some(word) = arguments.next() {
         let glued = NAMES.iter().find_map(|name| word.strip_prefix(name));
         match glued.map(|rest| rest.strip_prefix('=').unwrap_or(rest)) {
-            Some("") => file = Some(words.next().ok_or("option requires an argument -- 'J'")?.clone()),
+            Some("") => file = Some(arguments.next().ok_or("option requires an argument -- 'J'")?.clone()),
             Some(name) => file = Some(name.to_owned()),
             None => others.push(word.clone()),
         }
@@ -30,10 +31,10 @@ pub(crate) fn asked(words: &[String]) -> Result<(Option<String>, Vec<String>), S
     Ok((file, others))
 }
 
-/// What the file tells of.
-pub(crate) struct Told<'a> {
+/// The contents of the file.
+pub(crate) struct Contents<'a> {
     pub state: &'a State,
-    pub life: &'a Life,
+    pub life: &'a JobRun,
     pub table: &'a Table,
     pub argv: Vec<String>,
 }
@@ -47,7 +48,7 @@ pub(crate) struct Output {
 
 impl Output {
     /// A file that is there is never written over: the name gets a number.
-    pub(crate) fn begin(name: &str, told: &Told<'_>) -> Result<Output, String> {
+    pub(crate) fn begin(name: &str, contents: &Contents<'_>) -> Result<Output, String> {
         let mut names = std::iter::once(name.to_owned()).chain((0..1000).map(|nth| format!("{name}.{nth}")));
         let (mut file, name) = loop {
             let name = names.next().ok_or_else(|| format!("too many files of that name: {name}"))?;
@@ -57,7 +58,7 @@ impl Output {
                 Err(error) => return Err(format!("{name}: {error}")),
             }
         };
-        let text = format!("{:#}\n", told.value());
+        let text = format!("{:#}\n", contents.value());
         let (head, _) = text.split_once("\"results\"").ok_or("no results")?;
         let rest = text.get(head.len()..).unwrap_or_default().to_owned();
         file.write_all(head.as_bytes()).map_err(|error| format!("{name}: {error}"))?;
@@ -80,7 +81,7 @@ fn clock() -> String {
     text.chars().take(19).collect()
 }
 
-impl Told<'_> {
+impl Contents<'_> {
     fn value(&self) -> Value {
         let table = self.table;
         let environment: Vec<String> = std::env::vars_os()
@@ -104,11 +105,11 @@ impl Told<'_> {
     }
 
     fn devices(&self) -> Vec<Value> {
-        let (cluster, course, table) = (&self.state.cluster, self.life.course(), self.table);
-        let hosts = course.nodes.get(table.world.nodes.clone()).unwrap_or_default();
+        let (cluster, execution, table) = (&self.state.cluster, self.life.execution(), self.table);
+        let hosts = execution.nodes.get(table.world.nodes.clone()).unwrap_or_default();
         let per_node = (table.ranks as usize / hosts.len().max(1)).max(1);
         let what = format!("pid{:?}{:?}", table.world.nodes, table.world.gpu);
-        let first = nccl::first_pid(&mut noise_of(cluster, &course.case, &course.job, &what));
+        let first = nccl::first_pid(&mut noise_of(cluster, &execution.case, &execution.job, &what));
         let device = |rank: usize| {
             let local = rank % per_node;
             let gpu = table.world.gpu.map_or(local, |gpu| gpu as usize + local);
@@ -149,7 +150,7 @@ fn config(options: &Options, devices: Vec<Value>) -> Value {
 }
 
 fn result(table: &Table, row: &Row) -> Value {
-    let (redop, root) = nccl::words(&table.options);
+    let (redop, root) = nccl::redop_and_root(&table.options);
     let half = |us: f64, checks: bool| {
         let (algbw, busbw) = nccl::bandwidth(table, row.bytes, us);
         let wrong = checks.then_some(row.wrong);

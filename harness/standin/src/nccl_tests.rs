@@ -1,7 +1,7 @@
 //! The programs of nccl-tests: every rank runs, the first of a world prints its table, the first of a host moves the
 //! host's counters.
 
-use super::life::{Counters, Life};
+use super::job_run::{Counters, JobRun};
 use super::nccl_json;
 use super::place::Place;
 use super::rank::{self, Part};
@@ -17,7 +17,7 @@ use sim::work::{Table, Work, noise_of};
 
 const SPLIT: &str = "NCCL_TESTS_SPLIT_MASK";
 
-pub(crate) async fn answer(state: &State, op: Op, words: &[String]) -> Result<i32, String> {
+pub(crate) async fn answer(state: &State, op: Op, arguments: &[String]) -> Result<i32, String> {
     let place = Place::of_process()?;
     if state.cluster.world.openmpi == 4 && aborts(&place) {
         eprint!("{}", mpi_start::ABORT);
@@ -29,8 +29,8 @@ pub(crate) async fn answer(state: &State, op: Op, words: &[String]) -> Result<i3
         false => world::alone(&place),
     };
     let nodes = place.nodes.clone().unwrap_or_else(|| world::nodes(&met.hosts));
-    let (json, told) = nccl_json::asked(words)?;
-    let argv = std::iter::once(op.program()).chain(told).collect();
+    let (json, others) = nccl_json::asked(arguments)?;
+    let argv = std::iter::once(op.program()).chain(others).collect();
     let steps = match of_gpu {
         Some(_) => {
             let gpus = Gpus { argv, gpus: state.cluster.gpus, container: None };
@@ -38,12 +38,13 @@ pub(crate) async fn answer(state: &State, op: Op, words: &[String]) -> Result<i3
         }
         None => ranks(&place, nodes.len(), argv),
     };
-    let life = Life::new(state, (&place.case, &place.job), nodes, steps.clone(), met.begin_ns);
-    let course = life.course();
-    let node = course.nodes.iter().position(|node| *node == place.node);
-    let node =
-        node.ok_or_else(|| format!("host {} is none of the job's: {}", place.node, course.nodes.join(",")))?;
-    let found = match (&course.work, of_gpu) {
+    let life = JobRun::new(state, (&place.case, &place.job), nodes, steps.clone(), met.begin_ns);
+    let execution = life.execution();
+    let node = execution.nodes.iter().position(|node| *node == place.node);
+    let node = node.ok_or_else(|| {
+        format!("host {} is not one of the job's hosts: {}", place.node, execution.nodes.join(","))
+    })?;
+    let found = match (&execution.work, of_gpu) {
         (Work::Command { stderr, code, .. }, _) => {
             eprint!("{stderr}");
             return Ok(*code);
@@ -53,29 +54,32 @@ pub(crate) async fn answer(state: &State, op: Op, words: &[String]) -> Result<i3
         _ => None,
     };
     let text = |at_s: f64, broken: bool| {
-        let so_far = at_s - course.work_from_s;
+        let so_far = at_s - execution.work_from_s;
         found.map_or_else(String::new, |table| life.mark() + &table_text(state, &life, table, so_far, broken))
     };
     let json = match (found, json) {
         (Some(table), Some(name)) => {
-            let all = std::iter::once(op.program()).chain(words.iter().cloned()).collect();
-            Some(nccl_json::Output::begin(&name, &nccl_json::Told { state, life: &life, table, argv: all })?)
+            let all = std::iter::once(op.program()).chain(arguments.iter().cloned()).collect();
+            Some(nccl_json::Output::begin(
+                &name,
+                &nccl_json::Contents { state, life: &life, table, argv: all },
+            )?)
         }
         _ => None,
     };
     let moves = of_gpu.is_none() && place.local == 0;
     let counters = if moves { life.counters(state, &place.node, None) } else { Counters::default() };
-    let locals = place.tasks / course.nodes.len().max(1) as u32;
+    let locals = place.tasks / execution.nodes.len().max(1) as u32;
     let part = Part {
         place: &place,
         steps,
         local: of_gpu.map_or((place.local, locals), |gpu| (gpu, state.cluster.gpus)),
         counters,
         text: &|at_s| text(at_s, false),
-        last: text(course.work_to_s, breaks_off(&course.active_faults)),
+        last: text(execution.work_to_s, breaks_off(&execution.active_faults)),
     };
     let code = rank::live(&life, part).await?;
-    if let (Some(json), None) = (json, course.active_faults.ending) {
+    if let (Some(json), None) = (json, execution.active_faults.ending) {
         json.end()?;
     }
     Ok(code)
@@ -86,11 +90,11 @@ fn aborts(place: &Place) -> bool {
     !place.wired && mpi_start::DIRECT_LAUNCH.iter().all(|name| std::env::var_os(name).is_some())
 }
 
-/// The one GPU that a process was told to use, where nothing wires it to others.
+/// The one GPU that a process is assigned, where nothing connects it to others.
 fn own_gpu(place: &Place) -> Option<u32> {
-    let told = std::env::var("CUDA_VISIBLE_DEVICES").ok()?;
+    let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok()?;
     let alone = !place.wired && place.local == 0;
-    told.parse().ok().filter(|_| alone)
+    visible.parse().ok().filter(|_| alone)
 }
 
 fn ranks(place: &Place, nodes: usize, argv: Vec<String>) -> Vec<Step> {
@@ -113,14 +117,14 @@ fn prints(table: &Table, task: u32) -> bool {
 }
 
 /// As the simulated cluster would have it in the job's folder.
-fn table_text(state: &State, life: &Life, table: &Table, so_far_s: f64, broken: bool) -> String {
-    let course = life.course();
+fn table_text(state: &State, life: &JobRun, table: &Table, so_far_s: f64, broken: bool) -> String {
+    let execution = life.execution();
     let what = format!("pid{:?}{:?}", table.world.nodes, table.world.gpu);
-    let mut noise = noise_of(&state.cluster, &course.case, &course.job, &what);
+    let mut noise = noise_of(&state.cluster, &execution.case, &execution.job, &what);
     let rows = table.ends().iter().filter(|end| **end <= so_far_s + 1e-6).count();
     let text = match broken {
-        true => nccl::broken_off(&state.cluster, table, &course.nodes, rows, &mut noise),
-        false => nccl::text(&state.cluster, table, &course.nodes, rows, &mut noise),
+        true => nccl::broken_off(&state.cluster, table, &execution.nodes, rows, &mut noise),
+        false => nccl::text(&state.cluster, table, &execution.nodes, rows, &mut noise),
     };
-    nccl_debug::added(&state.cluster, course, table, (so_far_s, broken), text)
+    nccl_debug::added(&state.cluster, execution, table, (so_far_s, broken), text)
 }

@@ -1,10 +1,10 @@
-//! nsys: `--version`, `status`, `profile` and `export`, in the words that the harness uses. Sessions that somebody starts and
-//! stops are told in `session`, what a report holds in `report`.
+//! nsys: `--version`, `status`, `profile` and `export`, in the words that the harness uses. Sessions that are started and
+//! stopped by hand are in `session`, the contents of a report in `report`.
 
 use super::place::Place;
-use super::report::{RECORD, Seen};
+use super::report::{ProfiledProcess, RECORD};
 use super::state::State;
-use super::{session, tell};
+use super::{print_line, session};
 use model::fault::Fault;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -23,11 +23,11 @@ pub(crate) async fn answer(state: &State, words: &[String]) -> Result<i32, Strin
             let place = Place::of_process()?;
             let old = state.ails(&place.node).iter().any(|fault| matches!(fault, Fault::NsysOld));
             let version = if old { OLD } else { &state.nsys_version };
-            tell(format!("NVIDIA Nsight Systems version {version}.0-SIMULATED"));
+            print_line(format!("NVIDIA Nsight Systems version {version}.0-SIMULATED"));
             Ok(0)
         }
         Some((word, _)) if word == "status" => {
-            tell(
+            print_line(
                 "SIMULATED: a stand-in for nsys\nTimestamp counter supported: Yes\nCPU Profiling Environment Check\nSampling Environment: OK",
             );
             Ok(0)
@@ -38,7 +38,7 @@ pub(crate) async fn answer(state: &State, words: &[String]) -> Result<i32, Strin
             session::answer(state, word, rest).await
         }
         _ => Err(format!(
-            "it knows --version, status, profile, export, {}: `{}`",
+            "known commands are --version, status, profile, export, {}; not `{}`",
             session::VERBS.join(", "),
             words.join(" ")
         )),
@@ -80,9 +80,9 @@ async fn profile(state: &State, words: &[String]) -> Result<i32, String> {
     let code = under(command, &record, &mut |_| Ok(())).await?;
     if code == 0 {
         if !record.exists() {
-            return Err(format!("the program left nothing to make {name}.nsys-rep of: it is no stand-in"));
+            return Err(format!("no record for {name}.nsys-rep: the profiled program is not a stand-in"));
         }
-        generate(state, &Seen::read(&record)?.by(switches, None), &record, &report)?;
+        generate(state, &ProfiledProcess::read(&record)?.by(switches, None), &record, &report)?;
         fs::remove_file(&record).map_err(|error| format!("{}: {error}", record.display()))?;
     }
     Ok(code)
@@ -93,32 +93,33 @@ pub(crate) fn in_folder(name: &str) -> Result<PathBuf, String> {
     Ok(folder.join(name))
 }
 
-/// Where the report of this name goes, and nobody else's lies.
+/// The path of the report of this name, if it is free.
 pub(crate) fn free_report(name: &str, switches: &[String]) -> Result<PathBuf, String> {
     let report = in_folder(&format!("{name}.nsys-rep"))?;
     match report.exists() && !switches.iter().any(|switch| switch == "--force-overwrite=true") {
-        true => Err(format!("the report is there already: {}", report.display())),
+        true => Err(format!("report exists already: {}", report.display())),
         false => Ok(report),
     }
 }
 
-/// Runs a program that leaves its record there, hands signals on to it, and gives its exit code. `begun` is told its number.
+/// Runs a program that leaves its record there, hands signals on to it, and gives its exit code. `begun` gets its
+/// process number.
 pub(crate) async fn under(
     command: &[String],
     record: &Path,
     begun: &mut dyn FnMut(Option<u32>) -> Result<(), String>,
 ) -> Result<i32, String> {
     let [program, arguments @ ..] = command else { return Err("no program to profile".to_owned()) };
-    let told = |error| format!("`{program}`: {error}");
+    let failed = |error| format!("`{program}`: {error}");
     let (mut term, mut int) = (asked(SignalKind::terminate())?, asked(SignalKind::interrupt())?);
-    let mut child = Command::new(program).args(arguments).env(RECORD, record).spawn().map_err(told)?;
+    let mut child = Command::new(program).args(arguments).env(RECORD, record).spawn().map_err(failed)?;
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
     begun(child.id())?;
     let pass = |signal| pid.map(|pid| kill(pid, signal));
     let status = loop {
         tokio::select! {
             biased;
-            status = child.wait() => break status.map_err(told)?,
+            status = child.wait() => break status.map_err(failed)?,
             _ = term.recv() => { pass(Signal::SIGTERM); }
             _ = int.recv() => { pass(Signal::SIGINT); }
         }
@@ -131,8 +132,13 @@ fn asked(kind: SignalKind) -> Result<tokio::signal::unix::Signal, String> {
 }
 
 /// Makes the report of what a process recorded; what recorded nothing is no workload that this knows.
-pub(crate) fn generate(state: &State, seen: &Seen, record: &Path, report: &Path) -> Result<(), String> {
-    let told = |error| format!("{}: {error}", report.display());
+pub(crate) fn generate(
+    state: &State,
+    seen: &ProfiledProcess,
+    record: &Path,
+    report: &Path,
+) -> Result<(), String> {
+    let failed = |error| format!("{}: {error}", report.display());
     let nothing = seen.tables(state, &["META_DATA_EXPORT".to_owned()])?.is_none();
     let mut text = seen.text(true)?;
     for fault in state.ails(&seen.node) {
@@ -144,14 +150,14 @@ pub(crate) fn generate(state: &State, seen: &Seen, record: &Path, report: &Path)
         }
     }
     if nothing {
-        tell("No reports were generated.");
+        print_line("No reports were generated.");
         return Ok(());
     }
     let part = report.with_extension("nsys-rep.part");
-    fs::write(&part, text).map_err(told)?;
-    fs::rename(&part, report).map_err(told)?;
+    fs::write(&part, text).map_err(failed)?;
+    fs::rename(&part, report).map_err(failed)?;
     let name = report.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    tell(format!(
+    print_line(format!(
         "Generating '{}'\n[1/1] [========================100%] {name}\nGenerated:\n    {}",
         record.display(),
         report.display()
@@ -161,9 +167,9 @@ pub(crate) fn generate(state: &State, seen: &Seen, record: &Path, report: &Path)
 
 fn export(state: &State, words: &[String]) -> Result<i32, String> {
     let (switches, rest) = switches(words);
-    let [report] = rest else { return Err("one report is exported at a time".to_owned()) };
+    let [report] = rest else { return Err("`export` needs exactly one report".to_owned()) };
     if let Some(form) = value(&switches, &["--type", "-t"]).filter(|form| *form != "parquetdir") {
-        return Err(format!("it exports `parquetdir` alone: `{form}`"));
+        return Err(format!("`{form}` is not supported; it exports `parquetdir` only"));
     }
     let tables: Vec<String> = value(&switches, &["--tables"])
         .map(|list| list.split(',').map(str::to_owned).collect())
@@ -171,15 +177,15 @@ fn export(state: &State, words: &[String]) -> Result<i32, String> {
     let own = report.strip_suffix(".nsys-rep").unwrap_or(report);
     let output = value(&switches, &["--output", "-o"]).map_or_else(|| format!("{own}_pqtdir"), str::to_owned);
     if Path::new(&output).exists() && value(&switches, &["--force-overwrite", "-f"]) != Some("true") {
-        return Err(format!("it is there already: {output}"));
+        return Err(format!("output exists already: {output}"));
     }
-    let made = Seen::read(Path::new(report))?.tables(state, &tables)?.unwrap_or_default();
+    let made = ProfiledProcess::read(Path::new(report))?.tables(state, &tables)?.unwrap_or_default();
     let part = PathBuf::from(format!("{output}.part"));
-    let told = |error| format!("{}: {error}", part.display());
-    fs::create_dir_all(&part).map_err(told)?;
+    let failed = |error| format!("{}: {error}", part.display());
+    fs::create_dir_all(&part).map_err(failed)?;
     for (name, bytes) in made.iter() {
-        fs::write(part.join(name), bytes).map_err(told)?;
+        fs::write(part.join(name), bytes).map_err(failed)?;
     }
-    fs::rename(&part, &output).map_err(told)?;
+    fs::rename(&part, &output).map_err(failed)?;
     Ok(0)
 }

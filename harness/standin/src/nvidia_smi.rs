@@ -1,32 +1,32 @@
 //! nvidia-smi: the list of GPUs, queries of single fields, and a table for people.
 
 use super::place::Place;
+use super::print_line;
 use super::state::State;
-use super::tell;
 use model::fault::Fault;
 use sim::noise;
 
 const DRIVER: &str = "570.133.20-SIMULATED";
 const OTHER_DRIVER: &str = "550.163.01-SIMULATED";
 
-pub(crate) fn answer(state: &State, words: &[String]) -> i32 {
+pub(crate) fn answer(state: &State, arguments: &[String]) -> i32 {
     let node = Place::of_process().map(|place| place.node).unwrap_or_default();
     let ails = |fault: Fault| state.ails(&node).contains(&fault);
     let gpus = (0..state.cluster.gpus).filter(|gpu| !ails(Fault::GpuMissing { gpu: *gpu }));
-    let gpus: Vec<u32> = gpus.filter(|gpu| chosen(words, *gpu)).collect();
-    let option = |name: &str| words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
-    if words.iter().any(|word| word == "-L" || word == "--list-gpus") {
+    let gpus: Vec<u32> = gpus.filter(|gpu| chosen(arguments, *gpu)).collect();
+    let option = |name: &str| arguments.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+    if arguments.iter().any(|word| word == "-L" || word == "--list-gpus") {
         for gpu in gpus {
-            tell(format!("GPU {gpu}: {} (UUID: {})", state.cluster.gpu_name, uuid(state, &node, gpu)));
+            print_line(format!("GPU {gpu}: {} (UUID: {})", state.cluster.gpu_name, uuid(state, &node, gpu)));
         }
         return 0;
     }
     let format = option("--format").unwrap_or_default();
     if let Some(fields) = option("--query-compute-apps").or_else(|| option("--query-apps")) {
         if !format.contains("noheader") {
-            tell(fields.replace(',', ", "));
+            print_line(fields.replace(',', ", "));
         }
-        // Nobody computes here but whom a fault says.
+        // Only faults make processes on GPUs.
         for gpu in gpus.iter().filter(|gpu| ails(Fault::GpuBusy { gpu: **gpu })) {
             let one = |field: &str| match field.trim() {
                 "pid" => (4000 + gpu).to_string(),
@@ -34,35 +34,35 @@ pub(crate) fn answer(state: &State, words: &[String]) -> i32 {
                 "process_name" | "name" => "python3".to_owned(),
                 _ => "[N/A]".to_owned(),
             };
-            tell(fields.split(',').map(one).collect::<Vec<_>>().join(", "));
+            print_line(fields.split(',').map(one).collect::<Vec<_>>().join(", "));
         }
         return 0;
     }
     if let Some(fields) = option("--query-gpu") {
         return query(state, &node, &gpus, fields, format);
     }
-    tell(format!(
+    print_line(format!(
         "SIMULATED: a stand-in for nvidia-smi\nNVIDIA-SMI {DRIVER}  Driver Version: {DRIVER}  CUDA Version: 12.8"
     ));
     for gpu in gpus {
-        tell(format!(
+        print_line(format!(
             "| {gpu:3}  {:<30} On | {} | 0 MiB / {} MiB | 0% Default |",
             state.cluster.gpu_name,
             bus(gpu),
             memory(state)
         ));
     }
-    tell("| No running processes found |");
+    print_line("| No running processes found |");
     0
 }
 
-fn chosen(words: &[String], gpu: u32) -> bool {
-    let short = words
+fn chosen(arguments: &[String], gpu: u32) -> bool {
+    let short = arguments
         .iter()
-        .zip(words.iter().skip(1))
+        .zip(arguments.iter().skip(1))
         .find(|(word, _)| *word == "-i")
         .map(|(_, value)| value.as_str());
-    let long = words.iter().find_map(|word| word.strip_prefix("--id="));
+    let long = arguments.iter().find_map(|word| word.strip_prefix("--id="));
     short.or(long).is_none_or(|list| list.split(',').any(|one| one.parse() == Ok(gpu)))
 }
 
@@ -70,7 +70,7 @@ fn query(state: &State, node: &str, gpus: &[u32], fields: &str, format: &str) ->
     let fields: Vec<&str> = fields.split(',').map(str::trim).collect();
     for field in &fields {
         if value(state, node, 0, field).is_none() {
-            tell(format!("Field \"{field}\" is not a valid field to query."));
+            print_line(format!("Field \"{field}\" is not a valid field to query."));
             return 2;
         }
     }
@@ -80,14 +80,14 @@ fn query(state: &State, node: &str, gpus: &[u32], fields: &str, format: &str) ->
         _ => (*field).to_owned(),
     };
     if !format.contains("noheader") {
-        tell(fields.iter().map(titled).collect::<Vec<_>>().join(", "));
+        print_line(fields.iter().map(titled).collect::<Vec<_>>().join(", "));
     }
     for gpu in gpus {
         let one = |field: &&str| match value(state, node, *gpu, field).unwrap_or_default() {
             (value, unit) if bare || unit.is_empty() => value,
             (value, unit) => format!("{value} {unit}"),
         };
-        tell(fields.iter().map(one).collect::<Vec<_>>().join(", "));
+        print_line(fields.iter().map(one).collect::<Vec<_>>().join(", "));
     }
     0
 }

@@ -1,4 +1,5 @@
-//! Which rank a process is, on which host, and among which: told by srun, mpirun, torchrun, or by nobody.
+//! Which rank a process is, on which host, and among which: as srun, mpirun or torchrun reports it, or without a
+//! launcher.
 
 use base::nodeset;
 use sim::case_and_job;
@@ -7,14 +8,14 @@ use std::env;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Place {
     pub node: String,
-    /// Of the whole job, in its order; nothing where only the ranks themselves can tell.
+    /// Of the whole job, in its order; none where only the ranks themselves know.
     pub nodes: Option<Vec<String>>,
     pub rank: u32,
     pub local: u32,
     pub tasks: u32,
     /// Something wires the ranks together, as an MPI library would find.
     pub wired: bool,
-    /// What tells this start of the program from every other.
+    /// What distinguishes this start of the program from every other.
     pub start: String,
     pub case: String,
     pub job: String,
@@ -39,7 +40,9 @@ impl Place {
     ) -> Result<Place, String> {
         let number = |name: &str| match of(name) {
             None => Ok(None),
-            Some(text) => text.parse::<u32>().map(Some).map_err(|_| format!("{name} is no number: `{text}`")),
+            Some(text) => {
+                text.parse::<u32>().map(Some).map_err(|_| format!("{name} is not a number: `{text}`"))
+            }
         };
         let first = |names: &[&str]| names.iter().find_map(|name| of(name));
         let node = first(&["HARNESS_NODE", "SLURMD_NODENAME", "HOSTNAME"]).unwrap_or_else(|| host.to_owned());

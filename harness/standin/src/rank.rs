@@ -1,7 +1,7 @@
 //! One process of a workload from its first word to its last: it prints, moves the counters of its host where that is
-//! its part, leaves a record for a profiler around it, and ends as the model says. What it prints is told by each program.
+//! its part, leaves a record for a profiler around it, and ends as the model says. Each program makes its own output.
 
-use super::life::{Counters, Life};
+use super::job_run::{Counters, JobRun};
 use super::place::Place;
 use super::report::Record;
 use job::script::Step;
@@ -9,7 +9,7 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use sim::active_faults::Ending;
-use sim::course::{Course, Own};
+use sim::execution::{Execution, Own};
 use sim::outputs::mangle;
 use std::io::Write;
 use std::time::Duration;
@@ -33,13 +33,13 @@ pub(crate) struct Part<'a> {
 /// From a rank's death to the moment at which the others notice.
 const NOTICE: Duration = Duration::from_millis(1500);
 
-pub(crate) async fn live(life: &Life, part: Part<'_>) -> Result<i32, String> {
+pub(crate) async fn live(life: &JobRun, part: Part<'_>) -> Result<i32, String> {
     let Part { place, steps, local, mut counters, text, last } = part;
-    let course = life.course();
-    let node = course.nodes.iter().position(|node| *node == place.node);
+    let execution = life.execution();
+    let node = execution.nodes.iter().position(|node| *node == place.node);
     let ails = |is: &dyn Fn(usize) -> bool| node.is_some_and(is);
-    let silent = ails(&|node| course.active_faults.output_missing(node));
-    let garbled = ails(&|node| course.active_faults.garbled(node));
+    let silent = ails(&|node| execution.active_faults.output_missing(node));
+    let garbled = ails(&|node| execution.active_faults.garbled(node));
     let record = Record::of_process(place, life, steps)?;
     if record.is_some() {
         // A profiler that is killed must not leave behind what it started.
@@ -53,7 +53,7 @@ pub(crate) async fn live(life: &Life, part: Part<'_>) -> Result<i32, String> {
             printed = say(&text(at_s), printed)?;
         }
         // By the same look at the clock: what is shown last is all of it.
-        if at_s >= course.work_to_s {
+        if at_s >= execution.work_to_s {
             break;
         }
         life.tick().await;
@@ -67,7 +67,7 @@ pub(crate) async fn live(life: &Life, part: Part<'_>) -> Result<i32, String> {
             say(&last, printed)?;
         }
     }
-    let code = end(course, node, local).await;
+    let code = end(execution, node, local).await;
     if let (0, Some(record)) = (code, record) {
         record.close()?;
     }
@@ -80,14 +80,14 @@ fn say(text: &str, printed: usize) -> Result<usize, String> {
         return Ok(printed);
     };
     let mut stdout = std::io::stdout().lock();
-    let told = |error| format!("write error: {error}");
-    stdout.write_all(rest).map_err(told)?;
-    stdout.flush().map_err(told)?;
+    let failed = |error| format!("write error: {error}");
+    stdout.write_all(rest).map_err(failed)?;
+    stdout.flush().map_err(failed)?;
     Ok(text.len())
 }
 
-async fn end(course: &Course, node: Option<usize>, (local, locals): (u32, u32)) -> i32 {
-    match course.active_faults.ending {
+async fn end(execution: &Execution, node: Option<usize>, (local, locals): (u32, u32)) -> i32 {
+    match execution.active_faults.ending {
         // A stand-in does not wait until a watchdog gives up.
         Some((Ending::Hang | Ending::Desync, _)) => loop {
             // An interruption is heard and changes nothing.
@@ -99,7 +99,7 @@ async fn end(course: &Course, node: Option<usize>, (local, locals): (u32, u32)) 
         }
         Some((Ending::RankDies, at)) => {
             sleep(NOTICE).await;
-            let host = course.nodes.get(at).map_or("", String::as_str);
+            let host = execution.nodes.get(at).map_or("", String::as_str);
             eprintln!("NCCL WARN remote process exited or there was a network error: {host}");
             1
         }
@@ -111,7 +111,7 @@ async fn end(course: &Course, node: Option<usize>, (local, locals): (u32, u32)) 
             sleep(NOTICE).await;
             1
         }
-        _ => match course.end {
+        _ => match execution.end {
             Own::Exit(code) => code,
             Own::NodeFail | Own::Preempted => 1,
         },

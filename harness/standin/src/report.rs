@@ -1,11 +1,11 @@
 //! The report of a stand-in for nsys: what a profiled process was, written down so that the tables can be made of it when
-//! somebody exports them. A process that is cut off leaves a record without its last line.
+//! they are exported. A process that is cut off leaves a record without its last line.
 
 use super::MARK;
-use super::life::Life;
+use super::job_run::JobRun;
 use super::place::Place;
 use super::state::State;
-use job::profile::nsys::Words;
+use job::profile::nsys::Arguments;
 use job::profile::{NsysVersion, Ranks};
 use job::script::{Profile, Step};
 use job::window::{Steps, Trigger};
@@ -16,13 +16,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Tells a workload where the profiler around it wants its record.
+/// The variable with the path at which the profiler expects the workload's record.
 pub(crate) const RECORD: &str = "HARNESS_STANDIN_RECORD";
 /// The last line.
 const END: &str = "end\n";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Seen {
+pub(crate) struct ProfiledProcess {
     case: String,
     job: String,
     nodes: Vec<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Seen {
     /// What opens its window.
     #[serde(default)]
     window: Option<Trigger>,
-    /// From when to when by the machine's clock, where somebody started and stopped the collection by hand.
+    /// From when to when by the machine's clock, where the collection was started and stopped by hand.
     #[serde(default)]
     collected_ns: Option<(i64, i64)>,
 }
@@ -47,12 +47,16 @@ pub(crate) struct Record(PathBuf);
 
 impl Record {
     /// Nothing where there is no profiler around the process.
-    pub(crate) fn of_process(place: &Place, life: &Life, steps: Vec<Step>) -> Result<Option<Record>, String> {
+    pub(crate) fn of_process(
+        place: &Place,
+        life: &JobRun,
+        steps: Vec<Step>,
+    ) -> Result<Option<Record>, String> {
         let Some(path) = std::env::var_os(RECORD).map(PathBuf::from) else { return Ok(None) };
-        let seen = Seen {
+        let seen = ProfiledProcess {
             case: place.case.clone(),
             job: place.job.clone(),
-            nodes: life.course().nodes.clone(),
+            nodes: life.execution().nodes.clone(),
             steps,
             rank: place.rank,
             tasks: place.tasks,
@@ -67,9 +71,9 @@ impl Record {
     }
 
     pub(crate) fn close(self) -> Result<(), String> {
-        let told = |error| format!("{}: {error}", self.0.display());
-        let mut file = OpenOptions::new().append(true).open(&self.0).map_err(told)?;
-        file.write_all(END.as_bytes()).map_err(told)
+        let failed = |error| format!("{}: {error}", self.0.display());
+        let mut file = OpenOptions::new().append(true).open(&self.0).map_err(failed)?;
+        file.write_all(END.as_bytes()).map_err(failed)
     }
 }
 
@@ -79,10 +83,10 @@ fn hooked() -> Option<Trigger> {
     Steps::try_from(steps).ok().map(Trigger::Hook)
 }
 
-impl Seen {
-    /// By a profiler that was called so; from when to when, where that was told by hand.
-    pub(crate) fn by(self, switches: Vec<String>, collected_ns: Option<(i64, i64)>) -> Seen {
-        Seen { switches, collected_ns, ..self }
+impl ProfiledProcess {
+    /// By a profiler that was called so; from when to when, where the collection was controlled by hand.
+    pub(crate) fn by(self, switches: Vec<String>, collected_ns: Option<(i64, i64)>) -> ProfiledProcess {
+        ProfiledProcess { switches, collected_ns, ..self }
     }
 
     pub(crate) fn text(&self, whole: bool) -> Result<String, String> {
@@ -91,22 +95,22 @@ impl Seen {
     }
 
     /// Of a whole file alone.
-    pub(crate) fn read(path: &Path) -> Result<Seen, String> {
-        Seen::of(path, &|text| text.strip_suffix(END))
+    pub(crate) fn read(path: &Path) -> Result<ProfiledProcess, String> {
+        ProfiledProcess::parse_file(path, &|text| text.strip_suffix(END))
     }
 
     /// The same of a process that may go on.
-    pub(crate) fn so_far(path: &Path) -> Result<Seen, String> {
-        Seen::of(path, &|text| Some(text.strip_suffix(END).unwrap_or(text)))
+    pub(crate) fn so_far(path: &Path) -> Result<ProfiledProcess, String> {
+        ProfiledProcess::parse_file(path, &|text| Some(text.strip_suffix(END).unwrap_or(text)))
     }
 
-    fn of(path: &Path, whole: &dyn Fn(&str) -> Option<&str>) -> Result<Seen, String> {
+    fn parse_file(path: &Path, whole: &dyn Fn(&str) -> Option<&str>) -> Result<ProfiledProcess, String> {
         let shown = path.display();
         let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
         let whole = whole(&text).filter(|text| text.starts_with(MARK));
-        let whole = whole.ok_or_else(|| format!("the report is not whole: {shown}"))?;
+        let whole = whole.ok_or_else(|| format!("report {shown} is incomplete"))?;
         let json = whole.split_once('\n').map(|(_, json)| json).unwrap_or_default();
-        serde_json::from_str(json).map_err(|error| format!("the report is not whole: {shown}: {error}"))
+        serde_json::from_str(json).map_err(|error| format!("report {shown} is incomplete: {error}"))
     }
 
     /// The tables of an export, or nothing where the profiler saw nothing: its window was never open.
@@ -121,7 +125,7 @@ impl Seen {
             name: String::new(),
             export: "parquetdir".to_owned(),
             tables: tables.to_vec(),
-            words: Words { every: self.switches.clone(), once_per_node: Vec::new() },
+            words: Arguments { every: self.switches.clone(), once_per_node: Vec::new() },
             window: self.window.clone().map(Box::new),
         };
         let mut steps = self.steps.clone();
@@ -130,7 +134,7 @@ impl Seen {
                 run.profile = Some(profile.clone());
             }
         }
-        let life = Life::new(state, (&self.case, &self.job), self.nodes.clone(), steps, self.begin_ns);
+        let life = JobRun::new(state, (&self.case, &self.job), self.nodes.clone(), steps, self.begin_ns);
         let collected = self.collected_ns.map(|(from, to)| (life.in_job_ns(from), life.in_job_ns(to)));
         Ok(tables_of(&state.cluster, life.epoch_s(), &life.over, self.rank, collected))
     }

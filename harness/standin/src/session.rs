@@ -1,9 +1,9 @@
-//! Sessions of nsys that collect when they are told to: `launch` runs a program in one, `start` and `stop` begin and end its
+//! Sessions of nsys that collect on command: `launch` runs a program in one, `start` and `stop` begin and end its
 //! collection by the machine's clock, `shutdown` ends it. They stand in the state folder, one to a host and name.
 
 use super::nsys::{free_report, generate, in_folder, switches, under, value};
 use super::place::Place;
-use super::report::Seen;
+use super::report::ProfiledProcess;
 use super::state::State;
 use super::world;
 use model::fault::Fault;
@@ -23,7 +23,7 @@ pub(crate) const VERBS: [&str; 4] = ["launch", "start", "stop", "shutdown"];
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What is said to a session when it is made.
+/// The parameters of a session at its launch.
 #[derive(Serialize, Deserialize)]
 struct Launched {
     record: PathBuf,
@@ -31,7 +31,7 @@ struct Launched {
     process: Option<u32>,
 }
 
-/// What is said to it when it begins to collect.
+/// The parameters of a collection at its start.
 #[derive(Serialize, Deserialize)]
 struct Started {
     report: PathBuf,
@@ -39,13 +39,13 @@ struct Started {
     at_ns: i64,
 }
 
-pub(crate) async fn answer(state: &State, verb: &str, words: &[String]) -> Result<i32, String> {
+pub(crate) async fn answer(state: &State, verb: &str, arguments: &[String]) -> Result<i32, String> {
     let place = Place::of_process()?;
-    let (switches, command) = switches(words);
+    let (switches, command) = switches(arguments);
     let name = value(&switches, &[if verb == "launch" { "--session-new" } else { "--session" }]);
-    let name = name.ok_or_else(|| format!("`{verb}` of no session"))?;
+    let name = name.ok_or_else(|| format!("`{verb}` needs a session"))?;
     if name.is_empty() || name.contains('/') || name.starts_with('.') {
-        return Err(format!("no name of a session: `{name}`"));
+        return Err(format!("`{name}` is not a valid session name"));
     }
     let session = Session(state.folder.join("sessions").join(&place.node).join(name));
     match verb {
@@ -61,12 +61,10 @@ struct Session(PathBuf);
 
 impl Session {
     async fn launch(&self, state: &State, switches: &[String], command: &[String]) -> Result<i32, String> {
-        let told = |error| {
-            format!("a session of that name is there already, or cannot be: {}: {error}", self.shown())
-        };
-        fs::create_dir_all(self.0.parent().unwrap_or(&state.folder)).map_err(told)?;
-        fs::create_dir(&self.0).map_err(told)?;
-        let record = in_folder(&format!("{}.qdstrm", self.shown()))?;
+        let failed = |error| format!("cannot create session {}: {error}", self.name());
+        fs::create_dir_all(self.0.parent().unwrap_or(&state.folder)).map_err(failed)?;
+        fs::create_dir(&self.0).map_err(failed)?;
+        let record = in_folder(&format!("{}.qdstrm", self.name()))?;
         let mut begun = |process| {
             self.put("launched", &Launched { record: record.clone(), switches: switches.to_vec(), process })
         };
@@ -90,15 +88,15 @@ impl Session {
         if code != 0 || !self.has("started") || self.has("stopping") {
             return Ok(());
         }
-        self.collect(state, Seen::read(record)?)
+        self.collect(state, ProfiledProcess::read(record)?)
     }
 
     fn start(&self, state: &State, place: &Place, switches: &[String]) -> Result<i32, String> {
         if state.ails(&place.node).iter().any(|fault| matches!(fault, Fault::WindowShut)) {
-            return Err("the collection cannot be started".to_owned());
+            return Err("cannot start the collection".to_owned());
         }
         if !self.has("launched") {
-            return Err(format!("no such session: {}", self.shown()));
+            return Err(format!("no session named {}", self.name()));
         }
         let name = value(switches, &["--output", "-o"]).unwrap_or("report1");
         let report = free_report(name, switches)?;
@@ -108,24 +106,24 @@ impl Session {
 
     fn stop(&self, state: &State) -> Result<i32, String> {
         if !self.has("started") {
-            return Err(format!("the session collects nothing: {}", self.shown()));
+            return Err(format!("session {} is not collecting", self.name()));
         }
         let launched: Launched = self.get("launched")?;
         self.put("stopping", &())?;
-        let collected = Seen::so_far(&launched.record).and_then(|seen| self.collect(state, seen));
+        let collected = ProfiledProcess::so_far(&launched.record).and_then(|seen| self.collect(state, seen));
         self.put("stopped", &())?;
         collected.map(|()| 0)
     }
 
     /// Until now.
-    fn collect(&self, state: &State, seen: Seen) -> Result<(), String> {
+    fn collect(&self, state: &State, seen: ProfiledProcess) -> Result<(), String> {
         let (launched, started): (Launched, Started) = (self.get("launched")?, self.get("started")?);
         let collected_ns = Some((started.at_ns, world::now_ns()));
         let switches = [launched.switches, started.switches].concat();
         generate(state, &seen.by(switches, collected_ns), &launched.record, &started.report)
     }
 
-    /// The program goes with its session unless somebody wants it to stay.
+    /// The program goes with its session unless it is to stay.
     fn shutdown(&self, signal: &str) -> Result<i32, String> {
         let launched: Launched = self.get("launched")?;
         let process = launched.process.and_then(|number| i32::try_from(number).ok()).map(Pid::from_raw);
@@ -133,7 +131,7 @@ impl Session {
             "none" => None,
             "sigterm" => Some(Signal::SIGTERM),
             "sigkill" => Some(Signal::SIGKILL),
-            other => return Err(format!("no signal: `{other}`")),
+            other => return Err(format!("unknown signal `{other}`")),
         };
         if let Some((process, signal)) = process.zip(signal) {
             kill(process, signal).map_err(|error| format!("{process}: {error}"))?;
@@ -141,7 +139,7 @@ impl Session {
         Ok(0)
     }
 
-    fn shown(&self) -> String {
+    fn name(&self) -> String {
         self.0.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
@@ -151,20 +149,20 @@ impl Session {
 
     /// Once: two that start or stop one collection at the same time have not both done so.
     fn put<T: Serialize>(&self, what: &str, value: &T) -> Result<(), String> {
-        let told = |error: &dyn std::fmt::Display| format!("session {}, `{what}`: {error}", self.shown());
-        let text = serde_json::to_vec(value).map_err(|error| told(&error))?;
+        let failed = |error: &dyn std::fmt::Display| format!("session {}, `{what}`: {error}", self.name());
+        let text = serde_json::to_vec(value).map_err(|error| failed(&error))?;
         let part = self.0.join(format!("{what}.{}", std::process::id()));
         let mut file =
-            OpenOptions::new().write(true).create_new(true).open(&part).map_err(|error| told(&error))?;
-        file.write_all(&text).map_err(|error| told(&error))?;
-        let linked = fs::hard_link(&part, self.0.join(what)).map_err(|error| told(&error));
-        fs::remove_file(&part).map_err(|error| told(&error))?;
+            OpenOptions::new().write(true).create_new(true).open(&part).map_err(|error| failed(&error))?;
+        file.write_all(&text).map_err(|error| failed(&error))?;
+        let linked = fs::hard_link(&part, self.0.join(what)).map_err(|error| failed(&error));
+        fs::remove_file(&part).map_err(|error| failed(&error))?;
         linked
     }
 
     fn get<T: DeserializeOwned>(&self, what: &str) -> Result<T, String> {
-        let told = |error: &dyn std::fmt::Display| format!("session {}, `{what}`: {error}", self.shown());
-        let text = fs::read(self.0.join(what)).map_err(|error| told(&error))?;
-        serde_json::from_slice(&text).map_err(|error| told(&error))
+        let failed = |error: &dyn std::fmt::Display| format!("session {}, `{what}`: {error}", self.name());
+        let text = fs::read(self.0.join(what)).map_err(|error| failed(&error))?;
+        serde_json::from_slice(&text).map_err(|error| failed(&error))
     }
 }

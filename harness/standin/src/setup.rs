@@ -12,18 +12,18 @@ use std::path::Path;
 /// What is there already stays.
 pub fn set_up(folder: &Path, executable: &Path) -> Result<(), String> {
     let state = State::read(folder)?;
-    let told = |error: io::Error| format!("{}: {error}", folder.display());
+    let failed = |error: io::Error| format!("{}: {error}", folder.display());
     let programs = folder.join("bin");
-    fs::create_dir_all(&programs).map_err(told)?;
-    fs::create_dir_all(folder.join("worlds")).map_err(told)?;
+    fs::create_dir_all(&programs).map_err(failed)?;
+    fs::create_dir_all(folder.join("worlds")).map_err(failed)?;
     for name in names() {
         let path = programs.join(name);
         if path.symlink_metadata().is_err() {
-            std::os::unix::fs::symlink(executable, &path).map_err(told)?;
+            std::os::unix::fs::symlink(executable, &path).map_err(failed)?;
         }
     }
     for node in &state.cluster.nodes {
-        devices(&state, node).map_err(told)?;
+        devices(&state, node).map_err(failed)?;
     }
     Ok(())
 }
@@ -46,13 +46,13 @@ fn devices(state: &State, node: &str) -> io::Result<()> {
 }
 
 /// `standin set-up FOLDER`.
-pub(crate) fn by_command(words: &[String]) -> i32 {
-    let [folder] = words else {
+pub(crate) fn by_command(arguments: &[String]) -> i32 {
+    let [folder] = arguments else {
         eprintln!("standin: usage: standin set-up FOLDER, which holds `cluster.toml` and becomes {STATE}");
         return 2;
     };
     let done = std::env::current_exe()
-        .map_err(|error| format!("the executable does not know where it lies: {error}"))
+        .map_err(|error| format!("cannot find the path of this executable: {error}"))
         .and_then(|executable| set_up(Path::new(folder), &executable));
     match done {
         Ok(()) => 0,

@@ -25,7 +25,7 @@ pub(crate) struct State {
 /// `cluster.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Told {
+struct StateFile {
     /// The folder that holds `inventory/instances`.
     home: PathBuf,
     /// The profile of a simulated instance.
@@ -113,28 +113,28 @@ impl State {
         let file = folder.join(FILE);
         let shown = file.display();
         let text = std::fs::read_to_string(&file).map_err(|error| format!("{shown}: {error}"))?;
-        let told: Told = toml::from_str(&text).map_err(|error| format!("{shown}: {error}"))?;
-        if !(told.time_factor > 0.0 && told.time_factor <= 1.0) {
+        let file_values: StateFile = toml::from_str(&text).map_err(|error| format!("{shown}: {error}"))?;
+        if !(file_values.time_factor > 0.0 && file_values.time_factor <= 1.0) {
             return Err(format!(
                 "{shown}: `time_factor` is a number above 0, 1 at most: {}",
-                told.time_factor
+                file_values.time_factor
             ));
         }
-        for (key, floor_s) in iter::once(("floor_s", &told.floor_s))
-            .chain(told.case_floor_s.iter().map(|(case, s)| (case.as_str(), s)))
+        for (key, floor_s) in iter::once(("floor_s", &file_values.floor_s))
+            .chain(file_values.case_floor_s.iter().map(|(case, s)| (case.as_str(), s)))
         {
             if !(0.0..=3600.0).contains(floor_s) {
                 return Err(format!("{shown}: `{key}` is a number from 0 to 3600: {floor_s}"));
             }
         }
-        let cluster = told.cluster().map_err(|why| format!("{shown}: {why}"))?;
+        let cluster = file_values.cluster().map_err(|why| format!("{shown}: {why}"))?;
         Ok(State {
             folder: folder.to_owned(),
             cluster,
-            time_factor: told.time_factor,
-            floor_s: told.floor_s,
-            case_floor_s: told.case_floor_s,
-            nsys_version: told.nsys_version,
+            time_factor: file_values.time_factor,
+            floor_s: file_values.floor_s,
+            case_floor_s: file_values.case_floor_s,
+            nsys_version: file_values.nsys_version,
         })
     }
 
@@ -156,7 +156,7 @@ impl State {
 
 const FILE: &str = "cluster.toml";
 
-impl Told {
+impl StateFile {
     fn cluster(&self) -> Result<Cluster, String> {
         let instances = Instances::load(&self.home).map_err(|diagnostics| diagnostics.to_string())?;
         let mut text =
@@ -175,7 +175,7 @@ fn faults(list: &[String]) -> Result<Vec<NodeFault>, String> {
     let one = |text: &String| {
         let fault = NodeFault::parse(text)?;
         match OF_SERVERS.contains(&fault.fault.kind()) {
-            true => Err(format!("a fault that no program can have, bring it about on the server: `{text}`")),
+            true => Err(format!("fault `{text}` cannot be produced by a stand-in; produce it on the server")),
             false => Ok(fault),
         }
     };
@@ -185,7 +185,7 @@ fn faults(list: &[String]) -> Result<Vec<NodeFault>, String> {
 fn faults_of_case(list: &[String]) -> Result<Vec<NodeFault>, String> {
     let faults = faults(list)?;
     match faults.iter().find(|fault| matches!(fault.fault, Fault::NicMissing { .. })) {
-        Some(fault) => Err(format!("a device is missing in all cases or in none: `{fault}`")),
+        Some(fault) => Err(format!("fault `{fault}`: a device is missing in all cases or in none")),
         None => Ok(faults),
     }
 }

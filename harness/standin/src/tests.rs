@@ -1,4 +1,4 @@
-//! Who a process is, by what its launcher told it; and which clusters can be stood in for.
+//! The rank of a process, by the variables of its launcher; and which clusters stand-ins can simulate.
 
 use super::place::Place;
 use super::state::State;
@@ -45,11 +45,11 @@ fn the_launcher_nearest_to_the_program_tells_its_rank() {
     assert_eq!(under.start, "one");
     let torchrun = place(&[("RANK", "1"), ("WORLD_SIZE", "4"), ("HARNESS_NODE", "n3")]).expect("read");
     assert_eq!((torchrun.node.as_str(), torchrun.rank, torchrun.tasks), ("n3", 1, 4));
-    assert_eq!(torchrun.nodes, None, "only the ranks themselves can tell");
+    assert_eq!(torchrun.nodes, None, "only the ranks themselves know");
 }
 
 #[test]
-fn what_a_launcher_told_wrongly_is_refused() {
+fn wrong_variables_of_a_launcher_are_refused() {
     assert!(place(&[("SLURM_PROCID", "x")]).expect_err("no number").contains("SLURM_PROCID"));
     assert!(place(&[("SLURM_PROCID", "4"), ("SLURM_NTASKS", "4")]).expect_err("too high").contains("of 4"));
     assert!(place(&[("SLURM_PROCID", "0"), ("SLURM_JOB_NODELIST", "n[1-")]).is_err());
@@ -59,7 +59,7 @@ fn what_a_launcher_told_wrongly_is_refused() {
 fn programs_are_called_by_their_own_name_or_by_the_first_word() {
     let call = |words: &[&str]| Call::read(words.iter().map(|word| (*word).to_owned()).collect());
     let by_name = call(&["/s/bin/nsys", "--version"]).expect("a call");
-    assert_eq!((by_name.program.as_str(), by_name.words.len()), ("nsys", 1));
+    assert_eq!((by_name.program.as_str(), by_name.arguments.len()), ("nsys", 1));
     assert_eq!(by_name.path.as_deref(), Some(Path::new("/s/bin/nsys")));
     let by_word = call(&["target/debug/standin", "nsys", "--version"]).expect("a call");
     assert_eq!((by_word.program.as_str(), by_word.path), ("nsys", None));
@@ -77,8 +77,8 @@ fn a_cluster_that_cannot_be_stood_in_for_is_refused_by_name() {
         State::read(folder.path()).map(|state| state.cluster.nodes.len())
     };
     assert_eq!(read("faults = [\"n1:hang\"]"), Ok(2));
-    for (more, told) in [
-        ("faults = [\"n1:node-fails\"]", "bring it about on the server"),
+    for (more, expected) in [
+        ("faults = [\"n1:node-fails\"]", "produce it on the server"),
         ("faults = [\"n3:hang\"]", "unknown node"),
         ("time_factor = 0.0", "time_factor"),
         ("floor_s = -1.0", "floor_s"),
@@ -87,6 +87,6 @@ fn a_cluster_that_cannot_be_stood_in_for_is_refused_by_name() {
         ("[case_faults]\na = [\"n1:nic-missing@rdmap79s0\"]", "in all cases or in none"),
     ] {
         let why = read(more).expect_err(more);
-        assert!(why.contains(told), "{more}: {why}");
+        assert!(why.contains(expected), "{more}: {why}");
     }
 }

@@ -1,7 +1,7 @@
 //! torchrun with the training programs of the simulated cluster: one launcher on each node, of which the first prints; and
 //! `nemo` and `python3`, each of whose ranks is a task, of which the first prints.
 
-use super::life::Life;
+use super::job_run::JobRun;
 use super::place::Place;
 use super::rank::{self, Part};
 use super::state::State;
@@ -9,23 +9,23 @@ use super::world;
 use job::script::{Run, Step};
 use sim::work::Work;
 
-pub(crate) async fn answer(state: &State, program: &str, words: &[String]) -> Result<i32, String> {
+pub(crate) async fn answer(state: &State, program: &str, arguments: &[String]) -> Result<i32, String> {
     let place = Place::of_process()?;
     let met = if place.tasks > 1 { world::meet(state, &place).await? } else { world::alone(&place) };
     let nodes = place.nodes.clone().unwrap_or_else(|| world::nodes(&met.hosts));
-    let argv = std::iter::once(program.to_owned()).chain(words.iter().cloned()).collect();
+    let argv = std::iter::once(program.to_owned()).chain(arguments.iter().cloned()).collect();
     let tasks_per_node = (place.tasks / nodes.len().max(1) as u32).max(1);
     let steps = vec![Step::Run(Run { argv, tasks_per_node, mpi: None, container: None, profile: None })];
-    let life = Life::new(state, (&place.case, &place.job), nodes, steps.clone(), met.begin_ns);
-    let course = life.course();
-    let Work::Command { stdout, stderr, code, seconds } = &course.work else {
+    let life = JobRun::new(state, (&place.case, &place.job), nodes, steps.clone(), met.begin_ns);
+    let execution = life.execution();
+    let Work::Command { stdout, stderr, code, seconds } = &execution.work else {
         return Err("no training program".to_owned());
     };
-    if let Some(program) = &course.unknown_program {
+    if let Some(program) = &execution.unknown_program {
         return Err(format!(
             "it knows train.py, pretrain_gpt.py, megatron_gpt_pretraining.py, run_clm.py and `nemo llm pretrain` \
              alone: `{program} {}`",
-            words.join(" ")
+            arguments.join(" ")
         ));
     }
     if *code != 0 {
@@ -33,13 +33,13 @@ pub(crate) async fn answer(state: &State, program: &str, words: &[String]) -> Re
         return Ok(*code);
     }
     let prints = |at: &usize| place.local == 0 || *at > 0;
-    let node = course.nodes.iter().position(|node| *node == place.node).filter(prints);
+    let node = execution.nodes.iter().position(|node| *node == place.node).filter(prints);
     let lines: Vec<&str> = node
         .and_then(|node| stdout.get(node))
         .map(|text| text.split_inclusive('\n').collect())
         .unwrap_or_default();
     let text = |at_s: f64| {
-        let part = (at_s - course.work_from_s) / seconds.max(1e-9);
+        let part = (at_s - execution.work_from_s) / seconds.max(1e-9);
         let done = (part * lines.len() as f64 + 1e-6).floor().max(0.0) as usize;
         life.mark() + &lines.get(..done.min(lines.len())).unwrap_or_default().concat()
     };
@@ -49,7 +49,7 @@ pub(crate) async fn answer(state: &State, program: &str, words: &[String]) -> Re
         local: (place.local, tasks_per_node),
         counters: life.counters(state, if place.local == 0 { &place.node } else { "" }, None),
         text: &text,
-        last: text(course.work_to_s),
+        last: text(execution.work_to_s),
     };
     rank::live(&life, part).await
 }

@@ -24,43 +24,43 @@ const LOOK: Duration = Duration::from_millis(20);
 /// From the last rank's coming to the common beginning: all must have seen it by then.
 const NOTICE_NS: i64 = 60_000_000;
 
-/// Alone, nobody is waited for.
+/// Alone, without waiting.
 pub(crate) fn alone(place: &Place) -> Met {
     Met { hosts: vec![place.node.clone()], begin_ns: now_ns() }
 }
 
 pub(crate) async fn meet(state: &State, place: &Place) -> Result<Met, String> {
-    let told = |error: io::Error| format!("where ranks meet: {error}");
+    let failed = |error: io::Error| format!("meeting point of ranks: {error}");
     let key: String = sha256(place.start.as_bytes()).chars().take(16).collect();
     let worlds = state.folder.join("worlds");
     let mut nth = 0;
     // Whoever was here before under the same number was another start of the same program.
     let folder = loop {
         let folder = worlds.join(format!("{key}.{nth}"));
-        fs::create_dir_all(&folder).map_err(told)?;
+        fs::create_dir_all(&folder).map_err(failed)?;
         let part = folder.join(format!("part.{}", place.rank));
-        fs::write(&part, &place.node).map_err(told)?;
+        fs::write(&part, &place.node).map_err(failed)?;
         match fs::hard_link(&part, folder.join(format!("rank.{}", place.rank))) {
             Ok(()) => break folder,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => nth += 1,
-            Err(error) => return Err(told(error)),
+            Err(error) => return Err(failed(error)),
         }
     };
     let since = Instant::now();
     loop {
         if place.rank == 0 && come(&folder, place.tasks) {
             let part = folder.join("begin.part");
-            fs::write(&part, (now_ns() + NOTICE_NS).to_string()).map_err(told)?;
-            fs::rename(&part, folder.join("begin")).map_err(told)?;
+            fs::write(&part, (now_ns() + NOTICE_NS).to_string()).map_err(failed)?;
+            fs::rename(&part, folder.join("begin")).map_err(failed)?;
         }
         if let Ok(text) = fs::read_to_string(folder.join("begin")) {
-            let begin_ns = text.trim().parse().map_err(|_| format!("no moment to begin at: `{text}`"))?;
-            let host = |rank: u32| fs::read_to_string(folder.join(format!("rank.{rank}"))).map_err(told);
+            let begin_ns = text.trim().parse().map_err(|_| format!("`{text}` is not a start time"))?;
+            let host = |rank: u32| fs::read_to_string(folder.join(format!("rank.{rank}"))).map_err(failed);
             let hosts = (0..place.tasks).map(host).collect::<Result<_, _>>()?;
             return Ok(Met { hosts, begin_ns });
         }
         if since.elapsed() > PATIENCE {
-            return Err(format!("not all of {} ranks came within {} s", place.tasks, PATIENCE.as_secs()));
+            return Err(format!("fewer than {} ranks started within {} s", place.tasks, PATIENCE.as_secs()));
         }
         sleep(LOOK).await;
     }

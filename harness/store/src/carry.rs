@@ -47,7 +47,7 @@ fn walk(folder: &Path, is_unfinished: bool) -> Result<Vec<PathBuf>, StoreError> 
             if kind.is_dir() {
                 open.push(inner.join(name));
             } else if kind.is_file()
-                && name.to_string_lossy().starts_with(super::whole::UNFINISHED) == is_unfinished
+                && name.to_string_lossy().starts_with(super::atomic_file::UNFINISHED) == is_unfinished
             {
                 found.push(inner.join(name));
             }
@@ -59,7 +59,7 @@ fn walk(folder: &Path, is_unfinished: bool) -> Result<Vec<PathBuf>, StoreError> 
 
 fn bring(from: &Path, to: &Path) -> io::Result<()> {
     if let Some(folder) = to.parent() {
-        super::whole::private(true).create(folder)?;
+        super::atomic_file::private(true).create(folder)?;
     }
     // A file that is appended to would grow in both runs.
     let grows = from.extension().is_some_and(|extension| extension == "jsonl");

@@ -32,10 +32,10 @@ impl Home {
         if path.is_file() {
             return Ok(Named::Archive(path.to_owned()));
         }
-        let folder = path.canonicalize().map_err(|error| format!("no run is there, {error}: `{word}`"))?;
+        let folder = path.canonicalize().map_err(|error| format!("no run at `{word}`: {error}"))?;
         match folder.join("plan.json").is_file() {
             true => Ok(Named::Folder(folder)),
-            false => Err(format!("not the folder of a run, it has no `plan.json`: `{word}`")),
+            false => Err(format!("`{word}` is not the folder of a run: no `plan.json`")),
         }
     }
 }
@@ -49,13 +49,13 @@ impl Home {
 }
 
 fn latest(runs: &Path) -> Result<Named, String> {
-    let none = || "there is no run here yet: `latest`".to_owned();
+    let none = || "no runs here yet: `latest` does not exist".to_owned();
     let target = fs::read_link(runs.join("latest")).map_err(|_| none())?;
     let folder = runs.join(&target);
     match folder.join("plan.json").is_file() {
         true => Ok(Named::Folder(folder)),
         false => Err(format!(
-            "`runs/latest` leads to what is no run any more, give an id: `{}`",
+            "`runs/latest` points to `{}`, which is not a run; give an id",
             target.display().to_string().escape_debug()
         )),
     }
@@ -70,14 +70,14 @@ fn by_beginning(runs: &Path, word: &str) -> Result<Named, String> {
     };
     match found.as_slice() {
         [one] => Ok(Named::Folder(runs.join(one))),
-        [] if ids.is_empty() => Err(format!("there is no run here yet, in `runs`: `{word}`")),
+        [] if ids.is_empty() => Err(format!("no runs in `runs` yet, looked for `{word}`")),
         [] => {
             let near = suggest::nearest(word, ids.iter().map(String::as_str));
             let hint = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
             let newest = shown(&ids.iter().collect::<Vec<_>>());
-            Err(format!("no such run in `runs`, {hint}the newest are {newest}: `{word}`"))
+            Err(format!("no run `{word}` in `runs`; {hint}the newest are {newest}"))
         }
-        many => Err(format!("{} runs begin so, {}: `{word}`", many.len(), shown(many))),
+        many => Err(format!("`{word}` matches {} runs: {}", many.len(), shown(many))),
     }
 }
 
@@ -103,8 +103,8 @@ mod tests {
             fs::create_dir_all(folder.path().join(name)).expect("made");
         }
         let home = Home::find(folder.path()).expect("home");
-        assert!(home.find_run("latest").expect_err("none").contains("no run here yet"));
-        assert!(home.find_run("2026").expect_err("none").contains("no run here yet"));
+        assert!(home.find_run("latest").expect_err("none").contains("no runs here yet"));
+        assert!(home.find_run("2026").expect_err("none").contains("no runs in `runs` yet"));
         for id in ["20260101T000000Z-a-0001", "20260101T000000Z-a-0002", "20260202T000000Z-b-0003"] {
             let run = folder.path().join("runs").join(id);
             fs::create_dir_all(&run).expect("made");
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(named("202602"), "20260202T000000Z-b-0003");
         assert_eq!(named("20260101T000000Z-a-0002"), "20260101T000000Z-a-0002");
         assert!(
-            named("20260101").starts_with("2 runs begin so, `20260101T000000Z-a-0002`"),
+            named("20260101").starts_with("`20260101` matches 2 runs: `20260101T000000Z-a-0002`"),
             "{}",
             named("2026")
         );
@@ -127,16 +127,16 @@ mod tests {
             "{}",
             named("20260303")
         );
-        assert!(named("").contains("no such run"), "{}", named(""));
+        assert!(named("").contains("no run `` in `runs`"), "{}", named(""));
         std::os::unix::fs::symlink("20260101T000000Z-a-0001", folder.path().join("runs/latest"))
             .expect("linked");
         assert_eq!(named("latest"), "20260101T000000Z-a-0001");
         fs::remove_dir_all(folder.path().join("runs/20260101T000000Z-a-0001")).expect("removed");
-        assert!(named("latest").contains("no run any more"), "{}", named("latest"));
+        assert!(named("latest").contains("which is not a run"), "{}", named("latest"));
         let path = |name: &str| folder.path().join(name).display().to_string();
         assert_eq!(named(&path("runs/20260202T000000Z-b-0003")), "20260202T000000Z-b-0003");
         assert!(named(&path("elsewhere")).contains("no `plan.json`"));
-        assert!(named(&path("nowhere")).contains("no run is there"));
+        assert!(named(&path("nowhere")).contains("no run at"));
         fs::write(folder.path().join("x.tar.gz"), "").expect("written");
         assert_eq!(named(&path("x.tar.gz")), format!("archive {}", path("x.tar.gz")));
     }

@@ -1,5 +1,5 @@
-//! Who goes on with a run: one process at a time. The kernel lets go of what a process held, however it ended, so that there
-//! is no lock that could be stale.
+//! Who goes on with a run: one process at a time. The kernel lets go of what a process held, however it ended, so that
+//! there is no lock that could be stale.
 
 use super::StoreError;
 use nix::errno::Errno;
@@ -15,7 +15,7 @@ pub(crate) fn hold(folder: &Path) -> Result<Option<Held>, StoreError> {
     match Flock::lock(opened, FlockArg::LockExclusiveNonblock) {
         Ok(held) => Ok(Some(held)),
         Err((_, Errno::EWOULDBLOCK)) => {
-            Err(StoreError::other(folder, &"another harness goes on with this run at this moment"))
+            Err(StoreError::other(folder, &"another harness process is working on this run"))
         }
         Err(_) => Ok(None),
     }
@@ -33,7 +33,7 @@ mod tests {
         let again = store.clone();
         drop(store);
         let why = Store::open(&home, "run").expect_err("held").to_string();
-        assert!(why.contains("another harness goes on"), "{why}");
+        assert!(why.contains("another harness process"), "{why}");
         drop(again);
         Store::open(&home, "run").expect("let go");
     }

@@ -2,7 +2,7 @@
 //! written before what it reports goes on, and a line that was cut off is one that was never written.
 
 use super::StoreError;
-use super::whole::private_file;
+use super::atomic_file::private_file;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs;
@@ -49,7 +49,7 @@ impl Appender {
     }
 }
 
-/// Nothing is told, closed or removed: as if the power went.
+/// Nothing is reported, closed or removed: as after a power failure.
 fn kill_this_process() {
     let _ = nix::sys::signal::kill(nix::unistd::getpid(), nix::sys::signal::Signal::SIGKILL);
 }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_line_in_the_middle_is_told() {
+    fn a_broken_line_in_the_middle_is_reported() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("events.jsonl");
         fs::write(&path, "1\nx\n3\n").expect("written");

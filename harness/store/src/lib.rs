@@ -1,6 +1,7 @@
 //! The only code that reads or writes `runs/`, and the only code that asks the machine's clock and randomness: a run
-//! id carries both, everything else of a run is told the time.
+//! id carries both, everything else of a run is given the time.
 
+mod atomic_file;
 mod carry;
 mod checksums;
 mod find;
@@ -8,14 +9,13 @@ mod held;
 mod journal;
 mod origin;
 mod stored;
-mod whole;
 
+pub use atomic_file::{Part, write_private_by, write_whole, write_whole_by};
 pub use carry::files;
 pub use checksums::{CHECKSUMS, checksums};
 pub use find::Named;
 pub use origin::{is_foreign, mark_foreign};
 pub use stored::{Stored, is_inside};
-pub use whole::{Part, write_private_by, write_whole, write_whole_by};
 
 use self::held::{Held, hold};
 use self::journal::Appender;
@@ -55,7 +55,7 @@ impl Home {
     }
 
     /// A path as artefacts and messages show it: relative to home, or the bare name for a file from elsewhere.
-    pub fn shown(&self, path: &Path) -> String {
+    pub fn display_path(&self, path: &Path) -> String {
         match path.strip_prefix(&self.0) {
             Ok(inside) => inside.display().to_string(),
             Err(_) => path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
@@ -88,7 +88,7 @@ impl Store {
         fs::create_dir_all(&store.runs).map_err(|error| StoreError::at(&store.runs, error))?;
         let folder = store.folder();
         // Not with all above it: a run is written once, and an id that is taken must not be written into.
-        whole::create_private(&folder).map_err(|error| StoreError::at(&folder, error))?;
+        atomic_file::create_private(&folder).map_err(|error| StoreError::at(&folder, error))?;
         store._held = Arc::new(hold(&folder)?);
         store.link_latest()?;
         Ok(store)
@@ -232,7 +232,7 @@ impl Store {
         self.append("simulated.jsonl", entry)
     }
 
-    /// What the nodes told before the run, where they were asked.
+    /// What the nodes reported before the run, where they were probed.
     pub fn probe(&self) -> Result<Option<Probe>, StoreError> {
         stored::optional(&self.folder().join("probe.json"))
     }
@@ -263,7 +263,7 @@ impl Store {
     }
 }
 
-/// What this process knows to be secret without being told.
+/// Secrets that this process knows by itself.
 pub fn redactor() -> Redactor {
     // A name or a value that is no text is looked for nowhere: no artefact could hold it.
     let variables = std::env::vars_os();
@@ -272,7 +272,7 @@ pub fn redactor() -> Redactor {
     )
 }
 
-/// A folder for runs that nobody keeps; it goes with this value.
+/// A folder for temporary runs; it is removed with this value.
 pub struct Scratch(tempfile::TempDir);
 
 impl Scratch {
@@ -293,7 +293,7 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
     match value.get("format").and_then(serde_json::Value::as_u64) {
         Some(format) if format > u64::from(FORMAT) => {
             return Err(bad(format!(
-                "written in format {format}, this harness reads up to {FORMAT}: use a newer one"
+                "written in format {format}, this harness reads up to {FORMAT}; use a newer harness"
             )));
         }
         Some(_) => {}
@@ -309,7 +309,7 @@ pub fn wall_clock_s() -> f64 {
     now.unix_timestamp_nanos() as f64 / 1e9
 }
 
-/// `20261121T031000Z-nccl-p5-3f9c`: when, which suite, and four digits that tell runs of one second apart.
+/// `20261121T031000Z-nccl-p5-3f9c`: when, which suite, and four digits that distinguish runs of one second.
 #[allow(clippy::disallowed_methods)]
 pub fn new_run_id(suite: &str) -> String {
     let mut random = [0u8; 1];

@@ -1,7 +1,7 @@
 //! Whether a run was made here. What came in a bundle is read and never obeyed: its plan may name any folder, job and
-//! command, and nobody has signed it.
+//! command, and no person has signed it.
 
-use super::{Store, StoreError, Stored, whole};
+use super::{Store, StoreError, Stored, atomic_file};
 use std::path::Path;
 
 /// Beside the plan of a run that came in a bundle, and of what was replayed from it. It is not part of the run: the
@@ -13,7 +13,9 @@ pub fn is_foreign(folder: &Path) -> bool {
 }
 
 pub fn mark_foreign(folder: &Path) -> Result<(), StoreError> {
-    whole::write_private_by(&folder.join(ORIGIN), &mut |file| std::io::Write::write_all(file, b"bundle\n"))
+    atomic_file::write_private_by(&folder.join(ORIGIN), &mut |file| {
+        std::io::Write::write_all(file, b"bundle\n")
+    })
 }
 
 impl Store {

@@ -1,10 +1,10 @@
-//! A run that is there, read only: each artefact as it was written, nothing where it was not. What is broken is told by
-//! the file's name, and never taken for absent.
+//! A run that is there, read only: each artefact as it was written, nothing where it was not. What is broken is
+//! reported by the file's name, and never taken for absent.
 
 use super::{StoreError, read_json};
 use metric::Metrics;
 use model::artefact::{
-    Analyses, Analysis, CaseJobs, CaseOutcomes, CaseVerdict, Collected, Kept, Plan, RunRecord, Summary,
+    Analyses, Analysis, CaseJobs, CaseOutcomes, CaseVerdict, Collected, KeptReports, Plan, RunRecord, Summary,
 };
 use serde::de::DeserializeOwned;
 use std::fs;
@@ -22,7 +22,7 @@ impl Stored {
         let path = folder.join("plan.json");
         let plan: Plan = read_json(&path)?;
         match odd_name(&plan) {
-            Some(name) => Err(StoreError::other(&path, &format!("no name of a file inside a run: {name:?}"))),
+            Some(name) => Err(StoreError::other(&path, &format!("{name:?} is not a file name inside a run"))),
             None => Ok(Stored { folder: folder.to_owned(), plan }),
         }
     }
@@ -57,13 +57,15 @@ impl Stored {
         let collected: Option<Collected> = optional(&path)?;
         let odd = collected.iter().flat_map(|found| &found.files).find(|file| !is_inside(&file.path));
         match odd {
-            Some(file) => Err(StoreError::other(&path, &format!("no file inside the case: {:?}", file.path))),
+            Some(file) => {
+                Err(StoreError::other(&path, &format!("{:?} is not a file inside the case", file.path)))
+            }
             None => Ok(collected),
         }
     }
 
     /// The reports that were kept whole, where the case is profiled.
-    pub fn kept(&self, case: &str) -> Result<Option<Kept>, StoreError> {
+    pub fn kept(&self, case: &str) -> Result<Option<KeptReports>, StoreError> {
         optional(&self.case(case).join("reports.json"))
     }
 
@@ -78,7 +80,7 @@ impl Stored {
         read.map(Some).map_err(|error| {
             StoreError::other(
                 &path,
-                &format!("{error}; `--from analyze` makes it anew from what was collected"),
+                &format!("{error}; rebuild it from the collected files with `--from analyze`"),
             )
         })
     }
@@ -90,8 +92,7 @@ impl Stored {
         let names = planned.into_iter().flat_map(|planned| &planned.assertions).map(|one| &one.name);
         match &verdict {
             Some(verdict) if !names.eq(verdict.verdicts.iter().map(|one| &one.name)) => {
-                let why =
-                    "its verdicts are not one for each assertion of the plan; `--from judge` makes them anew";
+                let why = "does not have one verdict per assertion of the plan; rejudge with `--from judge`";
                 Err(StoreError::other(&path, &why))
             }
             _ => Ok(verdict),
@@ -102,8 +103,8 @@ impl Stored {
         optional(&self.case(case).join("outcomes.json"))
     }
 
-    /// When the run told of its beginning, and when it last told of anything.
-    pub fn told(&self) -> Result<Option<(String, String)>, StoreError> {
+    /// The times of the run's first and last events.
+    pub fn first_and_last_event(&self) -> Result<Option<(String, String)>, StoreError> {
         let Some(bytes) = bytes(&self.folder.join("events.jsonl"))? else { return Ok(None) };
         // A line that was cut off was never written.
         let moments: Vec<String> = bytes

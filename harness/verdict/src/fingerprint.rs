@@ -1,25 +1,25 @@
-//! The software and settings that a job's numbers hang on: what its own log tells, what a probe of its nodes told before,
-//! the image that it ran in, and the variables that its script sets. What follows where two fingerprints differ is decided by whoever compares.
+//! The software and settings that a job's numbers depend on: versions from its own log and from the probe of its nodes,
+//! the image that it ran in, and the variables that its script sets. The caller decides what a difference means.
 
 use job::script::{self, GpuRequest, Start, Step, files};
 use model::artefact::{CaseVerdict, Plan, PlannedJob, Probe};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Each part with every version that was told.
+/// Each part with every version that was reported.
 pub type Fingerprint = BTreeMap<String, BTreeSet<String>>;
 
-/// What a number that is held against another must be measured on: the facts of a probe by their names, the version that
-/// NCCL tells itself, and the image.
+/// Parts that must be equal for two numbers to be comparable: facts of the probe by name, the version that NCCL prints,
+/// and the image.
 pub const COMPARABLE: [&str; 9] =
     ["nccl", "driver", "cuda", "libfabric", "efa_installer", "ofi_nccl", "kernel", "nsys", IMAGE];
 
-/// What is told of too, and makes no number incomparable by itself.
-const TOLD: [&str; 6] = ["nccl-tests", "efa", "os", "gdrdrv", "environment", "gpu_clocks"];
+/// Parts that are reported too, and make no number incomparable by themselves.
+const INFORMATIVE: [&str; 6] = ["nccl-tests", "efa", "os", "gdrdrv", "environment", "gpu_clocks"];
 
 const IMAGE: &str = "image";
 const SLURM: &str = "slurm";
 
-/// The part of a baseline's fingerprint that stands in a job's plan, and that nothing has to tell.
+/// The part of a baseline's fingerprint that is read from a job's plan, so that it is always known.
 pub const VARIABLES: &str = "variables";
 
 /// How variables begin that change what a transfer costs.
@@ -32,31 +32,31 @@ pub fn matters(name: &str) -> bool {
     MATTERING.iter().any(|with| name.starts_with(with)) && !LOGGING.iter().any(|with| name.starts_with(with))
 }
 
-/// Adds what the probe tells of the job's nodes, and the image, to what the job's log told: the log knows best. A part that
-/// one of the nodes does not tell is not told.
-pub fn complete(told: &mut Fingerprint, job: &PlannedJob, probe: Option<&Probe>) {
-    let names = COMPARABLE.iter().chain(&TOLD).filter(|name| **name != IMAGE);
+/// Adds the facts of the job's nodes from the probe, and the image, to the versions from the job's log, which come
+/// first. A part that one of the nodes does not report is left unknown.
+pub fn complete(fingerprint: &mut Fingerprint, job: &PlannedJob, probe: Option<&Probe>) {
+    let names = COMPARABLE.iter().chain(&INFORMATIVE).filter(|name| **name != IMAGE);
     for name in names {
-        if !told.contains_key(*name)
+        if !fingerprint.contains_key(*name)
             && let Some(versions) = probe.and_then(|probe| of_nodes(probe, &job.nodes, name))
         {
-            told.insert((*name).to_owned(), versions);
+            fingerprint.insert((*name).to_owned(), versions);
         }
     }
     // Which nsys lies on the nodes says nothing of a job that is not profiled.
     if job.profile.is_none() {
-        told.remove("nsys");
+        fingerprint.remove("nsys");
     }
     if let Some(image) = image(job) {
-        told.insert(IMAGE.to_owned(), [image].into());
+        fingerprint.insert(IMAGE.to_owned(), [image].into());
     }
     if let Some(asked) = slurm(job) {
-        told.insert(SLURM.to_owned(), [asked].into());
+        fingerprint.insert(SLURM.to_owned(), [asked].into());
     }
 }
 
-/// What Slurm is asked for beside nodes and time, as far as it can change numbers; nothing where that is what every
-/// inventory asks for that says nothing of it.
+/// The options of Slurm beside nodes and time that can change numbers; nothing where they are the defaults of an
+/// inventory.
 fn slurm(job: &PlannedJob) -> Option<String> {
     let text = job.files.iter().find(|file| file.name == files::JOB)?.text.as_deref()?;
     let script = text.contains("#SBATCH").then(|| script::read(text).ok())??;
@@ -106,7 +106,7 @@ pub fn variables(job: &PlannedJob) -> String {
     }
 }
 
-/// Of a whole run: what its cases told, and which harness it was.
+/// Of a whole run: the versions of its cases and of the harness.
 pub fn of_run(plan: &Plan, cases: &[CaseVerdict]) -> Fingerprint {
     let mut all = Fingerprint::new();
     for (part, versions) in cases.iter().flat_map(|case| &case.versions) {
@@ -120,7 +120,7 @@ pub fn of_run(plan: &Plan, cases: &[CaseVerdict]) -> Fingerprint {
     all
 }
 
-/// One part that is not the same on both sides. A side that tells nothing of it has no versions.
+/// One part that is not the same on both sides. A side where it is unknown has no versions.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Difference {
     pub part: String,
@@ -128,7 +128,7 @@ pub struct Difference {
     pub after: BTreeSet<String>,
 }
 
-/// Every part that differs, or that only one side tells of.
+/// Every part that differs, or that is known on one side only.
 pub fn differences(before: &Fingerprint, after: &Fingerprint) -> Vec<Difference> {
     let parts: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let of = |side: &Fingerprint, part: &String| side.get(part).cloned().unwrap_or_default();
@@ -142,11 +142,11 @@ pub fn differences(before: &Fingerprint, after: &Fingerprint) -> Vec<Difference>
 
 impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let said = |versions: &BTreeSet<String>| match versions.is_empty() {
-            true => "not told".to_owned(),
+        let render = |versions: &BTreeSet<String>| match versions.is_empty() {
+            true => "unknown".to_owned(),
             false => versions.iter().map(String::as_str).collect::<Vec<_>>().join(" or "),
         };
-        write!(f, "{} {} -> {}", self.part, said(&self.before), said(&self.after))
+        write!(f, "{} {} -> {}", self.part, render(&self.before), render(&self.after))
     }
 }
 

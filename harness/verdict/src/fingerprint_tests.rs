@@ -36,13 +36,13 @@ fn probe(nodes: &[(&str, &[(&str, &str)])]) -> Probe {
     }
 }
 
-fn told(parts: &[(&str, &[&str])]) -> Fingerprint {
+fn from_parts(parts: &[(&str, &[&str])]) -> Fingerprint {
     let those = |versions: &[&str]| versions.iter().map(|version| (*version).to_owned()).collect();
     parts.iter().map(|(part, versions)| ((*part).to_owned(), those(versions))).collect()
 }
 
 #[test]
-fn what_all_nodes_of_the_job_told_is_added_and_the_log_knows_best() {
+fn facts_that_all_nodes_of_the_job_report_are_added_and_the_log_comes_first() {
     let probe = probe(&[
         (
             "n1",
@@ -51,13 +51,13 @@ fn what_all_nodes_of_the_job_told_is_added_and_the_log_knows_best() {
         ("n2", &[("driver", "550.90"), ("nccl", "2.20")]),
         ("n3", &[("driver", "535.00")]),
     ]);
-    let mut fingerprint = told(&[("nccl", &["2.28.3"])]);
+    let mut fingerprint = from_parts(&[("nccl", &["2.28.3"])]);
     complete(&mut fingerprint, &job(&["n1", "n2"], "srun x", false), Some(&probe));
-    // One of the nodes tells no kernel, and nobody knows what it is; how many GPUs there are is no software.
-    assert_eq!(fingerprint, told(&[("nccl", &["2.28.3"]), ("driver", &["550.90", "560.35"])]));
+    // One of the nodes reports no kernel, so that it is unknown; the number of GPUs is no software.
+    assert_eq!(fingerprint, from_parts(&[("nccl", &["2.28.3"]), ("driver", &["550.90", "560.35"])]));
     let mut alone = Fingerprint::new();
     complete(&mut alone, &job(&["n1"], "srun x", false), Some(&probe));
-    assert_eq!(alone, told(&[("nccl", &["2.20"]), ("driver", &["560.35"]), ("kernel", &["6.8"])]));
+    assert_eq!(alone, from_parts(&[("nccl", &["2.20"]), ("driver", &["560.35"]), ("kernel", &["6.8"])]));
     let mut nothing = Fingerprint::new();
     complete(&mut nothing, &job(&["n9"], "srun x", false), Some(&probe));
     complete(&mut nothing, &job(&["n1"], "srun x", false), None);
@@ -65,7 +65,7 @@ fn what_all_nodes_of_the_job_told_is_added_and_the_log_knows_best() {
 }
 
 #[test]
-fn variables_that_the_script_sets_are_told_but_for_those_of_logs() {
+fn variables_that_the_script_sets_are_listed_without_those_of_logs() {
     let text = "#!/bin/bash\nexport PATH=/x\nexport NCCL_PROTO=simple\n  export FI_EFA_FORK_SAFE=1\nexport NCCL_DEBUG=INFO\n\
                 export NCCL_DEBUG_FILE=/tmp/x\nexport FI_LOG_LEVEL=warn\necho export NCCL_ALGO=Tree\n";
     assert_eq!(variables(&job(&["n1"], text, false)), "FI_EFA_FORK_SAFE=1 NCCL_PROTO=simple");
@@ -81,17 +81,17 @@ fn the_image_is_the_one_that_the_script_names() {
     ] {
         let mut fingerprint = Fingerprint::new();
         complete(&mut fingerprint, &job(&["n1"], text, false), None);
-        let expected = image.map(|image| told(&[("image", &[image])])).unwrap_or_default();
+        let expected = image.map(|image| from_parts(&[("image", &[image])])).unwrap_or_default();
         assert_eq!(fingerprint, expected, "{text}");
     }
 }
 
 #[test]
-fn a_part_differs_where_its_versions_do_or_one_side_tells_none() {
-    let before = told(&[("nccl", &["2.18"]), ("driver", &["560"]), ("kernel", &["6.8"])]);
-    let after = told(&[("nccl", &["2.18", "2.23"]), ("driver", &["560"]), ("libfabric", &["1.22"])]);
+fn a_part_differs_where_its_versions_do_or_one_side_is_unknown() {
+    let before = from_parts(&[("nccl", &["2.18"]), ("driver", &["560"]), ("kernel", &["6.8"])]);
+    let after = from_parts(&[("nccl", &["2.18", "2.23"]), ("driver", &["560"]), ("libfabric", &["1.22"])]);
     let said: Vec<String> = differences(&before, &after).iter().map(ToString::to_string).collect();
-    assert_eq!(said, ["kernel 6.8 -> not told", "libfabric not told -> 1.22", "nccl 2.18 -> 2.18 or 2.23"]);
+    assert_eq!(said, ["kernel 6.8 -> unknown", "libfabric unknown -> 1.22", "nccl 2.18 -> 2.18 or 2.23"]);
     assert_eq!(differences(&before, &before), []);
 }
 
@@ -130,9 +130,9 @@ fn what_slurm_is_asked_for_is_part_of_it_where_it_is_not_the_usual() {
         let nodes = vec!["n1".to_owned()];
         let text =
             script::render(&script::Script { start: Start::Slurm(directives), nodes, steps: vec![run(mpi)] });
-        let mut told = Fingerprint::new();
-        complete(&mut told, &job(&["n1"], &text, false), None);
-        told
+        let mut all = Fingerprint::new();
+        complete(&mut all, &job(&["n1"], &text, false), None);
+        all
     };
     assert_eq!(of(directives(GpuRequest::Gres), "pmix"), Fingerprint::new());
     let mut other = directives(GpuRequest::None);
@@ -140,9 +140,9 @@ fn what_slurm_is_asked_for_is_part_of_it_where_it_is_not_the_usual() {
     other.sbatch = vec!["--switches=1".into()];
     other.srun = vec!["--network=no_vni".into()];
     let asked = "gpus=none mpi=pmi2 mem=0 sbatch=--switches=1 srun=--network=no_vni";
-    assert_eq!(of(other, "pmi2"), told(&[("slurm", &[asked])]));
+    assert_eq!(of(other, "pmi2"), from_parts(&[("slurm", &[asked])]));
 }
 
 fn gpus_per_node(gpus: GpuRequest) -> u32 {
-    gpus.of(8)
+    gpus.count(8)
 }

@@ -6,6 +6,7 @@ pub mod fingerprint;
 pub mod history;
 pub mod isolate;
 pub mod judge;
-pub mod owed;
+pub mod pending;
 pub mod profile_audit;
 pub mod unjudged;
+

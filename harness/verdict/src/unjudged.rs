@@ -77,7 +77,7 @@ pub fn nodes_without_judged(plan: &Plan, verdicts: &[&CaseVerdict]) -> BTreeSet<
     open.difference(&judged).map(|(_, node, _)| node.clone()).collect()
 }
 
-/// The parts that a number of a job speaks of.
+/// The parts that a number of a job covers.
 fn parts(plan: &Plan, case: &PlannedCase, verdict: &Verdict, nodes: &[String], into: &mut BTreeSet<Part>) {
     let of_nics = verdict.metric.starts_with("nic.") || verdict.metric.starts_with("node.efa");
     let is_command = matches!(case.workload, WorkloadFacts::Command { .. });

@@ -21,7 +21,7 @@ const PART: &str = "stand-ins live through the last part of a workload";
 const MARK: &str = "the mark of stand-ins";
 const BYTES: &str = "bytes and digests of what differs";
 const ORDER: &str = "the order in which nodes list their files";
-const PRETEND: &str = "what a simulated cluster remembers of itself";
+const SIMULATED: &str = "what a simulated cluster remembers of itself";
 const PROBED: &str = "what real nodes are, asked before a suite";
 
 /// Files and their fields. `*` stands for a case, a job, a host and every number.
@@ -51,7 +51,7 @@ const MUST: &[(&str, &[&str], &str)] = &[
     ("cases/*/raw/*/*TARGET_INFO_SESSION_START_TIME.parquet", &["bytes"], CLOCK),
     ("events.jsonl", &["text"], CLOCK),
     ("junit.xml", &["text"], CLOCK),
-    ("simulated.jsonl", &["only one has it"], PRETEND),
+    ("simulated.jsonl", &["only one has it"], SIMULATED),
     ("probe.json", &["only one has it"], PROBED),
     ("plan.json", &["cases[].workload.path"], PROBED),
     ("cases/*/raw/*/environment.txt", &["text"], PROBED),
@@ -59,7 +59,7 @@ const MUST: &[(&str, &[&str], &str)] = &[
     ("cases/*/verdict.json", OF_NODES, PROBED),
 ];
 
-/// What a probe adds to the software that a job's own log tells.
+/// What a probe adds to the software that a job's own log reports.
 const OF_NODES: &[&str] = &[
     "versions.cuda",
     "versions.driver",
@@ -108,7 +108,7 @@ impl Seen {
     }
 }
 
-/// By their names, as far as these do not tell how many steps a job had before.
+/// By their names, as far as these do not report how many steps a job had before.
 fn files(run: &Path) -> BTreeMap<String, Vec<u8>> {
     // `latest` is a link.
     let run = run.canonicalize().expect("a run");

@@ -1,5 +1,5 @@
-//! The suite that ships, over a simulated Slurm and simulated ssh, a real Slurm and real ssh, with the same model behind all
-//! of them: the same verdicts, the same culprits, and run folders that differ only where they must.
+//! The suite that ships, over a simulated Slurm and simulated ssh, a real Slurm and real ssh, with the same model
+//! behind all of them: the same verdicts, the same culprits, and run folders that differ only where they must.
 
 mod differ;
 mod trainings;

@@ -1,5 +1,5 @@
-//! Trainings over real servers: shortened suites that ship pass over a real Slurm, and a window that the watcher of the log
-//! makes holds the steps that were asked for, over a real Slurm and real ssh.
+//! Trainings over real servers: shortened suites that ship pass over a real Slurm, and a window that the watcher of the
+//! log makes holds the steps that were asked for, over a real Slurm and real ssh.
 
 use super::ways::{self, Asked, Way};
 use crate::fact::Fact;
@@ -77,9 +77,9 @@ fn watched() {
         way.assert_marked();
         let marks = marks(&way);
         assert_eq!(marks.len(), 2, "{}: {marks:?}", way.name);
-        // The second node prints no step: it is told of those that matter alone.
-        let told = r#"{"way":"watch","opened":3,"closed":5,"steps":"#;
-        assert!(marks.iter().all(|mark| mark.starts_with(told)), "{}: {marks:?}", way.name);
+        // The second node prints no step: it is reported about those that matter alone.
+        let reported = r#"{"way":"watch","opened":3,"closed":5,"steps":"#;
+        assert!(marks.iter().all(|mark| mark.starts_with(reported)), "{}: {marks:?}", way.name);
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) const SHORT_S: f64 = 0.8;
 
 const SEED: &str = "7";
 const NODES: &str = "n[1-4]";
-/// As the stand-ins tell it.
+/// As the stand-ins report it.
 const NSYS: &str = "nsys_version = \"2025.3.1\"\n";
 
 /// Simulated Slurm, simulated ssh, real Slurm, real ssh. The real ones run side by side.
@@ -78,7 +78,7 @@ pub(super) fn by_ssh(asked: &Asked<'_>) -> Way {
     let hosts = Hosts::start_with(4, &[], &named.collect::<String>());
     let config = hosts.path("ssh_config").display().to_string();
     let reach = format!("via = \"ssh\"\nstart = \"mpirun\"\nconfig = \"{config}\"\n");
-    // As a user's own ssh_config would tell mpirun how to reach the others.
+    // As a user's own ssh_config would report mpirun how to reach the others.
     let agent = format!("OMPI_MCA_plm_rsh_agent = \"ssh -F {config}\"\n");
     project.write("inventory/way.toml", &inventory(&project, &programs, (&reach, ""), &agent));
     let ran = project.harness(&words(asked));
@@ -98,12 +98,12 @@ fn words<'a>(asked: &Asked<'a>) -> Vec<&'a str> {
 fn project(asked: &Asked<'_>) -> Project {
     let project = Project::new();
     let measured = fs::read_to_string(root().join("baselines/sim-p5.toml")).expect("baselines");
-    let told = "instance = \"sim-p5\"\nsimulated = true\n";
-    assert!(measured.contains(told), "the head of the baselines");
+    let reported = "instance = \"sim-p5\"\nsimulated = true\n";
+    assert!(measured.contains(reported), "the head of the baselines");
     // Whose clock is shared with other tests gives no rate to six parts in a hundred.
     let clocked = widened(&measured);
     project.write("baselines/sim-p5.toml", &clocked);
-    project.write("baselines/p5.toml", &clocked.replace(told, "instance = \"p5\"\n"));
+    project.write("baselines/p5.toml", &clocked.replace(reported, "instance = \"p5\"\n"));
     if !asked.text.is_empty() {
         project.write(&format!("suites/{}.toml", asked.suite), asked.text);
     }
@@ -166,8 +166,8 @@ impl Way {
         for case in fs::read_dir(run.join("cases")).expect("cases").flatten() {
             let case = case.file_name().to_string_lossy().into_owned();
             let says = |file: &str| {
-                let told = &self.project.json(&format!("cases/{case}/{file}"))["simulated"];
-                *told == true || told.as_array().is_some_and(|files| !files.is_empty())
+                let line = &self.project.json(&format!("cases/{case}/{file}"))["simulated"];
+                *line == true || line.as_array().is_some_and(|files| !files.is_empty())
             };
             assert!(of_plan || says("verdict.json") && says("collected.json"), "{name}: {case}");
         }

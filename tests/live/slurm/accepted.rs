@@ -39,7 +39,7 @@ fn of_four_new_nodes_the_one_with_a_slow_nic_is_rejected_and_costs_nothing_more(
     assert!(ran.stdout.contains("rejected at pairs: HRN-NIC-SLOW replace n6 rdmap113s0: "), "{}", ran.all());
     let last = ran.stdout.lines().last().unwrap_or_default();
     assert!(last.starts_with("accepted 3, rejected 1, not decided 0, runs 3, "), "{}", ran.all());
-    // Its programs only simulated, and that is told though the cluster is a real one.
+    // Its programs only simulated, and that is reported though the cluster is a real one.
     assert!(ran.stdout.contains("SIMULATED"), "{}", ran.all());
     let all = std::fs::read_dir(project.path().join("out/runs")).expect("runs").flatten();
     let all = all.map(|entry| entry.path()).find(|path| path.to_string_lossy().ends_with("-03-all"));

@@ -1,5 +1,5 @@
-//! Recipes over reports that tasks of a real Slurm read on their nodes: what comes of it is what one machine makes of them,
-//! also where tasks are killed; what no task could read is named.
+//! Recipes over reports that tasks of a real Slurm read on their nodes: what comes of it is what one machine makes of
+//! them, also where tasks are killed; what no task could read is named.
 
 use super::bench::{Bench, until};
 use crate::fact::Fact;
@@ -16,7 +16,7 @@ use std::process::{Child, Stdio};
 pub(super) const FACTS: &[Fact] = &[
     ("what_tasks_read_of_sixty_four_reports_gives_the_bytes_of_one_machine", the_same_bytes),
     ("a_task_that_is_killed_or_cancelled_is_started_again", killed),
-    ("a_task_that_is_lost_every_time_is_named_and_nothing_of_its_reports_is_told", lost),
+    ("a_task_that_is_lost_every_time_is_named_and_nothing_of_its_reports_is_reported", lost),
     ("a_case_whose_reports_tasks_read_has_the_numbers_of_one_machine", of_a_run),
     ("a_case_of_which_a_task_is_lost_every_time_passes_nothing_that_its_reports_show", of_a_run_lost),
     ("an_interruption_ends_all_tasks_of_an_analysis", interrupted),
@@ -70,7 +70,7 @@ fn report(path: &Path, rank: usize) {
 
 /// Every recipe over all reports, into this folder. The shells of tasks read `hook` first.
 fn start(bench: &Bench, output: &str, on: &[&str]) -> Child {
-    // Pages tell the name of their folder.
+    // Pages report the name of their folder.
     fs::create_dir_all(bench.project.path().join(output)).expect("made");
     let output = format!("{output}/out");
     let forms = ["--json", "--csv", "--parquet", "--html"];
@@ -143,16 +143,16 @@ fn the_same_bytes() {
     bench.cluster.assert_nothing_is_left();
 }
 
-/// The first tries of tasks 3 and 5 tell their process and wait.
+/// The first tries of tasks 3 and 5 report their process and wait.
 const WAITS: &str = "task=$SLURM_ARRAY_TASK_ID\necho \"$SLURMD_NODENAME\" >>\"BENCH/nodes-$task\"\n\
     if [[ $task == 3 || $task == 5 ]] && mkdir \"BENCH/first-$task\" 2>/dev/null; then\n\
     echo \"$SLURM_ARRAY_JOB_ID $$\" >\"BENCH/told-$task.new\"\nmv \"BENCH/told-$task.new\" \"BENCH/told-$task\"\n\
     exec sleep 600\nfi\n";
 
-fn told(bench: &Bench, task: usize) -> (String, i32) {
+fn started_task(bench: &Bench, task: usize) -> (String, i32) {
     let file = format!("told-{task}");
     bench.wait_for(&[&file]);
-    let text = fs::read_to_string(bench.project.path().join(file)).expect("told");
+    let text = fs::read_to_string(bench.project.path().join(file)).expect("reported");
     let (array, process) = text.trim().split_once(' ').expect("two words");
     (array.to_owned(), process.parse().expect("a process"))
 }
@@ -163,16 +163,16 @@ fn killed() {
     assert_eq!(here.code, Some(0), "{}", here.all());
     bench.project.write("hook", &WAITS.replace("BENCH", &bench.folder()));
     let there = start(&bench, "there", &ON_NODES);
-    let (array, _) = told(&bench, 3);
-    let (_, process) = told(&bench, 5);
+    let (array, _) = started_task(&bench, 3);
+    let (_, process) = started_task(&bench, 5);
     bench.cluster.ask(&["scancel", &format!("{array}_3")]);
     kill(Pid::from_raw(process), Signal::SIGKILL).expect("killed");
     let there = ended(there);
     assert_eq!(there.code, Some(0), "{}", there.all());
     for task in [3, 5] {
-        let again = format!("task {task} is started again, as it was lost: ");
+        let again = format!("task {task} was lost and is restarted: ");
         assert!(there.stderr.contains(&again), "{}", there.all());
-        let nodes = fs::read_to_string(bench.project.path().join(format!("nodes-{task}"))).expect("told");
+        let nodes = fs::read_to_string(bench.project.path().join(format!("nodes-{task}"))).expect("reported");
         let nodes: Vec<&str> = nodes.lines().collect();
         assert!(nodes.len() == 2 && nodes[0] != nodes[1], "started again on another node: {nodes:?}");
     }
@@ -191,9 +191,8 @@ fn lost() {
     assert_eq!(tries.lines().count(), 3);
     // Its host's reports, and no others.
     for rank in 0..HOSTS * RANKS {
-        let named = format!(
-            "rank{rank}.sqlite: not analysed: its task was lost, which was started 3 times: FAILED on "
-        );
+        let named =
+            format!("rank{rank}.sqlite: not analysed: its task was started 3 times and lost: FAILED on ");
         assert_eq!(there.stderr.contains(&named), (8..16).contains(&rank), "{rank}: {}", there.stderr);
     }
     assert!(there.stderr.contains("no memory for it"), "{}", there.stderr);
@@ -218,8 +217,8 @@ fn interrupted() {
     let bench = bench();
     bench.project.write("hook", &WAITS.replace("BENCH", &bench.folder()));
     let there = start(&bench, "there", &ON_NODES);
-    told(&bench, 3);
-    kill(Pid::from_raw(there.id() as i32), Signal::SIGINT).expect("told");
+    started_task(&bench, 3);
+    kill(Pid::from_raw(there.id() as i32), Signal::SIGINT).expect("signalled");
     let there = ended(there);
     assert_eq!(there.code, Some(130), "{}", there.all());
     assert!(!bench.has("there/out") && left_of_analyses(&bench).is_empty(), "{:?}", left_of_analyses(&bench));
@@ -277,13 +276,13 @@ fn of_a_run_lost() {
     bench.project.write("hook", "[[ $SLURM_ARRAY_TASK_ID != 2 ]] || exit 9\n");
     let (ran, there) = again(&bench, &id, &ON_NODES);
     assert_eq!(ran.code, Some(3), "{}", ran.all());
-    let mut told = 0;
+    let mut reported = 0;
     for (name, bytes) in there.iter().filter(|(name, _)| name.ends_with("analysis.json")) {
         let text = String::from_utf8_lossy(bytes);
-        told += text.matches("not analysed: its task was lost, which was started 3 times: FAILED").count();
+        reported += text.matches("not analysed: its task was started 3 times and lost: FAILED").count();
         assert!(!text.contains("panicked"), "{name}");
     }
-    assert!(told > 8, "{told}");
+    assert!(reported > 8, "{reported}");
     let (ran, _) = again(&bench, &id, &[]);
     assert_eq!(ran.code, Some(0), "what was lost is read again: {}", ran.all());
     bench.cluster.assert_nothing_is_left();

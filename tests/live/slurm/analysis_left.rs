@@ -14,7 +14,7 @@ pub(super) const FACTS: &[Fact] = &[
     ("a_run_that_is_killed_while_tasks_read_its_reports_goes_on_to_the_verdicts_of_one_machine", of_a_run),
 ];
 
-/// The first task that begins tells so, and waits.
+/// The first task that begins reports so, and waits.
 const WAITS: &str = "if [[ -n ${SLURM_ARRAY_TASK_ID-} ]] && mkdir \"BENCH/first\" 2>/dev/null; then\n\
     touch \"BENCH/reads\"\nexec sleep 600\nfi\n";
 
@@ -72,10 +72,14 @@ fn of_a_replay() {
     std::os::unix::fs::chown(path, Some(12_345), None).expect("given away");
     let job = format!("--job-name={}.1", others[0]);
     let held = bench.cluster.ask(&["sbatch", "--parsable", "--hold", &job, "--wrap=true"]);
-    let told = clean(&bench, &["--dry-run"]);
-    assert_eq!(told.code, Some(1), "{}", told.all());
-    assert!(told.stdout.contains("job in the queue") && told.stdout.contains(&own[0]), "{}", told.all());
-    assert!(told.stdout.ends_with("left: 2\n"), "{}", told.all());
+    let reported = clean(&bench, &["--dry-run"]);
+    assert_eq!(reported.code, Some(1), "{}", reported.all());
+    assert!(
+        reported.stdout.contains("job in the queue") && reported.stdout.contains(&own[0]),
+        "{}",
+        reported.all()
+    );
+    assert!(reported.stdout.ends_with("left: 2\n"), "{}", reported.all());
     assert_eq!(folders(&bench).len(), 4, "telling ends nothing");
     let cleaned = clean(&bench, &[]);
     assert_eq!(cleaned.code, Some(0), "{}", cleaned.all());

@@ -104,7 +104,7 @@ impl Bench {
         run
     }
 
-    /// The file by which workloads tell that they run, or are told to go on.
+    /// The file by which workloads report that they run, or are asked to go on.
     pub(crate) fn has(&self, file: &str) -> bool {
         self.project.path().join(file).exists()
     }
@@ -153,11 +153,11 @@ impl Bench {
         let judged = file["verdicts"].as_array().expect("verdicts");
         assert_eq!(judged.len(), planned["assertions"].as_array().expect("assertions").len(), "{case}");
         let word = |verdict: &Value, key: &str| verdict[key].as_str().unwrap_or_default().to_owned();
-        let told = |verdict: &Value| {
+        let line = |verdict: &Value| {
             let name = word(verdict, "name").rsplit("::").next().unwrap_or_default().to_owned();
             format!("{name} {} {}", word(verdict, "status"), word(verdict, "cause")).trim_end().to_owned()
         };
-        judged.iter().map(told).collect()
+        judged.iter().map(line).collect()
     }
 
     /// Takes down what the newest run has come to after a failure: its verdicts that are no pass, who is blamed, how many

@@ -1,4 +1,4 @@
-//! An inventory from what a real Slurm tells of its nodes, and a run that is planned from it alone.
+//! An inventory from what a real Slurm reports its nodes, and a run that is planned from it alone.
 
 use super::bench::{Bench, case, until};
 use crate::fact::Fact;
@@ -24,9 +24,9 @@ fn an_inventory_is_discovered_without_the_nodes_that_take_no_jobs() {
     update("n2", "drain", "a fan | is loud # and more");
     update("n3", "down", "power");
     until("the state of the nodes", || {
-        let told =
+        let line =
             bench.cluster.ask(&["sinfo", "--noheader", "--Node", "--partition=main", "--format=%N %T"]);
-        (told.contains("n2 drained") && told.contains("n3 down")).then_some(())
+        (line.contains("n2 drained") && line.contains("n3 down")).then_some(())
     });
     let discover = |more: &[&str]| {
         let args: Vec<&str> = DISCOVER.iter().chain(more).copied().collect();
@@ -37,12 +37,12 @@ fn an_inventory_is_discovered_without_the_nodes_that_take_no_jobs() {
     let drained = if found.stdout.contains("n2: drained") { "drained" } else { "drain" };
     assert_eq!(found.code, Some(0), "{}", found.all());
     assert!(
-        found.stdout.contains(&format!("left out n2: {drained}: a fan | is loud # and more (root")),
+        found.stdout.contains(&format!("excluded n2: {drained}: a fan | is loud # and more (root")),
         "{}",
         found.all()
     );
-    assert!(found.stdout.contains("left out n3: down: power"), "{}", found.all());
-    assert!(found.stdout.contains("2 nodes of p5, 2 left out: n[1,4]"), "{}", found.all());
+    assert!(found.stdout.contains("excluded n3: down: power"), "{}", found.all());
+    assert!(found.stdout.contains("2 nodes of p5, 2 excluded: n[1,4]"), "{}", found.all());
     let written =
         std::fs::read_to_string(bench.project.path().join("inventory/found.toml")).expect("written");
     assert!(
@@ -58,7 +58,7 @@ fn an_inventory_is_discovered_without_the_nodes_that_take_no_jobs() {
     let listed = bench.project.harness(&["--suite", "live", "--inventory", "found", "--list"]);
     assert!(listed.stdout.contains("@n4") && !listed.stdout.contains("@n2"), "{}", listed.all());
     // Beside it a busy machine may lose another node for a moment.
-    let has_n2 = |ran: &Ran| ran.code == Some(0) && !ran.stdout.contains("left out n2");
+    let has_n2 = |ran: &Ran| ran.code == Some(0) && !ran.stdout.contains("excluded n2");
     let from = Instant::now();
     let mut anew = discover(&["--force"]);
     while !has_n2(&anew) && from.elapsed() < Duration::from_secs(60) {

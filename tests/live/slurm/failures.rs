@@ -14,7 +14,7 @@ pub(super) const FACTS: &[Fact] = &[
     ("a_step_that_srun_stops_waiting_for_is_no_success", step_given_up),
     ("a_job_that_is_put_back_into_the_queue_is_not_measured_again", requeued),
     ("a_job_over_its_limit_is_ended_even_if_it_heeds_no_signal", over_the_limit),
-    ("a_job_that_slurm_ends_at_its_own_limit_is_told_as_such", over_slurms_limit),
+    ("a_job_that_slurm_ends_at_its_own_limit_is_reported_as_such", over_slurms_limit),
     ("a_node_that_is_lost_is_the_culprit_and_the_others_go_on", node_lost),
     ("a_node_whose_daemon_dies_and_comes_back_goes_on_with_its_job", daemon_killed),
     ("a_controller_that_is_away_loses_nothing", controller_away),
@@ -25,7 +25,7 @@ pub(super) const FACTS: &[Fact] = &[
     ("an_interruption_ends_all_jobs", interrupted),
 ];
 
-/// Tells that it runs, and waits for a word of the test.
+/// Reports that it runs, and waits for a word of the test.
 const WAITS: &str = "touch \"BENCH/$SLURMD_NODENAME\"\nuntil [[ -e BENCH/go ]]; do sleep 0.1; done\necho \"$SLURM_JOB_ID\" >>BENCH/ran";
 const SLEEPS_WELL: &str = "trap '' INT TERM\n[[ $(hostname) != n3 ]] || while :; do sleep 1; done";
 const ALL: [&str; 4] = ["n1", "n2", "n3", "n4"];
@@ -37,13 +37,13 @@ fn go(bench: &Bench) {
 #[track_caller]
 fn assert_all_pass(bench: &Bench, case: &str) {
     let verdicts = bench.verdicts(case);
-    assert!(!verdicts.is_empty() && verdicts.iter().all(|told| told.ends_with(" pass")), "{verdicts:#?}");
+    assert!(!verdicts.is_empty() && verdicts.iter().all(|line| line.ends_with(" pass")), "{verdicts:#?}");
 }
 
 /// The verdicts that are no pass.
 #[track_caller]
 fn odd(bench: &Bench, case: &str) -> Vec<String> {
-    bench.verdicts(case).into_iter().filter(|told| !told.ends_with(" pass")).collect()
+    bench.verdicts(case).into_iter().filter(|line| !line.ends_with(" pass")).collect()
 }
 
 fn cancelled() {
@@ -60,7 +60,7 @@ fn cancelled() {
     bench.came_to("a job that somebody else cancels, Slurm", &ran, ["1 error CANCELLED", "nobody", "3 pass"]);
 }
 
-/// The job itself goes on, and ends by itself as far as Slurm can tell.
+/// The job itself goes on, and ends by itself as far as Slurm can determine.
 fn step_cancelled() {
     let bench = Bench::of(2, "", &case("waits", "\"each\"", "waits", ""));
     bench.program("waits", WAITS);
@@ -128,7 +128,7 @@ fn over_the_limit() {
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert_eq!(odd(&bench, "hangs"), ["command.exit_code@n3 error hang"], "{}", ran.all());
     assert_all_pass(&bench, "after");
-    // It does well afterwards: whether it is to blame is not for one hang to tell.
+    // It does well afterwards: whether it is to blame is not for one hang to report.
     assert_eq!(ran.blamed(), ["suspects n3"], "{}", ran.all());
     bench.came_to(
         "a job over its time limit that heeds no signal, Slurm",
@@ -161,7 +161,7 @@ fn node_lost() {
     bench.cluster.script("crash", &["n2"]);
     let ran = ended(run);
     assert_eq!(ran.code, Some(3), "{}", ran.all());
-    assert!(odd(&bench, "all").iter().all(|told| told.ends_with("error NODE_FAIL")), "{}", ran.all());
+    assert!(odd(&bench, "all").iter().all(|line| line.ends_with("error NODE_FAIL")), "{}", ran.all());
     // It is quarantined, so that nothing waits for it.
     assert_eq!(odd(&bench, "after"), ["command.exit_code@n2 error left-out"], "{}", ran.all());
     assert_eq!(ran.blamed(), ["culprit n2 node"], "{}", ran.all());
@@ -233,7 +233,7 @@ fn never_starts() {
     let ran = bench.run();
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     let odd = odd(&bench, "each");
-    assert!(odd.len() == 2 && odd.iter().all(|told| told.ends_with("error queue-stuck")), "{}", ran.all());
+    assert!(odd.len() == 2 && odd.iter().all(|line| line.ends_with("error queue-stuck")), "{}", ran.all());
     assert!(ran.stdout.contains("PartitionTimeLimit"), "{}", ran.all());
     assert!(ran.blamed().is_empty(), "{}", ran.all());
     bench.cluster.assert_nothing_is_left();
@@ -299,7 +299,7 @@ fn interrupted() {
         let ran = ended(run);
         assert_eq!(ran.code, Some(code), "{}", ran.all());
         assert!(
-            bench.verdicts("waits").iter().all(|told| told.ends_with("error interrupted")),
+            bench.verdicts("waits").iter().all(|line| line.ends_with("error interrupted")),
             "{}",
             ran.all()
         );
@@ -309,7 +309,7 @@ fn interrupted() {
 }
 
 fn tell(run: &Running, signal: Signal) {
-    kill(Pid::from_raw(run.id()), signal).expect("told");
+    kill(Pid::from_raw(run.id()), signal).expect("signalled");
 }
 
 fn lines(bench: &Bench, file: &str) -> Vec<String> {

@@ -1,5 +1,5 @@
-//! A harness that is itself a job of Slurm, as in CI on a cluster: the variables of that job do not reach the nodes that it
-//! probes and measures.
+//! A harness that is itself a job of Slurm, as in CI on a cluster: the variables of that job do not reach the nodes
+//! that it probes and measures.
 
 use super::bench::{Bench, case, until};
 use crate::fact::Fact;

@@ -49,7 +49,7 @@ fn one_slow_nic_among_eight_nodes_is_named_and_nobody_else_is() {
     let named: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("HRN-")).collect();
     let right = named.len() == 1 && named[0].starts_with("HRN-NIC-SLOW replace n6 rdmap113s0: ");
     assert!(right, "{}", ran.all());
-    // Its programs only simulated, and that is told though the cluster is a real one.
+    // Its programs only simulated, and that is reported though the cluster is a real one.
     assert!(ran.stdout.contains("SIMULATED"), "{}", ran.all());
     let last = ran.stdout.lines().last().unwrap_or_default();
     assert!(last.starts_with("culprits 1, runs ") && last.contains("(all pairs: 28)"), "{last}");
@@ -77,9 +77,9 @@ fn a_culprit_is_drained_only_where_asked_and_comes_back_only_after_a_run_that_pa
         ran(command.output().expect("the harness starts"))
     };
     let said = |node: &str| {
-        let told = cluster.ask(&["scontrol", "--oneliner", "show", "node", node]);
-        let state = told.split("State=").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
-        let reason = told.split_once(" Reason=").map(|(_, reason)| reason).unwrap_or_default();
+        let line = cluster.ask(&["scontrol", "--oneliner", "show", "node", node]);
+        let state = line.split("State=").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+        let reason = line.split_once(" Reason=").map(|(_, reason)| reason).unwrap_or_default();
         format!("{state} {reason}").trim().to_owned()
     };
     let of_live = ["--suite", "small", "--inventory", "live"];
@@ -104,7 +104,7 @@ fn a_culprit_is_drained_only_where_asked_and_comes_back_only_after_a_run_that_pa
         "{reason}"
     );
     assert!(drained.stdout.contains("drained n3: [harness] HRN-NIC-DEAD rdmap79s0: "), "{}", drained.all());
-    let others = "not drained n2, somebody else has said something of it: IDLE+DRAIN: a fan is loud [root@";
+    let others = "not drained n2, its reason in Slurm is not the harness's: IDLE+DRAIN: a fan is loud [root@";
     assert!(drained.stdout.contains(others), "{}", drained.all());
     assert!(drained.stdout.contains("\nculprits 2, runs 0 "), "{}", drained.all());
     assert!(said("n2").starts_with("IDLE+DRAIN a fan is loud [root@"), "{}", said("n2"));
@@ -134,7 +134,11 @@ fn a_culprit_is_drained_only_where_asked_and_comes_back_only_after_a_run_that_pa
         "{}",
         well.all()
     );
-    assert!(well.stdout.contains("n2 stays drained, somebody else has said why: "), "{}", well.all());
+    assert!(
+        well.stdout.contains("n2 stays drained, its reason in Slurm is not the harness's: "),
+        "{}",
+        well.all()
+    );
     assert_eq!(said("n3"), "IDLE");
     assert!(said("n2").starts_with("IDLE+DRAIN a fan is loud [root@"), "{}", said("n2"));
     assert_eq!(reservations(), "No reservations in the system");
@@ -175,18 +179,18 @@ fn the_limit() {
         ran(command.output().expect("the harness starts"))
     };
     let drained = || {
-        let told = cluster.ask(&["sinfo", "--noheader", "--Node", "--states=drain", "--format=%n"]);
+        let reported = cluster.ask(&["sinfo", "--noheader", "--Node", "--states=drain", "--format=%n"]);
         // A node is listed once for each of its partitions.
-        told.lines().map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ")
+        reported.lines().map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ")
     };
     let of_live = ["--suite", "small", "--inventory", "live"];
     let red = harness(&[&of_live[..], &["--no-probe", "-q"]].concat());
     assert_eq!(red.code, Some(1), "{}", red.all());
     let isolate = [&["isolate"], &of_live[..], &["--drain", "--yes"]].concat();
     let both = harness(&isolate);
-    let told =
+    let reported =
         "nothing is drained: 2 to drain and 0 drained by the harness before, limit 1; `--drain-at-most 2`";
-    assert!(both.stdout.contains(told), "{}", both.all());
+    assert!(both.stdout.contains(reported), "{}", both.all());
     assert_eq!(drained(), "");
     // What an earlier call drained counts: a second call is no way past the limit.
     cluster.ask(&[
@@ -197,9 +201,9 @@ fn the_limit() {
         "Reason=[harness] HRN-NIC-DEAD x, run 1",
     ]);
     let second = harness(&isolate);
-    let told =
+    let reported =
         "nothing is drained: 1 to drain and 1 drained by the harness before, limit 1; `--drain-at-most 2`";
-    assert!(second.stdout.contains(told), "{}", second.all());
+    assert!(second.stdout.contains(reported), "{}", second.all());
     assert_eq!(drained(), "n2");
     let allowed = harness(&[&isolate[..], &["--drain-at-most", "2"]].concat());
     assert!(allowed.stdout.contains("\ndrained n3: "), "{}", allowed.all());

@@ -53,9 +53,9 @@ fn left() {
     let clean = |more: &[&str]| {
         ran(bench.command(&[&["clean", "--run", "latest"], more].concat()).output().expect("starts"))
     };
-    let told = clean(&["--dry-run"]);
-    assert_eq!(told.code, Some(1), "{}", told.all());
-    assert_eq!(told.stdout.matches("job in the queue").count(), 2, "{}", told.all());
+    let reported = clean(&["--dry-run"]);
+    assert_eq!(reported.code, Some(1), "{}", reported.all());
+    assert_eq!(reported.stdout.matches("job in the queue").count(), 2, "{}", reported.all());
     assert!(!bench.cluster.ask(&["squeue", "--noheader"]).is_empty(), "telling ends nothing");
     let cleaned = clean(&[]);
     assert_eq!(cleaned.code, Some(0), "{}", cleaned.all());

@@ -8,8 +8,8 @@ use std::process::Stdio;
 pub(super) const FACTS: &[Fact] = &[
     ("a_login_host_asks_slurm_where_this_machine_cannot", a_login_host_asks_slurm_where_this_machine_cannot),
     (
-        "a_login_host_that_is_away_is_told_and_blames_no_node",
-        a_login_host_that_is_away_is_told_and_blames_no_node,
+        "a_login_host_that_is_away_is_reported_and_blames_no_node",
+        a_login_host_that_is_away_is_reported_and_blames_no_node,
     ),
 ];
 
@@ -30,7 +30,7 @@ fn bench(cases: &str) -> (Hosts, Bench) {
     (hosts, bench)
 }
 
-/// Without what would tell clients of Slurm on this machine where a controller is.
+/// Without what would report clients of Slurm on this machine where a controller is.
 fn run(bench: &Bench) -> crate::project::Ran {
     let mut command = bench.project.command(&["--suite", "live", "--inventory", "live"]);
     command.env("SLURM_CONF", "/no/such/slurm.conf").stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -51,7 +51,7 @@ fn a_login_host_asks_slurm_where_this_machine_cannot() {
     bench.cluster.assert_nothing_is_left();
 }
 
-fn a_login_host_that_is_away_is_told_and_blames_no_node() {
+fn a_login_host_that_is_away_is_reported_and_blames_no_node() {
     let (hosts, bench) = bench(&case("ends-well", "\"each\"", "well", ""));
     hosts.down(1);
     let ran = run(&bench);

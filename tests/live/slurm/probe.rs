@@ -6,19 +6,19 @@ use crate::project::ran;
 use serde_json::Value;
 
 pub(super) const FACTS: &[Fact] = &[
-    ("nodes_of_a_slurm_cluster_tell_what_they_are", nodes_tell),
+    ("nodes_of_a_slurm_cluster_report_what_they_are", nodes_report),
     ("a_node_in_use_is_not_waited_for_and_not_said_to_be_bad", in_use),
     ("a_node_that_slurm_has_drained_is_left_out_by_name", drained),
 ];
 
 const PROBE: [&str; 4] = ["inventory", "probe", "--inventory", "live"];
 
-fn nodes_tell() {
+fn nodes_report() {
     let bench = Bench::of(4, "partition = \"main\"", &case("each", "\"each\"", "well", ""));
-    let told = ran(bench.command(&[PROBE.as_slice(), &["--json"]].concat()).output().expect("starts"));
+    let reported = ran(bench.command(&[PROBE.as_slice(), &["--json"]].concat()).output().expect("starts"));
     // Their GPUs cannot be read, and all else is.
-    assert_eq!(told.code, Some(3), "{}", told.all());
-    let made: Value = serde_json::from_str(&told.stdout).expect("JSON");
+    assert_eq!(reported.code, Some(3), "{}", reported.all());
+    let made: Value = serde_json::from_str(&reported.stdout).expect("JSON");
     for (at, node) in made["nodes"].as_array().expect("nodes").iter().enumerate() {
         assert_eq!(
             (&node["node"], &node["slurm"]),
@@ -46,10 +46,10 @@ fn in_use() {
     until("n2 is in use", || {
         bench.cluster.ask(&["squeue", "--noheader", "--format=%T"]).contains("RUNNING").then_some(())
     });
-    let told = ran(bench.command(&PROBE).output().expect("starts"));
-    assert_eq!(told.code, Some(3), "{}", told.all());
-    assert!(told.stdout.contains("not probed: n2: "), "{}", told.all());
-    assert!(told.stdout.contains("0 fit, 0 cannot pass, 1 not probed"), "{}", told.all());
+    let reported = ran(bench.command(&PROBE).output().expect("starts"));
+    assert_eq!(reported.code, Some(3), "{}", reported.all());
+    assert!(reported.stdout.contains("not probed: n2: "), "{}", reported.all());
+    assert!(reported.stdout.contains("0 fit, 0 cannot pass, 1 not probed"), "{}", reported.all());
     bench.cluster.ask(&["scancel", "--nodelist=n2"]);
     bench.cluster.assert_nothing_is_left();
 }
@@ -59,15 +59,19 @@ fn drained() {
         Bench::new(&[case("each", "\"each\"", "well", ""), case("all", "\"all\"", "well", "")].concat());
     bench.program("well", "exit 0");
     bench.cluster.ask(&["scontrol", "update", "NodeName=n3", "State=DRAIN", "Reason=a fan is loud"]);
-    let told = ran(bench.command(&RUN).output().expect("starts"));
-    assert_eq!(told.code, Some(3), "{}", told.all());
-    assert!(told.stdout.contains("left out: n3: Slurm has it as drained: a fan is loud"), "{}", told.all());
+    let line = ran(bench.command(&RUN).output().expect("starts"));
+    assert_eq!(line.code, Some(3), "{}", line.all());
+    assert!(
+        line.stdout.contains("excluded n3: Slurm reports it as drained: a fan is loud"),
+        "{}",
+        line.all()
+    );
     let odd = |case: &str| -> Vec<String> {
-        bench.verdicts(case).into_iter().filter(|told| !told.ends_with(" pass")).collect()
+        bench.verdicts(case).into_iter().filter(|line| !line.ends_with(" pass")).collect()
     };
-    assert_eq!(odd("each"), ["command.exit_code@n3 error left-out"], "{}", told.all());
-    assert_eq!(odd("all"), ["command.exit_code@n[1-4] error left-out"], "{}", told.all());
+    assert_eq!(odd("each"), ["command.exit_code@n3 error left-out"], "{}", line.all());
+    assert_eq!(odd("all"), ["command.exit_code@n[1-4] error left-out"], "{}", line.all());
     assert_eq!(bench.verdicts("all").len(), 2, "the others were measured together");
-    assert_eq!(told.blamed(), ["culprit n3 node"], "{}", told.all());
+    assert_eq!(line.blamed(), ["culprit n3 node"], "{}", line.all());
     bench.cluster.assert_nothing_is_left();
 }

@@ -20,7 +20,7 @@ pub(super) const FACTS: &[Fact] = &[
 ];
 
 const SHARES: &str = "share_allocations = true";
-/// Notes where it ran, tells that it runs, and waits for a word of the test.
+/// Notes where it ran, reports that it runs, and waits for a word of the test.
 const NOTES: &str = "echo \"$SLURM_JOB_ID $PWD $SLURMD_NODENAME\" >>BENCH/ran";
 const WAITS: &str = "touch \"BENCH/$SLURMD_NODENAME\"\nuntil [[ -e BENCH/go ]]; do sleep 0.1; done";
 
@@ -56,7 +56,7 @@ fn ran(bench: &Bench) -> (Vec<String>, BTreeMap<String, usize>) {
 }
 
 fn odd(bench: &Bench, case: &str) -> Vec<String> {
-    bench.verdicts(case).into_iter().filter(|told| !told.ends_with(" pass")).collect()
+    bench.verdicts(case).into_iter().filter(|line| !line.ends_with(" pass")).collect()
 }
 
 fn alike() {
@@ -72,13 +72,13 @@ fn alike() {
     let mut seen = Vec::new();
     for (reach, allocations) in [("", 10), (SHARES, 3)] {
         let bench = bench(2, reach, &cases);
-        let told = bench.run();
-        assert_eq!(told.code, Some(1), "{}", told.all());
+        let output = bench.run();
+        assert_eq!(output.code, Some(1), "{}", output.all());
         let (ids, times) = ran(&bench);
-        assert_eq!((ids.len(), times.len()), (allocations, 12), "{}", told.all());
+        assert_eq!((ids.len(), times.len()), (allocations, 12), "{}", output.all());
         assert!(times.values().all(|times| *times == 1), "{times:?}");
         bench.cluster.assert_nothing_is_left();
-        seen.push((verdicts(&bench, &names), told.blamed()));
+        seen.push((verdicts(&bench, &names), output.blamed()));
     }
     assert_eq!(seen[0], seen[1]);
 }
@@ -87,14 +87,14 @@ fn hangs() {
     let cases =
         [case("hangs", "\"each\"", "hangs-on-n2", "limit_s = 2"), case("after", "\"each\"", "notes", "")];
     let bench = bench(2, SHARES, &cases);
-    let told = ended(bench.start_with(&[&RUN[..], &["--keep-bad-nodes"]].concat()));
-    assert_eq!(told.code, Some(3), "{}", told.all());
-    assert_eq!(odd(&bench, "hangs"), ["command.exit_code@n2 error hang"], "{}", told.all());
-    assert!(odd(&bench, "after").is_empty(), "{}", told.all());
-    assert_eq!(ran(&bench).0.len(), 2, "one allocation for each node: {}", told.all());
+    let output = ended(bench.start_with(&[&RUN[..], &["--keep-bad-nodes"]].concat()));
+    assert_eq!(output.code, Some(3), "{}", output.all());
+    assert_eq!(odd(&bench, "hangs"), ["command.exit_code@n2 error hang"], "{}", output.all());
+    assert!(odd(&bench, "after").is_empty(), "{}", output.all());
+    assert_eq!(ran(&bench).0.len(), 2, "one allocation for each node: {}", output.all());
     bench.came_to(
         "a job that heeds no signal in an allocation that others share, Slurm",
-        &told,
+        &output,
         ["1 error hang", "suspects n2", "3 pass"],
     );
 }
@@ -109,14 +109,14 @@ fn lost(happens: impl Fn(&Bench), cause: &str, failure: &'static str, culprit: &
     let run = bench.start();
     bench.wait_for(&["n1", "n2"]);
     happens(&bench);
-    let told = ended(run);
-    assert_eq!(told.code, Some(3), "{}", told.all());
-    assert!(odd(&bench, "before").is_empty(), "{}", told.all());
+    let output = ended(run);
+    assert_eq!(output.code, Some(3), "{}", output.all());
+    assert!(odd(&bench, "before").is_empty(), "{}", output.all());
     for case in ["waits", "after"] {
         let odd = odd(&bench, case);
-        assert!(odd.len() == 1 && odd[0].ends_with(&format!("error {cause}")), "{odd:?}: {}", told.all());
+        assert!(odd.len() == 1 && odd[0].ends_with(&format!("error {cause}")), "{odd:?}: {}", output.all());
     }
-    bench.came_to(failure, &told, [&format!("2 error {cause}"), culprit, "1 pass"]);
+    bench.came_to(failure, &output, [&format!("2 error {cause}"), culprit, "1 pass"]);
 }
 
 fn cancelled() {
@@ -141,14 +141,14 @@ fn drained() {
     bench.wait_for(&["n1", "n2"]);
     bench.cluster.ask(&["scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=a fan is loud"]);
     bench.project.write("go", "");
-    let told = ended(run);
-    assert_eq!(told.code, Some(3), "{}", told.all());
-    assert!(odd(&bench, "waits").is_empty(), "{}", told.all());
-    assert_eq!(odd(&bench, "after"), ["command.exit_code@n2 error queue-stuck"], "{}", told.all());
-    assert!(told.stdout.contains("a fan is loud"), "{}", told.all());
+    let output = ended(run);
+    assert_eq!(output.code, Some(3), "{}", output.all());
+    assert!(odd(&bench, "waits").is_empty(), "{}", output.all());
+    assert_eq!(odd(&bench, "after"), ["command.exit_code@n2 error queue-stuck"], "{}", output.all());
+    assert!(output.stdout.contains("a fan is loud"), "{}", output.all());
     bench.came_to(
         "a node drained between jobs of an allocation, Slurm",
-        &told,
+        &output,
         ["1 error queue-stuck", "culprit n2 node", "3 pass"],
     );
 }
@@ -167,20 +167,20 @@ fn killed() {
     run.kill();
     bench.project.write("go", "");
     std::thread::sleep(Duration::from_secs(3));
-    // Once more, at a moment at which it may have given a turn that it could not tell of.
+    // Once more, at a moment at which it may have given a turn that it could not determine of.
     for after_ms in [300, 900, 2500] {
         let mut run = bench.start_with(&["--run", "latest", "--resume"]);
         std::thread::sleep(Duration::from_millis(after_ms));
         run.kill();
     }
-    let told = ended(bench.start_with(&["--run", "latest", "--resume"]));
-    assert_eq!(told.code, Some(0), "{}", told.all());
+    let output = ended(bench.start_with(&["--run", "latest", "--resume"]));
+    assert_eq!(output.code, Some(0), "{}", output.all());
     let (ids, times) = ran(&bench);
     assert_eq!((times.len(), ids.len()), (8, 3), "{times:?}");
     assert!(times.values().all(|times| *times == 1), "{times:?}");
     bench.came_to(
         "the harness killed by force while jobs share allocations, and resumed, Slurm",
-        &told,
+        &output,
         ["pass", "nobody", "7 pass"],
     );
 }
@@ -191,14 +191,18 @@ fn interrupted() {
     let run = bench.start();
     bench.wait_for(&["n1", "n2"]);
     tell(&run);
-    let told = ended(run);
-    assert_eq!(told.code, Some(130), "{}", told.all());
-    assert!(bench.verdicts("waits").iter().all(|told| told.ends_with("error interrupted")), "{}", told.all());
-    assert!(told.blamed().is_empty(), "{}", told.all());
+    let output = ended(run);
+    assert_eq!(output.code, Some(130), "{}", output.all());
+    assert!(
+        bench.verdicts("waits").iter().all(|output| output.ends_with("error interrupted")),
+        "{}",
+        output.all()
+    );
+    assert!(output.blamed().is_empty(), "{}", output.all());
     until("an empty queue", || bench.cluster.ask(&["squeue", "--noheader"]).is_empty().then_some(()));
     bench.cluster.assert_nothing_is_left();
 }
 
 fn tell(run: &Running) {
-    kill(Pid::from_raw(run.id()), Signal::SIGINT).expect("told");
+    kill(Pid::from_raw(run.id()), Signal::SIGINT).expect("signalled");
 }

@@ -149,8 +149,8 @@ fn any_word_arrives_unchanged_as_argument_value_and_path() {
     );
     let inventory = bench.project.path().join("inventory/live.toml");
     let text = fs::read_to_string(&inventory).expect("an inventory");
-    let told = literal(&format!("{folder}/{shared}"));
-    fs::write(&inventory, text.replace(&format!("\"{folder}/shared\""), &told)).expect("written");
+    let line = literal(&format!("{folder}/{shared}"));
+    fs::write(&inventory, text.replace(&format!("\"{folder}/shared\""), &line)).expect("written");
     bench.program(
         "keeps what it's $told",
         "printf '%s\\0' \"$@\" >\"BENCH/arguments.$SLURMD_NODENAME\"\n\

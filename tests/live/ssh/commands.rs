@@ -1,4 +1,4 @@
-//! Commands over ssh: they arrive as they were given, and their ends are told.
+//! Commands over ssh: they arrive as they were given, and their ends are reported.
 
 use super::hosts::{Hosts, block};
 use crate::fact::Fact;
@@ -40,9 +40,9 @@ fn commands_end_as_they_end_on_the_node() {
             (&["cat"], 0, "", ""),
         ] {
             let answer = exec(&reach, "h1", argv).await.expect("an answer");
-            let told =
+            let reported =
                 (answer.status, answer.stdout_text(), String::from_utf8_lossy(&answer.stderr).into_owned());
-            assert_eq!(told, (Status::Code(code), stdout.to_owned(), stderr.to_owned()), "{argv:?}");
+            assert_eq!(reported, (Status::Code(code), stdout.to_owned(), stderr.to_owned()), "{argv:?}");
         }
         let killed = exec(&reach, "h2", &["sh", "-c", "kill -9 $$"]).await.expect("an answer");
         assert_eq!(killed.status, Status::Code(137));
@@ -83,8 +83,8 @@ fn output_is_bounded_and_says_so() {
         let said = String::from_utf8_lossy(&answer.stderr);
         let (first, rest) = said.split_once('\n').expect("a line");
         assert_eq!(first, format!("[{} bytes before this are left out]", 10_000_000 - rest.len()));
-        let told = exec(&reach, "h1", &["yes"]).await.expect_err("too much").to_string();
-        assert_eq!(told, "`yes` on h1: it printed more than 16 MiB, which is for files");
+        let reported = exec(&reach, "h1", &["yes"]).await.expect_err("too much").to_string();
+        assert_eq!(reported, "`yes` on h1: its output exceeds 16 MiB; larger output must go to a file");
         reach.end().await;
     });
 }
@@ -110,29 +110,30 @@ fn any_text_arrives_as_itself() {
         exec(&reach, "h1", &["true"]).await.expect("connected");
     });
     let mut runner = TestRunner::new(Config { cases: 96, failure_persistence: None, ..Config::default() });
-    let told = runner.run(&(prop::collection::vec(text(), 1..4), text(), text()), |(words, value, name)| {
-        // A connection belongs to no runtime: each case may have its own.
-        block(async {
-            let mut argv = vec!["printf", "%s\\0"];
-            argv.extend(words.iter().map(String::as_str));
-            let answer = exec(&reach, "h1", &argv).await.expect("an answer");
-            let mut came: Vec<String> = answer.stdout_text().split('\0').map(str::to_owned).collect();
-            came.pop();
-            prop_assert_eq!(&came, &words);
+    let output =
+        runner.run(&(prop::collection::vec(text(), 1..4), text(), text()), |(words, value, name)| {
+            // A connection belongs to no runtime: each case may have its own.
+            block(async {
+                let mut argv = vec!["printf", "%s\\0"];
+                argv.extend(words.iter().map(String::as_str));
+                let answer = exec(&reach, "h1", &argv).await.expect("an answer");
+                let mut came: Vec<String> = answer.stdout_text().split('\0').map(str::to_owned).collect();
+                came.pop();
+                prop_assert_eq!(&came, &words);
 
-            let variable = format!("V={value}");
-            let answer = exec(&reach, "h1", &["env", &variable, "sh", "-c", "printf %s \"$V\""]).await;
-            prop_assert_eq!(answer.expect("an answer").stdout_text(), value.clone());
+                let variable = format!("V={value}");
+                let answer = exec(&reach, "h1", &["env", &variable, "sh", "-c", "printf %s \"$V\""]).await;
+                prop_assert_eq!(answer.expect("an answer").stdout_text(), value.clone());
 
-            let name = name.replace('/', "_");
-            let path = format!("{folder}/{name}x/{name}y");
-            reach.put(&host("h1"), &path, value.as_bytes()).await.expect("written");
-            prop_assert_eq!(std::fs::read(&path).expect("there, by this very name"), value.as_bytes());
-            prop_assert_eq!(reach.get(&host("h1"), &path).await.expect("read"), value.as_bytes());
-            Ok(())
-        })
-    });
-    assert!(told.is_ok(), "{told:?}");
+                let name = name.replace('/', "_");
+                let path = format!("{folder}/{name}x/{name}y");
+                reach.put(&host("h1"), &path, value.as_bytes()).await.expect("written");
+                prop_assert_eq!(std::fs::read(&path).expect("there, by this very name"), value.as_bytes());
+                prop_assert_eq!(reach.get(&host("h1"), &path).await.expect("read"), value.as_bytes());
+                Ok(())
+            })
+        });
+    assert!(output.is_ok(), "{output:?}");
     block(async {
         let zero = exec(&reach, "h1", &["echo", "a\0b"]).await.expect_err("refused").to_string();
         assert_eq!(zero, "`echo` on h1: an argument cannot hold a zero byte: \"a\\0b\"");
@@ -147,10 +148,10 @@ fn a_limit_ends_the_wait_and_the_command() {
     block(async {
         let argv = ["sh", "-c", "echo $$ > \"$1\"; sleep 60", "sh", &mark];
         let began = Instant::now();
-        let told = reach.exec(&host("h1"), &Command::new(argv, Duration::from_secs(2))).await;
-        assert_eq!(told, Err(ReachError::TimedOut { what: "`sh` on h1".into(), limit_s: 2 }));
+        let output = reach.exec(&host("h1"), &Command::new(argv, Duration::from_secs(2))).await;
+        assert_eq!(output, Err(ReachError::TimedOut { what: "`sh` on h1".into(), limit_s: 2 }));
         assert!(began.elapsed() < Duration::from_secs(4));
-        // The node ends it by itself, though nobody tells it to.
+        // The node ends it by itself, though nobody asks it to.
         let process = hosts.text("mark").trim().to_owned();
         let ended = "! kill -0 \"$1\" 2> /dev/null";
         let mut left = 40;
@@ -179,8 +180,8 @@ fn more_commands_than_sessions_all_run_once() {
                         .await
                 }
             });
-            for told in join_all(runs).await {
-                assert_eq!(told.expect("an answer").status, Status::Code(0), "MaxSessions {sessions}");
+            for expected in join_all(runs).await {
+                assert_eq!(expected.expect("an answer").status, Status::Code(0), "MaxSessions {sessions}");
             }
             reach.put(&host("h1"), &format!("{file}.too"), b"x").await.expect("written");
             reach.end().await;
@@ -204,9 +205,9 @@ fn a_crowded_jump_host_lets_all_in_by_and_by() {
     let reach = hosts.reach();
     block(async {
         let names = hosts.names();
-        let told = join_all(names[1..].iter().map(|name| exec(&reach, name, &["hostname"]))).await;
-        for (name, told) in names[1..].iter().zip(told) {
-            let said = told.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let reported = join_all(names[1..].iter().map(|name| exec(&reach, name, &["hostname"]))).await;
+        for (name, reported) in names[1..].iter().zip(reported) {
+            let said = reported.unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(said.succeeded());
         }
         reach.end().await;

@@ -36,7 +36,7 @@ fn an_unknown_key_is_refused_with_its_line() {
     let line = format!("ssh-keyscan -p {} 127.0.11.2 >> {file}", hosts.port());
     assert_eq!(
         refused,
-        format!("ssh to h2: its host key is not known; once you trust the network between, add it: `{line}`")
+        format!("ssh to h2: its host key is not known; if you trust the network, add it: `{line}`")
     );
     // The line does what it says.
     let added = Command::new("sh").args(["-c", &line]).stderr(std::process::Stdio::null()).status();
@@ -62,7 +62,7 @@ fn a_key_that_changed_is_refused_with_its_place() {
     let reach = hosts.reach();
     let why = block(exec(&reach, "h1", &["true"])).expect_err("another key").to_string();
     let place = format!("Offending ED25519 key in {}:1", file.display());
-    assert!(why.starts_with("ssh to h1: its host key is another") && why.ends_with(&place), "{why}");
+    assert!(why.starts_with("ssh to h1: its host key has changed") && why.ends_with(&place), "{why}");
 }
 
 fn a_host_that_takes_no_key_is_refused() {
@@ -73,7 +73,7 @@ fn a_host_that_takes_no_key_is_refused() {
     let why = block(exec(&reach, "h1", &["true"])).expect_err("no key").to_string();
     assert!(began.elapsed() < Duration::from_secs(10), "somebody was asked");
     let config = hosts.path("ssh_config");
-    let line = format!("`ssh -F {} h1` must work first", config.display());
+    let line = format!("make `ssh -F {} h1` work first", config.display());
     assert!(why.contains(&line) && why.contains("Permission denied"), "{why}");
 }
 
@@ -121,7 +121,7 @@ fn a_broken_command_is_unknown() {
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
         let why = broken.expect_err("broken").to_string();
         assert!(why.starts_with("h1 cannot be reached: the connection was lost"), "{why}");
-        assert!(why.ends_with("whether it ran to its end is not known"), "{why}");
+        assert!(why.ends_with("whether it finished is unknown"), "{why}");
         assert!(other.expect("unharmed").succeeded());
         assert!(exec(&reach, "h1", &["true"]).await.expect("connected anew").succeeded());
         reach.end().await;
@@ -177,9 +177,9 @@ fn sixty_four_hosts_at_once() {
     let names = hosts.names();
     block(async {
         let began = Instant::now();
-        let told = join_all(names.iter().map(|name| exec(&reach, name, &["hostname"]))).await;
-        for (name, told) in names.iter().zip(told) {
-            assert!(told.unwrap_or_else(|error| panic!("{error}")).succeeded(), "{name}");
+        let reported = join_all(names.iter().map(|name| exec(&reach, name, &["hostname"]))).await;
+        for (name, reported) in names.iter().zip(reported) {
+            assert!(reported.unwrap_or_else(|error| panic!("{error}")).succeeded(), "{name}");
         }
         let connected = began.elapsed();
         let files = names.iter().map(|name| {

@@ -62,7 +62,10 @@ fn files_go_and_come_whole() {
         std::os::unix::fs::symlink(folder.join("f1"), &link).expect("linked");
         for endless in [link.display().to_string(), "/dev/zero".to_owned()] {
             let refused = reach.get(&there, &endless).await.expect_err("no file").to_string();
-            assert!(refused.ends_with("it is no file, but a link, a pipe or a device"), "{refused}");
+            assert!(
+                refused.ends_with("it is not a regular file, but a link, a pipe or a device"),
+                "{refused}"
+            );
         }
         let over = reach.put(&there, &folder.display().to_string(), b"x").await.expect_err("a folder");
         assert!(matches!(over, ReachError::Failed { .. }), "{over}");
@@ -71,8 +74,8 @@ fn files_go_and_come_whole() {
             reach.put(&there, &folder.join("f1/x").display().to_string(), b"x").await.expect_err("a file");
         assert!(matches!(below, ReachError::Failed { .. }), "{below}");
         let home = reach.get(&there, "x").await.expect_err("no path").to_string();
-        assert_eq!(home, "a file on h1: its path begins with `/` and holds no zero byte: \"x\"");
-        // Its size is told as nothing, and there is something.
+        assert_eq!(home, "a file on h1: its path must begin with `/` and hold no zero byte: \"x\"");
+        // Its size is reported as nothing, and there is something.
         assert!(!reach.get(&there, "/proc/sys/kernel/ostype").await.expect("read").is_empty());
         reach.end().await;
     });
@@ -161,7 +164,7 @@ fn a_file_that_changes_while_it_comes_is_taken_again() {
         let (got, ()) = tokio::join!(reach.get(&there, &name), write);
         if let Err(error) = got {
             let why = error.to_string();
-            assert!(why.ends_with("it is another each time, so something still writes it"), "{why}");
+            assert!(why.ends_with("its content changes with each read; something still writes it"), "{why}");
         }
         let now = fs::read(&path).expect("there");
         assert!(reach.get(&there, &name).await.expect("it rests") == now);
@@ -197,8 +200,8 @@ fn a_full_disk_is_named_and_leaves_nothing() {
     block(async {
         let there = host("h1");
         let path = folder.join("large").display().to_string();
-        let told = reach.put(&there, &path, &noise(3_000_000)).await.expect_err("no room").to_string();
-        assert_eq!(told, format!("cannot write `{path}` on h1: no room is left on its file system"));
+        let reported = reach.put(&there, &path, &noise(3_000_000)).await.expect_err("no room").to_string();
+        assert_eq!(reported, format!("cannot write `{path}` on h1: no space is left on its file system"));
         assert_eq!(entries(&folder), Vec::<String>::new());
         reach.put(&there, &path, &noise(1_000_000)).await.expect("there is room for this");
         reach.end().await;

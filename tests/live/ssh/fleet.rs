@@ -1,4 +1,5 @@
-//! Sixty-four real sshds with the shortest lease on a machine that is busy with something else: no job is lost.
+//! Sixty-four real sshds with the shortest heartbeat timeout on a machine that is busy with something else: no job is
+//! lost.
 
 use super::hosts::Hosts;
 use super::suites::Bench;
@@ -47,7 +48,7 @@ fn sixty_four_hosts_lose_no_job_on_a_busy_machine() {
              recipes = [\"command\"]\n[[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n"
         )
     };
-    // The second runs for longer than its lease lasts.
+    // The second runs for longer than its heartbeat timeout lasts.
     let suite = format!(
         "instance = \"p5\"\nabout = \"over real ssh\"\n{}{}",
         case("short", 2),
@@ -63,10 +64,10 @@ fn sixty_four_hosts_lose_no_job_on_a_busy_machine() {
     eprintln!("64 hosts, 128 jobs: {:.0?}; load at the end: {}", began.elapsed(), loadavg.trim());
     drop(load);
     let events = fs::read_to_string(bench.project.latest().join("events.jsonl")).expect("events");
-    let lost: Vec<&str> = events.lines().filter(|line| line.contains("nobody looked")).collect();
+    let lost: Vec<&str> = events.lines().filter(|line| line.contains("no heartbeat for")).collect();
     assert!(lost.is_empty(), "{} jobs lost: {}", lost.len(), lost[0]);
     assert_eq!((ran.code, ran.blamed()), (Some(0), Vec::new()), "{}", ran.all());
     let counts = &bench.project.json("summary.json")["counts"];
     assert_eq!(counts["pass"], 128, "{}", ran.all());
-    bench.told_quiet(30);
+    bench.reported_quiet(30);
 }

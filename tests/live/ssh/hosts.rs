@@ -2,7 +2,7 @@
 //! that goes with them. They are ended by their process ids, when the test ends or panics.
 
 use base::nodeset;
-use cluster::reach::openssh::{FANOUT, OpenSsh, Way};
+use cluster::reach::openssh::{FANOUT, OpenSsh, SshOptions};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fmt::Write;
@@ -82,8 +82,8 @@ impl Hosts {
         self.port
     }
 
-    pub(crate) fn way(&self) -> Way {
-        Way { config: Some(self.path("ssh_config").display().to_string()), ..Way::default() }
+    pub(crate) fn way(&self) -> SshOptions {
+        SshOptions { config: Some(self.path("ssh_config").display().to_string()), ..SshOptions::default() }
     }
 
     pub(crate) fn reach(&self) -> OpenSsh {

@@ -1,4 +1,5 @@
-//! What a run leaves over ssh: no secret in its folder, nothing on the nodes after `clean`; and what it sends arrives as it is.
+//! What a run leaves over ssh: no secret in its folder, nothing on the nodes after `clean`; and what it sends arrives
+//! as it is.
 
 use super::hosts::{Hosts, processes_with, wait_until};
 use crate::fact::Fact;
@@ -19,7 +20,7 @@ const ARGS: [&str; 4] = ["--suite", "test", "--inventory", "live"];
 
 fn bench(many: usize, program: &str) -> (Hosts, Project) {
     let (hosts, project) = (Hosts::start(many), Project::new());
-    project.write("inventory/live.toml", &hosts.inventory("lease_s = 300"));
+    project.write("inventory/live.toml", &hosts.inventory("heartbeat_timeout_s = 300"));
     project.write(
         "suites/test.toml",
         &format!(
@@ -53,21 +54,22 @@ fn left() {
     let mut command = project.command(&ARGS);
     let mut run =
         command.env("PLANTED", TOKEN).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
-    // The keeper and the script on each of them.
-    let keepers = || processes_with(&shared).into_iter().filter(|(_, line)| line.contains(" keep ")).count();
-    wait_until(60, "the jobs run", || keepers() == 3 && project.latest().join("events.jsonl").exists());
+    // The supervisor and the script on each of them.
+    let supervisors =
+        || processes_with(&shared).into_iter().filter(|(_, line)| line.contains(" keep ")).count();
+    wait_until(60, "the jobs run", || supervisors() == 3 && project.latest().join("events.jsonl").exists());
     wait_until(60, "the run tells of it", || {
         fs::read_to_string(project.latest().join("events.jsonl")).unwrap_or_default().contains("job-started")
     });
     run.kill().expect("killed");
     run.wait().expect("gone");
     let clean = |more: &[&str]| project.harness(&[&["clean", "--run", "latest"], more].concat());
-    let told = clean(&["--dry-run"]);
-    assert_eq!(told.code, Some(1), "{}", told.all());
+    let output = clean(&["--dry-run"]);
+    assert_eq!(output.code, Some(1), "{}", output.all());
     for node in ["h1", "h2", "h3"] {
-        assert!(told.stdout.lines().any(|line| line.trim_start().starts_with(node)), "{}", told.all());
+        assert!(output.stdout.lines().any(|line| line.trim_start().starts_with(node)), "{}", output.all());
     }
-    assert_eq!(keepers(), 3, "telling ends nothing");
+    assert_eq!(supervisors(), 3, "telling ends nothing");
     let cleaned = clean(&[]);
     assert_eq!(cleaned.code, Some(0), "{}", cleaned.all());
     assert!(processes_with(&shared).is_empty(), "{:?}", processes_with(&shared));
@@ -80,9 +82,9 @@ fn silent() {
     let run = ran(project.command(&ARGS).env("PLANTED", TOKEN).output().expect("the harness starts"));
     assert_eq!(run.code, Some(0), "{}", run.all());
     hosts.down(2);
-    let told = project.harness(&["clean", "--run", "latest"]);
-    assert_eq!(told.code, Some(3), "{}", told.all());
-    assert!(told.stdout.contains("h2 could not be asked"), "{}", told.all());
+    let reported = project.harness(&["clean", "--run", "latest"]);
+    assert_eq!(reported.code, Some(3), "{}", reported.all());
+    assert!(reported.stdout.contains("h2 could not be asked"), "{}", reported.all());
 }
 
 fn words() {
@@ -90,8 +92,8 @@ fn words() {
     for seed in seeds(3) {
         let words = Words::drawn(seed);
         let project = Project::new();
-        let (program, told) = (project.path().join("recorder"), project.path().join("told"));
-        recorder(&program, &told);
+        let (program, reported) = (project.path().join("recorder"), project.path().join("reported"));
+        recorder(&program, &reported);
         let shared = hosts.path("shared").display().to_string();
         let folder = format!("{shared}/{}/x", words.folder);
         let inventory = hosts
@@ -104,6 +106,6 @@ fn words() {
         );
         let ran = project.harness(&ARGS);
         assert_eq!(ran.code, Some(0), "seed {seed}: {}", ran.all());
-        words.assert_arrived(&told, &["h1", "h2"]);
+        words.assert_arrived(&reported, &["h1", "h2"]);
     }
 }

@@ -1,4 +1,5 @@
-//! Nodes probed over real ssh: what they tell, by which clock, over how many connections, and who is left out of a suite.
+//! Nodes probed over real ssh: what they report, by which clock, over how many connections, and who is left out of a
+//! suite.
 
 use super::hosts::Hosts;
 use crate::fact::Fact;
@@ -7,7 +8,7 @@ use serde_json::Value;
 use std::fs;
 
 pub(super) const FACTS: &[Fact] = &[
-    ("nodes_tell_what_they_are_over_one_connection_each", nodes_tell_what_they_are),
+    ("nodes_report_what_they_are_over_one_connection_each", nodes_report_what_they_are),
     ("a_dead_host_is_unknown_and_costs_the_others_no_probe", a_dead_host_is_unknown),
     ("a_node_without_one_of_its_nics_is_left_out_of_a_suite", a_node_without_a_nic_is_left_out),
 ];
@@ -39,22 +40,22 @@ fn connections(hosts: &Hosts, nth: usize) -> usize {
     hosts.text(&format!("h{nth}.log")).matches("Accepted publickey").count()
 }
 
-fn told(text: &str) -> Value {
+fn parse(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-fn nodes_tell_what_they_are() {
+fn nodes_report_what_they_are() {
     let (hosts, project) = bench(3, "shared = { equals = \"writable\" }");
     let ran = project.harness(&["inventory", "probe", "--inventory", "live", "--json"]);
     // Their GPUs cannot be read, and all else is.
     assert_eq!(ran.code, Some(3), "{}", ran.all());
-    let made = told(&ran.stdout);
+    let made = parse(&ran.stdout);
     for (at, node) in made["nodes"].as_array().expect("nodes").iter().enumerate() {
         assert_eq!(node["node"], format!("h{}", at + 1));
         assert_eq!(node["facts"]["nics"], Value::from(NICS.to_vec()), "{node}");
         assert_eq!(node["facts"]["shared"], "writable");
         assert!(node["facts"]["kernel"].is_string() && node["fingerprint"].is_string(), "{node}");
-        // One machine has one clock; how near that is told is a matter of the question's way.
+        // One machine has one clock; how near that is reported is a matter of the question's way.
         let (least, most) =
             (node["clock_offset"]["at_least_ms"].as_f64(), node["clock_offset"]["at_most_ms"].as_f64());
         let (least, most) = (least.expect("a number"), most.expect("a number"));
@@ -89,7 +90,7 @@ fn a_node_without_a_nic_is_left_out() {
     );
     let ran = project.harness(&["--suite", "test", "--inventory", "live"]);
     assert_eq!(ran.code, Some(3), "{}", ran.all());
-    assert!(ran.stdout.contains("left out: h2: NICs: 1 of 2, missing: rdmap80s0"), "{}", ran.all());
+    assert!(ran.stdout.contains("excluded h2: NICs: 1 of 2, missing: rdmap80s0"), "{}", ran.all());
     assert_eq!(ran.blamed(), ["culprit h2 node"], "{}", ran.all());
     let counts = &project.json("summary.json")["counts"];
     assert_eq!((&counts["pass"], &counts["error"]), (&2.into(), &1.into()), "{}", ran.all());

@@ -1,5 +1,5 @@
-//! Hosts that answer and do not let us work there: a login shell that refuses, a forced command, and what prints where sftp
-//! should begin. Each is reported with its own first line, before anything is launched, and nobody is blamed.
+//! Hosts that answer and do not let us work there: a login shell that refuses, a forced command, and what prints where
+//! sftp should begin. Each is reported with its own first line, before anything is launched, and nobody is blamed.
 
 use super::hosts::{Hosts, block};
 use super::suites::Bench;
@@ -45,15 +45,15 @@ fn a_login_shell_that_refuses_is_left_out() {
     // What /usr/sbin/nologin does.
     set(&bench.hosts, 2, &format!("{SFTP}ForceCommand echo '{NOLOGIN}'; exit 1"));
     let (ran, took) = timed(&bench, &ARGS);
-    let line = format!("ssh to h2: its login shell runs no commands, it printed: {NOLOGIN}");
-    assert!(ran.stdout.contains(&format!("left out: h2: {line}")), "{}", ran.all());
+    let line = format!("ssh to h2: its login shell runs no commands; it printed: {NOLOGIN}");
+    assert!(ran.stdout.contains(&format!("excluded h2: {line}")), "{}", ran.all());
     assert_eq!((ran.code, ran.blamed()), (Some(3), Vec::new()), "{}", ran.all());
     let counts = &bench.project.json("summary.json")["counts"];
     assert_eq!((&counts["pass"], &counts["error"]), (&2.into(), &1.into()), "{}", ran.all());
     assert!(took < Duration::from_secs(60), "{took:?}");
     // The same where nodes are probed, and the node is not remembered for it.
     let probed = bench.project.harness(&ARGS[..4]);
-    assert!(probed.stdout.contains(&format!("left out: h2: {line}")), "{}", probed.all());
+    assert!(probed.stdout.contains(&format!("excluded h2: {line}")), "{}", probed.all());
     assert!(!probed.blamed().contains(&"culprit h2 node".to_owned()), "{}", probed.all());
     let suspects = bench.project.harness(&["history", "--suspects"]);
     assert!(!suspects.stdout.contains("h2"), "{}", suspects.all());
@@ -67,7 +67,7 @@ fn forced_commands_everywhere_end_the_run() {
     let (ran, took) = timed(&bench, &ARGS);
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     let wanted =
-        "ssh to h1: its login shell runs no commands, it printed: only sftp here; all 4 nodes refuse";
+        "ssh to h1: its login shell runs no commands; it printed: only sftp here; all 4 nodes refuse";
     assert!(ran.stderr.contains(wanted), "{}", ran.all());
     assert!(ran.stderr.lines().count() + ran.stdout.lines().count() <= 10, "{}", ran.all());
     assert_eq!(bench.project.runs(), 0, "nothing was launched");
@@ -84,5 +84,5 @@ fn what_is_printed_instead_of_sftp_is_reported() {
         reach.end().await;
         why.to_string()
     });
-    assert_eq!(why, "ssh to h1: it offers no sftp, it printed: Welcome to the cluster");
+    assert_eq!(why, "ssh to h1: it offers no sftp; it printed: Welcome to the cluster");
 }

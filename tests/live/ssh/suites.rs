@@ -17,7 +17,10 @@ pub(crate) const FACTS: &[Fact] = &[
     ("a_connection_that_breaks_while_a_job_runs_costs_nothing", a_connection_that_breaks_costs_nothing),
     ("ctrl_c_ends_the_jobs_on_all_nodes_and_the_connections", ctrl_c_ends_the_jobs_on_all_nodes),
     ("a_run_that_was_killed_goes_on_and_no_job_runs_twice", a_run_that_was_killed_goes_on),
-    ("what_a_killed_run_started_ends_by_its_lease", what_a_killed_run_started_ends_by_its_lease),
+    (
+        "what_a_killed_run_started_ends_by_its_heartbeat_timeout",
+        what_a_killed_run_started_ends_by_its_heartbeat_timeout,
+    ),
     ("a_suite_on_sixty_four_hosts_takes_little_memory", a_suite_on_sixty_four_hosts_takes_little_memory),
 ];
 
@@ -37,7 +40,7 @@ impl Bench {
     /// `more` are further lines of each case.
     pub(crate) fn of(hosts: Hosts, placements: &[&str], program: &str, more: &str) -> Bench {
         let bench = Bench { hosts, project: Project::new() };
-        bench.project.write("inventory/live.toml", &bench.hosts.inventory("lease_s = 30"));
+        bench.project.write("inventory/live.toml", &bench.hosts.inventory("heartbeat_timeout_s = 30"));
         let mut suite = "instance = \"p5\"\nabout = \"over real ssh\"\n".to_owned();
         for placement in placements {
             suite += &format!(
@@ -54,14 +57,14 @@ impl Bench {
         self.project.command(&ARGS).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts")
     }
 
-    /// Writes its process id, and waits to be told to go on.
+    /// Writes its process id, and waits to be asked to go on.
     pub(crate) fn program_that_waits(folder: &str) -> String {
         format!(
             "echo $$ >> {folder}/pid.$HARNESS_NODE; until [ -e {folder}/go ]; do sleep 0.1; done; echo went on"
         )
     }
 
-    /// Nothing runs that this bench's run has started: no job, no keeper, no connection.
+    /// Nothing runs that this bench's run has started: no job, no supervisor, no connection.
     fn is_quiet(&self) -> bool {
         self.left().is_empty()
     }
@@ -84,7 +87,7 @@ impl Bench {
         table::note(failure, seen, &Row::new(verdict, culprit, others), ran);
     }
 
-    pub(crate) fn told_quiet(&self, within_s: u64) {
+    pub(crate) fn reported_quiet(&self, within_s: u64) {
         let shared = self.hosts.path("shared").display().to_string();
         wait_until(within_s, &format!("nothing is left: {:?}", processes_with(&shared)), || self.is_quiet());
     }
@@ -111,21 +114,21 @@ fn a_suite_passes_and_leaves_nothing_behind() {
     let pid = child.id();
     let ran = ran(child.wait_with_output().expect("ends"));
     assert_eq!(ran.code, Some(0), "{}", ran.all());
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for case in ["on-each", "on-all"] {
         let raw = bench.project.latest().join("cases").join(case).join("raw");
         for job in fs::read_dir(&raw).expect("raw").flatten() {
             for file in fs::read_dir(job.path()).expect("a job").flatten() {
                 if file.file_name().to_string_lossy().starts_with("stdout") {
-                    told.push(fs::read_to_string(file.path()).expect("text"));
+                    reported.push(fs::read_to_string(file.path()).expect("text"));
                 }
             }
         }
     }
-    told.sort();
+    reported.sort();
     let wanted = (1..=4).flat_map(|nth| [format!("h{nth} of 1\n"), format!("h{nth} of 4\n")]);
-    assert_eq!(told, wanted.collect::<Vec<_>>());
-    bench.told_quiet(5);
+    assert_eq!(reported, wanted.collect::<Vec<_>>());
+    bench.reported_quiet(5);
     assert!(!sockets_of(pid), "a folder of sockets is left");
     for nth in 1..=4 {
         let connections = bench.hosts.text(&format!("h{nth}.log")).matches("Accepted publickey").count();
@@ -176,7 +179,7 @@ fn waiting(many: usize) -> (Bench, String) {
     (bench, folder)
 }
 
-/// The folder in which jobs tell that they run, which goes with the test.
+/// The folder in which jobs report that they run, which goes with the test.
 pub(crate) struct Folder(pub String);
 
 impl Drop for Folder {
@@ -201,11 +204,11 @@ fn ctrl_c_ends_the_jobs_on_all_nodes() {
     let child = bench.start();
     let id = child.id();
     let pids = pids_in(&folder.0, 3);
-    kill(Pid::from_raw(id as i32), Signal::SIGINT).expect("told");
+    kill(Pid::from_raw(id as i32), Signal::SIGINT).expect("signalled");
     let ran = ran(child.wait_with_output().expect("ends"));
     assert_eq!(ran.code, Some(130), "{}", ran.all());
     assert!(pids.iter().all(|pid| is_gone(*pid)), "{pids:?}");
-    bench.told_quiet(5);
+    bench.reported_quiet(5);
     assert!(!sockets_of(id), "a folder of sockets is left");
 }
 
@@ -229,18 +232,18 @@ fn a_run_that_was_killed_goes_on() {
         let begun = fs::read_to_string(format!("{}/pid.h{nth}", folder.0)).expect("text").lines().count();
         assert_eq!(begun, 1, "the job ran {begun} times on h{nth}");
     }
-    bench.told_quiet(30);
+    bench.reported_quiet(30);
     bench.came_to("the harness killed by force and resumed, ssh", &ran, ["pass", "nobody", "1 pass"]);
 }
 
-fn what_a_killed_run_started_ends_by_its_lease() {
+fn what_a_killed_run_started_ends_by_its_heartbeat_timeout() {
     let (bench, folder) = waiting(2);
     let folder = Folder(folder);
     let began = Instant::now();
     let pids = killed(&bench, &folder, 2);
-    wait_until(90, "the lease ends the jobs", || pids.iter().all(|pid| is_gone(*pid)));
+    wait_until(90, "the heartbeat timeout ends the jobs", || pids.iter().all(|pid| is_gone(*pid)));
     assert!(began.elapsed() > Duration::from_secs(20), "something else has ended them");
-    bench.told_quiet(30);
+    bench.reported_quiet(30);
 }
 
 /// The most memory that a process has had.
@@ -265,5 +268,5 @@ fn a_suite_on_sixty_four_hosts_takes_little_memory() {
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     eprintln!("a suite on 64 hosts: {:.1?}, at most {most} MiB", began.elapsed());
     assert!(most > 0 && most < 300, "{most} MiB");
-    bench.told_quiet(5);
+    bench.reported_quiet(5);
 }

@@ -1,5 +1,5 @@
 //! How far a secret goes, once it is known to have begun: byte by byte, so that one of any length needs no memory.
-//! Where one begins is told in `shapes.rs`.
+//! `shapes.rs` finds where one begins.
 
 use super::escapes;
 use super::shapes::{blank_lines, quote, wall};
@@ -184,7 +184,7 @@ pub(super) fn prefix(rest: &[u8], opening: u8) -> usize {
     inside.enumerate().find(|(_, byte)| **byte == closing).map_or(0, |(at, _)| at + 1)
 }
 
-/// Each level of quotation doubles what stands before a mark, so that the number of backslashes tells to which a mark
+/// Each level of quotation doubles what stands before a mark, so that the number of backslashes shows to which a mark
 /// belongs.
 fn quoted(rest: &[u8], mark: u8, slashes: usize) -> usize {
     const MOST: usize = 64;

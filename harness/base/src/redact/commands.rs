@@ -2,7 +2,7 @@
 //! and `login me password X` of a `.netrc`.
 
 use super::body::Body;
-use super::names::tells_nothing;
+use super::names::is_placeholder;
 use super::shapes::{Found, quote};
 
 /// A flag of a command that is given a password, at its first hyphen.
@@ -48,7 +48,7 @@ pub(super) fn flag(before: &[u8], rest: &[u8]) -> Option<Found> {
     let is_port = seen.len() < 6 && seen.iter().all(u8::is_ascii_digit);
     let what = format!("{flag} ...");
     let is_flag = seen.starts_with(b"--");
-    (!tells_nothing(seen) && !is_port && !is_flag).then(|| Found {
+    (!is_placeholder(seen) && !is_port && !is_flag).then(|| Found {
         keep: flag.len() + at,
         skip: 0,
         body: Some(body),
@@ -77,7 +77,7 @@ pub(super) fn netrc(before: &[u8], rest: &[u8]) -> Option<Found> {
             .iter()
             .any(|word| before[key..key_end].ends_with(word));
     let body = Body::Plain { in_list: false };
-    let is_value = is_netrc && !tells_nothing(body.seen(&more[blanks..], 64));
+    let is_value = is_netrc && !is_placeholder(body.seen(&more[blanks..], 64));
     let keep = "password".len() + blanks;
     is_value.then(|| Found { keep, skip: 0, body: Some(body), what: "password".to_owned() })
 }

@@ -1,7 +1,7 @@
 //! Known values as other programs encode them: base64 (also behind something else, as in `user:VALUE`), hexadecimal,
 //! with percent signs as in addresses, and with backslashes as shells and languages do.
 
-pub(super) fn of(value: &str) -> Vec<String> {
+pub(super) fn encodings(value: &str) -> Vec<String> {
     let mut forms: Vec<String> = (0..3).map(|before| base64(value.as_bytes(), before)).collect();
     let whole = value.len() * 8;
     // At the very beginning and end nothing is shared with what stands beside it.

@@ -1,5 +1,5 @@
-//! Values that are known to be secret, in all the forms in which an artefact may hold them. Where they come from is told
-//! in `secrets.rs`.
+//! Values that are known to be secret, in all the forms in which an artefact may hold them. Where they come from is
+//! described in `secrets.rs`.
 
 use super::body::prefix;
 use super::{encodings, escapes};
@@ -123,7 +123,7 @@ fn forms(value: &str) -> Vec<Vec<u8>> {
         forms.sort();
         forms.dedup();
     }
-    forms.extend(encodings::of(value));
+    forms.extend(encodings::encodings(value));
     forms.sort();
     forms.dedup();
     forms.into_iter().map(String::into_bytes).collect()

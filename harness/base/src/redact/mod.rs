@@ -1,5 +1,6 @@
-//! Keeps secrets out of everything that a run leaves: by what they look like (`shapes`), and by their values where these
-//! are known (`secrets`). Who writes a file, or shows a message, asks here first; what jobs are given is their true value.
+//! Keeps secrets out of everything that a run leaves: by what they look like (`shapes`), and by their values where
+//! these are known (`secrets`). Who writes a file, or shows a message, asks here first; what jobs are given is their
+//! true value.
 
 mod body;
 mod commands;

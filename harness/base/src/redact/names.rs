@@ -39,7 +39,7 @@ pub fn is_secret_name(name: &str) -> Option<bool> {
     if !name.as_bytes().windows(2).any(|two| MARKS.iter().any(|mark| two.eq_ignore_ascii_case(*mark))) {
         return None;
     }
-    let words = words(name.as_bytes());
+    let words = split_words(name.as_bytes());
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
     if SECRET_WORDS.iter().any(|word| has(word))
         || words.iter().any(|word| SECRET_ENDS.iter().any(|end| word.ends_with(end)))
@@ -66,12 +66,12 @@ pub fn is_secret_name(name: &str) -> Option<bool> {
 
 /// Whether a parameter of an address signs it.
 pub(super) fn is_signature(name: &str) -> bool {
-    words(name.as_bytes()).last().is_some_and(|last| SIGNATURES.contains(&last.as_str()))
+    split_words(name.as_bytes()).last().is_some_and(|last| SIGNATURES.contains(&last.as_str()))
 }
 
 /// Whether a secret name is that of a header, whose value goes to the end of its line.
 pub(super) fn is_header(name: &str) -> bool {
-    let words = words(name.as_bytes());
+    let words = split_words(name.as_bytes());
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
     has("AUTHORIZATION") || has("COOKIE") || (words.len() > 1 && words[0] == "X" && !name.contains('_'))
 }
@@ -79,12 +79,12 @@ pub(super) fn is_header(name: &str) -> bool {
 /// Whether a value that goes by a name is a secret.
 pub fn is_secret_pair(name: &str, value: &str) -> bool {
     let value = value.as_bytes();
-    is_secret_name(name).is_some_and(|may_count| !(tells_nothing(value) || may_count && is_number(value)))
+    is_secret_name(name).is_some_and(|may_count| !(is_placeholder(value) || may_count && is_number(value)))
 }
 
 /// The words of a name, in capitals: parted by what is no letter or digit, and where capitals begin. A number at a word's
 /// end is left out, as in `HF_TOKEN2`.
-fn words(name: &[u8]) -> Vec<String> {
+fn split_words(name: &[u8]) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut last = b'_';
     for byte in name {
@@ -107,8 +107,8 @@ fn words(name: &[u8]) -> Vec<String> {
     words
 }
 
-/// What stands for a value without being one.
-pub(super) fn tells_nothing(value: &[u8]) -> bool {
+/// Whether a text stands for a value without being one.
+pub(super) fn is_placeholder(value: &[u8]) -> bool {
     const NONE: [&str; 6] = ["null", "none", "nil", "true", "false", "unset"];
     let is_none = |word: &str| value.eq_ignore_ascii_case(word.as_bytes());
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';

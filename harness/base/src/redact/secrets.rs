@@ -46,12 +46,16 @@ impl Secrets {
         let mut diagnostics = Vec::new();
         for name in names.into_iter().collect::<BTreeSet<_>>() {
             match look_up(name) {
-                None => diagnostics.push(format!("not set here, and the plan needs its value: `{MARK}{name}`")),
+                None => diagnostics.push(format!(
+                    "`{MARK}{name}` is not set in this environment, and the plan needs \
+                 its value"
+                )),
                 Some(value) if value.contains('\0') => {
-                    diagnostics.push(format!("a zero byte cannot be handed to a job: `{MARK}{name}`"));
+                    diagnostics
+                        .push(format!("`{MARK}{name}` contains a NUL byte, which cannot be passed to a job"));
                 }
                 Some(value) if value.len() < LEAST => diagnostics.push(format!(
-                    "shorter than {LEAST} characters, it cannot be told from other text and kept out of it: `{MARK}{name}`"
+                    "`{MARK}{name}` is shorter than {LEAST} characters, too short to be redacted reliably"
                 )),
                 Some(value) => {
                     secrets.0.insert(name.to_owned(), value);

@@ -3,7 +3,7 @@
 //! Going through a text, and putting something else in their place, is left to `stream.rs`.
 
 use super::body::Body;
-use super::names::{is_header, is_number, is_secret_name, is_signature, tells_nothing};
+use super::names::{is_header, is_number, is_placeholder, is_secret_name, is_signature};
 use super::{commands, escapes};
 
 /// A secret that begins at the place that was looked at: so many bytes stay, so many go, and what belongs to `body` goes
@@ -265,7 +265,7 @@ fn named(before: &[u8], rest: &[u8]) -> Option<Found> {
     if may_be_an_end && seen.first().is_none_or(|first| b",:]} \t".contains(first)) {
         return None;
     }
-    if tells_nothing(seen) || (may_count && is_number(seen)) {
+    if is_placeholder(seen) || (may_count && is_number(seen)) {
         return None;
     }
     // Below a name there may be more names.
@@ -423,7 +423,8 @@ pub(super) fn quote(bytes: &[u8]) -> Option<(usize, u8)> {
     bytes.get(slashes).copied().filter(|byte| matches!(byte, b'"' | b'\'')).map(|mark| (slashes, mark))
 }
 
-/// How far a value goes that no quotation mark opens: to the end of what the whole of it stands in, if that can be told.
+/// How far a value goes that no quotation mark opens: to the end of what the whole of it stands in, if that can be
+/// determined.
 fn unquoted(before: &[u8], by: u8, is_header: bool) -> Body {
     let before = before.strip_suffix(b"--").unwrap_or(before);
     if by == b'=' || is_header {

@@ -1,6 +1,6 @@
-//! Goes through bytes that come piece by piece, and puts something else in the place of each secret: with the same memory
-//! for any length, and the same result however the bytes were cut. What a secret is, is told in `shapes.rs` and by the
-//! values that are known.
+//! Goes through bytes that come piece by piece, and puts something else in the place of each secret: with the same
+//! memory for any length, and the same result however the bytes were cut. Secrets are found by `shapes.rs` and by the
+//! known values.
 
 use super::HEAD;
 use super::body::Body;
@@ -30,9 +30,9 @@ impl How {
 pub struct Stream<'a> {
     known: &'a Known,
     how: How,
-    /// What has come, from a little before that which is not told yet: what begins there may not have come whole.
+    /// Bytes received, from a little before the first one not written yet: what begins there may be incomplete.
     waiting: Vec<u8>,
-    told: usize,
+    written: usize,
     body: Option<Body>,
     count: u64,
     lines: u64,
@@ -42,10 +42,10 @@ pub struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     pub fn new(known: &'a Known, how: How) -> Stream<'a> {
-        Stream { known, how, waiting: Vec::new(), told: 0, body: None, count: 0, lines: 1, first: None }
+        Stream { known, how, waiting: Vec::new(), written: 0, body: None, count: 0, lines: 1, first: None }
     }
 
-    /// Takes the next bytes, and writes what can be told behind `out`.
+    /// Takes the next bytes, and appends to `out` what can be written already.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.waiting.extend_from_slice(bytes);
         self.go_on(false, out);
@@ -74,7 +74,7 @@ impl<'a> Stream<'a> {
         let waiting = std::mem::take(&mut self.waiting);
         let ahead = LOOKS_AHEAD.max(self.known.longest());
         let end = if is_end { waiting.len() } else { waiting.len().saturating_sub(ahead) };
-        let mut at = self.told;
+        let mut at = self.written;
         // What stays is written in one go.
         let mut stays = at;
         while at < end {
@@ -104,7 +104,7 @@ impl<'a> Stream<'a> {
             }
             self.hide(found.skip, out);
             if self.first.is_none() {
-                let before = waiting[self.told..at].iter().filter(|byte| **byte == b'\n').count();
+                let before = waiting[self.written..at].iter().filter(|byte| **byte == b'\n').count();
                 self.first = Some((self.lines + before as u64, found.what));
             }
             self.count += 1;
@@ -114,12 +114,12 @@ impl<'a> Stream<'a> {
         }
         out.extend_from_slice(&waiting[stays..at]);
         if self.first.is_none() {
-            self.lines += waiting[self.told..at].iter().filter(|byte| **byte == b'\n').count() as u64;
+            self.lines += waiting[self.written..at].iter().filter(|byte| **byte == b'\n').count() as u64;
         }
         let left = at.saturating_sub(LOOKS_BACK);
         self.waiting = waiting;
         self.waiting.drain(..left);
-        self.told = at - left;
+        self.written = at - left;
     }
 
     /// Whether nothing can begin at a byte, by what it is and what stands before it: most bytes are such.

@@ -73,8 +73,8 @@ fn values_are_known_by_their_forms() {
     ] {
         for (left, right) in [("", ""), ("said: ", " and more"), ("{\"a\": \"", "\", \"b\": 1}"), ("(", ")")]
         {
-            let told = redacted(&format!("{left}{secret}{right}"));
-            assert_eq!(told, format!("{left}[redacted]{right}"), "{secret}");
+            let clean = redacted(&format!("{left}{secret}{right}"));
+            assert_eq!(clean, format!("{left}[redacted]{right}"), "{secret}");
         }
         let within = serde_json::to_string(&format!("a {secret}\nb")).expect("text");
         assert_eq!(redacted(&within), "\"a [redacted]\\nb\"", "{within}");
@@ -128,8 +128,8 @@ fn a_known_value_is_found_in_every_form_in_which_artefacts_hold_it() {
     let xml = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
     let in_json = serde_json::to_string(&shell).expect("text");
     for text in [format!("a{value}b"), json, twice, shell, format!("{value:?}"), xml, in_json] {
-        let told = redactor.text(&text);
-        assert!(told.contains("[redacted]") && !told.contains("tail"), "{text}: {told}");
+        let clean = redactor.text(&text);
+        assert!(clean.contains("[redacted]") && !clean.contains("tail"), "{text}: {clean}");
     }
     assert_eq!(redactor.text(&format!("X_PASSWORD={value}, B=1")), "X_PASSWORD=[redacted]");
     assert_eq!(redactor.text(&format!("a X_PASSWORD={value}, B=1")), "a X_PASSWORD=[redacted] B=1");
@@ -152,7 +152,7 @@ fn what_is_no_text_keeps_its_length() {
 }
 
 #[test]
-fn the_first_secret_is_told_by_its_line_and_what_it_is_known_by() {
+fn the_first_secret_is_reported_by_line_and_kind() {
     let redactor = Redactor::default();
     assert_eq!(redactor.first(b"a\nb\n"), None);
     let long = "a line\n".repeat(20_000) + "DB_PASSWORD=abc\nX_SECRET=2";
@@ -185,7 +185,7 @@ fn secrets_are_found_wherever_they_stand_in_an_artefact() {
 }
 
 #[test]
-fn secrets_that_cannot_be_used_are_all_told_by_name_alone() {
+fn unusable_secrets_are_all_reported_by_name_only() {
     let look_up = |name: &str| match name {
         "SHORT" => Some("abc".to_owned()),
         "ZERO" => Some("abcdef\0".to_owned()),
@@ -266,11 +266,11 @@ proptest! {
         }
     }
 
-    // Marks and backslashes that nobody counted may close what they did not open: of such texts nothing is promised.
+    // Unbalanced marks and backslashes may close what they did not open: nothing is guaranteed for such texts.
     #[test]
     fn what_was_json_is_json_afterwards(text in pieces().prop_map(|text| text.replace(['\\', '"', '\''], ""))) {
         let json = serde_json::json!({"a": text, "b": [text, 1], "c": serde_json::to_string(&text).expect("text")});
-        let told = knowing(&[("X", "the known value")]).text(&serde_json::to_string_pretty(&json).expect("text"));
-        prop_assert!(serde_json::from_str::<serde_json::Value>(&told).is_ok(), "{}", told);
+        let clean = knowing(&[("X", "the known value")]).text(&serde_json::to_string_pretty(&json).expect("text"));
+        prop_assert!(serde_json::from_str::<serde_json::Value>(&clean).is_ok(), "{}", clean);
     }
 }

@@ -33,7 +33,7 @@ pub(super) async fn look(
         }
         cleaned.unclear.extend(going.into_iter().map(|(id, state)| {
             let job = gone.get(&id).map(String::as_str).unwrap_or_default();
-            format!("job {id} ({job}) is {state} by the accounting, and not in the queue")
+            format!("job {id} ({job}) is {state} in the accounting, but not in the queue")
         }));
     }
 }
@@ -49,7 +49,7 @@ async fn goes_on(jobs: &Jobs, ids: &[&str], reach: &dyn Reach) -> Vec<(String, S
         let mut fields = line.trim().splitn(3, '|');
         let (id, state, named) = (fields.next()?, fields.next()?, fields.next()?);
         let goes_on =
-            matches!(JobState::of(state), JobState::Pending | JobState::Configuring | JobState::Running);
+            matches!(JobState::parse(state), JobState::Pending | JobState::Configuring | JobState::Running);
         // An id that was given again is another's.
         let is_ours = ids.contains(&id) && jobs.of_queue(&format!("{named}|")).is_some();
         (goes_on && is_ours).then(|| (id.to_owned(), state.escape_debug().to_string()))

@@ -1,8 +1,8 @@
-//! What is left of analyses that tasks of a Slurm array made for a run: the arrays in the queue and their folders, found by
+//! Leftovers of analyses that tasks of a Slurm array made for a run: the arrays in the queue and their folders, found by
 //! the names that carry the run's id, where they are the user's own. Only then are arrays ended, and folders removed once
 //! nothing writes into them any more.
 
-use super::{Cleaned, Left, QUEUE, SHARED, What, queue};
+use super::{Cleaned, Leftover, LeftoverKind, QUEUE, SHARED, queue};
 use crate::launch::QUERY_LIMIT;
 use crate::reach::{Answer, Command, Host, Reach};
 use model::analysis_names;
@@ -11,16 +11,16 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What stands for the job of such things.
 const ANALYSIS: &str = "analysis";
 
-/// Looks for what is left of a run's analyses in this folder, and ends it, if that is wanted.
+/// Looks for leftovers of a run's analyses in this folder, and ends them, if that is wanted.
 pub async fn clean(run: &str, shared: &str, reach: &dyn Reach, ends: bool) -> Cleaned {
     let mut cleaned = Cleaned::default();
     cleaned.found = look(run, shared, reach, &mut cleaned.unasked).await;
     cleaned.left = cleaned.found.clone();
     if ends && !cleaned.found.is_empty() {
-        let of = |what: What| cleaned.found.iter().filter(move |left| left.what == what);
-        let arrays: Vec<String> = of(What::Queued).map(|left| left.which.clone()).collect();
+        let of = |what: LeftoverKind| cleaned.found.iter().filter(move |left| left.what == what);
+        let arrays: Vec<String> = of(LeftoverKind::Queued).map(|left| left.which.clone()).collect();
         queue::end(arrays, &queue::OWN_ARRAYS, reach).await;
-        for folder in of(What::Folder) {
+        for folder in of(LeftoverKind::Folder) {
             let path = format!("{shared}/{}", folder.which);
             // Whether it worked is seen by looking again.
             let _ =
@@ -36,9 +36,9 @@ async fn look(
     shared: &str,
     reach: &dyn Reach,
     unasked: &mut BTreeMap<String, String>,
-) -> BTreeSet<Left> {
+) -> BTreeSet<Leftover> {
     let mut found = BTreeSet::new();
-    let left = |at: &str, what: What, which: String| Left {
+    let left = |at: &str, what: LeftoverKind, which: String| Leftover {
         at: at.to_owned(),
         what,
         which,
@@ -50,7 +50,7 @@ async fn look(
             listed
                 .into_iter()
                 .filter(|queued| is_of(run, shared, &queued.name))
-                .map(|queued| left(QUEUE, What::Queued, queued.id)),
+                .map(|queued| left(QUEUE, LeftoverKind::Queued, queued.id)),
         ),
         Err(why) => {
             unasked.insert(QUEUE.to_owned(), why);
@@ -58,7 +58,7 @@ async fn look(
     }
     match folders(run, shared, reach).await {
         Ok(folders) => {
-            found.extend(folders.into_iter().map(|folder| left(SHARED, What::Folder, folder)));
+            found.extend(folders.into_iter().map(|folder| left(SHARED, LeftoverKind::Folder, folder)));
         }
         Err(why) => {
             unasked.insert(format!("{SHARED} {shared}"), why);
@@ -80,8 +80,8 @@ fn is_of(run: &str, shared: &str, listed: &str) -> bool {
 async fn folders(run: &str, shared: &str, reach: &dyn Reach) -> Result<Vec<String>, String> {
     let me = ask(&["id", "-u"], reach).await?.stdout_text();
     let find = ["find", shared, "-mindepth", "1", "-maxdepth", "1", "-type", "d", "-uid", me.trim()];
-    let told = ask(&[&find[..], &["-printf", "%f\\0"]].concat(), reach).await?.stdout_text();
-    let names = told.split('\0').filter(|name| analysis_names::is_folder_of(run, name));
+    let listed = ask(&[&find[..], &["-printf", "%f\\0"]].concat(), reach).await?.stdout_text();
+    let names = listed.split('\0').filter(|name| analysis_names::is_folder_of(run, name));
     Ok(names.map(str::to_owned).collect())
 }
 
@@ -102,13 +102,13 @@ mod tests {
 
     const RUN: &str = "20261121T031000Z-a-0001";
 
-    /// A queue and a shared folder, in which things end as they are told to.
+    /// A queue and a shared folder, whose jobs and folders end on request.
     struct There {
         lines: RefCell<Vec<String>>,
         folders: RefCell<Vec<String>>,
         queue_answers: bool,
         heeds: bool,
-        told: RefCell<Vec<String>>,
+        commands: RefCell<Vec<String>>,
     }
 
     impl Reach for There {
@@ -124,7 +124,7 @@ mod tests {
                     ),
                     ["find", shared, ..] => Answer::failed(1, format!("{shared}: No such file or directory")),
                     ["scancel", ..] | ["rm", "-r", "-f", "--", _] => {
-                        self.told.borrow_mut().push(words.join(" "));
+                        self.commands.borrow_mut().push(words.join(" "));
                         for gone in words.iter().filter(|_| self.heeds) {
                             self.lines.borrow_mut().retain(|line| !line.starts_with(&format!("{gone}|")));
                             self.folders.borrow_mut().retain(|name| !gone.ends_with(name.as_str()));
@@ -159,7 +159,7 @@ mod tests {
             folders: RefCell::new(vec![mine, format!("analysis-{RUN}0.aaaaAAAA"), RUN.to_owned()]),
             queue_answers: true,
             heeds: true,
-            told: RefCell::default(),
+            commands: RefCell::default(),
         }
     }
 
@@ -174,17 +174,17 @@ mod tests {
         let first = cleaned(&there, "/fsx/a b", true);
         assert_eq!((first.found.len(), first.left.len(), first.unasked.len()), (3, 0, 0), "{first:?}");
         let folder = format!("rm -r -f -- /fsx/a b/analysis-{RUN}.aaaaAAAA");
-        assert_eq!(there.told.take(), ["scancel 6 7".to_owned(), folder]);
+        assert_eq!(there.commands.take(), ["scancel 6 7".to_owned(), folder]);
         let again = cleaned(&there, "/fsx/a b", true);
         assert_eq!(again, Cleaned::default());
-        assert!(there.told.take().is_empty());
+        assert!(there.commands.take().is_empty());
         assert_eq!((there.lines.take().len(), there.folders.take().len()), (2, 2));
     }
 
     #[test]
-    fn telling_ends_nothing_and_what_heeds_nobody_is_left() {
-        let told = cleaned(&there(), "/fsx/a b", false);
-        assert_eq!(told.left.len(), 3);
+    fn a_look_ends_nothing_and_stubborn_jobs_are_leftovers() {
+        let seen = cleaned(&there(), "/fsx/a b", false);
+        assert_eq!(seen.left.len(), 3);
         let heedless = There { heeds: false, ..there() };
         assert_eq!(cleaned(&heedless, "/fsx/a b", true).left.len(), 3);
     }

@@ -1,6 +1,6 @@
-//! What is left of a run in the queue, on its nodes and in its folders: found by what the run itself has written down, ended
-//! by number and never by name, and looked for again. What cannot be known is reported, and is not nothing. Which run, and
-//! what is printed, is the business of `cli`.
+//! Leftovers of a run in the queue, on its nodes and in its folders: found by what the run itself has written down,
+//! ended by number and never by name, and looked for again. What cannot be known is reported, and is not nothing. Which
+//! run, and what is printed, is the business of `cli`.
 
 mod accounting;
 pub mod analyses;
@@ -14,10 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Something of a run that is still there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Left {
+pub struct Leftover {
     /// The node, the queue, or the folder that all nodes see.
     pub at: String,
-    pub what: What,
+    pub what: LeftoverKind,
     /// A number, or a file's name.
     pub which: String,
     /// `case/job`
@@ -25,14 +25,14 @@ pub struct Left {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
+pub enum LeftoverKind {
     /// A job in the queue.
     Queued,
     /// One that another user submitted: it is not ours to end.
     QueuedByOther,
     Process,
-    /// The mark of a job that nobody keeps any more.
-    Lease,
+    /// The mark of a job without a supervisor.
+    SupervisorState,
     /// What a job was given and has not read.
     Secret,
     /// A file that was not written to its end, under the name that says so.
@@ -43,29 +43,29 @@ pub enum What {
     Folder,
 }
 
-impl What {
+impl LeftoverKind {
     pub fn name(self) -> &'static str {
         match self {
-            What::Queued => "job in the queue",
-            What::QueuedByOther => "another user's job in the queue",
-            What::Process => "process",
-            What::Lease => "stale lease",
-            What::Secret => "unread secret",
-            What::Part => "unfinished file",
-            What::Broken => "broken file",
-            What::Folder => "folder",
+            LeftoverKind::Queued => "job in the queue",
+            LeftoverKind::QueuedByOther => "another user's job in the queue",
+            LeftoverKind::Process => "process",
+            LeftoverKind::SupervisorState => "stale supervisor state",
+            LeftoverKind::Secret => "unread secret",
+            LeftoverKind::Part => "unfinished file",
+            LeftoverKind::Broken => "broken file",
+            LeftoverKind::Folder => "folder",
         }
     }
 }
 
-/// What was found, and what of it is left.
+/// What was found, and what of it remains.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    pub found: BTreeSet<Left>,
-    pub left: BTreeSet<Left>,
-    /// Whom nobody could ask, and why: what is left there is not known.
+    pub found: BTreeSet<Leftover>,
+    pub left: BTreeSet<Leftover>,
+    /// Hosts and queues that gave no answer, and why: leftovers there are not known.
     pub unasked: BTreeMap<String, String>,
-    /// What contradicts itself, or cannot be told apart: a line for each.
+    /// Contradictions and ambiguities, a line for each.
     pub unclear: BTreeSet<String>,
     /// What has an id of the run and is somebody else's: it is left alone.
     pub not_ours: BTreeSet<String>,
@@ -122,15 +122,14 @@ const AT_ONCE: usize = 32;
 const QUEUE: &str = "queue";
 const SHARED: &str = "shared folder";
 
-/// Looks for what is left of a run, and ends it, if that is wanted.
+/// Looks for leftovers of a run, and ends them, if that is wanted.
 pub async fn clean(plan: &Plan, recorded: &Recorded, reach: &dyn Reach, ends: bool) -> Cleaned {
-    let jobs = Jobs::of(plan);
+    let jobs = Jobs::from_plan(plan);
     let mut cleaned = Cleaned::default();
     if plan.launcher == Launcher::Slurm
         && let Some(why) = &recorded.unread
     {
-        let why =
-            format!("the run's own records cannot be read, jobs are looked for without their ids: {why}");
+        let why = format!("the run's records cannot be read, so jobs are searched without their ids: {why}");
         cleaned.unclear.insert(why);
     }
     cleaned.found = look(plan, &jobs, recorded, reach, &mut cleaned).await;
@@ -138,19 +137,19 @@ pub async fn clean(plan: &Plan, recorded: &Recorded, reach: &dyn Reach, ends: bo
         cleaned.left = cleaned.found.clone();
         return cleaned;
     }
-    let queued = cleaned.found.iter().filter(|left| left.what == What::Queued);
+    let queued = cleaned.found.iter().filter(|left| left.what == LeftoverKind::Queued);
     queue::end(queued.map(|left| left.which.clone()).collect(), &queue::JOBS, reach).await;
     let touched: BTreeSet<&str> =
         cleaned.found.iter().filter(|left| !is_queued(left)).map(|left| left.job.as_str()).collect();
     ask(plan, &jobs, reach, "end", &|job| touched.contains(job), &mut BTreeMap::new()).await;
-    let broken = cleaned.found.iter().filter(|left| left.what == What::Broken);
+    let broken = cleaned.found.iter().filter(|left| left.what == LeftoverKind::Broken);
     node::remove(plan, &jobs, reach, broken).await;
     cleaned.left = look(plan, &jobs, recorded, reach, &mut cleaned).await;
     cleaned
 }
 
-fn is_queued(left: &Left) -> bool {
-    matches!(left.what, What::Queued | What::QueuedByOther)
+fn is_queued(left: &Leftover) -> bool {
+    matches!(left.what, LeftoverKind::Queued | LeftoverKind::QueuedByOther)
 }
 
 /// The jobs of a plan: their names as `case/job`, and their folders.
@@ -167,7 +166,7 @@ pub struct Job {
 }
 
 impl Jobs {
-    fn of(plan: &Plan) -> Jobs {
+    fn from_plan(plan: &Plan) -> Jobs {
         let jobs = plan.cases.iter().flat_map(|case| case.jobs.iter().map(move |job| (case, job)));
         let job = jobs.map(|(case, job)| Job {
             name: format!("{}/{}", case.name, job.name),
@@ -176,14 +175,15 @@ impl Jobs {
             queued_as: format!("{}.{}.{}", plan.run_id, case.name, job.name),
             files: job.files.iter().filter_map(node::digest_of).collect(),
         });
-        let keeper = plan.allocations.iter().map(|allocation| &allocation.keeper).map(|keeper| Job {
-            name: format!("allocation/{}", keeper.name),
-            folder: keeper.folder.clone(),
-            nodes: keeper.nodes.clone(),
-            queued_as: plan::name_of_allocation(&plan.run_id, &keeper.name),
-            files: keeper.files.iter().filter_map(node::digest_of).collect(),
-        });
-        Jobs(job.chain(keeper).collect())
+        let batch_job =
+            plan.allocations.iter().map(|allocation| &allocation.batch_job).map(|batch_job| Job {
+                name: format!("allocation/{}", batch_job.name),
+                folder: batch_job.folder.clone(),
+                nodes: batch_job.nodes.clone(),
+                queued_as: plan::name_of_allocation(&plan.run_id, &batch_job.name),
+                files: batch_job.files.iter().filter_map(node::digest_of).collect(),
+            });
+        Jobs(job.chain(batch_job).collect())
     }
 }
 
@@ -193,7 +193,7 @@ async fn look(
     recorded: &Recorded,
     reach: &dyn Reach,
     cleaned: &mut Cleaned,
-) -> BTreeSet<Left> {
+) -> BTreeSet<Leftover> {
     let mut found = BTreeSet::new();
     if plan.launcher == Launcher::Slurm {
         found = queue::look(jobs, recorded, reach, cleaned).await;
@@ -210,7 +210,7 @@ async fn ask(
     verb: &str,
     meant: &dyn Fn(&str) -> bool,
     unasked: &mut BTreeMap<String, String>,
-) -> BTreeSet<Left> {
+) -> BTreeSet<Leftover> {
     let here = [Host::Here];
     let nodes: Vec<Host> = plan.nodes.iter().cloned().map(Host::Node).collect();
     let hosts = if plan.launcher == Launcher::Ssh { nodes.as_slice() } else { &here };

@@ -1,6 +1,6 @@
-//! What is left of jobs on one host: what `clean.sh` tells there, read by its own grammar.
+//! Leftovers of jobs on one host: the output of `clean.sh` there, read by its own grammar.
 
-use super::{Job, Jobs, Left, SHARED, What};
+use super::{Job, Jobs, Leftover, LeftoverKind, SHARED};
 use crate::launch::QUERY_LIMIT;
 use crate::reach::{Command, Host, Reach};
 use base::digest::sha256;
@@ -18,7 +18,7 @@ pub(super) async fn ask(
     host: &Host,
     verb: &str,
     jobs: &[&Job],
-) -> Result<Vec<Left>, String> {
+) -> Result<Vec<Leftover>, String> {
     let mut left = Vec::new();
     for jobs in jobs.chunks(AT_ONCE) {
         let node = match host {
@@ -51,7 +51,7 @@ pub(super) async fn remove<'a>(
     plan: &Plan,
     jobs: &Jobs,
     reach: &dyn Reach,
-    broken: impl Iterator<Item = &'a Left>,
+    broken: impl Iterator<Item = &'a Leftover>,
 ) {
     for left in broken {
         let Some(job) = jobs.0.iter().find(|job| job.name == left.job) else { continue };
@@ -64,31 +64,32 @@ pub(super) async fn remove<'a>(
     }
 }
 
-fn read(text: &str, host: &Host, jobs: &[&Job]) -> Result<Vec<Left>, String> {
-    let text = text.strip_suffix("told\n").ok_or_else(|| "its answer was cut off".to_owned())?;
+fn read(text: &str, host: &Host, jobs: &[&Job]) -> Result<Vec<Leftover>, String> {
+    let text =
+        text.strip_suffix("complete\n").ok_or_else(|| "the answer of `clean.sh` is truncated".to_owned())?;
     let mut left = Vec::new();
     for line in text.lines() {
-        let bad = || format!("no answer of `clean.sh`: `{}`", line.escape_debug());
+        let bad = || format!("unexpected answer of `clean.sh`: `{}`", line.escape_debug());
         let mut fields = line.splitn(3, '\t');
         let job = fields.next().and_then(|at| jobs.get(at.parse::<usize>().ok()?)).ok_or_else(bad)?;
         let (kind, which) = fields.next().zip(fields.next()).ok_or_else(bad)?;
         let (what, which, is_shared) = match kind {
-            "process" => (What::Process, which, false),
-            "lease" => (What::Lease, which, false),
-            "secret" => (What::Secret, which, true),
-            "part" => (What::Part, which, true),
+            "process" => (LeftoverKind::Process, which, false),
+            "supervisor" => (LeftoverKind::SupervisorState, which, false),
+            "secret" => (LeftoverKind::Secret, which, true),
+            "part" => (LeftoverKind::Part, which, true),
             "file" => {
                 let (digest, name) = which.split_once(' ').ok_or_else(bad)?;
                 if job.files.get(name).is_none_or(|planned| planned == digest) {
                     continue;
                 }
-                (What::Broken, name, true)
+                (LeftoverKind::Broken, name, true)
             }
             _ => return Err(bad()),
         };
-        // All nodes see the same folder: what lies there is told once.
+        // All nodes see the same folder: what lies there is reported once.
         let at = if is_shared { SHARED.to_owned() } else { host.to_string() };
-        left.push(Left { at, what, which: which.to_owned(), job: job.name.clone() });
+        left.push(Leftover { at, what, which: which.to_owned(), job: job.name.clone() });
     }
     Ok(left)
 }
@@ -104,28 +105,32 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_read_whole_or_not_at_all() {
+    fn truncated_answers_are_refused() {
         let job = job();
-        let told = |text: &str| read(text, &Host::Node("n1".into()), &[&job]);
-        let left = told(
-            "0\tprocess\t7\n0\tlease\tlease.n1\n0\tfile\tab job.sh\n0\tfile\tcd job.sh\n0\tsecret\tsecrets.n1\n0\tpart\tx.part\n0\tfile\tab other\ntold\n",
+        let parse = |text: &str| read(text, &Host::Node("n1".into()), &[&job]);
+        let left = parse(
+            "0\tprocess\t7\n0\tsupervisor\tsupervisor.n1\n0\tfile\tab job.sh\n0\tfile\tcd job.sh\n0\tsecret\tsecrets.n1\n0\tpart\tx.part\n0\tfile\tab other\ncomplete\n",
         );
         let left: Vec<_> =
             left.expect("read").into_iter().map(|left| (left.at, left.what, left.which)).collect();
         let one = |at: &str, what, which: &str| (at.to_owned(), what, which.to_owned());
         let wanted = [
-            one("n1", What::Process, "7"),
-            one("n1", What::Lease, "lease.n1"),
-            one(SHARED, What::Broken, "job.sh"),
-            one(SHARED, What::Secret, "secrets.n1"),
-            one(SHARED, What::Part, "x.part"),
+            one("n1", LeftoverKind::Process, "7"),
+            one("n1", LeftoverKind::SupervisorState, "supervisor.n1"),
+            one(SHARED, LeftoverKind::Broken, "job.sh"),
+            one(SHARED, LeftoverKind::Secret, "secrets.n1"),
+            one(SHARED, LeftoverKind::Part, "x.part"),
         ];
         assert_eq!(left, wanted);
-        assert_eq!(told("told\n"), Ok(Vec::new()));
-        for text in
-            ["", "0\tprocess\t7\n", "1\tprocess\t7\ntold\n", "0\tthing\t7\ntold\n", "0\nprocess\ntold\n"]
-        {
-            assert!(told(text).is_err(), "{text}");
+        assert_eq!(parse("complete\n"), Ok(Vec::new()));
+        for text in [
+            "",
+            "0\tprocess\t7\n",
+            "1\tprocess\t7\ncomplete\n",
+            "0\tthing\t7\ncomplete\n",
+            "0\nprocess\ncomplete\n",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
         }
     }
 }

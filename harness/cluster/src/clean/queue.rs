@@ -1,8 +1,9 @@
-//! The jobs of a run in Slurm's queue: those whose ids the run has written down, and those that have the name, the folder or
-//! the script of one of its jobs, for `SBATCH_JOB_NAME` and a submit plugin rename jobs, and the last id may not have been
-//! written any more. They are ended by their ids. Slurm gives ids again after a reset: an id alone ends nothing.
+//! The jobs of a run in Slurm's queue: those whose ids the run has written down, and those that have the name, the
+//! folder or the script of one of its jobs, for `SBATCH_JOB_NAME` and a submit plugin rename jobs, and the last id may
+//! not have been written any more. They are ended by their ids. Slurm gives ids again after a reset: an id alone ends
+//! nothing.
 
-use super::{Cleaned, Job, Jobs, Left, QUEUE, Recorded, What, accounting};
+use super::{Cleaned, Job, Jobs, Leftover, LeftoverKind, QUEUE, Recorded, accounting};
 use crate::launch::QUERY_LIMIT;
 use crate::reach::{Command, Host, Reach};
 use job::script::files;
@@ -48,7 +49,7 @@ pub(super) async fn look(
     recorded: &Recorded,
     reach: &dyn Reach,
     cleaned: &mut Cleaned,
-) -> BTreeSet<Left> {
+) -> BTreeSet<Leftover> {
     let own = match listed(&JOBS, reach).await {
         Ok(own) => own,
         Err(why) => {
@@ -68,13 +69,18 @@ pub(super) async fn look(
         };
         match jobs.of_queue(&queued.name) {
             Some(job) => {
-                found.insert(Left { at, what: What::Queued, which: queued.id, job: job.to_owned() });
+                found.insert(Leftover {
+                    at,
+                    what: LeftoverKind::Queued,
+                    which: queued.id,
+                    job: job.to_owned(),
+                });
             }
             None if was_launched => {
                 let seen = queued.name.escape_debug();
                 cleaned.unclear.insert(format!(
-                    "job {id} has the id of a job of this run, and another name, folder and script (`{seen}`): if it is of \
-                     the run, `scancel {id}` ends it"
+                    "job {id} has an id of this run, but another name, folder and script (`{seen}`); if it belongs to \
+                     the run, end it: `scancel {id}`"
                 ));
             }
             None => {}
@@ -92,7 +98,12 @@ pub(super) async fn look(
                 match jobs.of_queue(&queued.name) {
                     Some(job) => {
                         let (at, job) = (format!("{QUEUE}, of {}", owner.escape_debug()), job.to_owned());
-                        found.insert(Left { at, what: What::QueuedByOther, which: queued.id, job });
+                        found.insert(Leftover {
+                            at,
+                            what: LeftoverKind::QueuedByOther,
+                            which: queued.id,
+                            job,
+                        });
                     }
                     None => {
                         let seen = queued.name.escape_debug();
@@ -142,12 +153,13 @@ async fn asked(question: &[&str], reach: &dyn Reach) -> Result<String, String> {
     }
 }
 
-/// The user's own. A line that says nothing may be a job that nobody sees then.
+/// The user's own. A line that cannot be read may be a job that would be overlooked.
 pub(super) async fn listed(question: &[&str], reach: &dyn Reach) -> Result<Vec<Queued>, String> {
     let text = asked(question, reach).await?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let queued = lines.map(|line| {
-        Queued::read(line).ok_or_else(|| format!("`squeue` printed no job: `{}`", line.escape_debug()))
+        Queued::read(line)
+            .ok_or_else(|| format!("`squeue` printed an unexpected line: `{}`", line.escape_debug()))
     });
     queued.collect()
 }
@@ -159,7 +171,7 @@ async fn listed_ids(ids: &BTreeSet<String>, reach: &dyn Reach) -> Result<Vec<Que
     Ok(queued.filter(|queued| ids.contains(queued.job_id())).collect())
 }
 
-/// Ends jobs that the queue told of, and waits until Slurm has seen the last of their processes.
+/// Ends jobs that the queue listed, and waits until Slurm has seen the last of their processes.
 pub(super) async fn end(ids: Vec<String>, question: &[&str], reach: &dyn Reach) {
     for some in ids.chunks(AT_ONCE) {
         let argv = std::iter::once("scancel".to_owned()).chain(some.iter().cloned());

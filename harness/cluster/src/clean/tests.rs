@@ -1,4 +1,4 @@
-//! What is told of answers of a queue and of nodes that cannot be asked.
+//! Reports on queues and nodes, and on those that give no answer.
 
 use super::*;
 use crate::reach::{Answer, Command, ReachError, Wait};
@@ -45,7 +45,7 @@ impl Reach for Queue {
                     }
                     Answer::ok("")
                 }
-                ["bash", "-c", ..] => Answer::ok("told\n"),
+                ["bash", "-c", ..] => Answer::ok("complete\n"),
                 _ => return Err(ReachError::NoProgram { host: "here".into(), program: words.join(" ") }),
             })
         })
@@ -115,7 +115,7 @@ fn jobs_of_the_run_are_found_by_name_folder_or_script_and_ended_by_id_and_no_oth
 }
 
 #[test]
-fn what_heeds_nobody_is_left_and_telling_ends_nothing() {
+fn stubborn_jobs_are_leftovers_and_a_look_ends_nothing() {
     let heedless = Queue { heeds: false, ..queue() };
     assert_eq!(cleaned(&heedless, &Recorded::default(), true).left.len(), 3);
     let queue = queue();
@@ -134,10 +134,10 @@ fn a_queue_that_cannot_be_asked_is_not_an_empty_one() {
     assert_eq!((half.found.len(), half.left.len()), (3, 0));
     assert!(half.unasked["queue for the recorded jobs 5"].contains("Unable to contact"), "{half:?}");
     let odd = cleaned_by(Queue { own: vec!["7|RUNNING".to_owned()], ..queue() });
-    assert!(odd.unasked["queue"].contains("printed no job: `7|RUNNING`"), "{odd:?}");
+    assert!(odd.unasked["queue"].contains("printed an unexpected line: `7|RUNNING`"), "{odd:?}");
 }
 
-/// Slurm begins to count anew where its state was lost.
+/// Slurm restarts its ids where its state was lost.
 #[test]
 fn an_id_that_was_given_again_ends_no_job_of_others() {
     let mut queue = queue();
@@ -171,11 +171,15 @@ fn a_job_that_another_user_launched_for_the_run_is_left_over() {
 }
 
 #[test]
-fn records_that_cannot_be_read_and_an_accounting_that_disagrees_are_told() {
+fn unreadable_records_and_a_disagreeing_accounting_are_reported() {
     let mut unread = recorded(&["7"]);
     unread.add(Err("events.jsonl: line 2: odd".to_owned()));
-    let told = cleaned(&queue(), &unread, true);
-    assert_eq!((told.found.len(), told.left.len(), told.unknown()), (3, 0, 1), "{told:?}");
+    let cleaned_up = cleaned(&queue(), &unread, true);
+    assert_eq!(
+        (cleaned_up.found.len(), cleaned_up.left.len(), cleaned_up.unknown()),
+        (3, 0, 1),
+        "{cleaned_up:?}"
+    );
     for (text, unknown) in [
         ("5|RUNNING|mine|/f1\n", 1),
         ("5|CANCELLED by 1000|mine|/f1\n", 0),
@@ -184,7 +188,7 @@ fn records_that_cannot_be_read_and_an_accounting_that_disagrees_are_told() {
     ] {
         let mut queue = Queue { accounting: Some(text), ..queue() };
         queue.own.clear();
-        let told = cleaned(&queue, &recorded(&["5"]), true);
-        assert_eq!((told.found.len(), told.unknown()), (0, unknown), "{text} {told:?}");
+        let cleaned_up = cleaned(&queue, &recorded(&["5"]), true);
+        assert_eq!((cleaned_up.found.len(), cleaned_up.unknown()), (0, unknown), "{text} {cleaned_up:?}");
     }
 }

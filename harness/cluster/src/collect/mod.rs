@@ -1,20 +1,20 @@
-//! Brings home what a case's jobs left, digests it, and names what is missing. It reads no measurement; the reports of
+//! Collects what a case's jobs left, digests it, and names what is missing. It reads no measurement; the reports of
 //! profiled ranks have a file of their own (`reports.rs`).
 
-mod again;
-mod fit;
-mod home;
+mod arrival;
+mod digest_check;
 #[cfg(test)]
 mod memory_tests;
+mod recollect;
 mod reports;
 #[cfg(test)]
 mod tests;
 
-pub use again::collect_again;
-pub use fit::unfit;
+pub use digest_check::unfit;
+pub use recollect::collect_again;
 pub use reports::keep;
 
-use self::home::{Arrival, Arrived};
+use self::arrival::{Arrival, Arrived};
 use self::reports::Rank;
 use crate::launch::folder::{Folder, Folders};
 use crate::reach::ReachError;
@@ -46,7 +46,7 @@ pub async fn collect(
         simulated: Vec::new(),
     };
     let at_once = if folders.launcher == Launcher::Ssh { AT_ONCE } else { 1 };
-    let fetches = case.jobs.iter().map(|planned| fetch(case, planned, jobs, folders.of(planned), store));
+    let fetches = case.jobs.iter().map(|planned| fetch(case, planned, jobs, folders.for_job(planned), store));
     let mut fetched = stream::iter(fetches).buffered(at_once);
     while let Some(of_job) = fetched.next().await {
         let (planned, folder, files) = of_job?;
@@ -100,7 +100,7 @@ fn refused_before<'a>(
     before.missing.iter().find(is_it)
 }
 
-/// Brings home what a job left, or says why it is not here.
+/// Collects the files of a job, or says why they are missing.
 async fn fetch<'a>(
     case: &PlannedCase,
     planned: &'a PlannedJob,
@@ -141,7 +141,7 @@ fn redacted_before(before: Option<&Collected>, home: &CollectedFile) -> u64 {
     was.filter(|was| was.sha256 == home.sha256).map_or(0, |was| was.redacted)
 }
 
-/// Whether a text says of itself that nothing real made it: on nodes that a real inventory names, programs may stand in
+/// Whether a text is marked as simulated: on nodes that a real inventory names, programs may stand in
 /// for those of a cluster. Other lines may come first, but not many: `head` is how it begins.
 fn says_simulated(head: &[u8]) -> bool {
     head.split(|byte| *byte == b'\n').any(|line| line.starts_with(SIMULATED.as_bytes()))

@@ -69,7 +69,7 @@ pub(super) fn case() -> PlannedCase {
             limit_s: 1,
             secrets: Vec::new(),
             profile: None,
-            kin: None,
+            control_run: None,
             again_of: None,
         }],
         assertions: Vec::new(),
@@ -209,7 +209,7 @@ fn a_file_that_cannot_be_written_here_is_no_fault_of_the_node() {
 
 #[test]
 fn a_job_that_was_not_run_has_left_nothing_whatever_lies_in_its_folder() {
-    for (end, told) in [
+    for (end, reason) in [
         (Ended::NotRun { why: "precondition".into() }, "the job was not run: precondition"),
         (Ended::LaunchFailed { why: "no".into() }, "the job was not launched"),
         (Ended::HostUnreachable { why: "no".into() }, "the job was not launched"),
@@ -217,7 +217,7 @@ fn a_job_that_was_not_run_has_left_nothing_whatever_lies_in_its_folder() {
         let collected = collect_with(end);
         assert!(collected.files.is_empty());
         assert_eq!(collected.missing.len(), 4);
-        assert!(collected.missing.iter().all(|file| file.why == told));
+        assert!(collected.missing.iter().all(|file| file.why == reason));
     }
 }
 

@@ -1,7 +1,7 @@
-//! Nodes as `scontrol --json show nodes` tells them, and `sinfo --json` in older releases: the same fields, of which some
-//! changed their types with 23.02.
+//! Nodes as `scontrol --json show nodes` prints them, and `sinfo --json` in older releases: the same fields, of which
+//! some changed their types with 23.02.
 
-use super::text::{gpus, reason_of, words};
+use super::text::{comma_list, gpus, reason_of};
 use super::{Node, Reason};
 use crate::launch::slurm_json::number;
 use crate::reach::slurm_state::StateSet;
@@ -13,7 +13,7 @@ use store::iso8601;
 pub(super) fn read(answer: &str, partition: &str) -> Result<Vec<Node>, String> {
     let answer: Value = serde_json::from_str(answer).map_err(|error| error.to_string())?;
     if let Some(error) = answer["errors"].as_array().and_then(|errors| errors.first()) {
-        return Err(format!("Slurm tells of an error: {error}"));
+        return Err(format!("Slurm reports an error: {error}"));
     }
     let nodes = answer["nodes"].as_array().ok_or("no list of nodes")?;
     let mut read = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn read(answer: &str, partition: &str) -> Result<Vec<Node>, String> {
         let text = |key: &str| node[key].as_str().unwrap_or_default();
         read.push(Node {
             name: name.to_owned(),
-            state: StateSet::of(&state.join("+")),
+            state: StateSet::parse(&state.join("+")),
             features: texts(&node["active_features"]).unwrap_or_default(),
             gpus: gpus(text("gres")),
             gpus_drained: gpus(text("gres_drained")).filter(|gpus| *gpus > 0),
@@ -45,7 +45,7 @@ pub(super) fn read(answer: &str, partition: &str) -> Result<Vec<Node>, String> {
 /// A list of texts, or one text with commas, by release.
 fn texts(value: &Value) -> Option<BTreeSet<String>> {
     match value {
-        Value::String(text) => Some(words(text)),
+        Value::String(text) => Some(comma_list(text)),
         Value::Array(list) => list.iter().map(|word| word.as_str().map(str::to_owned)).collect(),
         _ => None,
     }

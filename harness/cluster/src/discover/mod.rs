@@ -1,10 +1,12 @@
 //! Which nodes Slurm has, asked once and written into an inventory: plans and lists read that file only, never Slurm.
 //! Nodes that take no jobs are named with Slurm's reasons and left out.
 
-mod ask;
-mod choose;
 mod json;
+#[cfg(test)]
+mod message_tests;
+mod queries;
 mod render;
+mod selection;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -29,7 +31,7 @@ pub struct Request {
     pub instance: Option<String>,
 }
 
-/// A node as Slurm tells of it, whichever form it answers in.
+/// A node as Slurm reports it, in whichever format.
 #[derive(Debug, Clone, PartialEq)]
 struct Node {
     name: String,
@@ -79,11 +81,11 @@ pub struct LeftOut {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
     /// What was asked for does not exist, or too little was said.
-    Asked(String),
+    InvalidRequest(String),
     /// Slurm gave no answer that can be used.
-    Unanswered(String),
+    NoAnswer(String),
     /// There are nodes, and none of them takes jobs.
-    NothingLeft(Vec<LeftOut>),
+    NoUsableNode(Vec<LeftOut>),
 }
 
 /// Asks Slurm's commands on this machine. Nothing is changed there.
@@ -92,28 +94,28 @@ pub async fn discover(
     request: &Request,
     instances: &Instances,
 ) -> Result<Discovered, Failure> {
-    let slurm = ask::version(reach).await?;
+    let slurm = queries::version(reach).await?;
     let reserved = match &request.reservation {
-        Some(name) => Some(ask::reservation(reach, name).await?),
+        Some(name) => Some(queries::reservation(reach, name).await?),
         None => None,
     };
-    let nodes = ask::nodes(reach, &slurm, &request.partition).await?;
+    let nodes = queries::nodes(reach, &slurm, &request.partition).await?;
     if nodes.is_empty() {
-        return Err(ask::no_nodes(reach, &request.partition).await);
+        return Err(queries::no_nodes(reach, &request.partition).await);
     }
-    let mut found = choose::choose(nodes, reserved, request, instances, slurm.told)?;
+    let mut found = selection::select(nodes, reserved, request, instances, slurm.version)?;
     if !found.boot.is_empty() {
-        let took = ask::resume_timeout(reach).await;
+        let took = queries::resume_timeout(reach).await;
         let took = took.map(|time| format!(", which may take {time} (ResumeTimeout)")).unwrap_or_default();
         let (n, nodes) = (found.boot.len(), nodeset::fold(&found.boot));
         found
             .notes
             .push(format!("{n} nodes are powered down, the first job on each boots it{took}: {nodes}"));
     }
-    found.mpi = ask::mpi(reach).await;
+    found.mpi = queries::mpi(reach).await;
     if let Some(mpi) = found.mpi.as_deref().filter(|mpi| *mpi != "pmix") {
         found.notes.push(format!(
-            "srun has no pmix plugin, which MPI programs of nccl-tests need as a rule; written: mpi = \"{mpi}\""
+            "srun has no pmix plugin, which MPI programs of nccl-tests usually need; wrote mpi = \"{mpi}\""
         ));
     }
     Ok(found)

@@ -5,7 +5,7 @@ use base::nodeset;
 use job::script::GpuRequest;
 use std::fmt::Write;
 
-/// `when` is told in the file, `shared` is the folder that all nodes see.
+/// `when` is written into the file, `shared` is the folder that all nodes see.
 pub fn render(found: &Discovered, request: &Request, shared: &str, when: &str) -> String {
     let mut text = String::new();
     let mut from = format!("partition `{}`", request.partition);
@@ -19,10 +19,10 @@ pub fn render(found: &Discovered, request: &Request, shared: &str, when: &str) -
         &mut text,
         &format!("Written by `harness inventory discover` at {when} from {}: {from}.", found.slurm),
     );
-    comment(&mut text, "It is read as it stands; whoever changes the cluster writes it anew, with --force.");
+    comment(&mut text, "It is read as it is; rewrite it with --force after a change of the cluster.");
     if !found.left_out.is_empty() {
         comment(&mut text, "");
-        comment(&mut text, &format!("Left out at {when}, by what Slurm said:"));
+        comment(&mut text, &format!("Left out at {when}, with Slurm's reasons:"));
         for left in &found.left_out {
             comment(&mut text, &format!("  {}: {}", left.node, left.why));
         }

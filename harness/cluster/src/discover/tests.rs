@@ -38,7 +38,7 @@ fn instances() -> Instances {
     Instances::load(&home).expect("the profiles that ship")
 }
 
-fn found(answers: Vec<(&'static str, Answer)>, request: &Request) -> Result<Discovered, Failure> {
+pub(super) fn found(answers: Vec<(&'static str, Answer)>, request: &Request) -> Result<Discovered, Failure> {
     let said = Said { answers, asked: RefCell::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let found = runtime.expect("a runtime").block_on(discover(&said, request, &instances()));
@@ -54,7 +54,7 @@ fn found(answers: Vec<(&'static str, Answer)>, request: &Request) -> Result<Disc
     found
 }
 
-fn request() -> Request {
+pub(super) fn request() -> Request {
     Request { partition: "gpu".to_owned(), instance: Some("p5.48xlarge".to_owned()), ..Request::default() }
 }
 
@@ -62,10 +62,10 @@ fn why(found: &Discovered) -> Vec<(String, String)> {
     found.left_out.iter().map(|left| (left.node.clone(), left.why.clone())).collect()
 }
 
-const OLD: &str = "slurm-wlm 22.05.8\n";
+pub(super) const OLD: &str = "slurm-wlm 22.05.8\n";
 
 /// What `sinfo` of 21.08 to 23.11 prints: marks behind states, reasons with bars and breaks in them.
-const LINES: &str = "\
+pub(super) const LINES: &str = "\
 p5-001|idle|p5,efa,rack1|gpu:h100:8(S:0-1)|Unknown|Unknown|none
 p5-002|allocated|p5,efa,rack1|gpu:h100:8(S:0-1)|Unknown|Unknown|none
 p5-003|drained|p5,efa,rack1|gpu:h100:8|2026-11-20T10:00:00|root(0)|fan is loud | see ticket
@@ -97,8 +97,8 @@ fn nodes_that_take_no_jobs_are_named_with_their_reasons_and_left_out() {
         ("p5-006", "maint"),
         ("p5-007", "reserved"),
         ("p5-008", "not responding, failing"),
-        ("p5-010", "its GRES has another number of GPUs than p5, 8: 4"),
-        ("p5-011", "a state that is not known here, `blorp`"),
+        ("p5-010", "its GRES has 4 GPUs, p5 has 8"),
+        ("p5-011", "unknown state `blorp`"),
         ("p5-012", "draining, reboot requested"),
     ];
     assert_eq!(why(&found), expected.map(|(node, why)| (node.to_owned(), why.to_owned())));
@@ -142,7 +142,7 @@ p5-st-gpu-1|idle|static,p5.48xlarge,gpu|(null)|Unknown|Unknown|none
 ";
 
 #[test]
-fn nodes_in_power_saving_are_usable_and_told_with_the_time_that_they_take_to_boot() {
+fn nodes_in_power_saving_are_usable_and_reported_with_their_boot_time() {
     let config =
         "ResumeRate              = 0\nResumeTimeout           = 1800 sec\nReturnToService         = 1\n";
     let answers = |mpi: Answer| {
@@ -195,7 +195,7 @@ fn a_partition_of_hyperpod_says_what_its_nodes_are_and_sagemakers_names_are_know
         (by_partition.instance.as_str(), by_partition.nodes.as_slice()),
         ("p5", ["ip-10-1-4-190".to_owned()].as_slice())
     );
-    assert_eq!(why(&by_partition)[0].1, "its GRES names no GPU, and jobs ask for them by GRES");
+    assert_eq!(why(&by_partition)[0].1, "its GRES names no GPU, but jobs request GPUs by GRES");
     let asked = Request { instance: Some("ml.p5en.48xlarge".to_owned()), ..request() };
     assert_eq!(found(answers(), &asked).expect("found").instance, "p5en");
     let inventory = "kind = \"real\"\ninstance = \"ml.p5.48xlarge\"\nnodes = \"n1\"\nreach = { via = \"local\" }\npaths = { shared = \"/f\" }\n";
@@ -203,7 +203,7 @@ fn a_partition_of_hyperpod_says_what_its_nodes_are_and_sagemakers_names_are_know
 }
 
 /// 24.11 to 25.11: states are lists, numbers are objects.
-const NODES: &str = r#"{"nodes": [
+pub(super) const NODES: &str = r#"{"nodes": [
   {"name": "p5-001", "partitions": ["gpu"], "state": ["IDLE"], "active_features": ["p5", "efa"], "gres": "gpu:h100:8",
    "instance_type": "p5.48xlarge", "reason": "", "reason_changed_at": {"set": true, "infinite": false, "number": 0},
    "reason_set_by_user": ""},
@@ -221,7 +221,7 @@ const NODES: &str = r#"{"nodes": [
 
 const NEW: &str = "slurm 25.11.1\n";
 
-fn new(nodes: &str) -> Vec<(&'static str, Answer)> {
+pub(super) fn new(nodes: &str) -> Vec<(&'static str, Answer)> {
     vec![
         ("sinfo --version", Answer::ok(NEW)),
         ("scontrol --json", Answer::ok(nodes)),
@@ -238,17 +238,17 @@ fn newer_releases_are_asked_in_json() {
         ("p5-002", "drain: xid 79\nsecond (root, 2026-11-21T00:36:52Z)"),
         ("p5-003", "maint, reserved"),
         ("p5-004", "down, not responding: Not responding"),
-        ("p5-005", "it is no p5: `p4d.24xlarge`"),
+        ("p5-005", "its type is `p4d.24xlarge`, expected p5"),
     ];
-    let told = why(&found);
-    assert_eq!(told.len(), expected.len(), "{told:?}");
-    for ((node, why), (expected_node, expected_why)) in told.iter().zip(expected) {
+    let reasons = why(&found);
+    assert_eq!(reasons.len(), expected.len(), "{reasons:?}");
+    for ((node, why), (expected_node, expected_why)) in reasons.iter().zip(expected) {
         assert_eq!(node, expected_node);
-        // The moment is told by the calendar.
+        // The moment depends on the calendar.
         let shown: String = why.split(" (").next().unwrap_or_default().to_owned();
         assert_eq!(shown, expected_why.split(" (").next().unwrap_or_default(), "{why}");
     }
-    assert!(told[0].1.ends_with("Z)"), "{told:?}");
+    assert!(reasons[0].1.ends_with("Z)"), "{reasons:?}");
 }
 
 #[test]
@@ -261,10 +261,10 @@ fn a_node_with_a_gpu_that_slurm_has_drained_is_left_out() {
     for none in ["N/A", "", "gpu:h100:0(IDX:N/A)"] {
         assert_eq!(found(new(&drained(none)), &asked).expect("found").nodes, ["p5-001"], "{none}");
     }
-    let Err(Failure::NothingLeft(left)) = found(new(&drained("gpu:1(IDX:3)")), &asked) else {
+    let Err(Failure::NoUsableNode(left)) = found(new(&drained("gpu:1(IDX:3)")), &asked) else {
         panic!("a node of seven GPUs was taken")
     };
-    let expected = ("p5-001", "Slurm has drained GPUs of it (gres_drained): 1");
+    let expected = ("p5-001", "Slurm has drained 1 of its GPUs (gres_drained)");
     assert_eq!((left[0].node.as_str(), left[0].why.as_str()), expected);
 }
 
@@ -304,15 +304,16 @@ fn the_type_of_the_nodes_is_taken_from_slurm_where_it_says_so() {
     let asked = Request { instance: None, ..request() };
     let one = NODES.replace("p4d.24xlarge", "p5.48xlarge");
     assert_eq!(found(new(&one), &asked).expect("found").nodes, ["p5-001", "p5-005"]);
-    let told = |nodes: &str, asked: &Request| match found(new(nodes), asked) {
-        Err(Failure::Asked(why)) => why,
+    let refusal = |nodes: &str, asked: &Request| match found(new(nodes), asked) {
+        Err(Failure::InvalidRequest(why)) => why,
         other => panic!("{other:?}"),
     };
-    assert!(told(NODES, &asked).contains("several types, say --instance: `p4d.24xlarge`, `p5.48xlarge`"));
+    assert!(refusal(NODES, &asked).contains("several types: `p4d.24xlarge`, `p5.48xlarge`; set --instance"));
     let small = one.replace("p5.48xlarge", "p5.4xlarge");
-    assert!(told(&small, &asked).contains("a type without a profile, say --instance: `p5.4xlarge`"));
-    assert!(told("", &asked).contains("Slurm does not tell of which type the nodes are"));
-    let wrong = |instance: &str| told(NODES, &Request { instance: Some(instance.to_owned()), ..request() });
+    assert!(refusal(&small, &asked).contains("no profile for the nodes' type `p5.4xlarge`"));
+    assert!(refusal("", &asked).contains("Slurm does not report the type of the nodes"));
+    let wrong =
+        |instance: &str| refusal(NODES, &Request { instance: Some(instance.to_owned()), ..request() });
     assert!(wrong("p5x").contains("did you mean `p5"), "{}", wrong("p5x"));
     assert!(wrong("p5.4xlarge").contains("whole machines"), "{}", wrong("p5.4xlarge"));
     assert!(wrong("sim-p5").contains("no profile"), "{}", wrong("sim-p5"));
@@ -338,12 +339,12 @@ fn features_and_reservations_narrow_the_nodes() {
     assert_eq!(later.notes, ["the reservation `accept` is inactive, it begins at 2026-11-21T00:00:00"]);
     let none = found(answers(Answer::failed(1, "Reservation accept not found\n")), &asked);
     assert!(
-        matches!(&none, Err(Failure::Asked(why)) if why.contains("none of that name: `accept`")),
+        matches!(&none, Err(Failure::InvalidRequest(why)) if why.contains("no reservation named `accept`")),
         "{none:?}"
     );
     let elsewhere = found(answers(Answer::ok(reserved.replace("p5-[006-007]", "other-1"))), &asked);
     assert!(
-        matches!(&elsewhere, Err(Failure::Asked(why)) if why.contains("none of the nodes")),
+        matches!(&elsewhere, Err(Failure::InvalidRequest(why)) if why.contains("no node of partition")),
         "{elsewhere:?}"
     );
 
@@ -353,44 +354,45 @@ fn features_and_reservations_narrow_the_nodes() {
     };
     assert_eq!(with(&["rack1"]).expect("found").nodes, ["p5-001", "p5-002"]);
     assert_eq!(with(&["rack2", "efa"]).expect("found").nodes, ["p5-005", "p5-009"]);
-    assert!(matches!(with(&["rack3"]), Err(Failure::Asked(why)) if why.contains("did you mean `rack")));
-    assert!(matches!(with(&["rack1", "rack2"]), Err(Failure::Asked(why)) if why.contains("all of them")));
+    assert!(
+        matches!(with(&["rack3"]), Err(Failure::InvalidRequest(why)) if why.contains("did you mean `rack"))
+    );
+    assert!(
+        matches!(with(&["rack1", "rack2"]), Err(Failure::InvalidRequest(why)) if why.contains("has all of `rack1`, `rack2`"))
+    );
 }
 
 #[test]
 fn no_answer_is_never_taken_for_no_nodes() {
     let silent = found(vec![], &request());
-    assert!(matches!(&silent, Err(Failure::Unanswered(why)) if why.contains("in 3 tries")), "{silent:?}");
+    assert!(matches!(&silent, Err(Failure::NoAnswer(why)) if why.contains("in 3 tries")), "{silent:?}");
     let away = Answer::failed(1, "slurm_load_node: Unable to contact slurm controller (connect failure)\n");
     let away = found(vec![("sinfo --version", Answer::ok(OLD)), ("sinfo", away)], &request());
-    assert!(matches!(&away, Err(Failure::Unanswered(why)) if why.contains("Unable to contact")), "{away:?}");
+    assert!(matches!(&away, Err(Failure::NoAnswer(why)) if why.contains("Unable to contact")), "{away:?}");
     let garbled = found(
         vec![("sinfo --version", Answer::ok(OLD)), ("sinfo", Answer::ok("what is this\n"))],
         &request(),
     );
-    assert!(
-        matches!(&garbled, Err(Failure::Unanswered(why)) if why.contains("cannot be read")),
-        "{garbled:?}"
-    );
+    assert!(matches!(&garbled, Err(Failure::NoAnswer(why)) if why.contains("cannot be read")), "{garbled:?}");
 }
 
 #[test]
-fn a_partition_that_does_not_exist_is_told_with_the_nearest() {
+fn an_unknown_partition_is_reported_with_the_nearest() {
     let answers = vec![
         ("sinfo --version", Answer::ok(OLD)),
         ("sinfo --noheader --format=%R", Answer::ok("gpus\ncpu\n")),
         ("sinfo", Answer::ok("")),
     ];
     let none = found(answers, &request());
-    let told = "--partition: Slurm has none of that name, did you mean `gpus`?: `gpu`";
-    assert_eq!(none, Err(Failure::Asked(told.to_owned())));
+    let refusal = "--partition: no partition named `gpu`; did you mean `gpus`?";
+    assert_eq!(none, Err(Failure::InvalidRequest(refusal.to_owned())));
 }
 
 #[test]
 fn where_no_node_takes_jobs_nothing_is_made_of_it() {
     let lines = "n1|drained|p5|gpu:8|x|root|fan\nn2|down*|p5|gpu:8|x|root|power\n";
     let none = found(vec![("sinfo --version", Answer::ok(OLD)), ("sinfo", Answer::ok(lines))], &request());
-    assert!(matches!(&none, Err(Failure::NothingLeft(left)) if left.len() == 2), "{none:?}");
+    assert!(matches!(&none, Err(Failure::NoUsableNode(left)) if left.len() == 2), "{none:?}");
 }
 
 #[test]
@@ -411,7 +413,7 @@ fn gpus_are_counted_in_every_way_that_gres_are_written() {
 
 #[test]
 #[ignore = "reads collected answers of Slurm: `tests/run` runs it where they are"]
-fn real_answers_that_nobody_here_wrote_are_read() {
+fn recorded_answers_of_real_clusters_are_read() {
     let corpus = std::env::var_os("HARNESS_TEST_CORPUS").expect("HARNESS_TEST_CORPUS");
     let corpus = Path::new(&corpus);
     let read = |path: std::path::PathBuf| {

@@ -20,7 +20,7 @@ pub(super) fn read(answer: &str) -> Result<Vec<Node>, String> {
                 last.push_str(line.trim());
             }
             None if line.trim().is_empty() => {}
-            None if !begins => return Err(format!("no node stands at its beginning: {line:?}")),
+            None if !begins => return Err(format!("the first line names no node: {line:?}")),
             _ => records.push(line.to_owned()),
         }
     }
@@ -33,8 +33,8 @@ pub(super) fn read(answer: &str) -> Result<Vec<Node>, String> {
         };
         let node = Node {
             name: name.to_owned(),
-            state: StateSet::of(state),
-            features: words(features),
+            state: StateSet::parse(state),
+            features: comma_list(features),
             gpus: gpus(gres),
             gpus_drained: None,
             instance_type: None,
@@ -58,7 +58,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Features by comma; Slurm writes `(null)` for none.
-pub(super) fn words(text: &str) -> std::collections::BTreeSet<String> {
+pub(super) fn comma_list(text: &str) -> std::collections::BTreeSet<String> {
     let known = |word: &&str| !word.is_empty() && *word != "(null)";
     text.split(',').map(str::trim).filter(known).map(str::to_owned).collect()
 }

@@ -1,13 +1,13 @@
-//! Several nodes, one after the other, as long as no more of them are drained than may be: whoever else drains at the same
-//! moment is seen before each node and behind it.
+//! Several nodes, one after the other, as long as no more of them are drained than may be: whoever else drains at the
+//! same moment is seen before each node and behind it.
 
-use super::{Drained, Shown, Wanted, drain, show_all};
+use super::{Drained, NodeState, Wanted, drain, show_all};
 use crate::reach::Reach;
 
 /// How many nodes may be drained together.
 pub trait Bound {
     /// Why `next` may not be drained on top of what Slurm shows; with no next one, why it shows too many.
-    fn exceeded(&self, next: Option<&Wanted>, all: &[(String, Shown)]) -> Option<String>;
+    fn exceeded(&self, next: Option<&Wanted>, all: &[(String, NodeState)]) -> Option<String>;
 }
 
 /// What became of the nodes, as far as it came, and why it came no farther.
@@ -18,7 +18,7 @@ pub async fn drain_all(
 ) -> (Vec<Drained>, Option<String>) {
     let exceeded = async |next: Option<&Wanted>| match show_all(reach).await {
         Ok(all) => bound.exceeded(next, &all),
-        Err(why) => Some(format!("how many nodes are drained is not known: {why}")),
+        Err(why) => Some(format!("the number of drained nodes is unknown: {why}")),
     };
     let mut done = Vec::new();
     for one in wanted {

@@ -1,6 +1,6 @@
 //! Which culprits are taken out of the queue, how many at most, and under which reason.
 
-use super::{Bound, Shown, Wanted};
+use super::{Bound, NodeState, Wanted};
 use std::collections::{BTreeMap, BTreeSet};
 use verdict::isolate::code::Code;
 use verdict::isolate::evidence::Line;
@@ -14,20 +14,20 @@ const MOST: usize = 8;
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
     pub at_most: usize,
-    /// Nodes against which nothing but one job speaks that came to its time limit.
+    /// Nodes with one hung job as the only evidence.
     pub hung_once: BTreeSet<String>,
 }
 
 impl Limits {
     /// `nodes`: those of the whole inventory. `asked`: the number that `--drain-at-most` names.
-    pub fn of(nodes: usize, asked: Option<u32>) -> Limits {
+    pub fn new(nodes: usize, asked: Option<u32>) -> Limits {
         let at_most = asked.map_or((nodes / ONE_IN).clamp(1, MOST), |asked| asked as usize);
         Limits { at_most, hung_once: BTreeSet::new() }
     }
 
     /// Why none of these nodes may be drained, where all of them with those that were drained before are too many. `all`
     /// is what Slurm shows: it counts drains of other calls, too.
-    pub fn refuse(&self, wanted: &[Wanted], all: &[(String, Shown)]) -> Option<String> {
+    pub fn refuse(&self, wanted: &[Wanted], all: &[(String, NodeState)]) -> Option<String> {
         let (more, before) = (becoming_ours(wanted, all), ours(all));
         let sum = before + more;
         (more > 0 && sum > self.at_most).then(|| {
@@ -41,14 +41,14 @@ impl Limits {
 }
 
 impl Bound for Limits {
-    /// Calls that drain at the same moment have all counted before any of them drained: each counts again before every node,
-    /// and behind it.
-    fn exceeded(&self, next: Option<&Wanted>, all: &[(String, Shown)]) -> Option<String> {
+    /// Calls that drain at the same moment have all counted before any of them drained: each counts again before every
+    /// node, and behind it.
+    fn exceeded(&self, next: Option<&Wanted>, all: &[(String, NodeState)]) -> Option<String> {
         let (more, by_now) = (becoming_ours(next.map_or(&[], std::slice::from_ref), all), ours(all));
         let is_over = by_now + more > self.at_most && (more > 0 || next.is_none());
         is_over.then(|| {
             format!(
-                "{by_now} nodes are drained by the harness by now, limit {}: another call drains, too",
+                "{by_now} nodes are now drained by the harness, limit {}: another harness drains nodes, too",
                 self.at_most
             )
         })
@@ -56,12 +56,12 @@ impl Bound for Limits {
 }
 
 /// How many are drained for a reason of the harness.
-fn ours(all: &[(String, Shown)]) -> usize {
+fn ours(all: &[(String, NodeState)]) -> usize {
     all.iter().filter(|(_, shown)| shown.is_draining() && shown.ours().is_some()).count()
 }
 
-/// How many more would be. What somebody else has said of a node stands, so that it is not drained and does not count.
-fn becoming_ours(wanted: &[Wanted], all: &[(String, Shown)]) -> usize {
+/// How many more would be. A reason that somebody else gave stands, so the node is not drained and does not count.
+fn becoming_ours(wanted: &[Wanted], all: &[(String, NodeState)]) -> usize {
     let shown = |node: &str| all.iter().find(|(name, _)| name == node).map(|(_, shown)| shown);
     let becomes_ours = |wanted: &&Wanted| {
         shown(&wanted.node).is_none_or(|shown| match shown.ours() {
@@ -72,19 +72,19 @@ fn becoming_ours(wanted: &[Wanted], all: &[(String, Shown)]) -> usize {
     wanted.iter().filter(becomes_ours).count()
 }
 
-/// Whether it was named for having come to no end.
+/// Whether it was named because it hung.
 pub fn is_hang(line: &Line) -> bool {
     HANGS.contains(&line.evidence.split(':').next().unwrap_or_default())
 }
 
-/// The nodes to be drained, each once, for the gravest that is said of it; and of the other culprits why they are not.
+/// The nodes to be drained, each once, for its gravest finding; and for the other culprits why they are not.
 pub fn of_lines(lines: &[Line], run: &str, limits: &Limits) -> (Vec<Wanted>, Vec<String>) {
     let mut gravest: BTreeMap<&str, (&Line, &Code)> = BTreeMap::new();
     let mut left: Vec<(&Line, String)> = Vec::new();
     for line in lines {
         match Code::find(line.code) {
             Some(_) if is_hang(line) && limits.hung_once.contains(&line.node) => {
-                left.push((line, "one job that came to its time limit is no proof, run it again".to_owned()));
+                left.push((line, "one job that hit its time limit is no proof; rerun it".to_owned()));
             }
             Some(code) if !code.drains => left.push((line, "no node is at fault".to_owned())),
             Some(code) if code.severity.asks_for_drain() => {
@@ -93,8 +93,10 @@ pub fn of_lines(lines: &[Line], run: &str, limits: &Limits) -> (Vec<Wanted>, Vec
                     *best = (line, code);
                 }
             }
-            Some(code) => left.push((line, format!("its severity asks for none: {}", code.severity.name()))),
-            None => left.push((line, "its code is not known".to_owned())),
+            Some(code) => {
+                left.push((line, format!("its severity asks for no drain: {}", code.severity.name())))
+            }
+            None => left.push((line, "unknown code".to_owned())),
         }
     }
     let why = |(line, why): (&Line, String)| format!("not drained {}: {}: {why}", line.node, line.code);
@@ -128,7 +130,7 @@ mod tests {
             line("HRN-LINK-SLOW", "a-c", "link"),
             line("HRN-NODE-UNCLEAR", "n2", "node"),
         ];
-        let (wanted, left) = of_lines(&lines, "20261122-x", &Limits::of(30, None));
+        let (wanted, left) = of_lines(&lines, "20261122-x", &Limits::new(30, None));
         let reasons: Vec<(&str, &str)> =
             wanted.iter().map(|wanted| (wanted.node.as_str(), wanted.reason.as_str())).collect();
         assert_eq!(
@@ -141,8 +143,8 @@ mod tests {
         assert_eq!(
             left,
             [
-                "not drained n3: HRN-NODE-UNFIT: its severity asks for none: configure",
-                "not drained n4: HRN-RANK-LATE: its severity asks for none: watch",
+                "not drained n3: HRN-NODE-UNFIT: its severity asks for no drain: configure",
+                "not drained n4: HRN-RANK-LATE: its severity asks for no drain: watch",
                 "not drained a-c: HRN-LINK-SLOW: no node is at fault",
             ]
         );
@@ -152,8 +154,8 @@ mod tests {
         nodes.iter().map(|node| Wanted { node: (*node).to_owned(), reason: "[harness] x".into() }).collect()
     }
 
-    fn shown(nodes: &[(&str, &str)]) -> Vec<(String, Shown)> {
-        let read = |text: &str| Shown::read(text).expect("a node");
+    fn shown(nodes: &[(&str, &str)]) -> Vec<(String, NodeState)> {
+        let read = |text: &str| NodeState::read(text).expect("a node");
         nodes.iter().map(|(name, text)| ((*name).to_owned(), read(text))).collect()
     }
 
@@ -169,14 +171,14 @@ mod tests {
             (4, Some(3), 3),
             (10_000, Some(1), 1),
         ] {
-            assert_eq!(Limits::of(nodes, asked).at_most, at_most, "{nodes} {asked:?}");
+            assert_eq!(Limits::new(nodes, asked).at_most, at_most, "{nodes} {asked:?}");
         }
     }
 
     #[test]
     fn too_many_nodes_are_drained_all_or_none_and_drains_of_other_calls_count() {
         let idle = [("n1", "State=IDLE"), ("n2", "State=IDLE"), ("n3", "State=IDLE")];
-        let limits = |asked| Limits::of(4, asked);
+        let limits = |asked| Limits::new(4, asked);
         assert_eq!(limits(None).refuse(&wanted(&["n1"]), &shown(&idle)), None);
         let why = limits(None).refuse(&wanted(&["n1", "n2", "n3"]), &shown(&idle)).expect("too many");
         assert_eq!(
@@ -187,19 +189,19 @@ mod tests {
         let before = [("n1", "State=IDLE"), ("n2", "State=IDLE+DRAIN Reason=[harness] HRN-NIC-DEAD x")];
         let why = limits(None).refuse(&wanted(&["n1"]), &shown(&before)).expect("too many");
         assert!(why.contains("1 to drain and 1 drained by the harness before, limit 1"), "{why}");
-        // A drain that changes nothing is no further one, nor is a node of which somebody else has spoken.
+        // A drain that changes nothing is no further one, nor is a node with somebody else's reason.
         let same = [("n1", "State=IDLE+DRAIN Reason=a fan"), before[1]];
         assert_eq!(limits(None).refuse(&wanted(&["n1", "n2"]), &shown(&same)), None);
-        // A reason of ours on a node in the queue is what is left of a drain that was ended.
+        // A reason of ours on a node in the queue is a leftover of a drain that was ended.
         let left = [("n1", "State=IDLE Reason=[harness] x"), before[1]];
         assert!(limits(None).refuse(&wanted(&["n1"]), &shown(&left)).is_some());
     }
 
     #[test]
-    fn one_job_that_came_to_its_time_limit_drains_no_node() {
+    fn one_hung_job_drains_no_node() {
         let mut hung = line("HRN-NODE-BROKEN", "n1", "node");
         hung.evidence = "hang: job n1 of `each`: the job did not end within 10 s".into();
-        let mut limits = Limits::of(4, None);
+        let mut limits = Limits::new(4, None);
         assert_eq!(of_lines(&[hung.clone()], "r", &limits).0.len(), 1);
         limits.hung_once.insert("n1".into());
         let (wanted, left) = of_lines(&[hung], "r", &limits);
@@ -212,5 +214,24 @@ mod tests {
         let reason = code.reason("rdmap79s0", &"a\tü".repeat(200), "r");
         assert!(reason.chars().count() < 180 && !reason.contains(char::is_control), "{reason}");
         assert!(reason.ends_with("..., run r"), "{reason}");
+    }
+
+    #[test]
+    fn messages() {
+        let idle = [("n1", "State=IDLE"), ("n2", "State=IDLE+DRAIN Reason=[harness] HRN-NIC-DEAD x")];
+        let mut hung = line("HRN-NODE-BROKEN", "n1", "node");
+        hung.evidence = "hang: the job did not end within 10 s".into();
+        let mut limits = Limits::new(4, None);
+        limits.hung_once.insert("n1".into());
+        let culprits = [
+            hung,
+            line("HRN-LINK-SLOW", "a-c", "link"),
+            line("HRN-RANK-LATE", "n4", "gpu1"),
+            line("X", "n5", "gpu1"),
+        ];
+        let mut lines = of_lines(&culprits, "r", &limits).1;
+        lines.extend(limits.refuse(&wanted(&["n1", "n3"]), &shown(&idle)));
+        lines.extend(limits.exceeded(wanted(&["n1"]).first(), &shown(&idle)));
+        insta::assert_snapshot!(lines.join("\n"));
     }
 }

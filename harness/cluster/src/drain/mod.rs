@@ -1,14 +1,14 @@
-//! Nodes that are taken out of Slurm's queue, and put back, under reasons of our own. What somebody else said of a node is
-//! never written over. Which nodes deserve it is decided in `isolate`; when they are good again, in `cli`.
+//! Nodes that are taken out of Slurm's queue, and put back, under reasons of our own. A reason that somebody else gave is
+//! never overwritten. Which nodes deserve it is decided in `isolate`; when they are good again, in `cli`.
 
 mod bounded;
 pub mod limits;
+mod node_state;
 mod recheck;
-mod shown;
 
 pub use bounded::{Bound, drain_all};
+pub use node_state::NodeState;
 pub use recheck::{Held, hold, release, take_up};
-pub use shown::Shown;
 
 use crate::launch::QUERY_LIMIT;
 use crate::reach::{Command, Host, Reach};
@@ -26,14 +26,14 @@ pub enum Drained {
     Done,
     /// It was out of the queue for a reason of ours before.
     Already { reason: String },
-    /// Somebody else has said something of it, which stands.
-    Others { told: String },
+    /// Somebody else gave a reason, which stands.
+    Others { state: String },
     /// Whether it is out of the queue is not known, or it is not.
     Failed { why: String },
 }
 
-/// One node. Slurm has no way to write only where nobody has written, so the node is read just before and just after:
-/// where somebody else was faster or slower by a moment, what Slurm says in the end is what is told.
+/// One node. Slurm cannot update conditionally, so the node is read just before and just after: where somebody else
+/// updated it at the same moment, its final state is what is reported.
 pub async fn drain(reach: &dyn Reach, wanted: &Wanted) -> Drained {
     let before = match show(reach, &wanted.node).await {
         Ok(before) => before,
@@ -42,40 +42,40 @@ pub async fn drain(reach: &dyn Reach, wanted: &Wanted) -> Drained {
     if let Some(reason) = before.ours().filter(|_| before.is_draining()) {
         return Drained::Already { reason: reason.to_owned() };
     }
-    // A reason of ours on a node that is in the queue is what is left of a drain that somebody ended.
+    // A reason of ours on a node that is in the queue is a leftover of a drain that somebody ended.
     if before.ours().is_none() && (before.is_draining() || before.reason.is_some()) {
-        return Drained::Others { told: before.to_string() };
+        return Drained::Others { state: before.to_string() };
     }
     let update = update(reach, &wanted.node, "DRAIN", Some(&wanted.reason)).await;
     match show(reach, &wanted.node).await {
         Ok(after) if after.is_draining() && after.reason.as_deref() == Some(&wanted.reason) => Drained::Done,
         Ok(after) if after.reason.is_some() && after.ours().is_none() => {
-            Drained::Others { told: after.to_string() }
+            Drained::Others { state: after.to_string() }
         }
         Ok(after) => Drained::Failed {
             why: match update {
                 Err(why) => why,
-                Ok(()) => format!("`scontrol update` went well, and Slurm has it as {after}"),
+                Ok(()) => format!("`scontrol update` succeeded, but Slurm reports it as {after}"),
             },
         },
-        Err(why) => Drained::Failed { why: format!("it could not be read back: {why}") },
+        Err(why) => Drained::Failed { why: format!("its state could not be read back: {why}") },
     }
 }
 
 /// What Slurm says of a node.
-pub async fn show(reach: &dyn Reach, node: &str) -> Result<Shown, String> {
-    let told = scontrol(reach, &["--oneliner", "show", "node", node]).await?;
-    Shown::read(&told).map_err(|why| format!("the answer of `scontrol show node {node}` {why}"))
+pub async fn show(reach: &dyn Reach, node: &str) -> Result<NodeState, String> {
+    let printed = scontrol(reach, &["--oneliner", "show", "node", node]).await?;
+    NodeState::read(&printed).map_err(|why| format!("the answer of `scontrol show node {node}` {why}"))
 }
 
 /// What it says of all of them, in its order.
-pub async fn show_all(reach: &dyn Reach) -> Result<Vec<(String, Shown)>, String> {
-    let told = scontrol(reach, &["--oneliner", "show", "node"]).await?;
+pub async fn show_all(reach: &dyn Reach) -> Result<Vec<(String, NodeState)>, String> {
+    let printed = scontrol(reach, &["--oneliner", "show", "node"]).await?;
     let wrong = |why: String| format!("the answer of `scontrol show node` {why}");
-    let nodes = told.split("NodeName=").skip(1).map(|line| {
+    let nodes = printed.split("NodeName=").skip(1).map(|line| {
         let name =
             line.split_whitespace().next().ok_or_else(|| wrong("has a node without a name".to_owned()))?;
-        let shown = Shown::read(line).map_err(|why| wrong(format!("{why}: {name}")))?;
+        let shown = NodeState::read(line).map_err(|why| wrong(format!("{why}: {name}")))?;
         Ok((name.to_owned(), shown))
     });
     nodes.collect()
@@ -97,11 +97,11 @@ async fn scontrol(reach: &dyn Reach, words: &[&str]) -> Result<String, String> {
         Ok(answer) => {
             // Some of its complaints go to stdout.
             let stdout = answer.stdout_text();
-            let told = match answer.complaint() {
-                told if told.is_empty() => stdout.trim().to_owned(),
-                told => told,
+            let complaint = match answer.complaint() {
+                complaint if complaint.is_empty() => stdout.trim().to_owned(),
+                complaint => complaint,
             };
-            Err(format!("{asked} ended with {}: {told}", answer.status))
+            Err(format!("{asked} ended with {}: {complaint}", answer.status))
         }
         Err(error) => Err(format!("{asked}: {error}")),
     }

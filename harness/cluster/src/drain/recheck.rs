@@ -1,7 +1,8 @@
-//! A drained node while it is looked at again: back in the queue for one user alone, with a good partner, by a reservation
-//! that lasts until somebody ends it. So a harness that is ended in the middle leaves no unproven node to others.
+//! A drained node while it is looked at again: back in the queue for one user alone, with a good partner, by a
+//! reservation that lasts until somebody ends it. So a harness that is ended in the middle leaves no unproven node to
+//! others.
 
-use super::{Shown, Wanted, drain, scontrol, show, update};
+use super::{NodeState, Wanted, drain, scontrol, show, update};
 use crate::launch::QUERY_LIMIT;
 use crate::reach::{Command, Host, Reach};
 use std::time::Duration;
@@ -15,12 +16,12 @@ pub struct Held {
     pub reservation: String,
 }
 
-/// A daemon tells of itself some seconds after its node was put back.
+/// A daemon registers some seconds after its node was resumed.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What a node that a harness left in the middle is drained for.
-const ENDED: &str = "a re-check was ended before it had passed";
+const ENDED: &str = "a re-check was interrupted before it passed";
 
 fn name(node: &str) -> String {
     format!("harness_recheck_{node}")
@@ -48,7 +49,7 @@ pub async fn hold(reach: &dyn Reach, node: &str, partner: &str) -> Result<Held, 
     take_up(reach, node).await?;
     let shown = show(reach, node).await?;
     let reason = shown.ours().filter(|_| shown.is_draining()).map(str::to_owned);
-    let reason = reason.ok_or_else(|| format!("it is no longer drained for a reason of ours: {shown}"))?;
+    let reason = reason.ok_or_else(|| format!("it is no longer drained by the harness: {shown}"))?;
     let id = reach.exec(&Host::Here, &Command::new(["id", "-un"], QUERY_LIMIT)).await;
     let user = id.map_err(|error| error.to_string())?.stdout_text().trim().to_owned();
     let reservation = name(node);
@@ -73,11 +74,11 @@ pub async fn hold(reach: &dyn Reach, node: &str, partner: &str) -> Result<Held, 
     }
 }
 
-async fn put_back(reach: &dyn Reach, node: &str, drained: &Shown) -> Result<(), String> {
+async fn put_back(reach: &dyn Reach, node: &str, drained: &NodeState) -> Result<(), String> {
     // Somebody may have taken it over meanwhile.
     let now = show(reach, node).await?;
     if now.reason != drained.reason {
-        return Err(format!("somebody else has said something of it meanwhile: {now}"));
+        return Err(format!("somebody else changed its reason meanwhile: {now}"));
     }
     update(reach, node, "RESUME", None).await?;
     let mut waited = Duration::ZERO;
@@ -87,15 +88,15 @@ async fn put_back(reach: &dyn Reach, node: &str, drained: &Shown) -> Result<(), 
             return Ok(());
         }
         if waited >= ANSWERS_WITHIN {
-            return Err(format!("it was put back and does not answer: {shown}"));
+            return Err(format!("it was resumed and does not answer: {shown}"));
         }
         tokio::time::sleep(PAUSE).await;
         waited += PAUSE;
     }
 }
 
-/// The end of a re-check: a node that has passed stays in the queue, another one is drained for its old reason before others
-/// may have it.
+/// The end of a re-check: a node that has passed stays in the queue, another one is drained for its old reason before
+/// others may have it.
 pub async fn release(reach: &dyn Reach, held: &Held, has_passed: bool) -> Result<(), String> {
     if !has_passed {
         drain_again(reach, &held.node, &held.reason)
@@ -109,7 +110,7 @@ async fn drain_again(reach: &dyn Reach, node: &str, reason: &str) -> Result<(), 
     use super::Drained;
     let wanted = Wanted { node: node.to_owned(), reason: reason.to_owned() };
     match drain(reach, &wanted).await {
-        // What somebody else says of it keeps it from nobody's jobs but by their will.
+        // With somebody else's reason the node is in their hands.
         Drained::Done | Drained::Already { .. } | Drained::Others { .. } => Ok(()),
         Drained::Failed { why } => Err(format!("it could not be drained again: {why}")),
     }
@@ -120,5 +121,5 @@ async fn end(reach: &dyn Reach, reservation: &str) -> Result<(), String> {
     scontrol(reach, &["delete", &name])
         .await
         .map(|_| ())
-        .map_err(|why| format!("reservation `{reservation}` stays: {why}"))
+        .map_err(|why| format!("reservation `{reservation}` could not be deleted: {why}"))
 }

@@ -80,7 +80,7 @@ pub(super) fn read_sections(text: &str) -> Result<BTreeMap<String, Section>, Str
                     || !name.chars().all(is_name)
                     || sections.len() >= MOST_SECTIONS
                 {
-                    return Err(format!("no section of a field kit: `{}`", bounded(name).escape_debug()));
+                    return Err(format!("invalid section name: `{}`", bounded(name).escape_debug()));
                 }
                 sections.insert(name.to_owned(), Section { status: status.parse().ok(), lines: Vec::new() });
                 current = Some(name.to_owned());
@@ -91,12 +91,12 @@ pub(super) fn read_sections(text: &str) -> Result<BTreeMap<String, Section>, Str
                     section.lines.push(bounded(rest));
                 }
             }
-            _ => return Err(format!("not understood: `{}`", bounded(line).escape_debug())),
+            _ => return Err(format!("unexpected line: `{}`", bounded(line).escape_debug())),
         }
     }
     match is_complete {
         true => Ok(sections),
-        false => Err("the answer breaks off before its end".to_owned()),
+        false => Err("the answer is truncated".to_owned()),
     }
 }
 
@@ -109,7 +109,7 @@ impl Evidence<'_> {
                 Err(Outcome::NotSeen(format!("it ended with an error: {}", section.first())))
             }
             Some(Err(why)) => Err(Outcome::NotSeen(why.clone())),
-            None => Err(Outcome::NotSeen("it was not asked".to_owned())),
+            None => Err(Outcome::NotSeen("not queried".to_owned())),
         }
     }
 
@@ -141,7 +141,7 @@ impl Evidence<'_> {
             let outcome = match node.facts.get(name) {
                 Some(value) => check(value),
                 None => {
-                    let why = node.unprobed.as_ref().or_else(|| node.not_told.get(name));
+                    let why = node.unprobed.as_ref().or_else(|| node.unknown.get(name));
                     let unfit = node.unfit.first().filter(|_| node.facts.is_empty());
                     let why = why.or(unfit).cloned().unwrap_or_else(|| format!("the probe has no `{name}`"));
                     Outcome::NotSeen(why)
@@ -160,7 +160,7 @@ fn together(outcomes: Vec<(String, Outcome)>) -> Outcome {
         _ if all == 1 => seen.to_owned(),
         1 => format!("{node}: {seen}"),
         count if count == all => format!("all {all} nodes: {seen}"),
-        count => format!("{count} of {all} nodes, {node} one of them: {seen}"),
+        count => format!("{count} of {all} nodes, such as {node}: {seen}"),
     };
     for (node, outcome) in &outcomes {
         if let Outcome::Differs(seen) = outcome {
@@ -174,7 +174,7 @@ fn together(outcomes: Vec<(String, Outcome)>) -> Outcome {
     }
     match outcomes.into_iter().next() {
         Some((_, holds)) => holds,
-        None => Outcome::NotSeen("no node was asked".to_owned()),
+        None => Outcome::NotSeen("no node was queried".to_owned()),
     }
 }
 
@@ -191,11 +191,11 @@ pub(super) fn section<'s>(
             section.status.unwrap_or_default(),
             section.first()
         ))),
-        None => Err(Outcome::NotSeen(format!("the node showed no `{name}`"))),
+        None => Err(Outcome::NotSeen(format!("the node reported no `{name}`"))),
     }
 }
 
-/// What a program prints of its options: some end with an error after it.
+/// The options that a program prints: some exit with an error after that.
 pub(super) fn help<'s>(sections: &'s BTreeMap<String, Section>, name: &str) -> Result<&'s Section, Outcome> {
     match sections.get(name) {
         Some(section) if section.status.is_some() && section.names().count() > 2 => Ok(section),

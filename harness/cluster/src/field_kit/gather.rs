@@ -19,7 +19,7 @@ pub struct Gathering<'a, 'i> {
     pub most_nodes: usize,
     pub reach: &'a dyn Reach,
     pub clock: Clock,
-    /// What its jobs are called: nobody else's have that name.
+    /// What its jobs are called: no other job has that name.
     pub name: &'a str,
 }
 
@@ -63,7 +63,7 @@ async fn all<'i>(gathering: &Gathering<'_, 'i>) -> Result<Evidence<'i>, NotMade>
         || matches!(here.get("nodes"), Some(Ok(section)) if section.status != Some(0));
     let chosen = choose(gathering, here.get("nodes"));
     if is_silent {
-        let why = "not asked, as sinfo gives no answer".to_owned();
+        let why = "not queried: sinfo gives no answer".to_owned();
         let nodes = chosen.into_iter().map(|node| NodeEvidence { node, sections: Err(why.clone()) });
         return Ok(Evidence { inventory, here, nodes: nodes.collect(), probe: None });
     }
@@ -82,7 +82,7 @@ async fn all<'i>(gathering: &Gathering<'_, 'i>) -> Result<Evidence<'i>, NotMade>
     Ok(Evidence { inventory, here, nodes, probe: Some(probe) })
 }
 
-/// Idle ones first: nobody should wait for a field kit.
+/// Idle ones first: no job should wait for a field kit.
 fn choose(gathering: &Gathering<'_, '_>, states: Option<&Result<Section, String>>) -> Vec<String> {
     let is_idle = |node: &str| {
         let Some(Ok(section)) = states else { return true };

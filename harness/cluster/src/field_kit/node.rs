@@ -161,7 +161,7 @@ fn device(row: &str) -> Option<Device<'_>> {
 fn devices(sections: &Sections) -> Result<Vec<Device<'_>>, Outcome> {
     let rows = section(sections, "devices")?;
     let devices: Option<Vec<Device<'_>>> = rows.names().map(device).collect();
-    devices.ok_or_else(|| NotSeen(format!("a row of devices is not understood: {}", rows.first())))
+    devices.ok_or_else(|| NotSeen(format!("unexpected row of devices: {}", rows.first())))
 }
 
 fn efa(sections: &Sections) -> Result<Vec<Device<'_>>, Outcome> {

@@ -13,7 +13,7 @@ shopt -s nullglob
 
 has() { command -v "$1" > /dev/null 2>&1; }
 
-# Nothing here may take long, or wait for somebody.
+# Nothing here may take long, or wait for input.
 bounded() {
   if has timeout; then timeout -k 1 20 "$@" < /dev/null; else "$@" < /dev/null; fi
 }

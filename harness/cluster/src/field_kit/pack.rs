@@ -37,7 +37,7 @@ addresses, and paths of the site were replaced, secrets taken out. Look at it be
 struct Report<'a> {
     format: u32,
     harness: &'a str,
-    /// Nothing here was reported by real hardware.
+    /// No real hardware reported any of this.
     simulated: bool,
     at: &'a str,
     instance: &'a str,
@@ -133,7 +133,7 @@ fn texts(evidence: &Evidence<'_>, findings: &[Finding], at: &str) -> Result<Vec<
     }
     for (name, section) in &evidence.here {
         let text = match section {
-            Ok(section) => shown(section),
+            Ok(section) => render_section(section),
             Err(why) => format!("# {why}\n"),
         };
         texts.push((format!("cluster/{name}.txt"), text));
@@ -141,7 +141,9 @@ fn texts(evidence: &Evidence<'_>, findings: &[Finding], at: &str) -> Result<Vec<
     for NodeEvidence { node, sections } in &evidence.nodes {
         match sections {
             Ok(sections) => texts.extend(
-                sections.iter().map(|(name, section)| (format!("nodes/{node}/{name}.txt"), shown(section))),
+                sections
+                    .iter()
+                    .map(|(name, section)| (format!("nodes/{node}/{name}.txt"), render_section(section))),
             ),
             Err(why) => texts.push((format!("nodes/{node}/error.txt"), format!("# {why}\n"))),
         }
@@ -153,7 +155,7 @@ fn json<T: Serialize>(value: &T) -> Result<String, String> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|error| error.to_string())
 }
 
-fn shown(section: &Section) -> String {
+fn render_section(section: &Section) -> String {
     let status = section.status.map_or_else(|| "absent".to_owned(), |status| format!("exit status {status}"));
     let lines: String = section.lines.iter().map(|line| format!("{line}\n")).collect();
     format!("# {status}\n{lines}")

@@ -44,7 +44,7 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
     ),
     assumption(
         "slurm.memory",
-        "memory is no resource that a job has to ask for, or `mem` is set",
+        "Slurm does not schedule memory, or `mem` is set",
         CONFIG,
         "ParallelCluster's EnableMemoryBasedScheduling sets CR_CPU_Memory",
         On::Slurm,
@@ -127,7 +127,7 @@ fn controller(evidence: &Evidence<'_>) -> Outcome {
         // A command that is not there is a fact of the machine; no answer is none.
         Some(Err(why)) if why.contains("no such program") => Differs(why.clone()),
         Some(Err(why)) => NotSeen(why.clone()),
-        None => NotSeen("it was not asked".to_owned()),
+        None => NotSeen("not queried".to_owned()),
     }
 }
 
@@ -236,7 +236,7 @@ fn min_job_age(evidence: &Evidence<'_>) -> Outcome {
         match value.split_whitespace().next().and_then(|word| word.parse::<u64>().ok()) {
             // Slurm never forgets at 0.
             Some(seconds) => holds_if(seconds == 0 || seconds >= 60, value.to_owned()),
-            None => NotSeen(format!("MinJobAge is no number: {value}")),
+            None => NotSeen(format!("MinJobAge is not a number: {value}")),
         }
     })
 }
@@ -269,7 +269,7 @@ fn powered_up(evidence: &Evidence<'_>) -> Outcome {
             (_, 0) => NotSeen("sinfo lists no node of the inventory".to_owned()),
             ([], count) => Holds(format!("{count} nodes")),
             ([(node, state), ..], _) => {
-                Differs(format!("{} nodes have to boot first, such as {node}: {state}", down.len()))
+                Differs(format!("{} nodes must boot first, such as {node}: {state}", down.len()))
             }
         }
     })

@@ -166,7 +166,7 @@ fn sections_of_a_node_show_what_holds() {
         ("node.nic_names", &[("devices", ok, &whole)], 'h', "rdmap[79-82"),
         ("node.nic_names", &[("devices", ok, &with_mlx5)], 'h', "rdmap[79-82"),
         ("node.nic_names", &[("devices", ok, &p5(1))], 'd', "31 of 32"),
-        ("node.nic_names", &[("devices", ok, "odd row")], 'n', "not understood"),
+        ("node.nic_names", &[("devices", ok, "odd row")], 'n', "unexpected row"),
         ("node.other_rdma", &[("devices", ok, &with_mlx5)], 'd', "ibp115s0f0 0x15b3"),
         ("node.other_rdma", &[("devices", ok, &whole)], 'h', "32 devices"),
         (
@@ -285,11 +285,11 @@ fn answers_of_nodes_that_are_cut_or_odd_are_refused_and_bounded() {
     let sections = read_sections(whole).expect("whole");
     assert_eq!(sections["a"], Section { status: Some(0), lines: vec!["x y".to_owned()] });
     for (text, part) in [
-        ("harness-field\tsection\ta\t0\n", "breaks off"),
-        ("", "breaks off"),
-        ("harness-field\tline\tx\nharness-field\tend\n", "not understood"),
-        ("harness-field\tsection\t../../etc\t0\nharness-field\tend\n", "no section"),
-        ("harness-field\tother\nharness-field\tend\n", "not understood"),
+        ("harness-field\tsection\ta\t0\n", "truncated"),
+        ("", "truncated"),
+        ("harness-field\tline\tx\nharness-field\tend\n", "unexpected line"),
+        ("harness-field\tsection\t../../etc\t0\nharness-field\tend\n", "invalid section name"),
+        ("harness-field\tother\nharness-field\tend\n", "unexpected line"),
     ] {
         let why = read_sections(text).expect_err(text);
         assert!(why.contains(part), "{text:?}: {why}");

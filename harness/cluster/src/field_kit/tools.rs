@@ -1,4 +1,5 @@
-//! What the harness assumes of the programs on nodes: MPI, nccl-tests, flow tools, libfabric and its plugin, nsys, training.
+//! What the harness assumes of the programs on nodes: MPI, nccl-tests, flow tools, libfabric and its plugin, nsys,
+//! training.
 
 use super::Outcome::{self, Differs, Holds, NotSeen};
 use super::evidence::{Section, help, section};
@@ -24,7 +25,7 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
     ),
     assumption(
         "tools.nccl_tests",
-        "all programs of nccl-tests lie in `paths.nccl_tests`",
+        "all programs of nccl-tests are in `paths.nccl_tests`",
         "ls *_perf",
         "AWS's nccl-tests.Dockerfile: /opt/nccl-tests/build; DLAMI: /usr/local/cuda-*/efa/test-cuda-*",
         On::Host,
@@ -104,7 +105,7 @@ pub(super) const ASSUMPTIONS: &[Assumption] = &[
     ),
     assumption(
         "tools.fsdp_sample",
-        "the FSDP sample lies where its README clones it, or where `paths.fsdp` says",
+        "the FSDP sample is where its README clones it, or at `paths.fsdp`",
         "test -r",
         "awsome-distributed-training, 3.test_cases/pytorch/FSDP",
         On::Host,
@@ -201,7 +202,7 @@ fn plugin(evidence: &Evidence<'_>) -> Outcome {
         Some(node) => Differs(format!(
             "{}: {}",
             node.node,
-            node.not_told.get("ofi_nccl").map_or("the probe found none", String::as_str)
+            node.unknown.get("ofi_nccl").map_or("the probe found none", String::as_str)
         )),
         None => evidence.each_fact("ofi_nccl", |value| Holds(value.to_string())),
     }
@@ -329,7 +330,7 @@ fn fsdp_sample(evidence: &Evidence<'_>) -> Outcome {
 
 fn peer(evidence: &Evidence<'_>) -> Outcome {
     match evidence.nodes.first().map(|node| &node.sections) {
-        None => NotSeen("no node was asked".to_owned()),
+        None => NotSeen("no node was queried".to_owned()),
         Some(Err(why)) => NotSeen(why.clone()),
         Some(Ok(sections)) => match sections.get("peer") {
             None => NotSeen("there is no second node".to_owned()),

@@ -19,7 +19,7 @@ pub struct Folders<'a> {
 }
 
 impl<'a> Folders<'a> {
-    pub fn of(&self, job: &PlannedJob) -> Folder<'a> {
+    pub fn for_job(&self, job: &PlannedJob) -> Folder<'a> {
         let hosts = match self.launcher {
             Launcher::Slurm | Launcher::Local => vec![Host::Here],
             Launcher::Ssh => {
@@ -48,7 +48,7 @@ pub struct Folder<'a> {
     hosts: Vec<Host>,
     /// The host that answered last is asked first.
     answered: Cell<usize>,
-    /// Nobody answered: the next file is not waited for all over again.
+    /// No host answered: the next file does not wait again.
     given_up: RefCell<Option<ReachError>>,
 }
 
@@ -93,9 +93,9 @@ impl Folder<'_> {
                     Err(error @ (ReachError::Unreachable { .. } | ReachError::TimedOut { .. })) => {
                         last = Some(error);
                     }
-                    told => {
+                    result => {
                         self.answered.set(at);
-                        return told;
+                        return result;
                     }
                 }
             }
@@ -168,7 +168,7 @@ mod tests {
         let nodes = ["n1", "n2", "n3"].map(str::to_owned);
         let folders = Folders { reach: &reach, launcher, nodes: &nodes };
         let job = job(&["n1", "n2"]);
-        let folder = folders.of(&job);
+        let folder = folders.for_job(&job);
         let got = paused(async {
             let got = folder.get(name).await;
             // What was given up is not tried again, and what answered is asked first.
@@ -187,8 +187,8 @@ mod tests {
         assert_eq!(tried(Launcher::Ssh, &[("n1", 9), ("n2", 9)], "here").0, home);
         let all = |times| [("n1", times), ("n2", times), ("n3", times)];
         assert_eq!(tried(Launcher::Ssh, &all(3), "here").0, home);
-        let (told, asked) = tried(Launcher::Ssh, &all(9), "here");
-        assert!(matches!(told, Err(ReachError::Unreachable { .. })), "{told:?}");
+        let (result, asked) = tried(Launcher::Ssh, &all(9), "here");
+        assert!(matches!(result, Err(ReachError::Unreachable { .. })), "{result:?}");
         assert_eq!(asked, 12, "three hosts, four times");
     }
 
@@ -196,15 +196,15 @@ mod tests {
     fn a_file_that_is_not_there_is_an_answer() {
         let reach = Silent(RefCell::new(Vec::new()), Cell::new(0));
         let folders = Folders { reach: &reach, launcher: Launcher::Ssh, nodes: &[] };
-        let told = paused(async { folders.of(&job(&["n1", "n2"])).get("gone").await });
-        assert_eq!(told, Err(ReachError::NotFound { path: "/f/gone".into() }));
+        let result = paused(async { folders.for_job(&job(&["n1", "n2"])).get("gone").await });
+        assert_eq!(result, Err(ReachError::NotFound { path: "/f/gone".into() }));
         assert_eq!(reach.1.get(), 1);
     }
 
     #[test]
     fn without_ssh_only_this_machine_is_asked_and_once() {
-        let (told, asked) = tried(Launcher::Slurm, &[("this machine", 1)], "here");
-        assert!(told.is_err());
+        let (result, asked) = tried(Launcher::Slurm, &[("this machine", 1)], "here");
+        assert!(result.is_err());
         assert_eq!(asked, 1);
     }
 }

@@ -21,7 +21,7 @@ impl Launch for Local {
             let id = answer.stdout_text().trim().to_owned();
             if !answer.succeeded() || !is_group(&id) {
                 let (status, complaint) = (answer.status, answer.complaint());
-                return Err(format!("the script could not be started, {status}: {complaint}").into());
+                return Err(format!("the script could not be started: {status}: {complaint}").into());
             }
             Ok(id)
         })
@@ -38,15 +38,15 @@ impl Launch for Local {
                     id if is_group(id) => Ok(Some(id.to_owned())),
                     id => {
                         let why = format!(
-                            "`{}/{PID}` holds no process number: `{}`",
+                            "`{}/{PID}` does not hold a process id: `{}`",
                             job.folder,
                             id.escape_debug()
                         );
-                        Err(format!("whether it was launched before is not known: {why}").into())
+                        Err(format!("unknown whether it was launched before: {why}").into())
                     }
                 },
                 Err(ReachError::NotFound { .. }) => Ok(None),
-                Err(error) => Err(format!("whether it was launched before is not known: {error}").into()),
+                Err(error) => Err(format!("unknown whether it was launched before: {error}").into()),
             }
         })
     }
@@ -103,7 +103,7 @@ fn is_group(handle: &str) -> bool {
     handle.bytes().all(|byte| byte.is_ascii_digit()) && handle.parse::<i32>().is_ok_and(|group| group > 1)
 }
 
-/// Succeeds while any process of the group `$2` is there that is no zombie: one that nobody has reaped yet is over; and
+/// Succeeds while any process of the group `$2` is there other than a zombie; and
 /// sends the signal `$3` to the group, if there is one.
 /// The group's number alone may be another's by now: the record in the folder `$1` says when the group began, and since
 /// which start of the machine. The process `$2` itself counts before it has made its group: right after the launch it has

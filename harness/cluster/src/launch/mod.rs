@@ -1,7 +1,6 @@
 //! How a planned job is started, watched and ended: the trait, and the list of launchers.
 //! When a job may start and how long it may take is decided in `run`; a launcher reads no TOML.
 
-pub mod chatter;
 pub mod folder;
 pub mod local;
 pub mod slurm;
@@ -13,6 +12,7 @@ pub mod ssh;
 mod ssh_heartbeat;
 mod ssh_node;
 mod ssh_watch;
+pub mod stderr_blame;
 mod step_end;
 
 use crate::reach::{Host, Reach, ReachError, Wait};
@@ -32,7 +32,7 @@ pub trait Launch {
     ) -> Wait<'a, Result<String, NotLaunched>>;
 
     /// The handle of a job that was handed over before, if it was: asked where the answer to `submit` may have been
-    /// lost. Where that cannot be told it is an error, since launching twice measures twice.
+    /// lost. Where that is unknown it is an error, since launching twice measures twice.
     fn find_started<'a>(
         &'a self,
         reach: &'a dyn Reach,
@@ -67,7 +67,8 @@ pub enum Poll {
         reason: String,
         never: bool,
     },
-    /// It has its nodes, and its script has not begun on them: they boot, or a prolog runs. It waits, and is no longer queued.
+    /// It has its nodes, and its script has not begun on them: they boot, or a prolog runs. It waits, and is no longer
+    /// queued.
     Starting {
         reason: String,
     },
@@ -94,7 +95,7 @@ pub struct NotLaunched {
 }
 
 impl NotLaunched {
-    /// Of one host: what is said of it is said against it.
+    /// On one host, which is to blame.
     pub fn on(host: &Host, error: &ReachError) -> NotLaunched {
         let why = error.to_string();
         let blamed = match host {

@@ -1,5 +1,5 @@
-//! Slurm: sbatch, squeue and scancel, through `Reach`. How a job ended is asked for in `slurm_end.rs`; what the words of
-//! its states mean is told in `slurm_state.rs`.
+//! Slurm: sbatch, squeue and scancel, through `Reach`. `slurm_end.rs` asks how a job ended; `slurm_state.rs` reads
+//! its states.
 
 use super::slurm_end;
 use super::{Launch, NotLaunched, Poll, QUERY_LIMIT};
@@ -28,8 +28,8 @@ pub const CONFIGURING: &str = "configuring (nodes boot)";
 /// Asked of squeue: fixed text, since its JSON differs between versions far more than this does.
 const FORMAT: &str = "--format=%i|%T|%r|%N";
 
-/// Asked of squeue about all jobs of the user: a submit plugin may have given the job another name and another folder. Its
-/// folder last, which may hold anything.
+/// Asked of squeue about all jobs of the user: a submit plugin may have given the job another name and another folder.
+/// Its folder last, which may hold anything.
 const BY_FOLDER: &str = "--format=%i|%j|%o|%Z";
 
 impl Launch for Slurm {
@@ -90,10 +90,10 @@ impl Launch for Slurm {
             let answer = reach
                 .exec(&Host::Here, &Command::new(argv, QUERY_LIMIT))
                 .await
-                .map_err(|error| format!("whether it was launched before is not known: {error}"))?;
+                .map_err(|error| format!("unknown whether it was launched before: {error}"))?;
             if !answer.succeeded() {
                 let why = answer.complaint();
-                return Err(format!("whether it was launched before is not known: `squeue`: {why}").into());
+                return Err(format!("unknown whether it was launched before: `squeue`: {why}").into());
             }
             if let Some(id) = own_id(&answer.stdout_text(), &name, &job.folder)? {
                 return Ok(Some(id));
@@ -101,8 +101,8 @@ impl Launch for Slurm {
             // Slurm forgets a job some minutes after its end; the file of its output stays.
             match reach.get(&Host::Here, &format!("{}/{}", job.folder, files::BATCH_ERR)).await {
                 Err(ReachError::NotFound { .. }) => Ok(None),
-                Ok(_) => Err("it was launched before, and Slurm has forgotten it".to_owned().into()),
-                Err(error) => Err(format!("whether it was launched before is not known: {error}").into()),
+                Ok(_) => Err("it was launched before, but Slurm has forgotten it".to_owned().into()),
+                Err(error) => Err(format!("unknown whether it was launched before: {error}").into()),
             }
         })
     }
@@ -155,8 +155,8 @@ impl Launch for Slurm {
 }
 
 impl Slurm {
-    /// A job that Slurm says runs may still wait for a prolog on its nodes: the files of its output are made when its script
-    /// begins.
+    /// A job that Slurm says runs may still wait for a prolog on its nodes: the files of its output are made when its
+    /// script begins.
     async fn begun(&self, reach: &dyn Reach, job: &PlannedJob, id: &str, poll: Poll) -> Poll {
         if poll != Poll::Running || self.begun.borrow().contains(id) {
             return poll;
@@ -182,7 +182,7 @@ pub(super) fn id(answer: &Answer) -> Result<String, NotLaunched> {
     Ok(id.to_owned())
 }
 
-/// Whether the controller gave no answer, as while it is started anew: what it was asked may or may not have been done.
+/// Whether the controller gave no answer, as while it restarts: what it was asked may or may not have been done.
 pub fn is_away(complaint: &str) -> bool {
     [
         "Unable to contact slurm controller",
@@ -226,7 +226,7 @@ fn own_id(listed: &str, name: &str, folder: &str) -> Result<Option<String>, Stri
         }
         if named == name {
             let at = at.escape_debug();
-            other = Some(format!("job {id} in the queue has its name and another folder: `{at}`"));
+            other = Some(format!("job {id} in the queue has its name, but another folder: `{at}`"));
         }
     }
     other.map_or(Ok(None), Err)
@@ -236,16 +236,16 @@ fn own_id(listed: &str, name: &str, folder: &str) -> Result<Option<String>, Stri
 fn job_name(job: &PlannedJob) -> Result<String, String> {
     let script = job.files.iter().find(|file| file.name == files::JOB).and_then(|file| file.text.as_deref());
     let name = script.and_then(|text| text.lines().find_map(|line| line.strip_prefix("#SBATCH --job-name=")));
-    name.map(str::to_owned).ok_or_else(|| "its script names no job".to_owned())
+    name.map(str::to_owned).ok_or_else(|| "its script has no `--job-name`".to_owned())
 }
 
-/// What squeue says of a job that goes on.
-pub struct Line {
+/// A line of squeue on a job that goes on.
+pub struct QueueLine {
     pub state: JobState,
     pub reason: String,
 }
 
-impl Line {
+impl QueueLine {
     pub fn poll(&self) -> Poll {
         match &self.state {
             JobState::Pending => {
@@ -253,18 +253,18 @@ impl Line {
             }
             JobState::Configuring => Poll::Starting { reason: CONFIGURING.to_owned() },
             JobState::Running => Poll::Running,
-            JobState::Unknown(word) => Poll::Unknown(format!("`squeue` gave a state nobody knows: `{word}`")),
+            JobState::Unknown(word) => Poll::Unknown(format!("`squeue` reported an unknown state: `{word}`")),
             _ => Poll::Running,
         }
     }
 }
 
-fn lines_by_id(text: &str) -> BTreeMap<String, Line> {
+fn lines_by_id(text: &str) -> BTreeMap<String, QueueLine> {
     text.lines()
         .filter_map(|line| {
             let mut fields = line.split('|').map(str::trim);
             let (id, state, reason) = (fields.next()?, fields.next()?, fields.next()?);
-            Some((id.to_owned(), Line { state: JobState::of(state), reason: reason.to_owned() }))
+            Some((id.to_owned(), QueueLine { state: JobState::parse(state), reason: reason.to_owned() }))
         })
         .collect()
 }

@@ -1,5 +1,5 @@
 //! An array of small tasks in Slurm that hand over files: submitted, watched and ended as one. What a task does, and
-//! whether its file is whole, is for its caller to say; jobs of a run are launched in `slurm.rs`.
+//! whether its file is complete, is for its caller to say; jobs of a run are launched in `slurm.rs`.
 
 use super::slurm::{PAUSES_S, id, is_away, pause};
 use super::{NotLaunched, QUERY_LIMIT};
@@ -107,8 +107,8 @@ impl Arrays<'_> {
         Ok(found.map(|(id, _)| (*id).to_owned()))
     }
 
-    /// Of the tasks of these arrays what is known of them, each array's by their numbers. Slurm forgets tasks some minutes
-    /// after their end: then they are not among them.
+    /// Of the tasks of these arrays what is known of them, each array's by their numbers. Slurm forgets tasks some
+    /// minutes after their end: then they are not among them.
     pub async fn poll(&self, ids: &BTreeSet<String>) -> Result<BTreeMap<(String, usize), Task>, String> {
         let mut known = BTreeMap::new();
         for id in ids {
@@ -155,7 +155,7 @@ fn line(text: &str) -> Option<(usize, Task)> {
     let mut fields = text.split('|').map(str::trim);
     let (number, state, reason) = (fields.next()?, fields.next()?, fields.next()?);
     let node = fields.next().unwrap_or_default();
-    let task = match JobState::of(state) {
+    let task = match JobState::parse(state) {
         JobState::Pending => Task::Waiting { never: never_clears(reason).then(|| reason.to_owned()) },
         JobState::Configuring => Task::Waiting { never: None },
         JobState::Running | JobState::Unknown(_) => Task::Running,
@@ -197,8 +197,8 @@ mod tests {
         let options = vec!["--partition=gpu".to_owned()];
         let arrays = Arrays { reach: &reach, host: &Host::Here, options, script: "/s/task.sh".to_owned() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-        let told = runtime.expect("a runtime").block_on(work(&arrays));
-        (told, reach.1.into_inner())
+        let result = runtime.expect("a runtime").block_on(work(&arrays));
+        (result, reach.1.into_inner())
     }
 
     fn none() -> BTreeSet<String> {
@@ -209,8 +209,8 @@ mod tests {
     fn an_array_is_submitted_with_the_numbers_of_its_tasks() {
         let work =
             async |arrays: &Arrays| arrays.submit("a.1", &BTreeSet::from([2, 5]), &none(), &none()).await;
-        let (told, asked) = asked(vec![Answer::ok("77;cluster\n")], work);
-        assert_eq!(told, Ok("77".to_owned()));
+        let (result, asked) = asked(vec![Answer::ok("77;cluster\n")], work);
+        assert_eq!(result, Ok("77".to_owned()));
         assert_eq!(
             asked,
             [
@@ -223,15 +223,15 @@ mod tests {
     fn an_array_is_kept_off_nodes_unless_there_are_no_others() {
         let off = BTreeSet::from(["n1".to_owned(), "n3".to_owned()]);
         let work = async |arrays: &Arrays| arrays.submit("a.2", &BTreeSet::from([2]), &off, &none()).await;
-        let (told, asked_of) = asked(vec![Answer::ok("77\n")], work);
-        assert_eq!(told, Ok("77".to_owned()));
+        let (result, asked_of) = asked(vec![Answer::ok("77\n")], work);
+        assert_eq!(result, Ok("77".to_owned()));
         assert!(asked_of[0].ends_with("--partition=gpu --exclude=n1,n3 /s/task.sh"), "{asked_of:?}");
         let refused = || Answer::failed(1, "Requested node configuration is not available");
-        let (told, asked_of) = asked(vec![refused(), Answer::ok("78\n")], work);
-        assert_eq!(told, Ok("78".to_owned()));
+        let (result, asked_of) = asked(vec![refused(), Answer::ok("78\n")], work);
+        assert_eq!(result, Ok("78".to_owned()));
         assert!(asked_of[1].ends_with("--partition=gpu /s/task.sh"), "{asked_of:?}");
-        let (told, asked_of) = asked(vec![refused(), refused()], work);
-        assert_eq!((told.is_err(), asked_of.len()), (true, 2));
+        let (result, asked_of) = asked(vec![refused(), refused()], work);
+        assert_eq!((result.is_err(), asked_of.len()), (true, 2));
     }
 
     #[test]
@@ -239,29 +239,29 @@ mod tests {
         let known = BTreeSet::from(["70".to_owned()]);
         let work = async |arrays: &Arrays| arrays.submit("a.1", &BTreeSet::from([1]), &none(), &known).await;
         let away = || Answer::failed(1, "sbatch: error: Batch job submission failed: Socket timed out");
-        let (told, asked_of) =
+        let (result, asked_of) =
             asked(vec![away(), Answer::ok("78|a.1|/s/task.sh\n78|a.1|/s/task.sh\n")], work);
-        assert_eq!((told, asked_of.len()), (Ok("78".to_owned()), 2));
+        assert_eq!((result, asked_of.len()), (Ok("78".to_owned()), 2));
         // A submit plugin has renamed them all: that of an earlier array, that of another analysis, and this one.
         let listed = "70|mine|/s/task.sh\n71|mine|/other/s/task.sh\n72|mine|(null)\n78|mine|/s/task.sh\n";
-        let (told, asked_of) = asked(vec![away(), Answer::ok(listed)], work);
-        assert_eq!((told, asked_of.len()), (Ok("78".to_owned()), 2), "{asked_of:?}");
-        let (told, asked_of) = asked(vec![away(), Answer::ok(""), Answer::ok("79\n")], work);
-        assert_eq!((told, asked_of.len()), (Ok("79".to_owned()), 3));
-        let (told, _) = asked(vec![Answer::failed(1, "invalid partition specified: gpu")], work);
-        assert!(told.is_err_and(|why| why.contains("invalid partition")));
+        let (result, asked_of) = asked(vec![away(), Answer::ok(listed)], work);
+        assert_eq!((result, asked_of.len()), (Ok("78".to_owned()), 2), "{asked_of:?}");
+        let (result, asked_of) = asked(vec![away(), Answer::ok(""), Answer::ok("79\n")], work);
+        assert_eq!((result, asked_of.len()), (Ok("79".to_owned()), 3));
+        let (result, _) = asked(vec![Answer::failed(1, "invalid partition specified: gpu")], work);
+        assert!(result.is_err_and(|why| why.contains("invalid partition")));
     }
 
     #[test]
-    fn states_of_tasks_are_told_apart_and_a_forgotten_array_is_no_failure() {
+    fn states_of_tasks_are_distinguished_and_a_forgotten_array_is_no_failure() {
         let text = "1|COMPLETED|None|n1\n2|RUNNING|None|n2\n3|PENDING|Resources|\n4|PENDING|JobHeldUser|\n\
                     5|CANCELLED|None|n4\n6|ODD|None|n4\nnonsense\n";
         let work =
             async |arrays: &Arrays| arrays.poll(&BTreeSet::from(["7".to_owned(), "8".to_owned()])).await;
         let forgotten = Answer::failed(1, "slurm_load_jobs error: Invalid job id specified");
-        let (told, _) = asked(vec![Answer::ok(text), forgotten], work);
-        let told = told.expect("an answer");
-        let of = |number: usize| told.get(&("7".to_owned(), number)).cloned();
+        let (result, _) = asked(vec![Answer::ok(text), forgotten], work);
+        let result = result.expect("an answer");
+        let of = |number: usize| result.get(&("7".to_owned(), number)).cloned();
         let ended = |state: &str, completed, node: &str| {
             Some(Task::Ended { state: state.to_owned(), completed, node: node.to_owned() })
         };
@@ -269,8 +269,8 @@ mod tests {
         assert_eq!((of(2), of(6)), (Some(Task::Running), Some(Task::Running)));
         assert_eq!(of(3), Some(Task::Waiting { never: None }));
         assert_eq!(of(4), Some(Task::Waiting { never: Some("JobHeldUser".to_owned()) }));
-        assert_eq!((of(5), told.len()), (ended("CANCELLED", false, "n4"), 6));
-        let (told, _) = asked(vec![Answer::failed(1, "Unable to contact slurm controller")], work);
-        assert!(told.is_err());
+        assert_eq!((of(5), result.len()), (ended("CANCELLED", false, "n4"), 6));
+        let (result, _) = asked(vec![Answer::failed(1, "Unable to contact slurm controller")], work);
+        assert!(result.is_err());
     }
 }

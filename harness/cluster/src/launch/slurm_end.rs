@@ -1,8 +1,9 @@
-//! How a job under Slurm ended, asked of whoever still knows: scontrol for some minutes, as text and where that cannot be
-//! read as JSON, then the accounting, then the exit code that the job itself wrote. And which nodes Slurm has given up on, by sinfo.
+//! How a job under Slurm ended, from whatever still knows it: scontrol for some minutes, as text and where that cannot
+//! be read as JSON, then the accounting, then the exit code that the job itself wrote. And which nodes Slurm has given
+//! up on, by sinfo.
 
-use super::slurm::Line;
-use super::slurm_json::{self, Shown};
+use super::slurm::QueueLine;
+use super::slurm_json::{self, SlurmJob};
 use super::step_end::StepEnd;
 use super::{Poll, QUERY_LIMIT};
 use crate::reach::slurm_state::{JobState, StateSet};
@@ -31,13 +32,13 @@ pub async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
     let field = |name: &str| {
         text.split_whitespace().find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
     };
-    let state = field("JobState").map(|word| JobState::of(&word));
-    let shown = state.map(|state| Shown {
+    let state = field("JobState").map(|word| JobState::parse(&word));
+    let shown = state.map(|state| SlurmJob {
         state,
         exit_code: field("ExitCode"),
         reason: field("Reason").unwrap_or_default(),
     });
-    let is_clear = |shown: &Shown| match shown.state {
+    let is_clear = |shown: &SlurmJob| match shown.state {
         JobState::Unknown(_) => false,
         JobState::Completed | JobState::Failed => shown.exit_code.as_deref().is_some_and(is_exit_code),
         _ => true,
@@ -46,13 +47,13 @@ pub async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
         Some(shown) if is_clear(&shown) => Some(shown),
         shown => slurm_json::ask(reach, id).await.or(shown),
     };
-    let Some(Shown { state, exit_code, reason }) = shown else {
-        return Poll::Unknown(format!("`scontrol show job {id}` gave no JobState"));
+    let Some(SlurmJob { state, exit_code, reason }) = shown else {
+        return Poll::Unknown(format!("`scontrol show job {id}` printed no JobState"));
     };
     let Some(end) = ended(&state, exit_code.as_deref(), job) else {
-        return Line { state, reason }.poll();
+        return QueueLine { state, reason }.poll();
     };
-    told(reach, job, end).await
+    poll_ended(reach, job, end).await
 }
 
 /// Slurm keeps a job for some minutes after its end. Then its accounting may know it, and its folder does, as far as it
@@ -66,16 +67,16 @@ async fn forgotten(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
     let end = match (recorded(reach, job, id).await, own) {
         // A job whose steps were cancelled can be recorded as one that ended well.
         (Some(Ended::Exited { code: 0 }), None) => {
-            Ended::Lost { why: "COMPLETED by its record, and it wrote no exit code".to_owned() }
+            Ended::Lost { why: "COMPLETED in the accounting, but it wrote no exit code".to_owned() }
         }
         (Some(Ended::Exited { .. }) | None, Some(code)) => Ended::Exited { code },
         (Some(end), _) => end,
         (None, None) => Ended::Lost {
-            why: "Slurm has forgotten it, there is no record of its end, and it wrote no exit code"
+            why: "Slurm has forgotten it, the accounting has no record of it, and it wrote no exit code"
                 .to_owned(),
         },
     };
-    told(reach, job, end).await
+    poll_ended(reach, job, end).await
 }
 
 /// What the accounting says, where there is one.
@@ -86,7 +87,7 @@ async fn recorded(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Option<Ended
     let text = Some(answer).filter(Answer::succeeded)?.stdout_text();
     // Of a job that ran more than once, the last.
     let (state, code) = text.lines().rev().find_map(|line| line.trim().split_once('|'))?;
-    ended(&JobState::of(state), Some(code), job)
+    ended(&JobState::parse(state), Some(code), job)
 }
 
 /// A job whose step was cancelled goes on without it, and ends with a code of its own: by what srun said of it. srun's
@@ -114,7 +115,7 @@ pub async fn with_step(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Ended
     }
 }
 
-async fn told(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Poll {
+async fn poll_ended(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Poll {
     let end = with_step(reach, job, end).await;
     let blamed = match &end {
         Ended::NodeFail | Ended::BootFail => down_node(reach, job).await,
@@ -157,7 +158,7 @@ fn ended(state: &JobState, exit_code: Option<&str>, job: &PlannedJob) -> Option<
 async fn down_node(reach: &dyn Reach, job: &PlannedJob) -> Option<Blamed> {
     let nodes = nodes(reach).await?;
     let lost = nodes.into_iter().find(|node| node.state().is_lost() && job.nodes.contains(&node.name))?;
-    Some(Blamed { evidence: format!("`sinfo` says {}: {}", lost.words, lost.reason), node: lost.name })
+    Some(Blamed { evidence: format!("`sinfo` reports {}: {}", lost.words, lost.reason), node: lost.name })
 }
 
 /// The first of these nodes that Slurm starts nothing new on, with its words: those that hold an allocation keep it.
@@ -188,10 +189,10 @@ pub async fn explain_waiting(reach: &dyn Reach, jobs: &[(&PlannedJob, &str)], po
         let Some((_, list)) = reason.split_once(UNAVAILABLE) else { continue };
         let Ok(named) = nodeset::expand(list.trim_end_matches(')')) else { continue };
         let barred = nodes.iter().filter(|node| named.contains(&node.name) && !node.takes_jobs());
-        let told: Vec<String> =
+        let states: Vec<String> =
             barred.map(|node| format!("{} is {}: {}", node.name, node.words, node.reason)).collect();
-        if !told.is_empty() {
-            *reason = format!("{reason} ({})", told.join("; "));
+        if !states.is_empty() {
+            *reason = format!("{reason} ({})", states.join("; "));
         }
     }
 }
@@ -207,7 +208,7 @@ struct Node {
 
 impl Node {
     fn state(&self) -> StateSet {
-        StateSet::of(&self.words)
+        StateSet::parse(&self.words)
     }
 
     fn takes_jobs(&self) -> bool {

@@ -1,4 +1,4 @@
-//! A job as `scontrol --json` tells of it, from 24.11 on: the second source, where the text of the first cannot be read.
+//! A job as `scontrol --json` prints it, from 24.11 on: the second source, where the text of the first cannot be read.
 //! Names and comments of jobs are their users', and a text holds them between the words that are looked for.
 
 use super::QUERY_LIMIT;
@@ -7,7 +7,7 @@ use crate::reach::{Command, Host, Reach};
 use serde_json::Value;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shown {
+pub struct SlurmJob {
     pub state: JobState,
     /// As the text has it: code and signal.
     pub exit_code: Option<String>,
@@ -15,20 +15,20 @@ pub struct Shown {
 }
 
 /// Nothing where this release does not speak it, or says nothing of that job.
-pub async fn ask(reach: &dyn Reach, id: &str) -> Option<Shown> {
+pub async fn ask(reach: &dyn Reach, id: &str) -> Option<SlurmJob> {
     let command = Command::new(["scontrol", "--json", "show", "job", id], QUERY_LIMIT);
     let answer = reach.exec(&Host::Here, &command).await.ok().filter(|answer| answer.succeeded())?;
     read(&answer.stdout_text(), id)
 }
 
-fn read(answer: &str, id: &str) -> Option<Shown> {
+fn read(answer: &str, id: &str) -> Option<SlurmJob> {
     let answer: Value = serde_json::from_str(answer).ok()?;
     let id: u64 = id.parse().ok()?;
     let job = answer["jobs"].as_array()?.iter().find(|job| number(&job["job_id"]) == Some(id))?;
     let words: Vec<&str> = job["job_state"].as_array()?.iter().filter_map(Value::as_str).collect();
-    let states: Vec<JobState> = words.into_iter().map(JobState::of).collect();
-    // A job has one state, and flags beside it: one whose nodes boot has not begun, and one that still completes, or that is
-    // queued again, has not ended.
+    let states: Vec<JobState> = words.into_iter().map(JobState::parse).collect();
+    // A job has one state, and flags beside it: one whose nodes boot has not begun, and one that still completes, or
+    // that is queued again, has not ended.
     let boots = states.iter().find(|state| **state == JobState::Configuring);
     let goes_on = states.iter().find(|state| **state == JobState::Running);
     let waits = states.iter().find(|state| **state == JobState::Pending);
@@ -36,7 +36,7 @@ fn read(answer: &str, id: &str) -> Option<Shown> {
     let state = strange.or(boots).or(goes_on).or(waits).or(states.first())?.clone();
     let code = &job["exit_code"];
     let signal = number(&code["signal"]["id"]).unwrap_or_default();
-    Some(Shown {
+    Some(SlurmJob {
         state,
         exit_code: number(&code["return_code"]).map(|code| format!("{code}:{signal}")),
         reason: job["state_reason"].as_str().unwrap_or_default().to_owned(),
@@ -56,7 +56,7 @@ pub fn number(value: &Value) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn shown(states: &str, code: &str, signal: &str) -> Option<Shown> {
+    fn job(states: &str, code: &str, signal: &str) -> Option<SlurmJob> {
         let number = |text: &str| match text {
             "" => r#"{"set": false, "infinite": false, "number": 0}"#.to_owned(),
             text => format!(r#"{{"set": true, "infinite": false, "number": {text}}}"#),
@@ -72,18 +72,22 @@ mod tests {
 
     #[test]
     fn state_exit_code_and_signal_are_read_as_the_text_writes_them() {
-        let told = |states: &str, code: &str, signal: &str| {
-            let shown = shown(states, code, signal).expect("a job");
-            (shown.state, shown.exit_code)
+        let end_of = |states: &str, code: &str, signal: &str| {
+            let job = job(states, code, signal).expect("a job");
+            (job.state, job.exit_code)
         };
-        assert_eq!(told(r#"["FAILED"]"#, "7", ""), (JobState::Failed, Some("7:0".to_owned())));
-        assert_eq!(told(r#"["CANCELLED"]"#, "0", "15"), (JobState::Cancelled, Some("0:15".to_owned())));
-        assert_eq!(told(r#"["COMPLETED"]"#, "", ""), (JobState::Completed, None), "not measured is not zero");
+        assert_eq!(end_of(r#"["FAILED"]"#, "7", ""), (JobState::Failed, Some("7:0".to_owned())));
+        assert_eq!(end_of(r#"["CANCELLED"]"#, "0", "15"), (JobState::Cancelled, Some("0:15".to_owned())));
+        assert_eq!(
+            end_of(r#"["COMPLETED"]"#, "", ""),
+            (JobState::Completed, None),
+            "not measured is not zero"
+        );
     }
 
     #[test]
     fn flags_beside_a_state_say_that_a_job_has_not_ended() {
-        let state = |states: &str| shown(states, "0", "").expect("a job").state;
+        let state = |states: &str| job(states, "0", "").expect("a job").state;
         assert_eq!(state(r#"["COMPLETED", "COMPLETING"]"#), JobState::Running);
         assert_eq!(state(r#"["NODE_FAIL", "REQUEUED"]"#), JobState::Pending);
         assert_eq!(state(r#"["RUNNING", "CONFIGURING"]"#), JobState::Configuring);
@@ -95,8 +99,8 @@ mod tests {
         for answer in ["", "{}", r#"{"jobs": []}"#, r#"{"jobs": [{"job_id": 8, "job_state": ["FAILED"]}]}"#] {
             assert_eq!(read(answer, "7"), None, "{answer}");
         }
-        assert_eq!(shown("[]", "0", ""), None);
+        assert_eq!(job("[]", "0", ""), None);
         // 22.05 writes one text, and its exit codes are not to be trusted.
-        assert_eq!(shown(r#""COMPLETED""#, "0", ""), None);
+        assert_eq!(job(r#""COMPLETED""#, "0", ""), None);
     }
 }

@@ -4,13 +4,13 @@ use super::*;
 use model::artefact::{Blamed, Ended, PlannedFile};
 use std::cell::RefCell;
 
-type Told = Result<Answer, ReachError>;
+type Outcome = Result<Answer, ReachError>;
 
 /// Answers each program with what was written down for it: the first of those left, the last for ever.
-struct Scripted(RefCell<Vec<(&'static str, Told)>>, Option<&'static str>);
+struct Scripted(RefCell<Vec<(&'static str, Outcome)>>, Option<&'static str>);
 
 impl Scripted {
-    fn new(answers: Vec<(&'static str, Told)>) -> Scripted {
+    fn new(answers: Vec<(&'static str, Outcome)>) -> Scripted {
         Scripted(RefCell::new(answers), None)
     }
 }
@@ -55,7 +55,7 @@ fn job() -> PlannedJob {
         limit_s: 60,
         secrets: Vec::new(),
         profile: None,
-        kin: None,
+        control_run: None,
         again_of: None,
     }
 }
@@ -65,7 +65,7 @@ fn wait<T>(future: Wait<'_, T>) -> T {
     runtime.expect("a runtime").block_on(future)
 }
 
-fn poll(answers: Vec<(&'static str, Told)>) -> Poll {
+fn poll(answers: Vec<(&'static str, Outcome)>) -> Poll {
     let (job, reach) = (job(), Begun(Scripted::new(answers), said("")));
     wait(Slurm::default().poll(&reach, &[(&job, "7")])).remove(0)
 }
@@ -126,7 +126,7 @@ fn a_job_whose_nodes_boot_or_whose_prolog_runs_has_not_started() {
 }
 
 /// The same answers, of a job whose script has begun, and what its workload wrote to stderr.
-struct Begun(Scripted, Told);
+struct Begun(Scripted, Outcome);
 
 impl Reach for Begun {
     fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
@@ -138,7 +138,7 @@ impl Reach for Begun {
     fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
         match path.rsplit('/').next() {
             Some(files::BATCH_ERR) => Box::pin(async { Ok(Vec::new()) }),
-            Some(files::STDERR) => Box::pin(async { self.1.clone().map(|told| told.stdout) }),
+            Some(files::STDERR) => Box::pin(async { self.1.clone().map(|result| result.stdout) }),
             _ => self.0.get(host, path),
         }
     }
@@ -162,8 +162,9 @@ fn exit_code_0_is_no_success_where_srun_gave_up_on_its_step() {
     assert!(matches!(wrote(given_up), Ended::Lost { why } if why.contains("Timed out waiting")));
     assert_eq!(wrote("warning: slow\n"), Ended::Exited { code: 0 });
     // Too large, a link, or no longer to be reached: it may say so, or not.
-    let unreadable = ReachError::Failed { what: "cannot read `stderr`".into(), why: "it is a link".into() };
-    let lost = "exit code 0, and stderr cannot be read: cannot read `stderr`: it is a link";
+    let unreadable =
+        ReachError::Failed { what: "cannot read `stderr`".into(), why: "it is a symbolic link".into() };
+    let lost = "exit code 0, and stderr cannot be read: cannot read `stderr`: it is a symbolic link";
     assert_eq!(end_of(Err(unreadable)), Ended::Lost { why: lost.to_owned() });
 }
 
@@ -252,7 +253,7 @@ fn what_the_request_itself_forbids_never_clears_and_what_others_forbid_does() {
     }
 }
 
-fn away() -> Told {
+fn away() -> Outcome {
     let why =
         "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)";
     Ok(Answer::failed(1, why))
@@ -262,9 +263,9 @@ fn away() -> Told {
 fn a_submission_waits_for_a_controller_that_is_away_and_is_not_made_twice() {
     let submit = |answers| {
         let (reach, job) = (Scripted::new(answers), job());
-        let told = wait(Slurm::default().submit(&reach, &job));
+        let result = wait(Slurm::default().submit(&reach, &job));
         let left = reach.0.borrow().iter().filter(|(name, _)| *name == "sbatch").count();
-        (told.map_err(|not| not.why().to_owned()), left)
+        (result.map_err(|not| not.why().to_owned()), left)
     };
     // It was away, and had taken nothing.
     let answers = vec![("sbatch", away()), ("squeue", away()), ("squeue", said("")), ("sbatch", said("8\n"))];
@@ -275,12 +276,12 @@ fn a_submission_waits_for_a_controller_that_is_away_and_is_not_made_twice() {
         vec![("sbatch", late()), ("squeue", said("9|run.case.j|/f/job.sh|/f\n")), ("sbatch", said("10\n"))];
     assert_eq!(submit(answers), (Ok("9".into()), 1));
     // It does not come back.
-    let (told, _) = submit(vec![("sbatch", away()), ("squeue", away())]);
-    assert!(told.expect_err("away").contains("Unable to contact slurm controller"));
+    let (result, _) = submit(vec![("sbatch", away()), ("squeue", away())]);
+    assert!(result.expect_err("away").contains("Unable to contact slurm controller"));
     // What Slurm refuses is refused at once.
     let refused = Ok(Answer::failed(1, "sbatch: error: invalid partition specified: gpu"));
-    let (told, left) = submit(vec![("sbatch", refused), ("sbatch", said("8\n"))]);
-    assert!(told.is_err_and(|why| why.contains("invalid partition")));
+    let (result, left) = submit(vec![("sbatch", refused), ("sbatch", said("8\n"))]);
+    assert!(result.is_err_and(|why| why.contains("invalid partition")));
     assert_eq!(left, 1, "the second answer was not asked for");
 }
 
@@ -307,10 +308,10 @@ fn a_job_of_another_user_or_folder_is_not_adopted_by_its_name() {
     }
     let find = |text: &str| {
         let reach = Asked(Scripted::new(vec![("squeue", said(text))]), RefCell::default());
-        let told = wait(Slurm::default().find_started(&reach, &job()));
+        let result = wait(Slurm::default().find_started(&reach, &job()));
         let asked = reach.1.into_inner();
         assert!(asked[0].contains(&"--me".to_owned()), "{asked:?}");
-        told.map_err(|not| not.why().to_owned())
+        result.map_err(|not| not.why().to_owned())
     };
     assert_eq!(find("9|run.case.j|/f/job.sh|/f\n"), Ok(Some("9".into())));
     assert_eq!(find("9|run.case.j|(null)|/f/\n"), Ok(Some("9".into())));
@@ -326,10 +327,10 @@ fn a_job_of_another_user_or_folder_is_not_adopted_by_its_name() {
 }
 
 #[test]
-fn a_job_that_slurm_has_forgotten_is_told_by_its_record_and_by_its_own_exit_code() {
+fn the_end_of_a_forgotten_job_is_read_from_accounting_and_exit_code() {
     let none = || Ok(Answer::failed(1, "Slurm accounting storage is disabled"));
     let lost = |end: &Ended| matches!(end, Ended::Lost { .. });
-    type Row = (Told, Option<&'static str>, fn(&Ended) -> bool);
+    type Row = (Outcome, Option<&'static str>, fn(&Ended) -> bool);
     let table: [Row; 9] = [
         (none(), Some("0\n"), |end| *end == Ended::Exited { code: 0 }),
         (none(), Some("7\n"), |end| *end == Ended::Exited { code: 7 }),
@@ -342,7 +343,7 @@ fn a_job_that_slurm_has_forgotten_is_told_by_its_record_and_by_its_own_exit_code
         (said("CANCELLED by 1000|0:15\n"), None, |end| *end == Ended::Cancelled),
         (said("NODE_FAIL|1:0\nOUT_OF_MEMORY|0:125\n"), None, |end| *end == Ended::OutOfMemory),
     ];
-    for (record, own, is_told) in table {
+    for (record, own, is_expected) in table {
         let unknown = || Ok(Answer::failed(1, "slurm_load_jobs error: Invalid job id specified"));
         let shown = format!("{record:?} {own:?}");
         let answers = vec![("squeue", unknown()), ("scontrol", unknown()), ("sacct", record)];
@@ -350,12 +351,12 @@ fn a_job_that_slurm_has_forgotten_is_told_by_its_record_and_by_its_own_exit_code
         let Poll::Ended { end, .. } = wait(Slurm::default().poll(&reach, &[(&job, "7")])).remove(0) else {
             panic!("it has ended: {shown}");
         };
-        assert!(is_told(&end), "{shown}: {end:?}");
+        assert!(is_expected(&end), "{shown}: {end:?}");
     }
 }
 
 #[test]
-fn nodes_that_a_job_waits_for_are_told_with_what_is_wrong_with_them() {
+fn nodes_that_a_job_waits_for_are_reported_with_their_state() {
     let sinfo = "n1|idle|none\nn2|drained|a fan | is loud\nn2|drained|a fan | is loud\n";
     let poll = poll(vec![
         ("squeue", said("7|PENDING|ReqNodeNotAvail, UnavailableNodes:n2|\n")),
@@ -374,7 +375,7 @@ fn where_newer_slurm_names_no_node_the_barred_nodes_of_the_job_are_named() {
     for (at, sinfo, named) in [
         (0, "n1|idle|none\nn2|drained|a fan is loud\n", Some("n2 is drained: a fan is loud")),
         (1, "n1|idle|none\nn2|down*|power\n", Some("n2 is down*: power")),
-        // Set aside, of another job, or well: nobody is named.
+        // Set aside, of another job, or healthy: no node is named.
         (0, "n1|idle|none\nn2|reserved|none\n", None),
         (0, "n2|idle|none\nn9|drained|a fan is loud\n", None),
     ] {
@@ -396,14 +397,14 @@ fn a_node_that_did_not_come_up_is_named_as_a_lost_one_is() {
         ("sinfo", said("n2|down~|ResumeTimeout reached\n")),
     ];
     let Poll::Ended { blamed: Some(Blamed { node, evidence }), .. } = poll(answers) else { panic!("blamed") };
-    assert_eq!((node.as_str(), evidence.as_str()), ("n2", "`sinfo` says down~: ResumeTimeout reached"));
+    assert_eq!((node.as_str(), evidence.as_str()), ("n2", "`sinfo` reports down~: ResumeTimeout reached"));
 }
 
 #[test]
 fn where_the_text_of_scontrol_cannot_be_read_its_json_is_asked() {
     let json = r#"{"jobs": [{"job_id": 7, "job_state": ["FAILED"], "exit_code": {"return_code":
         {"set": true, "infinite": false, "number": 7}, "signal": {"id": {"set": false, "number": 0}}}}]}"#;
-    let ended = |text: &str, second: Told| {
+    let ended = |text: &str, second: Outcome| {
         poll(vec![("squeue", said("")), ("scontrol", said(text)), ("scontrol", second)])
     };
     let by_json = Poll::ended(Ended::Exited { code: 7 }, None);
@@ -418,7 +419,7 @@ fn where_the_text_of_scontrol_cannot_be_read_its_json_is_asked() {
         let refused = Ok(Answer::failed(1, "scontrol: unrecognized option '--json'"));
         let without = ended(garbled, refused);
         let is_success = matches!(&without, Poll::Ended { end: Ended::Exited { .. }, .. });
-        assert!(!is_success, "an older release cannot tell: {garbled}: {without:?}");
+        assert!(!is_success, "an older release does not show it: {garbled}: {without:?}");
     }
     let clear = ended("JobState=COMPLETED ExitCode=0:0", said(json));
     assert_eq!(clear, Poll::ended(Ended::Exited { code: 0 }, None), "what is clear is not asked twice");

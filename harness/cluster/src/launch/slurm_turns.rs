@@ -1,4 +1,4 @@
-//! A job in an allocation of Slurm that it shares with others: told that its turn has come, watched and ended by files that
+//! A job in an allocation of Slurm that it shares with others: given its turn, watched and ended by files that
 //! it and `allocation.sh` have in common. The allocation itself is launched and asked for like any job, in `slurm.rs`.
 
 use super::{NotLaunched, Poll, slurm_end};
@@ -7,38 +7,43 @@ use job::script::files;
 use model::artefact::{Ended, PlannedJob};
 
 /// The job that was given that turn, by its number in the allocation, if one was.
-pub async fn given(reach: &dyn Reach, keeper: &PlannedJob, turn: u32) -> Result<Option<usize>, NotLaunched> {
-    match reach.get(&Host::Here, &path(keeper, &files::turn(turn))).await {
+pub async fn given(
+    reach: &dyn Reach,
+    batch_job: &PlannedJob,
+    turn: u32,
+) -> Result<Option<usize>, NotLaunched> {
+    match reach.get(&Host::Here, &path(batch_job, &files::turn(turn))).await {
         Ok(bytes) => {
             let text = String::from_utf8_lossy(&bytes);
-            let number = text.trim().parse().map_err(|_| {
-                format!("which job was given turn {turn} is not known: `{}`", text.escape_debug())
-            })?;
+            let number = text
+                .trim()
+                .parse()
+                .map_err(|_| format!("unknown which job was given turn {turn}: `{}`", text.escape_debug()))?;
             Ok(Some(number))
         }
         Err(ReachError::NotFound { .. }) => Ok(None),
-        Err(error) => Err(format!("which job was given turn {turn} is not known: {error}").into()),
+        Err(error) => Err(format!("unknown which job was given turn {turn}: {error}").into()),
     }
 }
 
 /// Gives the turn to the job of that number.
 pub async fn give(
     reach: &dyn Reach,
-    keeper: &PlannedJob,
+    batch_job: &PlannedJob,
     turn: u32,
     number: usize,
 ) -> Result<(), NotLaunched> {
-    let told = format!("{number}\n");
+    let text = format!("{number}\n");
     reach
-        .put(&Host::Here, &path(keeper, &files::turn(turn)), told.as_bytes())
+        .put(&Host::Here, &path(batch_job, &files::turn(turn)), text.as_bytes())
         .await
         .map_err(|error| NotLaunched { end: Ended::FolderFailed { why: error.to_string() }, blamed: None })
 }
 
 /// Nothing more is given: the allocation ends when the job that runs in it has.
-pub async fn close(reach: &dyn Reach, keeper: &PlannedJob) {
-    // What does not hear of it is cancelled.
-    let _ = reach.put(&Host::Here, &path(keeper, files::CLOSE), b"\n").await;
+pub async fn close(reach: &dyn Reach, batch_job: &PlannedJob) {
+    // An allocation that misses it is cancelled.
+    let _ = reach.put(&Host::Here, &path(batch_job, files::CLOSE), b"\n").await;
 }
 
 /// Asks a job to end by itself.
@@ -51,21 +56,21 @@ pub async fn cancel(reach: &dyn Reach, job: &PlannedJob) {
     let _ = reach.put(&Host::Here, &path(job, files::CANCEL), b"\n").await;
 }
 
-/// How a job is that was given its turn, where Slurm says `of_keeper` of its allocation.
-pub async fn poll(reach: &dyn Reach, job: &PlannedJob, keeper: &PlannedJob, of_keeper: &Poll) -> Poll {
+/// How a job is that was given its turn, where Slurm says `of_batch_job` of its allocation.
+pub async fn poll(reach: &dyn Reach, job: &PlannedJob, batch_job: &PlannedJob, of_batch_job: &Poll) -> Poll {
     match ended(reach, job).await {
         Ok(Some(end)) => return Poll::ended(end, None),
         Ok(None) => {}
         Err(why) => return Poll::Unknown(why),
     }
-    match of_keeper {
+    match of_batch_job {
         Poll::Unknown(why) => Poll::Unknown(why.clone()),
         Poll::Waiting { reason, never } => Poll::Waiting { reason: reason.clone(), never: *never },
         Poll::Starting { reason } => Poll::Starting { reason: reason.clone() },
         Poll::Running => match reach.get(&Host::Here, &path(job, files::BEGAN)).await {
             Ok(_) => Poll::Running,
             Err(ReachError::NotFound { .. }) => Poll::Waiting {
-                reason: "its allocation runs, and has not begun with it".to_owned(),
+                reason: "its allocation runs, but has not started it yet".to_owned(),
                 never: false,
             },
             Err(error) => Poll::Unknown(error.to_string()),
@@ -76,7 +81,7 @@ pub async fn poll(reach: &dyn Reach, job: &PlannedJob, keeper: &PlannedJob, of_k
             let _ = reach.put(&Host::Here, &path(job, "looked"), b"\n").await;
             match self::ended(reach, job).await {
                 Ok(Some(end)) => Poll::ended(end, None),
-                Ok(None) => Poll::ended(lost_with(end, keeper), blamed.clone()),
+                Ok(None) => Poll::ended(lost_with(end, batch_job), blamed.clone()),
                 Err(why) => Poll::Unknown(why),
             }
         }
@@ -84,11 +89,14 @@ pub async fn poll(reach: &dyn Reach, job: &PlannedJob, keeper: &PlannedJob, of_k
 }
 
 /// The end of a job that had not ended when its allocation did.
-pub fn lost_with(of_allocation: &Ended, keeper: &PlannedJob) -> Ended {
+pub fn lost_with(of_allocation: &Ended, batch_job: &PlannedJob) -> Ended {
     match of_allocation {
-        Ended::TimeLimit { .. } => Ended::AllocationOver { limit_s: keeper.limit_s },
+        Ended::TimeLimit { .. } => Ended::AllocationOver { limit_s: batch_job.limit_s },
         Ended::Exited { .. } | Ended::Killed { .. } => Ended::Lost {
-            why: format!("its allocation ended by {}, and nobody told how it did", of_allocation.cause()),
+            why: format!(
+                "its allocation ended by {}, and how the job ended was not recorded",
+                of_allocation.cause()
+            ),
         },
         other => other.clone(),
     }
@@ -98,7 +106,7 @@ async fn ended(reach: &dyn Reach, job: &PlannedJob) -> Result<Option<Ended>, Str
     match reach.get(&Host::Here, &path(job, files::ENDED)).await {
         Ok(bytes) => {
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            let bad = || format!("no word on how it ended: `{}`", text.trim().escape_debug());
+            let bad = || format!("unexpected record of its end: `{}`", text.trim().escape_debug());
             let end = read_end(text.trim(), job).ok_or_else(bad)?;
             Ok(Some(slurm_end::with_step(reach, job, end).await))
         }
@@ -177,15 +185,15 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(work)
     }
 
-    fn seen(folder: &Folder, of_keeper: &Poll) -> Poll {
-        let mut keeper = job(&["n1"]);
-        keeper.folder = "/f/keeper".into();
-        keeper.limit_s = 900;
-        now(poll(folder, &job(&["n1"]), &keeper, of_keeper))
+    fn seen(folder: &Folder, of_batch_job: &Poll) -> Poll {
+        let mut batch_job = job(&["n1"]);
+        batch_job.folder = "/f/batch".into();
+        batch_job.limit_s = 900;
+        now(poll(folder, &job(&["n1"]), &batch_job, of_batch_job))
     }
 
     #[test]
-    fn a_job_has_ended_as_its_own_word_says_whatever_became_of_the_allocation() {
+    fn the_end_record_of_a_job_counts_whatever_became_of_its_allocation() {
         let limit_s = job(&["n1"]).limit_s;
         let table = [
             ("exited 0\n", Ended::Exited { code: 0 }),
@@ -195,19 +203,20 @@ mod tests {
             ("limit\n", Ended::TimeLimit { limit_s }),
         ];
         for (text, end) in table {
-            for of_keeper in [Poll::Running, Poll::Unknown("away".into()), Poll::ended(Ended::NodeFail, None)]
+            for of_batch_job in
+                [Poll::Running, Poll::Unknown("away".into()), Poll::ended(Ended::NodeFail, None)]
             {
-                let told = seen(&folder(&[("ended", text)]), &of_keeper);
-                assert_eq!(told, Poll::ended(end.clone(), None), "{text}");
+                let polled = seen(&folder(&[("ended", text)]), &of_batch_job);
+                assert_eq!(polled, Poll::ended(end.clone(), None), "{text}");
             }
         }
     }
 
     #[test]
-    fn a_word_that_says_nothing_is_no_end() {
+    fn an_invalid_end_record_is_no_end() {
         for text in ["", "exited", "exited x", "well", "asked 3"] {
-            let told = seen(&folder(&[("ended", text)]), &Poll::Running);
-            assert!(matches!(told, Poll::Unknown(_)), "{text}: {told:?}");
+            let polled = seen(&folder(&[("ended", text)]), &Poll::Running);
+            assert!(matches!(polled, Poll::Unknown(_)), "{text}: {polled:?}");
         }
         let broken = Folder { broken: true, ..Folder::default() };
         assert!(matches!(seen(&broken, &Poll::ended(Ended::NodeFail, None)), Poll::Unknown(_)));
@@ -238,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_shows_late_is_still_heard() {
+    fn an_end_record_delayed_by_nfs_is_honoured() {
         let folder = folder(&[("began", "")]);
         *folder.late.borrow_mut() = Some((path(&job(&["n1"]), "ended"), b"exited 0\n".to_vec()));
         assert_eq!(
@@ -248,12 +257,12 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_given_once_and_read_again_by_whoever_goes_on() {
-        let (folder, keeper) = (folder(&[]), job(&["n1"]));
-        assert_eq!(now(given(&folder, &keeper, 1)), Ok(None));
-        assert_eq!(now(give(&folder, &keeper, 1, 12)), Ok(()));
-        assert_eq!(now(given(&folder, &keeper, 1)), Ok(Some(12)));
-        folder.files.borrow_mut().insert(path(&keeper, "turn.2"), b"x".to_vec());
-        assert!(now(given(&folder, &keeper, 2)).is_err());
+    fn a_turn_is_given_once_and_re_read_by_a_resumed_run() {
+        let (folder, batch_job) = (folder(&[]), job(&["n1"]));
+        assert_eq!(now(given(&folder, &batch_job, 1)), Ok(None));
+        assert_eq!(now(give(&folder, &batch_job, 1, 12)), Ok(()));
+        assert_eq!(now(given(&folder, &batch_job, 1)), Ok(Some(12)));
+        folder.files.borrow_mut().insert(path(&batch_job, "turn.2"), b"x".to_vec());
+        assert!(now(given(&folder, &batch_job, 2)).is_err());
     }
 }

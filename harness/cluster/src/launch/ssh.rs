@@ -1,8 +1,8 @@
-//! Nodes over ssh, without a scheduler: the job's text is started on each of its nodes by `lease.sh`, which keeps it in
-//! a process group of its own and ends it when nobody looks any more. The job is what its nodes say together.
+//! Nodes over ssh, without a scheduler: the job's text is started on each of its nodes by `supervisor.sh`, which keeps
+//! it in a process group of its own and ends it when its heartbeat stops. The job is what its nodes say together.
 //!
-//! The handle of a job is its folder: what `lease.sh` left there says which processes are the job's on each node. Nodes are
-//! asked by `ssh_heartbeat.rs`, what their answers make of a job stands in `ssh_watch.rs`.
+//! The handle of a job is its folder: what `supervisor.sh` left there says which processes are the job's on each node.
+//! Nodes are asked by `ssh_heartbeat.rs`, what their answers make of a job stands in `ssh_watch.rs`.
 
 use super::folder::Folders;
 use super::ssh_node::{self as node, State};
@@ -41,7 +41,7 @@ impl Launch for Ssh {
         job: &'a PlannedJob,
     ) -> Wait<'a, Result<String, NotLaunched>> {
         Box::pin(async move {
-            let folder = Folders { reach, launcher: Launcher::Ssh, nodes: &job.nodes }.of(job);
+            let folder = Folders { reach, launcher: Launcher::Ssh, nodes: &job.nodes }.for_job(job);
             let nodes = job.nodes.join(" ");
             if let Err(error) = folder.put(files::STARTED, format!("{nodes}\n").as_bytes()).await {
                 return Err(on_folder(&error, job));
@@ -56,12 +56,12 @@ impl Launch for Ssh {
         job: &'a PlannedJob,
     ) -> Wait<'a, Result<Option<String>, NotLaunched>> {
         Box::pin(async move {
-            let folder = Folders { reach, launcher: Launcher::Ssh, nodes: &job.nodes }.of(job);
+            let folder = Folders { reach, launcher: Launcher::Ssh, nodes: &job.nodes }.for_job(job);
             match folder.get(files::STARTED).await {
                 // The process before may have been ended between one node and the next. Each node starts it once.
                 Ok(_) => self.start_everywhere(reach, job).await.map(Some),
                 Err(ReachError::NotFound { .. }) => Ok(None),
-                Err(error) => Err(format!("whether it was launched before is not known: {error}").into()),
+                Err(error) => Err(format!("unknown whether it was launched before: {error}").into()),
             }
         })
     }
@@ -105,7 +105,7 @@ impl Launch for Ssh {
     }
 
     fn interrupt<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()> {
-        // Whether it worked is seen by polling; what cannot be reached ends by its lease.
+        // Whether it worked is seen by polling; what cannot be reached ends by its heartbeat timeout.
         Box::pin(self.signal(reach, job, handle, "TERM"))
     }
 
@@ -115,7 +115,8 @@ impl Launch for Ssh {
 }
 
 impl Ssh {
-    /// Starts the job on every one of its nodes, or on none. Each keeps its heartbeat from the moment that it was started.
+    /// Starts the job on every one of its nodes, or on none. Each keeps its heartbeat from the moment that it was
+    /// started.
     async fn start_everywhere(&self, reach: &dyn Reach, job: &PlannedJob) -> Result<String, NotLaunched> {
         self.watched.borrow_mut().insert(job.folder.clone(), Watch::new(job, false));
         let starts = job.nodes.iter().enumerate().map(|(at, node)| async move {
@@ -130,7 +131,7 @@ impl Ssh {
         let failed =
             job.nodes.iter().zip(&starts).find_map(|(node, start)| Some((node, start.as_ref().err()?)));
         let Some((node, error)) = failed else { return Ok(job.folder.clone()) };
-        // What runs on the others is of no use. What cannot be reached ends by its lease.
+        // What runs on the others is of no use. What cannot be reached ends by its heartbeat timeout.
         self.forget(&job.folder);
         on_all(&job.nodes, async |node| node::end(reach, &job.folder, node, "KILL").await).await;
         Err(NotLaunched::on(&Host::Node(node.clone()), error))
@@ -142,7 +143,7 @@ impl Ssh {
         if let Some(watch) = self.watched.borrow_mut().get_mut(handle) {
             let open: Vec<usize> = watch.open().collect();
             left = open.iter().map(|at| watch.nodes[*at].name.clone()).collect();
-            // A node that gives no answer keeps nobody waiting.
+            // A silent node holds up no other.
             if self.beats.get() {
                 open.iter().for_each(|at| watch.nodes[*at].signal = Some(signal));
                 left.clear();
@@ -173,12 +174,12 @@ async fn start(reach: &dyn Reach, job: &PlannedJob, name: &str) -> Result<State,
                 let what = format!("the script on {name}");
                 return Err(ReachError::Failed { what, why: "it did not start".to_owned() });
             }
-            told => return told,
+            state => return state,
         }
     }
 }
 
-/// Nobody could be blamed for a folder that several hosts were asked for in vain.
+/// A folder that several hosts could not provide is not attributable to one node.
 pub fn on_folder(error: &ReachError, job: &PlannedJob) -> NotLaunched {
     match (error, job.nodes.as_slice()) {
         (ReachError::Unreachable { .. } | ReachError::TimedOut { .. }, [node]) => {

@@ -1,5 +1,5 @@
 //! Asks the nodes on which jobs run over ssh, each by itself: a node that answers late, or a harness that is busy with
-//! something else, lets no lease run out on the others.
+//! something else, lets no heartbeat run out on the others.
 
 use super::ssh::{AT_ONCE, Ssh};
 use super::ssh_node::{self as node, State};

@@ -1,9 +1,9 @@
-//! One node of a job over ssh: the calls of `lease.sh` there, and what its answers mean.
-//! What becomes of the job as a whole is told in `ssh.rs`.
+//! One node of a job over ssh: the calls of `supervisor.sh` there, and what its answers mean.
+//! `ssh.rs` derives what becomes of the whole job.
 
 use super::QUERY_LIMIT;
 use crate::reach::{Command, Host, Reach, ReachError};
-use job::script::start::{HOST, lease};
+use job::script::start::{HOST, supervisor};
 use model::artefact::PlannedJob;
 
 /// How the job is on one node.
@@ -24,14 +24,14 @@ pub(super) enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
     Itself,
-    /// Somebody called `end`.
+    /// `end` was called.
     Asked,
-    /// Nobody had looked for too long.
-    Lease,
+    /// No heartbeat for too long.
+    Heartbeat,
 }
 
 impl State {
-    /// Nothing of the job runs there, as far as its keeper can tell.
+    /// Nothing of the job runs there, as far as its supervisor knows.
     pub(super) fn is_over(self) -> bool {
         self != State::Running
     }
@@ -45,7 +45,7 @@ impl State {
                 let reason = match *reason {
                     "itself" => Reason::Itself,
                     "asked" => Reason::Asked,
-                    "lease" => Reason::Lease,
+                    "heartbeat" => Reason::Heartbeat,
                     _ => return None,
                 };
                 Some(State::Ended { code: code.parse().ok()?, reason })
@@ -56,7 +56,7 @@ impl State {
 }
 
 /// How long the job goes on without being looked at, as its launch says.
-pub(super) fn lease_s(job: &PlannedJob) -> u64 {
+pub(super) fn heartbeat_timeout_s(job: &PlannedJob) -> u64 {
     job.launch.last().and_then(|word| word.parse().ok()).unwrap_or_default()
 }
 
@@ -67,7 +67,7 @@ pub(super) async fn start(reach: &dyn Reach, job: &PlannedJob, node: &str) -> Re
 }
 
 pub(super) async fn look(reach: &dyn Reach, folder: &str, node: &str) -> Result<State, ReachError> {
-    ask(reach, node, lease(folder, "look", node, &[])).await
+    ask(reach, node, supervisor(folder, "look", node, &[])).await
 }
 
 /// Sends `TERM` or `KILL` to all that was started.
@@ -77,20 +77,20 @@ pub(super) async fn end(
     node: &str,
     signal: &str,
 ) -> Result<State, ReachError> {
-    ask(reach, node, lease(folder, "end", node, &[signal])).await
+    ask(reach, node, supervisor(folder, "end", node, &[signal])).await
 }
 
 async fn ask(reach: &dyn Reach, node: &str, argv: Vec<String>) -> Result<State, ReachError> {
     let verb = argv.get(2).cloned().unwrap_or_default();
     let answer = reach.exec(&Host::Node(node.to_owned()), &Command::new(argv, QUERY_LIMIT)).await?;
-    let failed = |why: String| ReachError::Failed { what: format!("`lease.sh {verb}` on {node}"), why };
+    let failed = |why: String| ReachError::Failed { what: format!("`supervisor.sh {verb}` on {node}"), why };
     if !answer.succeeded() {
         return Err(failed(format!("{}: {}", answer.status, answer.complaint())));
     }
     // A shell's start-up files may print before it: the answer is the last line.
     let text = answer.stdout_text();
     let line = text.trim_end().lines().next_back().unwrap_or_default();
-    State::read(line).ok_or_else(|| failed(format!("no answer of it: `{}`", line.escape_debug())))
+    State::read(line).ok_or_else(|| failed(format!("unexpected answer: `{}`", line.escape_debug())))
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
             ("lost", Some(State::Lost)),
             ("ended 0 itself", ended(0, Reason::Itself)),
             ("ended 143 asked", ended(143, Reason::Asked)),
-            ("ended 137 lease", ended(137, Reason::Lease)),
+            ("ended 137 heartbeat", ended(137, Reason::Heartbeat)),
             ("", None),
             ("ended", None),
             ("ended 0", None),
@@ -119,10 +119,10 @@ mod tests {
     }
 
     #[test]
-    fn the_launch_names_the_lease_and_leaves_the_node_open() {
+    fn the_launch_names_the_heartbeat_timeout_and_leaves_the_node_open() {
         let argv = job::script::start::over_ssh("/fsx/r/c/j", 300);
-        assert_eq!(argv.join(" "), "bash /fsx/r/c/j/lease.sh start /fsx/r/c/j {host} 300");
+        assert_eq!(argv.join(" "), "bash /fsx/r/c/j/supervisor.sh start /fsx/r/c/j {host} 300");
         let job = PlannedJob { launch: argv, ..crate::launch::ssh::tests::job(&["n1"]) };
-        assert_eq!(lease_s(&job), 300);
+        assert_eq!(heartbeat_timeout_s(&job), 300);
     }
 }

@@ -19,7 +19,7 @@ pub fn job(nodes: &[&str]) -> PlannedJob {
         limit_s: 60,
         secrets: Vec::new(),
         profile: None,
-        kin: None,
+        control_run: None,
         again_of: None,
     }
 }
@@ -29,18 +29,18 @@ pub fn job(nodes: &[&str]) -> PlannedJob {
 struct Scripted {
     answers: RefCell<BTreeMap<&'static str, VecDeque<&'static str>>>,
     /// Every call but looks, as `NODE VERB WORD`.
-    told: RefCell<Vec<String>>,
+    calls: RefCell<Vec<String>>,
     files: RefCell<BTreeMap<String, Vec<u8>>>,
 }
 
 impl Scripted {
-    fn of(nodes: &[(&'static str, &[&'static str])]) -> Scripted {
+    fn with_answers(nodes: &[(&'static str, &[&'static str])]) -> Scripted {
         let answers = nodes.iter().map(|(node, answers)| (*node, answers.iter().copied().collect()));
         Scripted { answers: RefCell::new(answers.collect()), ..Scripted::default() }
     }
 
-    fn told(&self) -> Vec<String> {
-        std::mem::take(&mut *self.told.borrow_mut())
+    fn calls(&self) -> Vec<String> {
+        std::mem::take(&mut *self.calls.borrow_mut())
     }
 }
 
@@ -49,13 +49,13 @@ impl Reach for Scripted {
         Box::pin(async move {
             let node = host.to_string();
             let verb = command.argv[2].clone();
-            assert_eq!(command.argv[4], node, "the node is told its own name");
+            assert_eq!(command.argv[4], node, "the node gets its own name");
             let mut answers = self.answers.borrow_mut();
             let left = answers.get_mut(node.as_str()).expect("a node of the test");
             let answer = if left.len() > 1 { left.pop_front() } else { left.front().copied() };
             if verb != "look" {
                 let word = command.argv.get(5).cloned().unwrap_or_default();
-                self.told.borrow_mut().push(format!("{node} {verb} {word}"));
+                self.calls.borrow_mut().push(format!("{node} {verb} {word}"));
             }
             match answer.unwrap_or("-") {
                 "-" => Err(ReachError::Unreachable { host: node, why: "no route".into() }),
@@ -117,34 +117,36 @@ fn end(polls: &[Poll]) -> (Ended, Option<String>, Vec<String>) {
 
 #[test]
 fn a_job_has_ended_when_all_its_nodes_have() {
-    let reach = Scripted::of(&[
+    let reach = Scripted::with_answers(&[
         ("n1", &["running", "ended 0 itself"]),
         ("n2", &["running", "running", "running", "ended 0 itself"]),
     ]);
     let seen = polls(&reach, &job(&["n1", "n2"]), 9);
     assert_eq!(seen[..3], [Poll::Running, Poll::Running, Poll::Running]);
     assert_eq!(end(&seen), (Ended::Exited { code: 0 }, None, Vec::new()));
-    assert_eq!(reach.told(), [] as [String; 0]);
+    assert_eq!(reach.calls(), [] as [String; 0]);
 }
 
 #[test]
 fn the_node_that_failed_first_is_to_blame_and_the_rest_is_ended_after_a_grace() {
-    let reach = Scripted::of(&[("n1", &["running"]), ("n2", &["running", "ended 7 itself"])]);
+    let reach = Scripted::with_answers(&[("n1", &["running"]), ("n2", &["running", "ended 7 itself"])]);
     let seen = polls(&reach, &job(&["n1", "n2"]), 20);
     assert!(!seen.iter().any(|poll| matches!(poll, Poll::Ended { .. })));
-    let told = reach.told();
+    let calls = reach.calls();
     // Asked once, then ended by force until it has ended.
-    assert_eq!(told[..3], ["n1 end TERM", "n1 end KILL", "n1 end KILL"]);
-    let reach =
-        Scripted::of(&[("n1", &["running", "running", "ended 0 itself"]), ("n2", &["ended 7 itself"])]);
+    assert_eq!(calls[..3], ["n1 end TERM", "n1 end KILL", "n1 end KILL"]);
+    let reach = Scripted::with_answers(&[
+        ("n1", &["running", "running", "ended 0 itself"]),
+        ("n2", &["ended 7 itself"]),
+    ]);
     let seen = polls(&reach, &job(&["n1", "n2"]), 9);
     assert_eq!(end(&seen), (Ended::Exited { code: 7 }, Some("n2".into()), Vec::new()));
-    assert_eq!(reach.told(), [] as [String; 0]);
+    assert_eq!(reach.calls(), [] as [String; 0]);
 }
 
 #[test]
-fn nobody_is_blamed_where_nodes_failed_together_nor_for_the_mpirun_of_all() {
-    let reach = Scripted::of(&[("n1", &["ended 3 itself"]), ("n2", &["ended 7 itself"])]);
+fn joint_failures_and_the_shared_mpirun_are_not_attributable() {
+    let reach = Scripted::with_answers(&[("n1", &["ended 3 itself"]), ("n2", &["ended 7 itself"])]);
     let seen = polls(&reach, &job(&["n1", "n2"]), 9);
     assert_eq!(end(&seen), (Ended::Exited { code: 7 }, None, Vec::new()));
     let mut by_mpirun = job(&["n1", "n2"]);
@@ -153,14 +155,14 @@ fn nobody_is_blamed_where_nodes_failed_together_nor_for_the_mpirun_of_all() {
         text: Some("n1 slots=8\n".into()),
         sha256: None,
     });
-    let reach = Scripted::of(&[("n1", &["ended 137 itself"]), ("n2", &["ended 0 itself"])]);
+    let reach = Scripted::with_answers(&[("n1", &["ended 137 itself"]), ("n2", &["ended 0 itself"])]);
     assert_eq!(end(&polls(&reach, &by_mpirun, 9)), (Ended::Exited { code: 137 }, None, Vec::new()));
 }
 
 #[test]
 fn a_node_that_gives_no_answer_is_unknown_and_its_coming_back_is_a_finding() {
     for silence in ["-", "broken", "what?"] {
-        let reach = Scripted::of(&[
+        let reach = Scripted::with_answers(&[
             ("n1", &["running", "running", "running", "running", "ended 0 itself"]),
             ("n2", &["running", silence, silence, "running", "ended 0 itself"]),
         ]);
@@ -175,8 +177,8 @@ fn a_node_that_gives_no_answer_is_unknown_and_its_coming_back_is_a_finding() {
 }
 
 #[test]
-fn a_node_that_is_silent_beyond_its_lease_is_to_blame_and_the_others_are_ended() {
-    let reach = Scripted::of(&[
+fn a_node_that_is_silent_beyond_its_heartbeat_timeout_is_to_blame_and_the_others_are_ended() {
+    let reach = Scripted::with_answers(&[
         ("n1", &[&["running"; 70][..], &["ended 143 asked"]].concat()),
         ("n2", &["running", "-"]),
     ]);
@@ -186,31 +188,31 @@ fn a_node_that_is_silent_beyond_its_lease_is_to_blame_and_the_others_are_ended()
     assert!(why.contains("n2 cannot be reached: no route"), "{why}");
     assert_eq!(blamed.as_deref(), Some("n2"));
     let unknown = seen.iter().filter(|poll| matches!(poll, Poll::Unknown(_))).count();
-    assert!((60..70).contains(&unknown), "a lease of 300 s is waited for: {unknown}");
-    assert!(reach.told().iter().any(|told| told == "n1 end TERM"));
+    assert!((60..70).contains(&unknown), "a heartbeat timeout of 300 s is waited for: {unknown}");
+    assert!(reach.calls().iter().any(|calls| calls == "n1 end TERM"));
 }
 
 #[test]
-fn what_is_gone_was_never_there_or_ran_out_of_its_lease_is_no_success() {
+fn what_is_gone_was_never_there_or_ran_out_of_its_heartbeat_timeout_is_no_success() {
     type Row = (&'static str, fn(&Ended) -> bool, Option<&'static str>);
     let table: [Row; 5] = [
         ("lost", |end| *end == Ended::NodeFail, Some("n2")),
         ("absent", |end| matches!(end, Ended::LaunchFailed { .. }), None),
-        ("ended 143 lease", |end| matches!(end, Ended::Lost { .. }), None),
-        ("ended 0 lease", |end| matches!(end, Ended::Lost { .. }), None),
+        ("ended 143 heartbeat", |end| matches!(end, Ended::Lost { .. }), None),
+        ("ended 0 heartbeat", |end| matches!(end, Ended::Lost { .. }), None),
         ("ended 143 asked", |end| *end == Ended::Cancelled, None),
     ];
-    for (answer, is_told, node) in table {
-        let reach = Scripted::of(&[("n1", &["ended 0 itself"]), ("n2", &["running", answer])]);
+    for (answer, is_expected, node) in table {
+        let reach = Scripted::with_answers(&[("n1", &["ended 0 itself"]), ("n2", &["running", answer])]);
         let (end, blamed, _) = end(&polls(&reach, &job(&["n1", "n2"]), 9));
-        assert!(is_told(&end), "{answer}: {end:?}");
+        assert!(is_expected(&end), "{answer}: {end:?}");
         assert_eq!(blamed.as_deref(), node, "{answer}");
     }
 }
 
 #[test]
 fn jobs_are_polled_side_by_side_and_answered_in_the_order_asked() {
-    let reach = Scripted::of(&[
+    let reach = Scripted::with_answers(&[
         ("n1", &["running"]),
         ("n2", &["ended 0 itself"]),
         ("n3", &["-"]),
@@ -227,68 +229,99 @@ fn jobs_are_polled_side_by_side_and_answered_in_the_order_asked() {
 
 #[test]
 fn a_lost_answer_to_the_start_is_asked_for_again_with_a_limit() {
-    let reach = Scripted::of(&[("n1", &["running"]), ("n2", &["-", "-", "running"])]);
+    let reach = Scripted::with_answers(&[("n1", &["running"]), ("n2", &["-", "-", "running"])]);
     let job = job(&["n1", "n2"]);
     assert_eq!(paused(Ssh::default().submit(&reach, &job)), Ok("/f".into()));
-    let told = reach.told();
-    assert_eq!(told.iter().filter(|told| *told == "n2 start 300").count(), 3, "{told:?}");
-    assert_eq!(told.iter().filter(|told| *told == "n1 start 300").count(), 1, "{told:?}");
+    let calls = reach.calls();
+    assert_eq!(calls.iter().filter(|calls| *calls == "n2 start 300").count(), 3, "{calls:?}");
+    assert_eq!(calls.iter().filter(|calls| *calls == "n1 start 300").count(), 1, "{calls:?}");
     assert_eq!(paused(Ssh::default().find_started(&reach, &job)), Ok(Some("/f".into())));
 }
 
 #[test]
 fn a_host_that_never_answers_is_to_blame_and_what_was_started_is_ended() {
-    let reach = Scripted::of(&[("n1", &["running"]), ("n2", &["-"])]);
+    let reach = Scripted::with_answers(&[("n1", &["running"]), ("n2", &["-"])]);
     let not = paused(Ssh::default().submit(&reach, &job(&["n1", "n2"]))).expect_err("unreachable");
     assert!(matches!(&not.end, Ended::HostUnreachable { why } if why.contains("no route")), "{not:?}");
     assert_eq!(not.blamed.map(|blamed| blamed.node).as_deref(), Some("n2"));
-    assert!(reach.told().contains(&"n1 end KILL".to_owned()));
+    assert!(reach.calls().contains(&"n1 end KILL".to_owned()));
     // A script that cannot be started is no question of reaching the host.
-    let reach = Scripted::of(&[("n1", &["broken"])]);
+    let reach = Scripted::with_answers(&[("n1", &["broken"])]);
     let not = paused(Ssh::default().submit(&reach, &job(&["n1"]))).expect_err("not started");
     assert!(matches!(&not.end, Ended::LaunchFailed { why } if why.contains("no such file")), "{not:?}");
     assert_eq!(not.blamed.map(|blamed| blamed.node).as_deref(), Some("n1"));
-    let reach = Scripted::of(&[("n1", &["lost"])]);
+    let reach = Scripted::with_answers(&[("n1", &["lost"])]);
     let not = paused(Ssh::default().submit(&reach, &job(&["n1"]))).expect_err("not started");
     assert!(matches!(&not.end, Ended::LaunchFailed { .. }), "{not:?}");
     // Not even its folder can be reached.
-    let reach = Scripted::of(&[("n1", &["-"])]);
+    let reach = Scripted::with_answers(&[("n1", &["-"])]);
     let not = paused(Ssh::default().submit(&reach, &job(&["n1"]))).expect_err("unreachable");
     assert_eq!(not.blamed.map(|blamed| blamed.node).as_deref(), Some("n1"));
 }
 
 #[test]
-fn a_launch_that_was_broken_off_is_completed_and_not_begun_anew() {
-    let reach = Scripted::of(&[("n1", &["running"]), ("n2", &["ended 0 itself"])]);
+fn an_interrupted_launch_is_completed_and_not_restarted() {
+    let reach = Scripted::with_answers(&[("n1", &["running"]), ("n2", &["ended 0 itself"])]);
     let job = job(&["n1", "n2"]);
     reach.files.borrow_mut().insert("/f/started".into(), Vec::new());
     assert_eq!(paused(Ssh::default().find_started(&reach, &job)), Ok(Some("/f".into())));
-    assert_eq!(reach.told(), ["n1 start 300", "n2 start 300"]);
-    let reach = Scripted::of(&[("n1", &["running"]), ("n2", &["-"])]);
+    assert_eq!(reach.calls(), ["n1 start 300", "n2 start 300"]);
+    let reach = Scripted::with_answers(&[("n1", &["running"]), ("n2", &["-"])]);
     reach.files.borrow_mut().insert("/f/started".into(), Vec::new());
     let not = paused(Ssh::default().find_started(&reach, &job)).expect_err("n2 is silent");
     assert!(not.why().contains("n2 cannot be reached"), "{not:?}");
-    assert!(reach.told().contains(&"n1 end KILL".to_owned()));
+    assert!(reach.calls().contains(&"n1 end KILL".to_owned()));
 }
 
 #[test]
-fn whether_a_job_was_started_is_told_by_its_folder_or_not_at_all() {
-    let reach = Scripted::of(&[("n1", &["running"]), ("n2", &["-"])]);
+fn the_folder_shows_whether_a_job_was_started() {
+    let reach = Scripted::with_answers(&[("n1", &["running"]), ("n2", &["-"])]);
     let job = job(&["n1", "n2"]);
     assert_eq!(paused(Ssh::default().find_started(&reach, &job)), Ok(None));
-    let silent = Scripted::of(&[("n1", &["-"]), ("n2", &["-"])]);
+    let silent = Scripted::with_answers(&[("n1", &["-"]), ("n2", &["-"])]);
     assert!(
-        paused(Ssh::default().find_started(&silent, &job)).is_err_and(|why| why.why().contains("not known"))
+        paused(Ssh::default().find_started(&silent, &job))
+            .is_err_and(|why| why.why().contains("unknown whether"))
     );
 }
 
 #[test]
 fn every_node_is_asked_to_end_and_then_ended() {
-    let reach = Scripted::of(&[("n1", &["running"]), ("n2", &["-"])]);
+    let reach = Scripted::with_answers(&[("n1", &["running"]), ("n2", &["-"])]);
     let job = job(&["n1", "n2"]);
     paused(async {
         Ssh::default().interrupt(&reach, &job, "/f").await;
         Ssh::default().cancel(&reach, &job, "/f").await;
     });
-    assert_eq!(reach.told(), ["n1 end TERM", "n2 end TERM", "n1 end KILL", "n2 end KILL"]);
+    assert_eq!(reach.calls(), ["n1 end TERM", "n2 end TERM", "n1 end KILL", "n2 end KILL"]);
+}
+
+#[test]
+fn messages() {
+    type Answers = &'static [(&'static str, &'static [&'static str])];
+    let cases: [Answers; 7] = [
+        &[("n1", &["lost"])],
+        &[("n1", &["absent"]), ("n2", &["ended 0 itself"])],
+        &[("n1", &["running", "-"])],
+        &[("n1", &["ended 143 heartbeat"])],
+        &[("n1", &["ended 3 itself"]), ("n2", &["ended 0 itself"])],
+        &[("n1", &["ended 143 asked"])],
+        &[("n1", &["running", "-", "-", "ended 0 itself"])],
+    ];
+    let lines = cases.map(|answers| {
+        let reach = Scripted::with_answers(answers);
+        let nodes: Vec<&str> = answers.iter().map(|(node, _)| *node).collect();
+        match polls(&reach, &job(&nodes), 400).pop() {
+            Some(Poll::Ended { end, blamed, findings }) => {
+                let blamed = blamed.map(|blamed| format!("; blamed {}: {}", blamed.node, blamed.evidence));
+                let findings: String = findings
+                    .iter()
+                    .map(|finding| format!("; {}: {}", finding.code, finding.message))
+                    .collect();
+                format!("{answers:?}\n  {end:?}{}{findings}", blamed.unwrap_or_default())
+            }
+            other => format!("{answers:?}\n  {other:?}"),
+        }
+    });
+    insta::assert_snapshot!(lines.join("\n"));
 }

@@ -1,5 +1,5 @@
-//! What is known of one job over ssh from the answers of its nodes, and what the job has come to by that. Who asks the nodes,
-//! and when, is decided in `ssh_heartbeat.rs`.
+//! What is known of one job over ssh from the answers of its nodes, and what the job has come to by that. Who asks the
+//! nodes, and when, is decided in `ssh_heartbeat.rs`.
 
 use super::Poll;
 use super::ssh_node::{self as node, Reason, State};
@@ -10,12 +10,12 @@ use model::artefact::{Blamed, Ended, PlannedJob};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What is left of a job may go on for so long after one of its nodes failed.
+/// Leftovers of a job may go on for so long after one of its nodes failed.
 const GRACE: Duration = Duration::from_secs(60);
 /// Between the request to end and the end by force.
 const BY_FORCE: Duration = Duration::from_secs(10);
-/// A supervisor ends its job within this time after its lease has passed.
-const LEASE_SLACK: Duration = Duration::from_secs(25);
+/// A supervisor ends its job within this time after its heartbeat timeout has passed.
+const HEARTBEAT_SLACK: Duration = Duration::from_secs(25);
 /// A node that takes longer to answer counts as silent until it does.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -23,10 +23,10 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) struct Watch {
     pub folder: String,
     pub nodes: Vec<Watched>,
-    lease: Duration,
+    heartbeat_timeout: Duration,
     /// The nodes that were seen first to have failed, and when.
     failed: Option<(Instant, Vec<usize>)>,
-    /// What the job has come to, where the rest of it is being ended; since when, and whether it was told.
+    /// What the job has come to, where the rest of it is being ended; since when, and whether it was signalled.
     ending: Option<(Ended, Option<Blamed>, Instant, bool)>,
     findings: Vec<Finding>,
 }
@@ -66,9 +66,9 @@ impl Watch {
             signal: None,
             signalling: false,
         });
-        let lease = Duration::from_secs(node::lease_s(job));
+        let heartbeat_timeout = Duration::from_secs(node::heartbeat_timeout_s(job));
         let (folder, nodes) = (job.folder.clone(), nodes.collect());
-        Watch { folder, nodes, lease, failed: None, ending: None, findings: Vec::new() }
+        Watch { folder, nodes, heartbeat_timeout, failed: None, ending: None, findings: Vec::new() }
     }
 
     /// The nodes on which something may still run.
@@ -85,9 +85,9 @@ impl Watch {
         }
     }
 
-    /// How soon a node is asked again that nobody wants to know of: its lease must not run out.
+    /// How soon a node is asked again without a poll: its heartbeat timeout must not run out.
     fn beat(&self) -> Duration {
-        self.lease / 3
+        self.heartbeat_timeout / 3
     }
 
     pub(super) fn take_in(&mut self, at: usize, answer: Result<State, ReachError>, now: Instant) {
@@ -103,10 +103,8 @@ impl Watch {
                 node.state = state;
                 if let Some((since, why)) = node.silent.take().filter(|_| state != State::Lost) {
                     let silent_s = (now - since).as_secs();
-                    let told = format!(
-                        "no answer for {silent_s} s while the job ran, which went on by itself: {why}"
-                    );
-                    self.findings.push(Finding::new("connection-drops", told).node(node.name.as_str()));
+                    let message = format!("no answer for {silent_s} s; the job kept running: {why}");
+                    self.findings.push(Finding::new("connection-drops", message).node(node.name.as_str()));
                 }
             }
             Err(error) => {
@@ -115,21 +113,23 @@ impl Watch {
         }
     }
 
-    /// What the job has come to, and the signal for what is left of it.
+    /// What the job has come to, and the signal for its leftovers.
     pub(super) fn decide(&mut self, job: &PlannedJob, now: Instant) -> (Poll, Option<&'static str>) {
         self.note_failed(now);
         if self.ending.is_none() {
             self.ending = self.verdict(job, now).map(|(end, blamed)| (end, blamed, now, false));
         }
         let gone = |node: &Watched| {
-            // After its lease nothing of the job runs on a node, whether it answers or not.
-            let silent =
-                node.silent.as_ref().is_some_and(|(since, _)| now - *since > self.lease + LEASE_SLACK);
+            // After its heartbeat timeout nothing of the job runs on a node, whether it answers or not.
+            let silent = node
+                .silent
+                .as_ref()
+                .is_some_and(|(since, _)| now - *since > self.heartbeat_timeout + HEARTBEAT_SLACK);
             node.state.is_over() || silent
         };
         let over = self.nodes.iter().all(gone);
         let by_silence = self.nodes.iter().find_map(|node| node.silence(now));
-        let Some((end, blamed, since, told)) = &mut self.ending else {
+        let Some((end, blamed, since, signalled)) = &mut self.ending else {
             return match by_silence {
                 Some(why) => (Poll::Unknown(why), None),
                 None => (Poll::Running, None),
@@ -139,12 +139,12 @@ impl Watch {
             let findings = std::mem::take(&mut self.findings);
             return (Poll::Ended { end: end.clone(), blamed: blamed.clone(), findings }, None);
         }
-        let signal = match (*told, now - *since >= BY_FORCE) {
+        let signal = match (*signalled, now - *since >= BY_FORCE) {
             (_, true) => Some("KILL"),
             (false, false) => Some("TERM"),
             (true, false) => None,
         };
-        *told = true;
+        *signalled = true;
         (Poll::Running, signal)
     }
 
@@ -169,17 +169,21 @@ impl Watch {
             let why = format!("it was never started on {}", name(at));
             return Some((Ended::LaunchFailed { why }, None));
         }
-        let is_silent = |since: &Instant| now - *since > self.lease + LEASE_SLACK;
+        let is_silent = |since: &Instant| now - *since > self.heartbeat_timeout + HEARTBEAT_SLACK;
         let silent = |node: &Watched| node.silent.as_ref().is_some_and(|(since, _)| is_silent(since));
         if let Some(at) = find(&silent) {
             let (since, why) = self.nodes[at].silent.clone()?;
             let why = format!("no answer for {} s: {why}", (now - since).as_secs());
             return Some((Ended::HostUnreachable { why: why.clone() }, blame(at, why)));
         }
-        let by_lease = |node: &Watched| matches!(node.state, State::Ended { reason: Reason::Lease, .. });
-        if let Some(at) = find(&by_lease) {
-            let why =
-                format!("nobody looked for {} s, so it ended itself on {}", self.lease.as_secs(), name(at));
+        let by_heartbeat =
+            |node: &Watched| matches!(node.state, State::Ended { reason: Reason::Heartbeat, .. });
+        if let Some(at) = find(&by_heartbeat) {
+            let why = format!(
+                "no heartbeat for {} s, so it ended itself on {}",
+                self.heartbeat_timeout.as_secs(),
+                name(at)
+            );
             return Some((Ended::Lost { why }, None));
         }
         match &self.failed {

@@ -17,8 +17,8 @@ pub(super) struct StepEnd {
 }
 
 impl StepEnd {
-    /// Whether somebody ended the step that a job's workload is: its daemon says so, or srun stops waiting for a step that
-    /// was aborted; and nothing had failed before, for srun ends what is left of a step by the same means.
+    /// Whether somebody ended the step that a job's workload is: its daemon says so, or srun stops waiting for a step
+    /// that was aborted; and nothing had failed before, for srun ends the leftovers of a step by the same means.
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancelled == Some(true)
     }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_somebody_ended_is_told_from_one_that_srun_ended_after_a_task() {
+    fn a_cancelled_step_is_distinguished_from_one_that_srun_ended_after_a_task() {
         let waiting = "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n";
         let cancelled = "slurmstepd-n2: error: *** STEP 4.0 ON n2 CANCELLED AT 2026-01-01T00:00:00 ***\n";
         let killed = "srun: error: n2: task 0: Killed\n";

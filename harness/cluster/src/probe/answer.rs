@@ -1,5 +1,5 @@
-//! Reads what the script printed: typed facts, and for every fact that is not told why it is not. An answer without its
-//! last line is none. Whether the facts are good is asked in `fit.rs`.
+//! Reads what the script printed: typed facts, and for every other fact the reason why it is not known. An answer
+//! without its last line is refused. `fitness.rs` checks the facts.
 
 use base::nodeset;
 use config::facts::version;
@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
     pub facts: BTreeMap<String, Value>,
-    pub not_told: BTreeMap<String, String>,
+    /// Facts without a value, and why.
+    pub unreported: BTreeMap<String, String>,
     /// What is there, and says itself that it is broken.
     pub broken: BTreeMap<String, String>,
     /// The node's clock when the script began and when it ended, in seconds.
@@ -27,31 +28,31 @@ const PROCESSES: &str = "processes";
 pub fn read(text: &str) -> Result<Answer, String> {
     let mut answer = Answer::default();
     let mut lists: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    let mut is_whole = false;
+    let mut is_complete = false;
     for line in text.lines().filter_map(|line| line.strip_prefix(MARK)) {
         let mut fields = line.splitn(3, '\t');
         let (word, key, value) = (fields.next().unwrap_or_default(), fields.next(), fields.next());
         match (word, key.unwrap_or_default(), value.unwrap_or_default()) {
-            ("end", ..) => is_whole = true,
+            ("end", ..) => is_complete = true,
             ("list", key, _) => {
                 lists.entry(key).or_default();
             }
             ("item", key, value) => lists.entry(key).or_default().push(value),
             ("none", key, why) => {
-                answer.not_told.insert(told_as(key).to_owned(), why.to_owned());
+                answer.unreported.insert(fact_name(key).to_owned(), why.to_owned());
             }
             ("bad", key, why) => {
-                answer.broken.insert(told_as(key).to_owned(), why.to_owned());
+                answer.broken.insert(fact_name(key).to_owned(), why.to_owned());
             }
             ("clock", "begin", value) => answer.began_s = value.parse().ok(),
             ("clock", "end", value) => answer.ended_s = value.parse().ok(),
             ("fact", key, value) => answer.take(key, value),
-            _ => return Err(format!("not understood: `{}`", line.escape_debug())),
+            _ => return Err(format!("unexpected line: `{}`", line.escape_debug())),
         }
     }
-    if !is_whole {
+    if !is_complete {
         let last = text.lines().last().unwrap_or_default();
-        return Err(format!("the answer breaks off after: `{}`", shortened(last)));
+        return Err(format!("the answer is truncated after `{}`", shortened(last)));
     }
     for (key, items) in lists {
         match key {
@@ -72,7 +73,7 @@ impl Answer {
                 self.facts.insert(key.to_owned(), value);
             }
             Err(why) => {
-                self.not_told.insert(key.to_owned(), why);
+                self.unreported.insert(key.to_owned(), why);
             }
         }
     }
@@ -80,7 +81,7 @@ impl Answer {
     fn names(&mut self, key: &str, items: &[&str]) {
         if fact(key).is_some_and(|fact| fact.kind == Kind::Names) {
             let mut names: Vec<String> = items.iter().map(|item| (*item).to_owned()).collect();
-            // What was told in an order of time stays in it.
+            // Lists in order of time keep it.
             if key != "xid" {
                 nodeset::sort(&mut names);
             }
@@ -88,21 +89,21 @@ impl Answer {
         }
     }
 
-    /// A row for each GPU: index, name, driver, and where the driver tells them ECC, its errors, clocks, throttling.
+    /// A row for each GPU: index, name, driver, and where the driver reports them ECC, its errors, clocks, throttling.
     fn gpus(&mut self, rows: &[&str]) {
         let rows: Vec<Vec<&str>> = rows.iter().map(|row| row.split(',').map(str::trim).collect()).collect();
         self.facts.insert(GPUS.to_owned(), Value::Number(rows.len() as u64));
         let column = |at: usize| -> Option<Vec<&str>> {
-            let cells = rows.iter().map(|row| row.get(at).copied().filter(|cell| is_told(cell)));
+            let cells = rows.iter().map(|row| row.get(at).copied().filter(|cell| has_value(cell)));
             cells.collect::<Option<Vec<_>>>().filter(|cells| !cells.is_empty())
         };
-        for (name, told) in [
+        for (name, value) in [
             ("gpu", column(1).map(distinct)),
             ("driver", column(2).map(distinct)),
             ("ecc", column(3).map(distinct)),
             ("gpu_clocks", column(5).zip(column(6)).map(|(sm, memory)| clocks(&sm, &memory))),
         ] {
-            if let Some(text) = told {
+            if let Some(text) = value {
                 self.take(name, &text);
             }
         }
@@ -129,20 +130,20 @@ impl Answer {
         }
     }
 
-    /// Every fact is told, broken, or not told for a reason.
+    /// Every fact has a value, is broken, or has a reason why it is unknown.
     fn explain_rest(&mut self) {
         // Without the list of GPUs there is nothing of them.
-        let of_gpus = self.not_told.get(GPUS).or_else(|| self.broken.get(GPUS)).cloned();
+        let of_gpus = self.unreported.get(GPUS).or_else(|| self.broken.get(GPUS)).cloned();
         for fact in &FACTS {
             let is_of_gpus = ["gpu", "driver", "ecc", "ecc_errors", "gpu_clocks", "gpu_throttled"];
             if self.facts.contains_key(fact.name) {
-                self.not_told.remove(fact.name);
+                self.unreported.remove(fact.name);
             } else if !self.broken.contains_key(fact.name) {
                 let why = match &of_gpus {
                     Some(why) if is_of_gpus.contains(&fact.name) => why.clone(),
-                    _ => "nothing on the node told it".to_owned(),
+                    _ => "nothing on the node reported it".to_owned(),
                 };
-                self.not_told.entry(fact.name.to_owned()).or_insert(why);
+                self.unreported.entry(fact.name.to_owned()).or_insert(why);
             }
         }
     }
@@ -151,12 +152,12 @@ impl Answer {
 /// A GPU that has nothing to do runs slower by its own choice.
 const IDLE: u64 = 1;
 
-fn told_as(key: &str) -> &str {
+fn fact_name(key: &str) -> &str {
     if key == PROCESSES { "busy" } else { key }
 }
 
 /// nvidia-smi prints what a GPU does not have in brackets.
-fn is_told(cell: &str) -> bool {
+fn has_value(cell: &str) -> bool {
     !cell.is_empty() && !cell.starts_with('[') && cell != "N/A"
 }
 
@@ -173,7 +174,7 @@ fn clocks(sm: &[&str], memory: &[&str]) -> String {
 fn value(fact: &Fact, text: &str) -> Result<Value, String> {
     let odd = |what: &str| Err(format!("not {what}: `{}`", shortened(text)));
     match fact.kind {
-        _ if text.is_empty() => Err("told as nothing".to_owned()),
+        _ if text.is_empty() => Err("empty value".to_owned()),
         Kind::Bytes if text == "unlimited" => Ok(Value::Text(text.to_owned())),
         Kind::Count | Kind::Bytes => match text.parse() {
             Ok(number) => Ok(Value::Number(number)),

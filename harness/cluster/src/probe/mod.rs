@@ -2,16 +2,16 @@
 //! which nodes cannot pass. Running jobs on those that can is the business of the stages.
 
 pub mod answer;
-mod ask;
 mod clock;
-mod fit;
-mod made;
-mod misled;
+mod environment;
+mod fitness;
+mod probing;
+mod request;
 mod slurm;
 mod table;
 
-pub use ask::{Ask, CLOCK};
-pub use fit::{is_by_folder, weigh};
-pub use made::{NotMade, Probing, asked_to_end, make};
+pub use fitness::{is_by_folder, weigh};
+pub use probing::{NotMade, Probing, asked_to_end, make};
+pub use request::{CLOCK, ProbeRequest};
 pub use slurm::{end as end_jobs, minutes, read_srun, srun};
 pub use table::{differences, remarks, table};

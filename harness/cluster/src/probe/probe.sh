@@ -1,13 +1,13 @@
 #!/bin/bash
-# Tells what one node is and has; reads only, and decides nothing.
+# Reports what one node is and has; reads only, and decides nothing.
 # usage: bash probe.sh NODE SHARED NCCL_TESTS COUNTERS NICS PAUSE_S NSYS
 #   NODE        the node's name
-#   SHARED      the folder that all nodes see; the nearest folder above it is told of where it is not there yet
+#   SHARED      the folder that all nodes see; the nearest folder above it stands for it while it does not exist
 #   NCCL_TESTS  the folder of the programs of nccl-tests;  COUNTERS  the folder of the devices, {host} in it is NODE
 #   NICS        how many devices there should be: fewer are looked for again, three times, PAUSE_S seconds apart
 #   NSYS        the program, or `find`
 # Each line begins with `harness-probe`; then, parted by tabs: `fact KEY VALUE`; `list KEY` and `item KEY VALUE` for each
-# thing in it; `none KEY WHY` where nothing here tells it; `bad KEY WHY` where that which tells it is here and fails;
+# thing in it; `none KEY WHY` where nothing here reports it; `bad KEY WHY` where the source is here and fails;
 # `clock begin|end SECONDS`. The last line is `end`: without it the answer is cut.
 set -u
 LC_ALL=C
@@ -29,7 +29,7 @@ bad() { line bad "$1" "$2"; }
 list() { printf 'harness-probe\tlist\t%s\n' "$1"; }
 has() { command -v "$1" > /dev/null 2>&1; }
 
-# Nothing here may take long, or wait for somebody.
+# Nothing here may take long, or wait for input.
 bounded() {
   if has timeout; then timeout -k 1 20 "$@" < /dev/null; else "$@" < /dev/null; fi
 }
@@ -82,7 +82,7 @@ gpus() {
       if [[ $row =~ ^[0-9]+, ]]; then item processes "$row"; fi
     done <<< "$rows"
   else
-    none processes "nvidia-smi cannot tell: $rows"
+    none processes "nvidia-smi lists no processes: $rows"
   fi
 }
 
@@ -142,7 +142,7 @@ nics() {
     item other_rdma_devices "${device##*/}"
   done
   if ((states == 0)); then
-    none nics_down 'no device tells the state of its link'
+    none nics_down 'no device reports its link state'
     return
   fi
   list nics_down
@@ -158,7 +158,7 @@ fabric() {
   elif has modinfo && text=$(bounded modinfo -F version efa 2> /dev/null) && [[ -n $text ]]; then
     fact efa "$text"
   else
-    none efa 'no module `efa` tells its version'
+    none efa 'no module `efa` reports its version'
   fi
   if [[ -r /opt/amazon/efa_installed_packages ]] && version_in "$(head -n 1 /opt/amazon/efa_installed_packages)"; then
     fact efa_installer "$text"
@@ -170,7 +170,7 @@ fabric() {
   elif text=$(bounded fi_info --version 2> /dev/null | grep -m 1 '^libfabric:') && version_in "$text"; then
     fact libfabric "$text"
   else
-    none libfabric 'fi_info tells no version'
+    none libfabric 'fi_info prints no version'
   fi
 }
 
@@ -195,7 +195,7 @@ libraries() {
       text=
     done
   done
-  if [[ -n ${text:-} ]]; then fact ofi_nccl "$text"; else none ofi_nccl 'no libnccl-net that tells a version'; fi
+  if [[ -n ${text:-} ]]; then fact ofi_nccl "$text"; else none ofi_nccl 'no libnccl-net with a version'; fi
   library_folders /opt/nccl/build/lib
   text=
   for folder in "${folders[@]}"; do
@@ -212,7 +212,7 @@ libraries() {
       text=
     done
   fi
-  if [[ -n $text ]]; then fact nccl "$text"; else none nccl 'no libnccl.so.2 that tells a version'; fi
+  if [[ -n $text ]]; then fact nccl "$text"; else none nccl 'no libnccl.so.2 with a version'; fi
 }
 
 nccl_tests() {
@@ -281,12 +281,12 @@ profiler() {
     none nsys_plugins 'no nsys'
     return
   fi
-  # By the name that a job calls it by: a link may lead to a program that is told by its name what to do.
+  # By the name that a job calls it by: a link may lead to a program that acts by its name.
   nsys=$(command -v "$nsys")
   if version_in "$(bounded "$nsys" --version 2> /dev/null)"; then
     fact nsys "$text"
   else
-    none nsys "it tells no version: $nsys"
+    none nsys "it prints no version: $nsys"
   fi
   nsys=$(readlink -f "$nsys")
   fact nsys_path "$nsys"
@@ -330,7 +330,7 @@ software() {
   fi
   text=
   if has systemctl; then text=$(bounded systemctl is-active nvidia-fabricmanager 2> /dev/null); fi
-  if [[ -n $text ]]; then fact fabric_manager "$text"; else none fabric_manager 'no systemd that tells it'; fi
+  if [[ -n $text ]]; then fact fabric_manager "$text"; else none fabric_manager 'systemd does not report it'; fi
   list containers
   if has enroot; then item containers "enroot $(bounded enroot version 2> /dev/null)"; fi
   if has srun && bounded srun --help 2> /dev/null | grep -q -- --container-image; then item containers pyxis; fi
@@ -343,14 +343,14 @@ limits() {
   elif [[ $text =~ ^[0-9]+$ ]]; then
     fact memlock $((text * 1024))
   else
-    none memlock 'ulimit does not tell it'
+    none memlock 'ulimit does not report it'
   fi
   local key value rest
   text=
   while read -r key value rest; do
     if [[ $key == HugePages_Total: ]]; then text=$value; fi
   done 2> /dev/null < /proc/meminfo
-  if [[ -n $text ]]; then fact huge_pages "$text"; else none huge_pages '/proc/meminfo does not tell it'; fi
+  if [[ -n $text ]]; then fact huge_pages "$text"; else none huge_pages '/proc/meminfo does not report it'; fi
 }
 
 # The nearest folder that is there stands for one that the first run will make.
@@ -372,12 +372,12 @@ shared() {
     fact shared_free $((words[3] * 1024))
     fact shared_source "${words[0]}"
   else
-    none shared_free 'df does not tell it, or hangs'
-    none shared_source 'df does not tell it, or hangs'
+    none shared_free 'df does not report it, or hangs'
+    none shared_source 'df does not report it, or hangs'
   fi
 }
 
-# What NCCL, libfabric and its plugin are told on this node.
+# What NCCL, libfabric and its plugin are set to on this node.
 environment() {
   local row
   list environment

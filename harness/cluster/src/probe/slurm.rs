@@ -1,6 +1,6 @@
-//! Asking nodes that only Slurm reaches: what it says of them itself, and one short job on each.
+//! Nodes that only Slurm reaches: the states that it reports, and one short job on each.
 
-use super::fit;
+use super::fitness;
 use crate::reach::slurm_state::StateSet;
 use crate::reach::{Command, Host, Reach, ReachError};
 use config::inventory::SlurmReach;
@@ -40,20 +40,20 @@ fn read_states(text: &str) -> BTreeMap<String, State> {
         let mut fields = line.splitn(3, '|').map(str::trim);
         let (Some(node), Some(state)) = (fields.next(), fields.next()) else { continue };
         let reason = fields.next().unwrap_or_default();
-        let unusable = fit::unusable(state).then(|| match reason {
-            "" | "none" => format!("Slurm has it as: {state}"),
-            reason => format!("Slurm has it as {state}: {reason}"),
+        let unusable = fitness::unusable(state).then(|| match reason {
+            "" | "none" => format!("Slurm reports it as {state}"),
+            reason => format!("Slurm reports it as {state}: {reason}"),
         });
         // A node is listed once for each of its partitions, and is the same in all.
-        let set = StateSet::of(state);
+        let set = StateSet::parse(state);
         let boots = ["powered_down", "powering_down", "powering_up"].iter().any(|word| set.has(word));
         states.entry(node.to_owned()).or_insert(State { state: state.to_owned(), unusable, boots });
     }
     states
 }
 
-/// How many minutes a node's job may ask for: no more than its partition allows, or Slurm never starts it. Where Slurm does
-/// not say how many that are, as many as are wanted.
+/// How many minutes a node's job may ask for: no more than its partition allows, or Slurm never starts it. Where Slurm
+/// does not say how many that are, as many as are wanted.
 pub async fn minutes(reach: &dyn Reach, slurm: &SlurmReach) -> u32 {
     let argv = ["sinfo", "--noheader", "--all", "--format=%P|%l"];
     let answer = reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await;
@@ -135,14 +135,14 @@ pub fn read_srun<'a>(argv: &'a [&'a str]) -> Option<(&'a str, &'a [&'a str])> {
     (*first == "srun").then_some((node, inner))
 }
 
-/// How long one node's job is waited for: its time in the queue, its limit, and Slurm's own; and the boot of a node that is
-/// powered down, which ParallelCluster gives half an hour.
+/// How long one node's job is waited for: its time in the queue, its limit, and Slurm's own; and the boot of a node
+/// that is powered down, which ParallelCluster gives half an hour.
 pub(super) fn limit(boots: bool) -> Duration {
     let boot_s = if boots { 1800 } else { 0 };
     Duration::from_secs(u64::from(IMMEDIATE_S) + u64::from(MINUTES) * 60 + 60 + boot_s)
 }
 
-/// Ends what is left of the jobs, by their name, which is this probe's alone.
+/// Ends leftover jobs, by their name, which is this probe's alone.
 pub async fn end(reach: &dyn Reach, job: &str) -> Result<(), ReachError> {
     let argv = ["scancel".to_owned(), format!("--name={job}")];
     reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await.map(|_| ())
@@ -154,16 +154,16 @@ mod tests {
     use job::script::GpuRequest;
 
     #[test]
-    fn nodes_on_which_slurm_starts_nothing_are_told_with_its_reason() {
+    fn nodes_that_slurm_bars_are_reported_with_its_reason() {
         let text = "n1|idle|none\nn2|drained|bad|NIC\nn2|drained|bad|NIC\nn3|down*|Not responding\n\
                     n4|mixed|none\nn5|idle*|none\nn6|reserved|maintenance\nn7|IDLE+DRAIN|x\nn8|draining@|y\n\nodd\n";
         let states = read_states(text);
         let why = |node: &str| states[node].unusable.as_deref();
         assert_eq!(why("n1"), None);
-        assert_eq!(why("n2"), Some("Slurm has it as drained: bad|NIC"));
-        assert_eq!(why("n3"), Some("Slurm has it as down*: Not responding"));
+        assert_eq!(why("n2"), Some("Slurm reports it as drained: bad|NIC"));
+        assert_eq!(why("n3"), Some("Slurm reports it as down*: Not responding"));
         assert_eq!((why("n4"), why("n6")), (None, None));
-        assert_eq!(why("n5"), Some("Slurm has it as: idle*"));
+        assert_eq!(why("n5"), Some("Slurm reports it as idle*"));
         assert!(why("n7").is_some() && why("n8").is_some());
     }
 
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_srun_is_told_can_be_read_back() {
+    fn srun_arguments_can_be_read_back() {
         let slurm = SlurmReach {
             partition: Some("gpu".into()),
             qos: Some("high".into()),

@@ -21,8 +21,8 @@ const COLUMNS: [(&str, &str); 10] = [
     ("free", "shared_free"),
 ];
 
-/// Of what is not told, the table says so.
-const NOT_TOLD: &str = "-";
+/// Facts that are not known.
+const UNKNOWN: &str = "-";
 
 pub fn table(probe: &Probe) -> String {
     let mut rows = vec![header()];
@@ -39,11 +39,11 @@ pub fn table(probe: &Probe) -> String {
         count(|node| node.unprobed.is_some()),
         match count(|node| node.gpus_unread().is_some()) {
             0 => String::new(),
-            unread => format!(", {unread} without a GPU that can be read"),
+            unread => format!(", {unread} without readable GPUs"),
         }
     );
     if probe.simulated {
-        text.push_str("SIMULATED: none of this, or not all of it, was told by real hardware\n");
+        text.push_str("SIMULATED: some or all of this was not reported by real hardware\n");
     }
     text
 }
@@ -53,7 +53,7 @@ pub fn remarks(probe: &Probe) -> String {
     let mut text = String::new();
     for (title, of) in [
         ("cannot pass", (|node| &node.unfit) as fn(&ProbedNode) -> &Vec<String>),
-        ("odd", |node| &node.notes),
+        ("note", |node| &node.notes),
     ] {
         for (what, nodes) in grouped(probe, of) {
             // Infallible, here and below: writing to a string.
@@ -80,11 +80,11 @@ pub fn differences(compared: &Comparison) -> String {
     let mut text = String::new();
     let mut by_kind: BTreeMap<(&str, &str, &str), Vec<&str>> = BTreeMap::new();
     for one in &compared.differences {
-        by_kind.entry((&one.fact, &one.told, &one.expected)).or_default().push(&one.node);
+        by_kind.entry((&one.fact, &one.value, &one.expected)).or_default().push(&one.node);
     }
-    for ((fact, told, expected), nodes) in by_kind {
+    for ((fact, found, expected), nodes) in by_kind {
         let nodes = nodeset::fold(&nodes);
-        let _ = writeln!(text, "{nodes}: {fact}: {}, expected: {}", show(told), show(expected));
+        let _ = writeln!(text, "{nodes}: {fact} {}, expected {}", show(found), show(expected));
     }
     for tie in &compared.ties {
         let each: Vec<String> = tie
@@ -101,14 +101,14 @@ pub fn differences(compared: &Comparison) -> String {
         compared.differences.iter().map(|one| one.node.as_str()).collect();
     let _ = writeln!(
         text,
-        "{} nodes compared with {}: {} unlike, {} ties",
+        "{} nodes compared with {}: {} differ, {} ties",
         compared.compared,
         show(&compared.against),
         unlike.len(),
         compared.ties.len()
     );
     if compared.simulated {
-        text.push_str("SIMULATED: none of this, or not all of it, was told by real hardware\n");
+        text.push_str("SIMULATED: some or all of this was not reported by real hardware\n");
     }
     text
 }
@@ -132,7 +132,7 @@ fn row(node: &ProbedNode) -> Vec<String> {
     let mut row = vec![show(&node.node), state.to_owned()];
     row.extend(COLUMNS.iter().map(|(_, fact)| cell(node, fact)));
     row.push(node.clock_offset.map_or_else(
-        || NOT_TOLD.to_owned(),
+        || UNKNOWN.to_owned(),
         |offset| format!("{:+.0}..{:+.0}", offset.at_least_ms, offset.at_most_ms),
     ));
     row
@@ -140,7 +140,7 @@ fn row(node: &ProbedNode) -> Vec<String> {
 
 fn cell(node: &ProbedNode, fact: &str) -> String {
     match node.facts.get(fact) {
-        None => NOT_TOLD.to_owned(),
+        None => UNKNOWN.to_owned(),
         Some(Value::Names(names)) => names.len().to_string(),
         Some(Value::Number(bytes)) if fact == "memlock" || fact == "shared_free" => gib(*bytes),
         Some(value) => show(&value.to_string()),
@@ -154,7 +154,7 @@ fn gib(bytes: u64) -> String {
     }
 }
 
-/// What is said of nodes, with all of whom it is said, in the order of the first.
+/// Each finding with all of its nodes, in the order of the first.
 fn grouped(probe: &Probe, of: fn(&ProbedNode) -> &Vec<String>) -> Vec<(String, Vec<&str>)> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     let mut at: BTreeMap<&str, usize> = BTreeMap::new();

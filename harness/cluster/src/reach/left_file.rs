@@ -44,11 +44,13 @@ pub(super) fn over_limit(bytes: u64, limit: u64) -> String {
 /// A file and its length.
 pub(super) fn open(path: &str, limit: u64) -> io::Result<(File, u64)> {
     let (folder, name) = open_folder(Path::new(path))?;
-    // Whoever opens a pipe waits for somebody at its other end, unless told not to.
+    // Opening a pipe blocks until its other end is open, unless O_NONBLOCK is set.
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let file = match openat(&folder, name.as_os_str(), flags, Mode::empty()) {
-        Err(Errno::ELOOP) => return Err(io::Error::other("it is a link")),
-        Err(Errno::ENXIO) => return Err(io::Error::other("it is no file, but a pipe or a socket")),
+        Err(Errno::ELOOP) => return Err(io::Error::other("it is a symbolic link")),
+        Err(Errno::ENXIO) => {
+            return Err(io::Error::other("it is not a regular file, but a pipe or a socket"));
+        }
         opened => File::from(opened?),
     };
     let facts = fstat(&file)?;
@@ -81,13 +83,13 @@ fn open_folder(path: &Path) -> io::Result<(File, OsString)> {
     while own.len() < names {
         match above.components().next_back() {
             Some(Component::Normal(name)) => own.push(name.to_owned()),
-            Some(Component::ParentDir) => return Err(io::Error::other("`..` stands in its path")),
+            Some(Component::ParentDir) => return Err(io::Error::other("its path contains `..`")),
             _ => break,
         }
         above.pop();
     }
     let mut own = own.into_iter().rev();
-    let name = own.next_back().ok_or_else(|| io::Error::other("it has no name"))?;
+    let name = own.next_back().ok_or_else(|| io::Error::other("its path has no file name"))?;
     if above.as_os_str().is_empty() {
         above.push(".");
     }
@@ -97,7 +99,7 @@ fn open_folder(path: &Path) -> io::Result<(File, OsString)> {
         above.push(&part);
         opened = match openat(&opened, part.as_os_str(), folder | OFlag::O_NOFOLLOW, Mode::empty()) {
             Err(Errno::ENOTDIR | Errno::ELOOP) => {
-                return Err(io::Error::other(format!("`{}` is a link, or no folder", above.display())));
+                return Err(io::Error::other(format!("`{}` is a link or not a folder", above.display())));
             }
             opened => File::from(opened?),
         };
@@ -134,13 +136,13 @@ fn check(facts: &FileStat) -> io::Result<()> {
     let user = geteuid().as_raw();
     let why = match facts {
         _ if facts.st_mode & S_IFMT != S_IFREG => {
-            "it is no file, but a folder, a link, a pipe or a device".to_owned()
+            "it is not a regular file, but a folder, a link, a pipe or a device".to_owned()
         }
         _ if facts.st_uid != 0 && facts.st_uid != user => {
             format!("it belongs to user {}, not to {user}", facts.st_uid)
         }
         _ if facts.st_nlink != 1 => {
-            format!("it has {} names, so it may be a file from elsewhere", facts.st_nlink)
+            format!("it has {} hard links, so it may be a file from elsewhere", facts.st_nlink)
         }
         _ => return Ok(()),
     };

@@ -1,5 +1,5 @@
-//! The machine that the harness runs on, where a scheduler's commands can be called on another only: what is asked of this
-//! machine is asked of that one, over its one connection.
+//! The machine that the harness runs on, where a scheduler's commands can be called on another only: what is asked of
+//! this machine is asked of that one, over its one connection.
 
 use super::sink::Sink;
 use super::{Answer, Command, Host, Reach, ReachError, Wait};
@@ -15,7 +15,7 @@ impl<R> AtLogin<R> {
         AtLogin { of, login: Host::Node(login.to_owned()) }
     }
 
-    pub fn of(&self) -> &R {
+    pub fn inner(&self) -> &R {
         &self.of
     }
 

@@ -214,7 +214,7 @@ pub enum ReachError {
         why: String,
     },
     /// The host answers and does not let us work there: its key, our key, its login shell, or no sftp. It says nothing
-    /// about the node itself, so nobody is blamed for it.
+    /// about the node itself, so it is not attributable to the node.
     NoAccess {
         host: String,
         why: String,
@@ -242,9 +242,32 @@ impl fmt::Display for ReachError {
             ReachError::NoAccess { host, why } => write!(f, "ssh to {host}: {why}"),
             ReachError::TimedOut { what, limit_s } => write!(f, "{what}: no answer within {limit_s} s"),
             ReachError::Failed { what, why } => write!(f, "{what}: {why}"),
-            ReachError::Unwritten { why } => write!(f, "cannot write here: {why}"),
+            ReachError::Unwritten { why } => write!(f, "cannot write on this machine: {why}"),
         }
     }
 }
 
 impl std::error::Error for ReachError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages() {
+        let host = || "p5-002".to_owned();
+        let errors = [
+            ReachError::NoProgram { host: host(), program: "nsys".into() },
+            ReachError::NotFound { path: "/fsx/run/stdout".into() },
+            ReachError::Unreachable { host: host(), why: "connection timed out".into() },
+            ReachError::NoAccess { host: host(), why: "its host key is not known".into() },
+            ReachError::TimedOut { what: "`sinfo`".into(), limit_s: 60 },
+            ReachError::Failed {
+                what: "cannot read `/fsx/run/stdout`".into(),
+                why: "permission denied".into(),
+            },
+            ReachError::Unwritten { why: "no space left on device".into() },
+        ];
+        insta::assert_snapshot!(errors.map(|error| error.to_string()).join("\n"));
+    }
+}

@@ -61,7 +61,7 @@ impl Reach for ProcessReach {
                     tokio::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).await?;
                 }
                 let mut options = tokio::fs::OpenOptions::new();
-                // Under its own name a file is whole.
+                // Under its own name a file is complete.
                 let part = format!("{path}.part");
                 let mut file =
                     options.write(true).create(true).truncate(true).mode(0o600).open(&part).await?;
@@ -144,7 +144,7 @@ async fn read(path: &str, limit: u64, sink: &mut dyn Sink) -> Result<u64, ReachE
         sink.append(&chunk[..read]).map_err(unwritten)?;
     }
     if bytes < length {
-        return Err(failed(io::Error::other(format!("it had {length} bytes, and {bytes} came"))));
+        return Err(failed(io::Error::other(format!("only {bytes} of its {length} bytes could be read"))));
     }
     Ok(bytes)
 }
@@ -170,8 +170,8 @@ mod tests {
         // Its length is 0 by its facts.
         let path = format!("/proc/{}/status", std::process::id());
         let mut bytes = Vec::new();
-        let told = read(&path, 100, &mut bytes).await.expect_err("refused").to_string();
-        assert!(told.ends_with("the limit is 100"), "{told}");
+        let error = read(&path, 100, &mut bytes).await.expect_err("refused").to_string();
+        assert!(error.ends_with("the limit is 100"), "{error}");
         assert!(bytes.len() <= 100);
         assert_eq!(read(&path, 1 << 20, &mut bytes).await, Ok(bytes.len() as u64));
         assert!(bytes.starts_with(b"Name:"));
@@ -195,8 +195,8 @@ mod tests {
         let path = folder.path().join("stdout").display().to_string();
         let length = (64 << 20) + 1;
         std::fs::File::create(&path).expect("made").set_len(length).expect("grown");
-        let told = ProcessReach.get(&Host::Here, &path).await.expect_err("refused").to_string();
-        assert!(told.ends_with("it has 67108865 bytes, the limit is 67108864"), "{told}");
+        let error = ProcessReach.get(&Host::Here, &path).await.expect_err("refused").to_string();
+        assert!(error.ends_with("it has 67108865 bytes, the limit is 67108864"), "{error}");
         let mut count = Count(7);
         assert_eq!(ProcessReach.fetch(&Host::Here, &path, &mut count).await, Ok(length));
         assert_eq!(count.0, length);
@@ -241,12 +241,12 @@ mod tests {
             ("swapped/case/job/stdout", "link"),
             ("case/job/linked/stdout", "link"),
             ("case/job/own/link", "link"),
-            ("case/job/own/twice", "2 names"),
+            ("case/job/own/twice", "2 hard links"),
             ("case/job/own/stderr", "limit"),
         ] {
-            let told = ProcessReach.get(&Host::Here, &path(name)).await.map(|bytes| bytes.len());
-            let told = told.expect_err(name).to_string();
-            assert!(told.contains(why) && told.contains(name), "{name}: {told}");
+            let error = ProcessReach.get(&Host::Here, &path(name)).await.map(|bytes| bytes.len());
+            let error = error.expect_err(name).to_string();
+            assert!(error.contains(why) && error.contains(name), "{name}: {error}");
         }
         let removed = async |folder: &str, name: &str| {
             ProcessReach.remove(&Host::Here, &path(folder), &[name.to_owned()]).await
@@ -264,7 +264,7 @@ mod tests {
         nix::unistd::mkfifo(Path::new(&path("pipe")), nix::sys::stat::Mode::S_IRWXU).expect("made");
         for name in ["pipe", "deep"] {
             let why = ProcessReach.get(&Host::Here, &path(name)).await.expect_err("no file").to_string();
-            assert!(why.contains("it is no file"), "{why}");
+            assert!(why.contains("it is not a regular file"), "{why}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Whether jobs that run get on: how much their outputs hold, what their NIC counters stand at, and what was printed last. One
-//! command asks for all of them.
+//! Whether jobs that run get on: how much their outputs hold, what their NIC counters stand at, and what was printed
+//! last. One command asks for all of them.
 
 use super::Command;
 use std::time::Duration;

@@ -35,8 +35,8 @@ impl Redacted<'_> {
 impl Reach for Redacted<'_> {
     fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
         Box::pin(async move {
-            let told = self.reach.exec(host, command).await;
-            told.map(|answer| self.answer(answer)).map_err(|error| self.error(error))
+            let result = self.reach.exec(host, command).await;
+            result.map(|answer| self.answer(answer)).map_err(|error| self.error(error))
         })
     }
 

@@ -1,5 +1,5 @@
 //! The shared folder of an inventory, where it lies on this machine: scripts that run as the user are put there, so
-//! nobody else may be able to replace them.
+//! no other user may be able to replace them.
 
 use nix::unistd::geteuid;
 use std::fs::{self, DirBuilder, Metadata};
@@ -12,14 +12,14 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// Makes the folder of a new run in the shared folder. Whoever made one of that name before keeps it.
 pub fn make_run(shared: &str, run: &str) -> Result<(), String> {
-    let failed = |what: &str, error: io::Error| format!("cannot make {what}: {error}");
+    let failed = |what: &str, error: io::Error| format!("cannot create {what}: {error}");
     let mut private = DirBuilder::new();
     private.recursive(true).mode(0o700);
     private.create(shared).map_err(|error| failed(&format!("`paths.shared`: `{shared}`"), error))?;
     check(shared)?;
     let run = Path::new(shared).join(run);
     let made = private.recursive(false).create(&run);
-    made.map_err(|error| failed(&format!("the folder of the run: `{}`", run.display()), error))
+    made.map_err(|error| failed(&format!("the run's folder `{}`", run.display()), error))
 }
 
 /// The folder of a run that goes on.
@@ -28,7 +28,7 @@ pub fn check_run(shared: &str, run: &str) -> Result<(), String> {
     let run = Path::new(shared).join(run);
     match fs::symlink_metadata(&run) {
         Ok(facts) if facts.is_symlink() => {
-            Err(format!("the folder of the run is a link: `{}`", run.display()))
+            Err(format!("the run's folder `{}` is a symbolic link", run.display()))
         }
         Ok(facts) => distrusted(&run, &facts).map_or(Ok(()), Err),
         // Nothing was launched yet.
@@ -36,15 +36,14 @@ pub fn check_run(shared: &str, run: &str) -> Result<(), String> {
     }
 }
 
-/// Nobody but the user and root can rename or replace the folder or one above it. In a sticky folder nobody can rename
-/// what is another's.
+/// Only the user and root can rename or replace the folder or one above it. In a sticky folder only owners rename.
 fn check(shared: &str) -> Result<(), String> {
     let unread = |error: io::Error| format!("cannot read `paths.shared`: `{shared}`: {error}");
     let real = fs::canonicalize(shared).map_err(unread)?;
     for folder in real.ancestors() {
         let facts = fs::symlink_metadata(folder).map_err(unread)?;
         if let Some(why) = distrusted(folder, &facts) {
-            return Err(format!("`paths.shared` is not safe: `{shared}`: {why}"));
+            return Err(format!("`paths.shared` is not safe: {why}"));
         }
     }
     Ok(())
@@ -59,7 +58,7 @@ fn distrusted(folder: &Path, facts: &Metadata) -> Option<String> {
     let open = mode & WRITABLE_BY_OTHERS != 0 && mode & STICKY == 0;
     open.then(|| {
         format!(
-            "others can replace what lies in `{folder}`; run `chmod go-w {folder}`, or choose another folder"
+            "other users can replace files in `{folder}`; run `chmod go-w {folder}`, or choose another folder"
         )
     })
 }
@@ -86,9 +85,9 @@ mod tests {
         for open in ["above", "above/shared"] {
             for (mode, safe) in [(0o777, false), (0o775, false), (0o1777, true), (0o755, true)] {
                 set(open, mode);
-                let told = check_run(&shared, "run1");
-                assert_eq!(told.is_ok(), safe, "{mode:o} {open}: {told:?}");
-                assert!(told.is_ok() || told.expect_err("refused").contains("chmod go-w"));
+                let result = check_run(&shared, "run1");
+                assert_eq!(result.is_ok(), safe, "{mode:o} {open}: {result:?}");
+                assert!(result.is_ok() || result.expect_err("refused").contains("chmod go-w"));
             }
         }
         symlink(path("above/shared/run1"), path("above/shared/run2")).expect("linked");

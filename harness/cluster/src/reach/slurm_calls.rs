@@ -1,10 +1,10 @@
-//! Slurm's commands as the harness calls them: found where clusters put them, and deaf to the Slurm variables of the shell
-//! that the harness is started in. Every other command goes its way unchanged.
+//! Slurm's commands as the harness calls them: found where clusters put them, and deaf to the Slurm variables of the
+//! shell that the harness is started in. Every other command goes its way unchanged.
 //!
 //! One short text for `sh` does both, on this machine and on a login host alike. A shell that is no login shell has not
-//! /opt/slurm/bin on its PATH, where ParallelCluster and HyperPod put Slurm; and sbatch, srun and squeue take options from
-//! SBATCH_*, SLURM_* and SQUEUE_*: inside salloc an srun would be a step of that job. What tells clients where their
-//! cluster is stays. sbatch hands its PATH on, so the job's own srun is found too.
+//! /opt/slurm/bin on its PATH, where ParallelCluster and HyperPod put Slurm; and sbatch, srun and squeue take options
+//! from SBATCH_*, SLURM_* and SQUEUE_*: inside salloc an srun would be a step of that job. Variables that locate the
+//! cluster stay. sbatch hands its PATH on, so the job's own srun is found too.
 
 use super::sink::Sink;
 use super::{Answer, Command, Host, Reach, ReachError, Status, Wait};
@@ -39,7 +39,7 @@ exit 127
 ";
 const ABSENT: &str = "harness: no such program";
 
-/// Reaches the world by `of`, and calls Slurm's commands on this machine, or where `of` puts it, in its own way.
+/// Reaches the world by `of`, and wraps Slurm's commands on this machine, or where `of` puts it.
 pub struct SlurmCalls<R> {
     of: R,
     /// Their folder, where the inventory says it.
@@ -51,7 +51,7 @@ impl<R> SlurmCalls<R> {
         SlurmCalls { of, folder: folder.unwrap_or_default().to_owned() }
     }
 
-    pub fn of(&self) -> &R {
+    pub fn inner(&self) -> &R {
         &self.of
     }
 
@@ -72,7 +72,7 @@ pub fn read(argv: &[String]) -> Option<&[String]> {
     (sh == SHELL && c == "-c" && text == TEXT && name == NAME && is_one(command)).then_some(command)
 }
 
-/// Which variables of this process would have changed what Slurm is asked, in one line for a person; nothing where none would.
+/// A warning that names the variables of this process that would have changed Slurm requests; none where none would.
 pub fn ignored(variables: impl Iterator<Item = (OsString, OsString)>) -> Option<String> {
     let (mut names, mut inside) = (Vec::new(), None);
     for (name, value) in variables {
@@ -91,10 +91,10 @@ pub fn ignored(variables: impl Iterator<Item = (OsString, OsString)>) -> Option<
         names.retain(|name| name.starts_with("SBATCH_"));
     }
     names.sort();
-    let keys = "write `gpus`, `qos`, `mem`, `sbatch = [...]` or `srun = [...]` into `[reach]`";
+    let keys = "set `gpus`, `qos`, `mem`, `sbatch = [...]` or `srun = [...]` in `[reach]`";
     match (inside, names.as_slice()) {
         (None, []) => None,
-        (None, names) => Some(format!("ignored: {}; {keys}", names.join(", "))),
+        (None, names) => Some(format!("ignored variables: {}; {keys}", names.join(", "))),
         (Some(job), []) => Some(format!("inside job {job}: its SLURM_* variables are ignored")),
         (Some(job), names) => Some(format!(
             "inside job {job}: its SLURM_* variables are ignored, and {}; {keys}",
@@ -123,7 +123,7 @@ impl<R: Reach> Reach for SlurmCalls<R> {
                     what: what.replacen(&format!("`{SHELL}`"), &format!("`{}`", program()), 1),
                     limit_s,
                 }),
-                told => told,
+                result => result,
             }
         })
     }
@@ -229,11 +229,14 @@ mod tests {
 
     #[test]
     fn variables_that_are_ignored_are_named_with_the_keys_that_replace_them() {
-        let told = |names: &[&str]| ignored(names.iter().map(|name| ((*name).into(), "16".into())));
-        assert_eq!(told(&["PATH", "SLURM_CONF", "NCCL_ALGO"]), None);
-        let named = told(&["SBATCH_QOS", "SBATCH_GRES", "SLURM_QOS"]).expect("a warning");
-        assert!(named.starts_with("ignored: SBATCH_GRES, SBATCH_QOS, SLURM_QOS; write `gpus`"), "{named}");
-        let inside = told(&["SLURM_JOB_ID", "SLURM_NNODES"]).expect("a warning");
+        let warning = |names: &[&str]| ignored(names.iter().map(|name| ((*name).into(), "16".into())));
+        assert_eq!(warning(&["PATH", "SLURM_CONF", "NCCL_ALGO"]), None);
+        let named = warning(&["SBATCH_QOS", "SBATCH_GRES", "SLURM_QOS"]).expect("a warning");
+        assert!(
+            named.starts_with("ignored variables: SBATCH_GRES, SBATCH_QOS, SLURM_QOS; set `gpus`"),
+            "{named}"
+        );
+        let inside = warning(&["SLURM_JOB_ID", "SLURM_NNODES"]).expect("a warning");
         assert_eq!(inside, "inside job 16: its SLURM_* variables are ignored");
     }
 }

@@ -2,19 +2,20 @@
 
 /// Parts of what they print, and the step that follows.
 const NEXT: [(&str, &str); 7] = [
-    ("Invalid generic resource", "this Slurm has no GRES for GPUs: write `gpus = \"none\"` into `[reach]`"),
-    ("Invalid qos", "write `qos = ` into `[reach]`; `sacctmgr show assoc user=$USER format=qos` lists yours"),
+    ("Invalid generic resource", "this Slurm has no GRES for GPUs: set `gpus = \"none\"` in `[reach]`"),
+    ("Invalid qos", "set `qos` in `[reach]`; `sacctmgr show assoc user=$USER format=qos` lists yours"),
     (
         "Invalid account",
-        "write `account = ` into `[reach]`; `sacctmgr show assoc user=$USER format=account` lists yours",
+        "set `account` in `[reach]`; `sacctmgr show assoc user=$USER format=account` lists yours",
     ),
-    ("nvalid partition", "write `partition = ` into `[reach]`; `sinfo` lists them"),
-    ("Invalid MPI type", "write `mpi = ` into `[reach]`; `srun --mpi=list` lists what there is"),
-    ("Memory required by task is not available", "write `mem = \"0\"` into `[reach]`, all memory of a node"),
-    (SUBMIT_LIMIT, "write `most_jobs = ` into `[reach]`, no more than Slurm takes of you at a time"),
+    ("nvalid partition", "set `partition` in `[reach]`; `sinfo` lists them"),
+    ("Invalid MPI type", "set `mpi` in `[reach]`; `srun --mpi=list` lists the plugins"),
+    ("Memory required by task is not available", "set `mem = \"0\"` in `[reach]`: all memory of a node"),
+    (SUBMIT_LIMIT, "set `most_jobs` in `[reach]` to your limit of submitted jobs"),
 ];
 
-/// In the names of all limits on the number of submitted jobs: QOSMaxSubmitJobPerUserLimit, AssocMaxSubmitJobLimit and others.
+/// In the names of all limits on the number of submitted jobs: QOSMaxSubmitJobPerUserLimit, AssocMaxSubmitJobLimit and
+/// others.
 const SUBMIT_LIMIT: &str = "MaxSubmitJob";
 
 /// To be put behind the complaint; empty where nothing is known.
@@ -38,15 +39,21 @@ mod tests {
             ("sbatch: error: Invalid generic resource (gres) specification", "gpus = \"none\""),
             (
                 "srun: error: Unable to create step for job 16: Invalid generic resource (gres) specification",
-                "gpus =",
+                "`gpus = ",
             ),
-            ("sbatch: error: Batch job submission failed: Invalid qos specification", "qos ="),
-            ("sbatch: error: QOSMaxSubmitJobPerUserLimit", "most_jobs ="),
-            ("sbatch: error: AssocMaxSubmitJobLimit", "most_jobs ="),
-            ("sbatch: error: invalid partition specified: gpu", "partition ="),
+            ("sbatch: error: Batch job submission failed: Invalid qos specification", "`qos`"),
+            ("sbatch: error: QOSMaxSubmitJobPerUserLimit", "`most_jobs`"),
+            ("sbatch: error: AssocMaxSubmitJobLimit", "`most_jobs`"),
+            ("sbatch: error: invalid partition specified: gpu", "`partition`"),
         ] {
             assert!(next_step(complaint).contains(key), "{complaint}: {}", next_step(complaint));
         }
         assert_eq!(next_step("sbatch: error: anything else"), "");
+    }
+
+    #[test]
+    fn messages() {
+        let lines: Vec<String> = NEXT.iter().map(|(part, _)| format!("{part}{}", next_step(part))).collect();
+        insta::assert_snapshot!(lines.join("\n"));
     }
 }

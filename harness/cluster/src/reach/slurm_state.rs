@@ -1,4 +1,4 @@
-//! The words that Slurm uses for the states of jobs and nodes, and for why jobs wait. Compound states are sets, not
+//! The names that Slurm uses for the states of jobs and nodes, and for why jobs wait. Compound states are sets, not
 //! strings to compare.
 
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ pub enum JobState {
 }
 
 impl JobState {
-    pub fn of(text: &str) -> JobState {
+    pub fn parse(text: &str) -> JobState {
         let text = text.trim();
         let word = text.split([' ', '+', ',']).next().unwrap_or_default();
         match word.to_ascii_uppercase().as_str() {
@@ -95,7 +95,7 @@ pub struct StateSet {
 }
 
 impl StateSet {
-    pub fn of(text: &str) -> StateSet {
+    pub fn parse(text: &str) -> StateSet {
         let mut words = BTreeSet::new();
         let mut unknown = BTreeSet::new();
         for part in text.trim().split(['+', ',']).map(str::trim).filter(|part| !part.is_empty()) {
@@ -197,31 +197,33 @@ mod tests {
             ("OUT_OF_MEMORY", JobState::OutOfMemory),
         ];
         for (text, state) in table {
-            assert_eq!(JobState::of(text), state, "{text}");
+            assert_eq!(JobState::parse(text), state, "{text}");
         }
     }
 
     #[test]
-    fn a_state_nobody_knows_is_no_end() {
+    fn an_unknown_state_is_not_an_end() {
         for text in ["", "BLORP", "  "] {
-            assert!(!JobState::of(text).has_ended(), "{text}");
-            assert!(matches!(JobState::of(text), JobState::Unknown(_)), "{text}");
+            assert!(!JobState::parse(text).has_ended(), "{text}");
+            assert!(matches!(JobState::parse(text), JobState::Unknown(_)), "{text}");
         }
     }
 
     #[test]
     fn a_compound_node_state_is_a_set() {
-        let set = StateSet::of("IDLE+MAINTENANCE+RESERVED");
+        let set = StateSet::parse("IDLE+MAINTENANCE+RESERVED");
         assert!(set.has("idle") && set.has("maint") && set.has("reserved") && set.unknown.is_empty());
         assert!(!set.takes_jobs());
-        let set = StateSet::of("drain*");
+        let set = StateSet::parse("drain*");
         assert!(set.has("drain") && set.is_lost() && !set.takes_jobs());
-        assert!(StateSet::of("idle").takes_jobs());
+        assert!(StateSet::parse("idle").takes_jobs());
         // Power saving: Slurm boots them.
-        assert!(StateSet::of("idle~").takes_jobs() && StateSet::of("IDLE+CLOUD+POWERING_DOWN").takes_jobs());
-        assert!(!StateSet::of("down~").takes_jobs());
-        assert!(StateSet::of("mix-").has("planned"));
-        assert!(!StateSet::of("").takes_jobs());
-        assert!(!StateSet::of("idle+blorp").takes_jobs());
+        assert!(
+            StateSet::parse("idle~").takes_jobs() && StateSet::parse("IDLE+CLOUD+POWERING_DOWN").takes_jobs()
+        );
+        assert!(!StateSet::parse("down~").takes_jobs());
+        assert!(StateSet::parse("mix-").has("planned"));
+        assert!(!StateSet::parse("").takes_jobs());
+        assert!(!StateSet::parse("idle+blorp").takes_jobs());
     }
 }

@@ -1,5 +1,6 @@
-//! The allocations of a run that jobs share: asked for with the first of their jobs, given from one job to the next, closed
-//! when nothing more comes. Which jobs share one stands in the plan; how a job in one is told, in `launch/slurm_turns.rs`.
+//! The allocations of a run that jobs share: asked for with the first of their jobs, given from one job to the next,
+//! closed when nothing more comes. Which jobs share one stands in the plan; how a job in one is started, in
+//! `launch/slurm_turns.rs`.
 
 use super::job::{Job, JobState};
 use super::{Clock, Event, GRACE, History, Runner, SLICE, UNKNOWN_LIMIT};
@@ -40,7 +41,7 @@ struct Open {
 }
 
 /// The allocation that a job shares, by its place in the plan.
-pub(super) fn of(plan: &Plan, case: &str, job: &str) -> Option<usize> {
+pub(super) fn index_of(plan: &Plan, case: &str, job: &str) -> Option<usize> {
     let is_in = |allocation: &PlannedAllocation| {
         allocation.jobs.iter().any(|turn| turn.case == case && turn.job == job)
     };
@@ -49,7 +50,7 @@ pub(super) fn of(plan: &Plan, case: &str, job: &str) -> Option<usize> {
 
 impl<'a> Allocation<'a> {
     pub(super) fn with(planned: &'a PlannedAllocation, history: Option<&History>, clock: &Clock) -> Self {
-        let past = history.and_then(|history| history.of_allocation(&planned.keeper.name));
+        let past = history.and_then(|history| history.of_allocation(&planned.batch_job.name));
         let now = Instant::now();
         let state = match past {
             None => State::Planned,
@@ -133,9 +134,9 @@ impl Runner<'_> {
     /// has none. Nothing where it is not the job's turn now.
     pub(super) async fn take_turn(&mut self, at: usize, which: usize) -> Option<Result<String, NotLaunched>> {
         let planned = self.allocations[which].planned;
-        let keeper = &planned.keeper;
+        let batch_job = &planned.batch_job;
         if matches!(self.allocations[which].state, State::Planned) {
-            let handle = match self.launching.launch(keeper).await {
+            let handle = match self.launching.launch(batch_job).await {
                 Ok(handle) => handle,
                 Err(not) if not.clears_later() => return Some(Err(not)),
                 Err(not) => {
@@ -146,11 +147,11 @@ impl Runner<'_> {
             };
             let event = Event::AllocationSubmitted {
                 at: self.clock.now(),
-                allocation: &keeper.name,
+                allocation: &batch_job.name,
                 handle: &handle,
-                nodes: &keeper.nodes,
+                nodes: &batch_job.nodes,
             };
-            (self.tell)(Some(&event), self.clock.elapsed());
+            (self.report)(Some(&event), self.clock.elapsed());
             let now = Instant::now();
             let (started, answered, closing) = (None, Some(now), None);
             self.allocations[which].state =
@@ -172,8 +173,8 @@ impl Runner<'_> {
             return Some(Err(not));
         }
         let turn = self.allocations[which].turns + 1;
-        if let Err(not) = slurm_turns::give(self.reach, keeper, turn, number).await {
-            // Whether the job was told is not known: it must not run where nobody looks.
+        if let Err(not) = slurm_turns::give(self.reach, batch_job, turn, number).await {
+            // Whether the job got its turn is unknown: it must not run unwatched.
             self.cancel_allocation(which, not.why()).await;
             return Some(Err(not));
         }
@@ -184,13 +185,13 @@ impl Runner<'_> {
         Some(Ok(format!("{id}/{turn}")))
     }
 
-    /// The process before this one may have given turns that it could not tell of: their jobs run, and are not given
+    /// The process before this one may have given turns that it could not record: their jobs run, and are not given
     /// another. Whether there was one.
     async fn taken_before(&mut self, which: usize, id: &str) -> Result<bool, NotLaunched> {
         let planned = self.allocations[which].planned;
         loop {
             let turn = self.allocations[which].turns + 1;
-            let Some(number) = slurm_turns::given(self.reach, &planned.keeper, turn).await? else {
+            let Some(number) = slurm_turns::given(self.reach, &planned.batch_job, turn).await? else {
                 return Ok(false);
             };
             self.allocations[which].turns = turn;
@@ -209,7 +210,7 @@ impl Runner<'_> {
         let Some(open) = self.allocations[which].open() else { return false };
         if open.answered.is_none_or(|answered| answered.elapsed() > FRESH) {
             let handle = open.handle.clone();
-            let asked = [(&planned.keeper, handle.as_str())];
+            let asked = [(&planned.batch_job, handle.as_str())];
             let Some(poll) = self.launcher.poll(self.reach, &asked).await.pop() else { return false };
             let is_known = !matches!(poll, Poll::Unknown(_));
             self.note_allocation(which, poll).await;
@@ -220,14 +221,14 @@ impl Runner<'_> {
         let kept_s = self.place(at, which).map_or(0, |place| planned.jobs[place].limit_s);
         let Some(open) = self.allocations[which].open() else { return false };
         let used_s = open.started.map_or(0, |started| started.elapsed().as_secs());
-        if used_s + kept_s > planned.keeper.limit_s {
-            self.close_allocation(which, "the next job might not end in its time").await;
+        if used_s + kept_s > planned.batch_job.limit_s {
+            self.close_allocation(which, "the next job might exceed its time limit").await;
             return false;
         }
         if self.allocations[which].turns == 0 {
             return true;
         }
-        if let Some(node) = slurm_end::barred(self.reach, &planned.keeper.nodes).await {
+        if let Some(node) = slurm_end::barred(self.reach, &planned.batch_job.nodes).await {
             self.close_allocation(which, &node).await;
             return false;
         }
@@ -251,9 +252,9 @@ impl Runner<'_> {
                 continue;
             }
             match open.closing {
-                None if !is_wanted => self.close_allocation(which, "nothing more is to run in it").await,
+                None if !is_wanted => self.close_allocation(which, "no job is left for it").await,
                 None if open.used.elapsed() > IDLE => {
-                    self.close_allocation(which, "what is to run in it waits for other cases").await;
+                    self.close_allocation(which, "its next job waits for other cases").await;
                 }
                 Some((since, false)) if since.elapsed() > GRACE || self.stopped.is_some() => {
                     self.cancel_allocation(which, "it does not close").await;
@@ -261,7 +262,7 @@ impl Runner<'_> {
                 Some((since, true)) if since.elapsed() > GRACE * 4 => {
                     self.forget_allocation(
                         which,
-                        &Ended::Lost { why: "it could not be seen to end".to_owned() },
+                        &Ended::Lost { why: "its end was not observed".to_owned() },
                     );
                 }
                 _ => {}
@@ -270,9 +271,9 @@ impl Runner<'_> {
     }
 
     async fn close_allocation(&mut self, which: usize, why: &str) {
-        let keeper = &self.allocations[which].planned.keeper;
-        self.tell_closed(which, why);
-        slurm_turns::close(self.reach, keeper).await;
+        let batch_job = &self.allocations[which].planned.batch_job;
+        self.report_closed(which, why);
+        slurm_turns::close(self.reach, batch_job).await;
         if let Some(open) = self.allocations[which].open() {
             open.closing.get_or_insert((Instant::now(), false));
         }
@@ -281,40 +282,40 @@ impl Runner<'_> {
 
     /// Ends it by force. What is still planned for it runs by itself.
     pub(super) async fn cancel_allocation(&mut self, which: usize, why: &str) {
-        let keeper = &self.allocations[which].planned.keeper;
-        self.tell_closed(which, why);
+        let batch_job = &self.allocations[which].planned.batch_job;
+        self.report_closed(which, why);
         let Some(open) = self.allocations[which].open() else { return };
         let handle = open.handle.clone();
         open.closing = match open.closing {
             Some((since, true)) => Some((since, true)),
             _ => Some((Instant::now(), true)),
         };
-        self.launcher.cancel(self.reach, keeper, &handle).await;
+        self.launcher.cancel(self.reach, batch_job, &handle).await;
         self.next_poll = self.next_poll.min(Instant::now() + SLICE * 4);
     }
 
-    /// Told before it is done: whoever goes on with the run does not take the end of it for somebody else's doing.
-    fn tell_closed(&mut self, which: usize, why: &str) {
+    /// Reported before it is done: a resumed run must not take its end for an outside cancellation.
+    fn report_closed(&mut self, which: usize, why: &str) {
         let allocation = &mut self.allocations[which];
-        let name = &allocation.planned.keeper.name;
-        let is_told = allocation.open().is_none_or(|open| open.closing.is_some());
-        if !is_told {
+        let name = &allocation.planned.batch_job.name;
+        let is_reported = allocation.open().is_none_or(|open| open.closing.is_some());
+        if !is_reported {
             let event = Event::AllocationClosed { at: self.clock.now(), allocation: name, why };
-            (self.tell)(Some(&event), self.clock.elapsed());
+            (self.report)(Some(&event), self.clock.elapsed());
         }
     }
 
     fn forget_allocation(&mut self, which: usize, end: &Ended) {
-        let name = &self.allocations[which].planned.keeper.name;
+        let name = &self.allocations[which].planned.batch_job.name;
         let event = Event::AllocationEnded { at: self.clock.now(), allocation: name, end };
-        (self.tell)(Some(&event), self.clock.elapsed());
+        (self.report)(Some(&event), self.clock.elapsed());
         self.allocations[which].state = State::Gone;
     }
 
     /// What Slurm says of an allocation. One that is lost takes those with it that had not ended.
     pub(super) async fn note_allocation(&mut self, which: usize, poll: Poll) {
         let is_used = !self.inside(which).is_empty();
-        let keeper = &self.allocations[which].planned.keeper;
+        let batch_job = &self.allocations[which].planned.batch_job;
         let Some(open) = self.allocations[which].open() else { return };
         let now = Instant::now();
         match poll {
@@ -331,12 +332,12 @@ impl Runner<'_> {
                 open.answered = Some(now);
                 open.started.get_or_insert(now);
             }
-            // Those that run in it are heard first.
+            // Jobs that run in it are polled first.
             Poll::Ended { .. } if is_used => open.answered = Some(now),
             Poll::Ended { end, blamed, .. } => {
                 let is_own = open.closing.is_some() || matches!(end, Ended::Exited { .. });
                 for at in if is_own { Vec::new() } else { self.planned_in(which) } {
-                    let end = slurm_turns::lost_with(&end, keeper);
+                    let end = slurm_turns::lost_with(&end, batch_job);
                     self.not_launched(at, NotLaunched { end, blamed: blamed.clone() });
                 }
                 self.forget_allocation(which, &end);

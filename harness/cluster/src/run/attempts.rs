@@ -1,4 +1,4 @@
-//! Second attempts: which jobs that the cluster itself ended are launched once more. That a case wants them at all, and what
+//! Second attempts: which jobs that the cluster itself ended are relaunched. That a case wants them at all, and what
 //! they are, stands in the plan; what failed, hung or came out wrong is never tried again.
 
 use super::job::JobState;
@@ -50,7 +50,7 @@ impl Runner<'_> {
             first: &self.jobs[lost].planned.name,
             cause: &cause,
         };
-        (self.tell)(Some(&event), self.clock.elapsed());
+        (self.report)(Some(&event), self.clock.elapsed());
     }
 
     fn lost_by(&self, at: usize) -> Option<&Ended> {
@@ -68,7 +68,7 @@ impl Runner<'_> {
         let blamed: BTreeSet<&String> =
             lost.iter().filter_map(|at| self.jobs[*at].blamed.as_ref()).map(|blamed| &blamed.node).collect();
         let says = |lost: usize, of: usize, what: &str| {
-            format!("not run once more: {lost} of the case's {of} {what} were lost, more than half")
+            format!("not rerun: {lost} of the case's {of} {what} were lost, more than half")
         };
         // One job on all nodes is lost by one of them: then its nodes are counted.
         if first.len() > 1 && lost.len() * 2 > first.len() {

@@ -1,4 +1,4 @@
-//! What a run tells of itself while it goes on, one line each, in the order in which it happened. They are all that is
+//! The events of a run while it goes on, one line each, in the order in which they happened. They are all that is
 //! needed to go on with a run whose process was ended.
 
 use metric::finding::Finding;
@@ -6,7 +6,7 @@ use model::artefact::{Blamed, Ended};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What the run tells of itself while it goes on.
+/// An event of a run.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event<'a> {

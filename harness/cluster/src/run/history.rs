@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use time::OffsetDateTime;
 use time::format_description::well_known::Iso8601;
 
-/// The past of every job that a run had told of.
+/// The past of every job that a run has reported.
 #[derive(Debug, Default, PartialEq)]
 pub struct History {
     jobs: BTreeMap<(String, String), Past>,
     allocations: BTreeMap<String, PastAllocation>,
     /// Whatever was launched, as `case/job` with its handle, in that order.
     launched: Vec<(String, String)>,
-    /// When the run began and when it last told of something, in seconds since 1970.
+    /// When the run began and when its last event was, in seconds since 1970.
     pub began: Option<f64>,
     pub last: Option<f64>,
 }
@@ -49,44 +49,45 @@ impl History {
     pub fn read(events: &[Value]) -> Result<History, String> {
         let mut history = History::default();
         for (at, event) in events.iter().enumerate() {
-            let told = Told::deserialize(event).map_err(|error| format!("line {}: {error}", at + 1))?;
-            let moment = unix_s(&told.at)
-                .ok_or_else(|| format!("line {}: no moment: `{}`", at + 1, told.at.escape_debug()))?;
+            let record =
+                EventRecord::deserialize(event).map_err(|error| format!("line {}: {error}", at + 1))?;
+            let moment = unix_s(&record.at)
+                .ok_or_else(|| format!("line {}: invalid time: `{}`", at + 1, record.at.escape_debug()))?;
             history.began.get_or_insert(moment);
             history.last = Some(history.last.map_or(moment, |last: f64| last.max(moment)));
-            if let Some(handle) = &told.handle {
-                let case = told.case.as_deref().unwrap_or("allocation");
-                let job = told.job.as_deref().or(told.allocation.as_deref()).unwrap_or_default();
+            if let Some(handle) = &record.handle {
+                let case = record.case.as_deref().unwrap_or("allocation");
+                let job = record.job.as_deref().or(record.allocation.as_deref()).unwrap_or_default();
                 history.launched.push((format!("{case}/{job}"), handle.clone()));
             }
-            if let Some(name) = told.allocation {
+            if let Some(name) = record.allocation {
                 let past = history.allocations.entry(name).or_default();
-                match told.event.as_str() {
-                    "allocation-submitted" => past.handle = told.handle.unwrap_or_default(),
+                match record.event.as_str() {
+                    "allocation-submitted" => past.handle = record.handle.unwrap_or_default(),
                     "allocation-closed" => past.closed = true,
                     "allocation-ended" => past.ended = true,
                     _ => {}
                 }
                 continue;
             }
-            let (Some(case), Some(job)) = (told.case, told.job) else { continue };
+            let (Some(case), Some(job)) = (record.case, record.job) else { continue };
             let past = history.jobs.entry((case, job)).or_default();
-            match told.event.as_str() {
+            match record.event.as_str() {
                 "job-submitted" => {
-                    let turn = told.handle.as_deref().and_then(turn_of);
+                    let turn = record.handle.as_deref().and_then(turn_of);
                     if let Some((id, turn)) = turn
                         && let Some(of) = history.allocations.values_mut().find(|of| of.handle == id)
                     {
                         of.turns = of.turns.max(turn);
                     }
-                    past.handle = told.handle;
+                    past.handle = record.handle;
                     past.submitted = Some(moment);
                 }
                 "job-not-submitted" => {
                     past.submitted = Some(moment);
-                    let failed = || Ended::LaunchFailed { why: told.why.unwrap_or_default() };
-                    past.end = Some(told.end.unwrap_or_else(failed));
-                    past.blamed = told.blamed;
+                    let failed = || Ended::LaunchFailed { why: record.why.unwrap_or_default() };
+                    past.end = Some(record.end.unwrap_or_else(failed));
+                    past.blamed = record.blamed;
                 }
                 "job-started" => {
                     past.started = Some(moment);
@@ -99,9 +100,9 @@ impl History {
                 }
                 "job-ended" => {
                     past.ended = Some(moment);
-                    past.end = Some(told.end.ok_or_else(|| format!("line {}: no end", at + 1))?);
-                    past.blamed = told.blamed;
-                    past.findings = told.findings;
+                    past.end = Some(record.end.ok_or_else(|| format!("line {}: no end", at + 1))?);
+                    past.blamed = record.blamed;
+                    past.findings = record.findings;
                 }
                 _ => {}
             }
@@ -117,7 +118,7 @@ impl History {
         self.allocations.get(name)
     }
 
-    pub fn of(&self, case: &str, job: &str) -> Option<&Past> {
+    pub fn job(&self, case: &str, job: &str) -> Option<&Past> {
         self.jobs.get(&(case.to_owned(), job.to_owned()))
     }
 }
@@ -129,7 +130,7 @@ pub(super) fn turn_of(handle: &str) -> Option<(&str, u32)> {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct EventRecord {
     event: String,
     at: String,
     case: Option<String>,
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_as_far_as_the_last_that_was_told_of_it() {
+    fn a_job_is_as_far_as_its_last_event() {
         let history = History::read(&events(&[
             r#"{"event":"run-started","at":"2026-01-01T00:00:00.000Z"}"#,
             r#"{"event":"job-submitted","at":"2026-01-01T00:00:01.500Z","case":"c","job":"a","handle":"7","nodes":["n1"],"estimate_s":3}"#,
@@ -167,20 +168,20 @@ mod tests {
             r#"{"event":"job-not-submitted","at":"2026-01-01T00:00:09.000Z","case":"c","job":"d","why":"no"}"#,
         ]))
         .expect("a history");
-        let a = history.of("c", "a").expect("told of");
+        let a = history.job("c", "a").expect("reported");
         assert_eq!((a.handle.as_deref(), a.end.clone()), (Some("7"), Some(Ended::Exited { code: 0 })));
-        let b = history.of("c", "b").expect("told of");
+        let b = history.job("c", "b").expect("reported");
         assert_eq!((b.handle.as_deref(), b.started, b.end.clone()), (Some("8"), None, None));
         assert_eq!(
-            history.of("c", "d").and_then(|d| d.end.clone()),
+            history.job("c", "d").and_then(|d| d.end.clone()),
             Some(Ended::LaunchFailed { why: "no".into() })
         );
-        assert_eq!(history.of("c", "e"), None);
+        assert_eq!(history.job("c", "e"), None);
         assert_eq!(history.last.zip(history.began).map(|(last, began)| last - began), Some(9.0));
     }
 
     #[test]
-    fn an_allocation_is_as_far_as_was_told_of_it_and_of_the_turns_in_it() {
+    fn an_allocation_is_as_far_as_its_events_and_turns() {
         let history = History::read(&events(&[
             r#"{"event":"allocation-submitted","at":"2026-01-01T00:00:00.000Z","allocation":"a1","handle":"7","nodes":["n1"]}"#,
             r#"{"event":"allocation-submitted","at":"2026-01-01T00:00:00.000Z","allocation":"a2","handle":"8","nodes":["n2"]}"#,
@@ -192,14 +193,14 @@ mod tests {
         ]))
         .expect("a history");
         let past = |name: &str| history.of_allocation(name).cloned();
-        let told = |handle: &str, closed, ended, turns, after: Option<f64>| {
+        let allocation = |handle: &str, closed, ended, turns, after: Option<f64>| {
             let started = after.zip(history.began).map(|(after, began)| began + after);
             Some(PastAllocation { handle: handle.to_owned(), closed, ended, turns, started })
         };
-        assert_eq!(past("a1"), told("7", true, false, 2, Some(2.0)));
-        assert_eq!(past("a2"), told("8", false, true, 0, None));
+        assert_eq!(past("a1"), allocation("7", true, false, 2, Some(2.0)));
+        assert_eq!(past("a2"), allocation("8", false, true, 0, None));
         assert_eq!(past("a3"), None);
-        assert_eq!(history.of("d", "a").and_then(|past| past.handle.clone()), Some("7/2".to_owned()));
+        assert_eq!(history.job("d", "a").and_then(|past| past.handle.clone()), Some("7/2".to_owned()));
         // A folder is no turn.
         assert_eq!((turn_of("7"), turn_of("/fsx/runs/r")), (None, None));
     }

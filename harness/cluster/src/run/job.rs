@@ -1,5 +1,4 @@
-//! One job of a run: how far it is, since when, and what is told of it when it is over. Who moves it on is told in the room's
-//! own file.
+//! One job of a run: how far it is, since when, and its record when it is over. `mod.rs` and `watch.rs` advance it.
 
 use super::{Clock, Past, history};
 use metric::finding::Finding;
@@ -117,7 +116,7 @@ impl<'a> Job<'a> {
         job
     }
 
-    /// A second attempt of which nobody knows yet whether it is called for.
+    /// A second attempt that may turn out not to be needed.
     pub(super) fn may_be_unneeded(&self) -> bool {
         self.planned.again_of.is_some() && !self.called_for
     }

@@ -17,7 +17,7 @@ pub(super) struct Launching<'a> {
     pub launcher: Rc<dyn Launch>,
     /// What jobs are given that no artefact holds.
     pub secrets: &'a Secrets,
-    /// The process before this one was ended: what it had launched last, it could not always tell.
+    /// The process before this one was ended: its last launches may not be recorded.
     pub resumed: bool,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Launching<'a> {
     }
 
     pub(super) async fn put_files(&self, job: &PlannedJob) -> Result<(), NotLaunched> {
-        let folder = self.folders().of(job);
+        let folder = self.folders().for_job(job);
         for file in &job.files {
             let text = match &file.text {
                 Some(text) => text.as_str(),

@@ -1,4 +1,4 @@
-//! Obeys the plan: launches each job when its nodes are free, watches it, and ends it at its limits.
+//! Executes the plan: launches each job when its nodes are free, watches it, and ends it at its limits.
 //! It hands over one case at a time as soon as all its jobs have ended; what the case's numbers say is not asked here.
 
 mod allocation;
@@ -47,8 +47,8 @@ const GRACE: Duration = Duration::from_secs(30);
 /// For this long a launcher may give no answer about a job before it counts as lost.
 const UNKNOWN_LIMIT: Duration = Duration::from_secs(600);
 
-/// Where events go, with the time since the run began; nothing happened where there is no event but time.
-pub type Tell<'a> = dyn FnMut(Option<&Event>, Duration) + 'a;
+/// Receives events, with the time since the run began; without an event only time has passed.
+pub type EventSink<'a> = dyn FnMut(Option<&Event>, Duration) + 'a;
 
 pub struct Runner<'a> {
     plan: &'a Plan,
@@ -63,7 +63,7 @@ pub struct Runner<'a> {
     in_flight: usize,
     at_once: usize,
     clock: Clock,
-    tell: &'a mut Tell<'a>,
+    report: &'a mut EventSink<'a>,
     /// Cases by index in the plan.
     cases: Vec<CaseState>,
     jobs: Vec<Job<'a>>,
@@ -72,12 +72,12 @@ pub struct Runner<'a> {
     next_poll: Instant,
     /// What Slurm was seen to take of this user's jobs.
     submit_limit: SubmitLimit,
-    /// The process before this one was ended: what it had launched last, it could not always tell.
+    /// The process before this one was ended: its last launches may not be recorded.
     resumed: bool,
     /// Jobs that hung, when that was last looked at.
     hangs_seen: usize,
     /// How far jobs had come when they were last looked at.
-    looks: stall::Seen,
+    observations: stall::Observations,
 }
 
 /// What the launch of a job came to.
@@ -101,11 +101,11 @@ impl<'a> Runner<'a> {
         plan: &'a Plan,
         reach: &'a dyn Reach,
         clock: Clock,
-        tell: &'a mut Tell<'a>,
+        report: &'a mut EventSink<'a>,
         secrets: &'a Secrets,
     ) -> Self {
-        tell(Some(&Event::RunStarted { at: clock.now() }), clock.elapsed());
-        Runner::with(plan, reach, clock, tell, secrets, None)
+        report(Some(&Event::RunStarted { at: clock.now() }), clock.elapsed());
+        Runner::with(plan, reach, clock, report, secrets, None)
     }
 
     /// Goes on with a run whose process was ended: what it had launched is watched further, never launched again.
@@ -113,19 +113,19 @@ impl<'a> Runner<'a> {
         plan: &'a Plan,
         reach: &'a dyn Reach,
         clock: Clock,
-        tell: &'a mut Tell<'a>,
+        report: &'a mut EventSink<'a>,
         secrets: &'a Secrets,
         history: &History,
     ) -> Self {
-        tell(Some(&Event::RunResumed { at: clock.now() }), clock.elapsed());
-        Runner::with(plan, reach, clock, tell, secrets, Some(history))
+        report(Some(&Event::RunResumed { at: clock.now() }), clock.elapsed());
+        Runner::with(plan, reach, clock, report, secrets, Some(history))
     }
 
     fn with(
         plan: &'a Plan,
         reach: &'a dyn Reach,
         clock: Clock,
-        tell: &'a mut Tell<'a>,
+        report: &'a mut EventSink<'a>,
         secrets: &'a Secrets,
         history: Option<&History>,
     ) -> Self {
@@ -135,8 +135,8 @@ impl<'a> Runner<'a> {
             .enumerate()
             .flat_map(|(case, planned)| {
                 planned.jobs.iter().map(move |job| {
-                    let past = history.and_then(|history| history.of(&planned.name, &job.name));
-                    let shared = allocation::of(plan, &planned.name, &job.name);
+                    let past = history.and_then(|history| history.job(&planned.name, &job.name));
+                    let shared = allocation::index_of(plan, &planned.name, &job.name);
                     // What a node that is quarantined by now had done before stays done.
                     let is_new = past.is_none() && job.again_of.is_none();
                     match left_out(plan, job).filter(|_| is_new) {
@@ -161,7 +161,7 @@ impl<'a> Runner<'a> {
             in_flight: 0,
             at_once: 1,
             clock,
-            tell,
+            report,
             cases: plan.cases.iter().map(|_| CaseState { handed_over: false, end: None }).collect(),
             jobs,
             allocations: plan
@@ -173,12 +173,13 @@ impl<'a> Runner<'a> {
             next_poll: Instant::now(),
             submit_limit: SubmitLimit::default(),
             hangs_seen: 0,
-            looks: stall::Seen::new(),
+            observations: stall::Observations::new(),
             resumed,
         }
     }
 
-    /// So many jobs are launched side by side, where the launcher is one that can. A scheduler is asked for one at a time.
+    /// So many jobs are launched side by side, where the launcher is one that can. A scheduler is asked for one at a
+    /// time.
     pub fn at_once(mut self, many: usize) -> Self {
         if self.plan.launcher == Launcher::Ssh {
             self.at_once = many.max(1);
@@ -191,7 +192,7 @@ impl<'a> Runner<'a> {
         self.background.meanwhile(work).await
     }
 
-    /// The judge's word on a case that was handed over: cases that depend on it go by this.
+    /// The judge's verdict on a case that was handed over: dependent cases use it.
     pub fn settle(&mut self, case: usize, end: CaseEnd) {
         if let Some(state) = self.cases.get_mut(case) {
             state.end = Some(end);
@@ -203,7 +204,7 @@ impl<'a> Runner<'a> {
         if self.stopped.is_none() {
             self.stopped = Some(why.to_owned());
             let event = Event::RunStopped { at: self.clock.now(), why };
-            (self.tell)(Some(&event), self.clock.elapsed());
+            (self.report)(Some(&event), self.clock.elapsed());
         }
     }
 
@@ -309,14 +310,14 @@ impl<'a> Runner<'a> {
             match self.cases[at].end {
                 None => return Barrier::Wait,
                 Some(CaseEnd::Pass) => {}
-                Some(end) => return Barrier::Closed(format!("it comes after `{name}`, which ended: {end}")),
+                Some(end) => return Barrier::Closed(format!("it depends on `{name}`, which ended: {end}")),
             }
         }
         Barrier::Open
     }
 
     fn give_up_planned(&mut self, case: usize, why: &str) {
-        let mut told = false;
+        let mut gave_up = false;
         for job in
             self.jobs.iter_mut().filter(|job| job.case == case && matches!(job.state, JobState::Planned))
         {
@@ -325,11 +326,11 @@ impl<'a> Runner<'a> {
                 continue;
             }
             job.state = JobState::Over { handle: None, end: Ended::NotRun { why: why.to_owned() } };
-            told = true;
+            gave_up = true;
         }
-        if told {
+        if gave_up {
             let event = Event::CaseNotRun { at: self.clock.now(), case: &self.plan.cases[case].name, why };
-            (self.tell)(Some(&event), self.clock.elapsed());
+            (self.report)(Some(&event), self.clock.elapsed());
         }
     }
 
@@ -352,7 +353,7 @@ impl<'a> Runner<'a> {
         }
         let open = self.allocations.iter().filter(|allocation| allocation.is_open());
         let mut live = open.clone().count();
-        taken.extend(open.flat_map(|open| &open.planned.keeper.nodes).map(String::as_str));
+        taken.extend(open.flat_map(|open| &open.planned.batch_job.nodes).map(String::as_str));
         let is_alone = |job: &&Job| match &job.state {
             JobState::Live(live) => live.within.is_none(),
             state => matches!(state, JobState::Launching),
@@ -454,7 +455,7 @@ impl<'a> Runner<'a> {
             nodes: &planned.nodes,
             estimate_s: planned.estimate_s,
         };
-        (self.tell)(Some(&event), self.clock.elapsed());
+        (self.report)(Some(&event), self.clock.elapsed());
         self.jobs[at].state = JobState::Live(Live {
             handle,
             within,
@@ -480,7 +481,7 @@ impl<'a> Runner<'a> {
             end: &not.end,
             blamed: not.blamed.as_ref(),
         };
-        (self.tell)(Some(&event), self.clock.elapsed());
+        (self.report)(Some(&event), self.clock.elapsed());
         self.jobs[at].blamed = not.blamed;
         self.jobs[at].state = JobState::Over { handle: None, end: not.end };
         self.heed_refusal(at);
@@ -493,7 +494,7 @@ impl<'a> Runner<'a> {
             if files.is_empty() {
                 continue;
             }
-            let folder = self.launching.folders().of(job.planned);
+            let folder = self.launching.folders().for_job(job.planned);
             // What cannot be removed now is found by `clean`.
             let _ = folder.remove(&files).await;
         }
@@ -538,7 +539,7 @@ impl<'a> Runner<'a> {
             }
         }
         self.next_poll = Instant::now() + POLL_EVERY;
-        (self.tell)(None, self.clock.elapsed());
+        (self.report)(None, self.clock.elapsed());
         true
     }
 }

@@ -1,5 +1,5 @@
-//! Nodes that are left out of what is still to come of a run, since they hung, were lost or crashed; and stages that are ended
-//! where collectives hang one after the other, which names nobody.
+//! Nodes that are left out of what is still to come of a run, since they hung, were lost or crashed; and stages that
+//! are ended where collectives hang one after the other, which is not attributable.
 
 use super::job::{Job, JobState};
 use super::{Event, Runner, allocation, left_out};
@@ -7,7 +7,7 @@ use model::artefact::{Culprit, Ended, JobOutcome, LeftOut, Plan};
 use std::collections::BTreeSet;
 use verdict::judge::{self, common_failure::HANGS};
 
-/// The nodes that the outcomes so far show to have hung, been lost or crashed by themselves, and what is said of each.
+/// The nodes that the outcomes so far show to have hung, been lost or crashed by themselves, with the evidence.
 /// Slow nodes and odd outputs cost no time limit: they stay.
 pub fn named(outcomes: &[JobOutcome], culprits: &[Culprit]) -> Vec<(String, String)> {
     let of_run = judge::culprits_of_run(outcomes, culprits);
@@ -48,8 +48,8 @@ pub(super) struct Collective {
     pub hung: bool,
 }
 
-/// What two hangs in a row end: jobs on all of these nodes, or on any where there are none. `jobs` are those of one stage, in
-/// the order in which they ended.
+/// What two hangs in a row end: jobs on all of these nodes, or on any where there are none. `jobs` are those of one
+/// stage, in the order in which they ended.
 pub(super) fn ended_by_hangs(jobs: &[Collective]) -> Option<(BTreeSet<String>, String)> {
     for (at, first) in jobs.iter().enumerate().filter(|(_, job)| job.hung) {
         for (between, second) in jobs.iter().enumerate().skip(at + 1).filter(|(_, job)| job.hung) {
@@ -73,8 +73,8 @@ impl<'a> Runner<'a> {
         self.jobs.iter().any(|job| job.case == case && began(job))
     }
 
-    /// Goes on by a plan that leaves more nodes out. Its cases are the same ones, in the same order; those that have begun have
-    /// the same jobs.
+    /// Goes on by a plan that leaves more nodes out. Its cases are the same ones, in the same order; those that have
+    /// begun have the same jobs.
     pub fn amend(&mut self, plan: &'a Plan, more: &[LeftOut]) {
         for left in more {
             let event = Event::NodeQuarantined {
@@ -83,7 +83,7 @@ impl<'a> Runner<'a> {
                 after: left.after.as_deref().unwrap_or_default(),
                 why: &left.why,
             };
-            (self.tell)(Some(&event), self.clock.elapsed());
+            (self.report)(Some(&event), self.clock.elapsed());
         }
         let begun: Vec<bool> = (0..plan.cases.len()).map(|case| self.has_begun(case)).collect();
         let mut old: Vec<Job<'a>> = std::mem::take(&mut self.jobs);
@@ -103,14 +103,20 @@ impl<'a> Runner<'a> {
             }
             self.jobs.extend(planned.jobs.iter().map(|job| match left_out(plan, job) {
                 Some(left) if job.again_of.is_none() => Job::left_out(case, job, left),
-                _ => Job::with(case, allocation::of(plan, &planned.name, &job.name), job, None, &self.clock),
+                _ => Job::with(
+                    case,
+                    allocation::index_of(plan, &planned.name, &job.name),
+                    job,
+                    None,
+                    &self.clock,
+                ),
             }));
         }
         self.plan = plan;
     }
 
-    /// Ends stages in which collectives hang one after the other; and what is planned on the very nodes that a job of the same
-    /// case has hung on.
+    /// Ends stages in which collectives hang one after the other; and what is planned on the very nodes that a job of
+    /// the same case has hung on.
     pub(super) fn tend_hangs(&mut self) {
         let is_hang = |job: &&Job| matches!(&job.state, JobState::Over { end, .. } if HANGS.contains(&end.cause().as_str()));
         let hangs = self.jobs.iter().filter(is_hang).count();
@@ -127,7 +133,7 @@ impl<'a> Runner<'a> {
                     job.planned.nodes.len() == size
                         && common.iter().all(|node| job.planned.nodes.contains(node))
                 };
-                self.give_up(&is_on, &format!("its stage was ended: {why}"));
+                self.give_up(&is_on, &format!("its stage was stopped: {why}"));
             }
         }
     }
@@ -220,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_collective_that_hangs_quarantines_nobody_and_a_second_attempt_that_does_well_clears() {
+    fn a_hung_collective_quarantines_no_node_and_a_good_second_attempt_clears() {
         assert!(
             nodes(&[outcome("c", &["n1", "n2"], Some("hang")), outcome("c", &["n3", "n4"], None)]).is_empty()
         );

@@ -1,4 +1,5 @@
-//! A controller that gives no answer for as long as is waited for it: what is planned behind would wait as long, each by itself.
+//! A controller that gives no answer for as long as is waited for it: what is planned behind would wait as long, each
+//! by itself.
 
 use super::job::JobState;
 use super::{Allocation, Runner};

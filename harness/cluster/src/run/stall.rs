@@ -1,5 +1,6 @@
-//! Jobs that make no progress are ended before their time limit: their outputs hold no more than before, and no NIC counter has
-//! moved. Before the first output nothing is a stall: programs are compiled and models are loaded in silence.
+//! Jobs that make no progress are ended before their time limit: their outputs hold no more than before, and no NIC
+//! counter has moved. Before the first output nothing is a stall: programs are compiled and models are loaded in
+//! silence.
 
 use super::Runner;
 use super::job::JobState;
@@ -15,7 +16,7 @@ const EVERY: (u64, u64) = (10, 60);
 const MOST: usize = 64;
 
 /// What was seen of a job last, by its case and name.
-pub(super) type Seen = BTreeMap<(usize, String), Look>;
+pub(super) type Observations = BTreeMap<(usize, String), Look>;
 
 pub(super) struct Look {
     next: Instant,
@@ -35,7 +36,7 @@ impl Runner<'_> {
                 continue;
             };
             let key = (job.case, job.planned.name.clone());
-            let look = self.looks.entry(key).or_insert_with(|| Look {
+            let look = self.observations.entry(key).or_insert_with(|| Look {
                 next: started + every(stall_s),
                 last: None,
                 changed: None,
@@ -47,7 +48,7 @@ impl Runner<'_> {
         }
         let Some((first, _)) = due.first() else { return };
         let folders: Vec<&str> = due.iter().map(|(at, _)| self.jobs[*at].planned.folder.as_str()).collect();
-        let folder = self.launching.folders().of(self.jobs[*first].planned);
+        let folder = self.launching.folders().for_job(self.jobs[*first].planned);
         // Who gives no answer says nothing of a stall.
         let Ok(answer) = folder.exec(&progress::command(&folders)).await else { return };
         let Some(all) = progress::read(&answer.stdout_text(), due.len()) else { return };
@@ -55,7 +56,9 @@ impl Runner<'_> {
         for ((at, stall_s), progress) in due.into_iter().zip(all) {
             let job = &mut self.jobs[at];
             let JobState::Live(live) = &mut job.state else { continue };
-            let Some(look) = self.looks.get_mut(&(job.case, job.planned.name.clone())) else { continue };
+            let Some(look) = self.observations.get_mut(&(job.case, job.planned.name.clone())) else {
+                continue;
+            };
             let has_moved = look
                 .last
                 .as_ref()

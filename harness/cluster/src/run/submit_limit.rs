@@ -1,5 +1,5 @@
-//! A limit on how many jobs a user may submit, as QOS and associations have it: sbatch refuses what is beyond it, and takes it
-//! once others have ended. The run learns the limit by being refused, and keeps within it.
+//! A limit on how many jobs a user may submit, as QOS and associations have it: sbatch refuses what is beyond it, and
+//! takes it once others have ended. The run learns the limit by being refused, and keeps within it.
 
 use super::job::{Job, JobState};
 use super::{Event, Runner};
@@ -38,7 +38,7 @@ impl Runner<'_> {
         };
         if is_news {
             let event = Event::SubmitLimit { at: self.clock.now(), most_jobs: live, why };
-            (self.tell)(Some(&event), self.clock.elapsed());
+            (self.report)(Some(&event), self.clock.elapsed());
         }
         match live {
             0 => self.submit_limit.not_before = Some(now + PAUSE),

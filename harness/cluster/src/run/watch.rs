@@ -1,5 +1,5 @@
-//! Looks at the jobs that run, notes what became of them, and ends them at their limits. What is launched, and when, is told
-//! in the room's own file.
+//! Looks at the jobs that run, notes what became of them, and ends them at their limits. `mod.rs` decides what is
+//! launched, and when.
 
 use super::job::{Job, JobState};
 use super::{GRACE, Runner, SLICE, UNKNOWN_LIMIT};
@@ -29,23 +29,24 @@ impl Runner<'_> {
         }
         // One question for all: for jobs that have an allocation to themselves, and for those that are shared.
         let jobs = live.iter().map(|(at, handle)| (self.jobs[*at].planned, handle.as_str()));
-        let keepers =
-            open.iter().map(|(which, handle)| (&self.allocations[*which].planned.keeper, handle.as_str()));
-        let asked: Vec<(&PlannedJob, &str)> = jobs.chain(keepers).collect();
+        let batch_jobs =
+            open.iter().map(|(which, handle)| (&self.allocations[*which].planned.batch_job, handle.as_str()));
+        let asked: Vec<(&PlannedJob, &str)> = jobs.chain(batch_jobs).collect();
         let mut polls = self.launcher.poll(self.reach, &asked).await;
         let of_open = polls.split_off(live.len().min(polls.len()));
         for ((at, handle), poll) in live.iter().zip(polls) {
             self.note(*at, poll);
             self.enforce(*at, handle).await;
         }
-        for ((which, _), of_keeper) in open.iter().zip(of_open) {
-            let keeper = &self.allocations[*which].planned.keeper;
+        for ((which, _), of_batch_job) in open.iter().zip(of_open) {
+            let batch_job = &self.allocations[*which].planned.batch_job;
             for at in self.inside(*which) {
-                let poll = slurm_turns::poll(self.reach, self.jobs[at].planned, keeper, &of_keeper).await;
+                let poll =
+                    slurm_turns::poll(self.reach, self.jobs[at].planned, batch_job, &of_batch_job).await;
                 self.note(at, poll);
                 self.enforce(at, "").await;
             }
-            self.note_allocation(*which, of_keeper).await;
+            self.note_allocation(*which, of_batch_job).await;
         }
     }
 
@@ -86,7 +87,7 @@ impl Runner<'_> {
                         job: &job.planned.name,
                         reason: &reason,
                     };
-                    (self.tell)(Some(&event), self.clock.elapsed());
+                    (self.report)(Some(&event), self.clock.elapsed());
                 }
                 live.last_reason = reason;
             }
@@ -100,11 +101,11 @@ impl Runner<'_> {
                         case: &self.plan.cases[job.case].name,
                         job: &job.planned.name,
                     };
-                    (self.tell)(Some(&event), self.clock.elapsed());
+                    (self.report)(Some(&event), self.clock.elapsed());
                 }
             }
             Poll::Ended { end, blamed, findings } => {
-                // What the harness itself ended is told by its own reason, not by the signal that carried it out.
+                // What the harness itself ended is reported with its own reason, not with the signal that ended it.
                 let end = match live.ending.take() {
                     Some((why, ..)) if !end.is_of_its_own() => why,
                     _ => end,
@@ -121,7 +122,7 @@ impl Runner<'_> {
                     blamed: job.blamed.as_ref(),
                     findings: &job.findings,
                 };
-                (self.tell)(Some(&event), self.clock.elapsed());
+                (self.report)(Some(&event), self.clock.elapsed());
                 job.state = JobState::Over { handle, end };
             }
         }
@@ -164,7 +165,7 @@ impl Runner<'_> {
                 job: &planned.name,
                 why: &cause,
             };
-            (self.tell)(Some(&event), self.clock.elapsed());
+            (self.report)(Some(&event), self.clock.elapsed());
             match live.within {
                 None => self.launcher.interrupt(self.reach, planned, handle).await,
                 Some(_) => slurm_turns::interrupt(self.reach, planned).await,
@@ -172,7 +173,7 @@ impl Runner<'_> {
             self.next_poll = now + SLICE;
         } else if live.started.is_none() || waited >= GRACE {
             if waited > GRACE * 4 {
-                let end = Ended::Lost { why: format!("{}; it could not be seen to end", why.cause()) };
+                let end = Ended::Lost { why: format!("{}; its end was not observed", why.cause()) };
                 let event = Event::JobEnded {
                     at: self.clock.now(),
                     case: &case.name,
@@ -181,19 +182,19 @@ impl Runner<'_> {
                     blamed: None,
                     findings: &[],
                 };
-                (self.tell)(Some(&event), self.clock.elapsed());
+                (self.report)(Some(&event), self.clock.elapsed());
                 self.launcher.forget(&live.handle);
                 let (handle, within) = (Some(live.handle.clone()), live.within);
                 self.jobs[at].times.ended = Some(self.clock.now_unix_s());
                 self.jobs[at].state = JobState::Over { handle, end };
                 // What would come after it would run beside it.
                 if let Some(which) = within {
-                    self.cancel_allocation(which, "a job in it could not be seen to end").await;
+                    self.cancel_allocation(which, "the end of a job in it was not observed").await;
                 }
                 return;
             }
             let event = Event::JobCancelled { at: self.clock.now(), case: &case.name, job: &planned.name };
-            (self.tell)(Some(&event), self.clock.elapsed());
+            (self.report)(Some(&event), self.clock.elapsed());
             match live.within {
                 None => self.launcher.cancel(self.reach, planned, handle).await,
                 // A job that was begun is ended by itself, and leaves the allocation to the others.
@@ -219,7 +220,7 @@ fn asked_of_partition(reason: String, script: &str) -> String {
     let asked: Vec<&str> = asked
         .filter(|option| ["--partition=", "--time=", "--nodes="].iter().any(|name| option.starts_with(name)))
         .collect();
-    if asked.is_empty() { reason } else { format!("{reason}; asked for: {}", asked.join(" ")) }
+    if asked.is_empty() { reason } else { format!("{reason}; requested: {}", asked.join(" ")) }
 }
 
 /// Slurm names the node in the reason of a job that waits for it.
@@ -239,12 +240,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_partition_s_limit_is_told_with_what_the_job_asked_for() {
+    fn a_partition_limit_is_reported_with_the_request() {
         let script =
             "#!/bin/bash\n#SBATCH --job-name=x\n#SBATCH --partition=short\n#SBATCH --time=00:20:00\n";
         assert_eq!(
             asked_of_partition("PartitionTimeLimit".into(), script),
-            "PartitionTimeLimit; asked for: --partition=short --time=00:20:00"
+            "PartitionTimeLimit; requested: --partition=short --time=00:20:00"
         );
         assert_eq!(asked_of_partition("PartitionDown".into(), "#!/bin/bash\n"), "PartitionDown");
     }

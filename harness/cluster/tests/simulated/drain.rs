@@ -1,4 +1,4 @@
-//! Nodes of a simulated cluster drained, held and put back, with somebody else who is in the way at each moment.
+//! Nodes of a simulated cluster drained, held and put back, with a concurrent client at each moment.
 
 use cluster::drain::*;
 use cluster::launch::QUERY_LIMIT;
@@ -11,7 +11,7 @@ use std::future::Future;
 
 const OURS: &str = "[harness] HRN-NIC-SLOW rdmap79s0: 50 % of its like, run 7";
 
-/// The simulated Slurm, with reservations, and with somebody who says a word of his own at a certain moment.
+/// The simulated Slurm, with reservations, and with another client that acts at a given moment.
 struct Slurm {
     simulated: SimulatedReach,
     reservations: RefCell<BTreeMap<String, String>>,
@@ -154,40 +154,40 @@ fn what_somebody_else_said_of_a_node_is_left_as_it_is() {
     wait(async {
         let slurm = Slurm::new();
         slurm.said(&others()).await;
-        let Drained::Others { told } = drain(&slurm, &wanted()).await else { panic!("not told") };
-        assert!(told.starts_with("IDLE+DRAIN: a fan is loud [root@"), "{told}");
+        let Drained::Others { state } = drain(&slurm, &wanted()).await else { panic!("another outcome") };
+        assert!(state.starts_with("IDLE+DRAIN: a fan is loud [root@"), "{state}");
         assert_eq!(slurm.asked(), Vec::<String>::new());
         assert_eq!(reason(&slurm).await, (true, Some("a fan is loud".to_owned())));
     });
 }
 
 #[test]
-fn who_says_another_reason_in_the_same_moment_is_told_by_reading_back() {
+fn a_reason_given_at_the_same_moment_is_seen_by_reading_back() {
     wait(async {
         let slurm = Slurm::new();
         *slurm.after.borrow_mut() = Some(("scontrol update", others()));
-        let Drained::Others { told } = drain(&slurm, &wanted()).await else { panic!("not told") };
-        assert!(told.contains("a fan is loud"), "{told}");
+        let Drained::Others { state } = drain(&slurm, &wanted()).await else { panic!("another outcome") };
+        assert!(state.contains("a fan is loud"), "{state}");
         // And who puts the node back in that moment leaves nothing that is called drained.
         let slurm = Slurm::new();
         let back = vec!["scontrol", "update", "NodeName=p5-002", "State=RESUME"];
         *slurm.after.borrow_mut() = Some(("scontrol update", back));
-        let Drained::Failed { why } = drain(&slurm, &wanted()).await else { panic!("not told") };
-        assert!(why.contains("Slurm has it as IDLE"), "{why}");
+        let Drained::Failed { why } = drain(&slurm, &wanted()).await else { panic!("another outcome") };
+        assert!(why.contains("Slurm reports it as IDLE"), "{why}");
     });
 }
 
 #[test]
-fn what_slurm_refuses_or_does_not_know_is_told_and_never_taken_for_drained() {
+fn failures_of_slurm_are_reported_and_never_taken_for_drained() {
     wait(async {
         let slurm = Slurm { fails: Some("scontrol update"), ..Slurm::new() };
-        let Drained::Failed { why } = drain(&slurm, &wanted()).await else { panic!("not told") };
+        let Drained::Failed { why } = drain(&slurm, &wanted()).await else { panic!("another outcome") };
         assert_eq!(
             why,
             "`scontrol update NodeName=p5-002` ended with exit code 1: slurm_update error: Access/permission denied"
         );
-        let nobody = Wanted { node: "p5-099".into(), ..wanted() };
-        let Drained::Failed { why } = drain(&Slurm::new(), &nobody).await else { panic!("not told") };
+        let unknown = Wanted { node: "p5-099".into(), ..wanted() };
+        let Drained::Failed { why } = drain(&Slurm::new(), &unknown).await else { panic!("another outcome") };
         assert!(why.contains("Node p5-099 not found"), "{why}");
     });
 }
@@ -214,7 +214,7 @@ fn a_node_is_put_back_for_us_alone_and_stays_only_where_it_has_passed() {
             let expected = if has_passed { (false, None) } else { (true, Some(OURS.to_owned())) };
             assert_eq!(reason(&slurm).await, expected);
             assert!(slurm.reservations.borrow().is_empty());
-            // Nobody had it in between.
+            // No other job had it in between.
             let asked = slurm.asked();
             assert_eq!(
                 asked.last().map(String::as_str),
@@ -230,14 +230,14 @@ fn a_drain_of_somebody_else_is_never_put_back() {
         let slurm = Slurm::new();
         slurm.said(&others()).await;
         let why = hold(&slurm, "p5-002", "p5-001").await.expect_err("held");
-        assert!(why.contains("no longer drained for a reason of ours: IDLE+DRAIN: a fan is loud"), "{why}");
+        assert!(why.contains("it is no longer drained by the harness: IDLE+DRAIN: a fan is loud"), "{why}");
         assert_eq!(slurm.asked(), Vec::<String>::new());
         // Somebody takes it over after it was looked at.
         let slurm = Slurm::new();
         drain(&slurm, &wanted()).await;
         *slurm.before.borrow_mut() = Some(("scontrol create", others()));
         let why = hold(&slurm, "p5-002", "p5-001").await.expect_err("held");
-        assert!(why.contains("somebody else has said something of it meanwhile"), "{why}");
+        assert!(why.contains("somebody else changed its reason meanwhile"), "{why}");
         assert_eq!(reason(&slurm).await, (true, Some("a fan is loud".to_owned())));
         assert!(slurm.reservations.borrow().is_empty());
     });
@@ -253,7 +253,7 @@ fn a_harness_that_was_ended_in_the_middle_of_a_re_check_has_left_nothing_to_othe
         assert_eq!(take_up(&slurm, "p5-002").await, Ok(true));
         assert_eq!(
             reason(&slurm).await,
-            (true, Some("[harness] a re-check was ended before it had passed".to_owned()))
+            (true, Some("[harness] a re-check was interrupted before it passed".to_owned()))
         );
         assert!(slurm.reservations.borrow().is_empty());
         assert_eq!(take_up(&slurm, "p5-002").await, Ok(false));
@@ -268,11 +268,11 @@ fn nodes_that_another_call_drains_meanwhile_count_before_each_node_and_behind_it
         || vec!["scontrol", "update", "NodeName=p5-004", "State=DRAIN", "Reason=[harness] HRN-NIC-DEAD x"];
     let of = |node: &str| Wanted { node: node.into(), reason: OURS.into() };
     let wanted = [of("p5-002"), of("p5-003")];
-    let limits = Limits::of(4, Some(2));
+    let limits = Limits::new(4, Some(2));
     let drained = |slurm: &Slurm| wait(drain_all(slurm, &wanted, &limits));
     assert_eq!(drained(&Slurm::new()), (vec![Drained::Done, Drained::Done], None));
     let by_now = |n: usize| {
-        Some(format!("{n} nodes are drained by the harness by now, limit 2: another call drains, too"))
+        Some(format!("{n} nodes are now drained by the harness, limit 2: another harness drains nodes, too"))
     };
     let slurm = Slurm::new();
     *slurm.after.borrow_mut() = Some(("scontrol update NodeName=p5-002", other()));
@@ -284,5 +284,7 @@ fn nodes_that_another_call_drains_meanwhile_count_before_each_node_and_behind_it
     // Slurm that does not say how many are drained has not said that few are.
     let slurm = Slurm { fails: Some("scontrol --oneliner show node"), ..Slurm::new() };
     let (done, stopped) = drained(&slurm);
-    assert!(done.is_empty() && stopped.is_some_and(|why| why.contains("is not known")));
+    assert!(
+        done.is_empty() && stopped.is_some_and(|why| why.contains("the number of drained nodes is unknown"))
+    );
 }

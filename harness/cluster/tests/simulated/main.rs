@@ -2,3 +2,4 @@
 
 mod drain;
 mod probe;
+mod probe_messages;

@@ -1,4 +1,4 @@
-//! The probe on the simulated cluster, by both ways of reaching it: what is told, who cannot pass, and who is unlike.
+//! The probe on the simulated cluster, by both launchers: facts, nodes that cannot pass, and nodes that differ.
 
 use cluster::probe::*;
 use cluster::run::Clock;
@@ -40,7 +40,7 @@ fn probed(via: &str, more: &str, faults: &[&str], allow_busy: bool) -> Probe {
             name: "probe",
             allow_busy,
         };
-        let made = make(&probing).await.expect("nobody interrupts");
+        let made = make(&probing).await.expect("not interrupted");
         assert_eq!(reach.violations(), [] as [String; 0]);
         made
     })
@@ -51,7 +51,7 @@ fn node<'a>(probe: &'a Probe, name: &str) -> &'a ProbedNode {
 }
 
 #[test]
-fn healthy_nodes_tell_all_that_they_are_are_fit_and_alike() {
+fn healthy_nodes_report_all_facts_and_are_fit_and_alike() {
     for via in ["slurm", "ssh"] {
         let made = probed(via, "", &[], false);
         assert!(made.simulated);
@@ -64,7 +64,7 @@ fn healthy_nodes_tell_all_that_they_are_are_fit_and_alike() {
             assert_eq!(node.facts["gpus"], Value::Number(8));
             assert_eq!(node.facts["nccl"], Value::Text("2.27.7".into()));
             assert!(matches!(&node.facts["nics"], Value::Names(nics) if nics.len() == 32));
-            assert_eq!(node.not_told.keys().collect::<Vec<_>>(), ["instance"], "{via}");
+            assert_eq!(node.unknown.keys().collect::<Vec<_>>(), ["instance"], "{via}");
             assert_eq!(node.fingerprint, made.nodes[0].fingerprint);
             // Over ssh the question that follows on the same connection takes one round trip of 40 ms.
             let offset = node.clock_offset.expect("known");
@@ -79,16 +79,16 @@ fn healthy_nodes_tell_all_that_they_are_are_fit_and_alike() {
 #[test]
 fn each_fault_that_a_probe_sees_makes_its_node_unfit_and_no_other() {
     for (fault, why) in [
-        ("gpu-missing@3", "GPUs of `sim-p5`: 8, the driver lists: 7"),
+        ("gpu-missing@3", "nvidia-smi lists 7 GPUs, expected 8 (`sim-p5`)"),
         ("nic-missing@rdmap113s0", "NICs: 31 of 32, missing: rdmap113s0"),
         ("nic-dead@rdmap113s0", "NICs whose link is not active: rdmap113s0 1: DOWN"),
-        ("disk-full", "room in the shared folder `/fsx/harness`, in MiB: 0"),
-        ("gpu-busy@3", "busy, its GPUs are in use by: "),
+        ("disk-full", "shared folder `/fsx/harness`: 0 MiB free, limit 256 MiB"),
+        ("gpu-busy@3", "busy: its GPUs are in use by "),
     ] {
         for via in ["slurm", "ssh"] {
             let made = probed(via, "", &[&format!("p5-002:{fault}")], false);
-            let told = &node(&made, "p5-002").unfit;
-            assert!(told.len() == 1 && told[0].starts_with(why), "{fault} {via}: {told:?}");
+            let unfit = &node(&made, "p5-002").unfit;
+            assert!(unfit.len() == 1 && unfit[0].starts_with(why), "{fault} {via}: {unfit:?}");
             assert!(made.nodes.iter().all(|node| node.node == "p5-002" || node.unfit.is_empty()), "{fault}");
         }
     }
@@ -102,33 +102,29 @@ fn busy_nodes_are_fit_where_that_is_allowed() {
 }
 
 #[test]
-fn what_keeps_no_job_from_passing_is_noted_unless_it_is_asked_for() {
+fn harmless_oddities_are_notes_unless_the_inventory_requires_otherwise() {
     let faults = ["p5-002:clock-offset=5000", "p5-003:nsys-old", "p5-004:driver-differs"];
     let made = probed("ssh", "nsys_version = \"2025.3\"", &faults, false);
     assert!(made.nodes.iter().all(|node| node.unfit.is_empty()));
-    assert!(node(&made, "p5-002").notes[0].starts_with("its clock is ahead of this machine's"));
+    assert!(node(&made, "p5-002").notes[0].ends_with(" ms ahead of this machine's"));
     assert_eq!(
         node(&made, "p5-003").notes,
-        ["its nsys is older than 2025.3, its ranks run without: 2023.2.1"]
+        ["nsys 2023.2.1 is older than 2025.3; its ranks run without nsys"]
     );
     let asked = "[probe]\nclock_offset_ms = { at_most = 100 }\nnsys = { at_least = \"2024.4\" }\n\
                  driver = { at_least = \"570\" }\ninstance = { equals = \"p5.48xlarge\" }";
     let made = probed("ssh", asked, &faults, false);
     let why = |name: &str| node(&made, name).unfit.join("; ");
-    assert!(
-        why("p5-002").starts_with("its clock may be off by 100 ms, and is ahead by 4"),
-        "{}",
-        why("p5-002")
-    );
-    assert!(why("p5-003").contains("`nsys` must be at least 2024.4, told: 2023.2.1"), "{}", why("p5-003"));
-    assert!(why("p5-004").contains("`driver` must be at least 570, told: 550.163.01-SIMULATED"));
+    assert!(why("p5-002").starts_with("clock is ahead by 4"), "{}", why("p5-002"));
+    assert!(why("p5-003").contains("`nsys` must be at least 2024.4, but is 2023.2.1"), "{}", why("p5-003"));
+    assert!(why("p5-004").contains("`driver` must be at least 570, but is 550.163.01-SIMULATED"));
     // What is asked for and not told is not there.
-    let untold = "`instance` must be p5.48xlarge, and is not told: a simulated node has no firmware";
+    let untold = "`instance` must be p5.48xlarge, but is unknown: a simulated node has no firmware";
     assert!(made.nodes.iter().all(|node| node.unfit.iter().any(|why| why == untold)));
 }
 
 #[test]
-fn a_node_that_gives_no_answer_is_not_said_to_be_bad() {
+fn a_silent_node_is_not_reported_as_bad() {
     let made = probed("ssh", "", &["p5-002:host-unreachable"], false);
     let silent = node(&made, "p5-002");
     assert!(silent.unfit.is_empty() && silent.fingerprint.is_none() && silent.facts.is_empty());
@@ -143,29 +139,26 @@ fn a_node_that_gives_no_answer_is_not_said_to_be_bad() {
 fn nodes_unlike_the_majority_are_named_with_what_differs() {
     let faults = ["p5-002:driver-differs", "p5-003:nic-missing@rdmap113s0", "p5-003:nsys-missing"];
     let compared = against_majority(&probed("slurm", "", &faults, false));
-    let told: Vec<String> =
-        compared.differences.iter().map(|one| format!("{} {} {}", one.node, one.fact, one.told)).collect();
+    let differing: Vec<String> =
+        compared.differences.iter().map(|one| format!("{} {} {}", one.node, one.fact, one.value)).collect();
     assert_eq!(
-        told,
+        differing,
         [
             "p5-002 driver 550.163.01-SIMULATED",
             "p5-003 nics without rdmap113s0",
-            "p5-003 nsys not told: no such program: nsys",
-            "p5-003 nsys_path not told: nothing on the node told it",
-            "p5-003 nsys_plugins not told: no nsys",
+            "p5-003 nsys unknown: no such program: nsys",
+            "p5-003 nsys_path unknown: nothing on the node reported it",
+            "p5-003 nsys_plugins unknown: no nsys",
         ]
     );
     assert_eq!(compared.ties, []);
     let text = differences(&compared);
-    assert!(
-        text.contains("p5-002: driver: 550.163.01-SIMULATED, expected: 570.133.20-SIMULATED\n"),
-        "{text}"
-    );
-    assert!(text.contains("4 nodes compared with majority: 2 unlike, 0 ties\nSIMULATED"), "{text}");
+    assert!(text.contains("p5-002: driver 550.163.01-SIMULATED, expected 570.133.20-SIMULATED\n"), "{text}");
+    assert!(text.contains("4 nodes compared with majority: 2 differ, 0 ties\nSIMULATED"), "{text}");
 }
 
 #[test]
-fn where_no_value_is_that_of_most_nodes_it_is_a_tie_and_nobody_is_named() {
+fn a_value_without_a_majority_is_a_tie_and_no_node_is_named() {
     let compared =
         against_majority(&probed("slurm", "", &["p5-001:driver-differs", "p5-002:driver-differs"], false));
     assert_eq!(compared.differences, []);
@@ -187,10 +180,12 @@ fn a_golden_probe_says_what_nodes_must_be_like_even_where_all_are_alike() {
     assert!(compared.differences.iter().all(|one| one.expected == "570.133.20-SIMULATED"));
     let tied = probed("slurm", "", &all[..2], false);
     let why = against_golden(&made, &tied, "x").expect_err("no golden one");
-    assert!(why.contains("none is in the majority, in: `driver`"), "{why}");
+    assert!(why.contains("its nodes differ in `driver`, and no value has a majority"), "{why}");
     let mut other = golden.clone();
     other.instance = "sim-p4de".into();
-    assert!(against_golden(&made, &other, "x").is_err_and(|why| why.contains("it is of `sim-p4de`")));
+    assert!(
+        against_golden(&made, &other, "x").is_err_and(|why| why.contains("it is for instance `sim-p4de`"))
+    );
     other = golden.clone();
     other.nodes.clear();
     assert!(against_golden(&made, &other, "x").is_err());
@@ -208,14 +203,14 @@ fn one_seed_gives_the_same_probe() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_or_is_odd_is_none() {
-    let whole = "motd\nharness-probe\tfact\tcuda\t12.8\nharness-probe\tend\n";
-    let told = answer::read(whole).expect("whole");
-    assert_eq!(told.facts["cuda"], Value::Text("12.8".into()));
-    // Every fact is told, or is not told for a reason.
-    assert_eq!(told.facts.len() + told.not_told.len(), FACTS.len());
-    for cut in 0..whole.len() - 1 {
-        assert!(answer::read(&whole[..cut]).is_err() || cut > whole.len() - 2, "{cut}");
+fn a_truncated_or_odd_answer_is_refused() {
+    let complete = "motd\nharness-probe\tfact\tcuda\t12.8\nharness-probe\tend\n";
+    let read = answer::read(complete).expect("complete");
+    assert_eq!(read.facts["cuda"], Value::Text("12.8".into()));
+    // Every fact has a value, or a reason why not.
+    assert_eq!(read.facts.len() + read.unreported.len(), FACTS.len());
+    for cut in 0..complete.len() - 1 {
+        assert!(answer::read(&complete[..cut]).is_err() || cut > complete.len() - 2, "{cut}");
     }
     assert!(answer::read("").is_err());
     assert!(answer::read("harness-probe\tnonsense\tx\ty\nharness-probe\tend\n").is_err());
@@ -227,28 +222,28 @@ fn an_answer_that_breaks_off_or_is_odd_is_none() {
     for fact in ["memlock", "driver", "cuda", "gpus", "ecc_errors"] {
         assert!(!odd.facts.contains_key(fact), "{fact}");
     }
-    assert_eq!(odd.not_told["memlock"], "not a whole number: `-1`");
-    assert_eq!(odd.not_told["ecc"], "nvidia-smi ended with 9");
+    assert_eq!(odd.unreported["memlock"], "not a whole number: `-1`");
+    assert_eq!(odd.unreported["ecc"], "nvidia-smi ended with 9");
     assert_eq!(odd.broken["gpus"], "nvidia-smi ended with 9");
 }
 
 #[test]
-fn what_a_gpu_does_not_have_is_not_told_and_never_0() {
+fn missing_gpu_values_are_unknown_and_never_0() {
     let of = |rows: &[&str]| {
         let items: String = rows.iter().map(|row| format!("harness-probe\titem\tgpus\t{row}\n")).collect();
         answer::read(&format!("harness-probe\tlist\tgpus\n{items}harness-probe\tend\n")).expect("whole")
     };
-    let told = of(&[
+    let read = of(&[
         "0, NVIDIA H100, 570.1, Enabled, 0, 1980, 2619, 0x0000000000000001",
         "1, NVIDIA H100, 570.1, Enabled, 3, 1980, 2619, 0x0000000000000040",
     ]);
-    assert_eq!(told.facts["ecc_errors"], Value::Number(3));
-    assert_eq!(told.facts["gpu_throttled"], Value::Names(vec!["gpu1 0x40".into()]));
-    assert_eq!(told.facts["gpu_clocks"], Value::Text("1980/2619".into()));
-    let told = of(&["0, NVIDIA H100, 570.1, [N/A], [N/A], [Not Supported], 2619, [N/A]"]);
-    assert_eq!(told.facts["driver"], Value::Text("570.1".into()));
+    assert_eq!(read.facts["ecc_errors"], Value::Number(3));
+    assert_eq!(read.facts["gpu_throttled"], Value::Names(vec!["gpu1 0x40".into()]));
+    assert_eq!(read.facts["gpu_clocks"], Value::Text("1980/2619".into()));
+    let read = of(&["0, NVIDIA H100, 570.1, [N/A], [N/A], [Not Supported], 2619, [N/A]"]);
+    assert_eq!(read.facts["driver"], Value::Text("570.1".into()));
     for fact in ["ecc", "ecc_errors", "gpu_clocks", "gpu_throttled"] {
-        assert!(!told.facts.contains_key(fact) && told.not_told.contains_key(fact), "{fact}");
+        assert!(!read.facts.contains_key(fact) && read.unreported.contains_key(fact), "{fact}");
     }
     let none = of(&[]);
     assert_eq!(none.facts["gpus"], Value::Number(0));
@@ -258,8 +253,8 @@ fn what_a_gpu_does_not_have_is_not_told_and_never_0() {
 }
 
 #[test]
-fn a_node_is_held_against_the_profile_of_its_instance() {
-    let told = |facts: &[(&str, Value)]| {
+fn a_node_is_compared_with_the_profile_of_its_instance() {
+    let weighed = |facts: &[(&str, Value)]| {
         let mut node = ProbedNode { node: "p5-001".into(), ..ProbedNode::default() };
         node.facts.extend(facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         weigh(&mut node, [], &inventory("ssh", ""), false);
@@ -268,35 +263,38 @@ fn a_node_is_held_against_the_profile_of_its_instance() {
     let text = |text: &str| Value::Text(text.into());
     let names = |names: &[&str]| Value::Names(names.iter().map(|name| (*name).to_owned()).collect());
     let nics = inventory("ssh", "").instance.nics;
-    assert_eq!(told(&[]), (Vec::new(), Vec::new()), "what is not told speaks against nobody");
-    let (unfit, _) = told(&[("gpus", Value::Number(0)), ("nics", names(&[]))]);
-    assert_eq!(unfit[0], "GPUs of `sim-p5`: 8, the driver lists: 0");
+    assert_eq!(weighed(&[]), (Vec::new(), Vec::new()), "unknown facts count against no node");
+    let (unfit, _) = weighed(&[("gpus", Value::Number(0)), ("nics", names(&[]))]);
+    assert_eq!(unfit[0], "nvidia-smi lists 0 GPUs, expected 8 (`sim-p5`)");
     assert!(
         unfit[1]
             .starts_with("NICs: 0 of 32, missing: rdmap79s0, rdmap80s0, rdmap81s0, rdmap82s0 and 28 more")
     );
-    let (unfit, _) = told(&[("gpu", text("NVIDIA A100-SXM4-80GB and NVIDIA H100 80GB HBM3"))]);
-    assert!(unfit[0].starts_with("GPUs of `sim-p5`: H100, the driver calls them: "), "{unfit:?}");
-    let (unfit, _) = told(&[("nics", names(&["mlx5_0", "mlx5_1"]))]);
-    assert!(unfit[0].contains("; there are others: mlx5_0, mlx5_1"), "{unfit:?}");
+    let (unfit, _) = weighed(&[("gpu", text("NVIDIA A100-SXM4-80GB and NVIDIA H100 80GB HBM3"))]);
+    assert!(unfit[0].ends_with(", expected H100 (`sim-p5`)"), "{unfit:?}");
+    let (unfit, _) = weighed(&[("nics", names(&["mlx5_0", "mlx5_1"]))]);
+    assert!(unfit[0].contains("; other devices: mlx5_0, mlx5_1"), "{unfit:?}");
     let mut more = nics.clone();
     more.push("ens5".into());
-    let (unfit, notes) = told(&[("nics", Value::Names(more)), ("memlock", Value::Number(8 << 20))]);
+    let (unfit, notes) = weighed(&[("nics", Value::Names(more)), ("memlock", Value::Number(8 << 20))]);
     assert_eq!(unfit, [] as [String; 0]);
-    assert_eq!(notes[0], "NICs that `sim-p5` does not have: ens5");
-    assert!(notes[1].ends_with("less than transfers between nodes take: 8"), "{notes:?}");
-    let (unfit, notes) = told(&[
+    assert_eq!(notes[0], "NICs beyond those of `sim-p5`: ens5");
+    assert!(
+        notes[1] == "a process may lock 8 MiB of memory, transfers between nodes need 16384 MiB",
+        "{notes:?}"
+    );
+    let (unfit, notes) = weighed(&[
         ("shared", text("not writable: /fsx")),
         ("xid", names(&["NVRM: Xid 79"])),
         ("ecc_errors", Value::Number(2)),
         ("gpu_throttled", names(&["gpu3 0x40"])),
         ("instance", text("p4d.24xlarge")),
     ]);
-    assert_eq!(unfit, ["the shared folder `/fsx/harness`: not writable: /fsx"]);
+    assert_eq!(unfit, ["shared folder `/fsx/harness`: not writable: /fsx"]);
     assert_eq!(notes.len(), 4, "{notes:?}");
-    assert_eq!(told(&[("instance", text("p5.48xlarge"))]), (Vec::new(), Vec::new()));
+    assert_eq!(weighed(&[("instance", text("p5.48xlarge"))]), (Vec::new(), Vec::new()));
     let environment = names(&["NCCL_DEBUG=INFO", "NCCL_DEBUG_TIME=1", "FI_PROVIDR=efa"]);
-    let (unfit, notes) = told(&[("environment", environment), ("nccl", text("2.27.7"))]);
+    let (unfit, notes) = weighed(&[("environment", environment), ("nccl", text("2.27.7"))]);
     assert!(unfit.is_empty() && notes.len() == 2, "{notes:?}");
     assert!(notes[0].starts_with("environment: `NCCL_DEBUG_TIME`"), "{notes:?}");
     assert!(
@@ -308,7 +306,7 @@ fn a_node_is_held_against_the_profile_of_its_instance() {
 #[test]
 fn nodes_are_asked_in_the_environment_of_their_jobs_without_its_secrets() {
     let more = "[environment]\nNCCL_DEBUG = \"INFO\"\nNCCL_COMM_ID = \"env:PLANTED\"\nLD_LIBRARY_PATH = \"/opt/it's\"\n";
-    let ask = Ask::of(&inventory("ssh", more), "p5-001");
+    let ask = ProbeRequest::for_node(&inventory("ssh", more), "p5-001");
     assert_eq!(ask.environment.keys().collect::<Vec<_>>(), ["LD_LIBRARY_PATH", "NCCL_DEBUG"]);
     assert!(!ask.argv().iter().any(|word| word.contains("PLANTED")));
     for via in ["slurm", "ssh"] {
@@ -321,7 +319,7 @@ fn a_node_without_the_plugin_cannot_pass_and_shows_no_version_of_another_library
     let made = probed("slurm", "[world]\nofi_plugin = false\n", &[], false);
     for node in &made.nodes {
         assert!(!node.facts.contains_key("ofi_nccl") && node.facts.contains_key("libfabric"), "{node:?}");
-        let why = "no aws-ofi-nccl plugin, so NCCL talks TCP: no libnccl-net that tells a version";
+        let why = "no aws-ofi-nccl plugin, so NCCL uses TCP: no libnccl-net with a version";
         assert_eq!(node.unfit, [why]);
     }
 }
@@ -364,7 +362,7 @@ fn what_every_p_instance_has_and_a_node_does_not_report_keeps_it_from_passing() 
         for (fact, why) in
             [("gpus", "no nvidia-smi on PATH"), ("nics", "no such folder"), ("ofi_nccl", "no libnccl-net")]
         {
-            node.not_told.insert(fact.into(), why.into());
+            node.unknown.insert(fact.into(), why.into());
         }
         weigh(&mut node, [], &inventory, false);
         (node.unfit, node.notes)
@@ -372,7 +370,7 @@ fn what_every_p_instance_has_and_a_node_does_not_report_keeps_it_from_passing() 
     let lines = [
         "no GPU can be read: no nvidia-smi on PATH",
         "no EFA device can be read: no such folder",
-        "no aws-ofi-nccl plugin, so NCCL talks TCP: no libnccl-net",
+        "no aws-ofi-nccl plugin, so NCCL uses TCP: no libnccl-net",
     ];
     assert_eq!(weighed("p5.48xlarge", "").0, lines);
     // A container brings its own plugin.

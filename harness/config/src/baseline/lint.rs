@@ -1,12 +1,12 @@
-//! What is wrong in baselines that can be read: bounds that no measurement stands behind, and such as are narrower than
-//! what was measured. What the hardware makes impossible is told by `physics`.
+//! Errors of baselines that can be read: bounds without a measurement, and bounds within the noise of their samples.
+//! Bounds beyond the hardware limits are reported by `hardware_limits`.
 
 use super::{Baselines, State};
 use crate::bounds::{self, DEVIATIONS_OF_MAD};
 use crate::diagnostic::Diagnostic;
 use metric::unit::Better;
 
-/// Bounds nearer than so many deviations are left by healthy numbers every other day.
+/// Healthy numbers leave bounds nearer than so many deviations every other day.
 const NEAREST: f64 = 2.0;
 
 pub fn lint(baselines: &Baselines) -> Vec<Diagnostic> {
@@ -16,7 +16,7 @@ pub fn lint(baselines: &Baselines) -> Vec<Diagnostic> {
         return diagnostics;
     }
     for entry in &baselines.entries {
-        let mut told = |message: String, suggestion: &str| {
+        let mut report = |message: String, suggestion: &str| {
             let message = format!("{message}: `{} {}`", entry.metric, entry.key);
             diagnostics.push(Diagnostic::at(&baselines.file, entry.line, 1, message).suggest(suggestion));
         };
@@ -24,11 +24,9 @@ pub fn lint(baselines: &Baselines) -> Vec<Diagnostic> {
         if entry.state == State::Accepted && entry.spread.is_none() {
             let share = entry.lower.or(entry.upper).map(|bound| bound / median);
             if let Some(share) = share.filter(|share| share.is_finite()) {
-                told(
-                    format!(
-                        "an accepted bound of {share:.3} of the median that no measured spread stands behind"
-                    ),
-                    "let `harness baseline propose` make it from runs, or write `state = \"provisional\"`",
+                report(
+                    format!("accepted bound at {share:.3} of the median without a measured spread"),
+                    "compute it from runs with `harness baseline propose`, or write `state = \"provisional\"`",
                 );
             }
         }
@@ -37,13 +35,13 @@ pub fn lint(baselines: &Baselines) -> Vec<Diagnostic> {
             && entry.floor.is_none()
             && entry.better == Better::Higher
         {
-            told(
-                "a published baseline without a floor".to_owned(),
-                "write `floor`, the lowest of three published systems or 60 % of the lowest figure, and `floor_source`",
+            report(
+                "published baseline without `floor`".to_owned(),
+                "add `floor`, the lowest of three published systems or 60 % of the lowest figure, and `floor_source`",
             );
         }
         if entry.state == State::Accepted && !baselines.is_pending() && entry.accepted_by.is_none() {
-            told("accepted by nobody".to_owned(), "name who did, and why: `accepted_by` and `reason`");
+            report("accepted baseline without `accepted_by`".to_owned(), "add `accepted_by` and `reason`");
         }
         let Some(mad) = bounds::mad(&entry.samples).filter(|_| entry.samples.len() >= 3) else { continue };
         let nearest = entry
@@ -53,9 +51,9 @@ pub fn lint(baselines: &Baselines) -> Vec<Diagnostic> {
             .chain(entry.upper.map(|upper| upper - median))
             .min_by(f64::total_cmp);
         if nearest.is_some_and(|nearest| nearest < NEAREST * DEVIATIONS_OF_MAD * mad) {
-            told(
-                "a bound nearer than what its own samples vary".to_owned(),
-                "healthy nodes will be out of it: let `harness baseline propose` make it",
+            report(
+                "bound within the noise of its own samples".to_owned(),
+                "healthy nodes would fail: compute it with `harness baseline propose`",
             );
         }
     }

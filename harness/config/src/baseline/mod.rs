@@ -1,5 +1,5 @@
 //! Baselines: what was measured before on an instance type, under which key, and how far a new number may lie from
-//! it. Reading is in `read.rs`, writing in `render.rs`; holding a number against one is `judge`'s business.
+//! it. `read.rs` reads them, `render.rs` writes them; `judge` compares numbers with them.
 
 pub mod lint;
 pub mod propose;
@@ -44,11 +44,11 @@ pub struct Baseline {
     /// By which rule, and from which figures.
     pub floor_source: Option<String>,
     /// What the bounds were made of; nothing where they were set by hand.
-    pub spread: Option<SpreadSaid>,
+    pub spread: Option<BaselineSpread>,
     /// 5, 25, 75 and 95 % of all single numbers lie below these.
     pub quantiles: Option<[f64; 4]>,
-    /// The software that it was measured on: each part, with every version that is comparable. What stands here must be
-    /// the same for a number to be held against it.
+    /// The software that it was measured on: each part, with every version that is comparable. All of it must be
+    /// the same for a number to be compared with it.
     pub fingerprint: BTreeMap<String, Vec<String>>,
     /// The runs that the samples are of, one each.
     pub runs: Vec<String>,
@@ -65,7 +65,7 @@ pub struct Baseline {
 
 /// How much a single number of the key varies, and what the bounds made of it are good for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SpreadSaid {
+pub struct BaselineSpread {
     /// As a fraction of the median.
     pub relative: f64,
     pub freedom: f64,
@@ -81,8 +81,8 @@ pub struct BaselineKey {
     pub nodes: Option<u32>,
     /// Ranks of a communicator: all GPUs of the nodes, or fewer.
     pub ranks: Option<u32>,
-    /// How jobs lie beside each other: `all` (one alone), `pairs`, `groups`, `each`, `each gpu`. A baseline without one stands
-    /// for any.
+    /// How jobs lie beside each other: `all` (one alone), `pairs`, `groups`, `each`, `each gpu`. A baseline without one
+    /// stands for any.
     pub placement: Option<String>,
     /// Which training, by the name of its case: another model is no comparison.
     pub training: Option<String>,
@@ -107,11 +107,11 @@ pub enum State {
 /// How the name of a file of proposals ends.
 pub const PENDING: &str = ".pending.toml";
 
-/// Fewer samples than this tell nothing of how much a number varies.
+/// Fewer samples than this do not show the noise of a number.
 pub const FEWEST_ACCEPTED: usize = 5;
 
 impl Baselines {
-    /// Reads baselines, or tells everything that is wrong in them.
+    /// Reads baselines, or reports every error in them.
     pub fn read(text: &str, file: &str) -> Result<Baselines, Diagnostics> {
         read::baselines(text, file)
     }

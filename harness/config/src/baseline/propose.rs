@@ -1,7 +1,7 @@
-//! From the numbers of runs to the baselines that they speak for. Which runs are fit for that, and who accepts what is
-//! proposed, is told elsewhere.
+//! From the numbers of runs to proposed baselines. The caller chooses the runs; `review` accepts or rejects the
+//! proposals.
 
-use super::{Baseline, BaselineKey, FEWEST_ACCEPTED, SpreadSaid, State};
+use super::{Baseline, BaselineKey, BaselineSpread, FEWEST_ACCEPTED, State};
 use crate::bounds::{self, KeySpread, Measured, Pool, Sorted};
 use metric::unit::{Better, Unit};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,11 +22,11 @@ pub struct Number {
     /// The node, nodes or part that it is of.
     pub subject: String,
     pub value: f64,
-    /// What its workload said of the software: other workloads may say nothing.
+    /// Software versions that its workload reported: other workloads may report none.
     pub software: BTreeMap<String, String>,
 }
 
-/// What every proposed baseline says of where it comes from.
+/// The origin of every proposed baseline.
 pub struct Origin {
     pub source: String,
     pub date: Option<String>,
@@ -40,8 +40,8 @@ pub struct Proposed {
     pub entries: Vec<Baseline>,
     /// By subject, then in the order of keys and runs.
     pub left_out: Vec<LeftOut>,
-    /// Parts of the software that some of the numbers tell and others do not: no fingerprint holds them.
-    pub told_in_part: BTreeSet<String>,
+    /// Parts of the software that only some of the numbers report: no fingerprint holds them.
+    pub partly_reported: BTreeSet<String>,
 }
 
 /// A number that lies off its peers of the same run.
@@ -75,7 +75,7 @@ struct Group<'a> {
     better: Better,
     /// By run.
     runs: PerRun<'a>,
-    /// Each part with its versions, and how many numbers tell it.
+    /// Each part with its versions, and how many numbers report it.
     software: BTreeMap<String, (BTreeSet<String>, usize)>,
     numbers: usize,
 }
@@ -114,7 +114,7 @@ pub fn propose(runs: &[RunNumbers], origin: &Origin) -> Proposed {
         proposed.entries.push(entry(metric, key, group, one, pool.as_ref(), origin));
         proposed.left_out.extend(group.left_out(metric, key, one));
         let in_part = group.software.iter().filter(|(_, (_, times))| *times < group.numbers);
-        proposed.told_in_part.extend(in_part.map(|(part, _)| part.clone()));
+        proposed.partly_reported.extend(in_part.map(|(part, _)| part.clone()));
     }
     proposed.left_out.sort_by(|a, b| {
         (&a.subject, &a.metric, &a.key, &a.run).cmp(&(&b.subject, &b.metric, &b.key, &b.run))
@@ -153,7 +153,7 @@ fn entry(
         upper: is_known.then(|| rounded(bounds.upper)),
         floor: None,
         floor_source: None,
-        spread: is_known.then(|| SpreadSaid {
+        spread: is_known.then(|| BaselineSpread {
             relative: rounded(spread.relative.max(floor(group.unit))),
             freedom: rounded(spread.freedom),
             judged,
@@ -172,7 +172,7 @@ fn entry(
 }
 
 impl Group<'_> {
-    /// What all of its numbers tell.
+    /// The versions that all of its numbers report.
     fn fingerprint(&self) -> BTreeMap<String, Vec<String>> {
         let by_all = self.software.iter().filter(|(_, (_, times))| *times == self.numbers);
         by_all.map(|(part, (those, _))| (part.clone(), those.iter().cloned().collect())).collect()
@@ -199,7 +199,7 @@ impl Group<'_> {
     }
 }
 
-/// Six digits tell all that a measurement knows, and a diff of them can be read.
+/// Six digits are as precise as a measurement, and a diff of them is readable.
 fn rounded(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }

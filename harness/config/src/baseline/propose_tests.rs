@@ -37,7 +37,7 @@ fn origin() -> Origin {
 #[test]
 fn one_sample_per_run_and_the_bad_node_is_named_and_left_out() {
     let proposed = propose(&runs(5), &origin());
-    assert_eq!(proposed.entries.len(), 2, "what nobody measured is no baseline");
+    assert_eq!(proposed.entries.len(), 2, "what was not measured is no baseline");
     let entry = &proposed.entries[0];
     assert_eq!(entry.samples, [100.0, 101.0, 99.0, 100.5, 99.5]);
     assert_eq!((entry.state, entry.runs.len()), (State::Accepted, 5));
@@ -72,7 +72,7 @@ fn what_is_proposed_reads_back_as_a_file() {
 }
 
 #[test]
-fn a_part_of_the_software_that_one_run_does_not_tell_is_in_no_fingerprint_and_said_so() {
+fn software_that_one_run_does_not_report_is_in_no_fingerprint_and_listed() {
     let mut runs = runs(5);
     for (at, run) in runs.iter_mut().enumerate() {
         for number in &mut run.numbers {
@@ -83,7 +83,7 @@ fn a_part_of_the_software_that_one_run_does_not_tell_is_in_no_fingerprint_and_sa
         }
     }
     let proposed = propose(&runs, &origin());
-    assert_eq!(proposed.told_in_part, BTreeSet::from(["driver".to_owned()]));
+    assert_eq!(proposed.partly_reported, BTreeSet::from(["driver".to_owned()]));
     for entry in &proposed.entries {
         assert_eq!(entry.fingerprint.keys().collect::<Vec<_>>(), ["libfabric", "nccl"], "{entry:?}");
     }

@@ -1,6 +1,6 @@
 //! Reads `baselines/*.toml`.
 
-use super::{Baseline, BaselineKey, Baselines, FEWEST_ACCEPTED, PENDING, SpreadSaid, State};
+use super::{Baseline, BaselineKey, BaselineSpread, Baselines, FEWEST_ACCEPTED, PENDING, State};
 use crate::diagnostic::Diagnostics;
 use crate::suite::PLACEMENTS;
 use crate::toml_reader::quantity::size_of;
@@ -37,12 +37,12 @@ pub(super) fn baselines(text: &str, file: &str) -> Result<Baselines, Diagnostics
             let Some(baseline) = read_one(&entry, simulated.unwrap_or(false)) else { continue };
             match seen.insert((baseline.metric.clone(), baseline.key.clone()), baseline.line) {
                 Some(line) => entry.diagnostic(format!(
-                    "a baseline for this stands in line {line} already: `{}`",
+                    "duplicate of the baseline in line {line}: `{}`",
                     format!("{} {}", baseline.metric, baseline.key).trim_end()
                 )),
                 None => {
                     if baseline.rejected_by.is_some() && !file.ends_with(PENDING) {
-                        entry.diagnostic("only what is pending can be rejected: `rejected_by`");
+                        entry.diagnostic("`rejected_by` is for pending baselines only");
                     }
                     entries.push(baseline);
                 }
@@ -71,7 +71,7 @@ fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
     let better = table.get("better").map_or(metric.map(|metric| metric.better), |value| {
         let better = value.one_of(&betters)?;
         if metric.is_some_and(|metric| metric.better != better) {
-            value.diagnostic("that is not the metric's own direction");
+            value.diagnostic("`better` contradicts the direction of the metric");
         }
         Some(better)
     });
@@ -98,10 +98,8 @@ fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
     if let (Some(State::Accepted), Some(samples), Some(value)) = (state, &samples, &state_value)
         && samples.len() < FEWEST_ACCEPTED
     {
-        let message = format!(
-            "fewer than {FEWEST_ACCEPTED} samples make a provisional baseline at most, not an accepted one: {}",
-            samples.len()
-        );
+        let message =
+            format!("an accepted baseline needs at least {FEWEST_ACCEPTED} samples, not {}", samples.len());
         value.diagnostic_with(message, "write `state = \"provisional\"`");
     }
     let baseline = Baseline {
@@ -153,16 +151,16 @@ fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
     Some(baseline)
 }
 
-/// A floor is of a published figure, below its bound, and its file says where it is from.
+/// A floor is a published figure below the bound, and its file says where it is from.
 fn floor_is_sound(baseline: &Baseline, value: &Value<'_>) {
     if baseline.state == State::Accepted {
-        value.diagnostic("an accepted baseline has bounds of its own and needs no published floor");
+        value.diagnostic("an accepted baseline has its own bounds: remove `floor`");
     }
     if baseline.better != Better::Higher {
-        value.diagnostic("a floor is for what is better where it is higher");
+        value.diagnostic("`floor` needs a metric where higher is better");
     }
     if baseline.floor_source.is_none() {
-        value.diagnostic("a floor without `floor_source`: which rule, and which figures");
+        value.diagnostic("`floor` needs `floor_source`: the rule and the figures");
     }
     let least = baseline.lower.unwrap_or_else(|| baseline.median());
     if baseline.floor.is_some_and(|floor| floor > least) {
@@ -189,14 +187,14 @@ fn read_key(table: &Table<'_>, metric: Option<&MetricSpec>) -> BaselineKey {
     if let Some(metric) = metric.filter(|metric| metric.name.starts_with("train."))
         && training_value.is_none()
     {
-        table.diagnostic(format!("missing key, `{}` differs by the training: `training`", metric.name));
+        table.diagnostic(format!("missing key: `training`, `{}` depends on it", metric.name));
     }
     let [dtype, algorithm, protocol, kernel] =
         ["type", "algorithm", "protocol", "kernel"].map(|key| table.get(key).and_then(|value| value.words()));
     if let Some(metric) = metric {
         let absent = [("op", Dim::Op, op_value.is_none()), ("size", Dim::SizeBytes, size_value.is_none())];
         for (key, _, _) in absent.iter().filter(|(_, dim, absent)| *absent && metric.dims.contains(dim)) {
-            table.diagnostic(format!("missing key, `{}` differs by it: `{key}`", metric.name));
+            table.diagnostic(format!("missing key: `{key}`, `{}` depends on it", metric.name));
         }
     }
     BaselineKey { op, size_bytes, nodes, ranks, placement, training, dtype, algorithm, protocol, kernel }
@@ -212,16 +210,16 @@ fn read_samples(value: &Value<'_>) -> Option<Vec<f64>> {
 }
 
 /// All three or none: bounds cannot be widened by half of what they were made of.
-fn read_spread(table: &Table<'_>) -> Option<SpreadSaid> {
+fn read_spread(table: &Table<'_>) -> Option<BaselineSpread> {
     let [relative, freedom] = ["spread", "freedom"].map(|key| table.get(key).map(|value| amount(&value)));
     let judged = table.get("judged").map(|value| value.small(1..=10_000_000));
     match (relative, freedom, judged) {
         (None, None, None) => None,
         (Some(relative), Some(freedom), Some(judged)) => {
-            Some(SpreadSaid { relative: relative?, freedom: freedom?, judged: judged? })
+            Some(BaselineSpread { relative: relative?, freedom: freedom?, judged: judged? })
         }
         _ => {
-            table.diagnostic("`spread`, `freedom` and `judged` stand together or not at all");
+            table.diagnostic("`spread`, `freedom` and `judged` must be set together");
             None
         }
     }
@@ -232,7 +230,7 @@ fn read_quantiles(value: &Value<'_>) -> Option<[f64; 4]> {
     match <[f64; 4]>::try_from(list) {
         Ok(four) if four.is_sorted() => Some(four),
         _ => {
-            value.diagnostic("`quantiles` are four numbers that rise: of 5, 25, 75 and 95 %");
+            value.diagnostic("`quantiles` must be four increasing numbers, of 5, 25, 75 and 95 %");
             None
         }
     }
@@ -248,7 +246,7 @@ fn read_fingerprint(value: &Value<'_>) -> BTreeMap<String, Vec<String>> {
             None => value.texts(),
         };
         if those.is_empty() {
-            value.diagnostic(format!("no version of it stands there: `{}`", name.escape_debug()));
+            value.diagnostic(format!("no version given for `{}`", name.escape_debug()));
         }
         parts.insert(name.to_owned(), those);
     }
@@ -258,7 +256,7 @@ fn read_fingerprint(value: &Value<'_>) -> BTreeMap<String, Vec<String>> {
 fn amount(value: &Value<'_>) -> Option<f64> {
     let number = value.number()?;
     if number < 0.0 {
-        value.diagnostic(format!("`{}` must be a number from 0, not: {number}", value.key()));
+        value.diagnostic(format!("`{}` must be at least 0, not: {number}", value.key()));
         return None;
     }
     Some(number)

@@ -1,5 +1,5 @@
-//! What a person decides of a pending baseline: accepted, it takes the place of the old one; rejected, it stays where it
-//! is with the reason, until it is proposed again.
+//! The decision on a pending baseline: accepted, it replaces the old one; rejected, it stays in its file with the reason,
+//! until it is proposed again.
 
 use super::{Baseline, BaselineKey, Baselines};
 use std::fmt::Write;
@@ -11,13 +11,13 @@ pub enum Decision {
 }
 
 /// Who decided, when, and why.
-pub struct Who<'a> {
+pub struct Reviewer<'a> {
     pub by: &'a str,
     pub reason: &'a str,
     pub date: &'a str,
 }
 
-/// Those that nobody has decided on, in the order of the file.
+/// Those without a decision, in the order of the file.
 pub fn open(pending: &Baselines) -> Vec<(String, BaselineKey)> {
     let open = pending.entries.iter().filter(|entry| entry.rejected_by.is_none());
     open.map(|entry| (entry.metric.clone(), entry.key.clone())).collect()
@@ -30,7 +30,7 @@ pub fn decide(
     metric: &str,
     key: &BaselineKey,
     decision: Decision,
-    who: &Who<'_>,
+    who: &Reviewer<'_>,
 ) -> bool {
     let is_it = |entry: &Baseline| entry.metric == metric && entry.key == *key;
     let Some(at) = pending.entries.iter().position(is_it) else { return false };
@@ -55,7 +55,7 @@ pub fn decide(
     true
 }
 
-/// Old and new beside each other, for whoever decides.
+/// Old and new beside each other, for the reviewer.
 pub fn shown(old: Option<&Baseline>, new: &Baseline) -> String {
     let mut text = String::new();
     let mut line = |name: &str, what: String| {
@@ -67,7 +67,7 @@ pub fn shown(old: Option<&Baseline>, new: &Baseline) -> String {
         line("change", percent(new.median() / old.median() - 1.0));
     }
     let spread = new.spread.map_or_else(
-        || "not known from so few runs".to_owned(),
+        || "unknown, too few runs".to_owned(),
         |spread| format!("{:.1} %, bounds for {} numbers at once", spread.relative * 100.0, spread.judged),
     );
     line("spread", spread);
@@ -104,17 +104,17 @@ fn software(old: Option<&Baseline>, new: &Baseline) -> String {
     let none = Default::default();
     let was = old.map_or(&none, |old| &old.fingerprint);
     let parts: std::collections::BTreeSet<&String> = was.keys().chain(new.fingerprint.keys()).collect();
-    let said =
-        |those: Option<&Vec<String>>| those.map_or_else(|| "not told".to_owned(), |those| those.join(" or "));
+    let versions =
+        |those: Option<&Vec<String>>| those.map_or_else(|| "unknown".to_owned(), |those| those.join(" or "));
     let words = parts.into_iter().map(|part| match (was.get(part), new.fingerprint.get(part)) {
-        (a, b) if a == b => format!("{part} {}", said(a)),
-        (None, b) if old.is_none() => format!("{part} {}", said(b)),
-        (a, b) => format!("{part} {} -> {}", said(a), said(b)),
+        (a, b) if a == b => format!("{part} {}", versions(a)),
+        (None, b) if old.is_none() => format!("{part} {}", versions(b)),
+        (a, b) => format!("{part} {} -> {}", versions(a), versions(b)),
     });
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The key in the words of the file, to be found by a part of it.
+/// Metric and key as one text, which a person can search by a part of it.
 pub fn name(metric: &str, key: &BaselineKey) -> String {
     format!("{metric} {key}").trim_end().to_owned()
 }

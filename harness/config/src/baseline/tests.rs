@@ -1,10 +1,10 @@
-//! What baselines say, what is told of those that are wrong, and that what is written is read back the same.
+//! Reading of baselines, the errors of wrong ones, and that what is written is read back the same.
 
 use super::*;
 use proptest::prelude::*;
 
 #[test]
-fn everything_wrong_in_baselines_is_told_in_one_go() {
+fn every_error_of_baselines_is_reported_in_one_go() {
     let text = r#"
 instance = "p5"
 simulated = true
@@ -89,7 +89,7 @@ fn entry() -> impl Strategy<Value = Baseline> {
             upper: None,
             floor: (!accepted).then_some(0.0),
             floor_source: (!accepted).then(|| "60 % of it".to_owned()),
-            spread: accepted.then(|| SpreadSaid { relative: 0.01, freedom: samples[0], judged: 7 }),
+            spread: accepted.then(|| BaselineSpread { relative: 0.01, freedom: samples[0], judged: 7 }),
             quantiles: Some([samples[0]; 4]),
             fingerprint: words
                 .iter()
@@ -117,7 +117,7 @@ proptest! {
         entries.dedup_by(|a, b| a.key == b.key);
         let mut written = Baselines { instance: "sim-p5".to_owned(), simulated: true, between_sizes: true, entries, file: "sim-p5.toml".to_owned() };
         let text = written.render();
-        let read = Baselines::read(&text, "sim-p5.toml").map_err(|told| TestCaseError::fail(told.to_string()))?;
+        let read = Baselines::read(&text, "sim-p5.toml").map_err(|errors| TestCaseError::fail(errors.to_string()))?;
         prop_assert_eq!(read.render(), text);
         for (entry, read) in written.entries.iter_mut().zip(&read.entries) {
             entry.line = read.line;

@@ -8,7 +8,7 @@ pub struct Measured {
     /// One per run that kept any number: the median of what was kept.
     pub samples: Vec<f64>,
     pub middle: f64,
-    /// Nothing where fewer than two runs tell.
+    /// Nothing for fewer than two runs.
     pub spread: Option<KeySpread>,
     /// Which numbers were kept, run by run.
     pub kept: Vec<Vec<bool>>,
@@ -31,7 +31,7 @@ impl Measured {
 }
 
 /// Nodes that lie off the others of their run, by how far the numbers of all runs lie from their run's middle. The
-/// middles are taken anew until nothing is left out any more.
+/// medians are recomputed until nothing more is left out.
 fn kept(runs: &[Vec<f64>], least: f64) -> Vec<Vec<bool>> {
     let mut kept: Vec<Vec<bool>> =
         runs.iter().map(|run| run.iter().map(|value| value.is_finite()).collect()).collect();

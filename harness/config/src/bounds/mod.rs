@@ -1,5 +1,5 @@
 //! How far a new number may lie from those measured before, so that healthy parts are red in at most one suite of a
-//! hundred. What a baseline is, and what a number outside its bounds means, is told elsewhere.
+//! hundred. `baseline` defines baselines, and `judge` what a number outside its bounds means.
 
 mod measured;
 mod outliers;
@@ -54,8 +54,8 @@ pub fn two_runs(floor: f64) -> f64 {
     student::upper_quantile(RED_SUITES / 2.0, f64::INFINITY) * std::f64::consts::SQRT_2 * floor
 }
 
-/// How far the middles of two sets of numbers may lie apart, as a fraction, where so many pairs are compared at once: each
-/// side with how many numbers it has and how much they vary. Infinite where that is not known.
+/// How far the middles of two sets of numbers may lie apart, as a fraction, where so many pairs are compared at once:
+/// each side with how many numbers it has and how much they vary. Infinite where that is not known.
 pub fn between(a: (u32, Spread), b: (u32, Spread), pairs: u32) -> f64 {
     let part = |(n, spread): (u32, Spread)| spread.relative.powi(2) * variance_of_median(n);
     let (of_a, of_b) = (part(a), part(b));

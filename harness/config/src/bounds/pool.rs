@@ -1,11 +1,11 @@
-//! What the keys of one metric tell of each other's spread: few runs of one key say little of how much it varies, many
+//! The spread of one metric, pooled over its keys: few runs of one key show little of its noise, many
 //! keys together say much. How far a key is drawn to the others hangs on how alike they are, and on how many runs it
 //! has itself: the pool is worth its own degrees of freedom, and fades as those of the key grow.
 
 use super::Spread;
 use statrs::function::gamma::digamma;
 
-/// Fewer keys than this do not tell how alike they are.
+/// Fewer keys than this do not show how alike they are.
 const FEWEST_KEYS: usize = 5;
 
 /// From so many runs on, a key may vary less than the others of its metric do.

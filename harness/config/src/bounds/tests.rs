@@ -97,7 +97,7 @@ fn keys_that_are_alike_lend_each_other_freedom_and_others_do_not() {
         .expect("a pool")
         .spread(Some(KeySpread { relative: 0.05, freedom: 4.0 }), 5);
     assert!(spread.freedom < 10.0 && spread.relative > 0.02, "{spread:?}");
-    assert_eq!(Pool::of(&alike[..4], 0.005), None, "four keys do not tell how alike they are");
+    assert_eq!(Pool::of(&alike[..4], 0.005), None, "four keys do not show how alike they are");
 }
 
 #[test]

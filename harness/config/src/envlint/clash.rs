@@ -1,7 +1,7 @@
 //! Settings that contradict each other, and settings that an older release cannot do without.
 
 use super::holds::{is_off, is_on, names, names_only, number};
-use super::{Finding, Library, Severity, Told, Version, Versions};
+use super::{Finding, Issue, Library, Severity, Version, Versions};
 use crate::inventory::Transport;
 
 /// What one side of a contradiction must be like.
@@ -199,9 +199,9 @@ pub(super) fn all(env: &[(&str, &str)], versions: &Versions) -> Vec<Finding> {
             Some(_) => format!("{} {}", shown(clash.one.0, one), clash.what),
             None => format!("{} and no `{}` {}", shown(clash.one.0, one), clash.other.0, clash.what),
         };
-        let told =
-            Told { severity: clash.breaks.severity(versions), message, advice: clash.advice.to_owned() };
-        findings.push(told.at(other.map_or(one, |other| other.max(one))));
+        let issue =
+            Issue { severity: clash.breaks.severity(versions), message, advice: clash.advice.to_owned() };
+        findings.push(issue.at(other.map_or(one, |other| other.max(one))));
     }
     for (low, high) in ORDERED {
         if let (Some(one), Some(other)) = (get(low), get(high))
@@ -209,8 +209,8 @@ pub(super) fn all(env: &[(&str, &str)], versions: &Versions) -> Vec<Finding> {
             && least > most
         {
             let message = format!("`{low}` is above `{high}`: {least} > {most}");
-            let told = Told { severity: Severity::Warning, message, advice: ONE_OF_THEM.to_owned() };
-            findings.push(told.at(one.max(other)));
+            let issue = Issue { severity: Severity::Warning, message, advice: ONE_OF_THEM.to_owned() };
+            findings.push(issue.at(one.max(other)));
         }
     }
     if let (Some(one), Some(other)) = (get("NCCL_SOCKET_NTHREADS"), get("NCCL_NSOCKS_PERTHREAD"))
@@ -221,8 +221,8 @@ pub(super) fn all(env: &[(&str, &str)], versions: &Versions) -> Vec<Finding> {
             "`NCCL_SOCKET_NTHREADS` times `NCCL_NSOCKS_PERTHREAD` is at most {MOST_SOCKETS}, not: {}",
             threads.saturating_mul(sockets)
         );
-        let told = Told { severity: Severity::Warning, message, advice: "lower one of them".to_owned() };
-        findings.push(told.at(one.max(other)));
+        let issue = Issue { severity: Severity::Warning, message, advice: "lower one of them".to_owned() };
+        findings.push(issue.at(one.max(other)));
     }
     findings
 }
@@ -238,7 +238,7 @@ pub(super) fn absent(env: &[(&str, &str)], versions: &Versions) -> Vec<Finding> 
     let Some(plugin) = versions.plugin else { return Vec::new() };
     let is_set = |name: &str, wanted: &str| {
         let value = env.iter().rev().find(|(other, _)| *other == name).map(|(_, value)| *value);
-        // What is set on purpose to something else is told elsewhere.
+        // A variable that is set to something else is reported by its value.
         value.is_some_and(|value| wanted != "simple" || names(value, wanted))
     };
     let needed = NEEDED.iter().filter(|(name, wanted, before)| plugin < *before && !is_set(name, wanted));
@@ -246,9 +246,9 @@ pub(super) fn absent(env: &[(&str, &str)], versions: &Versions) -> Vec<Finding> 
         .map(|(name, wanted, before)| {
             let library = Library::Plugin.name();
             let message =
-                format!("`{name}` is not set, which {library} needs before {before}; here it is: {plugin}");
+                format!("`{name}` is not set, which {library} {plugin} needs (all before {before})");
             let advice = format!("set `{name}={wanted}`, or install {library} {before}");
-            Told { severity: Severity::Warning, message, advice }.at(env.len())
+            Issue { severity: Severity::Warning, message, advice }.at(env.len())
         })
         .collect()
 }

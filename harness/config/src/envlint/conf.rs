@@ -58,19 +58,16 @@ fn unread(line: &str) -> Option<(&'static str, &'static str)> {
         return Some(("a line without `=` sets nothing", "write `NAME=VALUE`, or `#` before it"));
     };
     if name.trim_start().starts_with("export ") {
-        return Some(("`export` is taken for a part of the name", "write `NAME=VALUE`"));
+        return Some(("`export` is read as part of the name", "write `NAME=VALUE`"));
     }
     if name.trim_start().starts_with('#') {
         return Some((
-            "a comment begins with the line, this one is taken for a name",
+            "a comment must begin the line, this one is read as a name",
             "move the `#` to the left",
         ));
     }
     if name != name.trim() || name.is_empty() {
-        return Some((
-            "blanks before `=` are taken for a part of the name",
-            "write `NAME=VALUE` without blanks",
-        ));
+        return Some(("blanks before `=` are read as part of the name", "write `NAME=VALUE` without blanks"));
     }
     None
 }

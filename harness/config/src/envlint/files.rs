@@ -38,16 +38,16 @@ fn linted(
     visit: impl Fn(&Table<'_>, &mut dyn FnMut(&Table<'_>)),
 ) -> Linted {
     let of = |severity: Severity| {
-        let told = toml_reader::read(text, file, |root| {
-            visit(root, &mut |table| tell(table, versions, severity));
+        let read = toml_reader::read(text, file, |root| {
+            visit(root, &mut |table| report(table, versions, severity));
             Some(())
         });
-        told.err().map(|diagnostics| diagnostics.0).unwrap_or_default()
+        read.err().map(|diagnostics| diagnostics.0).unwrap_or_default()
     };
     Linted { diagnostics: of(Severity::Breaks), warnings: of(Severity::Warning), notes: of(Severity::Note) }
 }
 
-fn tell(table: &Table<'_>, versions: &Versions, severity: Severity) {
+fn report(table: &Table<'_>, versions: &Versions, severity: Severity) {
     let Some(environment) = table.get("environment").and_then(|value| value.table()) else { return };
     let mut env: Vec<(&str, String)> = Vec::new();
     let mut places: Vec<Range<usize>> = Vec::new();

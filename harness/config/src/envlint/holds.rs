@@ -1,8 +1,8 @@
-//! What a value says, as the library that reads it would: switches, numbers, lists of words.
+//! The meaning of a value, as the library that reads it takes it: switches, numbers, lists of words.
 
 use super::table::{Holds, Variable, Word};
 use super::version::Version;
-use super::{Library, Severity, Told};
+use super::{Issue, Library, Severity};
 use base::suggest;
 
 pub(super) fn is_on(value: &str) -> bool {
@@ -50,16 +50,16 @@ pub(super) fn number(value: &str) -> Option<i64> {
 }
 
 /// What is wrong with the value of a variable. `here` is the release of its library, where it is known.
-pub(super) fn wrong(variable: &Variable, value: &str, here: Option<Version>) -> Option<Told> {
+pub(super) fn wrong(variable: &Variable, value: &str, here: Option<Version>) -> Option<Issue> {
     let name = variable.name;
     if value != value.trim() {
         let message = format!("`{name}` has blanks around its value: {value:?}");
-        let advice = "take them out: they are part of the value".to_owned();
-        return Some(Told { severity: Severity::Warning, message, advice });
+        let advice = "remove them: they are part of the value".to_owned();
+        return Some(Issue { severity: Severity::Warning, message, advice });
     }
     let wanted = match variable.holds {
         Holds::Anything => return None,
-        Holds::Something if value.is_empty() => "something".to_owned(),
+        Holds::Something if value.is_empty() => "a value".to_owned(),
         Holds::Something => return None,
         Holds::Flag => match number(value) {
             Some(0 | 1) => return None,
@@ -88,44 +88,44 @@ pub(super) fn wrong(variable: &Variable, value: &str, here: Option<Version>) -> 
             return Some(strange_word(variable, stranger, words.iter().copied()));
         }
         Holds::PerFunction(words) => return wrong_word(variable, value, words, here),
-        Holds::Path if value.starts_with('~') => "a path without `~`, which nobody replaces".to_owned(),
+        Holds::Path if value.starts_with('~') => "a path without `~`, which is not expanded".to_owned(),
         Holds::Path if value.is_empty() => "a path".to_owned(),
         Holds::Path => return None,
     };
     let library = variable.library.name();
     let (severity, effect) = match variable.is_fatal {
-        true => (Severity::Breaks, format!("{library} ends the process")),
-        false => (Severity::Warning, format!("{library} does not take it")),
+        true => (Severity::Breaks, format!("{library} aborts")),
+        false => (Severity::Warning, format!("{library} ignores it")),
     };
-    let message = format!("`{name}` wants {wanted}, {effect}: {value:?}");
-    Some(Told { severity, message, advice: "correct it, or take it out".to_owned() })
+    let message = format!("`{name}` must be {wanted}, {effect}: {value:?}");
+    Some(Issue { severity, message, advice: "correct or remove it".to_owned() })
 }
 
 fn one_of(words: &[&str]) -> String {
     format!("one of `{}`", words.join("`, `"))
 }
 
-fn distance_by_number(name: &str, value: &str, words: &[&str]) -> Told {
-    let message = format!("`{name}` by number means other distances in other releases: `{value}`");
-    Told { severity: Severity::Warning, message, advice: format!("write {}", one_of(words)) }
+fn distance_by_number(name: &str, value: &str, words: &[&str]) -> Issue {
+    let message = format!("`{name}` as a number has another meaning in each release: `{value}`");
+    Issue { severity: Severity::Warning, message, advice: format!("write {}", one_of(words)) }
 }
 
-fn strange_word<'w>(variable: &Variable, word: &str, words: impl Iterator<Item = &'w str> + Clone) -> Told {
+fn strange_word<'w>(variable: &Variable, word: &str, words: impl Iterator<Item = &'w str> + Clone) -> Issue {
     let message =
-        format!("`{}` names what {} does not know: `{word}`", variable.name, variable.library.name());
+        format!("`{}` has a value that {} does not know: `{word}`", variable.name, variable.library.name());
     let advice = match suggest::nearest(word, words.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there are `{}`", words.collect::<Vec<_>>().join("`, `")),
     };
-    Told { severity: Severity::Warning, message, advice }
+    Issue { severity: Severity::Warning, message, advice }
 }
 
 /// The release from which NCCL fails over words of algorithms and protocols that it does not know.
 const STRICT: Version = Version::new(2, 24);
 const FUNCTIONS: [&str; 5] = ["broadcast", "reduce", "allgather", "reducescatter", "allreduce"];
 
-fn wrong_word(variable: &Variable, value: &str, words: &[Word], here: Option<Version>) -> Option<Told> {
-    let known = |group: &Group<'_>| -> Option<Told> {
+fn wrong_word(variable: &Variable, value: &str, words: &[Word], here: Option<Version>) -> Option<Issue> {
+    let known = |group: &Group<'_>| -> Option<Issue> {
         if let Some(function) = group.function
             && !FUNCTIONS.iter().any(|known| known.eq_ignore_ascii_case(function))
         {
@@ -137,26 +137,27 @@ fn wrong_word(variable: &Variable, value: &str, words: &[Word], here: Option<Ver
             };
             let library = Library::Nccl.name();
             let (what, release) = match (word.since, word.until, here) {
-                (Some(since), _, Some(here)) if here < since => ("came with", since),
-                (_, Some(until), Some(here)) if here >= until => ("went with", until),
+                (Some(since), _, Some(here)) if here < since => ("exists from", since),
+                (_, Some(until), Some(here)) if here >= until => ("was removed in", until),
                 _ => return None,
             };
-            let message = format!("`{}` names what {what} {library} {release}: `{named}`", variable.name);
+            let message =
+                format!("`{}` has a value that {what} {library} {release}: `{named}`", variable.name);
             let names: Vec<&str> = words.iter().map(|word| word.name).collect();
             let advice = format!("there are `{}`", names.join("`, `"));
-            Some(Told { severity: Severity::Warning, message, advice })
+            Some(Issue { severity: Severity::Warning, message, advice })
         })
     };
-    let told = groups(value).find_map(|group| known(&group))?;
+    let issue = groups(value).find_map(|group| known(&group))?;
     // A release that is not known is taken for a current one: they do not forgive.
     let is_strict = here.is_none_or(|here| here >= STRICT);
     Some(match is_strict {
-        true => Told {
+        true => Issue {
             severity: Severity::Breaks,
-            message: format!("{} (from NCCL {STRICT} on it fails)", told.message),
-            ..told
+            message: format!("{} (NCCL {STRICT} and later fail)", issue.message),
+            ..issue
         },
-        false => told,
+        false => issue,
     })
 }
 

@@ -1,6 +1,6 @@
-//! The environment linter: variables of NCCL, libfabric and aws-ofi-nccl that are misspelt, out of use, hold what nobody
-//! reads, or contradict each other, by what is known of the versions. It reads nothing by itself: suites and inventories
-//! are brought by `files.rs`, a node's `nccl.conf` by `conf.rs`, a node's own environment by whoever asked the node.
+//! The environment linter: variables of NCCL, libfabric and aws-ofi-nccl that are misspelt, removed, have invalid
+//! values or contradict each other, by the known versions. It reads no files: `files.rs` passes suites and inventories,
+//! `conf.rs` a node's `nccl.conf`, and the probe a node's own environment.
 
 mod clash;
 mod conf;
@@ -22,7 +22,7 @@ pub use version::Version;
 use crate::inventory::{Instance, Transport};
 use table::{Held, Variable, Weight, When};
 
-/// What is known of the place where the environment will be used. What is not known is told as a condition.
+/// What is known of the place where the environment will be used. Findings on unknown versions name them as a condition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Versions {
     pub nccl: Option<Version>,
@@ -79,16 +79,16 @@ impl Versions {
     }
 }
 
-/// Everything there is to say of an environment, in its order.
+/// All findings on an environment, in its order.
 pub fn lint<N: AsRef<str>, V: AsRef<str>>(env: &[(N, V)], versions: &Versions) -> Vec<Finding> {
     let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (name.as_ref(), value.as_ref())).collect();
     let mut findings = Vec::new();
     for (at, (name, value)) in env.iter().enumerate() {
-        let told = match table::find(name) {
+        let issues = match table::find(name) {
             Some(variable) => of_known(variable, value, versions),
             None => name::unknown(name).into_iter().collect(),
         };
-        findings.extend(told.into_iter().map(|told| told.at(at)));
+        findings.extend(issues.into_iter().map(|issue| issue.at(at)));
     }
     findings.extend(clash::all(&env, versions));
     findings.extend(clash::absent(&env, versions));
@@ -98,42 +98,42 @@ pub fn lint<N: AsRef<str>, V: AsRef<str>>(env: &[(N, V)], versions: &Versions) -
 }
 
 /// A finding without its place.
-struct Told {
+struct Issue {
     severity: Severity,
     message: String,
     advice: String,
 }
 
-impl Told {
+impl Issue {
     fn at(self, at: usize) -> Finding {
         Finding { at, severity: self.severity, message: self.message, advice: self.advice }
     }
 }
 
-fn of_known(variable: &Variable, value: &str, versions: &Versions) -> Vec<Told> {
+fn of_known(variable: &Variable, value: &str, versions: &Versions) -> Vec<Issue> {
     let name = variable.name;
     let here = versions.of(variable.library);
     let library = variable.library.name();
-    let mut told = Vec::new();
+    let mut issues = Vec::new();
     if let Some(gone) = variable.gone {
         // A release before it went still reads it.
         let still_read = matches!((gone.from, here), (Some(from), Some(here)) if here < from);
         if !still_read {
             let since = gone.from.map(|from| format!(" from {library} {from} on")).unwrap_or_default();
             let message = format!("`{name}` {}{since}", gone.what);
-            told.push(Told { severity: Severity::Warning, message, advice: gone.advice.to_owned() });
-            return told;
+            issues.push(Issue { severity: Severity::Warning, message, advice: gone.advice.to_owned() });
+            return issues;
         }
     }
     if let (Some(since), Some(here)) = (variable.since, here)
         && here < since
     {
-        let message = format!("`{name}` came with {library} {since}, here it is: {here}");
-        let advice = format!("take it out, or install {library} {since}");
-        return vec![Told { severity: Severity::Warning, message, advice }];
+        let message = format!("`{name}` needs {library} {since}, installed is {here}");
+        let advice = format!("remove it, or install {library} {since}");
+        return vec![Issue { severity: Severity::Warning, message, advice }];
     }
-    told.extend(holds::wrong(variable, value, here));
-    told.extend(variable.said.iter().filter(|said| meant(said.held, value)).filter_map(|said| {
+    issues.extend(holds::wrong(variable, value, here));
+    issues.extend(variable.said.iter().filter(|said| meant(said.held, value)).filter_map(|said| {
         let condition = condition(said.when, versions)?;
         let severity = match said.weight {
             Weight::Note => Severity::Note,
@@ -143,9 +143,9 @@ fn of_known(variable: &Variable, value: &str, versions: &Versions) -> Vec<Told> 
             true => format!("`{name}={value}` {}", said.what),
             false => format!("`{name}={value}` {}, {condition}", said.what),
         };
-        Some(Told { severity, message, advice: said.advice.to_owned() })
+        Some(Issue { severity, message, advice: said.advice.to_owned() })
     }));
-    told
+    issues
 }
 
 fn meant(held: Held, value: &str) -> bool {
@@ -159,7 +159,7 @@ fn meant(held: Held, value: &str) -> bool {
     }
 }
 
-/// Whether something holds here, and what is to be told with it; nothing where it does not.
+/// The condition under which something holds: empty where it holds, nothing where it does not.
 fn condition(when: When, versions: &Versions) -> Option<String> {
     match when {
         When::Always => Some(String::new()),

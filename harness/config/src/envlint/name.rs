@@ -1,7 +1,7 @@
-//! Names that nobody knows: a slip of the finger, another writing of a known one, or a stranger.
+//! Unknown names: a typo, another spelling of a known one, or a name that is not in the table.
 
 use super::table::{self, Library, Variable};
-use super::{Severity, Told};
+use super::{Issue, Severity};
 use base::suggest;
 
 /// Of whom a name is by its beginning, and who that is.
@@ -39,26 +39,26 @@ const OTHER_PROVIDERS: [&str; 18] = [
 /// Shorter names resemble too much by chance.
 const LEAST_LETTERS: usize = 8;
 
-/// What is to be said of a name that is not in the table; nothing of names that are of somebody else.
-pub(super) fn unknown(name: &str) -> Option<Told> {
+/// The issue with a name that is not in the table; nothing for names of other programs.
+pub(super) fn unknown(name: &str) -> Option<Issue> {
     let meant = meant(name);
     if let Some(variable) = meant {
         let is_case = variable.name.eq_ignore_ascii_case(name);
-        let why = if is_case { "is written in capitals" } else { "is misspelt" };
-        let message = format!("`{name}` {why}: nobody reads it");
+        let why = if is_case { "must be in capitals" } else { "is misspelt" };
+        let message = format!("`{name}` {why}: no library reads it");
         let advice = advice(variable);
-        return Some(Told { severity: Severity::Warning, message, advice });
+        return Some(Issue { severity: Severity::Warning, message, advice });
     }
     let (_, library) = FAMILIES.iter().find(|(family, _)| name.starts_with(family))?;
     if OTHER_PROVIDERS.iter().any(|other| name.starts_with(other)) {
         return None;
     }
     let message = match library {
-        Library::RdmaCore => format!("`{name}` reaches rdma-core past libfabric"),
-        _ => format!("`{name}` is none of the variables of {} that are known here", library.name()),
+        Library::RdmaCore => format!("`{name}` configures rdma-core directly, bypassing libfabric"),
+        _ => format!("`{name}` is not a known variable of {}", library.name()),
     };
-    let advice = "look whether it is still read, and how it is spelt".to_owned();
-    Some(Told { severity: Severity::Note, message, advice })
+    let advice = "check its spelling, and whether it is still read".to_owned();
+    Some(Issue { severity: Severity::Note, message, advice })
 }
 
 fn meant(name: &str) -> Option<&'static Variable> {
@@ -76,7 +76,7 @@ fn meant(name: &str) -> Option<&'static Variable> {
     table::find(near)
 }
 
-/// The right name, and what is said against it too.
+/// The right name, with its own issue if it has one.
 fn advice(variable: &Variable) -> String {
     let gone = variable.gone.map(|gone| format!(", which {}; {}", gone.what, gone.advice));
     let warned = || {

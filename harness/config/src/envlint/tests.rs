@@ -19,18 +19,18 @@ fn current() -> Versions {
 }
 
 /// Severity, name of the variable and the rest, one a line.
-fn told(env: &[(&str, &str)], versions: &Versions) -> Vec<String> {
+fn findings(env: &[(&str, &str)], versions: &Versions) -> Vec<String> {
     let line =
         |finding: Finding| format!("{}: {}; {}", finding.severity.name(), finding.message, finding.advice);
     lint(env, versions).into_iter().map(line).collect()
 }
 
 fn one(name: &str, value: &str) -> String {
-    told(&[(name, value)], &current()).join("\n")
+    findings(&[(name, value)], &current()).join("\n")
 }
 
 #[test]
-fn what_a_published_nccl_script_exports_is_told_to_be_superfluous_or_renamed() {
+fn exports_of_a_published_nccl_script_are_reported_as_superfluous_or_renamed() {
     let script = [
         ("FI_EFA_USE_DEVICE_RDMA", "1"),
         ("FI_PROVIDER", "efa"),
@@ -42,14 +42,14 @@ fn what_a_published_nccl_script_exports_is_told_to_be_superfluous_or_renamed() {
         ("OFI_NCCL_ROUND_ROBIN_THRESHOLD", "262144"),
     ];
     assert_eq!(
-        told(&script, &current()),
+        findings(&script, &current()),
         [
             "note: `FI_EFA_USE_DEVICE_RDMA=1` is not needed; take it out",
             "note: `FI_PROVIDER=efa` is not needed; take it out",
             "note: `FI_EFA_FORK_SAFE=1` is not needed: the plugin sets it where it matters, and from Linux 5.13 on it does \
              nothing; take it out",
-            "warning: `FI_LOG_LEVEL` wants one of `warn`, `trace`, `info`, `debug`, libfabric does not take it: \"1\"; correct \
-             it, or take it out",
+            "warning: `FI_LOG_LEVEL` must be one of `warn`, `trace`, `info`, `debug`, libfabric ignores it: \"1\"; correct \
+             or remove it",
             "note: `FI_EFA_ENABLE_SHM_TRANSFER=1` is not needed: under NCCL the provider's own shared memory is off; take \
              it out",
             "warning: `NCCL_ASYNC_ERROR_HANDLING` has another name from PyTorch 2.2 on; write \
@@ -61,8 +61,8 @@ fn what_a_published_nccl_script_exports_is_told_to_be_superfluous_or_renamed() {
 }
 
 #[test]
-fn what_is_not_known_of_the_place_is_told_as_a_condition() {
-    let unknown = told(&[("FI_EFA_USE_DEVICE_RDMA", "1")], &Versions::default());
+fn unknown_versions_are_reported_as_a_condition() {
+    let unknown = findings(&[("FI_EFA_USE_DEVICE_RDMA", "1")], &Versions::default());
     assert_eq!(
         unknown,
         [
@@ -70,7 +70,7 @@ fn what_is_not_known_of_the_place_is_told_as_a_condition() {
         ]
     );
     let half = Versions { libfabric: Version::parse("1.22.0"), ..Versions::default() };
-    let half = told(&[("FI_EFA_USE_DEVICE_RDMA", "1")], &half);
+    let half = findings(&[("FI_EFA_USE_DEVICE_RDMA", "1")], &half);
     assert!(half[0].contains("is not needed, from aws-ofi-nccl 1.7 on"), "{half:?}");
 }
 
@@ -78,11 +78,14 @@ fn what_is_not_known_of_the_place_is_told_as_a_condition() {
 fn an_older_plugin_needs_what_a_newer_one_does_without() {
     let old = known("2.18.5", "1.17.0", "1.5.0-aws");
     let set = [("FI_EFA_USE_DEVICE_RDMA", "1"), ("FI_PROVIDER", "efa"), ("NCCL_PROTO", "simple")];
-    assert_eq!(told(&set, &old), [] as [&str; 0]);
-    let absent = told(&[], &old);
+    assert_eq!(findings(&set, &old), [] as [&str; 0]);
+    let absent = findings(&[], &old);
     assert_eq!(absent.len(), 3, "{absent:?}");
-    assert!(absent[0].contains("here it is: 1.5; set `FI_EFA_USE_DEVICE_RDMA=1`"), "{absent:?}");
-    assert_eq!(told(&[], &current()), [] as [&str; 0]);
+    assert!(
+        absent[0].contains("aws-ofi-nccl 1.5 needs (all before 1.7); set `FI_EFA_USE_DEVICE_RDMA=1`"),
+        "{absent:?}"
+    );
+    assert_eq!(findings(&[], &current()), [] as [&str; 0]);
     assert_eq!(lint::<&str, &str>(&[], &old)[0].at, 0, "about none of those that are set");
 }
 
@@ -91,15 +94,15 @@ fn slips_of_the_finger_are_named_with_what_was_meant() {
     for (name, meant) in [
         ("NCCL_DEBGU", "did you mean `NCCL_DEBUG`?"),
         ("NCLL_DEBUG", "did you mean `NCCL_DEBUG`?"),
-        ("nccl_debug", "is written in capitals"),
+        ("nccl_debug", "must be in capitals"),
         ("NCCL_MIN_CHANNELS", "did you mean `NCCL_MIN_NCHANNELS`?"),
         ("NCCL_SOCKET_IFNAM", "did you mean `NCCL_SOCKET_IFNAME`?"),
         ("FI_EFA_USE_DEVICE_RMDA", "did you mean `FI_EFA_USE_DEVICE_RDMA`?"),
-        ("RDMAV_FORM_SAFE", "did you mean `RDMAV_FORK_SAFE`, which reaches rdma-core past libfabric"),
+        ("RDMAV_FORM_SAFE", "did you mean `RDMAV_FORK_SAFE`, which configures rdma-core directly"),
         ("NCCL_TREE_TRESHOLD", "did you mean `NCCL_TREE_THRESHOLD`, which is not read"),
     ] {
-        let told = one(name, "1");
-        assert!(told.starts_with("warning: ") && told.contains(meant), "{name}: {told}");
+        let found = one(name, "1");
+        assert!(found.starts_with("warning: ") && found.contains(meant), "{name}: {found}");
     }
 }
 
@@ -107,10 +110,12 @@ fn slips_of_the_finger_are_named_with_what_was_meant() {
 fn strangers_of_the_family_are_said_to_be_unknown_and_all_others_are_left_alone() {
     assert_eq!(
         one("NCCL_FASTRAK_NUM_FLOWS", "2"),
-        "note: `NCCL_FASTRAK_NUM_FLOWS` is none of the variables of NCCL that are known here; look whether it is still read, \
-         and how it is spelt"
+        "note: `NCCL_FASTRAK_NUM_FLOWS` is not a known variable of NCCL; check its spelling, \
+         and whether it is still read"
     );
-    assert!(one("RDMAV_SOMETHING_ELSE", "1").starts_with("note: `RDMAV_SOMETHING_ELSE` reaches rdma-core"));
+    assert!(
+        one("RDMAV_SOMETHING_ELSE", "1").starts_with("note: `RDMAV_SOMETHING_ELSE` configures rdma-core")
+    );
     for name in
         ["PATH", "LD_LIBRARY_PATH", "FI_TCP_IFACE", "TORCH_NCCL_BLOCKING_WAIT", "FI", "NCCLX", "FIX_ME"]
     {
@@ -119,21 +124,25 @@ fn strangers_of_the_family_are_said_to_be_unknown_and_all_others_are_left_alone(
 }
 
 #[test]
-fn values_that_nobody_would_take_are_told() {
-    for (name, value, told_of) in [
-        ("NCCL_DEBUG", "DEBUG", "wants one of `VERSION`, `WARN`"),
-        ("NCCL_IB_DISABLE", "true", "wants `0` or `1`, NCCL does not take it: \"true\""),
-        ("NCCL_SOCKET_IFNAME", "", "wants something"),
-        ("NCCL_SOCKET_FAMILY", "af_inet", "wants one of `AF_INET`"),
+fn invalid_values_are_reported() {
+    for (name, value, message) in [
+        ("NCCL_DEBUG", "DEBUG", "must be one of `VERSION`, `WARN`"),
+        ("NCCL_IB_DISABLE", "true", "must be `0` or `1`, NCCL ignores it: \"true\""),
+        ("NCCL_SOCKET_IFNAME", "", "must be a value"),
+        ("NCCL_SOCKET_FAMILY", "af_inet", "must be one of `AF_INET`"),
         ("NCCL_CROSS_NIC", "3", "a whole number from 0 to 2"),
-        ("NCCL_NTHREADS", "96", "wants one of `64`"),
+        ("NCCL_NTHREADS", "96", "must be one of `64`"),
         ("NCCL_BUFFSIZE", "8M", "a whole number from 0"),
-        ("NCCL_NET_GDR_LEVEL", "NVL", "wants one of `LOC`, `PIX`"),
-        ("NCCL_P2P_LEVEL", "4", "by number means other distances in other releases"),
-        ("NCCL_DEBUG_SUBSYS", "INIT,NETT", "names what NCCL does not know: `NETT`; did you mean `NET`?"),
+        ("NCCL_NET_GDR_LEVEL", "NVL", "must be one of `LOC`, `PIX`"),
+        ("NCCL_P2P_LEVEL", "4", "as a number has another meaning in each release"),
+        (
+            "NCCL_DEBUG_SUBSYS",
+            "INIT,NETT",
+            "has a value that NCCL does not know: `NETT`; did you mean `NET`?",
+        ),
         ("NCCL_TOPO_FILE", "~/topo.xml", "without `~`"),
         ("NCCL_DEBUG_FILE", "/tmp/nccl.log", "one file for all processes"),
-        ("FI_EFA_USE_HUGE_PAGE", "maybe", "wants `0` or `1`"),
+        ("FI_EFA_USE_HUGE_PAGE", "maybe", "must be `0` or `1`"),
         ("FI_EFA_USE_DEVICE_RDMA", "0", "turns RDMA of the device off"),
         ("FI_PROVIDER", "tcp", "a provider other than `efa`"),
         ("FI_PROVIDER", "^efa", "a provider other than `efa`"),
@@ -144,8 +153,8 @@ fn values_that_nobody_would_take_are_told() {
         ("NCCL_LL_THRESHOLD", "0", "is not read from NCCL 2.5 on"),
         ("NCCL_MAX_NRINGS", "4", "write `NCCL_MAX_NCHANNELS`"),
     ] {
-        let told = one(name, value);
-        assert!(told.starts_with("warning: ") && told.contains(told_of), "{name}={value}: {told}");
+        let found = one(name, value);
+        assert!(found.starts_with("warning: ") && found.contains(message), "{name}={value}: {found}");
     }
     for (name, value) in [
         ("FI_EFA_TX_MIN_CREDITS", "0"),
@@ -174,30 +183,30 @@ fn values_that_are_meant_are_left_alone() {
         ("FI_EFA_USE_HUGE_PAGE", "off"),
         ("OFI_NCCL_TUNER_TYPE", "internal"),
     ] {
-        let told = one(name, value);
-        assert!(!told.contains("warning") && !told.contains("breaks"), "{name}={value}: {told}");
+        let found = one(name, value);
+        assert!(!found.contains("warning") && !found.contains("breaks"), "{name}={value}: {found}");
     }
 }
 
 #[test]
 fn a_release_decides_what_is_not_yet_and_what_is_no_more() {
     let old = known("2.16.2", "1.22.0", "1.14.0");
-    assert!(told(&[("NCCL_NVLS_ENABLE", "1")], &old)[0].contains("came with NCCL 2.17, here it is: 2.16.2"));
+    assert!(findings(&[("NCCL_NVLS_ENABLE", "1")], &old)[0].contains("needs NCCL 2.17, installed is 2.16.2"));
     assert!(
-        told(&[("NCCL_ALGO", "NVLS")], &old)[0]
-            .starts_with("warning: `NCCL_ALGO` names what came with NCCL 2.17")
+        findings(&[("NCCL_ALGO", "NVLS")], &old)[0]
+            .starts_with("warning: `NCCL_ALGO` has a value that exists from NCCL 2.17")
     );
     assert!(
-        told(&[("NCCL_ALGO", "nonsense")], &old)[0].starts_with("warning: "),
+        findings(&[("NCCL_ALGO", "nonsense")], &old)[0].starts_with("warning: "),
         "older releases forgive it"
     );
-    assert!(one("NCCL_ALGO", "Collnet").contains("went with NCCL 2.14"));
+    assert!(one("NCCL_ALGO", "Collnet").contains("was removed in NCCL 2.14"));
     let ancient = known("2.4.8", "1.22.0", "1.14.0");
-    assert_eq!(told(&[("NCCL_TREE_THRESHOLD", "0")], &ancient), [] as [&str; 0], "still read there");
+    assert_eq!(findings(&[("NCCL_TREE_THRESHOLD", "0")], &ancient), [] as [&str; 0], "still read there");
 }
 
 #[test]
-fn settings_that_contradict_each_other_are_told_at_the_later_one() {
+fn settings_that_contradict_each_other_are_reported_at_the_later_one() {
     let breaks: &[&[(&str, &str)]] = &[
         &[("FI_EFA_FORK_SAFE", "1"), ("RDMAV_HUGEPAGES_SAFE", "1")],
         &[("RDMAV_FORK_SAFE", "1"), ("RDMAV_HUGEPAGES_SAFE", "1")],
@@ -225,11 +234,11 @@ fn settings_that_contradict_each_other_are_told_at_the_later_one() {
         (&[("NCCL_NET_GDR_LEVEL", "LOC"), ("NCCL_NET_GDR_READ", "1")], "turn GPUDirect RDMA off"),
         (&[("NCCL_P2P_DISABLE", "1"), ("FI_EFA_ENABLE_SHM_TRANSFER", "1")], "join them again"),
     ];
-    for (env, told_of) in warns {
-        let told = told(env, &current());
+    for (env, message) in warns {
+        let found = findings(env, &current());
         assert!(
-            told.iter().any(|line| line.starts_with("warning") && line.contains(told_of)),
-            "{env:?}: {told:?}"
+            found.iter().any(|line| line.starts_with("warning") && line.contains(message)),
+            "{env:?}: {found:?}"
         );
     }
 }
@@ -258,8 +267,8 @@ fn the_protocol_of_rdma_writes_is_refused_where_the_instance_has_none() {
     let env = [("OFI_NCCL_PROTOCOL", "RDMA")];
     assert_eq!(lint(&env, &p4)[0].severity, Severity::Breaks);
     assert_eq!(lint(&env, &current())[0].severity, Severity::Note, "a p5 has it anyway");
-    let told_off = [("OFI_NCCL_PROTOCOL", "RDMA"), ("OFI_NCCL_DISABLE_NATIVE_RDMA_CHECK", "1")];
-    assert_eq!(lint(&told_off, &p4), []);
+    let allowed = [("OFI_NCCL_PROTOCOL", "RDMA"), ("OFI_NCCL_DISABLE_NATIVE_RDMA_CHECK", "1")];
+    assert_eq!(lint(&allowed, &p4), []);
 }
 
 #[test]
@@ -283,14 +292,14 @@ fn lines(diagnostics: &[Diagnostic]) -> Vec<String> {
 }
 
 #[test]
-fn suites_and_inventories_are_told_by_file_line_and_column() {
+fn findings_on_suites_and_inventories_have_file_line_and_column() {
     let suite = "instance = \"p5\"\nabout = \"x\"\n[[case]]\nname = \"a\"\n\
                  workload = { kind = \"nccl-tests\", environment = { NCCL_DEBGU = \"INFO\", NCCL_NET = \"IB\", NCCL_IB_DISABLE = \"1\" } }\n\
                  [[case]]\nname = \"b\"\n[case.workload]\nkind = \"command\"\n[case.workload.environment]\nFI_PROVIDER = \"efa\"\n";
     let linted = lint_suite(suite, "suites/x.toml", &Versions::default());
     assert_eq!(
         lines(&linted.warnings),
-        ["suites/x.toml:5:51: `NCCL_DEBGU` is misspelt: nobody reads it; did you mean `NCCL_DEBUG`?"]
+        ["suites/x.toml:5:51: `NCCL_DEBGU` is misspelt: no library reads it; did you mean `NCCL_DEBUG`?"]
     );
     assert_eq!(
         lines(&linted.diagnostics),
@@ -308,7 +317,7 @@ fn suites_and_inventories_are_told_by_file_line_and_column() {
     assert_eq!(
         lines(&linted.warnings),
         [
-            "inventory/x.toml:4:1: `nccl_net` is written in capitals: nobody reads it; did you mean `NCCL_NET`?"
+            "inventory/x.toml:4:1: `nccl_net` must be in capitals: no library reads it; did you mean `NCCL_NET`?"
         ]
     );
     assert_eq!((linted.diagnostics, linted.notes), (Vec::new(), Vec::new()));

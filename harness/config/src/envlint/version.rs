@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn versions_are_read_out_of_what_libraries_call_themselves() {
-        for (text, told) in [
+        for (text, version) in [
             ("2.18.5", Some("2.18.5")),
             ("2.30.7+cuda12.9", Some("2.30.7")),
             ("1.22.0amzn4.0", Some("1.22")),
@@ -53,7 +53,7 @@ mod tests {
             ("", None),
             ("..", None),
         ] {
-            assert_eq!(Version::parse(text).map(|version| version.to_string()).as_deref(), told, "{text}");
+            assert_eq!(Version::parse(text).map(|version| version.to_string()).as_deref(), version, "{text}");
         }
         assert!(Version::parse("2.9.9") < Version::parse("2.10"));
     }

@@ -1,5 +1,5 @@
-//! Which nodes are unlike the others, or unlike a golden one, and in what. Only facts that nodes of one kind have alike are
-//! compared; what is told on one node and not on another is a difference too.
+//! Differences between a node and most nodes, or a golden one. Only facts that equal nodes share are compared; a fact
+//! that is known on one node only is a difference too.
 
 use super::{FACTS, fact};
 use model::artefact::{Probe, ProbedNode};
@@ -24,7 +24,9 @@ pub struct Comparison {
 pub struct Difference {
     pub node: String,
     pub fact: String,
-    pub told: String,
+    /// On the node.
+    #[serde(rename = "told")]
+    pub value: String,
     pub expected: String,
 }
 
@@ -35,7 +37,7 @@ pub struct Tie {
     pub values: Vec<(String, Vec<String>)>,
 }
 
-pub(super) const NOT_TOLD: &str = "not told";
+pub(super) const UNKNOWN: &str = "unknown";
 
 /// Against what most nodes of the probe itself have.
 pub fn against_majority(probe: &Probe) -> Comparison {
@@ -49,35 +51,35 @@ pub fn against_golden(probe: &Probe, golden: &Probe, name: &str) -> Result<Compa
     let (mut expected, ties) = common(golden);
     // A golden file of an older harness knows fewer facts.
     let knows = |name: &str| {
-        told(golden).any(|node| node.facts.contains_key(name) || node.not_told.contains_key(name))
+        probed(golden).any(|node| node.facts.contains_key(name) || node.unknown.contains_key(name))
     };
     expected.retain(|name, _| knows(name));
     if let Some(tie) = ties.first() {
-        return Err(format!(
-            "its nodes are unlike each other, and none is in the majority, in: `{}`",
-            tie.fact
-        ));
+        return Err(format!("its nodes differ in `{}`, and no value has a majority", tie.fact));
     }
     if expected.is_empty() {
-        return Err("none of its nodes has told anything".to_owned());
+        return Err("none of its nodes was probed".to_owned());
     }
     if probe.instance != golden.instance {
-        return Err(format!("it is of `{}`, and this inventory has: `{}`", golden.instance, probe.instance));
+        return Err(format!(
+            "it is for instance `{}`, this inventory has `{}`",
+            golden.instance, probe.instance
+        ));
     }
     if golden.simulated && !probe.simulated {
-        return Err("it is of a simulated cluster, and this one is real".to_owned());
+        return Err("it is from a simulated cluster, this one is real".to_owned());
     }
     Ok(compare(probe, name.to_owned(), &expected, Vec::new()))
 }
 
-fn told(probe: &Probe) -> impl Iterator<Item = &ProbedNode> {
+fn probed(probe: &Probe) -> impl Iterator<Item = &ProbedNode> {
     probe.nodes.iter().filter(|node| node.fingerprint.is_some())
 }
 
 /// What a node has of every fact that is compared.
 fn values(node: &ProbedNode) -> impl Iterator<Item = (&'static str, String)> {
     FACTS.iter().filter(|fact| fact.is_alike).map(|fact| {
-        let value = node.facts.get(fact.name).map_or_else(|| NOT_TOLD.to_owned(), ToString::to_string);
+        let value = node.facts.get(fact.name).map_or_else(|| UNKNOWN.to_owned(), ToString::to_string);
         (fact.name, value)
     })
 }
@@ -86,7 +88,7 @@ type Values = BTreeMap<&'static str, String>;
 
 fn common(probe: &Probe) -> (Values, Vec<Tie>) {
     let mut nodes_of: BTreeMap<&'static str, BTreeMap<String, Vec<String>>> = BTreeMap::new();
-    for node in told(probe) {
+    for node in probed(probe) {
         for (name, value) in values(node) {
             nodes_of.entry(name).or_default().entry(value).or_default().push(node.node.clone());
         }
@@ -110,13 +112,13 @@ fn common(probe: &Probe) -> (Values, Vec<Tie>) {
 
 fn compare(probe: &Probe, against: String, expected: &Values, ties: Vec<Tie>) -> Comparison {
     let mut differences = Vec::new();
-    for node in told(probe) {
+    for node in probed(probe) {
         for (name, value) in values(node) {
             let Some(expected) = expected.get(name).filter(|expected| **expected != value) else { continue };
             differences.push(Difference {
                 node: node.node.clone(),
                 fact: name.to_owned(),
-                told: unlike(node, name, value, expected),
+                value: unlike(node, name, value, expected),
                 expected: expected.clone(),
             });
         }
@@ -132,14 +134,14 @@ fn compare(probe: &Probe, against: String, expected: &Values, ties: Vec<Tie>) ->
         differences,
         ties,
         unprobed: probe.nodes.iter().filter(|node| node.fingerprint.is_none()).map(why).collect(),
-        compared: told(probe).count() as u32,
+        compared: probed(probe).count() as u32,
     }
 }
 
-/// Of long lists what is missing and what is there beyond; of what is not told, why.
+/// Of long lists the missing and the additional names; of unknown facts the reason.
 fn unlike(node: &ProbedNode, name: &str, value: String, expected: &str) -> String {
     use model::artefact::Value;
-    match (node.facts.get(name), node.not_told.get(name)) {
+    match (node.facts.get(name), node.unknown.get(name)) {
         (Some(Value::Names(names)), _) => {
             let wanted = expected.rsplit_once(" (").map_or(expected, |(names, _)| names);
             let wanted: BTreeSet<&str> = wanted.split(", ").filter(|name| *name != "none").collect();
@@ -147,13 +149,13 @@ fn unlike(node: &ProbedNode, name: &str, value: String, expected: &str) -> Strin
             let missing: Vec<&str> = wanted.difference(&there).copied().collect();
             let beyond: Vec<&str> = there.difference(&wanted).copied().collect();
             match (missing.is_empty(), beyond.is_empty()) {
-                _ if expected == NOT_TOLD => value,
+                _ if expected == UNKNOWN => value,
                 (false, true) => format!("without {}", missing.join(", ")),
-                (true, false) => format!("with {} too", beyond.join(", ")),
+                (true, false) => format!("with additional {}", beyond.join(", ")),
                 _ => format!("without {}, with {}", missing.join(", "), beyond.join(", ")),
             }
         }
-        (None, Some(why)) if fact(name).is_some() => format!("{NOT_TOLD}: {why}"),
+        (None, Some(why)) if fact(name).is_some() => format!("{UNKNOWN}: {why}"),
         _ => value,
     }
 }

@@ -1,5 +1,5 @@
-//! The facts that nodes tell, each declared once: its name, what it is, its kind, and whether nodes of one cluster have it
-//! alike. A new fact is a line in `probe.sh` and its entry here.
+//! The facts that a probe of a node reports, each declared once: its name, what it is, its kind, and whether nodes of
+//! one cluster have it alike. A new fact is a line in `probe.sh` and its entry here.
 
 mod compare;
 mod requirement;
@@ -47,7 +47,7 @@ pub const FACTS: [Fact; 37] = [
     of_kind("gpu_clocks", Kind::Text, "the highest clocks of GPUs and of their memory, in MHz"),
     of_node("gpu_throttled", Kind::Names, "GPUs that run slower than they could, with the driver's reason"),
     of_node("busy", Kind::Names, "processes that compute on the GPUs"),
-    of_node("xid", Kind::Names, "the newest lines of the kernel's log in which the driver tells of a fault"),
+    of_node("xid", Kind::Names, "the newest lines of the kernel's log in which the driver reports a fault"),
     of_kind("nics", Kind::Names, "EFA devices"),
     of_node("nics_down", Kind::Names, "devices whose link is not active"),
     of_kind("other_rdma_devices", Kind::Names, "RDMA devices that are not EFA"),
@@ -55,7 +55,7 @@ pub const FACTS: [Fact; 37] = [
     of_kind("efa_installer", Kind::Version, "the installer of the fabric's software"),
     of_kind("libfabric", Kind::Version, "libfabric"),
     of_kind("ofi_nccl", Kind::Version, "NCCL's plugin for libfabric"),
-    of_kind("nccl", Kind::Version, "NCCL, as its library's name tells it"),
+    of_kind("nccl", Kind::Version, "NCCL, by its library's name"),
     of_kind("nccl_tests", Kind::Names, "programs of nccl-tests"),
     of_kind(
         "nccl_tests_missing_libraries",
@@ -74,7 +74,7 @@ pub const FACTS: [Fact; 37] = [
     of_kind("cuda", Kind::Version, "the CUDA toolkit"),
     of_kind("kernel", Kind::Text, "the kernel"),
     of_kind("os", Kind::Text, "the operating system"),
-    of_kind("instance", Kind::Text, "the instance type, as the firmware tells it"),
+    of_kind("instance", Kind::Text, "the instance type, as the firmware reports it"),
     of_kind("gdrdrv", Kind::Text, "`loaded` or `not loaded`: the module that copies from GPUs' memory"),
     of_kind("fabric_manager", Kind::Text, "the state of its service: `active`"),
     of_kind("containers", Kind::Names, "what runs containers: enroot, pyxis"),

@@ -17,7 +17,7 @@ pub enum Bound {
     AtLeast(Value),
     AtMost(Value),
     Equals(Value),
-    /// Names that must be among those told.
+    /// Names that must be in the list.
     Holds(Vec<String>),
 }
 
@@ -25,35 +25,35 @@ impl Requirement {
     /// How far a clock may be off, either way, in milliseconds.
     pub const CLOCK_OFFSET_MS: &'static str = "clock_offset_ms";
 
-    /// Why a node does not meet it. What is not told is not met.
+    /// Why a node does not meet it. An unknown fact does not meet it.
     pub fn unmet(&self, node: &ProbedNode) -> Option<String> {
         let name = &self.fact;
         if name == Self::CLOCK_OFFSET_MS {
             return self.clock_unmet(node);
         }
-        let Some(told) = node.facts.get(name) else {
-            let why = node.not_told.get(name).map_or("nothing on the node told it", String::as_str);
-            return Some(format!("`{name}` must be {}, and is not told: {why}", self.bound));
+        let Some(value) = node.facts.get(name) else {
+            let why = node.unknown.get(name).map_or("no source on the node", String::as_str);
+            return Some(format!("`{name}` must be {}, but is unknown: {why}", self.bound));
         };
         let kind = fact(name)?.kind;
         let is_met = match &self.bound {
-            Bound::AtLeast(bound) => compare(kind, told, bound).is_some_and(Ordering::is_ge),
-            Bound::AtMost(bound) => compare(kind, told, bound).is_some_and(Ordering::is_le),
-            Bound::Equals(bound) => compare(kind, told, bound).is_some_and(Ordering::is_eq),
+            Bound::AtLeast(bound) => compare(kind, value, bound).is_some_and(Ordering::is_ge),
+            Bound::AtMost(bound) => compare(kind, value, bound).is_some_and(Ordering::is_le),
+            Bound::Equals(bound) => compare(kind, value, bound).is_some_and(Ordering::is_eq),
             Bound::Holds(names) => {
-                matches!(told, Value::Names(told) if names.iter().all(|name| told.contains(name)))
+                matches!(value, Value::Names(value) if names.iter().all(|name| value.contains(name)))
             }
         };
-        (!is_met).then(|| format!("`{name}` must be {}, told: {told}", self.bound))
+        (!is_met).then(|| format!("`{name}` must be {}, but is {value}", self.bound))
     }
 
     fn clock_unmet(&self, node: &ProbedNode) -> Option<String> {
         let Bound::AtMost(Value::Number(most)) = &self.bound else { return None };
         match &node.clock_offset {
-            None => Some(format!("its clock may be off by {most} ms, and its offset is not known")),
-            // By less than was measured it cannot be told to be right.
+            None => Some(format!("clock offset unknown, limit {most} ms")),
+            // A clock that may be off by more is not known to be right.
             Some(offset) if offset.perhaps_off_ms() > *most as f64 => Some(format!(
-                "its clock may be off by {most} ms, and is ahead by {} to {} ms",
+                "clock is ahead by {} to {} ms, limit {most} ms",
                 offset.at_least_ms, offset.at_most_ms
             )),
             Some(_) => None,
@@ -61,15 +61,15 @@ impl Requirement {
     }
 }
 
-fn compare(kind: Kind, told: &Value, bound: &Value) -> Option<Ordering> {
-    match (kind, told, bound) {
+fn compare(kind: Kind, value: &Value, bound: &Value) -> Option<Ordering> {
+    match (kind, value, bound) {
         (Kind::Bytes, Value::Text(_), Value::Text(_)) => Some(Ordering::Equal),
         (Kind::Bytes, Value::Text(_), Value::Number(_)) => Some(Ordering::Greater),
         (Kind::Bytes, Value::Number(_), Value::Text(_)) => Some(Ordering::Less),
-        (Kind::Count | Kind::Bytes, Value::Number(told), Value::Number(bound)) => Some(told.cmp(bound)),
-        (Kind::Names, Value::Names(told), Value::Number(bound)) => Some((told.len() as u64).cmp(bound)),
-        (Kind::Version, Value::Text(told), Value::Text(bound)) => Some(version::compare(told, bound)),
-        (Kind::Text, Value::Text(told), Value::Text(bound)) => Some(told.cmp(bound)),
+        (Kind::Count | Kind::Bytes, Value::Number(value), Value::Number(bound)) => Some(value.cmp(bound)),
+        (Kind::Names, Value::Names(value), Value::Number(bound)) => Some((value.len() as u64).cmp(bound)),
+        (Kind::Version, Value::Text(value), Value::Text(bound)) => Some(version::compare(value, bound)),
+        (Kind::Text, Value::Text(value), Value::Text(bound)) => Some(value.cmp(bound)),
         _ => None,
     }
 }
@@ -97,7 +97,7 @@ mod tests {
     fn a_bound_holds_by_the_kind_of_its_fact() {
         let text = |text: &str| Value::Text(text.to_owned());
         let names = |names: &[&str]| Value::Names(names.iter().map(|name| (*name).to_owned()).collect());
-        for (fact, told, bound, is_met) in [
+        for (fact, value, bound, is_met) in [
             ("driver", text("570.133.20"), Bound::AtLeast(text("570.86")), true),
             ("driver", text("550.90"), Bound::AtLeast(text("570.86")), false),
             ("driver", text("550.90"), Bound::Equals(text("550.90.0")), true),
@@ -112,23 +112,23 @@ mod tests {
             ("gdrdrv", text("loaded"), Bound::Equals(text("loaded")), true),
         ] {
             let requirement = Requirement { fact: fact.to_owned(), bound };
-            let unmet = requirement.unmet(&node(fact, told));
+            let unmet = requirement.unmet(&node(fact, value));
             assert_eq!(unmet.is_none(), is_met, "{requirement:?}: {unmet:?}");
         }
     }
 
     #[test]
-    fn what_is_not_told_is_not_met() {
+    fn an_unknown_fact_does_not_meet_its_requirement() {
         let mut node = node("gpus", Value::Number(8));
-        node.not_told.insert("gdrdrv".into(), "no /sys/module".into());
+        node.unknown.insert("gdrdrv".into(), "no /sys/module".into());
         let requirement =
             Requirement { fact: "gdrdrv".into(), bound: Bound::Equals(Value::Text("loaded".into())) };
-        let why = "`gdrdrv` must be loaded, and is not told: no /sys/module";
+        let why = "`gdrdrv` must be loaded, but is unknown: no /sys/module";
         assert_eq!(requirement.unmet(&node).as_deref(), Some(why));
         let clock = Requirement {
             fact: Requirement::CLOCK_OFFSET_MS.into(),
             bound: Bound::AtMost(Value::Number(50)),
         };
-        assert!(clock.unmet(&node).is_some_and(|why| why.contains("not known")));
+        assert!(clock.unmet(&node).is_some_and(|why| why.contains("unknown")));
     }
 }

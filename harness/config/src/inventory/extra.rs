@@ -1,9 +1,10 @@
-//! Further arguments that an inventory gives to sbatch and srun. What the harness sets itself is refused: given twice, Slurm
-//! would take the last, and the plan would say the other.
+//! Further arguments that an inventory gives to sbatch and srun. Options that the harness sets itself are refused:
+//! given twice, Slurm would use the last one, which is not that of the plan.
 
 use crate::toml_reader::Value;
 
-/// Options that the harness gives to sbatch, or that change what its answer means; with the key that sets them, if one does.
+/// Options that the harness gives to sbatch, or that change what its answer means; with the key that sets them, if one
+/// does.
 const OF_SBATCH: [(&str, &str); 29] = [
     ("account", "account"),
     ("array", ""),
@@ -95,8 +96,8 @@ fn arguments(value: &Value<'_>, own: &[(&str, &str)]) -> Vec<String> {
         };
         let Some(name) = name.filter(|name| is_name(name)) else {
             value.diagnostic_with(
-                format!("no argument of `{}`: `{shown}`", value.key()),
-                "write each as one text, `--option` or `--option=value`",
+                format!("not an option in `{}`: `{shown}`", value.key()),
+                "write each option as one text, `--option` or `--option=value`",
             );
             continue;
         };

@@ -1,5 +1,5 @@
 //! Instance types: GPUs, NICs, line rates, and which EFA counters carry the traffic. A profile may be `like` another
-//! and give only what differs; whether the figures are possible is `physics`'s business.
+//! and give only what differs; whether the figures are possible is `hardware_limits`'s business.
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::toml_reader::quantity::line_rate_of;
@@ -16,15 +16,15 @@ pub struct Instance {
     pub like: Option<String>,
     pub gpus: u32,
     pub gpu: String,
-    /// What a GPU can compute of dense bfloat16 at most, as its maker says; nothing where nobody does.
+    /// What a GPU can compute of dense bfloat16 at most, by its data table; nothing where there is none.
     pub bf16_tflops: Option<f64>,
     /// Per GPU, one way.
     pub nvlink_gb_s: f64,
     /// Device names in natural order.
     pub nics: Vec<String>,
     pub nic_line_rate_gb_s: f64,
-    /// What the NICs of one GPU's PCIe switch move together to and from the host's memory; nothing where nobody
-    /// measured it.
+    /// What the NICs of one GPU's PCIe switch move together to and from the host's memory; nothing where it was
+    /// not measured.
     pub host_link_gb_s: Option<f64>,
     pub transport: Transport,
     /// Counters that grow with data that leaves the node.
@@ -201,8 +201,11 @@ pub fn inline(table: &Table<'_>, instances: &Instances) -> Option<Instance> {
     let name = name.and_then(|value| {
         let name = value.words()?;
         if instances.get(&name).is_some() {
-            let message = format!("a profile of this name stands in `inventory/instances`: `{name}`");
-            value.diagnostic_with(message, "give it another, and write `like = ` if it differs in little");
+            let message = format!("profile `{name}` exists already in `inventory/instances`");
+            value.diagnostic_with(
+                message,
+                "choose another name, and write `like = ` if it differs only in part",
+            );
         }
         Some(name)
     });
@@ -227,7 +230,7 @@ fn profile(table: &Table<'_>, name: Option<String>, instances: &Instances) -> Op
         && !instances.is_broken(like)
     {
         match name.as_ref() == Some(like) {
-            true => value.diagnostic(format!("a profile is not like itself: `{like}`")),
+            true => value.diagnostic(format!("a profile cannot be `like` itself: `{like}`")),
             false => value.unknown(like, instances.names()),
         }
     }
@@ -295,7 +298,7 @@ fn positive(value: &Value<'_>) -> Option<f64> {
 }
 
 fn nics_of(value: &Value<'_>) -> Option<Vec<String>> {
-    let mut names = value.told(nodeset::expand(&value.text()?))?;
+    let mut names = value.parsed(nodeset::expand(&value.text()?))?;
     nodeset::sort(&mut names);
     if names.len() > 1024 {
         value.diagnostic(format!("a node has at most 1024 NICs, not: {}", names.len()));
@@ -310,11 +313,11 @@ fn counters_of(value: &Value<'_>) -> Option<Vec<String>> {
     let is_name =
         |name: &String| name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     if let Some(odd) = names.iter().find(|name| !is_name(name)) {
-        value.diagnostic(format!("not the name of a counter: {odd:?}"));
+        value.diagnostic(format!("not a counter name: {odd:?}"));
         return None;
     }
     if names.is_empty() {
-        value.diagnostic(format!("`{}` names no counter", value.key()));
+        value.diagnostic(format!("`{}` is an empty list", value.key()));
         return None;
     }
     Some(names)

@@ -109,7 +109,7 @@ pub struct SshReach {
     pub config: Option<String>,
     pub start: SshStart,
     /// What was started on a node ends by itself when the harness has not looked for so long.
-    pub lease_s: u64,
+    pub heartbeat_timeout_s: u64,
 }
 
 /// How the ranks of nccl-tests come about without a scheduler.
@@ -117,7 +117,7 @@ pub struct SshReach {
 pub enum SshStart {
     /// One mpirun on the first node of a job, which reaches the others by ssh of its own.
     Mpirun,
-    /// One process on each node, told its rank by the environment; nothing wires nccl-tests together then.
+    /// One process on each node, with its rank in the environment; then nothing connects nccl-tests.
     Processes,
 }
 
@@ -182,7 +182,7 @@ fn is_word(text: &str) -> bool {
 }
 
 impl Inventory {
-    /// Reads an inventory, or tells everything that is wrong in it.
+    /// Reads an inventory, or reports every error in it.
     pub fn read(text: &str, file: &str, instances: &Instances) -> Result<Inventory, Diagnostics> {
         read::inventory(text, file, instances)
     }
@@ -194,13 +194,10 @@ impl Inventory {
     /// Has jobs run inside another reservation of Slurm than the file says, or inside one at all.
     pub fn reserve(&mut self, name: &str) -> Result<(), String> {
         let ReachBy::Slurm(slurm) = &mut self.reach else {
-            return Err(format!(
-                "only Slurm has reservations, and the nodes of `{}` are reached otherwise",
-                self.name
-            ));
+            return Err(format!("only Slurm has reservations, inventory `{}` does not use Slurm", self.name));
         };
         if !is_word(name) {
-            return Err(format!("no name of a reservation: {name:?}"));
+            return Err(format!("not a reservation name: {name:?}"));
         }
         slurm.reservation = Some(name.to_owned());
         Ok(())

@@ -1,10 +1,10 @@
-//! Reads what an inventory asks of its nodes: bounds on the facts of a probe, by their names.
+//! Reads the requirements of an inventory on its nodes: bounds on the facts of a probe, by name.
 
 use crate::facts::{Bound, FACTS, Kind, Requirement, fact};
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
 use base::suggest::nearest;
-use model::artefact::Value as Told;
+use model::artefact::Value as FactValue;
 
 pub(super) fn requirements(table: &Table<'_>) -> Vec<Requirement> {
     let mut requirements = Vec::new();
@@ -14,7 +14,7 @@ pub(super) fn requirements(table: &Table<'_>) -> Vec<Requirement> {
             None if name == Requirement::CLOCK_OFFSET_MS => Asked::ClockMs,
             None => {
                 let names = FACTS.iter().map(|fact| fact.name).chain([Requirement::CLOCK_OFFSET_MS]);
-                let message = format!("no fact that a probe tells: `{}`", name.escape_debug());
+                let message = format!("unknown fact: `{}`", name.escape_debug());
                 let suggestion = match nearest(name, names.clone()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("there are `{}`", names.collect::<Vec<_>>().join("`, `")),
@@ -58,23 +58,23 @@ enum Asked {
 }
 
 impl Asked {
-    fn read(self, value: &Value<'_>) -> Option<Told> {
-        let whole = || value.whole(0..=u64::MAX).map(Told::Number);
+    fn read(self, value: &Value<'_>) -> Option<FactValue> {
+        let whole = || value.whole(0..=u64::MAX).map(FactValue::Number);
         match self {
             Asked::ClockMs | Asked::Fact(Kind::Count | Kind::Names) => whole(),
-            Asked::Fact(Kind::Bytes) if value.is_text("unlimited") => value.text().map(Told::Text),
-            Asked::Fact(Kind::Bytes) => size_of(value).map(Told::Number),
-            Asked::Fact(Kind::Text) => value.words().map(Told::Text),
+            Asked::Fact(Kind::Bytes) if value.is_text("unlimited") => value.text().map(FactValue::Text),
+            Asked::Fact(Kind::Bytes) => size_of(value).map(FactValue::Number),
+            Asked::Fact(Kind::Text) => value.words().map(FactValue::Text),
             Asked::Fact(Kind::Version) => {
                 let text = value.words()?;
                 if !text.starts_with(|c: char| c.is_ascii_digit()) {
                     value.diagnostic_with(
-                        format!("no version: `{}`", text.escape_debug()),
-                        "write it as a text that begins with a number, such as `\"570.133\"`",
+                        format!("not a version: `{}`", text.escape_debug()),
+                        "write a text that begins with a number, such as `\"570.133\"`",
                     );
                     return None;
                 }
-                Some(Told::Text(text))
+                Some(FactValue::Text(text))
             }
         }
     }

@@ -20,15 +20,15 @@ enum Via {
 }
 
 const STARTS: [(&str, SshStart); 2] = [("mpirun", SshStart::Mpirun), ("processes", SshStart::Processes)];
-const LEASE_S: u64 = 300;
+const HEARTBEAT_TIMEOUT_S: u64 = 300;
 /// Shorter than the time after which a job that gives no answer is given up, longer than a few looks.
-const LEASE_LIMITS_S: std::ops::RangeInclusive<u32> = 30..=540;
+const HEARTBEAT_TIMEOUT_LIMITS_S: std::ops::RangeInclusive<u32> = 30..=540;
 /// An allocation that jobs share is asked for as a whole: what is longer waits longer in a busy queue, and is bounded by
 /// the time limits of most partitions.
 const ALLOCATION_S: u64 = 4 * 3600;
 const ALLOCATION_LIMITS_S: std::ops::RangeInclusive<u32> = 600..=30 * 24 * 3600;
 
-/// What the nodes of a simulated cluster have, unless told otherwise.
+/// The defaults of the nodes of a simulated cluster.
 const SIMULATED_NSYS: NsysVersion = NsysVersion::new(2025, 3);
 
 pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result<Inventory, Diagnostics> {
@@ -66,7 +66,7 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
             let text = value.words()?;
             let version = NsysVersion::parse(&text);
             if version.is_none() {
-                let message = format!("no version of nsys: `{}`", text.escape_debug());
+                let message = format!("not a version of nsys: `{}`", text.escape_debug());
                 value.diagnostic_with(message, "write it as `nsys --version` does: `2024.4.1`");
             }
             version
@@ -139,8 +139,8 @@ fn read_instance(value: &Value<'_>, kind: Option<Kind>, instances: &Instances) -
 
 fn nodes_of(value: &Value<'_>) -> Option<Vec<String>> {
     match value.raw().get_ref() {
-        DeValue::Array(_) => value.told(nodeset::expand(&value.texts().join(","))),
-        _ => value.told(nodeset::expand(&value.text()?)),
+        DeValue::Array(_) => value.parsed(nodeset::expand(&value.texts().join(","))),
+        _ => value.parsed(nodeset::expand(&value.text()?)),
     }
 }
 
@@ -150,13 +150,13 @@ fn read_groups(table: &Table<'_>, nodes: Option<&[String]>) -> BTreeMap<String, 
     for (name, span, value) in table.entries() {
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
         {
-            let message = format!("a group's name has letters, digits, `-`, `_` and `.`: {name:?}");
+            let message = format!("a group name may contain letters, digits, `-`, `_` and `.`: {name:?}");
             table.source().diagnostic(&span, message);
         }
         let Some(members) = nodes_of(&value) else { continue };
-        let stranger = |node: &&String| known.as_ref().is_some_and(|known| !known.contains(node));
-        if let Some(stranger) = members.iter().find(stranger) {
-            value.diagnostic(format!("a group holds nodes of the inventory only: `{stranger}`"));
+        let unknown = |node: &&String| known.as_ref().is_some_and(|known| !known.contains(node));
+        if let Some(unknown) = members.iter().find(unknown) {
+            value.diagnostic(format!("not a node of the inventory: `{unknown}`"));
         }
         groups.insert(name.to_owned(), members);
     }
@@ -202,9 +202,11 @@ fn read_reach(table: &Table<'_>) -> Option<ReachBy> {
             port: table.get("port").and_then(|value| u16::try_from(value.small(1..=65_535)?).ok()),
             config: table.get("config").and_then(|value| line_of_text(&value)),
             start: table.get("start").map_or(Some(SshStart::Mpirun), |value| value.one_of(&STARTS))?,
-            lease_s: table
-                .get("lease_s")
-                .map_or(Some(LEASE_S), |value| value.small(LEASE_LIMITS_S).map(u64::from))?,
+            heartbeat_timeout_s: table
+                .get("heartbeat_timeout_s")
+                .map_or(Some(HEARTBEAT_TIMEOUT_S), |value| {
+                    value.small(HEARTBEAT_TIMEOUT_LIMITS_S).map(u64::from)
+                })?,
         }),
         Via::Local => ReachBy::Local,
     };
@@ -217,8 +219,8 @@ fn read_share(table: &Table<'_>) -> Option<u64> {
     let shares = table.get("share_allocations").and_then(|value| value.boolean()).unwrap_or(false);
     let longest = table.get("longest_allocation_s");
     if let Some(value) = longest.as_ref().filter(|_| !shares) {
-        let message = "jobs share no allocation, and this says how long one may be: `longest_allocation_s`";
-        value.diagnostic_with(message, "write `share_allocations = true` beside it");
+        let message = "`longest_allocation_s` needs `share_allocations = true`";
+        value.diagnostic_with(message, "add `share_allocations = true`");
     }
     let longest = longest.and_then(|value| value.small(ALLOCATION_LIMITS_S)).map(u64::from);
     shares.then(|| longest.unwrap_or(ALLOCATION_S))
@@ -241,7 +243,7 @@ fn read_paths(table: &Table<'_>, kind: Option<Kind>) -> Option<Paths> {
     let path = |value: Value<'_>| {
         let path = line_of_text(&value)?;
         if !path.starts_with('/') {
-            value.diagnostic(format!("a path on the nodes begins with `/`: `{path}`"));
+            value.diagnostic(format!("a path on the nodes must begin with `/`: `{path}`"));
             return None;
         }
         Some(path)
@@ -290,7 +292,7 @@ fn read_container(table: &Table<'_>) -> Option<Container> {
         if mount.contains([',', '\n']) || !mount.starts_with('/') {
             let shown = mount.escape_debug();
             if let Some(value) = &mounts {
-                value.diagnostic(format!("a mount is written `/here:/there`: `{shown}`"));
+                value.diagnostic(format!("a mount must be `/source:/target`: `{shown}`"));
             }
         }
     }
@@ -300,7 +302,7 @@ fn read_container(table: &Table<'_>) -> Option<Container> {
 fn word_of(value: &Value<'_>) -> Option<String> {
     let text = value.words()?;
     if !is_word(&text) {
-        value.diagnostic(format!("`{}` is one word: {text:?}", value.key()));
+        value.diagnostic(format!("`{}` must be one word: {text:?}", value.key()));
         return None;
     }
     Some(text)
@@ -309,7 +311,7 @@ fn word_of(value: &Value<'_>) -> Option<String> {
 fn line_of_text(value: &Value<'_>) -> Option<String> {
     let text = value.words()?;
     if text.chars().any(char::is_control) {
-        value.diagnostic(format!("`{}` holds control characters: {text:?}", value.key()));
+        value.diagnostic(format!("`{}` contains control characters: {text:?}", value.key()));
         return None;
     }
     Some(text)

@@ -17,7 +17,7 @@ pub(super) fn select(
     };
     let left: Vec<String> = inventory.nodes.iter().filter(is_left).cloned().collect();
     if left.is_empty() {
-        return Err(format!("no node of inventory `{}` is left", inventory.name));
+        return Err(format!("no nodes of inventory `{}` selected", inventory.name));
     }
     Ok(left)
 }
@@ -54,11 +54,11 @@ fn unknown(what: &str, name: &str, near: Option<String>, inventory: &Inventory) 
     let name = name.escape_debug();
     match near {
         Some(near) => {
-            format!("unknown {what} in inventory `{}`, did you mean `{near}`: `{name}`", inventory.name)
+            format!("inventory `{}` has no {what} `{name}`; did you mean `{near}`?", inventory.name)
         }
         None => {
             let nodes = nodeset::fold(&inventory.nodes);
-            format!("unknown {what} in inventory `{}` (nodes {nodes}): `{name}`", inventory.name)
+            format!("inventory `{}` has no {what} `{name}`; it has {nodes}", inventory.name)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What inventories and profiles say, and what is told of those that are wrong.
+//! Reading of inventories and profiles, and the errors of wrong ones.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn a_profile_inherits_what_it_does_not_say() {
 }
 
 #[test]
-fn profiles_that_are_like_nothing_or_like_each_other_are_told() {
+fn profiles_like_nothing_or_like_each_other_are_errors() {
     let file = |name: &str, text: &str| (format!("{name}.toml"), text.to_owned());
     let files = [
         file("a", "like = \"b\""),
@@ -49,10 +49,10 @@ fn profiles_that_are_like_nothing_or_like_each_other_are_told() {
         file("d", "gpu = 8\n"),
     ];
     let (_, diagnostics) = Instances::read(&files);
-    let told: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
-    assert!(told.contains(&"a.toml:1:8: unknown like: `b`; there are `p5`".to_owned()), "{told:?}");
-    assert!(told.contains(&"c.toml:1:8: unknown like: `p55`; did you mean `p5`?".to_owned()), "{told:?}");
-    assert!(told.contains(&"d.toml:1:1: missing key: `nics`".to_owned()), "{told:?}");
+    let errors: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+    assert!(errors.contains(&"a.toml:1:8: unknown like: `b`; there are `p5`".to_owned()), "{errors:?}");
+    assert!(errors.contains(&"c.toml:1:8: unknown like: `p55`; did you mean `p5`?".to_owned()), "{errors:?}");
+    assert!(errors.contains(&"d.toml:1:1: missing key: `nics`".to_owned()), "{errors:?}");
 }
 
 #[test]
@@ -80,11 +80,11 @@ shared = "/fsx/harness"
     let select = |nodes, exclude| inventory.select(nodes, exclude).map(|nodes| base::nodeset::fold(&nodes));
     assert_eq!(select(None, Some("@rack1")).as_deref(), Ok("p5-[017-032,040]"));
     assert_eq!(select(Some("p5-040,@rack1"), Some("p5-[002-016]")).as_deref(), Ok("p5-[001,040]"));
-    let told = select(Some("p5-041"), None).expect_err("unknown");
-    assert!(told.contains("did you mean `p5-0"), "{told}");
-    let told = select(Some("@rakc1"), None).expect_err("unknown");
-    assert!(told.contains("did you mean `@rack1`"), "{told}");
-    assert!(select(Some("p5-001"), Some("p5-001")).is_err_and(|told| told.contains("no node")));
+    let error = select(Some("p5-041"), None).expect_err("unknown");
+    assert!(error.contains("did you mean `p5-0"), "{error}");
+    let error = select(Some("@rakc1"), None).expect_err("unknown");
+    assert!(error.contains("did you mean `@rack1`"), "{error}");
+    assert!(select(Some("p5-001"), Some("p5-001")).is_err_and(|error| error.contains("no node")));
 }
 
 #[test]
@@ -101,13 +101,13 @@ fn jobs_share_allocations_only_where_the_inventory_says_so() {
     assert_eq!((share(""), share("share_allocations = false\n")), (None, None));
     assert_eq!(share("share_allocations = true\n"), Some(14_400));
     assert_eq!(share("share_allocations = true\nlongest_allocation_s = 7200\n"), Some(7200));
-    for (more, told) in [
-        ("longest_allocation_s = 7200\n", "write `share_allocations = true` beside it"),
+    for (more, part) in [
+        ("longest_allocation_s = 7200\n", "add `share_allocations = true`"),
         ("share_allocations = true\nlongest_allocation_s = 10\n", "x.toml:8:24: "),
         ("share_allocations = 1\n", "x.toml:7:21: "),
     ] {
         let message = read(&text(more)).expect_err(more);
-        assert!(message.contains(told), "{more}: {message}");
+        assert!(message.contains(part), "{more}: {message}");
     }
 }
 
@@ -123,22 +123,22 @@ fn nodes_reached_by_ssh_say_how_ranks_start_and_how_long_they_live_unseen() {
         other => panic!("{other:?}"),
     };
     let plain = reach("");
-    assert_eq!((plain.start, plain.lease_s, plain.user), (SshStart::Mpirun, 300, None));
+    assert_eq!((plain.start, plain.heartbeat_timeout_s, plain.user), (SshStart::Mpirun, 300, None));
     let full = reach("user = \"ubuntu\"\nport = 2222\nstart = \"processes\"\nlease_s = 60\n");
-    assert_eq!((full.start, full.lease_s, full.port), (SshStart::Processes, 60, Some(2222)));
-    for (more, told) in [
+    assert_eq!((full.start, full.heartbeat_timeout_s, full.port), (SshStart::Processes, 60, Some(2222)));
+    for (more, part) in [
         ("start = \"mpirum\"\n", "x.toml:7:9: unknown start: `mpirum`; did you mean `mpirun`?"),
-        ("lease_s = 20\n", "x.toml:7:11: "),
-        ("lease_s = 541\n", "x.toml:7:11: "),
+        ("heartbeat_timeout_s = 20\n", "x.toml:7:23: "),
+        ("heartbeat_timeout_s = 541\n", "x.toml:7:23: "),
         ("partition = \"gpu\"\n", "x.toml:7:1: unknown key"),
     ] {
         let message = read(&text(more)).expect_err(more);
-        assert!(message.contains(told), "{more}: {message}");
+        assert!(message.contains(part), "{more}: {message}");
     }
 }
 
 #[test]
-fn everything_wrong_in_an_inventory_is_told_in_one_go() {
+fn every_error_of_an_inventory_is_reported_in_one_go() {
     let text = r#"
 kind = "real"
 instance = "sim-p5"
@@ -164,13 +164,13 @@ Y = 3
 #[test]
 fn simulated_and_real_are_never_mixed() {
     let mixed = "kind = \"simulated\"\ninstance = \"p5\"\nnodes = \"a\"";
-    let told = read(mixed).expect_err("mixed");
+    let error = read(mixed).expect_err("mixed");
     assert_eq!(
-        told,
+        error,
         "inventory/x.toml:2:12: a simulated inventory needs a `sim-` instance: `p5`; did you mean `sim-p5`?"
     );
-    let told = read("kind = \"real\"\ninstance = \"sim-p5\"\nnodes = \"a\"").expect_err("mixed");
-    assert!(told.contains("a real inventory cannot have a `sim-` instance: `sim-p5`"), "{told}");
+    let error = read("kind = \"real\"\ninstance = \"sim-p5\"\nnodes = \"a\"").expect_err("mixed");
+    assert!(error.contains("a real inventory cannot have a `sim-` instance: `sim-p5`"), "{error}");
 }
 
 #[test]
@@ -198,9 +198,9 @@ fn what_nodes_must_be_is_read_with_its_bounds() {
     ))
     .expect("good")
     .probe;
-    let told: Vec<(&str, &Bound)> = asked.iter().map(|one| (one.fact.as_str(), &one.bound)).collect();
+    let bounds: Vec<(&str, &Bound)> = asked.iter().map(|one| (one.fact.as_str(), &one.bound)).collect();
     assert_eq!(
-        told,
+        bounds,
         [
             ("driver", &Bound::AtLeast(Value::Text("570.86".into()))),
             ("memlock", &Bound::Equals(Value::Text("unlimited".into()))),
@@ -210,13 +210,10 @@ fn what_nodes_must_be_is_read_with_its_bounds() {
             ("clock_offset_ms", &Bound::AtMost(Value::Number(50))),
         ]
     );
-    for (probe, told) in [
-        (
-            "drivr = { at_least = \"1\" }",
-            "x.toml:7:1: no fact that a probe tells: `drivr`; did you mean `driver`?",
-        ),
+    for (probe, part) in [
+        ("drivr = { at_least = \"1\" }", "x.toml:7:1: unknown fact: `drivr`; did you mean `driver`?"),
         ("driver = { at_last = \"1\" }", "x.toml:7:12: unknown key: `at_last`; did you mean `at_least`?"),
-        ("driver = { at_least = \"new\" }", "x.toml:7:23: no version: `new`"),
+        ("driver = { at_least = \"new\" }", "x.toml:7:23: not a version: `new`"),
         ("driver = { at_least = 570 }", "x.toml:7:23: "),
         ("gdrdrv = { at_least = \"loaded\" }", "x.toml:7:12: unknown key: `at_least`"),
         ("clock_offset_ms = { equals = 3 }", "x.toml:7:21: unknown key: `equals`"),
@@ -225,7 +222,7 @@ fn what_nodes_must_be_is_read_with_its_bounds() {
         ("nics = { holds = \"x\" }", "x.toml:7:18: "),
     ] {
         let message = read(&text(probe)).expect_err(probe);
-        assert!(message.contains(told), "{probe}: {message}");
+        assert!(message.contains(part), "{probe}: {message}");
     }
 }
 
@@ -250,7 +247,7 @@ fn what_slurm_is_asked_for_is_read_and_what_the_harness_sets_itself_is_refused()
     );
     assert_eq!((read.sbatch.len(), read.srun.len(), read.mpi.as_str()), (2, 1, "pmi2"));
     assert_eq!(slurm("gpus = \"auto\"").expect("read").gpu_request(), GpuRequest::Gres);
-    for (keys, told) in [
+    for (keys, part) in [
         (
             "sbatch = [\"--gres=gpu:4\"]",
             "`--gres` is set by the harness: `--gres=gpu:4`; write `gpus = ` instead",
@@ -260,13 +257,13 @@ fn what_slurm_is_asked_for_is_read_and_what_the_harness_sets_itself_is_refused()
         ("sbatch = [\"--array=1-2\"]", "`--array` is set by the harness"),
         ("srun = [\"--mpi=none\"]", "write `mpi = ` instead"),
         ("srun = [\"--overlap\"]", "`--overlap` is set by the harness"),
-        ("srun = [\"-N\", \"2\"]", "write each as one text"),
-        ("srun = [\"bash\"]", "no argument of `srun`"),
+        ("srun = [\"-N\", \"2\"]", "write each option as one text"),
+        ("srun = [\"bash\"]", "not an option in `srun`"),
         ("sbatch = [\"--comment=a\\nb\"]", "control characters"),
-        ("sbatch = [\"--\"]", "no argument of `sbatch`"),
+        ("sbatch = [\"--\"]", "not an option in `sbatch`"),
         ("gpus = \"all\"", "gpus-per-node"),
     ] {
         let why = slurm(keys).expect_err(keys);
-        assert!(why.contains(told), "{keys}: {why}");
+        assert!(why.contains(part), "{keys}: {why}");
     }
 }

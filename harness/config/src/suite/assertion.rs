@@ -1,4 +1,4 @@
-//! Reads what a case asserts, held against what its recipes give and what its sweep visits.
+//! Reads the assertions of a case, checked against the metrics of its recipes and the sizes of its sweep.
 
 use super::{Assertion, Bound, Case, Per, Place, Placement, Workload};
 use crate::toml_reader::quantity::{quantity_of, share_of, size_of};
@@ -10,7 +10,7 @@ use recipes::kernel_class::CLASSES;
 use recipes::recipe::{self, nic_flows::NIC_RATE};
 use std::collections::BTreeMap;
 
-/// `known` tells whether workload and placement could be read; without them only the rest is looked at.
+/// `known`: workload and placement could be read; without them only the rest is checked.
 pub(super) fn read_all<'a>(
     tables: impl Iterator<Item = Table<'a>>,
     case: &Case,
@@ -23,8 +23,8 @@ pub(super) fn read_all<'a>(
         for key in keys(&assertion) {
             match seen.get(&key) {
                 Some(line) => table.diagnostic_with(
-                    format!("an assertion of this kind stands in line {line} already: {key}"),
-                    "put both bounds into one, or give each a name",
+                    format!("duplicate of the assertion in line {line}: {key}"),
+                    "merge both bounds into one, or give each a name",
                 ),
                 None => {
                     seen.insert(key, assertion.line);
@@ -55,7 +55,7 @@ fn read(table: &Table<'_>, case: &Case, known: bool) -> Option<Assertion> {
     check_profile(metric_value.as_ref()?, metric, case);
     let sizes = sizes_of(size_value.as_ref(), metric, case, known);
     if let Some(value) = place_value.filter(|_| !metric.dims.contains(&Dim::Place)) {
-        value.diagnostic(format!("this metric knows no place: `{}`", metric.name));
+        value.diagnostic(format!("metric `{}` has no `place`", metric.name));
     }
     if let (Some(per), Some(value), true) = (per, &per_value, known) {
         check_per(per, value, metric, case);
@@ -77,7 +77,7 @@ fn label(value: &Value<'_>) -> Option<String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
     if !text.chars().all(allowed) {
         value.diagnostic(format!(
-            "an assertion's name has letters, digits, blanks, `-`, `_` and `.`: {text:?}"
+            "an assertion name may contain letters, digits, blanks, `-`, `_` and `.`: {text:?}"
         ));
         return None;
     }
@@ -100,7 +100,7 @@ fn metric_of(value: &Value<'_>, case: &Case) -> Option<&'static MetricSpec> {
     {
         value.diagnostic_with(
             format!(
-                "the average line of nccl-tests is no gate, it mostly tells of the smallest sizes: `{shown}`"
+                "the average of nccl-tests cannot be asserted, the smallest sizes dominate it: `{shown}`"
             ),
             "assert `nccl.busbw` at named sizes",
         );
@@ -109,7 +109,7 @@ fn metric_of(value: &Value<'_>, case: &Case) -> Option<&'static MetricSpec> {
     let giver = recipe::all().find(|spec| spec.metrics.iter().any(|metric| metric.name == name));
     if let Some(giver) = giver {
         value.diagnostic_with(
-            format!("none of the case's recipes gives this metric: `{name}`"),
+            format!("no recipe of the case gives `{name}`"),
             format!("add `{}` to `recipes`", giver.name),
         );
         return None;
@@ -132,13 +132,13 @@ fn metric_of(value: &Value<'_>, case: &Case) -> Option<&'static MetricSpec> {
 fn sizes_of(value: Option<&Value<'_>>, metric: &MetricSpec, case: &Case, known: bool) -> Option<Vec<u64>> {
     if !metric.dims.contains(&Dim::SizeBytes) {
         if let Some(value) = value {
-            value.diagnostic(format!("this metric knows no size: `{}`", metric.name));
+            value.diagnostic(format!("metric `{}` has no `size`", metric.name));
         }
         return Some(Vec::new());
     }
     let (Workload::NcclTests(tests), true) = (&case.workload, known) else {
         if let Some(value) = value.filter(|_| known) {
-            value.diagnostic("this workload sweeps no sizes");
+            value.diagnostic("this workload has no sizes");
         }
         return None;
     };
@@ -149,13 +149,13 @@ fn sizes_of(value: Option<&Value<'_>>, metric: &MetricSpec, case: &Case, known: 
         _ => vec![value.clone()],
     };
     if values.is_empty() {
-        value.diagnostic_with("`size` names no size", "leave it out for every size of the sweep");
+        value.diagnostic_with("`size` is an empty list", "remove it to assert every size of the sweep");
     }
     let mut sizes = Vec::new();
     for value in &values {
         let Some(size) = size_of(value) else { continue };
         if sizes.contains(&size) {
-            value.diagnostic(format!("a size is named twice: {}", size::show(size)));
+            value.diagnostic(format!("duplicate size: {}", size::show(size)));
         } else if !sweep.contains(&size) {
             not_swept(value, size, &sweep);
         } else {
@@ -170,16 +170,16 @@ fn not_swept(value: &Value<'_>, size: u64, sweep: &[u64]) {
     let shown = size::show(size);
     if size < first || size > last {
         let range = format!("it goes from {} to {}", size::show(first), size::show(last));
-        value.diagnostic_with(format!("the sweep does not reach this size: {shown}"), range);
+        value.diagnostic_with(format!("{shown} is outside the sweep"), range);
         return;
     }
     let near = sweep.iter().min_by_key(|swept| swept.abs_diff(size)).copied().unwrap_or(first);
-    let suggestion = format!("the nearest that it visits is {}", size::show(near));
-    value.diagnostic_with(format!("the sweep does not visit this size: {shown}"), suggestion);
+    let suggestion = format!("the nearest is {}", size::show(near));
+    value.diagnostic_with(format!("{shown} is not a size of the sweep"), suggestion);
 }
 
 fn check_per(per: Per, value: &Value<'_>, metric: &MetricSpec, case: &Case) {
-    // Every GPU by itself: what nccl-tests prints is then said of one node and GPU.
+    // Every GPU by itself: the output of nccl-tests is then that of one node and GPU.
     let each_gpu = case.placement == Placement::EachGpu && metric.name.starts_with("nccl.");
     let has = |dim: Dim| metric.dims.contains(&dim) || (each_gpu && matches!(dim, Dim::Node | Dim::Gpu));
     let wanted = match per {
@@ -199,9 +199,9 @@ fn check_per(per: Per, value: &Value<'_>, metric: &MetricSpec, case: &Case) {
         .collect();
     match (per, may.as_slice()) {
         (Per::Node, []) if case.placement == Placement::Each => {
-            value.diagnostic_with(message, "each job is one node here, leave `per` out");
+            value.diagnostic_with(message, "each job is one node here, remove `per`");
         }
-        (_, []) => value.diagnostic_with(message, "leave `per` out"),
+        (_, []) => value.diagnostic_with(message, "remove `per`"),
         (_, may) => value.diagnostic_with(message, format!("it is per `{}`", may.join("` and `"))),
     }
 }
@@ -226,12 +226,12 @@ fn subject(
             },
             (true, None) => {
                 let key = dim.name();
-                let message = format!("`{}` is asked of one {key}", metric.name);
+                let message = format!("`{}` needs a {key}", metric.name);
                 metric_value.diagnostic_with(message, format!("write `{key} = \"...\"`"));
                 sound = false;
             }
             (false, Some(value)) => {
-                value.diagnostic(format!("this metric knows no {}: `{}`", dim.name(), metric.name));
+                value.diagnostic(format!("metric `{}` has no `{}`", metric.name, dim.name()));
                 sound = false;
             }
             (false, None) => {}
@@ -248,7 +248,7 @@ fn check_profile(value: &Value<'_>, metric: &MetricSpec, case: &Case) {
     };
     let Some(profile) = &case.profile else {
         value.diagnostic_with(
-            format!("`{}` is read from profiler reports, and the case has no `profile`", metric.name),
+            format!("`{}` is read from profiler reports, but the case has no `profile`", metric.name),
             "add `[case.profile]`",
         );
         return;
@@ -262,7 +262,7 @@ fn check_profile(value: &Value<'_>, metric: &MetricSpec, case: &Case) {
     for trace in recipe.tables.iter().filter_map(|table| needs(table.name)) {
         if !profile.trace.iter().any(|traced| traced == trace) {
             value.diagnostic_with(
-                format!("`{}` needs what `{trace}` traces, and the profile leaves it out", metric.name),
+                format!("`{}` needs trace `{trace}`, which the profile does not have", metric.name),
                 format!("add \"{trace}\" to `trace`"),
             );
         }
@@ -280,14 +280,14 @@ fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>, case: &Case) -> Op
         values.iter().flatten().count() + usize::from(against.is_some()) + usize::from(peers.is_some());
     if let (0, Some(value), true) = (count, &spread_value, case.repeats < 2) {
         value.diagnostic_with(
-            "a `spread` alone says how far repeats may lie apart, and this case has none",
-            "write `repeats = 3` in the case, or give the assertion a bound",
+            "`spread` without a bound needs repeats, and this case has none",
+            "set `repeats = 3` in the case, or add a bound to the assertion",
         );
     }
     if count == 0 && spread_value.is_none() && !table.source().is_broken() {
         table.diagnostic_with(
             "an assertion needs a bound",
-            "there are `at_least`, `at_most`, `equals`, `against`, `within_peers`",
+            "add `at_least`, `at_most`, `equals`, `against` or `within_peers`",
         );
     }
     let baseline = against.is_some_and(|value| value.one_of(&[("baseline", ())]).is_some());
@@ -296,8 +296,8 @@ fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>, case: &Case) -> Op
     let metric = metric?;
     if let (Some(value), false) = (&spread_value, is_measured(metric)) {
         value.diagnostic_with(
-            format!("what is counted has no spread: `{}`", metric.name),
-            "leave `spread` out: each run is held against the bound by itself",
+            format!("`{}` is a count and has no spread", metric.name),
+            "remove `spread`: each run is compared with the bound separately",
         );
     }
     let [at_least, at_most, equals] =
@@ -308,18 +308,18 @@ fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>, case: &Case) -> Op
         value.diagnostic(format!("`at_most` is below `at_least`: {high} < {low}"));
     }
     if let ([_, _, Some(value)], true) = (&values, count > 1) {
-        value.diagnostic("`equals` stands alone, without another bound");
+        value.diagnostic("`equals` excludes other bounds");
     }
     Some(Bound { at_least, at_most, equals, baseline, within_peers, spread, warn })
 }
 
-/// Whether runs of the same differ in it a little; what is counted must hold in every run, and the rate of a NIC is judged
-/// over its rounds.
+/// Whether runs of the same differ in it a little; what is counted must hold in every run, and the rate of a NIC is
+/// judged over its rounds.
 fn is_measured(metric: &MetricSpec) -> bool {
     metric.unit.varies() && metric.name != NIC_RATE.name
 }
 
-/// What tells one assertion of a case from another, once for each size and place.
+/// The identity of an assertion within its case, once for each size and place.
 fn keys(assertion: &Assertion) -> Vec<String> {
     if let Some(name) = &assertion.name {
         return vec![format!("named `{name}`")];

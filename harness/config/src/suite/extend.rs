@@ -10,7 +10,7 @@ use recipes::recipe;
 /// The file and the text of a suite, by its name.
 pub type Find<'a> = &'a dyn Fn(&str) -> Option<(String, String)>;
 
-/// What a suite is the same as, if it is.
+/// The suite that this one extends, if it does.
 pub fn base_of(text: &str) -> Option<String> {
     let (document, _) = toml::de::DeTable::parse_recoverable(text);
     Some(document.get_ref().get("extends")?.get_ref().as_str()?.to_owned())
@@ -25,11 +25,11 @@ pub(super) fn suite(text: &str, file: &str, find: Find<'_>) -> Result<Suite, Dia
     let refuse = |message: String| Err(Diagnostic::at(file, line_of(text, "extends"), 1, message).into());
     let shown = base.escape_debug();
     let Some((base_file, base_text)) = find(&base) else {
-        return refuse(format!("no such suite in `suites`: `{shown}`"));
+        return refuse(format!("no suite named `{shown}` in `suites`"));
     };
     if base_of(&base_text).is_some() {
         return refuse(format!(
-            "`extends` names a suite with cases of its own, not one that extends another: `{shown}`"
+            "`extends` must name a suite with its own cases, not one that extends another: `{shown}`"
         ));
     }
     let base = read::suite(&base_text, &base_file)?;
@@ -40,10 +40,13 @@ pub(super) fn suite(text: &str, file: &str, find: Find<'_>) -> Result<Suite, Dia
 fn odd_name(name: &str) -> Option<String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if let Some(odd) = name.chars().find(|c| !allowed(*c)) {
-        return Some(format!("a suite's name has letters, digits, `-`, `_` and `.`, not {odd:?}: {name:?}"));
+        return Some(format!(
+            "a suite name may contain letters, digits, `-`, `_` and `.`, not {odd:?}: {name:?}"
+        ));
     }
-    (!name.starts_with(|c: char| c.is_ascii_alphanumeric()) || name.len() > 100)
-        .then(|| format!("a suite's name begins with a letter or digit and has at most 100: `{name}`"))
+    (!name.starts_with(|c: char| c.is_ascii_alphanumeric()) || name.len() > 100).then(|| {
+        format!("a suite name must begin with a letter or digit and have at most 100 characters: `{name}`")
+    })
 }
 
 fn extended(table: &Table<'_>, base: &Suite, file: &str) -> Option<Suite> {
@@ -73,7 +76,7 @@ fn apply(table: &Table<'_>, suite: &mut Suite) {
     let (Some(case), Some(metric)) = (case_value.words(), metric_value.words()) else { return };
     let names: Vec<String> = suite.cases.iter().map(|case| case.name.clone()).collect();
     let Some(found) = suite.cases.iter_mut().find(|found| found.name == case) else {
-        let message = format!("no such case in the suite that it extends: `{}`", case.escape_debug());
+        let message = format!("no case named `{}` in the extended suite", case.escape_debug());
         match nearest(&case, names.iter().map(String::as_str)) {
             Some(near) => case_value.diagnostic_with(message, format!("did you mean `{near}`?")),
             None => case_value.diagnostic(message),
@@ -83,11 +86,11 @@ fn apply(table: &Table<'_>, suite: &mut Suite) {
     let has_it = |assertion: &&mut Assertion| assertion.metric == metric;
     let mut assertions: Vec<&mut Assertion> = found.assertions.iter_mut().filter(has_it).collect();
     let Some((_, spec)) = recipe::metric(&metric).filter(|_| !assertions.is_empty()) else {
-        metric_value.diagnostic(format!("case `{case}` asserts nothing of it: `{}`", metric.escape_debug()));
+        metric_value.diagnostic(format!("case `{case}` has no assertion on `{}`", metric.escape_debug()));
         return;
     };
     if bounds.iter().all(Option::is_none) {
-        table.diagnostic_with("a change needs a bound", "there are `at_least` and `at_most`");
+        table.diagnostic_with("a change needs a bound", "add `at_least` or `at_most`");
     }
     let [at_least, at_most] =
         bounds.each_ref().map(|value| value.as_ref().and_then(|value| quantity_of(value, spec.unit)));
@@ -138,14 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_what_is_not_there_is_refused() {
+    fn a_change_without_a_target_is_refused() {
         let change = |rest: &str| read(&format!("{HEAD}[[change]]\n{rest}")).expect_err(rest);
         let rate = "metric = \"nic.rate\"\n";
         for (text, message) in [
             (format!("case = \"nic-pair\"\n{rate}at_least = \"1 GB/s\""), "did you mean `nic-pairs`?"),
             (
                 "case = \"nic-pairs\"\nmetric = \"nccl.busbw\"\nat_least = \"1 GB/s\"".to_owned(),
-                "asserts nothing",
+                "has no assertion on `nccl.busbw`",
             ),
             (format!("case = \"nic-pairs\"\n{rate}"), "a change needs a bound"),
             (
@@ -159,7 +162,7 @@ mod tests {
             assert!(message_of.contains(message), "{text}: {message_of}");
         }
         for (text, message) in [
-            ("extends = \"none\"\ninstance = \"p5en\"\nabout = \"b\"\n", "no such suite"),
+            ("extends = \"none\"\ninstance = \"p5en\"\nabout = \"b\"\n", "no suite named `none`"),
             ("extends = \"chain\"\ninstance = \"p5en\"\nabout = \"b\"\n", "not one that extends another"),
             ("extends = \"base\"\nabout = \"b\"\n", "missing key: `instance`"),
             (

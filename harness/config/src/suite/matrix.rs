@@ -37,7 +37,7 @@ pub(super) fn combinations<'a>(case: &Table<'a>) -> Vec<Combination<'a>> {
     let Some(matrix) = case.get("matrix") else { return all };
     let Some(table) = matrix.table() else { return all };
     if table.is_empty() {
-        matrix.diagnostic("a matrix without keys sweeps nothing");
+        matrix.diagnostic("the matrix has no keys");
     }
     for (key, span, value) in table.entries() {
         if key == "kind" {
@@ -49,7 +49,7 @@ pub(super) fn combinations<'a>(case: &Table<'a>) -> Vec<Combination<'a>> {
             continue;
         }
         if all.len().saturating_mul(values.len()) > MOST {
-            matrix.diagnostic(format!("a matrix makes at most {MOST} cases"));
+            matrix.diagnostic(format!("the matrix makes more than {MOST} cases"));
             return all.into_iter().take(1).collect();
         }
         let extend = |combination: &Combination<'a>, (shown, raw): &(String, &'a Raw<'a>)| {
@@ -75,12 +75,12 @@ fn values_of<'a>(value: &Value<'a>) -> Vec<(String, &'a Raw<'a>)> {
             Some(Scalar::Boolean(boolean)) => boolean.to_string(),
             Some(Scalar::Float(float)) => float.to_string(),
             None => {
-                item.diagnostic("a matrix holds texts, numbers and booleans");
+                item.diagnostic("matrix values must be texts, numbers or booleans");
                 continue;
             }
         };
         if values.iter().any(|(other, _)| *other == shown) {
-            item.diagnostic(format!("a matrix names a value twice: `{}`", shown.escape_debug()));
+            item.diagnostic(format!("duplicate matrix value: `{}`", shown.escape_debug()));
             continue;
         }
         values.push((shown, item.raw()));

@@ -1,5 +1,6 @@
 //! A suite: cases with a workload, a placement, recipes and assertions, as `suites/*.toml` says it. Matrices are
-//! already expanded here; nodes, baselines and whether limits obey physics come later (`plan`, `physics`).
+//! already expanded here; nodes, baselines and whether limits obey hardware limits come later (`plan`,
+//! `hardware_limits`).
 
 mod assertion;
 mod extend;
@@ -68,7 +69,7 @@ pub struct Case {
     pub sim_faults: Vec<NodeFault>,
     /// How many independent runs of each job are judged together.
     pub repeats: u32,
-    /// Whether a job that the cluster itself ended is launched once more.
+    /// Whether a job that the cluster itself ended is retried once.
     pub retry_infrastructure: bool,
     pub assertions: Vec<Assertion>,
     pub line: usize,
@@ -189,7 +190,7 @@ pub enum Placement {
     Groups(u32),
 }
 
-/// The words by which keys tell placements apart. How many nodes a job has stands beside them.
+/// The placements in keys of baselines. The number of nodes of a job is a key of its own.
 pub const PLACEMENTS: [&str; 5] = ["all", "pairs", "groups", "each", "each gpu"];
 
 impl Placement {
@@ -229,7 +230,7 @@ pub struct Assertion {
     pub sizes: Vec<u64>,
     pub place: Place,
     pub per: Per,
-    /// The kernel, or the class of kernels, that it speaks of.
+    /// The kernel, or the class of kernels, that it is about.
     pub of: Option<(Dim, String)>,
     pub bound: Bound,
     pub line: usize,
@@ -304,7 +305,7 @@ impl NcclTests {
 }
 
 impl Suite {
-    /// Reads a suite, or tells everything that is wrong in it.
+    /// Reads a suite, or reports every error in it.
     pub fn read(text: &str, file: &str) -> Result<Suite, crate::diagnostic::Diagnostics> {
         read::suite(text, file)
     }

@@ -1,5 +1,5 @@
-//! The shape of a model that is trained, as a suite states it, and the work that a token of it is: what throughput becomes
-//! TFLOP/s and the part of a GPU's peak by.
+//! The shape of a model that is trained, as a suite states it, and the work that a token of it is: what throughput
+//! becomes TFLOP/s and the part of a GPU's peak by.
 
 use crate::toml_reader::{Table, Value};
 

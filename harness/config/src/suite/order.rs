@@ -1,4 +1,4 @@
-//! What holds between the cases of a suite: names are unique, dependencies exist and form no circle.
+//! What holds between the cases of a suite: names are unique, dependencies exist and form no cycle.
 
 use super::Case;
 use super::read::Places;
@@ -7,13 +7,13 @@ use base::suggest::nearest;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn check(source: &Source<'_>, cases: &[(Case, Places)]) {
-    // Folders of cases may lie on file systems that do not tell `A` from `a`.
+    // Folders of cases may be on file systems that do not distinguish `A` from `a`.
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
     // A case whose name could not be read is nameless here.
     for (case, places) in cases.iter().filter(|(case, _)| !case.name.is_empty()) {
         match lines.get(&case.name.to_lowercase()) {
             Some(line) => {
-                let message = format!("a case of this name stands in line {line} already: `{}`", case.name);
+                let message = format!("duplicate case name, first used in line {line}: `{}`", case.name);
                 source.diagnostic(&places.name, message);
             }
             None => {
@@ -37,17 +37,14 @@ pub(super) fn check(source: &Source<'_>, cases: &[(Case, Places)]) {
             }
         }
     }
-    for (case, places) in on_a_circle(cases) {
-        source.diagnostic(
-            &places.after,
-            format!("a case waits for itself, through its `after`: `{}`", case.name),
-        );
+    for (case, places) in on_a_cycle(cases) {
+        source.diagnostic(&places.after, format!("`after` forms a cycle through case `{}`", case.name));
     }
 }
 
 /// The cases from which `after` leads back to themselves. What can be finished is taken away, round by round, from
 /// both ends; what then remains lies on a circle or between two.
-fn on_a_circle(cases: &[(Case, Places)]) -> Vec<&(Case, Places)> {
+fn on_a_cycle(cases: &[(Case, Places)]) -> Vec<&(Case, Places)> {
     let mut rest: Vec<&(Case, Places)> = cases.iter().collect();
     loop {
         let before = rest.len();

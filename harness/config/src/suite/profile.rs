@@ -53,16 +53,16 @@ pub(super) fn read(
         (workload, &window, table.get("capture"))
     {
         value.diagnostic_with(
-            "nccl-tests never call the profiler's API: the range would never open, and no report be made",
-            "write `delay_s` and `duration_s`, or profile the whole of it",
+            "nccl-tests never call the profiler API, so the capture range would never open",
+            "write `delay_s` and `duration_s`, or remove it to profile the whole run",
         );
     }
     if let (Some(Workload::NcclTests(_)), Some(Window::Steps(_)), Some(value)) =
         (workload, &window, table.get("steps"))
     {
         value.diagnostic_with(
-            "nccl-tests have no steps, they have sizes",
-            "write `delay_s` and `duration_s`, or profile the whole of it",
+            "nccl-tests have no steps, only sizes",
+            "write `delay_s` and `duration_s`, or remove it to profile the whole run",
         );
     }
     let efa = table.get("efa").and_then(|value| value.boolean());
@@ -81,7 +81,7 @@ pub(super) fn read(
     }
     let unchecked = table.get("unchecked").map(|value| value.texts()).unwrap_or_default();
     let keep = table.get("keep").map_or(Some(Keep::OnFailure), |value| keep(&value));
-    let bare_twin = bare_twin(&table);
+    let unprofiled_control_run = unprofiled_control_run(&table);
     table.close();
     Some(Profile {
         ranks: ranks?,
@@ -93,7 +93,7 @@ pub(super) fn read(
         extra,
         unchecked,
         keep: keep?,
-        bare_twin: bare_twin?,
+        unprofiled_control_run: unprofiled_control_run?,
     })
 }
 
@@ -101,13 +101,13 @@ pub(super) fn read(
 const COSTS_AT_MOST: f64 = 0.03;
 
 /// Whether there is to be one, and what the profiler may cost.
-fn bare_twin(table: &Table<'_>) -> Option<Option<f64>> {
-    let twin = table.get("bare_twin").map_or(Some(false), |value| value.boolean())?;
-    let Some(value) = table.get("costs_at_most") else { return Some(twin.then_some(COSTS_AT_MOST)) };
-    if !twin {
+fn unprofiled_control_run(table: &Table<'_>) -> Option<Option<f64>> {
+    let control_run = table.get("unprofiled_control_run").map_or(Some(false), |value| value.boolean())?;
+    let Some(value) = table.get("costs_at_most") else { return Some(control_run.then_some(COSTS_AT_MOST)) };
+    if !control_run {
         value.diagnostic_with(
-            "what the profiler costs is known by a run without it, and there is none",
-            "write `bare_twin = true` beside it",
+            "`costs_at_most` needs a run without the profiler",
+            "add `unprofiled_control_run = true`",
         );
         return None;
     }
@@ -119,7 +119,7 @@ fn ranks(value: &Value<'_>) -> Option<Ranks> {
     if let DeValue::Array(_) = value.raw().get_ref() {
         let list: Vec<u32> = value.list()?.iter().filter_map(|item| item.small(0..=1_000_000)).collect();
         if list.is_empty() {
-            value.diagnostic_with("no rank is profiled", "leave `profile` out, or name ranks");
+            value.diagnostic_with("no rank is profiled", "remove `profile`, or name ranks");
             return None;
         }
         return Some(Ranks::list(list));
@@ -128,7 +128,7 @@ fn ranks(value: &Value<'_>) -> Option<Ranks> {
     if let Some(n) = text.strip_prefix("every ") {
         let n = n.trim().parse::<u32>().ok().filter(|n| *n > 0);
         if n.is_none() {
-            value.diagnostic(format!("`every` has a number from 1 behind it: `{}`", text.escape_debug()));
+            value.diagnostic(format!("`every` needs a number of at least 1: `{}`", text.escape_debug()));
         }
         return n.map(Ranks::Every);
     }
@@ -156,14 +156,13 @@ const OF_STEPS: [&str; 5] = ["compat", "way", "options", "step_line", "first_ste
 
 fn steps(table: &Table<'_>, value: &Value<'_>) -> Option<Window> {
     if let Some(capture) = table.get("capture") {
-        capture.diagnostic("`steps` and `capture` both say when to collect: one of them");
+        capture.diagnostic("`steps` and `capture` exclude each other");
     }
-    let read = value.told(Steps::try_from(value.text()?));
+    let read = value.parsed(Steps::try_from(value.text()?));
     let compat = table.get("compat").and_then(|value| value.boolean()).unwrap_or(false);
     let steps = match read {
         Some(steps) if compat => steps.without_last().or_else(|| {
-            value
-                .diagnostic("with `compat` a window stops where its last step begins, and this one is empty");
+            value.diagnostic("with `compat` a window ends where its last step begins, so this one is empty");
             None
         }),
         read => read,
@@ -193,17 +192,17 @@ fn steps(table: &Table<'_>, value: &Value<'_>) -> Option<Window> {
     }))
 }
 
-/// What bash takes for an expression is told on the nodes alone; that it has a group, and is one line, is told here.
+/// Bash on the nodes checks the expression itself; here only that it has a group and is one line.
 fn step_line(value: &Value<'_>) -> Option<String> {
     let text = value.words()?;
     let is_group = text.find('(').is_some_and(|at| text[at..].contains(')'));
     if !is_group || text.chars().any(char::is_control) {
         value.diagnostic_with(
             format!(
-                "`step_line` is an expression whose first group is the step's number: `{}`",
+                "`step_line` must be a regular expression whose first group is the step number: `{}`",
                 text.escape_debug()
             ),
-            "write such as `\"iteration +([0-9]+)/\"`",
+            "for example `\"iteration +([0-9]+)/\"`",
         );
         return None;
     }
@@ -216,7 +215,7 @@ fn window(table: &Table<'_>) -> Option<Window> {
     }
     for name in OF_STEPS {
         if let Some(value) = table.get(name) {
-            value.diagnostic(format!("`{name}` is about a window of `steps`, and there is none"));
+            value.diagnostic(format!("`{name}` needs `steps`"));
         }
     }
     let delay = table.get("delay_s");
@@ -232,7 +231,7 @@ fn window(table: &Table<'_>) -> Option<Window> {
     };
     for (value, name) in [(&delay, "delay_s"), (&duration, "duration_s")] {
         if let Some(value) = value {
-            value.diagnostic(format!("`{name}` and `capture` both say when to collect: one of them"));
+            value.diagnostic(format!("`{name}` and `capture` exclude each other"));
         }
     }
     let text = capture.words()?;

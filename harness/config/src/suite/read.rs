@@ -56,8 +56,8 @@ fn read_on_failure(table: &Table<'_>) -> OnFailure {
         },
         (Some(false) | None, Some(budget)) => {
             budget.diagnostic_with(
-                "`isolate_budget_node_h` bounds an isolation, and this suite asks for none",
-                "write `on_failure = \"isolate\"` beside it",
+                "`isolate_budget_node_h` needs `on_failure = \"isolate\"`",
+                "add `on_failure = \"isolate\"`",
             );
             OnFailure::Nothing
         }
@@ -65,7 +65,7 @@ fn read_on_failure(table: &Table<'_>) -> OnFailure {
     }
 }
 
-/// Where the parts of a case stand that are held against other cases.
+/// The places of the parts of a case that are checked against other cases.
 pub(super) struct Places {
     pub name: std::ops::Range<usize>,
     pub after: std::ops::Range<usize>,
@@ -132,8 +132,8 @@ fn read_case(
     let is_flows = matches!(workload, Some(Workload::NicPairs(_)));
     if let (true, Some(value)) = (is_flows && runs.repeats > 1, table.get("repeats")) {
         value.diagnostic_with(
-            "a NIC is judged by the best of its flows, with two partners each way: there is nothing to repeat",
-            "leave `repeats` out",
+            "`repeats` has no effect on `nic-pairs`: a NIC is judged by the best of its flows",
+            "remove `repeats`",
         );
     }
     let sim_faults = table.get("sim_faults").map(|value| read_faults(&value)).unwrap_or_default();
@@ -178,7 +178,9 @@ fn case_name(value: &Value<'_>, combination: &matrix::Combination<'_>) -> Option
     for key in combination.keys() {
         if !pattern.contains(&format!("{{{key}}}")) {
             value.diagnostic_with(
-                format!("a case's name must hold every key of its matrix, `{key}` is missing: `{pattern}`"),
+                format!(
+                    "the case name must contain every key of its matrix, `{key}` is missing: `{pattern}`"
+                ),
                 format!("write `{{{key}}}` in it"),
             );
             return None;
@@ -187,7 +189,8 @@ fn case_name(value: &Value<'_>, combination: &matrix::Combination<'_>) -> Option
     let name = combination.fill(&pattern);
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if let Some(odd) = name.chars().find(|c| !allowed(*c)) {
-        let message = format!("a case's name has letters, digits, `-`, `_` and `.`, not {odd:?}: {name:?}");
+        let message =
+            format!("a case name may contain letters, digits, `-`, `_` and `.`, not {odd:?}: {name:?}");
         match odd {
             '{' | '}' => value.diagnostic_with(message, "a key in braces must be one of the case's matrix"),
             _ => value.diagnostic(message),
@@ -195,8 +198,9 @@ fn case_name(value: &Value<'_>, combination: &matrix::Combination<'_>) -> Option
         return None;
     }
     if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || name.len() > 100 {
-        value
-            .diagnostic(format!("a case's name begins with a letter or digit and has at most 100: `{name}`"));
+        value.diagnostic(format!(
+            "a case name must begin with a letter or digit and have at most 100 characters: `{name}`"
+        ));
         return None;
     }
     Some(name)
@@ -231,7 +235,7 @@ fn read_placement(table: &Table<'_>, workload: Option<&Workload>) -> Option<Plac
         }
         (Some(Workload::Training(_)), Placement::EachGpu) => {
             value.diagnostic_with(
-                "a training has the GPUs of whole nodes",
+                "a training uses all GPUs of its nodes",
                 "write `placement = \"each\"` and `processes_per_node`",
             );
             None
@@ -245,7 +249,7 @@ fn placement_of(value: &Value<'_>) -> Option<Placement> {
     if let Some(size) = text.strip_prefix("groups of ") {
         let size: Option<u32> = size.trim().parse().ok().filter(|size| *size >= 2);
         if size.is_none() {
-            value.diagnostic(format!("groups have a number of nodes from 2: `{}`", text.escape_debug()));
+            value.diagnostic(format!("groups need at least 2 nodes: `{}`", text.escape_debug()));
         }
         return size.map(Placement::Groups);
     }
@@ -291,7 +295,7 @@ fn with_window(
         (true, false, _) => recipes.push(name.to_owned()),
         (false, true, Some(value)) if table.get("profile").is_none_or(|_| profile.is_some()) => value
             .diagnostic_with(
-                "recipe `window` verifies a window of steps, and this case asks for none",
+                "recipe `window` needs a step window, and this case has none",
                 "write `steps = \"FIRST..LAST\"` in its `profile`",
             ),
         _ => {}
@@ -313,7 +317,7 @@ fn read_counters(table: &Table<'_>, workload: Option<&Workload>) -> Counters {
     table.close();
     counters.enabled = true;
     if let (Some(_), Some(between)) = (&interval, &between) {
-        between.diagnostic("`between` stands instead of `interval_s`, not beside it");
+        between.diagnostic("`between` and `interval_s` exclude each other");
     }
     if let Some(seconds) = interval.and_then(|value| value.number().map(|seconds| (value, seconds))) {
         let (value, seconds) = seconds;
@@ -344,7 +348,7 @@ fn read_reason(value: &Value<'_>) -> Option<String> {
     match value.raw().get_ref() {
         toml::de::DeValue::String(text) if !text.trim().is_empty() => Some(text.to_string()),
         _ => {
-            value.diagnostic_with("an expected failure needs a reason", "write why in words");
+            value.diagnostic_with("an expected failure needs a reason", "write the reason as a text");
             None
         }
     }
@@ -352,5 +356,5 @@ fn read_reason(value: &Value<'_>) -> Option<String> {
 
 fn read_faults(value: &Value<'_>) -> Vec<NodeFault> {
     let items = value.list().unwrap_or_default();
-    items.iter().filter_map(|item| item.told(NodeFault::parse(&item.words()?))).collect()
+    items.iter().filter_map(|item| item.parsed(NodeFault::parse(&item.words()?))).collect()
 }

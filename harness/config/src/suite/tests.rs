@@ -1,4 +1,4 @@
-//! What suites say, and what is told of those that are wrong.
+//! Reading of suites, and the errors of wrong ones.
 
 use super::*;
 
@@ -137,7 +137,7 @@ after = ["four"]
 "#;
 
 #[test]
-fn everything_that_is_wrong_is_told_in_one_go() {
+fn every_error_of_a_suite_is_reported_in_one_go() {
     let diagnostics = Suite::read(BAD, "suites/bad.toml").expect_err("bad");
     insta::assert_snapshot!(diagnostics.to_string());
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Training {
     pub program: Program,
-    /// How many steps it is told to run, or is known to run.
+    /// How many steps it runs, as the suite sets it or as is known.
     pub steps: Option<u32>,
     pub batch: Batch,
     /// Processes on each node, one to a GPU; as many as there are GPUs where absent.

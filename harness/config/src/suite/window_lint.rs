@@ -1,33 +1,33 @@
-//! Windows that cannot come about as a suite says them, told before anything is launched: beyond the last step, closed only
-//! after the program's end, opened by a program that nobody profiles or on one of many sessions alone, or asked of ranks that each
-//! start a job of their own.
+//! Step windows and capture ranges that cannot work, reported before the launch: beyond the last step, closed only
+//! after the program's end, opened by a program without a profiler or in one of many sessions only, or set for ranks
+//! that each start a job of their own.
 
 use super::{Case, Placement, Suite, Workload};
 use crate::diagnostic::Diagnostic;
 use job::profile::{Ranks, Window};
 use job::window::{calls_on_rank_zero, last_step, own_start};
 
-/// What cannot be, and what is hardly meant.
+/// Errors, and windows that are probably not meant.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct WindowReport {
     pub diagnostics: Vec<Diagnostic>,
     pub warnings: Vec<Diagnostic>,
 }
 
-pub fn lint(suite: &Suite) -> Told {
-    let mut told = Told::default();
+pub fn lint(suite: &Suite) -> WindowReport {
+    let mut report = WindowReport::default();
     for case in &suite.cases {
         let Some(argv) = argv(case) else { continue };
         let at = |message: String, suggestion: &str| {
             let message = format!("case `{}`: {message}", case.name);
             Diagnostic::at(&suite.file, case.line, 1, message).suggest(suggestion)
         };
-        told.diagnostics.extend(beyond(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
-        told.warnings.extend(unwatched(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
-        told.warnings.extend(silent(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
-        told.warnings.extend(own_jobs(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
+        report.diagnostics.extend(beyond(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
+        report.warnings.extend(unwatched(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
+        report.warnings.extend(silent(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
+        report.warnings.extend(own_jobs(case, &argv).map(|(message, suggestion)| at(message, suggestion)));
     }
-    told
+    report
 }
 
 /// The words that stand in the suite; those of a training are followed by more that the plan adds.
@@ -62,33 +62,31 @@ fn beyond(case: &Case, argv: &[String]) -> Option<(String, &'static str)> {
     let steps = window.steps;
     let suggestion = "steps are counted from 0";
     if steps.first > last {
-        let message = format!("`steps` begin behind the last one that `{words}` allows, {last}: {steps}");
+        let message = format!("`steps` begin after the last step {last} (`{words}`): {steps}");
         return Some((message, suggestion));
     }
     // What stops at the last step may look at that after the program broke off.
     (steps.last > last).then(|| {
-        let message = format!("`steps` end behind the last one that `{words}` allows, {last}: {steps}");
+        let message = format!("`steps` end after the last step {last} (`{words}`): {steps}");
         (message, suggestion)
     })
 }
 
-/// A program that is told to call the profiler, and no profiler there; or one that listens for something else.
+/// A program that calls the profiler, without a profiler, or with one that does not wait for the call.
 fn unwatched(case: &Case, argv: &[String]) -> Option<(String, &'static str)> {
     let (_, words) = own_start(argv)?;
     match case.profile.as_ref().map(|profile| &profile.window) {
         None => Some((
-            format!("the program is told to call the profiler, and the case has no `profile`: `{words}`"),
+            format!("the program calls the profiler (`{words}`), but the case has no `profile`"),
             "write `[case.profile]` with `capture = \"cudaProfilerApi\"`",
         )),
         Some(Window::CudaProfilerApi) => None,
         Some(Window::Steps(_)) => Some((
-            format!("the program is told of a window of its own beside `steps`: `{words}`"),
-            "leave one of them out",
+            format!("the program opens a capture range itself (`{words}`), in addition to `steps`"),
+            "remove one of them",
         )),
         Some(_) => Some((
-            format!(
-                "the program is told to call the profiler, and the profile does not wait for it: `{words}`"
-            ),
+            format!("the program calls the profiler (`{words}`), but the profile does not wait for it"),
             "write `capture = \"cudaProfilerApi\"`",
         )),
     }
@@ -109,9 +107,9 @@ fn silent(case: &Case, argv: &[String]) -> Option<(String, &'static str)> {
     let words = calls_on_rank_zero(argv).filter(|_| !one_session)?;
     Some((
         format!(
-            "several sessions of nsys wait for the profiler, and `{words}` calls it on rank 0 alone: the others leave no report"
+            "several nsys sessions wait for the profiler, but `{words}` calls it on rank 0 only: the others write no report"
         ),
-        "`steps` instead of `capture`, which opens the window of each session; or `ranks = \"rank0\"`",
+        "use `steps` instead of `capture`, which opens the window of each session, or `ranks = \"rank0\"`",
     ))
 }
 
@@ -126,15 +124,15 @@ fn own_jobs(case: &Case, argv: &[String]) -> Option<(String, &'static str)> {
     let tasks = command.tasks_per_node;
     if tasks > 1 {
         return Some((
-            format!("each of {tasks} tasks of a node starts `{launcher}`, and with it a job of its own"),
-            "`tasks_per_node = 1`: the launcher starts the processes of its node",
+            format!("each of {tasks} tasks per node starts its own `{launcher}` job"),
+            "set `tasks_per_node = 1`: the launcher starts the processes of its node",
         ));
     }
     let alone = argv.iter().any(|word| word == "--standalone");
     (alone && !matches!(case.placement, Placement::Each | Placement::Nodes(1))).then(|| {
         (
-            format!("`{launcher} --standalone` makes each node a job of its own"),
-            "name the nodes and a rendezvous, or `placement = \"each\"`",
+            format!("`{launcher} --standalone` makes each node a separate job"),
+            "name the nodes and a rendezvous, or set `placement = \"each\"`",
         )
     })
 }

@@ -16,7 +16,7 @@ const DTYPES: [&str; 12] = [
 ];
 const REDOPS: [&str; 6] = ["sum", "prod", "min", "max", "avg", "mulsum"];
 
-/// What bash does itself when it is told these, instead of running a program.
+/// Keywords and builtins of bash, which run no program.
 const OF_SHELLS: [&str; 58] = [
     "!", "[[", "{", "}", "if", "then", "elif", "else", "fi", "case", "esac", "for", "select", "while",
     "until", "do", "done", "in", "function", "time", "coproc", ".", ":", "alias", "bg", "bind", "break",
@@ -51,8 +51,8 @@ pub(super) fn read(value: &Value<'_>, combination: &Combination<'_>) -> Option<W
     workload
 }
 
-/// How long a job of the workload may make no progress: as the suite says it, 0 for as long as it likes; else by what it is.
-/// A command may be silent for as long as it likes.
+/// How long a job of the workload may make no progress: as the suite says it, 0 for as long as it likes; else by what
+/// it is. A command may be silent for as long as it likes.
 pub(super) fn stall_s(value: &Value<'_>, workload: Option<&Workload>) -> Option<u64> {
     let own = value.table().and_then(|table| table.get("stall_s")).and_then(|value| value.whole(0..=86_400));
     let usual = match workload? {
@@ -99,7 +99,8 @@ fn read_nccl_tests(table: &Table<'_>) -> Option<NcclTests> {
     let split_mask = table.get("split_mask").map(|value| {
         let text = value.text()?;
         if mask(&text).is_none() {
-            let message = format!("`split_mask` is a hexadecimal number, not: `{}`", text.escape_debug());
+            let message =
+                format!("`split_mask` must be a hexadecimal number, not: `{}`", text.escape_debug());
             value.diagnostic_with(message, "write `\"0x7\"` for one communicator per GPU index");
             return None;
         }
@@ -108,7 +109,7 @@ fn read_nccl_tests(table: &Table<'_>) -> Option<NcclTests> {
     let algorithms = Algorithm::ALL.map(|algorithm| (algorithm.name(), algorithm));
     let algorithm = table.get("algorithm").map(|value| value.one_of(&algorithms));
     if let (Some(_), Some(step)) = (factor, &step_value) {
-        step.diagnostic("`step` stands instead of `factor`, not beside it");
+        step.diagnostic("`step` and `factor` exclude each other");
     }
     let step = match (step, factor) {
         (Some(bytes), _) => bytes.map(Step::Bytes),
@@ -117,14 +118,14 @@ fn read_nccl_tests(table: &Table<'_>) -> Option<NcclTests> {
     };
     if let (Some(from), Some(to), Some(value)) = (from, to, &from_value) {
         if from > to {
-            value.diagnostic(format!("a sweep runs upwards, `from` is above `to`: {from} > {to}"));
+            value.diagnostic(format!("`from` is above `to`: {from} > {to}"));
             return None;
         }
         if let (Some(Step::Bytes(bytes)), Some(step)) = (step, &step_value)
             && (to - from) / bytes >= MOST_SIZES as u64
         {
             step.diagnostic(format!(
-                "a sweep has at most {MOST_SIZES} sizes, this one has: {}",
+                "the sweep has more than {MOST_SIZES} sizes: {}",
                 (to - from) / bytes + 1
             ));
             return None;
@@ -151,7 +152,7 @@ fn read_nic_pairs(table: &Table<'_>) -> Option<NicPairs> {
     let seconds = table.get("seconds").map_or(Some(5.0), |value| {
         let seconds = value.number()?;
         if !(5.0..=3600.0).contains(&seconds) {
-            value.diagnostic(format!("a flow lasts between 5 and 3600 s at line rate, not: {seconds}"));
+            value.diagnostic(format!("a flow must last between 5 and 3600 s at line rate, not: {seconds}"));
             return None;
         }
         Some(seconds)
@@ -183,12 +184,12 @@ pub(super) fn program_of(value: &Value<'_>) -> Option<String> {
     let text = value.words().filter(|_| argument(value).is_some())?;
     let is_path = text.contains('/');
     if text.starts_with('-') || (text.contains('=') && !is_path) {
-        value.diagnostic_with(format!("no name of a program: {text:?}"), "write its path");
+        value.diagnostic_with(format!("not a program name: {text:?}"), "write its path");
         return None;
     }
     if !is_path && OF_SHELLS.contains(&text.as_str()) {
         value.diagnostic_with(
-            format!("a word of the shell, and no program: `{text}`"),
+            format!("a shell keyword or builtin, not a program: `{text}`"),
             "write the path of a program",
         );
         return None;
@@ -199,7 +200,7 @@ pub(super) fn program_of(value: &Value<'_>) -> Option<String> {
 pub(super) fn argument(value: &Value<'_>) -> Option<String> {
     let text = value.text().filter(|text| refers_well(value, text))?;
     if text.contains('\0') {
-        value.diagnostic(format!("no argument can hold a zero byte: {text:?}"));
+        value.diagnostic(format!("an argument cannot contain a zero byte: {text:?}"));
         return None;
     }
     Some(text)
@@ -209,8 +210,8 @@ pub(super) fn argument(value: &Value<'_>) -> Option<String> {
 fn refers_well(value: &Value<'_>, text: &str) -> bool {
     let is_broken = reference(text) == Reference::Broken;
     if is_broken {
-        let message = format!("no name of a variable behind `env:`: `{}`", text.escape_debug());
-        value.diagnostic_with(message, "write `env:NAME`, the variable whose value is handed to the job");
+        let message = format!("no variable name after `env:`: `{}`", text.escape_debug());
+        value.diagnostic_with(message, "write `env:NAME`: the value of that variable is passed to the job");
     }
     !is_broken
 }
@@ -229,13 +230,13 @@ pub fn variables(table: &Table<'_>) -> BTreeMap<String, String> {
     for (name, span, value) in table.entries() {
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || !name.chars().all(is_name) || name.starts_with(|c: char| c.is_ascii_digit()) {
-            let message = format!("not a name of an environment variable: `{}`", name.escape_debug());
+            let message = format!("not an environment variable name: `{}`", name.escape_debug());
             table.source().diagnostic(&span, message);
             continue;
         }
         let Some(text) = value.text() else { continue };
         if text.contains(['\0', '\n']) {
-            value.diagnostic(format!("an environment variable is one line: `{name}`"));
+            value.diagnostic(format!("an environment variable must be one line: `{name}`"));
             continue;
         }
         if !refers_well(&value, &text) {

@@ -23,7 +23,7 @@ fn regular(data: &fs::Metadata) -> io::Result<()> {
     let size = data.len();
     match (data.is_file(), size > MOST_BYTES) {
         (false, _) if data.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        (false, _) => Err(io::Error::other("no regular file")),
+        (false, _) => Err(io::Error::other("not a regular file")),
         (true, true) => Err(io::Error::other(format!("larger than {} MiB: {size} bytes", MOST_BYTES >> 20))),
         (true, false) => Ok(()),
     }

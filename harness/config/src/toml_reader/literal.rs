@@ -1,11 +1,11 @@
 //! Secrets that stand in a file that a person wrote: whoever reads the file knows them, and every artefact that is made
-//! of it would hold them. Their values are never told.
+//! of it would hold them. Their values are never shown.
 
 use super::{Raw, Source};
 use base::redact::{Redactor, is_secret_pair};
 use toml::de::{DeTable, DeValue};
 
-const INSTEAD: &str = "write `env:NAME`, and set that variable where the harness is started";
+const INSTEAD: &str = "write `env:NAME`, and set that variable in the environment of the harness";
 
 /// Every text of the table and below that is a secret, by its own look or by the name that it goes by.
 pub(super) fn secrets(table: &DeTable<'_>, source: &Source<'_>) {
@@ -21,7 +21,7 @@ fn look(name: &str, raw: &Raw<'_>, source: &Source<'_>, redactor: &Redactor) {
             let by_name = is_secret_pair(name, text).then(|| name.to_owned());
             let what = by_name.or_else(|| redactor.first(text.as_bytes()).map(|(_, what)| what));
             if let Some(what) = what {
-                let message = format!("a secret stands here for all to read: `{}`", what.escape_debug());
+                let message = format!("secret in plain text: `{}`", what.escape_debug());
                 source.diagnostic_with(&raw.span(), message, INSTEAD);
             }
         }
@@ -46,7 +46,7 @@ fn look(name: &str, raw: &Raw<'_>, source: &Source<'_>, redactor: &Redactor) {
 
 #[cfg(test)]
 mod tests {
-    fn told(text: &str) -> Vec<String> {
+    fn messages(text: &str) -> Vec<String> {
         match super::super::read(text, "x.toml", |_| Some(())) {
             Ok(()) => Vec::new(),
             Err(diagnostics) => diagnostics.0.iter().map(ToString::to_string).collect(),
@@ -54,22 +54,26 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_in_a_file_is_told_by_its_place_and_name_and_never_by_its_value() {
+    fn a_secret_in_a_file_is_reported_with_its_place_and_name_and_never_its_value() {
         let token = "ghp_".to_owned() + &"a1".repeat(18);
         let text = format!(
             "about = \"x\"\n[environment]\nHF_TOKEN = \"hunter2\"\nA = \"{token}\"\n[w]\n\
              args = [\"--token\", \"hunter2\", \"--password=hunter2\", \"x\"]\n"
         );
-        let told = told(&text);
-        let places: Vec<&str> = told.iter().map(|line| line.split(": ").next().unwrap_or_default()).collect();
-        assert_eq!(places, ["x.toml:3:12", "x.toml:4:5", "x.toml:6:20", "x.toml:6:31"], "{told:?}");
-        assert!(told.iter().all(|line| line.contains("`env:NAME`") && !line.contains("hunter2")), "{told:?}");
-        assert!(told[0].contains("`HF_TOKEN`") && told[3].contains("`password`"), "{told:?}");
+        let messages = messages(&text);
+        let places: Vec<&str> =
+            messages.iter().map(|line| line.split(": ").next().unwrap_or_default()).collect();
+        assert_eq!(places, ["x.toml:3:12", "x.toml:4:5", "x.toml:6:20", "x.toml:6:31"], "{messages:?}");
+        assert!(
+            messages.iter().all(|line| line.contains("`env:NAME`") && !line.contains("hunter2")),
+            "{messages:?}"
+        );
+        assert!(messages[0].contains("`HF_TOKEN`") && messages[3].contains("`password`"), "{messages:?}");
     }
 
     #[test]
     fn names_of_variables_and_plain_values_are_none() {
         let text = "[environment]\nHF_TOKEN = \"env:HF_TOKEN\"\nNCCL_DEBUG = \"INFO\"\nTOKENIZERS_PARALLELISM = \"false\"\nargs = [\"--token\", \"env:X\", \"--max-token\", \"128\"]\n";
-        assert_eq!(told(text), [] as [&str; 0]);
+        assert_eq!(messages(text), [] as [&str; 0]);
     }
 }

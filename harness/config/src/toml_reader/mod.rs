@@ -1,11 +1,12 @@
 //! Walks a TOML file that a person wrote and collects every error in it, each with its place, instead of stopping
-//! at the first. What the keys mean is told by the readers of suites, inventories and baselines.
+//! at the first. The readers of suites, inventories and baselines know what the keys mean.
 
 pub mod file;
 pub mod folder;
 mod inner;
 mod literal;
 pub mod quantity;
+pub mod renamed;
 mod source;
 mod table;
 pub mod value;
@@ -50,7 +51,7 @@ pub fn line_of(text: &str, key: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Vec<String> {
+    fn messages(text: &str) -> Vec<String> {
         let read = read(text, "x.toml", |table| {
             let about = table.need("about").and_then(|value| value.text());
             let seconds = table.get("seconds").and_then(|value| value.whole(1..=60));
@@ -65,10 +66,10 @@ mod tests {
     }
 
     #[test]
-    fn every_diagnostic_is_told_in_the_order_of_the_file() {
+    fn every_error_is_reported_in_the_order_of_the_file() {
         let text = "abuot = \"x\"\nseconds = 61\n\ntags = [\"a\", 7]\n";
         assert_eq!(
-            told(text),
+            messages(text),
             [
                 "x.toml:1:1: missing key: `about`",
                 "x.toml:1:1: unknown key: `abuot`; did you mean `about`?",
@@ -79,23 +80,23 @@ mod tests {
     }
 
     #[test]
-    fn syntax_errors_are_all_told_and_hide_only_what_hangs_on_them() {
-        let told = told("about = x y\nseconds = 61\nseconds = 3\ntags = [\n");
-        assert!(told.iter().any(|line| line.starts_with("x.toml:1:")), "{told:?}");
-        assert!(told.iter().any(|line| line.starts_with("x.toml:2:11: `seconds` must")), "{told:?}");
-        assert!(told.iter().any(|line| line.starts_with("x.toml:3:1: duplicate key")), "{told:?}");
-        assert!(!told.iter().any(|line| line.contains("missing key")), "{told:?}");
+    fn syntax_errors_are_all_reported_and_hide_only_what_depends_on_them() {
+        let messages = messages("about = x y\nseconds = 61\nseconds = 3\ntags = [\n");
+        assert!(messages.iter().any(|line| line.starts_with("x.toml:1:")), "{messages:?}");
+        assert!(messages.iter().any(|line| line.starts_with("x.toml:2:11: `seconds` must")), "{messages:?}");
+        assert!(messages.iter().any(|line| line.starts_with("x.toml:3:1: duplicate key")), "{messages:?}");
+        assert!(!messages.iter().any(|line| line.contains("missing key")), "{messages:?}");
     }
 
     #[test]
     fn a_whole_file_without_diagnostics_is_read() {
-        assert_eq!(told("about = \"x\"\nseconds = 0x3c\ntags = []"), [] as [&str; 0]);
+        assert_eq!(messages("about = \"x\"\nseconds = 0x3c\ntags = []"), [] as [&str; 0]);
     }
 
     proptest::proptest! {
         #[test]
         fn no_text_at_all_makes_the_reader_panic(text in "[\\PC\n\"=\\[\\]{}]{0,80}") {
-            let _ = told(&text);
+            let _ = messages(&text);
         }
     }
 }

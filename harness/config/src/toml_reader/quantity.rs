@@ -29,7 +29,7 @@ pub fn size(text: &str) -> Result<u64, String> {
         }
     };
     if number.is_empty() {
-        return Err(format!("a size begins with a number: `{}`", text.escape_debug()));
+        return Err(format!("a size must begin with a number: `{}`", text.escape_debug()));
     }
     let too_large = || format!("a size must fit 64 bits: `{text}`");
     number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)).ok_or_else(too_large)
@@ -38,12 +38,12 @@ pub fn size(text: &str) -> Result<u64, String> {
 /// A size above zero, as text or as a whole number.
 pub fn size_of(value: &Value<'_>) -> Option<u64> {
     let size = match value.scalar() {
-        Some(Scalar::Text(text)) => value.told(size(&text))?,
+        Some(Scalar::Text(text)) => value.parsed(size(&text))?,
         Some(Scalar::Integer(_)) => value.whole(0..=u64::MAX)?,
         _ => return value.wrong("a size such as `\"1GiB\"`"),
     };
     if size == 0 {
-        value.diagnostic(format!("`{}` must be more than nothing: 0", value.key()));
+        value.diagnostic(format!("`{}` must be above 0", value.key()));
         return None;
     }
     Some(size)
@@ -52,8 +52,8 @@ pub fn size_of(value: &Value<'_>) -> Option<u64> {
 /// A number in `unit`. What has a unit must be written with it; counts and ratios may stand as plain numbers.
 pub fn quantity_of(value: &Value<'_>, unit: Unit) -> Option<f64> {
     let number = match (value.scalar(), unit) {
-        (Some(Scalar::Text(text)), Unit::Bytes) => value.told(size(&text))? as f64,
-        (Some(Scalar::Text(text)), _) => value.told(quantity(&text, unit))?,
+        (Some(Scalar::Text(text)), Unit::Bytes) => value.parsed(size(&text))? as f64,
+        (Some(Scalar::Text(text)), _) => value.parsed(quantity(&text, unit))?,
         (Some(Scalar::Integer(_) | Scalar::Float(_)), Unit::Count | Unit::Ratio | Unit::Bytes) => {
             value.number()?
         }
@@ -68,7 +68,7 @@ pub fn quantity_of(value: &Value<'_>, unit: Unit) -> Option<f64> {
         _ => return value.wrong(&format!("a number in {unit}")),
     };
     if !number.is_finite() || number < 0.0 {
-        value.diagnostic(format!("`{}` must be a number from 0, not: {number}", value.key()));
+        value.diagnostic(format!("`{}` must be at least 0, not: {number}", value.key()));
         return None;
     }
     Some(number)
@@ -91,13 +91,13 @@ pub fn share_of(value: &Value<'_>) -> Option<f64> {
 /// A line rate such as `"100 Gb/s"`, in GB/s.
 pub fn line_rate_of(value: &Value<'_>) -> Option<f64> {
     let text = value.text()?;
-    let told =
+    let wrong_form =
         || format!("`{}` is written such as `\"100 Gb/s\"`, not: `{}`", value.key(), text.escape_debug());
     let rate = match split(&text) {
         Some((number, "Gb/s" | "Gbit/s")) if number > 0.0 => Ok(number / 8.0),
-        _ => Err(told()),
+        _ => Err(wrong_form()),
     };
-    value.told(rate)
+    value.parsed(rate)
 }
 
 fn quantity(text: &str, unit: Unit) -> Result<f64, String> {
@@ -167,9 +167,9 @@ mod tests {
             ("NaN GB/s", rate, "a number with its unit"),
             ("inf", Unit::Count, "a plain number"),
         ];
-        for (text, unit, told) in wrong {
+        for (text, unit, part) in wrong {
             let message = quantity(text, unit).expect_err(text);
-            assert!(message.contains(told), "{text}: {message}");
+            assert!(message.contains(part), "{text}: {message}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A table being read: remembers which keys were asked for, so that all others are errors.
 
-use super::{Raw, Source, Value};
+use super::{Raw, Source, Value, renamed};
+
 use base::suggest::nearest;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -51,11 +52,13 @@ impl<'a> Table<'a> {
 
     pub fn get(&self, key: &'static str) -> Option<Value<'a>> {
         self.asked.borrow_mut().push(key);
-        let raw = match self.instead.iter().find(|(name, _)| name == key) {
-            Some((_, raw)) => raw,
-            None => self.raw.get(key)?,
-        };
+        let raw = self.find(key).or_else(|| self.find(renamed::old_key(key)?))?;
         Some(Value::new(self.source, key.to_owned(), raw, self.no_lists))
+    }
+
+    fn find(&self, key: &str) -> Option<&'a Raw<'a>> {
+        let instead = self.instead.iter().find(|(name, _)| name == key).map(|(_, raw)| *raw);
+        instead.or_else(|| self.raw.get(key))
     }
 
     /// As `get`, and an error where the key is absent.
@@ -73,7 +76,9 @@ impl<'a> Table<'a> {
         let instead = self.instead.iter().map(|(name, raw)| (name.as_str(), raw.span()));
         let own = self.raw.iter().map(|(key, _)| (key.get_ref().as_ref(), key.span()));
         for (name, span) in own.chain(instead) {
-            if asked.contains(&name) {
+            // An older spelling beside the new one is an error: only one of them was read.
+            let is_older = |key: &&str| renamed::old_key(key) == Some(name) && self.find(key).is_none();
+            if asked.contains(&name) || asked.iter().any(is_older) {
                 continue;
             }
             let message = format!("unknown key: `{}`", name.escape_debug());

@@ -1,7 +1,6 @@
 //! A value being read: says what it should have been where it is something else.
 
-use super::{Raw, Source, Table, inner};
-use crate::renamed;
+use super::{Raw, Source, Table, inner, renamed};
 use base::suggest::nearest;
 use std::ops::{Range, RangeInclusive};
 use toml::de::DeValue;
@@ -55,8 +54,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// What a reader of this value's text makes of it, its complaint being the error.
-    pub fn told<T>(&self, read: Result<T, String>) -> Option<T> {
+    /// The result of parsing this value, its error reported as a diagnostic.
+    pub fn parsed<T>(&self, read: Result<T, String>) -> Option<T> {
         read.map_err(|why| self.diagnostic(why)).ok()
     }
 
@@ -160,7 +159,7 @@ impl<'a> Value<'a> {
         for value in values {
             let Some(text) = value.words() else { continue };
             if texts.contains(&text) {
-                value.diagnostic(format!("`{}` names one thing twice: `{text}`", self.key));
+                value.diagnostic(format!("`{}` lists `{text}` twice", self.key));
                 continue;
             }
             texts.push(text);

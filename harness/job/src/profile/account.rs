@@ -3,16 +3,16 @@
 
 use std::fmt;
 
-/// What one profiled rank says of its profiling.
+/// What one profiled rank reports about its profiling.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Account {
     pub rank: u32,
     pub node: String,
     /// The release found on the node.
     pub nsys: Option<String>,
-    /// Why the rank ran without nsys: the cause in a word, and the words to it.
+    /// Why the rank ran without nsys: a cause code and its explanation.
     pub bare: Option<(String, String)>,
-    /// This rank sampled what belongs to its node as a whole.
+    /// This rank took the samples that belong to the whole node.
     pub node_sampling: bool,
     pub report: Option<File>,
     /// Seconds of the workload under nsys.
@@ -27,7 +27,7 @@ pub struct Account {
     /// nsys ended and left no report.
     pub missing: Option<String>,
     /// The last line is there: nothing ended the rank before its account was complete.
-    pub whole: bool,
+    pub complete: bool,
 }
 
 /// A file as its node saw it.
@@ -64,60 +64,64 @@ pub fn read(text: &str) -> Result<Account, NotAnAccount> {
             match line.strip_prefix("profile ").map(str::parse::<u32>) {
                 Some(Ok(1)) => continue,
                 Some(Ok(_)) => return Err(bad("written by a newer harness")),
-                _ => return Err(bad("not the account of a profiled rank")),
+                _ => {
+                    return Err(bad(
+                        "not the account of a profiled rank: it does not begin with `profile 1`",
+                    ));
+                }
             }
         }
         let (key, rest) = line.split_once(' ').unwrap_or((line, ""));
-        let words = || (!rest.is_empty()).then(|| rest.to_owned()).ok_or_else(|| bad("nothing said"));
+        let value = || (!rest.is_empty()).then(|| rest.to_owned()).ok_or_else(|| bad("no value"));
         match key {
             "rank" => {
                 let rank = rest.split(' ').next().and_then(|rank| rank.parse().ok());
-                account.rank = rank.ok_or_else(|| bad("no number"))?;
+                account.rank = rank.ok_or_else(|| bad("not a number"))?;
                 known.0 = true;
             }
             "node" => {
-                account.node = words()?;
+                account.node = value()?;
                 known.1 = true;
             }
-            "nsys" => account.nsys = Some(words()?),
+            "nsys" => account.nsys = Some(value()?),
             "bare" => {
                 let (cause, why) = rest.split_once(' ').ok_or_else(|| bad("no cause"))?;
                 account.bare = Some((cause.to_owned(), why.to_owned()));
             }
             "node-sampling" => account.node_sampling = true,
-            // The name alone, said before nsys is called.
+            // Only the name, written before nsys is called.
             "report" => {}
             "report-file" => {
                 let report = file(rest).filter(|file| is_report(&file.name));
-                account.report = Some(report.ok_or_else(|| bad("no file of a report"))?);
+                account.report = Some(report.ok_or_else(|| bad("not a report file"))?);
             }
             "seconds" => {
                 let seconds = rest.parse::<f64>().ok().filter(|s| s.is_finite() && *s >= 0.0);
-                account.seconds = Some(seconds.ok_or_else(|| bad("no number"))?);
+                account.seconds = Some(seconds.ok_or_else(|| bad("not a number"))?);
             }
             "exit" => {
-                rest.parse::<i32>().map_err(|_| bad("no number"))?;
+                rest.parse::<i32>().map_err(|_| bad("not a number"))?;
             }
             "export" => {
-                let said =
+                let export =
                     rest.split_once(' ').and_then(|(form, code)| Some((form.to_owned(), code.parse().ok()?)));
-                account.export = Some(said.ok_or_else(|| bad("no number"))?);
+                account.export = Some(export.ok_or_else(|| bad("not a number"))?);
             }
             "table" => {
                 let table = file(rest).filter(|file| is_table(&file.name));
-                account.tables.push(table.ok_or_else(|| bad("no file of an export"))?);
+                account.tables.push(table.ok_or_else(|| bad("not an exported table"))?);
             }
-            "recovered" => account.recovered = Some(words()?),
-            "unrecovered" => account.unrecovered = Some(words()?),
-            "window" => account.window = Some(words()?),
-            "missing" => account.missing = Some(words()?),
-            "end" => account.whole = true,
-            _ => return Err(bad("not a fact of an account")),
+            "recovered" => account.recovered = Some(value()?),
+            "unrecovered" => account.unrecovered = Some(value()?),
+            "window" => account.window = Some(value()?),
+            "missing" => account.missing = Some(value()?),
+            "end" => account.complete = true,
+            _ => return Err(bad("unknown key")),
         }
     }
     match known {
         (true, true) => Ok(account),
-        _ => Err(NotAnAccount { line: 1, why: "no rank and node in it".to_owned() }),
+        _ => Err(NotAnAccount { line: 1, why: "`rank` or `node` is missing".to_owned() }),
     }
 }
 
@@ -168,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_account_is_read() {
+    fn a_complete_account_is_read() {
         let report = format!("report-file 12 {DIGEST} a.step0.try0.rank3.p5-001.nsys-rep");
         let table = format!("table 0 {DIGEST} a_pqtdir/StringIds.parquet");
         let account = read(&text(&[
@@ -184,7 +188,7 @@ mod tests {
             "end",
         ]))
         .expect("an account");
-        assert_eq!((account.rank, account.node.as_str(), account.whole), (3, "p5-001", true));
+        assert_eq!((account.rank, account.node.as_str(), account.complete), (3, "p5-001", true));
         assert_eq!(account.seconds, Some(12.34));
         assert_eq!(account.report.map(|file| file.bytes), Some(12));
         assert_eq!(account.tables[0].name, "a_pqtdir/StringIds.parquet");
@@ -193,9 +197,9 @@ mod tests {
     }
 
     #[test]
-    fn an_account_that_was_cut_off_is_not_whole() {
+    fn a_truncated_account_is_incomplete() {
         let account = read(&text(&["nsys 2025.3.1", "report a"])).expect("as far as it goes");
-        assert!(!account.whole && account.report.is_none());
+        assert!(!account.complete && account.report.is_none());
     }
 
     #[test]
@@ -220,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_account_is_refused_with_its_line() {
+    fn an_invalid_account_is_refused_with_its_line() {
         for (text, line) in [
             ("".to_owned(), 1),
             ("\u{fffd}\n".to_owned(), 1),
@@ -238,5 +242,18 @@ mod tests {
         ] {
             assert_eq!(read(&text).expect_err(&text).line, line, "{text}");
         }
+    }
+
+    #[test]
+    fn messages() {
+        let table = format!("table 1 {DIGEST} ../../etc/passwd");
+        let report = format!("report-file 1 {DIGEST} stdout");
+        let lines =
+            ["window", "bare x", "seconds NaN", "exit x", "export parquetdir", &table, &report, "nonsense"];
+        let mut texts: Vec<String> = lines.iter().map(|line| text(&[line])).collect();
+        texts.extend(["", "profile 2\n", "profile 1\nend\n"].map(str::to_owned));
+        let messages: Vec<String> =
+            texts.iter().map(|text| read(text).expect_err(text).to_string()).collect();
+        insta::assert_snapshot!(messages.join("\n"));
     }
 }

@@ -1,9 +1,9 @@
 //! The profiler around a workload: which ranks it watches, how it is called, which files it will leave, and what it
-//! says of itself. What the reports hold is read by package `recipes`; who launches the ranks is told in `launch`.
+//! reports about itself. What the reports hold is read by package `recipes`; `launch` starts the ranks.
 
 pub mod account;
-pub mod chatter;
 pub mod nsys;
+pub mod nsys_output;
 mod ranks;
 mod switches;
 mod version;
@@ -14,7 +14,7 @@ pub use version::NsysVersion;
 use crate::window::StepWindow;
 use serde::{Deserialize, Serialize};
 
-/// What a case wants watched, as its suite says it.
+/// What a case profiles, as its suite requests it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     pub ranks: Ranks,
@@ -32,8 +32,8 @@ pub struct Profile {
     /// Further switches that this harness does not know.
     pub unchecked: Vec<String>,
     pub keep: Keep,
-    /// Whether each job runs once more without the profiler, and what the profiler may cost of rates and times: a fraction.
-    pub bare_twin: Option<f64>,
+    /// Whether each job is rerun without the profiler, and what the profiler may cost of rates and times: a fraction.
+    pub unprofiled_control_run: Option<f64>,
 }
 
 /// Which part of the workload's time is watched.
@@ -48,7 +48,7 @@ pub enum Window {
     CudaProfilerApi,
     /// While the named range is open, `NAME` or `NAME@DOMAIN`.
     NvtxRange(String),
-    /// Steps of a training, in a way that the plan chooses.
+    /// Steps of a training, captured by a method that the plan chooses.
     Steps(StepWindow),
 }
 

@@ -1,11 +1,11 @@
-//! From what a case wants watched to the exact words of `nsys`, in the spelling of the release that the nodes have.
+//! From what a case wants watched to the exact arguments of `nsys`, in the spelling of the release that the nodes have.
 
 use super::{NsysVersion, Profile, Window, switches};
 use serde::{Deserialize, Serialize};
 
-/// The words of one job's profiler: for every profiled rank, and the further ones for one rank of each node.
+/// The arguments of one job's profiler: for every profiled rank, and the further ones for one rank of each node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Words {
+pub struct Arguments {
     pub every: Vec<String>,
     pub once_per_node: Vec<String>,
 }
@@ -19,7 +19,7 @@ const GPU_METRICS_PLURAL: NsysVersion = NsysVersion::new(2024, 4);
 const TABLES: NsysVersion = NsysVersion::new(2023, 4);
 const PARQUET: NsysVersion = NsysVersion::new(2024, 1);
 
-pub fn words(profile: &Profile, version: NsysVersion) -> Result<Words, String> {
+pub fn arguments(profile: &Profile, version: NsysVersion) -> Result<Arguments, String> {
     let mut every = vec![
         format!(
             "--trace={}",
@@ -48,23 +48,23 @@ pub fn words(profile: &Profile, version: NsysVersion) -> Result<Words, String> {
         switches::check(switch, version)?;
     }
     every.extend(profile.unchecked.iter().cloned());
-    Ok(Words { every, once_per_node })
+    Ok(Arguments { every, once_per_node })
 }
 
 fn window(window: &Window) -> Vec<String> {
-    let words: &[&str] = match window {
-        // A watcher starts and stops the collection; the plan has put every other way in the place of the steps.
+    let arguments: &[&str] = match window {
+        // A watcher starts and stops the collection; the plan has replaced the steps by every other method.
         Window::Whole | Window::Steps(_) => &[],
         Window::Seconds { delay_s, duration_s } => {
-            let mut words = Vec::new();
+            let mut arguments = Vec::new();
             if *delay_s > 0 {
-                words.push(format!("--delay={delay_s}"));
+                arguments.push(format!("--delay={delay_s}"));
             }
             if let Some(duration_s) = duration_s {
                 // Without this nsys ends the workload together with the collection.
-                words.extend([format!("--duration={duration_s}"), "--kill=none".to_owned()]);
+                arguments.extend([format!("--duration={duration_s}"), "--kill=none".to_owned()]);
             }
-            return words;
+            return arguments;
         }
         Window::CudaProfilerApi => &["--capture-range=cudaProfilerApi", "--capture-range-end=stop"],
         Window::NvtxRange(range) => {
@@ -79,7 +79,7 @@ fn window(window: &Window) -> Vec<String> {
             .to_vec();
         }
     };
-    words.iter().map(|word| (*word).to_owned()).collect()
+    arguments.iter().map(|argument| (*argument).to_owned()).collect()
 }
 
 fn efa(version: NsysVersion) -> Result<String, String> {
@@ -89,7 +89,7 @@ fn efa(version: NsysVersion) -> Result<String, String> {
         Ok("--enable=nic_sampler,-mode:counters,-struct:true,-efa:true".to_owned())
     } else {
         Err(format!(
-            "nsys samples EFA from {EFA_OLD} on, the nodes have: {version}; a newer nsys, or `efa = false`"
+            "EFA sampling needs nsys {EFA_OLD} or newer, the nodes have {version}; update nsys, or set `efa = false`"
         ))
     }
 }

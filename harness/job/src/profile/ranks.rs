@@ -26,7 +26,7 @@ impl Ranks {
     }
 
     /// The ranks of a job, whose nodes hold `per_node` each, in blocks.
-    pub fn of(&self, tasks: u32, per_node: u32) -> Vec<u32> {
+    pub fn in_job(&self, tasks: u32, per_node: u32) -> Vec<u32> {
         (0..tasks).filter(|rank| self.holds(*rank, rank % per_node.max(1))).collect()
     }
 
@@ -40,14 +40,14 @@ impl Ranks {
         }
     }
 
-    /// Of these ranks the lowest of each node: what belongs to the node as a whole is sampled once.
+    /// Of these ranks the lowest of each node: samples that belong to the whole node are taken once.
     pub fn lowest_of_each_node(&self, tasks: u32, per_node: u32) -> Ranks {
         match self {
             Ranks::All | Ranks::OnePerNode => Ranks::OnePerNode,
             Ranks::None => Ranks::None,
             Ranks::Every(_) | Ranks::List(_) => {
                 let mut lowest: BTreeMap<u32, u32> = BTreeMap::new();
-                for rank in self.of(tasks, per_node) {
+                for rank in self.in_job(tasks, per_node) {
                     lowest.entry(rank / per_node.max(1)).or_insert(rank);
                 }
                 Ranks::list(lowest.into_values())
@@ -75,7 +75,7 @@ impl TryFrom<String> for Ranks {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let bad = || format!("no set of ranks: `{}`", text.escape_debug());
+        let bad = || format!("invalid set of ranks: `{}`", text.escape_debug());
         match text.as_str() {
             "none" => return Ok(Ranks::None),
             "all" => return Ok(Ranks::All),
@@ -101,12 +101,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_way_of_choosing_gives_its_ranks() {
-        assert_eq!(Ranks::All.of(4, 2), [0, 1, 2, 3]);
-        assert_eq!(Ranks::OnePerNode.of(16, 8), [0, 8]);
-        assert_eq!(Ranks::Every(3).of(8, 4), [0, 3, 6]);
-        assert_eq!(Ranks::list([9, 1, 9]).of(16, 8), [1, 9]);
-        assert_eq!(Ranks::list([99]).of(16, 8), [] as [u32; 0]);
+    fn each_selection_gives_its_ranks() {
+        assert_eq!(Ranks::All.in_job(4, 2), [0, 1, 2, 3]);
+        assert_eq!(Ranks::OnePerNode.in_job(16, 8), [0, 8]);
+        assert_eq!(Ranks::Every(3).in_job(8, 4), [0, 3, 6]);
+        assert_eq!(Ranks::list([9, 1, 9]).in_job(16, 8), [1, 9]);
+        assert_eq!(Ranks::list([99]).in_job(16, 8), [] as [u32; 0]);
     }
 
     #[test]

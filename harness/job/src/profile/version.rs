@@ -52,7 +52,7 @@ impl TryFrom<String> for NsysVersion {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        NsysVersion::parse(&text).ok_or_else(|| format!("no version of nsys: `{}`", text.escape_debug()))
+        NsysVersion::parse(&text).ok_or_else(|| format!("invalid nsys version `{}`", text.escape_debug()))
     }
 }
 
@@ -68,21 +68,21 @@ mod tests {
 
     #[test]
     fn versions_are_ordered_by_number() {
-        let of = |text| NsysVersion::parse(text).expect(text);
-        assert!(of("2024.10") > of("2024.9.1"));
-        assert!(of("2024.4.1.61-244134315967v0") > of("2024.4"));
-        assert!(of("2023.4.4") < of("2024.1"));
+        let version = |text| NsysVersion::parse(text).expect(text);
+        assert!(version("2024.10") > version("2024.9.1"));
+        assert!(version("2024.4.1.61-244134315967v0") > version("2024.4"));
+        assert!(version("2023.4.4") < version("2024.1"));
     }
 
     #[test]
-    fn what_is_no_version_is_none() {
+    fn invalid_versions_are_refused() {
         for text in ["", "2024", "v2024.4", "2024.x", "24.4", "2024.4.1.x", "2024.4.", "nsys"] {
             assert_eq!(NsysVersion::parse(text), None, "{text}");
         }
     }
 
     #[test]
-    fn the_installer_s_folders_tell_the_version() {
+    fn the_version_is_read_from_the_installation_path() {
         let of = |path| NsysVersion::in_path(path).map(|version| version.to_string());
         assert_eq!(of("/opt/nvidia/nsight-systems/2024.4.1/bin/nsys").as_deref(), Some("2024.4.1"));
         assert_eq!(of("/fsx/nsight-systems-2025.3/target-linux-x64/nsys").as_deref(), Some("2025.3"));

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs the scripts of several jobs in one allocation of Slurm, one after the other, each when it is told that its turn
-# has come.
+# Runs the scripts of several jobs in one allocation of Slurm, one after the other, each when its
+# slot comes.
 # usage: bash allocation.sh IDLE_S FOLDER LIMIT_S [FOLDER LIMIT_S]...
 # In the folder that it is started in it looks for `turn.1`, then for `turn.2` and so on: each holds the number of the job
 # whose turn it is, counted from 1. With `close` there, or after IDLE_S seconds without a turn, it ends.
@@ -23,7 +23,7 @@ main() {
   uptime
   since=$now
   while :; do
-    # A folder that is read anew shows what another machine has put there.
+    # Re-reading a folder shows files of other machines.
     seen=(turn.*)
     if { read -r number < "turn.$turn"; } 2> /dev/null; then
       [[ $number =~ ^[1-9][0-9]{0,5}$ && $number -le $((${#jobs[@]} / 2)) ]] || usage
@@ -55,7 +55,7 @@ uptime() {
 # Where a job cannot be ended, what follows it would run beside it: the allocation ends with it.
 run() {
   local folder=$1 limit=$2 child code how=exited begun interrupted=
-  # An allocation that was put back into the queue begins anew, and no job runs twice.
+  # An allocation that was put back into the queue starts again, and no job runs twice.
   [[ ! -e $folder/began ]] || return
   write began '' "$folder" || exit 3
   uptime
@@ -80,7 +80,7 @@ run() {
   if [[ $how != exited ]]; then put_down "$child"; fi
   wait "$child" 2> /dev/null
   code=$?
-  # What the script has left behind ends too.
+  # Leftovers of the script end too.
   put_down "$child"
   if [[ $how == exited && -e $folder/exit_code ]]; then
     how="exited $code"
@@ -95,7 +95,7 @@ run() {
   fi
 }
 
-# A file that is there whole or not at all; a folder that cannot be written to is given five minutes.
+# A file that is complete or absent; a folder that cannot be written to is given five minutes.
 write() {
   local tries
   for ((tries = 0; tries < 60; tries++)); do
@@ -119,7 +119,7 @@ end_steps() {
   if ((${#steps[@]})); then scancel "$@" "${steps[@]}" 2> /dev/null; fi
 }
 
-# Whether any process of the group is there that is no zombie: one that nobody has reaped is over.
+# Whether any process of the group is there other than a zombie: a zombie is over.
 alive() {
   local file text words
   kill -0 -- "-$1" 2> /dev/null || return 1

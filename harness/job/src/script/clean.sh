@@ -1,14 +1,14 @@
 #!/bin/bash
-# Tells what is left on one node of the jobs that lie in these folders, and ends it where it is asked to.
+# Reports the leftovers on one node of the jobs in these folders, and ends them on request.
 # usage: bash clean.sh look|end NODE FOLDER...
 # Prints a line for each thing, its parts parted by tabs: which of the folders, counted from 0; what it is; and which:
-#   process  its number; it is of a group that the job's own records name, if the number still means that group
-#   lease    the folder's name; the job is kept by nobody any more, and nobody has told how it ended
-#   secret   the name of a file that the job was given and has not read
-#   part     the name of a file that was not written to its end
-#   file     the digest and the name of a file that was put there before the job began
-# A last line `told` proves the answer whole. `end` ends processes by their numbers, at first by asking them to, and
-# removes the files of the other kinds but the last; what it prints is what is left then.
+#   process    its number; it is of a group that the job's own records name, if the number still means that group
+#   supervisor the folder's name; the job has no supervisor any more and no exit status
+#   secret     the name of a file that the job was given and has not read
+#   part       the name of a file that was not written to its end
+#   file       the digest and the name of a file that was put there before the job began
+# A last line `complete` shows that nothing of the answer is missing. `end` ends processes by their numbers, at first by asking them to, and
+# removes the files of the other kinds but the last; then it prints the leftovers.
 set -u
 LC_ALL=C
 shopt -s nullglob
@@ -25,13 +25,13 @@ main() {
   if [[ $verb == end ]]; then end_all "$@"; fi
   census
   for folder in "$@"; do
-    tell "$at" "$folder"
+    report "$at" "$folder"
     at=$((at + 1))
   done
-  echo told
+  echo complete
 }
 
-# Sets who is there: when each process began, and which belong to each group and session. One that nobody has reaped
+# Sets who is there: when each process began, and which belong to each group and session. A zombie
 # is over.
 census() {
   local file text words pid
@@ -52,8 +52,8 @@ census() {
   done
 }
 
-# Sets $found to the processes that a record means: nobody else has taken the number, and the node was not started
-# anew. A group outlives its first process, and as long as it does nobody else can take its number.
+# Sets $found to the processes that a record means: the number was not reused, and the node was not rebooted. A group
+# outlives its first process, and as long as it does its number is not reused.
 meant() {
   local pid begun there
   found=
@@ -67,12 +67,12 @@ meant() {
 # The records of a job on this node.
 records() {
   local name
-  for name in "$1/group" "$1/lease.$node/group" "$1/lease.$node/keeper"; do
+  for name in "$1/group" "$1"/{supervisor,lease}."$node"/{group,supervisor,keeper}; do
     if [[ -f $name ]]; then echo "$name"; fi
   done
 }
 
-# Sets $all to every process that is left.
+# Sets $all to every leftover process.
 gather() {
   local folder record
   all=
@@ -97,37 +97,38 @@ end_all() {
   done
   [[ -z $all ]] || return
   for folder in "$@"; do
-    if [[ -d $folder/lease.$node && ! -e $folder/lease.$node/status ]]; then
-      echo 'ended 137 asked' > "$folder/lease.$node/status.part" &&
-        mv -f "$folder/lease.$node/status.part" "$folder/lease.$node/status"
-    fi
-    for name in "$folder"/secrets "$folder"/secrets.* "$folder"/*.part "$folder"/lease.*/*.part; do
+    for name in "$folder"/{supervisor,lease}."$node"; do
+      if [[ -d $name && ! -e $name/status ]]; then
+        echo 'ended 137 asked' > "$name/status.part" && mv -f "$name/status.part" "$name/status"
+      fi
+    done
+    for name in "$folder"/secrets "$folder"/secrets.* "$folder"/*.part "$folder"/{supervisor,lease}.*/*.part; do
       if [[ -f $name ]]; then rm -f -- "$name"; fi
     done
   done
 }
 
-tell() {
+report() {
   local at=$1 folder=$2 record pid name kept=
-  declare -A told=()
+  declare -A printed=()
   while read -r record; do
     meant "$record" || continue
     kept=yes
     for pid in $found; do
-      if [[ -z ${told[$pid]-} ]]; then say "$at" process "$pid"; fi
-      told[$pid]=yes
+      if [[ -z ${printed[$pid]-} ]]; then say "$at" process "$pid"; fi
+      printed[$pid]=yes
     done
   done < <(records "$folder")
-  if [[ -z $kept && -d $folder/lease.$node && ! -e $folder/lease.$node/status ]]; then
-    say "$at" lease "lease.$node"
-  fi
+  for name in "$folder"/{supervisor,lease}."$node"; do
+    if [[ -z $kept && -d $name && ! -e $name/status ]]; then say "$at" supervisor "${name##*/}"; fi
+  done
   for name in "$folder"/secrets "$folder"/secrets.*; do
     if [[ -f $name && $name != *.part ]]; then say "$at" secret "${name##*/}"; fi
   done
-  for name in "$folder"/*.part "$folder"/lease.*/*.part; do
+  for name in "$folder"/*.part "$folder"/{supervisor,lease}.*/*.part; do
     if [[ -f $name ]]; then say "$at" part "${name#"$folder"/}"; fi
   done
-  for name in job.sh hostfile counters.sh gpus.sh flows.sh profile.sh lease.sh allocation.sh; do
+  for name in job.sh hostfile counters.sh gpus.sh flows.sh profile.sh supervisor.sh lease.sh allocation.sh; do
     if [[ -f $folder/$name ]]; then
       record=$(sha256sum < "$folder/$name")
       say "$at" file "${record%% *} $name"

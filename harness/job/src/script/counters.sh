@@ -2,8 +2,8 @@
 # Reads the EFA counters of one node before, during and after a workload, with bash's own means alone.
 # usage: bash counters.sh ROOT OUT READY STOP INTERVAL_S LIMIT_S [NODE]
 #   ROOT        folder of the devices; {host} in it, in OUT and in READY is the node's name
-#   OUT         what was read, one line per reading and device; a last line `end` proves it whole
-#   READY       made once the counters rest; STOP ends the sampling when somebody makes it
+#   OUT         what was read, one line per reading and device; a last line `end` proves it complete
+#   READY       made once the counters rest; STOP ends the sampling once it exists
 #   INTERVAL_S  seconds between two readings; LIMIT_S of uptime end the sampling without STOP
 #   NODE        the node's name; Slurm's or else the host's where it is not given
 # It only records. What the numbers mean, and whether they may be believed, is decided by who reads OUT.
@@ -61,7 +61,7 @@ escape() {
   escaped=${escaped:-%}
 }
 
-# Waits so many hundredths of a second without a process: nobody ever writes to the other end.
+# Waits so many hundredths of a second without a process: the other end is never written to.
 rest() {
   local seconds
   printf -v seconds '%d.%02d' $(($1 / 100)) $(($1 % 100))
@@ -75,7 +75,7 @@ milliseconds() {
   ms=$((10#${1%%m*} * 60000 + 10#${seconds/./}))
 }
 
-# Writes the last line and leaves. `times` tells only its own shell's cost, so its words go through the pipe that
+# Writes the last line and leaves. `times` reports only its own shell's cost, so its words go through the pipe that
 # is held open: a substitution would be another shell.
 finish() {
   local reason=$1 whose user system word cost=0
@@ -97,11 +97,11 @@ finish() {
 }
 
 # Says once for a device and counter what is wrong with it; the readings then hold `-`.
-declare -A told=()
-tell() {
+declare -A reported=()
+report_once() {
   local key="$2 $3"
-  [[ -n ${told[$key]-} ]] && return
-  told[$key]=1
+  [[ -n ${reported[$key]-} ]] && return
+  reported[$key]=1
   if [[ $1 == bad ]]; then
     escape "${4:0:64}"
     printf 'bad %s %s %s\n' "$2" "$3" "$escaped" >&"$out"
@@ -121,18 +121,18 @@ sweep() {
       value=
       read -r value <"${folders[at]}/$column"
       if [[ -z $value ]]; then
-        tell missing "${names[at]}" "$column"
+        report_once missing "${names[at]}" "$column"
         value=-
       elif [[ $value == *[!0-9]* || ${#value} -gt 20 ||
         (${#value} -eq 20 && $value > 18446744073709551615) ]]; then
-        tell bad "${names[at]}" "$column" "$value"
+        report_once bad "${names[at]}" "$column" "$value"
         value=-
       fi
       line+=" $value"
       [[ $column == *_bytes ]] && payload+=" $value"
     done
     printf '%s %s %s%s\n' "$1" "$uptime" "${names[at]}" "$line" >&"$out"
-  done 2>/dev/null # A file that is not there is told above.
+  done 2>/dev/null # A file that is not there is reported above.
 }
 
 # Reads until two readings are equal; where traffic does not rest, it says so and goes on.
@@ -165,15 +165,15 @@ until_stopped() {
   done
 }
 
-[[ $# -eq 6 || $# -eq 7 ]] || usage "6 or 7 arguments expected: $#"
+[[ $# -eq 6 || $# -eq 7 ]] || usage "expected 6 or 7 arguments, got $#"
 node=${7:-${SLURMD_NODENAME:-${HOSTNAME:-}}}
 root=${1//\{host\}/"$node"}
 out_file=${2//\{host\}/"$node"}
 ready=${3//\{host\}/"$node"}
 stop=$4
 number='^[0-9]{1,9}(\.[0-9]+)?$'
-[[ $5 =~ $number ]] || usage "INTERVAL_S is no number: $5"
-[[ $6 =~ $number ]] || usage "LIMIT_S is no number: $6"
+[[ $5 =~ $number ]] || usage "INTERVAL_S is not a number: $5"
+[[ $6 =~ $number ]] || usage "LIMIT_S is not a number: $6"
 hundredths "$5"
 interval=$cs
 hundredths "$6"

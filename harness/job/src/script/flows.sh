@@ -44,7 +44,7 @@ main() {
     fi_rma_bw) program=fi_rma_bw ;;
     ib_write_bw) program=ib_${op}_bw ;;
     *)
-      echo "flows.sh: tool is not known: $tool" >&2
+      echo "flows.sh: unknown tool: $tool" >&2
       exit 2
       ;;
   esac
@@ -167,7 +167,7 @@ knows_cuda() {
 serve() {
   rm -f servers.ready clients.done refused.server
   if ! command -v "$program" > /dev/null; then
-    # The client learns from this mark that waiting is in vain, and writes it into each flow's output.
+    # The client sees by this mark that it need not wait, and writes it into each flow's output.
     announce servers.ready "tool-missing $program $node"
     exit 3
   fi
@@ -183,7 +183,7 @@ serve() {
     index=$((index + 1))
   done
   announce servers.ready "ready $path $why"
-  # A server whose client never came would stay until the limit; once the clients are done nobody will come.
+  # A server whose client never came would stay until the limit; once the clients are done none will come.
   while [[ -n $(jobs -rp) ]] && ! seen clients.done; do pause 0.2; done
   local grace=25
   while [[ -n $(jobs -rp) ]] && ((grace > 0)); do

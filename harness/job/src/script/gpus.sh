@@ -11,7 +11,7 @@ node=${HARNESS_NODE:-${SLURMD_NODENAME:-${HOSTNAME:-unknown}}}
 pids=()
 unset "${!SLURM@}" "${!PMI@}" "${!PALS_@}" "${!OMPI_COMM_WORLD_@}" "${!OMPI_MCA_ess@}" "${!OMPI_MCA_orte@}" "${!PRTE_LAUNCHED@}"
 unset OMPI_UNIVERSE_SIZE OMPI_APP_CTX_NUM_PROCS OMPI_FIRST_RANKS OMPI_NUM_APP_CTX OMPI_FILE_LOCATION OMPI_COMMAND OMPI_ARGV
-# What was started ends with this script, also when it is told to stop.
+# What was started ends with this script, also when it is asked to stop.
 trap 'kill "${pids[@]}" 2> /dev/null; wait; exit 143' TERM INT
 for ((gpu = 0; gpu < gpus; gpu++)); do
   CUDA_VISIBLE_DEVICES=$gpu "$@" > "gpu$gpu.$node.out" 2> "gpu$gpu.$node.err" &

@@ -24,16 +24,16 @@ pub const FLOWS_SH: &str = include_str!("flows.sh");
 /// One rank of a workload, under nsys where it is among those to be profiled.
 pub const PROFILE_SH: &str = include_str!("profile.sh");
 /// Over ssh: what starts, keeps and ends a job's script on one node.
-pub const LEASE_SH: &str = include_str!("lease.sh");
+pub const SUPERVISOR_SH: &str = include_str!("supervisor.sh");
 /// In an allocation that jobs share: runs their scripts, one after the other.
 pub const ALLOCATION_SH: &str = include_str!("allocation.sh");
-/// Sent as it is to hosts, by `clean`: what is left of jobs there, and its end.
+/// Sent as it is to hosts, by `clean`: reports the leftovers of jobs there, and ends them.
 pub const CLEAN_SH: &str = include_str!("clean.sh");
 
 /// What wires ranks together over ssh: this by the node's PATH, in scripts of older plans.
 pub const MPIRUN: &str = "mpirun";
-/// The same, looked for by the script itself: on PATH, or else where AWS's installer puts it. Called by its whole path, which
-/// is how Open MPI finds its own daemon on the other nodes.
+/// The same, looked for by the script itself: on PATH, or else where AWS's installer puts it. Called by its whole path,
+/// which is how Open MPI finds its own daemon on the other nodes.
 pub const FIND_MPIRUN: &str = "find-mpirun";
 /// Where AWS's installer of EFA puts it.
 pub const AWS_MPIRUN: &str = "/opt/amazon/openmpi/bin/mpirun";
@@ -61,7 +61,7 @@ pub enum Start {
     Slurm(Directives),
     /// Plain bash on the node itself.
     Bash,
-    /// The same text on every node of the job, started by `lease.sh`, which tells each its name.
+    /// The same text on every node of the job, started by `supervisor.sh`, which passes each its name.
     Ssh,
 }
 
@@ -75,7 +75,7 @@ pub struct Directives {
     pub gpus_per_node: u32,
     pub minutes: u64,
     pub exclusive: bool,
-    /// Steps are told their numbers of tasks by their own words alone, and the script writes how it ended, for when
+    /// Steps take their numbers of tasks from their own arguments only, and the script writes how it ended, for when
     /// Slurm has forgotten it. Older plans have scripts that do neither.
     #[serde(default)]
     pub stands_alone: bool,
@@ -121,7 +121,7 @@ impl GpuRequest {
     }
 
     /// How many are asked for, of so many.
-    pub fn of(self, gpus: u32) -> u32 {
+    pub fn count(self, gpus: u32) -> u32 {
         if self == GpuRequest::None { 0 } else { gpus }
     }
 }
@@ -146,7 +146,7 @@ pub enum Step {
     Turns(Turns),
 }
 
-/// Several jobs in one allocation: `allocation.sh` runs the script of each when it is told that its turn has come.
+/// Several jobs in one allocation: `allocation.sh` runs the script of each when its slot comes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Turns {
     /// Where no turn comes for so long, the allocation ends by itself.
@@ -166,7 +166,7 @@ pub struct Sampler {
     /// The folder with one folder per device; `{host}` in it is the node's name.
     pub root: String,
     pub interval_s: f64,
-    /// The sampler ends by itself after this long, should nobody end it.
+    /// The sampler ends by itself after this long, unless it is ended before.
     pub limit_s: u64,
     /// The wait for it has one deadline for all nodes, and ends where the sampler has ended. Scripts of older plans wait
     /// for each node in turn, and for a sampler that is gone.
@@ -188,12 +188,12 @@ pub struct Run {
     pub profile: Option<Profile>,
 }
 
-/// What `profile.sh` is told.
+/// The arguments of `profile.sh`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     /// The program, or `find`.
     pub nsys: String,
-    /// The release that the words are written for.
+    /// The release that the arguments are written for.
     pub version: NsysVersion,
     pub tasks: u32,
     pub ranks: Ranks,
@@ -204,7 +204,7 @@ pub struct Profile {
     pub export: String,
     /// The tables to export; all where empty.
     pub tables: Vec<String>,
-    pub words: nsys::Words,
+    pub words: nsys::Arguments,
     /// What opens and closes the window, where neither nsys nor the program does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Box<Trigger>>,
@@ -302,20 +302,20 @@ pub mod files {
     pub const BATCH_ERR: &str = "batch.err";
     /// Under Slurm: the variables that the script inherited from the shell that submitted it, as far as they matter.
     pub const ENVIRONMENT: &str = "environment.txt";
-    /// The script's own exit code: written last, under a temporary name first, so that it is there whole or not at all.
+    /// The script's own exit code: written last, under a temporary name first, so that it is complete or absent.
     pub const EXIT_CODE: &str = "exit_code";
     /// On this machine: the session's id, should the answer to the launch be lost.
     pub const PID: &str = "pid";
     /// On this machine: the group, when it began, and since which start of the machine.
     pub const GROUP: &str = "group";
     pub const SAMPLER_LOG: &str = "sampler.log";
-    /// Over ssh, by node: what its script said.
+    /// Over ssh, by node: the output of its script.
     pub const LOG: &str = "log";
     /// Over ssh: which nodes mpirun starts ranks on, and how many on each.
     pub const HOSTFILE: &str = "hostfile";
     /// Over ssh: there once anything of the job may have been started.
     pub const STARTED: &str = "started";
-    pub const LEASE: &str = "lease.sh";
+    pub const SUPERVISOR: &str = "supervisor.sh";
     pub const ALLOCATION: &str = "allocation.sh";
     /// In the folder of an allocation: nothing more is run in it.
     pub const CLOSE: &str = "close";
@@ -359,12 +359,12 @@ pub const SHARED: [(&str, &str); 7] = [
     ("gpus.sh", GPUS_SH),
     ("flows.sh", FLOWS_SH),
     ("profile.sh", PROFILE_SH),
-    (files::LEASE, LEASE_SH),
+    (files::SUPERVISOR, SUPERVISOR_SH),
     (HOOK_FILE, HOOK_PY),
     (files::ALLOCATION, ALLOCATION_SH),
 ];
 
-/// The nodes of a job as mpirun is told them, each with room for so many ranks.
+/// The hostfile of mpirun: the nodes of a job, each with slots for so many ranks.
 pub fn hostfile(nodes: &[String], ranks_per_node: u32) -> String {
     nodes.iter().map(|node| format!("{node} slots={ranks_per_node}\n")).collect()
 }

@@ -1,12 +1,13 @@
-//! What the text of a script says otherwise where ssh starts it: the same text runs on every node, so each step asks
-//! which node it is on. How a text comes to a node and is kept there is told in `lease.sh`.
+//! How the text of a script differs where ssh starts it: the same text runs on every node, so each step asks
+//! which node it is on. `supervisor.sh` brings the text to a node and keeps it running.
 
-use super::render::{joined, profile_words};
+use super::render::{joined, profile_arguments};
 use super::{AWS_MPIRUN, FIND_MPIRUN, Run, Script, Step, files, is_mpirun, secrets};
 use std::fmt::Write;
 
 /// In the head, after the nodes.
-pub(super) const HEAD: &str = "# over ssh: this text on every node, each named by lease.sh in HARNESS_NODE\n";
+pub(super) const HEAD: &str =
+    "# over ssh: this text on every node, each named by supervisor.sh in HARNESS_NODE\n";
 
 /// Behind what runs on every node.
 pub(super) const TO_OWN_FILES: &str = " > \"stdout.$HARNESS_NODE\" 2> \"stderr.$HARNESS_NODE\"\n";
@@ -52,11 +53,11 @@ fn by_mpirun(text: &mut String, script: &Script, run: &Run, mpirun: &str) {
     text.push_str("  status=$?\nfi\n");
 }
 
-/// How the one that was found is called, and what stands in the words of its block before it.
+/// How the one that was found is called, and what stands before it in its block.
 const FOUND: &str = "\"$mpirun\"";
 const FOUND_WORD: &str = "$mpirun";
 
-/// One process on every node, each told its rank among them.
+/// One process on every node, each with its rank among them.
 fn by_processes(text: &mut String, script: &Script, run: &Run) {
     let count = script.nodes.len();
     text.push_str("# run: one process on every node\n");
@@ -84,7 +85,7 @@ pub(super) fn counters_end(text: &mut String, script: &Script) {
     text.push_str("done\n: > stop\nwait \"$sampler\"\n");
 }
 
-/// The run in the words of its block, if it is one that was written here, and the words of each rank.
+/// The run of a block that was written here, and the arguments of each rank.
 pub(super) fn read_run(words: &[String]) -> Option<(Run, &[String])> {
     let run = |tasks_per_node, mpi: Option<&str>| Run {
         argv: Vec::new(),
@@ -117,7 +118,7 @@ pub(super) fn read_run(words: &[String]) -> Option<(Run, &[String])> {
 
 /// What each rank runs.
 fn command(run: &Run) -> Vec<String> {
-    let mut words = run.profile.as_ref().map(profile_words).unwrap_or_default();
+    let mut words = run.profile.as_ref().map(profile_arguments).unwrap_or_default();
     words.extend(run.argv.iter().cloned());
     words
 }

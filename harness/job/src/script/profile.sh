@@ -32,7 +32,7 @@ main() {
     exit 2
   fi
   if ! find_rank; then
-    echo "profile.sh: none of torchrun, mpirun and srun tells which rank this is; it runs without nsys" >&2
+    echo "profile.sh: rank unknown: not set by torchrun, mpirun or srun; running without nsys" >&2
     exec "$@"
   fi
   among "$ranks" || exec "$@"
@@ -90,7 +90,7 @@ main() {
   if [[ -s $mark ]]; then say window "$(tr -d '\n' < "$mark")"; fi
   recover "$report"
   if [[ -e $report.nsys-rep ]]; then
-    tell report-file "$report.nsys-rep"
+    say_file report-file "$report.nsys-rep"
     export_report "$report"
   else
     say missing "nsys left no $report.nsys-rep"
@@ -141,13 +141,13 @@ watched() {
 }
 
 # Follows the log, starts the collection behind the step before the first, and stops it behind the last. Most programs
-# print their steps on one rank: who sees some of its own tells the others of the two that matter and of its last one, in a
+# print their steps on one rank: a rank that sees steps reports the two that matter and its last one, in a
 # file beside the script, and who sees none looks there.
 watch() {
   local session=$1 report=$2 over='' rest='' part='' tries
-  local told=$PWD/window.steps.step$step.try$restart
+  local steps_file=$PWD/window.steps.step$step.try$restart
   opened=null closed=null error=null seen=-1 printed=-1
-  : >> "$told"
+  : >> "$steps_file"
   local asked=${window#watch:}
   local steps=${asked%%:*}
   asked=${asked#*:}
@@ -161,7 +161,7 @@ watch() {
       look_at "$rest$part"
       rest=''
     done
-    # A bar of progress ends no line; of a number that is not whole yet the beginning is a smaller one.
+    # A bar of progress ends no line; an incomplete number is a smaller one.
     rest+=$part
     look_at "$rest"
     rest=${rest##*$'\r'}
@@ -169,8 +169,8 @@ watch() {
     if [[ -n $over ]]; then break; fi
     if [[ $closed == null ]]; then sleep 0.1; else sleep 1; fi
   done
-  if ((printed >= 0)); then echo "$printed" >> "$told"; fi
-  # Others end a moment later, and tell then.
+  if ((printed >= 0)); then echo "$printed" >> "$steps_file"; fi
+  # Others end a moment later, and report then.
   for ((tries = 0; tries < 30 && seen < 0; tries++)); do
     sleep 0.1
     hear
@@ -191,19 +191,19 @@ look_at() {
     number=$((10#$number - from))
     if ((number <= printed)); then continue; fi
     if ((printed < first - 1 && number >= first - 1 || printed < last && number >= last)); then
-      echo "$number" >> "$told"
+      echo "$number" >> "$steps_file"
     fi
     printed=$number
     step_ended "$number"
   done
 }
 
-# What others saw. The file is opened anew each time: a folder on the network shows no more otherwise.
+# What others saw. The file is reopened each time: a folder on the network shows no more otherwise.
 hear() {
   local number
   while read -r number; do
     if [[ $number =~ ^[0-9]{1,15}$ ]]; then step_ended "$number"; fi
-  done < "$told"
+  done < "$steps_file"
 }
 
 step_ended() {
@@ -240,7 +240,7 @@ close_window() {
 say() { printf '%s\n' "$*" >> "$account"; }
 
 # One file of this rank: its bytes, its digest, its name.
-tell() {
+say_file() {
   local bytes digest
   bytes=$(wc -c < "$2")
   digest=$(sha256sum < "$2")
@@ -316,7 +316,7 @@ find_nsys() {
 }
 
 # The newest by number into $best, as the vendor's packages and `harness provision` lay them down; with `trusted` only
-# one that nobody else can have put there.
+# one that no other user can have put there.
 newest_below() {
   local path found
   for path in "$1"/nsight-systems*/*/bin/nsys "$1"/nsight-systems*/*/target-linux-*/nsys; do
@@ -330,7 +330,7 @@ newest_below() {
 
 # Prints the path of a program without links above it, if the program and all folders above it, and above what it links
 # to, belong to root or the user, and neither their group nor others may write to them. The sticky bit is not enough: it
-# lets everybody add a folder. A link of the program itself stays: some programs are told by their names what to do.
+# lets everybody add a folder. A link of the program itself stays: some programs act by their names.
 trusted() {
   local path real at facts owner mode who
   path=$(readlink -f -- "${1%/*}")/${1##*/} && real=$(readlink -f -- "$1") || return 1
@@ -344,10 +344,10 @@ trusted() {
   facts=$(stat -c '%u %a %n' -- "${chain[@]}") || return 1
   while read -r owner mode who; do
     if [[ $owner != 0 && $owner != "$EUID" ]]; then
-      echo "profile.sh: not used: $real: $who belongs to user $owner" >&2
+      echo "profile.sh: not using $real: $who belongs to user $owner" >&2
       return 1
     elif ((8#$mode & 8#22)); then
-      echo "profile.sh: not used: $real: $who is writable by its group or by others" >&2
+      echo "profile.sh: not using $real: $who is writable by its group or by others" >&2
       return 1
     fi
   done <<< "$facts"
@@ -381,7 +381,7 @@ recover() {
 
 export_report() {
   local output file form status
-  # Nobody reads its tables.
+  # No recipe reads its tables.
   if [[ $export == none ]]; then
     say export none 0
     return
@@ -401,12 +401,12 @@ export_report() {
   say export "$form" "$status"
   if [[ -d $output ]]; then
     for file in "$output"/*; do
-      if [[ -f $file ]]; then tell table "$file"; fi
+      if [[ -f $file ]]; then say_file table "$file"; fi
     done
   elif [[ -e $output ]]; then
-    tell table "$output"
+    say_file table "$output"
   fi
 }
 
-# Read whole before anything runs, so that a changed file cannot change a run.
+# Read completely before anything runs, so that a changed file cannot change a run.
 main "$@"

@@ -42,7 +42,7 @@ fn parse(text: &str) -> Result<Script, NotAScript> {
     let mut script = parse_head(head)?;
     let first_line = head.lines().count() + 2;
     let mut words: Vec<String> = Vec::new();
-    // Comments vanish in the lexer, so the body is cut at its comment lines before words are made of it.
+    // The lexer drops comments, so the body is split at its comment lines before it is lexed.
     // A quoted value may hold a line that looks like one; the cut is then wrong, and the strict comparison refuses it.
     let mut block = String::new();
     let mut blocks: Vec<(usize, String, String)> = Vec::new();
@@ -161,7 +161,7 @@ fn parse_head(head: &str) -> Result<Script, NotAScript> {
             records_environment: head.ends_with(render::RECORDS),
         })
     })();
-    let directives = directives.ok_or_else(|| bad("a directive is missing or no number"))?;
+    let directives = directives.ok_or_else(|| bad("a directive is missing or not a number"))?;
     Ok(Script { start: Start::Slurm(directives), nodes, steps: Vec::new() })
 }
 
@@ -256,14 +256,14 @@ fn parse_step(title: &str, words: &[String]) -> Option<Step> {
     }
 }
 
-/// The workload's words: up to the redirection of its output, which is always to the same file, or to the node's own.
+/// The workload's arguments: up to the redirection of its output, which is always to the same file, or to the node's own.
 fn until_redirection(words: &[String]) -> Option<&[String]> {
     let is_stdout = |word: &str| word == files::STDOUT || word == over_ssh::OWN_STDOUT;
     let end = words.windows(2).rposition(|pair| pair[0] == ">" && is_stdout(&pair[1]))?;
     words.get(..end)
 }
 
-/// Takes the words of the profiler off the front; what is left is the rank's command.
+/// Splits the profiler's arguments off the front; the rest is the rank's command.
 fn profiled(words: &[String]) -> Option<(Option<Profile>, &[String])> {
     let ["bash", "profile.sh"] = [words.first()?.as_str(), words.get(1).map_or("", String::as_str)] else {
         return Some((None, words));
@@ -294,7 +294,7 @@ fn profiled(words: &[String]) -> Option<(Option<Profile>, &[String])> {
         name: name.clone(),
         export: export.clone(),
         tables,
-        words: nsys::Words { every: every.to_vec(), once_per_node: once_per_node.to_vec() },
+        words: nsys::Arguments { every: every.to_vec(), once_per_node: once_per_node.to_vec() },
         window,
     };
     Some((Some(profile), argv))
@@ -309,7 +309,7 @@ struct Launch {
     further: Vec<String>,
 }
 
-/// Takes the words of srun off the front; what is left is what each node runs.
+/// Splits srun's arguments off the front; the rest is what each node runs.
 fn launched(words: &[String]) -> Option<(Launch, &[String])> {
     let mut launch = Launch::default();
     let (srun, mut rest) = words.split_first()?;

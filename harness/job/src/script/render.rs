@@ -1,5 +1,5 @@
 //! The shell text of a script. The grammar is strict and small: `read.rs` reads it back, so that what the simulated
-//! cluster obeys is what real shells are sent. What is said otherwise where ssh starts the text stands in `over_ssh.rs`.
+//! cluster obeys is what real shells are sent. What differs where ssh starts the text is in `over_ssh.rs`.
 
 use super::{
     Container, Directives, Flows, GpuRequest, Gpus, Profile, Run, SAMPLER_ENDED, Sampler, Script, Start,
@@ -38,12 +38,12 @@ pub fn render(script: &Script) -> String {
             }
             Step::CountersBegin(sampler) => counters_begin(&mut text, script, sampler),
             Step::Run(run) if script.start == Start::Ssh => over_ssh::run(&mut text, script, run),
-            Step::Run(run) => workload(&mut text, script, "run", &run_words(script, run)),
-            Step::Gpus(gpus) => workload(&mut text, script, "gpus", &gpus_words(script, gpus)),
-            Step::Flows(flows) => workload(&mut text, script, "flows", &flows_words(script, flows)),
+            Step::Run(run) => workload(&mut text, script, "run", &run_arguments(script, run)),
+            Step::Gpus(gpus) => workload(&mut text, script, "gpus", &gpus_arguments(script, gpus)),
+            Step::Flows(flows) => workload(&mut text, script, "flows", &flows_arguments(script, flows)),
             Step::CountersEnd if script.start == Start::Ssh => over_ssh::counters_end(&mut text, script),
             Step::Turns(turns) => {
-                let _ = writeln!(text, "# turns\n{}\n{STATUS}", joined(&turns_words(turns)));
+                let _ = writeln!(text, "# turns\n{}\n{STATUS}", joined(&turns_arguments(turns)));
             }
             Step::CountersEnd => text.push_str("# counters end\n: > stop\nwait \"$sampler\"\n"),
         }
@@ -56,7 +56,7 @@ pub fn render(script: &Script) -> String {
     text
 }
 
-/// What sbatch says of the job's tasks srun takes for a step's, and then ignores what the step itself asks for.
+/// srun takes sbatch's task counts for a step's, and then ignores what the step itself requests.
 pub(super) const FORGETS: &str = "unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE\n";
 /// sbatch hands the submitting shell's variables on to the job, as far as the harness hands them on to sbatch
 /// (`reach/environment.rs`, which has all of these): those that change what programs do are written down before
@@ -64,7 +64,7 @@ pub(super) const FORGETS: &str = "unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_P
 pub(super) const RECORDS: &str = "for name in $(compgen -e); do\n  case $name in\n    \
     NCCL_*|OFI_NCCL_*|FI_*|RDMAV_*|OMPI_*|PMIX_MCA_*|UCX_*|CUDA_*|TORCH_*|PYTORCH_*|LD_LIBRARY_PATH|LD_PRELOAD) \
     printf '%s=%q\\n' \"$name\" \"${!name}\" ;;\n  esac\ndone > environment.txt\n";
-/// There whole or not at all; a disk that is full changes no exit code.
+/// Complete or absent; a disk that is full changes no exit code.
 const LEAVES_CODE: &str = "echo \"$status\" > exit_code.part && mv exit_code.part exit_code\n";
 
 fn comment_of_nodes(nodes: &[String]) -> String {
@@ -139,7 +139,7 @@ fn counters_begin(text: &mut String, script: &Script, sampler: &Sampler) {
         .map(str::to_owned),
     );
     if script.start == Start::Bash {
-        // Without srun nobody tells the sampler which node it is on.
+        // Without srun the sampler does not know its node.
         words.extend(script.nodes.iter().take(1).cloned());
     }
     text.push_str(&joined(&words));
@@ -172,7 +172,7 @@ fn sampler_options(script: &Script) -> &'static [&'static str] {
     }
 }
 
-/// One deadline for all nodes; a sampler that has ended is waited for by nobody. Listing the folder makes a network file
+/// One deadline for all nodes; an ended sampler is not waited for. Listing the folder makes a network file
 /// system look again. What is written is looked for by `recipes::recipe::efa_traffic`.
 fn wait_for_sampler(text: &mut String, script: &Script) {
     let over_ssh = script.start == Start::Ssh;
@@ -209,23 +209,23 @@ fn workload(text: &mut String, script: &Script, name: &str, words: &[String]) {
 /// What keeps the exit code of the step before it.
 pub(super) const STATUS: &str = "status=$?";
 
-fn turns_words(turns: &Turns) -> Vec<String> {
+fn turns_arguments(turns: &Turns) -> Vec<String> {
     let mut words = ["bash", files::ALLOCATION, &turns.idle_s.to_string()].map(str::to_owned).to_vec();
     words.extend(turns.jobs.iter().flat_map(|turn| [turn.folder.clone(), turn.limit_s.to_string()]));
     words
 }
 
-fn run_words(script: &Script, run: &Run) -> Vec<String> {
+fn run_arguments(script: &Script, run: &Run) -> Vec<String> {
     let mut words = spread(script, run.tasks_per_node, run.mpi.as_deref(), run.container.as_ref(), &[]);
     if let Some(profile) = &run.profile {
-        words.extend(profile_words(profile));
+        words.extend(profile_arguments(profile));
     }
     words.extend(run.argv.iter().cloned());
     words
 }
 
 /// What stands before the command of each rank.
-pub(super) fn profile_words(profile: &Profile) -> Vec<String> {
+pub(super) fn profile_arguments(profile: &Profile) -> Vec<String> {
     let tables = if profile.tables.is_empty() { "all".to_owned() } else { profile.tables.join(",") };
     let mut words = vec![
         "bash".to_owned(),
@@ -247,7 +247,7 @@ pub(super) fn profile_words(profile: &Profile) -> Vec<String> {
     words
 }
 
-fn gpus_words(script: &Script, gpus: &Gpus) -> Vec<String> {
+fn gpus_arguments(script: &Script, gpus: &Gpus) -> Vec<String> {
     // No MPI: each process is a world of one rank.
     let mut words = spread(script, 1, Some("none"), gpus.container.as_ref(), &[]);
     words.extend(["bash".to_owned(), "gpus.sh".to_owned(), gpus.gpus.to_string()]);
@@ -255,7 +255,7 @@ fn gpus_words(script: &Script, gpus: &Gpus) -> Vec<String> {
     words
 }
 
-fn flows_words(script: &Script, flows: &Flows) -> Vec<String> {
+fn flows_arguments(script: &Script, flows: &Flows) -> Vec<String> {
     let mut words = spread(script, 1, Some("none"), None, &[]);
     words.extend(
         ["bash", "flows.sh", &flows.tool, &flows.op, &flows.server, &flows.client].map(str::to_owned),
@@ -270,7 +270,7 @@ fn flows_words(script: &Script, flows: &Flows) -> Vec<String> {
     words
 }
 
-/// The words that start the same thing on every node: srun under Slurm, nothing where the text is on the node itself.
+/// The arguments that start the same thing on every node: srun under Slurm, nothing where the text is on the node itself.
 fn spread(
     script: &Script,
     tasks_per_node: u32,
@@ -299,7 +299,7 @@ fn spread(
         if !container.mounts.is_empty() {
             words.push(format!("--container-mounts={}", container.mounts.join(",")));
         }
-        // Both said either way: what a cluster's own settings default to is not known here.
+        // Both are always set: what a cluster's own settings default to is not known here.
         let no = |wanted: bool| if wanted { "" } else { "no-" };
         words.push(format!("--{}container-mount-home", no(container.mount_home)));
         words.push(format!("--{}container-remap-root", no(container.remap_root)));
@@ -321,7 +321,7 @@ fn line(text: &mut String, words: &[String]) {
     text.push('\n');
 }
 
-/// Words as a shell line, each quoted where it must be. A NUL cannot be in an argument list; the plan refuses it.
+/// Arguments as a shell line, each quoted where it must be. A NUL cannot be in an argument list; the plan refuses it.
 pub(super) fn joined<S: AsRef<str>>(words: &[S]) -> String {
     words.iter().map(|word| quote(word.as_ref())).collect::<Vec<_>>().join(" ")
 }

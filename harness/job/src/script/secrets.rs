@@ -1,5 +1,5 @@
 //! How a job is given what no artefact may hold: a file of assignments, which the job's script reads and removes before
-//! it does anything else. Which values these are is told in the plan by their variables' names.
+//! it does anything else. The plan names their variables only.
 
 use base::redact::{Reference, Secrets, reference};
 
@@ -17,7 +17,7 @@ pub fn is_argument(variable: &str) -> bool {
     variable.starts_with(ARGUMENT)
 }
 
-/// How a shell is told such a word, if it is one.
+/// How a shell refers to such an argument, if it is one.
 pub fn rendered(word: &str) -> Option<String> {
     match reference(word) {
         Reference::To(from) => Some(format!("\"${}\"", argument(from))),
@@ -40,7 +40,7 @@ pub fn assignments<'a>(
 ) -> Result<String, String> {
     let mut text = String::new();
     for (variable, from) in secrets {
-        let value = values.get(from).ok_or_else(|| format!("there is no value of `env:{from}`"))?;
+        let value = values.get(from).ok_or_else(|| format!("`env:{from}` has no value"))?;
         let export = if is_argument(variable) { "" } else { "export " };
         text.push_str(&format!("{export}{variable}='{}'\n", value.replace('\'', r"'\''")));
     }
@@ -76,14 +76,14 @@ mod tests {
         );
         let output =
             std::process::Command::new("bash").args(["-c", &script]).current_dir(folder.path()).output();
-        let told = String::from_utf8(output.expect("bash").stdout).expect("text");
-        assert_eq!(told, format!("{value}|{value}|none\n"));
+        let printed = String::from_utf8(output.expect("bash").stdout).expect("text");
+        assert_eq!(printed, format!("{value}|{value}|none\n"));
         assert_eq!(read_back(format!("${argument}")), "env:B");
     }
 
     #[test]
-    fn a_value_that_nobody_has_looked_up_is_told() {
-        let told = assignments([("A", "A")].into_iter(), &Secrets::default());
-        assert_eq!(told, Err("there is no value of `env:A`".to_owned()));
+    fn a_secret_without_a_value_is_reported() {
+        let text = assignments([("A", "A")].into_iter(), &Secrets::default());
+        assert_eq!(text, Err("`env:A` has no value".to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! The argument lists that start a job's script, and those that ask after it over ssh.
+//! The argument lists that start a job's script, and those that query it over ssh.
 
 use super::files::{self, EXIT_CODE, GROUP, PID};
 
@@ -22,12 +22,16 @@ pub fn on_this_machine(folder: &str) -> Vec<String> {
 pub const HOST: &str = "{host}";
 
 /// Starts a job over ssh on the node that `HOST` in it stands for.
-pub fn over_ssh(folder: &str, lease_s: u64) -> Vec<String> {
-    lease(folder, "start", HOST, &[&lease_s.to_string()])
+pub fn over_ssh(folder: &str, heartbeat_timeout_s: u64) -> Vec<String> {
+    supervisor(folder, "start", HOST, &[&heartbeat_timeout_s.to_string()])
 }
 
-/// A call of `lease.sh` on a node.
-pub fn lease(folder: &str, verb: &str, node: &str, more: &[&str]) -> Vec<String> {
-    let lease = format!("{folder}/{}", files::LEASE);
-    ["bash", &lease, verb, folder, node].into_iter().chain(more.iter().copied()).map(str::to_owned).collect()
+/// A call of `supervisor.sh` on a node.
+pub fn supervisor(folder: &str, verb: &str, node: &str, more: &[&str]) -> Vec<String> {
+    let supervisor = format!("{folder}/{}", files::SUPERVISOR);
+    ["bash", &supervisor, verb, folder, node]
+        .into_iter()
+        .chain(more.iter().copied())
+        .map(str::to_owned)
+        .collect()
 }

@@ -1,5 +1,5 @@
-//! The trainings whose own options open a window, by their scripts, and how their logs show that a step has ended. In their
-//! options all count from 0, whatever their logs do.
+//! The trainings whose own options open a window, by their scripts, and how their logs show that a step has ended. In
+//! their options all count from 0, whatever their logs do.
 
 use super::program::{CALLBACKS, last_step, name, of_callback, value};
 use super::{Own, Reaches, Steps};
@@ -27,24 +27,24 @@ fn known(argv: &[String]) -> Option<Known> {
     }
 }
 
-/// The program's options for this window; nothing where it has none. `callback` is the place of NeMo 2's `NsysCallback` among
-/// the callbacks of its trainer, where somebody says so.
+/// The program's options for this window; nothing where it has none. `callback` is the place of NeMo 2's `NsysCallback`
+/// among the callbacks of its trainer, if it is given.
 pub fn own(argv: &[String], steps: Steps, callback: Option<u32>) -> Option<Own> {
-    let own = |words: &[&str], reaches| {
-        let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Own { words, reaches, unfit: None }
+    let own = |arguments: &[&str], reaches| {
+        let arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
+        Own { arguments, reaches, unfit: None }
     };
     match known(argv)? {
         Known::Fsdp => {
-            let words = ["--nsys_start_step={first}", "--nsys_end_step={last}"];
+            let arguments = ["--nsys_start_step={first}", "--nsys_end_step={last}"];
             // It looks at its last step before it looks at the step to stop at.
             let breaks = last_step(argv).filter(|(last, _)| steps.last >= *last);
             let unfit = breaks.map(|(last, _)| {
                 format!(
-                    "its stop lies behind the break of its last step, and a window must end before: {last}"
+                    "the program ends before it stops the profiler; the window must end before step {last}"
                 )
             });
-            Some(Own { unfit, ..own(&words, Reaches::RankZero) })
+            Some(Own { unfit, ..own(&arguments, Reaches::RankZero) })
         }
         Known::Nemo1 => Some(own(
             &[
@@ -71,19 +71,18 @@ pub fn own(argv: &[String], steps: Steps, callback: Option<u32>) -> Option<Own> 
     }
 }
 
-/// Its command line reaches into what a recipe holds, and adds no callback to it: it puts the list as a whole, or one callback in
-/// the list's place, and with it goes the one that times the steps.
+/// Its command line reaches into what a recipe holds, and adds no callback to it: it puts the list as a whole, or one
+/// callback in the list's place, and with it goes the one that times the steps.
 fn nemo2(callback: Option<u32>) -> Own {
     // It stops behind the step with which so many are done.
     let values = ["start_step={first}", "end_step={end}", "ranks=[{ranks}]", "gen_shape=False"];
     let place = callback.unwrap_or_default();
-    let words = values.map(|value| format!("{CALLBACKS}{place}].{value}")).to_vec();
+    let arguments = values.map(|value| format!("{CALLBACKS}{place}].{value}")).to_vec();
     let unfit = callback.is_none().then(|| {
-        "NeMo 2 is told by an `NsysCallback` that its recipe has, and its command line adds none beside the recipe's other \
-         callbacks; where it has one, `nsys_callback` says at which place"
+        "the command line cannot add an `NsysCallback` to NeMo 2; if the recipe has one, set `nsys_callback` to its index"
             .to_owned()
     });
-    Own { words, reaches: Reaches::EachSession, unfit }
+    Own { arguments, reaches: Reaches::EachSession, unfit }
 }
 
 /// How a line of the log shows a step, and the number of the first.
@@ -96,8 +95,8 @@ pub fn line(argv: &[String]) -> Option<(&'static str, u32)> {
     })
 }
 
-/// The steps around which a command line tells its program to call the profiler, in whichever of these words.
-pub fn told(argv: &[String]) -> Option<Steps> {
+/// The steps around which a command line makes its program call the profiler, by any of the known options.
+pub fn profiled_steps(argv: &[String]) -> Option<Steps> {
     let number = |name: &str| value(argv, &[name]).map(|(number, _)| number);
     let callback = |field: &str| of_callback(argv, field).map(|(number, _)| number);
     let steps = |first: Option<u64>, last: Option<u64>, behind: u64| {
@@ -115,27 +114,28 @@ pub fn told(argv: &[String]) -> Option<Steps> {
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Vec<String> {
+    fn arguments(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_owned).collect()
     }
 
     #[test]
-    fn nemo_2_is_told_through_the_callback_that_its_recipe_has_and_through_none_that_nobody_names() {
-        let (argv, steps) = (words("nemo llm pretrain --factory llama3_8b"), Steps { first: 70, last: 75 });
+    fn nemo_2_takes_its_window_from_the_named_callback_only() {
+        let (argv, steps) =
+            (arguments("nemo llm pretrain --factory llama3_8b"), Steps { first: 70, last: 75 });
         let named = own(&argv, steps, Some(2)).expect("options");
         assert_eq!(
-            named.words(steps, &[0, 8]),
-            words(
+            named.arguments(steps, &[0, 8]),
+            arguments(
                 "trainer.callbacks[2].start_step=70 trainer.callbacks[2].end_step=76 trainer.callbacks[2].ranks=[0,8] \
                  trainer.callbacks[2].gen_shape=False"
             )
         );
         let unfit = own(&argv, steps, None).and_then(|own| own.unfit).expect("a reason");
-        assert!(unfit.contains("`nsys_callback` says at which place"), "{unfit}");
+        assert!(unfit.contains("`nsys_callback` to its index"), "{unfit}");
     }
 
     #[test]
-    fn what_a_program_is_told_of_a_window_is_the_window() {
+    fn own_options_are_read_back_as_the_same_window() {
         let steps = Steps { first: 70, last: 75 };
         for line in [
             "torchrun train.py --sharding_strategy=full",
@@ -144,22 +144,22 @@ mod tests {
             "nemo llm pretrain --factory mine --yes",
             "torchrun --nproc_per_node=8 --no-python nemo llm pretrain --factory mine",
         ] {
-            let mut argv = words(line);
+            let mut argv = arguments(line);
             let own = own(&argv, steps, Some(1)).expect(line);
             assert_eq!(own.unfit, None, "{line}");
-            assert_eq!(told(&argv), None, "{line}");
-            argv.extend(own.words(steps, &[0, 8]));
-            assert_eq!(told(&argv), Some(steps), "{argv:?}");
+            assert_eq!(profiled_steps(&argv), None, "{line}");
+            argv.extend(own.arguments(steps, &[0, 8]));
+            assert_eq!(profiled_steps(&argv), Some(steps), "{argv:?}");
         }
         assert_eq!(
-            own(&words("torchrun train.py"), steps, Some(1)),
+            own(&arguments("torchrun train.py"), steps, Some(1)),
             None,
             "any program may have a script of that name"
         );
         let nowhere = "nemo llm pretrain trainer.callbacks[x].start_step=5 trainer.callbacks[x].end_step=7";
-        assert_eq!(told(&words(nowhere)), None);
-        assert_eq!(told(&words("train.py --nsys_start_step=5 --nsys_end_step=3")), None);
-        assert_eq!(line(&words("torchrun pretrain_gpt.py")), Some(("iteration +([0-9]+)/", 1)));
-        assert_eq!(line(&words("torchrun train.py")), None);
+        assert_eq!(profiled_steps(&arguments(nowhere)), None);
+        assert_eq!(profiled_steps(&arguments("train.py --nsys_start_step=5 --nsys_end_step=3")), None);
+        assert_eq!(line(&arguments("torchrun pretrain_gpt.py")), Some(("iteration +([0-9]+)/", 1)));
+        assert_eq!(line(&arguments("torchrun train.py")), None);
     }
 }

@@ -1,5 +1,4 @@
-//! What is told of a window where it was opened: the mark that the hook and the watcher leave, and why a rank of which there
-//! is no report had none.
+//! The capture marker that the hook and the watcher leave on the node, and why a rank without a report has none.
 
 use super::{PlannedWindow, Way};
 pub use logs::window_mark::Mark;
@@ -9,22 +8,21 @@ pub fn read(text: &str) -> Result<Mark, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-/// A window that never opened, by its cause: something failed on the node, or the program did not come to its first step, which
-/// is no node's fault.
+/// A window that never opened, by its cause: something failed on the node, or the program did not come to its first
+/// step, which is no node's fault.
 pub const NEVER_OPENED: &str = "window-never-opened";
 pub const MISSED: &str = "window-missed";
 
-/// Why a window never opened, by what is known of a session that left no report; nothing where it did open, as far as
-/// anybody says.
+/// Why a window never opened, of a session that left no report; none where it opened, as far as is known.
 pub fn never_opened(planned: &PlannedWindow, mark: Option<&Mark>) -> Option<(&'static str, String)> {
     let steps = planned.steps;
-    let asked = format!("steps {steps} were to be watched, by `{}`", planned.way.name());
-    let failed = |why: &str| Some((NEVER_OPENED, format!("{asked}, and {why}")));
-    let missed = |why: &str| Some((MISSED, format!("{asked}, and {why}")));
+    let what = format!("steps {steps} were not captured by `{}`", planned.way.name());
+    let failed = |why: &str| Some((NEVER_OPENED, format!("{what}: {why}")));
+    let missed = |why: &str| Some((MISSED, format!("{what}: {why}")));
     let Some(mark) = mark else {
         return match (planned.way, planned.ends_after) {
             (_, Some(last)) if last < steps.first => {
-                missed(&format!("the program's command line ends it after step {last}"))
+                missed(&format!("the command line ends the program after step {last}"))
             }
             (Way::Options, _) => failed(&format!(
                 "nothing called the profiler: the program ended before step {}, or does not know the options",
@@ -32,9 +30,9 @@ pub fn never_opened(planned: &PlannedWindow, mark: Option<&Mark>) -> Option<(&'s
             )),
             (Way::Hook, _) => failed(
                 "the hook saw no step: python did not import it (`-I`, `-E`, `-S`, or an environment of its own), or no \
-                 optimizer of torch stepped",
+                 torch optimizer stepped",
             ),
-            (Way::Watch, _) => failed("the watcher was ended before it told anything"),
+            (Way::Watch, _) => failed("the watcher ended before it reported a step"),
             (Way::Delay, _) => None,
         };
     };
@@ -42,16 +40,15 @@ pub fn never_opened(planned: &PlannedWindow, mark: Option<&Mark>) -> Option<(&'s
         return None;
     }
     if let Some(error) = &mark.error {
-        return failed(&format!("it could not be opened: {error}"));
+        return failed(&format!("the profiler could not be started: {error}"));
     }
     match mark.steps {
         Some(0) => failed("no step was seen"),
-        Some(seen) if seen <= steps.first => missed(&format!(
-            "the last step that the program went through was: {}; a window must begin before that",
-            seen - 1
-        )),
-        Some(seen) => failed(&format!("it did not open, though so many steps were seen: {seen}")),
-        None => failed("the program was ended before it told how many steps it went through"),
+        Some(seen) if seen <= steps.first => {
+            missed(&format!("the last step was {}; the window must begin before it", seen - 1))
+        }
+        Some(seen) => failed(&format!("the window did not open, although {seen} steps were seen")),
+        None => failed("the program ended before it reported its number of steps"),
     }
 }
 
@@ -69,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_read_and_what_is_none_is_refused() {
+    fn a_mark_is_read_and_other_text_is_refused() {
         let read_mark = mark(r#"{"way": "hook", "opened": 3, "closed": 5, "steps": 9, "error": null}"#);
         assert_eq!((read_mark.opened, read_mark.closed, read_mark.steps), (Some(3), Some(5), Some(9)));
         for text in ["", "{", "[]", r#"{"way": "hook", "opened": -1}"#, r#"{"opened": 3}"#] {
@@ -78,35 +75,55 @@ mod tests {
     }
 
     #[test]
-    fn each_reason_for_a_window_that_never_opened_is_told() {
+    fn each_reason_why_a_window_never_opened_is_reported() {
         let hook = planned(Way::Hook, None);
-        for (text, told) in [
-            (r#"{"way": "hook", "steps": 30}"#, "the last step that the program went through was: 29"),
-            (r#"{"way": "hook", "steps": 70}"#, "was: 69"),
+        for (text, expected) in [
+            (r#"{"way": "hook", "steps": 30}"#, "the last step was 29"),
+            (r#"{"way": "hook", "steps": 70}"#, "was 69"),
             (r#"{"way": "hook", "steps": 0}"#, "no step was seen"),
-            (r#"{"way": "hook", "steps": 80}"#, "though so many steps were seen: 80"),
-            (r#"{"way": "hook"}"#, "was ended before it told"),
+            (r#"{"way": "hook", "steps": 80}"#, "although 80 steps were seen"),
+            (r#"{"way": "hook"}"#, "ended before it reported its number"),
             (
                 r#"{"way": "hook", "steps": 80, "error": "torch sees no GPU"}"#,
-                "could not be opened: torch sees no GPU",
+                "could not be started: torch sees no GPU",
             ),
         ] {
             let (cause, why) = never_opened(&hook, Some(&mark(text))).expect(text);
-            assert!(why.contains(told), "{why}");
-            assert_eq!(cause == MISSED, told.contains("was: "), "{why}");
+            assert!(why.contains(expected), "{why}");
+            assert_eq!(cause == MISSED, ["the last step was 29", "was 69"].contains(&expected), "{why}");
         }
         assert_eq!(never_opened(&hook, Some(&mark(r#"{"way": "hook", "opened": 70, "steps": 80}"#))), None);
-        for (way, ends_after, told) in [
+        for (way, ends_after, expected) in [
             (Way::Hook, None, "the hook saw no step"),
-            (Way::Hook, Some(29), "ends it after step 29"),
+            (Way::Hook, Some(29), "ends the program after step 29"),
             (Way::Options, None, "nothing called the profiler"),
-            (Way::Options, Some(69), "ends it after step 69"),
-            (Way::Watch, Some(79), "the watcher was ended"),
+            (Way::Options, Some(69), "ends the program after step 69"),
+            (Way::Watch, Some(79), "the watcher ended"),
         ] {
             let (cause, why) = never_opened(&planned(way, ends_after), None).expect("a reason");
-            assert!(why.contains(told), "{why}");
-            assert_eq!(cause == MISSED, told.contains("after step"), "{why}");
+            assert!(why.contains(expected), "{why}");
+            assert_eq!(cause == MISSED, expected.contains("after step"), "{why}");
         }
         assert_eq!(never_opened(&planned(Way::Delay, None), None), None);
+    }
+
+    #[test]
+    fn messages() {
+        let mut lines = Vec::new();
+        for text in [
+            r#"{"way": "hook", "steps": 30}"#,
+            r#"{"way": "hook", "steps": 0}"#,
+            r#"{"way": "hook", "steps": 80}"#,
+            r#"{"way": "hook"}"#,
+            r#"{"way": "hook", "error": "torch sees no GPU"}"#,
+        ] {
+            lines.extend(never_opened(&planned(Way::Hook, None), Some(&mark(text))));
+        }
+        for way in Way::ALL {
+            lines.extend(never_opened(&planned(way, None), None));
+        }
+        lines.extend(never_opened(&planned(Way::Hook, Some(29)), None));
+        let lines: Vec<String> = lines.iter().map(|(cause, why)| format!("{cause}: {why}")).collect();
+        insta::assert_snapshot!(lines.join("\n"));
     }
 }

@@ -1,5 +1,5 @@
-//! Windows of steps: which steps of a training are watched, and in which way its profiler is told when they begin and end.
-//! The profiler itself is called by `script`; what reports show of their steps is told by package `recipes`.
+//! Windows of steps: which steps of a training are watched, and how its profiler learns when they begin and end.
+//! The profiler itself is called by `script`; package `recipes` reads their steps from the reports.
 
 mod choice;
 mod known;
@@ -9,14 +9,14 @@ mod steps;
 mod trigger;
 
 pub use choice::{Chosen, Facts, choose};
-pub use known::{line, own, told};
+pub use known::{line, own, profiled_steps};
 pub use program::{Own, Reaches, calls_on_rank_zero, last_step, own_start, processes};
 pub use steps::Steps;
 pub use trigger::{Trigger, Watch};
 
 use serde::{Deserialize, Serialize};
 
-/// The hook, and the name by which python imports it unasked.
+/// The hook, and the name by which python imports it at start-up.
 pub const HOOK_PY: &str = include_str!("sitecustomize.py");
 pub const HOOK_FILE: &str = "sitecustomize.py";
 
@@ -41,7 +41,7 @@ pub struct StepWindow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
-    /// The program is told by its own options, and calls the profiler itself.
+    /// Options of the program itself: it calls the profiler.
     Options,
     /// A python module that counts steps of optimizers and calls the profiler.
     Hook,
@@ -71,7 +71,7 @@ pub struct PlannedWindow {
     pub way: Way,
     /// Why in this way, and why in none that is tried before it.
     pub why: String,
-    /// The last step that the program is told to go through, where its command line says so.
+    /// The last step that the command line allows, if it sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_after: Option<u64>,
 }

@@ -1,13 +1,14 @@
-//! What a training's command line tells of windows: whether python imports a hook in it, the options that it has itself,
-//! and the last step that it is told to go through.
+//! What a training's command line says about windows: whether its python imports a hook, its own options, and its last
+//! step.
 
 use super::Steps;
 
-/// Options of a program that open and close a window. `{first}` and `{last}` stand for its steps, `{end}` for the one behind
-/// the last, `{ranks}` for the ranks that call the profiler, by comma, and `{ranks...}` for these as a word each.
+/// Options of a program that open and close a window. `{first}` and `{last}` stand for its steps, `{end}` for the one
+/// behind the last, `{ranks}` for the ranks that call the profiler, by comma, and `{ranks...}` for these as one
+/// argument each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Own {
-    pub words: Vec<String>,
+    pub arguments: Vec<String>,
     pub reaches: Reaches,
     /// Why these options would not do for this window.
     pub unfit: Option<String>,
@@ -17,12 +18,12 @@ pub struct Own {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reaches {
     RankZero,
-    /// Those that are named, or one of every session, as somebody says who wrote the options.
+    /// Those that are named, or one of every session, as the author of the options says.
     EachSession,
 }
 
 impl Own {
-    pub fn words(&self, steps: Steps, lowest: &[u32]) -> Vec<String> {
+    pub fn arguments(&self, steps: Steps, lowest: &[u32]) -> Vec<String> {
         let ranks: Vec<String> = lowest.iter().map(u32::to_string).collect();
         let values = [
             ("{first}", steps.first.to_string()),
@@ -36,7 +37,7 @@ impl Own {
             "{ranks...}" => ranks.clone(),
             _ => vec![fill(word)],
         };
-        self.words.iter().flat_map(filled).collect()
+        self.arguments.iter().flat_map(filled).collect()
     }
 }
 
@@ -58,7 +59,7 @@ fn is_python(word: &str) -> bool {
 pub(super) fn takes_hook(argv: &[String]) -> Result<&str, String> {
     let program = argv.first().map_or("", String::as_str);
     let Some(at) = argv.iter().position(|word| is_python(word)) else {
-        return Err(format!("no python that would import a hook: `{}`", name(program)));
+        return Err(format!("`{}` is not python and imports no hook", name(program)));
     };
     let before_script = argv[at + 1..].iter().take_while(|word| word.starts_with('-'));
     let isolated = before_script.filter(|word| !word.starts_with("--")).find(|word| {
@@ -66,19 +67,19 @@ pub(super) fn takes_hook(argv: &[String]) -> Result<&str, String> {
         plain && word[1..].contains(['I', 'E', 'S'])
     });
     match isolated {
-        Some(word) => Err(format!("`{} {word}` imports no module unasked", name(&argv[at]))),
+        Some(word) => Err(format!("`{} {word}` does not import the hook", name(&argv[at]))),
         None => Ok(name(&argv[at])),
     }
 }
 
-/// How many processes a task of a job becomes, where its launcher is told by number.
+/// How many processes a task of a job becomes, where its launcher is given a number.
 pub fn processes(argv: &[String]) -> u32 {
     let torchrun = argv.first().is_some_and(|program| name(program) == "torchrun");
-    let told = value(argv, &["--nproc_per_node", "--nproc-per-node"]).filter(|_| torchrun);
-    told.and_then(|(number, _)| u32::try_from(number).ok()).map_or(1, |number| number.max(1))
+    let count = value(argv, &["--nproc_per_node", "--nproc-per-node"]).filter(|_| torchrun);
+    count.and_then(|(number, _)| u32::try_from(number).ok()).map_or(1, |number| number.max(1))
 }
 
-/// How programs are told how many steps to go through.
+/// Options that set the number of steps.
 const COUNTS: [&str; 7] = [
     "--max_steps",
     "--max-steps",
@@ -92,13 +93,13 @@ const COUNTS: [&str; 7] = [
 /// And from which step on they call the profiler themselves.
 const STARTS: [&str; 3] = ["--nsys_start_step", "--profile-step-start", "model.nsys_profile.start_step"];
 
-/// The number of the last step that a command line allows, with the words that say so.
+/// The number of the last step that a command line allows, with the arguments that set it.
 pub fn last_step(argv: &[String]) -> Option<(u64, String)> {
-    let (count, words) = value(argv, &COUNTS)?;
-    Some((count.checked_sub(1)?, words))
+    let (count, arguments) = value(argv, &COUNTS)?;
+    Some((count.checked_sub(1)?, arguments))
 }
 
-/// The words by which a program is told to call the profiler.
+/// The arguments that make a program call the profiler.
 pub fn own_start(argv: &[String]) -> Option<(u64, String)> {
     value(argv, &STARTS).or_else(|| of_callback(argv, "start_step"))
 }
@@ -106,28 +107,29 @@ pub fn own_start(argv: &[String]) -> Option<(u64, String)> {
 /// What stands in front of the place of one of NeMo 2's callbacks.
 pub(super) const CALLBACKS: &str = "trainer.callbacks[";
 
-/// The number that a command line gives a field of a callback, with the words that say so.
+/// The number that a command line gives a field of a callback, with the arguments that set it.
 pub(super) fn of_callback(argv: &[String], field: &str) -> Option<(u64, String)> {
-    let of = |word: &String| {
+    let find = |word: &String| {
         let (place, rest) = word.strip_prefix(CALLBACKS)?.split_once(']')?;
         place.parse::<u32>().ok()?;
         let number = rest.strip_prefix('.')?.strip_prefix(field)?.strip_prefix('=')?.parse().ok()?;
         Some((number, word.clone()))
     };
-    argv.iter().filter_map(of).next_back()
+    argv.iter().filter_map(find).next_back()
 }
 
 /// A program whose configuration says which ranks call the profiler, and rank 0 alone where it says nothing.
 const CONFIGURED: &str = "megatron_gpt_pretraining.py";
 
-/// The words by which a program comes to call the profiler on rank 0 alone: it is told of a window, and of no further rank.
+/// The arguments that make a program call the profiler on rank 0 alone: they set a window, and no further rank.
 pub fn calls_on_rank_zero(argv: &[String]) -> Option<String> {
     let configured = || argv.iter().find(|word| name(word) == CONFIGURED).map(|_| CONFIGURED.to_owned());
-    let words = own_start(argv).map(|(_, words)| words).or_else(configured)?;
-    (!argv.iter().enumerate().any(|(at, word)| names_further_ranks(word, &argv[at + 1..]))).then_some(words)
+    let arguments = own_start(argv).map(|(_, arguments)| arguments).or_else(configured)?;
+    (!argv.iter().enumerate().any(|(at, word)| names_further_ranks(word, &argv[at + 1..])))
+        .then_some(arguments)
 }
 
-/// `--profile-ranks 0 8`, `model.nsys_profile.ranks=[0,8]`, and their likes.
+/// `--profile-ranks 0 8`, `model.nsys_profile.ranks=[0,8]`, and the like.
 fn names_further_ranks(word: &str, behind: &[String]) -> bool {
     let (key, glued) = word.split_once('=').map_or((word, None), |(key, value)| (key, Some(value)));
     if !key.ends_with("ranks") {
@@ -140,7 +142,7 @@ fn names_further_ranks(word: &str, behind: &[String]) -> bool {
 }
 
 pub(super) fn value(argv: &[String], names: &[&str]) -> Option<(u64, String)> {
-    let of = |(at, word): (usize, &String)| {
+    let find = |(at, word): (usize, &String)| {
         let plain = word.trim_start_matches('+');
         names.iter().find_map(|name| match plain.strip_prefix(name)? {
             "" => {
@@ -150,19 +152,19 @@ pub(super) fn value(argv: &[String], names: &[&str]) -> Option<(u64, String)> {
             glued => Some((glued.strip_prefix('=')?.parse().ok()?, word.clone())),
         })
     };
-    argv.iter().enumerate().filter_map(of).next_back()
+    argv.iter().enumerate().filter_map(find).next_back()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Vec<String> {
+    fn arguments(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_owned).collect()
     }
 
     #[test]
-    fn pythons_take_the_hook_unless_they_are_told_to_import_nothing() {
+    fn python_takes_the_hook_unless_its_options_prevent_imports() {
         for (line, program) in [
             ("python3 -u train.py", Some("python3")),
             ("/opt/conda/bin/python3.11 train.py", Some("python3.11")),
@@ -173,13 +175,13 @@ mod tests {
             ("python3 -I -m train", None),
             ("./train python.conf", None),
         ] {
-            assert_eq!(takes_hook(&words(line)).ok(), program, "{line}");
+            assert_eq!(takes_hook(&arguments(line)).ok(), program, "{line}");
         }
         assert!(takes_hook(&[]).is_err());
     }
 
     #[test]
-    fn who_names_no_further_rank_calls_the_profiler_on_rank_0_alone() {
+    fn without_further_ranks_the_profiler_is_called_on_rank_0_alone() {
         for (line, alone) in [
             ("torchrun train.py --nsys_start_step=70 --nsys_end_step=75", Some("--nsys_start_step=70")),
             ("torchrun train.py --nsys_start_step=70 --nsys_ranks=0,8", None),
@@ -205,7 +207,7 @@ mod tests {
             ("nemo llm pretrain trainer.callbacks[1].start_step=5 trainer.callbacks[1].ranks=[0,8]", None),
             ("python train.py --max_steps=5", None),
         ] {
-            assert_eq!(calls_on_rank_zero(&words(line)).as_deref(), alone, "{line}");
+            assert_eq!(calls_on_rank_zero(&arguments(line)).as_deref(), alone, "{line}");
         }
     }
 
@@ -223,9 +225,9 @@ mod tests {
             ("python train.py --steps 0", None),
             ("python train.py --steps_per_epoch 5", None),
         ] {
-            assert_eq!(last_step(&words(line)).map(|(last, _)| last), last, "{line}");
+            assert_eq!(last_step(&arguments(line)).map(|(last, _)| last), last, "{line}");
         }
-        let (start, said) = own_start(&words("torchrun train.py --nsys_start_step=70")).expect("a start");
+        let (start, said) = own_start(&arguments("torchrun train.py --nsys_start_step=70")).expect("a start");
         assert_eq!((start, said.as_str()), (70, "--nsys_start_step=70"));
     }
 }

@@ -1,11 +1,11 @@
 """Starts and stops the CUDA profiler around steps of a training, without a change of its source.
 
 Python imports a module of this name by itself. This one first imports the one that it hides, then waits for torch, counts
-steps of optimizers, and calls the profiler in one process of each session of nsys. Whatever goes wrong is told in one line
+steps of optimizers, and calls the profiler in one process of each session of nsys. Whatever goes wrong is reported in one line
 on stderr and in the mark that it leaves; the training goes on.
 
   HARNESS_WINDOW        the steps, counted from 0, both ends included: 70..75
-  HARNESS_WINDOW_MARK   the file that tells what was done, one line of JSON
+  HARNESS_WINDOW_MARK   the file that reports what was done, one line of JSON
   HARNESS_WINDOW_KNOWN  the variables of local ranks that were set before the session began
 """
 
@@ -13,7 +13,7 @@ import sys
 
 
 def _uncover():
-    """Imports the module that this one stands before; what it raises, Python tells as it always does."""
+    """Imports the module that this one stands before; what it raises, Python reports as always."""
     import importlib.machinery
     import importlib.util
     import os
@@ -40,7 +40,7 @@ def _arm():
     if asked is None:
         return
     mark = os.environ.get("HARNESS_WINDOW_MARK")
-    # Of the ways in which a process is told its place on its node; the launcher nearest to it comes first.
+    # Of the ways in which a process learns its place on its node; the launcher nearest to it comes first.
     places = (
         "LOCAL_RANK",
         "OMPI_COMM_WORLD_LOCAL_RANK",
@@ -76,7 +76,7 @@ def _arm():
             self.sizes = {}
             self.waited = 0
             self.range = None
-            # Only then it is known how many steps there were: a process that is killed tells no number.
+            # Only then it is known how many steps there were: a process that is killed reports no number.
             self.is_over = False
 
         def fail(self, what, error):
@@ -101,7 +101,7 @@ def _arm():
             try:
                 import json
 
-                told = {
+                report = {
                     "way": "hook",
                     "opened": self.opened,
                     "closed": self.closed,
@@ -110,13 +110,13 @@ def _arm():
                 }
                 part = "%s.%d" % (mark, self.pid)
                 with open(part, "w") as file:
-                    file.write(json.dumps(told) + "\n")
+                    file.write(json.dumps(report) + "\n")
                 os.replace(part, mark)
             except Exception:
                 pass
 
         def claims(self):
-            """Whether this process is the lowest of its session; several that cannot be told apart settle it by a file."""
+            """Whether this process is the lowest of its session; several that cannot be distinguished settle it by a file."""
             if self.leads is None:
                 self.leads = False
                 known = os.environ.get("HARNESS_WINDOW_KNOWN", "").split()
@@ -124,14 +124,14 @@ def _arm():
                 try:
                     lowest = not nested or int(os.environ[nested[0]]) == 0
                 except ValueError:
-                    raise ValueError("%s is no number: %r" % (nested[0], os.environ[nested[0]]))
+                    raise ValueError("%s is not a number: %r" % (nested[0], os.environ[nested[0]]))
                 if lowest and mark:
                     try:
                         os.close(os.open(mark + ".lead", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
                     except FileExistsError:
                         lowest = False
                     except OSError:
-                        # Without a place for its mark it is a window all the same, and the trace tells of it.
+                        # Without a place for its mark it is a window all the same, and the trace shows it.
                         pass
                 self.leads = lowest
             return self.leads
@@ -151,7 +151,7 @@ def _arm():
                 raise RuntimeError("%s: error %d of CUDA" % (name, int(code)))
 
         def mark_step(self):
-            """A range around each step of the window, which tells its number in the trace. It is no part of any stack."""
+            """A range around each step of the window, which shows its number in the trace. It is no part of any stack."""
             try:
                 from torch.cuda import nvtx
 

@@ -44,9 +44,9 @@ impl TryFrom<String> for Steps {
         });
         match ends {
             Some((first, last)) if first <= last => Ok(Steps { first, last }),
-            Some(_) => Err(format!("a window that ends before it begins: `{}`", shown())),
+            Some(_) => Err(format!("window `{}` ends before it begins", shown())),
             None => Err(format!(
-                "a window is written `FIRST..LAST`, both steps included, counted from 0: `{}`",
+                "invalid window `{}`; write `FIRST..LAST`, both steps included, counted from 0",
                 shown()
             )),
         }

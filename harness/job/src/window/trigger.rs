@@ -1,4 +1,4 @@
-//! What opens and closes a window on the nodes, as the one word that `profile.sh` is given of it.
+//! What opens and closes a window on the nodes, as one argument of `profile.sh`.
 
 use super::Steps;
 use std::fmt;
@@ -48,7 +48,7 @@ impl TryFrom<String> for Trigger {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let bad = || format!("nothing that opens a window: `{}`", text.escape_debug());
+        let bad = || format!("invalid window trigger `{}`", text.escape_debug());
         if let Some(steps) = text.strip_prefix("hook:") {
             return Steps::try_from(steps.to_owned()).map(Trigger::Hook);
         }

@@ -5,13 +5,13 @@
 //! per device, then readings (`before`, `during` or `after`, uptime, device, one value per column, `-` where there
 //! was none) with notes between them (`missing`, `bad`, `unreadable`, `not-quiet`), and `end` as its last line.
 
+mod escapes;
 mod public_forms;
 mod read;
 mod render;
 mod step;
 #[cfg(test)]
 mod tests;
-mod word;
 
 pub use public_forms::{MOST_BYTES, Totals, read_totals};
 pub use read::{read, read_stream};

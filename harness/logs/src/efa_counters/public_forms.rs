@@ -1,8 +1,8 @@
-//! Lifetime totals in the forms in which people have them: `rdma -p statistic show`, `more` of the files in `hw_counters`, the
-//! node exporter's text, and a list of `name :value`. Nothing of the harness writes these.
+//! Lifetime totals in the forms in which people have them: `rdma -p statistic show`, `more` of the files in
+//! `hw_counters`, the node exporter's text, and a list of `name :value`. Nothing of the harness writes these.
 
 use super::NotUnderstood;
-use super::word::decimal;
+use super::escapes::decimal;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -21,12 +21,12 @@ pub const MOST_BYTES: usize = 16 << 20;
 pub fn read_totals(text: &[u8], file: &str) -> Result<Vec<Totals>, NotUnderstood> {
     let bad = |why: &str| NotUnderstood { file: file.to_owned(), line: 1, why: why.to_owned() };
     if text.len() > MOST_BYTES {
-        return Err(bad("it is larger than 16 MiB"));
+        return Err(bad("file is larger than 16 MiB"));
     }
     let decoded = String::from_utf8_lossy(text);
     let first = decoded.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     match first {
-        "" => Err(bad("it is empty")),
+        "" => Err(bad("file is empty")),
         _ if first.starts_with("::::::::::::::") => read_files(&decoded, file),
         _ if first.starts_with("link ") => read_statistic(&decoded, file),
         _ if decoded.lines().any(|line| line.starts_with("node_amazonefa_")) => read_exporter(text, file),
@@ -47,11 +47,12 @@ fn read_statistic(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> 
                 devices.push(Totals { device: device.to_owned(), counters: BTreeMap::new() });
                 continue;
             }
-            let device = devices.last_mut().ok_or_else(|| bad(format!("counter of no device: `{name}`")))?;
-            let value =
-                decimal(value.as_bytes()).ok_or_else(|| bad(format!("no whole number: `{name} {value}`")))?;
+            let device =
+                devices.last_mut().ok_or_else(|| bad(format!("counter without a device: `{name}`")))?;
+            let value = decimal(value.as_bytes())
+                .ok_or_else(|| bad(format!("not a whole number: `{name} {value}`")))?;
             if device.counters.insert(name.to_owned(), value).is_some() {
-                return Err(bad(format!("counter stands twice: `{name}`")));
+                return Err(bad(format!("duplicate counter: `{name}`")));
             }
         }
     }
@@ -76,13 +77,13 @@ fn read_files(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> {
                 let (_, counter) = rest.split_once("/hw_counters/")?;
                 Some((device.to_owned(), counter.to_owned()))
             });
-            open = Some(names.ok_or_else(|| bad(format!("no file of `hw_counters`: `{line}`")))?);
+            open = Some(names.ok_or_else(|| bad(format!("not a file of `hw_counters`: `{line}`")))?);
             continue;
         }
-        let (device, counter) = open.take().ok_or_else(|| bad(format!("value of no file: `{line}`")))?;
-        let value = decimal(line.as_bytes()).ok_or_else(|| bad(format!("no whole number: `{line}`")))?;
+        let (device, counter) = open.take().ok_or_else(|| bad(format!("value without a file: `{line}`")))?;
+        let value = decimal(line.as_bytes()).ok_or_else(|| bad(format!("not a whole number: `{line}`")))?;
         if devices.entry(device).or_default().insert(counter.clone(), value).is_some() {
-            return Err(bad(format!("counter stands twice: `{counter}`")));
+            return Err(bad(format!("duplicate counter: `{counter}`")));
         }
     }
     if let Some((device, counter)) = open {
@@ -96,7 +97,9 @@ fn read_files(text: &str, file: &str) -> Result<Vec<Totals>, NotUnderstood> {
 fn whole(devices: Vec<Totals>, file: &str) -> Result<Vec<Totals>, NotUnderstood> {
     let empty = devices.iter().find(|device| device.counters.is_empty()).map(|device| &device.device);
     match (devices.is_empty(), empty) {
-        (true, _) => Err(NotUnderstood { file: file.to_owned(), line: 1, why: "no device in it".to_owned() }),
+        (true, _) => {
+            Err(NotUnderstood { file: file.to_owned(), line: 1, why: "no device in the file".to_owned() })
+        }
         (_, Some(device)) => {
             let why = format!("no counter of {device}");
             Err(NotUnderstood { file: file.to_owned(), line: 1, why })
@@ -127,7 +130,8 @@ fn read_exporter(text: &[u8], file: &str) -> Result<Vec<Totals>, NotUnderstood> 
             .ok_or_else(|| bad(format!("`device` is missing: `{counter}`")))?;
         // A timestamp may follow the value.
         let value = value.split(' ').next().unwrap_or_default();
-        let total = scientific(value).ok_or_else(|| bad(format!("value is no whole number: `{value}`")))?;
+        let total =
+            scientific(value).ok_or_else(|| bad(format!("value is not a whole number: `{value}`")))?;
         devices.entry(device.to_owned()).or_default().insert(counter.to_owned(), total);
     }
     let totals: Vec<Totals> =
@@ -160,7 +164,11 @@ fn read_listing(text: &[u8], file: &str) -> Result<Totals, NotUnderstood> {
         counters.insert(name.to_owned(), value);
     }
     if counters.is_empty() {
-        return Err(NotUnderstood { file: file.to_owned(), line: 1, why: "no counter in it".to_owned() });
+        return Err(NotUnderstood {
+            file: file.to_owned(),
+            line: 1,
+            why: "no counter in the file".to_owned(),
+        });
     }
     Ok(Totals { device: String::new(), counters })
 }

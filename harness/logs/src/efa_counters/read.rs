@@ -1,7 +1,7 @@
 //! From the sampler's text to a capture, in one pass. A line that is not understood refuses the whole text: half of a
 //! capture would pass for all of it. Only a line that was cut off by the sampler's death is left out.
 
-use super::word::{decimal, fixed, unescape};
+use super::escapes::{decimal, fixed, unescape};
 use super::{BadReading, Capture, Clock, Device, End, MissingCounter, NotUnderstood, Phase, Reading, Reason};
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
@@ -30,8 +30,8 @@ pub fn read_stream(mut from: impl BufRead, file: &str) -> Result<Capture, NotUnd
         number += 1;
         let read = match piece.strip_suffix(b"\n").map(std::str::from_utf8) {
             Some(Ok(line)) => reader.line(number, line),
-            Some(Err(_)) => Err("line is no text".to_owned()),
-            None if length as u64 == LONGEST => Err("line is longer than any of a capture".to_owned()),
+            Some(Err(_)) => Err("line is not text".to_owned()),
+            None if length as u64 == LONGEST => Err(format!("line is longer than {LONGEST} bytes")),
             // Every line is written whole, so one without its end is where the sampler was killed.
             None => break,
         };
@@ -43,8 +43,8 @@ pub fn read_stream(mut from: impl BufRead, file: &str) -> Result<Capture, NotUnd
 struct Reader {
     capture: Capture,
     index: HashMap<String, usize>,
-    /// The words for the devices, so that a reading's device is found without decoding its name.
-    words: Vec<String>,
+    /// The encoded names of the devices, so that a reading's device is found without decoding its name.
+    names: Vec<String>,
     next: usize,
     head: usize,
 }
@@ -69,7 +69,7 @@ impl Reader {
             readings: Vec::new(),
             end: None,
         };
-        Reader { capture, index: HashMap::new(), words: Vec::new(), next: 0, head: 0 }
+        Reader { capture, index: HashMap::new(), names: Vec::new(), next: 0, head: 0 }
     }
 
     fn line(&mut self, number: u64, line: &str) -> Result<(), String> {
@@ -95,7 +95,7 @@ impl Reader {
     fn head_line(&mut self, keyword: &str, rest: &str) -> Result<(), String> {
         match keyword {
             "harness-counters" if rest != "1" => {
-                return Err(format!("form of the capture must be 1: `{}`", shortened(rest)));
+                return Err(format!("unknown capture format, expected 1: `{}`", shortened(rest)));
             }
             "node" => self.capture.node = name(rest)?,
             "root" => self.capture.root = name(rest)?,
@@ -104,7 +104,7 @@ impl Reader {
                 self.capture.columns = rest.split(' ').map(name).collect::<Result<_, _>>()?;
             }
             "begin" => {
-                let [wall, uptime] = words(rest)?;
+                let [wall, uptime] = split_words(rest)?;
                 self.capture.begin = clock(wall, uptime)?;
             }
             _ => {}
@@ -120,13 +120,13 @@ impl Reader {
         for word in words {
             let value = decimal(word.as_bytes());
             if value.is_none() && word != "-" {
-                return Err(format!("value is no counter: `{}`", shortened(word)));
+                return Err(format!("value is not a counter: `{}`", shortened(word)));
             }
             values.push(value);
         }
         let (has, needs) = (values.len(), self.capture.columns.len());
         if has != needs {
-            return Err(format!("reading must have {needs} values: {has}"));
+            return Err(format!("reading has {has} values, expected {needs}"));
         }
         self.capture.readings.push(Reading { phase, uptime_cs, device, values });
         Ok(())
@@ -134,62 +134,62 @@ impl Reader {
 
     /// Readings go round the devices in their order, so the next device is nearly always the one that is named.
     fn device(&mut self, word: &str) -> Result<usize, String> {
-        let at = if self.words.get(self.next).is_some_and(|next| next == word) {
+        let at = if self.names.get(self.next).is_some_and(|next| next == word) {
             self.next
         } else {
-            *self.index.get(word).ok_or_else(|| format!("device was not listed: `{}`", shortened(word)))?
+            *self.index.get(word).ok_or_else(|| format!("device not listed before: `{}`", shortened(word)))?
         };
-        self.next = if at + 1 < self.words.len() { at + 1 } else { 0 };
+        self.next = if at + 1 < self.names.len() { at + 1 } else { 0 };
         Ok(at)
     }
 
     fn note(&mut self, keyword: &str, rest: &str) -> Result<(), String> {
         match keyword {
             "device" => {
-                let [word, lifespan] = words(rest)?;
+                let [word, lifespan] = split_words(rest)?;
                 let lifespan_ms = match valued(lifespan, "lifespan_ms")? {
                     "-" => None,
-                    ms => {
-                        Some(decimal(ms.as_bytes()).ok_or_else(|| format!("lifespan is no number: `{ms}`"))?)
-                    }
+                    ms => Some(
+                        decimal(ms.as_bytes()).ok_or_else(|| format!("lifespan is not a number: `{ms}`"))?,
+                    ),
                 };
-                if self.index.insert(word.to_owned(), self.words.len()).is_some() {
+                if self.index.insert(word.to_owned(), self.names.len()).is_some() {
                     return Err(format!("device is listed twice: `{}`", shortened(word)));
                 }
-                self.words.push(word.to_owned());
+                self.names.push(word.to_owned());
                 self.capture.devices.push(Device { name: name(word)?, lifespan_ms });
             }
             "unreadable" => self.capture.unreadable.push(name(rest)?),
             "missing" => {
-                let [device, counter] = words(rest)?;
+                let [device, counter] = split_words(rest)?;
                 self.capture.missing.push(MissingCounter { device: name(device)?, counter: name(counter)? });
             }
             "bad" => {
-                let [device, counter, text] = words(rest)?;
+                let [device, counter, text] = split_words(rest)?;
                 let (device, counter, text) = (name(device)?, name(counter)?, name(text)?);
                 self.capture.bad.push(BadReading { device, counter, text });
             }
             "not-quiet" => {
                 let phase = Phase::ALL.into_iter().find(|phase| phase.name() == rest);
-                let phase = phase.ok_or_else(|| format!("phase is not known: `{}`", shortened(rest)))?;
+                let phase = phase.ok_or_else(|| format!("unknown phase: `{}`", shortened(rest)))?;
                 self.capture.not_quiet.push(phase);
             }
             "end" => {
-                let [wall, uptime, cost, reason] = words(rest)?;
+                let [wall, uptime, cost, reason] = split_words(rest)?;
                 let word = valued(reason, "reason")?;
                 let reason = Reason::ALL.into_iter().find(|reason| reason.name() == word);
-                let reason = reason.ok_or_else(|| format!("reason is not known: `{}`", shortened(word)))?;
+                let reason = reason.ok_or_else(|| format!("unknown reason: `{}`", shortened(word)))?;
                 let cost_ms = time(valued(cost, "cost_s")?, 3)?;
                 self.capture.end = Some(End { clock: clock(wall, uptime)?, cost_ms, reason });
             }
-            _ => return Err(format!("line begins with no known word: `{}`", shortened(keyword))),
+            _ => return Err(format!("unknown first word: `{}`", shortened(keyword))),
         }
         Ok(())
     }
 
     fn finish(self) -> Result<Capture, String> {
         match HEAD.get(self.head) {
-            Some(expected) => Err(format!("capture ends within its head, before `{expected}`")),
+            Some(expected) => Err(format!("capture ends within its header, before `{expected}`")),
             None => Ok(self.capture),
         }
     }
@@ -200,7 +200,7 @@ fn name(word: &str) -> Result<String, String> {
 }
 
 fn time(word: &str, places: usize) -> Result<u64, String> {
-    fixed(word, places).ok_or_else(|| format!("time is no number: `{}`", shortened(word)))
+    fixed(word, places).ok_or_else(|| format!("time is not a number: `{}`", shortened(word)))
 }
 
 fn clock(wall: &str, uptime: &str) -> Result<Clock, String> {
@@ -212,14 +212,14 @@ fn valued<'a>(word: &'a str, name: &str) -> Result<&'a str, String> {
     value.ok_or_else(|| format!("`{name}=` expected: `{}`", shortened(word)))
 }
 
-fn words<const N: usize>(rest: &str) -> Result<[&str; N], String> {
+fn split_words<const N: usize>(rest: &str) -> Result<[&str; N], String> {
     let mut words = rest.split(' ');
     let mut found = [""; N];
     for place in &mut found {
-        *place = words.next().ok_or_else(|| format!("words expected after the first: {N}"))?;
+        *place = words.next().ok_or_else(|| format!("too few words, expected after the first: {N}"))?;
     }
     match words.next() {
-        Some(_) => Err(format!("no more words expected after the first than: {N}")),
+        Some(_) => Err(format!("too many words, expected after the first: {N}")),
         None => Ok(found),
     }
 }

@@ -1,6 +1,6 @@
 //! A capture as text, in the form that the sampler writes: what a simulated node leaves behind is read like the rest.
 
-use super::word::{escape, with_places};
+use super::escapes::{escape, with_places};
 use super::{Capture, Clock};
 use std::fmt::Write;
 

@@ -1,4 +1,5 @@
-//! What a counter did from one reading to a later one: it only grows, unless it passed its end or its driver began anew.
+//! What a counter did from one reading to a later one: it only grows, unless it passed its end or its driver was
+//! reloaded.
 
 /// How far it went, where that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -6,9 +7,9 @@ pub enum Step {
     On(u64),
     /// Past 2^64, which loses nothing.
     Wrapped(u64),
-    /// Past 2^32, nobody knows how often.
+    /// Past 2^32, an unknown number of times.
     Narrow,
-    /// The driver began anew.
+    /// The driver was reloaded.
     Fell,
 }
 
@@ -18,8 +19,8 @@ const FASTEST_PER_CS: u64 = 500_000_000;
 const NARROW: u64 = 1 << 28;
 
 impl Step {
-    /// Uptimes are cut off to hundredths, so that one more may have passed than they tell.
-    pub fn of(before: u64, value: u64, cs: u64) -> Step {
+    /// Uptimes are cut off to hundredths, so one more may have passed than they show.
+    pub fn between(before: u64, value: u64, cs: u64) -> Step {
         let forward = value.wrapping_sub(before);
         if value >= before {
             return Step::On(forward);
@@ -50,7 +51,7 @@ mod tests {
             (1_000_000, 3, 100, Step::Fell),
             (1 << 40, 0, u64::MAX, Step::Fell),
         ] {
-            assert_eq!(Step::of(before, value, cs), expected, "{before} to {value}");
+            assert_eq!(Step::between(before, value, cs), expected, "{before} to {value}");
         }
     }
 }

@@ -104,19 +104,19 @@ fn a_time_with_fewer_places_is_the_same_time() {
 #[test]
 fn what_is_not_understood_is_named_with_its_line() {
     let table = [
-        ("", "f:1: capture ends within its head, before `harness-counters`"),
-        ("harness-counters 2\n", "f:1: form of the capture must be 1: `2`"),
+        ("", "f:1: capture ends within its header, before `harness-counters`"),
+        ("harness-counters 2\n", "f:1: unknown capture format, expected 1: `2`"),
         ("node n1\n", "f:1: line 1 must begin with `harness-counters`: `node`"),
-        (&format!("{HEAD}before 1.0 d0 1\n"), "f:8: reading must have 2 values: 1"),
-        (&format!("{HEAD}before 1.0 d1 1 2\n"), "f:8: device was not listed: `d1`"),
-        (&format!("{HEAD}before 1.0 d0 1 +2\n"), "f:8: value is no counter: `+2`"),
-        (&format!("{HEAD}before x d0 1 2\n"), "f:8: time is no number: `x`"),
+        (&format!("{HEAD}before 1.0 d0 1\n"), "f:8: reading has 1 values, expected 2"),
+        (&format!("{HEAD}before 1.0 d1 1 2\n"), "f:8: device not listed before: `d1`"),
+        (&format!("{HEAD}before 1.0 d0 1 +2\n"), "f:8: value is not a counter: `+2`"),
+        (&format!("{HEAD}before x d0 1 2\n"), "f:8: time is not a number: `x`"),
         (
             &format!("{HEAD}before 1.0 d0 1 18446744073709551616\n"),
-            "f:8: value is no counter: `18446744073709551616`",
+            "f:8: value is not a counter: `18446744073709551616`",
         ),
         (&format!("{HEAD}device d0 lifespan_ms=-\n"), "f:8: device is listed twice: `d0`"),
-        (&format!("{HEAD}bash: warning\n"), "f:8: line begins with no known word: `bash:`"),
+        (&format!("{HEAD}bash: warning\n"), "f:8: unknown first word: `bash:`"),
         (&format!("{HEAD}unreadable %4\n"), "f:8: `%` without two digits: `%4`"),
     ];
     for (text, message) in table {
@@ -169,14 +169,14 @@ fn totals_that_are_cut_or_contradict_each_other_are_refused_with_their_line() {
     for (text, why) in [
         ("link d/1 a 1 b", "f:1: no value: `b`"),
         ("link d/1 a 1\nlink e/1\n", "f:1: no counter of e"),
-        ("link d/1 a 1 a 2", "f:1: counter stands twice: `a`"),
+        ("link d/1 a 1 a 2", "f:1: duplicate counter: `a`"),
         ("link d a 1", "f:1: no port: `d`"),
-        ("link d/1 a -1", "f:1: no whole number: `a -1`"),
+        ("link d/1 a -1", "f:1: not a whole number: `a -1`"),
         (&format!("{colons}{path}{colons}"), "f:3: no value: `a` of d"),
-        (&format!("{colons}{path}{colons}7\n8\n"), "f:5: value of no file: `8`"),
-        (&format!("{colons}/etc/passwd\n{colons}7\n"), "f:2: no file of `hw_counters`: `/etc/passwd`"),
-        (&format!("{colons}{path}{colons}7\n{colons}{path}{colons}7\n"), "f:8: counter stands twice: `a`"),
-        ("", "f:1: it is empty"),
+        (&format!("{colons}{path}{colons}7\n8\n"), "f:5: value without a file: `8`"),
+        (&format!("{colons}/etc/passwd\n{colons}7\n"), "f:2: not a file of `hw_counters`: `/etc/passwd`"),
+        (&format!("{colons}{path}{colons}7\n{colons}{path}{colons}7\n"), "f:8: duplicate counter: `a`"),
+        ("", "f:1: file is empty"),
     ] {
         let error = read_totals(text.as_bytes(), "f").expect_err(text).to_string();
         assert_eq!(error, why, "{text}");

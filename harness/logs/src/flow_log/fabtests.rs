@@ -47,7 +47,7 @@ impl Table {
             seconds,
             rate_gb_s: number(cell("MB/sec")?)? / 1e3,
         };
-        // This form shortens its counts to a letter, so nothing exact can be held against the rate.
+        // This form shortens its counts to a letter, so the rate cannot be compared with an exact value.
         Ok(Row { flow, again_gb_s: None })
     }
 }

@@ -95,7 +95,7 @@ pub fn read(text: &[u8], file: &str) -> Result<Flow, FlowGap> {
         let Some(row) = fabtests.row(line).or_else(|| perftest.row(line)) else { continue };
         // A row without its line end may lack the last digits of its numbers.
         if !whole.ends_with(b"\n") {
-            return Err(gap(GapKind::Cut, "ends within its rate".to_owned(), Some(number)));
+            return Err(gap(GapKind::Cut, "output ends within the rate".to_owned(), Some(number)));
         }
         let flow = row.and_then(plausible).map_err(|why| gap(GapKind::NotUnderstood, why, Some(number)))?;
         if found.replace(flow).is_some() {
@@ -107,7 +107,7 @@ pub fn read(text: &[u8], file: &str) -> Result<Flow, FlowGap> {
         (Some(flow), _) => Ok(flow),
         (None, Some((reason, line))) => Err(gap(GapKind::NotConnected, reason, Some(line))),
         (None, None) if begun || !text.ends_with(b"\n") => {
-            Err(gap(GapKind::Cut, "ends before its rate".to_owned(), Some(number)))
+            Err(gap(GapKind::Cut, "output ends before the rate".to_owned(), Some(number)))
         }
         (None, None) => Err(gap(GapKind::NotUnderstood, "no rate in the output".to_owned(), Some(number))),
     }
@@ -202,10 +202,10 @@ impl fmt::Display for GapKind {
     }
 }
 
-/// What a row of either tool says, before anybody believed it.
+/// A row of either tool, before it is validated.
 struct Row {
     flow: Flow,
-    /// The same rate once more, from the row's other columns, and how far off their few digits let it be.
+    /// The rate recomputed from the row's other columns, and the rounding error of their few digits.
     again_gb_s: Option<(f64, f64)>,
 }
 
@@ -216,7 +216,7 @@ fn refusal(line: &str) -> Option<String> {
     }
     let words =
         ["Couldn't connect to", "Unable to init the socket connection", "connect: Connection refused"];
-    words.iter().any(|words| line.contains(words)).then(|| format!("tool says: {line}"))
+    words.iter().any(|words| line.contains(words)).then(|| format!("tool reports: {line}"))
 }
 
 fn plausible(row: Row) -> Result<Flow, String> {
@@ -227,7 +227,7 @@ fn plausible(row: Row) -> Result<Flow, String> {
         }
     }
     if flow.bytes == 0 || flow.iterations == 0 {
-        return Err(format!("nothing was moved: {} messages of {} bytes", flow.iterations, flow.bytes));
+        return Err(format!("no data moved: {} messages of {} bytes", flow.iterations, flow.bytes));
     }
     let Some((again, slack)) = row.again_gb_s else { return Ok(flow) };
     // Asked this way round, a comparison with what is no number does not pass.

@@ -47,13 +47,13 @@ pub(super) fn render(flow: &Flow) -> String {
 
 fn unit(heading: &str) -> Result<f64, String> {
     if heading.contains("#sl") || heading.contains("Port1") {
-        return Err("table has columns per level or port".to_owned());
+        return Err("table has columns per service level or port".to_owned());
     }
     let rest = heading.split_once("BW average[").map(|(_, rest)| rest);
     match rest.and_then(|rest| rest.split_once(']')).map(|(unit, _)| unit) {
         Some("MB/sec" | "MiB/sec") => Ok(MIB),
         Some("Gb/sec") => Ok(1e9 / 8.0),
-        Some(other) => Err(format!("unit of the rate is not known: `{other}`")),
+        Some(other) => Err(format!("unknown unit of the rate: `{other}`")),
         None => Err("table has no average rate".to_owned()),
     }
 }

@@ -1,4 +1,5 @@
-//! One line of a log of MPI messages: which rank called what, on how many bytes. What lines add up to is `tally`'s business.
+//! One line of a log of MPI messages: which rank called what, on how many bytes. What lines add up to is `tally`'s
+//! business.
 
 use serde::Serialize;
 
@@ -43,7 +44,7 @@ impl Operation {
     }
 }
 
-/// A peer with the tag of the message; a negative one is any, or nobody.
+/// A peer with the tag of the message; a negative one is any, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Peer {
     pub rank: i64,
@@ -55,7 +56,7 @@ pub(super) struct Call {
     pub operation: Operation,
     /// In its communicator; -1 where MPI was not begun.
     pub comm_rank: i64,
-    /// Collectives alone tell it.
+    /// Only collectives have it.
     pub comm_size: Option<u64>,
     pub to: Option<Peer>,
     pub from: Option<Peer>,
@@ -179,7 +180,7 @@ fn call(operation: Operation, words: &mut Fields) -> Result<Call, Unread> {
     Ok(call)
 }
 
-/// What is left of a line.
+/// The unread rest of a line.
 struct Fields<'a>(&'a str);
 
 impl<'a> Fields<'a> {
@@ -218,7 +219,7 @@ impl<'a> Fields<'a> {
         Ok(Peer { rank: self.signed(key)?, tag: self.signed("tag")? })
     }
 
-    /// Of another process's memory it tells nothing: it must only be one.
+    /// Of another process's memory it says nothing: it must only be a pointer.
     fn pointer(&mut self, key: &'static str) -> Result<(), Unread> {
         let value = self.value(key)?;
         let digits = value.strip_prefix("0x").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Logs of MPI messages, as the small logger writes them that people preload: `[12.5] MPI_Send: world_rank=0 ... bytes=8 ...`.
-//! The same tables as of logs of NCCL; what other programs print is passed over.
+//! Logs of MPI messages, as the small logger writes them that people preload: `[12.5] MPI_Send: world_rank=0 ...
+//! bytes=8 ...`. The same tables as of logs of NCCL; what other programs print is passed over.
 
 mod line;
 mod tally;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 use tally::Tally;
 
-/// What logs tell together. Bytes are those that a rank gives; of a receive those for which it has room.
+/// The result of all logs. Bytes are those that a rank gives; of a receive those for which it has room.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct MpiLog {
     pub lines: u64,
@@ -47,7 +47,7 @@ pub struct OfOperation {
     pub max_bytes: u64,
     /// Nothing where it is beyond 64 bits.
     pub total_bytes: Option<u64>,
-    /// For which there is room, where the logger tells both.
+    /// For which there is room, where the logger prints both.
     pub receive_bytes: Option<u64>,
 }
 
@@ -77,8 +77,8 @@ pub struct OfRank {
     pub bytes: Option<u64>,
 }
 
-/// So many lines that cannot be read are told one by one.
-const TOLD: u64 = 3;
+/// At most this many lines that cannot be read are listed one by one.
+const MOST_LISTED: u64 = 3;
 const MOST_UNKNOWN: usize = 64;
 
 /// Takes one stream after another: logs of the ranks of one job.
@@ -122,10 +122,9 @@ impl Reader {
                 }
                 Err(Unread::Garbled(what)) => {
                     self.log.garbled += 1;
-                    if self.log.garbled <= TOLD {
-                        let ends = if piece.ended { "" } else { "; the file ends within the line" };
-                        let why =
-                            format!("a line of a call counts for nothing: `{what}` cannot be read{ends}");
+                    if self.log.garbled <= MOST_LISTED {
+                        let ends = if piece.ended { "" } else { "; the file ends mid-line" };
+                        let why = format!("skipped a call line: cannot read `{what}`{ends}");
                         let finding = Finding::new("mpi-garbled", why).file(file).line(piece.line);
                         self.log.findings.push(finding);
                     }
@@ -136,16 +135,16 @@ impl Reader {
         read
     }
 
-    /// What all streams tell together.
+    /// The result of all streams.
     pub fn finish(self) -> MpiLog {
         let Reader { mut log, tally } = self;
-        if log.garbled > TOLD {
-            let why = format!("{} more lines of calls cannot be read", log.garbled - TOLD);
+        if log.garbled > MOST_LISTED {
+            let why = format!("{} more call lines could not be read", log.garbled - MOST_LISTED);
             log.findings.push(Finding::new("mpi-garbled", why));
         }
         if let Some((name, lines)) = log.unknown.iter().next() {
             let why =
-                format!("calls that are not known are in no table, such as `MPI_{name}` in {lines} lines");
+                format!("skipped calls of unknown operations, for example `MPI_{name}` in {lines} lines");
             log.findings.push(Finding::new("mpi-unknown", why));
         }
         tally.finish(&mut log);

@@ -5,7 +5,7 @@ use super::{Bucket, Calls, MpiLog, OfOperation, OfRank};
 use metric::finding::Finding;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Of ranks, kinds of calls and pairs: the rest is left out, and told.
+/// Of ranks, kinds of calls and pairs: the rest is left out, and counted in a finding.
 const MOST: usize = 1 << 16;
 
 #[derive(Debug, Default, Clone)]
@@ -163,7 +163,7 @@ impl Tally {
     fn pair(&mut self, key: (u64, u64)) -> &mut Pair {
         if self.pairs.len() >= MOST && !self.pairs.contains_key(&key) {
             self.beyond += 1;
-            // No pair of it can be held against another any more.
+            // None of its pairs can be compared any more.
             self.is_one_world = false;
         }
         self.pairs.entry(key).or_default()
@@ -227,8 +227,8 @@ impl Tally {
         let seen = self.ranks.len() as u64;
         if seen < self.largest {
             let why = format!(
-                "{seen} ranks of a communicator of {} are there: ranks that log into one file overwrite each other; give \
-                 each its own by `MPI_MSG_LOG_FILE`",
+                "{seen} of {} ranks logged: ranks that share a log file overwrite each other; set one file per rank \
+                 with `MPI_MSG_LOG_FILE`",
                 self.largest
             );
             find("mpi-ranks-missing", why);
@@ -240,12 +240,11 @@ impl Tally {
             .map(|(rank, _)| rank.to_string())
             .collect();
         if let Some(first) = open.first() {
-            let why = format!("{} ranks never finalised, the first: {first}", open.len());
+            let why = format!("{} ranks never called MPI_Finalize, the first rank {first}", open.len());
             find("mpi-not-finalised", why);
         }
         for (rank, line) in self.ranks.iter().filter_map(|(rank, it)| Some((rank, it.clock_back?))).take(3) {
-            let why =
-                format!("the clock of rank {rank} goes back: two runs, or two ranks, wrote into one file");
+            let why = format!("rank {rank}: clock goes back; two runs or two ranks wrote into one file");
             findings.push(Finding::new("mpi-clock-back", why).line(line));
         }
         if seen == self.largest {
@@ -255,14 +254,12 @@ impl Tally {
             findings.extend(self.unpaired());
         }
         if self.rankless > 0 {
-            let why = format!("calls before MPI was begun, which no rank is told of: {}", self.rankless);
+            let why = format!("calls before MPI_Init, of no known rank: {}", self.rankless);
             findings.push(Finding::new("mpi-no-rank", why));
         }
         if self.beyond > 0 {
-            let why = format!(
-                "lines beyond {MOST} ranks, sizes or pairs are in no table by these: {}",
-                self.beyond
-            );
+            let why =
+                format!("lines beyond {MOST} ranks, sizes or pairs, not listed by them: {}", self.beyond);
             findings.push(Finding::new("mpi-too-many", why));
         }
         findings
@@ -286,7 +283,7 @@ impl Tally {
         });
         let first = differing.next()?;
         let more = differing.count();
-        let more = if more > 0 { format!("; {more} more operations differ so") } else { String::new() };
+        let more = if more > 0 { format!("; {more} more operations differ") } else { String::new() };
         Some(Finding::new("mpi-calls-differ", format!("{first}{more}")))
     }
 
@@ -300,8 +297,8 @@ impl Tally {
         odd.first()
             .map(|((from, to), pair)| {
                 let why = format!(
-                    "rank {from} sent {} messages to rank {to}, which received {}; the first of {} such pairs: calls that the \
-                     logger does not write (non-blocking ones) may be the others",
+                    "rank {from} sent {} messages to rank {to}, which received {}; first of {} such pairs; \
+                     non-blocking calls are not logged",
                     pair.sends,
                     pair.receives,
                     odd.len()

@@ -102,11 +102,11 @@ fn labels_and_colours_may_stand_before_a_line() {
     }
 }
 
-#[test]
-fn each_bad_log_has_its_outcome() {
+/// What is wrong, the text, and the codes that are reported.
+fn table() -> Vec<(&'static str, String, &'static [&'static str])> {
     let both = format!("{}{}", rank(0), rank(1));
     let line = rendered(&call(Operation::Send, 0, 1, 4096));
-    let table: [(&str, String, &[&str]); 9] = [
+    vec![
         ("one rank overwrote the other", rank(0), &["mpi-ranks-missing"]),
         ("half a line at the end", format!("{both}{}", &line[..60]), &["mpi-garbled"]),
         ("a line within a line", format!("{both}{}{line}", &line[..40]), &["mpi-garbled"]),
@@ -122,7 +122,7 @@ fn each_bad_log_has_its_outcome() {
             &["mpi-clock-back", "mpi-calls-differ", "mpi-unpaired"],
         ),
         (
-            "a message that nobody took",
+            "a message without a receiver",
             both.replacen("MPI_Recv: world_rank=1", "MPI_Other: world_rank=1", 1),
             &["mpi-unknown", "mpi-unpaired"],
         ),
@@ -136,8 +136,19 @@ fn each_bad_log_has_its_outcome() {
             format!("{both}{}", line.replace("world_rank=0", "world_rank=-1")),
             &["mpi-no-rank"],
         ),
-    ];
-    for (what, text, expected) in table {
+    ]
+}
+
+#[test]
+fn messages() {
+    let all = table().into_iter().flat_map(|(_, text, _)| log(&text).findings);
+    let lines: Vec<String> = all.map(|finding| format!("{}: {}", finding.code, finding.message)).collect();
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn each_bad_log_has_its_outcome() {
+    for (what, text, expected) in table() {
         let log = log(&text);
         assert_eq!(codes(&log), expected, "{what}: {:?}", log.findings);
     }
@@ -149,7 +160,7 @@ fn each_bad_log_has_its_outcome() {
 }
 
 #[test]
-fn a_receive_from_anybody_leaves_pairs_untold() {
+fn a_receive_from_any_rank_leaves_pairs_uncompared() {
     let any = rank(1).replace("<- source=0", "<- source=-2");
     assert_eq!(codes(&log(&format!("{}{any}", rank(0)))), [] as [&str; 0]);
 }
@@ -174,7 +185,7 @@ proptest! {
         let log = reader.finish();
         let of_it = log.operations.iter().find(|it| it.operation == OPERATIONS[at]).expect("two");
         prop_assert!((2..=3).contains(&of_it.calls), "{:?}", log);
-        let told = log.garbled + log.understood + log.unknown.values().sum::<u64>();
-        prop_assert_eq!(told, log.of_mpi);
+        let counted = log.garbled + log.understood + log.unknown.values().sum::<u64>();
+        prop_assert_eq!(counted, log.of_mpi);
     }
 }

@@ -1,9 +1,9 @@
-//! What warnings of NCCL mean: for each kind its cause, and what to do. The words are NCCL's and its plugins', over all versions; what
-//! no kind claims is told as it stands.
+//! What warnings of NCCL mean: for each kind its cause, and what to do. The patterns are texts of NCCL and its plugins,
+//! over all versions; what matches no kind is reported verbatim.
 
 use serde::Serialize;
 
-/// A kind of warning. The first whose words are all in a text is its kind.
+/// A kind of warning. A text is of the first kind whose words it all contains.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Kind {
     pub code: &'static str,
@@ -28,14 +28,14 @@ pub const KINDS: [Kind; 34] = [
     kind(
         "no-space",
         &["no space left on device"],
-        "a file system is full, mostly /dev/shm",
+        "a file system is full, usually /dev/shm",
         "free it, or give containers more shared memory (`--shm-size`)",
     ),
     kind(
         "shared-memory",
         &["/dev/shm|shared memory segment|shmopen|shm_open|error while attaching to shared memory"],
-        "a segment of shared memory could not be made or opened",
-        "give containers more shared memory and one IPC name space for the ranks of a node",
+        "a shared memory segment could not be created or opened",
+        "give containers more shared memory (`--shm-size`), and all ranks of a node one IPC namespace (`--ipc=host`)",
     ),
     kind(
         "memlock",
@@ -43,20 +43,20 @@ pub const KINDS: [Kind; 34] = [
             "ibv_reg_mr|ibv_create_cq|ibv_create_qp|ibv_reg_dmabuf_mr",
             "cannot allocate memory|enomem|errno 12",
         ],
-        "the limit of locked memory is too low for the network card",
+        "the locked-memory limit is too low for the network card",
         "set `ulimit -l unlimited` for jobs (`LimitMEMLOCK=infinity` of slurmd, limits of the container)",
     ),
     kind(
         "out-of-memory",
         &["out of memory|cannot allocate memory|failed to cuda calloc|cuda failure 2 |failed to cuda malloc"],
-        "memory of the GPU, or of the host, ran out",
-        "leave NCCL room beside the program's own memory, and look for processes left over on the GPU",
+        "the GPU or the host ran out of memory",
+        "leave memory for NCCL beside the program's own, and look for leftover processes on the GPU",
     ),
     kind(
         "network-not-found",
         &["network", "not found"],
-        "the network that `NCCL_NET` names is offered by no plugin",
-        "check that the plugin lies on LD_LIBRARY_PATH in the job's own environment, or leave `NCCL_NET` out",
+        "no plugin offers the network that `NCCL_NET` names",
+        "check that the plugin is on LD_LIBRARY_PATH in the job's environment, or unset `NCCL_NET`",
     ),
     kind(
         "plugin-not-loaded",
@@ -64,49 +64,49 @@ pub const KINDS: [Kind; 34] = [
             "failed to open libnccl-net|failed to load net plugin|failed to find ncclnet|plugin load",
             "plugin|libnccl|ncclnet",
         ],
-        "the network plugin is not there, or is of another version than NCCL",
-        "install a plugin that fits this NCCL, and put its folder on LD_LIBRARY_PATH",
+        "the network plugin is missing, or its version does not match NCCL",
+        "install a plugin that matches this NCCL version, and put its folder on LD_LIBRARY_PATH",
     ),
     kind(
         "ofi-no-provider",
         &["ofi", "no eligible providers|failed to find|no provider|unable to find|could not find"],
-        "the plugin found no network of libfabric that it may use",
-        "look at `fi_info -p efa` on the node; check the EFA driver, the security group and what the container sees of /dev/infiniband",
+        "the plugin found no usable libfabric provider",
+        "run `fi_info -p efa` on the node; check the EFA driver, the security group, and /dev/infiniband in the container",
     ),
     kind(
         "ofi-completion",
         &["ofi", "completed with error|completion with error|rc: |request failed|unsuccessful completion"],
-        "a transfer of libfabric failed: the other end is gone, or the fabric lost it",
-        "look at what ended the other rank first; then at the counters of retransmissions of both nodes",
+        "a libfabric transfer failed: the peer is gone, or the fabric lost it",
+        "check first why the other rank ended, then the retransmission counters of both nodes",
     ),
     kind(
         "ofi",
         &["net/ofi|aws-ofi-nccl"],
-        "the plugin of libfabric complains",
-        "compare the versions of plugin, libfabric and EFA driver with those of a node without the warning",
+        "the libfabric plugin reports a problem",
+        "compare plugin, libfabric and EFA driver versions with a node without the warning",
     ),
     kind(
         "ib-completion",
         &["net/ib", "got completion|completion with error|async event|retry exceeded|vendor err"],
-        "a transfer of the InfiniBand or RoCE card failed: mostly a link that went down, or an end that is gone",
-        "look at the link and the error counters of the port, and at what ended the other rank",
+        "an InfiniBand or RoCE transfer failed: usually the link went down, or the peer is gone",
+        "check the link and the error counters of the port, and why the other rank ended",
     ),
     kind(
         "ib-no-device",
         &["net/ib", "no device found|unable to open|failed to open|no active"],
-        "no InfiniBand or RoCE card can be used",
+        "no InfiniBand or RoCE card is usable",
         "check that `ibv_devinfo` shows an active port in the job, and `NCCL_IB_HCA`",
     ),
     kind(
         "gdr",
         &["gdrcopy|gdrdrv|nv_peer_mem|nvidia_peermem|peermem|dmabuf|dma-buf"],
-        "the card cannot reach the GPU's memory by itself",
+        "the network card cannot access GPU memory directly (GPUDirect RDMA)",
         "load `nvidia-peermem`, or use drivers with dma-buf; check `NCCL_NET_GDR_LEVEL`",
     ),
     kind(
         "connection-refused",
         &["connection refused"],
-        "nobody listens where the rank wants to connect: the other rank has ended, or a firewall is between them",
+        "the peer does not listen: the other rank has ended, or a firewall blocks the port",
         "look for the rank that ended first; check `NCCL_SOCKET_IFNAME` and the security group",
     ),
     kind(
@@ -114,138 +114,138 @@ pub const KINDS: [Kind; 34] = [
         &[
             "connection reset|connection closed|broken pipe|remote process exited|software caused connection abort|remote peer",
         ],
-        "the other end of a connection is gone: it mostly crashed or was ended before",
-        "the rank that says this is seldom the culprit: look for the first failure of the others",
+        "the peer closed the connection: it usually crashed or was killed before",
+        "the rank that reports this is seldom the culprit: look for the first failure of the others",
     ),
     kind(
         "connection-timed-out",
         &["connection timed out|connect|socket", "timed out|timeout"],
-        "the other end does not answer: a firewall, a wrong interface or a node that is down",
-        "check `NCCL_SOCKET_IFNAME` (exclude docker and lo) and that nodes reach each other on all ports",
+        "the peer does not answer: a firewall, a wrong interface, or a node that is down",
+        "check `NCCL_SOCKET_IFNAME` (exclude docker and lo), and that nodes reach each other on all ports",
     ),
     kind(
         "unreachable",
         &["no route to host|network is unreachable|unreachable"],
-        "there is no way from this node to the other one on that interface",
+        "no route from this node to the peer on that interface",
         "check routes and `NCCL_SOCKET_IFNAME`",
     ),
     kind(
         "no-interface",
         &["no socket interface found|no interface found|no usable interface|bootstrap : no"],
-        "no network interface fits `NCCL_SOCKET_IFNAME`",
-        "name one that each node has, or exclude those that do not connect nodes: `^docker,lo`",
+        "no network interface matches `NCCL_SOCKET_IFNAME`",
+        "name an interface that every node has, or exclude those that do not connect nodes: `^docker,lo`",
     ),
     kind(
         "too-many-files",
         &["too many open files|emfile"],
-        "the limit of open files is too low for so many connections",
+        "the open-files limit is too low for this many connections",
         "set `ulimit -n 65536` for jobs",
     ),
     kind(
         "too-many-threads",
         &["pthread_create|resource temporarily unavailable"],
-        "no thread could be made: the limit of processes is too low",
-        "raise `ulimit -u`, or the container's limit of processes",
+        "no thread could be created: the process limit is too low",
+        "raise `ulimit -u`, or the container's process limit",
     ),
     kind(
         "driver-too-old",
         &["cuda driver version is insufficient|driver version|cudadriver|cuda driver"],
-        "the driver is older than what this CUDA needs",
-        "update the driver, or use NCCL built for the CUDA that the driver knows",
+        "the driver is older than this CUDA requires",
+        "update the driver, or use an NCCL built for a CUDA version that the driver supports",
     ),
     kind(
         "cuda-not-usable",
         &[
             "no cuda-capable device|invalid device ordinal|peer access|system not yet initialized|fabric manager|error 802",
         ],
-        "a GPU cannot be used: it is missing, held by somebody, or the fabric manager does not run",
-        "look at `nvidia-smi` and `systemctl status nvidia-fabricmanager` on the node",
+        "a GPU is not usable: missing, in exclusive use, or the fabric manager is not running",
+        "check `nvidia-smi` and `systemctl status nvidia-fabricmanager` on the node",
     ),
     kind(
         "gpu-fault",
         &[
             "illegal memory access|uncorrectable|ecc|unspecified launch failure|hardware|misaligned address|xid",
         ],
-        "a kernel failed on the GPU, by an error of the program or of the hardware",
-        "look for XID lines in `dmesg` of the node; run the single-GPU check on it",
+        "a kernel failed on the GPU: an error of the program or of the hardware",
+        "look for Xid lines in `dmesg` on the node; run the single-GPU check on it",
     ),
     kind(
         "cuda",
         &["cuda failure|unhandled cuda error|cuda error"],
-        "a call of CUDA failed",
-        "the first failure of the process is the cause: look above, and for XID lines in `dmesg`",
+        "a CUDA call failed",
+        "the first failure of the process is the cause: look above, and for Xid lines in `dmesg`",
     ),
     kind(
         "duplicate-gpu",
         &["duplicate gpu detected"],
         "two ranks of one communicator use the same GPU",
-        "give each rank its own: `CUDA_VISIBLE_DEVICES` or `set_device(local_rank)`",
+        "give each rank its own GPU: `CUDA_VISIBLE_DEVICES` or `set_device(local_rank)`",
     ),
     kind(
         "version-mismatch",
         &["mismatch|version|incompatible", "nccl version|versions|abi|different version|mismatched"],
-        "ranks, or NCCL and its plugin, are of different versions",
-        "use one image on all nodes; see which versions the logs tell",
+        "ranks, or NCCL and its plugin, have different versions",
+        "use one image on all nodes; compare the versions in the logs",
     ),
     kind(
         "nvls",
         &["nvls|multicast"],
-        "NVLink SHARP could not be set up",
-        "check the fabric manager and the driver; `NCCL_NVLS_ENABLE=0` works around it at a cost",
+        "NVLink SHARP (NVLS) could not be set up",
+        "check the fabric manager and the driver; `NCCL_NVLS_ENABLE=0` is a workaround that costs bandwidth",
     ),
     kind(
         "topology",
         &["topo|xml|numa|pci"],
-        "the picture of the machine is not as NCCL expects it",
+        "the topology of the machine is not as NCCL expects it",
         "check `NCCL_TOPO_FILE`, and that the container sees /sys; compare the node with a good one",
     ),
     kind(
         "collectives-differ",
         &["collective", "mismatch|different"],
         "ranks called different collectives on one communicator",
-        "see the first difference between the ranks' calls; it is mostly a branch that some ranks take",
+        "see the first difference between the ranks' calls; usually a branch that only some ranks take",
     ),
     kind(
         "invalid-usage",
         &[
             "invalid argument|invalid usage|invalid rank|invalid root|invalid reduction|invalid type|is not a valid pointer|argument",
         ],
-        "the program called NCCL with something that cannot be",
-        "look at what the program passes there; `NCCL_CHECK_POINTERS=1` tells more",
+        "the program called NCCL with an invalid argument",
+        "check what the program passes; `NCCL_CHECK_POINTERS=1` reports more",
     ),
     kind(
         "aborted",
         &["abort|ncclcommabort|operation cancelled"],
-        "the communicator was given up: by the watchdog, or because another rank failed",
+        "the communicator was aborted: by the watchdog, or because another rank failed",
         "look for the first failure of the others",
     ),
     kind(
         "timed-out",
         &["watchdog|timed out|timeout"],
-        "something waited longer than it may",
-        "look for the rank that did not come: the one without the call that all others wait in",
+        "an operation exceeded its timeout",
+        "look for the rank that never joined: the one without the call in which all others wait",
     ),
     kind(
         "environment",
         &["nccl_|environment|env"],
-        "a variable has a value that NCCL does not take",
-        "see what NCCL says of it; `harness check` knows the variables by version",
+        "an environment variable has a value that NCCL rejects",
+        "read NCCL's message; `harness check` validates variables by version",
     ),
     kind(
         "bootstrap",
         &["bootstrap"],
-        "the ranks did not find each other",
-        "check that all ranks were started, with one id, and that the first rank's node is reachable",
+        "the ranks did not connect to each other at startup",
+        "check that all ranks started with the same id, and that rank 0's node is reachable",
     ),
     kind(
         "call-failed",
         &["call to|system error|internal error|failed"],
-        "a call of the system or of NCCL itself failed",
-        "the text names it; the first of such lines in time is the cause of the others",
+        "a system call or a call of NCCL itself failed",
+        "the text names it; the earliest of these lines is the cause of the others",
     ),
 ];
 
-pub(super) fn of(text: &str) -> Option<&'static Kind> {
+pub(super) fn classify(text: &str) -> Option<&'static Kind> {
     let text = text.to_ascii_lowercase();
     KINDS.iter().find(|kind| kind.words.iter().all(|words| words.split('|').any(|word| text.contains(word))))
 }
@@ -303,13 +303,13 @@ mod tests {
     ];
 
     #[test]
-    fn each_kind_is_told_by_words_of_its_own() {
+    fn each_kind_has_words_of_its_own() {
         for (code, text) in SAID {
-            assert_eq!(of(text).map(|kind| kind.code), Some(code), "{text}");
+            assert_eq!(classify(text).map(|kind| kind.code), Some(code), "{text}");
         }
         let said: BTreeSet<&str> = SAID.iter().map(|(code, _)| *code).collect();
         let kinds: BTreeSet<&str> = KINDS.iter().map(|kind| kind.code).collect();
         assert_eq!((said.len(), &said), (KINDS.len(), &kinds));
-        assert_eq!(of("What nobody ever said"), None);
+        assert_eq!(classify("An unheard warning"), None);
     }
 }

@@ -1,7 +1,8 @@
-//! Whether the ranks of a job do the same: that each communicator was made, that all its ranks make the same calls in the same order,
-//! that each message has its receiver, and that all processes are of one world. What is not known is not held against anybody.
+//! Whether the ranks of a job do the same: that each communicator was made, that all its ranks make the same calls in
+//! the same order, that each message has its receiver, and that all processes are of one world. A rank without a log is
+//! compared with no other.
 
-use super::checks::TOLD;
+use super::checks::MOST_LISTED;
 use super::communicators::{Communicator, Communicators};
 use super::tables::Checks;
 use super::{Reader, worlds};
@@ -17,18 +18,18 @@ pub(super) fn findings(reader: &Reader, checks: &mut Checks, all: &mut Vec<Findi
 /// Processes that no communicator joins with the others.
 fn apart(reader: &Reader, all: &mut Vec<Finding>) {
     let tally = &reader.tally;
-    let worlds = worlds::of(&tally.communicators);
+    let worlds = worlds::groups(&tally.communicators);
     let [(_, largest), (other, of_other), ..] = worlds.as_slice() else { return };
     let host = tally.processes.host(*other);
     let why = format!(
-        "{} groups of processes share no communicator, such as one of {largest} and one of {of_other} on `{host}`: the logs are of \
-         several jobs, or ranks did not find each other",
+        "{} groups of processes share no communicator ({largest}, and {of_other} on `{host}`): several jobs, or ranks \
+         that did not connect",
         worlds.len()
     );
     all.push(Finding::new("nccl-worlds-apart", why).node(host));
 }
 
-/// How a communicator is called.
+/// The name of a communicator in messages.
 fn name(at: usize, it: &Communicator) -> String {
     match it.id {
         Some(id) => format!("communicator 0x{id:x} of {} ranks", it.nranks),
@@ -36,13 +37,13 @@ fn name(at: usize, it: &Communicator) -> String {
     }
 }
 
-/// Ranks whose logs are not there: of them nothing is known, and no call of others is held against theirs.
+/// Ranks whose logs are missing: no call of others is compared with theirs.
 fn missing(reader: &Reader, all: &mut Vec<Finding>) {
     let communicators = reader.tally.communicators.all.iter().enumerate();
     let lacking: Vec<_> = communicators.filter(|(_, it)| (it.members.len() as u64) < it.nranks).collect();
     if let Some((at, first)) = lacking.first() {
         let why = format!(
-            "{} communicators lack ranks in these logs, of which nothing is known, such as {}: {} are there",
+            "{} communicators have ranks without a log, for example {}: {} logged",
             lacking.len(),
             name(*at, first),
             first.members.len()
@@ -60,9 +61,9 @@ fn sequences(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
             it.members.iter().filter(|(_, member)| !member.complete).map(|(rank, _)| *rank).collect();
         if let Some(rank) = incomplete.first() {
             unfinished += 1;
-            if unfinished <= TOLD {
+            if unfinished <= MOST_LISTED {
                 let why = format!(
-                    "{name}: {} began and did not come to an end with its making, the first of them rank {rank}",
+                    "{name}: {} ranks began initialization and never completed it, the first rank {rank}",
                     incomplete.len()
                 );
                 all.push(Finding::new("nccl-init-incomplete", why));
@@ -77,7 +78,7 @@ fn sequences(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
             continue;
         }
         if let Some(difference) = &it.difference {
-            let why = format!("{name}: {}", Communicators::told(difference, &tally.distinct));
+            let why = format!("{name}: {}", Communicators::describe(difference, &tally.distinct));
             let mut finding = Finding::new("nccl-sequence-differs", why).line(difference.line);
             if let Some(file) = reader.files.get(difference.file as usize) {
                 finding = finding.file(file.clone());
@@ -91,10 +92,10 @@ fn sequences(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
             continue;
         }
         let called = it.members.values().any(|member| member.calls > 0);
-        let is_whole = it.members.len() as u64 >= it.nranks && !it.beyond;
+        let is_complete = it.members.len() as u64 >= it.nranks && !it.beyond;
         if called && it.nranks > 1 {
-            checks.compared += u64::from(is_whole);
-            checks.not_compared += u64::from(!is_whole);
+            checks.compared += u64::from(is_complete);
+            checks.not_compared += u64::from(!is_complete);
         }
         let most = it.members.iter().max_by_key(|(rank, member)| (member.calls, std::cmp::Reverse(**rank)));
         let least = it.members.iter().min_by_key(|(rank, member)| (member.calls, **rank));
@@ -104,15 +105,15 @@ fn sequences(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
             short += 1;
             checks.mismatches += 1;
             // A rank that is behind the others is seen, whoever else is missing.
-            if !is_whole {
+            if !is_complete {
                 checks.compared += 1;
                 checks.not_compared -= 1;
             }
-            if short <= TOLD {
+            if short <= MOST_LISTED {
                 let behind = it.members.values().filter(|member| member.calls < most.calls).count();
                 let why = format!(
-                    "{name}: rank {rank} made {} collective calls where others made {}, the furthest behind of {behind}: it \
-                     ended or hangs, or the log is not whole",
+                    "{name}: rank {rank} made {} collective calls, others {}; furthest behind of {behind}: exited, \
+                     hung, or its log is incomplete",
                     least.calls, most.calls
                 );
                 let node = tally.processes.host(least.process);
@@ -121,15 +122,15 @@ fn sequences(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
         }
     }
     for (code, count, what) in [
-        ("nccl-sequence-short", short, "have ranks that called less than others"),
-        ("nccl-init-incomplete", unfinished, "were begun and not made"),
+        ("nccl-sequence-short", short, "have ranks with fewer calls than others"),
+        ("nccl-init-incomplete", unfinished, "were not fully initialized"),
     ] {
-        if count > TOLD {
-            all.push(Finding::new(code, format!("{} more communicators {what}", count - TOLD)));
+        if count > MOST_LISTED {
+            all.push(Finding::new(code, format!("{} more communicators {what}", count - MOST_LISTED)));
         }
     }
     if holes > 0 {
-        let why = format!("the calls of {holes} communicators are not compared: lines of calls are garbled");
+        let why = format!("calls of {holes} communicators are not compared: garbled call lines");
         all.push(Finding::new("nccl-sequence-not-compared", why));
     }
 }
@@ -138,19 +139,19 @@ fn unmatched(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
     let tally = &reader.tally;
     let mut pairs: Vec<_> = tally.pairs.iter().collect();
     pairs.sort_by_key(|(key, _)| **key);
-    let mut told = 0;
+    let mut unmatched_pairs = 0;
     for ((communicator, from, to), pair) in pairs {
         let Some(it) = tally.communicators.all.get(*communicator as usize) else { continue };
-        // What a rank did whose log is not there is not known, nor where a line of it was garbled.
+        // Unknown where the rank's log is missing or has a garbled line.
         let process = |rank: &u64| Some(tally.processes.get(it.members.get(rank)?.process)?.has_hole);
-        let is_whole = process(from) == Some(false) && process(to) == Some(false);
-        checks.pairs += u64::from(is_whole);
-        if !is_whole || pair.sends == pair.receives {
+        let is_complete = process(from) == Some(false) && process(to) == Some(false);
+        checks.pairs += u64::from(is_complete);
+        if !is_complete || pair.sends == pair.receives {
             continue;
         }
         checks.unmatched += 1;
-        told += 1;
-        if told <= TOLD {
+        unmatched_pairs += 1;
+        if unmatched_pairs <= MOST_LISTED {
             let why = format!(
                 "{}: rank {from} sends {} times to rank {to}, which receives {} times",
                 name(*communicator as usize, it),
@@ -160,8 +161,9 @@ fn unmatched(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
             all.push(Finding::new("nccl-send-unmatched", why));
         }
     }
-    if told > TOLD {
-        let why = format!("{} more pairs of ranks send and receive unequally", told - TOLD);
+    if unmatched_pairs > MOST_LISTED {
+        let why =
+            format!("{} more pairs of ranks have unequal sends and receives", unmatched_pairs - MOST_LISTED);
         all.push(Finding::new("nccl-send-unmatched", why));
     }
 }

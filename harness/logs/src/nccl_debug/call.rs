@@ -1,7 +1,7 @@
-//! Lines of calls: which operation, on how much of what, in which communicator. Who called is told by what stands before the
+//! Lines of calls: which operation, on how much of what, in which communicator. Who called is in what stands before the
 //! line; what the calls of a log add up to is `tally`'s business.
 
-use super::words::{Words, hex, pointer, whole};
+use super::tokens::{Words, hex, pointer, whole};
 use serde::Serialize;
 
 /// The operations that NCCL logs, by the names that it logs them with.
@@ -176,8 +176,8 @@ fn fields(operation: Operation, rest: &str) -> Result<Call, &'static str> {
     })
 }
 
-/// What stands behind a label. Forks and later versions write fields of their own between those that are known, such as `acc 0x7f`:
-/// one of them may stand before it.
+/// What stands behind a label. Forks and later versions write fields of their own between those that are known, such as
+/// `acc 0x7f`: one of them may stand before it.
 fn field<'a>(words: &mut Words<'a>, label: &str) -> Option<&'a str> {
     if let Some(word) = words.labelled(label) {
         return Some(word);
@@ -191,7 +191,8 @@ fn field<'a>(words: &mut Words<'a>, label: &str) -> Option<&'a str> {
     Some(word)
 }
 
-/// The same for a line that is plainly a call, which nearly all are: one pass over its bytes. Nothing where it takes a second look.
+/// The same for a line that is plainly a call, which nearly all are: one pass over its bytes. Nothing where it takes a
+/// second look.
 pub(super) fn quick(text: &str) -> Option<Call> {
     let bytes = text.as_bytes();
     let colon = bytes.iter().position(|byte| *byte == b':')?;
@@ -224,7 +225,7 @@ pub(super) fn quick(text: &str) -> Option<Call> {
     })
 }
 
-/// What is left of a line.
+/// The unread rest of a line.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {

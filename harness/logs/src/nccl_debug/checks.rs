@@ -1,13 +1,13 @@
-//! What is odd about a log: what could not be read, who gave up, what NCCL warns of, and what was left out for its number. Whether ranks
-//! do the same is told in `agreement`, what joins them in `network`.
+//! Anomalies of a log: what could not be read, which ranks timed out, warnings of NCCL, and what was left out beyond a
+//! limit. Whether ranks do the same is checked in `agreement`, what connects them in `network`.
 
 use super::Reader;
 use super::tables::Checks;
 use super::{agreement, communicators, distinct, network, processes, steps, tally, wired};
 use metric::finding::Finding;
 
-/// So many of a kind are told one by one.
-pub(super) const TOLD: usize = 3;
+/// At most this many of a kind are listed one by one.
+pub(super) const MOST_LISTED: usize = 3;
 
 pub(super) fn findings(reader: &Reader) -> (Vec<Finding>, Checks) {
     let mut checks = Checks::default();
@@ -22,8 +22,8 @@ pub(super) fn findings(reader: &Reader) -> (Vec<Finding>, Checks) {
 }
 
 fn reading(reader: &Reader, all: &mut Vec<Finding>) {
-    if reader.garbled_calls > TOLD as u64 {
-        let why = format!("{} more lines of calls cannot be read", reader.garbled_calls - TOLD as u64);
+    if reader.garbled_calls > MOST_LISTED as u64 {
+        let why = format!("{} more call lines could not be read", reader.garbled_calls - MOST_LISTED as u64);
         all.push(Finding::new("nccl-garbled", why));
     }
     if reader.unknown_calls > 0 {
@@ -31,29 +31,26 @@ fn reading(reader: &Reader, all: &mut Vec<Finding>) {
             .unknown_operations
             .all()
             .into_iter()
-            .take(TOLD)
+            .take(MOST_LISTED)
             .map(|it| format!("`{}`", it.text))
             .collect();
-        let why = format!(
-            "{} calls count for nothing, of operations that are not known: {}",
-            reader.unknown_calls,
-            names.join(", ")
-        );
+        let why =
+            format!("skipped {} calls of unknown operations: {}", reader.unknown_calls, names.join(", "));
         all.push(Finding::new("nccl-unknown-operation", why));
     }
-    if reader.clocks_back > TOLD {
-        let why = format!("clocks go back {} more times", reader.clocks_back - TOLD);
+    if reader.clocks_back > MOST_LISTED {
+        let why = format!("clocks go back {} more times, not listed", reader.clocks_back - MOST_LISTED);
         all.push(Finding::new("nccl-clock-back", why));
     }
     let unsized_calls: u64 = reader.tally.operations.table().iter().map(|it| it.unsized_calls).sum();
     if unsized_calls > 0 {
-        let why = format!("{unsized_calls} calls are of types whose size is not known, or of too many bytes");
+        let why = format!("{unsized_calls} calls have no size: unknown data type, or too many bytes");
         all.push(Finding::new("nccl-unsized", why));
     }
     let versions = reader.tally.versions.all();
     if let [first, second, ..] = versions.as_slice() {
         let why = format!(
-            "the logs are of {} versions of NCCL, such as {} and {}: of several jobs, or of nodes that differ",
+            "logs come from {} versions of NCCL, for example {} and {}: several jobs, or nodes with different images",
             versions.len(),
             first.text,
             second.text
@@ -63,13 +60,13 @@ fn reading(reader: &Reader, all: &mut Vec<Finding>) {
 }
 
 fn time_outs(reader: &Reader, all: &mut Vec<Finding>) {
-    let mut told: Vec<_> = reader.timed_out.iter().collect();
-    // By their clocks where each line has one: processes do not write in the order of what befalls them.
-    if told.iter().all(|it| it.at.is_some()) {
-        told.sort_by_key(|it| it.at);
+    let mut timed_out: Vec<_> = reader.timed_out.iter().collect();
+    // By their clocks where each line has one: processes do not write in the order of events.
+    if timed_out.iter().all(|it| it.at.is_some()) {
+        timed_out.sort_by_key(|it| it.at);
     }
-    if let Some(first) = told.first() {
-        let mut ranks: Vec<u64> = told.iter().map(|it| it.rank).collect();
+    if let Some(first) = timed_out.first() {
+        let mut ranks: Vec<u64> = timed_out.iter().map(|it| it.rank).collect();
         ranks.sort_unstable();
         ranks.dedup();
         let after = first.after_ms.map_or_else(String::new, |ms| format!(" after {ms} ms"));
@@ -77,7 +74,7 @@ fn time_outs(reader: &Reader, all: &mut Vec<Finding>) {
             .sequence
             .map_or_else(|| "a call".to_owned(), |number| format!("call {number} of its group"));
         let why = format!(
-            "rank {} was the first of {} to give up{after}: {call}, {}; it waited for a rank that did not come",
+            "rank {} timed out{after}, first of {}: {call}, {}; another rank never joined this call",
             first.rank,
             ranks.len(),
             first.operation
@@ -90,7 +87,8 @@ fn time_outs(reader: &Reader, all: &mut Vec<Finding>) {
         && least.enqueued < most.enqueued
     {
         let why = format!(
-            "rank {} had come to call {} when it gave up, others to {}: it is who the others waited for, or was held up before",
+            "rank {} had reached call {} when it timed out, others call {}: the others waited for it, or it was \
+             delayed earlier",
             least.rank, least.enqueued, most.enqueued
         );
         all.push(Finding::new("nccl-rank-behind", why).line(least.line));
@@ -98,12 +96,11 @@ fn time_outs(reader: &Reader, all: &mut Vec<Finding>) {
 }
 
 fn warnings(reader: &Reader, all: &mut Vec<Finding>) {
-    for warning in reader.warnings.seen() {
-        let times =
-            if warning.lines > 1 { format!("{} lines warn", warning.lines) } else { "a line warns".into() };
+    for warning in reader.warnings.as_slice() {
+        let times = if warning.lines > 1 { format!("{} warnings", warning.lines) } else { "warning".into() };
         let (code, means) = match warning.kind {
             Some(kind) => (format!(" ({})", kind.code), format!(": {}; {}", kind.cause, kind.advice)),
-            None => (String::new(), ": of no known kind; look for it in the source of NCCL".to_owned()),
+            None => (String::new(), ": unknown warning; search for it in the NCCL source".to_owned()),
         };
         let why = format!("{times}{code}: {}{means}", warning.text);
         let mut finding = Finding::new("nccl-warning", why).file(warning.file.clone()).line(warning.line);
@@ -114,7 +111,7 @@ fn warnings(reader: &Reader, all: &mut Vec<Finding>) {
     }
 }
 
-/// Nothing is left out without a word.
+/// Reports what was left out beyond a limit.
 fn left_out(reader: &Reader, all: &mut Vec<Finding>) {
     let tally = &reader.tally;
     let few = [
@@ -143,7 +140,7 @@ fn left_out(reader: &Reader, all: &mut Vec<Finding>) {
         (few.iter().map(|few| few.beyond).sum(), "lines of texts", 256),
     ];
     for (count, what, most) in counts.into_iter().filter(|(count, ..)| *count > 0) {
-        let why = format!("{count} {what} beyond the first {most} are in no table of their own");
+        let why = format!("{count} {what} beyond the first {most} are not listed one by one");
         all.push(Finding::new("nccl-left-out", why));
     }
 }

@@ -1,11 +1,11 @@
-//! Lines of tuning: by which algorithm and protocol a call is carried out. What a choice costs is told elsewhere.
+//! Lines of tuning: by which algorithm and protocol a call is carried out. What a choice costs is computed elsewhere.
 
-use super::words::{Words, whole};
+use super::tokens::{Words, whole};
 
 /// What was chosen for calls of so many bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Choice<'a> {
-    /// Not told up to 2.22.
+    /// Not logged up to 2.22.
     pub operation: Option<&'a str>,
     /// What newer versions add in brackets, such as `Symmetric`.
     pub kind: Option<&'a str>,

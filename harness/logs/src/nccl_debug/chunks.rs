@@ -1,5 +1,5 @@
-//! A stream in pieces of whole lines, each with the number of its first line, in bounded memory. What the lines say is told in `quick`
-//! and by the reader.
+//! A stream in pieces of whole lines, each with the number of its first line, in bounded memory. The lines are read in
+//! `quick` and by the reader.
 
 use super::super::stream::LONGEST;
 use memchr::{memchr_iter, memchr2, memrchr};
@@ -162,6 +162,6 @@ mod tests {
         let mut chunks = Chunks::new(breaks, 100);
         assert_eq!(chunks.next().expect("read").expect("a chunk").bytes, b"one\ntwo");
         assert_eq!((chunks.lines(), chunks.next().is_err()), (2, true));
-        assert!(chunks.next().expect("told once").is_none());
+        assert!(chunks.next().expect("an error is returned once").is_none());
     }
 }

@@ -1,8 +1,9 @@
-//! The communicators of a log: which ranks on which hosts, and whether all ranks made the same calls in the same order. Bounded:
-//! beyond `MOST` they are counted alone, and calls beyond `MOST_COMPARED` are not compared; both are told.
+//! The communicators of a log: which ranks on which hosts, and whether all ranks made the same calls in the same order.
+//! Bounded: beyond `MOST` they are only counted, and calls beyond `MOST_COMPARED` are not compared; findings report
+//! both.
 
 use super::distinct::{Distinct, OTHER};
-use super::mix::Mixed;
+use super::hasher::Mixed;
 use super::setup::{Setup, Stage};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,7 +18,7 @@ pub(super) const MOST_COMPARED: usize = 8 << 20;
 /// What one rank holds of a communicator.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Handle {
-    /// Nothing where no line told of it.
+    /// None where no line reported it.
     communicator: Option<u32>,
     pub rank: Option<u64>,
     pub device: Option<u64>,
@@ -125,7 +126,8 @@ impl Communicators {
         }
     }
 
-    /// The communicator that a rank belongs to. Up to 2.17 no line tells: it is the first of its size that lacks the rank.
+    /// The communicator that a rank belongs to. Up to 2.17 no line says which: it is the first of its size that lacks
+    /// the rank.
     fn communicator(&mut self, setup: &Setup) -> Option<u32> {
         let found = match setup.comm_id {
             Some(id) => self.by_id.get(&id).copied(),
@@ -215,12 +217,12 @@ impl Communicators {
         }
     }
 
-    /// How a difference reads.
-    pub(super) fn told(difference: &Difference, kinds: &Distinct) -> String {
-        let shown = |kind: u32| kinds.kind(kind).map_or_else(String::new, |kind| kind.shown());
+    /// The difference in a sentence.
+    pub(super) fn describe(difference: &Difference, kinds: &Distinct) -> String {
+        let shown = |kind: u32| kinds.kind(kind).map_or_else(String::new, |kind| kind.render());
         let Difference { at, rank, did, others_did, .. } = difference;
         format!(
-            "{at} collective calls agree; then rank {rank} calls {}, where a rank before it called {}",
+            "after {at} matching collective calls rank {rank} calls {}, an earlier rank called {}",
             shown(*did),
             shown(*others_did)
         )

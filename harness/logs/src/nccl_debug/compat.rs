@@ -1,5 +1,5 @@
 //! The lines of five small awk scripts that people take calls out of logs with, the same on the same input, as gawk prints them.
-//! Their order is that of awk's hashes or of the locale: theirs and ours are equal as sets. Where they are wrong is told by
+//! Their order is that of awk's hashes or of the locale: theirs and ours are equal as sets. Where they are wrong is reported by
 //! `explain`.
 
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ impl Compat {
         while next(&mut from, &mut line)? {
             if self.script == Script::SeparateSteps {
                 self.step(&line, out)?;
-            } else if let Some(seen) = Seen::of(&String::from_utf8_lossy(&line))
+            } else if let Some(seen) = ScriptFields::parse(&String::from_utf8_lossy(&line))
                 && seen.is_printed()
             {
                 self.call(&seen, out)?;
@@ -82,9 +82,9 @@ impl Compat {
         Ok(())
     }
 
-    fn call(&mut self, seen: &Seen, out: &mut dyn Write) -> io::Result<()> {
+    fn call(&mut self, seen: &ScriptFields, out: &mut dyn Write) -> io::Result<()> {
         let bytes = number(seen.bytes());
-        let Seen { operation, count, datatype, .. } = *seen;
+        let ScriptFields { operation, count, datatype, .. } = *seen;
         match self.script {
             Script::SeparateSteps => {}
             Script::Comm => {
@@ -110,7 +110,7 @@ impl Compat {
         }
         let gathered = self.operations.len().max(self.buckets.len()).max(self.kinds.len());
         if gathered > MOST {
-            let why = format!("the calls are of more than {MOST} kinds: too many to gather");
+            let why = format!("more than {MOST} distinct calls: too many to aggregate");
             return Err(io::Error::new(io::ErrorKind::OutOfMemory, why));
         }
         Ok(())
@@ -151,7 +151,7 @@ pub(super) fn next(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bo
         return Ok(true);
     }
     if line.len() as u64 >= LONGEST {
-        let why = format!("a line is longer than {LONGEST} bytes: it is no log");
+        let why = format!("a line is longer than {LONGEST} bytes: not a log");
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));
     }
     Ok(!line.is_empty())
@@ -159,7 +159,7 @@ pub(super) fn next(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bo
 
 /// What the second script takes out of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Seen<'a> {
+pub(super) struct ScriptFields<'a> {
     /// The first field that ends in a colon, whatever it is.
     pub operation: &'a str,
     pub count: &'a str,
@@ -168,13 +168,13 @@ pub(super) struct Seen<'a> {
     pub size: f64,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> ScriptFields<'a> {
     /// Nothing where the line is passed over.
-    pub(super) fn of(line: &'a str) -> Option<Seen<'a>> {
+    pub(super) fn parse(line: &'a str) -> Option<ScriptFields<'a>> {
         if !line.contains("opCount") || !line.contains("NCCL INFO") {
             return None;
         }
-        let mut seen = Seen { operation: "", count: "", datatype: "", size: 0.0 };
+        let mut seen = ScriptFields { operation: "", count: "", datatype: "", size: 0.0 };
         let mut before = "";
         for field in line.split([' ', '\t']).filter(|field| !field.is_empty()) {
             if seen.operation.is_empty()

@@ -1,8 +1,8 @@
-//! The calls that differ, each once and under a small number: a log repeats few of them millions of times. Bounded: of more
-//! than `MOST` kinds the rest are counted together.
+//! The calls that differ, each once and under a small number: a log repeats few of them millions of times. Bounded: of
+//! more than `MOST` kinds the rest are counted together.
 
 use super::call::{Call, Operation};
-use super::mix::Mixed;
+use super::hasher::Mixed;
 
 pub(super) const MOST: usize = 1 << 18;
 /// The number of all calls that are one kind too many.
@@ -18,7 +18,7 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn render(&self) -> String {
         let Kind { operation, count, datatype, redop, root } = self;
         format!("{} of count {count}, type {datatype}, op {redop}, root {root}", operation.name())
     }

@@ -1,11 +1,11 @@
-//! Where the scripts of `compat` are wrong on the very lines at hand. What is right is told by the tables.
+//! Where the scripts of `compat` are wrong on the given lines. The tables hold the right values.
 
 use super::call::{self, OPERATIONS};
-use super::compat::{self, Seen};
+use super::compat::{self, ScriptFields};
 use serde::Serialize;
 use std::io::{self, BufRead};
 
-/// One way in which the scripts are wrong.
+/// One kind of error of the scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Wrong {
     pub lines: u64,
@@ -16,8 +16,8 @@ pub struct Wrong {
 
 const CHECKS: [&str; 10] = [
     "a label of the launcher is taken for the operation: the calls are counted under its name",
-    "a call of no element is left out without a word",
-    "a type that the scripts do not know: the call is left out without a word",
+    "a call of zero elements is silently left out",
+    "a data type unknown to the scripts: the call is silently left out",
     "more than 2147483647 bytes, which mawk prints as a power of ten; gawk prints them in full",
     "the bytes are those of one peer: what the call moves is as many times more as there are ranks",
     "the line of one rank is counted as a call: each rank writes a line of its own",
@@ -25,7 +25,7 @@ const CHECKS: [&str; 10] = [
     "exactly at an edge: 64 KiB, 1 MiB or 16 MiB are counted in the upper bucket, which is called `>16MB` where they are not more",
     "NeMo writes the line of an iteration at its end: what follows it belongs to the next one, and the window is one late at \
      both ends",
-    "an iteration with something else than blanks around the word sets no window",
+    "an iteration line with other characters than blanks around the word opens no window",
 ];
 
 /// Finds them.
@@ -54,7 +54,7 @@ impl Explain {
                 None => self.found(9),
             }
         }
-        let Some(seen) = Seen::of(text) else { return };
+        let Some(seen) = ScriptFields::parse(text) else { return };
         let operation = OPERATIONS.iter().find(|operation| operation.name() == seen.operation);
         let is_two = text.matches("NCCL INFO").nth(1).is_some();
         let bytes = seen.bytes();

@@ -1,10 +1,10 @@
-//! What all lines of all streams came to, as one value. What each table holds is told in `tables`.
+//! The result of all lines of all streams. The tables are described in `tables`.
 
 use super::tables::NcclLog;
 use super::{Reader, checks, worlds};
 
 impl Reader {
-    /// What all streams tell together.
+    /// The result of all streams together.
     pub fn finish(mut self) -> NcclLog {
         self.mend_hosts();
         let mut findings = self.findings.clone();
@@ -37,17 +37,17 @@ impl Reader {
             calls: tally.calls(),
             steps: tally.steps.table(),
             gpus: tally.gpus(),
-            communicators: tally.told_communicators(),
+            communicators: tally.communicator_rows(),
             communicators_beyond: tally.communicators.beyond,
-            worlds: worlds::of(&tally.communicators).into_iter().map(|(_, size)| size).collect(),
-            rings: tally.wired.told_rings(),
-            trees: tally.wired.told_trees(),
-            channels: tally.wired.told_channels(),
-            nvls: tally.wired.told_nvls(),
-            nics: tally.wired.told_nics(),
-            chosen: tally.wired.told_chosen(),
-            net: tally.wired.told_net(),
-            timings: tally.wired.told_timings(),
+            worlds: worlds::groups(&tally.communicators).into_iter().map(|(_, size)| size).collect(),
+            rings: tally.wired.ring_rows(),
+            trees: tally.wired.tree_rows(),
+            channels: tally.wired.channel_rows(),
+            nvls: tally.wired.nvls_rows(),
+            nics: tally.wired.nic_rows(),
+            chosen: tally.wired.chosen_rows(),
+            net: tally.wired.net_rows(),
+            timings: tally.wired.timing_rows(),
             bootstraps: tally.bootstraps.all(),
             connections: tally.connections(),
             choices: tally.choices(),

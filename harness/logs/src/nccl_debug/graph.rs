@@ -1,9 +1,9 @@
-//! Lines of how ranks are wired: rings, trees, and the connections between two ranks with what carries them. Whether that is
-//! what the machine can do is `checks`' business.
+//! Lines of how ranks are wired: rings, trees, and the connections between two ranks with what carries them. Whether
+//! that is what the machine can do is `checks`' business.
 
-use super::words::{Words, signed, whole};
+use super::tokens::{Words, signed, whole};
 
-/// Who comes before a rank and who behind; `-1` is nobody.
+/// The ranks before and behind a rank; `-1` is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Edge {
     pub before: Vec<i64>,
@@ -11,7 +11,7 @@ pub(super) struct Edge {
     pub behind: Vec<i64>,
 }
 
-/// One tree of a channel; old versions tell two halves of it.
+/// One tree of a channel; old versions log two halves of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tree {
     pub channel: u64,

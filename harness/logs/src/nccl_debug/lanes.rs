@@ -1,4 +1,5 @@
-//! Chunks of a stream parsed on all cores and taken in their order. A stream that fits into one chunk is parsed where it is read.
+//! Chunks of a stream parsed on all cores and taken in their order. A stream that fits into one chunk is parsed where
+//! it is read.
 
 use super::chunks::{Chunk, Chunks};
 use super::quick::{self, Parsed};
@@ -15,7 +16,8 @@ struct Lane {
     from: Receiver<Parsed>,
 }
 
-/// Hands each chunk to `take`, in the order of the stream. An error of the stream is given behind what was read before it.
+/// Hands each chunk to `take`, in the order of the stream. An error of the stream is given behind what was read before
+/// it.
 pub(super) fn each<R: BufRead>(chunks: &mut Chunks<R>, mut take: impl FnMut(Parsed)) -> io::Result<()> {
     let Some(first) = chunks.next()? else { return Ok(()) };
     let second = match chunks.next() {
@@ -30,7 +32,7 @@ pub(super) fn each<R: BufRead>(chunks: &mut Chunks<R>, mut take: impl FnMut(Pars
             .map(|_| {
                 let (to, work) = sync_channel::<Chunk>(WAITING);
                 let (done, from) = sync_channel::<Parsed>(WAITING);
-                // It ends when nobody sends, or nobody takes any more.
+                // It ends when the sender or the receiver is gone.
                 scope.spawn(move || {
                     while let Ok(chunk) = work.recv()
                         && done.send(quick::parse(chunk)).is_ok()

@@ -1,20 +1,21 @@
-//! One line of NCCL's log: who wrote it, and what it says, as a typed value. What many lines add up to is `tally`'s business.
+//! One line of NCCL's log: who wrote it, and what it says, as a typed value. What many lines add up to is `tally`'s
+//! business.
 
 use super::super::nccl_prefix::{self, Level};
 use super::super::nccl_tests::log_host;
 use super::super::text;
 use super::call::{self, Call, NoCall};
 use super::choice::{self, Choice};
+use super::developer_lines;
 use super::graph::{self, Connection, Edge, Tree};
-use super::known;
 use super::setup::{self, Members, Setup, Timings};
-use super::words::{Words, whole};
+use super::tokens::{Words, whole};
 
 /// Who wrote a line, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Line<'a> {
     pub level: Level,
-    /// Empty where the line does not tell.
+    /// Empty where the line does not say.
     pub host: &'a str,
     pub pid: u64,
     pub device: Option<u64>,
@@ -52,7 +53,7 @@ pub(super) enum Said<'a> {
     Libfabric(&'a str),
     Order {
         channel: u64,
-        /// The oldest do not tell it.
+        /// The oldest versions do not log it.
         of: Option<u64>,
         ranks: Vec<u64>,
     },
@@ -168,7 +169,7 @@ pub(super) fn parse(text: &str) -> Result<Said<'_>, Unread<'_>> {
     };
     said.or_else(|| setup::parse(text).map(Said::Setup))
         .or_else(|| choice::parse(text).map(Said::Choice))
-        .or_else(|| known::is_known(text).then_some(Said::Known))
+        .or_else(|| developer_lines::is_known(text).then_some(Said::Known))
         .ok_or_else(|| match text.contains("opCount") {
             // Whatever became of its operation, it was a call.
             true => Unread::Call(NoCall::Garbled("operation")),
@@ -197,7 +198,7 @@ fn named(text: &str) -> Option<Said<'_>> {
     if let Some((by, cards)) = text.split_once(" : Using [")
         && matches!(by, "NET/IB" | "NET/Socket")
     {
-        // Each begins with its number in brackets; what else is told stands behind a semicolon.
+        // Each begins with its number in brackets; other values stand behind a semicolon.
         let cards = cards.split(';').next().unwrap_or(cards);
         let nics = 1 + cards.match_indices(" [").filter(|(at, _)| is_number(cards, *at)).count() as u64;
         return Some(Said::Cards { by, nics });

@@ -1,5 +1,5 @@
-//! Logs that NCCL writes with `NCCL_DEBUG`, read line by line in bounded memory: communicators, what connects their ranks, and
-//! every call with its bytes. One file or many tell one story; what other programs print is passed over.
+//! Logs that NCCL writes with `NCCL_DEBUG`, read line by line in bounded memory: communicators, what connects their
+//! ranks, and every call with its bytes. Files are read as parts of one log; what other programs print is skipped.
 
 mod advice;
 mod agreement;
@@ -9,19 +9,19 @@ mod choice;
 mod chunks;
 mod communicators;
 mod compat;
+mod counts;
+mod developer_lines;
 mod distinct;
-pub mod each;
+pub mod events;
 mod explain;
-mod few;
 mod finish;
 mod graph;
-mod known;
+mod hasher;
 mod lanes;
 mod line;
-mod mix;
 mod network;
 mod operations;
-mod others;
+mod other_programs;
 mod processes;
 mod quick;
 mod setup;
@@ -30,12 +30,12 @@ mod tables;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod torn;
 mod warnings;
 mod watchdog;
 mod wire;
 mod wired;
-mod words;
 mod worlds;
 
 pub use advice::{KINDS, Kind};
@@ -51,7 +51,7 @@ use super::text;
 use super::training_log;
 use call::NoCall;
 use chunks::Chunks;
-use few::Few;
+use counts::Counts;
 use graph::Edge;
 use line::{Line, Said, Unread};
 use metric::finding::Finding;
@@ -60,15 +60,15 @@ use std::io::{self, BufRead};
 use tally::Tally;
 use warnings::Warnings;
 
-/// The edges of the buckets where nobody asks for others: 64 KiB, 1 MiB and 16 MiB.
+/// The edges of the buckets unless others are asked for: 64 KiB, 1 MiB and 16 MiB.
 pub const EDGES: [u64; 3] = [64 << 10, 1 << 20, 16 << 20];
 
 /// Bytes that are parsed at once.
 const CHUNK: usize = 1 << 20;
 /// NCCL cuts its lines at 1023 characters; where exactly depends on what stands before the text.
 const CUT_FROM: usize = 1015;
-/// So many garbled lines, clocks and time-outs are told one by one.
-const TOLD: usize = 3;
+/// At most this many garbled lines, clocks and time-outs are listed one by one.
+const MOST_LISTED: usize = 3;
 const MOST_TIMED_OUT: usize = 4096;
 
 /// Reads one stream. A log without any line of NCCL has empty tables.
@@ -88,14 +88,14 @@ pub struct Reader {
     cut: u64,
     garbled_calls: u64,
     unknown_calls: u64,
-    unknown_operations: Few,
-    unknown: Few,
+    unknown_operations: Counts,
+    unknown: Counts,
     tally: Tally,
     warnings: Warnings,
     timed_out: Vec<TimedOut>,
     reached: Vec<Reached>,
     ends: training_log::Ends,
-    /// What a line of another program tells of the whole.
+    /// What the file seems to be, judged by a line of another program.
     looks_like: Option<&'static str>,
     /// How many network cards each host is to have.
     nics: Option<u64>,
@@ -118,8 +118,8 @@ impl Reader {
             cut: 0,
             garbled_calls: 0,
             unknown_calls: 0,
-            unknown_operations: Few::default(),
-            unknown: Few::default(),
+            unknown_operations: Counts::default(),
+            unknown: Counts::default(),
             tally: Tally::new(edges),
             warnings: Warnings::default(),
             timed_out: Vec::new(),
@@ -133,7 +133,7 @@ impl Reader {
         }
     }
 
-    /// Holds the number of network cards that each host finds against what it is to have.
+    /// Sets the number of network cards that each host is to have: what it finds is compared with it.
     pub fn expect_nics(&mut self, nics: u64) {
         self.nics = Some(nics);
     }
@@ -165,7 +165,7 @@ impl Reader {
                     self.of_nccl += 1;
                     self.understood += 1;
                     if process.is_none() {
-                        *process = self.tally.processes.of(&who.host, who.pid);
+                        *process = self.tally.processes.id_of(&who.host, who.pid);
                     }
                     let process = *process;
                     if let Some(process) = process.and_then(|it| self.tally.processes.get_mut(it)) {
@@ -208,8 +208,8 @@ impl Reader {
         if self.reached.len() < MOST_TIMED_OUT {
             self.reached.extend(watchdog::reached(text, line));
         }
-        self.looks_like = self.looks_like.or_else(|| others::look(text));
-        if let Some(step) = self.ends.of(text) {
+        self.looks_like = self.looks_like.or_else(|| other_programs::recognize(text));
+        if let Some(step) = self.ends.step_ended_by(text) {
             self.tally.steps.ends(step, line);
         }
     }
@@ -218,7 +218,7 @@ impl Reader {
         self.of_nccl += 1;
         let process = match line.host {
             "" => None,
-            host => self.tally.processes.of(host, line.pid),
+            host => self.tally.processes.id_of(host, line.pid),
         };
         if let Some(process) = process.and_then(|it| self.tally.processes.get_mut(it)) {
             process.lines += 1;
@@ -350,9 +350,9 @@ impl Reader {
                 if let Some(process) = process.and_then(|process| self.tally.processes.get_mut(process)) {
                     process.has_hole = true;
                 }
-                if self.garbled_calls <= TOLD as u64 {
-                    let ends = if piece.ended { "" } else { "; the file ends within the line" };
-                    let why = format!("a line of a call counts for nothing: `{what}` cannot be read{ends}");
+                if self.garbled_calls <= MOST_LISTED as u64 {
+                    let ends = if piece.ended { "" } else { "; the file ends mid-line" };
+                    let why = format!("skipped a call line: cannot read `{what}`{ends}");
                     self.find(Finding::new("nccl-garbled", why), piece.line);
                 }
             }
@@ -367,8 +367,8 @@ impl Reader {
         process.clock = now;
         if is_back {
             self.clocks_back += 1;
-            if self.clocks_back <= TOLD {
-                let why = format!("the clock of `{host}` goes back, to {stamp}");
+            if self.clocks_back <= MOST_LISTED {
+                let why = format!("`{host}`: clock goes back to {stamp}");
                 self.find(Finding::new("nccl-clock-back", why).node(host), line);
             }
         }
@@ -384,7 +384,7 @@ impl Reader {
     }
 }
 
-/// How a line looks: its digits tell nothing about its kind.
+/// A line with its digits masked: they do not distinguish its kind.
 fn shape(text: &str) -> String {
     let mut shape = String::new();
     for c in text.chars().take(120) {

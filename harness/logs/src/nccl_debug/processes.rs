@@ -1,5 +1,5 @@
-//! The processes that write a log, each under a small number, with what must be remembered of each. Bounded: a log of more
-//! processes than `MOST` is read without telling the rest apart.
+//! The processes that write a log, each under a small number, with what must be remembered of each. Bounded: a log of
+//! more processes than `MOST` is read without telling the rest apart.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ pub(super) struct Process {
     /// The last time stamp as digits, to see a clock that goes back.
     pub clock: u64,
     pub lines: u64,
-    /// Whether it told of a communicator that it began.
+    /// Whether it logged that it began a communicator.
     pub has_begun: bool,
     pub has_warned: bool,
     /// Whether its host is none.
@@ -34,7 +34,7 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    pub(super) fn of(&mut self, host: &str, pid: u64) -> Option<u32> {
+    pub(super) fn id_of(&mut self, host: &str, pid: u64) -> Option<u32> {
         if let Some(last) = self.last
             && let Some(process) = self.get(last)
             && process.pid == pid
@@ -88,7 +88,7 @@ impl Processes {
         &self.all
     }
 
-    /// Gives processes the hosts that they are of; nothing where nobody knows which.
+    /// Gives processes the hosts that they are of; none where the host is unknown.
     pub(super) fn rename(&mut self, rename: &impl Fn(&str) -> Option<String>) {
         for process in &mut self.all {
             let host = rename(&process.host);

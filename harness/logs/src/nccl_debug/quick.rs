@@ -1,11 +1,11 @@
-//! The calls of a chunk, found side by side with other chunks: most lines of a large log are whole calls in plain letters. Every other
-//! line is left to the reader, which takes all in their order.
+//! The calls of a chunk, found side by side with other chunks: most lines of a large log are whole calls in plain
+//! letters. Every other line is left to the reader, which takes all in their order.
 
 use super::super::nccl_prefix::{self, Level};
 use super::call::{self, Call};
 use super::chunks::Chunk;
+use super::hasher::Mixed;
 use super::line;
-use super::mix::Mixed;
 use memchr::{memchr, memchr_iter};
 
 /// Lines of a chunk in their order.
@@ -78,7 +78,8 @@ impl Found<'_> {
     /// Nothing for a line that is not plainly a call.
     fn call(&mut self, from: usize, end: usize) -> Option<(u32, Place, Call)> {
         let line = self.bytes.get(from..end)?;
-        // Letters that a terminal obeys, and those beyond ASCII, are the reader's business. All bytes are looked at, none by a branch.
+        // Letters that a terminal obeys, and those beyond ASCII, are the reader's business. All bytes are looked at,
+        // none by a branch.
         let is_plain = line.iter().fold(true, |plain, byte| plain & byte.wrapping_sub(0x20).lt(&0x5f));
         if !is_plain {
             return None;

@@ -1,7 +1,7 @@
 //! Lines of the life of communicators: they begin, are complete, take their time, and end. Which lines belong to one
 //! communicator is `communicators`' business.
 
-use super::words::{Words, pointer, seconds, signed, whole};
+use super::tokens::{Words, pointer, seconds, signed, whole};
 
 /// How far a communicator has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,12 @@
-//! Calls by the step of a training: programs write a step's line when it has ended, so what was called since the line before is of the
-//! step whose line comes next. Logs of ranks that are mixed with each other shift some calls by a line.
+//! Calls by the step of a training: programs write a step's line when it has ended, so what was called since the line
+//! before is of the step whose line comes next. Logs of ranks that are mixed with each other shift some calls by a
+//! line.
 
 use super::call::{OPERATIONS, Operation};
 use super::operations::Sum;
 use super::tables::OfStep;
 
-/// Of more steps the rest is left out, and told.
+/// Of more steps the rest is left out, and counted in a finding.
 pub(super) const MOST: usize = 1 << 14;
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! What a log of NCCL tells, as tables in a stated order. How they come about is `tally`'s business.
+//! The contents of NCCL logs, as tables in a fixed order. `tally` fills them.
 
 use super::advice::Kind;
 use super::call::Operation;
@@ -6,7 +6,7 @@ use super::watchdog::{Reached, TimedOut};
 use metric::finding::Finding;
 use serde::Serialize;
 
-/// What logs tell together.
+/// The result of all logs together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NcclLog {
     pub lines: u64,
@@ -87,8 +87,8 @@ pub struct OfOperation {
     pub total_bytes: Option<u64>,
     /// What all peers of a line's rank make of it: bytes times ranks where a line names one peer's.
     pub message_bytes: Option<u64>,
-    /// What must leave the GPUs of the lines' ranks at least, over NVLink and network together. Of logs of all ranks it is what the
-    /// calls move.
+    /// What must leave the GPUs of the lines' ranks at least, over NVLink and network together. Of logs of all ranks it
+    /// is what the calls move.
     pub wire_bytes: Option<u64>,
 }
 
@@ -116,7 +116,7 @@ pub struct Calls {
 pub struct OfGpu {
     pub host: String,
     pub pid: u64,
-    /// Of its process; nothing where no line tells.
+    /// Of its process; none where no line reports it.
     pub device: Option<u64>,
     pub operation: Operation,
     pub calls: u64,
@@ -125,7 +125,7 @@ pub struct OfGpu {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OfCommunicator {
-    /// In hexadecimal; logs up to 2.17 tell none.
+    /// In hexadecimal; logs up to 2.17 have none.
     pub id: Option<String>,
     pub nranks: u64,
     /// Ranks that the logs hold.
@@ -156,7 +156,7 @@ pub struct OfRing {
     pub lines: u64,
 }
 
-/// A rank's place in a tree; `-1` is nobody.
+/// A rank's place in a tree; `-1` is none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OfTree {
     pub nvls: bool,
@@ -204,7 +204,7 @@ pub struct OfChoiceOfHost {
     pub lines: u64,
 }
 
-/// Connections over the network that a host tells of: those whose card reaches the GPU's memory itself, and the others.
+/// Network connections logged by a host: those with GPUDirect RDMA, and the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OfNet {
     pub host: String,

@@ -1,13 +1,13 @@
-//! What many lines add up to, in bounded memory: nothing is kept of a line that only repeats. What is odd about it is `checks`'
-//! business.
+//! What many lines add up to, in bounded memory: nothing is kept of a line that only repeats. What is odd about it is
+//! `checks`' business.
 
 use super::call::{Call, OPERATIONS, Operation};
 use super::choice::Choice;
 use super::communicators::Communicators;
+use super::counts::Counts;
 use super::distinct::Distinct;
-use super::few::Few;
 use super::graph::Connection;
-use super::mix::Mixed;
+use super::hasher::Mixed;
 use super::operations::{Operations, Sum};
 use super::processes::Processes;
 use super::steps::Steps;
@@ -15,7 +15,7 @@ use super::tables::*;
 use super::wired::Wired;
 use std::collections::{BTreeMap, HashMap};
 
-/// Of pairs of ranks, of GPUs, and of pairs that send: the rest is left out, and told.
+/// Of pairs of ranks, of GPUs, and of pairs that send: the rest is left out, and counted in a finding.
 pub(super) const MOST: usize = 1 << 16;
 
 /// Sends and receives of one pair of ranks.
@@ -42,13 +42,13 @@ pub(super) struct Tally {
     pub connections_beyond: u64,
     choices: BTreeMap<(Option<String>, String), (u64, u64, u64)>,
     pub choices_beyond: u64,
-    pub versions: Few,
-    pub drivers: Few,
-    pub bootstraps: Few,
-    pub networks: Few,
-    pub providers: Few,
-    pub plugins: Few,
-    pub variables: Few,
+    pub versions: Counts,
+    pub drivers: Counts,
+    pub bootstraps: Counts,
+    pub networks: Counts,
+    pub providers: Counts,
+    pub plugins: Counts,
+    pub variables: Counts,
 }
 
 impl Tally {
@@ -69,13 +69,13 @@ impl Tally {
             connections_beyond: 0,
             choices: BTreeMap::new(),
             choices_beyond: 0,
-            versions: Few::default(),
-            drivers: Few::default(),
-            bootstraps: Few::default(),
-            networks: Few::default(),
-            providers: Few::default(),
-            plugins: Few::default(),
-            variables: Few::default(),
+            versions: Counts::default(),
+            drivers: Counts::default(),
+            bootstraps: Counts::default(),
+            networks: Counts::default(),
+            providers: Counts::default(),
+            plugins: Counts::default(),
+            variables: Counts::default(),
         }
     }
 
@@ -212,7 +212,7 @@ impl Tally {
         self.choices.iter().map(one).collect()
     }
 
-    pub(super) fn told_communicators(&self) -> Vec<OfCommunicator> {
+    pub(super) fn communicator_rows(&self) -> Vec<OfCommunicator> {
         let one = |it: &super::communicators::Communicator| {
             let mut hosts: Vec<String> =
                 it.hosts.iter().map(|process| self.processes.host(*process).to_owned()).collect();

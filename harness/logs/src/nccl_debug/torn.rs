@@ -1,5 +1,5 @@
-//! Hosts that do not exist. Where processes write into one file at once, a line may begin within another, and what stands before its
-//! process is no name of a host. Such lines are the host's that they can be traced to, or no host's.
+//! Torn host names. Where processes write into one file at once, a line may begin within another, and what stands
+//! before its process is no name of a host. Such lines are the host's that they can be traced to, or no host's.
 
 use super::Reader;
 use super::processes::Processes;
@@ -84,7 +84,8 @@ impl Reader {
         };
         let name: String = name.chars().take(100).collect();
         let why = format!(
-            "{lines} lines begin with a torn host, such as `{name}`{of}: let each process write a file of its own, by NCCL_DEBUG_FILE"
+            "{lines} lines begin with a torn host name, for example `{name}`{of}; set NCCL_DEBUG_FILE=/path/%h.%p for \
+             one file per process"
         );
         let mut finding = Finding::new("nccl-torn", why);
         finding.file = self.files.first().filter(|_| self.files.len() == 1).cloned();

@@ -1,7 +1,6 @@
-//! What NCCL warns of, each kind once, with the first line that says so. What a warning means is told in
-//! `advice`.
+//! Warnings of NCCL, each kind once, with its first line. What they mean is in `advice`.
 
-use super::few::Few;
+use super::counts::Counts;
 use super::tables::Warning;
 use super::{advice, shape};
 use std::collections::HashMap;
@@ -14,7 +13,7 @@ pub(super) struct Warnings {
     kinds: HashMap<String, usize>,
     all: Vec<Warning>,
     /// Lines by host.
-    pub hosts: Few,
+    pub hosts: Counts,
     /// Lines of kinds that are one too many.
     pub beyond: u64,
 }
@@ -36,7 +35,7 @@ impl Warnings {
         self.kinds.insert(shape, self.all.len());
         let host = (!host.is_empty()).then(|| host.chars().take(LONGEST).collect());
         let text: String = text.chars().take(LONGEST).collect();
-        let kind = advice::of(&text);
+        let kind = advice::classify(&text);
         self.all.push(Warning { text, kind, host, line, file: file.to_owned(), lines: 1 });
     }
 
@@ -52,7 +51,7 @@ impl Warnings {
         self.all
     }
 
-    pub(super) fn seen(&self) -> &[Warning] {
+    pub(super) fn as_slice(&self) -> &[Warning] {
         &self.all
     }
 }

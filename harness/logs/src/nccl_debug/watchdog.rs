@@ -1,4 +1,5 @@
-//! What PyTorch says when a call of NCCL does not end: the rank that noticed, the call it waited for, and how far that rank had come.
+//! What PyTorch says when a call of NCCL does not end: the rank that noticed, the call it waited for, and how far that
+//! rank had come.
 
 use serde::Serialize;
 
@@ -6,7 +7,7 @@ use serde::Serialize;
 pub struct TimedOut {
     pub line: u64,
     pub rank: u64,
-    /// The number of the call in its process group, which older versions do not tell.
+    /// The number of the call in its process group, which older versions do not log.
     pub sequence: Option<u64>,
     /// The operation as PyTorch calls it.
     pub operation: String,
@@ -115,7 +116,7 @@ mod tests {
         let text = "[PG 0 (default_pg) Rank 5] Timeout at NCCL work: 7, last enqueued NCCL work: 9, last completed NCCL work: 6.";
         let expected = Reached { line: 4, rank: 5, enqueued: 9, completed: 6 };
         assert_eq!(reached(text, 4), Some(expected));
-        assert_eq!(reached("last enqueued NCCL work: 9, last completed NCCL work: 6", 1), None, "of nobody");
+        assert_eq!(reached("last enqueued NCCL work: 9, last completed NCCL work: 6", 1), None, "of no rank");
         assert_eq!(reached(&text.replace("work: 9", "work: "), 4), None);
     }
 }

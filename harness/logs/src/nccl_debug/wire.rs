@@ -1,9 +1,9 @@
-//! Of the bytes that lines of calls name: what all ranks of a call move together, and what must cross wires for it at least, however
-//! it is carried out. What really crossed them is told by the counters of the network cards.
+//! Of the bytes that lines of calls name: what all ranks of a call move together, and what must cross wires for it at
+//! least, however it is carried out. What really crossed them is in the counters of the network cards.
 
 use super::call::Operation;
 
-/// So many sizes of communicators are told apart.
+/// At most this many sizes of communicators are kept apart.
 const MOST: usize = 256;
 
 /// The bytes of one operation, by how many ranks its communicators have.
@@ -45,8 +45,8 @@ impl ByRanks {
     }
 }
 
-/// What leaves the GPU of one line's rank, of the bytes that the line names, as the mean over all ranks of the call: a number of
-/// times, over another. No switch is taken to add up; a rank sends itself nothing.
+/// What leaves the GPU of one line's rank, of the bytes that the line names, as the mean over all ranks of the call: a
+/// number of times, over another. No switch is taken to add up; a rank sends itself nothing.
 fn share(operation: Operation, nranks: u64) -> (u64, u64) {
     let others = nranks.saturating_sub(1);
     match operation {

@@ -1,5 +1,5 @@
-//! How ranks are wired, as the log tells it once for each rank and channel: rings, trees, numbers of channels, NVLS, the cards that a
-//! process found, and how long communicators took to begin. Bounded, as all tables.
+//! How ranks are wired, which the log reports once per rank and channel: rings, trees, numbers of channels, NVLS, the
+//! network cards a process found, and how long communicators took to begin. Bounded, as all tables.
 
 use super::graph::{Edge, Tree};
 use super::setup::Timings;
@@ -70,7 +70,7 @@ impl Wired {
         }
     }
 
-    /// Below it is whom a rank gathers from, above it whom it hands on to.
+    /// Below it are the ranks it gathers from, above it those it passes data to.
     pub(super) fn tree(&mut self, is_nvls: bool, channel: u64, edge: &Edge) {
         let key = (is_nvls, channel, edge.me, edge.behind.clone(), edge.before.clone());
         count(&mut self.trees, &mut self.beyond, key);
@@ -146,7 +146,7 @@ impl Wired {
         }
     }
 
-    pub(super) fn told_rings(&self) -> Vec<OfRing> {
+    pub(super) fn ring_rows(&self) -> Vec<OfRing> {
         let one = |((channel, ranks), lines): (&(u64, Vec<u64>), &u64)| OfRing {
             channel: *channel,
             ranks: ranks.clone(),
@@ -155,7 +155,7 @@ impl Wired {
         self.rings.iter().map(one).collect()
     }
 
-    pub(super) fn told_trees(&self) -> Vec<OfTree> {
+    pub(super) fn tree_rows(&self) -> Vec<OfTree> {
         let one = |((nvls, channel, rank, above, below), lines): (&Place, &u64)| OfTree {
             nvls: *nvls,
             channel: *channel,
@@ -167,7 +167,7 @@ impl Wired {
         self.trees.iter().map(one).collect()
     }
 
-    pub(super) fn told_channels(&self) -> Vec<OfChannels> {
+    pub(super) fn channel_rows(&self) -> Vec<OfChannels> {
         let one = |([coll, collnet, nvls, p2p, per_peer], lines): (&[Option<u64>; 5], &u64)| OfChannels {
             coll: coll.unwrap_or_default(),
             collnet: *collnet,
@@ -179,7 +179,7 @@ impl Wired {
         self.channels.iter().map(one).collect()
     }
 
-    pub(super) fn told_nvls(&self) -> Vec<OfNvls> {
+    pub(super) fn nvls_rows(&self) -> Vec<OfNvls> {
         let one = |(host, (there, not)): (&String, &(u64, u64))| OfNvls {
             host: host.clone(),
             available: *there,
@@ -188,7 +188,7 @@ impl Wired {
         self.nvls.iter().map(one).collect()
     }
 
-    pub(super) fn told_nics(&self) -> Vec<OfNics> {
+    pub(super) fn nic_rows(&self) -> Vec<OfNics> {
         let one = |((host, by), (least, most)): (&(String, String), &(u64, u64))| OfNics {
             host: host.clone(),
             by: by.clone(),
@@ -198,7 +198,7 @@ impl Wired {
         self.nics.iter().map(one).collect()
     }
 
-    pub(super) fn told_chosen(&self) -> Vec<OfChoiceOfHost> {
+    pub(super) fn chosen_rows(&self) -> Vec<OfChoiceOfHost> {
         let one = |((host, what, name), lines): (&(String, &'static str, String), &u64)| OfChoiceOfHost {
             host: host.clone(),
             what,
@@ -208,7 +208,7 @@ impl Wired {
         self.chosen.iter().map(one).collect()
     }
 
-    pub(super) fn told_net(&self) -> Vec<OfNet> {
+    pub(super) fn net_rows(&self) -> Vec<OfNet> {
         let one = |(host, (with, without)): (&String, &(u64, u64))| OfNet {
             host: host.clone(),
             gdrdma: *with,
@@ -217,7 +217,7 @@ impl Wired {
         self.net.iter().map(one).collect()
     }
 
-    pub(super) fn told_timings(&self) -> Vec<OfTimings> {
+    pub(super) fn timing_rows(&self) -> Vec<OfTimings> {
         let one = |((function, nranks), it): (&(String, u64), &Timed)| {
             let (slowest_s, slowest_rank, slowest_host) = it.slowest.clone().unwrap_or_default();
             OfTimings {

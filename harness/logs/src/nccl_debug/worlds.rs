@@ -1,12 +1,12 @@
-//! Which processes share communicators, whoever made them: the ranks of one job are joined by one at least, so groups of processes that
-//! none joins are of several jobs, or did not find each other.
+//! Which processes share communicators, whoever made them: the ranks of one job are joined by one at least, so groups
+//! of processes that none joins are of several jobs, or did not find each other.
 
 use super::communicators::Communicators;
 use std::collections::BTreeMap;
 
-/// The groups by their first process, the largest first, each with how many processes it has. Processes that are in no communicator
-/// are in none.
-pub(super) fn of(communicators: &Communicators) -> Vec<(u32, u64)> {
+/// The groups by their first process, the largest first, each with how many processes it has. Processes that are in no
+/// communicator are in none.
+pub(super) fn groups(communicators: &Communicators) -> Vec<(u32, u64)> {
     let mut roots: BTreeMap<u32, u32> = BTreeMap::new();
     for communicator in &communicators.all {
         let mut members = communicator.hosts.iter().copied();

@@ -79,7 +79,7 @@ pub(super) fn whole(text: &str) -> Option<u64> {
 pub(super) enum WrongColumn {
     Count,
     MaxError,
-    /// Without headings the form of the number tells: a count is never printed with so small an exponent.
+    /// Without headings the format of the number decides: a count is never printed with so small an exponent.
     Unknown,
 }
 
@@ -107,7 +107,7 @@ pub(super) fn wrong(text: &str, column: WrongColumn) -> Option<Wrong> {
 }
 
 /// Whether no longer text of the same number could have been meant: only then may it be the end of a file.
-pub(super) fn wrong_is_whole(text: &str, column: WrongColumn) -> bool {
+pub(super) fn wrong_is_complete(text: &str, column: WrongColumn) -> bool {
     match column {
         _ if text == "N/A" => true,
         WrongColumn::MaxError => number(text).is_some_and(|(.., exponent)| exponent),
@@ -169,10 +169,10 @@ impl Half {
             Wrong::Count(count) => self::wrong(&general(count), WrongColumn::Count)?,
             other => other,
         };
-        Some(Half::of(read(time_us, 7)?, read(algbw_gb_s, 6)?, read(busbw_gb_s, 6)?, wrong))
+        Some(Half::new(read(time_us, 7)?, read(algbw_gb_s, 6)?, read(busbw_gb_s, 6)?, wrong))
     }
 
-    pub(super) fn of(time: Figure, algbw: Figure, busbw: Figure, wrong: Wrong) -> Half {
+    pub(super) fn new(time: Figure, algbw: Figure, busbw: Figure, wrong: Wrong) -> Half {
         Half {
             time_us: time.value,
             algbw_gb_s: algbw.value,

@@ -1,5 +1,5 @@
-//! Compares what a run prints twice: its rows with its closing lines and with the sweep that its head announces. A row that was
-//! lost, doubled or changed shows in one of them.
+//! Compares what a run prints twice: its rows with its closing lines and with the sweep that its head announces. A row
+//! that was lost, doubled or changed shows in one of them.
 
 use super::{Format, Half, NcclRun, Parameters, Step, Wrong};
 use metric::finding::Finding;
@@ -14,7 +14,7 @@ pub fn closing(run: &NcclRun) -> Vec<Finding> {
         return Vec::new();
     }
     if run.rows.is_empty() {
-        let finding = || Finding::new("no-rows", "a run with closing lines and without a row");
+        let finding = || Finding::new("no-rows", "run has closing lines and no rows");
         return run.failure.is_none().then(finding).into_iter().collect();
     }
     [average(run), sizes(run), wrong(run)].into_iter().flatten().collect()
@@ -41,8 +41,7 @@ fn average(run: &NcclRun) -> Option<Finding> {
     let slack = slack + printed.abs().max(mean) * 1e-5;
     ((mean - printed).abs() > slack).then(|| {
         let why = format!(
-            "the rows have {mean:.3} GB/s bus bandwidth on average, the closing line says {printed}: rows are lost, doubled or \
-             not of this run"
+            "rows average {mean:.3} GB/s bus bandwidth, the closing line {printed}: rows lost, doubled or of another run"
         );
         Finding::new("average-disagrees", why)
     })
@@ -67,8 +66,8 @@ fn sizes(run: &NcclRun) -> Option<Finding> {
     // Operations with a part per rank round sizes down, and then no size can be named.
     let is_exact = seen.iter().all(|size| expected.contains(size));
     let missing = expected.iter().find(|size| !seen.contains(size)).filter(|_| is_exact);
-    let missing = missing.map_or_else(String::new, |size| format!(", none of size {size}"));
-    let why = format!("{rows} rows{missing}, where the head announces {} sizes", expected.len());
+    let missing = missing.map_or_else(String::new, |size| format!(", no row of size {size}"));
+    let why = format!("{rows} rows{missing}; the header announces {} sizes", expected.len());
     Some(Finding::new("rows-missing", why))
 }
 
@@ -106,7 +105,7 @@ fn wrong(run: &NcclRun) -> Option<Finding> {
         }
     }
     (is_checked && (wrong > 0.0) != (closing > 0)).then(|| {
-        let why = format!("the rows count {wrong} wrong values, the closing line says {closing}");
+        let why = format!("rows count {wrong} wrong values, the closing line {closing}");
         Finding::new("wrong-disagrees", why)
     })
 }

@@ -59,7 +59,7 @@ pub(super) fn complaint(
     node: Option<String>,
     line: u64,
 ) -> Complaint {
-    // A line may be as long as a file; the beginning tells.
+    // A line may be as long as a file; the beginning is enough.
     let cause = cause.chars().take(400).collect::<String>().trim().to_owned();
     Complaint { failure: Failure { class, cause, line, node }, depth, hard }
 }

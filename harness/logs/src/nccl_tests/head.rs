@@ -17,10 +17,10 @@ pub(super) enum Comment {
     /// Less than was asked for, because memory is short.
     MaxBytes(u64),
     Rank(RankLine),
-    /// The line with the names; whether two blanks stand before `#wrong`, which tells the era.
+    /// The line with the names; whether two blanks stand before `#wrong`, which shows the era.
     Headings(Layout, bool),
     OutOfBounds(OutOfBounds),
-    /// The average, and whether it was held against a minimum and fell short.
+    /// The average, and whether it was below a required minimum.
     Average(f64, bool),
     Concluded(String),
     Error(String),

@@ -21,9 +21,7 @@ pub(super) fn looks_like_it(text: &str) -> bool {
 
 pub(super) fn too_large() -> NotUnderstood {
     let most = MOST_BYTES >> 20;
-    NotUnderstood {
-        reason: format!("begins as JSON, of which no more than {most} MiB are read as one document"),
-    }
+    NotUnderstood { reason: format!("JSON document larger than the limit of {most} MiB") }
 }
 
 pub(super) fn read(text: &str) -> Result<NcclTests, NotUnderstood> {
@@ -33,7 +31,7 @@ pub(super) fn read(text: &str) -> Result<NcclTests, NotUnderstood> {
     let value: Value = match serde_json::from_str(&mended.text) {
         Ok(value) => value,
         // The message of the parser gives a place and never a content.
-        Err(_) if mended.cut => return Err(refuse("truncated JSON with nothing whole in it".to_owned())),
+        Err(_) if mended.cut => return Err(refuse("truncated JSON without one complete value".to_owned())),
         Err(error) => return Err(refuse(format!("broken JSON: {error}"))),
     };
     // Others write `nccl_version` too.
@@ -49,10 +47,7 @@ pub(super) fn read(text: &str) -> Result<NcclTests, NotUnderstood> {
     };
     let mut findings = Vec::new();
     if mended.cut {
-        findings.push(Finding::new(
-            "truncated-json",
-            "the file ends before its JSON does: the run was ended early",
-        ));
+        findings.push(Finding::new("truncated-json", "the JSON is truncated: the run was stopped early"));
     }
     let run = run(map, &mut findings);
     Ok(NcclTests { runs: vec![run], findings, lines, understood: lines })
@@ -79,7 +74,7 @@ fn run(map: &Map<String, Value>, findings: &mut Vec<Finding>) -> NcclRun {
         match row(result) {
             Ok(row) => run.rows.push(row),
             Err((code, why)) => {
-                let message = format!("a result is no row: {why}; its place in `results`: {index}");
+                let message = format!("`results[{index}]` is not a row: {why}");
                 findings.push(Finding::new(code, message).line(1));
                 run.refused_rows += 1;
             }
@@ -106,7 +101,7 @@ fn run(map: &Map<String, Value>, findings: &mut Vec<Finding>) -> NcclRun {
         run.average_busbw_gb_s = value;
         if average.get("okay").and_then(truth) == Some(false) {
             let value = value.map_or_else(|| "nan".to_owned(), general);
-            let cause = format!("average bus bandwidth below the minimum asked for: {value}");
+            let cause = format!("average bus bandwidth below the requested minimum: {value}");
             hard(FailureClass::BelowMinimum, cause);
         }
     }
@@ -116,7 +111,7 @@ fn run(map: &Map<String, Value>, findings: &mut Vec<Finding>) -> NcclRun {
             continue;
         }
         if whole {
-            let message = format!("NCCL's last error, after a run that ended well: {error}");
+            let message = format!("last NCCL error, though the run completed: {error}");
             findings.push(Finding::new("error-noted", message).line(1));
         } else {
             complaints.push(failure::complaint(
@@ -133,7 +128,7 @@ fn run(map: &Map<String, Value>, findings: &mut Vec<Finding>) -> NcclRun {
     if !run.concluded && run.failure.is_none() {
         let (code, message) = match run.rows.len() {
             0 => ("no-rows", "a run without results, closing values or a failure".to_owned()),
-            rows => ("not-concluded", format!("the closing values of a run are missing; rows: {rows}")),
+            rows => ("not-concluded", format!("run has no closing values; rows: {rows}")),
         };
         findings.push(Finding::new(code, message).line(1));
     }
@@ -187,7 +182,7 @@ fn row(result: &Value) -> Result<Row, NoRow> {
         match result.get(key) {
             // Sizes of 2 GiB and more wrap around in 2.17.3.
             Some(value) if value.as_i64().is_some_and(|n| n < 0) => {
-                Err(("size-overflowed", "its size or count does not fit the type it was written with"))
+                Err(("size-overflowed", "its size or count overflowed the type it was written with"))
             }
             value => value.and_then(Value::as_u64).ok_or(("row-cut", "it has no size or count")),
         }
@@ -220,21 +215,21 @@ fn row(result: &Value) -> Result<Row, NoRow> {
 
 fn half(result: &Value, key: &str) -> Result<Option<Half>, NoRow> {
     let half = match result.get(key) {
-        None => return Err(("row-cut", "it lacks a placement")),
+        None => return Err(("row-cut", "a placement is missing")),
         Some(Value::Null) => return Ok(None),
         Some(half) => half,
     };
     let time = half.get("time").or_else(|| half.get("cpu_time"));
     let wrong = match half.get("nwrong") {
-        None => return Err(("row-cut", "a placement of it is not whole")),
+        None => return Err(("row-cut", "a placement is incomplete")),
         Some(Value::Null) => Wrong::NotChecked,
         Some(count) => match count.as_f64().map(general).and_then(|text| wrong(&text, WrongColumn::Count)) {
             Some(_) => Wrong::Count(count.as_f64().unwrap_or_default()),
-            None => return Err(("not-a-number", "its count of wrong values is none")),
+            None => return Err(("not-a-number", "its count of wrong values is not a number")),
         },
     };
     let mut read =
-        Half::of(decimal(time)?, decimal(half.get("alg_bw"))?, decimal(half.get("bus_bw"))?, wrong);
+        Half::new(decimal(time)?, decimal(half.get("alg_bw"))?, decimal(half.get("bus_bw"))?, wrong);
     let statistics = result.get(format!("{key}_per_iter").as_str());
     if let Some(statistics) = statistics {
         let number =
@@ -251,10 +246,10 @@ fn half(result: &Value, key: &str) -> Result<Option<Half>, NoRow> {
 /// Six decimals, whatever the size.
 fn decimal(value: Option<&Value>) -> Result<Figure, NoRow> {
     match value {
-        None => Err(("row-cut", "a placement of it is not whole")),
+        None => Err(("row-cut", "a placement is incomplete")),
         Some(value) => match value.as_f64() {
             Some(value) if value.is_finite() && value >= 0.0 => Ok(Figure { value, half_width: 0.5e-6 }),
-            _ => Err(("not-a-number", "a figure of it is NaN, infinite or negative")),
+            _ => Err(("not-a-number", "a value is NaN, infinite or negative")),
         },
     }
 }

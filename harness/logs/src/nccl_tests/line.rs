@@ -20,7 +20,7 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    pub(super) fn of(piece: &'a Piece) -> Self {
+    pub(super) fn new(piece: &'a Piece) -> Self {
         let Piece { line: number, text, .. } = piece;
         // Some editors put a mark before the first line.
         let text = text.strip_prefix('\u{feff}').filter(|_| *number == 1).unwrap_or(text);

@@ -8,8 +8,8 @@
 //! - `not-a-number`: a row with NaN, infinity or a negative figure; `size-overflowed`: a size that wrapped around;
 //! - `not-concluded`: rows, and no closing lines; `no-rows`: a head, and neither rows nor a failure;
 //! - `line-too-long`: lines of which the end was left out; `read-in-part`: more than is held, and nothing behind it was read;
-//! - `foreign-column`: a column that nccl-tests does not print; `interleaved-tables`: tables that ran at once, whose rows nobody
-//!   can tell apart: none of them is given;
+//! - `foreign-column`: a column that nccl-tests does not print; `interleaved-tables`: tables that ran at once, whose rows
+//!   cannot be separated: none of them is returned;
 //! - `nccl-warn`, `error-noted`: warnings of a run that ended well; `truncated-json`: a file that ends early;
 //! - `bandwidth-disagrees`: a figure that does not follow from the others (made by `recompute`);
 //! - `average-disagrees`, `rows-missing`, `wrong-disagrees`, `no-rows`: closing lines or a head that the rows do not bear out (made by
@@ -119,7 +119,7 @@ pub struct NcclRun {
     pub parameters: Option<Parameters>,
     pub ranks: Vec<RankLine>,
     pub rows: Vec<Row>,
-    /// Rows that were printed and cannot be read, or cannot be told from another table's.
+    /// Rows that were printed and cannot be read, or cannot be separated from another table's.
     #[serde(skip_serializing_if = "is_zero")]
     pub refused_rows: u64,
     /// The times are of the CPU (`-C`), so the bandwidths do not follow from them.

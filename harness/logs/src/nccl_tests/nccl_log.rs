@@ -14,7 +14,8 @@ pub(super) struct LogLine<'a> {
     pub text: &'a str,
 }
 
-/// Hosts that lines of NCCL begin with or that the list of devices names: so many, and none that is longer than a name can be.
+/// Hosts that lines of NCCL begin with or that the list of devices names: so many, and none that is longer than a name
+/// can be.
 #[derive(Debug, Default)]
 pub(super) struct Hosts(HashSet<String>);
 
@@ -132,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_that_sticks_to_a_cell_is_told_from_it() {
+    fn a_host_that_sticks_to_a_cell_is_separated() {
         let mut hosts = Hosts::default();
         hosts.note("10-0-0-1:22:23 [0] NCCL INFO Bootstrap");
         let table = [

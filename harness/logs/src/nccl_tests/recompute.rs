@@ -1,4 +1,4 @@
-//! Holds the printed bandwidths against size, time and number of ranks, as exactly as the printed digits allow.
+//! Compares the printed bandwidths with size, time and number of ranks, as exactly as the printed digits allow.
 //! Which number of ranks was asked for, and what follows from a difference, is the caller's business.
 
 use super::{Half, NcclRun, Row, cell};
@@ -39,7 +39,7 @@ pub fn ranks_from_ratio(run: &NcclRun) -> Option<(f64, Option<u32>)> {
     // busbw / algbw = factor * (n - 1) / n, so n = factor / (factor - ratio), and each row leaves a range of them.
     let (mut low, mut high) = (1.0_f64, f64::INFINITY);
     for half in halves {
-        let (algbw, busbw) = (Range::of(half.algbw_gb_s, half.rounding.algbw_gb_s), Range::busbw(half));
+        let (algbw, busbw) = (Range::around(half.algbw_gb_s, half.rounding.algbw_gb_s), Range::busbw(half));
         let ranks = |ratio: f64| if ratio < factor { factor / (factor - ratio) } else { f64::INFINITY };
         low = low.max(ranks(busbw.low / algbw.high));
         high = high.min(if algbw.low > 0.0 { ranks(busbw.high / algbw.low) } else { f64::INFINITY });
@@ -56,8 +56,8 @@ pub fn ratio_matches(op: Op, ranks: u32, algbw: f64, busbw: f64) -> bool {
         return false;
     }
     let factor = op.bus_factor(ranks);
-    let algbw = Range::of(algbw, digits(algbw));
-    Range { low: algbw.low * factor, high: algbw.high * factor }.meets(Range::of(busbw, digits(busbw)))
+    let algbw = Range::around(algbw, digits(algbw));
+    Range { low: algbw.low * factor, high: algbw.high * factor }.meets(Range::around(busbw, digits(busbw)))
 }
 
 /// Half a unit of the last digit of a bandwidth, in the coarsest of the forms that print it.
@@ -102,14 +102,14 @@ struct Range {
 }
 
 impl Range {
-    fn of(value: f64, half_width: f64) -> Range {
+    fn around(value: f64, half_width: f64) -> Range {
         // The figures themselves carry the error of a few operations on doubles.
         let slack = half_width * (1.0 + 1e-6) + value.abs() * 1e-9;
         Range { low: (value - slack).max(0.0), high: value + slack }
     }
 
     fn busbw(half: &Half) -> Range {
-        Range::of(half.busbw_gb_s, half.rounding.busbw_gb_s)
+        Range::around(half.busbw_gb_s, half.rounding.busbw_gb_s)
     }
 
     fn meets(self, other: Range) -> bool {
@@ -149,7 +149,7 @@ fn disagrees(run: &NcclRun, row: &Row, half: &Half, ranks: Option<u32>) -> Optio
     // Before 2.13 the size shown may be larger than what the ranks shared by a few elements each.
     let width = cell::element_bytes(&row.dtype).unwrap_or(8);
     let spare = f64::from(ranks.unwrap_or(1)) * 16.0_f64.max(width as f64);
-    let algbw_printed = Range::of(half.algbw_gb_s, half.rounding.algbw_gb_s);
+    let algbw_printed = Range::around(half.algbw_gb_s, half.rounding.algbw_gb_s);
     let busbw_printed = Range::busbw(half);
     let conventions = conventions(run.op, ranks, row.size_bytes as f64);
     // Without an operation, equal bandwidths may be those of hypercube, which counts fewer bytes than it shows.
@@ -158,7 +158,7 @@ fn disagrees(run: &NcclRun, row: &Row, half: &Half, ranks: Option<u32>) -> Optio
     }
     let mut why = None;
     for Convention { bytes, factor } in conventions {
-        let time = Range::of(half.time_us, half.rounding.time_us);
+        let time = Range::around(half.time_us, half.rounding.time_us);
         let expected = Range {
             low: (bytes - spare).max(0.0) / (time.high * 1e3),
             high: if time.low > 0.0 { bytes / (time.low * 1e3) } else { f64::INFINITY },
@@ -185,5 +185,5 @@ fn disagrees(run: &NcclRun, row: &Row, half: &Half, ranks: Option<u32>) -> Optio
 
 fn describe(name: &str, expected: Range, printed: f64) -> String {
     let (low, high) = (expected.low.max(0.0), expected.high);
-    format!("`{name}` follows as {low:.3} to {high:.3} GB/s from the other figures, printed is: {printed}")
+    format!("`{name}`: {low:.3} to {high:.3} GB/s computed from the other columns, printed {printed}")
 }

@@ -299,24 +299,24 @@ fn half<'a>(
                 Cell::Figure(figure) => iterations.push(figure.value),
                 Cell::NotApplicable => missing += 1,
                 Cell::NotANumber => failed = Some(Parsed::NotANumber),
-                Cell::Odd => return Err(Parsed::Odd("a figure in no form that is printed")),
+                Cell::Odd => return Err(Parsed::Odd("a value in an unknown format")),
             },
         }
     }
-    let Some(wrong) = wrong else { return Err(Parsed::Odd("no count of wrong values where it belongs")) };
+    let Some(wrong) = wrong else { return Err(Parsed::Odd("no count of wrong values in its column")) };
     if let Some(failed) = failed {
         return Err(failed);
     }
     match (figures.as_slice(), missing) {
         ([time, algbw, busbw], 0) => {
-            let mut half = Half::of(*time, *algbw, *busbw, wrong);
+            let mut half = Half::new(*time, *algbw, *busbw, wrong);
             if let [min_us, max_us, p99_us, cv_pct] = iterations[..] {
                 half.iterations = Some(IterStats { min_us, max_us, p99_us, cv_pct });
             }
             Ok(Some(half))
         }
         ([], missing) if missing >= 3 => Ok(None),
-        _ => Err(Parsed::Odd("`N/A` beside figures")),
+        _ => Err(Parsed::Odd("`N/A` beside values")),
     }
 }
 
@@ -330,7 +330,7 @@ fn timestamp<'a>(
         if *column == Column::Timestamp {
             let Some(second) = cells.next() else { return Err(Parsed::Partial) };
             if !shaped(first, "dddd-dd-dd") || !shaped(second, "dd:dd:dd") {
-                return Err(Parsed::Odd("no time stamp where it belongs"));
+                return Err(Parsed::Odd("no timestamp in its column"));
             }
             stamp = Some(format!("{first} {second}"));
         }
@@ -348,7 +348,7 @@ pub(super) fn shaped(text: &str, pattern: &str) -> bool {
 fn ends_surely(last: &str, halves: &[Vec<Column>], trailing: &[Column], wrong: WrongColumn) -> bool {
     match trailing.last().or_else(|| halves.last().and_then(|half| half.last())) {
         Some(Column::Timestamp) => true,
-        Some(Column::Wrong) => cell::wrong_is_whole(last, wrong),
+        Some(Column::Wrong) => cell::wrong_is_complete(last, wrong),
         Some(Column::Cv) => last.split_once('.').is_some_and(|(_, decimals)| decimals.len() == 2),
         _ => false,
     }

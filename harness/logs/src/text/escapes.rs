@@ -1,11 +1,12 @@
-//! What terminals obey, taken out of a line of text: all forms of escape sequences of ECMA-48. What the line says is its reader's
-//! business.
+//! What terminals obey, taken out of a line of text: all forms of escape sequences of ECMA-48. What the line says is
+//! its reader's business.
 
 use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Colours, titles and character sets go; NUL bytes at the front are what a rotated log leaves, others make their cell unreadable.
+/// Colours, titles and character sets go; NUL bytes at the front are what a rotated log leaves, others make their cell
+/// unreadable.
 pub(in super::super) fn without_escapes(text: &str) -> Cow<'_, str> {
     let text = text.trim_start_matches('\0');
     // All bytes are looked at, none by a branch: this runs over each line of a log. U+0080 to U+009F begin with 0xc2.

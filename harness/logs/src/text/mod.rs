@@ -1,5 +1,5 @@
-//! Lines of logs as their programs wrote them: without what terminals obey, and without the time stamps, labels and tags that
-//! launchers and log collectors put around them. All readers of logs take their lines from here.
+//! Lines of logs as their programs wrote them: without what terminals obey, and without the time stamps, labels and
+//! tags that launchers and log collectors put around them. All readers of logs take their lines from here.
 
 mod escapes;
 mod prefix;
@@ -25,8 +25,8 @@ pub(super) struct Plain<'a> {
     pub moment_ms: Option<i64>,
 }
 
-/// Takes all wrapping off a line. `begins` tells whether a text begins as a line of the reader's program: some labels look like
-/// words of a program, and are labels only before such a line.
+/// Takes all wrapping off a line. `begins` returns whether a text begins as a line of the reader's program: some labels
+/// look like words of a program, and are labels only before such a line.
 pub(super) fn plain<'a>(line: &'a str, begins: fn(&str) -> bool) -> Plain<'a> {
     let line = without_escapes(line);
     let front = front(&line, begins);

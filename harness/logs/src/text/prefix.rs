@@ -25,7 +25,7 @@ struct Prefix<'a> {
     is_stamp: bool,
 }
 
-/// `begins` tells whether a text begins as a line of the program does.
+/// `begins` returns whether a text begins as a line of the program does.
 pub(in super::super) fn front<'a>(line: &'a str, begins: fn(&str) -> bool) -> Front<'a> {
     let mut front = Front::default();
     let mut after_stamp = false;

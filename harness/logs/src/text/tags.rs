@@ -1,5 +1,5 @@
-//! The tags of `mpirun --tag-output` and `--timestamp-output`. Open MPI writes its tag before each piece that it reads, and programs
-//! that flush within a line get it in the middle of their lines, even within a number.
+//! The tags of `mpirun --tag-output` and `--timestamp-output`. Open MPI writes its tag before each piece that it reads,
+//! and programs that flush within a line get it in the middle of their lines, even within a number.
 
 use super::stamps;
 use std::borrow::Cow;

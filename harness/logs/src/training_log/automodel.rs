@@ -1,8 +1,8 @@
 //! Lines of NeMo Automodel: `step 9 | epoch 0 | loss 0.6974 | grad_norm 2.27 | lr 6.0e-05 | mem 38.63 GiB | tps 11278.56(1409.82/gpu)
 //! | num_label_tokens 524288`, behind a logger's time, level and name. Steps are counted through all epochs.
 
-use super::step::{Dialect, Garbled, Parsed, StepLine, Told};
-use super::words::{count, digits, number};
+use super::numbers::{count, digits, number};
+use super::step::{Dialect, Garbled, Parsed, ReportedStep, StepLine};
 use crate::text::moment_ms;
 
 pub(super) fn parse(text: &str) -> Parsed {
@@ -12,10 +12,14 @@ pub(super) fn parse(text: &str) -> Parsed {
         return None;
     }
     if head(fields).is_some() {
-        return Some(Err(Garbled { what: "two lines of steps stand in one".to_owned() }));
+        return Some(Err(Garbled { what: "two step lines in one".to_owned() }));
     }
     let step = StepLine { iteration, moment_ms: moment_ms(before), ..StepLine::default() };
-    Some(read(step, fields).map(|step| Told { dialect: Dialect::Automodel, who: String::new(), step }))
+    Some(read(step, fields).map(|step| ReportedStep {
+        dialect: Dialect::Automodel,
+        who: String::new(),
+        step,
+    }))
 }
 
 /// What stands before `step 9 | epoch `, its number, and what follows.
@@ -39,10 +43,10 @@ fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
             _ => {}
         }
     }
-    // Both stand in every line: without them it is not whole.
+    // Both stand in every line: without them it is incomplete.
     match (step.loss, step.tokens_per_gpu_s) {
         (Some(_), Some(_)) => Ok(step),
-        _ => Err(Garbled { what: "the loss or the tokens per second are missing".to_owned() }),
+        _ => Err(Garbled { what: "no loss or no tokens per second".to_owned() }),
     }
 }
 

@@ -1,8 +1,8 @@
-//! Progress bars: `Epoch 0:  47%|####7     | 7/15 [06:19<07:13, 1.2s/it, key=value]`, as Lightning draws them, and with its own
-//! fields NeMo 1. The bars of the Trainer tell the step alone.
+//! Progress bars: `Epoch 0:  47%|####7     | 7/15 [06:19<07:13, 1.2s/it, key=value]`, as Lightning draws them, and with
+//! its own fields NeMo 1. The bars of the Trainer have the step only.
 
-use super::step::{Dialect, Garbled, Parsed, StepLine, Told};
-use super::words::{count, digits, number};
+use super::numbers::{count, digits, number};
+use super::step::{Dialect, Garbled, Parsed, ReportedStep, StepLine};
 use crate::text::moment_ms;
 
 /// A bar, as far as it goes.
@@ -12,7 +12,7 @@ pub(super) struct Bar<'a> {
     pub head: &'a str,
     pub at: u64,
     pub of: u64,
-    /// How long one takes, as its rate tells; nothing while it tells none.
+    /// The time of one step by the bar's rate; none while it prints none.
     pub seconds: Option<f64>,
     pub fields: Vec<(&'a str, &'a str)>,
 }
@@ -56,7 +56,7 @@ pub(super) fn parse(text: &str) -> Parsed {
         moment_ms: moment_ms(bar.head),
         ..StepLine::default()
     };
-    Some(read(step, &bar).map(|(dialect, step)| Told { dialect, who: String::new(), step }))
+    Some(read(step, &bar).map(|(dialect, step)| ReportedStep { dialect, who: String::new(), step }))
 }
 
 fn read(mut step: StepLine, bar: &Bar) -> Result<(Dialect, StepLine), Garbled> {

@@ -1,7 +1,7 @@
-//! The mean time and throughput of some iterations, as the awk script of 2025 that people use for it prints them: every line
-//! that has both counts, whichever rank's it is, and nothing tells how far they differ.
+//! The mean time and throughput of some iterations, as the awk script of 2025 that people use for it prints them: every
+//! line that has both counts, whichever rank's it is, and nothing shows how far they differ.
 
-use super::words::after;
+use super::numbers::after;
 use crate::stream::Pieces;
 use std::fmt::Write as _;
 use std::io::{self, BufRead};

@@ -1,4 +1,4 @@
-//! What a row of values tells: how long steps took, how much they differ, how sure that is, and which are odd.
+//! Statistics of a series of values: median, variation, confidence interval, and outliers.
 
 use metric::slope::{Slope, slope};
 use metric::warmup;
@@ -12,9 +12,9 @@ pub struct Figures {
     pub median: f64,
     pub min: f64,
     pub max: f64,
-    /// The deviation in parts of the mean; nothing of one value.
+    /// The deviation as a fraction of the mean; none for one value.
     pub cv: Option<f64>,
-    /// In which the median of further values lies 19 times of 20; nothing of fewer than six, which cannot tell.
+    /// In which the median of further values lies 19 times of 20; none of fewer than six, which are too few.
     pub interval: Option<(f64, f64)>,
     /// Change per step, with its own interval; nothing of fewer than six.
     pub slope: Option<(f64, f64, f64)>,
@@ -57,7 +57,7 @@ pub fn figures(points: &[(u64, f64)], has_warm_up: bool) -> Option<Figures> {
     })
 }
 
-/// Fewer values tell neither an interval nor a slope.
+/// Fewer values give neither an interval nor a slope.
 const LEAST: usize = 6;
 
 /// The median distance from the median is this part of the deviation, where values are spread normally: one in so many.
@@ -74,7 +74,8 @@ fn middle(sorted: &[f64]) -> f64 {
     (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0
 }
 
-/// Between two of the values themselves: how many of them lie below a median is drawn like coins, whatever they are spread like.
+/// Between two of the values themselves: how many of them lie below a median is drawn like coins, whatever they are
+/// spread like.
 fn interval(sorted: &[f64]) -> Option<(f64, f64)> {
     let n = sorted.len();
     let below = match n {
@@ -106,7 +107,8 @@ mod tests {
 
     #[test]
     fn the_interval_of_a_median_is_that_of_the_tables() {
-        // Order statistics of the 95 % interval of a median, from tables: 1 to 6 of 6, 2 to 9 of 10, 6 to 15 of 20, 40 to 61 of 100.
+        // Order statistics of the 95 % interval of a median, from tables: 1 to 6 of 6, 2 to 9 of 10, 6 to 15 of 20, 40
+        // to 61 of 100.
         for (n, low, high) in [(6, 1, 6), (10, 2, 9), (20, 6, 15), (100, 40, 61)] {
             let sorted: Vec<f64> = (1..=n).map(f64::from).collect();
             assert_eq!(interval(&sorted), Some((f64::from(low), f64::from(high))), "of {n}");

@@ -1,11 +1,12 @@
-//! Logs of trainings, read line by line in bounded memory: which steps ran, how long they took, and what the program says of
-//! each. Whatever else stands in a log is passed over.
+//! Logs of trainings, read line by line in bounded memory: which steps ran, how long they took, and what the program
+//! says of each. Whatever else stands in a log is passed over.
 
 mod automodel;
 mod bar;
 mod compat;
 mod figures;
 mod gather;
+mod numbers;
 mod pipes;
 mod ranks;
 mod samples;
@@ -13,7 +14,6 @@ mod step;
 #[cfg(test)]
 mod tests;
 mod trainer;
-mod words;
 
 pub use compat::{ITERATIONS, mean_of_steps};
 pub use figures::{Figures, figures};
@@ -28,9 +28,9 @@ use gather::Gathered;
 use metric::finding::Finding;
 use serde::Serialize;
 use std::io::{self, BufRead};
-use step::{Garbled, Parsed, Told};
+use step::{Garbled, Parsed, ReportedStep};
 
-/// What a log tells.
+/// The contents of a log.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrainingLog {
     pub lines: u64,
@@ -38,7 +38,7 @@ pub struct TrainingLog {
     pub of_steps: u64,
     /// Those of them of which something could not be read: they count for nothing.
     pub garbled: u64,
-    /// Lines that tell how long whole epochs took, and of no step.
+    /// Lines with the time of whole epochs, and no step.
     pub of_epochs: u64,
     pub series: Vec<Series>,
     /// Where the Trainer of Hugging Face came to its end.
@@ -47,8 +47,8 @@ pub struct TrainingLog {
     pub findings: Vec<Finding>,
 }
 
-/// So many lines that could not be read are told one by one.
-const TOLD: u64 = 3;
+/// At most this many lines that could not be read are listed one by one.
+const MOST_LISTED: u64 = 3;
 
 /// Reads to the end. A log without any step has no series.
 pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
@@ -64,28 +64,27 @@ pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
         {
             // A number may go on where the file ends.
             reader.of_steps += 1;
-            reader.garble(piece.line, "the file ends within the line");
+            reader.garble(piece.line, "the file ends mid-line");
             continue;
         }
         match parsed {
             None => reader.of_epochs += u64::from(is_of_epoch(text)),
-            Some(Ok(told)) => {
+            Some(Ok(reported)) => {
                 reader.of_steps += 1;
-                let moment_ms = plain.moment_ms.or(told.step.moment_ms);
-                let step = StepLine { line: piece.line, moment_ms, ..told.step };
-                reader.gathered.add(Told { dialect: told.dialect, who: plain.tag, step });
+                let moment_ms = plain.moment_ms.or(reported.step.moment_ms);
+                let step = StepLine { line: piece.line, moment_ms, ..reported.step };
+                reader.gathered.add(ReportedStep { dialect: reported.dialect, who: plain.tag, step });
             }
             Some(Err(Garbled { what })) => {
                 reader.of_steps += 1;
-                let cut =
-                    if piece.too_long { ", of a line whose rest was left out for its length" } else { "" };
+                let cut = if piece.too_long { ", in a line cut for its length" } else { "" };
                 reader.garble(piece.line, &format!("{what}{cut}"));
             }
         }
     }
     let Reader { gathered, mut findings, of_steps, garbled, of_epochs, summary, .. } = reader;
-    if garbled > TOLD {
-        let why = format!("{} more lines of steps cannot be read", garbled - TOLD);
+    if garbled > MOST_LISTED {
+        let why = format!("{} more step lines could not be read", garbled - MOST_LISTED);
         findings.push(Finding::new("training-garbled", why));
     }
     let series = gathered.series();
@@ -94,8 +93,8 @@ pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
     Ok(TrainingLog { lines, of_steps, garbled, of_epochs, series, summary, findings })
 }
 
-/// The steps that lines end, in logs that are not of trainings alone. The Trainer of Hugging Face tells a step's number by its bar,
-/// before the line that ends it.
+/// The steps that lines end, in logs that are not of trainings alone. The Trainer of Hugging Face prints a step's
+/// number in its bar, before the line that ends it.
 #[derive(Debug, Default)]
 pub(super) struct Ends {
     bars: trainer::Bars,
@@ -103,7 +102,7 @@ pub(super) struct Ends {
 
 impl Ends {
     /// The step that a line ends.
-    pub(crate) fn of(&mut self, text: &str) -> Option<u64> {
+    pub(crate) fn step_ended_by(&mut self, text: &str) -> Option<u64> {
         // Most lines hold none of their words.
         if !["teration", "Batch ", "step: ", "poch", "%|"].iter().any(|word| text.contains(word)) {
             return None;
@@ -157,8 +156,8 @@ impl Reader {
     fn parse(&mut self, who: &str, text: &str) -> Parsed {
         if let Some(mut parsed) = pipes::parse(text) {
             let before = self.tflops.take();
-            if let Ok(told) = &mut parsed {
-                told.step.tflops_per_gpu = told.step.tflops_per_gpu.or(before);
+            if let Ok(reported) = &mut parsed {
+                reported.step.tflops_per_gpu = reported.step.tflops_per_gpu.or(before);
             }
             return Some(parsed);
         }
@@ -179,8 +178,8 @@ impl Reader {
 
     fn garble(&mut self, line: u64, what: &str) {
         self.garbled += 1;
-        if self.garbled <= TOLD {
-            let why = format!("a line of a step counts for nothing: {what}");
+        if self.garbled <= MOST_LISTED {
+            let why = format!("skipped a step line: {what}");
             self.findings.push(Finding::new("training-garbled", why).line(line));
         }
     }

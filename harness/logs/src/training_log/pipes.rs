@@ -1,8 +1,8 @@
-//! Lines of fields between pipes: `iteration 7/ 100 | key: value | ...` of Megatron, and `Training epoch 0, iteration 7/99 |
-//! key: value | ...` of NeMo 2.
+//! Lines of fields between pipes: `iteration 7/ 100 | key: value | ...` of Megatron, and `Training epoch 0, iteration
+//! 7/99 | key: value | ...` of NeMo 2.
 
-use super::step::{Dialect, Garbled, Parsed, StepLine, Told};
-use super::words::{count, digits, number};
+use super::numbers::{count, digits, number};
+use super::step::{Dialect, Garbled, Parsed, ReportedStep, StepLine};
 use crate::text::moment_ms;
 
 pub(super) fn parse(text: &str) -> Parsed {
@@ -23,7 +23,7 @@ pub(super) fn parse(text: &str) -> Parsed {
         ..StepLine::default()
     };
     if head(fields).is_some() {
-        return Some(Err(Garbled { what: "two lines of steps stand in one".to_owned() }));
+        return Some(Err(Garbled { what: "two step lines in one".to_owned() }));
     }
     // Megatron closes each of its fields: one that is left open was cut, and its number with it.
     if dialect == Dialect::Megatron
@@ -31,9 +31,9 @@ pub(super) fn parse(text: &str) -> Parsed {
         && let Some((key, _)) = open.split_once(':')
         && KEYS.contains(&key.trim())
     {
-        return Some(Err(Garbled { what: format!("the line ends within `{}`", key.trim()) }));
+        return Some(Err(Garbled { what: format!("line ends within `{}`", key.trim()) }));
     }
-    Some(read(step, fields).map(|step| Told { dialect, who: String::new(), step }))
+    Some(read(step, fields).map(|step| ReportedStep { dialect, who: String::new(), step }))
 }
 
 /// What stands before `iteration 7/ 100 |`, both numbers, and what follows.
@@ -89,10 +89,10 @@ fn read(mut step: StepLine, fields: &str) -> Result<StepLine, Garbled> {
             _ => {}
         }
     }
-    // A step's time stands in every line of either program: without it the line is not whole.
+    // A step's time stands in every line of either program: without it the line is incomplete.
     match step.seconds {
         Some(_) => Ok(step),
-        None => Err(Garbled { what: "the time of the step is missing".to_owned() }),
+        None => Err(Garbled { what: "no step time".to_owned() }),
     }
 }
 

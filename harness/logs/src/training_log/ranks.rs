@@ -1,5 +1,5 @@
-//! The same steps as several ranks report them. The slowest rank holds up all others, so its figures count; a difference beyond
-//! rounding is a finding, because ranks of one job run in step.
+//! The same steps as several ranks report them. The slowest rank holds up all others, so its figures count; a
+//! difference beyond rounding is a finding, because ranks of one job run in step.
 
 use super::gather::Series;
 use super::step::{Dialect, StepLine};
@@ -89,15 +89,15 @@ fn differs(step: &StepLine) -> Option<(&'static str, f64, f64)> {
     })
 }
 
-/// Lines of ranks that no label tells apart.
+/// Lines of ranks without a label.
 pub(super) fn of_copies(series: &Series) -> Option<Finding> {
     let mut all = series.steps.iter().filter_map(|step| Some((step, differs(step)?)));
     let (step, (unit, slow, fast)) = all.next()?;
     let more = 1 + all.count();
-    let words = if more == 1 { series.dialect.word() } else { series.dialect.words() };
+    let words = if more == 1 { series.dialect.word() } else { series.dialect.plural() };
     let why = format!(
-        "{}: two lines of {} {} differ: {slow} and {fast} {unit}; {more} such {words}, the slowest line counts",
-        series.shown(),
+        "{}: two lines of {} {} differ: {slow} and {fast} {unit}; {more} such {words}, the slowest line is used",
+        series.render(),
         series.dialect.word(),
         step.iteration
     );
@@ -120,10 +120,10 @@ impl Slowest<'_> {
     pub fn finding(&self) -> Finding {
         let why = format!(
             "{} is {:.2} times as slow as {} in the same {}",
-            self.series.shown(),
+            self.series.render(),
             self.times,
-            self.fastest.shown(),
-            self.series.dialect.words()
+            self.fastest.render(),
+            self.series.dialect.plural()
         );
         let finding = Finding::new(CODE, why);
         self.series.steps.first().map_or(finding.clone(), |step| finding.line(step.line))

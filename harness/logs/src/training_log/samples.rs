@@ -1,10 +1,10 @@
 //! Lines of words with values behind them: those of the FSDP samples, and those of torchtitan.
 
-use super::step::{Dialect, Garbled, Parsed, StepLine, Told};
-use super::words::{after, count, digits, number};
+use super::numbers::{after, count, digits, number};
+use super::step::{Dialect, Garbled, Parsed, ReportedStep, StepLine};
 use crate::text::moment_ms;
 
-/// `Epoch 0 Batch 7 Steps 8 Loss: 10.02562, Speed: 16.59 samples/sec, lr: 0.000038`, of which older ones tell neither epoch nor
+/// `Epoch 0 Batch 7 Steps 8 Loss: 10.02562, Speed: 16.59 samples/sec, lr: 0.000038`, of which older ones print neither epoch nor
 /// steps.
 pub(super) fn fsdp(text: &str) -> Parsed {
     let (before, rest) = text.split_once("Batch ")?;
@@ -16,13 +16,13 @@ pub(super) fn fsdp(text: &str) -> Parsed {
     let read = || -> Result<StepLine, Garbled> {
         let unit = speed.split_whitespace().nth(1).unwrap_or("");
         if !unit.starts_with("samples/sec") {
-            return Err(Garbled { what: format!("`Speed` is in no samples/sec: {unit:?}") });
+            return Err(Garbled { what: format!("`Speed` is not in samples/sec: {unit:?}") });
         }
         let learning_rate = after(speed, "lr:").map(|rate| number("lr", rate)).transpose()?;
         let (loss, speed) = (number("Loss", loss)?, number("Speed", speed)?);
         Ok(StepLine { loss: Some(loss), samples_per_s: Some(speed), learning_rate, ..step })
     };
-    Some(read().map(|step| Told { dialect: Dialect::Fsdp, who: String::new(), step }))
+    Some(read().map(|step| ReportedStep { dialect: Dialect::Fsdp, who: String::new(), step }))
 }
 
 /// `step: 10  loss: 7.1235  grad_norm: 1.2  memory: 9.74GiB(10.25%)  tps: 6,423  tflops: 23.4  mfu: 35.58%`; older ones say `wps`
@@ -56,5 +56,5 @@ pub(super) fn torchtitan(text: &str) -> Parsed {
         }
         Ok(step)
     };
-    Some(read().map(|step| Told { dialect: Dialect::Torchtitan, who: String::new(), step }))
+    Some(read().map(|step| ReportedStep { dialect: Dialect::Torchtitan, who: String::new(), step }))
 }

@@ -1,4 +1,4 @@
-//! One step of a training as a line of a log tells it.
+//! One training step, as a line of a log has it.
 
 use super::ranks::Fastest;
 use serde::Serialize;
@@ -62,8 +62,8 @@ impl Dialect {
         }
     }
 
-    /// What they call several.
-    pub fn words(self) -> &'static str {
+    /// Their name for several.
+    pub fn plural(self) -> &'static str {
         match self {
             Dialect::Fsdp => "batches",
             Dialect::Torchtitan | Dialect::Automodel | Dialect::Trainer => "steps",
@@ -72,21 +72,21 @@ impl Dialect {
     }
 }
 
-/// What was not told is nothing, and never zero. What is not finite was told so.
+/// A value that was not logged is none, never zero. A value that is not finite was logged as such.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct StepLine {
     /// One-based.
     pub line: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
-    /// As the program counts: some from 0, some from 1, and some anew in each epoch.
+    /// As the program counts: some from 0, some from 1, and some restart in each epoch.
     pub iteration: u64,
     /// How many there are to be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Whether the program tells a running mean of the last steps instead of this one's time.
+    /// Whether the program logs a running mean of the last steps instead of this one's time.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_running_mean: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,7 +113,7 @@ pub struct StepLine {
     /// The line's time stamp, in milliseconds of a clock whose zone is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moment_ms: Option<i64>,
-    /// How many more lines told this step, such as those of other ranks.
+    /// How many more lines logged this step, such as those of other ranks.
     #[serde(skip_serializing_if = "is_zero")]
     pub copies: u64,
     /// The best figures of all lines of this step, where they differ; its own are the slowest.
@@ -134,11 +134,11 @@ impl StepLine {
     }
 }
 
-/// A line of a step: whose it is, and what it tells.
+/// A line of a step: its rank, and its values.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Told {
+pub(super) struct ReportedStep {
     pub dialect: Dialect,
-    /// The rank or task, as far as the line's beginning tells it.
+    /// The rank or task, as far as the line's prefix has it.
     pub who: String,
     pub step: StepLine,
 }
@@ -151,4 +151,4 @@ pub(super) struct Garbled {
 }
 
 /// Nothing where a line is none of a step.
-pub(super) type Parsed = Option<Result<Told, Garbled>>;
+pub(super) type Parsed = Option<Result<ReportedStep, Garbled>>;

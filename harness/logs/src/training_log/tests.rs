@@ -195,7 +195,7 @@ fn a_run_of_another_length_is_another_run() {
 }
 
 #[test]
-fn ranks_that_nobody_told_apart_are_copies_also_where_one_is_late() {
+fn unlabelled_ranks_are_copies_even_if_one_is_late() {
     let text = [1, 1, 2, 2, 1, 2, 3, 3, 3].map(|at| megatron(at, "1000.0", "2.5")).concat();
     let log = log(&text);
     assert_eq!(log.series.len(), 1, "{:?}", log.findings);
@@ -215,7 +215,7 @@ fn a_loss_that_is_no_number_is_named_with_its_step() {
     let text =
         [megatron(1, "1000.0", "2.5"), megatron(2, "1000.0", "nan"), megatron(3, "1000.0", "inf")].concat();
     let log = log(&text);
-    assert_eq!(log.findings[0].message, "megatron: the loss is NaN at iteration 2, the first of 2");
+    assert_eq!(log.findings[0].message, "megatron: loss is NaN at iteration 2, first of 2");
     assert_eq!((codes(&log), log.findings[0].line), (vec!["training-loss-not-finite"], Some(2)));
     let nan = MEGATRON.replace("nan iterations:   0", "nan iterations:   3");
     assert_eq!(codes(&super::tests::log(&nan)), ["training-nan-iterations"]);
@@ -238,11 +238,10 @@ fn the_first_step_and_then_those_of_round_numbers_are_no_gap() {
 }
 
 #[test]
-fn steps_that_were_not_told_are_a_gap() {
+fn steps_that_were_not_logged_are_a_gap() {
     let log = log(&run([10, 20, 30, 50, 60, 80]));
     assert_eq!(codes(&log), ["training-gap"]);
-    let why = "megatron: 50 follows iteration 30, where lines are 10 apart, and 1 more such gaps: what lies between was not \
-               told, or could not be read";
+    let why = "megatron: 50 follows iteration 30, lines are usually 10 apart, 1 more gaps: steps between not logged or not readable";
     assert_eq!(log.findings[0].message, why);
 }
 
@@ -257,7 +256,7 @@ fn a_line_of_a_step_that_cannot_be_read_counts_for_nothing_and_is_named() {
         log(&format!("{}{}{}", megatron(1, "1000.0", "2.5"), bad.concat(), megatron(5, "1000.0", "2.5")));
     assert_eq!((log.of_steps, log.garbled, log.series[0].steps.len()), (5, 3, 2));
     assert_eq!(codes(&log), ["training-garbled"; 3]);
-    assert!(log.findings[0].message.ends_with("`elapsed time per iteration (ms)` is no number: \"****\""));
+    assert!(log.findings[0].message.ends_with("`elapsed time per iteration (ms)` is not a number: \"****\""));
 }
 
 #[test]
@@ -265,7 +264,7 @@ fn a_line_that_the_end_of_the_file_cut_counts_for_nothing() {
     let cut = FSDP.trim_end();
     let read = log(&format!("{FSDP}{}", cut.replace("Batch 5", "Batch 6")));
     assert_eq!((read.garbled, read.series[0].steps.len(), codes(&read)), (1, 1, vec!["training-garbled"]));
-    // What closes a line tells that it is whole.
+    // The character that closes a line shows that it is complete.
     assert_eq!(log(MEGATRON.trim_end()).garbled, 0);
 }
 
@@ -352,19 +351,19 @@ proptest! {
     fn what_is_rendered_is_read_back(at in 0..DIALECTS.len(), iteration in 1..1_000_000u64, loss in 1e-3..1e5f64, other in 1e-3..1e6f64) {
         let dialect = DIALECTS[at];
         let step = only(&rendered(dialect, iteration, loss, other));
-        let told = match dialect {
+        let milliseconds = match dialect {
             Dialect::Megatron => step.seconds.map(|seconds| seconds * 1000.0),
             Dialect::Fsdp => step.samples_per_s,
             Dialect::Torchtitan | Dialect::Automodel => step.tokens_per_gpu_s,
             _ => step.seconds,
         };
         prop_assert_eq!((step.iteration, step.loss), (iteration, Some(loss)));
-        let told = told.expect("told");
-        prop_assert!((told / other - 1.0).abs() < 1e-12, "{} for {}", told, other);
+        let milliseconds = milliseconds.expect("a time");
+        prop_assert!((milliseconds / other - 1.0).abs() < 1e-12, "{} for {}", milliseconds, other);
     }
 
-    /// Whatever a byte is changed to, the steps of the other lines stand as they were, and a step of the line itself is one of
-    /// its program.
+    /// Whatever a byte is changed to, the steps of the other lines stand as they were, and a step of the line itself is
+    /// one of its program.
     #[test]
     fn a_changed_byte_changes_its_own_line_alone(at in 0..DIALECTS.len(), place in 0..4096usize, byte: u8, cut: bool) {
         let dialect = DIALECTS[at];
@@ -377,7 +376,8 @@ proptest! {
         let steps = || log.series.iter().flat_map(|series| &series.steps);
         let plain = |of: u64| steps().any(|step| step.iteration == of && step.loss == Some(2.5));
         prop_assert!(plain(10), "{:?}", log);
-        // A restart to an earlier step, or another run, is what such a line may look like; the last line stands in any case.
+        // A restart to an earlier step, or another run, is what such a line may look like; the last line stands in any
+        // case.
         prop_assert!(plain(30), "{:?}", log);
         prop_assert!(steps().count() as u64 + log.garbled <= 4, "{:?}", log);
     }
@@ -393,7 +393,7 @@ fn a_step_reported_twice_with_other_times_counts_with_the_slowest_and_is_a_findi
         let times: Vec<_> = log.series[0].steps.iter().map(|step| (step.seconds, step.copies)).collect();
         assert_eq!(times, [(Some(9.0), 1); 3]);
         assert_eq!(codes(&log), ["training-ranks-disagree"]);
-        let why = "megatron: two lines of iteration 1 differ: 9 and 5 s per step; 3 such iterations, the slowest line counts";
+        let why = "megatron: two lines of iteration 1 differ: 9 and 5 s per step; 3 such iterations, the slowest line is used";
         assert_eq!(log.findings[0].message, why);
     }
     assert_eq!(codes(&log(&pairs("5000.0", "5000.0"))), [""; 0], "copies");

@@ -1,8 +1,8 @@
-//! What the Trainer of Hugging Face prints: dictionaries of Python, whose step its progress bar tells, and one at the end.
+//! What the Trainer of Hugging Face prints: Python dictionaries, whose step is in its progress bar, and one at the end.
 
 use super::bar::bar;
-use super::step::{Dialect, Garbled, Parsed, StepLine, Told};
-use super::words::number;
+use super::numbers::number;
+use super::step::{Dialect, Garbled, Parsed, ReportedStep, StepLine};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -39,8 +39,8 @@ struct Drawn {
     at: u64,
     of: u64,
     seconds: Option<f64>,
-    /// How many dictionaries were told without a bar.
-    told: u64,
+    /// How many dictionaries were printed without a bar.
+    dictionaries: u64,
 }
 
 impl Bars {
@@ -51,7 +51,7 @@ impl Bars {
             && is_nameless(bar.head)
         {
             let drawn = self.last.entry(who.to_owned()).or_default();
-            *drawn = Drawn { at: bar.at, of: bar.of, seconds: bar.seconds, told: 0 };
+            *drawn = Drawn { at: bar.at, of: bar.of, seconds: bar.seconds, dictionaries: 0 };
         }
         let rest = &text[dictionary? + 1..];
         let fields = fields(rest.split_once('}')?.0);
@@ -60,8 +60,8 @@ impl Bars {
         let drawn = self.last.entry(who.to_owned()).or_default();
         let (iteration, of) = match drawn.at {
             0 => {
-                drawn.told += 1;
-                (drawn.told, None)
+                drawn.dictionaries += 1;
+                (drawn.dictionaries, None)
             }
             at => (at, Some(drawn.of)),
         };
@@ -80,7 +80,7 @@ impl Bars {
                 ..StepLine::default()
             })
         };
-        Some(read().map(|step| Told { dialect: Dialect::Trainer, who: String::new(), step }))
+        Some(read().map(|step| ReportedStep { dialect: Dialect::Trainer, who: String::new(), step }))
     }
 }
 

@@ -22,7 +22,7 @@ pub struct Acceptance {
     /// The nodes that were to be accepted, folded, and how many these are.
     pub nodes: String,
     pub count: usize,
-    /// Nodes that were taken for good, folded; empty where new nodes were held against each other alone.
+    /// Nodes that were taken for good, folded; empty where new nodes were compared with each other only.
     pub partners: String,
     pub vouched: String,
     /// When the first run began and the last one ended; simulated time where it is simulated.
@@ -132,7 +132,7 @@ pub struct NodesJudged {
     pub unjudged: usize,
 }
 
-/// One limit and all that was held against it.
+/// One limit and all numbers compared with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
     pub stage: String,
@@ -155,11 +155,11 @@ pub struct Limit {
     pub observed: Observed,
     pub passed: usize,
     pub failed: usize,
-    /// Neither: not measured, or not to be told.
+    /// Neither: not measured, or inconclusive.
     pub open: usize,
 }
 
-/// The numbers that were held against a limit; nothing of them where none was measured.
+/// The numbers compared with a limit; none where none was measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
     pub n: usize,

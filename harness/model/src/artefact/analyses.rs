@@ -1,4 +1,4 @@
-//! Where tasks of a cluster read the reports of a run: what is needed to find what is left of them, should the process that
+//! Where tasks of a cluster read the reports of a run: what is needed to find their leftovers, should the process that
 //! waits for them be killed.
 
 use serde::{Deserialize, Serialize};

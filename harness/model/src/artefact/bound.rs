@@ -1,4 +1,4 @@
-//! What a number is held against, as it stood when the plan was made. What it means is told in `judge`.
+//! What a number is compared with, as it stood when the plan was made. `judge` interprets it.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

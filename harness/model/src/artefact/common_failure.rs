@@ -25,6 +25,6 @@ pub struct CommonFailure {
 impl CommonFailure {
     /// Why nothing more was run after it.
     pub fn reason(&self) -> String {
-        format!("all jobs of `{}` failed in the same way: {}", self.case, self.cause)
+        format!("`{}`: all jobs failed with the same cause: {}", self.case, self.cause)
     }
 }

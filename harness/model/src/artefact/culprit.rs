@@ -20,7 +20,7 @@ pub enum Culprit {
         nodes: Vec<String>,
         evidence: String,
     },
-    /// A line that blames nobody: all parts are low alike.
+    /// No culprit: all parts are equally low.
     Fleet {
         evidence: String,
     },

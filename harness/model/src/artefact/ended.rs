@@ -1,11 +1,11 @@
-//! How a job ended, as its launcher tells it or as the harness ended it.
+//! How a job ended, as its launcher reports it or as the harness ended it.
 
 use serde::{Deserialize, Serialize};
 
 /// The cause of what was not launched for a node that was left out.
 pub const LEFT_OUT: &str = "left-out";
 
-/// How a job ended, as far as the launcher can tell.
+/// How a job ended, as far as the launcher knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "kebab-case")]
 pub enum Ended {
@@ -81,7 +81,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// Whether it is told as it is even where the harness had asked the job to end meanwhile.
+    /// Whether it is reported unchanged even where the harness had asked the job to end meanwhile.
     pub fn is_of_its_own(&self) -> bool {
         matches!(
             self,

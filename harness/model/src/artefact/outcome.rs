@@ -1,5 +1,5 @@
 //! What the judgement of a case leaves for the judgement of the run: how its jobs went, and what was measured of what.
-//! Verdicts themselves are told beside it.
+//! Verdicts themselves are in a file of their own.
 
 use super::{Coverage, Share};
 use serde::{Deserialize, Serialize};

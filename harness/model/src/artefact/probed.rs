@@ -1,4 +1,4 @@
-//! What nodes told of themselves before anything ran on them, and which of them can pass. How they are asked, and what
+//! What nodes reported before anything ran on them, and which of them can pass. How they are asked, and what
 //! the facts are, is `probe`'s business.
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub struct Probe {
     pub format: u32,
     pub harness: String,
-    /// Nothing here was told by real hardware, or some of it was not.
+    /// Whether any of it was reported by simulated hardware.
     pub simulated: bool,
     pub inventory: String,
     pub instance: String,
@@ -39,9 +39,10 @@ pub struct ProbedNode {
     /// By name, as `probe/facts.rs` declares them.
     #[serde(default)]
     pub facts: BTreeMap<String, Value>,
-    /// What nothing on the node tells, and why. That is neither good nor bad, and never 0.
+    /// Facts that could not be read, and why. They are unknown, never 0.
     #[serde(default)]
-    pub not_told: BTreeMap<String, String>,
+    #[serde(alias = "not_told")]
+    pub unknown: BTreeMap<String, String>,
     /// Of what nodes of one kind have alike: the same digest, the same node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
@@ -51,7 +52,7 @@ impl ProbedNode {
     /// Why nothing is known of its GPUs, where nothing else is wrong with it: whether it is fit is then not known either.
     pub fn gpus_unread(&self) -> Option<&str> {
         let is_open = self.unprobed.is_none() && self.unfit.is_empty() && !self.facts.contains_key("gpus");
-        let why = self.not_told.get("gpus").map(String::as_str);
+        let why = self.unknown.get("gpus").map(String::as_str);
         is_open.then(|| why.unwrap_or("nothing on the node reported them"))
     }
 }
@@ -100,7 +101,7 @@ pub struct LeftOut {
     pub node: String,
     pub why: String,
     /// It is nothing of its own that keeps it from passing: the folder that all nodes share, or the account by which they
-    /// are reached. Nobody is blamed.
+    /// are reached. No node is blamed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_folder: bool,
     /// The case after which it was quarantined; nothing where a probe showed it before anything was launched.

@@ -1,4 +1,4 @@
-//! Columns of bytes that are no text, in every form of an export, also where the form calls them a text.
+//! Columns of binary data, in every form of an export, also where the form declares them as text.
 
 use super::Export;
 use crate::tables::NVTX_EVENTS;

@@ -1,4 +1,4 @@
-//! A table in a Parquet file, with other texts where somebody wants other texts. What is wanted is told by the caller.
+//! A Parquet table with some of its texts replaced; the caller decides which.
 
 use super::parquet_folder::with_bytes;
 use crate::safe_parquet::{self, UNPACKED, check_columns, check_texts, guarded};
@@ -9,11 +9,11 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-/// What stands for a text, where it is to be another.
+/// The replacement of a text, where it has one.
 pub(super) type Clean<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
 
-/// The file anew, where any of its texts is to be another; and how many are. A file that is no table is an error: whether
-/// anything stands in it is not known. Nobody else may write the file meanwhile.
+/// The rewritten file, where any of its texts is to be replaced; and how many are. A file that is no table is an error:
+/// whether anything stands in it is not known. Nothing else may write the file meanwhile.
 pub fn cleaned(file: &File, clean: Clean<'_>) -> Result<Option<(Vec<u8>, u64)>, String> {
     guarded(|| read(&|| file.try_clone(), clean, UNPACKED))?
 }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_told() {
+    fn a_file_that_is_no_table_is_an_error() {
         assert!(cleaned(b"PAR1 and nothing else", &hide).is_err());
         let bytes = table();
         assert!(cleaned(&bytes[..bytes.len() - 20], &hide).is_err());

@@ -1,6 +1,6 @@
-//! One exported report, opened read-only: a folder of Parquet or Arrow files, or a file of SQLite or of Arrow streams. It
-//! gives tables by their declarations, and nothing else of what an export holds. A capture of the harness's own sampler
-//! is opened like a report, and has no tables.
+//! One exported report, opened read-only: a folder of Parquet or Arrow files, an SQLite file or a file of Arrow
+//! streams. It gives declared tables only. A capture of the harness's own sampler is opened like a report, and has no
+//! tables.
 
 mod arrow;
 #[cfg(test)]
@@ -62,30 +62,35 @@ impl WrittenBy {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExportError {
-    /// It is not there, or not in a form that can be opened.
+    /// It does not exist, or has no form that can be opened.
     NotAnExport { path: PathBuf, why: String },
-    /// A table is there and cannot be read: cut off, damaged.
+    /// An SQLite file of another program.
+    Foreign { path: PathBuf },
+    /// A table exists and cannot be read: truncated or damaged.
     Broken { table: &'static str, why: String },
-    /// A table is there and lacks a column that is needed.
+    /// A table exists and lacks a required column.
     NoColumn { table: &'static str, column: &'static str, schema: String },
-    /// What a recipe of a user asks of its tables cannot be answered.
+    /// The query of a user's recipe failed.
     Query { what: String, why: String },
 }
 
 impl fmt::Display for ExportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ExportError::NotAnExport { path, why } => {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                write!(f, "no export of a report: {}: {why}", name.escape_debug())
-            }
+            ExportError::NotAnExport { path, why } => not_an_export(f, path, why),
+            ExportError::Foreign { path } => not_an_export(f, path, FOREIGN),
             ExportError::Broken { table, why } => write!(f, "table `{table}` cannot be read: {why}"),
             ExportError::NoColumn { table, column, schema } => {
-                write!(f, "table `{table}` has no column `{column}`, in a layout of version: {schema}")
+                write!(f, "table `{table}` has no column `{column}` (export schema {schema})")
             }
             ExportError::Query { what, why } => write!(f, "`{what}`: {why}"),
         }
     }
+}
+
+fn not_an_export(f: &mut fmt::Formatter<'_>, path: &Path, why: &str) -> fmt::Result {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    write!(f, "`{}` is not a readable export: {why}", name.escape_debug())
 }
 
 impl std::error::Error for ExportError {}
@@ -101,7 +106,7 @@ impl Export {
             } else if files.iter().any(|file| arrow::is_of_form(file)) {
                 Form::ArrowFolder
             } else {
-                return Err(bad("neither a Parquet nor an Arrow file in it".to_owned()));
+                return Err(bad("the folder has no .parquet or .arrow file".to_owned()));
             };
             return Ok(Export { path: path.to_owned(), form, shared: None });
         }
@@ -123,8 +128,8 @@ impl Export {
             return Ok(Export { path: path.to_owned(), form, shared: None });
         }
         if !head.starts_with(b"SQLite format 3\0") {
-            let why = "neither a folder of Parquet or Arrow files, nor a file of SQLite or of Arrow streams; export it \
-                       with `nsys export --type=parquetdir` or `--type=sqlite`";
+            let why = "not a Parquet or Arrow folder, SQLite file or Arrow stream; export the report with \
+                       `nsys export --type=parquetdir` or `--type=sqlite`";
             return Err(bad(why.to_owned()));
         }
         let (form, tables) = match sqlite_pages::open(path).map_err(bad)? {
@@ -139,30 +144,30 @@ impl Export {
             }
         };
         if !tables.iter().any(|name| OURS.iter().any(|ours| name.starts_with(ours))) {
-            return Err(bad(FOREIGN.to_owned()));
+            return Err(ExportError::Foreign { path: path.to_owned() });
         }
         Ok(Export { path: path.to_owned(), form, shared: None })
     }
 
-    /// From here on columns are kept for further readers, so many bytes of them at most.
+    /// From here on columns are cached for further readers, at most `room` bytes of them.
     pub fn shared(mut self, room: usize) -> Export {
         self.shared = Some(shared::Shared::with_room(room));
         self
     }
 
-    /// Of what is shared: by name how many readers of each table are still to come. Other tables are let go.
+    /// Of what is shared: by name how many readers of each table are still to come. Other tables are dropped.
     pub fn readers(&self, readers: BTreeMap<&'static str, usize>) {
         if let Some(shared) = &self.shared {
             shared.readers(readers);
         }
     }
 
-    /// Of what is shared: how often each table was gone through.
+    /// Of what is shared: how often each table was read.
     pub fn decoded(&self) -> BTreeMap<&'static str, Decoded> {
         self.shared.as_ref().map(shared::Shared::decoded).unwrap_or_default()
     }
 
-    /// Where it lies.
+    /// The path that was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -247,8 +252,8 @@ impl Export {
     }
 }
 
-/// With which names of tables begin that `nsys export` writes. Each export has the first, and one of the next two; what was made of
-/// one may have others alone.
+/// With which names of tables begin that `nsys export` writes. Each export has the first, and one of the next two; what
+/// was made of one may have others alone.
 const OURS: [&str; 13] = [
     "StringIds",
     "META_DATA_",
@@ -264,15 +269,14 @@ const OURS: [&str; 13] = [
     "DX12_",
     "DIAGNOSTIC_EVENT",
 ];
-const FOREIGN: &str =
-    "an SQLite file of another program: it has neither `StringIds` nor a table of `META_DATA`";
+const FOREIGN: &str = "an SQLite file of another program: no table `StringIds` or `META_DATA_*`";
 
 /// Whether a file is of SQLite, whole, and of another program.
 pub fn is_foreign(path: &Path) -> bool {
-    matches!(Export::open(path), Err(ExportError::NotAnExport { why, .. }) if why == FOREIGN)
+    matches!(Export::open(path), Err(ExportError::Foreign { .. }))
 }
 
-/// What can be wrong with a table that is there.
+/// What can be wrong with an existing table.
 enum Fault {
     NoColumn(&'static str),
     Broken(String),

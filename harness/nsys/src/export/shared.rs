@@ -1,5 +1,5 @@
-//! Columns of one export that several readers have in common: each is decoded once and kept while somebody is still to read
-//! its table, as far as there is room. What a column holds is left to who decodes it.
+//! Columns of one export that several readers have in common: each is decoded once and cached while a reader of its table
+//! is still to come, as far as memory allows. Decoding is the caller's.
 
 use super::{ExportError, Rows};
 use crate::tables::{ColumnSpec, Kind, TableSpec};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const MANY: usize = 3;
 
 pub(super) struct Shared {
-    /// So many bytes are kept at most.
+    /// The limit in bytes.
     room: usize,
     state: RefCell<State>,
 }
@@ -29,21 +29,21 @@ struct State {
 
 #[derive(Default)]
 struct Table {
-    columns: Vec<Kept>,
+    columns: Vec<CachedColumn>,
     /// It is not there, or has no row.
     is_empty: bool,
     /// Not all of it found room: nothing is read ahead of it any more.
     is_too_large: bool,
 }
 
-struct Kept {
+struct CachedColumn {
     spec: &'static ColumnSpec,
     column: Column,
     bytes: usize,
     read: u64,
 }
 
-/// How often a table was gone through, and each of its columns decoded.
+/// How often a table was read, and each of its columns decoded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Decoded {
     pub passes: u32,
@@ -55,14 +55,14 @@ impl Shared {
         Shared { room: bytes, state: RefCell::default() }
     }
 
-    /// How many readers of each table are still to come. Tables that nobody will read are let go.
+    /// How many readers of each table are still to come. Tables without a reader are dropped.
     pub(super) fn readers(&self, readers: BTreeMap<&'static str, usize>) {
         let mut state = self.state.borrow_mut();
         let State { tables, bytes, .. } = &mut *state;
         tables.retain(|name, table| {
             let stays = readers.contains_key(name);
             if !stays {
-                *bytes -= table.columns.iter().map(|kept| kept.bytes).sum::<usize>();
+                *bytes -= table.columns.iter().map(|cached| cached.bytes).sum::<usize>();
             }
             stays
         });
@@ -73,7 +73,7 @@ impl Shared {
         self.state.borrow().decoded.clone()
     }
 
-    /// These columns of a table, of which those that are not kept are decoded, in one go.
+    /// These columns of a table, of which those that are not cached are decoded, in one pass.
     pub(super) fn rows(
         &self,
         spec: &'static TableSpec,
@@ -91,14 +91,14 @@ impl Shared {
             }
             let missing: Vec<_> = columns.iter().copied().filter(|column| !state.has(spec, column)).collect();
             if missing.is_empty() {
-                return state.given(spec, columns, &[]).map(Some);
+                return state.select(spec, columns, &[]).map(Some);
             }
             let ahead = state.ahead(spec, &missing);
             (missing, ahead)
         };
         let mut taken = [missing.as_slice(), &ahead].concat();
         let rows = match decode(&taken) {
-            // What nobody asked for may be damaged: then what was asked for is read alone.
+            // A column read ahead may be damaged: then the requested ones are read alone.
             Err(_) if !ahead.is_empty() => {
                 taken = missing;
                 decode(&taken)?
@@ -118,17 +118,19 @@ impl Shared {
         let fresh = taken.into_iter().map(|column| Ok((column, rows.frame().column(column.name)?.clone())));
         let fresh = fresh.collect::<Result<Vec<_>, polars::error::PolarsError>>();
         let fresh = fresh.map_err(|error| broken(spec, &error))?;
-        let given = state.given(spec, columns, &fresh)?;
+        let selected = state.select(spec, columns, &fresh)?;
         for (column, values) in fresh {
             state.keep(self.room, spec, column, values);
         }
-        Ok(Some(given))
+        Ok(Some(selected))
     }
 }
 
 impl State {
     fn has(&self, spec: &TableSpec, column: &ColumnSpec) -> bool {
-        self.tables.get(spec.name).is_some_and(|table| table.columns.iter().any(|kept| kept.spec == column))
+        self.tables
+            .get(spec.name)
+            .is_some_and(|table| table.columns.iter().any(|cached| cached.spec == column))
     }
 
     /// What is read beside the missing columns, since others will ask for it.
@@ -141,27 +143,27 @@ impl State {
         numbers.filter(|column| !missing.contains(column) && !self.has(spec, column)).collect()
     }
 
-    /// The asked columns in their order, out of what is kept and what was just read.
-    fn given(
+    /// The asked columns in their order, from the cache and from what was just read.
+    fn select(
         &mut self,
         spec: &'static TableSpec,
         columns: &[&'static ColumnSpec],
         fresh: &[(&'static ColumnSpec, Column)],
     ) -> Result<Rows, ExportError> {
         let now = self.now;
-        let mut kept = self.tables.get_mut(spec.name);
-        let mut given: Vec<Column> = Vec::with_capacity(columns.len());
+        let mut cached = self.tables.get_mut(spec.name);
+        let mut selected: Vec<Column> = Vec::with_capacity(columns.len());
         for column in columns {
-            let of_kept = kept.as_mut().and_then(|table| {
-                let found = table.columns.iter_mut().find(|kept| kept.spec == *column)?;
+            let of_kept = cached.as_mut().and_then(|table| {
+                let found = table.columns.iter_mut().find(|cached| cached.spec == *column)?;
                 found.read = now;
                 Some(&found.column)
             });
             let of_fresh = || fresh.iter().find(|(spec, _)| spec == column).map(|(_, values)| values);
-            given.extend(of_kept.or_else(of_fresh).cloned());
+            selected.extend(of_kept.or_else(of_fresh).cloned());
         }
-        let height = given.first().map_or(0, Column::len);
-        let frame = DataFrame::new(height, given).map_err(|error| broken(spec, &error))?;
+        let height = selected.first().map_or(0, Column::len);
+        let frame = DataFrame::new(height, selected).map_err(|error| broken(spec, &error))?;
         Ok(Rows::new(spec, frame))
     }
 
@@ -177,7 +179,7 @@ impl State {
         let table = self.tables.entry(spec.name).or_default();
         if fits {
             self.bytes += bytes;
-            table.columns.push(Kept { spec: column, column: values, bytes, read: self.now });
+            table.columns.push(CachedColumn { spec: column, column: values, bytes, read: self.now });
         } else {
             table.is_too_large = true;
         }
@@ -185,13 +187,15 @@ impl State {
 
     /// Nothing that was read just now goes.
     fn let_go_of_the_oldest(&mut self) -> bool {
-        let all =
-            self.tables.iter().flat_map(|(name, table)| table.columns.iter().map(move |kept| (*name, kept)));
-        let oldest = all.filter(|(_, kept)| kept.read < self.now && kept.bytes > 0);
-        let oldest = oldest.min_by_key(|(name, kept)| (kept.read, *name, kept.spec.name));
-        let Some((name, column)) = oldest.map(|(name, kept)| (name, kept.spec)) else { return false };
+        let all = self
+            .tables
+            .iter()
+            .flat_map(|(name, table)| table.columns.iter().map(move |cached| (*name, cached)));
+        let oldest = all.filter(|(_, cached)| cached.read < self.now && cached.bytes > 0);
+        let oldest = oldest.min_by_key(|(name, cached)| (cached.read, *name, cached.spec.name));
+        let Some((name, column)) = oldest.map(|(name, cached)| (name, cached.spec)) else { return false };
         if let Some(table) = self.tables.get_mut(name)
-            && let Some(at) = table.columns.iter().position(|kept| kept.spec == column)
+            && let Some(at) = table.columns.iter().position(|cached| cached.spec == column)
         {
             self.bytes -= table.columns.remove(at).bytes;
         }
@@ -271,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_will_read_any_more_is_let_go() {
+    fn a_table_without_further_readers_is_dropped() {
         let made = made();
         let shared = export(&made, 1 << 20, &[(KERNEL.name, 1)]);
         shared.columns(&KERNEL, &["start"]).expect("read").expect("rows");
@@ -281,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_that_nobody_asked_for_spoils_nothing() {
+    fn a_bad_column_that_was_read_ahead_fails_nothing() {
         let made = Made::begin();
         let db = rusqlite::Connection::open(made.path()).expect("opens");
         db.execute_batch(

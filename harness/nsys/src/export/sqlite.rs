@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
 /// Opens a finished file without writing anything, not even beside it. Where a file of changes lies beside it, the engine
-/// is to look at that too: what stands there alone would be missing without a word.
+/// is to look at that too: rows that are only there would be missing silently.
 pub(super) fn open(path: &Path) -> Result<Connection, String> {
     let how = if changes_beside(path).is_some() { "mode=ro" } else { "immutable=1" };
     let shown: String = path.to_string_lossy().chars().flat_map(escaped).collect();
@@ -16,7 +16,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, String> {
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(format!("file:{shown}?{how}"), flags)
         .map_err(|error| error.to_string())?;
-    // The first question reads the head of the file: one that is cut off or no database is told here.
+    // The first question reads the head of the file: one that is truncated or no database fails here.
     let asked = connection.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()));
     asked.map_err(|error| error.to_string())?;
     Ok(connection)
@@ -70,7 +70,7 @@ pub(super) fn table(
     // Names of tables and columns are ours, from the declarations. An index is left aside, as its order is another.
     let select = format!("SELECT {} FROM \"{name}\" NOT INDEXED", wanted.join(", "));
     let mut statement = connection.prepare(&select)?;
-    let mut values: Vec<Values> = columns.iter().map(|column| Values::of(column.kind)).collect();
+    let mut values: Vec<Values> = columns.iter().map(|column| Values::new(column.kind)).collect();
     let mut rows = statement.query([])?;
     let mut height = 0;
     while let Some(row) = rows.next()? {
@@ -93,7 +93,7 @@ enum Values {
 }
 
 impl Values {
-    fn of(kind: Kind) -> Values {
+    fn new(kind: Kind) -> Values {
         match kind {
             Kind::Integer => Values::Integers(Vec::new()),
             Kind::Real => Values::Reals(Vec::new()),
@@ -120,7 +120,7 @@ impl Values {
                 all.push(Some(bytes.to_vec()))
             }
             (Values::Bytes(all), ValueRef::Null) => all.push(None),
-            (_, other) => return Err(format!("not of its column's type: {}", other.data_type())),
+            (_, other) => return Err(format!("unexpected type {}", other.data_type())),
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Exports that are sound, cut off, damaged, of other layouts, or none at all.
+//! Exports that are sound, truncated, damaged, of other schemas, or no exports.
 
 use super::*;
 use crate::tables::{KERNEL, STRING_IDS};
@@ -44,7 +44,7 @@ fn the_older_layout_s_name_of_a_table_is_known() {
 }
 
 #[test]
-fn a_missing_column_is_told_with_the_version_of_the_layout() {
+fn a_missing_column_is_reported_with_the_schema_version() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = testing::sqlite(folder.path(), &KERNELS, &[], false);
     let db = rusqlite::Connection::open(&path).expect("opens");
@@ -52,10 +52,7 @@ fn a_missing_column_is_told_with_the_version_of_the_layout() {
         .expect("renamed");
     drop(db);
     let error = Export::open(&path).expect("opens").table(&KERNEL).expect_err("no column").to_string();
-    assert_eq!(
-        error,
-        "table `CUPTI_ACTIVITY_KIND_KERNEL` has no column `shortName`, in a layout of version: 3.20.0"
-    );
+    assert_eq!(error, "table `CUPTI_ACTIVITY_KIND_KERNEL` has no column `shortName` (export schema 3.20.0)");
 }
 
 #[test]
@@ -101,13 +98,13 @@ fn a_parquet_file_with_a_damaged_footer_is_an_error_and_never_a_panic() {
 }
 
 #[test]
-fn what_is_no_export_is_told_with_what_to_do() {
+fn a_file_that_is_no_export_is_refused_with_the_command_to_export_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let report = folder.path().join("r.nsys-rep");
     fs::write(&report, "NSYS something else").expect("written");
     let why = |path: &Path| Export::open(path).err().expect("refused").to_string();
     assert!(why(&report).contains("nsys export --type=parquetdir"), "{}", why(&report));
-    assert!(why(folder.path()).contains("neither a Parquet nor an Arrow file in it"));
+    assert!(why(folder.path()).contains("the folder has no .parquet or .arrow file"));
     assert!(why(&folder.path().join("nowhere")).contains("No such file"));
     fs::write(&report, "").expect("written");
     assert!(why(&report).contains("the file is empty"));
@@ -126,7 +123,7 @@ fn numbers_of_any_width_are_widened() {
 }
 
 #[test]
-fn a_column_that_must_have_numbers_tells_of_the_row_without_one() {
+fn a_missing_number_is_reported_with_its_row() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = testing::sqlite(folder.path(), &KERNELS, &[], false);
     let db = rusqlite::Connection::open(&path).expect("opens");
@@ -196,4 +193,44 @@ fn what_stands_only_in_the_log_beside_an_export_is_read_or_refused_and_never_lef
     fs::remove_dir_all(begun.parent().expect("a folder")).expect("removed");
     let half = read(&half);
     assert!(half.is_err() || half == Ok(3), "{half:?}");
+}
+
+#[test]
+fn messages() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let opened = |path: &Path| Export::open(path).err().expect("refused").to_string();
+    fs::create_dir(at("folder")).expect("made");
+    let mut messages = vec![opened(&at("nowhere")), opened(&at("folder"))];
+    for (name, text) in
+        [("empty", ""), ("r.nsys-rep", "NSYS something else"), ("short.sqlite", "SQLite format 3\0")]
+    {
+        fs::write(at(name), text).expect("written");
+        messages.push(opened(&at(name)));
+    }
+    let foreign = rusqlite::Connection::open(at("foreign.sqlite")).expect("made");
+    foreign.execute_batch("CREATE TABLE profiles (id INTEGER)").expect("made");
+    messages.push(opened(&at("foreign.sqlite")));
+    for change in [
+        "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = NULL WHERE start = 20",
+        "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = 'x' WHERE start = 20",
+        "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME COLUMN shortName TO shorterName",
+    ] {
+        let path = testing::sqlite(folder.path(), &KERNELS, &[], false);
+        let db = rusqlite::Connection::open(&path).expect("opens");
+        db.execute_batch(change).expect("changed");
+        drop(db);
+        let read = Export::open(&path).and_then(|export| export.table(&KERNEL));
+        let read = read.map(|rows| rows.expect("there").ints("end").map(<[i64]>::len));
+        messages.push(read.and_then(|ends| ends).expect_err(change).to_string());
+    }
+    let parquet = testing::parquet(folder.path(), &KERNELS, &[]);
+    let table = parquet.join("CUPTI_ACTIVITY_KIND_KERNEL.parquet");
+    let whole = fs::read(&table).expect("there");
+    for bytes in [b"PAR1".as_slice(), &whole[..whole.len() - 1]] {
+        fs::write(&table, bytes).expect("written");
+        let read = Export::open(&parquet).and_then(|export| export.table(&KERNEL));
+        messages.push(read.expect_err("damaged").to_string());
+    }
+    insta::assert_snapshot!(messages.join("\n"));
 }

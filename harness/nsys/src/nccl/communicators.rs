@@ -1,4 +1,4 @@
-//! Which communicators a report tells of: how many ranks each has, and which of them a process is. Ranges that make or
+//! The communicators that a report mentions: how many ranks each has, and which of them a process is. Ranges that make or
 //! end one say so; a report that began between both knows nothing of it.
 
 use super::events::{Event, Events, Name};
@@ -16,22 +16,22 @@ pub struct Communicator {
     pub ranks: Option<u32>,
     pub rank: Option<u32>,
     pub device: Option<i32>,
-    /// The range that told of it first.
+    /// The range that mentioned it first.
     pub start: i64,
     pub end: i64,
 }
 
-/// Each once, in the order in which they are told of.
+/// Each once, in the order in which they are mentioned.
 pub(super) fn of_events(events: &Events) -> Vec<Communicator> {
     let mut all: Vec<Communicator> = Vec::new();
     let mut known = BTreeSet::new();
-    let mut told: Vec<&Event> =
+    let mut mentions: Vec<&Event> =
         events.all.iter().filter(|event| matches!(event.name, Name::Makes | Name::Ends)).collect();
-    told.sort_by_key(|event| (event.start, event.global_tid, event.row));
-    for event in told {
+    mentions.sort_by_key(|event| (event.start, event.global_tid, event.row));
+    for event in mentions {
         let Some(payload) = events.payload(event) else { continue };
         let ranks = payload.ranks.or(payload.devices);
-        // Without an id the end of one cannot be told from that of another.
+        // Without an id the end of one cannot be distinguished from that of another.
         if ranks.is_none() || (payload.communicator.is_none() && event.name == Name::Ends) {
             continue;
         }
@@ -45,21 +45,21 @@ pub(super) fn of_events(events: &Events) -> Vec<Communicator> {
     all
 }
 
-/// What calls of one communicator and process can be told of it.
+/// What is known of the communicator of a call, by process and id.
 #[derive(Default)]
-pub(super) struct Known {
-    of_id: HashMap<(i64, u64), Of>,
+pub(super) struct KnownRanks {
+    of_id: HashMap<(i64, u64), CommunicatorRanks>,
 }
 
 #[derive(Default)]
-struct Of {
+struct CommunicatorRanks {
     ranks: BTreeSet<u32>,
     ranks_of_devices: Vec<(Option<i32>, Option<u32>)>,
 }
 
-impl Known {
-    pub(super) fn of(communicators: &[Communicator]) -> Known {
-        let mut known = Known::default();
+impl KnownRanks {
+    pub(super) fn new(communicators: &[Communicator]) -> KnownRanks {
+        let mut known = KnownRanks::default();
         for one in communicators {
             let Some(id) = one.id else { continue };
             let of = known.of_id.entry((one.process, id)).or_default();

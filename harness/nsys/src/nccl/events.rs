@@ -1,4 +1,4 @@
-//! The ranges that tell of NCCL, by thread and in the order in which they begin, each with its payload.
+//! The ranges of NCCL, by thread and in the order in which they begin, each with its payload.
 
 use super::fork;
 use super::function::Function;
@@ -17,19 +17,19 @@ use std::ops::Range;
 const DOMAIN: &str = "NCCL";
 
 /// Whether a range is one of NCCL's. A capture that began after the program did has no name for the domain: then the
-/// names of C functions tell, in a domain that is not the default one.
+/// names of C functions decide, in a domain that is not the default one.
 pub fn is_of_nccl(domain: &str, domain_id: i64, text: &str) -> bool {
     domain == DOMAIN || (domain.is_empty() && domain_id != 0 && is_function(text))
 }
 
-/// `ncclAllReduce` and its like.
+/// `ncclAllReduce` and the other functions.
 fn is_function(text: &str) -> bool {
     let name = text.strip_prefix("nccl").unwrap_or_default();
     name.starts_with(|first: char| first.is_ascii_uppercase())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// Where a range stands, as far as its domain tells.
+/// Whether a range is NCCL's, as far as its domain shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Where {
     Inside,
@@ -39,7 +39,7 @@ enum Where {
 }
 
 impl Where {
-    fn of(domain: &str, domain_id: i64) -> Where {
+    fn from_domain(domain: &str, domain_id: i64) -> Where {
         match domain {
             DOMAIN => Where::Inside,
             "" if domain_id != 0 => Where::Perhaps,
@@ -61,7 +61,7 @@ pub(super) enum Name {
 }
 
 impl Name {
-    fn of(text: &str) -> Name {
+    fn from_text(text: &str) -> Name {
         if let Some(function) = Function::from_name(text) {
             return Name::Call(function);
         }
@@ -124,10 +124,10 @@ const COLUMNS: &[&str] = &[
 pub(super) fn read(trace: &Trace) -> Result<Events, ExportError> {
     let Some(rows) = trace.export().columns(&NVTX_EVENTS, COLUMNS)? else { return Ok(Events::default()) };
     if u32::try_from(rows.len()).is_err() {
-        let why = format!("more rows than can be numbered: {}", rows.len());
+        let why = format!("more than 4294967295 rows: {}", rows.len());
         return Err(ExportError::Broken { table: NVTX_EVENTS.name, why });
     }
-    let (domains, layouts) = (Domains::of(&rows)?, Layouts::read(trace.export())?);
+    let (domains, layouts) = (Domains::from_rows(&rows)?, Layouts::read(trace.export())?);
     let reader = Reader { rows: &rows, strings: trace.strings()?, domains, layouts };
     let mut events = reader.events(trace)?;
     let key = |event: &Event| (event.global_tid, event.start, Reverse(event.end), event.row);
@@ -140,8 +140,8 @@ pub(super) fn read(trace: &Trace) -> Result<Events, ExportError> {
 /// What a name stands for, its number, and the payload of a fork's text.
 type Meaning = Option<(Name, u32, Option<NonZeroU32>)>;
 
-/// What a row tells: whether a range of NCCL, and with which of the payloads.
-type Told = Option<(Name, Option<NonZeroU32>)>;
+/// The name of a row that is a range of NCCL, and which of the payloads it has.
+type NcclRange = Option<(Name, Option<NonZeroU32>)>;
 
 /// What all rows are read with.
 struct Reader<'a> {
@@ -154,7 +154,7 @@ struct Reader<'a> {
 /// Neighbouring rows, which are read by one core.
 #[derive(Default)]
 struct Part {
-    told: Vec<Told>,
+    ranges: Vec<NcclRange>,
     payloads: Vec<Payload>,
     /// Ranges without an end, and those that end before they begin.
     open: usize,
@@ -163,7 +163,7 @@ struct Part {
     refused: BTreeMap<Refusal, (usize, i64)>,
     /// By id of the string.
     of_string: PlHashMap<(i64, Where), Meaning>,
-    /// Names of ranges, each once: payloads without a declared layout are told apart by them.
+    /// Names of ranges, each once: payloads without a declared layout are distinguished by them.
     names: Vec<String>,
 }
 
@@ -181,14 +181,14 @@ impl Reader<'_> {
         let parts: Vec<Part> = parts.collect::<Result<_, _>>()?;
         let (starts, ends) = (rows.ints("start")?, rows.maybe_ints("end")?);
         let tids = rows.maybe_ints("globalTid")?;
-        let found = parts.iter().flat_map(|part| &part.told).flatten().count();
+        let found = parts.iter().flat_map(|part| &part.ranges).flatten().count();
         let mut events = Events { all: Vec::with_capacity(found), payloads: Vec::new() };
         let (mut open, mut backwards) = (0, 0);
         let mut refused: BTreeMap<Refusal, (usize, i64)> = BTreeMap::new();
         for (first, part) in firsts.into_iter().zip(parts) {
             let before = events.payloads.len() as u32;
-            for (row, told) in (first..).zip(part.told) {
-                let (Some((name, payload)), Some(end)) = (told, ends.get(row)) else { continue };
+            for (row, range) in (first..).zip(part.ranges) {
+                let (Some((name, payload)), Some(end)) = (range, ends.get(row)) else { continue };
                 let payload = payload.and_then(|number| number.checked_add(before));
                 let global_tid = tids.get(row).unwrap_or_default();
                 events.all.push(Event {
@@ -215,8 +215,7 @@ impl Reader<'_> {
         }
         for (why, (count, row)) in &refused {
             trace.note(format!(
-                "NCCL: payloads that cannot be read, so that nothing of them is known ({why}, first in row {row} of \
-                 `{}`): {count}",
+                "NCCL: unreadable payloads ({why}, first in row {row} of `{}`): {count}",
                 NVTX_EVENTS.name
             ));
         }
@@ -232,7 +231,7 @@ impl Reader<'_> {
         let blobs = rows.bytes("binaryData")?;
         let mut last: Option<((i64, i64), Where)> = None;
         let mut payloads: PlHashMap<Stored<'_>, Option<Result<NonZeroU32, Refusal>>> = PlHashMap::default();
-        let mut part = Part { told: vec![None; of.len()], ..Part::default() };
+        let mut part = Part { ranges: vec![None; of.len()], ..Part::default() };
         for (at, row) in of.enumerate() {
             if types[row] != PUSH_POP {
                 continue;
@@ -241,7 +240,7 @@ impl Reader<'_> {
             let key = (process_of(tid), domain);
             let inside = match last {
                 Some((known, inside)) if known == key => inside,
-                _ => Where::of(self.domains.name(tid, domain), domain),
+                _ => Where::from_domain(self.domains.name(tid, domain), domain),
             };
             last = Some((key, inside));
             let meaning = match (texts.get(row), text_ids.get(row)) {
@@ -249,7 +248,7 @@ impl Reader<'_> {
                 (None, Some(id)) => part.meaning_of(id, inside, self.strings),
                 (None, None) => None,
             };
-            let Some((name, function, told)) = meaning else { continue };
+            let Some((name, function, of_fork)) = meaning else { continue };
             let Some(end) = ends.get(row) else {
                 part.open += 1;
                 continue;
@@ -260,14 +259,14 @@ impl Reader<'_> {
             }
             let json = jsons.get(row).or_else(|| json_ids.get(row).and_then(|id| self.strings.get(id)));
             let blob = blobs.get(row);
-            let payload = match told {
-                Some(told) => Some(told),
+            let payload = match of_fork {
+                Some(payload) => Some(payload),
                 None if json.is_none() && blob.is_none() => None,
                 None => {
                     let read = *payloads.entry((function, domain, json, blob)).or_insert_with(|| {
                         let name = part.names.get(function as usize).map(String::as_str).unwrap_or_default();
                         let read = payload::read(name, json, blob, &self.layouts, domain)?;
-                        Some(read.and_then(|payload| kept(&mut part.payloads, payload)))
+                        Some(read.and_then(|payload| stored(&mut part.payloads, payload)))
                     });
                     match read {
                         Some(Ok(payload)) => Some(payload),
@@ -279,7 +278,7 @@ impl Reader<'_> {
                     }
                 }
             };
-            part.told[at] = Some((name, payload));
+            part.ranges[at] = Some((name, payload));
         }
         Ok(part)
     }
@@ -300,7 +299,7 @@ impl Part {
             return None;
         }
         if let Some((function, payload)) = fork::read(text) {
-            return Some((Name::Call(function), 0, kept(&mut self.payloads, payload).ok()));
+            return Some((Name::Call(function), 0, stored(&mut self.payloads, payload).ok()));
         }
         match inside {
             Where::Inside => {}
@@ -314,12 +313,12 @@ impl Part {
                 self.names.len() - 1
             }
         };
-        Some((Name::of(text), number as u32, None))
+        Some((Name::from_text(text), number as u32, None))
     }
 }
 
 /// Its number from 1. More of them than can be numbered are more than there are rows.
-fn kept(payloads: &mut Vec<Payload>, payload: Payload) -> Result<NonZeroU32, Refusal> {
+fn stored(payloads: &mut Vec<Payload>, payload: Payload) -> Result<NonZeroU32, Refusal> {
     payloads.push(payload);
     u32::try_from(payloads.len()).ok().and_then(NonZeroU32::new).ok_or(Refusal::Unfit)
 }

@@ -1,6 +1,5 @@
-//! Ranges of a fork of NCCL that says in their names what upstream says in payloads:
-//! `ncclAllReduce(): commHash 0x5f, stream 0x7f, data_size 4096, type_size 4, red_op 0, pid 17`. The size is of bytes
-//! already.
+//! Ranges of a fork of NCCL that writes into range names what upstream writes into payloads: `ncclAllReduce():
+//! commHash 0x5f, stream 0x7f, data_size 4096, type_size 4, red_op 0, pid 17`. The size is in bytes already.
 
 use super::function::{Function, Reduction};
 use super::payload::Payload;

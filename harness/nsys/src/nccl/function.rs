@@ -1,5 +1,4 @@
-//! The functions of NCCL that move data, what the size in their payloads counts, and the operations that they reduce
-//! with. How a payload is read is told in `payload`.
+//! The functions of NCCL that move data, what the size in their payloads counts, and their reduction operations.
 
 use metric::op::Op;
 use serde::{Deserialize, Serialize};
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_per_rank_or_peer_is_told_from_a_total() {
+    fn a_size_per_rank_or_peer_differs_from_a_total() {
         for function in Function::ALL {
             let part = matches!(function.name(), "ncclAllGather" | "ncclReduceScatter" | "ncclAlltoAll")
                 || matches!(function, Function::Gather | Function::Scatter);

@@ -1,7 +1,7 @@
-//! Which calls belong together, and to whom a launch within a range belongs: to the call in whose range it lies, or to
-//! the group in whose end it lies. Calls between `ncclGroupStart` and `ncclGroupEnd` launch nothing themselves. Releases
-//! before 2.23 open a group within each `ncclSend` and `ncclRecv`: within another group it starts no new one, and
-//! without one what it launches is the call's.
+//! Which calls form a group, and which call or group owns a launch: the call in whose range it lies, or the group in
+//! whose end it lies. Calls between `ncclGroupStart` and `ncclGroupEnd` launch nothing themselves. Releases before
+//! 2.23 open a group within each `ncclSend` and `ncclRecv`: within another group it starts no new one, and outside of
+//! groups its launches are the call's.
 
 use super::events::{Event, Name};
 use crate::trace::nesting::Stack;

@@ -1,5 +1,5 @@
-//! Which kernels were launched within ranges of NCCL: kernel and launching call meet by their correlation, call and range
-//! by thread and time.
+//! Which kernels were launched within ranges of NCCL: kernel and launching call are matched by correlation id, call
+//! and range by thread and time.
 
 use super::Kernel;
 use super::events::Event;

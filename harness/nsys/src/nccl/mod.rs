@@ -1,5 +1,5 @@
-//! Calls of NCCL as ranges of its domain tell of them, each with what it says of itself and with the kernels that it
-//! launched. It looks at one report; what several ranks did together is for recipes to say.
+//! Calls of NCCL from the ranges of its domain, each with its payload and the kernels that it launched. It looks at
+//! one report; recipes combine those of several ranks.
 
 mod communicators;
 mod events;
@@ -60,7 +60,7 @@ pub struct NcclCalls {
     names: Vec<String>,
 }
 
-/// One call on one thread. `None` is what its payload does not tell.
+/// One call on one thread. `None` is what its payload does not record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     pub function: Function,

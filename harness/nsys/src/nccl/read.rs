@@ -1,6 +1,6 @@
 //! Puts the calls of a report together: ranges with their payloads, groups, communicators and kernels.
 
-use super::communicators::{self, Known};
+use super::communicators::{self, KnownRanks};
 use super::events::{self, Event, Events, Name};
 use super::groups::{self, Owners};
 use super::join::{Joined, join};
@@ -14,35 +14,35 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 impl NcclCalls {
-    /// `None` where the report tells nothing of NCCL. Under a filter the calls that it keeps are given, with all of their
+    /// `None` where the report has nothing of NCCL. Under a filter the calls that it keeps are given, with all of their
     /// kernels, and of kernels without a call those that it keeps.
     pub fn read(trace: &Trace) -> Result<Option<NcclCalls>, ExportError> {
         let events = events::read(trace)?;
         let owners = groups::owners(&events.all);
-        let kept = Kept::of(trace)?;
+        let filtered = FilteredRows::read(trace)?;
         let joined = join(trace, &events.all, &owners.of_event)?;
-        let joined = left(joined, &events.all, &owners, kept.as_ref());
+        let joined = retain_filtered(joined, &events.all, &owners, filtered.as_ref());
         if owners.ends_alone > 0 {
             trace.note(format!(
-                "NCCL: groups that began before the report did, so that calls of theirs may be missing: {}",
+                "NCCL: groups that began before the capture, whose calls may be missing: {}",
                 owners.ends_alone
             ));
         }
-        let all = assembled(&events, &owners, joined, kept.as_ref())?;
-        all.tell(trace);
+        let all = assembled(&events, &owners, joined, filtered.as_ref())?;
+        all.note_kernels(trace);
         Ok((!all.is_empty()).then_some(all))
     }
 
-    fn tell(&self, trace: &Trace) {
+    fn note_kernels(&self, trace: &Trace) {
         let idle = self.calls.iter().filter(|call| call.kernels.is_empty()).count();
         if idle > 0 {
             trace.note(format!(
-                "NCCL: calls that launched no kernel, as those do that are captured into a graph: {idle}"
+                "NCCL: calls without a kernel, such as those captured into a CUDA graph: {idle}"
             ));
         }
         let alone = self.kernels_of_none().len();
         if alone > 0 {
-            trace.note(format!("NCCL: kernels that no call of NCCL in the report launched: {alone}"));
+            trace.note(format!("NCCL: kernels without an NCCL call in the report: {alone}"));
         }
     }
 
@@ -55,12 +55,12 @@ fn assembled(
     events: &Events,
     owners: &Owners,
     joined: Joined,
-    kept: Option<&Kept>,
+    filtered: Option<&FilteredRows>,
 ) -> Result<NcclCalls, ExportError> {
     let of_owner = places(owners.owners.len(), &joined.owned);
     let (kernels, names) = joined.kernels()?;
     let communicators = communicators::of_events(events);
-    let known = Known::of(&communicators);
+    let known = KnownRanks::new(&communicators);
     // Groups by their beginnings; a group without a call is none of data.
     let mut order: Vec<u32> = (0..owners.owners.len() as u32)
         .filter(|owner| owners.owners[*owner as usize].is_group && owners.owners[*owner as usize].calls > 0)
@@ -76,7 +76,7 @@ fn assembled(
         groups.push(Group { start, end, global_tid, calls, kernels });
     }
     let calls = (0..).zip(&events.all).filter_map(|(at, event)| match event.name {
-        Name::Call(function) if kept.is_none_or(|kept| kept.ranges.contains(&event.row)) => {
+        Name::Call(function) if filtered.is_none_or(|filtered| filtered.ranges.contains(&event.row)) => {
             Some((at, function))
         }
         _ => None,
@@ -89,7 +89,7 @@ fn assembled(
     if !order.is_sorted_by_key(key) {
         order.sort_unstable_by_key(key);
     }
-    let calls = order.into_par_iter().map_init(PlHashMap::default, |told, (at, function)| {
+    let calls = order.into_par_iter().map_init(PlHashMap::default, |ranks_of, (at, function)| {
         let (event, owner) = (&events.all[at as usize], owners.of_event[at as usize]);
         let payload = events.payload(event).copied().unwrap_or_default();
         let mine = owner.map_or(0..0, |owner| of_owner[owner as usize].clone());
@@ -97,7 +97,7 @@ fn assembled(
         let (ranks, rank) = match payload.communicator {
             Some(id) => {
                 let device = one_device(&kernels[mine.start as usize..mine.end as usize]);
-                *told
+                *ranks_of
                     .entry((process, id, device))
                     .or_insert_with(|| (known.ranks(process, id), known.rank(process, id, device)))
             }
@@ -141,14 +141,14 @@ fn one_device(kernels: &[Kernel]) -> Option<i64> {
 }
 
 /// What a filter keeps: rows of ranges and of kernels, from 0.
-struct Kept {
+struct FilteredRows {
     ranges: HashSet<u32>,
     kernels: HashSet<u32>,
 }
 
-impl Kept {
-    /// `None` where everything is looked at.
-    fn of(trace: &Trace) -> Result<Option<Kept>, ExportError> {
+impl FilteredRows {
+    /// `None` without a filter.
+    fn read(trace: &Trace) -> Result<Option<FilteredRows>, ExportError> {
         if !trace.is_filtered() {
             return Ok(None);
         }
@@ -156,16 +156,22 @@ impl Kept {
             rows.iter().flat_map(|rows| (0..rows.len()).map(|row| (rows.number(row) - 1) as u32)).collect()
         };
         let (ranges, kernels) = (trace.rows(&NVTX_EVENTS, &["start"])?, trace.rows(&KERNEL, &["start"])?);
-        Ok(Some(Kept { ranges: of(ranges), kernels: of(kernels) }))
+        Ok(Some(FilteredRows { ranges: of(ranges), kernels: of(kernels) }))
     }
 }
 
-/// Leaves the kernels of calls that are looked at, and of those without a call the ones that are.
-fn left(mut joined: Joined, events: &[Event], owners: &Owners, kept: Option<&Kept>) -> Joined {
+/// Keeps the kernels of calls that the filter keeps, and of those without a call the ones that it keeps.
+fn retain_filtered(
+    mut joined: Joined,
+    events: &[Event],
+    owners: &Owners,
+    filtered: Option<&FilteredRows>,
+) -> Joined {
     let mut looked_at = vec![false; owners.owners.len()];
     for (event, owner) in events.iter().zip(&owners.of_event) {
         if let (Name::Call(_), Some(owner)) = (event.name, owner) {
-            looked_at[*owner as usize] |= kept.is_none_or(|kept| kept.ranges.contains(&event.row));
+            looked_at[*owner as usize] |=
+                filtered.is_none_or(|filtered| filtered.ranges.contains(&event.row));
         }
     }
     // A group whose calls are not in the report launched kernels of no call.
@@ -177,8 +183,8 @@ fn left(mut joined: Joined, events: &[Event], owners: &Owners, kept: Option<&Kep
         }
         is_called && looked_at[*owner as usize]
     });
-    if let Some(kept) = kept {
-        of_none.retain(|row| kept.kernels.contains(row));
+    if let Some(filtered) = filtered {
+        of_none.retain(|row| filtered.kernels.contains(row));
     }
     joined
 }

@@ -1,6 +1,6 @@
-//! Which part of a run of nccl-tests each call is: warm-up, synchronisation, timed, check; of which size, and in place or
-//! not. Payloads do not tell; the order in which the program calls does. It looks at numbers alone: what calls took, and
-//! what that is worth, is for recipes to say.
+//! Which part of an nccl-tests run each call is (warm-up, synchronisation, timed, check), of which size, and in place
+//! or not. Payloads do not say; the order of the calls does. It looks at sizes and counts alone; recipes compute times
+//! and rates.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -18,9 +18,9 @@ pub struct Plan {
     /// So many calls at each iteration.
     pub aggregated: u32,
     pub checks: u32,
-    /// Whether each size is gone through a second time, in place.
+    /// Whether each size is run a second time, in place.
     pub in_place: bool,
-    /// How often all rows are gone through; the warm-up is done once.
+    /// How often all rows are run; the warm-up is done once.
     pub cycles: u32,
 }
 
@@ -87,12 +87,14 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Difference::Count { expected, seen } => {
-                write!(f, "the plan has {expected} calls, the report has: {seen}")
+                write!(f, "expected {expected} NCCL calls, the report has {seen}")
             }
             Difference::Size { call, expected, seen } => {
-                write!(f, "call {} should be of {expected} bytes, and is of: {seen}", call + 1)
+                write!(f, "call {}: {seen} bytes, expected {expected}", call + 1)
             }
-            Difference::Rows { call } => write!(f, "no whole rows of one size behind call: {call}"),
+            Difference::Rows { call } => {
+                write!(f, "calls after number {call} do not form complete rows of one size")
+            }
         }
     }
 }
@@ -228,8 +230,8 @@ mod tests {
         assert_eq!(of(10), (Part::Check, 0, Some(Placement::OutOfPlace)));
         assert_eq!(of(11), (Part::Sync, 0, Some(Placement::InPlace)));
         assert_eq!(of(50), (Part::Check, 2, Some(Placement::InPlace)));
-        let untold: Vec<Option<u64>> = calls.iter().map(|_| None).collect();
-        assert_eq!(assign(&untold, &plan), Ok(places));
+        let unrecorded: Vec<Option<u64>> = calls.iter().map(|_| None).collect();
+        assert_eq!(assign(&unrecorded, &plan), Ok(places));
     }
 
     #[test]
@@ -245,7 +247,7 @@ mod tests {
         calls[1] = Some(8);
         let difference = assign(&calls, &plan).expect_err("another size");
         assert_eq!(difference, Difference::Size { call: 1, expected: 16, seen: 8 });
-        assert_eq!(difference.to_string(), "call 2 should be of 16 bytes, and is of: 8");
+        assert_eq!(difference.to_string(), "call 2: 8 bytes, expected 16");
         // A call that is missing in the middle shows where sizes move on.
         let mut calls = sizes(&plan);
         calls.remove(5);

@@ -98,8 +98,8 @@ fn what_no_call_launched_is_kept_apart_and_counted() {
     assert_eq!(
         trace.notes(),
         [
-            "NCCL: calls that launched no kernel, as those do that are captured into a graph: 1",
-            "NCCL: kernels that no call of NCCL in the report launched: 1",
+            "NCCL: calls without a kernel, such as those captured into a CUDA graph: 1",
+            "NCCL: kernels without an NCCL call in the report: 1",
         ]
     );
 }
@@ -133,8 +133,8 @@ fn payloads_that_cannot_be_read_are_counted_and_their_calls_stay() {
     assert!(nccl.calls.iter().all(|call| call.bytes.is_none() && call.communicator.is_none()));
     assert_eq!(nccl.calls.len(), 3);
     let notes = trace.notes();
-    assert!(notes[0].contains("(no object of JSON, first in row 3 of `NVTX_EVENTS`): 2"), "{notes:?}");
-    assert!(notes[1].contains("(a value that does not fit its field, first in row 2 of"), "{notes:?}");
+    assert!(notes[0].contains("(not a JSON object, first in row 3 of `NVTX_EVENTS`): 2"), "{notes:?}");
+    assert!(notes[1].contains("(value out of range for its field, first in row 2 of"), "{notes:?}");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_group_that_began_before_the_report_is_said() {
     let nccl = read(&trace);
     assert_eq!((nccl.calls.len(), nccl.groups.len(), nccl.kernels_of_none().len()), (1, 0, 1));
     assert!(
-        trace.notes()[0].starts_with("NCCL: groups that began before the report did"),
+        trace.notes()[0].starts_with("NCCL: groups that began before the capture"),
         "{:?}",
         trace.notes()
     );
@@ -204,8 +204,48 @@ fn a_domain_without_a_name_is_known_by_the_functions_in_it() {
 }
 
 #[test]
-fn a_report_without_nccl_tells_nothing_of_it() {
+fn a_report_without_nccl_has_no_calls() {
     let made = Made::begin();
     made.string(1, "gemm").string(2, "gemm").kernel((1, 2), 1, 1).range((0, 5), 3, "ncclAllReduce");
     assert_eq!(NcclCalls::read(&made.trace()), Ok(None), "a range of another domain is none of NCCL's");
+}
+
+#[test]
+fn messages() {
+    use super::sequence::Difference;
+    let made = made();
+    range(&made, (0, 1), 3, "ncclAllReduce", Some("no json"));
+    range(&made, (5, 4), 3, "ncclAllReduce", None);
+    made.event(
+        crate::trace::nvtx::PUSH_POP,
+        3,
+        &[("domainId", crate::testing::nccl::NCCL.into()), ("text", "ncclAllReduce".to_owned().into())],
+    );
+    range(&made, (10, 20), 3, "ncclGroupEnd", None);
+    made.call((12, 14), 3, 1, 1).kernel((30, 40), 1, 2);
+    let trace = made.trace();
+    read(&trace);
+    let mut messages = trace.notes();
+    messages.extend(
+        [
+            Refusal::NoJson,
+            Refusal::Short,
+            Refusal::Long,
+            Refusal::Misaligned,
+            Refusal::NotOfItsSize,
+            Refusal::UnknownLayout,
+            Refusal::TwoLayouts,
+            Refusal::Unfit,
+        ]
+        .map(|refusal| refusal.to_string()),
+    );
+    messages.extend(
+        [
+            Difference::Count { expected: 51, seen: 50 },
+            Difference::Size { call: 1, expected: 16, seen: 8 },
+            Difference::Rows { call: 35 },
+        ]
+        .map(|difference| difference.to_string()),
+    );
+    insta::assert_snapshot!(messages.join("\n"));
 }

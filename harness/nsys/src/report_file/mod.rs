@@ -1,5 +1,5 @@
-//! From what a person names to reports, each of them once: files, folders, `folder:n`. Which export stands for a report
-//! is told here too, and whether that is older than the report. Nothing is exported.
+//! From the paths that a person names to reports, each once: files, folders, `folder:n`. Also decides which export
+//! stands for a report, and whether it is older than the report. Nothing is exported.
 
 mod order;
 #[cfg(test)]
@@ -11,7 +11,7 @@ pub use order::natural;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One report, with whatever stands for it.
+/// One report with its exports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportFile {
     /// As it was named, or found in the folder that was named.
@@ -28,7 +28,7 @@ pub struct ReportFile {
 
 /// What a report can be read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum ExportState {
     Fresh(PathBuf),
     /// The report was written after it.
     Stale(PathBuf),
@@ -37,14 +37,14 @@ pub enum Standing {
 
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Files of SQLite in folders that another program wrote: they are left out.
+    /// SQLite files of other programs in the folders: they are left out.
     pub foreign: Vec<PathBuf>,
     /// In the order in which they were named, those of a folder in the order in which a person counts.
     pub reports: Vec<ReportFile>,
-    /// Named and not there, or without a report.
+    /// Paths that do not exist or contain no report.
     pub diagnostics: Vec<Diagnostic>,
-    /// Named a second time, under what name they are looked at already.
-    pub again: Vec<(PathBuf, PathBuf)>,
+    /// Paths named a second time, with the name under which each is read already.
+    pub duplicates: Vec<(PathBuf, PathBuf)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Found {
     fn add(&mut self, report: ReportFile) {
         let key = whole(&report.base);
         match self.reports.iter().find(|other| whole(&other.base) == key) {
-            Some(other) => self.again.push((report.named, other.named.clone())),
+            Some(other) => self.duplicates.push((report.named, other.named.clone())),
             None => self.reports.push(report),
         }
     }
@@ -85,19 +85,22 @@ impl Found {
 
 impl ReportFile {
     /// The best of the exports that are not older than the report; where all are older, the best of those.
-    pub fn standing(&self) -> Standing {
+    pub fn export_state(&self) -> ExportState {
         let Some(report) = &self.report else {
-            return self.exports.first().map_or(Standing::NotExported, |path| Standing::Fresh(path.clone()));
+            return self
+                .exports
+                .first()
+                .map_or(ExportState::NotExported, |path| ExportState::Fresh(path.clone()));
         };
         match (self.exports.iter().find(|export| !is_older(export, report)), self.exports.first()) {
-            (Some(fresh), _) => Standing::Fresh(fresh.clone()),
-            (None, Some(stale)) => Standing::Stale(stale.clone()),
-            (None, None) => Standing::NotExported,
+            (Some(fresh), _) => ExportState::Fresh(fresh.clone()),
+            (None, Some(stale)) => ExportState::Stale(stale.clone()),
+            (None, None) => ExportState::NotExported,
         }
     }
 }
 
-/// Whether any part of an export was last written before the report was. What does not tell its time is no older.
+/// Whether any part of an export was last written before the report was. What has no time is no older.
 fn is_older(export: &Path, report: &Path) -> bool {
     let parts = match fs::read_dir(export) {
         Ok(entries) => entries.flatten().map(|entry| entry.path()).filter(|path| is_table(path)).collect(),
@@ -114,13 +117,13 @@ fn of_input(input: &Path, foreign: &mut Vec<PathBuf>) -> Result<Vec<ReportFile>,
     }
     if let Some((folder, most)) = with_number(input).filter(|(folder, _)| folder.exists()) {
         if !folder.is_dir() {
-            return Err("a number of reports can be taken of a folder only".to_owned());
+            return Err("`:n` works on folders only".to_owned());
         }
         let most = most.filter(|most| *most > 0);
-        let most = most.ok_or("behind the colon stands no number from 1 on")?;
+        let most = most.ok_or("`:n` needs a number of at least 1")?;
         return of_path(&folder, Some(most), foreign);
     }
-    Err("there is no such file or folder".to_owned())
+    Err("no such file or folder".to_owned())
 }
 
 /// `folder:n`
@@ -181,7 +184,7 @@ fn of_path(path: &Path, most: Option<usize>, foreign: &mut Vec<PathBuf>) -> Resu
             let captures = captures.map(|name| of_file(&path.join(name), name));
             Ok(captures.take(most.unwrap_or(usize::MAX)).collect())
         }
-        true => Err("no report in this folder, and no export of one".to_owned()),
+        true => Err("no report or export in this folder".to_owned()),
         false => {
             reports.truncate(most.unwrap_or(usize::MAX));
             Ok(reports)

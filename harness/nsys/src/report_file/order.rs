@@ -1,4 +1,4 @@
-//! The order in which a person counts files: `rank2` before `rank10`.
+//! Natural order of file names: `rank2` before `rank10`.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! Folders with reports and exports in them, and what is made of them.
+//! Folders with reports and exports, and which reports are found in them.
 
 use super::*;
 use std::fs::File;
@@ -33,15 +33,15 @@ fn names(found: &Found) -> Vec<String> {
     found.reports.iter().map(name).collect()
 }
 
-fn standing(names: &[&str], input: &str) -> String {
+fn export_state(names: &[&str], input: &str) -> String {
     let folder = folder(names);
     let found = found(&folder, &[input]);
     let [report] = found.reports.as_slice() else { panic!("{found:?}") };
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    match report.standing() {
-        Standing::Fresh(path) => format!("fresh {}", name(&path)),
-        Standing::Stale(path) => format!("stale {}", name(&path)),
-        Standing::NotExported => "none".to_owned(),
+    match report.export_state() {
+        ExportState::Fresh(path) => format!("fresh {}", name(&path)),
+        ExportState::Stale(path) => format!("stale {}", name(&path)),
+        ExportState::NotExported => "none".to_owned(),
     }
 }
 
@@ -60,7 +60,7 @@ fn a_folder_has_each_report_once_in_the_order_of_counting() {
     ]);
     let all = found(&folder, &[""]);
     assert_eq!(names(&all), ["rank1", "rank2", "rank10"]);
-    assert!(all.diagnostics.is_empty() && all.again.is_empty());
+    assert!(all.diagnostics.is_empty() && all.duplicates.is_empty());
     assert!(all.reports.iter().all(|report| !report.is_export));
     let input = format!("{}:2", folder.path().display());
     assert_eq!(names(&find(&[PathBuf::from(&input)])), ["rank1", "rank2"]);
@@ -68,36 +68,36 @@ fn a_folder_has_each_report_once_in_the_order_of_counting() {
 }
 
 #[test]
-fn a_report_named_twice_is_taken_once_and_told() {
+fn a_report_named_twice_is_taken_once_and_reported() {
     let folder = folder(&["a.nsys-rep", "a.sqlite", "b.sqlite"]);
     let twice = found(&folder, &["b.sqlite", "a.sqlite", "", "./a.nsys-rep"]);
     assert_eq!(names(&twice), ["b", "a"]);
-    assert_eq!(twice.again.len(), 3);
+    assert_eq!(twice.duplicates.len(), 3);
     assert!(twice.reports[1].is_export, "the export that was named");
 }
 
 #[test]
 fn the_export_beside_a_report_stands_for_it_unless_it_is_older() {
-    assert_eq!(standing(&["a.nsys-rep", "a.sqlite"], "a.nsys-rep"), "fresh a.sqlite");
-    assert_eq!(standing(&["a.nsys-rep", "a.sqlite", "a_pqtdir/"], "a.nsys-rep"), "fresh a_pqtdir");
-    assert_eq!(standing(&["a.sqlite", "a.nsys-rep"], "a.nsys-rep"), "stale a.sqlite");
-    assert_eq!(standing(&["a_pqtdir/", "a.nsys-rep", "a.sqlite"], "a.nsys-rep"), "fresh a.sqlite");
-    assert_eq!(standing(&["a_pqtdir/", "a.sqlite", "a.nsys-rep"], "a.nsys-rep"), "stale a_pqtdir");
-    assert_eq!(standing(&["a.nsys-rep", "b.sqlite"], "a.nsys-rep"), "none");
-    assert_eq!(standing(&["a.qdrep", "a.sqlite"], "a.qdrep"), "fresh a.sqlite");
+    assert_eq!(export_state(&["a.nsys-rep", "a.sqlite"], "a.nsys-rep"), "fresh a.sqlite");
+    assert_eq!(export_state(&["a.nsys-rep", "a.sqlite", "a_pqtdir/"], "a.nsys-rep"), "fresh a_pqtdir");
+    assert_eq!(export_state(&["a.sqlite", "a.nsys-rep"], "a.nsys-rep"), "stale a.sqlite");
+    assert_eq!(export_state(&["a_pqtdir/", "a.nsys-rep", "a.sqlite"], "a.nsys-rep"), "fresh a.sqlite");
+    assert_eq!(export_state(&["a_pqtdir/", "a.sqlite", "a.nsys-rep"], "a.nsys-rep"), "stale a_pqtdir");
+    assert_eq!(export_state(&["a.nsys-rep", "b.sqlite"], "a.nsys-rep"), "none");
+    assert_eq!(export_state(&["a.qdrep", "a.sqlite"], "a.qdrep"), "fresh a.sqlite");
     // An export that is named is looked at, and that it is old is known.
-    assert_eq!(standing(&["a.sqlite", "a.nsys-rep", "a_pqtdir/"], "a.sqlite"), "stale a.sqlite");
-    assert_eq!(standing(&["a.sqlite", "a.nsys-rep", "a_pqtdir/"], ""), "fresh a_pqtdir");
-    assert_eq!(standing(&["a.sqlite", "a_arwdir/"], ""), "fresh a.sqlite");
+    assert_eq!(export_state(&["a.sqlite", "a.nsys-rep", "a_pqtdir/"], "a.sqlite"), "stale a.sqlite");
+    assert_eq!(export_state(&["a.sqlite", "a.nsys-rep", "a_pqtdir/"], ""), "fresh a_pqtdir");
+    assert_eq!(export_state(&["a.sqlite", "a_arwdir/"], ""), "fresh a.sqlite");
 }
 
 #[test]
 fn one_old_table_makes_a_folder_of_tables_old() {
     let folder = folder(&["old", "a.nsys-rep", "a_pqtdir/"]);
-    let of = || found(&folder, &["a.nsys-rep"]).reports[0].standing();
-    assert!(matches!(of(), Standing::Fresh(_)));
+    let of = || found(&folder, &["a.nsys-rep"]).reports[0].export_state();
+    assert!(matches!(of(), ExportState::Fresh(_)));
     fs::rename(folder.path().join("old"), folder.path().join("a_pqtdir/OSRT_API.parquet")).expect("moved");
-    assert!(matches!(of(), Standing::Stale(_)));
+    assert!(matches!(of(), ExportState::Stale(_)));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_folder_of_tables_is_an_export_under_any_name() {
 }
 
 #[test]
-fn what_is_not_there_is_told_and_hides_nothing_else() {
+fn a_missing_input_is_reported_and_hides_nothing_else() {
     let folder = folder(&["a.sqlite", "empty", "3:2.sqlite"]);
     fs::create_dir(folder.path().join("none")).expect("made");
     let found =
@@ -122,11 +122,11 @@ fn what_is_not_there_is_told_and_hides_nothing_else() {
     assert_eq!(
         why,
         [
-            "there is no such file or folder",
-            "no report in this folder, and no export of one",
-            "a number of reports can be taken of a folder only",
-            "behind the colon stands no number from 1 on",
-            "behind the colon stands no number from 1 on",
+            "no such file or folder",
+            "no report or export in this folder",
+            "`:n` works on folders only",
+            "`:n` needs a number of at least 1",
+            "`:n` needs a number of at least 1",
         ]
     );
 }
@@ -147,8 +147,8 @@ fn a_file_of_sqlite_that_another_program_wrote_is_refused_by_name_and_takes_no_r
     let named: Vec<&Path> = found.reports.iter().map(|it| it.named.as_path()).collect();
     assert_eq!((named, found.foreign.as_slice()), (vec![ours.as_path()], std::slice::from_ref(&foreign)));
     let why = crate::export::Export::open(&foreign).err().map(|error| error.to_string());
-    let expected = "no export of a report: a.sqlite: an SQLite file of another program: it has neither `StringIds` nor a table of \
-                    `META_DATA`";
+    let expected = "`a.sqlite` is not a readable export: an SQLite file of another program: \
+                    no table `StringIds` or `META_DATA_*`";
     assert_eq!(why.as_deref(), Some(expected));
     assert_eq!(find(&[foreign]).reports.len(), 1, "what is named is looked at, and then refused");
 }

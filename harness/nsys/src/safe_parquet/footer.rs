@@ -1,5 +1,5 @@
-//! The footer of a Parquet file, walked before the library reads it: that one allocates as many elements as a list is
-//! said to have, and ends the process where there is no memory for them.
+//! Checks the footer of a Parquet file before the library reads it: the library allocates as many elements as a list
+//! claims to have, and aborts the process where memory runs out.
 
 use super::thrift::Walk;
 use std::io::{Read, Seek, SeekFrom};
@@ -27,16 +27,16 @@ pub(super) fn check(file: &mut (impl Read + Seek)) -> Result<(), String> {
     file.read_exact(&mut tail).map_err(failed)?;
     let [a, b, c, d, magic @ ..] = tail;
     if magic != *b"PAR1" {
-        return Err("it does not end as Parquet does: cut off".to_owned());
+        return Err("truncated: no Parquet magic at the end".to_owned());
     }
     let footer = u64::from(u32::from_le_bytes([a, b, c, d]));
     if footer > LONGEST.min(length - TAIL) {
-        return Err(format!("a footer of {footer} bytes, in a file of {length}"));
+        return Err(format!("footer of {footer} bytes in a file of {length} bytes"));
     }
     file.seek(SeekFrom::Start(length - TAIL - footer)).map_err(failed)?;
     let mut bytes = vec![0; footer as usize];
     file.read_exact(&mut bytes).map_err(failed)?;
     let most = |field: i64| (field == SCHEMA).then_some(COLUMNS);
     let walked = Walk::over(&bytes).message(&most, &mut |_, _, _| {});
-    walked.ok_or_else(|| "its footer is damaged, or claims more than it holds".to_owned())
+    walked.ok_or_else(|| "damaged footer, or it claims more than it holds".to_owned())
 }

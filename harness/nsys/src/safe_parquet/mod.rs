@@ -1,5 +1,5 @@
-//! Parquet files that nobody vouches for: nodes leave them, and bundles bring them. The library that decodes them believes
-//! what they say of themselves, so a file's footer, the sizes of its pages and the texts in it are checked before.
+//! Parquet files from untrusted sources: nodes leave them, and bundles bring them. The library that decodes them
+//! trusts their metadata, so a file's footer, page sizes and texts are checked before.
 
 mod footer;
 mod sizes;
@@ -16,11 +16,12 @@ use std::io::{Read, Seek};
 /// The library panics where a file is not as its footer says. A file that one node left broken is an error of that file,
 /// and not the end of the whole run.
 pub fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, String> {
-    let broken = "its bytes are not as its footer says: damaged Parquet, fetch or export it again";
+    let broken = "damaged Parquet: data does not match the footer; fetch or export it again";
     crate::guarded::guarded(read).ok_or_else(|| broken.to_owned())
 }
 
-/// What the footer says. A second schema that some writers put beside the file's own is left out: it may nest without end.
+/// What the footer says. A second schema that some writers put beside the file's own is left out: it may nest without
+/// end.
 pub fn metadata(file: &mut (impl Read + Seek)) -> Result<FileMetadata, String> {
     footer::check(file)?;
     let metadata = read_metadata(file).map_err(|error| error.to_string())?;

@@ -1,5 +1,5 @@
-//! How much a table takes once it is unpacked: by what its footer and the heads of its pages say, before anything is
-//! unpacked; and by the texts that stand in it, before any of them is copied. A few kilobytes can be gigabytes.
+//! Limits the unpacked size of a table: by its footer and page headers before anything is unpacked, and by its texts
+//! before any is copied. A few kilobytes can unpack to gigabytes.
 
 use super::thrift::Walk;
 use polars::prelude::*;
@@ -65,7 +65,9 @@ fn pages(
 ) -> Result<u64, String> {
     let range = column.byte_range();
     if range.end > length {
-        return Err("its footer names bytes behind the end: damaged Parquet, fetch or export it again".into());
+        return Err(
+            "damaged Parquet: footer points beyond the end of the file; fetch or export it again".into()
+        );
     }
     taken = bounded(taken, range.end - range.start, most)?;
     file.seek(SeekFrom::Start(range.start)).map_err(|error| error.to_string())?;
@@ -74,10 +76,10 @@ fn pages(
     let mut walk = Walk::over(&chunk);
     let mut values = 0;
     while values < column.num_values() && !walk.is_at_end() {
-        let page = page(&mut walk).ok_or("the head of a page is damaged: fetch or export it again")?;
+        let page = page(&mut walk).ok_or("damaged page header: fetch or export it again")?;
         if page.encoding == DELTA_BYTE_ARRAY {
-            return Err("its texts are packed as parts of one another (DELTA_BYTE_ARRAY), which nsys does not write: \
-                        export it again with `nsys export --type=parquetdir`"
+            return Err("unsupported text encoding DELTA_BYTE_ARRAY, which nsys does not write: export it again with \
+                        `nsys export --type=parquetdir`"
                 .to_owned());
         }
         taken = bounded(taken, page.unpacked, most)?;
@@ -122,7 +124,7 @@ fn bounded(taken: u64, more: u64, most: u64) -> Result<u64, String> {
     let all = taken.saturating_add(more);
     if all > most {
         return Err(format!(
-            "it unpacks to more than {} MiB, which no table may: export it again",
+            "unpacks to more than {} MiB, the limit of one table: export it again",
             most >> 20
         ));
     }

@@ -1,4 +1,4 @@
-//! Small files that unpack to much, and footers that claim what they do not hold.
+//! Small files that unpack to much, and footers that claim more than they hold.
 
 use super::*;
 use polars::prelude::*;
@@ -80,4 +80,22 @@ fn footers_cut_anywhere_or_nested_without_end_are_refused() {
     bytes.extend((1_u32 << 20).to_le_bytes());
     bytes.extend(b"PAR1");
     assert!(metadata(&mut Cursor::new(&bytes)).is_err());
+}
+
+#[test]
+fn messages() {
+    let refused = |bytes: &[u8]| metadata(&mut Cursor::new(bytes)).expect_err("damaged");
+    let whole = dictionary();
+    let footer =
+        |bytes: &[u8], length: u32| [b"PAR1".as_slice(), bytes, &length.to_le_bytes(), b"PAR1"].concat();
+    let frame = ParquetReader::new(Cursor::new(whole.as_slice())).finish().expect("read");
+    let messages = [
+        refused(b"PAR1"),
+        refused(&whole[..whole.len() - 1]),
+        refused(&footer(&[0; 8], 1 << 20)),
+        refused(&footer(&[0x49, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0x00], 8)),
+        check_texts(&frame, 32 << 20).expect_err("64 MiB"),
+        guarded(|| panic!("damaged")).map(|()| String::new()).expect_err("a panic"),
+    ];
+    insta::assert_snapshot!(messages.join("\n"));
 }

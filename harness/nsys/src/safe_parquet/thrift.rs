@@ -1,5 +1,5 @@
-//! Thrift's compact protocol, in which Parquet says what it holds: walked with nothing allocated, and never into more than
-//! there is.
+//! Walks Thrift's compact protocol, in which Parquet writes its metadata, without allocating and never beyond the
+//! bytes that are there.
 
 /// So many elements of any list.
 const ELEMENTS: u64 = 1 << 20;
@@ -9,7 +9,8 @@ const DEEPEST: usize = 32;
 /// The most elements that a list in a field of the message itself may have, where that is fewer than of any list.
 pub(super) type Most<'a> = &'a dyn Fn(i64) -> Option<u64>;
 
-/// Gets each whole number: the field of the message in which its struct stands (0: the message itself), its field, itself.
+/// Gets each whole number: the field of the message in which its struct stands (0: the message itself), its field,
+/// itself.
 pub(super) type Note<'a> = &'a mut dyn FnMut(i64, i64, i64);
 
 pub(super) struct Walk<'a> {

@@ -1,4 +1,4 @@
-//! What the profiler says of its own work: among much else, that it lost something.
+//! The profiler's diagnostics of its own work: among others, that events were lost.
 
 use super::{Kind, TableSpec, int, int_opt, optional, required, table};
 

@@ -1,4 +1,4 @@
-//! By which release an export was written and in which layout, and how the capture was asked for: names and values.
+//! Release and schema version of an export, and the options of its capture, as names and values.
 
 use super::{Kind, TableSpec, required, table, text, text_opt};
 

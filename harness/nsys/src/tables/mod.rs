@@ -1,6 +1,5 @@
-//! The tables of a profiler report as exports hold them: name, columns and which of them must be there. Add one by its
-//! declaration in the file of its kind and its line in `LIST`. How an export is opened is told in
-//! `export`; what the rows mean, in recipes.
+//! The tables of a profiler report as exports hold them: names, columns and which of them are required. Add one by its
+//! declaration in the file of its kind and its line in `LIST`. `export` opens exports; recipes interpret the rows.
 
 mod api;
 mod diagnostics;

@@ -1,6 +1,6 @@
 //! Small exports for tests, in both forms.
 
-use nsys::tables::{KernelRow, write};
+use crate::tables::{KernelRow, write};
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! Small exports that tests put together row by row, through the declarations of their tables.
 
-use nsys::tables::{self, Kind, TableSpec};
-use nsys::trace::{Trace, nvtx};
+use crate::tables::{self, Kind, TableSpec};
+use crate::trace::{Trace, nvtx};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use tempfile::TempDir;

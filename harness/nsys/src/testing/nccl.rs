@@ -1,7 +1,7 @@
 //! Calls of NCCL in small exports that tests put together: one process, payloads as JSON.
 
 use super::Made;
-use nsys::trace::nvtx::{DOMAIN, PUSH_POP};
+use crate::trace::nvtx::{DOMAIN, PUSH_POP};
 
 /// The number of the domain.
 pub const NCCL: i64 = 3;

@@ -1,5 +1,5 @@
-//! Ranges of NVTX that lack one of their halves: pushed and never popped, popped and never pushed, started and never ended.
-//! What that means for a run is told by those who ask.
+//! NVTX ranges that lack one half: pushed and never popped, popped and never pushed, started and never ended. Recipes
+//! judge what that means for a run.
 
 use super::nvtx::{Domains, PUSH_POP, START_END};
 use super::{Trace, pid_of, tid_of};
@@ -63,8 +63,8 @@ impl Balance {
         self.odd.iter().filter(|odd| odd.lack == lack).count() as u64
     }
 
-    /// Pushes of a name that was open already on its thread by a push before, and never popped either: a capture that ends
-    /// within a range leaves one open, and a program that forgets to pop one each time.
+    /// Pushes of a name that was open already on its thread by a push before, and never popped either: a capture that
+    /// ends within a range leaves one open, and a program that forgets to pop one each time.
     pub fn repeated(&self) -> u64 {
         self.odd.iter().filter(|odd| odd.lack == Lack::Pop && odd.nth > 1).count() as u64
     }
@@ -73,12 +73,12 @@ impl Balance {
     pub fn read(trace: &Trace) -> Result<Option<Balance>, ExportError> {
         let columns = ["start", "end", "eventType", "text", "textId", "globalTid", "domainId"];
         match trace.rows(&NVTX_EVENTS, &columns)? {
-            Some(rows) => Balance::of(trace, &rows),
+            Some(rows) => Balance::from_rows(trace, &rows),
             None => Ok(None),
         }
     }
 
-    fn of(trace: &Trace, rows: &Rows) -> Result<Option<Balance>, ExportError> {
+    fn from_rows(trace: &Trace, rows: &Rows) -> Result<Option<Balance>, ExportError> {
         let (starts, ends, types) = (rows.ints("start")?, rows.maybe_ints("end")?, rows.ints("eventType")?);
         let (tids, domain_ids) = (rows.maybe_ints("globalTid")?, rows.maybe_ints("domainId")?);
         let (texts, text_ids) = (rows.texts("text")?, rows.maybe_ints("textId")?);
@@ -95,7 +95,7 @@ impl Balance {
                     continue;
                 }
                 (PUSH_POP, None) => Lack::Pop,
-                // Nothing tells which end is that of which start.
+                // Nothing says which end belongs to which start.
                 (START_END | START, None) => Lack::End,
                 (END, _) => Lack::Start,
                 (PUSH | POP, _) => {
@@ -150,7 +150,7 @@ mod tests {
 
     type Row = (Lack, i64, i64, String, u64);
 
-    fn told(made: &Made) -> (u64, Vec<Row>) {
+    fn balance(made: &Made) -> (u64, Vec<Row>) {
         let balance = Balance::read(&made.trace()).expect("read").expect("ranges");
         let odd = balance.odd.into_iter().map(|odd| (odd.lack, odd.tid, odd.at, odd.label, odd.nth));
         (balance.whole, odd.collect())
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_that_lacks_a_half_is_told_with_its_thread_and_time() {
+    fn a_range_without_one_half_is_reported_with_its_thread_and_time() {
         let made = Made::begin();
         made.range((0, 10), 3, "step").started((0, 10), (3, 4), "load");
         half(&made, PUSH_POP, 4, 70, "forward");
@@ -170,7 +170,7 @@ mod tests {
         half(&made, START_END, 3, 20, "load");
         half(&made, POP, 3, 5, "");
         made.range((30, 20), 3, "odd");
-        let (whole, odd) = told(&made);
+        let (whole, odd) = balance(&made);
         let expected = [
             (Lack::Push, 3, 5, ":", 1),
             (Lack::End, 3, 20, ":load", 1),
@@ -190,7 +190,7 @@ mod tests {
         for (kind, thread, at) in [(PUSH, 3, 0), (PUSH, 3, 1), (POP, 3, 2), (POP, 4, 3), (END, 4, 4)] {
             half(&made, kind, thread, at, "a");
         }
-        let (whole, odd) = told(&made);
+        let (whole, odd) = balance(&made);
         let lacks: Vec<(Lack, i64, i64)> = odd.iter().map(|odd| (odd.0, odd.1, odd.2)).collect();
         assert_eq!((whole, lacks), (1, vec![(Lack::Pop, 3, 0), (Lack::Push, 4, 3), (Lack::Start, 4, 4)]));
     }
@@ -206,7 +206,7 @@ mod tests {
         );
         assert_eq!(Balance::read(&made.trace()).expect("read"), None);
         made.event(PUSH_POP, 3, &[("domainId", 2.into()), ("textId", 7.into())]);
-        assert_eq!(told(&made).1[0].3, "NCCL:ncclAllReduce");
+        assert_eq!(balance(&made).1[0].3, "NCCL:ncclAllReduce");
         let nothing = Made::begin();
         nothing.string(1, "a");
         assert_eq!(Balance::read(&nothing.trace()).expect("read"), None);

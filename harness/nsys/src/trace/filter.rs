@@ -1,5 +1,5 @@
-//! Which part of a report is looked at: a span of time, or the ranges of a name. Rows are kept that overlap it; they are
-//! not cut. What ran on a GPU is kept by the call that launched it, where that is known, under a filter by ranges.
+//! The filter of a report: a time span, or the ranges of a name. Rows that overlap it are kept, and not cut. Under a
+//! filter by ranges, GPU work is kept if the call that launched it is, where that call is known.
 
 use super::launches::Calls;
 use super::{Trace, nvtx};
@@ -55,12 +55,14 @@ impl FromStr for TimeFilter {
 
     fn from_str(text: &str) -> Result<TimeFilter, BadFilter> {
         let bad = |why: &str| {
-            BadFilter(format!("not a span of time such as `1ms/2.5s`, `/3s` or `500000/`: {why}"))
+            BadFilter(format!(
+                "invalid time span: {why}; expected for example `1ms/2.5s`, `/3s` or `500000/`"
+            ))
         };
         let (start, end) = text.split_once('/').ok_or_else(|| bad("no `/`"))?;
         let side = |text: &str| match text.trim() {
             "" => Ok(None),
-            text => nanoseconds(text).map(Some).ok_or_else(|| bad(text)),
+            text => nanoseconds(text).map(Some).ok_or_else(|| bad(&format!("`{text}` is not a time"))),
         };
         let (start, end) = (side(start)?, side(end)?);
         if start.is_none() && end.is_none() {
@@ -69,7 +71,7 @@ impl FromStr for TimeFilter {
         if let (Some(start), Some(end)) = (start, end)
             && end <= start
         {
-            return Err(bad("it ends before it begins"));
+            return Err(bad("the end is not after the start"));
         }
         Ok(TimeFilter { start, end })
     }
@@ -102,7 +104,9 @@ impl FromStr for RangeFilter {
 
     fn from_str(text: &str) -> Result<RangeFilter, BadFilter> {
         let bad = |why: &str| {
-            BadFilter(format!("not a range such as `step`, `step@MyDomain`, `step@*` or `step/3`: {why}"))
+            BadFilter(format!(
+                "invalid range: {why}; expected for example `step`, `step@MyDomain`, `step@*` or `step/3`"
+            ))
         };
         let (mut name, mut domain, mut index) = (String::new(), None::<String>, None::<String>);
         let mut any = false;
@@ -113,12 +117,14 @@ impl FromStr for RangeFilter {
                 letter => (letter, false),
             };
             match (letter, escaped) {
-                ('@', false) if index.is_some() => return Err(bad("`@` behind `/`; the index comes last")),
+                ('@', false) if index.is_some() => return Err(bad("`@` after `/` (the index comes last)")),
                 ('@', false) if domain.is_some() => {
-                    return Err(bad("two `@`; write `\\@` for one in a name"));
+                    return Err(bad("two `@` (write `\\@` for one in a name)"));
                 }
                 ('@', false) => domain = Some(String::new()),
-                ('/', false) if index.is_some() => return Err(bad("two `/`; write `\\/` for one in a name")),
+                ('/', false) if index.is_some() => {
+                    return Err(bad("two `/` (write `\\/` for one in a name)"));
+                }
                 ('/', false) => index = Some(String::new()),
                 ('*', false) if index.is_none() && domain.as_deref() == Some("") => any = true,
                 (letter, _) => match (&mut index, &mut domain) {
@@ -132,13 +138,15 @@ impl FromStr for RangeFilter {
             return Err(bad("no name"));
         }
         let index = match index {
-            Some(text) => Some(text.parse().map_err(|_| bad(&format!("no index from 0 on: {text}")))?),
+            Some(text) => {
+                Some(text.parse().map_err(|_| bad(&format!("`{text}` is not an index of at least 0")))?)
+            }
             None => None,
         };
         let domain = match domain {
-            Some(rest) if any && !rest.is_empty() => return Err(bad("`*` stands for all domains, alone")),
+            Some(rest) if any && !rest.is_empty() => return Err(bad("`*` stands alone, for all domains")),
             Some(_) if any => Domain::Any,
-            Some(domain) if domain.is_empty() => return Err(bad("`@` and no domain")),
+            Some(domain) if domain.is_empty() => return Err(bad("no domain after `@`")),
             Some(domain) => Domain::Named(domain),
             None => Domain::Default,
         };
@@ -165,9 +173,13 @@ pub(super) fn windows(trace: &Trace, filter: &Filter) -> Result<Windows, ExportE
         Filter::Range(range) => {
             let found = nvtx::named(trace, range)?;
             if found.is_empty() {
-                trace.note(format!("no range of that name: {}", range.name));
+                trace.note(format!("no range named `{}`", range.name));
             }
-            Ok(Windows { spans: united(found), is_time: false, calls: Calls::of(&trace.export, &[])? })
+            Ok(Windows {
+                spans: united(found),
+                is_time: false,
+                calls: Calls::from_export(&trace.export, &[])?,
+            })
         }
     }
 }
@@ -215,7 +227,7 @@ impl Windows {
         let has = |name: &str| spec.columns.iter().any(|column| column.name == name);
         let begin = if has("start") { "start" } else { "timestamp" };
         if !has(begin) {
-            // A table without times tells of the whole report.
+            // A table without times applies to the whole report.
             return Ok(Some(rows));
         }
         let starts = rows.ints(begin)?;
@@ -285,5 +297,14 @@ mod tests {
         ] {
             assert_eq!(windows.keeps(start, end), kept, "{start} to {end}");
         }
+    }
+
+    #[test]
+    fn messages() {
+        let times = ["", "5", "/", "2/1", "a/b"];
+        let times = times.map(|text| text.parse::<TimeFilter>().expect_err(text).to_string());
+        let ranges = ["", "a\\", "a/1@b", "a@b@c", "a/1/2", "a/x", "a@*b", "a@"];
+        let ranges = ranges.map(|text| text.parse::<RangeFilter>().expect_err(text).to_string());
+        insta::assert_snapshot!(times.into_iter().chain(ranges).collect::<Vec<_>>().join("\n"));
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 /// The group of a row that belongs to none.
 pub const NO_GROUP: u32 = u32::MAX;
 
-/// One thing by which rows are told apart: of each row the number of its value, and the values.
+/// One value by which rows are grouped: the number of each row's value, and the values.
 pub struct Part<L> {
     pub of_row: Vec<u32>,
     pub labels: Vec<L>,

@@ -1,5 +1,5 @@
-//! Which call of CUDA launched what ran on a GPU: they meet by process and correlation. Reports and the filter by ranges
-//! share it; what lies within a range is told in `projection`.
+//! Which CUDA call launched which GPU work, matched by process and correlation id. Reports and the filter by ranges
+//! share it; `projection` finds what lies within a range.
 
 use super::{Trace, process_of};
 use crate::export::{Export, ExportError, Rows};
@@ -68,24 +68,24 @@ impl Index {
     }
 }
 
-/// The columns that tell which call it is; others are asked for by name.
+/// The columns that identify a call; others are asked for by name.
 const NEEDED: [&str; 4] = ["start", "end", "globalTid", "correlationId"];
 
 impl Calls {
     /// `None` where the report has no calls. Calls that end before they begin launched nothing; a note counts them.
     pub fn read(trace: &Trace, columns: &[&str]) -> Result<Option<Calls>, ExportError> {
-        let calls = Calls::of(trace.export(), columns)?;
+        let calls = Calls::from_export(trace.export(), columns)?;
         if let Some(calls) = &calls {
             trace.note_backwards("CUDA calls", calls.backwards);
         }
         Ok(calls)
     }
 
-    pub(super) fn of(export: &Export, columns: &[&str]) -> Result<Option<Calls>, ExportError> {
+    pub(super) fn from_export(export: &Export, columns: &[&str]) -> Result<Option<Calls>, ExportError> {
         let asked: Vec<&str> = NEEDED.iter().chain(columns).copied().collect();
         let Some(rows) = export.columns(&RUNTIME, &asked)? else { return Ok(None) };
         if u32::try_from(rows.len()).is_err() {
-            let why = format!("more rows than can be numbered: {}", rows.len());
+            let why = format!("more than 4294967295 rows: {}", rows.len());
             return Err(ExportError::Broken { table: RUNTIME.name, why });
         }
         let (starts, ends) = (rows.ints("start")?, rows.ints("end")?);
@@ -174,8 +174,10 @@ impl Calls {
             }
             lost += usize::from(launches.len() == before);
             if launches.len() > most {
-                let why =
-                    format!("too many {what} and calls share one correlation, such as: {:?}", ids.get(row));
+                let why = format!(
+                    "too many {what} and calls share correlation {}",
+                    ids.get(row).unwrap_or_default()
+                );
                 return Err(ExportError::Broken { table: RUNTIME.name, why });
             }
         }
@@ -269,9 +271,6 @@ mod tests {
             made.call((0, 1), 3, 0, 1).kernel((5, 6), 0, 1);
         }
         let error = launches(&made).expect_err("40,000 pairs").to_string();
-        assert!(
-            error.contains("too many kernels and calls share one correlation, such as: Some(0)"),
-            "{error}"
-        );
+        assert!(error.contains("too many kernels and calls share correlation 0"), "{error}");
     }
 }

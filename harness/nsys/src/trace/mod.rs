@@ -1,7 +1,6 @@
-//! One report as recipes and tables of statistics see it: rows of its tables within the asked window, and the strings
-//! that they refer to. What was left out is said in notes.
+//! One report as recipes and statistics tables see it: rows of its tables within the filter, and the strings that they
+//! refer to. What was left out is reported in notes.
 
-mod again;
 pub mod balance;
 mod filter;
 mod keys;
@@ -15,17 +14,18 @@ mod nvtx_tests;
 mod process;
 pub mod projection;
 mod recorded;
+mod reopenable;
 mod session;
 #[cfg(test)]
 mod tests;
 
-pub use again::Again;
 pub use filter::{BadFilter, Filter, RangeFilter, TimeFilter};
 pub use keys::{Keys, NO_GROUP, Part};
 pub use names::Strings;
 pub use nics::{Nic, nics};
 pub use process::{pid_of, process_of, tid_of};
 pub use recorded::TIMED;
+pub use reopenable::Reopenable;
 
 use crate::export::{Export, ExportError, MaybeInts, Rows};
 use crate::tables::TableSpec;
@@ -54,13 +54,13 @@ impl Trace {
         })
     }
 
-    /// With columns kept for further readers, so many bytes of them at most; see `Export::shared`.
+    /// With columns cached for further readers, at most `room` bytes of them; see `Export::shared`.
     pub fn open_shared(path: &Path, room: usize) -> Result<Trace, ExportError> {
         let trace = Trace::open(path)?;
         Ok(Trace { export: trace.export.shared(room), ..trace })
     }
 
-    /// What this makes of the whole report, whatever the filter. It is told in no note.
+    /// What this makes of the whole report, whatever the filter. It leaves no note.
     pub fn whole<T>(&mut self, make: impl FnOnce(&Trace) -> T) -> T {
         let (windows, notes) = (self.windows.take(), self.notes.take());
         let made = make(self);
@@ -76,14 +76,14 @@ impl Trace {
         Ok(self)
     }
 
-    /// Whether a part of it is looked at only.
+    /// Whether only a part of it is read.
     pub fn is_filtered(&self) -> bool {
         self.windows.is_some()
     }
 
-    /// For who may need it once more, when all reports are known.
-    pub fn again(&self) -> Again {
-        Again::new(self.export.path(), self.filter.as_ref())
+    /// To reopen it later, when all reports are known.
+    pub fn reopenable(&self) -> Reopenable {
+        Reopenable::new(self.export.path(), self.filter.as_ref())
     }
 
     pub fn export(&self) -> &Export {
@@ -123,7 +123,7 @@ impl Trace {
         self.notes.borrow().clone()
     }
 
-    /// The same, which is then forgotten: what the next recipe leaves out is told anew.
+    /// The same, and clears them: the next recipe notes what it leaves out itself.
     pub fn take_notes(&self) -> Vec<String> {
         self.notes.take()
     }
@@ -187,7 +187,7 @@ impl Durations {
         self.ns
     }
 
-    /// Takes the rows that cannot be out of their groups.
+    /// Takes rows without a valid duration out of their groups.
     pub fn mask(&self, starts: &[i64], ends: impl Fn(usize) -> Option<i64>, groups: &mut [u32]) {
         if self.backwards {
             for (row, group) in groups.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! How push/pop ranges of one thread stand in one another. All domains of a thread share one stack, and a range stands in
-//! the innermost one that contains it, borders included.
+//! How push/pop ranges of one thread nest. All domains of a thread share one stack, and the parent of a range is the
+//! innermost one that contains it, borders included.
 
 use super::nvtx::{Ranges, Style};
 use std::cmp::Reverse;

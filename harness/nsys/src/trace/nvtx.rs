@@ -21,18 +21,18 @@ impl Domains {
     pub fn read(export: &Export) -> Result<Domains, ExportError> {
         let columns = ["eventType", "text", "globalTid", "domainId"];
         match export.columns(&NVTX_EVENTS, &columns)? {
-            Some(rows) => Domains::of(&rows),
+            Some(rows) => Domains::from_rows(&rows),
             None => Ok(Domains { of_process: HashMap::new() }),
         }
     }
 
     /// From rows of all events, with at least these columns.
-    pub fn of(rows: &Rows) -> Result<Domains, ExportError> {
+    pub fn from_rows(rows: &Rows) -> Result<Domains, ExportError> {
         let (types, texts) = (rows.ints("eventType")?, rows.texts("text")?);
         let (tids, ids) = (rows.maybe_ints("globalTid")?, rows.maybe_ints("domainId")?);
         let mut of_process = HashMap::new();
         for (row, kind) in types.iter().enumerate() {
-            // Of a domain that was made anew under its old id the last name counts.
+            // Of a domain that was recreated under its old id the last name counts.
             if let (DOMAIN, Some(id), Some(text)) = (*kind, ids.get(row), texts.get(row)) {
                 of_process.insert((process_of(tids.get(row).unwrap_or_default()), id), text.to_owned());
             }
@@ -110,11 +110,11 @@ impl Ranges {
     /// out and counted in a note.
     pub fn read(trace: &Trace) -> Result<Option<Ranges>, ExportError> {
         let Some(rows) = trace.rows(&NVTX_EVENTS, COLUMNS)? else { return Ok(None) };
-        let ranges = Ranges::of(trace, &rows)?;
+        let ranges = Ranges::from_rows(trace, &rows)?;
         Ok((!ranges.is_empty()).then_some(ranges))
     }
 
-    fn of(trace: &Trace, rows: &Rows) -> Result<Ranges, ExportError> {
+    fn from_rows(trace: &Trace, rows: &Rows) -> Result<Ranges, ExportError> {
         let (starts, ends, types) = (rows.ints("start")?, rows.maybe_ints("end")?, rows.ints("eventType")?);
         let (tids, end_tids) = (rows.maybe_ints("globalTid")?, rows.maybe_ints("endGlobalTid")?);
         let (texts, text_ids) = (rows.texts("text")?, rows.maybe_ints("textId")?);

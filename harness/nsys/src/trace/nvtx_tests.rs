@@ -1,4 +1,4 @@
-//! Ranges of small reports: their names and domains, and which of them are none.
+//! Ranges of small reports: their names and domains, and events that are not ranges.
 
 use super::nvtx::*;
 use super::{Filter, RangeFilter, Trace};
@@ -110,5 +110,5 @@ fn a_filter_by_a_range_that_is_not_there_leaves_nothing() {
     let filter: RangeFilter = "y".parse().expect("a range");
     let trace = made.trace().filtered(&Filter::Range(filter)).expect("filtered");
     assert!(Ranges::read(&trace).expect("read").is_none());
-    assert_eq!(trace.notes(), ["no range of that name: y"]);
+    assert_eq!(trace.notes(), ["no range named `y`"]);
 }

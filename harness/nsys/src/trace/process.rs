@@ -1,4 +1,4 @@
-//! How processes and threads stand in the 64-bit numbers of a report.
+//! Splits the 64-bit thread ids of a report into process and thread.
 
 const TID_BITS: u32 = 24;
 
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn process_and_thread_are_told_apart() {
+    fn process_and_thread_are_split() {
         let global = (1i64 << 48) | (4001 << 24) | 4007;
         assert_eq!(
             (process_of(global), pid_of(global), tid_of(global)),

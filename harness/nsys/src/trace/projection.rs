@@ -1,5 +1,5 @@
 //! What ran on the GPUs on behalf of ranges: an operation belongs to every range of its call's thread within which the
-//! whole call lies, borders included. How ranges stand in one another is told in `nesting`.
+//! whole call lies, borders included. How ranges nest is computed in `nesting`.
 
 use super::Trace;
 use super::launches::Calls;

@@ -1,5 +1,5 @@
-//! From when to when a report was recorded, as far as its events tell. Its session may have been longer: a capture that
-//! begins late or ends early leaves nothing that says so.
+//! From when to when a report was recorded, by its first and last event. The session may have been longer: a capture
+//! that begins late or ends early leaves no trace of that.
 
 use super::Trace;
 use crate::export::ExportError;
@@ -9,7 +9,7 @@ use crate::tables::{
     UCP_PROGRESS, UCP_SUBMIT,
 };
 
-/// The tables whose events tell it.
+/// The tables whose events show it.
 pub const TIMED: [&TableSpec; 18] = [
     &KERNEL,
     &MEMCPY,
@@ -32,8 +32,8 @@ pub const TIMED: [&TableSpec; 18] = [
 ];
 
 impl Trace {
-    /// From the first to the last event of any kind, whatever a filter leaves. A table that cannot be read tells nothing
-    /// here: it is an error of who needs it.
+    /// From the first to the last event of any kind, whatever a filter leaves. A table that cannot be read is
+    /// skipped here: it is an error for whoever needs it.
     pub fn recorded(&self) -> Option<(i64, i64)> {
         *self.recorded.get_or_init(|| {
             let spans = TIMED.into_iter().filter_map(|spec| self.span_of(spec).ok().flatten());
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_cannot_be_read_tells_nothing() {
+    fn a_table_that_cannot_be_read_is_skipped() {
         let made = Made::begin();
         made.call((3, 5), 3, 1, 1);
         made.put(&KERNEL, &[("end", 1i64.into())]);

@@ -1,4 +1,4 @@
-//! What a report says of the session that it is of: when its time zero was, and on which host.
+//! What a report says of its session: time zero and host.
 
 use super::Trace;
 use crate::export::ExportError;

@@ -6,7 +6,7 @@ use crate::testing::Made;
 use crate::trace::NO_GROUP;
 
 #[test]
-fn rows_are_told_apart_by_several_things_at_once() {
+fn rows_are_grouped_by_several_values_at_once() {
     let devices = Part::numbers([3i64, 3, 0, 3].into_iter());
     let names = Part::texts([Some("a".into()), Some("b".into()), Some("a".into()), None].into_iter());
     let keys = Keys::by(&[&devices.of_row, &names.of_row]);
@@ -21,7 +21,7 @@ fn rows_are_told_apart_by_several_things_at_once() {
 }
 
 #[test]
-fn numbers_of_any_size_and_sign_are_told_apart() {
+fn numbers_of_any_size_and_sign_are_distinguished() {
     let part = Part::numbers([i64::MIN, -1, i64::MAX, -1, 0, 1 << 22].into_iter());
     assert_eq!(part.of_row, [0, 1, 2, 1, 3, 4]);
     assert_eq!(part.labels, [i64::MIN, -1, i64::MAX, 0, 1 << 22]);

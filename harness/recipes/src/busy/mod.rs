@@ -1,5 +1,5 @@
 //! What kept each GPU of a report busy: kernels with their classes, copies and fills, and graphs that were traced as a
-//! whole. What is made of it (shares, gaps, overlaps) is told in the recipes.
+//! whole. The recipes compute shares, gaps and overlaps from it.
 
 mod partition;
 #[cfg(test)]
@@ -41,7 +41,7 @@ impl Gpu {
         self.process.map(pid_of)
     }
 
-    /// Whether graphs were traced as a whole, so that nobody can tell which kernels ran in them.
+    /// Whether graphs were traced as a whole, so that their kernels are unknown.
     pub fn has_whole_graphs(&self) -> bool {
         self.operations.iter().any(|one| one.kind == Kind::Graph)
     }
@@ -57,7 +57,7 @@ pub struct Operation {
     pub kind: Kind,
     /// Of a kernel its place among the names.
     pub name: u32,
-    /// In which of `TABLES` it stands, and in which of the rows that are left of it.
+    /// In which of `TABLES` it stands, and in which of the rows that were not left out.
     pub table: u8,
     pub row: u32,
 }
@@ -92,7 +92,7 @@ pub struct KernelName {
 type Place = (Option<i64>, i64);
 
 impl Busy {
-    /// `None` where nothing ran on a GPU. What ends before it begins is left out and told.
+    /// `None` where nothing ran on a GPU. What ends before it begins is left out and noted.
     pub fn read(trace: &Trace) -> Result<Option<Busy>, ExportError> {
         let cut = trace.asked_span();
         let mut gpus: BTreeMap<Place, Vec<Operation>> = BTreeMap::new();
@@ -116,7 +116,7 @@ impl Busy {
                 (false, _) if spec.name == GRAPH_TRACE.name => Kind::Graph,
                 (false, _) => Kind::Memory,
             };
-            let columns = Columns::of(&table)?;
+            let columns = Columns::read(&table)?;
             // Counts what is left out, for the note.
             trace.durations(what, columns.starts, columns.ends);
             let mut last: Option<(Place, Vec<Operation>)> = None;
@@ -175,8 +175,8 @@ impl Busy {
         for gpu in gpus.iter().filter(|gpu| gpu.has_whole_graphs()) {
             let graphs = gpu.operations.iter().filter(|one| one.kind == Kind::Graph).count();
             trace.note(format!(
-                "device {}: graphs traced as a whole, so that nobody can tell what ran in them; trace graphs by node: \
-                 {graphs}",
+                "device {}: {graphs} CUDA graphs traced as a whole, their kernels are unknown; trace with \
+                 `--cuda-graph-trace=node`",
                 gpu.device
             ));
         }
@@ -194,7 +194,7 @@ struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    fn of(rows: &Rows) -> Result<Columns<'_>, ExportError> {
+    fn read(rows: &Rows) -> Result<Columns<'_>, ExportError> {
         Ok(Columns {
             starts: rows.ints("start")?,
             ends: rows.ints("end")?,

@@ -1,4 +1,4 @@
-//! Operations of small exports by GPU, cut to a filter, with and without what cannot be told.
+//! Operations of small exports by GPU, cut to a filter, with and without CUDA graphs traced as a whole.
 
 use super::*;
 use crate::testing::{Made, PROCESS};
@@ -84,7 +84,7 @@ fn what_ran_in_a_graph_that_was_traced_as_a_whole_is_not_known() {
     let (busy, notes) = busy(&made, None);
     let busy = busy.expect("something ran");
     assert!(busy.gpus[0].has_whole_graphs());
-    assert!(notes.iter().any(|note| note.contains("trace graphs by node: 1")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("1 CUDA graphs traced as a whole")), "{notes:?}");
     let shares = Sets::of(busy.gpus[0].operations.iter()).within(0, 30);
     assert_eq!((shares.graphs_alone, shares.communication_alone, shares.idle), (20, 10, 0));
     assert_eq!(shares.exposed(), None);

@@ -1,7 +1,6 @@
-//! Values in bins: edges at whole numbers, evenly or by their logarithms, and how many values lie between each two of
-//! them.
+//! Histogram bins: edges at whole numbers, linear or logarithmic, and the number of values between two edges.
 
-/// No picture and no table has more of them.
+/// No chart and no table has more of them.
 pub const MOST_BINS: u64 = 1000;
 
 /// Ascending; a value on an edge is of the bin above it, one on the last edge of the last bin.
@@ -14,7 +13,7 @@ impl Edges {
         let length = most - least.min(most);
         let bins = bins.clamp(1, MOST_BINS);
         let edge = |at: u64| least + (u128::from(length) * u128::from(at) / u128::from(bins)) as u64;
-        Edges::of((0..=bins).map(edge), least)
+        Edges::new((0..=bins).map(edge), least)
     }
 
     /// Each the same multiple of the one before it, as near as whole numbers come to that. What is zero has no logarithm
@@ -32,10 +31,10 @@ impl Edges {
             }
         };
         let zero = (least == 0).then_some(0);
-        Edges::of(zero.into_iter().chain((0..=bins).map(edge)), least)
+        Edges::new(zero.into_iter().chain((0..=bins).map(edge)), least)
     }
 
-    fn of(edges: impl Iterator<Item = u64>, least: u64) -> Edges {
+    fn new(edges: impl Iterator<Item = u64>, least: u64) -> Edges {
         let mut edges: Vec<u64> = edges.collect();
         edges.dedup();
         if edges.len() < 2 {

@@ -1,5 +1,5 @@
-//! What a summary keeps of the values of one group: figures of them for a table of one report, or a tally that other
-//! reports' values can be added to; where only a mean is told, their number and sum alone.
+//! What a summary keeps of the values of one group: its figures for a table of one report, or a tally that values of
+//! other reports are added to; count and sum alone where only a mean is shown.
 
 use super::{Stats, Tally};
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ pub enum Gathered<K> {
     Sum { count: u64, total: u128 },
 }
 
-/// One thing that is told of the values of a group.
+/// A statistic of the values of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
     Count,
@@ -53,7 +53,7 @@ pub enum Figure {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Told {
+pub enum FigureValue {
     Whole(u128),
     Real(f64),
 }
@@ -95,20 +95,20 @@ impl Gathered<Stats> {
         }
     }
 
-    /// What a sum does not know is not told.
-    pub fn told(&self, figure: Figure) -> Option<Told> {
+    /// `None` where a sum does not know it.
+    pub fn value(&self, figure: Figure) -> Option<FigureValue> {
         let (stats, count) = match self {
             Gathered::All(stats) => (Some(stats), stats.count),
             Gathered::Sum { count, .. } => (None, *count),
         };
         Some(match figure {
-            Figure::Count => Told::Whole(u128::from(count)),
-            Figure::Total => Told::Whole(self.total()),
-            Figure::Mean => Told::Real(self.total() as f64 / count as f64),
-            Figure::Median => Told::Real(stats?.median),
-            Figure::Min => Told::Whole(u128::from(stats?.min)),
-            Figure::Max => Told::Whole(u128::from(stats?.max)),
-            Figure::Deviation => Told::Real(stats?.stddev),
+            Figure::Count => FigureValue::Whole(u128::from(count)),
+            Figure::Total => FigureValue::Whole(self.total()),
+            Figure::Mean => FigureValue::Real(self.total() as f64 / count as f64),
+            Figure::Median => FigureValue::Real(stats?.median),
+            Figure::Min => FigureValue::Whole(u128::from(stats?.min)),
+            Figure::Max => FigureValue::Whole(u128::from(stats?.max)),
+            Figure::Deviation => FigureValue::Real(stats?.stddev),
         })
     }
 }
@@ -128,17 +128,17 @@ mod tests {
     }
 
     #[test]
-    fn parts_together_are_all_their_values_and_a_sum_tells_what_it_can() {
+    fn parts_together_are_all_their_values_and_a_sum_has_only_count_total_and_mean() {
         let mut one = all(&[1, 5]);
         one.add(all(&[9]));
         let figures = one.figures().expect("values");
-        assert_eq!(figures.told(Figure::Median), Some(Told::Real(5.0)));
-        assert_eq!(figures.told(Figure::Max), Some(Told::Whole(9)));
+        assert_eq!(figures.value(Figure::Median), Some(FigureValue::Real(5.0)));
+        assert_eq!(figures.value(Figure::Max), Some(FigureValue::Whole(9)));
         let mut sum = Gathered::<Tally>::sum([1, 5]).expect("values");
         sum.add(Gathered::sum([9]).expect("a value"));
         let figures = sum.figures().expect("values");
-        assert_eq!((figures.told(Figure::Mean), figures.total()), (Some(Told::Real(5.0)), 15));
-        assert_eq!((figures.told(Figure::Median), figures.told(Figure::Min)), (None, None));
+        assert_eq!((figures.value(Figure::Mean), figures.total()), (Some(FigureValue::Real(5.0)), 15));
+        assert_eq!((figures.value(Figure::Median), figures.value(Figure::Min)), (None, None));
     }
 
     #[test]

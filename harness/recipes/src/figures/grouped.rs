@@ -1,4 +1,4 @@
-//! Values of many groups, laid side by side by group in one pass, so that each group's figures come from one slice.
+//! Values of many groups, laid out group by group in one pass, so that the figures of each come from one slice.
 
 use super::{Keeps, Stats};
 use rayon::prelude::*;
@@ -37,11 +37,11 @@ impl Grouped {
 
     /// Of each group; of one without a value there are none.
     pub fn stats(&mut self) -> Vec<Option<Stats>> {
-        self.kept()
+        self.gather()
     }
 
     /// The same for whatever is kept of values.
-    pub fn kept<K: Keeps>(&mut self) -> Vec<Option<K>> {
+    pub fn gather<K: Keeps>(&mut self) -> Vec<Option<K>> {
         let mut slices = Vec::with_capacity(self.ends.len());
         let (mut rest, mut begin) = (self.values.as_mut_slice(), 0);
         for end in &self.ends {

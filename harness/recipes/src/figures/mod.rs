@@ -1,5 +1,5 @@
-//! The figures that summaries give of a group's values, as summaries of nsys define them: the deviation with n - 1 and
-//! 0 for one value, the median as the mean of the two in the middle, quartiles by linear interpolation.
+//! The statistics that summaries give of a group, as nsys defines them: deviation with n - 1 and 0 for one value,
+//! median as the mean of the two in the middle, quartiles by linear interpolation.
 
 mod bins;
 mod gathered;
@@ -8,7 +8,7 @@ mod shape;
 mod tally;
 
 pub use bins::{Edges, MOST_BINS};
-pub use gathered::{Figure, Gathered, Keeps, Told};
+pub use gathered::{Figure, FigureValue, Gathered, Keeps};
 pub use grouped::Grouped;
 pub use shape::{MODES_FROM, modes};
 pub use tally::Tally;
@@ -58,7 +58,7 @@ impl Stats {
 /// From so many values on the work is worth more than one core.
 const MANY: usize = 1 << 17;
 
-/// What one pass over the values tells.
+/// What one pass over the values gives.
 #[derive(Clone, Copy)]
 struct Sums {
     min: u64,

@@ -1,11 +1,11 @@
-//! What quartiles do not show of many values: whether they lie around one value or around several.
+//! Whether many values cluster around one value or around several, which quartiles do not show.
 
 use metric::quantile::quantile;
 
-/// Fewer values than this do not tell how they are spread.
+/// Fewer values than this do not show how they are spread.
 pub const MODES_FROM: usize = 40;
 
-/// Valleys are told from dents where they are less than this of the lower peak beside them.
+/// Valleys differ from dents where they are less than this of the lower peak beside them.
 const VALLEY: f64 = 0.4;
 /// A peak with less than this of all values is no mode.
 const SHARE: f64 = 0.1;
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_and_single_outliers_are_one_mode_and_few_values_tell_nothing() {
+    fn equal_values_and_single_outliers_are_one_mode_and_few_values_have_none() {
         assert_eq!(modes(&[5; 50]), Some(vec![5.0]));
         let mut values = vec![1000u64; 60];
         values.push(1_000_000);

@@ -1,6 +1,5 @@
-//! Exactly which values came and how often each: what summaries over many reports keep, so that medians and deviations
-//! are of all values together, whatever the order in which reports were read. It grows with different values, not with
-//! rows.
+//! Distinct values with their counts: what summaries over many reports keep, so that medians and deviations are of all
+//! values together, in whatever order reports were read. It grows with distinct values, not with rows.
 
 use super::Stats;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! Runs one query over small tables that it is handed, and gives its result. What goes in and what comes out are bytes, so
-//! that another process may do it: one that has limits and can be ended.
+//! Runs one query over small tables and returns its result. Input and output are bytes, so that another process, with
+//! limits and a timeout, may run it.
 
 use super::sql::Prepared;
 use super::{Columns, frames};
@@ -57,7 +57,7 @@ pub(super) fn ask(
     let rows: u64 = tables.iter().map(|(_, table)| table.height() as u64).sum();
     if rows > limits.rows_in {
         return Err(format!(
-            "its tables have more rows than `limits.rows_in` allows: {rows} > {}",
+            "the tables have more rows than `limits.rows_in` allows: {rows} > {}",
             limits.rows_in
         ));
     }
@@ -77,7 +77,7 @@ pub(super) fn ask(
 
 /// The result of what a question asks.
 pub fn answer(question: &[u8]) -> Result<Vec<u8>, String> {
-    let cut = || "the question is cut off".to_owned();
+    let cut = || "truncated query request".to_owned();
     let (length, rest) = question.split_first_chunk::<8>().ok_or_else(cut)?;
     let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| cut())?;
     let (head, mut rest) = rest.split_at_checked(length).ok_or_else(cut)?;
@@ -92,7 +92,7 @@ pub fn answer(question: &[u8]) -> Result<Vec<u8>, String> {
     let rows = result.height() as u64;
     if rows > head.rows_out {
         return Err(format!(
-            "its result has more rows than `limits.rows_out` allows: {rows} > {}",
+            "the result has more rows than `limits.rows_out` allows: {rows} > {}",
             head.rows_out
         ));
     }
@@ -101,7 +101,7 @@ pub fn answer(question: &[u8]) -> Result<Vec<u8>, String> {
 
 /// The columns that a query gives, by running it over tables without a row.
 pub(super) fn columns(query: &Prepared, tables: &[(String, Columns)]) -> Result<Columns, String> {
-    // Whether its order is one of its own columns is told at its place, once they are known.
+    // Whether it is ordered by its own columns is checked later, once these are known.
     let query = &Prepared { order: Vec::new(), ..query.clone() };
     let empty = tables.iter().map(|(name, columns)| (name.clone(), frames::empty(columns))).collect();
     // A slip in a query may meet what its engine has not thought of.
@@ -122,25 +122,25 @@ fn run(query: &Prepared, tables: Vec<(String, DataFrame)>) -> Result<DataFrame, 
     })
 }
 
-/// The rows stand in an order that does not depend on how they were come by.
+/// The order of the rows does not depend on how they were computed.
 fn execute(query: &Prepared, tables: Vec<(String, DataFrame)>) -> Result<DataFrame, String> {
     let mut context = SQLContext::new();
     for (name, table) in tables {
         context.register(&name, table.lazy());
     }
-    let told = |error: PolarsError| first_line(&error.to_string());
-    let found = context.execute(&query.sql).and_then(LazyFrame::collect).map_err(told)?;
+    let message = |error: PolarsError| first_line(&error.to_string());
+    let found = context.execute(&query.sql).and_then(LazyFrame::collect).map_err(message)?;
     let found = frames::plain(found)?;
     let names: Vec<PlSmallStr> = found.get_column_names_owned();
     if names.is_empty() {
-        return Err("the query gives no column".to_owned());
+        return Err("the query returns no column".to_owned());
     }
     let sorted = |frame: &DataFrame, by: Vec<PlSmallStr>, down: Vec<bool>| {
         let how = SortMultipleOptions::default()
             .with_maintain_order(true)
             .with_nulls_last(true)
             .with_order_descending_multi(down);
-        frame.sort(by, how).map_err(told)
+        frame.sort(by, how).map_err(message)
     };
     let up = vec![false; names.len()];
     let mut rows = sorted(&found, names, up)?;

@@ -1,7 +1,7 @@
-//! Tables as the engine holds them, to and from bytes and sheets. Results hold whole numbers, numbers and texts alone.
+//! Tables as the engine holds them, to and from bytes and tables. Results hold whole numbers, numbers and texts only.
 
 use super::Columns;
-use crate::sheet::{Column as SheetColumn, Quantity, Sheet, Values};
+use crate::result_table::{Column as TableColumn, Quantity, ResultTable, Values};
 use nsys::export::type_of;
 use nsys::tables::Kind;
 use polars::prelude::*;
@@ -50,9 +50,7 @@ pub(super) fn columns_of(frame: &DataFrame) -> Result<Columns, String> {
         DataType::Int64 => Ok(Kind::Integer),
         DataType::Float64 => Ok(Kind::Real),
         DataType::String => Ok(Kind::Text),
-        other => {
-            Err(format!("a column of a result holds numbers or texts, `{}` holds: {other}", column.name()))
-        }
+        other => Err(format!("result column `{}` holds {other}, expected numbers or texts", column.name())),
     };
     frame.columns().iter().map(|column| Ok((column.name().to_string(), kind(column)?))).collect()
 }
@@ -61,7 +59,7 @@ pub(super) fn columns_of(frame: &DataFrame) -> Result<Columns, String> {
 pub(super) fn plain(frame: DataFrame) -> Result<DataFrame, String> {
     let height = frame.height();
     let columns = frame.columns().iter().map(|column| {
-        let told = |error: PolarsError| format!("column `{}`: {error}", column.name());
+        let message = |error: PolarsError| format!("column `{}`: {error}", column.name());
         let of = match column.dtype() {
             kind if kind.is_integer() => DataType::Int64,
             kind if kind.is_float() => DataType::Float64,
@@ -69,23 +67,23 @@ pub(super) fn plain(frame: DataFrame) -> Result<DataFrame, String> {
             DataType::Boolean => DataType::String,
             other => {
                 return Err(format!(
-                    "a column of a result holds numbers or texts, `{}` holds: {other}",
+                    "result column `{}` holds {other}, expected numbers or texts",
                     column.name()
                 ));
             }
         };
-        column.strict_cast(&of).map_err(told)
+        column.strict_cast(&of).map_err(message)
     });
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
     DataFrame::new(height, columns).map_err(|error| error.to_string())
 }
 
-/// These columns of a sheet; one that it lacks is empty.
-pub(super) fn of_sheet(sheet: &Sheet, columns: &Columns) -> Result<DataFrame, String> {
-    let height = sheet.height();
+/// These columns of a table; one that it lacks is empty.
+pub(super) fn of_result_table(result_table: &ResultTable, columns: &Columns) -> Result<DataFrame, String> {
+    let height = result_table.height();
     let of = |(name, kind): &(String, Kind)| {
         let name: PlSmallStr = name.as_str().into();
-        let found = sheet.column(&name).map(|column| match &column.values {
+        let found = result_table.column(&name).map(|column| match &column.values {
             Values::Integers(all) => Int64Chunked::from_iter_options(name.clone(), all.iter()).into_column(),
             Values::Decimals(all) => Column::new(name.clone(), all),
             Values::Texts(all) => StringChunked::from_iter_options(name.clone(), all.iter()).into_column(),
@@ -104,35 +102,35 @@ pub(super) fn of_sheet(sheet: &Sheet, columns: &Columns) -> Result<DataFrame, St
 }
 
 /// A result as a table to show. What is no finite number is an empty cell; how many there were comes back beside it.
-pub(super) fn to_sheet(
+pub(super) fn to_result_table(
     frame: &DataFrame,
     (name, title): (&'static str, &'static str),
     quantities: &[(String, Quantity)],
-) -> Result<(Sheet, u64), String> {
+) -> Result<(ResultTable, u64), String> {
     let mut odd = 0;
     let mut columns = Vec::new();
     for column in frame.columns() {
         let quantity =
             quantities.iter().find(|(of, _)| of == column.name()).map_or(Quantity::Plain, |(_, one)| *one);
-        let told = |error: PolarsError| error.to_string();
+        let message = |error: PolarsError| error.to_string();
         let values = match column.dtype() {
-            DataType::Int64 => Values::Integers(column.i64().map_err(told)?.iter().collect()),
+            DataType::Int64 => Values::Integers(column.i64().map_err(message)?.iter().collect()),
             DataType::Float64 => {
-                let all: Vec<Option<f64>> = column.f64().map_err(told)?.iter().collect();
+                let all: Vec<Option<f64>> = column.f64().map_err(message)?.iter().collect();
                 odd += all.iter().flatten().filter(|value| !value.is_finite()).count() as u64;
                 Values::Decimals(
                     all.into_iter().map(|value| value.filter(|value| value.is_finite())).collect(),
                 )
             }
             DataType::String => {
-                let all = column.str().map_err(told)?.iter();
+                let all = column.str().map_err(message)?.iter();
                 Values::Texts(all.map(|text| text.map(Arc::from)).collect())
             }
             other => return Err(format!("column `{}` cannot be shown: {other}", column.name())),
         };
-        columns.push(SheetColumn { name: column.name().to_string(), quantity, values });
+        columns.push(TableColumn { name: column.name().to_string(), quantity, values });
     }
-    Ok((Sheet { name, title, columns }, odd))
+    Ok((ResultTable { name, title, columns }, odd))
 }
 
 /// Results of reports below each other, behind the rank and the host of each.
@@ -140,7 +138,7 @@ pub(super) fn below_each_other<'a>(
     parts: impl Iterator<Item = (i64, Option<&'a str>, &'a DataFrame)>,
     columns: &Columns,
 ) -> Result<DataFrame, String> {
-    let told = |error: PolarsError| error.to_string();
+    let message = |error: PolarsError| error.to_string();
     let mut all: Option<DataFrame> = None;
     for (rank, host, part) in parts {
         let height = part.height();
@@ -149,10 +147,10 @@ pub(super) fn below_each_other<'a>(
             StringChunked::from_iter_options(super::HOST.into(), (0..height).map(|_| host)).into_column(),
         ];
         own.extend(part.columns().iter().cloned());
-        let part = DataFrame::new(height, own).map_err(told)?;
+        let part = DataFrame::new(height, own).map_err(message)?;
         match &mut all {
             Some(all) => {
-                all.vstack_mut(&part).map_err(told)?;
+                all.vstack_mut(&part).map_err(message)?;
             }
             None => all = Some(part),
         }

@@ -1,5 +1,5 @@
-//! A user's recipe in a suite: its metrics from the reports of a job's profiled ranks. A number of some of the ranks is no
-//! number of all: where a report, a table or a value is missing, a finding says so, and what it belongs to is not given.
+//! A user's recipe in a suite: its metrics from the reports of a job's profiled ranks. Where a report, a table or a
+//! value is missing, a finding says so and the metric is left out: a number of some ranks is not one of all.
 
 use super::frames::Handed;
 use super::reports::{across, all_specs, of_report};
@@ -92,18 +92,18 @@ fn run(
             }
         }
     }
-    // Why a report is not there is told by who accounts for them.
+    // Why a report is missing is reported by the account of files.
     let missing = job.expected_exports.iter().filter(|(rank, _)| !results.of_rank.contains_key(rank));
     results.incomplete.extend(missing.map(|(_, node)| node.clone()));
     let nodes: BTreeMap<u32, &str> =
         job.expected_exports.iter().map(|(rank, node)| (*rank, node.as_str())).collect();
-    let told = |code: &str, why: String| Finding::new(code, format!("`{}`: {why}", declaration.name));
+    let finding = |code: &str, why: String| Finding::new(code, format!("`{}`: {why}", declaration.name));
     let parts =
         results.of_rank.iter().map(|(rank, frame)| (i64::from(*rank), nodes.get(rank).copied(), frame));
     let rows = match frames::below_each_other(parts, &declaration.rows.columns) {
         Ok(rows) => rows,
         Err(why) => {
-            output.findings.push(told("recipe-failed", why));
+            output.findings.push(finding("recipe-failed", why));
             return output;
         }
     };
@@ -111,7 +111,7 @@ fn run(
     let of_all = if is_whole { across(declaration, engine, rows.clone(), &defaults) } else { None };
     let of_all = match of_all {
         Some(Err(why)) => {
-            output.findings.push(told("recipe-failed", why));
+            output.findings.push(finding("recipe-failed", why));
             None
         }
         Some(Ok(frame)) => Some(frame),
@@ -120,8 +120,8 @@ fn run(
     for (column, spec) in declaration.metrics.iter().zip(metrics) {
         let table = if column.of == ROWS { Some(&rows) } else { of_all.as_ref() };
         let Some(table) = table else { continue };
-        let given = Given { job, column, spec, nodes: &nodes, incomplete: &results.incomplete };
-        given.metric(table, &mut output);
+        let reader = MetricReader { job, column, spec, nodes: &nodes, incomplete: &results.incomplete };
+        reader.metric(table, &mut output);
     }
     output
 }
@@ -149,11 +149,11 @@ fn of_file(
     }
 }
 
-/// Numbers with their dimensions, or why one of them is none.
+/// Values with their dimensions, or why one of them is missing.
 type Sound = Result<Vec<(Dims, f64)>, String>;
 
 /// One metric, as it is taken from a table.
-struct Given<'a> {
+struct MetricReader<'a> {
     job: &'a JobInput,
     column: &'a MetricColumn,
     spec: &'static MetricSpec,
@@ -161,7 +161,7 @@ struct Given<'a> {
     incomplete: &'a BTreeSet<String>,
 }
 
-impl Given<'_> {
+impl MetricReader<'_> {
     /// Rows of a node where one has no value are left out whole, as are those of a node of which a report is missing.
     fn metric(&self, table: &DataFrame, output: &mut Output) {
         let mut by_node: BTreeMap<Option<String>, Sound> = BTreeMap::new();
@@ -186,7 +186,7 @@ impl Given<'_> {
             }
         }
         for (node, rows) in by_node {
-            let told = |why: String| {
+            let finding = |why: String| {
                 let finding = Finding::new("recipe-no-value", format!("`{}`: {why}", self.spec.name));
                 match &node {
                     Some(node) => finding.node(node.as_str()),
@@ -198,9 +198,9 @@ impl Given<'_> {
                     None => {
                         output.metrics.extend(rows.into_iter().map(|(dims, value)| self.spec.of(dims, value)))
                     }
-                    Some(why) => output.findings.push(told(why)),
+                    Some(why) => output.findings.push(finding(why)),
                 },
-                Err(why) => output.findings.push(told(why)),
+                Err(why) => output.findings.push(finding(why)),
             }
         }
     }
@@ -208,7 +208,7 @@ impl Given<'_> {
     /// Why rows that are all sound are still not enough: there is none, or none of one of the ranks.
     fn silent(&self, node: Option<&str>, rows: &[(Dims, f64)]) -> Option<String> {
         if rows.is_empty() {
-            return Some("the query gives no row".to_owned());
+            return Some("the query returned no row".to_owned());
         }
         let seen: BTreeSet<u64> = rows.iter().filter_map(|(dims, _)| dims.number(Dim::Rank)).collect();
         let of_node = self.nodes.iter().filter(|(_, of)| node.is_some() && Some(**of) == node);
@@ -216,7 +216,7 @@ impl Given<'_> {
             .filter(|(rank, _)| !seen.contains(&u64::from(**rank)))
             .map(|(rank, _)| rank.to_string())
             .collect();
-        (!silent.is_empty()).then(|| format!("the query gives no row of ranks: {}", silent.join(", ")))
+        (!silent.is_empty()).then(|| format!("the query returned no row for ranks {}", silent.join(", ")))
     }
 
     /// The dimensions and the value of a row; or, with its node, why it has none.
@@ -231,7 +231,7 @@ impl Given<'_> {
             let rank = whole(&cell(from)).and_then(|rank| u32::try_from(rank).ok());
             let node = rank.and_then(|rank| Some((rank, *self.nodes.get(&rank)?)));
             let (rank, node) =
-                node.ok_or_else(|| (None, format!("row {} is of no rank of the job, by `{from}`", row + 1)))?;
+                node.ok_or_else(|| (None, format!("row {}: `{from}` is not a rank of the job", row + 1)))?;
             dims.set(Dim::Rank, rank);
             dims.set(Dim::Node, node);
         }

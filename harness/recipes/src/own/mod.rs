@@ -1,12 +1,12 @@
-//! Recipes that users write: tables of a report, a query over them, a query over the results of all reports, and what the
-//! results give as metrics and pictures. How such a file is read is told in the harness; what bounds a query in memory and
-//! time is an `Engine` of the harness too, for nothing here starts a process.
+//! Recipes that users write: tables of a report, a query over them, a query over the results of all reports, and the
+//! metrics and charts of the results. The harness reads such files and runs the queries through an `Engine` with
+//! limits of memory and time; nothing here starts a process.
 
+mod charts;
 mod engine;
 mod frames;
 mod jobs;
 mod operands;
-mod pictures;
 mod registry;
 mod reports;
 mod sql;
@@ -15,14 +15,14 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use charts::{ChartSpec, Shape};
 pub use engine::{Engine, Here, Limits, answer};
-pub use pictures::{PictureSpec, Shape};
 pub use registry::{all, find, register};
-pub use sql::{Parsed, Wrong, expression, parse};
+pub use sql::{Parsed, SqlError, expression, parse};
 pub use steps::Steps;
 pub use tables::{columns_of, names};
 
-use crate::sheet::Quantity;
+use crate::result_table::Quantity;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Dim};
 use nsys::tables::Kind;
@@ -38,10 +38,10 @@ pub const ACROSS: &str = "across";
 pub const RANK: &str = "Rank";
 pub const HOST: &str = "Host";
 
-/// A recipe as its file declares it, checked: what is wrong in a file is told before one of these is made.
+/// A recipe as its file declares it, checked: errors in a file are reported before one of these is made.
 pub struct Declaration {
     pub name: String,
-    /// The file, as it is spoken of.
+    /// The name of the file, for messages.
     pub file: String,
     /// The whole file: what a plan carries, so that a replay needs no file.
     pub text: String,
@@ -54,7 +54,7 @@ pub struct Declaration {
     /// What the numbers of columns are, beside plain numbers.
     pub quantities: Vec<(String, Quantity)>,
     pub metrics: Vec<MetricColumn>,
-    pub pictures: Vec<PictureSpec>,
+    pub charts: Vec<ChartSpec>,
     pub limits: Limits,
 }
 
@@ -62,7 +62,7 @@ pub struct Declaration {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     pub name: String,
-    /// A report without it is still looked at: the table stands empty then.
+    /// A report without it is still read: the table is empty then.
     pub optional: bool,
 }
 
@@ -99,7 +99,7 @@ pub struct MetricColumn {
     pub value: String,
     pub unit: Unit,
     pub better: Better,
-    /// Nobody, unless the file says otherwise.
+    /// No component, unless the file says otherwise.
     pub blames: Blames,
     pub dims: Vec<(Dim, String)>,
 }
@@ -113,18 +113,18 @@ impl Declaration {
         }
     }
 
-    /// Which results there are, the one that says most first.
+    /// The results that exist, the most informative first.
     pub fn results(&self) -> &'static [&'static str] {
         if self.across.is_some() { &[ACROSS, ROWS] } else { &[ROWS] }
     }
 }
 
-/// The query with the columns that it gives, tried upon tables without a row; or what speaks against it.
+/// The query with the columns that it gives, tried upon tables without a row; or its errors.
 pub fn check(
     query: Parsed,
     tables: &[(String, Columns)],
     parameters: &[Parameter],
-) -> Result<Checked, Vec<Wrong>> {
+) -> Result<Checked, Vec<SqlError>> {
     let mut wrong = query.against(tables, parameters);
     if wrong.is_empty() {
         let defaults: Vec<(String, Literal)> =

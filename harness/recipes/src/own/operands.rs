@@ -1,7 +1,7 @@
-//! How long a query may be and how much it may string together. Parser and engine go down a chain such as `a + 1 + 1` by
-//! calling themselves, and a chain of thousands ends the process by its stack.
+//! Limits the length of a query and of its operator chains. Parser and engine recurse along a chain such as `a + 1 +
+//! 1`, and a chain of thousands overflows the stack.
 
-use super::sql::Wrong;
+use super::sql::SqlError;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
@@ -14,15 +14,15 @@ const CHAIN: usize = 200;
 /// Operators of the whole query.
 const ALL: usize = 1_000;
 
-pub(super) fn check_length(text: &str) -> Result<(), Wrong> {
+pub(super) fn check_length(text: &str) -> Result<(), SqlError> {
     if text.len() <= LONGEST {
         return Ok(());
     }
-    let message = format!("a query has at most {LONGEST} bytes, this one has {}", text.len());
-    Err(Wrong::at(Location::new(1, 1), message))
+    let message = format!("query of {} bytes, limit {LONGEST}", text.len());
+    Err(SqlError::at(Location::new(1, 1), message))
 }
 
-pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<(), Wrong> {
+pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<(), SqlError> {
     let mut levels = vec![0];
     let mut all = 0;
     for token in tokens {
@@ -40,8 +40,8 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<(), Wrong> {
         }
         let most = [(levels.last().copied().unwrap_or_default(), CHAIN, "in a row"), (all, ALL, "in all")];
         if let Some((_, most, how)) = most.into_iter().find(|(count, most, _)| count > most) {
-            let message = format!("a query has at most {most} operators {how}, and here stands one more");
-            return Err(Wrong::at(token.span.start, message).hint("write a recipe of several steps"));
+            let message = format!("more than {most} operators {how} in one query");
+            return Err(SqlError::at(token.span.start, message).hint("write a recipe of several steps"));
         }
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! The recipes of users that this process knows, beside its own. They are read once and live as long as the process: what
-//! they declare stands where the declarations of built-in recipes stand, and is never taken back.
+//! The user recipes that this process knows, beside the built-in ones. They are read once and live as long as the
+//! process, as the declarations of built-in recipes do.
 
 use super::{Declaration, Engine, jobs, reports};
 use crate::recipe::of_reports::ReportRecipe;
@@ -24,13 +24,13 @@ pub fn find(name: &str) -> Option<&'static Own> {
     all().into_iter().find(|own| own.declaration.name == name)
 }
 
-/// Makes a recipe known. The same recipe may be made known again; another one of its name is refused, as is one that has a
-/// name of a built-in one.
+/// Makes a recipe known. The same recipe may be made known again; another one of its name is refused, as is one that
+/// has a name of a built-in one.
 pub fn register(declaration: Declaration, engine: &'static dyn Engine) -> Result<(), String> {
     let name = declaration.name.as_str();
     let built_in = recipe::LIST.iter().map(|one| one.name).chain(of_reports::LIST.iter().map(|one| one.name));
     if built_in.into_iter().any(|one| one == name) {
-        return Err(format!("a built-in recipe has this name: `{name}`"));
+        return Err(format!("`{name}` is the name of a built-in recipe"));
     }
     let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = all.iter().find(|own| own.declaration.name == name) {

@@ -1,12 +1,12 @@
 //! A user's recipe over the reports that a person names: its query over each report, its query over all results, tables
-//! and pictures of both.
+//! and charts of both.
 
 use super::tables::{read, specs};
-use super::{ACROSS, Declaration, Engine, Literal, Parameter, ROWS, engine, frames, pictures};
-use crate::picture::Picture;
-use crate::recipe::of_reports::{Kind, Made, Of, ReportRecipe, Share, Taken, Together};
+use super::{ACROSS, Declaration, Engine, Literal, Parameter, ROWS, charts, engine, frames};
+use crate::chart::Chart;
+use crate::recipe::of_reports::{Extract, Made, RecipeKind, ReportExtract, ReportRecipe, Share, Together};
 use crate::report::{ArgumentSpec, Arguments, Takes};
-use crate::sheet::Sheet;
+use crate::result_table::ResultTable;
 use nsys::export::ExportError;
 use nsys::tables::TableSpec;
 use nsys::trace::Trace;
@@ -31,7 +31,7 @@ pub(super) fn recipe(declaration: &'static Declaration, engine: &'static dyn Eng
         definition: definition(declaration).leak(),
         arguments,
         tables: all_specs(declaration).leak(),
-        kind: Kind::Together(of_reports),
+        kind: RecipeKind::Together(of_reports),
     }
 }
 
@@ -60,12 +60,9 @@ fn argument(parameter: &Parameter) -> ArgumentSpec {
 fn definition(declaration: &Declaration) -> String {
     let limits = &declaration.limits;
     let mut text =
-        format!("`{}` says it. Of each report: {}", declaration.file, declaration.rows.query.shown());
+        format!("Declared in `{}`. Per report: {}", declaration.file, declaration.rows.query.render());
     if let Some(across) = &declaration.across {
-        text.push_str(&format!(
-            ". Over these results, with the rank and the host of each: {}",
-            across.query.shown()
-        ));
+        text.push_str(&format!(". Over all results, with rank and host: {}", across.query.render()));
     }
     for metric in &declaration.metrics {
         let dims: Vec<String> =
@@ -140,35 +137,35 @@ impl OfReports {
         self.declaration.parameters.iter().zip(self.arguments).map(of).collect()
     }
 
-    fn sheet(&self, of: &'static str, frame: &DataFrame, made: &mut Made) -> Result<(), String> {
+    fn result_table(&self, of: &'static str, frame: &DataFrame, made: &mut Made) -> Result<(), String> {
         let declaration = self.declaration;
-        let (sheet, odd): (Sheet, u64) =
-            frames::to_sheet(frame, (&declaration.name, &declaration.title), &declaration.quantities)?;
+        let (result_table, odd): (ResultTable, u64) =
+            frames::to_result_table(frame, (&declaration.name, &declaration.title), &declaration.quantities)?;
         if odd > 0 {
             made.notes.push(format!(
-                "{}: cells of `{of}` that are no finite number, left empty: {odd}",
+                "{}: cells of `{of}` that are not finite, left empty: {odd}",
                 declaration.name
             ));
         }
-        for spec in declaration.pictures.iter().filter(|spec| spec.of == of && sheet.height() > 0) {
-            match pictures::picture(spec, &sheet) {
-                Ok(picture) => made.pictures.push(picture),
+        for spec in declaration.charts.iter().filter(|spec| spec.of == of && result_table.height() > 0) {
+            match charts::chart(spec, &result_table) {
+                Ok(chart) => made.charts.push(chart),
                 Err(why) => made.notes.push(format!("{}: {why}", declaration.name)),
             }
         }
-        made.tables.push((of, sheet));
+        made.tables.push((of, result_table));
         Ok(())
     }
 
     fn put_together(
         &self,
-        reports: &[Of<&DataFrame>],
+        reports: &[ReportExtract<&DataFrame>],
         given: &Arguments,
         made: &mut Made,
     ) -> Result<(), String> {
-        let parts = reports.iter().map(|report| (report.rank, report.host.as_deref(), report.taken));
+        let parts = reports.iter().map(|report| (report.rank, report.host.as_deref(), report.extract));
         let rows = frames::below_each_other(parts, &self.declaration.rows.columns)?;
-        self.sheet(ROWS, &rows, made)?;
+        self.result_table(ROWS, &rows, made)?;
         let most = self.declaration.limits.rows_out;
         if rows.height() as u64 > most {
             return Err(format!(
@@ -177,7 +174,7 @@ impl OfReports {
             ));
         }
         if let Some(result) = across(self.declaration, self.engine, rows, &self.literals(given)) {
-            self.sheet(ACROSS, &result?, made)?;
+            self.result_table(ACROSS, &result?, made)?;
             made.tables.rotate_right(1);
         }
         Ok(())
@@ -189,28 +186,28 @@ impl Together for OfReports {
         self.declaration.results()
     }
 
-    fn to_bytes(&self, taken: &Taken) -> Result<Vec<u8>, String> {
-        let frame = taken.downcast_ref::<DataFrame>().ok_or("it was taken by another recipe")?;
+    fn to_bytes(&self, taken: &Extract) -> Result<Vec<u8>, String> {
+        let frame = taken.downcast_ref::<DataFrame>().ok_or("the extract is of another recipe")?;
         frames::to_bytes(frame.clone())
     }
 
-    fn of_bytes(&self, bytes: &[u8]) -> Result<Taken, String> {
+    fn read_bytes(&self, bytes: &[u8]) -> Result<Extract, String> {
         Ok(Box::new(frames::from_bytes(bytes.to_vec())?))
     }
 
-    fn take(&self, trace: &Trace, arguments: &Arguments, _: &Mutex<Taken>) -> Share<Taken> {
+    fn take(&self, trace: &Trace, arguments: &Arguments, _: &Mutex<Extract>) -> Share<Extract> {
         let taken = of_report(self.declaration, self.engine, trace, &self.literals(arguments))?;
-        Ok(taken.map(|(frame, rows)| (Box::new(frame) as Taken, rows)))
+        Ok(taken.map(|(frame, rows)| (Box::new(frame) as Extract, rows)))
     }
 
-    fn make(&self, _: Taken, reports: Vec<Of<&Taken>>, arguments: &Arguments) -> Made {
-        let frames: Vec<Of<&DataFrame>> = reports
+    fn make(&self, _: Extract, reports: Vec<ReportExtract<&Extract>>, arguments: &Arguments) -> Made {
+        let frames: Vec<ReportExtract<&DataFrame>> = reports
             .into_iter()
             .filter_map(|report| {
                 // What was taken was taken by this very recipe.
-                let taken = report.taken.downcast_ref::<DataFrame>()?;
-                let Of { rank, file, host, utc_epoch_ns, .. } = report;
-                Some(Of { rank, file, host, utc_epoch_ns, taken })
+                let extract = report.extract.downcast_ref::<DataFrame>()?;
+                let ReportExtract { rank, file, host, utc_epoch_ns, .. } = report;
+                Some(ReportExtract { rank, file, host, utc_epoch_ns, extract })
             })
             .collect();
         let mut made = Made::default();
@@ -218,9 +215,8 @@ impl Together for OfReports {
             made.unreadable.push((self.declaration.name.clone(), why));
         }
         // As they are declared: the first is what a person is to see first.
-        let place =
-            |picture: &Picture| self.declaration.pictures.iter().position(|spec| spec.name == picture.name);
-        made.pictures.sort_by_key(place);
+        let place = |chart: &Chart| self.declaration.charts.iter().position(|spec| spec.name == chart.name);
+        made.charts.sort_by_key(place);
         made
     }
 }

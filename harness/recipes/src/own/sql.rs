@@ -1,5 +1,5 @@
-//! Queries as users write them: read once for what they name and for what they may not do, each error with its place in
-//! the text. That a query gives what it promises is seen by running it, in `engine`.
+//! Queries as users write them: parsed once for the names they use and for what they may not do, each error with its
+//! place in the text. `engine` checks by running a query which columns it returns.
 
 use super::{Columns, Literal, Parameter, operands};
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 
 /// An error, and where in the text of the query it stands: line and column from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
+pub struct SqlError {
     pub line: u64,
     pub column: u64,
     pub message: String,
@@ -62,7 +62,7 @@ struct Named {
     parameters: Vec<(String, Location)>,
     /// Whether it takes whole tables.
     all: bool,
-    wrong: Vec<Wrong>,
+    wrong: Vec<SqlError>,
 }
 
 /// A query ready to be run: values stand in the place of parameters.
@@ -74,36 +74,39 @@ pub(super) struct Prepared {
     pub limit: Option<u64>,
 }
 
-impl Wrong {
-    pub(super) fn at(at: Location, message: impl Into<String>) -> Wrong {
+impl SqlError {
+    pub(super) fn at(at: Location, message: impl Into<String>) -> SqlError {
         let message = message.into();
-        Wrong { line: at.line.max(1), column: at.column.max(1), message, instead: None, hint: None }
+        SqlError { line: at.line.max(1), column: at.column.max(1), message, instead: None, hint: None }
     }
 
-    pub(super) fn hint(mut self, hint: &'static str) -> Wrong {
+    pub(super) fn hint(mut self, hint: &'static str) -> SqlError {
         self.hint = Some(hint);
         self
     }
 
-    pub(super) fn instead(mut self, word: &str, right: impl IntoIterator<Item = String>) -> Wrong {
+    pub(super) fn instead(mut self, word: &str, right: impl IntoIterator<Item = String>) -> SqlError {
         self.instead = Some((word.to_owned(), right.into_iter().collect()));
         self
     }
 }
 
 /// Reads a query.
-pub fn parse(text: &str) -> Result<Parsed, Vec<Wrong>> {
-    let one = |wrong: Wrong| vec![wrong];
+pub fn parse(text: &str) -> Result<Parsed, Vec<SqlError>> {
+    let one = |wrong: SqlError| vec![wrong];
     let mut parser = parser(text).map_err(one)?;
-    let statements = parser.parse_statements().map_err(|error| one(told(&error, &parser)))?;
+    let statements = parser.parse_statements().map_err(|error| one(parse_error(&error, &parser)))?;
     let start = Location::new(1, 1);
     let [statement] = statements.as_slice() else {
         let at = statements.get(1).map_or(start, |second| second.span().start);
-        return Err(one(Wrong::at(at, format!("one query is wanted, there are: {}", statements.len()))));
+        return Err(one(SqlError::at(at, format!("expected one query, found {}", statements.len()))));
     };
     let Statement::Query(query) = statement else {
         let word = text.split_whitespace().next().unwrap_or_default().to_uppercase();
-        return Err(one(Wrong::at(start, format!("a query begins with SELECT or WITH, not: `{word}`"))));
+        return Err(one(SqlError::at(
+            start,
+            format!("a query must begin with SELECT or WITH, found `{word}`"),
+        )));
     };
     let (mut query, mut wrong) = (query.clone(), Vec::new());
     let order = order(&mut query, &mut wrong);
@@ -122,21 +125,21 @@ pub fn expression(
     text: &str,
     columns: &[String],
     parameters: &[Parameter],
-) -> Result<BTreeSet<String>, Vec<Wrong>> {
-    let one = |wrong: Wrong| vec![wrong];
+) -> Result<BTreeSet<String>, Vec<SqlError>> {
+    let one = |wrong: SqlError| vec![wrong];
     let mut parser = parser(text).map_err(one)?;
-    let expression = parser.parse_expr().map_err(|error| one(told(&error, &parser)))?;
+    let expression = parser.parse_expr().map_err(|error| one(parse_error(&error, &parser)))?;
     let behind = parser.peek_token();
     if behind.token != Token::EOF {
-        let message = format!("one expression is wanted, and more stands behind it: `{}`", behind.token);
-        return Err(one(Wrong::at(behind.span.start, message)));
+        let message = format!("expected one expression, found `{}` after it", behind.token);
+        return Err(one(SqlError::at(behind.span.start, message)));
     }
     let mut named = Named::default();
     let _ = expression.visit(&mut named);
     let mut wrong = std::mem::take(&mut named.wrong);
     wrong.extend(named.tables.iter().map(|(table, at)| {
-        Wrong::at(*at, format!("an expression reads no table of its own: `{table}`"))
-            .hint("write the whole as `sql`")
+        SqlError::at(*at, format!("an expression cannot read the table `{table}`"))
+            .hint("write the whole query as `sql`")
     }));
     wrong.extend(named.unknown_columns(&columns.iter().cloned().collect()));
     wrong.extend(named.unknown_parameters(parameters));
@@ -148,21 +151,21 @@ pub fn expression(
     }
 }
 
-fn parser(text: &str) -> Result<Parser<'static>, Wrong> {
+fn parser(text: &str) -> Result<Parser<'static>, SqlError> {
     operands::check_length(text)?;
     let tokens = Tokenizer::new(&GenericDialect, text)
         .tokenize_with_location()
-        .map_err(|error| Wrong::at(error.location, small(&error.message)))?;
+        .map_err(|error| SqlError::at(error.location, small(&error.message)))?;
     operands::check(&tokens)?;
     let options = ParserOptions { trailing_commas: true, ..ParserOptions::default() };
     Ok(Parser::new(&GenericDialect).with_options(options).with_tokens_with_locations(tokens))
 }
 
 /// The parser writes the place behind its message.
-fn told(error: &ParserError, parser: &Parser) -> Wrong {
+fn parse_error(error: &ParserError, parser: &Parser) -> SqlError {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),
-        ParserError::RecursionLimitExceeded => "it is nested too deep",
+        ParserError::RecursionLimitExceeded => "nested too deeply",
     };
     let (message, at) = match text.rsplit_once(" at Line: ") {
         Some((message, place)) => {
@@ -173,7 +176,7 @@ fn told(error: &ParserError, parser: &Parser) -> Wrong {
         None => (text, None),
     };
     let at = at.unwrap_or_else(|| parser.peek_token().span.start);
-    Wrong::at(at, small(message))
+    SqlError::at(at, small(message))
 }
 
 fn small(message: &str) -> String {
@@ -183,10 +186,10 @@ fn small(message: &str) -> String {
 }
 
 /// The order of the result, taken out of the query: rows that it leaves equal must not stand as it happens.
-fn order(query: &mut Query, wrong: &mut Vec<Wrong>) -> Vec<Key> {
+fn order(query: &mut Query, wrong: &mut Vec<SqlError>) -> Vec<Key> {
     let Some(order) = query.order_by.take() else { return Vec::new() };
     let OrderByKind::Expressions(keys) = &order.kind else {
-        wrong.push(Wrong::at(order.span().start, "`ORDER BY` names columns of the result"));
+        wrong.push(SqlError::at(order.span().start, "`ORDER BY` takes columns of the result"));
         return Vec::new();
     };
     let mut named = Vec::new();
@@ -197,10 +200,11 @@ fn order(query: &mut Query, wrong: &mut Vec<Wrong>) -> Vec<Key> {
                 named.push(Key { name: name.value.clone(), down: key.options.asc == Some(false), at });
             }
             Expr::Identifier(_) => {
-                wrong.push(Wrong::at(at, "rows without a value come last: leave `NULLS FIRST` out"));
+                wrong
+                    .push(SqlError::at(at, "`NULLS FIRST` is not supported: rows without a value come last"));
             }
             other => wrong.push(
-                Wrong::at(at, format!("`ORDER BY` names columns of the result, not: `{other}`"))
+                SqlError::at(at, format!("`ORDER BY` takes columns of the result, found `{other}`"))
                     .hint("give it a name in the SELECT"),
             ),
         }
@@ -208,12 +212,12 @@ fn order(query: &mut Query, wrong: &mut Vec<Wrong>) -> Vec<Key> {
     named
 }
 
-fn limit(query: &mut Query, wrong: &mut Vec<Wrong>) -> Option<Bound> {
+fn limit(query: &mut Query, wrong: &mut Vec<SqlError>) -> Option<Bound> {
     let clause = query.limit_clause.take()?;
     let at = clause.span().start;
-    let refused = "`LIMIT` is a whole number or a parameter, without an offset";
+    let refused = "`LIMIT` takes a whole number or a parameter, and no offset";
     let LimitClause::LimitOffset { limit: Some(Expr::Value(limit)), offset: None, limit_by } = &clause else {
-        wrong.push(Wrong::at(at, refused));
+        wrong.push(SqlError::at(at, refused));
         return None;
     };
     let bound = match &limit.value {
@@ -222,7 +226,7 @@ fn limit(query: &mut Query, wrong: &mut Vec<Wrong>) -> Option<Bound> {
         _ => None,
     };
     if bound.is_none() || !limit_by.is_empty() {
-        wrong.push(Wrong::at(at, refused));
+        wrong.push(SqlError::at(at, refused));
     }
     bound
 }
@@ -258,7 +262,7 @@ impl Parsed {
     }
 
     /// The whole query as it is shown.
-    pub fn shown(&self) -> String {
+    pub fn render(&self) -> String {
         let order = self
             .order
             .iter()
@@ -274,14 +278,14 @@ impl Parsed {
     }
 
     /// What of it is not there: tables, columns, parameters.
-    pub(super) fn against(&self, tables: &[(String, Columns)], parameters: &[Parameter]) -> Vec<Wrong> {
+    pub(super) fn against(&self, tables: &[(String, Columns)], parameters: &[Parameter]) -> Vec<SqlError> {
         let named = &self.named;
         let mut wrong = Vec::new();
         for (table, at) in &named.tables {
             if !named.own_tables.contains(table) && !tables.iter().any(|(name, _)| name == table) {
-                let message = format!("a table that `tables` does not name: `{table}`");
+                let message = format!("table `{table}` is not declared in `tables`");
                 wrong.push(
-                    Wrong::at(*at, message).instead(table, tables.iter().map(|(name, _)| name.clone())),
+                    SqlError::at(*at, message).instead(table, tables.iter().map(|(name, _)| name.clone())),
                 );
             }
         }
@@ -294,39 +298,39 @@ impl Parsed {
             let known =
                 || tables.iter().map(|(name, _)| name.clone()).chain(named.own_tables.iter().cloned());
             if !known().any(|name| name == *table) {
-                wrong.push(Wrong::at(*at, format!("unknown table: `{table}`")).instead(table, known()));
+                wrong.push(SqlError::at(*at, format!("unknown table `{table}`")).instead(table, known()));
             }
         }
         wrong.extend(named.unknown_parameters(parameters));
         if let Some(Bound::Parameter(name)) = &self.limit
             && !parameters.iter().any(|one| one.name == *name && matches!(one.default, Literal::Whole(_)))
         {
-            let message = format!("`LIMIT` is a whole number or a parameter that takes one: `${name}`");
-            wrong.push(Wrong::at(Location::new(1, 1), message));
+            let message = format!("`LIMIT` parameter `${name}` must be a whole number");
+            wrong.push(SqlError::at(Location::new(1, 1), message));
         }
         wrong
     }
 
-    pub(super) fn against_result(&self, columns: &Columns) -> Vec<Wrong> {
+    pub(super) fn against_result(&self, columns: &Columns) -> Vec<SqlError> {
         let unknown = self.order.iter().filter(|key| !columns.iter().any(|(name, _)| *name == key.name));
         let names = || columns.iter().map(|(name, _)| name.clone());
         unknown
             .map(|key| {
-                Wrong::at(key.at, format!("`ORDER BY` names columns of the result, not: `{}`", key.name))
+                SqlError::at(key.at, format!("`ORDER BY` takes columns of the result, found `{}`", key.name))
                     .instead(&key.name, names())
             })
             .collect()
     }
 
     /// Where something that the engine says stands, as far as it names a word of the query.
-    pub(super) fn place(&self, why: &str) -> Wrong {
+    pub(super) fn place(&self, why: &str) -> SqlError {
         let words: Vec<&str> = why.split(['`', '\'', '"']).skip(1).step_by(2).collect();
         let named = &self.named;
         let known =
             named.columns.iter().chain(&named.tables).chain(&named.qualifiers).chain(&named.functions);
         let is_it = |name: &str| words.iter().any(|word| word.eq_ignore_ascii_case(name));
         let at = known.into_iter().find(|(name, _)| is_it(name)).map(|(_, at)| *at);
-        Wrong::at(at.unwrap_or(Location::new(1, 1)), format!("the query cannot be run: {}", small(why)))
+        SqlError::at(at.unwrap_or(Location::new(1, 1)), format!("cannot run the query: {}", small(why)))
     }
 
     pub(super) fn prepared(&self, arguments: &[(String, Literal)]) -> Result<Prepared, String> {
@@ -335,7 +339,7 @@ impl Parsed {
             Some(Bound::Number(number)) => Some(*number),
             Some(Bound::Parameter(name)) => match arguments.iter().find(|(of, _)| of == name) {
                 Some((_, Literal::Whole(number))) => Some(*number),
-                _ => return Err(format!("`LIMIT` needs a whole number: `${name}`")),
+                _ => return Err(format!("`LIMIT` parameter `${name}` must be a whole number")),
             },
         };
         let sql = filled(&self.query.to_string(), arguments)?;
@@ -353,8 +357,8 @@ fn filled(text: &str, arguments: &[(String, Literal)]) -> Result<String, String>
         match &token.token {
             Token::Placeholder(name) => {
                 let value = arguments.iter().find(|(of, _)| Some(of.as_str()) == name.strip_prefix('$'));
-                let (_, value) = value.ok_or_else(|| format!("a parameter without a value: `{name}`"))?;
-                whole.push_str(&value.shown());
+                let (_, value) = value.ok_or_else(|| format!("parameter `{name}` has no value"))?;
+                whole.push_str(&value.render());
             }
             other => whole.push_str(&other.to_string()),
         }
@@ -363,7 +367,7 @@ fn filled(text: &str, arguments: &[(String, Literal)]) -> Result<String, String>
 }
 
 impl Literal {
-    fn shown(&self) -> String {
+    fn render(&self) -> String {
         match self {
             Literal::Whole(number) => number.to_string(),
             // With a point, so that it is no whole number where it happens to be one.
@@ -375,24 +379,24 @@ impl Literal {
 }
 
 impl Named {
-    fn unknown_columns(&self, known: &BTreeSet<String>) -> Vec<Wrong> {
+    fn unknown_columns(&self, known: &BTreeSet<String>) -> Vec<SqlError> {
         let mut wrong = Vec::new();
         for (column, at) in &self.columns {
             if !known.contains(column) && !self.own_columns.contains(column) {
                 let right = known.union(&self.own_columns).cloned();
-                wrong.push(Wrong::at(*at, format!("unknown column: `{column}`")).instead(column, right));
+                wrong.push(SqlError::at(*at, format!("unknown column `{column}`")).instead(column, right));
             }
         }
         wrong
     }
 
-    fn unknown_parameters(&self, parameters: &[Parameter]) -> Vec<Wrong> {
+    fn unknown_parameters(&self, parameters: &[Parameter]) -> Vec<SqlError> {
         let unknown =
             self.parameters.iter().filter(|(name, _)| !parameters.iter().any(|one| one.name == *name));
         let names = || parameters.iter().map(|one| one.name.clone());
         unknown
             .map(|(name, at)| {
-                Wrong::at(*at, format!("a parameter that is not declared: `${name}`"))
+                SqlError::at(*at, format!("parameter `${name}` is not declared"))
                     .instead(name, names())
                     .hint("declare it in `[parameters]`")
             })
@@ -400,7 +404,7 @@ impl Named {
     }
 
     fn refuse(&mut self, span: Span, message: impl Into<String>, hint: &'static str) {
-        self.wrong.push(Wrong::at(span.start, message).hint(hint));
+        self.wrong.push(SqlError::at(span.start, message).hint(hint));
     }
 
     fn joins(&mut self, from: &TableWithJoins) {
@@ -422,7 +426,7 @@ impl Named {
             if !equal {
                 self.refuse(
                     span,
-                    "a join without an equality makes every row meet every other: it is refused",
+                    "refused: a join without an equality pairs every row with every other",
                     "write `JOIN ... ON a.x = b.x`, or a window such as `SUM(x) OVER ()` for one number beside all rows",
                 );
             }
@@ -500,7 +504,7 @@ impl Visitor for Named {
             self.own_columns.extend(cte.alias.columns.iter().map(|column| column.name.value.clone()));
         }
         if !matches!(*query.body, SetExpr::Select(_) | SetExpr::SetOperation { .. } | SetExpr::Query(_)) {
-            self.refuse(query.span(), "a query begins with SELECT or WITH", "read from a table");
+            self.refuse(query.span(), "a query must begin with SELECT or WITH", "read from a table");
         }
         ControlFlow::Continue(())
     }
@@ -522,7 +526,7 @@ impl Visitor for Named {
         if let Some(second) = select.from.get(1) {
             self.refuse(
                 second.relation.span(),
-                "tables between commas make every row meet every other: it is refused",
+                "refused: tables separated by commas pair every row with every other",
                 "write `JOIN ... ON a.x = b.x`",
             );
         }
@@ -535,8 +539,8 @@ impl Visitor for Named {
             // The engine would take it within each group, and say nothing.
             self.refuse(
                 window,
-                "a window beside GROUP BY would see one group only: it is refused",
-                "group in a `WITH` of its own, and take the window over its result",
+                "refused: a window beside GROUP BY would see one group only",
+                "group in a `WITH` clause, and take the window over its result",
             );
         }
         ControlFlow::Continue(())
@@ -551,7 +555,7 @@ impl Visitor for Named {
                     }
                     _ => self.refuse(
                         factor.span(),
-                        format!("a table has a plain name, not: `{name}`"),
+                        format!("expected a plain table name, found `{name}`"),
                         "name it in `tables`",
                     ),
                 }
@@ -562,7 +566,7 @@ impl Visitor for Named {
                 let shown: String = other.to_string().chars().take(60).collect();
                 self.refuse(
                     other.span(),
-                    format!("a query reads the tables that it declares and nothing else, not: `{shown}`"),
+                    format!("a query may read only the tables it declares, found `{shown}`"),
                     "name the table in `tables`",
                 );
                 return ControlFlow::Continue(());

@@ -1,5 +1,5 @@
-//! A query step by step, for who would rather not write one whole: columns derived, rows filtered, groups, figures of
-//! each. The expressions are those of queries, and so is what becomes of them.
+//! A query written as steps instead of one SQL text: derived columns, filtered rows, groups, aggregates. The
+//! expressions are those of queries.
 
 /// In the order in which they are done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

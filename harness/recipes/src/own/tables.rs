@@ -1,5 +1,5 @@
-//! The tables that queries of users may name: those of a report as exports hold them, and the composite ones, whose names
-//! and columns are the published ones.
+//! The tables that user queries may name: those of a report as exports hold them, and the composite ones, with their
+//! published names and columns.
 
 use super::{Columns, frames};
 use crate::recipe::of_reports::{self, ReportRecipe};
@@ -196,7 +196,9 @@ pub(super) fn read(
     let broken = |why: String| ExportError::Query { what: name.to_owned(), why };
     if let Some((composite, recipe)) = composite(name) {
         return match of_reports::table_of(recipe, trace, composite.table)? {
-            Some(sheet) if sheet.height() > 0 => frames::of_sheet(&sheet, &columns).map(Some).map_err(broken),
+            Some(result_table) if result_table.height() > 0 => {
+                frames::of_result_table(&result_table, &columns).map(Some).map_err(broken)
+            }
             _ => Ok(None),
         };
     }

@@ -1,16 +1,16 @@
-//! Queries of users upon small exports: what may be asked, what comes of it, and how it fails.
+//! User queries on small exports: what may be queried, what it returns, and how it fails.
 
 use super::{
-    ACROSS, Better, Checked, Columns, Declaration, Dim, Here, Limits, Literal, MetricColumn, PictureSpec,
-    Quantity, RANK, ROWS, Shape, Source, Steps, Unit, Wrong, check, columns_of, expression, find, names,
+    ACROSS, Better, ChartSpec, Checked, Columns, Declaration, Dim, Here, Limits, Literal, MetricColumn,
+    Quantity, RANK, ROWS, Shape, Source, SqlError, Steps, Unit, check, columns_of, expression, find, names,
     parse, register, registry, seen_across, tables,
 };
-use crate::picture::{Figure, Scale};
-use crate::recipe::of_reports::{self, Kind, Of};
+use crate::chart::{Figure, Scale};
+use crate::recipe::of_reports::{self, RecipeKind, ReportExtract};
 use crate::recipe::testing::job;
 use crate::recipe::{RecipeSpec, Workload};
 use crate::report::Arguments;
-use crate::sheet::{Sheet, Values};
+use crate::result_table::{ResultTable, Values};
 use crate::testing::{Made, OTHER_PROCESS};
 use metric::DimValue;
 use nsys::tables::{KERNEL, Kind as Holds, LIST};
@@ -21,7 +21,7 @@ fn known() -> Vec<(String, Columns)> {
 }
 
 fn checked(sql: &str) -> Result<Checked, Vec<String>> {
-    let shown = |wrong: Vec<Wrong>| {
+    let shown = |wrong: Vec<SqlError>| {
         wrong
             .into_iter()
             .map(|one| format!("{}:{}: {}", one.line, one.column, one.message))
@@ -31,13 +31,13 @@ fn checked(sql: &str) -> Result<Checked, Vec<String>> {
 }
 
 #[track_caller]
-fn refused(sql: &str, told: &str) {
+fn refused(sql: &str, expected: &str) {
     let why = checked(sql).expect_err(sql);
-    assert!(why.iter().any(|why| why.contains(told)), "{sql}: {why:?}");
+    assert!(why.iter().any(|why| why.contains(expected)), "{sql}: {why:?}");
 }
 
 #[test]
-fn a_query_tells_its_columns_before_there_is_a_row() {
+fn the_columns_of_a_query_are_known_without_rows() {
     let found = checked(
         "SELECT shortName AS kernel, COUNT(*) AS runs, AVG(\"end\" - start) AS mean, deviceId > 3 AS high \
          FROM CUDA_KERNEL GROUP BY shortName, deviceId > 3",
@@ -56,82 +56,83 @@ fn a_query_tells_its_columns_before_there_is_a_row() {
 
 #[test]
 fn what_a_query_may_not_do_is_refused_at_its_place() {
-    for (sql, told) in [
+    for (sql, expected) in [
         ("SELEC 1", "1:1: "),
         ("SELECT FROM WHERE", "1:"),
-        ("SELECT shortName FROM CUDA_KERNEL; SELECT 1", "1:36: one query is wanted, there are: 2"),
-        ("DROP TABLE CUDA_KERNEL", "1:1: a query begins with SELECT or WITH, not: `DROP`"),
+        ("SELECT shortName FROM CUDA_KERNEL; SELECT 1", "1:36: expected one query, found 2"),
+        ("DROP TABLE CUDA_KERNEL", "1:1: a query must begin with SELECT or WITH, found `DROP`"),
         (
             "CREATE TABLE x AS SELECT * FROM CUDA_KERNEL",
-            "1:1: a query begins with SELECT or WITH, not: `CREATE`",
+            "1:1: a query must begin with SELECT or WITH, found `CREATE`",
         ),
-        ("EXPLAIN SELECT * FROM CUDA_KERNEL", "1:1: a query begins with SELECT or WITH, not: `EXPLAIN`"),
-        (
-            "SELECT * FROM read_parquet('/etc/x')",
-            "1:15: a query reads the tables that it declares and nothing else",
-        ),
-        (
-            "SELECT * FROM READ_CSV('/etc/passwd')",
-            "1:15: a query reads the tables that it declares and nothing else",
-        ),
-        ("SELECT * FROM '/etc/x.parquet'", "1:1: a table that `tables` does not name"),
-        ("SELECT start FROM (SELECT * FROM read_ipc('x')) t", "1:34: a query reads"),
+        ("EXPLAIN SELECT * FROM CUDA_KERNEL", "1:1: a query must begin with SELECT or WITH, found `EXPLAIN`"),
+        ("SELECT * FROM read_parquet('/etc/x')", "1:15: a query may read only the tables it declares"),
+        ("SELECT * FROM READ_CSV('/etc/passwd')", "1:15: a query may read only the tables it declares"),
+        ("SELECT * FROM '/etc/x.parquet'", "1:1: table `/etc/x.parquet` is not declared in `tables`"),
+        ("SELECT start FROM (SELECT * FROM read_ipc('x')) t", "1:34: a query may read"),
         (
             "SELECT start FROM CUDA_KERNEL WHERE start IN (SELECT x FROM read_json('x'))",
-            "1:61: a query reads",
+            "1:61: a query may read",
         ),
-        ("SELECT start\nFROM KERNELS", "2:6: a table that `tables` does not name: `KERNELS`"),
-        ("SELECT start,\n  durration\nFROM CUDA_KERNEL", "2:3: unknown column: `durration`"),
-        ("SELECT k.start FROM CUDA_KERNEL AS q", "1:8: unknown table: `k`"),
-        ("SELECT start FROM CUDA_KERNEL LIMIT $most", "1:1: `LIMIT` is a whole number"),
-        ("SELECT start + $x AS y FROM CUDA_KERNEL", "1:16: a parameter that is not declared: `$x`"),
-        ("SELECT a.start FROM CUDA_KERNEL a, CUDA_KERNEL b", "1:36: tables between commas"),
-        ("SELECT a.start FROM CUDA_KERNEL a CROSS JOIN CUDA_KERNEL b", "1:46: a join without an equality"),
+        ("SELECT start\nFROM KERNELS", "2:6: table `KERNELS` is not declared in `tables`"),
+        ("SELECT start,\n  durration\nFROM CUDA_KERNEL", "2:3: unknown column `durration`"),
+        ("SELECT k.start FROM CUDA_KERNEL AS q", "1:8: unknown table `k`"),
+        (
+            "SELECT start FROM CUDA_KERNEL LIMIT $most",
+            "1:1: `LIMIT` parameter `$most` must be a whole number",
+        ),
+        ("SELECT start + $x AS y FROM CUDA_KERNEL", "1:16: parameter `$x` is not declared"),
+        ("SELECT a.start FROM CUDA_KERNEL a, CUDA_KERNEL b", "1:36: refused: tables separated by commas"),
+        (
+            "SELECT a.start FROM CUDA_KERNEL a CROSS JOIN CUDA_KERNEL b",
+            "1:46: refused: a join without an equality",
+        ),
         (
             "SELECT a.start FROM CUDA_KERNEL a JOIN CUDA_KERNEL b ON a.start < b.start",
-            "1:40: a join without an",
+            "1:40: refused: a join without an",
         ),
-        ("SELECT a.start FROM CUDA_KERNEL a JOIN CUDA_KERNEL b ON 1 = 1", "1:40: a join without an"),
-        ("SELECT a.start FROM CUDA_KERNEL a JOIN CUDA_KERNEL b ON a.pid = a.pid", "1:40: a join without an"),
+        ("SELECT a.start FROM CUDA_KERNEL a JOIN CUDA_KERNEL b ON 1 = 1", "1:40: refused: a join without an"),
+        (
+            "SELECT a.start FROM CUDA_KERNEL a JOIN CUDA_KERNEL b ON a.pid = a.pid",
+            "1:40: refused: a join without an",
+        ),
         (
             "SELECT a.start FROM CUDA_KERNEL a JOIN CUDA_KERNEL b ON a.pid = b.pid OR TRUE",
-            "1:40: a join without an",
+            "1:40: refused: a join without an",
         ),
-        ("SELECT start FROM CUDA_KERNEL ORDER BY start + 1", "1:40: `ORDER BY` names columns of the result"),
+        ("SELECT start FROM CUDA_KERNEL ORDER BY start + 1", "1:40: `ORDER BY` takes columns of the result"),
         (
             "SELECT start FROM CUDA_KERNEL ORDER BY pid",
-            "1:40: `ORDER BY` names columns of the result, not: `pid`",
+            "1:40: `ORDER BY` takes columns of the result, found `pid`",
         ),
         ("SELECT start FROM CUDA_KERNEL LIMIT 3 OFFSET 2", "1:"),
-        ("SELECT nosuch(start) AS x FROM CUDA_KERNEL", "1:8: the query cannot be run: unsupported function"),
+        ("SELECT nosuch(start) AS x FROM CUDA_KERNEL", "1:8: cannot run the query: unsupported function"),
         ("SELECT SUM(shortName || 'x') AS x FROM CUDA_KERNEL", "1:"),
-        (
-            "SELECT ARRAY_AGG(start) AS x FROM CUDA_KERNEL",
-            "1:1: the query cannot be run: a column of a result holds",
-        ),
+        ("SELECT ARRAY_AGG(start) AS x FROM CUDA_KERNEL", "1:1: cannot run the query: result column"),
         (
             "SELECT pid, SUM(start) / MEDIAN(SUM(start)) OVER () AS x FROM CUDA_KERNEL GROUP BY pid",
-            "1:26: a window beside GROUP BY",
+            "1:26: refused: a window beside GROUP BY",
         ),
         ("SELECT 'a", "1:8: unterminated string literal"),
     ] {
-        refused(sql, told);
+        refused(sql, expected);
     }
 }
 
-/// A chain of thousands ends the process by its stack: in parsing, in looking through what was parsed, or in letting it go.
+/// A chain of thousands ends the process by its stack: in parsing, in looking through what was parsed, or in letting it
+/// go.
 #[test]
 fn chains_without_end_are_refused_at_their_place() {
     let sums = |count: usize| format!("SELECT deviceId{} AS x FROM CUDA_KERNEL", " + 1".repeat(count));
     assert!(checked(&sums(100)).is_ok());
-    refused(&sums(201), "at most 200 operators in a row");
-    refused(&sums(60_000), "1:1: a query has at most 65536 bytes");
+    refused(&sums(201), "more than 200 operators in a row");
+    refused(&sums(60_000), "1:1: query of 240037 bytes, limit 65536");
     let unions = |count: usize| vec!["SELECT 1 AS x"; count].join(" UNION ALL ");
     assert!(parse(&unions(50)).is_ok());
-    refused(&unions(1_000), "at most 200 operators in a row");
+    refused(&unions(1_000), "more than 200 operators in a row");
     let groups = vec!["(1 + 1)"; 190].join(" + ");
     let many = [groups.as_str(); 3].join(", ");
-    refused(&format!("SELECT {many} FROM CUDA_KERNEL"), "at most 1000 operators in all");
+    refused(&format!("SELECT {many} FROM CUDA_KERNEL"), "more than 1000 operators in all");
 }
 
 #[test]
@@ -177,9 +178,7 @@ fn steps_are_the_same_as_the_query_that_one_would_write() {
     let wrong = expression("SUM(strat) + 1", &names, &[]).expect_err("a slip");
     assert_eq!((wrong[0].line, wrong[0].column), (1, 5));
     assert!(
-        expression("start, pid", &names, &[]).expect_err("two")[0]
-            .message
-            .contains("more stands behind it: `,`")
+        expression("start, pid", &names, &[]).expect_err("two")[0].message.contains("found `,` after it")
     );
     let steps = Steps {
         from: "CUDA_KERNEL".to_owned(),
@@ -236,7 +235,7 @@ fn declared(name: &str, change: impl FnOnce(&mut Declaration)) -> Declaration {
             metric(&format!("{name}.total"), ROWS, "total", &[(Dim::Kernel, "kernel")]),
             metric(&format!("{name}.part"), ACROSS, "part", &[(Dim::Rank, "Rank")]),
         ],
-        pictures: vec![PictureSpec {
+        charts: vec![ChartSpec {
             name: "bars",
             title: "B".to_owned(),
             about: String::new(),
@@ -263,8 +262,8 @@ fn report(long: i64) -> Made {
     made
 }
 
-fn integers(sheet: &Sheet, column: &str) -> Vec<i64> {
-    match &sheet.column(column).expect("there").values {
+fn integers(result_table: &ResultTable, column: &str) -> Vec<i64> {
+    match &result_table.column(column).expect("there").values {
         Values::Integers(all) => all.iter().map(|value| value.expect("one")).collect(),
         other => panic!("{other:?}"),
     }
@@ -275,9 +274,9 @@ fn a_recipe_over_two_reports_gives_exact_rows_and_what_is_made_of_all() {
     let own = made_known("own_exact", |declaration| {
         let shape = Shape::Boxes { label: vec!["kernel".to_owned()], value: "total".to_owned() };
         let (title, about) = ("S".to_owned(), String::new());
-        declaration.pictures.push(PictureSpec { name: "spread", title, about, of: ROWS, shape, log: false });
+        declaration.charts.push(ChartSpec { name: "spread", title, about, of: ROWS, shape, log: false });
     });
-    let Kind::Together(recipe) = &own.of_reports.kind else { panic!("of all reports") };
+    let RecipeKind::Together(recipe) = &own.of_reports.kind else { panic!("of all reports") };
     let arguments = Arguments::default();
     let all = std::sync::Mutex::new(recipe.begin());
     let reports = [report(100), report(400)];
@@ -286,12 +285,12 @@ fn a_recipe_over_two_reports_gives_exact_rows_and_what_is_made_of_all() {
         .map(|made| recipe.take(&made.trace(), &arguments, &all).expect("sound").expect("rows"))
         .collect();
     assert_eq!(taken[0].1, 3);
-    let of = |rank: usize| Of {
+    let of = |rank: usize| ReportExtract {
         rank: rank as i64,
         file: format!("r{rank}"),
         host: Some("h".to_owned()),
         utc_epoch_ns: None,
-        taken: &taken[rank].0,
+        extract: &taken[rank].0,
     };
     let made = recipe.make(all.into_inner().expect("whole"), vec![of(0), of(1)], &arguments);
     assert!(made.unreadable.is_empty(), "{:?}", made.unreadable);
@@ -307,9 +306,9 @@ fn a_recipe_over_two_reports_gives_exact_rows_and_what_is_made_of_all() {
         across.column("part").expect("there").values,
         Values::Decimals(vec![Some(0.625), Some(1.375)])
     );
-    let names: Vec<&str> = made.pictures.iter().map(|picture| picture.name).collect();
+    let names: Vec<&str> = made.charts.iter().map(|chart| chart.name).collect();
     assert_eq!(names, ["bars", "spread"], "as they are declared");
-    let Figure::Bars(bars) = &made.pictures[0].figure else { panic!("bars") };
+    let Figure::Bars(bars) = &made.charts[0].figure else { panic!("bars") };
     let shown: Vec<_> = bars.bars.iter().map(|bar| (bar.label.as_str(), bar.rank, bar.value)).collect();
     assert_eq!(shown, [("rank 0", Some(0), Some(0.625)), ("rank 1", Some(1), Some(1.375))]);
     assert_eq!(bars.value.scale, Scale::Linear);
@@ -318,29 +317,29 @@ fn a_recipe_over_two_reports_gives_exact_rows_and_what_is_made_of_all() {
 #[test]
 fn a_report_without_the_table_has_no_data_and_an_optional_one_may_be_absent() {
     let own = made_known("own_absent", |_| ());
-    let Kind::Together(recipe) = &own.of_reports.kind else { panic!("of all reports") };
+    let RecipeKind::Together(recipe) = &own.of_reports.kind else { panic!("of all reports") };
     let all = std::sync::Mutex::new(recipe.begin());
     let made = Made::begin();
     made.string(1, "x");
     assert!(recipe.take(&made.trace(), &Arguments::default(), &all).expect("sound").is_none());
     let own = made_known("own_optional", |declaration| declaration.tables[0].optional = true);
-    let Kind::Together(recipe) = &own.of_reports.kind else { panic!("of all reports") };
+    let RecipeKind::Together(recipe) = &own.of_reports.kind else { panic!("of all reports") };
     assert!(recipe.take(&made.trace(), &Arguments::default(), &all).expect("sound").is_some());
 }
 
 #[test]
-fn more_rows_than_the_limits_allow_are_told_and_give_nothing() {
-    for (name, change, told) in [
+fn more_rows_than_the_limits_allow_are_an_error() {
+    for (name, change, expected) in [
         ("own_rows_in", Limits { rows_in: 2, ..Limits::default() }, "`limits.rows_in` allows: 3 > 2"),
         ("own_rows_out", Limits { rows_out: 1, ..Limits::default() }, "`limits.rows_out` allows: 2 > 1"),
     ] {
         let own = made_known(name, |declaration| declaration.limits = change);
-        let Kind::Together(recipe) = &own.of_reports.kind else { panic!("of all reports") };
+        let RecipeKind::Together(recipe) = &own.of_reports.kind else { panic!("of all reports") };
         let all = std::sync::Mutex::new(recipe.begin());
         let Err(error) = recipe.take(&report(1).trace(), &Arguments::default(), &all) else {
             panic!("{name}")
         };
-        assert!(error.to_string().contains(told), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
     }
 }
 
@@ -430,13 +429,13 @@ fn a_row_without_a_value_takes_its_node_out_and_no_row_is_no_pass() {
     });
     let (metrics, findings) = ran(own.of_jobs, &[report(1)], 1);
     assert!(metrics.is_empty());
-    assert_eq!(findings, ["recipe-no-value n0 `own_none.total`: the query gives no row"]);
+    assert_eq!(findings, ["recipe-no-value n0 `own_none.total`: the query returned no row"]);
     // One rank of the node speaks, the other does not.
     let other = report(1);
     other.kernel_of(OTHER_PROCESS, (500, 600), 9, 1);
     let (metrics, findings) = ran(own.of_jobs, &[other, report(1)], 2);
     assert!(metrics.is_empty());
-    assert_eq!(findings, ["recipe-no-value n0 `own_none.total`: the query gives no row of ranks: 1"]);
+    assert_eq!(findings, ["recipe-no-value n0 `own_none.total`: the query returned no row for ranks 1"]);
 }
 
 #[test]
@@ -446,7 +445,7 @@ fn names_are_taken_once_and_never_from_built_in_recipes() {
     let other = declared("own_twice", |declaration| declaration.text = "another".to_owned());
     assert!(register(other, &Here).is_err_and(|why| why.contains("two recipes have this name")));
     let taken = declared("cuda_gpu_kern_sum", |_| ());
-    assert!(register(taken, &Here).is_err_and(|why| why.contains("a built-in recipe has this name")));
+    assert!(register(taken, &Here).is_err_and(|why| why.contains("is the name of a built-in recipe")));
     assert!(of_reports::find("own_twice").is_some() && crate::recipe::metric("own_twice.part").is_some());
 }
 
@@ -479,14 +478,18 @@ fn composite_tables_have_the_columns_that_queries_are_checked_against() {
         let recipe = if name == "AWS_OFI_NCCL_LTTNG" { "AWS_OFI_NCCL" } else { name };
         let recipe = of_reports::find(recipe).expect("there");
         let table = if name == "AWS_OFI_NCCL_LTTNG" { "lttng" } else { "rows" };
-        let sheet = of_reports::table_of(recipe, &trace, table).expect("sound").expect("rows");
-        let made: BTreeSet<&str> =
-            sheet.columns.iter().map(|column| column.name.as_str()).filter(|name| *name != RANK).collect();
+        let result_table = of_reports::table_of(recipe, &trace, table).expect("sound").expect("rows");
+        let made: BTreeSet<&str> = result_table
+            .columns
+            .iter()
+            .map(|column| column.name.as_str())
+            .filter(|name| *name != RANK)
+            .collect();
         let declared = columns_of(name).expect("there");
         assert_eq!(made, declared.iter().map(|(name, _)| name.as_str()).collect(), "{name}");
-        assert_eq!(frame.height(), sheet.height(), "{name}");
+        assert_eq!(frame.height(), result_table.height(), "{name}");
         for (column, kind) in &declared {
-            let fits = match sheet.column(column).expect("there").values {
+            let fits = match result_table.column(column).expect("there").values {
                 Values::Integers(_) => *kind == Holds::Integer,
                 Values::Decimals(_) => *kind == Holds::Real,
                 Values::Texts(_) => *kind == Holds::Text,
@@ -500,4 +503,30 @@ fn composite_tables_have_the_columns_that_queries_are_checked_against() {
     let wanted = BTreeSet::from(["start".to_owned()]);
     let frame = tables::read(&trace, KERNEL.name, Some(&wanted)).expect("sound").expect("rows");
     assert_eq!((frame.width(), frame.height()), (1, 3));
+}
+
+#[test]
+fn messages() {
+    let messages = [
+        "SELECT start FROM CUDA_KERNEL; SELECT 1",
+        "DROP TABLE CUDA_KERNEL",
+        "SELECT * FROM read_parquet('/etc/x')",
+        "SELECT start FROM a.b",
+        "SELECT start FROM KERNELS",
+        "SELECT durration FROM CUDA_KERNEL",
+        "SELECT k.start FROM CUDA_KERNEL AS q",
+        "SELECT start + $x AS y FROM CUDA_KERNEL",
+        "SELECT start FROM CUDA_KERNEL LIMIT $most",
+        "SELECT start FROM CUDA_KERNEL LIMIT 3 OFFSET 2",
+        "SELECT start FROM CUDA_KERNEL ORDER BY start + 1",
+        "SELECT start FROM CUDA_KERNEL ORDER BY pid",
+        "SELECT start FROM CUDA_KERNEL ORDER BY start NULLS FIRST",
+        "SELECT a.start FROM CUDA_KERNEL a, CUDA_KERNEL b",
+        "SELECT a.start FROM CUDA_KERNEL a CROSS JOIN CUDA_KERNEL b",
+        "SELECT pid, SUM(start) / MEDIAN(SUM(start)) OVER () AS x FROM CUDA_KERNEL GROUP BY pid",
+        "SELECT ARRAY_AGG(start) AS x FROM CUDA_KERNEL",
+        "SELECT nosuch(start) AS x FROM CUDA_KERNEL",
+    ]
+    .map(|sql| format!("{sql}\n  {}", checked(sql).expect_err(sql).join("\n  ")));
+    insta::assert_snapshot!(messages.join("\n"));
 }

@@ -6,7 +6,7 @@ pub mod command;
 pub mod cross_checks;
 pub mod cuda_gpu_kern_sum;
 pub mod efa_traffic;
-mod kept;
+mod extracts;
 pub mod nccl_log;
 pub mod nccl_profile;
 pub mod nccl_shape;
@@ -23,12 +23,12 @@ pub(crate) mod testing;
 pub mod training_log;
 pub mod window;
 
-pub use kept::Kept;
+pub use extracts::ExtractStore;
 
 use crate::registered::Registered;
 pub(crate) use metric::TrainingFacts;
 use metric::finding::Finding;
-pub(crate) use metric::lacks::{Absent, Doubt, NotComparable};
+pub(crate) use metric::lacks::{Absent, Contradiction, NotComparable};
 use metric::op::Op;
 use metric::{Dim, Dims, Metric, MetricSpec};
 use nsys::tables::TableSpec;
@@ -58,14 +58,14 @@ pub const LIST: &[RecipeSpec] = &[
     nccl_log::SPEC,
 ];
 
-/// What a recipe declares before it computes. The planner, the linter and the manual read this constant.
+/// The declaration of a recipe. The planner, the linter and the manual read this constant.
 pub struct RecipeSpec {
     pub name: &'static str,
     pub about: &'static str,
     pub metrics: &'static [MetricSpec],
     /// The tables of profiler reports that it reads: a case that asserts its metrics must be profiled.
     pub tables: &'static [&'static TableSpec],
-    /// The codes of findings that stand for a number that it does not give. The judge takes them for its cause.
+    /// The codes of findings that explain a missing number. The judge takes them for its cause.
     pub causes: &'static [&'static str],
     /// One job's files to its numbers.
     pub run: Run,
@@ -108,12 +108,12 @@ pub struct JobInput {
     pub files: Vec<InputFile>,
     /// The steps that its profilers were to watch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub window: Option<window::Asked>,
-    /// The ranks that must have left a report, and their nodes. Those without one are told by who accounts for them.
+    pub window: Option<window::StepWindow>,
+    /// The ranks that must have left a report, and their nodes. The collector reports missing ones.
     pub expected_exports: Vec<(u32, String)>,
-    /// What other processes took of its reports.
+    /// The extracts of its reports by other processes.
     #[serde(skip)]
-    pub kept: Arc<Kept>,
+    pub kept: Arc<ExtractStore>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -132,7 +132,7 @@ pub enum FileRole {
     Flow,
     /// An exported report: a folder of tables, or one file that holds them all.
     NsysExport,
-    /// What the workload printed.
+    /// The output of the workload.
     Stdout,
     Stderr,
     Other,
@@ -141,9 +141,9 @@ pub enum FileRole {
 #[derive(Clone, Serialize, Deserialize)]
 pub struct InputFile {
     pub role: FileRole,
-    /// Where it lies now.
+    /// Its path.
     pub path: PathBuf,
-    /// How it is called in findings: relative to the case's folder.
+    /// Its name in findings: relative to the case's folder.
     pub shown: String,
     pub node: Option<String>,
     pub part: Option<String>,
@@ -153,7 +153,7 @@ pub struct InputFile {
 
 impl InputFile {
     /// A finding about the file, with the rank and the node that it is of.
-    pub fn tells(&self, code: &str, why: String) -> Finding {
+    pub fn finding(&self, code: &str, why: String) -> Finding {
         let rank = self.rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
         let finding = Finding::new(code, format!("{rank}{why}")).file(&self.shown);
         match &self.node {
@@ -180,22 +180,22 @@ impl JobInput {
     }
 }
 
-/// What a recipe makes of one job.
+/// The results of a recipe for one job.
 #[derive(Debug, Default)]
 pub struct Output {
     pub metrics: Vec<Metric>,
     pub findings: Vec<Finding>,
-    /// The workload's own account of why it did not end well.
+    /// The failure that the workload itself reported.
     pub failure: Option<Failure>,
-    /// Why these numbers cannot be compared with what was declared.
+    /// Why these numbers are not those of the declared workload.
     pub not_comparable: Option<NotComparable>,
-    /// Numbers that another account of the same thing contradicts.
-    pub doubts: Vec<Doubt>,
+    /// Numbers that another source contradicts.
+    pub doubts: Vec<Contradiction>,
     /// Numbers whose source does not exist on a node at all.
     pub absent: Vec<Absent>,
-    /// What the workload says of the software it ran on: by name, each version seen.
+    /// The versions of software that the workload reported, by name.
     pub versions: BTreeMap<String, BTreeSet<String>>,
-    /// The workload itself says that its data came out wrong.
+    /// The workload itself reported wrong data.
     pub data_wrong: bool,
 }
 
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_too_large_to_be_held_is_told_and_not_read() {
+    fn a_file_above_the_size_limit_is_reported_and_not_read() {
         let named = tempfile::NamedTempFile::new().expect("a file");
         let file = InputFile {
             role: FileRole::Flow,
@@ -257,8 +257,9 @@ mod tests {
             named.as_file().set_len(bytes).expect("a length");
             let mut output = Output::default();
             assert_eq!(bytes_of(&file, &mut output).is_some(), is_read);
-            let told: Vec<&str> = output.findings.iter().map(|finding| finding.message.as_str()).collect();
-            assert_eq!(told, if is_read { vec![] } else { vec!["cannot be read: larger than 16 MiB"] });
+            let messages: Vec<&str> =
+                output.findings.iter().map(|finding| finding.message.as_str()).collect();
+            assert_eq!(messages, if is_read { vec![] } else { vec!["cannot be read: larger than 16 MiB"] });
         }
     }
 }

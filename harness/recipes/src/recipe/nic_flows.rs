@@ -1,5 +1,5 @@
-//! The rate of every flow of a `nic-pairs` job: one NIC to its namesake on another node, with nobody else's help.
-//! Which NIC a slow flow speaks against is `nic_rate.rs`'s business, once all rounds are known.
+//! The rate of every flow of a `nic-pairs` job: one NIC to its peer, the same device on another node, without other
+//! NICs. `nic_rate` finds the slow NIC once all rounds are known.
 
 use super::{FileRole, JobInput, Output, RecipeSpec, Workload, bytes_of};
 use logs::flow_log::{self, FlowGap, FlowPath};
@@ -11,7 +11,7 @@ use metric::{Blames, Dim, MetricSpec};
 /// memory the flow moved; flows of the host's memory have none.
 pub const FLOW_RATE: MetricSpec = MetricSpec {
     name: "flow.rate",
-    about: "rate of one flow between a NIC and its namesake on another node",
+    about: "rate of one flow between a NIC and its peer on another node",
     unit: Unit::GigabytesPerSecond,
     better: Better::Higher,
     dims: &[Dim::Node, Dim::Nic, Dim::Peer, Dim::Direction, Dim::Gpu, Dim::Round],
@@ -29,7 +29,7 @@ pub const NIC_RATE: MetricSpec = MetricSpec {
 
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "nic_flows",
-    about: "rate of every NIC by itself, from independent flows between pairs of nodes",
+    about: "rate of every NIC alone, from independent flows between pairs of nodes",
     metrics: &[FLOW_RATE, NIC_RATE],
     tables: &[],
     causes: &[],
@@ -70,17 +70,17 @@ fn run(job: &JobInput) -> Output {
     }
     if let Some((turns, why, shown)) = host {
         let message =
-            format!("flows moved host memory, one NIC of each PCIe switch at a time ({turns} turns): {why}");
+            format!("flows used host memory, one NIC per PCIe switch at a time ({turns} turns): {why}");
         output.findings.push(Finding::new(HOST_MEMORY, message).file(&shown));
     }
     output
 }
 
-/// The code of what is said once for a job whose flows moved the host's memory.
+/// Code of the finding, once per job, that its flows used host memory.
 pub const HOST_MEMORY: &str = "host-memory";
 
-/// A gap concerns both ends until another partner tells them apart, so no node is named as the one.
+/// A gap concerns both ends until another partner isolates one of them, so no node is named.
 fn finding(gap: &FlowGap, device: &str, from: &str, to: &str, shown: &str) -> Finding {
     let code = format!("flow-{}", gap.kind());
-    Finding::new(&code, format!("flow {from} to {to} has no rate: {gap}")).part(device).file(shown)
+    Finding::new(&code, format!("no rate from {from} to {to}: {gap}")).part(device).file(shown)
 }

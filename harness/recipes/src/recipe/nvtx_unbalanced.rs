@@ -1,5 +1,5 @@
-//! Ranges of NVTX that were pushed and never popped, or the other way round, of each rank of a job. How they are found is told
-//! in `trace::balance`.
+//! Unbalanced NVTX ranges of each rank of a job: pushed and never popped, or popped and never pushed. `trace::balance`
+//! finds them.
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use metric::unit::{Better, Unit};
@@ -18,32 +18,33 @@ const fn count(name: &'static str, about: &'static str, better: Better) -> Metri
         unit: Unit::Count,
         better,
         dims: &[Dim::Rank, Dim::Node],
-        blames: Blames::Nobody,
+        blames: Blames::NoNode,
     }
 }
 
-const RANGES: MetricSpec = count("nvtx.ranges", "ranges of a rank that have both halves", Better::Neither);
+const RANGES: MetricSpec =
+    count("nvtx.ranges", "NVTX ranges of a rank that have both begin and end", Better::Neither);
 const UNPOPPED: MetricSpec = count(
     "nvtx.push_without_pop",
-    "ranges that were pushed and not popped before the capture ended; one that ends within a range leaves it open",
+    "ranges pushed and not popped before the capture ended; a capture that ends within a range leaves it open",
     Better::Lower,
 );
 const REPEATED: MetricSpec = count(
     "nvtx.push_without_pop_repeated",
-    "those of them whose name was open already on their thread: a pop is missing in the program",
+    "those of them whose name was already open on the same thread: the program lacks a pop",
     Better::Lower,
 );
 const UNPUSHED: MetricSpec = count(
     "nvtx.pop_without_push",
-    "pops of ranges that nobody pushed, or that were pushed before the capture began",
+    "pops without a push, or whose push came before the capture began",
     Better::Lower,
 );
 const UNENDED: MetricSpec =
-    count("nvtx.never_ended", "ranges of start and end that lack one of both", Better::Lower);
+    count("nvtx.never_ended", "start/end ranges that lack their start or their end", Better::Lower);
 
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "nvtx_unbalanced",
-    about: "ranges of NVTX that were pushed and never popped, or popped and never pushed, from the reports of nsys",
+    about: "unbalanced NVTX ranges (pushed and never popped, or popped and never pushed), from nsys reports",
     metrics: &[RANGES, UNPOPPED, REPEATED, UNPUSHED, UNENDED],
     tables: &[&NVTX_EVENTS, &STRING_IDS, &DIAGNOSTIC_EVENT],
     causes: &["events-dropped", "target-error", "report-unreadable", "no-nvtx-ranges"],
@@ -71,7 +72,7 @@ fn run(job: &JobInput) -> Output {
             (UNENDED, unended),
         ];
         output.metrics.extend(counts.iter().map(|(spec, count)| spec.of(dims(), *count as f64)));
-        tell(file, &balance, &mut output);
+        report_unbalanced(file, &balance, &mut output);
     }
     output
 }
@@ -81,66 +82,64 @@ fn of_rank(file: &InputFile) -> Result<Balance, (&'static str, String)> {
     let trace = Trace::open(&file.path).map_err(unreadable)?;
     // The half that a range lacks may be among the events that are lost.
     if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
-        return Err((code, format!("the report says itself: {text}")));
+        return Err((code, format!("the profiler reported: {text}")));
     }
-    let why = "the report has no range of NVTX; trace `nvtx`, and have the program write some";
+    let why = "no NVTX range in the report; trace `nvtx`, and have the program emit ranges";
     Balance::read(&trace).map_err(unreadable)?.ok_or(("no-nvtx-ranges", why.to_owned()))
 }
 
-/// So many kinds of a report are told one by one.
-const TOLD: usize = 5;
+/// At most this many kinds per report get a finding of their own.
+const MOST_FINDINGS: usize = 5;
 
-fn tell(file: &InputFile, balance: &Balance, output: &mut Output) {
+fn report_unbalanced(file: &InputFile, balance: &Balance, output: &mut Output) {
     let mut kinds: BTreeMap<(Lack, i64, i64, &str), Vec<&Odd>> = BTreeMap::new();
     for odd in &balance.odd {
         kinds.entry((odd.lack, odd.pid, odd.tid, &odd.label)).or_default().push(odd);
     }
-    for ((lack, pid, tid, label), odd) in kinds.iter().take(TOLD) {
-        let (code, what, advice) = words(*lack);
+    for ((lack, pid, tid, label), odd) in kinds.iter().take(MOST_FINDINGS) {
+        let (code, what, hint) = advice(*lack);
         let many = if odd.len() > 1 { format!(", the first of {}", odd.len()) } else { String::new() };
         let at = odd.first().map_or(0.0, |odd| odd.at as f64 / 1e9);
         let why = format!(
-            "`{label}` on thread {tid} of process {pid} {what} at {at:.6} s of the report{many}; {advice}"
+            "`{label}` on thread {tid} of process {pid} {what} at {at:.6} s of the report{many}; {hint}"
         );
-        output.findings.push(file.tells(code, why));
+        output.findings.push(file.finding(code, why));
     }
-    let more = kinds.len().saturating_sub(TOLD);
+    let more = kinds.len().saturating_sub(MOST_FINDINGS);
     if more > 0 {
-        let why = format!(
-            "{more} more names lack halves of their ranges: `harness recipe nvtx_unbalanced` tells all"
-        );
-        output.findings.push(file.tells("nvtx-unbalanced", why));
+        let why =
+            format!("{more} more range names are unbalanced; list all: `harness recipe nvtx_unbalanced`");
+        output.findings.push(file.finding("nvtx-unbalanced", why));
     }
 }
 
 /// The code of a finding, what happened, and what to do.
-fn words(lack: Lack) -> (&'static str, &'static str, &'static str) {
+fn advice(lack: Lack) -> (&'static str, &'static str, &'static str) {
     match lack {
         Lack::Pop => (
             "nvtx-push-without-pop",
             "was pushed and never popped",
-            "every push needs its pop on the same thread, also where an exception leaves the range; a capture that ends \
-             within a range leaves one open",
+            "pop it on the same thread, also on exceptions; a capture that ends within the range looks the same",
         ),
         Lack::Push => (
             "nvtx-pop-without-push",
             "was popped and never pushed",
-            "take the pop out that has no push on its thread; a range that began before the capture looks so too",
+            "remove the pop without a push on its thread; a range that began before the capture looks the same",
         ),
         Lack::End => (
             "nvtx-range-never-ended",
             "was started and never ended",
-            "end each range by the number that its start gave",
+            "end each range with the id that its start returned",
         ),
         Lack::Start => (
             "nvtx-range-never-ended",
             "was ended and never started",
-            "end each range once, by the number that its start gave",
+            "end each range once, with the id that its start returned",
         ),
         Lack::Order => (
             "nvtx-range-backwards",
             "ends before it begins",
-            "the clocks of the threads disagree, or the report is broken: take it again",
+            "thread clocks disagree or the report is broken; profile again",
         ),
     }
 }
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_with_both_halves_are_counted_and_nothing_is_odd() {
+    fn balanced_ranges_are_counted_without_findings() {
         let output = output(&[&balanced()]);
         let zero = |name| (name, 0.0);
         let expected = [
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_of_lacking_a_half_has_its_number_and_names_thread_and_time() {
+    fn each_kind_of_imbalance_is_counted_and_names_thread_and_time() {
         let (good, bad) = (balanced(), balanced());
         let half = |kind: i64, at: i64, text: &str| {
             bad.event(kind, 5, &[("start", at.into()), ("text", text.to_owned().into())]);
@@ -209,8 +208,8 @@ mod tests {
         let first = &output.findings[0];
         assert!(
             first.message.starts_with(
-                "rank 1: `:forward` on thread 5 of process 40 was pushed and never popped at 0.001000 s of the report, the \
-                 first of 3; every push needs"
+                "rank 1: `:forward` on thread 5 of process 40 was pushed and never popped at 0.001000 s of the report, \
+                 the first of 3; pop it on the same thread"
             ),
             "{}",
             first.message
@@ -219,18 +218,22 @@ mod tests {
     }
 
     #[test]
-    fn many_names_are_counted_after_the_first() {
+    fn names_beyond_the_limit_are_only_counted() {
         let made = balanced();
         for name in 0..9i64 {
             made.event(59, 3, &[("start", name.into()), ("text", format!("layer {name}").into())]);
         }
         let output = output(&[&made]);
-        assert_eq!(output.findings.len(), TOLD + 1);
-        assert!(output.findings[TOLD].message.contains("4 more names"), "{:?}", output.findings[TOLD]);
+        assert_eq!(output.findings.len(), MOST_FINDINGS + 1);
+        assert!(
+            output.findings[MOST_FINDINGS].message.contains("4 more range names"),
+            "{:?}",
+            output.findings[MOST_FINDINGS]
+        );
     }
 
     #[test]
-    fn a_report_without_ranges_or_with_lost_events_has_no_number() {
+    fn reports_without_ranges_or_with_lost_events_give_no_metric() {
         let nothing = Made::begin();
         nothing.string(1, "a");
         let lost = balanced();
@@ -241,5 +244,18 @@ mod tests {
         let codes: Vec<&str> = output.findings.iter().map(|finding| finding.code.as_str()).collect();
         assert_eq!(codes, ["no-nvtx-ranges", "events-dropped"]);
         assert!(codes.iter().all(|code| SPEC.causes.contains(code)));
+    }
+
+    #[test]
+    fn messages() {
+        let (odd, many, nothing) = (balanced(), balanced(), Made::begin());
+        odd.event(36, 5, &[("start", 2_000_000_000.into()), ("text", String::new().into())]);
+        odd.event(60, 5, &[("start", 3.into()), ("text", "load".to_owned().into())]);
+        odd.range((9, 2), 5, "odd");
+        for name in 0..7i64 {
+            many.event(59, 3, &[("start", name.into()), ("text", format!("layer {name}").into())]);
+        }
+        nothing.string(1, "a");
+        insta::assert_snapshot!(crate::recipe::testing::messages(&[output(&[&odd, &many, &nothing])]));
     }
 }

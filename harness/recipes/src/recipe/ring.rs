@@ -1,8 +1,7 @@
-//! The partners of `nic-pairs`: who is paired with whom, in rounds in which nobody is needed twice.
-//! What is run between partners is decided in the plan.
+//! The pairs of `nic-pairs`, in rounds in which no node occurs twice. The plan decides what runs between partners.
 
 /// Pairs of indices into `nodes`, one list per round; within a round no node occurs twice. The nodes form a ring, so
-/// that each has two partners, and a bad NIC can be told from a bad partner. Two nodes have only each other.
+/// that each has two partners, which isolates a bad NIC from a bad partner. Two nodes have only each other.
 pub fn rounds(nodes: &[String]) -> Vec<Vec<(usize, usize)>> {
     let count = nodes.len();
     let neighbours =
@@ -21,25 +20,25 @@ pub fn rounds(nodes: &[String]) -> Vec<Vec<(usize, usize)>> {
 mod tests {
     use super::*;
 
-    fn of(count: usize) -> Vec<Vec<(usize, usize)>> {
+    fn rounds_of(count: usize) -> Vec<Vec<(usize, usize)>> {
         rounds(&vec![String::new(); count])
     }
 
     #[test]
     fn small_rings_are_as_written_down() {
-        assert!(of(0).is_empty());
-        assert!(of(1).is_empty());
-        assert_eq!(of(2), [[(0, 1)]]);
-        assert_eq!(of(3), [[(0, 1)], [(1, 2)], [(2, 0)]]);
-        assert_eq!(of(4), [[(0, 1), (2, 3)], [(1, 2), (3, 0)]]);
-        assert_eq!(of(5), [vec![(0, 1), (2, 3)], vec![(1, 2), (3, 4)], vec![(4, 0)]]);
+        assert!(rounds_of(0).is_empty());
+        assert!(rounds_of(1).is_empty());
+        assert_eq!(rounds_of(2), [[(0, 1)]]);
+        assert_eq!(rounds_of(3), [[(0, 1)], [(1, 2)], [(2, 0)]]);
+        assert_eq!(rounds_of(4), [[(0, 1), (2, 3)], [(1, 2), (3, 0)]]);
+        assert_eq!(rounds_of(5), [vec![(0, 1), (2, 3)], vec![(1, 2), (3, 4)], vec![(4, 0)]]);
     }
 
     #[test]
     fn each_node_has_two_partners_and_is_needed_once_a_round() {
         for count in (3..40).chain([1000, 4097]) {
             let mut partners = vec![Vec::new(); count];
-            for round in of(count) {
+            for round in rounds_of(count) {
                 let mut busy = vec![false; count];
                 for (one, other) in round {
                     assert!(one != other && !busy[one] && !busy[other], "{count} nodes: {one} and {other}");
@@ -51,7 +50,7 @@ mod tests {
             for two in partners {
                 assert!(two.len() == 2 && two[0] != two[1], "{count} nodes: {two:?}");
             }
-            assert_eq!(of(count).len(), 2 + count % 2);
+            assert_eq!(rounds_of(count).len(), 2 + count % 2);
         }
     }
 }

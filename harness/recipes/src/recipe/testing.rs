@@ -1,9 +1,9 @@
 //! Jobs as recipes of suites see them, for their tests: files that lie somewhere, and ranks that must have left some.
 
-use super::{FileRole, InputFile, JobInput, Workload};
+use super::{FileRole, InputFile, JobInput, Output, Workload};
 use std::path::PathBuf;
 
-/// One exported report for each of the first ranks; of so many ranks it is expected.
+/// One exported report for each of the first ranks; `expected` ranks should have one.
 pub(crate) fn job(
     workload: Workload,
     exports: &[PathBuf],
@@ -35,6 +35,18 @@ pub(crate) fn job(
         window: None,
         kept: Default::default(),
     }
+}
+
+/// All that an output says to a person, a line each, for snapshots.
+pub(crate) fn messages(outputs: &[Output]) -> String {
+    let of_one = |output: &Output| {
+        let findings = output.findings.iter().map(|it| format!("{}: {}", it.code, it.message));
+        let failure = output.failure.iter().map(|it| format!("failure {}: {}", it.cause, it.evidence));
+        let other =
+            output.not_comparable.iter().map(|it| format!("not comparable, {}: {}", it.cause, it.why));
+        findings.chain(failure).chain(other).collect::<Vec<_>>()
+    };
+    outputs.iter().flat_map(of_one).collect::<Vec<_>>().join("\n")
 }
 
 /// Two ranks on two nodes, two sizes, both placements, all well: as nccl-tests prints it.

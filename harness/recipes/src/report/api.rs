@@ -2,7 +2,7 @@
 
 use super::ReportSpec;
 use super::summary::{Groups, Summary};
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::tables::{RUNTIME, STRING_IDS, THREAD_NAMES};
 use nsys::trace::{Part, Trace, pid_of, tid_of};
@@ -17,7 +17,7 @@ pub(super) const CUDA_API_SUM: ReportSpec = ReportSpec {
     tables: &[&RUNTIME, &STRING_IDS],
     run: |trace, _| {
         let Some(groups) = calls(trace)? else { return Ok(None) };
-        Summary::of(groups).of_times("cuda_api_sum", "CUDA API Summary", "Num Calls", &["Name"]).map(Some)
+        Summary::new(groups).of_times("cuda_api_sum", "CUDA API Summary", "Num Calls", &["Name"]).map(Some)
     },
 };
 
@@ -97,7 +97,7 @@ pub(super) const CUDA_API_TRACE: ReportSpec = ReportSpec {
                 order.iter().map(|row| thread(*row).map(|(_, name)| name.as_str())),
             ),
         ];
-        Ok(Some(Sheet { name: "cuda_api_trace", title: "CUDA API Trace", columns }))
+        Ok(Some(ResultTable { name: "cuda_api_trace", title: "CUDA API Trace", columns }))
     },
 };
 

@@ -1,4 +1,4 @@
-//! What stands behind the name of a report: `cuda_gpu_kern_sum:base`, `network_congestion:ticks_threshold=500`.
+//! The arguments behind the name of a report: `cuda_gpu_kern_sum:base`, `network_congestion:ticks_threshold=500`.
 
 use std::fmt;
 
@@ -25,11 +25,11 @@ pub enum Takes {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arguments {
-    given: Vec<(&'static str, Given)>,
+    given: Vec<(&'static str, ArgumentValue)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Given {
+enum ArgumentValue {
     Alone,
     Number(u64),
     Text(String),
@@ -49,7 +49,7 @@ impl std::error::Error for BadArgument {}
 
 impl Arguments {
     pub fn read(of: &str, known: &'static [ArgumentSpec], words: &[&str]) -> Result<Arguments, BadArgument> {
-        let mut given: Vec<(&'static str, Given)> = Vec::new();
+        let mut given: Vec<(&'static str, ArgumentValue)> = Vec::new();
         for word in words {
             let (name, value) = match word.split_once('=') {
                 Some((name, value)) => (name, Some(value)),
@@ -64,24 +64,24 @@ impl Arguments {
                 return Err(BadArgument(format!("`{}` has no argument `{name}`; {has}", of)));
             };
             let value = match (spec.takes, value) {
-                (Takes::Nothing, None) => Given::Alone,
-                (Takes::Number(_), Some(value)) => Given::Number(value.parse().map_err(|_| {
-                    BadArgument(format!("`{name}` of `{}` takes a whole number, not: {value}", of))
+                (Takes::Nothing, None) => ArgumentValue::Alone,
+                (Takes::Number(_), Some(value)) => ArgumentValue::Number(value.parse().map_err(|_| {
+                    BadArgument(format!("`{name}` of `{}` takes a whole number, not `{value}`", of))
                 })?),
                 (Takes::Decimal(_), Some(value)) => {
                     if !value.parse::<f64>().is_ok_and(f64::is_finite) {
-                        let why = format!("`{name}` of `{}` takes a number, not: {value}", of);
+                        let why = format!("`{name}` of `{}` takes a number, not `{value}`", of);
                         return Err(BadArgument(why));
                     }
-                    Given::Text(value.to_owned())
+                    ArgumentValue::Text(value.to_owned())
                 }
                 (Takes::Span, Some(value)) => span(value).ok_or_else(|| {
                     BadArgument(format!(
-                        "`{name}` of `{}` takes two whole numbers, the lesser first, as in `{name}=70..75`, not: {value}",
+                        "`{name}` of `{}` takes two whole numbers, the lesser first, such as `{name}=70..75`, not `{value}`",
                         of
                     ))
                 })?,
-                (Takes::Text(_), Some(value)) if !value.is_empty() => Given::Text(value.to_owned()),
+                (Takes::Text(_), Some(value)) if !value.is_empty() => ArgumentValue::Text(value.to_owned()),
                 (Takes::Nothing, Some(_)) => {
                     return Err(BadArgument(format!("`{name}` of `{}` takes no value", of)));
                 }
@@ -112,16 +112,16 @@ impl Arguments {
 
     /// As a person writes them: `bins=60:name=gemm`.
     pub fn written(&self) -> String {
-        self.words().join(":")
+        self.to_strings().join(":")
     }
 
     /// As they are written behind a name, in the order in which they were given.
-    pub fn words(&self) -> Vec<String> {
-        let word = |(name, given): &(&'static str, Given)| match given {
-            Given::Alone => (*name).to_owned(),
-            Given::Number(number) => format!("{name}={number}"),
-            Given::Text(text) => format!("{name}={text}"),
-            Given::Span(first, last) => format!("{name}={first}..{last}"),
+    pub fn to_strings(&self) -> Vec<String> {
+        let word = |(name, given): &(&'static str, ArgumentValue)| match given {
+            ArgumentValue::Alone => (*name).to_owned(),
+            ArgumentValue::Number(number) => format!("{name}={number}"),
+            ArgumentValue::Text(text) => format!("{name}={text}"),
+            ArgumentValue::Span(first, last) => format!("{name}={first}..{last}"),
         };
         self.given.iter().map(word).collect()
     }
@@ -133,7 +133,7 @@ impl Arguments {
     /// The last one given counts.
     pub fn number(&self, spec: &ArgumentSpec) -> u64 {
         match (self.last(spec), spec.takes) {
-            (Some(Given::Number(number)), _) => *number,
+            (Some(ArgumentValue::Number(number)), _) => *number,
             (_, Takes::Number(number)) => number,
             _ => 0,
         }
@@ -142,7 +142,7 @@ impl Arguments {
     /// The last one given counts.
     pub fn text(&self, spec: &ArgumentSpec) -> &str {
         match (self.last(spec), spec.takes) {
-            (Some(Given::Text(text)), _) => text,
+            (Some(ArgumentValue::Text(text)), _) => text,
             (_, Takes::Text(text) | Takes::Decimal(text)) => text,
             _ => "",
         }
@@ -151,18 +151,18 @@ impl Arguments {
     /// The last one given counts; there is none where none is given.
     pub fn span(&self, spec: &ArgumentSpec) -> Option<(u64, u64)> {
         match self.last(spec) {
-            Some(Given::Span(first, last)) => Some((*first, *last)),
+            Some(ArgumentValue::Span(first, last)) => Some((*first, *last)),
             _ => None,
         }
     }
 
-    fn last(&self, spec: &ArgumentSpec) -> Option<&Given> {
+    fn last(&self, spec: &ArgumentSpec) -> Option<&ArgumentValue> {
         self.given.iter().rev().find(|(given, _)| *given == spec.name).map(|(_, given)| given)
     }
 }
 
-fn span(text: &str) -> Option<Given> {
+fn span(text: &str) -> Option<ArgumentValue> {
     let (first, last) = text.split_once("..")?;
     let (first, last) = (first.parse().ok()?, last.parse().ok()?);
-    (first <= last).then_some(Given::Span(first, last))
+    (first <= last).then_some(ArgumentValue::Span(first, last))
 }

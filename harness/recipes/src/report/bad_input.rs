@@ -1,31 +1,31 @@
-//! Input that no sound report has, each with what must come of it: figures of what is sound, a note that counts what was
+//! Input that no sound report has, and what each must lead to: figures of what is sound, a note that counts what was
 //! left out, or an error that says why.
 
 use super::{Arguments, find};
-use crate::sheet::{Sheet, Values};
+use crate::result_table::{ResultTable, Values};
 use crate::testing::Made;
 use nsys::export::ExportError;
 use nsys::tables;
 use nsys::trace::Trace;
 use rusqlite::types::Value;
 
-fn run(name: &str, trace: &Trace) -> Result<Option<Sheet>, ExportError> {
+fn run(name: &str, trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
     (find(name).expect("a report").run)(trace, &Arguments::default())
 }
 
-fn sheet(name: &str, trace: &Trace) -> Sheet {
+fn result_table(name: &str, trace: &Trace) -> ResultTable {
     run(name, trace).expect("read").expect("a table")
 }
 
-fn integers(sheet: &Sheet, column: &str) -> Vec<Option<i64>> {
-    match sheet.column(column).map(|column| &column.values) {
+fn integers(result_table: &ResultTable, column: &str) -> Vec<Option<i64>> {
+    match result_table.column(column).map(|column| &column.values) {
         Some(Values::Integers(values)) => values.iter().collect(),
         other => panic!("{column}: {other:?}"),
     }
 }
 
-fn texts(sheet: &Sheet, column: &str) -> Vec<String> {
-    match sheet.column(column).map(|column| &column.values) {
+fn texts(result_table: &ResultTable, column: &str) -> Vec<String> {
+    match result_table.column(column).map(|column| &column.values) {
         Some(Values::Texts(values)) => {
             values.iter().map(|text| text.unwrap_or_default().to_owned()).collect()
         }
@@ -38,9 +38,9 @@ fn rows_that_end_before_they_begin_are_left_out_and_counted() {
     let made = Made::begin();
     made.string(1, "a").string(2, "s").kernel((10, 20), 1, 1).kernel((30, 25), 2, 1);
     let trace = made.trace();
-    let told = sheet("cuda_gpu_kern_sum", &trace);
+    let table = result_table("cuda_gpu_kern_sum", &trace);
     assert_eq!(
-        (integers(&told, "Instances"), integers(&told, "Total Time")),
+        (integers(&table, "Instances"), integers(&table, "Total Time")),
         (vec![Some(1)], vec![Some(10)])
     );
     assert_eq!(trace.notes(), ["kernels: rows that end before they begin, left out: 1"]);
@@ -54,9 +54,9 @@ fn rows_that_end_before_they_begin_are_left_out_and_counted() {
 fn one_row_has_no_deviation_and_times_before_zero_are_times() {
     let made = Made::begin();
     made.string(1, "a").string(2, "s").kernel((-50, -20), 1, 1);
-    let told = sheet("cuda_gpu_kern_sum", &made.trace());
-    assert_eq!(integers(&told, "Total Time"), [Some(30)]);
-    let Some(Values::Decimals(deviation)) = told.column("StdDev").map(|column| &column.values) else {
+    let table = result_table("cuda_gpu_kern_sum", &made.trace());
+    assert_eq!(integers(&table, "Total Time"), [Some(30)]);
+    let Some(Values::Decimals(deviation)) = table.column("StdDev").map(|column| &column.values) else {
         panic!()
     };
     assert_eq!(*deviation, [Some(0.0)]);
@@ -70,7 +70,10 @@ fn sums_beyond_64_bits_are_refused_and_not_wrapped() {
     assert!(error.contains("does not fit into 64 bits"), "{error}");
     let made = Made::begin();
     made.string(1, "a").string(2, "s").kernel((0, i64::MAX - 1), 1, 1);
-    assert_eq!(integers(&sheet("cuda_gpu_kern_sum", &made.trace()), "Total Time"), [Some(i64::MAX - 1)]);
+    assert_eq!(
+        integers(&result_table("cuda_gpu_kern_sum", &made.trace()), "Total Time"),
+        [Some(i64::MAX - 1)]
+    );
 }
 
 #[test]
@@ -82,7 +85,7 @@ fn an_end_at_the_last_of_all_numbers_is_none() {
     let made = Made::begin();
     made.range((0, 10), 7, "closed").range((5, i64::MAX), 7, "step 3");
     let trace = made.trace();
-    assert_eq!(texts(&sheet("nvtx_sum", &trace), "Range"), [":closed"]);
+    assert_eq!(texts(&result_table("nvtx_sum", &trace), "Range"), [":closed"]);
     assert_eq!(trace.notes(), ["NVTX: ranges without an end, left out: 1"]);
 }
 
@@ -90,7 +93,7 @@ fn an_end_at_the_last_of_all_numbers_is_none() {
 fn of_two_strings_with_one_id_the_first_counts_and_an_id_without_a_string_is_shown_as_such() {
     let made = Made::begin();
     made.string(1, "first").string(1, "second").string(2, "s").kernel((0, 5), 1, 1).kernel((5, 9), 2, 77);
-    assert_eq!(texts(&sheet("cuda_gpu_kern_sum", &made.trace()), "Name"), ["first", "[no string 77]"]);
+    assert_eq!(texts(&result_table("cuda_gpu_kern_sum", &made.trace()), "Name"), ["first", "[no string 77]"]);
 }
 
 #[test]
@@ -98,7 +101,7 @@ fn bytes_that_are_no_text_and_control_characters_in_names_are_kept_as_data() {
     let made = Made::begin();
     made.put(&tables::STRING_IDS, &[("id", 1.into()), ("value", Value::Blob(b"a\0\xffz".to_vec()))]);
     made.string(2, "s").kernel((0, 5), 1, 1);
-    let name = texts(&sheet("cuda_gpu_kern_sum", &made.trace()), "Name");
+    let name = texts(&result_table("cuda_gpu_kern_sum", &made.trace()), "Name");
     assert!(name[0].starts_with("a\0") && name[0].ends_with('z'), "{name:?}");
 }
 
@@ -114,7 +117,7 @@ fn a_gpu_is_named_by_the_number_that_cuda_gives_it() {
     gpu(0, 3, "other");
     gpu(3, 0, "this");
     made.string(1, "a").string(2, "s").kernel((0, 5), 1, 1);
-    assert_eq!(texts(&sheet("cuda_gpu_trace", &made.trace()), "Device"), ["this (0)"]);
+    assert_eq!(texts(&result_table("cuda_gpu_trace", &made.trace()), "Device"), ["this (0)"]);
 }
 
 #[test]
@@ -123,7 +126,7 @@ fn ranges_still_open_are_left_out_and_counted() {
     made.range((0, 10), 7, "closed");
     made.event(nsys::trace::nvtx::PUSH_POP, 7, &[("start", 5.into()), ("text", "open".to_owned().into())]);
     let trace = made.trace();
-    assert_eq!(texts(&sheet("nvtx_sum", &trace), "Range"), [":closed"]);
+    assert_eq!(texts(&result_table("nvtx_sum", &trace), "Range"), [":closed"]);
     assert_eq!(trace.notes(), ["NVTX: ranges without an end, left out: 1"]);
 }
 
@@ -138,7 +141,7 @@ fn a_table_without_a_row_is_no_data() {
 }
 
 #[test]
-fn waits_of_a_nic_are_told_above_the_threshold_and_none_above_it_is_a_table_without_a_row() {
+fn waits_of_a_nic_above_the_threshold_have_rows_and_a_table_may_be_empty() {
     let made = Made::begin();
     let name = |text: &str| Value::from(text.to_owned());
     let metric = [
@@ -159,16 +162,16 @@ fn waits_of_a_nic_are_told_above_the_threshold_and_none_above_it_is_a_table_with
         made.put(&tables::NET_NIC_METRIC, &[ids, times].concat());
     }
     let trace = made.trace();
-    let told = sheet("network_congestion", &trace);
+    let table = result_table("network_congestion", &trace);
     assert_eq!(
-        (integers(&told, "Start"), integers(&told, "Send wait rate")),
+        (integers(&table, "Start"), integers(&table, "Send wait rate")),
         (vec![Some(10)], vec![Some(10_001)])
     );
     assert_eq!(
-        (texts(&told, "GUID"), texts(&told, "Name")),
+        (texts(&table, "GUID"), texts(&table, "Name")),
         (vec!["0xffffffffffffffff".to_owned()], vec!["mlx5_0".to_owned()])
     );
     let report = find("network_congestion").expect("a report");
     let high = Arguments::read(report.name, report.arguments, &["ticks_threshold=50000"]).expect("a number");
-    assert_eq!((report.run)(&trace, &high).expect("read").map(|sheet| sheet.height()), Some(0));
+    assert_eq!((report.run)(&trace, &high).expect("read").map(|result_table| result_table.height()), Some(0));
 }

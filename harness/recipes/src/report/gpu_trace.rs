@@ -3,7 +3,7 @@
 use super::ReportSpec;
 use super::kernels::{BASE, MANGLED, name_column, names};
 use super::memory::copy_labels;
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::{ExportError, Rows};
 use nsys::tables::{KERNEL, MEM_KIND, MEMCPY, MEMCPY_OPER, MEMSET, STRING_IDS, TARGET_INFO_GPU};
 use nsys::trace::Trace;
@@ -66,7 +66,7 @@ pub(super) const CUDA_GPU_TRACE: ReportSpec = ReportSpec {
             return Ok(None);
         }
         all.sort_by(|a, b| a.order().cmp(&b.order()));
-        Ok(Some(told(&all, &devices(trace)?)))
+        Ok(Some(table(&all, &devices(trace)?)))
     },
 };
 
@@ -128,7 +128,7 @@ fn common(trace: &Trace, rows: &Rows, what: &str) -> Result<Vec<(usize, Operatio
     Ok(operations.collect())
 }
 
-fn told(all: &[Operation], devices: &HashMap<i64, String>) -> Sheet {
+fn table(all: &[Operation], devices: &HashMap<i64, String>) -> ResultTable {
     let plain = Quantity::Plain;
     let maybe = |name: &str, quantity: Quantity, value: &dyn Fn(&Operation) -> Option<i64>| {
         Column::maybe_integers(name, quantity, all.iter().map(value))
@@ -166,7 +166,7 @@ fn told(all: &[Operation], devices: &HashMap<i64, String>) -> Sheet {
     }
     columns.push(maybe("Strm", plain, &|one| one.stream));
     columns.push(Column::texts("Name", all.iter().map(|one| one.name.as_str())));
-    Sheet { name: "cuda_gpu_trace", title: "CUDA GPU Trace", columns }
+    ResultTable { name: "cuda_gpu_trace", title: "CUDA GPU Trace", columns }
 }
 
 /// Names of GPUs by CUDA's number, which is what operations carry; the profiler numbers them in its own way.

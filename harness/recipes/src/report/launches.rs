@@ -2,11 +2,11 @@
 
 use super::api::api_name;
 use super::kernels::{BASE, MANGLED, name_column, names};
-use super::measured::{Group, Shows, Word, columns, sort};
+use super::measured::{Group, GroupKey, Shows, columns, sort};
 use super::summary::fitting;
 use super::{Arguments, ReportSpec};
 use crate::figures::{Figure, Gathered, Grouped, Keeps};
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::{ExportError, Rows};
 use nsys::tables::{KERNEL, RUNTIME, STRING_IDS};
 use nsys::trace::NO_GROUP;
@@ -29,7 +29,7 @@ pub(super) const CUDA_KERN_EXEC_SUM: ReportSpec = ReportSpec {
         sort(&mut groups);
         let name = "cuda_kern_exec_sum";
         let columns = columns(&groups, LAUNCHED_SHOWS, |value| fitting(name, value).map(Some))?;
-        Ok(Some(Sheet { name, title: "CUDA Kernel Launch & Exec Time Summary", columns }))
+        Ok(Some(ResultTable { name, title: "CUDA Kernel Launch & Exec Time Summary", columns }))
     },
 };
 
@@ -133,7 +133,7 @@ pub(crate) fn launches_by_name<K: Keeps>(
     let (mut of_row, groups) = (keys.of_row, keys.groups);
     let kept = |of_row: &[u32], value: &dyn Fn(&Launch) -> u64| {
         let values: Vec<u64> = pairs.iter().map(value).collect();
-        Grouped::new(of_row, &values, groups.len()).kept::<K>()
+        Grouped::new(of_row, &values, groups.len()).gather::<K>()
     };
     let total = kept(&of_row, &|pair| times.total(pair));
     let call = kept(&of_row, &|pair| times.of_call(pair));
@@ -144,14 +144,14 @@ pub(crate) fn launches_by_name<K: Keeps>(
         }
     }
     let queue = kept(&of_row, &|pair| times.in_queue(pair).unwrap_or_default());
-    let text = |part: &Part<String>, number: u32| Word::Text(part.labels[number as usize].clone());
+    let text = |part: &Part<String>, number: u32| GroupKey::Text(part.labels[number as usize].clone());
     let measures = total.into_iter().zip(call).zip(queue).zip(kernel);
     let measured = groups.iter().zip(measures).map(|(group, (((total, call), queue), kernel))| {
         let tid = threads.labels[group[0] as usize];
         let words = vec![
-            Word::Number(pid_of(tid)),
-            Word::Number(tid_of(tid)),
-            Word::Number(devices.labels[group[1] as usize]),
+            GroupKey::Number(pid_of(tid)),
+            GroupKey::Number(tid_of(tid)),
+            GroupKey::Number(devices.labels[group[1] as usize]),
             text(&launches.call_names, group[2]),
             text(&launches.kernel_names, group[3]),
         ];
@@ -192,7 +192,7 @@ pub(crate) const LAUNCHED_SHOWS: &[Shows] = &[
     Shows::Text("Kernel Name", 4),
 ];
 
-fn each(launches: &Launches) -> Result<Sheet, ExportError> {
+fn each(launches: &Launches) -> Result<ResultTable, ExportError> {
     let report = CUDA_KERN_EXEC_TRACE.name;
     let times = launches.times()?;
     let tids = launches.calls.rows().maybe_ints("globalTid")?;
@@ -255,7 +255,7 @@ fn each(launches: &Launches) -> Result<Sheet, ExportError> {
         shape("BlockXYZ", ["blockX", "blockY", "blockZ"])?,
         Column::texts("Kernel Name", pairs.iter().map(kernel_name)),
     ];
-    Ok(Sheet { name: report, title: CUDA_KERN_EXEC_TRACE.title, columns })
+    Ok(ResultTable { name: report, title: CUDA_KERN_EXEC_TRACE.title, columns })
 }
 
 #[cfg(test)]
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn each_launch_is_told_with_its_wait() {
+    fn each_launch_has_a_row_with_its_wait() {
         let made = made();
         made.call((100, 120), 3, 2, 1).kernel((110, 115), 2, 5);
         made.call((10, 20), 4, 1, 2).kernel((30, 60), 1, 7);

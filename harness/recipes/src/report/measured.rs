@@ -1,14 +1,14 @@
-//! Summaries that tell several measures of each group, such as the times of a launch: which columns they have, and how
+//! Summaries with several measures of each group, such as the times of a launch: which columns they have, and how
 //! these are made of groups. Tables of one report and recipes over many share them.
 
-use crate::figures::{Figure, Gathered, Stats, Told};
-use crate::sheet::{Column, Quantity};
+use crate::figures::{Figure, FigureValue, Gathered, Stats};
+use crate::result_table::{Column, Quantity};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
 /// What names a group.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) enum Word {
+pub(crate) enum GroupKey {
     Number(i64),
     Text(String),
 }
@@ -16,7 +16,7 @@ pub(crate) enum Word {
 /// A group of the rows of a report, and of each measure what is kept of its values.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Group<K> {
-    pub words: Vec<Word>,
+    pub words: Vec<GroupKey>,
     pub measures: Vec<Option<Gathered<K>>>,
 }
 
@@ -67,37 +67,37 @@ pub(crate) fn columns<E>(
             Shows::Text(name, at) => Column::maybe_texts(
                 name,
                 groups.iter().map(|group| match group.words.get(at) {
-                    Some(Word::Text(text)) => Some(text.as_str()),
-                    Some(Word::Number(_)) | None => None,
+                    Some(GroupKey::Text(text)) => Some(text.as_str()),
+                    Some(GroupKey::Number(_)) | None => None,
                 }),
             ),
             Shows::Number(name, at) => Column::maybe_integers(
                 name,
                 Quantity::Plain,
                 groups.iter().map(|group| match group.words.get(at) {
-                    Some(Word::Number(number)) => Some(*number),
-                    Some(Word::Text(_)) | None => None,
+                    Some(GroupKey::Number(number)) => Some(*number),
+                    Some(GroupKey::Text(_)) | None => None,
                 }),
             ),
             Shows::Figure { name, quantity, measure, figure } => {
-                let told = groups.iter().map(|group| {
+                let values = groups.iter().map(|group| {
                     let gathered = group.measures.get(measure).and_then(Option::as_ref);
                     match (gathered, figure) {
-                        (Some(gathered), _) => gathered.told(figure),
-                        (None, Figure::Count) => Some(Told::Whole(0)),
+                        (Some(gathered), _) => gathered.value(figure),
+                        (None, Figure::Count) => Some(FigureValue::Whole(0)),
                         (None, _) => None,
                     }
                 });
                 if figure.is_whole() {
-                    let whole = told.map(|told| match told {
-                        Some(Told::Whole(value)) => fit(value),
-                        Some(Told::Real(_)) | None => Ok(None),
+                    let whole = values.map(|value| match value {
+                        Some(FigureValue::Whole(whole)) => fit(whole),
+                        Some(FigureValue::Real(_)) | None => Ok(None),
                     });
                     Column::maybe_integers(name, quantity, whole.collect::<Result<Vec<_>, E>>()?)
                 } else {
-                    let real = told.map(|told| match told {
-                        Some(Told::Real(value)) => Some(value),
-                        Some(Told::Whole(_)) | None => None,
+                    let real = values.map(|value| match value {
+                        Some(FigureValue::Real(real)) => Some(real),
+                        Some(FigureValue::Whole(_)) | None => None,
                     });
                     Column::maybe_decimals(name, quantity, real)
                 }

@@ -2,7 +2,7 @@
 
 use super::ReportSpec;
 use super::summary::{Groups, Summary};
-use crate::sheet::{Quantity, Sheet};
+use crate::result_table::{Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::tables::{MEMCPY, MEMCPY_OPER, MEMSET};
 use nsys::trace::NO_GROUP;
@@ -110,7 +110,7 @@ pub(super) const CUDA_GPU_MEM_TIME_SUM: ReportSpec = ReportSpec {
     run: |trace, _| {
         let Some(groups) = by_time(trace)? else { return Ok(None) };
         let title = "CUDA GPU MemOps Summary (by Time)";
-        Summary::of(groups).of_times("cuda_gpu_mem_time_sum", title, "Count", &["Operation"]).map(Some)
+        Summary::new(groups).of_times("cuda_gpu_mem_time_sum", title, "Count", &["Operation"]).map(Some)
     },
 };
 
@@ -147,11 +147,11 @@ pub(super) const CUDA_GPU_MEM_SIZE_SUM: ReportSpec = ReportSpec {
     tables: &[&MEMCPY, &MEMSET, &MEMCPY_OPER],
     run: |trace, _| {
         let Some(groups) = by_size(trace)? else { return Ok(None) };
-        let summary = Summary::of(groups);
+        let summary = Summary::new(groups);
         let (name, title) = ("cuda_gpu_mem_size_sum", "CUDA GPU MemOps Summary (by Size)");
         let mut columns = vec![summary.totals(name, "Total", Quantity::Bytes)?, summary.counts("Count")];
         columns.extend(summary.figures(Quantity::Bytes));
-        columns.extend(summary.words(&["Operation"]));
-        Ok(Some(Sheet { name, title, columns }))
+        columns.extend(summary.key_columns(&["Operation"]));
+        Ok(Some(ResultTable { name, title, columns }))
     },
 };

@@ -32,7 +32,7 @@ pub(crate) use api::{api_name, calls as api_calls};
 pub(crate) use gpu_trace::memory_kinds;
 pub(crate) use kernels::{BASE, MANGLED, by_name as kernels_by_name};
 pub(crate) use launches::{LAUNCHED_SHOWS, launches_by_name};
-pub(crate) use measured::{Group, Shows, Word, columns as measured_columns, sort as sort_measured};
+pub(crate) use measured::{Group, GroupKey, Shows, columns as measured_columns, sort as sort_measured};
 pub(crate) use memory::{by_size as memory_by_size, by_time as memory_by_time};
 pub(crate) use mpi::{SOURCES as MPI_SOURCES, calls as mpi_calls};
 pub(crate) use nvtx::by_name as ranges_by_name;
@@ -41,7 +41,7 @@ pub(crate) use projected_rows::{newer as projected_newer, with_rest as projected
 pub(crate) use projection::{PROJECTED_SHOWS, projected_by_name};
 pub(crate) use range_kernels::{RANGE_SHOWS, kernels_by_range};
 
-use crate::sheet::Sheet;
+use crate::result_table::ResultTable;
 use nsys::export::ExportError;
 use nsys::tables::TableSpec;
 use nsys::trace::Trace;
@@ -94,7 +94,7 @@ pub struct ReportSpec {
     pub arguments: &'static [ArgumentSpec],
     pub tables: &'static [&'static TableSpec],
     /// `None` where the report has nothing for it.
-    pub run: fn(&Trace, &Arguments) -> Result<Option<Sheet>, ExportError>,
+    pub run: fn(&Trace, &Arguments) -> Result<Option<ResultTable>, ExportError>,
 }
 
 pub fn find(name: &str) -> Option<&'static ReportSpec> {

@@ -2,7 +2,7 @@
 
 use super::ReportSpec;
 use super::summary::{Groups, Summary};
-use crate::sheet::{Quantity, Sheet};
+use crate::result_table::{Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::tables::{MPI_COLLECTIVES, MPI_OTHER, MPI_P2P, MPI_START_WAIT, STRING_IDS, TableSpec};
 use nsys::trace::NO_GROUP;
@@ -51,7 +51,7 @@ pub(super) const MPI_EVENT_SUM: ReportSpec = ReportSpec {
     run: |trace, _| {
         let Some(groups) = calls(trace)? else { return Ok(None) };
         let words = ["Source", "Name"];
-        Summary::of(groups).of_times("mpi_event_sum", "MPI Event Summary", "Instances", &words).map(Some)
+        Summary::new(groups).of_times("mpi_event_sum", "MPI Event Summary", "Instances", &words).map(Some)
     },
 };
 
@@ -72,7 +72,7 @@ pub(crate) fn calls(trace: &Trace) -> Result<Option<Groups>, ExportError> {
 pub(super) const MPI_MSG_SIZE_SUM: ReportSpec = ReportSpec {
     name: "mpi_msg_size_sum",
     title: "MPI Message Size Summary",
-    about: "bytes of messages by kind and name of the call; what a collective sends and receives is told apart",
+    about: "bytes of messages by kind and name of the call; what a collective sends and receives is listed apart",
     data: "MPI",
     arguments: &[],
     tables: &[&MPI_P2P, &MPI_COLLECTIVES, &STRING_IDS],
@@ -93,12 +93,12 @@ pub(super) const MPI_MSG_SIZE_SUM: ReportSpec = ReportSpec {
             all.take(source, &names, sizes.iter().map(|size| size.and_then(|size| u64::try_from(size).ok())));
         }
         let Some(all) = all.any() else { return Ok(None) };
-        let summary = Summary::of(all);
+        let summary = Summary::new(all);
         let (name, title) = ("mpi_msg_size_sum", "MPI Message Size Summary");
         let mut columns =
             vec![summary.totals(name, "Total Message Volume", Quantity::Plain)?, summary.counts("Instances")];
         columns.extend(summary.figures(Quantity::Plain));
-        columns.extend(summary.words(&["Source", "Name"]));
-        Ok(Some(Sheet { name, title, columns }))
+        columns.extend(summary.key_columns(&["Source", "Name"]));
+        Ok(Some(ResultTable { name, title, columns }))
     },
 };

@@ -2,7 +2,7 @@
 
 use super::ReportSpec;
 use super::mpi::SOURCES;
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::tables::{MPI_COLLECTIVES, MPI_OTHER, MPI_P2P, MPI_RANKS, MPI_START_WAIT, STRING_IDS};
 use nsys::trace::{Trace, pid_of, process_of, tid_of};
@@ -33,14 +33,14 @@ pub(super) const MPI_EVENT_TRACE: ReportSpec = ReportSpec {
             maybe("Pid", &|call| call.tid.map(pid_of)),
             maybe("Tid", &|call| call.tid.map(tid_of)),
             maybe("Tag", &|call| call.tag),
-            maybe("Rank", &|call| ranks.of(call.tid?)),
+            maybe("Rank", &|call| ranks.rank(call.tid?)),
             maybe("PeerRank", &|call| call.peer),
             maybe("RootRank", &|call| call.root),
             maybe("Size", &|call| call.size),
             maybe("CollSendSize", &|call| call.sent),
             maybe("CollRecvSize", &|call| call.received),
         ];
-        Ok(Some(Sheet { name: "mpi_event_trace", title: "MPI Event Trace", columns }))
+        Ok(Some(ResultTable { name: "mpi_event_trace", title: "MPI Event Trace", columns }))
     },
 };
 
@@ -111,7 +111,7 @@ impl Ranks {
         Ok(Ranks(ranks))
     }
 
-    fn of(&self, tid: i64) -> Option<i64> {
+    fn rank(&self, tid: i64) -> Option<i64> {
         self.0.get(&tid).or_else(|| self.0.get(&process_of(tid))).copied()
     }
 }

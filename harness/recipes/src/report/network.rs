@@ -1,7 +1,7 @@
 //! Where NICs had data to send and could not.
 
 use super::{ArgumentSpec, ReportSpec, Takes};
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::tables::{NET_NIC_METRIC, NIC_ID_MAP, TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO};
 use nsys::trace::{Trace, nics};
@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 const THRESHOLD: ArgumentSpec = ArgumentSpec {
     name: "ticks_threshold",
-    about: "intervals with more ticks per millisecond than this are told",
+    about: "intervals with more ticks per millisecond than this are listed",
     takes: Takes::Number(10_000),
     choice: None,
 };
@@ -55,11 +55,11 @@ pub(super) const NETWORK_CONGESTION: ReportSpec = ReportSpec {
             ),
             Column::maybe_texts("Name", found.iter().map(|row| nic(row).and_then(|nic| nic.name.clone()))),
         ];
-        Ok(Some(Sheet { name: "network_congestion", title: "Network Devices Congestion", columns }))
+        Ok(Some(ResultTable { name: "network_congestion", title: "Network Devices Congestion", columns }))
     },
 };
 
-/// Which of the sampled things are waits. Their rate is in ticks per millisecond; another unit is told.
+/// Which of the sampled things are waits. Their rate is in ticks per millisecond; another unit is noted.
 fn waits(trace: &Trace) -> Result<HashSet<(i64, i64)>, ExportError> {
     let mut waits = HashSet::new();
     let Some(rows) = trace.export().table(&TARGET_INFO_NETWORK_METRICS)? else { return Ok(waits) };
@@ -70,7 +70,7 @@ fn waits(trace: &Trace) -> Result<HashSet<(i64, i64)>, ExportError> {
             waits.insert((lists[row], indexes[row]));
             let unit = units.get(row).unwrap_or_default();
             if !unit.replace(' ', "").to_lowercase().contains("ticks/ms") {
-                trace.note(format!("waits to send are in another unit than ticks/ms: `{unit}`"));
+                trace.note(format!("send waits are in `{unit}`, expected ticks/ms"));
             }
         }
     }

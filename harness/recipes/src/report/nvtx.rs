@@ -2,7 +2,7 @@
 
 use super::ReportSpec;
 use super::summary::{Groups, Summary};
-use crate::sheet::Sheet;
+use crate::result_table::ResultTable;
 use nsys::export::ExportError;
 use nsys::tables::{NVTX_EVENTS, STRING_IDS};
 use nsys::trace::NO_GROUP;
@@ -48,13 +48,13 @@ fn of_styles(
     only: Option<Style>,
     name: &'static str,
     title: &'static str,
-) -> Result<Option<Sheet>, ExportError> {
+) -> Result<Option<ResultTable>, ExportError> {
     let Some(groups) = by_name(trace, only)? else { return Ok(None) };
     let words: &[&str] = if only.is_some() { &["Range"] } else { &["Style", "Range"] };
-    Summary::of(groups).of_times(name, title, "Instances", words).map(Some)
+    Summary::new(groups).of_times(name, title, "Instances", words).map(Some)
 }
 
-/// Ranges by name, with their durations: of one style, or of both, which are told apart.
+/// Ranges by name, with their durations: of one style, or of both in separate rows.
 pub(crate) fn by_name(trace: &Trace, only: Option<Style>) -> Result<Option<Groups>, ExportError> {
     let Some(ranges) = Ranges::read(trace)? else { return Ok(None) };
     let styles = Part::numbers(ranges.style.iter().map(|style| i64::from(*style == Style::StartEnd)));

@@ -19,7 +19,7 @@ pub(super) const OSRT_SUM: ReportSpec = ReportSpec {
     tables: &[&OSRT_API, &STRING_IDS],
     run: |trace, _| {
         let Some(groups) = calls(trace)? else { return Ok(None) };
-        Summary::of(groups).of_times("osrt_sum", "OS Runtime Summary", "Num Calls", &["Name"]).map(Some)
+        Summary::new(groups).of_times("osrt_sum", "OS Runtime Summary", "Num Calls", &["Name"]).map(Some)
     },
 };
 
@@ -41,7 +41,7 @@ pub(crate) fn calls(trace: &Trace) -> Result<Option<Groups>, ExportError> {
         }
     }
     if halves > 0 {
-        trace.note(format!("calls of the C library seen to begin or to end alone, left out: {halves}"));
+        trace.note(format!("C library calls without a begin or an end, left out: {halves}"));
     }
     Ok(Groups::named(names.of_row, durations.into_ns(), names.labels).any())
 }

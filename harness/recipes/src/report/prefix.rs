@@ -1,4 +1,4 @@
-//! Puts the ranges within which kernels were launched before the kernels' names.
+//! Prefixes kernel names with the ranges within which they were launched.
 
 use nsys::export::{ExportError, Rows};
 use nsys::trace::launches::Calls;

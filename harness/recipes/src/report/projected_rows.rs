@@ -1,10 +1,10 @@
-//! Each projected range as a row: as the table of statistics has it, with what was launched outside all ranges, and in the
-//! columns that releases from 2024.5 on give. Which ranges are projected is told in `projection`.
+//! Each projected range as a row: as the table of statistics has it, with what was launched outside all ranges, and in
+//! the columns that releases from 2024.5 on give. `projection` chooses the ranges.
 
 use super::projection::Projected;
 use super::pushpop::shallow_enough;
 use super::summary::fitting;
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::trace::nesting::{Place, ids, path};
 use nsys::trace::projection::Work;
@@ -14,32 +14,32 @@ const NAME: &str = "nvtx_gpu_proj_trace";
 const TITLE: &str = "NVTX GPU Projection Trace";
 
 /// The ranges alone, in the columns of the table of statistics.
-pub(super) fn published(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
+pub(super) fn published(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
     let Some(all) = Projected::read(trace)? else { return Ok(None) };
-    let entries = Entries::of(&all, false)?;
-    sheet(entries.older()?)
+    let entries = Entries::new(&all, false)?;
+    result_table(entries.older()?)
 }
 
 /// The same with the end of each projection, and with one nameless row for each thread that launched something outside
 /// all its ranges.
-pub(crate) fn with_rest(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
+pub(crate) fn with_rest(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
     let Some(all) = Projected::read(trace)? else { return Ok(None) };
-    let entries = Entries::of(&all, true)?;
+    let entries = Entries::new(&all, true)?;
     let mut columns = entries.older()?;
     let ends = Column::integers("Projected End", Quantity::Nanoseconds, entries.work().map(|work| work.end));
     columns.insert(3, ends);
-    sheet(columns)
+    result_table(columns)
 }
 
 /// The ranges alone, in the newer columns.
-pub(crate) fn newer(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
+pub(crate) fn newer(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
     let Some(all) = Projected::read(trace)? else { return Ok(None) };
-    sheet(Entries::of(&all, false)?.newer())
+    result_table(Entries::new(&all, false)?.newer())
 }
 
-fn sheet(columns: Vec<Column>) -> Result<Option<Sheet>, ExportError> {
-    let sheet = Sheet { name: NAME, title: TITLE, columns };
-    Ok((sheet.height() > 0).then_some(sheet))
+fn result_table(columns: Vec<Column>) -> Result<Option<ResultTable>, ExportError> {
+    let result_table = ResultTable { name: NAME, title: TITLE, columns };
+    Ok((result_table.height() > 0).then_some(result_table))
 }
 
 /// Rows to be, in their order.
@@ -50,7 +50,7 @@ struct Entries<'a> {
 }
 
 impl Entries<'_> {
-    fn of(all: &Projected, with_rest: bool) -> Result<Entries<'_>, ExportError> {
+    fn new(all: &Projected, with_rest: bool) -> Result<Entries<'_>, ExportError> {
         let tids = &all.ranges.global_tid;
         let mut rows: Vec<_> = all.work.iter().map(|(row, work)| (Some(*row), tids[*row], *work)).collect();
         if with_rest {
@@ -67,7 +67,7 @@ impl Entries<'_> {
         self.rows.iter().map(|(.., work)| *work)
     }
 
-    /// Of each row what is told of its range.
+    /// Of each row the values of its range.
     fn ranges<'a, T: 'a>(&'a self, value: impl Fn(usize) -> T + 'a) -> impl Iterator<Item = Option<T>> + 'a {
         self.rows.iter().map(move |(row, ..)| row.map(&value))
     }

@@ -2,11 +2,11 @@
 //! last, gaps included.
 
 use super::ReportSpec;
-use super::measured::{Group, Shows, Word, columns, sort};
+use super::measured::{Group, GroupKey, Shows, columns, sort};
 use super::projected_rows;
 use super::summary::fitting;
 use crate::figures::{Figure, Gathered, Grouped, Keeps};
-use crate::sheet::Sheet;
+use crate::result_table::ResultTable;
 use nsys::export::ExportError;
 use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS, TableSpec};
 use nsys::trace::nesting::{Place, Thread, places, threads};
@@ -44,7 +44,7 @@ pub(super) const NVTX_GPU_PROJ_SUM: ReportSpec = ReportSpec {
         sort(&mut groups);
         let name = "nvtx_gpu_proj_sum";
         let columns = columns(&groups, PROJECTED_SHOWS, |value| fitting(name, value).map(Some))?;
-        Ok(Some(Sheet { name, title: "NVTX GPU Projection Summary", columns }))
+        Ok(Some(ResultTable { name, title: "NVTX GPU Projection Summary", columns }))
     },
 };
 
@@ -101,7 +101,7 @@ impl Projected {
         let styles = Part::numbers(work.iter().map(|(row, _)| is_started(*row)));
         let keys = Keys::by(&[&names, &styles.of_row]);
         let projected: Vec<u64> = work.iter().map(|(_, work)| work.ns()).collect();
-        let kept = Grouped::new(&keys.of_row, &projected, keys.groups.len()).kept::<K>();
+        let kept = Grouped::new(&keys.of_row, &projected, keys.groups.len()).gather::<K>();
         let mut sums: Vec<[(u64, u128); 4]> = vec![Default::default(); keys.groups.len()];
         for ((row, work), group) in work.iter().zip(&keys.of_row) {
             // Only push/pop ranges have a level.
@@ -118,7 +118,7 @@ impl Projected {
             let words = [ranges.label.labels[group[0] as usize].as_str(), style.name()];
             let mut measures = vec![kept.map(Gathered::All)];
             measures.extend(sums.map(|(count, total)| (count > 0).then_some(Gathered::Sum { count, total })));
-            Group { words: words.map(|word| Word::Text(word.to_owned())).into(), measures }
+            Group { words: words.map(|word| GroupKey::Text(word.to_owned())).into(), measures }
         });
         groups.collect()
     }

@@ -1,8 +1,8 @@
-//! Each push/pop range, and how it stands in those of its thread.
+//! Each push/pop range, and how it nests in those of its thread.
 
 use super::ReportSpec;
 use super::summary::fitting;
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::tables::{NVTX_EVENTS, STRING_IDS};
 use nsys::trace::nesting::{Place, path, places, threads};
@@ -34,7 +34,7 @@ fn is_pushed(ranges: &Ranges, row: usize) -> bool {
     ranges.style[row] == Style::PushPop
 }
 
-fn trace_of(ranges: &Ranges, places: &[Option<Place>]) -> Result<Option<Sheet>, ExportError> {
+fn trace_of(ranges: &Ranges, places: &[Option<Place>]) -> Result<Option<ResultTable>, ExportError> {
     let report = NVTX_PUSHPOP_TRACE.name;
     let mut order: Vec<(usize, Place)> =
         places.iter().enumerate().filter_map(|(row, place)| Some((row, (*place)?))).collect();
@@ -81,7 +81,7 @@ fn trace_of(ranges: &Ranges, places: &[Option<Place>]) -> Result<Option<Sheet>, 
             order.iter().map(|(row, place)| format!("{}{}", "  ".repeat(place.level), ranges.label(*row))),
         ),
     ]);
-    Ok(Some(Sheet { name: report, title: NVTX_PUSHPOP_TRACE.title, columns }))
+    Ok(Some(ResultTable { name: report, title: NVTX_PUSHPOP_TRACE.title, columns }))
 }
 
 /// All stacks of ranges written out have this many ids at most.
@@ -94,8 +94,7 @@ pub(super) fn shallow_enough(
 ) -> Result<(), ExportError> {
     let ids: usize = levels.map(|level| level + 1).sum();
     if ids > MOST_IDS {
-        let why =
-            format!("ranges stand too deep in one another to write each one's stack; ids in all: {ids}");
+        let why = format!("ranges nest too deeply to write the stack of each: {ids} ids");
         return Err(ExportError::Broken { table: report, why });
     }
     Ok(())
@@ -108,7 +107,7 @@ mod tests {
     use crate::testing::Made;
 
     #[test]
-    fn ranges_are_told_with_their_places_in_one_another() {
+    fn ranges_have_rows_with_their_nesting() {
         let made = Made::begin();
         made.range((5, 40), 3, "inner").range((0, 100), 3, "outer").range((50, 100), 3, "inner");
         made.range((10, 20), 3, "leaf").range((0, 30), 4, "other").started((0, 200), (3, 3), "whole");
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pushed_ranges_are_told_and_those_of_two_threads_are_counted_in_a_note() {
+    fn only_pushed_ranges_have_rows_and_those_of_two_threads_are_counted_in_a_note() {
         let made = Made::begin();
         made.started((0, 10), (3, 3), "a");
         assert!(lines(&made.trace(), "nvtx_pushpop_trace").is_empty());
@@ -164,6 +163,6 @@ mod tests {
     fn stacks_that_would_fill_the_memory_are_an_error() {
         assert!(shallow_enough("r", (0..1000).map(|_| 50)).is_ok());
         let error = shallow_enough("r", 0..100_000).expect_err("deep").to_string();
-        assert!(error.contains("too deep in one another"), "{error}");
+        assert!(error.contains("nest too deeply"), "{error}");
     }
 }

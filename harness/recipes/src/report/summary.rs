@@ -1,7 +1,7 @@
 //! The columns that all summaries of times have in common, over groups of rows: the largest first.
 
 use crate::figures::{Grouped, Stats};
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::trace::NO_GROUP;
 
@@ -31,7 +31,7 @@ pub(super) struct Summary {
 
 impl Summary {
     /// Groups without a row are none.
-    pub(super) fn of(groups: Groups) -> Summary {
+    pub(super) fn new(groups: Groups) -> Summary {
         let stats = Grouped::new(&groups.of_row, &groups.values, groups.labels.len()).stats();
         let named = stats.into_iter().zip(groups.labels);
         let mut rows: Vec<(Stats, Vec<String>)> =
@@ -48,7 +48,7 @@ impl Summary {
         title: &'static str,
         count: &str,
         words: &[&str],
-    ) -> Result<Sheet, ExportError> {
+    ) -> Result<ResultTable, ExportError> {
         let all: u128 = self.rows.iter().map(|(stats, _)| stats.total).sum();
         // Where nothing took any time, nothing had a part of it.
         let share = |total: u128| if all == 0 { 0.0 } else { 100.0 * total as f64 / all as f64 };
@@ -60,8 +60,8 @@ impl Summary {
         columns.push(self.totals(name, "Total Time", Quantity::Nanoseconds)?);
         columns.push(self.counts(count));
         columns.extend(self.figures(Quantity::Nanoseconds));
-        columns.extend(self.words(words));
-        Ok(Sheet { name, title, columns })
+        columns.extend(self.key_columns(words));
+        Ok(ResultTable { name, title, columns })
     }
 
     /// The sum of each group.
@@ -94,7 +94,7 @@ impl Summary {
         ]
     }
 
-    pub(super) fn words(&self, names: &[&str]) -> Vec<Column> {
+    pub(super) fn key_columns(&self, names: &[&str]) -> Vec<Column> {
         let column = |at: usize, name: &&str| {
             Column::texts(name, self.rows.iter().map(|(_, words)| words[at].clone()))
         };
@@ -104,6 +104,6 @@ impl Summary {
 
 /// A time or a sum of times as it is shown.
 pub(super) fn fitting(report: &'static str, value: impl TryInto<i64>) -> Result<i64, ExportError> {
-    let why = "a sum does not fit into 64 bits; some of its rows cannot be true";
+    let why = "a sum does not fit into 64 bits; some rows must be damaged";
     value.try_into().map_err(|_| ExportError::Broken { table: report, why: why.to_owned() })
 }

@@ -1,28 +1,29 @@
 //! Reports over small exports.
 
 use super::*;
-use crate::sheet::{Headings, TimeUnit, Values};
+use crate::result_table::{Headings, TimeUnit, Values};
 
 /// The cells of a report as `name` or `name:argument` asks for it, the headings first; none where it has nothing.
 pub(super) fn lines(trace: &Trace, asked: &str) -> Vec<String> {
-    let sheet = run(trace, asked).expect("read");
-    let Some(sheet) = sheet else { return Vec::new() };
-    let heading = |column: &crate::sheet::Column| column.heading(Headings::Today, TimeUnit::Nanoseconds);
+    let result_table = run(trace, asked).expect("read");
+    let Some(result_table) = result_table else { return Vec::new() };
+    let heading =
+        |column: &crate::result_table::Column| column.heading(Headings::Today, TimeUnit::Nanoseconds);
     let cell = |values: &Values, row: usize| match values {
         Values::Integers(all) => all.get(row).map(|value| value.to_string()),
         Values::Decimals(all) => all[row].map(|value| format!("{value:.1}")),
         Values::Texts(all) => all.get(row).map(str::to_owned),
         Values::Lists(all) => all[row].as_ref().map(|list| list.shown().to_owned()),
     };
-    let mut lines = vec![sheet.columns.iter().filter_map(heading).collect::<Vec<_>>().join("|")];
-    lines.extend((0..sheet.height()).map(|row| {
-        let cells = sheet.columns.iter().map(|column| cell(&column.values, row).unwrap_or_default());
+    let mut lines = vec![result_table.columns.iter().filter_map(heading).collect::<Vec<_>>().join("|")];
+    lines.extend((0..result_table.height()).map(|row| {
+        let cells = result_table.columns.iter().map(|column| cell(&column.values, row).unwrap_or_default());
         cells.collect::<Vec<_>>().join("|")
     }));
     lines
 }
 
-pub(super) fn run(trace: &Trace, asked: &str) -> Result<Option<Sheet>, ExportError> {
+pub(super) fn run(trace: &Trace, asked: &str) -> Result<Option<ResultTable>, ExportError> {
     let mut words = asked.split(':');
     let report = find(words.next().unwrap_or_default()).expect("a report");
     let arguments = Arguments::read(report.name, report.arguments, &words.collect::<Vec<_>>());
@@ -79,4 +80,23 @@ fn a_span_is_two_numbers_the_lesser_first() {
         let error = read(word).expect_err(word).to_string();
         assert!(error.contains("window=70..75"), "{error}");
     }
+}
+
+#[test]
+fn messages() {
+    const KNOWN: &[ArgumentSpec] = &[
+        ArgumentSpec { name: "base", about: "", takes: Takes::Nothing, choice: Some("name") },
+        ArgumentSpec { name: "mangled", about: "", takes: Takes::Nothing, choice: Some("name") },
+        ArgumentSpec { name: "bins", about: "", takes: Takes::Number(60), choice: None },
+        ArgumentSpec { name: "limit", about: "", takes: Takes::Decimal("0.5"), choice: None },
+        ArgumentSpec { name: "window", about: "", takes: Takes::Span, choice: None },
+        ArgumentSpec { name: "range", about: "", takes: Takes::Text(""), choice: None },
+    ];
+    let messages =
+        ["bse", "base=3", "base:mangled", "bins", "bins=x", "limit=x", "window", "window=75..70", "range="]
+            .map(|words| {
+                let words: Vec<&str> = words.split(':').collect();
+                Arguments::read("steps", KNOWN, &words).expect_err("refused").to_string()
+            });
+    insta::assert_snapshot!(messages.join("\n"));
 }

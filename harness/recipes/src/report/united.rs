@@ -4,7 +4,7 @@ use super::api::api_name;
 use super::kernels::{BASE, MANGLED, name_column, names};
 use super::summary::{Groups, Summary};
 use super::{Arguments, ReportSpec, memory};
-use crate::sheet::Sheet;
+use crate::result_table::ResultTable;
 use nsys::export::ExportError;
 use nsys::tables::{KERNEL, MEMCPY, MEMCPY_OPER, MEMSET, RUNTIME, STRING_IDS};
 use nsys::trace::NO_GROUP;
@@ -20,7 +20,7 @@ pub(super) const CUDA_GPU_SUM: ReportSpec = ReportSpec {
     run: |trace, arguments| {
         let mut all = United::default();
         all.gpu(trace, arguments)?;
-        all.told("cuda_gpu_sum", "CUDA GPU Summary (Kernels/MemOps)")
+        all.summary("cuda_gpu_sum", "CUDA GPU Summary (Kernels/MemOps)")
     },
 };
 
@@ -41,7 +41,7 @@ pub(super) const CUDA_API_GPU_SUM: ReportSpec = ReportSpec {
             all.take("CUDA_API", &names.of_row, &names.labels, durations.ns());
         }
         all.gpu(trace, arguments)?;
-        all.told("cuda_api_gpu_sum", "CUDA Summary (API/Kernels/MemOps)")
+        all.summary("cuda_api_gpu_sum", "CUDA Summary (API/Kernels/MemOps)")
     },
 };
 
@@ -76,13 +76,13 @@ impl United {
         Ok(())
     }
 
-    fn told(self, name: &'static str, title: &'static str) -> Result<Option<Sheet>, ExportError> {
+    fn summary(self, name: &'static str, title: &'static str) -> Result<Option<ResultTable>, ExportError> {
         let labels = self.labels.iter().map(|(category, label)| vec![(*category).to_owned(), label.clone()]);
         let labels = labels.collect();
         let Some(groups) = (Groups { of_row: self.of_row, values: self.ns, labels }).any() else {
             return Ok(None);
         };
-        let summary = Summary::of(groups);
+        let summary = Summary::new(groups);
         summary.of_times(name, title, "Instances", &["Category", "Operation"]).map(Some)
     }
 }

@@ -23,7 +23,7 @@ pub fn of_capture(starts: &[i64], stops: &[i64]) -> Option<Found> {
     alone += usize::from(open.is_some());
     let notes = match alone {
         0 => Vec::new(),
-        _ => vec![format!("calls that start or stop the profiler without the other, left out: {alone}")],
+        _ => vec![format!("unpaired calls to start or stop the profiler, left out: {alone}")],
     };
     let by = "cudaProfilerStart".to_owned();
     (!steps.is_empty()).then_some(Found { source: Source::Capture, by, steps, confidence: 1.0, notes })

@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     pub stats: Stats,
-    /// The deviation in parts of the mean; nothing of one step or of steps without time.
+    /// The deviation as a fraction of the mean; nothing of one step or of steps without time.
     pub cv: Option<f64>,
     pub p5: f64,
     pub p95: f64,
     pub slope: Option<Slope>,
 }
 
-/// Of whole steps whose end is known; nothing of none. The slope goes by the steps' own numbers where all have one and none twice, else by
-/// their order.
+/// Of whole steps whose end is known; nothing of none. The slope goes by the steps' own numbers where all have one and
+/// none twice, else by their order.
 pub fn figures(steps: &[&Step]) -> Option<Figures> {
     let whole: Vec<(usize, &&Step)> =
         steps.iter().enumerate().filter(|(_, step)| step.is_whole() && step.has_end).collect();

@@ -1,10 +1,10 @@
-//! Steps from nothing but the order of kernels on one stream. First it is asked whether the order repeats at all; then the
-//! rarest kernel is looked for between whose runs the same kernels come equally often each time.
+//! Finds steps from the order of kernels on one stream alone. First it checks whether the order repeats at all; then
+//! it looks for the rarest kernel between whose runs the same kernels occur equally often each time.
 //!
-//! That the order repeats is told by runs of so many kernels in a row that two of them would hardly ever be equal by
-//! chance: half of the kernels must begin one that comes three times. A kernel that comes only every so many steps, such
-//! as one that writes a log, would make these one: where all kernels that take time come a multiple of times, the period
-//! is divided by that.
+//! Repetition is seen from runs of kernels so long that two of them would hardly ever be equal by chance: half of the
+//! kernels must begin a run that occurs three times. A kernel that occurs only every so many steps, such as one that
+//! writes a log, would merge these into one: where all kernels that take time occur a multiple of times, the period is
+//! divided by that.
 
 use super::ranges::evenness;
 use super::{Found, HALF, Source, Step};
@@ -34,7 +34,7 @@ const MOST_TRIED: usize = 512;
 /// Kernels in the order of their beginnings; or why there are no steps to be seen.
 pub fn of_kernels(ran: &[Ran], labels: &[String]) -> Result<Found, String> {
     if ran.len() < FEWEST_KERNELS {
-        return Err(format!("too few kernels on the busiest stream to tell of a period: {}", ran.len()));
+        return Err(format!("too few kernels on the busiest stream to find a period: {}", ran.len()));
     }
     let mut places: Vec<Vec<usize>> = vec![Vec::new(); labels.len()];
     for (at, one) in ran.iter().enumerate() {
@@ -48,7 +48,7 @@ pub fn of_kernels(ran: &[Ran], labels: &[String]) -> Result<Found, String> {
     let repeats = repeats(ran, &places)?;
     if repeats < HALF {
         let part = 100.0 * repeats;
-        return Err(format!("kernels come in no order that repeats; what does, in percent: {part:.0}"));
+        return Err(format!("the order of kernels does not repeat: {part:.0} % of it does"));
     }
     let mut names: Vec<usize> = (0..labels.len()).filter(|name| places[*name].len() > FEWEST_STEPS).collect();
     names.sort_by_key(|name| (places[*name].len(), places[*name][0]));
@@ -60,10 +60,7 @@ pub fn of_kernels(ran: &[Ran], labels: &[String]) -> Result<Found, String> {
         }
     }
     let Some(mut cut) = first else {
-        return Err(
-            "no kernel begins a period: between the runs of each, others come now more and now less often"
-                .to_owned(),
-        );
+        return Err("no kernel begins a period: the kernels between two runs of one vary".to_owned());
     };
     let parts = cut.parts(ran);
     let mut times = cut.at.len();
@@ -100,7 +97,7 @@ fn repeats(ran: &[Ran], places: &[Vec<usize>]) -> Result<f64, String> {
     let equal: f64 = places.iter().map(|places| (places.len() as f64 / n).powi(2)).sum();
     let length = (2.0 * n.ln() / -equal.ln()).ceil().max(2.0) as usize;
     if length > ran.len() / 4 {
-        return Err("nearly all kernels have one name, which tells of no period".to_owned());
+        return Err("nearly all kernels have one name, so no period can be found".to_owned());
     }
     let mut seen: HashMap<u64, u32> = HashMap::new();
     let runs: Vec<u64> = hashes(ran, length);
@@ -134,7 +131,7 @@ fn of_one_name(ran: &[Ran], label: &str, others: usize) -> Result<Found, String>
     let starts: Vec<i64> = ran.iter().map(|one| one.start).collect();
     let confidence = evenness(&starts);
     if confidence < MOST_OF_THEM {
-        return Err("nearly all kernels have one name and come at uneven distances".to_owned());
+        return Err("nearly all kernels have one name and run at uneven intervals".to_owned());
     }
     let step = |pair: &[Ran]| Step {
         number: None,
@@ -251,7 +248,7 @@ impl Cut {
             .collect();
         let odd = steps.iter().filter(|step| !step.is_whole()).count();
         if odd > 0 {
-            notes.push(format!("steps most of which is not as in the others, in no figure: {odd}"));
+            notes.push(format!("steps unlike most others, left out of the figures: {odd}"));
         }
         let mut outside = self.at.first().copied().unwrap_or(0);
         let last = self.at.last().copied().unwrap_or(0);
@@ -264,7 +261,7 @@ impl Cut {
             _ => outside += ran.len() - last,
         }
         if outside > 0 {
-            notes.push(format!("kernels before the first and behind the last whole step: {outside}"));
+            notes.push(format!("kernels before the first or after the last complete step: {outside}"));
         }
         Found { source: Source::Kernels, by, steps, confidence, notes }
     }

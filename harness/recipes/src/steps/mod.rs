@@ -1,6 +1,5 @@
-//! Steps of a run that repeats itself, such as the iterations of a training: where they begin and end, found in ranges, in
-//! capture ranges or in the order of kernels, and what their times tell. Which rows of a report these are is told in
-//! `trace`; all else knows no report.
+//! Steps of a repeating run, such as training iterations: where they begin and end, found in ranges, in capture ranges
+//! or in the order of kernels, and their times. `trace` chooses the rows of a report; the rest knows no report.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +18,7 @@ pub use figures::{Figures, figures, quantile};
 pub use kernels::{Ran, of_kernels};
 pub use name::{Stem, stem};
 pub use ranges::{Span, asked_for, repeated};
-pub use trace::{Asked, of_trace};
+pub use trace::{StepRequest, of_trace};
 pub use window::{Window, window};
 
 /// One step, in nanoseconds of its report.
@@ -31,8 +30,8 @@ pub struct Step {
     pub end: i64,
     /// How much of it is as in the other steps, from 0 to 1; not known of ranges.
     pub alike: Option<f64>,
-    /// Whether its end is where the next one begins, or its own. Of the last step of kernels only these are known, and not
-    /// how long it went on.
+    /// Whether its end is where the next one begins, or its own. Of the last step of kernels only these are known, and
+    /// not how long it went on.
     pub has_end: bool,
 }
 

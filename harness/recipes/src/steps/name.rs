@@ -1,4 +1,4 @@
-//! Names of steps: `step 12`, `iteration=7/100` and `train_step` without the number that tells one step from the next.
+//! Names of steps without their number: `step 12`, `iteration=7/100` and `train_step`.
 
 /// A name with the place of its first number marked by `#`, and that number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -7,7 +7,7 @@ pub struct Stem {
     pub number: Option<u64>,
 }
 
-/// A number that is part of a word, as in `layer2` or `fp16`, is one too: whether it counts steps, its values tell. One
+/// A number that is part of a word, as in `layer2` or `fp16`, is one too: its values show whether it counts steps. One
 /// that does not fit is none.
 pub fn stem(name: &str) -> Stem {
     let whole = || Stem { text: name.to_owned(), number: None };

@@ -1,4 +1,4 @@
-//! Steps from ranges that a program wrote into its trace: those that a person names, or those that repeat as steps do.
+//! Steps from NVTX ranges: those that a person names, or those that repeat like steps.
 
 use super::name::{speaks_of_steps, stem};
 use super::{Found, Source, Step};
@@ -15,8 +15,8 @@ pub struct Span<'a> {
     pub end: i64,
 }
 
-/// The ranges of this name: `step`, `step 12` without its number or with `#` in place of it, each with `domain:` before it
-/// or without.
+/// The ranges of this name: `step`, `step 12` without its number or with `#` in place of it, each with `domain:` before
+/// it or without.
 pub fn asked_for(name: &str, spans: &[Span]) -> Option<Found> {
     let asked = stem(name).text;
     let is_asked = |span: &Span, text: &str| {
@@ -155,10 +155,10 @@ impl Series {
             let numbers: Vec<u64> = self.steps.iter().filter_map(|step| step.number).collect();
             let missing = holes(&numbers);
             if !missing.is_empty() {
-                notes.push(format!("numbers that are missing between others: {}", missing.join(", ")));
+                notes.push(format!("missing step numbers: {}", missing.join(", ")));
             }
         }
-        // A number that counts something else tells no step from another.
+        // A number that counts something else does not identify a step.
         if !self.speaks && !self.is_numbered() {
             self.steps.iter_mut().for_each(|step| step.number = None);
         }
@@ -168,7 +168,8 @@ impl Series {
     }
 }
 
-/// How alike the distances of moments are: 1 less the median distance of these from their own median, in parts of it.
+/// How alike the distances of moments are: 1 less the median distance of these from their own median, as a fraction of
+/// it.
 pub(super) fn evenness(moments: &[i64]) -> f64 {
     let mut apart: Vec<u64> = moments.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]) as u64).collect();
     apart.sort_unstable();
@@ -178,7 +179,7 @@ pub(super) fn evenness(moments: &[i64]) -> f64 {
     if middle > 0.0 { 1.0 - (super::quantile(&off, 0.5) / middle).min(1.0) } else { 0.0 }
 }
 
-/// More holes than this are not told one by one.
+/// More holes than this are not listed one by one.
 const MOST_HOLES: usize = 20;
 
 fn holes(numbers: &[u64]) -> Vec<String> {

@@ -1,5 +1,5 @@
-//! Steps of runs whose truth is known: jitter, warm-up, missing steps, ranges in one another, logs every so many steps, and
-//! noise without a period.
+//! Steps of runs with known truth: jitter, warm-up, missing steps, nested ranges, logs every so many steps, and noise
+//! without a period.
 
 use super::*;
 
@@ -90,7 +90,7 @@ fn a_capture_that_begins_within_a_step_leaves_its_rest_out() {
     let rest = of_step().len();
     assert_eq!(
         found.notes,
-        [format!("kernels before the first and behind the last whole step: {}", 2 * rest - 90)]
+        [format!("kernels before the first or after the last complete step: {}", 2 * rest - 90)]
     );
 }
 
@@ -240,7 +240,7 @@ fn ranges_that_are_called_steps_are_found_among_their_parts_and_others() {
 }
 
 #[test]
-fn a_missing_number_is_told_and_a_range_in_one_of_its_own_name_is_no_step() {
+fn a_missing_number_is_noted_and_a_range_in_one_of_its_own_name_is_no_step() {
     let names: Vec<String> = [1, 2, 3, 5, 6, 9].map(|number| format!("step_{number}")).to_vec();
     let mut spans: Vec<Span> =
         names.iter().enumerate().map(|(at, name)| span(name, at as i64 * 1000, 900)).collect();
@@ -249,10 +249,7 @@ fn a_missing_number_is_told_and_a_range_in_one_of_its_own_name_is_no_step() {
     assert_eq!(found.steps.len(), 6);
     assert_eq!(
         found.notes,
-        [
-            "ranges within a range of the same name, left out: 1",
-            "numbers that are missing between others: 4, 7 to 8"
-        ]
+        ["ranges within a range of the same name, left out: 1", "missing step numbers: 4, 7 to 8"]
     );
 }
 
@@ -301,4 +298,26 @@ fn ranges_are_asked_for_by_name_with_or_without_number_and_domain() {
     assert_eq!(asked_for("D:other", &spans).map(|found| found.steps.len()), Some(3));
     assert_eq!(asked_for("nothing", &spans), None);
     assert_eq!(asked_for("wor", &spans), None);
+}
+
+#[test]
+fn messages() {
+    let kernels = |names: &[u32], gap: &dyn Fn(i64) -> i64| {
+        let ran = names.iter().enumerate().map(|(at, name)| {
+            let start = gap(at as i64);
+            Ran { name: *name, start, end: start + 10 }
+        });
+        of_kernels(&ran.collect::<Vec<_>>(), &labels()).expect_err("no steps")
+    };
+    let mut drawn = Drawn(77);
+    let noise: Vec<u32> = (0..4000).map(|_| drawn.below(8) as u32).collect();
+    let mostly_one: Vec<u32> = (0..100).map(|at| if at % 40 == 7 { 2 } else { 1 }).collect();
+    let even = |at: i64| at * 100;
+    let messages = [
+        kernels(&[1, 2, 1], &even),
+        kernels(&noise, &even),
+        kernels(&mostly_one, &even),
+        kernels(&[1; 200], &|at| at * at * at * 1000),
+    ];
+    insta::assert_snapshot!(messages.join("\n"));
 }

@@ -1,5 +1,5 @@
-//! The rows of a report in which steps are looked for: ranges first, which a program wrote itself; then capture ranges,
-//! where there are several; then kernels of the busiest stream.
+//! Where in a report steps are looked for: ranges first; then capture ranges, where there are several; then kernels of
+//! the busiest stream.
 
 use super::{Found, Ran, Source, Span, asked_for, of_capture, of_kernels, repeated};
 use nsys::export::ExportError;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// What a person wants to know.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked<'a> {
+pub struct StepRequest<'a> {
     /// Ranges of this name, and nothing else.
     pub range: Option<&'a str>,
     /// This source alone.
@@ -18,25 +18,25 @@ pub struct Asked<'a> {
 }
 
 /// Or why nothing is said to be a step, by source.
-pub fn of_trace(trace: &Trace, asked: &Asked) -> Result<Result<Found, Vec<String>>, ExportError> {
-    if let Some(name) = asked.range {
-        let why = || vec![format!("no range that began and ended on one thread has this name: {name}")];
+pub fn of_trace(trace: &Trace, request: &StepRequest) -> Result<Result<Found, Vec<String>>, ExportError> {
+    if let Some(name) = request.range {
+        let why = || vec![format!("no range named `{name}` begins and ends on one thread")];
         return Ok(ranges(trace, Some(name))?.ok_or_else(why));
     }
-    let wanted = |source| asked.source.is_none_or(|asked| asked == source);
+    let wanted = |source| request.source.is_none_or(|asked| asked == source);
     let mut why = Vec::new();
     if wanted(Source::Ranges) {
         match ranges(trace, None)? {
             Some(found) => return Ok(Ok(found)),
-            None => why.push("ranges: none that repeat as steps do".to_owned()),
+            None => why.push("ranges: none repeat like steps".to_owned()),
         }
     }
     if wanted(Source::Capture) {
-        // One capture is a whole run, and several are its steps, where nobody says otherwise.
-        let enough = if asked.source.is_some() { 1 } else { FEWEST_CAPTURES };
+        // One capture is a whole run, and several are its steps, unless the source is named.
+        let enough = if request.source.is_some() { 1 } else { FEWEST_CAPTURES };
         match capture(trace)?.filter(|found| found.steps.len() >= enough) {
             Some(found) => return Ok(Ok(found)),
-            None => why.push("capture: too few calls that start and stop the profiler".to_owned()),
+            None => why.push("capture: too few calls to start and stop the profiler".to_owned()),
         }
     }
     if wanted(Source::Kernels) {
@@ -131,7 +131,7 @@ fn kernels(trace: &Trace) -> Result<Result<Found, String>, ExportError> {
     let busy =
         |ran: &[Ran]| ran.iter().map(|one| u128::from(one.end.wrapping_sub(one.start) as u64)).sum::<u128>();
     let busiest = streams.into_values().rev().max_by_key(|ran| busy(ran));
-    let Some(mut ran) = busiest else { return Ok(Err("there are none".to_owned())) };
+    let Some(mut ran) = busiest else { return Ok(Err("the report has none".to_owned())) };
     ran.sort_by_key(|one| (one.start, one.end));
     Ok(of_kernels(&ran, &labels))
 }

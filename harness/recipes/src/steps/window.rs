@@ -1,4 +1,4 @@
-//! The steps that were asked for beside those that were found.
+//! Compares the requested steps with those that were found.
 
 use super::Step;
 use std::collections::BTreeSet;
@@ -21,10 +21,10 @@ impl Window {
     }
 }
 
-/// More missing numbers than this are not told one by one.
+/// More missing numbers than this are not listed one by one.
 const MOST: u64 = 10_000;
 
-/// Steps that are not whole are not found. A window that ends before it begins asks for none.
+/// Incomplete steps are not found. A window that ends before it begins asks for none.
 pub fn window(first: u64, last: u64, steps: &[Step]) -> Window {
     let whole: Vec<&Step> = steps.iter().filter(|step| step.is_whole()).collect();
     let asked = last.checked_sub(first).map_or(0, |more| more.saturating_add(1));

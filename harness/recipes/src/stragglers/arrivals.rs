@@ -1,4 +1,4 @@
-//! When each rank came to each collective, beside the others: who waited for how long, and who came last.
+//! When each rank arrived at each collective, relative to the others: how long each waited, and which came last.
 
 use super::clocks::Aligned;
 use super::robust::{median, median_of_others, narrow};
@@ -9,7 +9,7 @@ use super::{Evidence, Kind};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrived {
     pub instances: u64,
-    /// How often nobody came later, nor at the same time.
+    /// How often no other rank came later or at the same time.
     pub last_in: u64,
     pub after_first_ns: i64,
     /// Against the median of the others; below nothing where it was earlier.
@@ -33,19 +33,19 @@ pub struct Instances {
 }
 
 #[derive(Default)]
-struct Seen {
+struct RankArrivals {
     last_in: u64,
     after_first: Vec<i64>,
     late: Vec<i64>,
     wait: Vec<i64>,
 }
 
-pub(super) fn tell(
+pub(super) fn find(
     evidence: &Evidence,
     series: &[Series],
     aligned: &Aligned,
 ) -> (Vec<Option<Arrived>>, Vec<Instances>) {
-    let mut seen: Vec<Seen> = evidence.ranks.iter().map(|_| Seen::default()).collect();
+    let mut arrivals: Vec<RankArrivals> = evidence.ranks.iter().map(|_| RankArrivals::default()).collect();
     let mut instances = Vec::new();
     let mut order: Vec<(i128, usize)> = Vec::new();
     let mut starts: Vec<i64> = Vec::new();
@@ -67,14 +67,14 @@ pub(super) fn tell(
             starts.extend(order.iter().map(|(start, _)| narrow(start - first.0)));
             let spread = narrow(last.0 - first.0);
             for (place, (_, member)) in order.iter().enumerate() {
-                let seen = &mut seen[series.members[*member]];
+                let arrivals = &mut arrivals[series.members[*member]];
                 let others = median_of_others(&starts, place).unwrap_or_default();
-                seen.after_first.push(starts[place]);
-                seen.late.push(starts[place].saturating_sub(others));
-                seen.wait.push(spread.saturating_sub(starts[place]));
+                arrivals.after_first.push(starts[place]);
+                arrivals.late.push(starts[place].saturating_sub(others));
+                arrivals.wait.push(spread.saturating_sub(starts[place]));
             }
             if order.len() < 2 || order[order.len() - 2].0 < last.0 {
-                seen[series.members[last.1]].last_in += 1;
+                arrivals[series.members[last.1]].last_in += 1;
             }
             let (rank, work) = work(last.1);
             spreads.push(spread);
@@ -89,11 +89,11 @@ pub(super) fn tell(
             transfer_ns: median(&mut transfers).unwrap_or_default(),
         });
     }
-    (seen.into_iter().map(Seen::told).collect(), instances)
+    (arrivals.into_iter().map(RankArrivals::summary).collect(), instances)
 }
 
-impl Seen {
-    fn told(mut self) -> Option<Arrived> {
+impl RankArrivals {
+    fn summary(mut self) -> Option<Arrived> {
         let total: i128 = self.wait.iter().map(|ns| i128::from(*ns)).sum();
         Some(Arrived {
             instances: self.late.len() as u64,

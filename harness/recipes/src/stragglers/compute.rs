@@ -1,5 +1,5 @@
-//! Whether the kernels of a rank last longer than the same kernels of the ranks that do the same work: a slow GPU does,
-//! where a host that is late does not.
+//! Whether the kernels of a rank run longer than the same kernels of ranks that do the same work: on a slow GPU they
+//! do, on a late host they do not.
 
 use super::Evidence;
 use super::robust::median;
@@ -55,13 +55,13 @@ pub(super) fn ratios(evidence: &Evidence, group: &Group) -> Vec<(usize, Ratio)> 
             }
         }
     }
-    let told = group.members.iter().enumerate().filter(|(member, _)| total[*member] > 0.0);
-    let told = told.map(|(member, rank)| {
+    let compared = group.members.iter().enumerate().filter(|(member, _)| total[*member] > 0.0);
+    let compared = compared.map(|(member, rank)| {
         let rounds = group.rounds[member].rounds as f64 + 1.0;
         let ratio = 1.0 + extra[member] / total[member];
         (*rank, Ratio { ratio, extra_ns: (extra[member] / rounds).round() as i64 })
     });
-    told.collect()
+    compared.collect()
 }
 
 #[cfg(test)]
@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn kernels_of_which_a_rank_ran_more_are_not_compared() {
-        let ran = Job { hosts: 1, per_host: 4, steps: 20, across: false, global: false, ..Job::of(1) }.run();
+        let ran =
+            Job { hosts: 1, per_host: 4, steps: 20, across: false, global: false, ..Job::seeded(1) }.run();
         let kernels = |name: &str, count: u64, ns: u32| Compute {
             name: name.to_owned(),
             count,

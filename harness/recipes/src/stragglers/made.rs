@@ -1,5 +1,5 @@
-//! A job with known truth for tests: ranks on hosts whose clocks are off and drift, steps that jitter, collectives that end
-//! everywhere when the last rank has come.
+//! A job with known truth for tests: ranks on hosts whose clocks are off and drift, steps that jitter, collectives that
+//! end everywhere when the last rank has come.
 
 use super::{Compute, Evidence, Kind, Rank, Work};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(super) struct Job {
     pub steps: usize,
     /// Clocks are off by up to this, either way.
     pub offset: i64,
-    /// And drift by up to this, in parts of a billion, either way.
+    /// And drift by up to this, in parts per billion, either way.
     pub drift_ppb: i64,
     pub jitter: f64,
     /// Ranks, and by how much they are late in each step.
@@ -29,7 +29,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    pub(super) fn of(seed: u64) -> Job {
+    pub(super) fn seeded(seed: u64) -> Job {
         Job {
             seed,
             hosts: 8,
@@ -157,7 +157,7 @@ pub(super) struct Own {
 }
 
 impl Own {
-    fn told(&self, time: i64) -> i64 {
+    fn local(&self, time: i64) -> i64 {
         let base = 1_760_000_000_000_000_000;
         let drifted = (i128::from(time) * i128::from(self.clock.1) / 1_000_000_000) as i64;
         base + time + drifted + self.clock.0 - self.zero
@@ -179,13 +179,13 @@ impl Ran {
         for rank in ranks {
             let end = last + transfer + (draw.normal().abs() * 3000.0) as i64;
             let own = &mut self.ranks[*rank];
-            let (start, told) = (own.told(ready[*rank]), own.told(end));
+            let (start, local_end) = (own.local(ready[*rank]), own.local(end));
             own.work.push(Work {
                 communicator: Some(communicator),
                 stream: 0,
                 kind,
                 start,
-                end: told,
+                end: local_end,
                 busy_ns: 0,
             });
             ready[*rank] = end;

@@ -1,9 +1,9 @@
-//! Who keeps the others waiting: a pure function of when the ranks of a job ran their communication, each told by the
-//! clock of its own host. How reports come to be such numbers is told by the recipes that read them.
+//! Which rank keeps the others waiting: a pure function of when the ranks of a job ran their communication, each by the
+//! clock of its own host. The recipes that read reports make these numbers.
 //!
-//! A collective ends everywhere at once, so its ends tell how clocks differ, and how long its kernel lasts on a rank tells
-//! how long that rank waited. Whoever arrives late because it waited elsewhere is not to blame for it: a rank is held to
-//! what it did beside waiting alone, round by round, against the ranks that do the same work.
+//! A collective ends everywhere at once, so its ends show how clocks differ, and how long its kernel lasts on a rank
+//! shows how long that rank waited. A rank that arrives late because it waited elsewhere is not the culprit: what it
+//! did beside waiting is compared, round by round, with the ranks that do the same work.
 
 mod arrivals;
 mod clocks;
@@ -42,7 +42,7 @@ pub struct Rank<'a> {
     pub rank: i64,
     pub node: &'a str,
     pub gpu: Option<i64>,
-    /// Ranks whose times are told by one clock have one name here.
+    /// Ranks whose times are taken from one clock have one name here.
     pub clock: &'a str,
     /// What makes a time of the report one of that clock.
     pub zero: i64,
@@ -54,7 +54,7 @@ pub struct Rank<'a> {
     pub compute: &'a [Compute],
 }
 
-/// One kernel of communication, as the rank's own report tells it.
+/// One kernel of communication, as the rank's own report records it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     pub communicator: Option<u64>,
@@ -63,7 +63,8 @@ pub struct Work {
     pub kind: Kind,
     pub start: i64,
     pub end: i64,
-    /// How long kernels that compute ran meanwhile, counted where no earlier communication ran: then it was not waited for.
+    /// How long kernels that compute ran meanwhile, counted where no earlier communication ran: then it was not waited
+    /// for.
     pub busy_ns: i64,
 }
 
@@ -108,10 +109,10 @@ pub fn sorted(mut work: Vec<Work>) -> (Vec<Work>, usize) {
     (work, left_out)
 }
 
-/// From when on somebody is named.
+/// From when on a culprit is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Whoever is late by less is not named.
+    /// A rank that is late by less is not named.
     pub least_ns: u64,
     /// Of fewer rounds nothing is said.
     pub least_rounds: usize,
@@ -135,7 +136,7 @@ pub struct Judgement {
     pub residual_ns: Option<u64>,
     /// What of the evidence could not be used, and why.
     pub flaws: Vec<Flaw>,
-    /// The clocks that hang together, where not all do.
+    /// The groups of connected clocks, where there are several.
     pub apart: Vec<Vec<String>>,
     pub verdict: Verdict,
 }
@@ -155,7 +156,7 @@ pub struct RankResult {
 pub fn judge(evidence: &Evidence, limits: &Limits) -> Judgement {
     let found = series::find(evidence);
     let aligned = clocks::align(evidence, &found.whole);
-    let (arrived, instances) = arrivals::tell(evidence, &found.whole, &aligned);
+    let (arrived, instances) = arrivals::find(evidence, &found.whole, &aligned);
     let groups = rounds::groups(evidence, &found.whole, &aligned, limits);
     let mut ranks: Vec<RankResult> = arrived
         .into_iter()
@@ -176,7 +177,7 @@ pub fn judge(evidence: &Evidence, limits: &Limits) -> Judgement {
         ranks,
         nodes,
         apart: aligned.apart(),
-        clocks: aligned.told(),
+        clocks: aligned.clocks(),
         instances,
         residual_ns: aligned.residual_ns,
         flaws: found.flaws,

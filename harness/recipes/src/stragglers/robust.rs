@@ -1,4 +1,4 @@
-//! Medians and spreads that a few wild values do not move.
+//! Medians and deviations that a few outliers do not move.
 
 /// How many robust deviations one median deviation is, where values are spread normally.
 pub const NORMAL: f64 = 1.4826;

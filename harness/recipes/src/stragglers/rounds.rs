@@ -1,5 +1,5 @@
-//! What ranks did beside waiting, round by round, and which of them took longer for it than those that do the same work.
-//! A rank waits where communication runs on it and nothing else does; that is not counted here, also where a wait in one
+//! The work of ranks beside waiting, round by round, and which of them took longer for it than those that do the same
+//! work. A rank waits where communication and nothing else runs on it; that is not counted, also where waiting in one
 //! communicator makes it late for another.
 
 use super::clocks::Aligned;
@@ -46,7 +46,7 @@ type Role = Vec<(Family, usize)>;
 /// Of a rank: which series is of which family, and which member it is there.
 type Part = BTreeMap<Family, (usize, usize)>;
 
-/// The ranks in groups of at least two; what is in none has nobody to be held against.
+/// The ranks in groups of at least two; a rank that is in none has no peers.
 pub(super) fn groups(
     evidence: &Evidence,
     series: &[Series],
@@ -68,7 +68,7 @@ pub(super) fn groups(
             };
             let anchor = anchor(&role, limits, |family| {
                 let first = evidence.ranks[members[0]].work;
-                Regular::of(&ends(members[0], family), first.first()?.start, first.last()?.end)
+                Regular::measure(&ends(members[0], family), first.first()?.start, first.last()?.end)
             })?;
             let own = members.iter().map(|rank| {
                 let ends = ends(*rank, &anchor);
@@ -116,7 +116,7 @@ struct Regular {
 }
 
 impl Regular {
-    fn of(ends: &[i64], from: i64, to: i64) -> Option<Regular> {
+    fn measure(ends: &[i64], from: i64, to: i64) -> Option<Regular> {
         let span = |from: i64, to: i64| narrow(i128::from(to) - i128::from(from));
         let (first, last) = (*ends.first()?, *ends.last()?);
         let (covered, all) = (span(first, last), span(from, to));
@@ -197,7 +197,7 @@ fn compared(own: &[Vec<i64>], lengths: &[i64]) -> Vec<Rounds> {
     let usual = median(&mut deviations.clone()).unwrap_or_default();
     let all = own.iter().zip(&late).zip(&middles).zip(&deviations).zip(lengths);
     let all = all.map(|((((own, late), middle), deviation), length)| {
-        // What a few rounds of one rank tell of its deviation is little: it is not below that of its peers.
+        // A few rounds show little of a rank's deviation: it is not taken as below that of its peers.
         let error = MEDIAN_ERROR * deviation.max(usual).max(1.0) / (rounds.max(1) as f64).sqrt();
         let total: i128 = late.iter().map(|ns| i128::from(*ns)).sum();
         Rounds {
@@ -220,7 +220,7 @@ mod tests {
     use crate::stragglers::{Rank, Work};
 
     #[test]
-    fn what_few_rounds_of_one_rank_tell_of_its_deviation_is_not_below_that_of_its_peers() {
+    fn the_deviation_of_few_rounds_is_not_below_that_of_peers() {
         // By chance most of the first one's rounds are alike.
         let first = (0..16i64).map(|n| 300 + if n < 9 { 0 } else { (n - 12) * 900 }).collect();
         let other = |sign: i64| (0..16i64).map(|n| sign * ((n * 37) % 16 - 8) * 500).collect::<Vec<i64>>();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn communicators_of_one_size_are_told_apart_by_the_order_of_their_use() {
+    fn communicators_of_one_size_are_matched_by_the_order_of_their_use() {
         let work = |communicator, start| Work {
             communicator: Some(communicator),
             stream: 0,

@@ -1,5 +1,5 @@
-//! Which kernels of the ranks are one collective: the n-th of an operation in a communicator is the same on every rank,
-//! where every rank recorded as many. What does not add up so is told, and not used.
+//! Which kernels of the ranks are one collective: the n-th of an operation in a communicator is the same on every
+//! rank, where every rank recorded as many. Anything else is reported as a flaw, and not used.
 
 use super::{Evidence, Kind};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Jobs with known truth, and what is said of them.
+//! Jobs with known truth, and the verdicts on them.
 
 use super::made::{Draw, Job, Ran};
 use super::*;
@@ -20,15 +20,15 @@ fn named(judgement: &Judgement) -> Vec<String> {
                 Who::Rank { rank, .. } => rank.to_string(),
             })
             .collect(),
-        Verdict::Nobody(_) => Vec::new(),
-        Verdict::Untold(why) => panic!("untold: {why}"),
+        Verdict::NoCulprit(_) => Vec::new(),
+        Verdict::Inconclusive(why) => panic!("inconclusive: {why}"),
     }
 }
 
 #[track_caller]
-fn untold(judgement: &Judgement) -> &str {
+fn inconclusive(judgement: &Judgement) -> &str {
     match &judgement.verdict {
-        Verdict::Untold(why) => why,
+        Verdict::Inconclusive(why) => why,
         other => panic!("{other:?}"),
     }
 }
@@ -36,9 +36,9 @@ fn untold(judgement: &Judgement) -> &str {
 const SEEDS: std::ops::Range<u64> = 0..100;
 
 #[test]
-fn a_straggler_of_a_millisecond_or_more_is_named_in_every_seed_and_in_healthy_ones_nobody() {
+fn a_straggler_of_a_millisecond_is_named_in_every_seed_and_healthy_jobs_have_no_culprit() {
     SEEDS.into_par_iter().for_each(|seed| {
-        let healthy = Job::of(seed);
+        let healthy = Job::seeded(seed);
         assert_eq!(named(&judged(&healthy.run())), [] as [&str; 0], "seed {seed}");
         for late in [1, 5, 20] {
             let who = Draw(seed ^ (late as u64) << 32).below(64);
@@ -53,7 +53,7 @@ fn a_straggler_of_a_millisecond_or_more_is_named_in_every_seed_and_in_healthy_on
 
 #[test]
 fn clocks_are_found_as_they_are_with_their_signs() {
-    let ran = Job::of(7).run();
+    let ran = Job::seeded(7).run();
     let judgement = judged(&ran);
     let truth = |host: usize| ran.ranks[host * 8].clock;
     for (host, clock) in judgement.clocks.iter().enumerate() {
@@ -82,8 +82,8 @@ fn rate_off(ran: &Ran) -> f64 {
 
 #[test]
 fn wild_ends_do_not_move_the_clocks() {
-    let clean = judged(&Job::of(3).run());
-    let mut ran = Job::of(3).run();
+    let clean = judged(&Job::seeded(3).run());
+    let mut ran = Job::seeded(3).run();
     let mut draw = Draw(9);
     for own in &mut ran.ranks {
         for work in &mut own.work {
@@ -98,17 +98,17 @@ fn wild_ends_do_not_move_the_clocks() {
         assert!((a - b).abs() < 0.2, "{a} {b}");
     }
     assert_eq!(named(&wild), [] as [&str; 0]);
-    // All that one host tells in the last quarter, as much as would make a rate.
+    // All that one host records in the last quarter, as much as would make a rate.
     for (hosts, seed) in [(8, 3), (2, 3), (2, 4), (2, 5)] {
-        let mut ran = Job { hosts, per_host: 1, across: false, ..Job::of(seed) }.run();
+        let mut ran = Job { hosts, per_host: 1, across: false, ..Job::seeded(seed) }.run();
         let last = &mut ran.ranks[hosts - 1].work;
         let from = last.len() * 3 / 4;
         last[from..].iter_mut().for_each(|work| work.end += 2 * MS);
         let off = rate_off(&ran);
         assert!(off < 0.5, "{hosts} hosts, seed {seed}: {off}");
     }
-    // A quarter of what single ranks tell, and by little.
-    let mut ran = Job { per_host: 1, across: false, ..Job::of(3) }.run();
+    // A quarter of what single ranks record, and by little.
+    let mut ran = Job { per_host: 1, across: false, ..Job::seeded(3) }.run();
     for work in ran.ranks.iter_mut().flat_map(|own| &mut own.work) {
         if draw.below(4) == 0 {
             work.end += 2 * MS;
@@ -121,7 +121,7 @@ fn wild_ends_do_not_move_the_clocks() {
 #[test]
 fn who_waits_is_not_blamed_where_its_whole_node_comes_late_for_it() {
     // The node of rank 12 waits for it within the node, and comes to everybody else late.
-    let judgement = judged(&Job::of(11).late(12, 20 * MS).run());
+    let judgement = judged(&Job::seeded(11).late(12, 20 * MS).run());
     assert_eq!(named(&judgement), ["12"]);
     for rank in (8..16).filter(|rank| *rank != 12) {
         let result = &judgement.ranks[rank];
@@ -136,28 +136,28 @@ fn who_waits_is_not_blamed_where_its_whole_node_comes_late_for_it() {
 
 #[test]
 fn a_slow_node_is_named_as_one() {
-    let mut job = Job::of(5);
+    let mut job = Job::seeded(5);
     job.late = (24..32).map(|rank| (rank, 5 * MS)).collect();
     let judgement = judged(&job.run());
     assert_eq!(named(&judgement), ["node-3"]);
     let node = judgement.nodes.iter().find(|node| node.name == "node-3").expect("there");
     assert!(node.late_ns.is_some_and(|ns| (ns - 5 * MS).abs() < 250_000), "{node:?}");
     // Two of its ranks are two ranks.
-    let two = Job::of(5).late(24, 5 * MS).late(25, 7 * MS).run();
+    let two = Job::seeded(5).late(24, 5 * MS).late(25, 7 * MS).run();
     assert_eq!(named(&judged(&two)), ["25", "24"]);
 }
 
 #[test]
-fn all_late_together_are_late_for_nobody() {
-    let mut job = Job::of(6);
+fn all_ranks_late_together_have_no_culprit() {
+    let mut job = Job::seeded(6);
     job.late = (0..64).map(|rank| (rank, 20 * MS)).collect();
     assert_eq!(named(&judged(&job.run())), [] as [&str; 0]);
 }
 
 #[test]
-fn a_slow_gpu_is_told_from_a_host_that_comes_late() {
+fn a_slow_gpu_differs_from_a_host_that_comes_late() {
     let cause = |by_kernels: bool| {
-        let mut job = Job::of(8).late(40, 5 * MS);
+        let mut job = Job::seeded(8).late(40, 5 * MS);
         job.by_kernels = by_kernels;
         let judgement = judged(&job.run());
         let Verdict::Named(culprits) = judgement.verdict else { panic!("{:?}", judgement.verdict) };
@@ -167,14 +167,14 @@ fn a_slow_gpu_is_told_from_a_host_that_comes_late() {
     assert!(slow == Cause::Kernels && (ratio - 725.0 / 720.0).abs() < 1e-3, "{slow:?} {ratio}");
     let (late, ratio) = cause(false);
     assert!(late == Cause::Between && (ratio - 1.0).abs() < 1e-9, "{late:?} {ratio}");
-    let ran = Job::of(8).late(40, 5 * MS).run();
+    let ran = Job::seeded(8).late(40, 5 * MS).run();
     let Verdict::Named(culprits) = judge(&ran.evidence(&[]), &Limits::default()).verdict else { panic!() };
     assert_eq!(culprits[0].cause, Cause::NotRecorded);
 }
 
 #[test]
 fn hosts_that_no_collective_connects_are_said_so_and_compared_within_themselves() {
-    let mut job = Job::of(2).late(20, 20 * MS);
+    let mut job = Job::seeded(2).late(20, 20 * MS);
     (job.global, job.across) = (false, false);
     let judgement = judged(&job.run());
     assert_eq!(judgement.apart.len(), 8);
@@ -183,7 +183,7 @@ fn hosts_that_no_collective_connects_are_said_so_and_compared_within_themselves(
     job.late = (16..24).map(|rank| (rank, 20 * MS)).collect();
     assert_eq!(named(&judged(&job.run())), [] as [&str; 0], "a node is against no other one");
     // Connected over others, by communicators that no two hosts far apart share.
-    let mut ran = Job { global: false, ..Job::of(2) }.run();
+    let mut ran = Job { global: false, ..Job::seeded(2) }.run();
     for own in &mut ran.ranks {
         // What crosses hosts becomes a chain of pairs: 0 with 1, 1 with 2, and so on by the place of the GPU.
         let host = own.host;
@@ -208,18 +208,24 @@ fn hosts_that_no_collective_connects_are_said_so_and_compared_within_themselves(
 
 #[test]
 fn of_few_steps_nothing_is_said_but_that() {
-    let judgement = judged(&Job { steps: 3, ..Job::of(1) }.late(5, 20 * MS).run());
-    assert_eq!(untold(&judgement), "rounds: 2, of at least 16");
-    assert!(judgement.residual_ns.is_some() && judgement.ranks[5].arrived.is_some(), "what there is is told");
-    let judgement = judged(&Job { steps: 0, ..Job::of(1) }.run());
-    assert_eq!(untold(&judgement), "no collective was recorded by all its ranks, and as often by each");
+    let judgement = judged(&Job { steps: 3, ..Job::seeded(1) }.late(5, 20 * MS).run());
+    assert_eq!(inconclusive(&judgement), "2 rounds, at least 16 needed");
+    assert!(
+        judgement.residual_ns.is_some() && judgement.ranks[5].arrived.is_some(),
+        "what there is is reported"
+    );
+    let judgement = judged(&Job { steps: 0, ..Job::seeded(1) }.run());
+    assert_eq!(
+        inconclusive(&judgement),
+        "no collective was recorded by all its ranks the same number of times"
+    );
     let nothing = judge(&Evidence::default(), &Limits::default());
     assert!(nothing.residual_ns.is_none() && nothing.clocks.is_empty());
 }
 
 #[test]
-fn unequal_counts_are_told_and_not_used() {
-    let mut ran = Job::of(4).late(9, 5 * MS).run();
+fn unequal_counts_are_reported_and_not_used() {
+    let mut ran = Job::seeded(4).late(9, 5 * MS).run();
     let last = ran.ranks[17].work.iter().rposition(|work| work.kind == Kind::AllReduce).expect("some");
     ran.ranks[17].work.remove(last);
     let judgement = judged(&ran);
@@ -239,7 +245,7 @@ fn unequal_counts_are_told_and_not_used() {
 
 #[test]
 fn a_communicator_of_which_a_rank_left_no_record_is_not_used() {
-    let mut ran = Job::of(4).late(9, 5 * MS).run();
+    let mut ran = Job::seeded(4).late(9, 5 * MS).run();
     ran.ranks.remove(63);
     let judgement = judged(&ran);
     let missing: Vec<(u64, usize, usize)> = judgement
@@ -257,7 +263,7 @@ fn a_communicator_of_which_a_rank_left_no_record_is_not_used() {
 
 #[test]
 fn two_ranks_alone_are_enough() {
-    let job = Job { hosts: 2, per_host: 1, across: false, ..Job::of(12) };
+    let job = Job { hosts: 2, per_host: 1, across: false, ..Job::seeded(12) };
     assert_eq!(named(&judged(&job.run())), [] as [&str; 0]);
     for who in [0, 1] {
         let judgement = judged(&job.clone().late(who, 5 * MS).run());
@@ -267,7 +273,7 @@ fn two_ranks_alone_are_enough() {
 
 #[test]
 fn reports_of_one_host_that_begin_at_other_zeros_than_they_say_are_still_aligned() {
-    let mut ran = Job::of(13).late(9, 5 * MS).run();
+    let mut ran = Job::seeded(13).late(9, 5 * MS).run();
     ran.ranks[30].zero += 3 * MS;
     let judgement = judged(&ran);
     assert_eq!(named(&judgement), ["9"]);
@@ -277,7 +283,7 @@ fn reports_of_one_host_that_begin_at_other_zeros_than_they_say_are_still_aligned
 
 #[test]
 fn nobody_is_named_for_less_than_three_residuals() {
-    let mut ran = Job { steps: 300, ..Job::of(14) }.late(9, 2 * MS).run();
+    let mut ran = Job { steps: 300, ..Job::seeded(14) }.late(9, 2 * MS).run();
     let mut draw = Draw(1);
     for own in &mut ran.ranks {
         for work in &mut own.work {
@@ -292,7 +298,7 @@ fn nobody_is_named_for_less_than_three_residuals() {
 #[test]
 fn times_at_the_edges_of_64_bits_neither_overflow_nor_blame() {
     for (zero, moment) in [(i64::MAX, i64::MAX), (i64::MIN, i64::MIN), (i64::MAX, i64::MIN)] {
-        let mut ran = Job { steps: 20, ..Job::of(15) }.run();
+        let mut ran = Job { steps: 20, ..Job::seeded(15) }.run();
         for own in &mut ran.ranks {
             own.zero = zero;
             let first = own.work[0].start;
@@ -328,14 +334,14 @@ fn times_at_the_edges_of_64_bits_neither_overflow_nor_blame() {
 
 #[test]
 fn streams_stand_for_communicators_where_none_is_recorded() {
-    let mut ran = Job { across: false, ..Job::of(16) }.late(33, 5 * MS).run();
+    let mut ran = Job { across: false, ..Job::seeded(16) }.late(33, 5 * MS).run();
     for own in &mut ran.ranks {
         own.work.retain(|work| work.kind == Kind::AllReduce);
         own.work.iter_mut().for_each(|work| work.communicator = None);
     }
     let computes = ran.computes();
     let mut evidence = ran.evidence(&computes);
-    assert!(untold(&judge(&evidence, &Limits::default())).starts_with("no collective"));
+    assert!(inconclusive(&judge(&evidence, &Limits::default())).starts_with("no collective"));
     evidence.by_order = true;
     let judgement = judge(&evidence, &Limits::default());
     assert_eq!(judgement.instances.len(), 1);
@@ -351,7 +357,7 @@ fn work_that_ends_before_it_begins_is_left_out() {
 
 #[test]
 fn a_clock_that_goes_faster_makes_nobody_late() {
-    let job = Job { drift_ppb: 900_000, ..Job::of(17) };
+    let job = Job { drift_ppb: 900_000, ..Job::seeded(17) };
     let judgement = judged(&job.run());
     assert!(
         judgement.clocks.iter().any(|clock| clock.rate_ppm.is_some_and(|rate| rate.abs() > 300.0)),
@@ -365,7 +371,7 @@ fn a_clock_that_goes_faster_makes_nobody_late() {
 fn who_computes_while_others_wait_for_it_is_not_blamed_for_what_it_inherited() {
     // What crosses hosts runs beside compute, so that lateness within a node goes on through it.
     for seed in 0..5 {
-        let job = Job { overlap: true, ..Job::of(seed) };
+        let job = Job { overlap: true, ..Job::seeded(seed) };
         assert_eq!(named(&judged(&job.run())), [] as [&str; 0], "seed {seed}");
         for late in [1, 5, 20] {
             let judgement = judged(&job.clone().late(35, late * MS).run());
@@ -377,16 +383,16 @@ fn who_computes_while_others_wait_for_it_is_not_blamed_for_what_it_inherited() {
 #[test]
 fn ranks_that_vary_much_are_not_blamed_for_chance() {
     for seed in 0..10 {
-        let judgement = judged(&Job { jitter: 5e6, ..Job::of(seed) }.run());
+        let judgement = judged(&Job { jitter: 5e6, ..Job::seeded(seed) }.run());
         assert_eq!(named(&judgement), [] as [&str; 0], "seed {seed}");
         let most = judgement.ranks.iter().filter_map(|rank| Some(rank.rounds?.late_ns)).max();
-        assert!(most.is_some_and(|ns| ns > 200_000), "the limit alone would blame somebody: {most:?}");
+        assert!(most.is_some_and(|ns| ns > 200_000), "the limit alone would name a culprit: {most:?}");
     }
 }
 
 #[test]
 fn collectives_that_come_only_at_the_beginning_part_no_rounds() {
-    let mut ran = Job::of(18).late(9, 5 * MS).run();
+    let mut ran = Job::seeded(18).late(9, 5 * MS).run();
     ran.sizes.insert(50, 64);
     for own in &mut ran.ranks {
         let first = own.work[0].start;
@@ -412,7 +418,7 @@ fn collectives_that_come_only_at_the_beginning_part_no_rounds() {
 
 #[test]
 fn who_is_late_by_less_than_the_limit_is_not_named() {
-    let ran = Job { steps: 300, ..Job::of(19) }.late(30, 150_000).run();
+    let ran = Job { steps: 300, ..Job::seeded(19) }.late(30, 150_000).run();
     assert_eq!(named(&judged(&ran)), [] as [&str; 0]);
     let computes = ran.computes();
     let lower = Limits { least_ns: 60_000, ..Limits::default() };
@@ -422,7 +428,7 @@ fn who_is_late_by_less_than_the_limit_is_not_named() {
 #[test]
 fn ranks_with_another_part_in_the_work_are_not_held_against_each_other() {
     // Half of the ranks take part in one more communicator, and need longer for what they do.
-    let mut job = Job::of(20);
+    let mut job = Job::seeded(20);
     job.late = (0..8).map(|rank| (rank, 50 * MS)).collect();
     let mut ran = job.run();
     ran.sizes.insert(60, 8);
@@ -467,7 +473,7 @@ fn who_comes_together_is_last_for_nobody() {
 }
 
 #[test]
-fn a_rate_that_few_ends_close_together_do_not_tell_is_not_made_up() {
+fn a_rate_is_not_made_up_from_few_ends_close_together() {
     let noise = [0, 9000, -7000, 8000];
     let work = |noisy: bool| -> Vec<Work> {
         let ends = noise.iter().enumerate().map(|(n, noise)| {
@@ -492,4 +498,31 @@ fn a_rate_that_few_ends_close_together_do_not_tell_is_not_made_up() {
     let judgement = judge(&Evidence { ranks, ..Evidence::default() }, &Limits::default());
     let clock = &judgement.clocks[1];
     assert!(clock.rate_ppm.is_some_and(|rate| rate.abs() < 150.0), "{clock:?}");
+}
+
+/// What each verdict says, for a rank, for a node, without a culprit and where it cannot be said.
+#[test]
+fn messages() {
+    let mut slow_gpu = Job::seeded(8).late(40, 5 * MS);
+    slow_gpu.by_kernels = true;
+    let mut slow_node = Job::seeded(8);
+    slow_node.late = (16..24).map(|rank| (rank, 20 * MS)).collect();
+    let jobs = [
+        slow_gpu,
+        Job::seeded(8).late(40, 5 * MS),
+        slow_node,
+        Job::seeded(8),
+        Job { steps: 3, ..Job::seeded(1) },
+        Job { steps: 0, ..Job::seeded(1) },
+    ];
+    let messages = jobs.map(|job| match judged(&job.run()).verdict {
+        Verdict::Named(culprits) => {
+            let lines =
+                culprits.iter().map(|it| format!("{:?}: {}; {}", it.who, it.cause.name(), it.evidence));
+            lines.collect::<Vec<_>>().join("\n")
+        }
+        Verdict::NoCulprit(why) => format!("no culprit: {why}"),
+        Verdict::Inconclusive(why) => format!("inconclusive: {why}"),
+    });
+    insta::assert_snapshot!(messages.join("\n"));
 }

@@ -1,5 +1,5 @@
-//! Who is named: a rank, or a node most of whose ranks are late together; and what speaks for it. All late together, or
-//! by less than clocks and rounds can tell, nobody is.
+//! The culprit: a rank, or a node most of whose ranks are late together; with its evidence. If all are late together,
+//! or by less than clocks and rounds can resolve, there is no culprit.
 
 use super::robust::median;
 use super::rounds::Group;
@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 pub enum Verdict {
     /// The latest first.
     Named(Vec<Culprit>),
-    /// All were looked at, and why nobody is named.
-    Nobody(String),
+    /// All ranks were compared, and why there is no culprit.
+    NoCulprit(String),
     /// Why nothing can be said.
-    Untold(String),
+    Inconclusive(String),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +34,7 @@ pub enum Who {
     Rank { rank: i64, node: String, gpu: Option<i64> },
 }
 
-/// What the time goes to that the others do not need.
+/// What takes the time that the others do not need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// Its kernels last longer than the same kernels of the others.
@@ -47,8 +47,8 @@ pub enum Cause {
 impl Cause {
     pub fn name(self) -> &'static str {
         match self {
-            Cause::Kernels => "its kernels last longer",
-            Cause::Between => "its kernels last as long as others', it comes to them late",
+            Cause::Kernels => "its kernels run longer",
+            Cause::Between => "its kernels run as long as others', but start late",
             Cause::NotRecorded => "not recorded",
         }
     }
@@ -66,9 +66,9 @@ pub struct Node {
     pub last_in: u64,
 }
 
-/// Lateness of this many of its standard errors is no chance, also where hundreds of ranks are looked at.
+/// Lateness of this many of its standard errors is not by chance, even among hundreds of ranks.
 const SURE: f64 = 6.0;
-/// Lateness below so many residuals of the clocks is none.
+/// Lateness below this many residuals of the clocks does not count.
 const RESIDUALS: u64 = 3;
 
 pub(super) fn nodes(evidence: &Evidence, ranks: &[RankResult]) -> Vec<Node> {
@@ -101,36 +101,36 @@ pub(super) fn verdict(
     limits: &Limits,
 ) -> Verdict {
     let Some(residual_ns) = residual_ns else {
-        return Verdict::Untold(
-            "no collective was recorded by all its ranks, and as often by each".to_owned(),
+        return Verdict::Inconclusive(
+            "no collective was recorded by all its ranks the same number of times".to_owned(),
         );
     };
     if groups.is_empty() {
-        return Verdict::Untold("no two ranks are connected and do the same work".to_owned());
+        return Verdict::Inconclusive("no two ranks share collectives and do the same work".to_owned());
     }
     let most = groups.iter().filter_map(|group| group.rounds.first()).map(|r| r.rounds).max().unwrap_or(0);
     if most < limits.least_rounds {
-        return Verdict::Untold(format!("rounds: {most}, of at least {}", limits.least_rounds));
+        return Verdict::Inconclusive(format!("{most} rounds, at least {} needed", limits.least_rounds));
     }
     let limit_ns = limits.least_ns.max(residual_ns.saturating_mul(RESIDUALS));
-    let told = ranks.iter().enumerate().filter_map(|(at, rank)| Some((at, rank.rounds?)));
-    let told: Vec<_> = told.filter(|(_, rounds)| rounds.rounds >= limits.least_rounds).collect();
+    let comparable = ranks.iter().enumerate().filter_map(|(at, rank)| Some((at, rank.rounds?)));
+    let comparable: Vec<_> = comparable.filter(|(_, rounds)| rounds.rounds >= limits.least_rounds).collect();
     let is_late = |late_ns: i64| late_ns > 0 && late_ns.unsigned_abs() > limit_ns;
-    let late: Vec<usize> = told
+    let late: Vec<usize> = comparable
         .iter()
         .filter(|(_, rounds)| is_late(rounds.late_ns) && rounds.sure >= SURE)
         .map(|(at, _)| *at)
         .collect();
     if late.is_empty() {
         let Some((at, most)) =
-            told.iter().max_by_key(|(at, rounds)| (rounds.late_ns, std::cmp::Reverse(*at)))
+            comparable.iter().max_by_key(|(at, rounds)| (rounds.late_ns, std::cmp::Reverse(*at)))
         else {
-            return Verdict::Untold("no rank has enough rounds".to_owned());
+            return Verdict::Inconclusive("no rank has enough rounds".to_owned());
         };
-        return Verdict::Nobody(format!(
-            "ranks compared: {} of {}; the latest is rank {}, by {} us in a round with a limit of {} us and {:.1} \
-             standard errors of at least {SURE:.0}",
-            told.len(),
+        return Verdict::NoCulprit(format!(
+            "{} of {} ranks compared; latest is rank {}: {} us per round, limit {} us; {:.1} standard errors, limit \
+             {SURE:.0}",
+            comparable.len(),
             ranks.len(),
             evidence.ranks[*at].rank,
             most.late_ns / 1000,
@@ -140,7 +140,7 @@ pub(super) fn verdict(
     }
     let mut culprits = Vec::new();
     let mut of_node: BTreeMap<&str, (Vec<usize>, usize)> = BTreeMap::new();
-    for (at, _) in &told {
+    for (at, _) in &comparable {
         let node = of_node.entry(evidence.ranks[*at].node).or_default();
         node.1 += 1;
         if late.contains(at) {
@@ -190,19 +190,19 @@ fn culprit(evidence: &Evidence, ranks: &[RankResult], who: Who, late: &[usize], 
         (0..ranks.len()).filter(|at| !late.contains(at)).filter_map(|at| Some(ranks[at].arrived?.wait_ns));
     let others = median(&mut others.collect::<Vec<_>>()).unwrap_or_default();
     let mut evidence_text = format!(
-        "later than the others in {later} of {all} rounds; last in {last_in} of {instances} collectives; it waits {} us \
-         where others wait {} us; ends of collectives agree within {} us",
+        "late in {later} of {all} rounds; last in {last_in} of {instances} collectives; waits {} us, others {} us; \
+         collective ends agree within {} us",
         wait / 1000,
         others / 1000,
         residual_ns.div_ceil(1000),
     );
     if let Some(extra_ns) = extra_ns {
-        evidence_text.push_str(&format!("; its kernels need {} us more in a round", extra_ns / 1000));
+        evidence_text.push_str(&format!("; kernels {} us longer per round", extra_ns / 1000));
     }
     if let Who::Node { ranks: named, .. } = &who {
         let node = evidence.ranks[late[0]].node;
         let all = evidence.ranks.iter().filter(|rank| rank.node == node).count();
-        evidence_text.push_str(&format!("; ranks of the node that are late: {} of {all}", named.len()));
+        evidence_text.push_str(&format!("; {} of {all} ranks of the node are late", named.len()));
     }
     Culprit { who, late_ns, round_ns, sure, cause, evidence: evidence_text }
 }

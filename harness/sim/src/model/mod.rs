@@ -3,9 +3,9 @@
 //!
 //! Between published points the bandwidth is a straight line of logarithms, over sizes and over node counts. Above the
 //! largest published size it stays level. Below the smallest, sizes follow the shape of all_reduce on two nodes, and
-//! below that the time falls to a latency of 69 us (p5) or 164 us (p4de) at 8 bytes on two nodes, 15 % more for
-//! each doubling of nodes. Above 32 nodes bandwidth falls by 4 % with each doubling. What nobody published is a stated
-//! ratio of what somebody did:
+//! below that the time falls to a latency of 69 us (p5) or 164 us (p4de) at 8 bytes on two nodes, 15 % more for each
+//! doubling of nodes. Above 32 nodes bandwidth falls by 4 % with each doubling. Where nothing is published there is a
+//! stated ratio of what somebody did:
 //!
 //! | operation | taken from | ratio |
 //! |---|---|---|
@@ -57,7 +57,7 @@ pub struct Group {
 
 impl Model {
     /// By the profile's name, or the one that it is like; figures that differ from the family's scale the curves.
-    pub fn of(names: &[&str], wire_gb_s: f64, nvlink_gb_s: f64) -> Model {
+    pub fn new(names: &[&str], wire_gb_s: f64, nvlink_gb_s: f64) -> Model {
         let is_p4 = names.iter().any(|name| name.trim_start_matches("sim-").starts_with("p4"));
         let (family, wire, nvlink) =
             if is_p4 { (Family::P4de, 50.0, 300.0) } else { (Family::P5, 400.0, 450.0) };

@@ -4,8 +4,8 @@ use super::tables::{GIB, MIB};
 use super::*;
 use crate::traffic::Crossing;
 
-const P5: fn() -> Model = || Model::of(&["sim-p5", "p5"], 400.0, 450.0);
-const P4DE: fn() -> Model = || Model::of(&["sim-p4de", "p4de"], 50.0, 300.0);
+const P5: fn() -> Model = || Model::new(&["sim-p5", "p5"], 400.0, 450.0);
+const P4DE: fn() -> Model = || Model::new(&["sim-p4de", "p4de"], 50.0, 300.0);
 
 fn busbw(model: Model, op: Op, bytes: u64, nodes: u32) -> f64 {
     let group = Group { nodes, ranks: nodes * 8, side_by_side: 1 };
@@ -106,7 +106,7 @@ fn time_grows_with_size_and_no_wire_carries_more_than_it_can() {
                     let least = if bytes < 2 * MIB { 0.85 * last } else { last };
                     assert!(time >= least, "{op} {nodes} nodes {bytes} bytes: {time} after {last}");
                     last = time;
-                    let crossing = Crossing::of(op, group, 8);
+                    let crossing = Crossing::new(op, group, 8);
                     let most = crossing.units(0).0.max(crossing.units(0).1);
                     let sent = most as f64 * crossing.unit_bytes(op, bytes);
                     let rate = sent / (time * 1e3);

@@ -1,5 +1,6 @@
-//! What NCCL itself writes between the lines of a program where `NCCL_DEBUG=INFO` asks for it: how its communicators begin, over which
-//! network, and each call. It is rendered from the facts that the program's own output is made of; reading it is the recipes' business.
+//! What NCCL itself writes between the lines of a program where `NCCL_DEBUG=INFO` asks for it: how its communicators
+//! begin, over which network, and each call. It is rendered from the facts that the program's own output is made of;
+//! reading it is the recipes' business.
 
 mod sweep;
 mod training;
@@ -18,7 +19,7 @@ pub struct Wanted {
 
 impl Wanted {
     /// Nothing where nothing is asked for, or it is written elsewhere.
-    pub fn of(variables: &BTreeMap<String, String>) -> Option<Wanted> {
+    pub fn from_variables(variables: &BTreeMap<String, String>) -> Option<Wanted> {
         let is_info = |level: &String| ["info", "trace"].contains(&level.to_ascii_lowercase().as_str());
         variables.get("NCCL_DEBUG").filter(|level| is_info(level))?;
         if variables.contains_key("NCCL_DEBUG_FILE") {
@@ -42,7 +43,7 @@ mod tests {
     #[test]
     fn only_what_is_asked_for_is_written() {
         let of = |variables: &[(&str, &str)]| {
-            Wanted::of(
+            Wanted::from_variables(
                 &variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
             )
         };

@@ -1,10 +1,11 @@
-//! What NCCL writes between the lines of a program of nccl-tests: its beginning, and the calls before each row of the table.
+//! What NCCL writes between the lines of a program of nccl-tests: its beginning, and the calls before each row of the
+//! table.
 
 use super::Wanted;
-use super::writers::{Place, Rank, Writers, handle};
+use super::writers::{Membership, Rank, Writers, handle};
 use crate::active_faults::{ActiveFaults, Ending};
 use crate::cluster::Cluster;
-use crate::course::Course;
+use crate::execution::Execution;
 use crate::nccl;
 use crate::options::Options;
 use crate::rounds::{Kind, Round};
@@ -12,7 +13,7 @@ use crate::work::{Table, noise_of};
 use metric::op::Op;
 
 /// A program's job as its log needs it.
-struct Told<'a> {
+struct Context<'a> {
     cluster: &'a Cluster,
     active_faults: &'a ActiveFaults,
     table: &'a Table,
@@ -24,40 +25,43 @@ struct Told<'a> {
     ended: bool,
 }
 
-/// What a program printed up to a moment, with the lines of NCCL where the job asks for them; and whether nothing comes behind it.
+/// What a program printed up to a moment, with the lines of NCCL where the job asks for them; and whether nothing comes
+/// behind it.
 pub fn added(
     cluster: &Cluster,
-    course: &Course,
+    execution: &Execution,
     table: &Table,
     (stop_s, ended): (f64, bool),
     printed: String,
 ) -> String {
-    let Some(wanted) = &course.debug else { return printed };
+    let Some(wanted) = &execution.debug else { return printed };
     let what = format!("pid{:?}{:?}", table.world.nodes, table.world.gpu);
-    let told = Told {
+    let context = Context {
         cluster,
-        active_faults: &course.active_faults,
+        active_faults: &execution.active_faults,
         table,
-        hosts: course.nodes.get(table.world.nodes.clone()).unwrap_or_default(),
+        hosts: execution.nodes.get(table.world.nodes.clone()).unwrap_or_default(),
         // The same draw as the head of the table makes.
-        first_pid: nccl::first_pid(&mut noise_of(cluster, &course.case, &course.job, &what)),
+        first_pid: nccl::first_pid(&mut noise_of(cluster, &execution.case, &execution.job, &what)),
         stop_s,
         ended,
     };
-    woven(wanted, &told, &printed)
+    woven(wanted, &context, &printed)
 }
 
 /// The lines of the program with those of NCCL between them.
-fn woven(wanted: &Wanted, told: &Told, printed: &str) -> String {
-    let Told { cluster, active_faults, first_pid, .. } = *told;
-    let log =
-        Log { told, writers: Writers { wanted, cluster, active_faults, first_pid, ranks: ranks(told) } };
-    let all = told.table.rounds();
-    let last = all.iter().rposition(|round| round.from_s < told.stop_s);
+fn woven(wanted: &Wanted, context: &Context, printed: &str) -> String {
+    let Context { cluster, active_faults, first_pid, .. } = *context;
+    let log = Log {
+        context,
+        writers: Writers { wanted, cluster, active_faults, first_pid, ranks: ranks(context) },
+    };
+    let all = context.table.rounds();
+    let last = all.iter().rposition(|round| round.from_s < context.stop_s);
     let mut rounds = all.iter().enumerate().map(|(at, round)| (Some(at) == last, round)).peekable();
     let mut text = String::new();
     let mut counts = vec![0_u64; log.writers.ranks.len()];
-    let mut ends = told.table.ends().into_iter();
+    let mut ends = context.table.ends().into_iter();
     let mut begun = false;
     for line in printed.split_inclusive('\n') {
         let is_row = line.trim_start().starts_with(|c: char| c.is_ascii_digit());
@@ -83,7 +87,7 @@ fn woven(wanted: &Wanted, told: &Told, printed: &str) -> String {
 }
 
 struct Log<'a> {
-    told: &'a Told<'a>,
+    context: &'a Context<'a>,
     writers: Writers<'a>,
 }
 
@@ -93,17 +97,21 @@ fn of_group(table: &Table, rank: usize) -> (u64, u64) {
     ((rank % side_by_side) as u64, (rank / side_by_side) as u64)
 }
 
-fn ranks(told: &Told) -> Vec<Rank> {
-    let (table, cluster) = (told.table, told.cluster);
-    let per_node = (table.ranks as usize / told.hosts.len().max(1)).max(1);
+fn ranks(context: &Context) -> Vec<Rank> {
+    let (table, cluster) = (context.table, context.cluster);
+    let per_node = (table.ranks as usize / context.hosts.len().max(1)).max(1);
     let one = |rank: usize| {
         let (node, local) = (rank / per_node, rank % per_node);
         let gpu = table.world.gpu.map_or(local, |gpu| gpu as usize + local);
         let gpus = table.options.gpus.max(1) as usize;
         Rank {
-            host: told.hosts.get(node).map_or("", |host| host.split('.').next().unwrap_or(host)).to_owned(),
+            host: context
+                .hosts
+                .get(node)
+                .map_or("", |host| host.split('.').next().unwrap_or(host))
+                .to_owned(),
             node: table.world.nodes.start + node,
-            pid: told.first_pid + (rank / gpus) as u64,
+            pid: context.first_pid + (rank / gpus) as u64,
             device: local,
             bus: nccl::bus(cluster.gpus, gpu),
         }
@@ -114,19 +122,20 @@ fn ranks(told: &Told) -> Vec<Rank> {
 impl Log<'_> {
     /// All ranks together, and those of each group where there are several.
     fn beginning(&self, text: &mut String) {
-        let (writers, group) = (&self.writers, self.told.table.world.group);
+        let (writers, group) = (&self.writers, self.context.table.world.group);
         let nranks = writers.ranks.len() as u64;
         for rank in 0..writers.ranks.len() {
             writers.environment(rank, text);
         }
         let id = writers.world_id();
-        let world = |rank: usize| Some(Place { own: rank as u64, nranks, id, color: 0, first: 0, apart: 1 });
+        let world =
+            |rank: usize| Some(Membership { own: rank as u64, nranks, id, color: 0, first: 0, apart: 1 });
         writers.communicator(("ncclCommInitRank", 0), &world, &|_| true, text);
         if group.side_by_side > 1 {
             let own = |rank: usize| {
-                let (color, own) = of_group(self.told.table, rank);
+                let (color, own) = of_group(self.context.table, rank);
                 let (nranks, id) = (u64::from(group.ranks), id + 1 + color);
-                Some(Place {
+                Some(Membership {
                     own,
                     nranks,
                     id,
@@ -141,18 +150,18 @@ impl Log<'_> {
 
     /// The calls of a round, as far as it came; of the node whose fault stopped it, the last one is missing.
     fn round(&self, round: &Round, is_last: bool, counts: &mut [u64], text: &mut String) {
-        if !self.writers.wanted.has("COLL") || round.from_s >= self.told.stop_s {
+        if !self.writers.wanted.has("COLL") || round.from_s >= self.context.stop_s {
             return;
         }
-        let done = (self.told.stop_s - round.from_s) / (round.us.max(1e-3) * 1e-6);
+        let done = (self.context.stop_s - round.from_s) / (round.us.max(1e-3) * 1e-6);
         let iterations = round.iterations.min((done.max(0.0) as u32).saturating_add(1));
-        let stopped = match self.told.active_faults.ending {
-            Some((Ending::Hang | Ending::RankDies, node)) if is_last && self.told.ended => Some(node),
+        let stopped = match self.context.active_faults.ending {
+            Some((Ending::Hang | Ending::RankDies, node)) if is_last && self.context.ended => Some(node),
             _ => None,
         };
         // What a graph launches again was called once.
         let calls = match round.kind {
-            Kind::Timed => iterations / self.told.table.options.graph_launches.max(1),
+            Kind::Timed => iterations / self.context.table.options.graph_launches.max(1),
             _ => iterations,
         };
         let calls = calls.max(1) * round.aggregated;
@@ -167,14 +176,14 @@ impl Log<'_> {
     }
 
     fn call(&self, rank: usize, round: &Round, counts: &mut [u64], text: &mut String) {
-        let options = &self.told.table.options;
-        let group = self.told.table.world.group;
+        let options = &self.context.table.options;
+        let group = self.context.table.world.group;
         let (nranks, comm) = match group.side_by_side {
             0 | 1 => (self.writers.ranks.len() as u64, handle(0, rank)),
             _ => (u64::from(group.ranks), handle(1, rank)),
         };
         let Some(count) = counts.get_mut(rank) else { return };
-        let (_, own) = of_group(self.told.table, rank);
+        let (_, own) = of_group(self.context.table, rank);
         let (datatype, redop) = (datatype(options), redop(options));
         if own == 0 && self.writers.wanted.has("TUNING") && !is_of_messages(options.op) {
             let (algorithm, protocol) =
@@ -246,7 +255,7 @@ fn datatype(options: &Options) -> u64 {
 }
 
 fn redop(options: &Options) -> u64 {
-    let (redop, _) = nccl::words(options);
+    let (redop, _) = nccl::redop_and_root(options);
     ["sum", "prod", "max", "min", "avg", "mulsum"].iter().position(|name| *name == redop).unwrap_or(0) as u64
 }
 

@@ -1,31 +1,33 @@
-//! What NCCL writes between the lines of a training: its communicators, and the calls of each step before the step's own line. Which
-//! rank calls what when is told in `sim::training`, and the same there as in the reports of nsys.
+//! What NCCL writes between the lines of a training: its communicators, and the calls of each step before the step's
+//! own line. Which rank calls what when is in `sim::training`, and the same there as in the reports of nsys.
 
-use super::writers::{Place, Rank, Writers, handle};
+use super::writers::{Membership, Rank, Writers, handle};
 use crate::cluster::Cluster;
-use crate::course::Course;
+use crate::execution::Execution;
 use crate::nccl;
 use crate::training::{Collective, DRAWS, Doing, Program, Training, Who};
 use crate::work::noise_of;
 
 /// What the program printed with the lines of NCCL where the job asks for them: of all ranks, or of those of one node.
-pub fn between(cluster: &Cluster, course: &Course, node: Option<usize>, printed: &str) -> String {
-    let (Some(wanted), Some(training)) = (&course.debug, &course.training) else { return printed.to_owned() };
+pub fn between(cluster: &Cluster, execution: &Execution, node: Option<usize>, printed: &str) -> String {
+    let (Some(wanted), Some(training)) = (&execution.debug, &execution.training) else {
+        return printed.to_owned();
+    };
     let per_node = training.ranks_per_node as usize;
     // The same draw as the reports make.
-    let first_pid = nccl::first_pid(&mut noise_of(cluster, &course.case, &course.job, "pids"));
+    let first_pid = nccl::first_pid(&mut noise_of(cluster, &execution.case, &execution.job, "pids"));
     let one = |rank: usize| {
         let (node, device) = (rank / per_node, rank % per_node);
-        let host = course.nodes.get(node).map_or("", |host| host.split('.').next().unwrap_or(host));
+        let host = execution.nodes.get(node).map_or("", |host| host.split('.').next().unwrap_or(host));
         let bus = nccl::bus(cluster.gpus, device);
         Rank { host: host.to_owned(), node, pid: first_pid + rank as u64, device, bus }
     };
     let ranks = (0..training.ranks() as usize).map(one).collect();
-    let writers = Writers { wanted, cluster, active_faults: &course.active_faults, first_pid, ranks };
+    let writers = Writers { wanted, cluster, active_faults: &execution.active_faults, first_pid, ranks };
     let log = Log { training, writers, node };
     let mut text = String::new();
     log.beginning(&mut text);
-    let mut steps = log.steps(course).into_iter();
+    let mut steps = log.steps(execution).into_iter();
     for line in printed.split_inclusive('\n') {
         text.extend(steps.next());
         text.push_str(line);
@@ -57,7 +59,7 @@ impl Log<'_> {
         }
     }
 
-    fn place(&self, who: Who, rank: usize) -> Option<Place> {
+    fn place(&self, who: Who, rank: usize) -> Option<Membership> {
         let (per_node, nodes) = (self.training.ranks_per_node, self.training.nodes);
         let rank = u32::try_from(rank).ok()?;
         let (own, nranks) = who.member(rank, per_node, nodes);
@@ -70,17 +72,17 @@ impl Log<'_> {
         // No two communicators of a job have one id.
         let id = self.writers.world_id() + kind * 0x400 + u64::from(which);
         let (own, nranks, color) = (u64::from(own), u64::from(nranks), u64::from(which));
-        Some(Place { own, nranks, id, color, first: first as usize, apart: apart as usize })
+        Some(Membership { own, nranks, id, color, first: first as usize, apart: apart as usize })
     }
 
     /// The lines of all calls, by step.
-    fn steps(&self, course: &Course) -> Vec<String> {
+    fn steps(&self, execution: &Execution) -> Vec<String> {
         let mut steps = vec![String::new(); self.training.steps as usize];
         if !self.writers.wanted.has("COLL") {
             return steps;
         }
         let mut counts = vec![[0_u64; Who::ALL.len()]; self.writers.ranks.len()];
-        let noise = noise_of(self.writers.cluster, &course.case, &course.job, DRAWS);
+        let noise = noise_of(self.writers.cluster, &execution.case, &execution.job, DRAWS);
         self.training.run(noise, &mut |placed| {
             let Doing::Collective(collective) = placed.doing else { return };
             let rank = placed.rank as usize;
@@ -97,7 +99,7 @@ impl Log<'_> {
     }
 
     fn call(&self, rank: usize, collective: &Collective, count: &mut u64, text: &mut String) {
-        let Some(Place { own, nranks, .. }) = self.place(collective.who, rank) else { return };
+        let Some(Membership { own, nranks, .. }) = self.place(collective.who, rank) else { return };
         let name = collective.function.trim_start_matches("nccl");
         let bytes = collective.bytes;
         if own == 0 && self.writers.wanted.has("TUNING") {

@@ -1,5 +1,5 @@
-//! The ranks of a job that write, and what each tells of itself before it calls anything: its network, and the communicators that it
-//! joins with their wires.
+//! The ranks of a job that write, and what each logs of itself before it calls anything: its network, and the
+//! communicators that it joins with their wires.
 
 use super::Wanted;
 use crate::active_faults::ActiveFaults;
@@ -14,9 +14,10 @@ pub(super) struct Rank {
     pub bus: usize,
 }
 
-/// Where a rank stands in a communicator of so many: the n-th member is the n-th rank of the job from the first one on, so far apart.
+/// Where a rank stands in a communicator of so many: the n-th member is the n-th rank of the job from the first one on,
+/// so far apart.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct Membership {
     pub own: u64,
     pub nranks: u64,
     pub id: u64,
@@ -76,11 +77,12 @@ impl Writers<'_> {
         }
     }
 
-    /// How communicators begin, of the world or split off it, of those ranks that are looked at. A rank that is in none has no place.
+    /// How communicators begin, of the world or split off it, of those ranks that are looked at. A rank that is in none
+    /// has no place.
     pub(super) fn communicator(
         &self,
         (function, which): (&str, u64),
-        place: &dyn Fn(usize) -> Option<Place>,
+        place: &dyn Fn(usize) -> Option<Membership>,
         is_looked_at: &dyn Fn(usize) -> bool,
         text: &mut String,
     ) {
@@ -90,7 +92,7 @@ impl Writers<'_> {
         for stage in ["START", "COMPLETE"] {
             for (rank, it) in self.ranks.iter().enumerate().filter(|(rank, _)| is_looked_at(*rank)) {
                 let Some(place) = place(rank) else { continue };
-                let Place { own, nranks, id, color, .. } = place;
+                let Membership { own, nranks, id, color, .. } = place;
                 if stage == "COMPLETE" {
                     self.wires(rank, &place, text);
                     let seconds = 0.9 + 0.01 * (rank % 7) as f64;
@@ -115,8 +117,8 @@ impl Writers<'_> {
     }
 
     /// Rings and trees, and what carries them: over NVLink within a node, over the network between nodes.
-    fn wires(&self, rank: usize, place: &Place, text: &mut String) {
-        let Place { own, nranks, .. } = *place;
+    fn wires(&self, rank: usize, place: &Membership, text: &mut String) {
+        let Membership { own, nranks, .. } = *place;
         let gpu = self.cluster.gpu_name.as_str();
         let nvls = ["H100", "H200", "B200"].iter().any(|newer| gpu.contains(newer));
         let device = self.ranks.get(rank).map_or(0, |it| it.device);
@@ -158,7 +160,7 @@ impl Writers<'_> {
     }
 
     /// Whether two neighbours are on different nodes.
-    fn crosses(&self, from: u64, to: u64, place: &Place) -> bool {
+    fn crosses(&self, from: u64, to: u64, place: &Membership) -> bool {
         let node =
             |rank: u64| self.ranks.get(place.first + rank as usize * place.apart).map_or(0, |it| it.node);
         node(from) != node(to)

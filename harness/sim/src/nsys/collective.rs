@@ -1,5 +1,5 @@
 //! Which functions of NCCL a rank of nccl-tests calls for one operation, with which sizes and peers, in which groups,
-//! and the kernel that comes of each group. When they are called is told in `nccl_tests`.
+//! and the kernel that comes of each group. `nccl_tests` decides when they are called.
 
 use super::payload::{Of, Payload, Reduction};
 use crate::options::Options;
@@ -24,7 +24,7 @@ pub(super) struct Member {
 /// The parts of one operation, one after the other, as this rank makes them.
 pub(super) fn parts(options: &Options, count: u64, me: Member) -> Vec<Part> {
     let bytes = count * options.element_bytes();
-    let reduction = Reduction::of(&options.redop);
+    let reduction = Reduction::from_name(&options.redop);
     let single = |function, of| {
         let calls = vec![(function, Payload::new(me.communicator, of))];
         vec![Part { fraction: 1.0, is_group: false, calls }]
@@ -71,10 +71,10 @@ pub(super) fn parts(options: &Options, count: u64, me: Member) -> Vec<Part> {
     }
 }
 
-/// What nccl-tests take where nobody says otherwise.
+/// What nccl-tests take by default.
 const ROOT: u32 = 0;
 
-/// NCCL compiles few kernels and names them for their first member: the name tells neither algorithm nor protocol.
+/// NCCL compiles few kernels and names them for their first member: the name has neither algorithm nor protocol.
 pub(super) fn kernel(op: Op) -> &'static str {
     match op {
         Op::AllReduce => "ncclDevKernel_AllReduce_Sum_f32_RING_LL",

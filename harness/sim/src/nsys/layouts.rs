@@ -1,5 +1,5 @@
-//! The tables that tell how the bytes of NCCL's payloads are to be read: every process declares the layouts that it
-//! uses, and the names of operations. The payloads themselves are told in `payload`.
+//! The tables that describe how the bytes of NCCL's payloads are read: every process declares the layouts that it
+//! uses, and the names of operations. The payloads themselves are made in `payload`.
 
 use super::events::Events;
 use super::payload::{Field, OPERATIONS, Payload, REDUCTIONS, layout};
@@ -18,7 +18,7 @@ pub(super) struct Layouts {
 }
 
 impl Layouts {
-    pub(super) fn of(events: &Events, domain: i64) -> Layouts {
+    pub(super) fn new(events: &Events, domain: i64) -> Layouts {
         let mut known: BTreeMap<(i64, i64), (String, Payload)> = BTreeMap::new();
         for range in &events.ranges {
             if let (Some(payload), Some(number)) = (range.payload, layout(&range.name)) {
@@ -36,7 +36,7 @@ impl Layouts {
     pub(super) fn layouts(&self) -> Result<Vec<u8>, String> {
         let rows = &self.layouts;
         let size = |payload: &Payload| Payload::offsets(&payload.fields()).1 as i64;
-        Columns::of(&NVTX_PAYLOAD_SCHEMAS, rows.len())
+        Columns::new(&NVTX_PAYLOAD_SCHEMAS, rows.len())
             .numbers("domainId", rows.iter().map(|_| self.domain))
             .numbers("schemaId", rows.iter().map(|(number, ..)| *number))
             .texts("name", rows.iter().map(|(_, name, _)| Some(name)))
@@ -55,7 +55,7 @@ impl Layouts {
         }
         // The offset of the first field is left out, as real exports have it.
         let offset = |offset: i64| (offset > 0).then_some(offset);
-        Columns::of(&NVTX_PAYLOAD_SCHEMA_ENTRIES, rows.len())
+        Columns::new(&NVTX_PAYLOAD_SCHEMA_ENTRIES, rows.len())
             .numbers("domainId", rows.iter().map(|_| self.domain))
             .numbers("schemaId", rows.iter().map(|row| row.0))
             .numbers("idx", rows.iter().map(|row| row.1))
@@ -67,7 +67,7 @@ impl Layouts {
 
     pub(super) fn enumerations(&self) -> Result<Vec<u8>, String> {
         let rows = || 0..self.processes;
-        Columns::of(&NVTX_PAYLOAD_ENUMS, self.processes)
+        Columns::new(&NVTX_PAYLOAD_ENUMS, self.processes)
             .numbers("domainId", rows().map(|_| self.domain))
             .numbers("schemaId", rows().map(|_| OPERATIONS))
             .texts("name", rows().map(|_| Some("ncclRedOp_t")))
@@ -75,10 +75,10 @@ impl Layouts {
             .bytes()
     }
 
-    pub(super) fn words(&self) -> Result<Vec<u8>, String> {
+    pub(super) fn names(&self) -> Result<Vec<u8>, String> {
         let words = || (0..self.processes).flat_map(|_| (0..).zip(REDUCTIONS));
         let height = self.processes * REDUCTIONS.len();
-        Columns::of(&NVTX_PAYLOAD_ENUM_ENTRIES, height)
+        Columns::new(&NVTX_PAYLOAD_ENUM_ENTRIES, height)
             .numbers("domainId", words().map(|_| self.domain))
             .numbers("schemaId", words().map(|_| OPERATIONS))
             .numbers("idx", words().map(|(at, _)| at))

@@ -1,13 +1,13 @@
 //! What nsys leaves of a profiled rank: its account, as `profile.sh` writes it, the report, and the tables that it was
-//! exported to. What they hold is told in `report`; how a report can go wrong is an active fault of its node.
+//! exported to. What they hold is in `report`; how a report can go wrong is an active fault of its node.
 
 mod collective;
 mod events;
 mod layouts;
 mod nccl_tests;
+mod observed;
 mod payload;
 mod report;
-mod seen;
 mod training;
 mod window;
 
@@ -35,15 +35,15 @@ fn ns(seconds: f64) -> i64 {
 
 /// The tables of one report, kept for who asks for them one after the other.
 #[derive(Default)]
-pub struct Kept(RefCell<Option<(u32, Rc<NamedTables>)>>);
+pub struct TableCache(RefCell<Option<(u32, Rc<NamedTables>)>>);
 
 /// The file of that name and the node that left it, if a profiled rank of the job did. Tables lie in a folder below the
 /// job's.
 pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<(usize, Vec<u8>)> {
-    let profile = over.course.profile.as_ref()?;
+    let profile = over.execution.profile.as_ref()?;
     let rank = rank_of(name)?;
-    let one = Rank::of(cluster, over, profile, rank)?;
-    if over.course.active_faults.output_missing(one.node) || !one.started() {
+    let one = Rank::new(cluster, over, profile, rank)?;
+    if over.execution.active_faults.output_missing(one.node) || !one.started() {
         return None;
     }
     if name == file_name(rank) {
@@ -66,17 +66,17 @@ pub fn tables_of(
     rank: u32,
     collected: Option<(i64, i64)>,
 ) -> Option<Rc<NamedTables>> {
-    let one = Rank { collected, ..Rank::of(cluster, over, over.course.profile.as_ref()?, rank)? };
+    let one = Rank { collected, ..Rank::new(cluster, over, over.execution.profile.as_ref()?, rank)? };
     (!matches!(one.opening(), Opening::Never)).then(|| one.tables(epoch_s))
 }
 
 /// What nsys prints among the workload's lines.
 pub fn chatter(cluster: &Cluster, over: &Over) -> String {
-    let Some(profile) = &over.course.profile else { return String::new() };
+    let Some(profile) = &over.execution.profile else { return String::new() };
     let per_node = tasks_per_node(over, profile);
     let mut text = String::new();
-    for rank in profile.ranks.of(profile.tasks, per_node) {
-        let Some(one) = Rank::of(cluster, over, profile, rank) else { continue };
+    for rank in profile.ranks.in_job(profile.tasks, per_node) {
+        let Some(one) = Rank::new(cluster, over, profile, rank) else { continue };
         if one.report().is_none() {
             continue;
         }
@@ -99,7 +99,7 @@ fn rank_of(name: &str) -> Option<u32> {
 }
 
 fn tasks_per_node(over: &Over, profile: &Profile) -> u32 {
-    (profile.tasks / over.course.nodes.len().max(1) as u32).max(1)
+    (profile.tasks / over.execution.nodes.len().max(1) as u32).max(1)
 }
 
 /// One profiled rank of a job that is over.
@@ -116,7 +116,7 @@ struct Rank<'a> {
 }
 
 impl<'a> Rank<'a> {
-    fn of(cluster: &'a Cluster, over: &'a Over, profile: &'a Profile, rank: u32) -> Option<Rank<'a>> {
+    fn new(cluster: &'a Cluster, over: &'a Over, profile: &'a Profile, rank: u32) -> Option<Rank<'a>> {
         let per_node = tasks_per_node(over, profile);
         let (node, local) = ((rank / per_node) as usize, rank % per_node);
         (rank < profile.tasks && profile.ranks.holds(rank, local)).then_some(Rank {
@@ -131,21 +131,21 @@ impl<'a> Rank<'a> {
     }
 
     fn host(&self) -> &str {
-        self.over.course.nodes.get(self.node).map_or("", String::as_str)
+        self.over.execution.nodes.get(self.node).map_or("", String::as_str)
     }
 
     fn ailing(&self) -> Option<Report> {
-        self.over.course.active_faults.report(self.node)
+        self.over.execution.active_faults.report(self.node)
     }
 
     fn started(&self) -> bool {
-        self.over.run_s >= self.over.course.work_from_s
+        self.over.run_s >= self.over.execution.work_from_s
     }
 
     /// Whether the rank's command came to its end by itself, and so its report was made.
     fn ended_itself(&self) -> bool {
         let broken = matches!(
-            self.over.course.active_faults.ending,
+            self.over.execution.active_faults.ending,
             Some((
                 Ending::RankDies
                     | Ending::DiskFull
@@ -194,8 +194,8 @@ impl<'a> Rank<'a> {
     }
 
     fn seconds(&self) -> f64 {
-        let course = &self.over.course;
-        FIRST_KERNEL_S + (course.work_to_s.min(self.over.run_s) - course.work_from_s).max(0.0)
+        let execution = &self.over.execution;
+        FIRST_KERNEL_S + (execution.work_to_s.min(self.over.run_s) - execution.work_from_s).max(0.0)
     }
 
     fn traces(&self, what: &str) -> bool {

@@ -21,7 +21,7 @@ pub(super) struct Process<'a> {
     pub pid: u64,
     /// Of each group side by side.
     pub communicators: &'a [u64],
-    /// Kernels are launched by graphs, though nobody asked for it.
+    /// Kernels are launched by graphs, though that was not requested.
     pub by_graphs: bool,
 }
 
@@ -175,7 +175,7 @@ impl Run<'_> {
     fn collectives(&mut self, round: &Round, base: i64, shared: &mut Noise) -> i64 {
         let factors: Vec<f64> = (0..round.iterations).map(|_| shared.factor(0.05)).collect();
         let steps = self.steps(round);
-        let Some(pace) = Pace::of(self.process.table, round, &steps, &factors) else { return base };
+        let Some(pace) = Pace::new(self.process.table, round, &steps, &factors) else { return base };
         let graphs = self.records(round, &steps, base);
         let devices = self.process.devices.clone();
         let late: Vec<i64> =
@@ -324,7 +324,7 @@ struct Pace {
 
 impl Pace {
     /// Nothing for a round without a kernel.
-    fn of(table: &Table, round: &Round, steps: &[Step], factors: &[f64]) -> Option<Pace> {
+    fn new(table: &Table, round: &Round, steps: &[Step], factors: &[f64]) -> Option<Pace> {
         let narrowest = steps.iter().map(|step| step.fraction).reduce(f64::min)?;
         let items = steps.iter().map(|step| step.items.len()).max()?;
         let factor: f64 = factors.iter().sum();

@@ -1,5 +1,5 @@
 //! What NCCL writes beside the ranges of its calls, as releases from 2.25 on name and order it: as JSON, and as bytes
-//! with the layouts that tell how to read them. Sizes are those of one call's own count: of one rank, or of one peer, as
+//! with the layouts that describe them. Sizes are those of one call's own count: of one rank, or of one peer, as
 //! the function counts.
 
 use std::fmt::Write;
@@ -29,7 +29,7 @@ pub(super) const REDUCTIONS: [&str; 5] = ["Sum", "Product", "Max", "Min", "Avg"]
 
 impl Reduction {
     /// As nccl-tests name them.
-    pub(super) fn of(name: &str) -> Reduction {
+    pub(super) fn from_name(name: &str) -> Reduction {
         Reduction(match name {
             "prod" => 1,
             "max" => 2,
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn keys_stand_in_the_order_of_the_fields_and_numbers_are_whole() {
         let of = |of| Payload::new(u64::MAX, of).json();
-        let sum = Reduction::of("sum");
+        let sum = Reduction::from_name("sum");
         for (payload, text) in [
             (Of::Rank { ranks: 16, rank: 3, device: 1 }, r#""No. of ranks":16,"Rank":3,"CUDA device":1"#),
             (Of::Devices { devices: 8 }, r#""No. of devices":8"#),
@@ -192,7 +192,7 @@ mod tests {
             ),
             (Of::Rooted { bytes: 8, root: 2 }, r#""Message size [bytes]":8,"Root":2"#),
             (
-                Of::ReducedRooted { bytes: 8, root: 2, reduction: Reduction::of("mulsum") },
+                Of::ReducedRooted { bytes: 8, root: 2, reduction: Reduction::from_name("mulsum") },
                 r#""Message size [bytes]":8,"Root":2,"Reduction operation":5"#,
             ),
             (Of::Peer { bytes: 8, peer: 7 }, r#""Message size [bytes]":8,"Peer rank":7"#),
@@ -205,7 +205,7 @@ mod tests {
     fn bytes_stand_at_multiples_of_their_widths() {
         let payload = Payload::new(
             0x1122_3344_5566_7788,
-            Of::Reduced { bytes: 1 << 20, reduction: Reduction::of("max") },
+            Of::Reduced { bytes: 1 << 20, reduction: Reduction::from_name("max") },
         );
         let blob = payload.blob(1, "ncclAllReduce").expect("a layout");
         assert_eq!(blob.len(), 32 + 24);

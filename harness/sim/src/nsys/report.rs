@@ -1,10 +1,10 @@
-//! The tables of one report, as an export has them. What was seen is told in `seen`; that a report can be lost or cut,
-//! beside it.
+//! The tables of one report, as an export has them. What the profiler saw is in `observed`; that a report can be lost
+//! or cut, beside it.
 
 use super::Rank;
 use super::events::Range;
 use super::layouts::Layouts;
-use super::seen::Seen;
+use super::observed::Observed;
 use crate::active_faults::Report as Ailing;
 use crate::noise;
 use nsys::tables::write::{self, Columns};
@@ -20,12 +20,12 @@ const DOMAIN: i64 = 75;
 /// The number of NCCL's domain in each process; the default one is 0.
 const NCCL_DOMAIN: i64 = 1;
 
-/// An export is lazy: a table without a row is not there. Those that nobody asked for are not made.
+/// An export is lazy: a table without a row is not there. Those that were not requested are not made.
 pub(super) fn tables(rank: &Rank, epoch_s: f64) -> NamedTables {
     if rank.profile.export == "none" {
         return Vec::new();
     }
-    let seen = Seen::of(rank, epoch_s);
+    let seen = Observed::new(rank, epoch_s);
     let report = Report { rank, seen: &seen, names: names(&seen) };
     let mut made = NamedTables::new();
     let mut put = |spec: &TableSpec, rows: usize, bytes: &dyn Fn() -> Result<Vec<u8>, String>| {
@@ -43,11 +43,11 @@ pub(super) fn tables(rank: &Rank, epoch_s: f64) -> NamedTables {
     put(&tables::MEMCPY, events.copies.len(), &|| report.copies());
     put(&tables::RUNTIME, events.calls.len(), &|| report.calls());
     put(&tables::NVTX_EVENTS, events.ranges.len(), &|| report.ranges());
-    let layouts = if report.forms().blobs { Layouts::of(events, NCCL_DOMAIN) } else { Layouts::default() };
+    let layouts = if report.forms().blobs { Layouts::new(events, NCCL_DOMAIN) } else { Layouts::default() };
     put(&tables::NVTX_PAYLOAD_SCHEMAS, layouts.layouts.len(), &|| layouts.layouts());
     put(&tables::NVTX_PAYLOAD_SCHEMA_ENTRIES, layouts.layouts.len(), &|| layouts.fields());
     put(&tables::NVTX_PAYLOAD_ENUMS, layouts.processes, &|| layouts.enumerations());
-    put(&tables::NVTX_PAYLOAD_ENUM_ENTRIES, layouts.processes, &|| layouts.words());
+    put(&tables::NVTX_PAYLOAD_ENUM_ENTRIES, layouts.processes, &|| layouts.names());
     put(&tables::STRING_IDS, 1, &|| report.strings());
     put(&tables::PROCESSES, events.processes.len(), &|| report.processes());
     put(&tables::SESSION_START, 1, &|| report.session());
@@ -69,12 +69,12 @@ struct Forms {
 
 struct Report<'a> {
     rank: &'a Rank<'a>,
-    seen: &'a Seen,
+    seen: &'a Observed,
     names: BTreeMap<&'a str, i64>,
 }
 
 /// The strings of an export: names that are registered once and referred to.
-fn names(seen: &Seen) -> BTreeMap<&str, i64> {
+fn names(seen: &Observed) -> BTreeMap<&str, i64> {
     let events = &seen.events;
     let registered = events.ranges.iter().filter(|range| range.of_nccl).map(|range| &*range.name);
     let all = (events.kernels.iter().map(|kernel| &*kernel.name))
@@ -98,7 +98,7 @@ impl Report<'_> {
         let names: Vec<i64> = rows.iter().map(|row| self.id(&row.name)).collect();
         // A node's number holds the number of its graph.
         let node = |row: &super::events::Kernel| row.node.map(|node| node.graph << 32 | node.number);
-        Columns::of(&tables::KERNEL, rows.len())
+        Columns::new(&tables::KERNEL, rows.len())
             .numbers("start", rows.iter().map(|row| row.start))
             .numbers("end", rows.iter().map(|row| row.end))
             .numbers("deviceId", rows.iter().map(|row| row.device))
@@ -115,7 +115,7 @@ impl Report<'_> {
 
     fn graphs(&self) -> Result<Vec<u8>, String> {
         let rows = &self.seen.graphs;
-        Columns::of(&tables::GRAPH_TRACE, rows.len())
+        Columns::new(&tables::GRAPH_TRACE, rows.len())
             .numbers("start", rows.iter().map(|row| row.start))
             .numbers("end", rows.iter().map(|row| row.end))
             .numbers("deviceId", rows.iter().map(|row| row.device))
@@ -129,7 +129,7 @@ impl Report<'_> {
 
     fn copies(&self) -> Result<Vec<u8>, String> {
         let rows = &self.seen.events.copies;
-        Columns::of(&tables::MEMCPY, rows.len())
+        Columns::new(&tables::MEMCPY, rows.len())
             .numbers("start", rows.iter().map(|row| row.start))
             .numbers("end", rows.iter().map(|row| row.end))
             .numbers("bytes", rows.iter().map(|row| row.bytes as i64))
@@ -144,7 +144,7 @@ impl Report<'_> {
 
     fn calls(&self) -> Result<Vec<u8>, String> {
         let rows = &self.seen.events.calls;
-        Columns::of(&tables::RUNTIME, rows.len())
+        Columns::new(&tables::RUNTIME, rows.len())
             .numbers("start", rows.iter().map(|row| row.start))
             .numbers("end", rows.iter().map(|row| row.end))
             .numbers("eventClass", rows.iter().map(|_| 0))
@@ -170,7 +170,7 @@ impl Report<'_> {
         let forms = self.forms();
         let json = |row: &Range| row.payload.filter(|_| forms.json).map(|payload| payload.json());
         let blob = |row: &Range| row.payload.filter(|_| forms.blobs)?.blob(NCCL_DOMAIN, &row.name);
-        Columns::of(&tables::NVTX_EVENTS, domains.len() + rows.len())
+        Columns::new(&tables::NVTX_EVENTS, domains.len() + rows.len())
             .numbers("start", domains.iter().map(|_| first).chain(rows.iter().map(|row| row.start)))
             .integers("end", none().chain(rows.iter().map(|row| Some(row.end))))
             .numbers("eventType", domains.iter().map(|_| DOMAIN).chain(rows.iter().map(|_| PUSH_POP)))
@@ -201,7 +201,7 @@ impl Report<'_> {
 
     fn processes(&self) -> Result<Vec<u8>, String> {
         let rows = &self.seen.events.processes;
-        Columns::of(&tables::PROCESSES, rows.len())
+        Columns::new(&tables::PROCESSES, rows.len())
             .numbers("globalPid", rows.iter().map(|row| row.global_pid))
             .numbers("pid", rows.iter().map(|row| row.global_pid >> 24 & 0xff_ffff))
             .texts("name", rows.iter().map(|row| Some(&*row.name)))
@@ -210,11 +210,11 @@ impl Report<'_> {
 
     fn session(&self) -> Result<Vec<u8>, String> {
         let start = [self.seen.session_ns].into_iter();
-        Columns::of(&tables::SESSION_START, 1).numbers("utcEpochNs", start).bytes()
+        Columns::new(&tables::SESSION_START, 1).numbers("utcEpochNs", start).bytes()
     }
 
     fn host(&self) -> Result<Vec<u8>, String> {
-        Columns::of(&tables::SYSTEM_ENV, 2)
+        Columns::new(&tables::SYSTEM_ENV, 2)
             .texts("name", [Some("Hostname"), Some(tables::SIMULATED)].into_iter())
             .texts("value", [Some(self.rank.host()), Some(NOT_REAL)].into_iter())
             .bytes()
@@ -223,7 +223,7 @@ impl Report<'_> {
     fn gpus(&self) -> Result<Vec<u8>, String> {
         let cluster = self.rank.cluster;
         let all = || 0..i64::from(cluster.gpus);
-        Columns::of(&tables::TARGET_INFO_GPU, all().count())
+        Columns::new(&tables::TARGET_INFO_GPU, all().count())
             .numbers("id", all())
             .texts("name", all().map(|_| Some(cluster.gpu_name.as_str())))
             .numbers("cuDevice", all())

@@ -128,7 +128,7 @@ pub(super) fn events(training: &Training, process: &Process, placed: &[Placed]) 
             }
             Doing::Collective(collective) => {
                 let communicator = process.communicators[collective.who as usize];
-                let (bytes, reduction) = (collective.bytes, Reduction::of("sum"));
+                let (bytes, reduction) = (collective.bytes, Reduction::from_name("sum"));
                 let (of, kernel) = match collective.function {
                     "ncclAllGather" => (Of::Sized { bytes }, "ncclDevKernel_AllGather_RING_LL"),
                     "ncclReduceScatter" => {

@@ -1,5 +1,5 @@
-//! When the collection of a simulated session begins and ends: by the clock, or with steps of the training in it. What the hook
-//! or the watcher tells of it stands in its mark.
+//! When the collection of a simulated session begins and ends: by the clock, or with steps of the training in it. What
+//! the hook or the watcher reports of it stands in its mark.
 
 use super::{FIRST_KERNEL_S, Rank, Report, ns};
 use crate::training::{DRAWS, Doing};
@@ -31,7 +31,7 @@ const MARGIN_NS: i64 = 500;
 impl Rank<'_> {
     pub(super) fn opening(&self) -> Opening {
         if let Some((from, to)) = self.collected {
-            let origin = ns(self.over.course.work_from_s) - ns(FIRST_KERNEL_S);
+            let origin = ns(self.over.execution.work_from_s) - ns(FIRST_KERNEL_S);
             return Opening::Span(from - origin, to - origin);
         }
         let words = &self.profile.words.every;
@@ -52,18 +52,18 @@ impl Rank<'_> {
         }
     }
 
-    /// The steps that the hook, the watcher or the program itself was told.
+    /// The steps passed to the hook, the watcher or the program itself.
     fn asked(&self) -> Option<Steps> {
         match &self.profile.window {
             Some(trigger) => Some(trigger.steps()),
-            None => self.over.course.training.as_ref()?.watches,
+            None => self.over.execution.training.as_ref()?.watches,
         }
     }
 
     /// As far as the training goes.
     fn watched(&self, asked: Steps) -> Option<Watched> {
-        let course = &self.over.course;
-        let training = course.training.as_ref()?;
+        let execution = &self.over.execution;
+        let training = execution.training.as_ref()?;
         let last = asked.last.min(u64::from(training.steps).checked_sub(1)?);
         if asked.first > last {
             return None;
@@ -71,7 +71,7 @@ impl Rank<'_> {
         let lowest = self.rank * training.processes;
         let mut spans = Vec::new();
         let origin = ns(FIRST_KERNEL_S);
-        training.run(noise_of(self.cluster, &course.case, &course.job, DRAWS), &mut |one| {
+        training.run(noise_of(self.cluster, &execution.case, &execution.job, DRAWS), &mut |one| {
             let is_in = (asked.first..=last).contains(&u64::from(one.step));
             if one.rank == lowest && one.doing == Doing::Step && is_in {
                 spans.push((origin + one.start, origin + one.end));
@@ -93,7 +93,7 @@ impl Rank<'_> {
             Trigger::Watch(_) => "watch",
         };
         let asked = self.asked()?;
-        let steps = self.over.course.training.as_ref()?.steps;
+        let steps = self.over.execution.training.as_ref()?.steps;
         let number = |number: Option<u64>| number.map_or("null".to_owned(), |number| number.to_string());
         let (opened, closed, error) = match (self.opening(), self.ailing()) {
             (Opening::Steps(watched), _) => {

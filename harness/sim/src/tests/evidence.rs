@@ -1,7 +1,7 @@
 //! What must hold among the tables of the profiled ranks of a job of nccl-tests, and between them and what it printed:
 //! a kernel is launched before it runs, all ranks of a collective end together, and what is timed is what was shown.
 
-use super::seen::{Kernel, PAIR, Seen, TABLES, profiled};
+use super::observed::{Kernel, Observed, PAIR, TABLES, profiled};
 use super::*;
 
 /// A program of nccl-tests under nsys, on every rank.
@@ -10,11 +10,11 @@ fn nccl_tests(line: &str, tasks_per_node: u32, words: &[&str]) -> Step {
 }
 
 /// Runs the program on two nodes; the reports of all ranks, and what was printed.
-async fn ran(bench: &Bench, line: &str, tasks: u32, words: &[&str]) -> (Vec<Seen>, Vec<Vec<String>>) {
+async fn ran(bench: &Bench, line: &str, tasks: u32, words: &[&str]) -> (Vec<Observed>, Vec<Vec<String>>) {
     assert_eq!(bench.run("c", "j", PAIR, nccl_tests(line, tasks, words)).await, "COMPLETED");
     let mut seen = Vec::new();
     for rank in 0..2 * tasks {
-        seen.push(Seen::of(bench, rank, ["p5-001", "p5-002"][(rank / tasks) as usize]).await);
+        seen.push(Observed::read(bench, rank, ["p5-001", "p5-002"][(rank / tasks) as usize]).await);
     }
     let printed = rows(&bench.text("c", "j", "stdout").await);
     (seen, printed)
@@ -38,7 +38,7 @@ fn timed<'a>(kernels: &[&'a Kernel], plan: &Plan, rows: usize) -> Vec<Vec<&'a Ke
 }
 
 /// From the start of the first call that launched any of them to the end of the last, for each of so many calls.
-fn time_us(seen: &Seen, kernels: &[&Kernel], calls: f64) -> f64 {
+fn time_us(seen: &Observed, kernels: &[&Kernel], calls: f64) -> f64 {
     let from = kernels.iter().map(|kernel| seen.launch(kernel).start).min().expect("a kernel");
     let to = kernels.iter().map(|kernel| kernel.end).max().expect("a kernel");
     (to - from) as f64 / 1e3 / calls
@@ -48,7 +48,7 @@ fn time_us(seen: &Seen, kernels: &[&Kernel], calls: f64) -> f64 {
 const SINGLE: [&str; 5] =
     ["ncclAllReduce", "ncclAllGather", "ncclReduceScatter", "ncclBroadcast", "ncclReduce"];
 
-fn sound(seen: &Seen) {
+fn sound(seen: &Observed) {
     let mut free: BTreeMap<(i64, i64), i64> = BTreeMap::new();
     for kernel in &seen.kernels {
         let launch = seen.launch(kernel);
@@ -65,8 +65,8 @@ fn sound(seen: &Seen) {
 }
 
 /// The ends of all ranks' kernels differ by a line over time, for their clocks, and by little else.
-fn end_together(seen: &[Seen]) {
-    let ends = |seen: &Seen| -> Vec<f64> {
+fn end_together(seen: &[Observed]) {
+    let ends = |seen: &Observed| -> Vec<f64> {
         // Of several GPUs the last one; each step ends on all of them at once.
         let device = seen.collectives()[0].device;
         let of_one = seen.collectives().into_iter().filter(|kernel| kernel.device == device);
@@ -94,7 +94,7 @@ fn line(x: &[f64], y: &[f64]) -> (f64, f64) {
     (slope, my - slope * mx)
 }
 
-fn agrees(seen: &[Seen], printed: &[Vec<String>], plan: &Plan, calls: f64) {
+fn agrees(seen: &[Observed], printed: &[Vec<String>], plan: &Plan, calls: f64) {
     let of_rank: Vec<Vec<Vec<&Kernel>>> =
         seen.iter().map(|seen| timed(&seen.collectives(), plan, printed.len())).collect();
     for (half, shown) in printed.iter().flat_map(|row| [&row[5], &row[9]]).enumerate() {
@@ -251,7 +251,7 @@ fn a_straggler_begins_late_and_the_others_wait_for_it_within_their_kernels() {
             let (late, healthy): (f64, f64) = (late[5].parse().expect("us"), healthy[5].parse().expect("us"));
             assert!((late - healthy - 2000.0).abs() < 1.0, "{late} {healthy}");
         }
-        let median = |seen: &Seen| {
+        let median = |seen: &Observed| {
             let mut ns: Vec<i64> =
                 seen.collectives().iter().map(|kernel| kernel.end - kernel.start).collect();
             ns.sort_unstable();
@@ -261,7 +261,7 @@ fn a_straggler_begins_late_and_the_others_wait_for_it_within_their_kernels() {
             let more = median(waiting) - median(&seen[3]);
             assert!((more - 2_000_000).abs() < 20_000, "{more}");
         }
-        // Alone it keeps nobody waiting.
+        // Alone it keeps no other rank waiting.
         let bench = Bench::new("p5", PAIR, 3, &["p5-002:straggler=2@1"]);
         bench.run("c", "each", PAIR, each_gpu()).await;
         let healthy = Bench::new("p5", PAIR, 3, &[]);

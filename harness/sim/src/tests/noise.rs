@@ -21,7 +21,7 @@ fn times(cluster: &Cluster, job: &str, node: &str) -> Vec<f64> {
     let group = Group { nodes: 1, ranks: 8, side_by_side: 1 };
     let world = World { nodes: 0..1, gpu: None, group, first: 0, per_node: 8 };
     let names = [node.to_owned()];
-    let active_faults = ActiveFaults::of(cluster, "c", job, &names);
+    let active_faults = ActiveFaults::new(cluster, "c", job, &names);
     let mut noise = noise_of(cluster, "c", job, "work");
     table(cluster, &active_faults, &options, world, &names, &mut noise)
         .rows

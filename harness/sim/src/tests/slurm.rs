@@ -57,7 +57,7 @@ fn a_node_belongs_to_one_job_at_a_time_and_asking_for_two_is_noticed() {
         assert_eq!(sinfo, "p5-001|allocated|none\np5-002|allocated|none\np5-003|idle|none\n");
         let broken = bench.reach.violations();
         assert_eq!(broken.len(), 3, "{broken:?}");
-        assert!(broken[0].starts_with("two jobs on one node slot: p5-002"), "{broken:?}");
+        assert!(broken[0].starts_with("p5-002: two jobs in one node slot"), "{broken:?}");
         assert!(broken[1].starts_with("job neither ended nor cancelled"), "{broken:?}");
         assert_eq!(bench.wait(&second).await, "COMPLETED");
         assert_eq!(bench.reach.violations().len(), 1);
@@ -123,13 +123,10 @@ fn what_this_world_does_not_have_is_a_loud_error() {
         let bench = Bench::new("p5", "p5-[001-002]", 1, &[]);
         let answer = bench.exec("sacct -j 7").await;
         assert_eq!(answer.status, cluster::reach::Status::Code(127));
-        assert_eq!(answer.complaint(), "simulated cluster: no such program: `sacct -j 7`");
+        assert_eq!(answer.complaint(), "simulated cluster: unknown program: `sacct -j 7`");
         assert_eq!(bench.run("c", "j", "p5-001", command("nvidia-smi -L")).await, "FAILED");
         let broken = bench.reach.violations();
-        assert_eq!(
-            broken,
-            ["no such program: `sacct -j 7`", "no such program in job j of `c`: `nvidia-smi`"]
-        );
+        assert_eq!(broken, ["unknown program: `sacct -j 7`", "unknown program `nvidia-smi` in job j of `c`"]);
     });
 }
 
@@ -141,7 +138,7 @@ fn sbatch_refuses_what_it_does_not_understand() {
         let sbatch = format!("sbatch --parsable {folder}/job.sh");
         assert!(bench.exec(&sbatch).await.complaint().contains("Unable to open file"));
         let good = script::render(&bench.script("c", "j", "p5-001", command("true")));
-        for (text, told) in [
+        for (text, expected) in [
             (good.replace("status=$?", "status=0"), "line"),
             (good.replace("p5-001", "p5-009"), "Invalid node name specified: p5-009"),
             (good.clone(), "counters.sh"),
@@ -149,26 +146,41 @@ fn sbatch_refuses_what_it_does_not_understand() {
             bench.put(&format!("{folder}/job.sh"), &text).await;
             let answer = bench.exec(&sbatch).await;
             assert!(
-                !answer.succeeded() && answer.complaint().contains(told),
-                "{told}: {}",
+                !answer.succeeded() && answer.complaint().contains(expected),
+                "{expected}: {}",
                 answer.complaint()
             );
         }
         bench.put(&format!("{folder}/counters.sh"), "echo hello").await;
-        assert!(bench.exec(&sbatch).await.complaint().contains("not as the harness has it"));
+        assert!(bench.exec(&sbatch).await.complaint().contains("differs from the harness"));
     });
+}
+
+/// Faults that do not exist on this cluster, with a part of their messages.
+const REFUSED: [(&str, &str); 6] = [
+    ("p5-0O1:hang", "`p5-0O1`; did you mean `p5-001`?"),
+    ("zz:hang", "`zz`; known are p5-[001-002]"),
+    ("p5-001:nic-dead@rdmap79", "`rdmap79`; did you mean `rdmap79s0`?"),
+    ("p5-001:corrupt@8", "`8`; the last is `7`"),
+    ("p5-001:host-unreachable", "on nodes reached by slurm"),
+    ("p5-001:link-slow=0.5@p5-002", "link-slow needs two nodes of different `[groups]`"),
+];
+
+fn refusal(text: &str) -> String {
+    let made = SimulatedReach::new(&inventory("p5", "p5-[001-002]"), 1, faults(&[text]), BTreeMap::new());
+    made.err().expect(text).to_string()
+}
+
+#[test]
+fn messages() {
+    let lines: Vec<String> = REFUSED.iter().map(|(text, _)| refusal(text)).collect();
+    insta::assert_snapshot!(lines.join("\n"));
 }
 
 #[test]
 fn a_fault_of_what_is_not_there_names_the_nearest() {
-    for (text, told) in [
-        ("p5-0O1:hang", "did you mean `p5-001`: `p5-0O1`"),
-        ("zz:hang", "there are p5-[001-002]: `zz`"),
-        ("p5-001:nic-dead@rdmap79", "did you mean `rdmap79s0`: `rdmap79`"),
-        ("p5-001:corrupt@8", "the last is `7`: `8`"),
-    ] {
-        let made = SimulatedReach::new(&inventory("p5", "p5-[001-002]"), 1, faults(&[text]), BTreeMap::new());
-        let message = made.err().expect(text);
-        assert!(message.contains(told), "{text}: {message}");
+    for (text, expected) in REFUSED {
+        let message = refusal(text);
+        assert!(message.contains(expected), "{text}: {message}");
     }
 }

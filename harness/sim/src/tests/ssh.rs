@@ -1,4 +1,4 @@
-//! Nodes that are reached by ssh: the life of a job on each of them, its lease, and connections that fail.
+//! Nodes that are reached by ssh: the life of a job on each of them, its heartbeat timeout, and connections that fail.
 
 use super::*;
 
@@ -11,7 +11,13 @@ struct Nodes {
 
 impl Nodes {
     fn new(texts: &[&str]) -> Nodes {
-        let ssh = SshReach { user: None, port: None, config: None, start: SshStart::Mpirun, lease_s: 300 };
+        let ssh = SshReach {
+            user: None,
+            port: None,
+            config: None,
+            start: SshStart::Mpirun,
+            heartbeat_timeout_s: 300,
+        };
         let inventory = Inventory { reach: ReachBy::Ssh(ssh), ..inventory("p5", PAIR) };
         let reach = SimulatedReach::new(&inventory, 1, faults(texts), BTreeMap::new()).expect("a cluster");
         Nodes { reach }
@@ -32,7 +38,7 @@ impl Nodes {
         for (name, text) in [
             (files::JOB, text.as_str()),
             (files::HOSTFILE, &hostfile),
-            (files::LEASE, script::LEASE_SH),
+            (files::SUPERVISOR, script::SUPERVISOR_SH),
             ("counters.sh", script::COUNTERS_SH),
             ("gpus.sh", script::GPUS_SH),
         ] {
@@ -43,8 +49,8 @@ impl Nodes {
 
     async fn call(&self, job: &str, name: &str, verb: &str, more: &[&str]) -> Result<String, ReachError> {
         let folder = format!("/fsx/harness/run-1/c/{job}");
-        let lease = format!("{folder}/lease.sh");
-        let argv = ["bash", &lease, verb, &folder, name].into_iter().chain(more.iter().copied());
+        let supervisor = format!("{folder}/supervisor.sh");
+        let argv = ["bash", &supervisor, verb, &folder, name].into_iter().chain(more.iter().copied());
         let command = Command::new(argv, Duration::from_secs(60));
         let answer = self.reach.exec(&node(name), &command).await?;
         assert!(answer.succeeded(), "{}", answer.complaint());
@@ -142,7 +148,7 @@ fn every_node_has_files_of_its_own_where_each_runs_its_own_process() {
 }
 
 #[test]
-fn what_nobody_looks_at_ends_by_its_lease_on_each_node_by_itself() {
+fn unwatched_jobs_end_by_their_lease_on_each_node() {
     on_paused_clock(async {
         let nodes = Nodes::new(&[]);
         nodes.put("j", PAIR, once("sleep 1000")).await;
@@ -152,10 +158,10 @@ fn what_nobody_looks_at_ends_by_its_lease_on_each_node_by_itself() {
             tokio::time::sleep(Duration::from_secs(10)).await;
             assert_eq!(nodes.look("j", "p5-001").await, "running");
         }
-        assert_eq!(nodes.look("j", "p5-002").await, "ended 143 lease");
+        assert_eq!(nodes.look("j", "p5-002").await, "ended 143 heartbeat");
         assert_eq!(nodes.reach.violations().len(), 1, "one node's is left");
         tokio::time::sleep(Duration::from_secs(70)).await;
-        assert_eq!(nodes.look("j", "p5-001").await, "ended 143 lease");
+        assert_eq!(nodes.look("j", "p5-001").await, "ended 143 heartbeat");
         assert_eq!(nodes.reach.violations(), [] as [String; 0]);
     });
 }
@@ -195,8 +201,8 @@ fn a_fault_of_a_node_ends_the_script_of_that_node_or_the_mpirun_of_all() {
             assert_eq!(nodes.run("j").await, ["ended 0 itself", by_process], "{fault}");
             nodes.put("k", PAIR, by_mpirun()).await;
             assert_eq!(nodes.run("k").await, [by_mpi, "ended 0 itself"], "{fault}");
-            let told = nodes.get("k", "stderr").await.expect("stderr");
-            assert!(told.contains("p5-002") && !told.contains("p5-001"), "{told}");
+            let stderr = nodes.get("k", "stderr").await.expect("stderr");
+            assert!(stderr.contains("p5-002") && !stderr.contains("p5-001"), "{stderr}");
         }
     });
 }
@@ -223,8 +229,8 @@ fn a_node_that_fails_is_silent_for_a_while_and_has_lost_its_job() {
         };
         assert_eq!(last, "lost");
         assert!(silent > 5, "{silent}");
-        let told = nodes.get("j", "stderr").await.expect("stderr");
-        assert!(told.contains("Remote daemon: [[30211,0],1] on node p5-002"), "{told}");
+        let stderr = nodes.get("j", "stderr").await.expect("stderr");
+        assert!(stderr.contains("Remote daemon: [[30211,0],1] on node p5-002"), "{stderr}");
     });
 }
 
@@ -261,8 +267,8 @@ fn a_host_that_is_unreachable_takes_time_to_say_so_and_takes_nothing() {
         let nodes = Nodes::new(&["p5-002:host-unreachable"]);
         nodes.put("j", PAIR, by_mpirun()).await;
         let begun = tokio::time::Instant::now();
-        let told = nodes.call("j", "p5-002", "start", &["60"]).await.expect_err("no answer");
-        assert_eq!(told.to_string(), "p5-002 cannot be reached: connection timed out");
+        let error = nodes.call("j", "p5-002", "start", &["60"]).await.expect_err("no answer");
+        assert_eq!(error.to_string(), "p5-002 cannot be reached: connection timed out");
         assert!(begun.elapsed() >= Duration::from_secs(10));
         assert!(nodes.reach.put(&node("p5-002"), "/fsx/harness/run-1/c/j/x", b"x").await.is_err());
         assert!(nodes.reach.get(&node("p5-002"), "/fsx/harness/run-1/c/j/job.sh").await.is_err());
@@ -276,20 +282,21 @@ fn what_these_nodes_do_not_have_is_a_loud_error() {
         for (host, line) in [
             (Host::Here, "sbatch --parsable /x/job.sh"),
             (node("p5-001"), "sbatch --parsable /x/job.sh"),
-            (node("p5-009"), "bash /x/lease.sh look /x p5-009"),
-            // Each node is told its own name, and by the script of that very folder.
-            (node("p5-001"), "bash /x/lease.sh look /x p5-002"),
-            (node("p5-001"), "bash /y/lease.sh look /x p5-001"),
+            (node("p5-009"), "bash /x/supervisor.sh look /x p5-009"),
+            // Each node is given its own name, and by the script of that very folder.
+            (node("p5-001"), "bash /x/supervisor.sh look /x p5-002"),
+            (node("p5-001"), "bash /y/supervisor.sh look /x p5-001"),
         ] {
             let command = Command::new(line.split(' '), Duration::from_secs(60));
             let answer = nodes.reach.exec(&host, &command).await.expect("an answer");
-            assert!(answer.complaint().contains("no such program"), "{line}: {}", answer.complaint());
+            assert!(answer.complaint().contains("unknown program"), "{line}: {}", answer.complaint());
         }
         assert_eq!(nodes.reach.violations().len(), 5);
         let bench = Bench::new("p5", PAIR, 1, &[]);
-        let command = Command::new(["bash", "/x/lease.sh", "look", "/x", "p5-001"], Duration::from_secs(60));
+        let command =
+            Command::new(["bash", "/x/supervisor.sh", "look", "/x", "p5-001"], Duration::from_secs(60));
         let answer = bench.reach.exec(&node("p5-001"), &command).await.expect("an answer");
-        assert!(answer.complaint().contains("no such program"), "Slurm's nodes are not reached by ssh");
+        assert!(answer.complaint().contains("unknown program"), "Slurm's nodes are not reached by ssh");
     });
 }
 
@@ -297,13 +304,13 @@ fn what_these_nodes_do_not_have_is_a_loud_error() {
 fn a_start_refuses_what_it_does_not_understand_and_notices_two_jobs_on_one_node() {
     on_paused_clock(async {
         let nodes = Nodes::new(&[]);
-        let refused = async |told: &str| {
-            let argv = ["bash", "/fsx/harness/run-1/c/j/lease.sh", "start", FOLDER, "p5-001", "60"];
+        let refused = async |expected: &str| {
+            let argv = ["bash", "/fsx/harness/run-1/c/j/supervisor.sh", "start", FOLDER, "p5-001", "60"];
             let command = Command::new(argv, Duration::from_secs(60));
             let answer = nodes.reach.exec(&node("p5-001"), &command).await.expect("an answer");
             assert!(
-                !answer.succeeded() && answer.complaint().contains(told),
-                "{told}: {}",
+                !answer.succeeded() && answer.complaint().contains(expected),
+                "{expected}: {}",
                 answer.complaint()
             );
         };
@@ -312,28 +319,28 @@ fn a_start_refuses_what_it_does_not_understand_and_notices_two_jobs_on_one_node(
             let path = format!("{FOLDER}/{name}");
             nodes.reach.put(&node("p5-001"), &path, text.as_bytes()).await.expect("written");
         };
-        put("lease.sh", script::LEASE_SH).await;
+        put("supervisor.sh", script::SUPERVISOR_SH).await;
         refused("no such file").await;
         put("job.sh", "#!/bin/bash\necho hello\n").await;
-        refused("no script that it understands").await;
+        refused("is not a job script").await;
         let bench = Bench::new("p5", PAIR, 1, &[]);
         put("job.sh", &script::render(&bench.script("c", "j", PAIR, once("true")))).await;
-        refused("no script for nodes that are reached by ssh").await;
+        refused("is not a script for nodes reached by ssh").await;
         nodes.put("j", "p5-002", by_mpirun()).await;
-        refused("a script for other nodes than p5-001").await;
+        refused("is a script for other nodes than p5-001").await;
         nodes.put("j", PAIR, by_mpirun()).await;
         put("hostfile", "p5-001 slots=8\n").await;
-        refused("mpirun is not told the job's nodes").await;
+        refused("mpirun has no host list").await;
         put("counters.sh", "echo hello").await;
-        refused("not as the harness has it").await;
+        refused("differs from the harness").await;
 
         nodes.put("j", PAIR, once("sleep 100")).await;
         nodes.put("k", "p5-001", once("nvidia-smi -L")).await;
         nodes.start("j", "p5-001").await;
         nodes.start("k", "p5-001").await;
         let broken = nodes.reach.violations();
-        assert_eq!(broken[0], "two jobs on one node slot: p5-001: j of `c` and k of `c`");
-        assert_eq!(broken[1], "no such program in job k of `c`: `nvidia-smi`");
+        assert_eq!(broken[0], "p5-001: two jobs in one node slot, j of `c` and k of `c`");
+        assert_eq!(broken[1], "unknown program `nvidia-smi` in job k of `c`");
         assert!(broken[2].starts_with("neither ended nor killed on p5-001"), "{broken:?}");
     });
 }
@@ -349,8 +356,13 @@ fn a_fault_that_needs_slurm_or_ssh_is_refused_on_the_other() {
         let mut inventory = inventory("p5", PAIR);
         if by_ssh {
             let start = SshStart::Processes;
-            inventory.reach =
-                ReachBy::Ssh(SshReach { user: None, port: None, config: None, start, lease_s: 300 });
+            inventory.reach = ReachBy::Ssh(SshReach {
+                user: None,
+                port: None,
+                config: None,
+                start,
+                heartbeat_timeout_s: 300,
+            });
         }
         let made = SimulatedReach::new(&inventory, 1, faults(&[text]), BTreeMap::new());
         let message = made.err().expect(text);

@@ -1,16 +1,16 @@
 //! The simulated training program: what it prints and what its reports show, healthy and with the faults that concern it.
 
-use super::seen::{Kernel, PAIR, Seen, profiled};
+use super::observed::{Kernel, Observed, PAIR, profiled};
 use super::*;
 
 /// Two nodes of four ranks each, a report of each rank.
-async fn trained(faults: &[&str]) -> (Vec<Seen>, Vec<f64>) {
+async fn trained(faults: &[&str]) -> (Vec<Observed>, Vec<f64>) {
     let bench = Bench::new("p5", PAIR, 3, faults);
     let step = profiled("python3 train.py --steps 6 --layers 3", None, 4, &[]);
     assert_eq!(bench.run("c", "j", PAIR, step).await, "COMPLETED");
     let mut seen = Vec::new();
     for rank in 0..8 {
-        seen.push(Seen::of(&bench, rank, ["p5-001", "p5-002"][(rank / 4) as usize]).await);
+        seen.push(Observed::read(&bench, rank, ["p5-001", "p5-002"][(rank / 4) as usize]).await);
     }
     let text = bench.text("c", "j", "stdout").await;
     let steps = text.lines().filter(|line| line.starts_with("Training epoch 0, iteration "));
@@ -26,7 +26,7 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 /// How long a rank communicates, and for how much of it nothing else runs.
-fn communication(seen: &Seen) -> (i64, i64) {
+fn communication(seen: &Observed) -> (i64, i64) {
     let is_nccl = |kernel: &&Kernel| kernel.name.starts_with("nccl");
     let other: Vec<&Kernel> = seen.kernels.iter().filter(|kernel| !is_nccl(kernel)).collect();
     let hidden = |kernel: &Kernel| -> i64 {
@@ -37,7 +37,7 @@ fn communication(seen: &Seen) -> (i64, i64) {
     (time, time - all.iter().map(|kernel| hidden(kernel)).sum::<i64>())
 }
 
-fn sound(seen: &Seen) {
+fn sound(seen: &Observed) {
     for kernel in &seen.kernels {
         let launch = seen.launch(kernel);
         assert!(launch.start < kernel.start && kernel.start < kernel.end, "{}", kernel.name);
@@ -85,7 +85,7 @@ fn exposed_communication_makes_each_step_longer_by_what_was_hidden() {
         let (time, alone) = communication(&healthy[0]);
         let hidden = (time - alone) as f64 * 1e-9 / 6.0;
         assert!(longer > 0.5 * hidden && longer < 2.0 * hidden, "{longer} s longer, {hidden} s were hidden");
-        let kernels = |seen: &[Seen]| seen.iter().map(|seen| seen.kernels.len()).collect::<Vec<_>>();
+        let kernels = |seen: &[Observed]| seen.iter().map(|seen| seen.kernels.len()).collect::<Vec<_>>();
         assert_eq!(kernels(&healthy), kernels(&exposed));
     });
 }
@@ -97,7 +97,7 @@ fn a_straggler_computes_longer_and_every_step_waits_for_it() {
         let (seen, after) = trained(&["p5-002:straggler=5@2"]).await;
         let longer = mean(&after) - mean(&before);
         assert!((longer - 0.005).abs() < 0.001, "{longer}");
-        let computes = |seen: &Seen| -> i64 {
+        let computes = |seen: &Observed| -> i64 {
             let own = seen.kernels.iter().filter(|kernel| !kernel.name.starts_with("nccl"));
             own.map(|kernel| kernel.end - kernel.start).sum()
         };
@@ -114,7 +114,7 @@ fn graphs_launch_what_a_rank_computes() {
         let (seen, after) = trained(&["p5-002:graph-launch"]).await;
         assert_eq!(before, after);
         seen.iter().for_each(sound);
-        let nodes = |seen: &Seen| seen.kernels.iter().filter(|kernel| kernel.node.is_some()).count();
+        let nodes = |seen: &Observed| seen.kernels.iter().filter(|kernel| kernel.node.is_some()).count();
         assert_eq!((nodes(&seen[0]), nodes(&seen[4])), (0, 6 * (3 * 4 * 2 + 1)));
     });
 }
@@ -125,20 +125,20 @@ fn torchrun_has_the_processes_of_a_node_in_one_report_and_refuses_what_it_cannot
         let bench = Bench::new("p5", PAIR, 3, &[]);
         let line = "torchrun --nnodes=2 --nproc_per_node=8 train.py --steps 2";
         assert_eq!(bench.run("c", "j", PAIR, profiled(line, None, 1, &[])).await, "COMPLETED");
-        let seen = Seen::of(&bench, 1, "p5-002").await;
+        let seen = Observed::read(&bench, 1, "p5-002").await;
         sound(&seen);
         let devices: std::collections::BTreeSet<i64> =
             seen.kernels.iter().map(|kernel| kernel.device).collect();
         assert_eq!(devices.len(), 8);
         assert_eq!(seen.payload("ncclCommInitRankConfig", "Rank").iter().max(), Some(&15));
-        for (line, told) in [
+        for (line, expected) in [
             ("torchrun --nproc_per_node=9 train.py", "invalid device ordinal"),
             ("torchrun --nproc_per_node=8 train.py --steps none", "argument --steps"),
         ] {
             let bench = Bench::new("p5", PAIR, 3, &[]);
             assert_eq!(bench.run("c", "j", PAIR, profiled(line, None, 1, &[])).await, "FAILED");
             let stderr = bench.text("c", "j", "stderr").await;
-            assert!(stderr.contains(told), "{stderr}");
+            assert!(stderr.contains(expected), "{stderr}");
         }
     });
 }

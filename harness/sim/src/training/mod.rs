@@ -1,6 +1,6 @@
-//! A simulated training program: `torchrun ... train.py`, `python train.py`, and its likes by other names. Every rank holds a
+//! A simulated training program: `torchrun ... train.py`, `python train.py`, and similar programs. Every rank holds a
 //! shard of each layer: shards are gathered before a layer runs, gradients reduced behind it, within nodes and then between
-//! them; `run_clm.py` holds the whole model on each rank, and reduces alone. What a command line asks for is told in
+//! them; `run_clm.py` holds the whole model on each rank, and reduces alone. What a command line asks for is read in
 //! `program`, what is printed in `log`, which rank does what when in `schedule`.
 
 mod log;
@@ -16,14 +16,14 @@ pub use stopped::{WATCHDOG_S, waited};
 use super::active_faults::ActiveFaults;
 use super::cluster::Cluster;
 use super::commands::exits;
-use super::course::Spread;
+use super::execution::Spread;
 use super::model::Group;
 use super::noise::Noise;
 use super::traffic::Crossing;
 use super::work::{Work, slowest_nic};
 use job::script::Run;
 use job::window::Steps;
-use program::{Asked, Model};
+use program::{Model, TrainingOptions};
 
 pub struct Training {
     pub program: Program,
@@ -41,7 +41,8 @@ pub struct Training {
     times: Times,
     pace: Pace,
     exposed: bool,
-    /// By rank: what it takes longer in each step, and for each batch, in microseconds; and what is left of its GPU's pace.
+    /// By rank: what it takes longer in each step, and for each batch, in microseconds; and the remaining fraction of
+    /// its GPU's pace.
     late_us: Vec<f64>,
     loads_us: Vec<f64>,
     left: Vec<f64>,
@@ -77,7 +78,7 @@ const OF_PARAMETER: f64 = 16.0;
 const MEMORY: f64 = 2e6;
 
 impl Pace {
-    fn of(model: &Model, peak_tflops: f64, layers: u32, (ranks, sharers): (u32, u32)) -> Pace {
+    fn at_peak(model: &Model, peak_tflops: f64, layers: u32, (ranks, sharers): (u32, u32)) -> Pace {
         let wide = f64::from(model.hidden);
         let reached = peak_tflops * 1e6 * REACHED * wide / (wide + NARROW);
         let tokens = model.samples as f64 * f64::from(model.sequence) / f64::from(ranks);
@@ -108,7 +109,7 @@ pub const COURSE: &str = "loss";
 const GATHERED: f64 = 2.0;
 const REDUCED: f64 = 4.0;
 
-/// The training that a command line asks for: nothing where it runs another program, an error as the program tells it.
+/// The training that a command line asks for: nothing where it runs another program, an error as the program prints it.
 pub fn read(
     cluster: &Cluster,
     active_faults: &ActiveFaults,
@@ -120,8 +121,8 @@ pub fn read(
 }
 
 impl Training {
-    fn new(cluster: &Cluster, active_faults: &ActiveFaults, nodes: u32, asked: &Asked) -> Training {
-        let Asked { program, steps, layers, processes, ranks_per_node, model, watches } = asked;
+    fn new(cluster: &Cluster, active_faults: &ActiveFaults, nodes: u32, asked: &TrainingOptions) -> Training {
+        let TrainingOptions { program, steps, layers, processes, ranks_per_node, model, watches } = asked;
         let (program, steps, layers) = (*program, *steps, *layers);
         let (processes, ranks_per_node, model) = (*processes, *ranks_per_node, *model);
         let shard_bytes = match &model {
@@ -133,7 +134,7 @@ impl Training {
         let whole_bytes = model.map_or(0, |model| bucket_bytes(&model, layers));
         let all = nodes as usize;
         let time = |op: Op, bytes: u64, group: Group| {
-            let crossing = Crossing::of(op, group, cluster.gpus);
+            let crossing = Crossing::new(op, group, cluster.gpus);
             let needed =
                 slowest_nic(cluster, active_faults, &crossing, 0..all) * crossing.unit_bytes(op, bytes);
             cluster.model.time_us(op, bytes, group).max(needed)
@@ -180,7 +181,7 @@ impl Training {
             shard_bytes,
             model,
             times,
-            pace: model.map_or(PLAIN, |model| Pace::of(&model, cluster.peak_tflops, layers, of_ranks)),
+            pace: model.map_or(PLAIN, |model| Pace::at_peak(&model, cluster.peak_tflops, layers, of_ranks)),
             exposed: active_faults.any_comm_exposed(),
             late_us: ranks().map(late).collect(),
             loads_us: ranks().map(loads).collect(),
@@ -196,15 +197,15 @@ impl Training {
         self.nodes * self.ranks_per_node
     }
 
-    /// Whether a collective of that step is launched by a graph that holds it, and not called anew. The plain program's graphs hold what
-    /// it computes alone.
+    /// Whether a collective of that step is launched by a graph that holds it, and not called again. The plain
+    /// program's graphs hold what it computes alone.
     pub fn is_replayed(&self, rank: u32, step: u32) -> bool {
         let by_graphs = self.by_graphs.get(rank as usize).is_some_and(|by_graphs| *by_graphs);
         by_graphs && step > 0 && self.program != Program::Plain
     }
 
     /// What the first rank prints, and how long all of it takes.
-    pub fn work(&self, nodes: &[String], noise: Noise, course: Noise) -> Work {
+    pub fn work(&self, nodes: &[String], noise: Noise, execution: Noise) -> Work {
         let mut ends = Vec::with_capacity(self.steps as usize);
         self.run(noise, &mut |placed| {
             if let (0, Doing::Step) = (placed.rank, placed.doing) {
@@ -212,17 +213,17 @@ impl Training {
             }
         });
         let seconds = ends.last().map_or(0.0, |(_, end)| *end as f64 * 1e-9);
-        let (told, stderr, code) = match self.program {
+        let (printed, stderr, code) = match self.program {
             Program::Plain => (self.plain(&ends), String::new(), 0),
             _ => {
                 let ends: Vec<f64> = ends.iter().map(|(_, end)| *end as f64 * 1e-9).collect();
-                let printed = log::print(self, nodes, &ends, course);
-                (printed.stdout, printed.stderr, printed.code)
+                let output = log::print(self, nodes, &ends, execution);
+                (output.stdout, output.stderr, output.code)
             }
         };
         let mut stdout = vec![String::new(); nodes.len()];
         if let Some(first) = stdout.first_mut() {
-            *first = told;
+            *first = printed;
         }
         Work::Command { stdout, stderr, code, seconds }
     }
@@ -266,9 +267,9 @@ fn across(nodes: u32, ranks_per_node: u32) -> Group {
 
 /// The program's refusal.
 pub fn refused(nodes: &[String], spread: Spread, run: &Run, why: &str) -> Work {
-    let told = match spread {
+    let exits = match spread {
         Spread::Srun => exits(nodes, run.tasks_per_node, 1),
         Spread::Mpirun | Spread::Each => String::new(),
     };
-    Work::Command { stdout: Vec::new(), stderr: format!("{why}{told}"), code: 1, seconds: 0.5 }
+    Work::Command { stdout: Vec::new(), stderr: format!("{why}{exits}"), code: 1, seconds: 0.5 }
 }

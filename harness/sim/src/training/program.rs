@@ -1,11 +1,11 @@
-//! Which training program a command line calls, and what it is asked for: a plain `train.py`, that of the FSDP samples, NeMo
-//! and Megatron, `run_clm.py` of Hugging Face. An option that is not simulated changes nothing.
+//! Which training program a command line calls, and what it is asked for: a plain `train.py`, that of the FSDP samples,
+//! NeMo and Megatron, `run_clm.py` of Hugging Face. An option that is not simulated changes nothing.
 
 use job::script::Run;
 use job::window::{self, Steps};
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct TrainingOptions {
     pub program: Program,
     pub steps: u32,
     pub layers: u32,
@@ -46,8 +46,8 @@ const MOST_LAYERS: u32 = 128;
 /// Layers run in so many units at most: a report of a large model is no larger for it.
 const MOST_UNITS: u32 = 8;
 
-/// Nothing where another program is called, an error as the program tells it.
-pub(super) fn read(gpus: u32, nodes: u32, run: &Run) -> Option<Result<Asked, String>> {
+/// Nothing where another program is called, an error as the program prints it.
+pub(super) fn read(gpus: u32, nodes: u32, run: &Run) -> Option<Result<TrainingOptions, String>> {
     let called = run.argv.first()?.rsplit('/').next()?;
     let script = run.argv.iter().position(|word| named(word).is_some())?;
     let program = named(run.argv.get(script)?)?;
@@ -92,7 +92,7 @@ fn asked(
     program: Program,
     processes: Option<u32>,
     (launcher, own): (&[String], &[String]),
-) -> Result<Asked, String> {
+) -> Result<TrainingOptions, String> {
     let processes = processes.filter(|number| *number > 0).ok_or("torchrun: error: --nproc_per_node\n")?;
     let ranks_per_node = tasks_per_node * processes;
     if ranks_per_node > gpus {
@@ -114,8 +114,8 @@ fn asked(
         _ => Some(words.model(layers, nodes * ranks_per_node)?),
     };
     let layers = if model.is_some() { layers.min(MOST_UNITS) } else { layers };
-    let watches = window::told(own);
-    Ok(Asked { program, steps, layers, processes, ranks_per_node, model, watches })
+    let watches = window::profiled_steps(own);
+    Ok(TrainingOptions { program, steps, layers, processes, ranks_per_node, model, watches })
 }
 
 /// What an option says something of.
@@ -129,7 +129,7 @@ enum Of {
     Batch,
 }
 
-/// What a program does where nobody tells it otherwise.
+/// What a program does by default.
 struct Usual {
     layers: u32,
     hidden: u32,
@@ -180,12 +180,12 @@ impl Words<'_> {
     fn usual(&self) -> Usual {
         let is_15b = self.own.iter().any(|word| word.contains("nemotron4_15b"));
         match self.program {
-            Program::Plain => Usual::of(4, 0, 0, 0, 0.0, 0.0),
-            Program::Ddp => Usual::of(12, 768, 3072, 1024, 50_257.0, 2.0),
-            Program::Nemo2 if is_15b => Usual::of(32, 6144, 24_576, 4096, 256_000.0, 2.0),
-            Program::Nemo1 => Usual::of(32, 6144, 24_576, 4096, 256_000.0, 2.0),
+            Program::Plain => Usual::new(4, 0, 0, 0, 0.0, 0.0),
+            Program::Ddp => Usual::new(12, 768, 3072, 1024, 50_257.0, 2.0),
+            Program::Nemo2 if is_15b => Usual::new(32, 6144, 24_576, 4096, 256_000.0, 2.0),
+            Program::Nemo1 => Usual::new(32, 6144, 24_576, 4096, 256_000.0, 2.0),
             Program::Fsdp | Program::Megatron | Program::Nemo2 => {
-                Usual::of(32, 4096, 11_008, 4096, 32_000.0, 3.0)
+                Usual::new(32, 4096, 11_008, 4096, 32_000.0, 3.0)
             }
         }
     }
@@ -221,7 +221,7 @@ impl Words<'_> {
 }
 
 impl Usual {
-    fn of(
+    fn new(
         layers: u32,
         hidden: u32,
         intermediate: u32,

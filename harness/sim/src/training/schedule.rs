@@ -1,6 +1,6 @@
 //! Which rank of the training program does what when. All ranks go through one list of tasks a step; a task waits for
 //! its stream, for those that it depends on, and for the thread that launches it; a collective waits for all its ranks.
-//! What a profiler sees of it is told in `nsys`.
+//! What a profiler sees of it is in `nsys`.
 
 use super::{Program, Training, bucket_bytes};
 use crate::noise::Noise;

@@ -27,9 +27,9 @@ pub(super) fn instances(home: &Home, ending: &str) -> Vec<String> {
     names
 }
 
-/// Nothing where there is no such file.
+/// `None` if there is no such file.
 pub(super) fn read(home: &Home, path: &Path) -> Result<Option<Baselines>, String> {
-    let shown = home.shown(path);
+    let shown = home.display_path(path);
     let text = match file::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

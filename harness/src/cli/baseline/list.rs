@@ -15,10 +15,10 @@ use store::Home;
 
 #[derive(Debug, Args)]
 pub(super) struct ShowArgs {
-    /// The instance; all without it
+    /// The instance; by default all
     #[arg(value_name = "INSTANCE")]
     instance: Option<String>,
-    /// Only those with this in their name
+    /// Only baselines whose name contains this
     #[arg(long, value_name = "PART")]
     only: Option<String>,
 }
@@ -34,7 +34,7 @@ pub(super) struct DiffArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
-    /// The instance; all without it
+    /// The instance; by default all
     #[arg(value_name = "INSTANCE")]
     instance: Option<String>,
     #[arg(long, value_name = "FORM", default_value = "csv", value_parser = ["csv", "json"])]
@@ -79,7 +79,7 @@ pub(super) fn show(home: &Home, args: &ShowArgs) -> i32 {
     exit_code::PASSED
 }
 
-/// Who accepted it and why, or where it was published.
+/// Reviewer accepted it and why, or where it was published.
 fn origin(entry: &Baseline) -> String {
     let source = entry.source.escape_debug().to_string();
     match (&entry.accepted_by, &entry.reason) {
@@ -88,18 +88,18 @@ fn origin(entry: &Baseline) -> String {
     }
 }
 
-/// What `harness check` tells, of baselines and of what suites ask.
+/// The errors of `harness check` in baselines and suites.
 pub(super) fn lint(home: &Home) -> i32 {
     let report = check::check(home.path());
     let is_ours = |file: &str| file.starts_with("baselines/") || file.starts_with("suites/");
-    // An inventory without baselines is allowed, until somebody asks whether baselines are in order.
-    let without = report.warnings.iter().filter(|told| told.message.contains("baselines"));
+    // An inventory without baselines is a warning of `check`, and an error here.
+    let without = report.warnings.iter().filter(|warning| warning.message.contains("baselines"));
     let diagnostics = report.diagnostics.iter().filter(|diagnostic| is_ours(&diagnostic.file));
-    let told: Vec<_> = diagnostics.chain(without).collect();
-    told.iter().for_each(|diagnostic| println!("{diagnostic}"));
+    let errors: Vec<_> = diagnostics.chain(without).collect();
+    errors.iter().for_each(|diagnostic| println!("{diagnostic}"));
     let files = report.files.iter().filter(|file| is_ours(file)).count();
-    println!("{files} files, {} errors", told.len());
-    if told.is_empty() { exit_code::PASSED } else { exit_code::USAGE }
+    println!("{files} files, {} errors", errors.len());
+    if errors.is_empty() { exit_code::PASSED } else { exit_code::USAGE }
 }
 
 pub(super) fn diff(home: &Home, args: &DiffArgs) -> i32 {
@@ -144,7 +144,7 @@ fn differences(a: &Baselines, b: &Baselines) -> Vec<String> {
             parts.push(format!("n {} -> {}", old.samples.len(), new.samples.len()));
         }
         if old.fingerprint != new.fingerprint {
-            parts.push("other software".to_owned());
+            parts.push("different software".to_owned());
         }
         if !parts.is_empty() {
             lines.push(format!("{name}: {}", parts.join(", ")));
@@ -252,7 +252,7 @@ fn read(home: &Home, instance: Option<&str>) -> Result<Vec<Baselines>, String> {
     }
     match (all.is_empty(), instance) {
         (true, Some(instance)) => Err(format!(
-            "no baselines of this instance, there are {}: `{instance}`",
+            "no baselines for `{instance}`; there are baselines for {}",
             files::instances(home, ".toml").join(", ")
         )),
         _ => Ok(all),
@@ -262,5 +262,5 @@ fn read(home: &Home, instance: Option<&str>) -> Result<Vec<Baselines>, String> {
 fn named(home: &Home, word: &str) -> Result<Baselines, String> {
     let is_path = word.contains('/') || word.ends_with(".toml");
     let path = if is_path { PathBuf::from(word) } else { files::in_force(home, word) };
-    files::read(home, Path::new(&path))?.ok_or_else(|| format!("no such file of baselines: `{word}`"))
+    files::read(home, Path::new(&path))?.ok_or_else(|| format!("no file of baselines `{word}`"))
 }

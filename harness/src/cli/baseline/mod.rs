@@ -1,4 +1,4 @@
-//! `harness baseline`: what runs say baselines should be, and what people decide of it.
+//! `harness baseline`: proposals from runs, and the decisions of people on them.
 
 mod files;
 mod list;
@@ -12,9 +12,9 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(
     name = "harness baseline",
-    about = "Propose baselines from runs, decide on them, and look at them.",
-    long_about = "Propose baselines from runs, decide on them, and look at them.\n\n\
-        Proposals lie beside the baselines as `baselines/<instance>.pending.toml` and judge nothing until somebody accepts them."
+    about = "Propose, review and show baselines.",
+    long_about = "Propose, review and show baselines.\n\n\
+        Proposals are stored as `baselines/<instance>.pending.toml` and judge nothing until they are accepted."
 )]
 pub(super) struct BaselineArgs {
     #[command(subcommand)]
@@ -25,13 +25,13 @@ pub(super) struct BaselineArgs {
 enum Verb {
     /// Make proposals from independent runs
     Propose(propose::ProposeArgs),
-    /// Decide on proposals: one by one at a terminal, or by `--accept` and `--reject`
+    /// Accept or reject proposals: one by one at a terminal, or with `--accept` and `--reject`
     Review(review::ReviewArgs),
     /// Print the baselines of an instance, or of all
     Show(list::ShowArgs),
-    /// Tell what is wrong in baselines, and in what suites ask of them
+    /// Report errors in baselines, and in the baselines that suites require
     Lint,
-    /// Print what differs between two files of baselines
+    /// Print the differences between two files of baselines
     Diff(list::DiffArgs),
     /// Print the baselines of an instance, or of all, for other programs
     Export(list::ExportArgs),

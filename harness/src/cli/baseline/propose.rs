@@ -1,7 +1,8 @@
-//! `harness baseline propose`: which numbers of which runs are fit to be a baseline, and the proposals made of them.
+//! `harness baseline propose`: selects the numbers of runs that can be a baseline, and writes proposals.
 
 use super::files;
-use crate::cli::{stored, usage};
+use crate::cli::usage;
+use crate::session::stored;
 use clap::Args;
 use config::baseline::propose::{Number, Origin, Proposed, RunNumbers, propose};
 use config::baseline::review::{name, shown};
@@ -14,7 +15,7 @@ use verdict::fingerprint::{COMPARABLE, VARIABLES, variables};
 
 #[derive(Debug, Args)]
 pub(super) struct ProposeArgs {
-    /// The runs: ids, the beginning of them, `latest`, or their folders; each counts once, however often it was judged
+    /// The runs: ids, the beginning of them, `latest`, or their folders; each counts once, even if it was judged again
     #[arg(long = "run", value_name = "ID|PATH", required = true, num_args = 1..)]
     runs: Vec<String>,
 }
@@ -33,7 +34,7 @@ pub(super) fn run(home: &Home, args: &ProposeArgs) -> i32 {
     }
 }
 
-struct Made {
+struct Proposal {
     proposed: Proposed,
     instance: String,
     simulated: bool,
@@ -47,7 +48,7 @@ struct Made {
 #[derive(Default)]
 struct LeftOut(BTreeMap<(String, String), (usize, String)>);
 
-/// More lines than that are a wall.
+/// So many lines are printed.
 const MOST_LINES: usize = 6;
 
 impl LeftOut {
@@ -61,25 +62,25 @@ impl LeftOut {
             .iter()
             .take(MOST_LINES)
             .map(|((case, why), (n, first))| match n {
-                1 => format!("left out: `{case}`: {why}: {first}"),
-                n => format!("left out: `{case}`: {n} numbers: {why}, first {first}"),
+                1 => format!("excluded `{case}`: {why}: {first}"),
+                n => format!("excluded `{case}`: {n} numbers: {why}, first {first}"),
             })
             .collect();
         if self.0.len() > MOST_LINES {
             let more: usize = self.0.values().skip(MOST_LINES).map(|(n, _)| n).sum();
-            lines.push(format!("left out: {more} more numbers of {} cases", self.0.len() - MOST_LINES));
+            lines.push(format!("excluded {more} more numbers of {} cases", self.0.len() - MOST_LINES));
         }
         lines
     }
 }
 
-fn proposal(runs: &[Stored]) -> Result<Made, String> {
+fn proposal(runs: &[Stored]) -> Result<Proposal, String> {
     let first = runs.first().ok_or("no run is named")?;
     let instance = first.plan.instance.name.clone();
     if let Some(other) = runs.iter().find(|run| run.plan.instance.name != instance) {
         let plan = &other.plan;
         return Err(format!(
-            "runs of two instances, `{instance}` and `{}`: propose them apart: `{}`",
+            "the runs are of two instances, `{instance}` and `{}` (`{}`); propose them separately",
             plan.instance.name, plan.run_id
         ));
     }
@@ -99,23 +100,24 @@ fn proposal(runs: &[Stored]) -> Result<Made, String> {
             continue;
         }
         match read(run, &mut left_out)? {
-            Read::Fit { runs: fit, versions } => {
+            Usability::Fit { runs: fit, versions } => {
                 for (part, version) in versions {
                     software.entry(part).or_default().insert(version, plan.run_id.clone());
                 }
-                judged = judged.max(held_against_baselines(plan));
+                judged = judged.max(compared_with_baselines(plan));
                 newest =
                     newest.max(run.record().map_err(|error| error.to_string())?.map(|record| record.started));
                 numbers.extend(fit);
             }
-            Read::Unfit(why) => unfit.push(format!("{}: {why}", plan.run_id)),
+            Usability::Unfit(why) => unfit.push(format!("{}: {why}", plan.run_id)),
         }
     }
     if let Some((part, those)) = software.iter().find(|(_, those)| those.len() > 1) {
-        let said: Vec<String> = those.iter().map(|(version, run)| format!("{version} in {run}")).collect();
+        let versions_of_runs: Vec<String> =
+            those.iter().map(|(version, run)| format!("{version} in {run}")).collect();
         return Err(format!(
-            "the runs are on different software, propose them apart: {part} is {}",
-            said.join(", ")
+            "the runs used different software; propose them separately: {part} is {}",
+            versions_of_runs.join(", ")
         ));
     }
     let simulated = first.plan.simulated;
@@ -129,47 +131,47 @@ fn proposal(runs: &[Stored]) -> Result<Made, String> {
         simulated,
     };
     let runs = numbers.len();
-    Ok(Made { proposed: propose(&numbers, &origin), instance, simulated, runs, unfit, left_out })
+    Ok(Proposal { proposed: propose(&numbers, &origin), instance, simulated, runs, unfit, left_out })
 }
 
-enum Read {
+enum Usability {
     Fit { runs: Vec<RunNumbers>, versions: Vec<(String, String)> },
     Unfit(String),
 }
 
-/// The run's numbers, less what was not measured or contradicts itself; or why none of them can be a baseline: its
-/// cross-checks disagree, its nodes are on different software, or nothing real made it.
-fn read(run: &Stored, left_out: &mut LeftOut) -> Result<Read, String> {
-    let told = |error: store::StoreError| error.to_string();
+/// The run's numbers, without those that were not measured or contradict each other; or why none can be a baseline: its
+/// cross-checks disagree, its nodes have different software, or it is simulated.
+fn read(run: &Stored, left_out: &mut LeftOut) -> Result<Usability, String> {
+    let message_of = |error: store::StoreError| error.to_string();
     let plan = &run.plan;
     // By independent run: repeats of a case are each one.
     let mut numbers: BTreeMap<usize, Vec<Number>> = BTreeMap::new();
     let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     if !plan.sim_faults.is_empty() {
-        return Ok(Read::Unfit(format!("it ran with faults: {}", plan.sim_faults.join(", "))));
+        return Ok(Usability::Unfit(format!("it ran with faults: {}", plan.sim_faults.join(", "))));
     }
     if let Some(why) = disagreement(run)? {
-        return Ok(Read::Unfit(why));
+        return Ok(Usability::Unfit(why));
     }
     for case in plan.cases.iter().filter(|case| case.skip.is_none() && case.sim_faults.is_empty()) {
         let asks = case.assertions.iter().any(|one| one.bound.baseline.is_some());
         if !asks {
             continue;
         }
-        let Some(verdict) = run.verdict(&case.name).map_err(told)? else {
+        let Some(verdict) = run.verdict(&case.name).map_err(message_of)? else {
             left_out.add(&case.name, "the case was not judged", plan.run_id.clone());
             continue;
         };
-        let doubts = run.analysis(&case.name).map_err(told)?.map(|analysis| {
+        let doubts = run.analysis(&case.name).map_err(message_of)?.map(|analysis| {
             let of_jobs = analysis.jobs.into_values().flat_map(|job| job.doubts);
             of_jobs.map(|doubt| doubt.why).next()
         });
         if verdict.simulated && !plan.simulated {
-            let why = "something in it says that nothing real made it";
-            return Ok(Read::Unfit(format!("case `{}`: {why}", case.name)));
+            let why = "its output is marked as simulated";
+            return Ok(Usability::Unfit(format!("case `{}`: {why}", case.name)));
         }
         if let Some(why) = doubts.flatten() {
-            left_out.add(&case.name, &format!("two accounts of it disagree: {why}"), plan.run_id.clone());
+            left_out.add(&case.name, &format!("two measurements of it disagree: {why}"), plan.run_id.clone());
             continue;
         }
         if verdict.verdicts.len() != case.assertions.len() {
@@ -212,7 +214,10 @@ fn read(run: &Stored, left_out: &mut LeftOut) -> Result<Read, String> {
     }
     if let Some((part, those)) = versions.iter().find(|(_, those)| those.len() > 1) {
         let those: Vec<&str> = those.iter().map(String::as_str).collect();
-        return Ok(Read::Unfit(format!("its nodes are on different software: {part} {}", those.join(", "))));
+        return Ok(Usability::Unfit(format!(
+            "its nodes have different software: {part} {}",
+            those.join(", ")
+        )));
     }
     let versions =
         versions.into_iter().flat_map(|(part, those)| those.into_iter().map(move |one| (part.clone(), one)));
@@ -223,8 +228,8 @@ fn read(run: &Stored, left_out: &mut LeftOut) -> Result<Read, String> {
     let runs: Vec<RunNumbers> =
         numbers.into_iter().map(|(run, numbers)| RunNumbers { id: id(run), numbers }).collect();
     match runs.is_empty() {
-        true => Ok(Read::Unfit("nothing in it is held against a baseline".to_owned())),
-        false => Ok(Read::Fit { runs, versions: versions.collect() }),
+        true => Ok(Usability::Unfit("nothing in it is compared with a baseline".to_owned())),
+        false => Ok(Usability::Fit { runs, versions: versions.collect() }),
     }
 }
 
@@ -232,24 +237,24 @@ fn read(run: &Stored, left_out: &mut LeftOut) -> Result<Read, String> {
 const CROSS_CHECKS: &str = "crosscheck.";
 const DISAGREE: &str = "crosscheck.sizes_disagree";
 
-/// Whether accounts of one thing cannot all be right, wherever in the run that is: the other numbers are not believed either.
+/// Whether cross-checks disagree anywhere in the run: then its other numbers are not trusted either.
 fn disagreement(run: &Stored) -> Result<Option<String>, String> {
-    let told = |error: store::StoreError| error.to_string();
+    let message_of = |error: store::StoreError| error.to_string();
     for case in run.plan.cases.iter().filter(|case| case.skip.is_none() && case.sim_faults.is_empty()) {
         let verdicts =
-            run.verdict(&case.name).map_err(told)?.map(|judged| judged.verdicts).unwrap_or_default();
+            run.verdict(&case.name).map_err(message_of)?.map(|judged| judged.verdicts).unwrap_or_default();
         let is_red = |one: &&Verdict| {
             one.metric.starts_with(CROSS_CHECKS) && !matches!(one.status, Status::Pass | Status::Skipped)
         };
         if let Some(one) = verdicts.iter().find(is_red) {
             return Ok(Some(format!("case `{}`: its cross-checks disagree: {}", case.name, one.message)));
         }
-        let metrics = run.metrics(&case.name).map_err(told)?.unwrap_or_default();
+        let metrics = run.metrics(&case.name).map_err(message_of)?.unwrap_or_default();
         let disagree = metrics.rows().iter().find(|row| row.name.as_ref() == DISAGREE && row.value > 0.0);
         if let Some(row) = disagree {
             let calls = row.unit.show(row.value);
             return Ok(Some(format!(
-                "case `{}`: its cross-checks disagree: two accounts of {calls} calls of a rank tell another size",
+                "case `{}`: its cross-checks disagree: two sources report different sizes for {calls} calls of a rank",
                 case.name
             )));
         }
@@ -257,7 +262,7 @@ fn disagreement(run: &Stored) -> Result<Option<String>, String> {
     Ok(None)
 }
 
-/// The number of a verdict, or why it is none to compare others with.
+/// The number of a verdict, or why it cannot be a baseline.
 fn usable(verdict: &Verdict) -> Result<f64, String> {
     let why = match verdict.status {
         Status::Skipped | Status::ExpectedFailure | Status::UnexpectedPass => {
@@ -284,7 +289,7 @@ fn subject(verdict: &Verdict) -> String {
     }
 }
 
-fn held_against_baselines(plan: &Plan) -> u32 {
+fn compared_with_baselines(plan: &Plan) -> u32 {
     let all = plan.cases.iter().filter(|case| case.skip.is_none()).flat_map(|case| &case.assertions);
     all.filter(|one: &&model::artefact::PlannedAssertion| {
         matches!(&one.bound.baseline, Some(baseline) if !matches!(baseline, PlannedBaseline::Expired(_)))
@@ -292,15 +297,15 @@ fn held_against_baselines(plan: &Plan) -> u32 {
     .count() as u32
 }
 
-fn write(home: &Home, made: &Made) -> i32 {
+fn write(home: &Home, made: &Proposal) -> i32 {
     for why in &made.unfit {
-        eprintln!("left out: {why}");
+        eprintln!("excluded {why}");
     }
     for line in made.left_out.lines() {
         eprintln!("{line}");
     }
     if made.proposed.entries.is_empty() {
-        eprintln!("no run is left to propose from");
+        eprintln!("no run is usable for a proposal");
         return exit_code::INCONCLUSIVE;
     }
     let path = files::pending(home, &made.instance);
@@ -320,7 +325,7 @@ fn write(home: &Home, made: &Made) -> i32 {
     }
     for left in &made.proposed.left_out {
         println!(
-            "left out: {}: {} {} in {}, the others are about {}",
+            "excluded {}: {} {} in {}, the others are about {}",
             left.subject,
             name(&left.metric, &left.key),
             left.unit.show(left.value),
@@ -328,8 +333,8 @@ fn write(home: &Home, made: &Made) -> i32 {
             left.unit.show(left.middle)
         );
     }
-    for part in &made.proposed.told_in_part {
-        eprintln!("in no fingerprint, for some of the runs do not tell it: {part}");
+    for part in &made.proposed.partly_reported {
+        eprintln!("not in the fingerprint, because some runs do not report it: {part}");
     }
     if let Err(why) = files::write(&path, &pending) {
         return usage(&why);
@@ -342,7 +347,7 @@ fn write(home: &Home, made: &Made) -> i32 {
         .count();
     let provisional = if few == 0 { String::new() } else { format!(", {few} of them provisional") };
     println!(
-        "{} proposals from {} runs{provisional}: {file}; decide on them: harness baseline review {}",
+        "{} proposals from {} runs{provisional}: {file}; review them: harness baseline review {}",
         made.proposed.entries.len(),
         made.runs,
         made.instance

@@ -1,9 +1,9 @@
-//! `harness baseline review`: a person sees the old and the new beside each other, and decides.
+//! `harness baseline review`: shows the old and the new baseline, and records the decision of a person.
 
 use super::files;
 use crate::cli::usage;
 use clap::Args;
-use config::baseline::review::{Decision, Who, decide, name, open, shown};
+use config::baseline::review::{Decision, Reviewer, decide, name, open, shown};
 use config::baseline::{BaselineKey, Baselines, PENDING};
 use model::exit_code;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -11,35 +11,35 @@ use store::{self, Home};
 
 #[derive(Debug, Args)]
 pub(super) struct ReviewArgs {
-    /// The instance; all that have proposals without it
+    /// The instance; by default all that have proposals
     #[arg(value_name = "INSTANCE")]
     instance: Option<String>,
-    /// Accept every proposal with this in its name, or `all`
+    /// Accept every proposal whose name contains this, or `all`
     #[arg(long, value_name = "PART", requires = "reason")]
     accept: Vec<String>,
-    /// Reject every proposal with this in its name, or `all`
+    /// Reject every proposal whose name contains this, or `all`
     #[arg(long, value_name = "PART", requires = "reason")]
     reject: Vec<String>,
-    /// Why; it is written into the file
-    #[arg(long, value_name = "WORDS")]
+    /// The reason, which is recorded in the file
+    #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Who decides; it is written into the file
+    /// The reviewer, who is recorded in the file
     #[arg(long, value_name = "NAME", env = "USER")]
     by: Option<String>,
 }
 
 pub(super) fn run(home: &Home, args: &ReviewArgs) -> i32 {
     let Some(by) = args.by.as_deref().filter(|by| !by.trim().is_empty()) else {
-        return usage("who decides is written into the file: give it with --by NAME");
+        return usage("`--by NAME` is required: the reviewer is recorded in the baseline");
     };
     let asks = args.accept.is_empty() && args.reject.is_empty();
     if asks && !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return usage(
-            "one by one needs a terminal; elsewhere: --accept PART or --reject PART, and --reason WORDS",
+            "interactive review needs a terminal; use --accept PART or --reject PART, with --reason TEXT",
         );
     }
     if !asks && args.reason.as_deref().is_none_or(|reason| reason.trim().is_empty()) {
-        return usage("a decision needs its reason: --reason WORDS");
+        return usage("`--reason TEXT` is required: it is recorded in the baseline");
     }
     let instances = match &args.instance {
         Some(instance) => vec![instance.clone()],
@@ -64,7 +64,7 @@ pub(super) fn run(home: &Home, args: &ReviewArgs) -> i32 {
         }
     }
     if !asks && tally.accepted + tally.rejected == 0 {
-        return usage("no proposal has that in its name; `harness baseline show` prints them");
+        return usage("no proposal matches; `harness baseline show` lists them");
     }
     println!("{} accepted, {} rejected, {} left", tally.accepted, tally.rejected, tally.left);
     exit_code::PASSED
@@ -92,7 +92,7 @@ impl Desk<'_> {
         let accepted = accepted.unwrap_or_else(|| Baselines::none(instance, pending.simulated, &file));
         if accepted.instance != pending.instance || accepted.simulated != pending.simulated {
             return Err(format!(
-                "{}: its instance, or whether it is simulated, is not that of: {}",
+                "{}: its instance or `simulated` differs from {}",
                 pending.file, accepted.file
             ));
         }
@@ -104,7 +104,7 @@ impl Desk<'_> {
         &mut self,
         it: &(String, BaselineKey),
         decision: Decision,
-        who: &Who<'_>,
+        who: &Reviewer<'_>,
         tally: &mut Tally,
     ) -> Result<(), String> {
         decide(&mut self.accepted, &mut self.pending, &it.0, &it.1, decision, who);
@@ -131,7 +131,7 @@ impl Desk<'_> {
             let is_meant =
                 |parts: &[String]| parts.iter().any(|part| part == "all" || name.contains(part.as_str()));
             let decision = match (is_meant(&args.accept), is_meant(&args.reject)) {
-                (true, true) => return Err(format!("both accepted and rejected: `{name}`")),
+                (true, true) => return Err(format!("`{name}` matches both --accept and --reject")),
                 (true, false) => Decision::Accept,
                 (false, true) => Decision::Reject,
                 (false, false) => {
@@ -139,7 +139,7 @@ impl Desk<'_> {
                     continue;
                 }
             };
-            self.take(&it, decision, &Who { by, reason, date }, tally)?;
+            self.take(&it, decision, &Reviewer { by, reason, date }, tally)?;
             println!(
                 "{}: {} {name}",
                 if decision == Decision::Accept { "accepted" } else { "rejected" },
@@ -184,7 +184,7 @@ impl Desk<'_> {
                 tally.left += (all.len() - at) as u32;
                 return Ok(false);
             };
-            self.take(it, decision, &Who { by, reason: &reason, date }, tally)?;
+            self.take(it, decision, &Reviewer { by, reason: &reason, date }, tally)?;
         }
         Ok(true)
     }

@@ -1,6 +1,6 @@
-//! `harness history`: how a number went from run to run, or which parts were blamed before; for a person or a program.
+//! `harness history`: how a metric changed from run to run, or which parts were blamed before; for a person or a program.
 
-mod asked;
+mod filter;
 mod program;
 mod suspects;
 mod text;
@@ -14,30 +14,30 @@ use verdict::history::past::{self, Past};
 use verdict::history::series::{self, Found};
 
 const ABOUT: &str = "\
-A level, a step and a drift are told apart by their ranks: a change is told where the same runs in random order look so in
-fewer than 1 of 100 questions, and where it is more than 2 % of a bandwidth (5 % of all else). That takes about ten runs.
+Changes are found by a rank test: a step or a drift is reported if the same runs in random order would show one in fewer than
+1 of 100 queries, and if it is more than 2 % of a bandwidth (5 % of other metrics). That takes about ten runs.
 
-Exit codes: 0 told; 2 wrong usage, or there is no run; 3 no run has measured it.";
+Exit codes: 0 reported; 2 wrong usage, or there is no run; 3 no run has measured it.";
 
 /// `harness history`
 #[derive(Debug, Parser)]
 #[command(
     name = "harness history",
-    about = "How a number went from run to run, and where it changed; or which parts were blamed before.",
+    about = "Show how a metric changed from run to run, or which parts were blamed before.",
     after_help = ABOUT
 )]
 pub(super) struct HistoryArgs {
     /// The metric, such as `nccl.busbw`
     #[arg(value_name = "METRIC", required_unless_present = "suspects", conflicts_with = "suspects")]
     metric: Option<String>,
-    /// Tell which nodes and parts were blamed, how often, and whether they were cleared since
+    /// Show which nodes and parts were blamed, how often, and whether they were cleared since
     #[arg(long)]
     suspects: bool,
-    /// Only of these: a dimension of the metric (`op=all_reduce`, `size=1GiB`, `node=p5-001`), or `suite`, `instance`, `nodes`;
-    /// with --suspects `node`, `part` or `inventory`
+    /// Only of these: a dimension of the metric (`op=all_reduce`, `size=1GiB`, `node=p5-001`), or `suite`, `instance`,
+    /// `nodes`; with --suspects `node`, `part` or `inventory`
     #[arg(long = "where", value_name = "KEY=VALUE", value_parser = super::key_and_value, num_args = 1..)]
     only: Vec<(String, String)>,
-    /// The folder of runs; the project's own without it
+    /// The folder of runs; by default the project's
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
     #[arg(long, value_name = "FORM", default_value = "text", value_parser = ["text", "json", "csv"])]
@@ -55,14 +55,14 @@ pub(super) fn run(args: &HistoryArgs) -> i32 {
         for passed in &past.passed {
             eprintln!("not counted: {}: {}", passed.name.escape_debug(), passed.why.escape_debug());
         }
-        return usage(&format!("no run is there, name a folder of them with --runs: `{}`", folder.display()));
+        return usage(&format!("no runs in `{}`; give a folder of runs with --runs", folder.display()));
     }
-    let told = match &args.metric {
+    let rendered = match &args.metric {
         Some(metric) => of_metric(&past, metric, args),
-        None => suspects::told(&past, &args.only, &args.format),
+        None => suspects::render(&past, &args.only, &args.format),
     };
-    let (text, code) = match told {
-        Ok(told) => told,
+    let (text, code) = match rendered {
+        Ok(rendered) => rendered,
         Err(why) => return usage(&why),
     };
     // A reader that has gone away has read enough.
@@ -71,12 +71,12 @@ pub(super) fn run(args: &HistoryArgs) -> i32 {
 }
 
 fn of_metric(past: &Past, metric: &str, args: &HistoryArgs) -> Result<(String, i32), String> {
-    let asked = asked::read(metric, &args.only)?;
+    let asked = filter::read(metric, &args.only)?;
     let found: Found = series::find(past, &asked);
     let is_measured =
         found.series.iter().any(|series| series.points.iter().any(|point| point.value.is_some()));
     if !is_measured {
-        asked::is_known(metric)?;
+        filter::is_known(metric)?;
     }
     let code = if is_measured { exit_code::PASSED } else { exit_code::INCONCLUSIVE };
     let text = match args.format.as_str() {

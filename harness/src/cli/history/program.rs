@@ -61,7 +61,7 @@ fn row(past: &Past, point: &Point) -> Option<Value> {
     Some(json!({
         "run": run.id(), "made": run.made, "value": point.value, "spread": point.spread, "n": point.n,
         "verdict": point.verdict, "baseline": point.baseline, "counted": point.counted().is_some(),
-        "not_counted": point.doubt, "state": run.state(), "simulated": run.is_simulated(),
+        "not_counted": point.uncounted, "state": run.state(), "simulated": run.is_simulated(),
     }))
 }
 

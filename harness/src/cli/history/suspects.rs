@@ -11,17 +11,20 @@ use verdict::history::suspects::{LOOKED_BACK, Suspect, suspects};
 
 const KEYS: [&str; 3] = ["node", "part", "inventory"];
 
-pub(super) fn told(past: &Past, only: &[(String, String)], format: &str) -> Result<(String, i32), String> {
+pub(super) fn render(past: &Past, only: &[(String, String)], format: &str) -> Result<(String, i32), String> {
     if let Some((odd, _)) = only.iter().find(|(key, _)| !KEYS.contains(&key.as_str())) {
         let hint =
             suggest::nearest(odd, KEYS).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-        return Err(format!("--where: with --suspects {hint}there are {}, not: `{odd}`", KEYS.join(", ")));
+        return Err(format!(
+            "--where: with --suspects {hint}known keys are {}, not `{odd}`",
+            KEYS.join(", ")
+        ));
     }
     let is_meant = |suspect: &Suspect| {
         only.iter().all(|(key, value)| match key.as_str() {
-            "node" => suspect.whose.node == *value,
-            "part" => suspect.whose.part == *value,
-            _ => suspect.whose.inventory == *value,
+            "node" => suspect.component.node == *value,
+            "part" => suspect.component.part == *value,
+            _ => suspect.component.inventory == *value,
         })
     };
     let all: Vec<Suspect> = suspects(past).into_iter().filter(is_meant).collect();
@@ -40,8 +43,8 @@ fn cells(past: &Past, suspect: &Suspect) -> [String; 10] {
     let (of, times) = suspect.lately(LOOKED_BACK);
     let last = suspect.blamed().last().and_then(|at| past.runs.get(*at));
     [
-        suspect.whose.node.clone(),
-        suspect.whose.part.clone(),
+        suspect.component.node.clone(),
+        suspect.component.part.clone(),
         suspect.culprit.len().to_string(),
         suspect.suspect.len().to_string(),
         format!("{times} of {of}"),
@@ -64,7 +67,7 @@ fn text(past: &Past, all: &[Suspect]) -> String {
     }
     let partial = past.runs.iter().filter(|run| !run.partial.is_empty());
     for run in partial {
-        text.push_str(&format!("not whole: {}: {}\n", show(run.id()), show(&run.partial.join("; "))));
+        text.push_str(&format!("incomplete: {}: {}\n", show(run.id()), show(&run.partial.join("; "))));
     }
     for passed in &past.passed {
         text.push_str(&format!("not counted: {}: {}\n", show(&passed.name), show(&passed.why)));
@@ -85,8 +88,8 @@ fn json(past: &Past, all: &[Suspect]) -> String {
     let one = |suspect: &Suspect| -> Value {
         let (of, times) = suspect.lately(LOOKED_BACK);
         json!({
-            "node": suspect.whose.node, "part": suspect.whose.part, "inventory": suspect.whose.inventory,
-            "simulated": suspect.whose.simulated, "named_in": ids(&mut suspect.culprit.iter()),
+            "node": suspect.component.node, "part": suspect.component.part, "inventory": suspect.component.inventory,
+            "simulated": suspect.component.simulated, "named_in": ids(&mut suspect.culprit.iter()),
             "suspected_in": ids(&mut suspect.suspect.iter()), "cleared_in": ids(&mut suspect.cleared.iter()),
             "runs_with_it": ids(&mut suspect.with.iter()), "lately": { "blamed": times, "of": of },
             "last_seen": ids(&mut suspect.blamed().iter().next_back().into_iter()).first(),
@@ -108,7 +111,7 @@ fn csv(past: &Past, all: &[Suspect]) -> String {
     let mut text = format!("{}\n", comma_separated(HEAD.map(|word| word).into_iter().chain(["simulated"])));
     for suspect in all {
         let cells = cells(past, suspect);
-        let simulated = suspect.whose.simulated.to_string();
+        let simulated = suspect.component.simulated.to_string();
         text.push_str(&comma_separated(cells.iter().map(String::as_str).chain([simulated.as_str()])));
         text.push('\n');
     }

@@ -8,7 +8,7 @@ use verdict::history::past::Past;
 use verdict::history::series::{Found, Point, Series};
 use verdict::history::spark;
 
-/// So many are told one by one.
+/// So many runs are named one by one.
 const MOST: usize = 12;
 
 pub(super) fn text(past: &Past, metric: &str, found: &Found) -> String {
@@ -21,7 +21,7 @@ pub(super) fn text(past: &Past, metric: &str, found: &Found) -> String {
     }
     if found.series.len() > 1 {
         for run in past.runs.iter().filter(|run| !run.partial.is_empty()) {
-            let _ = writeln!(text, "not whole: {}: {}", show(run.id()), show(&run.partial.join("; ")));
+            let _ = writeln!(text, "incomplete: {}: {}", show(run.id()), show(&run.partial.join("; ")));
         }
     }
     for (at, why) in &found.unread {
@@ -33,10 +33,10 @@ pub(super) fn text(past: &Past, metric: &str, found: &Found) -> String {
     }
     if !found.without.is_empty() && !found.series.is_empty() {
         let ids = found.without.iter().filter_map(|at| past.runs.get(*at)).map(|run| show(run.id()));
-        let told: Vec<String> = ids.take(MOST).collect();
+        let ids_shown: Vec<String> = ids.take(MOST).collect();
         let n = found.without.len();
         let more = if n > MOST { format!(" and {} more", n - MOST) } else { String::new() };
-        let _ = writeln!(text, "measured nothing of it: {n} runs: {}{more}", told.join(", "));
+        let _ = writeln!(text, "not measured in {n} runs: {}{more}", ids_shown.join(", "));
     }
     if past.runs.iter().any(|run| run.is_simulated()) {
         let (n, of) = (past.runs.iter().filter(|run| run.is_simulated()).count(), past.runs.len());
@@ -58,7 +58,7 @@ fn table(text: &mut String, past: &Past, metric: &str, series: &Series) {
         let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
         let _ = writeln!(
             text,
-            "{}  {} to {}, the newest to the right",
+            "{}  {} to {}, newest on the right",
             spark(&values),
             show_value(low),
             show_value(high)
@@ -76,7 +76,8 @@ fn row(past: &Past, series: &Series, point: &Point) -> Vec<String> {
         Some("none") => " (no baseline)".to_owned(),
         Some(state) => format!(" ({state} baseline)"),
     };
-    let doubt = point.doubt.as_ref().map(|why| format!("not counted: {}, ", show(why))).unwrap_or_default();
+    let uncounted =
+        point.uncounted.as_ref().map(|why| format!("not counted: {}, ", show(why))).unwrap_or_default();
     vec![
         show(run.id()),
         run.made.clone(),
@@ -84,7 +85,7 @@ fn row(past: &Past, series: &Series, point: &Point) -> Vec<String> {
         point.spread.map_or_else(none, |spread| format!("{:.1} %", spread * 100.0)),
         point.n.to_string(),
         format!("{verdict}{against}"),
-        format!("{doubt}{}", show(&run.state())),
+        format!("{uncounted}{}", show(&run.state())),
     ]
 }
 
@@ -98,7 +99,7 @@ fn changes(text: &mut String, past: &Past, series: &Series) {
     let changed = series.changed(past);
     let id = |at: usize| past.runs.get(at).map(|run| show(run.id())).unwrap_or_default();
     match &series.shape {
-        Shape::Level => _ = writeln!(text, "no change that chance would not make of {n} runs"),
+        Shape::Level => _ = writeln!(text, "no significant change in {n} runs"),
         Shape::Drift(drift) => {
             let (from, to) = (drift.from, drift.to);
             let _ = writeln!(
@@ -128,7 +129,7 @@ fn changes(text: &mut String, past: &Past, series: &Series) {
             );
         }
         if changed.software.is_empty() {
-            let _ = writeln!(text, "  nothing else that these runs tell of changed there");
+            let _ = writeln!(text, "  no recorded software or setting changed there");
         }
         for difference in &changed.software {
             let _ = writeln!(text, "  {}", show(&difference.to_string()));
@@ -137,7 +138,7 @@ fn changes(text: &mut String, past: &Past, series: &Series) {
     if let Some(bounds) = series.newest_off {
         let _ = writeln!(
             text,
-            "the newest run lies out of what those before it predict, {} to {}: one run does not tell whether it changed",
+            "the newest run is outside the range that earlier runs predict, {} to {}; one run is not enough to report a change",
             show_value(bounds.lower),
             show_value(bounds.upper)
         );
@@ -145,8 +146,7 @@ fn changes(text: &mut String, past: &Past, series: &Series) {
 }
 
 fn lines(text: &mut String, past: &Past, metric: &str, several: &[Series]) {
-    let _ =
-        writeln!(text, "{}: {} things are measured; --where chooses among them", show(metric), several.len());
+    let _ = writeln!(text, "{}: {} series; choose among them with --where", show(metric), several.len());
     let mut rows = Vec::new();
     for series in several {
         let values: Vec<Option<f64>> = series.points.iter().map(|point| point.value).collect();
@@ -158,7 +158,7 @@ fn lines(text: &mut String, past: &Past, metric: &str, several: &[Series]) {
             (Shape::Steps(steps), _) if steps.len() == 1 => format!("a step, from {after} on"),
             (Shape::Steps(steps), _) => format!("{} steps, the last from {after} on", steps.len()),
             (Shape::Drift(_), _) => "a drift".to_owned(),
-            (Shape::Level, Some(_)) => "the newest run lies off".to_owned(),
+            (Shape::Level, Some(_)) => "the newest run is off".to_owned(),
             (Shape::Level, None) => "no change".to_owned(),
         };
         rows.push(vec![

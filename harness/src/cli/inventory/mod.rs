@@ -1,4 +1,4 @@
-//! `harness inventory`: what clusters are, asked of their schedulers and of their nodes.
+//! `harness inventory`: describes clusters by asking their schedulers and nodes.
 
 mod discover;
 mod probe;
@@ -8,10 +8,7 @@ use clap::{Parser, Subcommand};
 
 /// `harness inventory`
 #[derive(Debug, Parser)]
-#[command(
-    name = "harness inventory",
-    about = "What clusters are, asked of their schedulers and of their nodes."
-)]
+#[command(name = "harness inventory", about = "Describe clusters by asking their schedulers and nodes.")]
 pub(super) struct InventoryArgs {
     #[command(subcommand)]
     verb: Verb,
@@ -19,11 +16,11 @@ pub(super) struct InventoryArgs {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Write an inventory of the nodes of a Slurm partition; those that take no jobs are named and left out
+    /// Write an inventory of the nodes of a Slurm partition; nodes that take no jobs are named and excluded
     Discover(discover::DiscoverArgs),
-    /// Ask every node what it is and has, and tell which of them cannot pass
+    /// Probe the hardware and software of every node, and show which nodes cannot pass
     Probe(probe::ProbeArgs),
-    /// Tell which nodes are unlike the others, or unlike a golden one, and in what
+    /// Show which nodes differ from the others, or from a golden node, and how
     Diff(probe::DiffArgs),
 }
 

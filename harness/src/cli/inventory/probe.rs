@@ -1,7 +1,8 @@
 //! `harness inventory probe` and `diff`: what the nodes of an inventory are, asked of the nodes themselves.
 
-use crate::cli::reached::{Reached, redactor, through_slurm};
-use crate::cli::{load, run_suites, usage};
+use crate::cli::usage;
+use crate::session::reached::{Reached, redactor, through_slurm};
+use crate::session::{load, report_error};
 use clap::Args;
 use cluster::interrupt;
 use cluster::probe::{self as made_of, NotMade, Probing};
@@ -20,7 +21,7 @@ use store::{self, Home};
 
 /// Which nodes are asked, and how.
 #[derive(Debug, Args)]
-struct Asked {
+struct ProbeTarget {
     /// The cluster, by name or path
     #[arg(long, value_name = "NAME|PATH", env = "HARNESS_INVENTORY", default_value = "default")]
     inventory: String,
@@ -30,10 +31,10 @@ struct Asked {
     /// Leave these nodes out
     #[arg(long, value_name = "RANGE")]
     exclude_nodes: Option<String>,
-    /// Ask at most so many nodes at the same time
+    /// Ask at most this many nodes at the same time
     #[arg(long, value_name = "N", default_value_t = openssh::FANOUT as u32, value_parser = clap::value_parser!(u32).range(1..=1000))]
     ssh_fanout: u32,
-    /// Nodes whose GPUs are in use count as fit
+    /// Count nodes whose GPUs are in use as fit
     #[arg(long)]
     allow_busy: bool,
     /// Seed of the simulated cluster
@@ -50,24 +51,24 @@ struct Asked {
 #[derive(Debug, Args)]
 pub(super) struct ProbeArgs {
     #[command(flatten)]
-    asked: Asked,
+    target: ProbeTarget,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct DiffArgs {
     #[command(flatten)]
-    asked: Asked,
-    /// What nodes must be like: a file that `harness inventory probe --json` wrote
+    target: ProbeTarget,
+    /// Compare with the nodes in this file, which `harness inventory probe --json` wrote
     #[arg(long, value_name = "FILE")]
     golden: Option<PathBuf>,
 }
 
 pub(super) fn probe(home: &Home, args: &ProbeArgs) -> i32 {
-    probed(home, &args.asked).map_or_else(|code| code, |made| show_probe(&made, args))
+    probed(home, &args.target).map_or_else(|code| code, |made| show_probe(&made, args))
 }
 
 fn show_probe(made: &Probe, args: &ProbeArgs) -> i32 {
-    match args.asked.json {
+    match args.target.json {
         true => print_json(made),
         false => print(&made_of::table(made)),
     }
@@ -81,12 +82,12 @@ fn show_probe(made: &Probe, args: &ProbeArgs) -> i32 {
 }
 
 pub(super) fn diff(home: &Home, args: &DiffArgs) -> i32 {
-    // A golden file that cannot be used is told before anybody is asked.
+    // A golden file that cannot be used is reported before any node is asked.
     let golden = match args.golden.as_deref().map(read_golden).transpose() {
         Ok(golden) => golden,
         Err(why) => return usage(&format!("--golden: {why}")),
     };
-    let made = match probed(home, &args.asked) {
+    let made = match probed(home, &args.target) {
         Ok(made) => made,
         Err(code) => return code,
     };
@@ -97,7 +98,7 @@ pub(super) fn diff(home: &Home, args: &DiffArgs) -> i32 {
             Err(why) => return usage(&format!("--golden: {name}: {why}")),
         },
     };
-    match args.asked.json {
+    match args.target.json {
         true => print_json(&compared),
         false => print(&made_of::differences(&compared)),
     }
@@ -108,9 +109,7 @@ pub(super) fn diff(home: &Home, args: &DiffArgs) -> i32 {
         (true, true) if compared.compared >= least => exit_code::PASSED,
         (true, is_whole) => {
             if is_whole && golden.is_none() {
-                eprintln!(
-                    "error: fewer than two nodes have no majority to be unlike; hold them against `--golden`"
-                );
+                eprintln!("error: fewer than two nodes have no majority; compare them with `--golden FILE`");
             }
             exit_code::INCONCLUSIVE
         }
@@ -118,13 +117,14 @@ pub(super) fn diff(home: &Home, args: &DiffArgs) -> i32 {
 }
 
 fn read_golden(path: &Path) -> Result<(Probe, String), String> {
-    let read = store::read_json(path)
-        .map_err(|error| format!("{error}; it is what `harness inventory probe --json` prints, as a file"))?;
+    let read = store::read_json(path).map_err(|error| {
+        format!("{error}; expected a file with the output of `harness inventory probe --json`")
+    })?;
     Ok((read, path.display().to_string()))
 }
 
 /// The probe, or the exit code of what went wrong before there was one.
-fn probed(home: &Home, args: &Asked) -> Result<Probe, i32> {
+fn probed(home: &Home, args: &ProbeTarget) -> Result<Probe, i32> {
     let loaded = load::load(home, &[], &args.inventory, None).map_err(|diagnostics| {
         diagnostics.iter().for_each(|diagnostic| eprintln!("error: {diagnostic}"));
         exit_code::USAGE
@@ -133,7 +133,7 @@ fn probed(home: &Home, args: &Asked) -> Result<Probe, i32> {
     let nodes = inventory.select(args.nodes.as_deref(), args.exclude_nodes.as_deref());
     let nodes = nodes.map_err(|why| usage(&why))?;
     if inventory.kind == Kind::Real && !args.sim_faults.is_empty() {
-        return Err(usage("--sim-fault: faults exist on a simulated cluster only, and this is a real one"));
+        return Err(usage("--sim-fault needs a simulated cluster, and this inventory is real"));
     }
     let faults: Result<Vec<NodeFault>, String> =
         args.sim_faults.iter().map(|text| NodeFault::parse(text)).collect();
@@ -141,7 +141,7 @@ fn probed(home: &Home, args: &Asked) -> Result<Probe, i32> {
     interrupt::watch();
     let simulated = inventory.kind == Kind::Simulated;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(simulated).build();
-    let runtime = runtime.map_err(|error| run_suites::machinery(&error.to_string()))?;
+    let runtime = runtime.map_err(|error| report_error(&error.to_string()))?;
     let made = runtime.block_on(async {
         if simulated {
             let reach = SimulatedReach::new(&inventory, args.seed, faults, BTreeMap::new())
@@ -150,14 +150,14 @@ fn probed(home: &Home, args: &Asked) -> Result<Probe, i32> {
             let made = make(&inventory, &nodes, &through_slurm(&inventory, &reach), clock, args).await;
             match reach.violations().as_slice() {
                 [] => Ok(made),
-                broken => Err(run_suites::machinery(&format!(
-                    "the simulated cluster saw what must not be: {}",
+                broken => Err(report_error(&format!(
+                    "the simulated cluster detected a violation: {}",
                     broken.join("; ")
                 ))),
             }
         } else {
-            let reached = Reached::of(&inventory, args.seed, args.ssh_fanout as usize);
-            let reached = reached.map_err(|why| run_suites::machinery(&why))?;
+            let reached = Reached::new(&inventory, args.seed, args.ssh_fanout as usize);
+            let reached = reached.map_err(|why| report_error(&why))?;
             reached.begin().await;
             let clock = Clock::starting_at(store::wall_clock_s());
             let redactor = redactor(&inventory);
@@ -174,7 +174,7 @@ async fn make(
     nodes: &[String],
     reach: &dyn Reach,
     clock: Clock,
-    args: &Asked,
+    args: &ProbeTarget,
 ) -> Result<Probe, NotMade> {
     let name = store::new_run_id("probe");
     let fanout = args.ssh_fanout as usize;
@@ -189,7 +189,7 @@ fn print_json<T: serde::Serialize>(value: &T) {
     }
 }
 
-/// Who reads may have left.
+/// Ignores a closed stdout.
 fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

@@ -1,16 +1,16 @@
-//! The rule about the environment that a script sets: what `envlint` says of it, each word of that in its place.
+//! The rule about the environment that a script sets: the findings of `envlint`, each at its place.
 
 use super::shell::Word;
-use super::{Read, Told, assignment};
+use super::{Diagnostics, ParsedFile, assignment};
 use config::envlint::{Severity, Versions, lint};
 use std::collections::BTreeMap;
 
-/// Whose variables are meant once.
+/// Families of variables that are set once.
 const FAMILIES: [&str; 5] = ["NCCL_", "FI_", "OFI_NCCL_", "RDMAV_", "TORCH_NCCL_"];
 
-pub(super) fn rule(file: &Read, _: &[Read], told: &mut Told) {
+pub(super) fn rule(file: &ParsedFile, _: &[ParsedFile], diagnostics: &mut Diagnostics) {
     let set = set(file);
-    // What a variable holds that another one gives is known to the run alone.
+    // A value that comes from another variable is known only at run time.
     let plain: Vec<&(String, String, Word)> =
         set.iter().filter(|(_, value, _)| !value.contains('$')).collect();
     let env: Vec<(&str, &str)> =
@@ -18,9 +18,9 @@ pub(super) fn rule(file: &Read, _: &[Read], told: &mut Told) {
     for finding in lint(&env, &Versions::default()) {
         let Some((_, _, word)) = plain.get(finding.at) else { continue };
         match finding.severity {
-            Severity::Breaks => told.wrong(word, finding.message, &finding.advice),
-            Severity::Warning => told.warn(word, finding.message, &finding.advice),
-            Severity::Note => told.note(word, finding.message, &finding.advice),
+            Severity::Breaks => diagnostics.error(word, finding.message, &finding.advice),
+            Severity::Warning => diagnostics.warn(word, finding.message, &finding.advice),
+            Severity::Note => diagnostics.note(word, finding.message, &finding.advice),
         }
     }
     let mut first: BTreeMap<&str, usize> = BTreeMap::new();
@@ -30,8 +30,8 @@ pub(super) fn rule(file: &Read, _: &[Read], told: &mut Told) {
         }
         match first.get(name.as_str()) {
             Some(line) if *line != word.line => {
-                let message = format!("`{name}` is set by line {line} already: the later one counts");
-                told.note(word, message, "take one of them out");
+                let message = format!("`{name}` is already set on line {line}: the later value is used");
+                diagnostics.note(word, message, "remove one of them");
             }
             _ => drop(first.insert(name, word.line)),
         }
@@ -40,7 +40,7 @@ pub(super) fn rule(file: &Read, _: &[Read], told: &mut Told) {
 
 /// Every variable that the script sets, with its value and place: by itself, in front of a command, and by the options of
 /// launchers.
-fn set(file: &Read) -> Vec<(String, String, Word)> {
+fn set(file: &ParsedFile) -> Vec<(String, String, Word)> {
     let mut all = Vec::new();
     for command in &file.script.commands {
         for (at, word) in command.words.iter().enumerate() {

@@ -1,23 +1,23 @@
-//! The rule about launchers that start each other: jobs within jobs, tasks that share a GPU, tasks that write one report, and
-//! sessions of nsys that nobody tells to begin.
+//! The rule about launchers that start each other: jobs within jobs, tasks that share a GPU, tasks that write the same
+//! report, and nsys sessions that are never started.
 
 use super::resolve::Values;
 use super::shell::{self, Word};
-use super::{Read, Told, assignment, base, number, option};
+use super::{Diagnostics, ParsedFile, assignment, base, number, option};
 use job::window::calls_on_rank_zero;
 
-pub(super) fn rule(file: &Read, all: &[Read], told: &mut Told) {
-    let values = Values::of(&file.script);
+pub(super) fn rule(file: &ParsedFile, all: &[ParsedFile], diagnostics: &mut Diagnostics) {
+    let values = Values::from_script(&file.script);
     let directives: Vec<Word> = file.script.directives.iter().flat_map(|it| it.words.clone()).collect();
     for command in &file.script.commands {
         let words = values.resolved(command);
-        let Some((launch, behind)) = Launch::of(&words, &directives) else { continue };
+        let Some((launch, behind)) = Launch::parse(&words, &directives) else { continue };
         let inside = Inside { file, all, launch: &launch };
-        inside.look(&words[behind..], file, DEEPEST, told);
+        inside.look(&words[behind..], file, DEEPEST, diagnostics);
     }
 }
 
-/// Scripts that start scripts; deeper ones are nobody's.
+/// Scripts that start scripts; deeper ones are not followed.
 const DEEPEST: usize = 4;
 
 /// How many tasks a launcher starts, as far as the script says it.
@@ -31,7 +31,7 @@ struct Launch {
 
 impl Launch {
     /// With the number of the word behind the launcher's own.
-    fn of(words: &[Word], directives: &[Word]) -> Option<(Launch, usize)> {
+    fn parse(words: &[Word], directives: &[Word]) -> Option<(Launch, usize)> {
         let is_front = |word: &Word| {
             assignment(word).is_some()
                 || matches!(word.text.as_str(), "exec" | "time" | "nohup" | "env" | "sudo")
@@ -84,7 +84,7 @@ impl Launch {
         }
     }
 
-    fn shown(&self) -> String {
+    fn describe_tasks(&self) -> String {
         match (self.per_node, self.tasks) {
             (Some(1), _) => "one task on each node".to_owned(),
             (Some(tasks), _) => format!("{tasks} tasks on each node"),
@@ -102,13 +102,13 @@ impl Launch {
 
 /// What stands behind a launcher, there or in scripts that it starts.
 struct Inside<'a> {
-    file: &'a Read<'a>,
-    all: &'a [Read<'a>],
+    file: &'a ParsedFile<'a>,
+    all: &'a [ParsedFile<'a>],
     launch: &'a Launch,
 }
 
 impl Inside<'_> {
-    fn look(&self, words: &[Word], within: &Read, depth: usize, told: &mut Told) {
+    fn look(&self, words: &[Word], within: &ParsedFile, depth: usize, diagnostics: &mut Diagnostics) {
         let place = |word: &Word| {
             if within.name == self.file.name { word.clone() } else { self.launch.place.clone() }
         };
@@ -119,44 +119,45 @@ impl Inside<'_> {
         for (at, word) in words.iter().enumerate() {
             let rest = &words[at + 1..];
             if let Some(name) = starter(words, at) {
-                self.starts(name, &place(word), &by_file(word), rest, told);
+                self.starts(name, &place(word), &by_file(word), rest, diagnostics);
             }
             if base(&word.text) == "nsys" && rest.first().is_some_and(|word| word.text == "profile") {
-                self.report(&place(word), &by_file(word), rest, told);
-                self.silent(&place(word), (&by_file(word), within), rest, told);
+                self.report(&place(word), &by_file(word), rest, diagnostics);
+                self.silent(&place(word), (&by_file(word), within), rest, diagnostics);
             }
             if let Some(("CUDA_VISIBLE_DEVICES", gpus)) = assignment(word) {
-                self.gpus(gpus, &place(word), &by_file(word), told);
+                self.gpus(gpus, &place(word), &by_file(word), diagnostics);
             }
-            self.follow(word, depth, told);
+            self.follow(word, depth, diagnostics);
             // `bash -c "..."` is a script of its own.
             let text = rest.get(1).filter(|_| rest[0].text == "-c" && is_shell(word) && depth > 0);
             if let Some(text) = text {
                 let script = shell::read(&text.text);
-                let values = Values::of(&script);
+                let values = Values::from_script(&script);
                 for command in &script.commands {
                     let words = values.resolved(command);
                     let there = |word: Word| Word { line: text.line, column: text.column, ..word };
                     let words: Vec<Word> = words.into_iter().map(there).collect();
-                    self.look(&words, within, depth - 1, told);
+                    self.look(&words, within, depth - 1, diagnostics);
                 }
             }
         }
     }
 
     /// Looks into a script of ours that is started.
-    fn follow(&self, word: &Word, depth: usize, told: &mut Told) {
+    fn follow(&self, word: &Word, depth: usize, diagnostics: &mut Diagnostics) {
         let name = base(&word.text);
-        let is_it =
-            |other: &&Read| base(other.name) == name && other.name != self.file.name && !other.is_manifest;
+        let is_it = |other: &&ParsedFile| {
+            base(other.name) == name && other.name != self.file.name && !other.is_manifest
+        };
         let Some(other) = self.all.iter().find(is_it).filter(|_| depth > 0) else { return };
-        let values = Values::of(&other.script);
+        let values = Values::from_script(&other.script);
         for command in &other.script.commands {
-            self.look(&values.resolved(command), other, depth - 1, told);
+            self.look(&values.resolved(command), other, depth - 1, diagnostics);
         }
     }
 
-    fn starts(&self, name: &str, place: &Word, by_file: &str, words: &[Word], told: &mut Told) {
+    fn starts(&self, name: &str, place: &Word, by_file: &str, words: &[Word], diagnostics: &mut Diagnostics) {
         let launch = self.launch;
         let option =
             option(words, &["--nproc_per_node", "--nproc-per-node", "--num_processes", "--num_gpus"]);
@@ -166,11 +167,10 @@ impl Inside<'_> {
         if launch.is_many_per_node() && !alone {
             let each = count.map_or_else(|| "several".to_owned(), |count| count.escape_debug().to_string());
             let message = format!(
-                "`{by}` starts {}, and each starts {each} processes by `{name}`{by_file}: jobs of their own on the same GPUs, not \
-                 one",
-                launch.shown()
+                "`{by}` starts {}, and each starts {each} processes with `{name}`{by_file}: separate jobs on the same GPUs, not one",
+                launch.describe_tasks()
             );
-            return told.wrong(place, message, launch.advice());
+            return diagnostics.error(place, message, launch.advice());
         }
         let nnodes =
             super::option(words, &["--nnodes", "--num_machines", "--num_nodes"]).map(|(value, _)| value);
@@ -178,9 +178,9 @@ impl Inside<'_> {
         if launch.nodes.is_some_and(|nodes| nodes > 1) && is_torch && matches!(nnodes, None | Some("1")) {
             let nodes = launch.nodes.unwrap_or_default();
             let message = format!(
-                "`{by}` starts `{name}`{by_file} on {nodes} nodes, and it is told of one: each node is a job of its own"
+                "`{by}` starts `{name}`{by_file} on {nodes} nodes, but it is set to 1 node: each node runs a separate job"
             );
-            told.wrong(
+            diagnostics.error(
                 place,
                 message,
                 &format!("add `--nnodes={nodes}` with `--rdzv_backend=c10d` and `--rdzv_endpoint`"),
@@ -188,21 +188,27 @@ impl Inside<'_> {
         }
     }
 
-    fn gpus(&self, gpus: &str, place: &Word, by_file: &str, told: &mut Told) {
+    fn gpus(&self, gpus: &str, place: &Word, by_file: &str, diagnostics: &mut Diagnostics) {
         let listed = gpus.split(',').filter(|gpu| !gpu.is_empty()).count() as u64;
         let tasks = self.launch.per_node.or(self.launch.tasks).unwrap_or(1);
         if !gpus.contains('$') && listed > 0 && listed < tasks {
             let message = format!(
                 "`CUDA_VISIBLE_DEVICES={}`{by_file} is the same for {}: they share {listed} GPUs",
                 gpus.escape_debug(),
-                self.launch.shown()
+                self.launch.describe_tasks()
             );
-            told.wrong(place, message, "take it out, or give each task its own GPU by its local rank");
+            diagnostics.error(place, message, "remove it, or give each task its own GPU by its local rank");
         }
     }
 
     /// Sessions that wait for a profiler which rank 0 alone calls.
-    fn silent(&self, place: &Word, (by_file, within): (&str, &Read), words: &[Word], told: &mut Told) {
+    fn silent(
+        &self,
+        place: &Word,
+        (by_file, within): (&str, &ParsedFile),
+        words: &[Word],
+        diagnostics: &mut Diagnostics,
+    ) {
         let waits =
             option(words, &["--capture-range", "-c"]).is_some_and(|(what, _)| what == "cudaProfilerApi");
         if !waits || !self.launch.is_many() || chooses_ranks(within) {
@@ -211,19 +217,19 @@ impl Inside<'_> {
         let argv: Vec<String> = words.iter().map(|word| word.text.clone()).collect();
         let Some(by) = calls_on_rank_zero(&argv) else { return };
         let message = format!(
-            "{} wait under `nsys`{by_file} for the profiler, and by `{}` rank 0 alone calls it: the other reports stay empty, or are \
+            "{} wait under `nsys`{by_file} for the profiler API, but with `{}` only rank 0 calls it: the other reports stay empty, or are \
              never written",
-            self.launch.shown(),
+            self.launch.describe_tasks(),
             by.escape_debug()
         );
-        told.warn(
+        diagnostics.warn(
             place,
             message,
-            "name a rank of each session to the program, or run `nsys` where `SLURM_PROCID` is 0 alone",
+            "pass one rank of each session to the program, or run `nsys` only where `SLURM_PROCID` is 0",
         );
     }
 
-    fn report(&self, place: &Word, by_file: &str, words: &[Word], told: &mut Told) {
+    fn report(&self, place: &Word, by_file: &str, words: &[Word], diagnostics: &mut Diagnostics) {
         let Some((output, _)) = option(words, &["--output", "-o"]) else { return };
         if !self.launch.is_many() {
             return;
@@ -235,11 +241,11 @@ impl Inside<'_> {
             return;
         }
         let message = format!(
-            "{} write one report{by_file}, `{}`: the last one stays, or a broken one",
-            self.launch.shown(),
+            "{} write the same report{by_file}, `{}`: the last one remains, or a broken one",
+            self.launch.describe_tasks(),
             output.escape_debug()
         );
-        told.wrong(
+        diagnostics.error(
             place,
             message,
             "put the rank into the name: `report_%q{SLURM_PROCID}`, or `%q{RANK}`, or `%h-%p`",
@@ -248,7 +254,7 @@ impl Inside<'_> {
 }
 
 /// Whether a script looks at which rank it is: then not all tasks run the same.
-fn chooses_ranks(read: &Read) -> bool {
+fn chooses_ranks(read: &ParsedFile) -> bool {
     const RANKS: [&str; 5] =
         ["SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"];
     let tests = |word: &Word| matches!(word.text.as_str(), "[" | "[[" | "((" | "test" | "case" | "if");
@@ -293,7 +299,7 @@ const FLAGS: [&str; 26] = [
     "--display-map",
 ];
 
-/// How many words behind a launcher are its own: what its program is told by `-n` is none of its business.
+/// How many words after a launcher are its own options: a `-n` after the program's name belongs to the program.
 fn own_options(words: &[Word]) -> usize {
     let mut at = 0;
     while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {

@@ -1,5 +1,5 @@
-//! A Kubernetes manifest as commands and variables, as far as a linter needs it: lists of words that are started, and what
-//! stands in the environment. Which keys a manifest may have is not looked at.
+//! A Kubernetes manifest as commands and variables, as far as a linter needs it: lists of words that are started, and
+//! what stands in the environment. Which keys a manifest may have is not looked at.
 
 use super::shell::{Command, Script, Slip, Use, Word};
 
@@ -90,10 +90,10 @@ fn unexpanded(line: &str, number: usize, slips: &mut Vec<Slip>) {
         line: number,
         column: line.len() - line.trim_start().len() + line.trim_start().find("${").unwrap_or_default() + 1,
         message: format!(
-            "`${{{}}}` of `{key}` reaches the cluster as it stands: kubectl expands nothing",
+            "`${{{}}}` in `{key}` is not expanded: kubectl expands no variables",
             name.escape_debug()
         ),
-        advice: "write the value, or let `envsubst` fill the file in before it is applied",
+        advice: "write the value, or fill the file in with `envsubst` before applying it",
     });
 }
 
@@ -138,7 +138,7 @@ spec:
     fn what_kubectl_does_not_expand_is_a_slip() {
         let slips = read(MANIFEST).slips;
         assert_eq!((slips.len(), slips[0].line, slips[0].column), (1, 4, 14));
-        assert!(slips[0].message.starts_with("`${REGISTRY}` of `image` reaches the cluster as it stands"));
+        assert!(slips[0].message.starts_with("`${REGISTRY}` in `image` is not expanded"));
         for fine in ["      - name: $(POD_NAME)\n", "  args: sh -c \"echo ${A}; b\"\n", "# ${A}\n"] {
             assert_eq!(read(fine).slips, [], "{fine}");
         }

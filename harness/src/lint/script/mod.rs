@@ -1,5 +1,5 @@
-//! Scripts and manifests that launch jobs: what in them does not do what was meant. They are read and never run. Add a rule by
-//! its file and its line in `RULES`.
+//! Scripts and manifests that launch jobs: what in them does not do what was meant. They are read and never run. Add a
+//! rule by its file and its line in `RULES`.
 
 mod environment;
 mod launch;
@@ -22,19 +22,19 @@ pub struct Source {
     pub text: String,
 }
 
-/// A file as rules see it.
-struct Read<'a> {
+/// A file as the rules see it.
+struct ParsedFile<'a> {
     name: &'a str,
     script: Script,
     is_manifest: bool,
 }
 
 /// A rule looks at one file, and may look into the others.
-type Rule = fn(&Read, &[Read], &mut Told);
+type Rule = fn(&ParsedFile, &[ParsedFile], &mut Diagnostics);
 
 const RULES: &[Rule] = &[environment::rule, variables::rule, launch::rule, window::rule, spelling::rule];
 
-/// What is to be said of files that may start each other, file by file, in the order of lines.
+/// The diagnostics of files that may start each other, by file and line.
 pub fn scripts(sources: &[Source]) -> Linted {
     let read = |source: &'_ Source| -> (Script, bool) {
         match manifest::is_one(&source.name) {
@@ -42,40 +42,40 @@ pub fn scripts(sources: &[Source]) -> Linted {
             false => (shell::read(&source.text), false),
         }
     };
-    let all: Vec<Read> = sources
+    let all: Vec<ParsedFile> = sources
         .iter()
         .map(|source| {
             let (script, is_manifest) = read(source);
-            Read { name: &source.name, script, is_manifest }
+            ParsedFile { name: &source.name, script, is_manifest }
         })
         .collect();
     let mut linted = Linted::default();
     for file in &all {
-        let mut told = Told { file: file.name, linted: Linted::default() };
-        RULES.iter().for_each(|rule| rule(file, &all, &mut told));
-        let mut of_file = told.linted;
+        let mut diagnostics = Diagnostics { file: file.name, linted: Linted::default() };
+        RULES.iter().for_each(|rule| rule(file, &all, &mut diagnostics));
+        let mut of_file = diagnostics.linted;
         for all in [&mut of_file.diagnostics, &mut of_file.warnings, &mut of_file.notes] {
             all.sort();
             all.dedup();
         }
-        super::join(&mut linted, of_file);
+        super::append(&mut linted, of_file);
     }
     linted
 }
 
-/// What rules say of a file.
-struct Told<'a> {
+/// The diagnostics of one file.
+struct Diagnostics<'a> {
     file: &'a str,
     linted: Linted,
 }
 
-impl Told<'_> {
+impl Diagnostics<'_> {
     fn at(&self, word: &Word, message: String, advice: &str) -> Diagnostic {
         Diagnostic::at(self.file, word.line, word.column, message).suggest(advice)
     }
 
     /// What does not work.
-    fn wrong(&mut self, word: &Word, message: impl Into<String>, advice: &str) {
+    fn error(&mut self, word: &Word, message: impl Into<String>, advice: &str) {
         let diagnostic = self.at(word, message.into(), advice);
         self.linted.diagnostics.push(diagnostic);
     }

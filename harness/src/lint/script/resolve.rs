@@ -1,4 +1,5 @@
-//! Words with the variables put in that the script itself gives a plain value. What only a run could tell stays as it stands.
+//! Words with the variables put in that the script itself gives a plain value. Values known only at run time are left
+//! as they are.
 
 use super::assignment;
 use super::shell::{Command, Script, Word};
@@ -9,12 +10,12 @@ pub(super) struct Values {
     of_name: BTreeMap<String, Vec<Word>>,
 }
 
-/// Variables within variables; deeper ones are nobody's.
+/// Variables within variables; deeper ones are left as they are.
 const DEEPEST: usize = 4;
 const LONGEST: usize = 4096;
 
 impl Values {
-    pub(super) fn of(script: &Script) -> Values {
+    pub(super) fn from_script(script: &Script) -> Values {
         let mut of_name: BTreeMap<String, Vec<Word>> = BTreeMap::new();
         for command in &script.commands {
             if let Some(name) = &command.list {

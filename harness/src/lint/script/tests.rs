@@ -3,7 +3,7 @@
 use super::{Source, scripts};
 use config::diagnostic::Diagnostic;
 
-fn told(files: &[(&str, &str)]) -> Vec<String> {
+fn diagnostics_of(files: &[(&str, &str)]) -> Vec<String> {
     let source = |(name, text): &(&str, &str)| Source { name: (*name).to_owned(), text: (*text).to_owned() };
     let linted = scripts(&files.iter().map(source).collect::<Vec<_>>());
     let with = |word: &'static str, all: &[Diagnostic]| -> Vec<String> {
@@ -15,8 +15,8 @@ fn told(files: &[(&str, &str)]) -> Vec<String> {
 
 #[track_caller]
 fn only(files: &[(&str, &str)], expected: &str) {
-    let told = told(files);
-    assert!(told.len() == 1 && told[0].starts_with(expected), "{expected}: {told:#?}");
+    let found = diagnostics_of(files);
+    assert!(found.len() == 1 && found[0].starts_with(expected), "{expected}: {found:#?}");
 }
 
 /// One task on each node, which starts the others; a window that closes; a report for each task.
@@ -52,125 +52,135 @@ done
 "#;
 
 #[test]
-fn a_script_that_does_what_it_says_has_nothing_told_of_it() {
-    assert_eq!(told(&[("clean.sbatch", CLEAN)]), [] as [&str; 0]);
+fn a_correct_script_has_no_diagnostic() {
+    assert_eq!(diagnostics_of(&[("clean.sbatch", CLEAN)]), [] as [&str; 0]);
     let by_mpirun = "#!/bin/sh\nexport NCCL_DEBUG=INFO\nmpirun -np 16 -N 8 --bind-to none -x NCCL_DEBUG=INFO all_reduce_perf -b 8 -e 16G -f 2 -g 1\n";
-    let told = told(&[("clean.sh", by_mpirun)]);
-    assert!(told.iter().all(|line| line.contains("is set by line 2 already")), "{told:#?}");
+    let found = diagnostics_of(&[("clean.sh", by_mpirun)]);
+    assert!(found.iter().all(|line| line.contains("is already set on line 2")), "{found:#?}");
 }
 
 #[test]
-fn misspelt_and_doubled_environment_is_told_in_its_place() {
-    let of = |text: &str| told(&[("a.sh", text)]);
-    let told = of("mpirun -np 2 -x RDMAV_FORM_SAFE=1 prog\n");
-    assert!(told[0].starts_with("warning: a.sh:1:17: `RDMAV_FORM_SAFE` is misspelt"), "{told:#?}");
-    assert!(told[0].contains("`RDMAV_FORK_SAFE`"), "{told:#?}");
-    let told = of("#!/bin/bash\nexport NCCL_DEBUG=INFO\nNCCL_DEBG=WARN prog\nexport NCCL_DEBUG=WARN\n");
-    assert!(told.iter().any(|it| it.starts_with("warning: a.sh:3:1: `NCCL_DEBG` is misspelt")), "{told:#?}");
+fn misspelt_and_repeated_variables_are_reported_at_their_place() {
+    let of = |text: &str| diagnostics_of(&[("a.sh", text)]);
+    let found = of("mpirun -np 2 -x RDMAV_FORM_SAFE=1 prog\n");
+    assert!(found[0].starts_with("warning: a.sh:1:17: `RDMAV_FORM_SAFE` is misspelt"), "{found:#?}");
+    assert!(found[0].contains("`RDMAV_FORK_SAFE`"), "{found:#?}");
+    let found = of("#!/bin/bash\nexport NCCL_DEBUG=INFO\nNCCL_DEBG=WARN prog\nexport NCCL_DEBUG=WARN\n");
     assert!(
-        told.iter().any(|it| it.starts_with("note: a.sh:4:8: `NCCL_DEBUG` is set by line 2 already")),
-        "{told:#?}"
+        found.iter().any(|it| it.starts_with("warning: a.sh:3:1: `NCCL_DEBG` is misspelt")),
+        "{found:#?}"
     );
-    let told = of("srun --export=ALL,NCCL_DEBG=INFO prog\n");
-    assert!(told[0].starts_with("warning: a.sh:1:6: `NCCL_DEBG` is misspelt"), "{told:#?}");
+    assert!(
+        found.iter().any(|it| it.starts_with("note: a.sh:4:8: `NCCL_DEBUG` is already set on line 2")),
+        "{found:#?}"
+    );
+    let found = of("srun --export=ALL,NCCL_DEBG=INFO prog\n");
+    assert!(found[0].starts_with("warning: a.sh:1:6: `NCCL_DEBG` is misspelt"), "{found:#?}");
     assert_eq!(of("prog NCCL_DEBG=1\n"), [] as [&str; 0], "an argument is no environment");
 }
 
 #[test]
-fn jobs_within_jobs_are_told_also_across_files() {
+fn jobs_within_jobs_are_reported_across_files() {
     let torchrun = CLEAN.replace("--ntasks-per-node=1", "--ntasks-per-node=8");
     only(
         &[("a.sbatch", &torchrun)],
-        "a.sbatch:27:9: `srun` starts 8 tasks on each node, and each starts 8 processes by `torchrun`: jobs of their own on the \
+        "a.sbatch:27:9: `srun` starts 8 tasks on each node, and each starts 8 processes with `torchrun`: separate jobs on the \
          same GPUs, not one; start one task on each node (`--ntasks-per-node=1`)",
     );
     let manifest = "command:\n  - mpirun\n  - -np\n  - \"16\"\n  - /profile.sh\n";
     let profile = "#!/bin/sh\nnsys profile -o /wd/report-%h-%p /train.sh\n";
     let train = "#!/bin/bash\nCUDA_VISIBLE_DEVICES=0,1 python -m torch.distributed.launch --nproc_per_node 2 clm.py\n";
-    let told = told(&[("m.yaml", manifest), ("profile.sh", profile), ("train.sh", train)]);
+    let found = diagnostics_of(&[("m.yaml", manifest), ("profile.sh", profile), ("train.sh", train)]);
     let expected = [
         "m.yaml:2:5: `CUDA_VISIBLE_DEVICES=0,1` in train.sh:2 is the same for 16 tasks: they share 2 GPUs",
-        "m.yaml:2:5: `mpirun` starts 16 tasks, and each starts 2 processes by `torch.distributed.launch` in train.sh:2: jobs of",
+        "m.yaml:2:5: `mpirun` starts 16 tasks, and each starts 2 processes with `torch.distributed.launch` in train.sh:2: separate",
     ];
-    assert_eq!(told.len(), 2, "{told:#?}");
-    assert!(told.iter().zip(expected).all(|(told, expected)| told.starts_with(expected)), "{told:#?}");
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found.iter().zip(expected).all(|(found, expected)| found.starts_with(expected)), "{found:#?}");
 }
 
 #[test]
-fn what_a_program_is_told_is_none_of_its_launcher_s_business() {
+fn options_of_the_program_are_not_options_of_the_launcher() {
     let sbatch = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n";
     for line in [
         "srun --mpi=pmix --container-image a.sqsh torchrun --nnodes=2 --nproc_per_node=8 bench.py -n 100\n",
         "mpirun -N 1 --mca btl tcp torchrun --nnodes=2 --nproc_per_node=8 bench.py -n 100\n",
     ] {
-        assert_eq!(told(&[("a.sbatch", &format!("{sbatch}{line}"))]), [] as [&str; 0], "{line}");
+        assert_eq!(diagnostics_of(&[("a.sbatch", &format!("{sbatch}{line}"))]), [] as [&str; 0], "{line}");
     }
     let within = "mpirun -np 16 bash -c \"cd /opt; nsys profile -o report python train.py\"\n";
-    only(&[("a.sh", within)], "a.sh:1:23: 16 tasks write one report, `report`");
+    only(&[("a.sh", within)], "a.sh:1:23: 16 tasks write the same report, `report`");
     let ranked = within.replace("-o report", "-o report_\\$OMPI_COMM_WORLD_RANK");
-    assert_eq!(told(&[("a.sh", &ranked)]), [] as [&str; 0]);
+    assert_eq!(diagnostics_of(&[("a.sh", &ranked)]), [] as [&str; 0]);
 }
 
 #[test]
-fn nodes_that_nobody_told_of_each_other_are_told() {
+fn torchrun_without_nnodes_on_many_nodes_is_reported() {
     let alone = CLEAN.replace("    --nnodes=$SLURM_JOB_NUM_NODES\n", "");
     only(
         &[("a.sbatch", &alone)],
-        "a.sbatch:26:9: `srun` starts `torchrun` on 2 nodes, and it is told of one: each node is",
+        "a.sbatch:26:9: `srun` starts `torchrun` on 2 nodes, but it is set to 1 node: each node",
     );
 }
 
 #[test]
-fn tasks_that_write_one_report_are_told() {
+fn tasks_that_write_the_same_report_are_reported() {
     let one = CLEAN.replace("report_job%q{SLURM_JOB_ID}_rank%q{SLURM_PROCID}", "report_$SLURM_JOB_ID");
     only(
         &[("a.sbatch", &one)],
-        "a.sbatch:25:10: one task on each node write one report, `report_$SLURM_JOB_ID`: the last one",
+        "a.sbatch:25:10: one task on each node write the same report, `report_$SLURM_JOB_ID`: the last",
     );
     let of_node = CLEAN.replace("_rank%q{SLURM_PROCID}", "_%h");
-    assert_eq!(told(&[("a.sbatch", &of_node)]), [] as [&str; 0]);
+    assert_eq!(diagnostics_of(&[("a.sbatch", &of_node)]), [] as [&str; 0]);
 }
 
 #[test]
-fn sessions_of_which_one_alone_is_told_to_begin_are_told() {
+fn sessions_that_are_never_started_are_reported() {
     let alone = CLEAN.replace("    --nsys_ranks=0,8\n", "");
     only(
         &[("a.sbatch", &alone)],
-        "warning: a.sbatch:24:10: one task on each node wait under `nsys` for the profiler, and by `--nsys_start_step=70` rank 0 \
-         alone calls it",
+        "warning: a.sbatch:24:10: one task on each node wait under `nsys` for the profiler API, but with `--nsys_start_step=70` \
+         only rank 0 calls it",
     );
     let one_node = alone.replace("--nodes=2", "--nodes=1");
-    assert_eq!(told(&[("a.sbatch", &one_node)]), [] as [&str; 0]);
+    assert_eq!(diagnostics_of(&[("a.sbatch", &one_node)]), [] as [&str; 0]);
     let whole = alone.replace(" --capture-range=cudaProfilerApi --capture-range-end=stop", "");
-    assert_eq!(told(&[("a.sbatch", &whole)]), [] as [&str; 0], "who waits for nobody is told nothing");
-    // The one of NeMo's launcher: all sixteen under nsys, and the ranks in a configuration that nobody sees here.
+    assert_eq!(
+        diagnostics_of(&[("a.sbatch", &whole)]),
+        [] as [&str; 0],
+        "a session without a capture range starts by itself"
+    );
+    // The one of NeMo's launcher: all sixteen under nsys, and the ranks in a configuration file that is not given.
     let nemo = "#!/bin/bash\nsrun -N 2 --ntasks-per-node=8 nsys profile -o r_%q{SLURM_PROCID} -c cudaProfilerApi python -u \
                 megatron_gpt_pretraining.py --config-name=x";
     only(&[("a.sh", nemo)], "warning: a.sh:2:31: 8 tasks on each node wait under `nsys`");
-    assert_eq!(told(&[("a.sh", &format!("{nemo} ++model.nsys_profile.ranks=[0,8]"))]), [] as [&str; 0]);
+    assert_eq!(
+        diagnostics_of(&[("a.sh", &format!("{nemo} ++model.nsys_profile.ranks=[0,8]"))]),
+        [] as [&str; 0]
+    );
     // A wrapper that profiles one rank and starts the others bare.
     let wrapped = "#!/bin/bash\nif [ \"$SLURM_PROCID\" = 0 ]; then\n  nsys profile -o r_%q{SLURM_PROCID} -c cudaProfilerApi python \
                    megatron_gpt_pretraining.py\nelse\n  python megatron_gpt_pretraining.py\nfi\n";
     let by = "#!/bin/bash\nsrun -N 2 --ntasks-per-node=8 ./wrapped.sh\n";
-    assert_eq!(told(&[("a.sh", by), ("wrapped.sh", wrapped)]), [] as [&str; 0]);
+    assert_eq!(diagnostics_of(&[("a.sh", by), ("wrapped.sh", wrapped)]), [] as [&str; 0]);
 }
 
 #[test]
-fn variables_that_nobody_expands_or_sets_are_told() {
+fn unexpanded_and_unset_variables_are_reported() {
     let table = [
         (
             "#!/bin/bash\n#SBATCH --output=${LOGS}/%j.out\nhostname\n",
-            "a.sbatch:2:18: `LOGS` of `#SBATCH` is taken as it stands",
+            "a.sbatch:2:18: `LOGS` in `#SBATCH` is not expanded",
         ),
         (
             "#!/bin/bash\nprog --data '$HOME/data'\n",
-            "warning: a.sbatch:2:14: `$HOME` within '' is not expanded; write \"\"",
+            "warning: a.sbatch:2:14: `$HOME` inside '' is not expanded; use \"\"",
         ),
         (
             "#!/bin/bash\nkubectl get pods -n ${example-ns}\n",
-            "warning: a.sbatch:2:21: `${example-ns}` is `ns`: names hold no `-`",
+            "warning: a.sbatch:2:21: `${example-ns}` expands to `ns`: a name has no `-`",
         ),
-        ("#!/bin/bash\nprog --data $DATA\n", "note: a.sbatch:2:13: `DATA` is set nowhere in this file"),
+        ("#!/bin/bash\nprog --data $DATA\n", "note: a.sbatch:2:13: `DATA` is not set in this file"),
     ];
     for (text, expected) in table {
         only(&[("a.sbatch", text)], expected);
@@ -182,16 +192,13 @@ fn variables_that_nobody_expands_or_sets_are_told() {
         "awk '{ print $NF }' f\nbash -c 'echo $RANK'\n",
     ];
     for text in fine {
-        assert_eq!(told(&[("a.sh", text)]), [] as [&str; 0], "{text}");
+        assert_eq!(diagnostics_of(&[("a.sh", text)]), [] as [&str; 0], "{text}");
     }
-    only(
-        &[("m.yml", "image: ${REGISTRY}app:1\n")],
-        "m.yml:1:8: `${REGISTRY}` of `image` reaches the cluster as it stands",
-    );
+    only(&[("m.yml", "image: ${REGISTRY}app:1\n")], "m.yml:1:8: `${REGISTRY}` in `image` is not expanded");
 }
 
 #[test]
-fn windows_that_never_open_or_never_close_are_told() {
+fn windows_that_never_open_or_close_are_reported() {
     let with = |first: u64, last: u64| {
         CLEAN
             .replace("start_step=70", &format!("start_step={first}"))
@@ -204,48 +211,45 @@ fn windows_that_never_open_or_never_close_are_told() {
     );
     never(
         &with(80, 90),
-        "a.sbatch:19:5: the window begins at step 80, and the last of 80 steps is 79: it never opens",
+        "a.sbatch:19:5: the window begins at step 80, but the last of 80 steps is 79: it never opens",
     );
-    never(&with(75, 70), "a.sbatch:20:5: the window ends at step 70, before it begins: 75");
-    assert_eq!(told(&[("a.sbatch", &with(70, 78))]), [] as [&str; 0]);
+    never(&with(75, 70), "a.sbatch:20:5: the window ends at step 70, before it begins at step 75");
+    assert_eq!(diagnostics_of(&[("a.sbatch", &with(70, 78))]), [] as [&str; 0]);
     let nemo =
         "python train.py trainer.max_steps=10 model.nsys_profile.start_step=5 model.nsys_profile.end_step";
     never(
         &format!("{nemo}=10\n"),
-        "a.sbatch:1:70: the window ends at step 10 of 10: the training is over before",
+        "a.sbatch:1:70: the window ends at step 10 of 10: the training ends earlier",
     );
-    assert_eq!(told(&[("a.sh", &format!("{nemo}=9\n"))]), [] as [&str; 0]);
+    assert_eq!(diagnostics_of(&[("a.sh", &format!("{nemo}=9\n"))]), [] as [&str; 0]);
     let megatron = "python pretrain.py --train-iters 10 --profile-step-start 5 --profile-step-end";
     never(&format!("{megatron} 11\n"), "a.sbatch:1:60: the window ends at step 11 of 10");
-    assert_eq!(told(&[("a.sh", &format!("{megatron} 10\n"))]), [] as [&str; 0]);
+    assert_eq!(diagnostics_of(&[("a.sh", &format!("{megatron} 10\n"))]), [] as [&str; 0]);
     never(
         "python pretrain.py --profile-step-start 5\n",
-        "warning: a.sbatch:1:20: a window that begins at a step",
+        "warning: a.sbatch:1:20: the window has no last step",
     );
 }
 
 #[test]
-fn characters_and_words_that_are_not_what_they_look_like_are_told() {
+fn typographic_characters_and_bash_only_words_are_reported() {
     let table = [
-        ("QdstrmImporter \u{2013}i a.qdstrm\n", "a.sh:1:16: an option with a dash that is no hyphen"),
-        ("prog \u{201c}a\u{201d}\n", "a.sh:1:6: quotation marks that no shell knows"),
-        ("mkdir -p /fsx/profiles}\n", "a.sh:1:10: a `}` that closes nothing"),
+        ("QdstrmImporter \u{2013}i a.qdstrm\n", "a.sh:1:16: option with a typographic dash"),
+        ("prog \u{201c}a\u{201d}\n", "a.sh:1:6: typographic quotation marks"),
+        ("mkdir -p /fsx/profiles}\n", "a.sh:1:10: unmatched `}`"),
         (
             "#!/bin/sh\nif [ \"$1\" == a ]; then b; fi\n",
-            "a.sh:2:11: `==` is bash's, and the first line asks for `sh`",
+            "a.sh:2:11: `==` works only in bash, but the first line asks for `sh`",
         ),
-        ("#!/bin/sh\npushd /tmp\n", "a.sh:2:1: `pushd` is bash's"),
-        (
-            "prog a \\ # why\n  b\n",
-            "a.sh:1:8: a backslash with a comment behind it passes an argument that is one blank",
-        ),
+        ("#!/bin/sh\npushd /tmp\n", "a.sh:2:1: `pushd` works only in bash"),
+        ("prog a \\ # why\n  b\n", "a.sh:1:8: a backslash followed by a comment passes a single blank"),
         ("srun -l prog\n", "note: a.sh:1:6: `-l` puts `N: ` before each line"),
     ];
     for (text, expected) in table {
         only(&[("a.sh", text)], expected);
     }
     assert_eq!(
-        told(&[("a.sh", "#!/bin/bash\nif [[ $1 == a ]]; then pushd b; fi\nf() { c; }\n")]),
+        diagnostics_of(&[("a.sh", "#!/bin/bash\nif [[ $1 == a ]]; then pushd b; fi\nf() { c; }\n")]),
         [] as [&str; 0]
     );
 }

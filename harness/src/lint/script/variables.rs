@@ -1,29 +1,29 @@
-//! The rule about variables that nobody expands, or that nobody sets.
+//! The rule about variables that are not expanded, or not set.
 
 use super::shell::{Command, Use, Word};
-use super::{Read, Told, assignment, base};
+use super::{Diagnostics, ParsedFile, assignment, base};
 use std::collections::BTreeSet;
 
-pub(super) fn rule(file: &Read, _: &[Read], told: &mut Told) {
+pub(super) fn rule(file: &ParsedFile, _: &[ParsedFile], diagnostics: &mut Diagnostics) {
     for word in file.script.directives.iter().flat_map(|directive| &directive.words) {
         if let Some(it) = word.uses.first() {
             let message = format!(
-                "`{}` of `#SBATCH` is taken as it stands: no shell looks at it",
+                "`{}` in `#SBATCH` is not expanded: no shell reads that line",
                 it.name.escape_debug()
             );
             let advice =
-                "write it in full, use Slurm's own `%j`, `%x` and `%u`, or give it to sbatch as an option";
-            told.wrong(&place(it), message, advice);
+                "write it in full, use Slurm's own `%j`, `%x` and `%u`, or pass it to sbatch as an option";
+            diagnostics.error(&place(it), message, advice);
         }
     }
     let set = set(&file.script.commands);
     for command in &file.script.commands {
-        quoted(command, told);
+        quoted(command, diagnostics);
         for it in command.words.iter().flat_map(|word| &word.uses) {
-            default_by_chance(it, &set, told);
+            default_by_chance(it, &set, diagnostics);
         }
     }
-    unset(file, &set, told);
+    unset(file, &set, diagnostics);
 }
 
 fn place(it: &Use) -> Word {
@@ -31,40 +31,48 @@ fn place(it: &Use) -> Word {
 }
 
 /// Programs whose own language has such names, or that print what they are given.
-const OF_OTHERS: [&str; 22] = [
+const OTHER_LANGUAGES: [&str; 22] = [
     "bash", "sh", "dash", "zsh", "ksh", "awk", "gawk", "mawk", "sed", "perl", "eval", "trap", "envsubst",
     "ssh", "find", "xargs", "jq", "grep", "echo", "printf", "python", "python3",
 ];
 
-fn quoted(command: &Command, told: &mut Told) {
-    if command.words.iter().any(|word| OF_OTHERS.contains(&base(&word.text)) || word.text.starts_with("PS")) {
+fn quoted(command: &Command, diagnostics: &mut Diagnostics) {
+    if command
+        .words
+        .iter()
+        .any(|word| OTHER_LANGUAGES.contains(&base(&word.text)) || word.text.starts_with("PS"))
+    {
         return;
     }
     for word in &command.words {
         if let Some(it) = word.uses.iter().find(|it| it.is_quoted) {
-            let message = format!("`${}` within '' is not expanded", it.name);
-            told.warn(&place(it), message, "write \"\" around it");
+            let message = format!("`${}` inside '' is not expanded", it.name);
+            diagnostics.warn(&place(it), message, "use \"\" around it");
         }
     }
 }
 
 /// `${example-ns}` is `ns`, and no variable of that name.
-fn default_by_chance(it: &Use, set: &BTreeSet<String>, told: &mut Told) {
+fn default_by_chance(it: &Use, set: &BTreeSet<String>, diagnostics: &mut Diagnostics) {
     let Some(rest) = it.behind.strip_prefix('-') else { return };
     let is_word =
         !rest.is_empty() && rest.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     let is_small = it.name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
     if is_word && is_small && !set.contains(&it.name) {
         let message = format!(
-            "`${{{}-{rest}}}` is `{rest}`: names hold no `-`, and what follows it is a default",
+            "`${{{}-{rest}}}` expands to `{rest}`: a name has no `-`, and what follows it is a default",
             it.name
         );
-        told.warn(&place(it), message, &format!("write `${{{}_{}}}`", it.name, rest.replace('-', "_")));
+        diagnostics.warn(
+            &place(it),
+            message,
+            &format!("write `${{{}_{}}}`", it.name, rest.replace('-', "_")),
+        );
     }
 }
 
 /// What the caller's environment has, or the shell itself.
-const GIVEN: [&str; 40] = [
+const INHERITED: [&str; 40] = [
     "HOME",
     "PATH",
     "USER",
@@ -106,10 +114,10 @@ const GIVEN: [&str; 40] = [
     "EDITOR",
     "DEBIAN_FRONTEND",
 ];
-const GIVEN_FAMILIES: [&str; 9] =
+const INHERITED_FAMILIES: [&str; 9] =
     ["SLURM_", "SBATCH_", "OMPI_", "PMI_", "PMIX_", "BASH", "NVIDIA_", "KUBERNETES_", "PET_"];
 
-fn unset(file: &Read, set: &BTreeSet<String>, told: &mut Told) {
+fn unset(file: &ParsedFile, set: &BTreeSet<String>, diagnostics: &mut Diagnostics) {
     // Another file may set anything.
     let is_sourcing = |command: &Command| {
         command.words.first().is_some_and(|word| matches!(word.text.as_str(), "source" | "." | "eval"))
@@ -121,16 +129,17 @@ fn unset(file: &Read, set: &BTreeSet<String>, told: &mut Told) {
     for it in file.script.commands.iter().flat_map(|command| &command.words).flat_map(|word| &word.uses) {
         let is_guarded = it.behind.starts_with([':', '-', '=', '+', '?']);
         let is_parameter = it.name.bytes().all(|b| b.is_ascii_digit());
-        let is_given = GIVEN.contains(&it.name.as_str())
-            || GIVEN_FAMILIES.iter().any(|family| it.name.starts_with(family));
+        let is_given = INHERITED.contains(&it.name.as_str())
+            || INHERITED_FAMILIES.iter().any(|family| it.name.starts_with(family));
         if it.is_quoted || is_guarded || is_parameter || is_given || set.contains(&it.name) {
             continue;
         }
         if seen.insert(it.name.clone()) {
             let message =
-                format!("`{}` is set nowhere in this file: it is empty unless the caller has it", it.name);
-            let advice = format!("set it, or write `${{{0}:?}}` so that the script ends without it", it.name);
-            told.note(&place(it), message, &advice);
+                format!("`{}` is not set in this file: it is empty unless the caller sets it", it.name);
+            let advice =
+                format!("set it, or write `${{{0}:?}}` so that the script stops without it", it.name);
+            diagnostics.note(&place(it), message, &advice);
         }
     }
 }

@@ -2,19 +2,19 @@
 
 use super::resolve::Values;
 use super::shell::Word;
-use super::{Read, Told};
+use super::{Diagnostics, ParsedFile};
 
-pub(super) fn rule(file: &Read, _: &[Read], told: &mut Told) {
-    let values = Values::of(&file.script);
+pub(super) fn rule(file: &ParsedFile, _: &[ParsedFile], diagnostics: &mut Diagnostics) {
+    let values = Values::from_script(&file.script);
     for command in file.script.commands.iter().filter(|command| command.list.is_none()) {
-        look(&values.resolved(command), told);
+        read_window(&values.resolved(command), diagnostics);
     }
 }
 
-/// How the programs count that are known.
+/// How the known programs count steps.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
-    /// The samples of FSDP leave their loop at the last step before they look for the end of the window.
+enum StepCounting {
+    /// The samples of FSDP leave their loop at the last step before they check for the end of the window.
     Samples,
     /// NeMo counts from 0.
     Nemo,
@@ -23,14 +23,14 @@ enum By {
 }
 
 #[derive(Default)]
-struct Asked<'a> {
-    first: Option<(By, u64, &'a Word)>,
-    last: Option<(By, u64, &'a Word)>,
+struct StepWindow<'a> {
+    first: Option<(StepCounting, u64, &'a Word)>,
+    last: Option<(StepCounting, u64, &'a Word)>,
     steps: Option<u64>,
 }
 
-fn look(words: &[Word], told: &mut Told) {
-    let mut asked = Asked::default();
+fn read_window(words: &[Word], diagnostics: &mut Diagnostics) {
+    let mut window = StepWindow::default();
     for (at, word) in words.iter().enumerate() {
         let (key, value) = match word.text.split_once('=') {
             Some((key, value)) => (key, value),
@@ -41,68 +41,70 @@ fn look(words: &[Word], told: &mut Told) {
         let Ok(value) = value.parse::<u64>() else { continue };
         let key = key.trim_start_matches(['-', '+', '~']).replace('-', "_");
         match key.as_str() {
-            "max_steps" | "train_iters" => asked.steps = Some(value),
-            "nsys_start_step" => asked.first = Some((By::Samples, value, word)),
-            "nsys_end_step" | "nsys_stop_step" => asked.last = Some((By::Samples, value, word)),
-            "profile_step_start" => asked.first = Some((By::Megatron, value, word)),
-            "profile_step_end" => asked.last = Some((By::Megatron, value, word)),
-            _ if key.ends_with(".max_steps") => asked.steps = Some(value),
-            _ if key.ends_with("nsys_profile.start_step") => asked.first = Some((By::Nemo, value, word)),
-            _ if key.ends_with("nsys_profile.end_step") => asked.last = Some((By::Nemo, value, word)),
+            "max_steps" | "train_iters" => window.steps = Some(value),
+            "nsys_start_step" => window.first = Some((StepCounting::Samples, value, word)),
+            "nsys_end_step" | "nsys_stop_step" => window.last = Some((StepCounting::Samples, value, word)),
+            "profile_step_start" => window.first = Some((StepCounting::Megatron, value, word)),
+            "profile_step_end" => window.last = Some((StepCounting::Megatron, value, word)),
+            _ if key.ends_with(".max_steps") => window.steps = Some(value),
+            _ if key.ends_with("nsys_profile.start_step") => {
+                window.first = Some((StepCounting::Nemo, value, word))
+            }
+            _ if key.ends_with("nsys_profile.end_step") => {
+                window.last = Some((StepCounting::Nemo, value, word))
+            }
             _ => {}
         }
     }
-    tell(&asked, told);
+    check(&window, diagnostics);
 }
 
-fn tell(asked: &Asked, told: &mut Told) {
-    match (asked.first, asked.last) {
+fn check(window: &StepWindow, diagnostics: &mut Diagnostics) {
+    match (window.first, window.last) {
         (Some((_, first, _)), Some((_, last, word))) if last < first => {
-            let message = format!("the window ends at step {last}, before it begins: {first}");
-            return told.wrong(word, message, "write the smaller step first");
+            let message = format!("the window ends at step {last}, before it begins at step {first}");
+            return diagnostics.error(word, message, "write the smaller step first");
         }
         (Some((.., word)), None) => {
-            told.warn(
+            diagnostics.warn(
                 word,
-                "a window that begins at a step, and ends with the training",
-                "say its last step, too",
+                "the window has no last step: it ends with the training",
+                "add its last step",
             );
         }
         (None, Some((.., word))) => {
-            told.warn(
-                word,
-                "a window that ends at a step, and is said to begin at none",
-                "say its first step, too",
-            );
+            diagnostics.warn(word, "the window has a last step, but no first step", "add its first step");
         }
         _ => {}
     }
-    let Some(steps) = asked.steps.filter(|steps| *steps > 0) else { return };
+    let Some(steps) = window.steps.filter(|steps| *steps > 0) else { return };
     // The last step that the program comes to.
-    let end = |by: By| match by {
-        By::Samples | By::Nemo => steps - 1,
-        By::Megatron => steps,
+    let end = |by: StepCounting| match by {
+        StepCounting::Samples | StepCounting::Nemo => steps - 1,
+        StepCounting::Megatron => steps,
     };
-    if let Some((by, first, word)) = asked.first
+    if let Some((by, first, word)) = window.first
         && first > end(by)
     {
         let message = format!(
-            "the window begins at step {first}, and the last of {steps} steps is {}: it never opens",
+            "the window begins at step {first}, but the last of {steps} steps is {}: it never opens",
             end(by)
         );
-        return told.wrong(word, message, "begin earlier, or train longer");
+        return diagnostics.error(word, message, "begin earlier, or train longer");
     }
-    let Some((by, last, word)) = asked.last else { return };
+    let Some((by, last, word)) = window.last else { return };
     let reached = match by {
-        By::Samples => steps.saturating_sub(2),
-        By::Nemo | By::Megatron => end(by),
+        StepCounting::Samples => steps.saturating_sub(2),
+        StepCounting::Nemo | StepCounting::Megatron => end(by),
     };
     if last > reached {
         let why = match by {
-            By::Samples => "the program leaves its loop at the last step before it looks for the end",
-            By::Nemo | By::Megatron => "the training is over before",
+            StepCounting::Samples => {
+                "the program leaves its loop at the last step before it checks for the end of the window"
+            }
+            StepCounting::Nemo | StepCounting::Megatron => "the training ends earlier",
         };
-        let message = format!("the window ends at step {last} of {steps}: {why}, so that it never closes");
-        told.wrong(word, message, &format!("end it at {reached} or before, or train longer"));
+        let message = format!("the window ends at step {last} of {steps}: {why}, so it never closes");
+        diagnostics.error(word, message, &format!("end it at {reached} or before, or train longer"));
     }
 }

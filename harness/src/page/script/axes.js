@@ -1,4 +1,4 @@
-// What all pictures share: axes with their units, zoom, lines that others are held against, and labels that fit.
+// What all charts share: axes with their units, zoom, lines that others are held against, and labels that fit.
 
 const LETTER = 6.6; // about as wide as a letter of an axis is
 
@@ -104,7 +104,7 @@ function share(value, [min, max], log) {
   return span > 0 ? (place(value) - place(min)) / span : 0.5;
 }
 
-// There is no room for sliders beside a narrow picture: its buttons do the same.
+// There is no room for sliders beside a narrow chart: its buttons do the same.
 function zooms(which, width) {
   const slider = {
     type: "slider",

@@ -1,4 +1,4 @@
-// The frame of every picture: drawn anew when its room, colours or ranks change; pointed at, gone through by keys, zoomed.
+// The frame of every chart: drawn anew when its room, colours or ranks change; pointed at, gone through by keys, zoomed.
 
 const kinds = {};
 const PAPER_WIDTH = 680;
@@ -9,11 +9,11 @@ function figure(place, data, at) {
   const tip = element("div", { class: "tip", "aria-hidden": "true", hidden: true });
   const cursor = element("div", { class: "cursor", "aria-hidden": "true", hidden: true });
   const holder = element("div", {
-    class: "chart", tabindex: "0", role: "application", "aria-roledescription": "picture to be gone through by arrow keys",
+    class: "chart", tabindex: "0", role: "application", "aria-roledescription": "chart to be gone through by arrow keys",
     "aria-label": `${data.title}. ${data.about}`, "aria-describedby": readout.id,
   }, canvas, cursor, tip);
   const legend = element("div", { class: "legend" });
-  const tools = element("div", { class: "tools picture" },
+  const tools = element("div", { class: "tools chart-tools" },
     button("+", "zoom in", () => zoom(0.5)), button("\u2212", "zoom out", () => zoom(2)), button("All", "see all", () => zoomTo(whole())));
   const empty = element("p", { class: "drawn", hidden: true }, "Nothing is chosen: see the ranks above and the names below.");
   place.querySelector(".place").append(tools, holder, empty, legend);
@@ -172,7 +172,7 @@ function figure(place, data, at) {
     steps[event.key]();
   });
 
-  // A wheel moves the page until a person is in the picture.
+  // A wheel moves the page until a person is in the chart.
   const wheel = (x, y) => {
     const zooms = model.zooms.split("").map((axis) => ({ id: `inside-${axis}`, zoomOnMouseWheel: axis === "x" || model.zooms === "y" ? x : y }));
     if (zooms.length) chart.setOption({ dataZoom: zooms });

@@ -1,4 +1,4 @@
-// Which ranks are looked at, in all pictures and tables together: typed as `0-7,12`, or by host.
+// Which ranks are looked at, in all charts and tables together: typed as `0-7,12`, or by host.
 
 const ranks = {
   known: [],

@@ -4,8 +4,8 @@ const data = JSON.parse(document.getElementById("data").textContent);
 theme.start();
 
 const known = new Set();
-for (const picture of data.pictures) {
-  for (const mark of picture.rows ?? picture.lines ?? picture.series ?? picture.bars ?? picture.boxes) {
+for (const chart of data.charts) {
+  for (const mark of chart.rows ?? chart.lines ?? chart.series ?? chart.bars ?? chart.boxes) {
     if (mark.rank !== null) known.add(mark.rank);
   }
 }
@@ -25,14 +25,14 @@ function attempt(place, act) {
   }
 }
 
-data.pictures.forEach((picture, at) => {
+data.charts.forEach((chart, at) => {
   const place = document.getElementById(`figure-${at + 1}`);
-  attempt(place, () => figure(place, picture, at + 1));
+  attempt(place, () => figure(place, chart, at + 1));
 });
 const tables = [];
-data.tables.forEach((sheet, at) => {
+data.tables.forEach((data, at) => {
   const place = document.getElementById(`table-${at + 1}`);
-  attempt(place, () => tables.push(table(place, sheet, at + 1)));
+  attempt(place, () => tables.push(table(place, data, at + 1)));
 });
 
 window.addEventListener("beforeprint", () => {

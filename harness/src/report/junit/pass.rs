@@ -31,12 +31,14 @@ pub(super) fn complete(built: &str, report: &Report, detail: Detail) -> Result<V
             Element::Testsuite => match cases.next() {
                 Some(case) => {
                     verdicts = case.verdicts.iter();
-                    (suite(start, case), of_suite(report, case, detail))
+                    (suite(start, case), suite_properties(report, case, detail))
                 }
                 None => (start.borrow(), vec![]),
             },
             Element::Testcase => match verdicts.next() {
-                Some(verdict) if detail.has_properties(verdict.status) => (start.borrow(), of_case(verdict)),
+                Some(verdict) if detail.has_properties(verdict.status) => {
+                    (start.borrow(), case_properties(verdict))
+                }
                 _ => (start.borrow(), vec![]),
             },
             Element::Other => (start.borrow(), vec![]),
@@ -92,7 +94,7 @@ fn run<'a>(start: &BytesStart<'a>, report: &Report) -> BytesStart<'a> {
     let mut start = start.clone();
     let mut sum = Tally::default();
     for case in report.cases {
-        sum.add(&Tally::of(case));
+        sum.add(&Tally::from_case(case));
     }
     start.push_attribute(("name", show(&report.summary.run_id).as_str()));
     start.push_attribute(("tests", sum.tests.to_string().as_str()));
@@ -106,15 +108,15 @@ fn run<'a>(start: &BytesStart<'a>, report: &Report) -> BytesStart<'a> {
 
 /// A suite lasts as long as its case did; the times of assertions overlap, so that their sum says nothing.
 fn suite<'a>(start: &BytesStart<'a>, case: &CaseVerdict) -> BytesStart<'a> {
-    let mut whole = BytesStart::new("testsuite");
+    let mut suite_start = BytesStart::new("testsuite");
     for attribute in start.attributes().flatten() {
         if attribute.key.as_ref() != "time" {
-            whole.push_attribute(attribute);
+            suite_start.push_attribute(attribute);
         }
     }
-    whole.push_attribute(("skipped", Tally::of(case).skipped.to_string().as_str()));
-    whole.push_attribute(("time", seconds(case.seconds).as_str()));
-    whole
+    suite_start.push_attribute(("skipped", Tally::from_case(case).skipped.to_string().as_str()));
+    suite_start.push_attribute(("time", seconds(case.seconds).as_str()));
+    suite_start
 }
 
 #[derive(Default)]
@@ -126,7 +128,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn of(case: &CaseVerdict) -> Tally {
+    fn from_case(case: &CaseVerdict) -> Tally {
         use model::artefact::Status::*;
         let mut tally = Tally::default();
         for verdict in &case.verdicts {
@@ -149,7 +151,7 @@ impl Tally {
     }
 }
 
-fn of_suite(report: &Report, case: &CaseVerdict, detail: Detail) -> Vec<(&'static str, String)> {
+fn suite_properties(report: &Report, case: &CaseVerdict, detail: Detail) -> Vec<(&'static str, String)> {
     let summary = report.summary;
     let coverage = &case.coverage;
     let shares = [
@@ -182,11 +184,11 @@ fn of_suite(report: &Report, case: &CaseVerdict, detail: Detail) -> Vec<(&'stati
     present(facts).chain(shares.map(|(name, share)| (name, share.to_string()))).collect()
 }
 
-/// What was looked for because the case's suite was red; of a case that is red itself.
-fn isolated(report: &Report, case: &CaseVerdict, told: impl Fn(&Isolated) -> String) -> Option<String> {
+/// A field of the isolation that the red suite of a red case started.
+fn isolated(report: &Report, case: &CaseVerdict, field: impl Fn(&Isolated) -> String) -> Option<String> {
     let of = report.summary.isolations.iter().find(|of| of.suite == case.suite)?;
     let is_red = case.verdicts.iter().any(|verdict| verdict.status == Status::Fail);
-    Some(show(&told(of))).filter(|told| is_red && !told.is_empty())
+    Some(show(&field(of))).filter(|value| is_red && !value.is_empty())
 }
 
 /// Every version of a thing that the case's jobs ran on.
@@ -195,7 +197,7 @@ fn versions(case: &CaseVerdict, name: &str) -> Option<String> {
     (!seen.is_empty()).then(|| seen.join(", "))
 }
 
-fn of_case(verdict: &Verdict) -> Vec<(&'static str, String)> {
+fn case_properties(verdict: &Verdict) -> Vec<(&'static str, String)> {
     let part = verdict.part.as_deref();
     let gpu = part.and_then(gpu_of);
     let number = |value: Option<f64>| value.map(|value| value.to_string());

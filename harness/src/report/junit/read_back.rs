@@ -5,7 +5,7 @@ use quick_xml::{Reader, XmlVersion};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
-pub(super) struct Read {
+pub(super) struct Element {
     pub attributes: BTreeMap<String, String>,
     pub properties: BTreeMap<String, String>,
     pub result: Option<(String, BTreeMap<String, String>)>,
@@ -14,8 +14,8 @@ pub(super) struct Read {
 
 #[derive(Debug, Default)]
 pub(super) struct Document {
-    pub whole: Read,
-    pub suites: Vec<(Read, Vec<Read>)>,
+    pub whole: Element,
+    pub suites: Vec<(Element, Vec<Element>)>,
 }
 
 fn attributes(start: &BytesStart) -> BTreeMap<String, String> {
@@ -46,33 +46,33 @@ pub(super) fn read(bytes: &[u8]) -> Document {
                 match name.as_str() {
                     "testsuites" => document.whole.attributes = attributes,
                     "testsuite" => {
-                        document.suites.push((Read { attributes, ..Read::default() }, vec![]));
+                        document.suites.push((Element { attributes, ..Element::default() }, vec![]));
                     }
                     "testcase" => {
                         in_case = opened;
                         let cases = &mut document.suites.last_mut().unwrap().1;
-                        cases.push(Read { attributes, ..Read::default() });
+                        cases.push(Element { attributes, ..Element::default() });
                     }
                     "property" => {
                         let pair = (attributes["name"].clone(), attributes["value"].clone());
-                        here(&mut document, in_case).properties.extend([pair]);
+                        current(&mut document, in_case).properties.extend([pair]);
                     }
                     "failure" | "error" | "skipped" => {
-                        here(&mut document, in_case).result = Some((name, attributes));
+                        current(&mut document, in_case).result = Some((name, attributes));
                     }
                     "properties" | "system-out" => (),
                     other => panic!("{other}"),
                 }
             }
             Event::End(end) if end.name().as_ref() == "testcase" => in_case = false,
-            Event::CData(data) => here(&mut document, in_case).text.push_str(&data.xml10_content()),
+            Event::CData(data) => current(&mut document, in_case).text.push_str(&data.xml10_content()),
             Event::Text(data) => panic!("text outside of CDATA: {data:?}"),
             _ => (),
         }
     }
 }
 
-fn here(document: &mut Document, in_case: bool) -> &mut Read {
+fn current(document: &mut Document, in_case: bool) -> &mut Element {
     let (suite, cases) = document.suites.last_mut().unwrap();
     if in_case { cases.last_mut().unwrap() } else { suite }
 }

@@ -1,15 +1,15 @@
 //! What a CI server finds in the document: names, counters, results, properties and escapes.
 
-use super::read_back::{Document, Read, read};
+use super::read_back::{Document, Element, read};
 use super::*;
 use crate::report::fixture::Reported as _;
 use crate::report::fixture::{self, Made};
 use metric::finding::Finding;
 use model::artefact::Evidence;
 
-/// The counters that the document states at both levels, held against what it holds.
+/// Compares the counters of the document with its testcases, at both levels.
 fn check_counters(document: &Document) {
-    let count = |cases: &[Read], kind: &str| {
+    let count = |cases: &[Element], kind: &str| {
         cases.iter().filter(|case| case.result.as_ref().is_some_and(|(name, _)| name == kind)).count()
     };
     let mut sums = [0; 4];
@@ -220,9 +220,9 @@ fn a_real_run_is_not_called_simulated_anywhere() {
 
 #[test]
 fn a_run_of_nothing_is_a_document_too() {
-    let document = read(&junit(&Made::of(vec![]).report()).unwrap());
+    let document = read(&junit(&Made::from_cases(vec![]).report()).unwrap());
     check_counters(&document);
-    let document = read(&junit(&Made::of(vec![fixture::case("empty")]).report()).unwrap());
+    let document = read(&junit(&Made::from_cases(vec![fixture::case("empty")]).report()).unwrap());
     check_counters(&document);
     assert_eq!(document.suites[0].0.properties["run"], "20261121T031000Z-nccl-p5-3f9c");
 }
@@ -241,7 +241,7 @@ fn hostile_text_is_escaped_and_nothing_of_it_is_lost() {
         verdict.evidence = vec![Evidence { file: hostile.to_owned(), line: None }];
         case.verdicts = vec![verdict];
         case.findings = vec![Finding::new(hostile, hostile).node(hostile)];
-        let document = read(&junit(&Made::of(vec![case]).report()).unwrap());
+        let document = read(&junit(&Made::from_cases(vec![case]).report()).unwrap());
         let (suite, cases) = &document.suites[0];
         assert!(suite.text.contains(&format!("finding {shown}: {shown} {shown}")), "{}", suite.text);
         assert_eq!(cases[0].attributes["name"], shown);
@@ -257,7 +257,7 @@ fn hostile_text_is_escaped_and_nothing_of_it_is_lost() {
 }
 
 #[test]
-fn names_that_are_equal_once_escaped_are_told_apart() {
+fn names_that_are_equal_once_escaped_get_numbers() {
     let mut case = fixture::case("c");
     case.verdicts = ["a\x1b", "a\\x1b", "a\\x1b #2"]
         .map(|name| {
@@ -265,7 +265,7 @@ fn names_that_are_equal_once_escaped_are_told_apart() {
             Verdict { name: format!("nccl-p5::c::{name}"), ..verdict }
         })
         .to_vec();
-    let document = read(&junit(&Made::of(vec![case]).report()).unwrap());
+    let document = read(&junit(&Made::from_cases(vec![case]).report()).unwrap());
     check_names(&document);
 }
 
@@ -276,7 +276,7 @@ fn numbers_have_no_exponent_and_what_is_no_number_is_no_time() {
     case.verdicts = [1e-7, 1e12, f64::NAN, -1.0, f64::INFINITY]
         .map(|seconds| Verdict { seconds, ..fixture::verdict("c", "l", "n", "p", Status::Pass) })
         .to_vec();
-    let document = read(&junit(&Made::of(vec![case]).report()).unwrap());
+    let document = read(&junit(&Made::from_cases(vec![case]).report()).unwrap());
     let (suite, cases) = &document.suites[0];
     assert_eq!(suite.attributes["time"], "0");
     let times: Vec<&str> = cases.iter().map(|case| case.attributes["time"].as_str()).collect();
@@ -284,11 +284,11 @@ fn numbers_have_no_exponent_and_what_is_no_number_is_no_time() {
 }
 
 #[test]
-fn a_start_that_is_no_time_is_refused_with_its_text() {
+fn a_start_that_is_not_a_time_is_refused_with_its_text() {
     let mut made = fixture::green();
     made.summary.started = "yesterday".into();
     let why = junit(&made.report()).unwrap_err().to_string();
-    assert!(why.starts_with("`started` of the run is no time") && why.ends_with("`yesterday`"), "{why}");
+    assert!(why.starts_with("`started` of the run is not a time") && why.ends_with("`yesterday`"), "{why}");
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn a_document_that_would_be_too_large_loses_what_passed_first_and_says_so() {
             fixture::verdict("c", "rate", "p5-001", &format!("rdmap{n}s0"), status)
         })
         .collect();
-    let made = Made::of(vec![case]);
+    let made = Made::from_cases(vec![case]);
     let whole = junit(&made.report()).unwrap().len();
     let at = |most| {
         let document = read(&within(&made.report(), most).unwrap());
@@ -354,7 +354,7 @@ fn forty_thousand_testcases_fit_into_a_document() {
             .collect();
         case
     });
-    let made = Made::of(cases.collect());
+    let made = Made::from_cases(cases.collect());
     let bytes = junit(&made.report()).unwrap();
     println!("{} bytes", bytes.len());
     assert!(bytes.len() < MOST_BYTES);

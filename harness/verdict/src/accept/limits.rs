@@ -1,4 +1,4 @@
-//! Every limit that nodes were held against, with its source and its state, and what was held against it.
+//! Every limit that nodes were compared with: its source, its state, and the values that were compared with it.
 
 use metric::unit::Unit;
 use model::artefact::acceptance::{Limit, Observed};
@@ -129,8 +129,11 @@ fn shown(assertion: &PlannedAssertion) -> Shown {
                 (None, Some(upper)) => format!("at most {}", unit.show(upper)),
                 (None, None) => "a baseline without bounds".to_owned(),
             });
-            let between =
-                of.between.as_ref().map(|sizes| format!(", drawn between {sizes}")).unwrap_or_default();
+            let between = of
+                .between
+                .as_ref()
+                .map(|sizes| format!(", interpolated between {sizes}"))
+                .unwrap_or_default();
             sources.push(format!("{}: {}{between}", of.key, of.source));
             numbers = Some(of.clone());
         }

@@ -1,18 +1,18 @@
-//! New nodes, accepted or not: which stages a suite gives, who meets whom in them, and what their runs say of each node.
-//! Pure; the runs themselves are made and kept elsewhere (`cli/accept`).
+//! Acceptance of new nodes: the stages of a suite, which nodes run together in them, and the result of each node.
+//! Pure; `harness/src/accept` makes and stores the runs.
 //!
-//! A node is accepted only where every assertion of every stage passed for it. One that failed goes no further, and what
-//! could not be told is neither.
+//! A node is accepted only where every assertion of every stage passed for it. One that failed goes no further, and
+//! an inconclusive one is neither accepted nor rejected.
 
-pub mod course;
+pub mod certificate;
 pub mod judged;
 pub mod limits;
-pub mod placing;
+pub mod node_status;
+pub mod pairing;
 pub mod pseudonyms;
+pub mod schedule;
 pub mod site_names;
 pub mod stages;
-pub mod standing;
-pub mod words;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
-//! Names that tell whose cluster it is, replaced by others that do not: the same by the same, in every text. Known names are
-//! replaced wherever they stand as words, and addresses, hosts and paths by what they look like.
+//! Names that identify a site, replaced by pseudonyms: equal names by equal ones, in every text. Known names are replaced
+//! wherever they stand as words; addresses, hosts and paths are recognised by their form.
 
 use base::nodeset;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ pub struct Pseudonyms {
     /// By the first byte: names and what stands for them, longest first.
     known: BTreeMap<u8, Vec<(String, String)>>,
     nodes: BTreeMap<String, String>,
-    /// What was found by its look, by its kind, in the order in which it was met.
+    /// Texts that were recognised by their form, by kind, in the order in which they were met.
     met: BTreeMap<&'static str, Vec<String>>,
     /// Beginnings of paths that stay, beside those of any Linux.
     kept: Vec<&'static str>,
@@ -79,13 +79,13 @@ impl Pseudonyms {
         out
     }
 
-    /// The first known name that a text still holds, words or not. Short and plain words are everybody's.
+    /// The first known name that a text still holds, words or not. Short and plain words identify no site.
     pub fn first_left<'a>(&'a self, text: &str) -> Option<&'a str> {
         let text = text.to_ascii_lowercase();
-        let tells =
+        let identifies =
             |name: &str| name.len() > 3 && name.contains(['-', '.', '/', '_', '0', '1', '2', '3', '4', '5']);
         let mut names = self.known.values().flatten().map(|(name, _)| name.as_str());
-        names.find(|name| tells(name) && text.contains(&name.to_ascii_lowercase()))
+        names.find(|name| identifies(name) && text.contains(&name.to_ascii_lowercase()))
     }
 
     fn known_at(&self, rest: &str) -> Option<(usize, String)> {
@@ -185,17 +185,17 @@ fn mail(word: &str) -> Option<&str> {
 /// Of four numbers, or of the newer kind.
 fn ip(word: &str) -> Option<&str> {
     let four = taken(word, |c| c.is_ascii_digit() || c == '.').trim_end_matches('.');
-    if four.parse::<std::net::Ipv4Addr>().is_ok() && !followed_by_word(word, four) {
+    if four.parse::<std::net::Ipv4Addr>().is_ok() && !follpending_of_word(word, four) {
         return Some(four);
     }
     let six = taken(word, |c| c.is_ascii_hexdigit() || c == ':').trim_end_matches(':');
     // Names of code have such colons too, and no digit.
     let has_digit = six.contains(|c: char| c.is_ascii_digit());
     let is_one = has_digit && six.matches(':').count() > 1 && six.parse::<std::net::Ipv6Addr>().is_ok();
-    (is_one && !followed_by_word(word, six)).then_some(six)
+    (is_one && !follpending_of_word(word, six)).then_some(six)
 }
 
-fn followed_by_word(word: &str, part: &str) -> bool {
+fn follpending_of_word(word: &str, part: &str) -> bool {
     word.as_bytes().get(part.len()).is_some_and(|byte| byte.is_ascii_alphanumeric())
 }
 
@@ -245,8 +245,8 @@ mod tests {
             ("first\\n/home/jdoe/x and /sys/class/infiniband", "first\\n/path-1 and /sys/class/infiniband"),
             ("mail a.b@acme.com; mac 0a:1b:2c:3d:4e:5f", "mail address-3; mac address-4"),
         ] {
-            let told = of.text(text);
-            assert_eq!((told.as_str(), of.first_left(&told)), (wanted, None), "{text}");
+            let replaced = of.text(text);
+            assert_eq!((replaced.as_str(), of.first_left(&replaced)), (wanted, None), "{text}");
         }
     }
 

@@ -3,7 +3,7 @@
 use config::suite::{Case, Placement, Suite, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// From the cheapest to the dearest: who fails in one costs nothing in those behind it.
+/// From the cheapest to the most expensive: a node that fails in one costs nothing in later ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     Preflight,
@@ -51,15 +51,16 @@ pub fn divide(suite: &Suite) -> Result<BTreeMap<Stage, Suite>, Vec<String>> {
     let mut stages: BTreeMap<Stage, Suite> = BTreeMap::new();
     for case in &suite.cases {
         let odd = match case {
-            Case { expected_failure: Some(_), .. } => Some("its failure is expected"),
-            Case { must_end: Some(_), .. } => Some("it says how it must end"),
-            case if !case.sim_faults.is_empty() => Some("it brings faults of its own"),
-            case if case.assertions.is_empty() => Some("it asserts nothing"),
+            Case { expected_failure: Some(_), .. } => Some("it has `expected_failure`"),
+            Case { must_end: Some(_), .. } => Some("it has `must_end`"),
+            case if !case.sim_faults.is_empty() => Some("it has `sim_faults`"),
+            case if case.assertions.is_empty() => Some("it has no assertions"),
             _ => None,
         };
         if let Some(odd) = odd {
             let (file, line) = (&suite.file, case.line);
-            diagnostics.push(format!("{file}:{line}: no case to accept nodes by, {odd}: `{}`", case.name));
+            diagnostics
+                .push(format!("{file}:{line}: case `{}` cannot be used to accept nodes: {odd}", case.name));
         }
         let of_stage =
             stages.entry(Stage::of(case)).or_insert_with(|| Suite { cases: Vec::new(), ..suite.clone() });
@@ -72,11 +73,11 @@ pub fn divide(suite: &Suite) -> Result<BTreeMap<Stage, Suite>, Vec<String>> {
     }
     for of_stage in stages.values_mut() {
         let names: BTreeSet<String> = of_stage.cases.iter().map(|case| case.name.clone()).collect();
-        // What must have passed in a stage before has passed for all who came so far.
+        // Cases of earlier stages have passed for all nodes that came so far.
         of_stage.cases.iter_mut().for_each(|case| case.after.retain(|name| names.contains(name)));
     }
     if suite.cases.is_empty() {
-        diagnostics.push(format!("{}: it has no case", suite.file));
+        diagnostics.push(format!("{}: the suite has no case", suite.file));
     }
     if diagnostics.is_empty() { Ok(stages) } else { Err(diagnostics) }
 }

@@ -1,9 +1,9 @@
-//! The course of nodes, who meets whom, and what stages a suite gives: tables of small fleets.
+//! The schedule of nodes, who meets whom, and what stages a suite gives: tables of small fleets.
 
-use super::course::{Course, Open, Seen, line};
-use super::placing::{Had, all, flows_of_pairs, groups, jobs_of_pairs, pairs};
+use super::node_status::{Bad, NodeStatus};
+use super::pairing::{Had, all, flows_of_pairs, groups, jobs_of_pairs, pairs};
+use super::schedule::{Open, RunResult, Schedule, line};
 use super::stages::{Stage, divide};
-use super::standing::{Bad, Standing};
 use crate::isolate::evidence::Line;
 use config::suite::Suite;
 use model::artefact::Status;
@@ -50,7 +50,7 @@ fn all_are_run_on_as_many_as_there_are_numbers_for() {
     };
     assert_eq!(at(&[5], &good), [5]);
     assert_eq!(at(&[4, 8], &good), [8]);
-    // Nobody fills them up: in sets of fewer, if these are more than half.
+    // No good node fills them up: in sets of fewer, if these are more than half.
     assert_eq!(at(&[4, 8], &[]), [4, 4]);
     assert_eq!(at(&[2, 8], &[]), [5]);
     assert_eq!(all(&names("n", 1), &[], &|_| true), []);
@@ -70,10 +70,10 @@ fn a_case_is_of_the_stage_that_its_nodes_make_it_and_odd_ones_are_refused() {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/canary.toml"));
     let canary = Suite::read(&text.expect("read"), "suites/canary.toml").expect("a suite");
     let why = divide(&canary).expect_err("refused").join("\n");
-    assert!(why.contains("no case to accept nodes by, it says how it must end: `nic-slow`"), "{why}");
+    assert!(why.contains("case `nic-slow` cannot be used to accept nodes: it has `must_end`"), "{why}");
 }
 
-fn bad(status: Status, with: &[&str]) -> Standing {
+fn bad(status: Status, with: &[&str]) -> NodeStatus {
     let with = with.iter().map(|node| (*node).to_owned()).collect();
     let bad = Bad {
         name: "s::c::busbw@x".into(),
@@ -86,89 +86,106 @@ fn bad(status: Status, with: &[&str]) -> Standing {
         is_own: false,
         with,
     };
-    Standing { bad: vec![bad] }
+    NodeStatus { bad: vec![bad] }
 }
 
-fn seen(standings: &[(&str, Standing)]) -> Seen {
-    Seen {
+fn result(node_statuses: &[(&str, NodeStatus)]) -> RunResult {
+    RunResult {
         run: "run".into(),
-        standings: standings.iter().map(|(node, standing)| ((*node).to_owned(), standing.clone())).collect(),
+        node_statuses: node_statuses
+            .iter()
+            .map(|(node, node_status)| ((*node).to_owned(), node_status.clone()))
+            .collect(),
         lines: Vec::new(),
     }
 }
 
-fn course(new: usize, good: usize) -> Course {
-    Course { candidates: names("n", new), partners: names("g", good), ..Course::default() }
+fn schedule(new: usize, good: usize) -> Schedule {
+    Schedule { candidates: names("n", new), partners: names("g", good), ..Schedule::default() }
 }
 
 /// Both rounds of the pairs of n1, which met g1 and then g2.
-fn twice(first: Standing, second: Standing) -> (Course, Vec<Open>) {
-    let mut course = course(1, 2);
-    let open = course.first(Stage::Pairs, &seen(&[("n1", first)]));
-    let again = course.once_more(Stage::Pairs, open);
-    course.second(Stage::Pairs, again.clone(), &seen(&[("n1", second)]));
-    (course, again)
+fn twice(first: NodeStatus, second: NodeStatus) -> (Schedule, Vec<Open>) {
+    let mut schedule = schedule(1, 2);
+    let open = schedule.first(Stage::Pairs, &result(&[("n1", first)]));
+    let again = schedule.once_more(Stage::Pairs, open);
+    schedule.second(Stage::Pairs, again.clone(), &result(&[("n1", second)]));
+    (schedule, again)
 }
 
 #[test]
 fn who_fails_with_two_good_ones_is_rejected_and_who_fails_with_one_is_not_decided() {
-    let (course, _) = twice(bad(Status::Fail, &["g1"]), bad(Status::Fail, &["g2"]));
-    assert_eq!(course.rejected[0].culprits[0].code, "HRN-NODE-UNCLEAR");
-    assert!(course.rejected[0].culprits[0].evidence.contains("with g1 and with g2"), "{:?}", course.rejected);
-    let (course, _) = twice(bad(Status::Fail, &["g1"]), Standing::default());
-    assert!(course.undecided[0].why.contains("not with g1, of whom nobody is shown to be bad"), "{course:?}");
-    assert!(course.candidates.is_empty() && course.rejected.is_empty());
+    let (schedule, _) = twice(bad(Status::Fail, &["g1"]), bad(Status::Fail, &["g2"]));
+    assert_eq!(schedule.rejected[0].culprits[0].code, "HRN-NODE-UNCLEAR");
+    assert!(
+        schedule.rejected[0].culprits[0].evidence.contains("with g1 and with g2"),
+        "{:?}",
+        schedule.rejected
+    );
+    let (schedule, _) = twice(bad(Status::Fail, &["g1"]), NodeStatus::default());
+    assert!(
+        schedule.undecided[0].why.contains("not with g1, of which none is known to be bad"),
+        "{schedule:?}"
+    );
+    assert!(schedule.candidates.is_empty() && schedule.rejected.is_empty());
 }
 
 #[test]
 fn what_the_machinery_kept_from_being_measured_may_pass_then_and_what_says_nothing_may_not() {
-    let (course, _) = twice(bad(Status::Error, &["g1"]), Standing::default());
-    assert_eq!(course.candidates, ["n1"]);
-    let (course, again) = twice(bad(Status::Inconclusive, &["g1"]), Standing::default());
-    assert!(again.is_empty() && course.undecided.len() == 1 && course.candidates.is_empty(), "{course:?}");
-    let (course, _) = twice(bad(Status::Error, &["g1"]), bad(Status::Error, &["g2"]));
-    assert!(course.undecided[0].why.starts_with("tried twice, and nobody is named"), "{course:?}");
+    let (schedule, _) = twice(bad(Status::Error, &["g1"]), NodeStatus::default());
+    assert_eq!(schedule.candidates, ["n1"]);
+    let (schedule, again) = twice(bad(Status::Inconclusive, &["g1"]), NodeStatus::default());
+    assert!(
+        again.is_empty() && schedule.undecided.len() == 1 && schedule.candidates.is_empty(),
+        "{schedule:?}"
+    );
+    let (schedule, _) = twice(bad(Status::Error, &["g1"]), bad(Status::Error, &["g2"]));
+    assert!(schedule.undecided[0].why.starts_with("tried twice, no culprit found"), "{schedule:?}");
     for status in [Status::Skipped, Status::ExpectedFailure] {
-        let (course, _) = twice(bad(status, &["g1"]), Standing::default());
-        assert_eq!((course.candidates.len(), course.undecided.len()), (0, 1), "{status}");
+        let (schedule, _) = twice(bad(status, &["g1"]), NodeStatus::default());
+        assert_eq!((schedule.candidates.len(), schedule.undecided.len()), (0, 1), "{status}");
     }
 }
 
 #[test]
 fn a_partner_with_whom_all_fail_is_withdrawn_and_its_nodes_are_not_blamed() {
-    let mut course = course(2, 2);
-    let first = seen(&[("n1", bad(Status::Fail, &["g1"])), ("n2", bad(Status::Fail, &["g1"]))]);
-    let open = course.first(Stage::Pairs, &first);
-    let again = course.once_more(Stage::Pairs, open);
-    course.second(Stage::Pairs, again, &seen(&[("n1", Standing::default()), ("n2", Standing::default())]));
-    assert_eq!(course.withdrawn[0].node, "g1");
-    assert_eq!((course.candidates.len(), course.partners.as_slice()), (2, &["g2".to_owned()][..]));
+    let mut schedule = schedule(2, 2);
+    let first = result(&[("n1", bad(Status::Fail, &["g1"])), ("n2", bad(Status::Fail, &["g1"]))]);
+    let open = schedule.first(Stage::Pairs, &first);
+    let again = schedule.once_more(Stage::Pairs, open);
+    schedule.second(
+        Stage::Pairs,
+        again,
+        &result(&[("n1", NodeStatus::default()), ("n2", NodeStatus::default())]),
+    );
+    assert_eq!(schedule.withdrawn[0].node, "g1");
+    assert_eq!((schedule.candidates.len(), schedule.partners.as_slice()), (2, &["g2".to_owned()][..]));
 }
 
 #[test]
 fn who_ran_with_one_that_is_named_is_tried_again_and_goes_on() {
-    let mut course = course(2, 0);
-    let mut first = seen(&[("n1", bad(Status::Fail, &["n2"])), ("n2", bad(Status::Fail, &["n1"]))]);
+    let mut schedule = schedule(2, 0);
+    let mut first = result(&[("n1", bad(Status::Fail, &["n2"])), ("n2", bad(Status::Fail, &["n1"]))]);
     first.lines = vec![line("HRN-NIC-SLOW", "n2", "rdmap79s0", "4.8 GB/s")];
-    let open = course.first(Stage::Pairs, &first);
-    assert_eq!(course.rejected[0].node, "n2");
-    let again = course.once_more(Stage::Pairs, open);
-    course.second(Stage::Pairs, again, &seen(&[("n1", Standing::default())]));
-    assert_eq!((course.candidates.as_slice(), course.undecided.len()), (&["n1".to_owned()][..], 0));
+    let open = schedule.first(Stage::Pairs, &first);
+    assert_eq!(schedule.rejected[0].node, "n2");
+    let again = schedule.once_more(Stage::Pairs, open);
+    schedule.second(Stage::Pairs, again, &result(&[("n1", NodeStatus::default())]));
+    assert_eq!((schedule.candidates.as_slice(), schedule.undecided.len()), (&["n1".to_owned()][..], 0));
 }
 
 #[test]
 fn who_fills_a_group_up_answers_for_what_is_its_own_there() {
-    let filled = |own: Standing, lines: Vec<Line>| {
-        let mut course = course(3, 0);
+    let filled = |own: NodeStatus, lines: Vec<Line>| {
+        let mut schedule = schedule(3, 0);
         let fails = |with: &[&str]| bad(Status::Fail, with);
-        let first = seen(&[("n1", fails(&["n2"])), ("n2", fails(&["n1"])), ("n3", Standing::default())]);
-        let open = course.first(Stage::Groups, &first);
-        let again = course.once_more(Stage::Groups, open);
-        let mut second = seen(&[("n1", Standing::default()), ("n2", Standing::default()), ("n3", own)]);
+        let first = result(&[("n1", fails(&["n2"])), ("n2", fails(&["n1"])), ("n3", NodeStatus::default())]);
+        let open = schedule.first(Stage::Groups, &first);
+        let again = schedule.once_more(Stage::Groups, open);
+        let mut second = result(&[("n1", NodeStatus::default()), ("n2", NodeStatus::default()), ("n3", own)]);
         second.lines = lines;
-        course.second(Stage::Groups, again, &second);
-        course.candidates.contains(&"n3".to_owned())
+        schedule.second(Stage::Groups, again, &second);
+        schedule.candidates.contains(&"n3".to_owned())
     };
     let mut own = bad(Status::Fail, &["n1"]);
     assert!(filled(own.clone(), Vec::new()), "what ran together is no proof against one of it");
@@ -179,12 +196,12 @@ fn who_fills_a_group_up_answers_for_what_is_its_own_there() {
 
 #[test]
 fn where_most_of_a_fleet_cannot_run_nobody_is_rejected() {
-    let mut course = course(4, 0);
+    let mut schedule = schedule(4, 0);
     let broken = |node: &'static str| (node, bad(Status::Error, &[]));
-    let mut all = seen(&[broken("n1"), broken("n2"), broken("n3"), ("n4", Standing::default())]);
+    let mut all = result(&[broken("n1"), broken("n2"), broken("n3"), ("n4", NodeStatus::default())]);
     all.lines = vec![line("HRN-NODE-BROKEN", "n1", "node", "exit 127")];
-    assert!(course.first(Stage::Single, &all).is_empty());
-    assert_eq!((course.rejected.len(), course.undecided.len(), course.candidates.len()), (0, 3, 1));
+    assert!(schedule.first(Stage::Single, &all).is_empty());
+    assert_eq!((schedule.rejected.len(), schedule.undecided.len(), schedule.candidates.len()), (0, 3, 1));
 }
 
 #[test]
@@ -193,15 +210,15 @@ fn a_failure_by_itself_has_the_code_of_what_it_shows() {
     of_gpu.bad[0].part = Some("gpu3".into());
     let mut wrong = of_gpu.clone();
     wrong.bad[0].metric = "nccl.wrong".into();
-    for (standing, alone, code) in [
+    for (node_status, alone, code) in [
         (of_gpu, true, "HRN-GPU-SLOW"),
         (wrong, true, "HRN-GPU-WRONG"),
         (bad(Status::Fail, &[]), true, "HRN-NVLINK-SLOW"),
         (bad(Status::Fail, &[]), false, "HRN-NODE-UNCLEAR"),
     ] {
-        let mut course = course(1, 0);
-        let open = course.first(Stage::Single, &seen(&[("n1", standing)]));
-        assert!(course.settle_single(open, alone).is_empty());
-        assert_eq!(course.rejected[0].culprits[0].code, code);
+        let mut schedule = schedule(1, 0);
+        let open = schedule.first(Stage::Single, &result(&[("n1", node_status)]));
+        assert!(schedule.settle_single(open, alone).is_empty());
+        assert_eq!(schedule.rejected[0].culprits[0].code, code);
     }
 }

@@ -1,5 +1,5 @@
-//! Two runs held against each other: first whether they can be, then the verdicts that are others now, and the numbers that
-//! differ by more than they vary. What is in one of them alone is told, and is never the same.
+//! Compares two runs: first whether they are comparable, then the verdicts that changed and the numbers that differ by
+//! more than their noise. What is in one run only is listed, and never counts as the same.
 
 mod numbers;
 #[cfg(test)]
@@ -21,9 +21,9 @@ pub struct Comparison {
     pub format: u32,
     pub a: Side,
     pub b: Side,
-    /// Why nothing of the one says anything of the other. Empty where they can be compared.
+    /// Why the runs are not comparable. Empty where they are.
     pub apart: Vec<String>,
-    /// The software and settings that differ, or that one of them alone tells.
+    /// The software and settings that differ, or are known in one run only.
     pub software: Vec<Difference>,
     pub verdicts: Verdicts,
     pub metrics: Numbers,
@@ -50,7 +50,8 @@ pub enum Outcome {
     /// Or better.
     Same,
     Worse,
-    CouldNotTell,
+    #[serde(rename = "could-not-tell")]
+    Inconclusive,
 }
 
 impl Outcome {
@@ -58,7 +59,7 @@ impl Outcome {
         match self {
             Outcome::Same => exit_code::PASSED,
             Outcome::Worse => exit_code::FAILED,
-            Outcome::CouldNotTell => exit_code::INCONCLUSIVE,
+            Outcome::Inconclusive => exit_code::INCONCLUSIVE,
         }
     }
 
@@ -66,7 +67,7 @@ impl Outcome {
         match self {
             Outcome::Same => "the same, or better",
             Outcome::Worse => "worse",
-            Outcome::CouldNotTell => "could not tell",
+            Outcome::Inconclusive => "inconclusive",
         }
     }
 }
@@ -107,27 +108,27 @@ fn apart(a: &Run, b: &Run) -> Vec<String> {
     let mut why = Vec::new();
     let (of_a, of_b) = (&a.plan().instance.name, &b.plan().instance.name);
     if of_a != of_b {
-        why.push(format!("they are of two instances: `{of_a}` and `{of_b}`"));
+        why.push(format!("different instance types: `{of_a}` and `{of_b}`"));
     }
     if a.is_simulated() != b.is_simulated() {
         let simulated = if a.is_simulated() { a } else { b };
-        why.push(format!("one of them is simulated, and the other is not: {}", simulated.id()));
+        why.push(format!("only one of the runs is simulated: {}", simulated.id()));
     }
     if a.id() == b.id() {
-        why.push(format!("they are one run: {}", a.id()));
+        why.push(format!("both are the same run: {}", a.id()));
     }
     why
 }
 
-/// Worse beats what could not be told, and what could not be told is not the same.
+/// Worse beats inconclusive, and inconclusive beats the same.
 fn outcome(apart: &[String], verdicts: &Verdicts, metrics: &Numbers) -> (Outcome, Vec<String>) {
     if !apart.is_empty() {
-        return (Outcome::CouldNotTell, apart.to_vec());
+        return (Outcome::Inconclusive, apart.to_vec());
     }
     let counted = |n: usize, what: &str| (n > 0).then(|| format!("{n} {what}"));
     let worse: Vec<String> = [
         counted(verdicts.worse(), "verdicts are worse"),
-        counted(metrics.worse(), "numbers are worse by more than they vary"),
+        counted(metrics.worse(), "numbers are worse by more than their noise"),
     ]
     .into_iter()
     .flatten()
@@ -135,21 +136,21 @@ fn outcome(apart: &[String], verdicts: &Verdicts, metrics: &Numbers) -> (Outcome
     if !worse.is_empty() {
         return (Outcome::Worse, worse);
     }
-    let nothing = verdicts.told_in_both == 0 && metrics.compared == 0;
+    let nothing = verdicts.known_in_both == 0 && metrics.compared == 0;
     let open: Vec<String> = [
-        nothing.then(|| "nothing was measured in both".to_owned()),
-        counted(verdicts.untold(), "verdicts of the second run tell nothing"),
-        counted(metrics.unknown(), "numbers are worse, and how much they vary is not known"),
-        counted(metrics.moved(), "numbers that have no better side are others"),
-        counted(verdicts.only_a.len(), "assertions are in the first run alone"),
-        counted(metrics.only_a.len(), "numbers are in the first run alone"),
-        counted(metrics.uncounted.len(), "numbers are not counted, for they are doubted or none"),
+        nothing.then(|| "no number was measured in both runs".to_owned()),
+        counted(verdicts.unknown(), "verdicts of the second run are inconclusive"),
+        counted(metrics.unknown(), "numbers are worse, but their noise is unknown"),
+        counted(metrics.moved(), "numbers without a better direction changed"),
+        counted(verdicts.only_a.len(), "assertions are only in the first run"),
+        counted(metrics.only_a.len(), "numbers are only in the first run"),
+        counted(metrics.uncounted.len(), "numbers are not counted: contradicted or not finite"),
     ]
     .into_iter()
     .flatten()
     .collect();
     match open.is_empty() {
-        true => (Outcome::Same, vec!["nothing is worse by more than it varies".to_owned()]),
-        false => (Outcome::CouldNotTell, open),
+        true => (Outcome::Same, vec!["nothing is worse by more than its noise".to_owned()]),
+        false => (Outcome::Inconclusive, open),
     }
 }

@@ -1,8 +1,8 @@
-//! The numbers of two runs, by what they are of: the middles of both, and whether they lie further apart than the samples of
-//! both vary. The samples of one run share its moment, so that no change is told that two healthy runs may differ by.
+//! The numbers of two runs, by what they measure: the medians of both, and whether they differ by more than the noise
+//! of both. The samples of one run share its moment, so that a difference that two healthy runs may have is no change.
 
 use crate::history::past::Run;
-use crate::history::series::{Key, Samples, doubt};
+use crate::history::series::{Key, Samples, contradiction};
 use config::baseline::propose::floor;
 use config::bounds::{self, KeySpread, Pool, Spread};
 use metric::unit::{Better, Unit};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 #[derive(Debug, Default, Serialize)]
 pub struct Numbers {
-    /// Held against each other.
+    /// How many were compared.
     pub compared: usize,
     /// All of them, the worst first.
     pub all: Vec<Changed>,
@@ -33,7 +33,7 @@ pub struct Changed {
     pub n_b: usize,
     /// As a fraction of what it was; nothing where that was zero.
     pub change: Option<f64>,
-    /// So far they may lie apart by chance; nothing where it is not known how much they vary.
+    /// How far they may differ by chance; nothing where the noise is unknown.
     pub within: Option<f64>,
     pub beyond: Beyond,
 }
@@ -42,7 +42,7 @@ pub struct Changed {
 #[serde(rename_all = "kebab-case")]
 pub enum Beyond {
     Worse,
-    /// Worse by more than is declared, of numbers whose spread nobody knows.
+    /// Worse by more than is declared, of numbers whose spread is unknown.
     Unknown,
     /// Beyond it, and neither side is the better one.
     Moved,
@@ -103,19 +103,19 @@ fn measured(run: &Run) -> Result<Measured, String> {
     let mut all = Measured::new();
     for case in run.plan().cases.iter().filter(|case| case.skip.is_none()) {
         let metrics = run.stored.metrics(&case.name).map_err(|error| error.to_string())?.unwrap_or_default();
-        let mut doubts: BTreeMap<&str, Option<String>> = BTreeMap::new();
+        let mut contradictions: BTreeMap<&str, Option<String>> = BTreeMap::new();
         for row in metrics.rows() {
-            let doubt = doubts.entry(&row.name).or_insert_with(|| doubt(run, case, &row.name));
+            let why = contradictions.entry(&row.name).or_insert_with(|| contradiction(run, case, &row.name));
             let key = (row.name.to_string(), Key::of(run, case, row));
             let (.., samples) = all.entry(key).or_insert_with(|| (row.unit, row.better, Samples::default()));
             samples.take(row.value);
-            samples.doubt.clone_from(doubt);
+            samples.contradiction.clone_from(why);
         }
     }
     Ok(all)
 }
 
-/// What the keys of one metric tell together of how much they vary: for those that have one number alone.
+/// The pooled noise of all keys of one metric: for those that have one number alone.
 fn pools<'a>(a: &'a Measured, b: &'a Measured) -> BTreeMap<&'a str, Pool> {
     let mut spreads: BTreeMap<&str, (f64, Vec<KeySpread>)> = BTreeMap::new();
     for ((metric, _), (unit, _, samples)) in a.iter().chain(b) {

@@ -1,4 +1,4 @@
-//! Which changes are worse, which cannot be told, and what a comparison of both comes to.
+//! Which changes are worse, which are inconclusive, and the outcome of a comparison.
 
 use super::numbers::Known;
 use super::verdicts::{Changed as Turn, turned};
@@ -19,7 +19,7 @@ fn verdict(status: Status, cause: Option<&str>, observed: Option<f64>) -> Verdic
 }
 
 #[test]
-fn a_verdict_turns_worse_better_or_into_what_tells_nothing() {
+fn a_verdict_turns_worse_better_or_unknown() {
     let pass = || verdict(Status::Pass, None, Some(1.0));
     let fail = || verdict(Status::Fail, None, Some(1.0));
     let open = || verdict(Status::Inconclusive, None, Some(1.0));
@@ -32,9 +32,9 @@ fn a_verdict_turns_worse_better_or_into_what_tells_nothing() {
         (open(), fail(), Turned::Red),
         (error(), fail(), Turned::Red),
         (fail(), pass(), Turned::Better),
-        (pass(), missing(), Turned::Untold),
-        (fail(), error(), Turned::Untold),
-        (pass(), verdict(Status::Skipped, None, None), Turned::Untold),
+        (pass(), missing(), Turned::Unknown),
+        (fail(), error(), Turned::Unknown),
+        (pass(), verdict(Status::Skipped, None, None), Turned::Unknown),
         (error(), pass(), Turned::Known),
         (open(), pass(), Turned::Known),
     ] {
@@ -59,7 +59,7 @@ fn beyond(better: Better, was: &[f64], is: &[f64], pool: Option<&Pool>) -> Beyon
 }
 
 #[test]
-fn a_number_is_worse_where_it_lies_further_off_than_the_samples_of_both_vary() {
+fn a_number_is_worse_where_it_differs_by_more_than_the_noise_of_both() {
     let level = [100.0, 101.0, 99.0, 100.5, 99.5, 100.2];
     let of = |factor: f64| level.map(|value| value * factor);
     for (better, factor, is) in [
@@ -78,7 +78,7 @@ fn a_number_is_worse_where_it_lies_further_off_than_the_samples_of_both_vary() {
 }
 
 #[test]
-fn one_number_alone_is_told_by_the_others_of_its_metric_or_not_at_all() {
+fn one_number_alone_is_judged_by_the_noise_of_its_metric_or_not_at_all() {
     assert_eq!(beyond(Better::Higher, &[100.0], &[80.0], None), Beyond::Unknown);
     assert_eq!(beyond(Better::Higher, &[100.0], &[99.0], None), Beyond::No, "less than what is declared");
     assert_eq!(beyond(Better::Higher, &[100.0], &[120.0], None), Beyond::Better);
@@ -113,31 +113,61 @@ fn turn(turned: Turned) -> Turn {
 }
 
 #[test]
-fn worse_beats_what_could_not_be_told_and_nothing_in_common_is_not_the_same() {
-    let told = || Verdicts { told_in_both: 3, same: 3, ..Verdicts::default() };
+fn worse_beats_inconclusive_and_nothing_in_common_is_not_the_same() {
+    let known = || Verdicts { known_in_both: 3, same: 3, ..Verdicts::default() };
     let numbers = || Numbers { compared: 1, ..Numbers::default() };
     let come = |verdicts: Verdicts, numbers: Numbers| outcome(&[], &verdicts, &numbers).0;
-    assert_eq!(come(told(), numbers()), Outcome::Same);
-    assert_eq!(come(Verdicts::default(), Numbers::default()), Outcome::CouldNotTell);
-    let worse = || Verdicts { changed: vec![turn(Turned::Worse), turn(Turned::Untold)], ..told() };
+    assert_eq!(come(known(), numbers()), Outcome::Same);
+    assert_eq!(come(Verdicts::default(), Numbers::default()), Outcome::Inconclusive);
+    let worse = || Verdicts { changed: vec![turn(Turned::Worse), turn(Turned::Unknown)], ..known() };
     assert_eq!(come(worse(), numbers()), Outcome::Worse);
-    assert_eq!(come(Verdicts { changed: vec![turn(Turned::Better)], ..told() }, numbers()), Outcome::Same);
+    assert_eq!(come(Verdicts { changed: vec![turn(Turned::Better)], ..known() }, numbers()), Outcome::Same);
     for verdicts in [
-        Verdicts { changed: vec![turn(Turned::Untold)], ..told() },
-        Verdicts { changed: vec![turn(Turned::Red)], ..told() },
-        Verdicts { untold_in_both: vec!["x".into()], ..told() },
-        Verdicts { only_a: vec!["x".into()], ..told() },
+        Verdicts { changed: vec![turn(Turned::Unknown)], ..known() },
+        Verdicts { changed: vec![turn(Turned::Red)], ..known() },
+        Verdicts { unknown_in_both: vec!["x".into()], ..known() },
+        Verdicts { only_a: vec!["x".into()], ..known() },
     ] {
-        assert_eq!(come(verdicts, numbers()), Outcome::CouldNotTell);
+        assert_eq!(come(verdicts, numbers()), Outcome::Inconclusive);
     }
     for numbers in [
         Numbers { only_a: vec!["x".into()], ..numbers() },
         Numbers { uncounted: vec!["x".into()], ..numbers() },
     ] {
-        assert_eq!(come(told(), numbers), Outcome::CouldNotTell);
+        assert_eq!(come(known(), numbers), Outcome::Inconclusive);
     }
     let only_b = Numbers { only_b: vec!["x".into()], ..numbers() };
-    assert_eq!(come(Verdicts { only_b: vec!["x".into()], ..told() }, only_b), Outcome::Same);
+    assert_eq!(come(Verdicts { only_b: vec!["x".into()], ..known() }, only_b), Outcome::Same);
     let apart = outcome(&["two instances".to_owned()], &worse(), &numbers());
-    assert_eq!(apart, (Outcome::CouldNotTell, vec!["two instances".to_owned()]));
+    assert_eq!(apart, (Outcome::Inconclusive, vec!["two instances".to_owned()]));
+}
+
+#[test]
+fn messages() {
+    let changed = |beyond: Beyond| {
+        let numbers = numbers::changed(
+            &key(),
+            (Unit::GigabytesPerSecond, Better::Higher),
+            &samples(&[100.0]),
+            &samples(&[80.0]),
+            &Known { pool: None, resolution: 0.0, pairs: 1 },
+        );
+        Changed { beyond, ..numbers }
+    };
+    let of = |beyond| Numbers { compared: 1, all: vec![changed(beyond)], ..Numbers::default() };
+    let known = || Verdicts { known_in_both: 3, same: 3, ..Verdicts::default() };
+    let name = || vec!["x".to_owned()];
+    let cases = [
+        (known(), of(Beyond::No)),
+        (Verdicts::default(), Numbers::default()),
+        (Verdicts { changed: vec![turn(Turned::Worse)], ..known() }, of(Beyond::Worse)),
+        (Verdicts { changed: vec![turn(Turned::Unknown)], ..known() }, of(Beyond::Unknown)),
+        (Verdicts { only_a: name(), ..known() }, of(Beyond::Moved)),
+        (known(), Numbers { only_a: name(), uncounted: name(), ..of(Beyond::No) }),
+    ];
+    let line = |(verdicts, numbers): &(Verdicts, Numbers)| {
+        let (outcome, because) = outcome(&[], verdicts, numbers);
+        format!("{}: {}", outcome.words(), because.join("; "))
+    };
+    insta::assert_snapshot!(cases.iter().map(line).collect::<Vec<_>>().join("\n"));
 }

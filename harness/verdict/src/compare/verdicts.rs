@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 
 #[derive(Debug, Default, Serialize)]
 pub struct Verdicts {
-    /// Those that are others now, the worse ones first.
+    /// Those that changed, the worse ones first.
     pub changed: Vec<Changed>,
     pub same: usize,
     /// Measured, and judged or not, in both.
-    pub told_in_both: usize,
-    /// Those that tell nothing in the second run, though they are no others than in the first.
-    pub untold_in_both: Vec<String>,
+    #[serde(rename = "told_in_both")]
+    pub known_in_both: usize,
+    /// Without a result in both runs.
+    #[serde(rename = "untold_in_both")]
+    pub unknown_in_both: Vec<String>,
     pub only_a: Vec<String>,
     pub only_b: Vec<String>,
 }
@@ -24,7 +26,7 @@ pub struct Changed {
     pub from: Status,
     pub to: Status,
     pub turned: Turned,
-    /// What the second run says of it.
+    /// Its message in the second run.
     pub message: String,
 }
 
@@ -32,12 +34,13 @@ pub struct Changed {
 #[serde(rename_all = "kebab-case")]
 pub enum Turned {
     Worse,
-    /// The second run tells nothing of it.
-    Untold,
-    /// Red now, and nobody knows what it was.
+    /// No result in the second run.
+    #[serde(rename = "untold")]
+    Unknown,
+    /// Red now, without a result before.
     Red,
     Better,
-    /// What was not known is, and is no failure.
+    /// No result before, and no failure now.
     Known,
 }
 
@@ -45,7 +48,7 @@ impl Turned {
     pub fn word(self) -> &'static str {
         match self {
             Turned::Worse => "worse",
-            Turned::Untold => "untold",
+            Turned::Unknown => "unknown",
             Turned::Red => "red",
             Turned::Better => "better",
             Turned::Known => "known",
@@ -62,13 +65,13 @@ pub(super) fn compare(a: &Run, b: &Run) -> Verdicts {
     };
     for (name, was) in &of_a {
         let Some(is) = of_b.get(name) else { continue };
-        if says(was) != Says::Nothing && says(is) != Says::Nothing {
-            verdicts.told_in_both += 1;
+        if finding(was) != Finding::Nothing && finding(is) != Finding::Nothing {
+            verdicts.known_in_both += 1;
         }
         if was.status == is.status {
             verdicts.same += 1;
-            if says(is) == Says::Nothing && is.status != Status::Skipped {
-                verdicts.untold_in_both.push((*name).to_owned());
+            if finding(is) == Finding::Nothing && is.status != Status::Skipped {
+                verdicts.unknown_in_both.push((*name).to_owned());
             }
             continue;
         }
@@ -90,30 +93,30 @@ fn by_name(run: &Run) -> BTreeMap<&str, &Verdict> {
 }
 
 #[derive(PartialEq, Eq)]
-enum Says {
+enum Finding {
     Good,
     Bad,
-    /// Measured, with nothing to tell by.
+    /// Measured, with nothing to compare with.
     Open,
     Nothing,
 }
 
-fn says(verdict: &Verdict) -> Says {
+fn finding(verdict: &Verdict) -> Finding {
     match verdict.status {
-        Status::Pass => Says::Good,
-        Status::Fail | Status::UnexpectedPass | Status::ExpectedFailure => Says::Bad,
-        Status::Unjudged => Says::Open,
-        Status::Inconclusive if verdict.cause.is_none() && verdict.observed.is_some() => Says::Open,
-        Status::Inconclusive | Status::Error | Status::Skipped => Says::Nothing,
+        Status::Pass => Finding::Good,
+        Status::Fail | Status::UnexpectedPass | Status::ExpectedFailure => Finding::Bad,
+        Status::Unjudged => Finding::Open,
+        Status::Inconclusive if verdict.cause.is_none() && verdict.observed.is_some() => Finding::Open,
+        Status::Inconclusive | Status::Error | Status::Skipped => Finding::Nothing,
     }
 }
 
 pub(super) fn turned(was: &Verdict, is: &Verdict) -> Turned {
-    match (says(was), says(is)) {
-        (_, Says::Nothing) => Turned::Untold,
-        (Says::Good, Says::Bad | Says::Open) => Turned::Worse,
-        (_, Says::Bad) => Turned::Red,
-        (Says::Bad, _) => Turned::Better,
+    match (finding(was), finding(is)) {
+        (_, Finding::Nothing) => Turned::Unknown,
+        (Finding::Good, Finding::Bad | Finding::Open) => Turned::Worse,
+        (_, Finding::Bad) => Turned::Red,
+        (Finding::Bad, _) => Turned::Better,
         _ => Turned::Known,
     }
 }
@@ -127,8 +130,8 @@ impl Verdicts {
         self.count(Turned::Worse)
     }
 
-    /// Those from which nothing can be said of the second run, or of what it was before.
-    pub fn untold(&self) -> usize {
-        self.count(Turned::Untold) + self.count(Turned::Red) + self.untold_in_both.len()
+    /// Those without a result in the second run, or red without a result in the first.
+    pub fn unknown(&self) -> usize {
+        self.count(Turned::Unknown) + self.count(Turned::Red) + self.unknown_in_both.len()
     }
 }

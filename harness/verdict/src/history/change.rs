@@ -1,11 +1,12 @@
-//! Where a series of numbers, one per run, changes: from one level to another, or little by little. A change is told where
-//! the runs in another order would hardly ever look so: nothing is assumed of the noise but that it is the same in all runs.
+//! Where a series of numbers, one per run, changes: from one level to another, or little by little. A change is
+//! reported where the runs in another order would hardly ever look so: nothing is assumed of the noise but that it is
+//! the same in all runs.
 
 use config::bounds;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Of a hundred questions about runs that did not change, at most one is told a change, however many series it is about.
+/// Of a hundred questions about runs that did not change, at most one reports a change, however many series it is about.
 pub const FALSE_ALARMS: f64 = 0.01;
 
 /// A level is that of two runs at least: one run alone may lie off for any reason.
@@ -14,7 +15,7 @@ const FEWEST: usize = 2;
 /// The random orders are always the same ones, so that the same runs give the same answer.
 const SEED: u64 = 0x6861_726e_6573_7321;
 
-/// More random orders than this are not tried: a hundred thousand tell rates down to one in as many.
+/// More random orders than this are not tried: a hundred thousand resolve rates down to one in as many.
 const MOST_ORDERS: u64 = 100_000;
 
 /// So many of the random orders look like the series by then, where the rate is just the one that is asked for.
@@ -22,7 +23,7 @@ const ORDERS_ALIKE: u64 = 20;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
-    /// Nothing tells that it changed.
+    /// No evidence of a change.
     Level,
     /// Each in the order of the runs.
     Steps(Vec<Step>),
@@ -45,8 +46,8 @@ pub struct Drift {
     pub to: f64,
 }
 
-/// What becomes of finite `values` in their order. `least` is the smallest change that is told, as a fraction, and
-/// `rate` how often one may be told where there is none.
+/// What becomes of finite `values` in their order. `least` is the smallest change that is reported, as a fraction, and
+/// `rate` how often one may be reported where there is none.
 pub fn shape(values: &[f64], least: f64, rate: f64) -> Shape {
     let mut cuts = Vec::new();
     split(values, 0, least, rate, &mut cuts);
@@ -75,7 +76,8 @@ fn split(values: &[f64], start: usize, least: f64, rate: f64, cuts: &mut Vec<usi
     split(&values[at..], start + at, least, rate, cuts);
 }
 
-/// Puts each cut where its two neighbouring levels differ most: those that were found first were looked for among all runs.
+/// Puts each cut where its two neighbouring levels differ most: those that were found first were looked for among all
+/// runs.
 fn place(values: &[f64], cuts: &mut [usize]) {
     for nth in 0..cuts.len() {
         let start = nth.checked_sub(1).map_or(0, |before| cuts[before]);

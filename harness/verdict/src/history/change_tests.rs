@@ -1,4 +1,5 @@
-//! Series whose truth is known: how often a change is told where there is none, and whether one that is there is found.
+//! Series whose truth is known: how often a change is reported where there is none, and whether one that is there is
+//! found.
 
 use super::*;
 use proptest::prelude::*;
@@ -36,7 +37,7 @@ fn series(seed: u64, n: usize, noise: f64, truth: impl Fn(usize) -> f64) -> Vec<
 }
 
 #[test]
-fn a_fleet_that_does_not_change_is_told_a_change_in_at_most_one_of_a_hundred_series() {
+fn a_fleet_that_does_not_change_has_a_reported_change_in_at_most_one_of_a_hundred_series() {
     // So many alarms are one in a hundred, and three of their own deviations more.
     let (seeds, most) = (500, 5 + 7);
     for kind in 0..4 {
@@ -97,7 +98,7 @@ fn what_sinks_little_by_little_is_a_drift_and_no_step() {
 }
 
 #[test]
-fn what_is_smaller_than_asked_for_and_too_few_runs_tell_nothing() {
+fn small_changes_and_too_few_runs_report_nothing() {
     let small = series(1, 40, 0.001, |at| if at < 20 { 1.0 } else { 0.99 });
     assert_eq!(shape(&small, 0.02, FALSE_ALARMS), Shape::Level);
     assert!(matches!(shape(&small, 0.005, FALSE_ALARMS), Shape::Steps(_)));

@@ -1,4 +1,4 @@
-//! What many stored runs tell together: how a number went over time and where it changed, and which parts were suspected
+//! Trends over many stored runs: how a number went over time and where it changed, and which parts were suspected
 //! before. All of it is read from the runs' own folders; nothing is kept beside them.
 
 pub mod blameless;
@@ -6,6 +6,7 @@ pub mod change;
 pub mod past;
 pub mod series;
 pub mod suspects;
+
 
 /// A line of numbers in one row of blocks, the lowest to the highest; a number that is none is a blank.
 pub fn spark(values: &[Option<f64>]) -> String {
@@ -25,7 +26,7 @@ mod tests {
     use super::spark;
 
     #[test]
-    fn a_line_of_numbers_is_a_row_of_blocks_and_what_is_none_is_blank() {
+    fn numbers_become_a_row_of_blocks_and_gaps_are_blank() {
         assert_eq!(spark(&[Some(1.0), Some(8.0), None, Some(f64::NAN), Some(4.5)]), "▁█  ▅");
         assert_eq!(spark(&[Some(2.0), Some(2.0)]), "▄▄");
         assert_eq!(spark(&[]), "");

@@ -1,5 +1,5 @@
-//! The runs of a folder, in the order in which they were made. Each set of jobs counts once, as it was judged last; what
-//! cannot be read, and what is not whole, is told by its name.
+//! The runs of a folder, in the order in which they were made. Each set of jobs counts once, as it was judged last;
+//! unreadable and incomplete runs are listed by name.
 
 use super::blameless;
 use crate::fingerprint::{self, Fingerprint};
@@ -17,14 +17,14 @@ pub struct Run {
     /// When it was made, `2026-11-21 03:10:00`: what orders the runs. Of a simulated one too, whose own time is made up.
     pub made: String,
     pub cases: Vec<CaseVerdict>,
-    /// Why it is not whole: it was ended, or some of it cannot be read. Empty where it is.
+    /// Why it is incomplete: it was stopped, or some of it cannot be read. Empty where it is complete.
     pub partial: Vec<String>,
     pub culprits: Vec<Culprit>,
 }
 
-/// A folder of which nothing is counted, and why.
+/// A folder that is not counted, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Passed {
+pub struct SkippedRun {
     pub name: String,
     pub why: String,
 }
@@ -32,13 +32,16 @@ pub struct Passed {
 #[derive(Debug, Default)]
 pub struct Past {
     pub runs: Vec<Run>,
-    pub passed: Vec<Passed>,
+    pub passed: Vec<SkippedRun>,
 }
 
 /// Every run of a folder.
 pub fn read(folder: &Path) -> Result<Past, String> {
     if folder.join("plan.json").is_file() {
-        return Err(format!("that is one run; name the folder that holds it: `{}`", folder.display()));
+        return Err(format!(
+            "that is a single run; give the folder that contains it: `{}`",
+            folder.display()
+        ));
     }
     folders(folder).map(|all| of(&all)).map_err(|error| format!("{}: {error}", folder.display()))
 }
@@ -65,13 +68,13 @@ fn of(folders: &[PathBuf]) -> Past {
     let mut past = Past::default();
     for folder in folders {
         if is_foreign(folder) {
-            let why = "it came in a bundle: its nodes are not those of this project".to_owned();
-            past.passed.push(Passed { name: name(folder), why });
+            let why = "imported from a bundle: its nodes are not those of this project".to_owned();
+            past.passed.push(SkippedRun { name: name(folder), why });
             continue;
         }
         match run(folder) {
             Ok(run) => past.runs.push(run),
-            Err(why) => past.passed.push(Passed { name: name(folder), why }),
+            Err(why) => past.passed.push(SkippedRun { name: name(folder), why }),
         }
     }
     past.runs.sort_by(|a, b| (&a.made, a.id()).cmp(&(&b.made, b.id())));
@@ -86,11 +89,12 @@ fn name(path: &Path) -> String {
 /// One run by its folder.
 pub fn run(folder: &Path) -> Result<Run, String> {
     if !folder.join("plan.json").is_file() {
-        return Err("no run, or one that was ended before it had a plan: it has no `plan.json`".to_owned());
+        return Err("no `plan.json`: not a run, or stopped before its plan was written".to_owned());
     }
     let within = |error: store::StoreError| {
-        let told = error.to_string();
-        told.strip_prefix(&format!("{}/", folder.display())).map_or(told.clone(), str::to_owned)
+        let message = error.to_string();
+        let of_folder = format!("{}/", folder.display());
+        message.strip_prefix(&of_folder).map_or(message.clone(), str::to_owned)
     };
     let stored = Stored::open(folder).map_err(within)?;
     let mut partial = Vec::new();
@@ -102,8 +106,8 @@ pub fn run(folder: &Path) -> Result<Run, String> {
         }
     };
     match &record {
-        None if partial.is_empty() => partial.push("it never began".to_owned()),
-        Some(record) if record.ended.is_none() => partial.push("it did not come to its end".to_owned()),
+        None if partial.is_empty() => partial.push("the run never started".to_owned()),
+        Some(record) if record.ended.is_none() => partial.push("the run did not finish".to_owned()),
         Some(record) => partial.extend(record.stopped.clone()),
         None => {}
     }
@@ -125,7 +129,7 @@ pub fn run(folder: &Path) -> Result<Run, String> {
     };
     blameless::clear(&stored, &cases, &mut culprits);
     let made = moment(&stored.plan.run_id).or_else(|| Some(record?.started.get(..19)?.replace('T', " ")));
-    let made = made.ok_or("neither its id nor `run.json` tells when it was made")?;
+    let made = made.ok_or("start time unknown: neither the run id nor `run.json` has one")?;
     Ok(Run { stored, made, cases, partial, culprits })
 }
 
@@ -149,7 +153,7 @@ fn moment(id: &str) -> Option<String> {
     Some(format!("{}-{}-{} {}:{}:{}", of(0, 4), of(4, 6), of(6, 8), of(9, 11), of(11, 13), of(13, 15)))
 }
 
-/// Judged again, the same jobs are still one run: the last judgement counts, and a whole one before one that is not.
+/// Judged again, the same jobs are still one run: the last judgement counts, a complete one before an incomplete one.
 fn once_each(past: &mut Past) {
     let parents: BTreeMap<String, String> = past
         .runs
@@ -185,8 +189,8 @@ fn once_each(past: &mut Past) {
             run.made = firsts.get(&jobs).cloned().or_else(|| moment(&jobs)).unwrap_or(run.made);
             kept.push(run);
         } else {
-            let why = format!("the same jobs as another run, judged at another time: those of {jobs}");
-            past.passed.push(Passed { name: run.id().to_owned(), why });
+            let why = format!("the same jobs as run {jobs}, judged at another time");
+            past.passed.push(SkippedRun { name: run.id().to_owned(), why });
         }
     }
     kept.sort_by(|a, b| (&a.made, a.id()).cmp(&(&b.made, b.id())));
@@ -203,7 +207,7 @@ impl Run {
         &self.stored.plan
     }
 
-    /// Nothing real made it, or some of it.
+    /// Whether all of it, or some of it, is simulated.
     pub fn is_simulated(&self) -> bool {
         self.plan().simulated || self.cases.iter().any(|case| case.simulated)
     }
@@ -216,7 +220,7 @@ impl Run {
         fingerprint::of_run(self.plan(), &self.cases)
     }
 
-    /// In a word or two: `whole`, or what is the matter with it.
+    /// Short: `whole`, or why it is incomplete.
     pub fn state(&self) -> String {
         let mut words: Vec<String> = Vec::new();
         match self.partial.as_slice() {
@@ -241,7 +245,7 @@ mod tests {
     use super::moment;
 
     #[test]
-    fn an_id_tells_when_its_run_was_made() {
+    fn the_start_time_is_read_from_the_id() {
         assert_eq!(moment("20261121T031000Z-nccl-p5-3f9c").as_deref(), Some("2026-11-21 03:10:00"));
         for other in ["nccl-p5", "20261121-nccl", "2026112éT31000Z-x", ""] {
             assert_eq!(moment(other), None, "{other}");

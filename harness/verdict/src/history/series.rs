@@ -22,7 +22,7 @@ pub struct Key {
     /// Of the job that the number is of; nothing where it is of no job that was planned.
     pub nodes: Option<u32>,
     pub ranks: Option<u32>,
-    /// All dimensions but those that tell parts of one measurement from each other.
+    /// All dimensions but those that distinguish parts of one measurement.
     pub dims: Dims,
 }
 
@@ -30,9 +30,9 @@ pub struct Key {
 const SAMPLES: [Dim; 9] =
     [Dim::Case, Dim::Job, Dim::Node, Dim::Nic, Dim::Peer, Dim::Gpu, Dim::Round, Dim::Rank, Dim::Step];
 
-/// What is asked for.
+/// The series to find.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct SeriesRequest {
     pub metric: String,
     pub dims: Dims,
     pub suite: Option<String>,
@@ -63,10 +63,10 @@ pub struct Point {
     pub n: usize,
     /// The worst of the verdicts that are about it.
     pub verdict: Option<Status>,
-    /// How the baselines stood that it was held against: `accepted`, `none`.
+    /// The state of the baselines that it was compared with: `accepted`, `none`.
     pub baseline: Option<&'static str>,
-    /// Why it is not counted: another account of the same thing contradicts it, or it is no number.
-    pub doubt: Option<String>,
+    /// Why it is not counted: another source contradicts it, or it is not finite.
+    pub uncounted: Option<String>,
 }
 
 /// A run in which a series changed, and what else did.
@@ -86,13 +86,13 @@ pub struct Found {
     pub without: Vec<usize>,
 }
 
-pub fn find(past: &Past, asked: &Asked) -> Found {
+pub fn find(past: &Past, request: &SeriesRequest) -> Found {
     let mut points: BTreeMap<Key, (Unit, Better, BTreeMap<usize, Samples>)> = BTreeMap::new();
     let mut unread = Vec::new();
     let mut without = Vec::new();
     for (at, run) in past.runs.iter().enumerate() {
         let mut is_measured = false;
-        for case in run.plan().cases.iter().filter(|case| asked.is_about(run, case)) {
+        for case in run.plan().cases.iter().filter(|case| request.is_about(run, case)) {
             let metrics = match run.stored.metrics(&case.name) {
                 Ok(metrics) => metrics.unwrap_or_default(),
                 Err(error) => {
@@ -100,11 +100,11 @@ pub fn find(past: &Past, asked: &Asked) -> Found {
                     continue;
                 }
             };
-            let doubt = doubt(run, case, &asked.metric);
-            let query = Query { metric: asked.metric.clone(), dims: asked.dims.clone() };
+            let contradiction = contradiction(run, case, &request.metric);
+            let query = Query { metric: request.metric.clone(), dims: request.dims.clone() };
             for metric in metrics.select(&query) {
                 let key = Key::of(run, case, metric);
-                if asked.nodes.is_some() && asked.nodes != key.nodes {
+                if request.nodes.is_some() && request.nodes != key.nodes {
                     continue;
                 }
                 is_measured = true;
@@ -112,7 +112,7 @@ pub fn find(past: &Past, asked: &Asked) -> Found {
                     points.entry(key).or_insert_with(|| (metric.unit, metric.better, BTreeMap::new()));
                 let samples = runs.entry(at).or_default();
                 samples.take(metric.value);
-                samples.doubt.clone_from(&doubt);
+                samples.contradiction.clone_from(&contradiction);
             }
         }
         if !is_measured {
@@ -122,7 +122,7 @@ pub fn find(past: &Past, asked: &Asked) -> Found {
     let judged = points.len().max(1) as u32;
     let series: Vec<Series> = points
         .into_iter()
-        .map(|(key, (unit, better, runs))| series(past, asked, key, (unit, better), runs, judged))
+        .map(|(key, (unit, better, runs))| series(past, request, key, (unit, better), runs, judged))
         .collect();
     // A run that was to measure it stands among the points.
     let is_point = |at: usize| series.iter().any(|one| one.points.iter().any(|point| point.run == at));
@@ -135,8 +135,8 @@ pub fn find(past: &Past, asked: &Asked) -> Found {
 pub struct Samples {
     pub finite: Vec<f64>,
     pub others: usize,
-    /// Another account of the same thing contradicts them.
-    pub doubt: Option<String>,
+    /// Why another source contradicts them.
+    pub contradiction: Option<String>,
 }
 
 impl Samples {
@@ -148,9 +148,9 @@ impl Samples {
     pub fn why_not(&self) -> Option<String> {
         match (self.finite.len(), self.others) {
             (0, 0) => Some("not measured".to_owned()),
-            (0, n) => Some(format!("{n} that are no number")),
-            (_, 0) => self.doubt.clone(),
-            (finite, n) => Some(format!("{n} of {} are no number", finite + n)),
+            (0, n) => Some(format!("{n} values, none finite")),
+            (_, 0) => self.contradiction.clone(),
+            (finite, n) => Some(format!("{n} of {} values are not finite", finite + n)),
         }
     }
 
@@ -164,7 +164,7 @@ impl Samples {
 
 fn series(
     past: &Past,
-    asked: &Asked,
+    request: &SeriesRequest,
     key: Key,
     (unit, better): (Unit, Better),
     runs: BTreeMap<usize, Samples>,
@@ -178,7 +178,7 @@ fn series(
         if samples.is_none() && !key.is_planned(case) {
             continue;
         }
-        points.push(point(run, case, asked, &key, at, samples));
+        points.push(point(run, case, request, &key, at, samples));
     }
     let counted: Vec<f64> = points.iter().filter_map(Point::counted).collect();
     let least = floor(unit);
@@ -191,14 +191,14 @@ fn series(
 fn point(
     run: &Run,
     case: &PlannedCase,
-    asked: &Asked,
+    request: &SeriesRequest,
     key: &Key,
     at: usize,
     samples: Option<&Samples>,
 ) -> Point {
     let none = Samples::default();
     let samples = samples.unwrap_or(&none);
-    let about = |one: &&PlannedAssertion| key.is_of(case, one) && one.metric == asked.metric;
+    let about = |one: &&PlannedAssertion| key.is_of(case, one) && one.metric == request.metric;
     let of_case = run.cases.iter().find(|judged| judged.case == case.name && judged.suite == case.suite);
     let verdicts = of_case.map(|judged| judged.verdicts.as_slice()).unwrap_or_default();
     let judged = case.assertions.iter().zip(verdicts).filter(|(one, _)| about(one));
@@ -214,23 +214,23 @@ fn point(
         n: samples.finite.len(),
         verdict,
         baseline,
-        doubt: samples.why_not(),
+        uncounted: samples.why_not(),
     }
 }
 
 /// Why a metric of the case proves nothing, though it was measured.
-pub fn doubt(run: &Run, case: &PlannedCase, metric: &str) -> Option<String> {
+pub fn contradiction(run: &Run, case: &PlannedCase, metric: &str) -> Option<String> {
     let analysis = match run.stored.analysis(&case.name) {
         Ok(analysis) => analysis?,
         Err(_) => {
-            return Some("`analysis.json` cannot be read: whether it is doubted is not known".to_owned());
+            return Some("`analysis.json` cannot be read, contradictions are unknown".to_owned());
         }
     };
     let of_jobs = || analysis.jobs.values();
-    let mut doubts = of_jobs().flat_map(|job| &job.doubts);
-    let doubted = doubts.find(|doubt| doubt.metrics.iter().any(|one| one == metric));
+    let mut contradictions = of_jobs().flat_map(|job| &job.doubts);
+    let found = contradictions.find(|one| one.metrics.iter().any(|one| one == metric));
     let odd = of_jobs().find_map(|job| job.not_comparable.as_ref());
-    doubted.map(|doubt| doubt.why.clone()).or_else(|| odd.map(|odd| odd.why.clone()))
+    found.map(|one| one.why.clone()).or_else(|| odd.map(|odd| odd.why.clone()))
 }
 
 fn state(baseline: &PlannedBaseline) -> &'static str {
@@ -254,7 +254,7 @@ pub fn gravity(status: Status) -> u8 {
     }
 }
 
-/// Fewer runs than this tell nothing of where the next one may lie.
+/// Fewer runs than this do not predict the next one.
 const FEWEST_BEFORE: usize = 5;
 
 /// Whether the newest run lies out of what the others of its level predict. One run is no level, and may be one.
@@ -277,7 +277,7 @@ fn newest_off(counted: &[f64], shape: &Shape, least: f64, judged: u32) -> Option
     (!(bounds.lower..=bounds.upper).contains(newest)).then_some(bounds)
 }
 
-impl Asked {
+impl SeriesRequest {
     fn is_about(&self, run: &Run, case: &PlannedCase) -> bool {
         let suite = self.suite.as_ref().is_none_or(|suite| *suite == case.suite);
         let instance = self.instance.as_ref().is_none_or(|instance| *instance == run.plan().instance.name);
@@ -334,7 +334,7 @@ impl Run {
 impl Point {
     /// The number, where it counts.
     pub fn counted(&self) -> Option<f64> {
-        self.value.filter(|_| self.doubt.is_none())
+        self.value.filter(|_| self.uncounted.is_none())
     }
 }
 

@@ -1,5 +1,5 @@
-//! Which parts were named or suspected before, in which runs, and whether they have passed since what they were blamed in.
-//! A part that passes today is still told of: what comes and goes shows over many runs alone.
+//! Which parts were named or suspected before, in which runs, and whether they have passed since what they were blamed
+//! in. A part that passes today is still listed: intermittent faults show over many runs only.
 
 use super::past::{Past, Run};
 use crate::isolate::evidence;
@@ -7,10 +7,10 @@ use base::nodeset;
 use model::artefact::{CaseVerdict, Culprit, Status};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A part with its record. Runs are told by their place among all of them.
+/// A part with its record. Runs are given by their index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suspect {
-    pub whose: Whose,
+    pub component: SuspectedPart,
     /// The runs that named it alone.
     pub culprit: Vec<usize>,
     /// The runs in which it was one of several.
@@ -19,15 +19,15 @@ pub struct Suspect {
     pub cleared: Vec<usize>,
     /// The runs that its node took part in, or was left out of.
     pub with: Vec<usize>,
-    /// Codes that `harness explain` knows, and `-` where nothing tells more than that it is slow.
+    /// Codes that `harness explain` knows, and `-` where it is only known to be slow.
     pub codes: BTreeSet<&'static str>,
-    /// What was said of it last.
+    /// The evidence of the latest run.
     pub evidence: String,
 }
 
-/// Nodes of a simulated cluster have no namesakes among real ones, nor do those of another inventory.
+/// A part with its cluster: equal names in a simulated cluster, or in another inventory, are other nodes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Whose {
+pub struct SuspectedPart {
     pub simulated: bool,
     pub inventory: String,
     pub node: String,
@@ -35,9 +35,9 @@ pub struct Whose {
     pub part: String,
 }
 
-/// One run's word on one part.
+/// The blame of one run for one part.
 struct Blame {
-    whose: Whose,
+    component: SuspectedPart,
     alone: bool,
     code: &'static str,
     evidence: String,
@@ -50,43 +50,45 @@ const UNCODED: &str = "-";
 
 /// Those that any run blames, the most often blamed first.
 pub fn suspects(past: &Past) -> Vec<Suspect> {
-    let mut found: BTreeMap<Whose, Suspect> = BTreeMap::new();
-    let mut open: BTreeMap<Whose, BTreeSet<(String, String)>> = BTreeMap::new();
+    let mut found: BTreeMap<SuspectedPart, Suspect> = BTreeMap::new();
+    let mut open: BTreeMap<SuspectedPart, BTreeSet<(String, String)>> = BTreeMap::new();
     for (at, run) in past.runs.iter().enumerate() {
         let blames = blames(run);
-        for (whose, cases) in &open {
-            let is_blamed = blames.iter().any(|blame| blame.whose.is_same_node(whose));
-            if whose.is_of(run)
+        for (component, cases) in &open {
+            let is_blamed = blames.iter().any(|blame| blame.component.is_same_node(component));
+            if component.is_of(run)
                 && !is_blamed
-                && passed(run, &whose.node, cases)
-                && let Some(suspect) = found.get_mut(whose)
+                && passed(run, &component.node, cases)
+                && let Some(suspect) = found.get_mut(component)
             {
                 suspect.cleared.push(at);
             }
         }
         for blame in blames {
-            let suspect = found.entry(blame.whose.clone()).or_insert_with(|| Suspect::of(&blame.whose));
+            let suspect =
+                found.entry(blame.component.clone()).or_insert_with(|| Suspect::of(&blame.component));
             let runs = if blame.alone { &mut suspect.culprit } else { &mut suspect.suspect };
             if runs.last() != Some(&at) {
                 runs.push(at);
             }
             suspect.codes.insert(blame.code);
             suspect.evidence = blame.evidence;
-            open.entry(blame.whose).or_default().extend(blame.cases);
+            open.entry(blame.component).or_default().extend(blame.cases);
         }
     }
     let mut all: Vec<Suspect> = found.into_values().collect();
     for suspect in &mut all {
-        let is_with = |run: &Run| suspect.whose.is_of(run) && run.plan().nodes.contains(&suspect.whose.node);
+        let is_with =
+            |run: &Run| suspect.component.is_of(run) && run.plan().nodes.contains(&suspect.component.node);
         suspect.with =
             past.runs.iter().enumerate().filter(|(_, run)| is_with(run)).map(|(at, _)| at).collect();
     }
-    all.sort_by(|a, b| (b.blamed().len(), &a.whose).cmp(&(a.blamed().len(), &b.whose)));
+    all.sort_by(|a, b| (b.blamed().len(), &a.component).cmp(&(a.blamed().len(), &b.component)));
     all
 }
 
 fn blames(run: &Run) -> Vec<Blame> {
-    let whose = |node: &str, part: &str| Whose {
+    let component = |node: &str, part: &str| SuspectedPart {
         simulated: run.is_simulated(),
         inventory: run.plan().inventory.clone(),
         node: node.to_owned(),
@@ -95,7 +97,7 @@ fn blames(run: &Run) -> Vec<Blame> {
     // A folder that all nodes share is no fault of theirs; and who was quarantined is named by the run itself.
     let left =
         run.left_out().iter().filter(|left| !left.by_folder && left.after.is_none()).map(|left| Blame {
-            whose: whose(&left.node, "node"),
+            component: component(&left.node, "node"),
             alone: true,
             code: "HRN-NODE-UNFIT",
             evidence: left.why.clone(),
@@ -105,7 +107,7 @@ fn blames(run: &Run) -> Vec<Blame> {
         Culprit::Culprit { node, part, evidence, .. } => {
             let coded = evidence::of_run(std::slice::from_ref(culprit), &[]);
             vec![Blame {
-                whose: whose(node, part),
+                component: component(node, part),
                 alone: true,
                 code: coded.lines.first().map_or(UNCODED, |line| line.code),
                 evidence: evidence.clone(),
@@ -115,7 +117,7 @@ fn blames(run: &Run) -> Vec<Blame> {
         Culprit::Suspects { nodes, evidence } => nodes
             .iter()
             .map(|node| Blame {
-                whose: whose(node, "node"),
+                component: component(node, "node"),
                 alone: false,
                 code: UNCODED,
                 evidence: evidence.clone(),
@@ -137,8 +139,8 @@ fn cases_that_blame(run: &Run, node: &str) -> BTreeSet<(String, String)> {
     cases.map(|case| (case.suite.clone(), case.case.clone())).collect()
 }
 
-/// Whether the node passed, in one of these cases at least: another kind of work could not have shown what it was blamed for.
-/// Where no case blamed it, any will do.
+/// Whether the node passed, in one of these cases at least: another kind of work could not have shown what it was
+/// blamed for. Where no case blamed it, any will do.
 fn passed(run: &Run, node: &str, cases: &BTreeSet<(String, String)>) -> bool {
     let is_meant =
         |case: &&CaseVerdict| cases.is_empty() || cases.contains(&(case.suite.clone(), case.case.clone()));
@@ -158,20 +160,20 @@ fn passed(run: &Run, node: &str, cases: &BTreeSet<(String, String)>) -> bool {
     })
 }
 
-impl Whose {
+impl SuspectedPart {
     fn is_of(&self, run: &Run) -> bool {
         self.simulated == run.is_simulated() && self.inventory == run.plan().inventory
     }
 
-    fn is_same_node(&self, other: &Whose) -> bool {
+    fn is_same_node(&self, other: &SuspectedPart) -> bool {
         (self.simulated, &self.inventory, &self.node) == (other.simulated, &other.inventory, &other.node)
     }
 }
 
 impl Suspect {
-    fn of(whose: &Whose) -> Suspect {
+    fn of(component: &SuspectedPart) -> Suspect {
         Suspect {
-            whose: whose.clone(),
+            component: component.clone(),
             culprit: Vec::new(),
             suspect: Vec::new(),
             cleared: Vec::new(),
@@ -199,10 +201,10 @@ impl Suspect {
     }
 }
 
-/// So many runs with the node are looked back on, where a run tells of those before it.
+/// How many earlier runs with the node a run looks back on.
 pub const LOOKED_BACK: usize = 5;
 
-/// What runs before this one said of the parts that it names: one line each.
+/// The record of earlier runs for the parts that this run names: one line each.
 pub fn before(past: &Past, simulated: bool, inventory: &str, culprits: &[Culprit]) -> Vec<String> {
     let known = suspects(past);
     let mut named: BTreeSet<(&str, &str)> = BTreeSet::new();
@@ -219,9 +221,10 @@ pub fn before(past: &Past, simulated: bool, inventory: &str, culprits: &[Culprit
     for (node, part) in named {
         // A node that was only suspected may have had a part of it named, and the other way round.
         let own = |suspect: &&Suspect| {
-            let whose = &suspect.whose;
-            (whose.simulated, whose.inventory.as_str(), whose.node.as_str()) == (simulated, inventory, node)
-                && (whose.part == part || whose.part == "node" || part == "node")
+            let component = &suspect.component;
+            (component.simulated, component.inventory.as_str(), component.node.as_str())
+                == (simulated, inventory, node)
+                && (component.part == part || component.part == "node" || part == "node")
         };
         for suspect in known.iter().filter(own) {
             let (of, times) = suspect.lately(LOOKED_BACK);
@@ -233,7 +236,7 @@ pub fn before(past: &Past, simulated: bool, inventory: &str, culprits: &[Culprit
             let last = last.map(|run| format!(", last {}", run.made)).unwrap_or_default();
             lines.push(format!(
                 "before: {node} {}: {role} in {times} of the last {of} runs with it{last}",
-                suspect.whose.part
+                suspect.component.part
             ));
         }
     }

@@ -1,5 +1,5 @@
 //! Which nodes take part in a round: each in one run at most, good ones beside those in question, and runs of good nodes
-//! alone where a shape has nothing to be compared with. What is wanted is decided in `nodes`, `parts` and `links`.
+//! alone where a shape has nothing to be compared with. `nodes`, `parts` and `links` decide which runs are wanted.
 
 use super::State;
 use super::trial::{Aim, Fleet, Shape, Trial};
@@ -17,7 +17,7 @@ pub struct Want {
 /// Who else takes part.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Beside {
-    Nobody,
+    Alone,
     /// Good nodes, up to so many in all; of the same group where it has enough.
     Good(usize),
     /// Good nodes of these groups, as many of each, so many in all.
@@ -48,7 +48,7 @@ impl<'a> Round<'a> {
         let tries = self.state.weighed.answered.get(&want.aim).copied().unwrap_or_default();
         let mut nodes = want.core.clone();
         match &want.beside {
-            Beside::Nobody => {}
+            Beside::Alone => {}
             Beside::Good(all) => {
                 let wanted = all.saturating_sub(nodes.len());
                 match self.partners(want, wanted, tries) {

@@ -1,9 +1,9 @@
-//! What a stored run names by itself, as coded culprits: then nothing has to be run to know it. A node that was only left
-//! over by elimination is no evidence, and what is merely odd about a node is some only where the runs speak against that
-//! node already. It ends a search where it explains all that was lost, so that it hides no second fault.
+//! The coded culprits that a stored run names by itself, so that nothing has to be run to find them. A node that was
+//! only left over by elimination is no evidence, and an oddity of a node is evidence only where the runs blame that
+//! node already. The search ends where the culprits explain all that was lost, so that none hides a second fault.
 
 use super::code::Code;
-use super::seen::{Oddity, Seen};
+use super::observations::{Oddity, RunObservations};
 use super::siblings::{self, Devices, Part};
 use model::artefact::{Culprit, JobOutcome, LeftOut, WorkKind};
 use std::collections::BTreeSet;
@@ -25,35 +25,35 @@ impl std::fmt::Display for Line {
     }
 }
 
-/// What is told, and whether that is all that went badly.
+/// The culprits, and whether they explain everything that went badly.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
     pub lines: Vec<Line>,
     pub explains_all: bool,
-    /// What is odd about nodes that nothing else speaks against: told, and not blamed.
+    /// Oddities of nodes that no run blames: reported only.
     pub hints: Vec<String>,
 }
 
 pub fn of_run(culprits: &[Culprit], left_out: &[LeftOut]) -> Evidence {
-    let told = told(culprits, left_out, Devices::default());
-    let explains_all = told.eliminated.is_empty() && told.suspected.is_empty() && !told.lines.is_empty();
-    Evidence { lines: told.lines, explains_all, hints: Vec::new() }
+    let found = findings(culprits, left_out, Devices::default());
+    let explains_all = found.eliminated.is_empty() && found.suspected.is_empty() && !found.lines.is_empty();
+    Evidence { lines: found.lines, explains_all, hints: Vec::new() }
 }
 
-/// What the judgement of a run says, before anything else is asked.
-struct Told {
+/// The culprits of a run's own verdicts, before anything else is read.
+struct VerdictFindings {
     lines: Vec<Line>,
-    /// Nodes that are slow, and nobody knows why.
+    /// Nodes that are slow for an unknown cause.
     eliminated: Vec<String>,
     /// Several of which one must be it, and what it is about.
     suspected: Vec<(Vec<String>, String)>,
 }
 
-fn told(culprits: &[Culprit], left_out: &[LeftOut], devices: Devices) -> Told {
-    let mut told = Told { lines: Vec::new(), eliminated: Vec::new(), suspected: Vec::new() };
-    // Who was quarantined is among the culprits; what all nodes see alike is no node's fault.
+fn findings(culprits: &[Culprit], left_out: &[LeftOut], devices: Devices) -> VerdictFindings {
+    let mut found = VerdictFindings { lines: Vec::new(), eliminated: Vec::new(), suspected: Vec::new() };
+    // A quarantined node is among the culprits already; a folder that all nodes lack is no node's fault.
     for left in left_out.iter().filter(|left| left.after.is_none() && !left.by_folder) {
-        told.lines.push(Line {
+        found.lines.push(Line {
             code: "HRN-NODE-UNFIT",
             node: left.node.clone(),
             part: "node".to_owned(),
@@ -64,11 +64,11 @@ fn told(culprits: &[Culprit], left_out: &[LeftOut], devices: Devices) -> Told {
         let (node, part, evidence, code) = match culprit {
             Culprit::Culprit { node, part, evidence, code } => (node, part, evidence, code),
             Culprit::Suspects { nodes, evidence } => {
-                told.suspected.push((nodes.clone(), evidence.clone()));
+                found.suspected.push((nodes.clone(), evidence.clone()));
                 continue;
             }
             Culprit::Fleet { evidence } => {
-                told.suspected.push((Vec::new(), evidence.clone()));
+                found.suspected.push((Vec::new(), evidence.clone()));
                 continue;
             }
         };
@@ -76,43 +76,44 @@ fn told(culprits: &[Culprit], left_out: &[LeftOut], devices: Devices) -> Told {
         let known = code.as_ref().and_then(|code| Code::find(code));
         match known.or_else(|| Code::of_culprit(part, evidence)) {
             Some(code) => {
-                let known = told.lines.iter().any(|line| line.node == *node);
+                let known = found.lines.iter().any(|line| line.node == *node);
                 let is_of_all = code.name == "HRN-NODE-SLOW";
                 if is_of_all || !(known && part == "node") {
                     let (node, part, evidence) = (node.clone(), part.clone(), evidence.clone());
-                    told.lines.push(Line { code: code.name, node, part, evidence });
+                    found.lines.push(Line { code: code.name, node, part, evidence });
                 }
             }
-            None => told.eliminated.push(node.clone()),
+            None => found.eliminated.push(node.clone()),
         }
     }
     // So do those of parts that have one cause, each by itself.
-    let parts = told.lines.drain(..).map(|Line { code, node, part, evidence }| Part {
+    let parts = found.lines.drain(..).map(|Line { code, node, part, evidence }| Part {
         node,
         part,
         code: Some(code),
         evidence,
         rate: None,
     });
-    told.lines = siblings::unite(parts.collect(), devices)
+    found.lines = siblings::unite(parts.collect(), devices)
         .into_iter()
         .filter_map(|Part { node, part, code, evidence, .. }| {
             Some(Line { code: code?, node, part, evidence })
         })
         .collect();
-    told
+    found
 }
 
-/// The same with all else that the run holds.
-pub fn of_seen(seen: &Seen) -> Evidence {
-    let devices = Devices { nics: seen.nics, gpus: seen.gpus };
-    let Told { mut lines, eliminated, mut suspected } = told(&seen.culprits, &seen.left_out, devices);
-    let cleared = Cleared::by(&seen.jobs);
+/// The same with everything else that the run holds.
+pub fn of_observations(observed: &RunObservations) -> Evidence {
+    let devices = Devices { nics: observed.nics, gpus: observed.gpus };
+    let VerdictFindings { mut lines, eliminated, mut suspected } =
+        findings(&observed.culprits, &observed.left_out, devices);
+    let cleared = Cleared::by(&observed.jobs);
     let mut hints = Vec::new();
-    for odd in seen.oddities() {
-        let was_judged = odd.was_judged(seen);
+    for odd in observed.oddities() {
+        let was_judged = odd.was_judged(observed);
         if was_judged {
-            // That one of several must be it is answered: which of them has it was measured.
+            // The suspects are resolved: which of them has it was measured.
             let is_of = |about: &str| odd.shown_by.contains(&about.split(':').next().unwrap_or_default());
             suspected.retain(|(nodes, about)| !(is_of(about) && nodes.contains(&odd.node)));
         }
@@ -120,50 +121,51 @@ pub fn of_seen(seen: &Seen) -> Evidence {
             add(line, &odd);
         } else if was_judged
             || eliminated.contains(&odd.node)
-            || cleared.speaks_against(&odd.node, &seen.jobs)
+            || cleared.speaks_against(&odd.node, &observed.jobs)
         {
-            let Oddity { code, node, part, told, .. } = odd;
-            lines.push(Line { code, node, part, evidence: told });
+            let Oddity { code, node, part, evidence, .. } = odd;
+            lines.push(Line { code, node, part, evidence });
         } else {
-            hints.push(format!("{} {} {}: {}", odd.code, odd.node, odd.part, odd.told));
+            hints.push(format!("{} {} {}: {}", odd.code, odd.node, odd.part, odd.evidence));
         }
     }
     let named = |node: &String| lines.iter().any(|line| line.node == *node);
-    let explains = |loss: &super::seen::Loss| {
+    let explains = |loss: &super::observations::Loss| {
         let guilty: Vec<&Line> = lines.iter().filter(|line| loss.nodes.contains(&line.node)).collect();
         let others = loss.nodes.iter().filter(|node| !named(node)).all(|node| cleared.has(node));
         let enough = |line: &&Line| {
-            most_lost(line.code, seen).zip(loss.left).is_some_and(|(most, left)| 1.0 - left <= most)
+            most_lost(line.code, observed).zip(loss.left).is_some_and(|(most, left)| 1.0 - left <= most)
         };
         !guilty.is_empty() && (others || guilty.iter().any(enough))
     };
     let explains_all = !lines.is_empty()
         && suspected.is_empty()
         && eliminated.iter().all(named)
-        && seen.losses.iter().all(explains);
+        && observed.losses.iter().all(explains);
     Evidence { lines, explains_all, hints }
 }
 
-/// A second word on a node that is named: a link that is down says more than that the node is unfit.
+/// More evidence on a node that is named: a link that is down is more precise than an unfit node.
 fn add(line: &mut Line, odd: &Oddity) {
     let is_all = line.evidence.starts_with("NICs whose link is not active") && !line.evidence.contains("; ");
     if odd.code == "HRN-NIC-DOWN" && line.code == "HRN-NODE-UNFIT" && is_all {
-        (line.code, line.part, line.evidence) = (odd.code, odd.part.clone(), odd.told.clone());
+        (line.code, line.part, line.evidence) = (odd.code, odd.part.clone(), odd.evidence.clone());
     } else if odd.slows_all_nics && line.code == "HRN-PORT-SLOW" {
         // Why all of its NICs are slow: nothing has to be replaced.
         (line.code, line.part) = (odd.code, odd.part.clone());
-        line.evidence = format!("{}; {}", odd.told, line.evidence);
-    } else if !line.evidence.contains(&odd.told) && line.evidence.len() < MOST_TOLD {
-        line.evidence = format!("{}; {}", line.evidence, odd.told);
+        line.evidence = format!("{}; {}", odd.evidence, line.evidence);
+    } else if !line.evidence.contains(&odd.evidence) && line.evidence.len() < MOST_EVIDENCE {
+        line.evidence = format!("{}; {}", line.evidence, odd.evidence);
     }
 }
 
-/// A line that says everything is read by nobody.
-const MOST_TOLD: usize = 300;
+/// Longer lines are not read.
+const MOST_EVIDENCE: usize = 300;
 
-/// The most that a part of such a code can take from a run by itself, where that is known; and some for the noise of runs.
-fn most_lost(code: &str, seen: &Seen) -> Option<f64> {
-    let per_gpu = seen.nics.checked_div(seen.gpus).unwrap_or_default();
+/// The most that a part of such a code can take from a run by itself, where that is known; and some for the noise of
+/// runs.
+fn most_lost(code: &str, observed: &RunObservations) -> Option<f64> {
+    let per_gpu = observed.nics.checked_div(observed.gpus).unwrap_or_default();
     // The other NICs of its GPU carry its share; where there is none, those of another do, beside their own.
     let of_nic = if per_gpu > 1 { 1.0 / per_gpu as f64 } else { 0.5 };
     matches!(code, "HRN-NIC-DEAD" | "HRN-NIC-MISSING").then_some(of_nic + OF_NOISE)
@@ -178,7 +180,7 @@ struct Cleared<'a> {
     fabric: BTreeSet<&'a str>,
 }
 
-/// The rates by which it shows whether a node is good.
+/// The rates that show whether a node is good.
 const RATES: [&str; 3] = ["nccl.busbw", "nccl.algbw", "nic.rate"];
 
 impl<'a> Cleared<'a> {

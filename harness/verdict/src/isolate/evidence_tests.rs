@@ -9,8 +9,8 @@ fn culprit(node: &str, part: &str, evidence: &str) -> Culprit {
 #[test]
 fn what_names_a_part_is_evidence_and_has_a_code_with_a_page() {
     let culprits = [
-        culprit("n1", "rdmap79s0", "not listed, though the profile of p5 has it"),
-        culprit("n2", "rdmap79s0", "listed, but moved no byte in `all` while its namesakes did"),
+        culprit("n1", "rdmap79s0", "not listed, expected by the profile of p5"),
+        culprit("n2", "rdmap79s0", "listed, but moved no byte in `all` while its peers did"),
         culprit("n3", "rdmap79s0", "4.8 GB/s with n4 and n5"),
         culprit("n4", "gpu3", "`nccl.wrong` is 12"),
         culprit("n5", "gpu3", "`nccl.algbw` is 640 GB/s"),
@@ -43,7 +43,7 @@ fn what_names_a_part_is_evidence_and_has_a_code_with_a_page() {
 
 #[test]
 fn a_node_that_was_left_over_and_suspects_explain_nothing() {
-    let slow = culprit("n2", "node", "nccl.busbw: `nccl.busbw` is out of bounds in job all of `all`");
+    let slow = culprit("n2", "node", "nccl.busbw: out of bounds in job all of `all`");
     assert_eq!(of_run(&[slow], &[]), Evidence::default());
     let suspects = Culprit::Suspects { nodes: vec!["n1".into(), "n2".into()], evidence: "hang: x".into() };
     let both = of_run(&[suspects, culprit("n3", "gpu1", "`nccl.algbw` is low")], &[]);
@@ -51,7 +51,7 @@ fn a_node_that_was_left_over_and_suspects_explain_nothing() {
     assert!(!of_run(&[], &[]).explains_all);
 }
 
-use crate::isolate::seen::{Loss, Timeouts};
+use crate::isolate::observations::{Loss, Timeouts};
 use metric::finding::Finding;
 use model::artefact::{Probe, ProbedNode, Value};
 
@@ -71,15 +71,15 @@ fn loss(nodes: &[&str], left: Option<f64>) -> Loss {
 }
 
 /// Pairs of which those with `bad` are slow.
-fn pairs(bad: &[&str]) -> Seen {
+fn pairs(bad: &[&str]) -> RunObservations {
     let pairs = [["n1", "n2"], ["n2", "n3"], ["n3", "n4"], ["n4", "n1"]];
     let is_bad = |pair: &[&str; 2]| pair.iter().any(|node| bad.contains(node));
-    Seen {
+    RunObservations {
         jobs: pairs.iter().map(|pair| job(WorkKind::Collective, pair, "nccl.busbw", is_bad(pair))).collect(),
         losses: pairs.iter().filter(|pair| is_bad(pair)).map(|pair| loss(pair, Some(0.5))).collect(),
         nics: 32,
         gpus: 8,
-        ..Seen::default()
+        ..RunObservations::default()
     }
 }
 
@@ -105,7 +105,7 @@ fn probe(odd: &str, fact: &str, value: Value) -> Probe {
 }
 
 /// Each kind of oddity, of this node.
-fn oddities(node: &str) -> Vec<(&'static str, Seen)> {
+fn oddities(node: &str) -> Vec<(&'static str, RunObservations)> {
     let xid = Value::Names(vec!["NVRM: Xid (PCI:0000:53:00): 79, GPU has fallen off the bus.".into()]);
     let timeouts = vec![Timeouts { node: node.into(), nic: "rdmap79s0".into(), events: 12 }];
     let finding =
@@ -113,11 +113,20 @@ fn oddities(node: &str) -> Vec<(&'static str, Seen)> {
     let other = Value::Text("550.2".into());
     let down = Value::Names(vec!["rdmap79s0 1: DOWN".into()]);
     vec![
-        ("HRN-NIC-RETRANS", Seen { timeouts, ..Seen::default() }),
-        ("HRN-NET-DOWNGRADED", Seen { findings: vec![finding], ..Seen::default() }),
-        ("HRN-GPU-XID", Seen { probe: Some(probe(node, "xid", xid)), ..Seen::default() }),
-        ("HRN-NODE-DIFFERS", Seen { probe: Some(probe(node, "driver", other)), ..Seen::default() }),
-        ("HRN-NIC-DOWN", Seen { probe: Some(probe(node, "nics_down", down)), ..Seen::default() }),
+        ("HRN-NIC-RETRANS", RunObservations { timeouts, ..RunObservations::default() }),
+        ("HRN-NET-DOWNGRADED", RunObservations { findings: vec![finding], ..RunObservations::default() }),
+        (
+            "HRN-GPU-XID",
+            RunObservations { probe: Some(probe(node, "xid", xid)), ..RunObservations::default() },
+        ),
+        (
+            "HRN-NODE-DIFFERS",
+            RunObservations { probe: Some(probe(node, "driver", other)), ..RunObservations::default() },
+        ),
+        (
+            "HRN-NIC-DOWN",
+            RunObservations { probe: Some(probe(node, "nics_down", down)), ..RunObservations::default() },
+        ),
     ]
 }
 
@@ -128,12 +137,12 @@ fn codes(evidence: &Evidence) -> Vec<(&str, &str)> {
 #[test]
 fn each_kind_of_oddity_is_named_where_the_runs_speak_against_its_node_and_ends_the_search() {
     for (code, odd) in oddities("n2") {
-        let mut seen = Seen { jobs: Vec::new(), losses: Vec::new(), nics: 32, gpus: 8, ..odd };
+        let mut seen = RunObservations { jobs: Vec::new(), losses: Vec::new(), nics: 32, gpus: 8, ..odd };
         // n2 is in all that is slow, and each of its partners did well with another.
         let of_pairs = pairs(&["n2"]);
         seen.jobs = of_pairs.jobs;
         seen.losses = of_pairs.losses;
-        let evidence = of_seen(&seen);
+        let evidence = of_observations(&seen);
         assert_eq!(codes(&evidence), [(code, "n2")], "{evidence:?}");
         assert!(evidence.explains_all && evidence.hints.is_empty(), "{code} {evidence:?}");
         assert!(Code::find(code).is_some_and(|code| code.page().contains("cause")), "{code}");
@@ -143,16 +152,16 @@ fn each_kind_of_oddity_is_named_where_the_runs_speak_against_its_node_and_ends_t
 #[test]
 fn no_kind_of_oddity_hides_a_second_fault() {
     for (code, odd) in oddities("n2") {
-        // n3 is slow too: whom its pair with n4 is to be blamed on is not told by n2.
-        let mut seen = Seen { nics: 32, gpus: 8, ..odd };
+        // n3 is slow too: n2 does not explain its pair with n4.
+        let mut seen = RunObservations { nics: 32, gpus: 8, ..odd };
         let of_pairs = pairs(&["n2", "n3"]);
         seen.jobs = of_pairs.jobs;
         seen.losses = of_pairs.losses;
-        let evidence = of_seen(&seen);
+        let evidence = of_observations(&seen);
         assert!(!evidence.explains_all, "{code} {evidence:?}");
         // Neither is a slow node by elimination that nothing is odd about.
         let slow = culprit("n3", "node", "nccl.busbw: out of bounds");
-        let evidence = of_seen(&Seen { culprits: vec![slow], ..seen });
+        let evidence = of_observations(&RunObservations { culprits: vec![slow], ..seen });
         assert!(!evidence.explains_all, "{code} {evidence:?}");
     }
 }
@@ -160,11 +169,11 @@ fn no_kind_of_oddity_hides_a_second_fault() {
 #[test]
 fn what_is_odd_about_a_node_that_did_well_is_a_hint_and_blames_nobody() {
     for (code, odd) in oddities("n1") {
-        let mut seen = Seen { nics: 32, gpus: 8, ..odd };
+        let mut seen = RunObservations { nics: 32, gpus: 8, ..odd };
         let of_pairs = pairs(&["n2"]);
         seen.jobs = of_pairs.jobs;
         seen.losses = of_pairs.losses;
-        let evidence = of_seen(&seen);
+        let evidence = of_observations(&seen);
         assert_eq!(codes(&evidence), []);
         assert!(!evidence.explains_all);
         assert!(
@@ -172,12 +181,12 @@ fn what_is_odd_about_a_node_that_did_well_is_a_hint_and_blames_nobody() {
             "{evidence:?}"
         );
     }
-    // One run of all, and nobody knows who of them it was.
+    // One run on all nodes, which does not show which of them it was.
     for (_, odd) in oddities("n1") {
         let all = ["n1", "n2", "n3", "n4"];
         let jobs = vec![job(WorkKind::Collective, &all, "nccl.busbw", true)];
-        let seen = Seen { jobs, losses: vec![loss(&all, Some(0.5))], nics: 32, gpus: 8, ..odd };
-        let evidence = of_seen(&seen);
+        let seen = RunObservations { jobs, losses: vec![loss(&all, Some(0.5))], nics: 32, gpus: 8, ..odd };
+        let evidence = of_observations(&seen);
         assert!(evidence.lines.is_empty() && !evidence.explains_all, "{evidence:?}");
     }
 }
@@ -191,15 +200,15 @@ fn what_was_itself_out_of_bounds_on_a_node_names_it_and_answers_who_of_several_i
         let suspects =
             |about: &str| Culprit::Suspects { nodes: all.clone(), evidence: format!("{about}: of one job") };
         let failed = vec![(metric.to_owned(), "n2".to_owned())];
-        let mut seen = Seen { culprits: vec![suspects(metric)], failed, nics: 32, gpus: 8, ..odd };
-        let evidence = of_seen(&seen);
+        let mut seen = RunObservations { culprits: vec![suspects(metric)], failed, nics: 32, gpus: 8, ..odd };
+        let evidence = of_observations(&seen);
         assert_eq!((codes(&evidence), evidence.explains_all), (vec![(code, "n2")], true), "{evidence:?}");
         // It answers nothing else that is open.
         seen.culprits.push(suspects("nccl.busbw"));
-        assert!(!of_seen(&seen).explains_all, "{code}");
+        assert!(!of_observations(&seen).explains_all, "{code}");
         seen.culprits.pop();
         seen.losses = vec![loss(&["n1", "n2", "n3", "n4"], Some(0.5))];
-        assert!(!of_seen(&seen).explains_all, "{code}");
+        assert!(!of_observations(&seen).explains_all, "{code}");
     }
 }
 
@@ -215,17 +224,17 @@ fn a_dead_nic_explains_what_it_can_cost_and_a_greater_loss_keeps_the_search_goin
         (Some(0.5), 8, true),
         (Some(0.4), 4, false),
     ] {
-        let dead = culprit("n2", "rdmap79s0", "listed, but moved no byte in `all` while its namesakes did");
+        let dead = culprit("n2", "rdmap79s0", "listed, but moved no byte in `all` while its peers did");
         let jobs = vec![job(WorkKind::Collective, &all, "nccl.busbw", true)];
-        let seen = Seen {
+        let seen = RunObservations {
             culprits: vec![dead],
             jobs,
             losses: vec![loss(&all, left)],
             nics,
             gpus: 8,
-            ..Seen::default()
+            ..RunObservations::default()
         };
-        let evidence = of_seen(&seen);
+        let evidence = of_observations(&seen);
         assert_eq!(codes(&evidence), [("HRN-NIC-DEAD", "n2")]);
         assert_eq!(evidence.explains_all, explains, "{left:?} {nics}");
     }
@@ -234,32 +243,32 @@ fn a_dead_nic_explains_what_it_can_cost_and_a_greater_loss_keeps_the_search_goin
 #[test]
 fn a_part_that_was_measured_by_itself_explains_where_all_others_did_well() {
     let slow = culprit("n2", "rdmap79s0", "4.8 GB/s with n1 and n3");
-    let mut seen = Seen { culprits: vec![slow], ..pairs(&["n2"]) };
-    assert!(of_seen(&seen).explains_all);
+    let mut seen = RunObservations { culprits: vec![slow], ..pairs(&["n2"]) };
+    assert!(of_observations(&seen).explains_all);
     // By themselves and on the fabric each is as good as together.
     let all = ["n1", "n2", "n3", "n4"];
     seen.jobs = vec![job(WorkKind::Collective, &all, "nccl.busbw", true)];
     seen.losses = vec![loss(&all, Some(0.5))];
-    assert!(!of_seen(&seen).explains_all);
+    assert!(!of_observations(&seen).explains_all);
     for node in ["n1", "n3", "n4"] {
         seen.jobs.push(job(WorkKind::Collective, &[node], "nccl.busbw", false));
     }
-    assert!(!of_seen(&seen).explains_all);
+    assert!(!of_observations(&seen).explains_all);
     seen.jobs.push(job(WorkKind::Flows, &["n3", "n4"], "nic.rate", false));
     seen.jobs.push(job(WorkKind::Flows, &["n4", "n1"], "nic.rate", false));
-    assert!(of_seen(&seen).explains_all);
+    assert!(of_observations(&seen).explains_all);
 }
 
 #[test]
 fn a_node_that_was_left_out_for_a_link_that_is_down_is_named_with_its_nic() {
     let why = "NICs whose link is not active: rdmap79s0 1: DOWN";
     let down = Value::Names(vec!["rdmap79s0 1: DOWN".into()]);
-    let seen = Seen {
+    let seen = RunObservations {
         left_out: vec![LeftOut { node: "n2".into(), why: why.into(), by_folder: false, after: None }],
         probe: Some(probe("n2", "nics_down", down)),
-        ..Seen::default()
+        ..RunObservations::default()
     };
-    let evidence = of_seen(&seen);
+    let evidence = of_observations(&seen);
     assert_eq!((evidence.lines[0].code, evidence.lines[0].part.as_str()), ("HRN-NIC-DOWN", "rdmap79s0"));
     assert!(evidence.explains_all);
 }
@@ -277,8 +286,8 @@ fn only_what_slows_all_nics_explains_a_slow_port() {
         let mut finding = Finding::new(code, "said so");
         finding.node = Some("n2".into());
         let culprits = vec![culprit("n2", "fabric", "all 32 NICs at 6 GB/s, healthy: 12")];
-        let seen = Seen { culprits, findings: vec![finding], ..Seen::default() };
-        of_seen(&seen).lines.remove(0).code
+        let seen = RunObservations { culprits, findings: vec![finding], ..RunObservations::default() };
+        of_observations(&seen).lines.remove(0).code
     };
     assert_eq!(slow_port("nccl-not-gdrdma"), "HRN-NET-DOWNGRADED");
     assert_eq!(slow_port("nccl-network-socket"), "HRN-NET-DOWNGRADED");

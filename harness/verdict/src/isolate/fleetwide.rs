@@ -1,5 +1,5 @@
-//! Whether all are slow alike, which nobody is compared with: the values of like runs against what an accepted baseline lets
-//! a good cluster have. Where that bound comes from is left to the plan.
+//! Whether all nodes are equally slow, which a comparison with peers cannot show: the values of runs of one shape
+//! compared with the lower bound of an accepted baseline. The plan looks that bound up.
 
 use super::trial::Shape;
 
@@ -8,16 +8,16 @@ use super::trial::Shape;
 pub struct Level {
     pub shape: Shape,
     pub values: Vec<f64>,
-    pub held: Held,
+    pub reference: Reference,
 }
 
-/// What they are held against.
+/// What they are compared with.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Held {
+pub enum Reference {
     /// The lower bound of an accepted baseline, and its key.
-    Against { lower: f64, key: String },
+    Baseline { lower: f64, key: String },
     /// Why there is none.
-    Nothing(String),
+    Missing(String),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -31,13 +31,13 @@ pub enum Fleetwide {
 /// Fewer may be the few that are slow.
 const FEWEST: usize = 3;
 
-pub fn told(levels: &[Level]) -> Fleetwide {
+pub fn judge(levels: &[Level]) -> Fleetwide {
     let mut compared = false;
     let mut why: Option<&String> = None;
     for level in levels.iter().filter(|level| level.values.len() >= FEWEST) {
-        let (lower, key) = match &level.held {
-            Held::Against { lower, key } => (*lower, key),
-            Held::Nothing(nothing) => {
+        let (lower, key) = match &level.reference {
+            Reference::Baseline { lower, key } => (*lower, key),
+            Reference::Missing(nothing) => {
                 why.get_or_insert(nothing);
                 continue;
             }
@@ -50,8 +50,7 @@ pub fn told(levels: &[Level]) -> Fleetwide {
             sorted.sort_by(f64::total_cmp);
             let middle = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
             return Fleetwide::Slow(format!(
-                "{below} of {} runs are below what `{key}` lets a good cluster have, {lower:.1} GB/s, their median is \
-                 {middle:.1} GB/s",
+                "{below} of {} runs are below the baseline `{key}`: median {middle:.1} GB/s, limit {lower:.1} GB/s",
                 level.values.len()
             ));
         }
@@ -59,7 +58,7 @@ pub fn told(levels: &[Level]) -> Fleetwide {
     match (compared, why) {
         (true, _) => Fleetwide::Good,
         (false, Some(why)) => Fleetwide::Unknown(why.clone()),
-        (false, None) => Fleetwide::Unknown(format!("less than {FEWEST} runs of a kind")),
+        (false, None) => Fleetwide::Unknown(format!("fewer than {FEWEST} runs of one shape")),
     }
 }
 
@@ -68,36 +67,35 @@ mod tests {
     use super::*;
 
     fn level(values: &[f64], lower: Option<f64>) -> Level {
-        let held = match lower {
-            Some(lower) => Held::Against { lower, key: "sim-p5 nccl.busbw".into() },
-            None => Held::Nothing("no accepted baseline".into()),
+        let reference = match lower {
+            Some(lower) => Reference::Baseline { lower, key: "sim-p5 nccl.busbw".into() },
+            None => Reference::Missing("no accepted baseline".into()),
         };
-        Level { shape: Shape::Together { nodes: 4, across: false }, values: values.to_vec(), held }
+        Level { shape: Shape::Together { nodes: 4, across: false }, values: values.to_vec(), reference }
     }
 
     #[test]
-    fn all_alike_below_the_bound_is_the_fleets_and_a_few_below_it_are_not() {
-        let slow = told(&[level(&[230.0, 231.0, 229.5, 330.0], Some(310.0))]);
+    fn most_runs_below_the_bound_are_a_slow_fleet_and_a_few_are_not() {
+        let slow = judge(&[level(&[230.0, 231.0, 229.5, 330.0], Some(310.0))]);
         let Fleetwide::Slow(evidence) = slow else { panic!("{slow:?}") };
         assert_eq!(
             evidence,
-            "3 of 4 runs are below what `sim-p5 nccl.busbw` lets a good cluster have, 310.0 GB/s, their median is \
-             231.0 GB/s"
+            "3 of 4 runs are below the baseline `sim-p5 nccl.busbw`: median 231.0 GB/s, limit 310.0 GB/s"
         );
-        assert_eq!(told(&[level(&[230.0, 231.0, 330.0, 331.0], Some(310.0))]), Fleetwide::Good);
-        assert_eq!(told(&[level(&[330.0; 5], Some(310.0))]), Fleetwide::Good);
+        assert_eq!(judge(&[level(&[230.0, 231.0, 330.0, 331.0], Some(310.0))]), Fleetwide::Good);
+        assert_eq!(judge(&[level(&[330.0; 5], Some(310.0))]), Fleetwide::Good);
     }
 
     #[test]
-    fn one_shape_that_is_slow_is_enough_and_one_without_a_baseline_says_nothing() {
+    fn one_slow_shape_is_enough_and_one_without_a_baseline_is_ignored() {
         let levels =
             [level(&[330.0; 5], None), level(&[330.0; 5], Some(310.0)), level(&[100.0; 3], Some(310.0))];
-        assert!(matches!(told(&levels), Fleetwide::Slow(_)));
-        assert_eq!(told(&levels[..1]), Fleetwide::Unknown("no accepted baseline".into()));
+        assert!(matches!(judge(&levels), Fleetwide::Slow(_)));
+        assert_eq!(judge(&levels[..1]), Fleetwide::Unknown("no accepted baseline".into()));
         assert_eq!(
-            told(&[level(&[100.0; 2], Some(310.0))]),
-            Fleetwide::Unknown("less than 3 runs of a kind".into())
+            judge(&[level(&[100.0; 2], Some(310.0))]),
+            Fleetwide::Unknown("fewer than 3 runs of one shape".into())
         );
-        assert_eq!(told(&[]), Fleetwide::Unknown("less than 3 runs of a kind".into()));
+        assert_eq!(judge(&[]), Fleetwide::Unknown("fewer than 3 runs of one shape".into()));
     }
 }

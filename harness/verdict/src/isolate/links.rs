@@ -9,7 +9,7 @@ use super::weigh;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub fn pursue(state: &mut State) {
-    // Where nothing is known to be good, links are nobody's to judge.
+    // Where no node is known to be good, links cannot be judged.
     if state.good.is_empty() {
         return;
     }
@@ -20,12 +20,12 @@ pub fn pursue(state: &mut State) {
     }
     let groups: Vec<usize> = good.iter().filter(|(_, nodes)| **nodes > 0).map(|(group, _)| *group).collect();
     for group in good.iter().filter(|(_, nodes)| **nodes == 0).map(|(group, _)| *group) {
-        state.open.push(format!("no good node to try the links of a group with: group {group}"));
+        state.open.push(format!("no good node in group {group} to test its links with"));
     }
     match groups.len() {
         0 | 1 => return,
         2 => {
-            state.notes.push("the link between two groups alone has nothing to be compared with".to_owned());
+            state.notes.push("the link between the only two groups has no peers to compare with".to_owned());
             return;
         }
         _ => {}
@@ -148,9 +148,9 @@ fn into(state: &mut State, groups: &[usize], cleared: &Pairs, nodes: usize) {
     }
     if pairs(groups).iter().all(|pair| cleared.contains(pair)) {
         match state.weighed.tried_out(&aim) {
-            true => {
-                state.open.push(format!("slow together, and each of their links good: groups {groups:?}"))
-            }
+            true => state
+                .open
+                .push(format!("groups {groups:?} are slow together, though each of their links is good")),
             false => want(state, groups.to_vec(), nodes),
         }
         return;
@@ -184,11 +184,13 @@ fn link(state: &mut State, a: usize, b: usize, nodes: usize) {
         match well(a) && well(b) {
             true => state.named.push(Named { place: Place::Link(a, b), left: weight.left() }),
             false => state.open.push(format!(
-                "slow between groups {a} and {b}, and no other link of one of them is known to be good"
+                "groups {a} and {b}: link is slow, but no other link of one of them is known to be good"
             )),
         }
     } else if state.weighed.tried_out(&aim) {
-        state.open.push(format!("slow between groups {a} and {b}, by less than is looked for or not surely"));
+        state.open.push(format!(
+            "groups {a} and {b}: link may be slow, below the detection limit or with low confidence"
+        ));
     } else {
         want(state, vec![a, b], nodes);
     }

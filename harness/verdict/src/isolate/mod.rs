@@ -1,22 +1,22 @@
 //! Which part makes runs slow, found with few of them: groups side by side, then what failed in smaller groups, then
 //! one node with good partners, then its parts. It decides and names; what runs and how it is measured is left to others.
 //!
-//! Nothing is kept between rounds: `next` is a function of the fleet and of all answers so far, so that whoever has the
-//! answers goes on where somebody else was ended.
+//! No state is kept between rounds: `next` is a function of the fleet and of all answers so far, so that an interrupted
+//! isolation can be resumed from its answers.
 
 pub mod allot;
 pub mod code;
-pub mod drawn;
+pub mod cost_estimate;
 pub mod evidence;
+pub mod fault_sampling;
 pub mod fleetwide;
 pub mod links;
 pub mod model;
 pub mod named;
 pub mod nodes;
-pub mod outlook;
+pub mod observations;
 pub mod parts;
 pub mod round;
-pub mod seen;
 pub mod siblings;
 pub mod trial;
 pub mod weigh;
@@ -40,7 +40,7 @@ pub enum Next {
     Done(Conclusion),
 }
 
-/// Rounds beyond which no fleet is asked more.
+/// The most rounds of one isolation.
 const MOST_ROUNDS: usize = 60;
 
 /// `answers` are those of all rounds so far, in their order; `rounds` is how many these were.
@@ -61,7 +61,7 @@ pub fn next(fleet: &Fleet, answers: &[Answer], rounds: usize) -> Next {
     if trials.is_empty() || rounds >= MOST_ROUNDS {
         if !state.wants.is_empty() {
             let left = state.wants.iter().map(|want| want.aim.clone()).collect::<BTreeSet<_>>();
-            state.open.extend(left.iter().map(|aim| format!("could not be run: {aim}")));
+            state.open.extend(left.iter().map(|aim| format!("not run: {aim}")));
         }
         return Next::Done(state.conclusion());
     }
@@ -77,10 +77,10 @@ pub struct State<'a> {
     pub good: BTreeSet<usize>,
     pub wants: Vec<Want>,
     pub named: Vec<Named>,
-    /// Nodes that are slow beyond doubt, with how much is left of the rate.
+    /// Nodes that are proven slow, with the remaining fraction of the rate.
     pub convicted: Vec<(usize, f64)>,
     pub suspects: BTreeSet<usize>,
-    /// What could not be told.
+    /// What stayed open.
     pub open: Vec<String>,
     /// What was found and may hide something else.
     pub notes: Vec<String>,

@@ -1,5 +1,5 @@
 //! A fleet with known faults that answers runs: the nominal rate times the worst factor of all that a run uses, times
-//! noise of its own. What a strategy is worth is measured against it, and what it will cost is foretold by it.
+//! noise of its own. Strategies are measured by it, and their cost is estimated by it.
 
 use super::named::Place;
 use super::trial::{Answer, Fleet, Found, Shape, Trial};

@@ -1,5 +1,5 @@
 //! From all nodes to the slow ones: groups of about the square root of their number, those that are slow in quarters, and
-//! each node that is left with good partners, until it is cleared or slow beyond doubt.
+//! each remaining node with good partners, until it is cleared or proven slow.
 
 use super::State;
 use super::allot::{Beside, Want};
@@ -42,11 +42,11 @@ pub fn pursue(state: &mut State) {
     } else if !state.answers.is_empty() && state.wants.is_empty() {
         state
             .open
-            .extend(screen.rests.iter().map(|rest| format!("no good nodes to try these with: {rest:?}")));
+            .extend(screen.rests.iter().map(|rest| format!("no good nodes to test nodes {rest:?} with")));
     }
 }
 
-/// Where most groups are slow, there is nobody to compare them with.
+/// Where most groups are slow, there are no good peers to compare with.
 fn nearly_all_slow(state: &mut State, screen: &Screen) -> bool {
     let slow = screen
         .whole
@@ -55,7 +55,7 @@ fn nearly_all_slow(state: &mut State, screen: &Screen) -> bool {
         .count();
     let too_many = slow * 2 > screen.whole.len();
     if too_many {
-        state.open.push(format!("most groups are unlike the others: {slow} of {}", screen.whole.len()));
+        state.open.push(format!("{slow} of {} groups are slow, too few good ones to compare with; check the launcher and the image", screen.whole.len()));
     }
     too_many
 }
@@ -71,7 +71,9 @@ fn pursue_set(state: &mut State, set: &[usize], filled: usize) {
             if left.is_empty() {
                 // All of its nodes did well elsewhere. Either that was chance here, or they are slow together only.
                 if state.weighed.tried_out(&aim) {
-                    state.open.push(format!("slow together, and each of them good with others: {set:?}"));
+                    state.open.push(format!(
+                        "nodes {set:?} are slow together, though each of them is good with others"
+                    ));
                 } else {
                     state.wants.push(again);
                 }

@@ -1,5 +1,5 @@
 //! From a slow node to its part: by itself (NVLink alone), GPU by GPU, and NIC by NIC with a good partner (the fabric
-//! alone). Each tells what the others cannot, and all three are run, so that one fault does not hide another.
+//! alone). Each shows what the others cannot, and all three are run, so that one fault does not hide another.
 
 use super::State;
 use super::allot::{Beside, Want};
@@ -37,7 +37,7 @@ enum Part {
 }
 
 fn decided(state: &mut State, node: usize, aim: Aim, part: Option<usize>) -> Option<Part> {
-    let found = told(state, &aim, part);
+    let found = measured_state(state, &aim, part);
     if found.is_none() {
         want(state, node, aim);
     }
@@ -45,15 +45,15 @@ fn decided(state: &mut State, node: usize, aim: Aim, part: Option<usize>) -> Opt
 }
 
 fn all(state: &mut State, node: usize, aim: Aim, parts: usize) -> Option<Vec<Part>> {
-    let found: Vec<Option<Part>> = (0..parts).map(|part| told(state, &aim, Some(part))).collect();
+    let found: Vec<Option<Part>> = (0..parts).map(|part| measured_state(state, &aim, Some(part))).collect();
     if found.iter().any(Option::is_none) {
         want(state, node, aim);
     }
     found.into_iter().collect()
 }
 
-fn told(state: &State, aim: &Aim, part: Option<usize>) -> Option<Part> {
-    // A run that broke has a value for none of them, and speaks of all.
+fn measured_state(state: &State, aim: &Aim, part: Option<usize>) -> Option<Part> {
+    // A run that broke has a value for none of them, and counts for all.
     let part = part.filter(|part| state.weighed.weight(aim, Some(*part)).is_some());
     match (state.weighed.state(aim, part), state.weighed.weight(aim, part)) {
         (weigh::State::Good, _) => Some(Part::Good),
@@ -72,7 +72,7 @@ fn told(state: &State, aim: &Aim, part: Option<usize>) -> Option<Part> {
 }
 
 fn want(state: &mut State, node: usize, aim: Aim) {
-    let beside = if let Aim::Nics(_) = aim { Beside::Good(2) } else { Beside::Nobody };
+    let beside = if let Aim::Nics(_) = aim { Beside::Good(2) } else { Beside::Alone };
     state.wants.push(Want { aim, core: vec![node], beside });
 }
 
@@ -81,7 +81,7 @@ fn name(state: &mut State, node: usize, left: f64, inside: &Part, gpus: &[Part],
     let (nics_alike, slow_nics) = split(nics);
     let mut names: Vec<(Place, f64)> = Vec::new();
     let mut unsure: Vec<Aim> = Vec::new();
-    // What slows all GPUs alike is no GPU, and what slows the node is no part of it.
+    // A fault that slows all GPUs equally is no GPU's, and one that slows the node is no part's.
     let whole = gpus_alike.unwrap_or(HEALTHY);
     if gpus_alike.is_some() {
         names.push((Place::Node(node), whole.off));
@@ -122,7 +122,7 @@ fn name(state: &mut State, node: usize, left: f64, inside: &Part, gpus: &[Part],
             None => unsure.push(Aim::Nics(node)),
         }
     }
-    // Two things that nearly cost the same are tried again, until they are told apart or have been tried enough.
+    // Two things that nearly cost the same are tried again, until they are distinguished or have been tried enough.
     unsure.retain(|aim| !state.weighed.tried_out(aim));
     if !unsure.is_empty() {
         unsure.into_iter().for_each(|aim| want(state, node, aim));
@@ -131,11 +131,11 @@ fn name(state: &mut State, node: usize, left: f64, inside: &Part, gpus: &[Part],
     let unknown = gpus.iter().chain(nics).chain([inside]).any(|part| *part == Part::Unknown);
     match (names.is_empty(), unknown) {
         (true, true) => {
-            state.open.push(format!("node {node} is slow, and its parts could not be told apart"));
+            state.open.push(format!("node {node} is slow, but none of its parts could be isolated"));
             state.suspects.insert(node);
         }
         (true, false) => names.push((Place::Somewhere(node), left.ln())),
-        (false, true) => state.notes.push(format!("not every part of node {node} could be told")),
+        (false, true) => state.notes.push(format!("some parts of node {node} are inconclusive")),
         (false, false) => {}
     }
     hidden(state, node, &names);
@@ -157,7 +157,7 @@ fn split(parts: &[Part]) -> (Option<Level>, Vec<(usize, Level)>) {
         let mut offs: Vec<f64> = slow.iter().map(|(_, level)| level.off).collect();
         offs.sort_by(f64::total_cmp);
         let most = |of: fn(&Level) -> f64| slow.iter().map(|(_, level)| of(level)).fold(0.0, f64::max);
-        // The middle of many is surer than each of them, but no surer than what they are held against.
+        // The middle of many is surer than each of them, but no surer than what they are compared with.
         Level {
             off: offs.get(offs.len() / 2).copied().unwrap_or_default(),
             own: most(|level| level.own) * 1.25 / (slow.len() as f64).sqrt(),
@@ -168,20 +168,17 @@ fn split(parts: &[Part]) -> (Option<Level>, Vec<(usize, Level)>) {
 }
 
 /// Whether it is slower than what explains it already. Where nothing does, what is proven is enough. Nothing where that
-/// cannot be told yet.
+/// is still open.
 fn below(level: Level, than: Level) -> Option<bool> {
     if than == HEALTHY {
         return Some(true);
     }
-    let doubt = [level.own, level.shared, than.own, than.shared]
-        .map(|error| error * error)
-        .iter()
-        .sum::<f64>()
-        .sqrt();
+    let error =
+        [level.own, level.shared, than.own, than.shared].map(|one| one * one).iter().sum::<f64>().sqrt();
     let further = than.off - level.off;
-    if further > (SURELY_BELOW * doubt).max(LEAST_FURTHER) {
+    if further > (SURELY_BELOW * error).max(LEAST_FURTHER) {
         Some(true)
-    } else if further < (PERHAPS_BELOW * doubt).max(LEAST_FURTHER) {
+    } else if further < (PERHAPS_BELOW * error).max(LEAST_FURTHER) {
         Some(false)
     } else {
         None
@@ -203,6 +200,6 @@ fn hidden(state: &mut State, node: usize, names: &[(Place, f64)]) {
         };
         state
             .notes
-            .push(format!("{what} would be hidden by it where it costs less than {place}: node {node}"));
+            .push(format!("{what} would be hidden by the slow {place} if its fault is smaller: node {node}"));
     }
 }

@@ -1,5 +1,5 @@
 //! A round as an ordinary run: what is to be tried becomes cases of a suite with their sets of nodes, and the numbers of
-//! the stored run become answers. Which runs a round has is decided in `next`.
+//! the stored run become answers. `next` decides which runs a round has.
 
 use super::trial::{Answer, Fleet, Found, Shape, Trial};
 use config::diagnostic::Diagnostic;
@@ -22,14 +22,14 @@ pub struct Record {
     /// The run of the first round, by which all of them are known.
     pub first: String,
     pub round: usize,
-    pub asked: Asked,
+    pub asked: IsolationScope,
     pub fleet: Fleet,
     pub tried: Vec<Tried>,
 }
 
-/// What somebody asked for.
+/// The options of an isolation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct IsolationScope {
     pub suite: String,
     pub inventory: String,
     pub case: String,
@@ -39,10 +39,10 @@ pub struct Asked {
     pub budget: Option<f64>,
     pub seed: u64,
     pub sim_faults: Vec<String>,
-    /// The reservation of Slurm that it was asked to run in, beside the inventory's words.
+    /// The Slurm reservation to run in, which overrides the inventory's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<String>,
-    /// The run that brought it about.
+    /// The run whose failure started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub brought_about_by: Option<String>,
 }
@@ -85,10 +85,10 @@ impl Probes {
             let names: Vec<&str> = able.iter().map(|case| case.name.as_str()).collect();
             return Err(match named {
                 Some(name) => format!(
-                    "no case of nccl-tests over several nodes has that name, there are {}: `{name}`",
+                    "no case of nccl-tests over several nodes is named `{name}`; there are: {}",
                     names.join(", ")
                 ),
-                None => format!("it has no case of nccl-tests over several nodes: `{}`", suite.name),
+                None => format!("suite `{}` has no case of nccl-tests over several nodes", suite.name),
             });
         };
         let Workload::NcclTests(tests) = &case.workload else { return Err("no nccl-tests".to_owned()) };
@@ -133,7 +133,7 @@ impl Probes {
         Ok(Probes { suite: suite.clone(), case: case.name.clone(), together, gpus, nics })
     }
 
-    /// The same, and the rate on whole nodes is held against its baseline: by this nothing is run, and a bound is known.
+    /// The same, with an assertion of the rate on whole nodes against its baseline: used to look the bound up, never run.
     pub fn judged(&self) -> Probes {
         let mut judged = self.clone();
         let none_wrong = judged.together.assertions.first().cloned();
@@ -187,7 +187,7 @@ impl Probes {
     }
 }
 
-/// Whether a case can be run on any set of nodes, and tells by its rate whether they are good.
+/// Whether a case can be run on any set of nodes, and shows by its rate whether they are good.
 pub fn spans(case: &Case) -> bool {
     let several = !matches!(case.placement, Placement::Each | Placement::EachGpu | Placement::Nodes(1));
     matches!(&case.workload, Workload::NcclTests(tests) if several && tests.split_mask.is_none())
@@ -197,9 +197,10 @@ pub fn spans(case: &Case) -> bool {
 pub fn lint(suite: &Suite) -> Option<Diagnostic> {
     let wants = matches!(suite.on_failure, OnFailure::Isolate { .. });
     (wants && !suite.cases.iter().any(spans)).then(|| {
-        let why = "`on_failure = \"isolate\"` runs a case of nccl-tests on sets of nodes, and there is none";
+        let why =
+            "`on_failure = \"isolate\"` needs a case of nccl-tests over several nodes, and there is none";
         Diagnostic::of_file(&suite.file, why.to_owned())
-            .suggest("add one whose `placement` is several nodes, or leave `on_failure` out".to_owned())
+            .suggest("add one whose `placement` is several nodes, or remove `on_failure`".to_owned())
     })
 }
 
@@ -232,7 +233,7 @@ fn none_wrong(size: u64) -> Assertion {
 /// The case without what is not for one of many small runs: profiles, counters, preconditions, expectations.
 fn bare(case: &Case, workload: Workload, placement: Placement, assertions: Vec<Assertion>) -> Case {
     let mut bare = Case {
-        about: "one of the runs by which a culprit is isolated".to_owned(),
+        about: "one of the runs that isolate a culprit".to_owned(),
         tags: Vec::new(),
         workload,
         placement,
@@ -252,19 +253,19 @@ fn bare(case: &Case, workload: Workload, placement: Placement, assertions: Vec<A
 }
 
 /// What a stored round has of one case.
-pub struct OfCase {
+pub struct CaseRows {
     pub metrics: Metrics,
     pub jobs: CaseJobs,
 }
 
-/// A value that is there and tells that nothing worked: far below what any slow part leaves.
+/// A value that stands for a complete failure: far below that of any slow part.
 const NOTHING: f64 = 1e-6;
 
 pub fn answers(
     tried: &[Tried],
     gpus: usize,
     nics: &[String],
-    stored: &BTreeMap<String, OfCase>,
+    stored: &BTreeMap<String, CaseRows>,
 ) -> Vec<Answer> {
     tried
         .iter()
@@ -278,7 +279,7 @@ pub fn answers(
         .collect()
 }
 
-fn found(tried: &Tried, gpus: usize, nics: &[String], of_case: &OfCase) -> Found {
+fn found(tried: &Tried, gpus: usize, nics: &[String], of_case: &CaseRows) -> Found {
     let rows = |name: &str| {
         let of_job = |row: &&Metric| {
             let job = row.dims.word(Dim::Job);
@@ -314,13 +315,13 @@ fn found(tried: &Tried, gpus: usize, nics: &[String], of_case: &OfCase) -> Found
                     .filter(|row| row.dims.word(Dim::Nic) == Some(nic))
                     .map(|row| row.value)
                     .collect();
-                // Both ways are measured, each seen from both ends; one way that is not is no number.
+                // Both directions are measured, each from both ends; without one of them there is no number.
                 (of.len() == 2 * tried.jobs.len()).then(|| of.into_iter().fold(f64::INFINITY, f64::min))
             };
             let values: Vec<Option<f64>> = nics.iter().map(of_nic).collect();
-            let told = values.iter().flatten().count();
-            // Where the namesakes' flows went well, one that did not connect is the NIC's own.
-            match told * 2 > values.len() {
+            let measured = values.iter().flatten().count();
+            // Where the flows of its peers went well, one that did not connect is the NIC's own fault.
+            match measured * 2 > values.len() {
                 true => values.into_iter().map(|value| value.or(Some(NOTHING))).collect(),
                 false => values,
             }

@@ -1,6 +1,6 @@
 //! Numbers of stored rounds, and the answers that they are: what is absent is never a value.
 
-use super::round::{OfCase, Probes, Tried, answers};
+use super::round::{CaseRows, Probes, Tried, answers};
 use super::trial::{Aim, Found, Shape, Trial};
 use config::inventory::{Instances, Inventory};
 use config::suite::{Case, Suite, Workload};
@@ -23,7 +23,7 @@ fn row(name: &str, job: &str, value: f64, more: &[(Dim, &str)]) -> Metric {
     Metric { name: name.into(), dims, value, unit: Unit::GigabytesPerSecond, better: Better::Higher }
 }
 
-/// What a trial of that shape is told by these rows, its jobs having ended so.
+/// The result of a trial of that shape with these rows, its jobs having ended so.
 fn found(shape: Shape, jobs: &[&str], rows: Vec<Metric>, end: Ended) -> Found {
     let record = |name: &&str| JobRecord {
         name: (*name).to_owned(),
@@ -36,7 +36,7 @@ fn found(shape: Shape, jobs: &[&str], rows: Vec<Metric>, end: Ended) -> Found {
         blamed: None,
         findings: Vec::new(),
     };
-    let stored = OfCase {
+    let stored = CaseRows {
         metrics: Metrics::from_rows(rows),
         jobs: CaseJobs { format: FORMAT, skipped: None, jobs: jobs.iter().map(record).collect() },
     };
@@ -90,14 +90,14 @@ fn wrong_results_count_as_broken_and_on_one_gpu_as_that_ones() {
 }
 
 #[test]
-fn a_gpu_that_told_nothing_has_no_value() {
+fn a_gpu_without_a_number_has_no_value() {
     let rows = vec![row("nccl.algbw", "run-001", 1300.0, &[(Dim::Gpu, "1"), (Dim::Place, "out")])];
     let found = found(Shape::Gpus, &["run-001"], rows, WELL);
     assert_eq!(found, Found::Values(vec![None, Some(1300.0)]));
 }
 
 #[test]
-fn a_nic_is_as_fast_as_the_slower_of_its_two_ways_and_nothing_where_its_namesakes_alone_moved() {
+fn a_nic_is_as_fast_as_its_slower_direction_and_failed_where_only_its_peers_moved() {
     let flow = |job, nic, direction, value| {
         row("flow.rate", job, value, &[(Dim::Nic, nic), (Dim::Direction, direction)])
     };
@@ -112,7 +112,7 @@ fn a_nic_is_as_fast_as_the_slower_of_its_two_ways_and_nothing_where_its_namesake
     let Found::Values(values) = found(Shape::Nics, &jobs, rows.clone(), WELL) else { panic!("values") };
     assert_eq!(values[..2], [Some(11.9), Some(5.0)]);
     assert!(values[2].is_some_and(|value| value < 1e-3), "{values:?}");
-    // One way alone tells of no NIC, and most without a value speak against none.
+    // One direction alone is no evidence on a NIC, and if most have no value, none is blamed.
     rows.retain(|row| row.dims.word(Dim::Job) == Some(jobs[0]));
     assert_eq!(found(Shape::Nics, &jobs, rows, WELL), Found::Unknown);
 }

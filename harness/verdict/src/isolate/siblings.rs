@@ -1,5 +1,5 @@
-//! Parts of one kind on one node: where all or nearly all of them are bad alike, one thing that they share is at fault, and
-//! it is named once instead of each of them.
+//! Parts of one kind on one node: where nearly all of them are bad in the same way, something that they share is at
+//! fault, and it is named once instead of each of them.
 
 use metric::unit::Unit;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,7 @@ pub struct Devices {
     pub gpus: usize,
 }
 
-/// What a single part's code becomes where all of its siblings have it: the part, its code, and what is said of them all.
+/// What a single part's code becomes where all of its siblings have it: the part, its code, and the evidence of them all.
 struct Whole {
     of: &'static str,
     part: &'static str,
@@ -153,10 +153,12 @@ pub fn absorb(parts: Vec<Part>) -> Vec<Part> {
     let in_a_whole = |part: &Part| {
         let whole = |code| wholes.get(&(part.node.as_str(), code));
         let kind = WHOLES.iter().find(|kind| Some(kind.of) == part.code && kind.part != part.part);
-        // A node can be broken for other reasons, too: they say nothing of this GPU.
-        let is_of = |kind: &Whole, said: &str| kind.code != "HRN-NODE-BROKEN" || said.contains(kind.about);
-        kind.is_some_and(|kind| whole(kind.code).is_some_and(|all| all.iter().any(|said| is_of(kind, said))))
-            || (part.code == Some("HRN-PORT-SLOW") && whole("HRN-NODE-SLOW").is_some())
+        // A node can be broken for other reasons, too: they are no evidence on this GPU.
+        let is_of =
+            |kind: &Whole, evidence: &str| kind.code != "HRN-NODE-BROKEN" || evidence.contains(kind.about);
+        kind.is_some_and(|kind| {
+            whole(kind.code).is_some_and(|all| all.iter().any(|evidence| is_of(kind, evidence)))
+        }) || (part.code == Some("HRN-PORT-SLOW") && whole("HRN-NODE-SLOW").is_some())
     };
     let (left_out, mut kept): (Vec<Part>, Vec<Part>) = parts.iter().cloned().partition(in_a_whole);
     for part in kept.iter_mut().filter(|part| part.code == Some("HRN-NODE-SLOW")) {
@@ -234,13 +236,13 @@ mod tests {
     #[test]
     fn a_gpu_with_wrong_results_stays_beside_another_fault_of_its_node() {
         let gpu = parts("HRN-GPU-WRONG", "gpu", 1, 0.0).remove(0);
-        let node = |said: &str| Part {
+        let node = |evidence: &str| Part {
             part: "node".into(),
             code: Some("HRN-NODE-BROKEN"),
-            evidence: said.into(),
+            evidence: evidence.into(),
             ..gpu.clone()
         };
-        let beside = |said| absorb(vec![node(said), gpu.clone()]).len();
+        let beside = |evidence| absorb(vec![node(evidence), gpu.clone()]).len();
         assert_eq!(beside("all 8 GPUs: wrong results"), 1);
         assert_eq!(beside("the job hung"), 2);
     }

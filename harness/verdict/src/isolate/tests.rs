@@ -1,9 +1,9 @@
 //! The strategy against fleets whose faults are known, with few seeds: `cargo bench -p harness --bench isolate` has many.
 
-use super::drawn::{self, Cost, Kind};
+use super::cost_estimate::{Played, cost_estimate, play};
+use super::fault_sampling::{self, Cost, Kind};
 use super::model::{Fault, Model};
 use super::nodes::screen;
-use super::outlook::{Played, outlook, play};
 use super::*;
 
 fn p5(nodes: usize, groups: usize) -> Fleet {
@@ -20,10 +20,10 @@ fn each_kind_of_fault_alone_is_named_exactly_at_each_noise() {
     for noise in [0.01, 0.02, 0.05] {
         for kind in Kind::ALL {
             for seed in 0..4 {
-                let faults = drawn::faults(&fleet, &[kind], Cost::Promised, seed);
+                let faults = fault_sampling::faults(&fleet, &[kind], Cost::Promised, seed);
                 let played = play(&mut Model::new(&fleet, faults.clone(), noise, seed));
                 assert!(
-                    drawn::outcome(&played.conclusion, &faults).exact,
+                    fault_sampling::outcome(&played.conclusion, &faults).exact,
                     "{noise} {seed} {faults:?}: {played:?}"
                 );
                 assert!(played.runs < 120, "{noise} {seed} {faults:?}: {played:?}");
@@ -37,10 +37,13 @@ fn two_faults_of_whatever_kinds_are_both_named() {
     let fleet = p5(256, 16);
     for kinds in Kind::pairs() {
         for seed in 0..2 {
-            let faults = drawn::faults(&fleet, &kinds, Cost::Promised, seed);
-            if drawn::can_be_told(&faults) {
+            let faults = fault_sampling::faults(&fleet, &kinds, Cost::Promised, seed);
+            if fault_sampling::are_distinguishable(&faults) {
                 let played = play(&mut Model::new(&fleet, faults.clone(), 0.02, seed));
-                assert!(drawn::outcome(&played.conclusion, &faults).exact, "{seed} {faults:?}: {played:?}");
+                assert!(
+                    fault_sampling::outcome(&played.conclusion, &faults).exact,
+                    "{seed} {faults:?}: {played:?}"
+                );
             }
         }
     }
@@ -74,7 +77,7 @@ fn fleets_of_any_size_and_topology_find_a_slow_nic_in_any_place() {
 #[test]
 fn no_node_is_in_two_runs_of_a_round_and_only_good_ones_stand_beside() {
     let fleet = p5(256, 16);
-    let faults = drawn::faults(&fleet, &[Kind::Gpu, Kind::Port], Cost::Promised, 3);
+    let faults = fault_sampling::faults(&fleet, &[Kind::Gpu, Kind::Port], Cost::Promised, 3);
     let mut model = Model::new(&fleet, faults, 0.05, 3);
     let (mut answers, mut rounds) = (Vec::new(), 0);
     while let Next::Round(trials) = next(&fleet, &answers, rounds) {
@@ -126,7 +129,7 @@ fn a_node_on_which_every_run_breaks_is_named() {
 }
 
 #[test]
-fn what_the_machinery_could_not_tell_convicts_nobody() {
+fn failures_of_the_machinery_convict_no_node() {
     let fleet = p5(36, 1);
     let (mut answers, mut rounds) = (Vec::new(), 0);
     let mut model = Model::new(&fleet, Vec::new(), 0.02, 5);
@@ -157,9 +160,9 @@ fn a_fleet_that_is_mostly_slow_names_nobody() {
 fn what_slows_a_whole_node_by_little_is_blamed_on_none_of_its_parts() {
     let fleet = p5(64, 8);
     for seed in 0..20 {
-        let faults = drawn::faults(&fleet, &[Kind::Node], Cost::Exactly(0.1), seed);
+        let faults = fault_sampling::faults(&fleet, &[Kind::Node], Cost::Exactly(0.1), seed);
         let played = play(&mut Model::new(&fleet, faults.clone(), 0.02, seed));
-        assert!(!drawn::outcome(&played.conclusion, &faults).blamed, "{faults:?}: {played:?}");
+        assert!(!fault_sampling::outcome(&played.conclusion, &faults).blamed, "{faults:?}: {played:?}");
     }
 }
 
@@ -201,13 +204,14 @@ fn links_of_a_healthy_fleet_are_tried_by_each_two_quarters_of_its_groups_and_by_
 }
 
 #[test]
-fn what_it_will_cost_is_foretold() {
-    let outlook = outlook(&p5(32, 4));
+fn the_cost_is_estimated() {
+    let cost_estimate = cost_estimate(&p5(32, 4));
     assert!(
-        outlook.best.runs < outlook.worst.runs && outlook.best.rounds < outlook.worst.rounds,
-        "{outlook:?}"
+        cost_estimate.best.runs < cost_estimate.worst.runs
+            && cost_estimate.best.rounds < cost_estimate.worst.rounds,
+        "{cost_estimate:?}"
     );
-    assert!(outlook.worst.runs < 32 * 31 / 2, "{outlook:?}");
+    assert!(cost_estimate.worst.runs < 32 * 31 / 2, "{cost_estimate:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A run of an isolation: what it is to show, on which nodes, and what came of it. How runs are compared is left to `weigh`.
+//! A run of an isolation: its aim, its nodes and its result. `weigh` compares the runs.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -108,7 +108,7 @@ pub enum Found {
     Values(Vec<Option<f64>>),
     /// The workload itself broke or hung.
     Broke,
-    /// Nothing that could be told: the machinery failed.
+    /// No result: the machinery failed.
     Unknown,
 }
 

@@ -1,10 +1,10 @@
-//! Whether a run was slow: its values against those of its like, by how much better one explanation fits than the other.
-//! What is run because of it is decided in `nodes`, `parts` and `links`.
+//! Whether a run was slow: its values compared with those of its peers, by how much better one explanation fits than the
+//! other. `nodes`, `parts` and `links` decide what is run because of it.
 //!
-//! Healthy values lie round a level that nobody knows beforehand, on a logarithmic scale; a fault only lowers them. For
-//! each thing that is tried, the mean of its values is held against the level of all others of that shape that look
+//! Healthy values lie round a level that is unknown beforehand, on a logarithmic scale; a fault only lowers them. For
+//! each thing that is tried, the mean of its values is compared with the level of all others of that shape that look
 //! healthy. The weight is the logarithm of how much likelier its values are if it is slow than if it is not, with the
-//! tails of Student's t, since the spread is estimated from the same runs: above 0 it speaks for a fault.
+//! tails of Student's t, since the spread is estimated from the same runs: above 0 it indicates a fault.
 
 use super::trial::{Aim, Answer, Found, Shape};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ pub const GOOD: f64 = -5.0;
 pub const SLOW: f64 = 3.0;
 /// A node or a link that is innocent reaches this once in a million.
 pub const PROVEN: f64 = 13.8;
-/// A part of a node that is slow beyond doubt already.
+/// A part of a node that is proven slow already.
 pub const PROVEN_PART: f64 = 11.5;
 /// So often a thing is tried.
 pub const MOST_TRIES: usize = 10;
@@ -43,7 +43,7 @@ pub struct Thing {
 pub struct Weight {
     /// Values it was judged by.
     pub tries: usize,
-    /// Those of others that it was held against.
+    /// Those of others that it was compared with.
     pub peers: usize,
     /// How far it lies from its level, as a logarithm.
     pub off: f64,
@@ -70,7 +70,7 @@ impl Weight {
 #[derive(Debug, Clone, Default)]
 pub struct Weighed {
     of: BTreeMap<(Shape, Thing), Weight>,
-    /// Answers for each aim, those that told nothing included.
+    /// Answers for each aim, those without a result included.
     pub answered: BTreeMap<Aim, usize>,
     /// Things of each shape that look healthy, controls included.
     pub healthy: BTreeMap<Shape, usize>,
@@ -213,7 +213,7 @@ impl Weighed {
                     squares += all.iter().map(|value| (value - sum.mean()).powi(2)).sum::<f64>();
                 }
                 free += (sum.n - 1.0).max(0.0);
-                // Repeats of what is slow tell of the spread as well.
+                // Repeats of what is slow show the spread as well.
                 for (_, all) in values.iter().filter(|(thing, _)| !healthy.contains(thing)) {
                     let own = mean(all);
                     if own.is_finite() {

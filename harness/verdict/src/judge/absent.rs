@@ -1,5 +1,5 @@
-//! Numbers that a node cannot give, since what they are read from came with a later release of its software: they are skipped
-//! with that reason, and never pass.
+//! Numbers that a node cannot give, since its driver is too old to have the counter: they are skipped with that reason,
+//! and never pass.
 
 use super::{CaseData, Measured, subject};
 use base::nodeset;
@@ -31,15 +31,15 @@ pub(super) fn judge(
         Some(node) => BTreeSet::from([node]),
         None => planned.flat_map(|job| &job.nodes).collect(),
     };
-    let is_whole = all == without && measured.parts.is_empty();
+    let all_lack_it = all == without && measured.parts.is_empty();
     let nodes: Vec<String> = without.into_iter().cloned().collect();
     let nodes = nodeset::fold(&nodes);
-    verdict.status = if is_whole { Status::Skipped } else { Status::Inconclusive };
+    verdict.status = if all_lack_it { Status::Skipped } else { Status::Inconclusive };
     verdict.cause = Some(ABSENT.to_owned());
-    verdict.message = match is_whole {
+    verdict.message = match all_lack_it {
         true => format!("{}: not judged: {}", subject(assertion), first.why),
         false => format!("{}: not measured on {nodes}: {}", subject(assertion), first.why),
     };
-    verdict.next = Some(format!("update the driver of {nodes} to have it judged"));
+    verdict.next = Some(format!("update the driver on {nodes}, then rerun the case"));
     true
 }

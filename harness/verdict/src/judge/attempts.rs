@@ -1,23 +1,23 @@
-//! Second attempts, told wherever their numbers are: that there was a first, how it ended, and on which node.
+//! Second attempts: each verdict and finding of one says that there was a first, how it ended, and on which node.
 
 use super::CaseData;
 use metric::finding::Finding;
 use model::artefact::{JobRecord, PlannedAssertion, Verdict};
 
-/// A verdict of a second attempt says so.
-pub(super) fn tell(data: &CaseData, assertion: &PlannedAssertion, verdict: &mut Verdict) {
+/// Appends the first attempt to the verdict's message.
+pub(super) fn add_first(data: &CaseData, assertion: &PlannedAssertion, verdict: &mut Verdict) {
     let firsts: Vec<String> = assertion
         .jobs
         .iter()
         .filter_map(|job| first_of(data, job))
-        .map(|first| format!("attempt 2 of 2, the first: {}", ended(first)))
+        .map(|first| format!("attempt 2 of 2; attempt 1: {}", ended(first)))
         .collect();
-    if let Some(told) = firsts.first() {
+    if let Some(first) = firsts.first() {
         let more = match firsts.len() {
             1 => String::new(),
             n => format!(" and {} more", n - 1),
         };
-        verdict.message = format!("{} ({told}{more})", verdict.message);
+        verdict.message = format!("{} ({first}{more})", verdict.message);
     }
 }
 
@@ -26,7 +26,7 @@ pub(super) fn findings(data: &CaseData) -> Vec<Finding> {
     let firsts = data.case.jobs.iter().filter_map(|job| Some((&job.name, first_of(data, &job.name)?)));
     firsts
         .map(|(second, first)| {
-            let why = format!("{second}: attempt 2 of 2 is what is judged, the first: {}", ended(first));
+            let why = format!("{second}: attempt 2 of 2 is judged; attempt 1: {}", ended(first));
             let mut finding = Finding::new("second-attempt", why).file(format!("raw/{}", first.name));
             finding.node = first.blamed.as_ref().map(|blamed| blamed.node.clone());
             finding

@@ -1,5 +1,5 @@
-//! A number against what was measured before and accepted. Without a baseline nothing can be told; with a provisional
-//! one only that all is well; and nothing can be told either where the software is another than the baseline's.
+//! A number against its baseline. A provisional baseline can pass a number but never fail it; without a baseline, or with
+//! other software than the baseline's, the number is inconclusive.
 
 use super::{CaseData, JudgedBound, Measured, bound, support};
 use crate::fingerprint::{VARIABLES, variables};
@@ -16,27 +16,26 @@ pub(super) fn judge(
     let (numbers, outside) = match baseline {
         PlannedBaseline::None { .. } => return None,
         PlannedBaseline::Expired(numbers) => {
-            return unknown(
+            return not_compared(
                 measured,
-                format!("a baseline, and the one for {} has expired", numbers.key),
-                None,
+                format!("the baseline for {} has expired", numbers.key),
+                Some("run it again, then `harness baseline propose` and accept the new one".to_owned()),
             );
         }
         PlannedBaseline::Provisional(numbers) => (numbers, Status::Inconclusive),
         PlannedBaseline::Accepted(numbers) => (numbers, Status::Fail),
     };
     if let Some(difference) = difference(data, assertion, numbers) {
-        let expected = format!("the software of the baseline for {}: {difference}", numbers.key);
-        let next = "write what it is now beside the other in the baseline's `fingerprint`, if the two are comparable; else \
-                    propose a baseline from runs on it (`harness baseline propose`)";
-        return unknown(measured, expected, Some(next.to_owned()));
+        let next = "if the two versions are comparable, add this one to `fingerprint` of the baseline; else make a new \
+                    baseline: `harness baseline propose`";
+        return not_compared(measured, difference, Some(next.to_owned()));
     }
     verdict.provisional = outside == Status::Inconclusive;
     verdict.baseline = Some(describe(numbers));
     if numbers.lower.is_none() && numbers.upper.is_none() {
-        return unknown(measured, format!("bounds, and the baseline for {} has none", numbers.key), None);
+        return not_compared(measured, format!("the baseline for {} has no bounds", numbers.key), None);
     }
-    let mut judged = bound::within(measured, numbers.lower, numbers.upper, expected(assertion, numbers))?;
+    let mut judged = bound::within(measured, numbers.lower, numbers.upper, comparison(assertion, numbers))?;
     judged.by = if verdict.provisional { JudgedBy::Published } else { JudgedBy::AcceptedBaseline };
     if judged.status != Status::Fail {
         return Some(judged);
@@ -46,9 +45,9 @@ pub(super) fn judge(
     Some(judged)
 }
 
-/// The first part of the software that is not the baseline's, or that the run does not tell: here and there.
+/// The first version that differs from the baseline's or is unknown: in this run and in the baseline.
 fn difference(data: &CaseData, assertion: &PlannedAssertion, numbers: &BaselineNumbers) -> Option<String> {
-    let told = |job: &String, part: &String| match part.as_str() {
+    let reported = |job: &String, part: &String| match part.as_str() {
         VARIABLES => {
             let planned = data.case.jobs.iter().find(|planned| planned.name == *job)?;
             Some([variables(planned)].into())
@@ -58,18 +57,22 @@ fn difference(data: &CaseData, assertion: &PlannedAssertion, numbers: &BaselineN
     numbers.fingerprint.iter().find_map(|(part, those)| {
         let accepted = those.join(" or ");
         let seen: BTreeSet<String> =
-            assertion.jobs.iter().filter_map(|job| told(job, part)).flatten().collect();
-        // What one job tells says nothing of another.
-        let is_told = !seen.is_empty() && assertion.jobs.iter().all(|job| told(job, part).is_some());
+            assertion.jobs.iter().filter_map(|job| reported(job, part)).flatten().collect();
+        // The versions of one job are not those of another.
+        let is_known = !seen.is_empty() && assertion.jobs.iter().all(|job| reported(job, part).is_some());
         match seen.iter().find(|one| !those.contains(one)) {
-            Some(other) => Some(format!("{part} is {other} here, {accepted} there")),
-            None if !is_told => Some(format!("{part} is not told here, {accepted} there")),
+            Some(other) => {
+                Some(format!("{part} is {other} in this run, {accepted} in the baseline for {}", numbers.key))
+            }
+            None if !is_known => {
+                Some(format!("{part} is unknown in this run, {accepted} in the baseline for {}", numbers.key))
+            }
             None => None,
         }
     })
 }
 
-fn unknown(measured: &Measured, expected: String, next: Option<String>) -> Option<JudgedBound> {
+fn not_compared(measured: &Measured, why: String, next: Option<String>) -> Option<JudgedBound> {
     let (_, number) = measured.numbers().next()?;
     Some(JudgedBound {
         status: Status::Inconclusive,
@@ -78,13 +81,13 @@ fn unknown(measured: &Measured, expected: String, next: Option<String>) -> Optio
         lower: None,
         upper: None,
         odd: Vec::new(),
-        expected,
+        comparison: format!("not compared: {why}"),
         next,
         by: JudgedBy::Published,
     })
 }
 
-fn expected(assertion: &PlannedAssertion, numbers: &BaselineNumbers) -> String {
+fn comparison(assertion: &PlannedAssertion, numbers: &BaselineNumbers) -> String {
     let unit = assertion.unit;
     let range = match (numbers.lower, numbers.upper) {
         (Some(lower), Some(upper)) => format!("{} to {}", unit.show(lower), unit.show(upper)),
@@ -95,12 +98,12 @@ fn expected(assertion: &PlannedAssertion, numbers: &BaselineNumbers) -> String {
     let mut about =
         format!("baseline {}, n = {}, median {}", numbers.key, numbers.n, unit.show(numbers.median));
     if let Some(between) = &numbers.between {
-        about.push_str(&format!(", drawn between {between}"));
+        about.push_str(&format!(", interpolated between {between}"));
     }
     if let Some(judged) = numbers.widened_for {
         about.push_str(&format!(", widened for {judged} numbers"));
     }
-    format!("{range} ({about})")
+    format!("expected {range} ({about})")
 }
 
 fn describe(numbers: &BaselineNumbers) -> String {

@@ -13,33 +13,34 @@ pub(super) fn judge(assertion: &PlannedAssertion, measured: &Measured) -> Option
         return None;
     }
     let unit = assertion.unit;
-    let mut expected = match (bound.equals, lower, upper) {
+    let range = match (bound.equals, lower, upper) {
         (Some(value), ..) => unit.show(value),
         (_, Some(lower), Some(upper)) => format!("{} to {}", unit.show(lower), unit.show(upper)),
         (_, Some(lower), None) => format!("at least {}", unit.show(lower)),
         (_, None, Some(upper)) => format!("at most {}", unit.show(upper)),
         (_, None, None) => return None,
     };
+    let mut comparison = format!("expected {range}");
     let Some(spread) = bound.spread else {
-        let mut judged = within(measured, lower, upper, expected)?;
+        let mut judged = within(measured, lower, upper, comparison)?;
         support::weigh(&mut judged, None);
         return Some(judged);
     };
     let Some(allows) = spread.allows else {
-        let mut judged = within(measured, lower, upper, expected)?;
+        let mut judged = within(measured, lower, upper, comparison)?;
         let deviation = spread.relative * judged.observed.abs();
         support::weigh(&mut judged, Some(deviation));
         return Some(judged);
     };
     // A comparison within one run: what its two numbers vary by is added to the bound, for all that are judged at once.
-    expected.push_str(&format!(
-        ", and {} for a spread of {} % among {} numbers",
+    comparison.push_str(&format!(
+        ", widened by {} for a spread of {} % over {} numbers",
         unit.show(allows),
         spread.relative * 100.0,
         spread.judged
     ));
     let lower = lower.map(|lower| (lower - allows).max(0.0));
-    within(measured, lower, upper.map(|upper| upper + allows), expected)
+    within(measured, lower, upper.map(|upper| upper + allows), comparison)
 }
 
 /// All values against two bounds; the one furthest out is the one shown.
@@ -47,7 +48,7 @@ pub(super) fn within(
     measured: &Measured,
     lower: Option<f64>,
     upper: Option<f64>,
-    expected: String,
+    comparison: String,
 ) -> Option<JudgedBound> {
     let distance = |value: f64| {
         let below = lower.map_or(f64::NEG_INFINITY, |lower| lower - value);
@@ -64,5 +65,15 @@ pub(super) fn within(
     odd.dedup();
     let status = if distance(number.value) > 0.0 { Status::Fail } else { Status::Pass };
     let (observed, runs) = (number.value, number.runs.clone());
-    Some(JudgedBound { status, observed, runs, lower, upper, odd, expected, next: None, by: JudgedBy::Limit })
+    Some(JudgedBound {
+        status,
+        observed,
+        runs,
+        lower,
+        upper,
+        odd,
+        comparison,
+        next: None,
+        by: JudgedBy::Limit,
+    })
 }

@@ -14,11 +14,11 @@ pub(super) fn judge(assertion: &PlannedAssertion, measured: &Measured, verdict: 
     verdict.upper = Some(ceiling);
     verdict.cause = Some("above-ceiling".to_owned());
     verdict.message = format!(
-        "{}: a broken measurement: {}, and the hardware can do {}",
+        "{}: {}, above the hardware limit of {}: broken measurement",
         subject(assertion),
         show(highest),
         show(ceiling)
     );
-    verdict.next = Some("look at how many ranks and nodes took part, and at the program's clock".to_owned());
+    verdict.next = Some("check how many ranks and nodes took part, and the program's clock".to_owned());
     true
 }

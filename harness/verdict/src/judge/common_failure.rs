@@ -1,5 +1,5 @@
 //! Whether all jobs of a case failed in the same way: then the launcher, the image or the tool is broken, and no node is.
-//! Pure: how jobs ended and what they said last, in; what they share, out.
+//! Pure: from how jobs ended and the last lines that they printed to what they share.
 
 use super::CaseData;
 use super::gate::Gate;
@@ -13,16 +13,16 @@ pub struct FailedJob<'a> {
     pub nodes: &'a [String],
     /// The node that its launcher or its workload names.
     pub named: Option<&'a str>,
-    /// Its ending in a word.
+    /// How it ended, as a cause.
     pub cause: &'a str,
-    /// The last words of its tools.
-    pub words: &'a [String],
+    /// The last lines that its tools printed.
+    pub last_lines: &'a [String],
     /// It never came to a node: sbatch refused it, or its folder could not be filled.
     pub refused: bool,
 }
 
-/// The last words that all jobs share, one of each kind; nothing where they did not fail in the same way, or where a single
-/// node is in all of them.
+/// The last lines that all jobs share, one of each kind; nothing where they did not fail in the same way, or where a
+/// single node is in all of them.
 pub fn shared_by<'a>(jobs: &[FailedJob<'a>]) -> Option<Vec<&'a str>> {
     let (first, rest) = jobs.split_first()?;
     let is_alike = rest.iter().all(|job| job.cause == first.cause);
@@ -32,20 +32,20 @@ pub fn shared_by<'a>(jobs: &[FailedJob<'a>]) -> Option<Vec<&'a str>> {
     }
     let names: BTreeSet<&str> = jobs.iter().flat_map(|job| job.nodes).map(String::as_str).collect();
     let kinds = |job: &FailedJob| -> BTreeSet<String> {
-        job.words.iter().map(|line| normalised(line, &names)).collect()
+        job.last_lines.iter().map(|line| normalised(line, &names)).collect()
     };
     // Where its output stops says nothing about a hang.
-    let silent = jobs.iter().all(|job| job.words.is_empty()) || HANGS.contains(&first.cause);
+    let silent = jobs.iter().all(|job| job.last_lines.is_empty()) || HANGS.contains(&first.cause);
     let common = rest.iter().fold(kinds(first), |all, job| &all & &kinds(job));
     if !silent && common.is_empty() {
         return None;
     }
-    let mut told = BTreeSet::new();
+    let mut listed = BTreeSet::new();
     let is_common = |line: &&String| {
         let kind = normalised(line, &names);
-        (silent || common.contains(&kind)) && told.insert(kind)
+        (silent || common.contains(&kind)) && listed.insert(kind)
     };
-    Some(first.words.iter().filter(is_common).map(String::as_str).collect())
+    Some(first.last_lines.iter().filter(is_common).map(String::as_str).collect())
 }
 
 /// Endings of jobs that went on without end.
@@ -97,7 +97,7 @@ pub fn of_case(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> Option<CommonFa
             nodes: &planned.nodes,
             named: named(record, analysis.and_then(|analysis| analysis.failure.as_ref()?.node.as_deref())),
             cause,
-            words: analysis.map(|analysis| analysis.last_words.as_slice()).unwrap_or_default(),
+            last_lines: analysis.map(|analysis| analysis.last_words.as_slice()).unwrap_or_default(),
             refused: is_refused(record),
         });
     }
@@ -126,7 +126,7 @@ pub fn is_refused(record: &JobRecord) -> bool {
     matches!(record.end, Ended::LaunchFailed { .. } | Ended::FolderFailed { .. }) && record.blamed.is_none()
 }
 
-/// Whether its ending says anything about the launcher: nobody stopped it, and it was not held back.
+/// Whether its ending says anything about the launcher: it was neither stopped nor held back.
 fn was_tried(end: &Ended) -> bool {
     !matches!(
         end,
@@ -154,7 +154,7 @@ pub fn of_outcomes(outcomes: &[JobOutcome]) -> Option<&str> {
             nodes: &outcome.nodes,
             named: bad.node.as_deref(),
             cause: &bad.cause,
-            words,
+            last_lines: words,
             refused: bad.cause == "launch-failed" && bad.node.is_none(),
         });
     }
@@ -166,7 +166,7 @@ pub fn of_outcomes(outcomes: &[JobOutcome]) -> Option<&str> {
 fn check(cause: &str, words: &[String], case: &PlannedCase) -> &'static str {
     let says = |signs: &[&str]| words.iter().any(|line| signs.iter().any(|sign| line.contains(sign)));
     if says(&["Unable to contact slurm controller", "Socket timed out", "Unable to establish controller"]) {
-        "`sinfo` on this machine: is slurmctld up, and is slurm.conf the cluster's?"
+        "`sinfo` on this machine: slurmctld may be down, or slurm.conf may not be the cluster's"
     } else if says(&["generic resource", "(gres)"]) {
         "`sinfo -o %G`: this Slurm has no such GRES; see `gpus` in [reach] of the inventory"
     } else if says(&["account", "QOS", "qos", "partition", "Partition"]) {
@@ -174,7 +174,7 @@ fn check(cause: &str, words: &[String], case: &PlannedCase) -> &'static str {
     } else if says(&["MPI_Init", "MPI_INIT", "PMI", "direct launched"]) {
         "`srun --mpi=list` and the MPI that the programs were built with; `mpi` in [reach] of the inventory"
     } else if says(&["pyxis", "enroot", "container"]) {
-        "`srun --container-image=IMAGE true` by hand: the image's name, the registry's password, room for it"
+        "`srun --container-image=IMAGE true` by hand: image name, registry password, free space"
     } else if says(&[
         "No such file or directory",
         "command not found",
@@ -183,8 +183,8 @@ fn check(cause: &str, words: &[String], case: &PlannedCase) -> &'static str {
         "[paths] of the inventory, and LD_LIBRARY_PATH of the jobs"
     } else if HANGS.contains(&cause) {
         match case.limit_s {
-            0..60 => "`limit_s` of the case: it is short; then where the output of the jobs stops",
-            _ => "where the output of the jobs stops; OMPI_MCA_btl_tcp_if_exclude and NCCL_SOCKET_IFNAME",
+            0..60 => "`limit_s` of the case, which is short; then the last output lines of the jobs",
+            _ => "the last output lines of the jobs; OMPI_MCA_btl_tcp_if_exclude and NCCL_SOCKET_IFNAME",
         }
     } else if cause == "launch-failed" {
         "`--dry-run`, and the command of its first job by hand"
@@ -221,7 +221,7 @@ mod tests {
                 nodes,
                 named: *named,
                 cause,
-                words,
+                last_lines: words,
                 refused: *refused,
             })
             .collect();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_words_on_other_nodes_are_the_same_failure() {
+    fn the_same_last_lines_on_other_nodes_are_the_same_failure() {
         let on = |node: &str, rank: u32| {
             job(
                 node,
@@ -240,8 +240,8 @@ mod tests {
                 ),
             )
         };
-        let told = shared(&[on("n1", 1), on("n2", 20)]).expect("the same");
-        assert!(told.starts_with("[n1:77] Local abort of rank 1"), "{told}");
+        let lines = shared(&[on("n1", 1), on("n2", 20)]).expect("the same");
+        assert!(lines.starts_with("[n1:77] Local abort of rank 1"), "{lines}");
         for (name, jobs, is_common) in [
             ("other words", vec![job("n1", "exit 1", "no GPU"), job("n2", "exit 1", "no NIC")], false),
             ("other endings", vec![job("n1", "exit 1", "x"), job("n2", "exit 2", "x")], false),

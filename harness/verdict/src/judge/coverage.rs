@@ -1,4 +1,4 @@
-//! What was measured of what was to be measured: nodes, ranks, NICs, sizes. A pass without it says little.
+//! How much of what was planned was measured: nodes, ranks, NICs, sizes. A pass without it says little.
 
 use super::CaseData;
 use super::gate::Gate;

@@ -1,5 +1,5 @@
-//! Who is to blame for a red run: parts that a measurement names by itself, then nodes that launchers name, then the
-//! one node that is in everything that went badly and in nothing that went well. An innocent is never named.
+//! Isolates the faulty component of a red run: parts that a measurement names by itself, then nodes that launchers
+//! name, then the one node that is in every failed job and in no good one. A good node is never named.
 
 use super::common_failure::HANGS;
 use super::nic_rate::NicRateCache;
@@ -52,11 +52,11 @@ fn named_by(data: &CaseData, assertion: &PlannedAssertion, verdict: &Verdict) ->
     };
     let evidence = |part: &str, observed: f64| match assertion.metric.as_str() {
         "nic.present" if observed == 0.0 => {
-            Some(format!("not listed, though the profile of {} has it", data.instance.name))
+            Some(format!("not listed, expected by the profile of {}", data.instance.name))
         }
         // A share is no rate; a NIC that moved something is never named by it.
         "nic.share" if observed == 0.0 => {
-            Some(format!("listed, but moved no byte in `{}` while its namesakes did", data.case.name))
+            Some(format!("listed, but moved no byte in `{}` while its peers did", data.case.name))
         }
         name if part.starts_with("gpu") && name.starts_with("nccl.") => Some(verdict.message.clone()),
         _ => None,
@@ -72,8 +72,8 @@ fn named_by(data: &CaseData, assertion: &PlannedAssertion, verdict: &Verdict) ->
         .collect()
 }
 
-/// Who keeps the others waiting, as far as the recipe itself is sure of it: it found out by what the ranks did to each
-/// other, and another partner would tell no more.
+/// The stragglers that the recipe is sure of: it compared the ranks with each other, so that a run with another partner
+/// would add nothing.
 fn stragglers(data: &CaseData, assertion: &PlannedAssertion, node: &str) -> Vec<Part> {
     let jobs = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
     let findings = jobs.flat_map(|analysis| &analysis.findings);
@@ -83,7 +83,7 @@ fn stragglers(data: &CaseData, assertion: &PlannedAssertion, node: &str) -> Vec<
         .collect()
 }
 
-/// The rank whose numbers are none, where the program itself says which.
+/// The rank with a loss that is not finite, where the program itself names it.
 fn of_nan(data: &CaseData, assertion: &PlannedAssertion) -> Vec<Part> {
     let jobs = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
     let found = jobs.flat_map(|analysis| &analysis.findings).find(|finding| finding.code == NAN_RANK);
@@ -104,7 +104,7 @@ fn odd_parts(data: &CaseData, assertion: &PlannedAssertion) -> Vec<(String, f64)
         .collect()
 }
 
-/// The nodes that the run as a whole speaks against, given the parts that are named already.
+/// The nodes at fault by the run as a whole, given the parts that are named already.
 pub fn of_run(outcomes: &[JobOutcome], named: &[Culprit]) -> Vec<Culprit> {
     let mut culprits = Vec::new();
     let guilty_parts: BTreeSet<&str> = named
@@ -130,16 +130,17 @@ pub fn of_run(outcomes: &[JobOutcome], named: &[Culprit]) -> Vec<Culprit> {
             .into_iter()
             .filter(|outcome| outcome.bad.is_none() && kinds.contains(&outcome.kind))
             .collect();
-        let told: BTreeMap<&str, &str> = bad
+        let named_by_launcher: BTreeMap<&str, &str> = bad
             .iter()
             .filter_map(|outcome| outcome.bad.as_ref())
             .filter_map(|bad| Some((bad.node.as_deref()?, bad.evidence.as_str())))
             .rev()
             .collect();
-        for (node, evidence) in &told {
+        for (node, evidence) in &named_by_launcher {
             culprits.push(node_culprit(node, cause, evidence));
         }
-        let explained: BTreeSet<&str> = told.keys().copied().chain(guilty_parts.iter().copied()).collect();
+        let explained: BTreeSet<&str> =
+            named_by_launcher.keys().copied().chain(guilty_parts.iter().copied()).collect();
         let evidence = |outcome: &JobOutcome| {
             let (job, case) = (&outcome.job, &outcome.case);
             let seen = outcome.bad.as_ref().map(|bad| bad.evidence.as_str()).unwrap_or_default();
@@ -178,7 +179,7 @@ fn without_widespread<'a>(mut bad: Vec<&'a JobOutcome>, all: &[JobOutcome]) -> V
             blamed.iter().flatten().filter(|node| !cleared.contains(*node)).collect();
         in_all.is_empty() && left.len() >= FEWEST_OF_MOST && left.len() * 2 > nodes.len()
     };
-    // What a probe says of each node stands by itself.
+    // Each node's own probe is evidence by itself.
     let left_out = |outcome: &JobOutcome| outcome.bad.as_ref().is_some_and(|bad| bad.cause == LEFT_OUT);
     let widespread: BTreeSet<String> = cases
         .into_iter()
@@ -192,10 +193,10 @@ fn without_widespread<'a>(mut bad: Vec<&'a JobOutcome>, all: &[JobOutcome]) -> V
 }
 
 /// Measured failures of whole jobs, where no part explains them.
-fn slow_nodes(outcomes: &[JobOutcome], guilty_parts: &BTreeSet<&str>, told: &[Culprit]) -> Vec<Culprit> {
+fn slow_nodes(outcomes: &[JobOutcome], guilty_parts: &BTreeSet<&str>, named: &[Culprit]) -> Vec<Culprit> {
     let mut culprits = Vec::new();
     let mut explained = guilty_parts.clone();
-    explained.extend(told.iter().filter_map(|culprit| match culprit {
+    explained.extend(named.iter().filter_map(|culprit| match culprit {
         Culprit::Culprit { node, .. } => Some(node.as_str()),
         _ => None,
     }));
@@ -215,15 +216,14 @@ fn slow_nodes(outcomes: &[JobOutcome], guilty_parts: &BTreeSet<&str>, told: &[Cu
             Blames::OddNode => without_most(bad, &good),
             _ => bad,
         };
-        let evidence = |outcome: &JobOutcome| {
-            format!("`{metric}` is out of bounds in job {} of `{}`", outcome.job, outcome.case)
-        };
+        let evidence =
+            |outcome: &JobOutcome| format!("out of bounds in job {} of `{}`", outcome.job, outcome.case);
         culprits.extend(eliminate(&bad, &good, &explained, metric, &evidence));
     }
     culprits
 }
 
-/// What its recipe declares; a metric that no recipe declares speaks against nobody.
+/// What its recipe declares; a metric that no recipe declares blames no node.
 fn blames(metric: &str) -> Blames {
     recipe::metric(metric).map(|(_, spec)| spec.blames).unwrap_or_default()
 }
@@ -278,7 +278,7 @@ fn eliminate(
     }
     open.retain(|(outcome, _)| !outcome.nodes.iter().any(|node| guilty.contains(node.as_str())));
     let Some((first, _)) = open.first() else { return culprits };
-    // What remains in all of the jobs that nobody explains.
+    // What remains in all of the jobs that no culprit explains.
     let common = open.iter().skip(1).fold(open[0].1.clone(), |all, (_, some)| &all & some);
     let mut common_nodes = common.iter();
     match (common_nodes.next(), common_nodes.next()) {
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn the_launchers_word_comes_first() {
+    fn a_node_named_by_the_launcher_comes_first() {
         let jobs = [outcome(&["n1", "n2"], Some(("NODE_FAIL", Some("n2")))), outcome(&["n1"], None)];
         assert_eq!(lines(&jobs), ["culprit n2 node"]);
     }
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn what_most_nodes_of_a_case_show_alike_is_no_nodes_fault() {
+    fn a_failure_of_most_nodes_of_a_case_blames_no_node() {
         let hang = Some(("hang", None));
         let alone =
             ["n1", "n2", "n3", "n4"].map(|node| outcome(&[node], if node == "n4" { None } else { hang }));
@@ -481,14 +481,14 @@ mod tests {
     }
 
     #[test]
-    fn a_metric_blames_only_whom_its_recipe_declares() {
+    fn a_metric_blames_only_what_its_recipe_declares() {
         let three_of_four =
             |metric: &str| lines(&["n1", "n2", "n3", "n4"].map(|node| judged(&[node], metric, node != "n4")));
         let one_of_four =
             |metric: &str| lines(&["n1", "n2", "n3", "n4"].map(|node| judged(&[node], metric, node == "n2")));
         assert_eq!(one_of_four("nccl.busbw"), ["culprit n2 node"]);
         assert_eq!(three_of_four("nccl.busbw").len(), 3);
-        // What most show alike is the program's.
+        // What most nodes share is the program's fault.
         assert_eq!(one_of_four("command.exit_code"), ["culprit n2 node"]);
         assert_eq!(three_of_four("command.exit_code"), Vec::<String>::new());
         for metric in
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_say_the_same_are_said_once() {
+    fn equal_lines_are_merged() {
         let merged =
             merge(vec![suspects(&["n1", "n2"]), fleet("low")], vec![suspects(&["n1", "n2"]), fleet("low")]);
         assert_eq!(merged, [suspects(&["n1", "n2"]), fleet("low")]);
@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn whom_something_speaks_against_is_not_suspected_once_more() {
+    fn a_culprit_is_not_listed_as_a_suspect_too() {
         let named = of_part(part("n2", "a", "slow".into()));
         let merged = merge(vec![suspects(&["n1", "n2"]), suspects(&["n3", "n4"])], vec![named.clone()]);
         assert_eq!(merged, [named, suspects(&["n3", "n4"])]);

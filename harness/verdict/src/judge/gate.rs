@@ -11,7 +11,7 @@ use model::artefact::{
     BELOW_FLOOR, Bad, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, JudgedBy, PlannedAssertion,
     PlannedJob, Status, Verdict, WorkKind, WorkloadFacts,
 };
-use recipes::recipe::training_log::raised::{EXCEPTION, RENDEZVOUS};
+use recipes::recipe::training_log::torch_failure::{EXCEPTION, RENDEZVOUS};
 use recipes::recipe::{self, efa_traffic};
 use std::collections::BTreeMap;
 
@@ -46,8 +46,8 @@ impl Gate {
 const TOOL_MISSING: &str = "tool-missing";
 const TOOL_REFUSED: &str = "tool-refused";
 const OUTPUT_REFUSED: &str = "output-refused";
-/// Causes that say nothing about a node: tools that are not installed or not as they must be, files that were refused,
-/// panics of the harness, reports that nobody read.
+/// Causes that say nothing about a node: tools that are missing or too old, files that were refused, panics of the
+/// harness, reports that were never read.
 const OF_NO_NODE: [&str; 5] = [TOOL_MISSING, TOOL_REFUSED, OUTPUT_REFUSED, INTERNAL_ERROR, NOT_READ];
 
 pub(super) fn gates<'a>(data: &'a CaseData) -> BTreeMap<&'a str, Gate> {
@@ -68,8 +68,7 @@ pub(super) fn gates<'a>(data: &'a CaseData) -> BTreeMap<&'a str, Gate> {
         .collect()
 }
 
-/// A job whose output lies there and was not taken did what no job does, or wrote more than can be read: nothing that it
-/// seems to have measured counts.
+/// A job whose output was refused (a link, a device, too large) is not trusted: none of its numbers counts.
 fn refused(data: &CaseData, job: &str) -> Option<Gate> {
     // Reports of profilers have an audit of their own.
     let is_output = |kind| {
@@ -78,7 +77,7 @@ fn refused(data: &CaseData, job: &str) -> Option<Gate> {
     };
     let mut missing = data.collected.missing.iter();
     let file = missing.find(|file| file.refused && file.job == job && is_output(file.kind))?;
-    let next = "look at the file on its node: a job's output is a plain file below the limit";
+    let next = "check the file on its node: a job's output must be a regular file below the size limit";
     Some(error(OUTPUT_REFUSED, &format!("{}: {}", file.name, file.why), next))
 }
 
@@ -93,7 +92,7 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
             let tool = tool(data);
             return Gate::Inconclusive {
                 cause: TOOL_MISSING.to_owned(),
-                message: format!("`{tool}` is not on a node of the pair"),
+                message: format!("`{tool}` is not installed on a node of the pair"),
                 next: format!("install {}; or set `nic_tool` in the inventory", to_install(tool)),
             };
         }
@@ -103,10 +102,10 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
             let tool = tool(data);
             let findings = analysis.map(|analysis| analysis.findings.as_slice()).unwrap_or_default();
             let refused = findings.iter().find(|finding| finding.code == "flow-tool-refused");
-            let words = refused.map_or("its output is not there", |finding| finding.message.as_str());
+            let reason = refused.map_or("its output is missing", |finding| finding.message.as_str());
             return Gate::Inconclusive {
                 cause: TOOL_REFUSED.to_owned(),
-                message: format!("`{tool}` refused its arguments: {words}"),
+                message: format!("`{tool}` refused its arguments: {reason}"),
                 next: format!("install {}", to_install(tool)),
             };
         }
@@ -114,7 +113,7 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         if *code != 0 && !is_command && !data_wrong {
             let (cause, evidence) = match failure {
                 Some(failure) => (failure.cause.clone(), failure.evidence.clone()),
-                None => (end.cause(), "the output names no cause".to_owned()),
+                None => (end.cause(), "no cause found in its output".to_owned()),
             };
             return error(
                 &cause,
@@ -125,20 +124,19 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         // A bandwidth reached with wrong data is no bandwidth. Where nothing asks for the data itself, the numbers beside
         // it must not end as a pass.
         let of_data = ["nccl.wrong", "train.loss_finite"];
-        let asks_for_data =
+        let checks_data =
             data.case.assertions.iter().any(|assertion| of_data.contains(&assertion.metric.as_str()));
-        if data_wrong && !asks_for_data {
+        if data_wrong && !checks_data {
             if matches!(data.case.workload, WorkloadFacts::Training { .. }) {
                 return Gate::Inconclusive {
                     cause: "loss-not-finite".to_owned(),
-                    message: "the loss of the training is no number, and no assertion asks for it".to_owned(),
+                    message: "the training loss is not finite, and no assertion checks it".to_owned(),
                     next: "assert `train.loss_finite` in the case".to_owned(),
                 };
             }
             return Gate::Inconclusive {
                 cause: "data-wrong".to_owned(),
-                message: "nccl-tests says that its data came out wrong, and no assertion asks for it"
-                    .to_owned(),
+                message: "nccl-tests reports wrong data, and no assertion checks it".to_owned(),
                 next: "assert `nccl.wrong` in the case, and run it with its gpu-each case".to_owned(),
             };
         }
@@ -148,12 +146,10 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
                     "check that the launcher's MPI plugin and nccl-tests' MPI are the same; see `srun --mpi=list`"
                 }
                 "raw-edited" | "raw-gone" => {
-                    "put the file back as it was, or accept what lies there now with `--from collect`"
+                    "restore the file, or accept the current one with `--from collect`"
                 }
                 "not-analyzed" => "try `--from analyze`, or run it again with --rerun",
-                _ => {
-                    "look at the output of the job, and at the space on the shared folder; run the case again"
-                }
+                _ => "check the job's output and the free space of the shared folder, then rerun the case",
             };
             return Gate::Inconclusive {
                 cause: not.cause.clone(),
@@ -174,12 +170,12 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         Ended::TimeLimit { limit_s } => error(
             &end.cause(),
             &format!("the job did not end within {limit_s} s{evidence}"),
-            "look at where its output stops; if it is merely long, raise `limit_s`",
+            "see the last line of its output; if the job is only slow, raise `limit_s`",
         ),
         Ended::Stall { stall_s, last } => error(
             &end.cause(),
             &format!("the job made no progress for {stall_s} s, last output: `{}`{evidence}", last.trim()),
-            "look at where its output stops; if it is merely silent, raise `stall_s` in the case's workload",
+            "see the last line of its output; if the job only prints rarely, raise `stall_s` in the case's workload",
         ),
         Ended::NodeFail => error(
             &end.cause(),
@@ -188,34 +184,34 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         ),
         Ended::BootFail => error(
             &end.cause(),
-            &format!("a node did not come up for the job{evidence}"),
+            &format!("a node failed to boot for the job{evidence}"),
             "look at `sinfo -R` and at the node's console",
         ),
         Ended::OutOfMemory => error(
             &end.cause(),
-            &format!("the job's memory ran out{evidence}"),
-            "ask for more memory in the partition's defaults, or look at what else the nodes run",
+            &format!("the job ran out of memory{evidence}"),
+            "raise the memory in the partition's defaults, or check what else runs on the nodes",
         ),
         Ended::Requeued { reason } => error(
             &end.cause(),
-            &format!("Slurm put the job back into its queue after it had started: {reason}"),
+            &format!("Slurm requeued the job after it had started: {reason}"),
             "look at `sinfo -R` and at slurmctld's log; run it again",
         ),
         Ended::Deadline => error(
             &end.cause(),
             "the job would have missed its deadline",
-            "look at the partition's and the QOS's limits",
+            "check the limits of the partition and the QOS",
         ),
         Ended::Preempted => error(
             &end.cause(),
             "the job was preempted",
             "run in a reservation or with a QOS that is not preempted",
         ),
-        Ended::Cancelled => error(&end.cause(), "somebody cancelled the job", "run it again"),
+        Ended::Cancelled => error(&end.cause(), "the job was cancelled", "run it again"),
         Ended::AllocationOver { limit_s } => error(
             &end.cause(),
-            &format!("the allocation that it shares with other jobs came to its time limit of {limit_s} s"),
-            "run it again; lower `longest_allocation_s`, or leave `share_allocations` out",
+            &format!("the allocation that it shares with other jobs reached its time limit of {limit_s} s"),
+            "run it again; lower `longest_allocation_s`, or remove `share_allocations`",
         ),
         Ended::QueueStuck { reason } => {
             error(&end.cause(), &format!("the job never started: {reason}"), stuck_next(reason))
@@ -223,20 +219,20 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         Ended::LaunchFailed { why } => error(
             &end.cause(),
             &format!("the job could not be launched: {why}"),
-            "run --dry-run and try its command by hand",
+            "print its command with `--dry-run` and try it by hand",
         ),
         Ended::FolderFailed { why } => error(
             &end.cause(),
-            &format!("the job's folder could not be filled: {why}"),
-            "look at the room and the rights of `paths.shared` on this machine",
+            &format!("the job's folder could not be written: {why}"),
+            "check free space and permissions of `paths.shared` on this machine",
         ),
         Ended::HostUnreachable { why } => {
-            error(&end.cause(), why, "try `ssh` to it by hand; leave the node out with --exclude-nodes")
+            error(&end.cause(), why, "try `ssh` to it by hand, or exclude the node with --exclude-nodes")
         }
         Ended::Lost { why } => error(
             &end.cause(),
             &format!("the launcher lost the job: {why}"),
-            "look at the job's stderr, and at the log of slurmctld, or over ssh at that of the node's sshd",
+            "see the job's stderr and the log of slurmctld (over ssh: the log of the node's sshd)",
         ),
         Ended::Interrupted { why } => {
             error(&end.cause(), &format!("the run was stopped: {why}"), "run it again")
@@ -244,14 +240,14 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         Ended::LeftOut { node, why, after: Some(case) } => error(
             &end.cause(),
             &format!("{node} was quarantined after `{case}`: {why}"),
-            "repair the node and run the case again; `--keep-bad-nodes` launches on it all the same",
+            "repair the node and rerun the case; `--keep-bad-nodes` launches on it anyway",
         ),
         Ended::LeftOut { node, why, after: None } => error(
             &end.cause(),
-            &format!("{node} was left out before anything was launched: {why}"),
-            "see to that; `harness inventory probe --nodes` tells when it is fit, `--no-probe` launches on it as it is",
+            &format!("{node} was excluded before the launch: {why}"),
+            "fix it and check with `harness inventory probe --nodes`; `--no-probe` launches on it anyway",
         ),
-        Ended::NotRun { why } => error(&end.cause(), &format!("it was not run: {why}"), "run it again"),
+        Ended::NotRun { why } => error(&end.cause(), &format!("not run: {why}"), "run it again"),
     }
 }
 
@@ -271,16 +267,16 @@ fn to_install(tool: &str) -> &'static str {
 fn stuck_next(reason: &str) -> &'static str {
     match reason.trim_start_matches('(').split([',', ')', ' ', ';']).next() {
         Some("PartitionTimeLimit") => {
-            "`scontrol show partition` prints its MaxTime: lower `limit_s`, or write another `partition` into `[reach]`"
+            "`scontrol show partition` prints its MaxTime: lower `limit_s`, or set another `partition` in `[reach]`"
         }
         Some("PartitionNodeLimit") => {
-            "`scontrol show partition` prints its MaxNodes: run on fewer with --nodes, or write another `partition` into \
+            "`scontrol show partition` prints its MaxNodes: run on fewer with --nodes, or set another `partition` in \
              `[reach]`"
         }
         Some("PartitionDown" | "PartitionInactive") => {
-            "the partition starts no jobs: `sinfo -s`; ask who runs the cluster, or write another `partition` into `[reach]`"
+            "the partition starts no jobs, see `sinfo -s`: ask the cluster's admins, or set another `partition` in `[reach]`"
         }
-        _ => "look at `sinfo -R`; leave the node out with --exclude-nodes",
+        _ => "see `sinfo -R`, or exclude the node with --exclude-nodes",
     }
 }
 
@@ -313,13 +309,13 @@ pub(super) fn shut(
     }
     if open == 0 && worst.is_none() {
         let next = "run it again".to_owned();
-        return Some((Status::Error, "not-run".to_owned(), "no job of it was run".to_owned(), next));
+        return Some((Status::Error, "not-run".to_owned(), "none of its jobs was run".to_owned(), next));
     }
     // One good flow proves both its ends, whatever became of the other rounds.
     if any_job_will_do && open > 0 { None } else { worst }
 }
 
-/// Why numbers of an assertion's jobs are missing, as far as collection and recipes can tell: cause and sentence.
+/// Why numbers of an assertion's jobs are missing, as far as collection and recipes know: cause and message.
 pub(super) fn why_missing(data: &CaseData, assertion: &PlannedAssertion) -> Option<(String, String)> {
     assertion
         .jobs
@@ -426,7 +422,7 @@ fn kind(workload: &WorkloadFacts) -> WorkKind {
     }
 }
 
-/// Whether NCCL went another way than the instance's profile expects in every job over several nodes.
+/// Whether NCCL used another transport than the instance's profile expects in every job over several nodes.
 fn other_transport_everywhere(data: &CaseData) -> bool {
     let mut over_nodes = data.case.jobs.iter().filter(|job| job.nodes.len() > 1).peekable();
     let is_other = |job: &PlannedJob| {
@@ -447,7 +443,7 @@ pub(super) fn outcomes(
     gates: &BTreeMap<&str, Gate>,
     verdicts: &[Verdict],
 ) -> Vec<JobOutcome> {
-    // What all jobs over several nodes have alike is a setting or a library that all lack, and no node's fault.
+    // What all jobs over several nodes share is a setting or a library that all lack, and no node's fault.
     let everywhere = other_transport_everywhere(data);
     let mut judged: BTreeMap<&str, BTreeMap<String, bool>> = BTreeMap::new();
     let mut unmeasured: BTreeMap<&str, Lack> = BTreeMap::new();
@@ -456,7 +452,7 @@ pub(super) fn outcomes(
             match verdict.status {
                 // Nothing separates it from its peers: it neither clears nor blames a node.
                 Status::Fail if verdict.cause.as_deref() == Some(BELOW_FLOOR) => {}
-                // Few peers that agree may all be low, or each hold a bad node: that clears nobody.
+                // Few peers that agree may all be low, or each hold a bad node: that clears no node.
                 Status::Pass if has_few_peers(verdict) => {}
                 Status::Pass | Status::Fail => {
                     let failed = judged.entry(job).or_default().entry(assertion.metric.clone()).or_default();
@@ -476,7 +472,7 @@ pub(super) fn outcomes(
             }
         }
     }
-    // What somebody stopped speaks against no node, nor what waited for none that was named, nor this machine's trouble.
+    // A job that was stopped, that waited in the queue or that failed on this machine is evidence against no node.
     let ran = |record: &JobRecord| match &record.end {
         Ended::NotRun { .. }
         | Ended::Interrupted { .. }
@@ -485,7 +481,7 @@ pub(super) fn outcomes(
         | Ended::FolderFailed { .. }
         | Ended::AllocationOver { .. }
         | Ended::Deadline => false,
-        // What sbatch refuses has come to no node; how a job that was lost has ended, nobody knows.
+        // What sbatch refuses has come to no node; how a lost job ended is unknown.
         Ended::LaunchFailed { .. }
         | Ended::QueueStuck { .. }
         | Ended::LeftOut { .. }
@@ -510,10 +506,10 @@ pub(super) fn outcomes(
                 data.analysis.jobs.get(&planned.name).and_then(|analysis| analysis.failure.as_ref());
             let blamed =
                 record.blamed.as_ref().map(|blamed| (Some(blamed.node.clone()), blamed.evidence.clone()));
-            // Of two ends that do not meet either may be at fault, and an exception is the program's.
-            let is_nobodys = |cause: &str| cause == RENDEZVOUS || cause == EXCEPTION;
+            // Either end of a failed rendezvous may be at fault, and an exception is the program's.
+            let blames_no_node = |cause: &str| cause == RENDEZVOUS || cause == EXCEPTION;
             if !matches!(record.end, Ended::Exited { code: 0 })
-                && failure.is_some_and(|failure| is_nobodys(&failure.cause))
+                && failure.is_some_and(|failure| blames_no_node(&failure.cause))
             {
                 return None;
             }
@@ -550,13 +546,13 @@ mod tests {
     use super::stuck_next;
 
     #[test]
-    fn a_partition_that_keeps_a_job_from_starting_is_named_and_no_node_is_to_be_left_out() {
-        for (reason, told) in [
-            ("PartitionTimeLimit; asked for: --partition=short --time=00:20:00", "lower `limit_s`"),
+    fn a_job_kept_pending_by_its_partition_advises_the_partition_and_excludes_no_node() {
+        for (reason, next) in [
+            ("PartitionTimeLimit; requested: --partition=short --time=00:20:00", "lower `limit_s`"),
             ("(PartitionDown)", "the partition starts no jobs"),
             ("ReqNodeNotAvail", "--exclude-nodes"),
         ] {
-            assert!(stuck_next(reason).contains(told), "{reason}: {}", stuck_next(reason));
+            assert!(stuck_next(reason).contains(next), "{reason}: {}", stuck_next(reason));
         }
     }
 }

@@ -1,5 +1,4 @@
-//! The numbers that an assertion asks for, part by part: of one run, or of several put together. What they are held against
-//! is told elsewhere.
+//! The numbers that an assertion asks for, part by part: of one run, or the medians of several.
 
 use config::bounds;
 use metric::{Dim, Dims, Metric, Metrics, Query};
@@ -33,7 +32,7 @@ impl<'a> Measured<'a> {
                 .into_iter()
                 .filter(|row| row.dims.word(Dim::Job).is_none_or(|job| jobs.iter().any(|name| name == job)))
                 .collect();
-            // A NaN is a number that nobody measured.
+            // A NaN was not measured.
             if rows.is_empty() || rows.iter().any(|row| !row.value.is_finite()) {
                 missing.push(name);
                 return;

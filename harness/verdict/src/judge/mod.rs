@@ -1,25 +1,25 @@
 //! One verdict per planned assertion: first whether the job can be judged at all, then its numbers.
-//! The ways to hold a number against something are one file each; who is to blame for a red run is `culprit.rs`.
+//! Each way to compare a number is one file; `culprit.rs` isolates the faulty component.
 
 pub mod absent;
-mod apart;
 mod attempts;
 mod baseline;
 mod bound;
 mod ceiling;
 pub mod common_failure;
+mod contradiction;
+mod control_run;
 mod coverage;
 pub mod culprit;
-mod doubt;
 mod gate;
 mod measured;
 mod nic_rate;
 mod peers;
+mod repeat_spread;
 mod support;
 #[cfg(test)]
 mod tests;
 mod trust;
-mod twin;
 mod warning;
 
 use gate::Gate;
@@ -62,7 +62,7 @@ pub fn judge(data: &CaseData) -> Judged {
         .map(|assertion| {
             let mut verdict = judge_one(data, &gates, &mut nic_rates, assertion);
             warning::soften(assertion, &mut verdict);
-            attempts::tell(data, assertion, &mut verdict);
+            attempts::add_first(data, assertion, &mut verdict);
             verdict
         })
         .collect();
@@ -116,30 +116,30 @@ fn judge_one(
         verdict.next = Some(next);
         return verdict;
     }
-    if doubt::judge(data, assertion, &mut verdict) {
+    if contradiction::judge(data, assertion, &mut verdict) {
         return verdict;
     }
     if is_nic_rate {
         nic_rate::judge(data, nic_rates, assertion, &mut verdict);
         return verdict;
     }
-    let (jobs, instead) = match twin::choose(data, gates, assertion, &mut verdict) {
-        twin::Chosen::Own => (assertion.jobs.clone(), None),
-        twin::Chosen::Bare(jobs, why) => (jobs, Some(why)),
-        twin::Chosen::Unknown => return verdict,
+    let (jobs, instead) = match control_run::choose(data, gates, assertion, &mut verdict) {
+        control_run::Chosen::Own => (assertion.jobs.clone(), None),
+        control_run::Chosen::Bare(jobs, why) => (jobs, Some(why)),
+        control_run::Chosen::Unknown => return verdict,
     };
-    held_against(data, assertion, &Measured::of(data.metrics, assertion, &jobs), &mut verdict);
+    compare(data, assertion, &Measured::of(data.metrics, assertion, &jobs), &mut verdict);
     if let Some(why) = instead {
         verdict.message = format!("{}; {why}", verdict.message);
     }
     verdict
 }
 
-/// Numbers against everything that the assertion states; the worst of it is the verdict.
-fn held_against(data: &CaseData, assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Verdict) {
+/// Numbers compared with everything that the assertion states; the worst result is the verdict.
+fn compare(data: &CaseData, assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Verdict) {
     verdict.n = measured.n();
     if measured.n_expected == 0 {
-        // Nothing was asked for: such an assertion holds of nothing, and that is no pass.
+        // An assertion without numbers has shown nothing, and that is no pass.
         not_measured(data, assertion, measured, verdict);
         return;
     }
@@ -151,10 +151,10 @@ fn held_against(data: &CaseData, assertion: &PlannedAssertion, measured: &Measur
         findings.push(judged);
     }
     findings.extend(trust::judge(data, assertion, measured, verdict));
-    if let Some(judged) = apart::judge(assertion, measured) {
+    if let Some(judged) = repeat_spread::judge(assertion, measured) {
         findings.push(judged);
     }
-    // Of equals the first is told: a constant before a baseline, a baseline before peers.
+    // Of equals the first is reported: a constant before a baseline, a baseline before peers.
     let worst = findings.into_iter().rev().max_by_key(|judged| gravity(judged.status));
     match worst {
         // Out of bounds is out of bounds, whatever else was not measured.
@@ -163,7 +163,7 @@ fn held_against(data: &CaseData, assertion: &PlannedAssertion, measured: &Measur
                 verdict.cause = None;
             }
             judged.into_verdict(assertion, verdict);
-            if let Some(why) = told_beside(data, assertion) {
+            if let Some(why) = explanation(data, assertion) {
                 verdict.message = format!("{}: {why}", verdict.message);
             }
         }
@@ -177,8 +177,8 @@ fn held_against(data: &CaseData, assertion: &PlannedAssertion, measured: &Measur
 fn unjudged(assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Verdict) {
     let bound = &assertion.bound;
     if bound.baseline.is_none() && bound.within_peers.is_none() {
-        verdict.message = format!("{}: the assertion has no bound", subject(assertion));
-        verdict.next = Some("give the assertion a bound".to_owned());
+        verdict.message = format!("{}: the assertion has no bound to compare with", subject(assertion));
+        verdict.next = Some("add a bound to the assertion, for example `at_least`".to_owned());
         return;
     }
     let Some((_, number)) = measured.numbers().next() else { return };
@@ -197,8 +197,8 @@ fn unjudged(assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Ver
     verdict.next = Some("run it four times more, then `harness baseline propose`".to_owned());
 }
 
-/// What a recipe found that explains a number: at which step and of which rank it is none, or over which transport NCCL went.
-fn told_beside(data: &CaseData, assertion: &PlannedAssertion) -> Option<String> {
+/// The finding that explains a number: at which step and rank the loss is not finite, or which transport NCCL used.
+fn explanation(data: &CaseData, assertion: &PlannedAssertion) -> Option<String> {
     let codes: &[&str] = match assertion.metric.as_str() {
         "train.loss_finite" => &[training_log::NAN_RANK, training_log::NOT_FINITE],
         "train.steps_missing" => &[training_log::ENDED_EARLY],
@@ -213,7 +213,7 @@ fn told_beside(data: &CaseData, assertion: &PlannedAssertion) -> Option<String> 
     found.map(|finding| finding.message.clone())
 }
 
-/// What one way of judging says of an assertion.
+/// The result of one comparison of an assertion.
 pub struct JudgedBound {
     status: Status,
     observed: f64,
@@ -221,11 +221,11 @@ pub struct JudgedBound {
     runs: Vec<f64>,
     lower: Option<f64>,
     upper: Option<f64>,
-    /// Which parts are out, where some are: for the message.
+    /// The parts out of bounds, where there are several parts: for the message.
     odd: Vec<String>,
-    /// What was expected, in words.
-    expected: String,
-    /// What to try, where that is not the usual.
+    /// What was expected, or why nothing could be compared: the second half of the message.
+    comparison: String,
+    /// What to try, where that is not the usual next step.
     next: Option<String>,
     by: JudgedBy,
 }
@@ -247,7 +247,7 @@ impl JudgedBound {
             [] => String::new(),
             odd => format!(" ({})", listed(odd)),
         };
-        verdict.message = format!("{}: {seen}{who}, expected {}", subject(assertion), self.expected);
+        verdict.message = format!("{}: {seen}{who}, {}", subject(assertion), self.comparison);
         if self.status != Status::Pass {
             verdict.next = Some(self.next.unwrap_or_else(|| next_step(assertion, self.status)));
         }
@@ -318,23 +318,23 @@ fn evidence(data: &CaseData, assertion: &PlannedAssertion) -> Vec<Evidence> {
 
 fn not_measured(data: &CaseData, assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Verdict) {
     verdict.status = Status::Inconclusive;
-    let what = match measured.missing.as_slice() {
-        [] => "nothing".to_owned(),
-        [one] if one.is_empty() => "the number".to_owned(),
-        many => listed(many),
+    let missing = match measured.missing.as_slice() {
+        [] => String::new(),
+        [one] if one.is_empty() => String::new(),
+        many => format!(": {}", listed(many)),
     };
-    let of = measured.n_expected;
     let because = gate::why_missing(data, assertion);
-    let message = format!("{}: not measured: {what} ({} of {of})", subject(assertion), measured.n());
+    let (n, of) = (measured.n(), measured.n_expected);
+    let message = format!("{}: not measured{missing} ({n} of {of} numbers)", subject(assertion));
     verdict.message = match &because {
         Some((_, why)) => format!("{message}: {why}"),
         None => message,
     };
     verdict.cause = Some(because.map_or_else(|| "not-measured".to_owned(), |(cause, _)| cause));
-    verdict.next = Some("look at the files of the job and at the findings; run the case again".to_owned());
+    verdict.next = Some("see the findings and the files of the job, then rerun the case".to_owned());
 }
 
-/// What an assertion speaks of, to begin a sentence with.
+/// The subject of an assertion's messages: metric, operation, size and nodes.
 pub fn subject(assertion: &PlannedAssertion) -> String {
     let mut text = assertion.metric.clone();
     for (dim, value) in assertion.dims.iter() {
@@ -363,37 +363,37 @@ fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
     let metric = assertion.metric.as_str();
     let nodes = &assertion.nodes;
     match (status, metric) {
-        (Status::Inconclusive, _) => "accept a baseline for this key, or narrow the claim".to_owned(),
+        (Status::Inconclusive, _) => "accept a baseline for this key, or narrow the assertion".to_owned(),
         (_, "nic.present") => format!(
-            "on {nodes}: `ls /sys/class/infiniband`, then `lspci`; replace the node if the device stays away"
+            "on {nodes}: `ls /sys/class/infiniband`, then `lspci`; replace the node if the device is still missing"
         ),
         (_, "nic.share") => format!(
             "on {nodes}: look at the link of the NIC and at its counters, then run the nic-pairs case"
         ),
         (_, "nic.rate") => {
-            "`harness isolate` with this suite and inventory names the part and its code; where two partners saw it low, replace it"
+            "run `harness isolate` with this suite and inventory to name the part; replace it if it is slow with two partners"
                 .to_owned()
         }
         (_, "nccl.wrong") => {
             format!("take {nodes} out of service: its results cannot be trusted; run the gpu-each case")
         }
         (_, "straggler.late" | "straggler.late_share") => format!(
-            "on {nodes}, the rank that the finding names: kernels as long as others' point at its process (CPU, data loader, \
-             storage, garbage collection), longer ones at its GPU (clocks, temperature)"
+            "on {nodes}, see the rank in the finding: if its kernels are as long as those of others, check its process (CPU, \
+             data loader, storage, garbage collection), else its GPU (clocks, temperature)"
         ),
         (_, "gpu.exposed_comm_share") => {
-            "run `harness recipe nccl_gpu_overlap_trace` on the case's reports: it tells which collectives run alone".to_owned()
+            "run `harness recipe nccl_gpu_overlap_trace` on the case's reports: it lists the collectives that run alone".to_owned()
         }
         (_, name) if name.starts_with("step.") => {
-            "run `harness recipe steps` on the case's reports: it tells each step of each rank".to_owned()
+            "run `harness recipe steps` on the case's reports: it lists each step of each rank".to_owned()
         }
         (_, name) if recipes::recipe::nccl_shape::SPEC.metrics.iter().any(|metric| metric.name == name) => {
-            "look at the case's table of sizes: the tuner may have chosen another algorithm there (NCCL_DEBUG=INFO with SUBSYS \
-             TUNING tells), or something slowed that size alone"
+            "look at the case's table of sizes: the tuner may have chosen another algorithm there (see NCCL_DEBUG=INFO with \
+             SUBSYS TUNING), or only that size was slowed down"
                 .to_owned()
         }
         (_, name) if name.starts_with("nccl.") => {
-            "the cases nic-pairs and gpu-each of `nccl-p5` tell which part is slow; `harness isolate` finds it".to_owned()
+            "run `harness isolate`, or the cases nic-pairs and gpu-each of `nccl-p5`, to find the slow part".to_owned()
         }
         (_, name) if name.starts_with("nic.") => {
             format!("on {nodes}: look at the counters before and after, and at the switch port")
@@ -406,14 +406,14 @@ fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
             "run `harness logs steps` on stdout of the job, in `raw` of the case".to_owned()
         }
         (_, name) if name.starts_with("node.efa") => {
-            format!("run suite `nccl-p5`, case `nic-pairs`, on {nodes}: it measures each NIC by itself")
+            format!("run suite `nccl-p5`, case `nic-pairs`, on {nodes}: it measures each NIC separately")
         }
         _ => "look at the files of the evidence line".to_owned(),
     }
 }
 
-/// Whether a verdict only reports: a warning, or a number whose source a node's software does not have. It judges nothing, and
-/// running it again would change nothing.
+/// Whether a verdict only reports: a warning, or a number whose source a node's software does not have. It judges
+/// nothing, and running it again would change nothing.
 pub fn is_reported_only(verdict: &Verdict) -> bool {
     let causes = [warning::WARNING, absent::ABSENT];
     verdict.status == Status::Skipped && verdict.cause.as_deref().is_some_and(|cause| causes.contains(&cause))
@@ -440,8 +440,7 @@ fn expect_failure(verdicts: &mut [Verdict], reason: &str) {
             }
             Status::Pass if all_passed => {
                 verdict.status = Status::UnexpectedPass;
-                verdict.message =
-                    format!("passed, though it was declared to fail: {reason}: {}", verdict.message);
+                verdict.message = format!("passed, but is declared to fail: {reason}: {}", verdict.message);
                 verdict.next = Some("remove `expected_failure` from the case".to_owned());
             }
             _ => {}
@@ -481,7 +480,7 @@ fn end_of(verdicts: &[Verdict]) -> CaseEnd {
     }
 }
 
-/// Over all jobs, each version that was seen.
+/// Over all jobs, each version that was reported.
 fn versions(data: &CaseData) -> BTreeMap<String, BTreeSet<String>> {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (name, versions) in data.analysis.jobs.values().flat_map(|analysis| &analysis.versions) {
@@ -496,7 +495,7 @@ fn findings(data: &CaseData, verdicts: &[Verdict]) -> Vec<Finding> {
     for (job, analysis) in &data.analysis.jobs {
         for finding in &analysis.findings {
             let mut finding = finding.clone();
-            // A finding without a file still tells which job it is of.
+            // A finding without a file still names its job.
             finding.file.get_or_insert_with(|| format!("raw/{job}"));
             all.push(finding);
         }

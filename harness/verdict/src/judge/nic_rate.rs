@@ -1,5 +1,5 @@
-//! The rate of a NIC over its rounds: against its floor, against its peers, and who is to blame when a flow is slow.
-//! The reasoning over the ring of partners is the recipe's; here its answer becomes a verdict.
+//! The rate of a NIC over its rounds: compared with its floor and its peers, and which end of a slow flow is at fault.
+//! The recipe reasons over the ring of partners; here its result becomes a verdict.
 
 use super::CaseData;
 use crate::isolate::siblings::{Part, Rate};
@@ -38,8 +38,8 @@ pub(super) fn judge(
 ) {
     let Some(floor) = floor(assertion, verdict) else {
         verdict.status = Status::Inconclusive;
-        verdict.message = format!("{}: no floor to hold it against", super::subject(assertion));
-        verdict.next = Some("give the assertion an `at_least`, or accept a baseline".to_owned());
+        verdict.message = format!("{}: no floor to compare with", super::subject(assertion));
+        verdict.next = Some("add `at_least` to the assertion, or accept a baseline".to_owned());
         return;
     };
     let tolerance = assertion.bound.within_peers.unwrap_or(1.0);
@@ -106,9 +106,10 @@ pub(super) fn judge(
         },
         _ if devices.len() > 1 => {
             format!(
-                "{}: {} below {}: {}; {evidence}",
+                "{}: {} of {} NICs below {}: {}; {evidence}",
                 super::subject(assertion),
                 odd.len(),
+                devices.len(),
                 unit.show(floor),
                 super::listed(&odd)
             )
@@ -125,10 +126,10 @@ pub(super) fn judge(
         verdict.next = Some(super::next_step(assertion, Status::Fail));
     }
     if status == Status::Inconclusive
-        && let Some(words) = refused(data, assertion, &devices)
+        && let Some(reason) = refused(data, assertion, &devices)
     {
         verdict.cause = Some("tool-refused".to_owned());
-        verdict.message.push_str(&format!("; the tool refused: {words}"));
+        verdict.message.push_str(&format!("; the tool refused its arguments: {reason}"));
         if let WorkloadFacts::NicPairs { tool, .. } = &data.case.workload
             && let Some(tool) = Tool::named(tool)
         {
@@ -137,12 +138,12 @@ pub(super) fn judge(
     }
 }
 
-/// Through whose memory the flows of the assertion's jobs went, where their outputs say so.
+/// Through which memory (GPU or host) the flows of the assertion's jobs went, where their outputs say so.
 fn path(data: &CaseData, assertion: &PlannedAssertion) -> Option<&'static str> {
     let of_job = |job: &&String| data.analysis.jobs.get(job.as_str());
     let mut findings = assertion.jobs.iter().filter_map(|job| of_job(&job)).flat_map(|job| &job.findings);
     if findings.any(|finding| finding.code == HOST_MEMORY) {
-        return Some("through host memory in turns");
+        return Some("through host memory, NICs in turns");
     }
     let mut dims = metric::Dims::new();
     if let Some(node) = assertion.node.as_deref() {
@@ -239,7 +240,7 @@ fn flows(data: &CaseData) -> Vec<FlowResult> {
             .collect();
         let gaps = gaps(data, &job.name);
         for device in &data.instance.nics {
-            // Only a flow that says so did not connect; one whose output is absent says nothing of its ends.
+            // Only a flow that reports it did not connect; missing output is no evidence about the ends.
             let gap = gaps.get(device.as_str()).copied().unwrap_or(GapKind::NoOutput);
             flows.push(FlowResult {
                 tx_node: from.clone(),
@@ -266,7 +267,7 @@ fn gaps<'a>(data: &'a CaseData, job: &str) -> BTreeMap<&'a str, GapKind> {
 }
 
 impl NicRateCache {
-    /// NICs that the flows speak against, with what good ones reach.
+    /// NICs that the flows blame, with the rate of good ones.
     pub fn parts(&self) -> Vec<Part> {
         let mut parts = Vec::new();
         for rates in self.by_bound.values().filter(|rates| rates.rates.fleet_low.is_none()) {
@@ -290,7 +291,7 @@ impl NicRateCache {
         parts
     }
 
-    /// What the flows say of no single NIC.
+    /// Suspects, and slowness of the whole fleet: findings that name no single NIC.
     pub fn others(&self) -> Vec<Culprit> {
         let mut culprits = Vec::new();
         for rates in self.by_bound.values() {

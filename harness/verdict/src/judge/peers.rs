@@ -1,5 +1,5 @@
-//! A part against its peers: the same number of all other parts of the same kind in the case. Few peers can agree or
-//! disagree; only four parts or more show which one is low.
+//! A part compared with its peers: the same number of all other parts of the same kind in the case. Few peers can agree
+//! or disagree; only four parts or more show which one is low.
 
 use super::measured::{Number, without_job};
 use super::{CaseData, JudgedBound, Measured};
@@ -9,7 +9,7 @@ use metric::{Dim, Dims, Metric, Query};
 use model::artefact::{JudgedBy, PlannedAssertion, Status};
 use std::collections::BTreeSet;
 
-/// With fewer parts than that, a part that differs may as well be the good one.
+/// With fewer parts, one that differs may as well be the good one.
 pub(super) const FEWEST_TO_NAME: usize = 4;
 /// Sizes up to so many times smaller or larger are bound by the same hardware.
 const NEAR: u64 = 8;
@@ -63,10 +63,10 @@ impl Peers<'_> {
     fn judge(&self, number: &Number) -> Option<JudgedBound> {
         let others = self.others(number.dims, !number.runs.is_empty())?;
         let (lower, upper) = self.limits(&others);
-        let mut expected = format!(
-            "within {:.0} % of the other {}, at {}",
+        let mut comparison = format!(
+            "expected within {:.0} % of {}, median {}",
             others.tolerance * 100.0,
-            others.n,
+            peers(others.n),
             self.assertion.unit.show(others.median)
         );
         let mut status = Status::Pass;
@@ -74,7 +74,7 @@ impl Peers<'_> {
             let near = if number.runs.is_empty() { self.near(number.dims) } else { Vec::new() };
             if others.n + 1 < FEWEST_TO_NAME {
                 status = Status::Inconclusive;
-                expected.push_str(&format!("; {} that disagree do not show which is wrong", others.n + 1));
+                comparison.push_str(&format!("; with {} it is open which one is off", numbers(others.n + 1)));
             } else {
                 status = Status::Fail;
             }
@@ -82,8 +82,8 @@ impl Peers<'_> {
             let out = near.iter().filter(|is_out| **is_out).count();
             if !near.is_empty() && out * 2 < near.len() {
                 status = Status::Pass;
-                expected.push_str(&format!(
-                    "; one low row: {} of {} rows of the job near that size are within it",
+                comparison.push_str(&format!(
+                    "; only this row is out: {} of {} rows of the job near that size are within it",
                     near.len() - out,
                     near.len()
                 ));
@@ -96,9 +96,9 @@ impl Peers<'_> {
             lower,
             upper,
             odd: Vec::new(),
-            expected,
+            comparison,
             next: (status == Status::Inconclusive)
-                .then(|| "run it on four nodes or more: then one of them can be named".to_owned()),
+                .then(|| "run it on four nodes or more, so that the faulty one can be named".to_owned()),
             by: JudgedBy::Peers { of: others.n as u32 + 1 },
         })
     }
@@ -164,6 +164,14 @@ impl Peers<'_> {
         let rows = self.data.metrics.select(&query).into_iter().filter(is_near);
         rows.filter_map(|row| Some(self.is_out(row.value, &self.others(&row.dims, false)?))).collect()
     }
+}
+
+fn peers(n: usize) -> String {
+    if n == 1 { "1 peer".to_owned() } else { format!("{n} peers") }
+}
+
+fn numbers(n: usize) -> String {
+    if n == 1 { "1 number".to_owned() } else { format!("{n} numbers") }
 }
 
 fn median(sorted: &[f64]) -> Option<f64> {

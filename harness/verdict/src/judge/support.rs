@@ -1,12 +1,12 @@
-//! Whether a number that is out of its bounds lies further out than one run differs from the next; else how many more runs
-//! it takes to tell. Where nothing is known of that difference, the number is taken as it is.
+//! Whether a number that is out of its bounds is further out than the noise between runs; else how many more repeats are
+//! needed to decide. Where the noise is unknown, the number is taken as it is.
 
 use super::JudgedBound;
 use config::bounds;
 use model::artefact::Status;
 
-/// A failure that its own interval does not support is none yet. `spread` is one standard deviation, in the metric's unit,
-/// where it is declared or stands in the baseline; else the runs themselves must tell.
+/// A failure that its own interval does not support is none yet. `spread` is one standard deviation, in the metric's
+/// unit, where it is declared or stands in the baseline; else it is computed from the runs.
 pub(super) fn weigh(judged: &mut JudgedBound, spread: Option<f64>) {
     if judged.status != Status::Fail {
         return;
@@ -14,11 +14,8 @@ pub(super) fn weigh(judged: &mut JudgedBound, spread: Option<f64>) {
     let Some(more) = needs_more(judged, spread) else { return };
     let runs = judged.runs.len().max(1) as u32;
     judged.status = Status::Inconclusive;
-    judged.expected.push_str(&format!("; so near its bound that it needs {more} more"));
-    judged.next = Some(format!(
-        "write `repeats = {}` in the case: {more} more such numbers would tell",
-        runs.saturating_add(more)
-    ));
+    judged.comparison.push_str(&format!("; too close to the bound: {more} more repeats are needed"));
+    judged.next = Some(format!("set `repeats = {}` in the case", runs.saturating_add(more)));
 }
 
 fn needs_more(judged: &JudgedBound, spread: Option<f64>) -> Option<u32> {

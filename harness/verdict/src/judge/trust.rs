@@ -1,12 +1,12 @@
-//! What decides about a number, in the order of trust: an accepted baseline; peers of the same run, where there are enough
-//! to name one; a published figure. Below a published floor a number fails whatever its peers show.
+//! What a number is compared with, in the order of trust: an accepted baseline; peers of the same run, where there are
+//! enough to name one; a published figure. Below a published floor a number fails whatever its peers show.
 
 use super::{CaseData, JudgedBound, Measured, baseline, peers};
 use model::artefact::{
     BELOW_FLOOR, BaselineNumbers, JudgedBy, PlannedAssertion, PlannedBaseline, Status, Verdict,
 };
 
-/// Everything that has a say, the most trusted first. Nothing where there is nothing to compare with.
+/// Every comparison that counts, the most trusted first. Nothing where there is nothing to compare with.
 pub(super) fn judge(
     data: &CaseData,
     assertion: &PlannedAssertion,
@@ -33,7 +33,7 @@ pub(super) fn judge(
                 if is_low {
                     return of_peers.into_iter().chain([low]).collect();
                 }
-                // What nothing separates from its peers is no part's fault.
+                // A number that no measurement separates from its peers is no part's fault.
                 verdict.cause = Some(BELOW_FLOOR.to_owned());
                 return vec![low];
             }
@@ -68,9 +68,9 @@ fn below_floor(
         lower: Some(floor),
         upper: None,
         odd,
-        expected: format!("at least {}, the published floor", assertion.unit.show(floor)),
+        comparison: format!("expected at least {}, the published floor", assertion.unit.show(floor)),
         next: Some(
-            "if all nodes are alike, look at what they share: EFA, NCCL and plugin versions, NCCL_*, FI_*, \
+            "if all nodes are equally slow, check what they share: EFA, NCCL and plugin versions, NCCL_*, FI_*, \
              the order of nodes"
                 .to_owned(),
         ),

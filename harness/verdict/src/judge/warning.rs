@@ -26,7 +26,7 @@ pub(super) fn findings(assertions: &[PlannedAssertion], verdicts: &[Verdict]) ->
             None => {
                 let observed = verdict.observed.map_or_else(String::new, |value| assertion.unit.show(value));
                 let file = verdict.evidence.first().map(|evidence| evidence.file.clone()).unwrap_or_default();
-                let message = format!("{}: {observed}, out of bounds, reported only", subject(assertion));
+                let message = format!("{}: {observed}, out of bounds (warning only)", subject(assertion));
                 findings.push((Finding::new(WARNING, message).file(&file), 0));
             }
         }

@@ -8,7 +8,7 @@ use metric::lacks::NOT_READ;
 use model::artefact::{Collected, CollectedFile, FileKind, PlannedJob, PlannedProfile, ProfiledRank};
 use std::collections::BTreeMap;
 
-/// Every cause for which a rank's report says nothing. The judge takes them for the cause of a missing number.
+/// Every cause for which a rank's report is unusable. The judge reports them as the cause of a missing number.
 pub const CAUSES: [&str; 12] = [
     "report-missing",
     "report-empty",
@@ -29,7 +29,7 @@ pub const CAUSES: [&str; 12] = [
 pub struct RankReport {
     pub rank: u32,
     pub node: String,
-    /// The files of its export, relative to the case's folder; nothing where the report says nothing.
+    /// The files of its export, relative to the case's folder; nothing where the report is unusable.
     pub tables: Option<Vec<String>>,
     pub findings: Vec<Finding>,
 }
@@ -57,15 +57,16 @@ pub fn audit(
                     if account.node_sampling {
                         samplers.entry(account.node.clone()).or_default().push(account.rank);
                     }
-                    weigh(&mut report, planned, profile, collected, &account, &shown);
+                    check_account(&mut report, planned, profile, collected, &account, &shown);
                 }
-                Err((cause, why)) => report.findings.push(told(&report, cause, &why)),
+                Err((cause, why)) => report.findings.push(finding_of(&report, cause, &why)),
             }
             report
         })
         .collect();
     for (node, ranks) in samplers.iter().filter(|(_, ranks)| ranks.len() > 1) {
-        let text = format!("ranks {ranks:?} sampled the node's counters, each would be counted again");
+        let text =
+            format!("ranks {ranks:?} all sampled the counters of their node: values would be counted twice");
         if let Some(first) = reports.first_mut() {
             first.findings.push(Finding::new("node-sampled-twice", text).node(node.as_str()));
         }
@@ -73,7 +74,7 @@ pub fn audit(
     reports
 }
 
-fn told(report: &RankReport, cause: &str, why: &str) -> Finding {
+fn finding_of(report: &RankReport, cause: &str, why: &str) -> Finding {
     Finding::new(cause, format!("rank {}: {why}", report.rank)).node(report.node.as_str())
 }
 
@@ -91,19 +92,19 @@ fn account_of(
     let Some(file) = collected.files.iter().find(|file| of_rank(&file.job, file.kind, file.rank)) else {
         let missing = collected.missing.iter().find(|file| of_rank(&file.job, file.kind, file.rank));
         let why = missing.map_or("not collected", |missing| missing.why.as_str());
-        return Err(("report-missing", format!("it left no account `{name}`: {why}")));
+        return Err(("report-missing", format!("no account `{name}`: {why}")));
     };
     let text = read(file).ok_or(("report-garbled", format!("{}: cannot be read", file.path)))?;
     let account =
         account::read(&text).map_err(|error| ("report-garbled", format!("{}: {error}", file.path)))?;
     if account.rank != profiled.rank {
-        return Err(("report-garbled", format!("{}: it is of rank {}", file.path, account.rank)));
+        return Err(("report-garbled", format!("{}: belongs to rank {}", file.path, account.rank)));
     }
     Ok((account, file.path.clone()))
 }
 
-/// What an account says, held against what was expected.
-fn weigh(
+/// Compares an account with what was planned.
+fn check_account(
     report: &mut RankReport,
     planned: &PlannedJob,
     profile: &PlannedProfile,
@@ -112,21 +113,21 @@ fn weigh(
     shown: &str,
 ) {
     if account.node != report.node && !account.node.is_empty() {
-        let text = format!("it ran on {}, planned was {}", account.node, report.node);
-        report.findings.push(told(report, "rank-elsewhere", &text).file(shown));
+        let text = format!("ran on {}, planned on {}", account.node, report.node);
+        report.findings.push(finding_of(report, "rank-elsewhere", &text).file(shown));
         // The number is true of the node that the rank ran on.
         report.node = account.node.clone();
     }
     if let Some(what) = &account.recovered {
-        let text = format!("its report was made of an unfinished collection, and may end early: {what}");
-        report.findings.push(told(report, "report-recovered", &text).file(shown));
+        let text = format!("report recovered from an unfinished collection, may end early: {what}");
+        report.findings.push(finding_of(report, "report-recovered", &text).file(shown));
     }
     match failing(report, planned, profile, collected, account) {
         Ok(tables) => report.tables = Some(tables),
         Err((cause, why)) => {
-            let mut finding = told(report, cause, &why).file(shown);
+            let mut finding = finding_of(report, cause, &why).file(shown);
             if cause == mark::MISSED {
-                // Whoever runs fewer steps than the suite thought is no bad node.
+                // A program that runs fewer steps than the suite expects is no fault of the node.
                 finding.node = None;
             }
             report.findings.push(finding);
@@ -144,7 +145,7 @@ fn failing(
     if let Some((cause, why)) = &account.bare {
         return Err(match cause.as_str() {
             "nsys-old" => {
-                ("nsys-old", format!("{why}; install it there, or say `nsys_version` in the inventory"))
+                ("nsys-old", format!("{why}; install it there, or set `nsys_version` in the inventory"))
             }
             _ => {
                 let searched = match why.as_str() {
@@ -159,29 +160,28 @@ fn failing(
         });
     }
     let Some(file) = &account.report else {
-        if !account.whole && account.missing.is_none() {
-            return Err(("report-missing", "it was ended before its report was made".to_owned()));
+        if !account.complete && account.missing.is_none() {
+            return Err(("report-missing", "stopped before its report was written".to_owned()));
         }
         if let Some(seconds) = account.seconds.filter(|seconds| *seconds <= profile.delay_s as f64) {
             let delay = profile.delay_s;
             return Err((
                 "outside-window",
-                format!("the collection was to begin after {delay} s, the workload took {seconds} s"),
+                format!("the collection starts after {delay} s, the workload took only {seconds} s"),
             ));
         }
         if let Some(window) = &profile.window {
             let mark = account.window.as_deref().map(mark::read).transpose();
-            let mark =
-                mark.map_err(|why| ("window-garbled", format!("what was told of its window: {why}")))?;
+            let mark = mark.map_err(|why| ("window-garbled", format!("unreadable capture marker: {why}")))?;
             if let Some(cause) = mark::never_opened(window, mark.as_ref()) {
                 return Err(cause);
             }
         }
-        let why = account.unrecovered.as_deref().or(account.missing.as_deref()).unwrap_or("nobody says why");
+        let why = account.unrecovered.as_deref().or(account.missing.as_deref()).unwrap_or("no reason given");
         return Err(("report-missing", why.to_owned()));
     };
     if file.bytes == 0 {
-        return Err(("report-empty", format!("the report has no byte: {}", file.name)));
+        return Err(("report-empty", format!("the report is empty: {}", file.name)));
     }
     match &account.export {
         // No recipe of the case reads tables.
@@ -191,13 +191,13 @@ fn failing(
             let name = &file.name;
             return Err(("report-unreadable", format!("nsys cannot export it, exit code {code}: {name}")));
         }
-        None => return Err(("report-missing", "it was ended before its report was exported".to_owned())),
+        None => return Err(("report-missing", "stopped before its report was exported".to_owned())),
     }
-    if !account.whole {
-        return Err(("report-missing", "it was ended before its report was exported".to_owned()));
+    if !account.complete {
+        return Err(("report-missing", "stopped before its report was exported".to_owned()));
     }
     if account.tables.is_empty() {
-        return Err(("report-empty", format!("nothing was traced: no table in {}", file.name)));
+        return Err(("report-empty", format!("nothing was traced: {} has no tables", file.name)));
     }
     let mut tables = Vec::new();
     for table in &account.tables {

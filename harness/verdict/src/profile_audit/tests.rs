@@ -29,10 +29,10 @@ fn windowed(text: &str) -> RankReport {
 #[test]
 fn a_report_that_is_not_there_since_its_window_never_opened_has_that_cause() {
     let begun = "profile 1\nrank 3 3\nnode n1\nseconds 90\nexit 0\n";
-    for (mark, cause, told) in [
-        ("window {\"way\": \"hook\", \"steps\": 30}\n", "window-missed", "went through was: 29"),
+    for (mark, cause, message) in [
+        ("window {\"way\": \"hook\", \"steps\": 30}\n", "window-missed", "last step was 29"),
         ("", "window-never-opened", "the hook saw no step"),
-        ("window {\"way\"\n", "window-garbled", "what was told of its window"),
+        ("window {\"way\"\n", "window-garbled", "unreadable capture marker"),
         ("window {\"way\": \"hook\", \"opened\": 70}\n", "report-missing", "nsys left no x"),
     ] {
         let report = windowed(&format!("{begun}{mark}missing nsys left no x\nend\n"));
@@ -41,7 +41,7 @@ fn a_report_that_is_not_there_since_its_window_never_opened_has_that_cause() {
             (report.findings[0].code.as_str(), report.findings[0].node.as_deref()),
             (cause, (cause != "window-missed").then_some("n1"))
         );
-        assert!(report.findings[0].message.contains(told), "{}", report.findings[0].message);
+        assert!(report.findings[0].message.contains(message), "{}", report.findings[0].message);
     }
 }
 
@@ -59,7 +59,7 @@ fn job() -> PlannedJob {
         limit_s: 1,
         secrets: Vec::new(),
         profile: Some(profile()),
-        kin: None,
+        control_run: None,
         again_of: None,
     }
 }
@@ -140,35 +140,35 @@ fn a_whole_report_feeds_the_recipes_and_leaves_no_finding() {
     assert_eq!(causes(&report), [] as [&str; 0]);
 }
 
-#[test]
-fn every_report_that_says_nothing_has_its_cause_and_names_its_rank_and_node() {
+/// Accounts of unusable reports, each with its cause.
+fn unusable() -> Vec<(Vec<&'static str>, &'static str)> {
     let mut cut = WHOLE.to_vec();
     cut.pop();
-    let failed: Vec<&str> = WHOLE
-        .iter()
-        .map(|line| if line.starts_with("export") { "export parquetdir 1" } else { line })
-        .collect();
-    let empty: Vec<&str> = WHOLE
-        .iter()
-        .map(|line| if line.starts_with("report-file") { "report-file 0 DIGEST c.r3.nsys-rep" } else { line })
-        .collect();
-    let late = ["node n1", "nsys 2025.3.1", "seconds 12.00", "missing nsys left no c.r3.nsys-rep", "end"];
-    let none = ["node n1", "nsys 2025.3.1", "seconds 60.00", "missing nsys left no c.r3.nsys-rep", "end"];
-    for (account, cause) in [
-        (&["node n1", "bare nsys-missing nsys", "end"][..], "nsys-missing"),
-        (&["node n1", "nsys 2023.2", "bare nsys-old 2023.2 is older than 2025.3", "end"], "nsys-old"),
-        (&["node n1", "nsys 2025.3.1", "report c.r3"], "report-missing"),
-        (&none, "report-missing"),
-        (&late, "outside-window"),
-        (&empty, "report-empty"),
-        (&failed, "report-unreadable"),
-        (&cut, "report-missing"),
-        (&without("export"), "report-missing"),
-        (&without("table"), "report-empty"),
-        (&["node n1", "nonsense"], "report-garbled"),
-        (&["node n1", "rank 4 4", "end"], "report-garbled"),
-    ] {
-        let report = of(account);
+    let with = |start: &str, other: &'static str| -> Vec<&'static str> {
+        WHOLE.into_iter().map(|line| if line.starts_with(start) { other } else { line }).collect()
+    };
+    let late = vec!["node n1", "nsys 2025.3.1", "seconds 12.00", "missing nsys left no c.r3.nsys-rep", "end"];
+    let none = vec!["node n1", "nsys 2025.3.1", "seconds 60.00", "missing nsys left no c.r3.nsys-rep", "end"];
+    vec![
+        (vec!["node n1", "bare nsys-missing nsys", "end"], "nsys-missing"),
+        (vec!["node n1", "nsys 2023.2", "bare nsys-old 2023.2 is older than 2025.3", "end"], "nsys-old"),
+        (vec!["node n1", "nsys 2025.3.1", "report c.r3"], "report-missing"),
+        (none, "report-missing"),
+        (late, "outside-window"),
+        (with("report-file", "report-file 0 DIGEST c.r3.nsys-rep"), "report-empty"),
+        (with("export", "export parquetdir 1"), "report-unreadable"),
+        (cut, "report-missing"),
+        (without("export"), "report-missing"),
+        (without("table"), "report-empty"),
+        (vec!["node n1", "nonsense"], "report-garbled"),
+        (vec!["node n1", "rank 4 4", "end"], "report-garbled"),
+    ]
+}
+
+#[test]
+fn every_unusable_report_has_its_cause_and_names_its_rank_and_node() {
+    for (account, cause) in unusable() {
+        let report = of(&account);
         assert_eq!(causes(&report), [cause], "{account:?}");
         assert_eq!(report.tables, None, "{account:?}");
         assert_eq!(report.findings[0].node.as_deref(), Some("n1"), "{account:?}");
@@ -178,7 +178,26 @@ fn every_report_that_says_nothing_has_its_cause_and_names_its_rank_and_node() {
 }
 
 #[test]
-fn an_account_or_a_table_that_did_not_come_home_is_told_with_the_reason() {
+fn messages() {
+    let lost = collected(&[(FileKind::ProfileAccount, "profile.rank3.txt")], &[]);
+    let mut reports = vec![weighed(&lost, None)];
+    reports.extend(unusable().iter().map(|(account, _)| of(account)));
+    for (line, other) in [(0, "node n2"), (3, "recovered c.r3.qdstrm")] {
+        let mut account = WHOLE.to_vec();
+        if line == 0 {
+            account[0] = other
+        } else {
+            account.insert(line, other)
+        }
+        reports.push(of(&account));
+    }
+    let lines = reports.iter().flat_map(|report| &report.findings);
+    let lines: Vec<String> = lines.map(|finding| format!("{}: {}", finding.code, finding.message)).collect();
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn an_account_or_a_table_that_was_not_collected_is_reported_with_the_reason() {
     let report = weighed(&collected(&[(FileKind::ProfileAccount, "profile.rank3.txt")], &[]), None);
     assert_eq!(causes(&report), ["report-missing"]);
     assert!(report.findings[0].message.contains("not there"));

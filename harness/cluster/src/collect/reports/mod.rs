@@ -1,7 +1,7 @@
-//! The reports of profiled ranks: the tables that were exported on the nodes, held against the digests that the nodes
-//! took of them; and, once the case is judged, those reports that are to be kept whole.
+//! The reports of profiled ranks: the tables that were exported on the nodes, compared with the digests that the nodes
+//! took of them; and, once the case is judged, the complete reports that are to be kept.
 
-use super::home::Arrival;
+use super::arrival::Arrival;
 use super::{missing, redacted_before, why};
 use crate::launch::folder::{Folder, Folders};
 use crate::reach::ReachError;
@@ -10,7 +10,7 @@ use base::digest::{Sum, sha256_of_file};
 use job::profile::Keep;
 use job::profile::account::{self, Account};
 use model::artefact::{
-    CaseEnd, Collected, ExpectedFile, FORMAT, FileKind, Kept, PlannedCase, PlannedJob, PlannedProfile,
+    CaseEnd, Collected, ExpectedFile, FORMAT, FileKind, KeptReports, PlannedCase, PlannedJob, PlannedProfile,
 };
 use std::fs::File;
 use std::io::{self, Read};
@@ -27,7 +27,7 @@ pub(super) struct Rank<'a> {
     pub expected: &'a ExpectedFile,
 }
 
-/// The tables that a rank's account names. An account that cannot be read is told by who reads it again (`analyze`).
+/// The tables that a rank's account names. An account that cannot be read is reported by `analyze`, which re-reads it.
 pub(super) async fn tables(
     rank: Rank<'_>,
     folder: &Folder<'_>,
@@ -58,26 +58,27 @@ pub(super) async fn tables(
     Ok(())
 }
 
-/// Brings home the whole reports that the suite wants kept, and frees the nodes of all that are not owed any more.
+/// Collects the complete reports that the suite keeps, and removes from the nodes those that are no longer pending.
 pub async fn keep(
     case: &PlannedCase,
     collected: &Collected,
     end: CaseEnd,
     folders: Folders<'_>,
     store: &Store,
-) -> Result<Option<Kept>, StoreError> {
+) -> Result<Option<KeptReports>, StoreError> {
     if case.jobs.iter().all(|job| job.profile.is_none()) {
         return Ok(None);
     }
-    let mut kept = Kept { format: FORMAT, files: Vec::new(), missing: Vec::new(), removed: Vec::new() };
+    let mut kept =
+        KeptReports { format: FORMAT, files: Vec::new(), missing: Vec::new(), removed: Vec::new() };
     for planned in &case.jobs {
         let Some(profile) = &planned.profile else { continue };
-        let folder = folders.of(planned);
+        let folder = folders.for_job(planned);
         let accounts = accounts(planned, collected, case, store);
         let mut done_with = Vec::new();
         for (nth, (rank, account)) in accounts.iter().enumerate() {
             let Some(report) = &account.report else { continue };
-            let mut whole = true;
+            let mut is_complete = true;
             if wanted(profile, nth, end) {
                 let file = of_rank(rank, FileKind::ProfileReport, &report.name);
                 // A run that goes on after its process was ended may have it already, and have freed the node.
@@ -97,7 +98,7 @@ pub async fn keep(
                         store.date_no_later(&raw.join(&report.name), &tables)?;
                     }
                     Err(why) => {
-                        whole = false;
+                        is_complete = false;
                         kept.missing.push(missing(&planned.name, &file, why));
                     }
                 }
@@ -106,7 +107,7 @@ pub async fn keep(
                 let path = format!("raw/{}/{name}", planned.name);
                 collected.files.iter().any(|file| file.path == path)
             };
-            if whole && account.tables.iter().all(|table| is_home(&table.name)) {
+            if is_complete && account.tables.iter().all(|table| is_home(&table.name)) {
                 done_with.push(report.name.clone());
                 done_with.extend(account.tables.iter().map(|table| table.name.clone()));
             }
@@ -149,7 +150,7 @@ fn of_rank(rank: &ExpectedFile, kind: FileKind, name: &str) -> ExpectedFile {
     ExpectedFile { name: name.to_owned(), kind, ..rank.clone() }
 }
 
-/// A file as its node saw it, or as it has been since: other bytes are a broken copy, and are asked for once more.
+/// A file as its node saw it, or as it has been since: other bytes are a broken copy, and are fetched again.
 async fn fetch(
     folder: &Folder<'_>,
     file: &account::File,
@@ -164,12 +165,12 @@ async fn fetch(
             Err(ReachError::Unwritten { why }) => return Err(arrival.failed(&why)),
             Err(error) => return Ok(Err(why(&error))),
         };
-        let digest = sink.digest.shown();
+        let digest = sink.digest.to_hex();
         if digest == file.sha256 || since == Some(digest.as_str()) {
             return Ok(Ok(()));
         }
         seen = format!(
-            "{bytes} bytes came with digest {}, the node had {} bytes with digest {}",
+            "fetched {bytes} bytes with digest {}, the node reported {} bytes with digest {}",
             short(&digest),
             file.bytes,
             short(&file.sha256)

@@ -107,7 +107,7 @@ fn case(keep: Keep) -> PlannedCase {
                 keep,
                 window: None,
             }),
-            kin: None,
+            control_run: None,
             again_of: None,
         }],
         assertions: Vec::new(),
@@ -115,7 +115,7 @@ fn case(keep: Keep) -> PlannedCase {
 }
 
 /// What was collected and kept, and what is left on the nodes.
-fn brought(nodes: &Nodes, how: Keep, end: CaseEnd) -> (Collected, Kept, Vec<String>) {
+fn brought(nodes: &Nodes, how: Keep, end: CaseEnd) -> (Collected, KeptReports, Vec<String>) {
     let folder = tempfile::tempdir().expect("a folder");
     let store = Store::create_in(folder.path(), "run").expect("store");
     let jobs = CaseJobs {
@@ -147,7 +147,7 @@ fn brought(nodes: &Nodes, how: Keep, end: CaseEnd) -> (Collected, Kept, Vec<Stri
     })
 }
 
-fn names(kept: &Kept) -> Vec<&str> {
+fn names(kept: &KeptReports) -> Vec<&str> {
     kept.files.iter().map(|file| file.path.as_str()).collect()
 }
 
@@ -166,7 +166,7 @@ fn tables_always_come_home_and_whole_reports_as_the_suite_says() {
         assert_eq!(tables.map(|file| file.rank).collect::<Vec<_>>(), [Some(0), Some(1)], "{how:?}");
         assert_eq!(names(&kept), reports, "{how:?} {end:?}");
         assert_eq!((collected.missing.len(), kept.missing.len()), (0, 0));
-        assert_eq!(left, [] as [String; 0], "the nodes are freed of what nobody needs: {how:?}");
+        assert_eq!(left, [] as [String; 0], "unneeded files are removed from the nodes: {how:?}");
         assert_eq!(kept.removed.len(), 4);
     }
 }

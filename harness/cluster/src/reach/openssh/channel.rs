@@ -1,7 +1,7 @@
 //! One command over a connection that is there: its text goes in, what it prints comes out, with a bound on memory.
 //! Making connections, and asking again for a refused session, is left to the caller.
 
-use super::words::{self, Told};
+use super::shell_text::{self, CommandEnd};
 use crate::reach::{Answer, ReachError, Status};
 use openssh::{Child, ChildStdin, Session, Stdio};
 use std::io;
@@ -18,49 +18,52 @@ pub(super) enum Error {
 }
 
 pub(super) async fn run(session: &Session, host: &str, text: &str, program: &str) -> Result<Answer, Error> {
-    let mut command = session.command(words::SHELL);
+    let mut command = session.command(shell_text::SHELL);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().await.map_err(|error| not_started(error, host))?;
     let lost = |how: &str| {
         Error::For(ReachError::Unreachable {
             host: host.to_owned(),
-            why: format!("{how} while `{program}` ran: whether it ran to its end is not known"),
+            why: format!("{how} while `{program}` ran; whether it finished is unknown"),
         })
     };
     let stdin = child.stdin().take();
     let (Some(stdout), Some(stderr)) = (child.stdout().take(), child.stderr().take()) else {
-        return Err(lost("there was no output"));
+        return Err(lost("there was no output stream"));
     };
-    let (fed, stdout, stderr) =
-        tokio::join!(feed(stdin, text.as_bytes()), head(stdout, STDOUT_LIMIT + words::AROUND), tail(stderr));
+    let (fed, stdout, stderr) = tokio::join!(
+        feed(stdin, text.as_bytes()),
+        head(stdout, STDOUT_LIMIT + shell_text::AROUND),
+        tail(stderr)
+    );
     let code = end(child).await;
     let Ok(stdout) = stdout.map_err(|_| ()) else { return Err(lost("the connection was lost")) };
     let Some(stdout) = stdout else {
-        let why = format!("it printed more than {} MiB, which is for files", STDOUT_LIMIT >> 20);
+        let why = format!("its output exceeds {} MiB; larger output must go to a file", STDOUT_LIMIT >> 20);
         return Err(Error::For(ReachError::Failed { what: format!("`{program}` on {host}"), why }));
     };
-    match words::told(stdout) {
-        Told::Ended { code, stdout } => Ok(Answer { status: Status::Code(code), stdout, stderr }),
-        Told::Absent => {
+    match shell_text::parse_output(stdout) {
+        CommandEnd::Ended { code, stdout } => Ok(Answer { status: Status::Code(code), stdout, stderr }),
+        CommandEnd::Absent => {
             Err(Error::For(ReachError::NoProgram { host: host.to_owned(), program: program.to_owned() }))
         }
-        Told::NeverBegan { printed } => match code {
-            // ssh says 255 of a connection that broke, too.
+        CommandEnd::NeverBegan { printed } => match code {
+            // ssh reports 255 for a broken connection, too.
             Some(code) if code != 255 => {
-                let line = words::first_line(&printed).or_else(|| words::first_line(&stderr));
+                let line = shell_text::first_line(&printed).or_else(|| shell_text::first_line(&stderr));
                 Err(Error::For(ReachError::NoAccess { host: host.to_owned(), why: refused(line, code) }))
             }
             _ => Err(lost("the connection was lost")),
         },
-        Told::Cut if fed.is_err() => Err(lost("the connection was lost before all was said")),
-        Told::Cut => Err(lost("the connection was lost")),
+        CommandEnd::Cut if fed.is_err() => Err(lost("the connection was lost before all input was sent")),
+        CommandEnd::Cut => Err(lost("the connection was lost")),
     }
 }
 
 /// A login shell, or a command that stands in for it, which runs nothing.
 fn refused(line: Option<String>, code: i32) -> String {
     match line {
-        Some(line) => format!("its login shell runs no commands, it printed: {line}"),
+        Some(line) => format!("its login shell runs no commands; it printed: {line}"),
         None => format!("its login shell runs no commands and printed nothing (exit code {code})"),
     }
 }
@@ -82,7 +85,7 @@ fn is_full(error: &dyn std::error::Error) -> bool {
     text.contains("Session open refused") || text.contains("os error 11")
 }
 
-/// An error with what lies behind it: the crates say the cause there.
+/// An error with its sources: the crates put the cause there.
 pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -140,7 +143,7 @@ async fn tail(mut stream: impl AsyncRead + Unpin) -> Vec<u8> {
     }
 }
 
-/// How a command ended was said in its output; a channel that is waited for leaves nothing half open. What the shell itself
+/// How a command ended stands in its output; a channel that is waited for leaves nothing half open. What the shell itself
 /// ended with, where the host said it.
 async fn end(child: Child<&Session>) -> Option<i32> {
     child.wait().await.ok()?.code()

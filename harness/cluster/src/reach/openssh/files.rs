@@ -22,9 +22,9 @@ use std::time::Duration;
 use tokio::io::AsyncSeek;
 use tokio::time::timeout;
 
-/// A transfer whose connection broke goes on after these pauses, which begin anew whenever more has come.
+/// A transfer whose connection broke goes on after these pauses, which restart whenever more has come.
 const PAUSES: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(10), Duration::from_secs(20)];
-/// How often a file is taken again whose digest is another.
+/// How often a file is re-sent whose digest differs.
 const TAKES: usize = 3;
 /// How long the answer to one request of sftp may take.
 const STEP_LIMIT: Duration = Duration::from_secs(30);
@@ -38,7 +38,7 @@ const CHUNK: u32 = 256 << 10;
 
 pub(super) async fn put(reach: &OpenSsh, host: &str, path: &str, bytes: &[u8]) -> Result<(), ReachError> {
     let node = reach.node(host)?;
-    let place = Place::new(host, path)?;
+    let place = RemotePath::new(host, path)?;
     let here = sha256(bytes);
     // Its name says what it will be, so that what is there of it can be gone on with.
     let part = format!("{path}.{}.part", here.get(..12).unwrap_or_default());
@@ -64,7 +64,11 @@ pub(super) async fn put(reach: &OpenSsh, host: &str, path: &str, bytes: &[u8]) -
         match done {
             Ok(true) => return Ok(()),
             Ok(false) if takes < TAKES => takes += 1,
-            Ok(false) => return Err(place.failed("cannot write", "other bytes lie there each time")),
+            Ok(false) => {
+                return Err(
+                    place.failed("cannot write", "the digest there differs from the sent file each time")
+                );
+            }
             Err(error) => patience.after(error, sent.begun, sent.at > had).await?,
         }
     }
@@ -72,20 +76,20 @@ pub(super) async fn put(reach: &OpenSsh, host: &str, path: &str, bytes: &[u8]) -
 
 /// A file on a host, for messages.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct RemotePath<'a> {
     host: &'a str,
     path: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> RemotePath<'a> {
     /// A path that no file can have never leaves this machine; a relative one would mean the home of whoever logs in.
-    fn new(host: &'a str, path: &'a str) -> Result<Place<'a>, ReachError> {
-        let place = Place { host, path };
+    fn new(host: &'a str, path: &'a str) -> Result<RemotePath<'a>, ReachError> {
+        let place = RemotePath { host, path };
         match path.starts_with('/') && !path.contains('\0') {
             true => Ok(place),
             false => Err(ReachError::Failed {
                 what: format!("a file on {host}"),
-                why: format!("its path begins with `/` and holds no zero byte: {path:?}"),
+                why: format!("its path must begin with `/` and hold no zero byte: {path:?}"),
             }),
         }
     }
@@ -95,7 +99,7 @@ impl<'a> Place<'a> {
     }
 
     fn lost(self, why: &str) -> ReachError {
-        let why = format!("the connection was lost at `{}`: {why}", self.path);
+        let why = format!("the connection was lost during `{}`: {why}", self.path);
         ReachError::Unreachable { host: self.host.to_owned(), why }
     }
 }
@@ -135,7 +139,7 @@ struct Sent {
 
 async fn send(
     session: &Arc<Session>,
-    place: Place<'_>,
+    place: RemotePath<'_>,
     part: &str,
     bytes: &[u8],
     sent: &mut Sent,
@@ -152,10 +156,10 @@ async fn send(
             channel.close(None).await;
             return Ok(());
         }
-        told => told?,
+        opened => opened?,
     };
     sent.begun = true;
-    channel.step(place, "cannot close to others", file.set_permissions(private())).await?;
+    channel.step(place, "cannot set the permissions of", file.set_permissions(private())).await?;
     let lies = channel.step(place, "cannot write", file.metadata()).await?.len().unwrap_or_default();
     let mut at = match usize::try_from(lies) {
         Ok(lies) if lies <= bytes.len() => lies,
@@ -188,10 +192,10 @@ fn private() -> Permissions {
 }
 
 /// Reading moves on by what was asked for, not by what came: the place is set each time.
-fn go_to(file: &mut File, at: u64, place: Place<'_>) -> Result<(), channel::Error> {
+fn go_to(file: &mut File, at: u64, place: RemotePath<'_>) -> Result<(), channel::Error> {
     Pin::new(file)
         .start_seek(SeekFrom::Start(at))
-        .map_err(|error| channel::Error::For(place.failed("cannot move in", error.to_string())))
+        .map_err(|error| channel::Error::For(place.failed("cannot seek in", error.to_string())))
 }
 
 /// One channel of sftp.
@@ -201,7 +205,7 @@ struct Channel {
 }
 
 impl Channel {
-    async fn open(session: &Arc<Session>, place: Place<'_>) -> Result<Channel, channel::Error> {
+    async fn open(session: &Arc<Session>, place: RemotePath<'_>) -> Result<Channel, channel::Error> {
         let mut command = Session::to_subsystem(session.clone(), "sftp");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().await.map_err(|error| not_started(error, place.host))?;
@@ -209,13 +213,13 @@ impl Channel {
             return Err(channel::Error::For(place.lost("sftp has no pipes")));
         };
         let options = SftpOptions::new().flush_interval(Duration::ZERO);
-        let (stdout, greeting) = Greeting::of(stdout);
+        let (stdout, greeting) = Greeting::new(stdout);
         let begun = timeout(STEP_LIMIT, Sftp::new(stdin, stdout, options)).await;
         let no_access =
             |why: String| channel::Error::For(ReachError::NoAccess { host: place.host.to_owned(), why });
         match (begun, greeting.line()) {
             (Ok(Ok(sftp)), _) => Ok(Channel { sftp, child }),
-            (_, Some(line)) => Err(no_access(format!("it offers no sftp, it printed: {line}"))),
+            (_, Some(line)) => Err(no_access(format!("it offers no sftp; it printed: {line}"))),
             (Ok(Err(error)), None) if session.check().await.is_ok() => {
                 let why =
                     format!("it offers no sftp (`Subsystem sftp` in its sshd_config): {}", chain(&error));
@@ -229,7 +233,7 @@ impl Channel {
     /// One request and its answer.
     async fn step<T>(
         &self,
-        place: Place<'_>,
+        place: RemotePath<'_>,
         verb: &str,
         request: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, channel::Error> {
@@ -241,7 +245,7 @@ impl Channel {
             Ok(Err(Error::SftpError(SftpErrorKind::PermDenied, _))) => {
                 place.failed(verb, "permission denied")
             }
-            Ok(Err(Error::SftpError(kind, told))) => place.failed(verb, format!("{kind:?}: {told}")),
+            Ok(Err(Error::SftpError(kind, message))) => place.failed(verb, format!("{kind:?}: {message}")),
             Ok(Err(error)) => place.lost(&chain(&error)),
             Err(_) => place.lost(&format!("no answer within {} s", STEP_LIMIT.as_secs())),
         };
@@ -253,18 +257,18 @@ impl Channel {
     async fn give_up(
         self,
         file: File,
-        place: Place<'_>,
+        place: RemotePath<'_>,
         part: &str,
         error: channel::Error,
     ) -> channel::Error {
         let channel::Error::For(ReachError::Failed { what, why }) = error else { return error };
         let mut fs = self.sftp.fs();
-        let room = self.step(place, "cannot ask for room", fs.statvfs(part)).await;
+        let room = self.step(place, "cannot query the free space of", fs.statvfs(part)).await;
         let is_full = room.is_ok_and(|room| room.bavail == 0);
         let _ = self.step(place, "cannot remove", fs.remove_file(part)).await;
         drop(fs);
         self.close(Some(file)).await;
-        let why = if is_full { "no room is left on its file system".to_owned() } else { why };
+        let why = if is_full { "no space is left on its file system".to_owned() } else { why };
         channel::Error::For(ReachError::Failed { what, why })
     }
 
@@ -279,7 +283,7 @@ impl Channel {
     }
 }
 
-async fn make_folder(reach: &OpenSsh, node: &Node, place: Place<'_>) -> Result<(), ReachError> {
+async fn make_folder(reach: &OpenSsh, node: &Node, place: RemotePath<'_>) -> Result<(), ReachError> {
     let folder = match place.path.rsplit_once('/') {
         Some(("", _)) | None => "/",
         Some((folder, _)) => folder,
@@ -288,18 +292,18 @@ async fn make_folder(reach: &OpenSsh, node: &Node, place: Place<'_>) -> Result<(
     let answer = reach.exec_on(&node.name, &Command::new(argv, FOLDER_LIMIT)).await?;
     match answer.succeeded() {
         true => Ok(()),
-        false => Err(place.failed("cannot make the folder of", answer.complaint())),
+        false => Err(place.failed("cannot create the folder of", answer.complaint())),
     }
 }
 
 /// What the host says where other bytes lie there than were sent.
 const OTHER_BYTES: Status = Status::Code(9);
 
-/// Gives a file its name, if it is whole.
+/// Gives a file its name, if it is complete.
 async fn name(
     reach: &OpenSsh,
     node: &Node,
-    place: Place<'_>,
+    place: RemotePath<'_>,
     part: &str,
     here: &str,
 ) -> Result<bool, ReachError> {
@@ -311,7 +315,7 @@ async fn name(
     match answer.status {
         Status::Code(0) => Ok(true),
         OTHER_BYTES => Ok(false),
-        status => Err(place.failed("cannot name", format!("{status}: {}", answer.complaint()))),
+        status => Err(place.failed("cannot rename", format!("{status}: {}", answer.complaint()))),
     }
 }
 
@@ -338,8 +342,8 @@ mod tests {
     #[test]
     fn a_path_that_no_file_has_or_that_means_another_place_is_refused() {
         for path in ["", "x", "~/x", "../x", "/a\0b"] {
-            assert!(Place::new("n1", path).is_err(), "{path:?}");
+            assert!(RemotePath::new("n1", path).is_err(), "{path:?}");
         }
-        assert!(Place::new("n1", "/a b\n$(c)").is_ok());
+        assert!(RemotePath::new("n1", "/a b\n$(c)").is_ok());
     }
 }

@@ -1,7 +1,6 @@
-//! What a host says first where sftp should begin: the protocol, or the words of a forced command or a login shell that
-//! prints something.
+//! What a host says first where sftp should begin: the protocol, or the output of a forced command or a login shell.
 
-use super::words::first_line;
+use super::shell_text::first_line;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +22,7 @@ const FIRST: usize = 1024;
 const LONGEST: u32 = 1 << 20;
 
 impl Greeting {
-    pub(super) fn of<R>(stream: R) -> (Greeted<R>, Greeting) {
+    pub(super) fn new<R>(stream: R) -> (Greeted<R>, Greeting) {
         let first = Arc::new(Mutex::new(Vec::new()));
         (Greeted { of: stream, first: first.clone() }, Greeting(first))
     }
@@ -72,16 +71,16 @@ mod tests {
     use tokio::io::AsyncReadExt;
 
     async fn read(bytes: &[u8]) -> (io::Result<Vec<u8>>, Option<String>) {
-        let (mut stream, greeting) = Greeting::of(bytes);
+        let (mut stream, greeting) = Greeting::new(bytes);
         let mut all = Vec::new();
-        let told = stream.read_to_end(&mut all).await.map(|_| all);
-        (told, greeting.line())
+        let result = stream.read_to_end(&mut all).await.map(|_| all);
+        (result, greeting.line())
     }
 
     #[tokio::test]
     async fn the_words_of_a_forced_command_are_not_the_protocol() {
-        let (told, line) = read(b"only sftp here\r\nbye\n").await;
-        assert!(told.is_err());
+        let (result, line) = read(b"only sftp here\r\nbye\n").await;
+        assert!(result.is_err());
         assert_eq!(line.as_deref(), Some("only sftp here"));
         assert_eq!(read(b"no").await.1.as_deref(), Some("no"));
         assert_eq!(read(b"").await.1, None);
@@ -90,7 +89,7 @@ mod tests {
     #[tokio::test]
     async fn the_protocol_is_handed_on_as_it_is() {
         let version = [&[0, 0, 0, 5, 2, 0, 0, 0, 3][..], &[b'x'; 5000]].concat();
-        let (told, line) = read(&version).await;
-        assert_eq!((told.expect("read"), line), (version, None));
+        let (result, line) = read(&version).await;
+        assert_eq!((result.expect("read"), line), (version, None));
     }
 }

@@ -12,9 +12,9 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// How nodes are reached, as the inventory says it. All else is the business of ssh's own configuration.
+/// How nodes are reached, from the inventory. ssh's own configuration sets everything else.
 #[derive(Debug, Clone, Default)]
-pub struct Way {
+pub struct SshOptions {
     pub user: Option<String>,
     pub port: Option<u16>,
     /// A configuration file for ssh.
@@ -30,7 +30,7 @@ pub(super) struct Master {
 /// A host that accepts and never answers is given up after this time, by ssh and, should it not, by us.
 const CONNECT_LIMIT: Duration = Duration::from_secs(15);
 const CONNECT_SLACK: Duration = Duration::from_secs(5);
-/// A master that nobody uses ends by itself: one whose harness was killed must not stay.
+/// An unused master ends by itself: one whose harness was killed must not stay.
 const IDLE_S: u32 = 20;
 /// A master whose host has been silent for so long, so many times, ends the connection.
 const ALIVE_EVERY_S: u32 = 5;
@@ -40,7 +40,11 @@ const LOCAL_LIMIT: Duration = Duration::from_secs(5);
 
 impl Master {
     /// Connects; `stem` is where the socket and the log lie, and is short: a socket's path has some 100 bytes.
-    pub(super) async fn connect(way: &Way, host: &str, stem: &Path) -> Result<Master, NotConnected> {
+    pub(super) async fn connect(
+        options: &SshOptions,
+        host: &str,
+        stem: &Path,
+    ) -> Result<Master, NotConnected> {
         let socket = stem.to_path_buf();
         let log = stem.with_extension("log");
         let mut command = Command::new("ssh");
@@ -49,7 +53,7 @@ impl Master {
             .arg(&socket)
             .arg("-E")
             .arg(&log)
-            .args(options(way))
+            .args(option_arguments(options))
             .args(["--", host])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -58,14 +62,14 @@ impl Master {
             .process_group(0)
             .kill_on_drop(true);
         let status = timeout(CONNECT_LIMIT + CONNECT_SLACK, command.status()).await;
-        let said = std::fs::read(&log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let log_text = std::fs::read(&log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let _ = std::fs::remove_file(&log);
         match status {
             Ok(Ok(status)) if status.success() => {
                 let session = Session::resume_mux(socket.clone().into_boxed_path(), None);
                 Ok(Master { session: Arc::new(session), socket, log })
             }
-            Ok(Ok(_)) => Err(refusal::explain(&said.unwrap_or_default(), way, host).await),
+            Ok(Ok(_)) => Err(refusal::explain(&log_text.unwrap_or_default(), options, host).await),
             Ok(Err(error)) if error.kind() == ErrorKind::NotFound => {
                 let host = "this machine".to_owned();
                 Err(NotConnected::For(ReachError::NoProgram { host, program: "ssh".to_owned() }))
@@ -76,10 +80,7 @@ impl Master {
             })),
             Err(_) => Err(NotConnected::For(ReachError::Unreachable {
                 host: host.to_owned(),
-                why: format!(
-                    "it did not let anybody in within {} s",
-                    (CONNECT_LIMIT + CONNECT_SLACK).as_secs()
-                ),
+                why: format!("no login within {} s", (CONNECT_LIMIT + CONNECT_SLACK).as_secs()),
             })),
         }
     }
@@ -120,7 +121,7 @@ pub(super) async fn ask_to_end(socket: &Path) {
 
 /// What is asked of ssh beyond the person's own configuration: no question is ever put to anybody, no key is taken
 /// unseen, and nothing but commands and files goes over the connection.
-fn options(way: &Way) -> Vec<String> {
+fn option_arguments(options: &SshOptions) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for option in [
         "BatchMode=yes".to_owned(),
@@ -132,20 +133,21 @@ fn options(way: &Way) -> Vec<String> {
         "ClearAllForwardings=yes".to_owned(),
         "PermitLocalCommand=no".to_owned(),
         "RequestTTY=no".to_owned(),
-        // A person's `LogLevel QUIET` would hide why a host is not reached; and ssh tells of a connection that was closed
-        // while keys were exchanged at this level alone.
+        // A person's `LogLevel QUIET` would hide why a host is not reached; and only at this level ssh reports a
+        // connection that was closed while keys were exchanged.
         "LogLevel=INFO".to_owned(),
     ] {
         words.extend(["-o".to_owned(), option]);
     }
-    words.extend(who(way));
+    words.extend(target_arguments(options));
     words
 }
 
 /// The part that says where to and as whom.
-pub(super) fn who(way: &Way) -> Vec<String> {
+pub(super) fn target_arguments(options: &SshOptions) -> Vec<String> {
     let mut words = Vec::new();
-    let given = [("-F", &way.config), ("-l", &way.user), ("-p", &way.port.map(|port| port.to_string()))];
+    let given =
+        [("-F", &options.config), ("-l", &options.user), ("-p", &options.port.map(|port| port.to_string()))];
     for (flag, value) in given {
         words.extend(value.iter().flat_map(|value| [flag.to_owned(), value.clone()]));
     }
@@ -158,13 +160,13 @@ mod tests {
 
     #[test]
     fn ssh_never_asks_and_never_takes_a_key_unseen() {
-        let way = Way { user: Some("u".into()), port: Some(22), config: Some("/etc/s".into()) };
-        let words = options(&way).join(" ");
+        let options = SshOptions { user: Some("u".into()), port: Some(22), config: Some("/etc/s".into()) };
+        let words = option_arguments(&options).join(" ");
         for part in
             ["BatchMode=yes", "StrictHostKeyChecking=yes", "ControlPersist=20", "-F /etc/s -l u -p 22"]
         {
             assert!(words.contains(part), "{part}: {words}");
         }
-        assert_eq!(who(&Way::default()), Vec::<String>::new());
+        assert_eq!(target_arguments(&SshOptions::default()), Vec::<String>::new());
     }
 }

@@ -1,7 +1,7 @@
 //! Reach over ssh: the system's ssh makes one connection to each host, and commands and files share it. Which hosts are
 //! asked, and what their answers mean, is the launchers' business.
 //!
-//! A host gives commands to `sh` and files by sftp. A connection that broke is made anew; a command whose connection
+//! A host gives commands to `sh` and files by sftp. A broken connection is re-established; a command whose connection
 //! broke is never sent again, because whether it ran is not known.
 
 mod channel;
@@ -10,10 +10,10 @@ mod greeting;
 mod master;
 mod pace;
 mod refusal;
+mod shell_text;
 mod sockets;
-mod words;
 
-pub use master::Way;
+pub use master::SshOptions;
 
 use super::process::ProcessReach;
 use super::sink::Sink;
@@ -37,7 +37,7 @@ use tokio::time::{Instant, timeout};
 /// So many hosts are connected to at the same time where nothing else is said: the key exchange is work for this machine,
 /// and a jump host refuses more.
 pub const FANOUT: usize = 32;
-/// So many commands and transfers share a connection: sshd allows ten where nobody has set `MaxSessions`.
+/// So many commands and transfers share a connection: sshd allows ten where `MaxSessions` is not set.
 const SESSIONS: usize = 8;
 /// A crowded host is tried so often.
 const CONNECT_TRIES: usize = 10;
@@ -49,7 +49,7 @@ const REFUSED_LIMIT: Duration = Duration::from_secs(60);
 
 /// The hosts of a run, each with its connection once it was asked for. `end` ends them all.
 pub struct OpenSsh {
-    way: Way,
+    options: SshOptions,
     seed: u64,
     /// Where the sockets of the connections lie, for this person alone.
     folder: SocketFolder,
@@ -68,11 +68,11 @@ struct Node {
 }
 
 impl OpenSsh {
-    /// Connects to nobody yet.
-    pub fn new(way: Way, seed: u64, fanout: usize) -> io::Result<OpenSsh> {
+    /// Connects to no host yet.
+    pub fn new(options: SshOptions, seed: u64, fanout: usize) -> io::Result<OpenSsh> {
         let folder = SocketFolder::new()?;
         let turns = Semaphore::new(fanout.clamp(1, Semaphore::MAX_PERMITS));
-        Ok(OpenSsh { way, seed, folder, turns, nodes: RefCell::default() })
+        Ok(OpenSsh { options, seed, folder, turns, nodes: RefCell::default() })
     }
 
     /// Ends what a harness that was killed has left of its connections. They end by themselves when they are idle, but
@@ -95,7 +95,7 @@ impl OpenSsh {
     fn node(&self, name: &str) -> Result<Rc<Node>, ReachError> {
         let odd = |c: char| !(c.is_ascii_alphanumeric() || "-_.:%@".contains(c));
         if name.is_empty() || name.starts_with('-') || name.contains(odd) {
-            let why = format!("this is no name of a host: {name:?}");
+            let why = format!("invalid host name {name:?}");
             return Err(ReachError::Failed { what: "ssh".to_owned(), why });
         }
         let mut nodes = self.nodes.borrow_mut();
@@ -112,7 +112,7 @@ impl OpenSsh {
         Ok(node.clone())
     }
 
-    /// The connection to a host, made where there is none. All who ask meanwhile wait for the one that makes it.
+    /// The connection to a host, made where there is none. Concurrent callers wait for the one that makes it.
     async fn session(&self, node: &Node) -> Result<Arc<Session>, ReachError> {
         let mut slot = node.master.lock().await;
         if let Some(master) = slot.take() {
@@ -121,8 +121,8 @@ impl OpenSsh {
             }
             master.end().await;
         }
-        if let Some(told) = node.rest.borrow().told(Instant::now()) {
-            return Err(told);
+        if let Some(error) = node.rest.borrow().error(Instant::now()) {
+            return Err(error);
         }
         match self.connect(node).await {
             Ok(master) => {
@@ -143,7 +143,7 @@ impl OpenSsh {
             let connected = {
                 // The semaphore is never closed.
                 let _turn = self.turns.acquire().await;
-                Master::connect(&self.way, &node.name, &node.stem).await
+                Master::connect(&self.options, &node.name, &node.stem).await
             };
             match connected {
                 Ok(master) => return Ok(master),
@@ -182,7 +182,7 @@ impl OpenSsh {
                 }
                 Err(channel::Error::Refused) => {
                     let why = format!(
-                        "it refuses every further session on its connection (`MaxSessions` of its sshd_config), for {} s",
+                        "it refused further sessions for {} s (`MaxSessions` in its sshd_config)",
                         REFUSED_LIMIT.as_secs()
                     );
                     return Err(ReachError::Unreachable { host: node.name.clone(), why });
@@ -196,12 +196,12 @@ impl OpenSsh {
     async fn exec_on(&self, name: &str, command: &Command) -> Result<Answer, ReachError> {
         let node = self.node(name)?;
         let program = command.argv.first().cloned().unwrap_or_default();
-        let text = words::text(command)
+        let text = shell_text::text(command)
             .map_err(|why| ReachError::Failed { what: format!("`{program}` on {name}"), why })?;
         let run = self
             .with_session(&node, &text, async |session| channel::run(&session, name, &text, &program).await);
         match timeout(command.limit, run).await {
-            Ok(told) => told,
+            Ok(result) => result,
             Err(_) => Err(ReachError::TimedOut {
                 what: format!("`{program}` on {name}"),
                 limit_s: command.limit.as_secs(),
@@ -273,12 +273,12 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_name_of_a_host_never_reaches_ssh() {
-        let reach = OpenSsh::new(Way::default(), 1, FANOUT).expect("a folder");
+        let reach = OpenSsh::new(SshOptions::default(), 1, FANOUT).expect("a folder");
         for name in ["", "-oProxyCommand=true", "a b", "$(reboot)", "a\nb", "a'b"] {
             let command = Command::new(["true"], Duration::from_secs(5));
-            let told = reach.exec(&Host::Node(name.to_owned()), &command).await;
-            let why = told.expect_err("refused").to_string();
-            assert_eq!(why, format!("ssh: this is no name of a host: {name:?}"));
+            let result = reach.exec(&Host::Node(name.to_owned()), &command).await;
+            let why = result.expect_err("refused").to_string();
+            assert_eq!(why, format!("ssh: invalid host name {name:?}"));
         }
     }
 }

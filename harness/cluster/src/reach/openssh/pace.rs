@@ -34,24 +34,24 @@ impl Pauses {
     }
 }
 
-/// What is known of a host that gave no answer: it is not waited for all over again by everybody who asks.
+/// What is known of a host that gave no answer: further callers do not wait for it again.
 #[derive(Default)]
 pub(super) struct Rest {
     failures: u32,
-    told: Option<(Instant, ReachError)>,
+    error: Option<(Instant, ReachError)>,
 }
 
 impl Rest {
     /// The answer while it rests.
-    pub(super) fn told(&self, now: Instant) -> Option<ReachError> {
-        self.told.as_ref().filter(|(until, _)| now < *until).map(|(_, error)| error.clone())
+    pub(super) fn error(&self, now: Instant) -> Option<ReachError> {
+        self.error.as_ref().filter(|(until, _)| now < *until).map(|(_, error)| error.clone())
     }
 
     /// Shorter than the pauses of those who ask again, so that each of these is a real attempt.
     pub(super) fn begin(&mut self, now: Instant, error: ReachError) {
         let rest = (FIRST_REST * 2_u32.saturating_pow(self.failures)).min(LONGEST_REST);
         self.failures += 1;
-        self.told = Some((now + rest, error));
+        self.error = Some((now + rest, error));
     }
 
     pub(super) fn end(&mut self) {
@@ -88,16 +88,16 @@ mod tests {
         let error = ReachError::Unreachable { host: "n1".into(), why: "no route".into() };
         let mut rest = Rest::default();
         let now = Instant::now();
-        assert_eq!(rest.told(now), None);
+        assert_eq!(rest.error(now), None);
         for seconds in [4, 8, 16, 16] {
             rest.begin(now, error.clone());
             let at = now + Duration::from_secs(seconds);
-            assert_eq!(rest.told(at - Duration::from_millis(1)), Some(error.clone()));
-            assert_eq!(rest.told(at), None);
+            assert_eq!(rest.error(at - Duration::from_millis(1)), Some(error.clone()));
+            assert_eq!(rest.error(at), None);
         }
         rest.end();
-        assert_eq!(rest.told(now), None);
+        assert_eq!(rest.error(now), None);
         rest.begin(now, error);
-        assert_eq!(rest.told(now + Duration::from_secs(4)), None);
+        assert_eq!(rest.error(now + Duration::from_secs(4)), None);
     }
 }

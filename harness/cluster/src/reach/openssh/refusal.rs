@@ -1,7 +1,7 @@
 //! Why ssh did not connect, from what it printed: what the host does, what a person has to settle first, and what goes
-//! away by waiting. It changes nothing: the line that makes a key known is told, not run.
+//! away by waiting. It changes nothing: the command that makes a key known is printed, not run.
 
-use super::master::{Way, who};
+use super::master::{SshOptions, target_arguments};
 use crate::reach::ReachError;
 use std::process::Stdio;
 use std::time::Duration;
@@ -18,40 +18,43 @@ pub(super) enum NotConnected {
 /// How long ssh may take to say what its configuration means.
 const CONFIG_LIMIT: Duration = Duration::from_secs(5);
 
-pub(super) async fn explain(said: &str, way: &Way, host: &str) -> NotConnected {
-    match read(said) {
-        Refusal::Busy(line) => NotConnected::ForNow(unreachable(host, line)),
-        Refusal::Other(line) => NotConnected::For(unreachable(host, line)),
-        Refusal::Unknown { name } => {
-            let file = known_hosts(way, host).await;
-            let asked = keyscan(&name);
-            NotConnected::For(failed(
+pub(super) async fn explain(printed: &str, options: &SshOptions, host: &str) -> NotConnected {
+    let refusal = read(printed);
+    let known_hosts = match refusal {
+        Refusal::Unknown { .. } => known_hosts(options, host).await,
+        _ => String::new(),
+    };
+    describe(refusal, options, host, &known_hosts)
+}
+
+fn describe(refusal: Refusal, options: &SshOptions, host: &str, known_hosts: &str) -> NotConnected {
+    NotConnected::For(match refusal {
+        Refusal::Busy(line) => return NotConnected::ForNow(unreachable(host, line)),
+        Refusal::Other(line) => unreachable(host, line),
+        Refusal::Unknown { name } => failed(
+            host,
+            format!(
+                "its host key is not known; if you trust the network, add it: `{} >> {known_hosts}`",
+                keyscan(&name)
+            ),
+        ),
+        Refusal::Changed { line } => failed(
+            host,
+            format!(
+                "its host key has changed (reinstalled host, or intercepted connection); check which, then replace it: {line}"
+            ),
+        ),
+        Refusal::Denied(line) => {
+            let target =
+                target_arguments(options).into_iter().chain([host.to_owned()]).collect::<Vec<_>>().join(" ");
+            failed(
                 host,
                 format!(
-                    "its host key is not known; once you trust the network between, add it: `{asked} >> {file}`"
+                    "it accepts no key that ssh offers without a prompt; make `ssh {target}` work first: {line}"
                 ),
-            ))
+            )
         }
-        Refusal::Changed { line } => NotConnected::For(failed(
-            host,
-            format!(
-                "its host key is another than the one that is known, so it was set up anew or somebody stands between; \
-                 once you know which, remove the old one and add the new: {line}"
-            ),
-        )),
-        Refusal::Denied(line) => NotConnected::For(failed(
-            host,
-            format!(
-                "it takes no key that ssh offers without asking; `{}` must work first: {line}",
-                ["ssh".to_owned()]
-                    .into_iter()
-                    .chain(who(way))
-                    .chain([host.to_owned()])
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            ),
-        )),
-    }
+    })
 }
 
 #[derive(Debug, PartialEq)]
@@ -68,15 +71,15 @@ enum Refusal {
     Other(String),
 }
 
-fn read(said: &str) -> Refusal {
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+fn read(printed: &str) -> Refusal {
+    let lines: Vec<&str> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let with = |part: &str| lines.iter().find(|line| line.contains(part)).copied();
     let Some(last) = lines.last().map(|line| (*line).to_owned()) else {
         // As far as is known it was ended from outside, which says nothing of the host.
-        return Refusal::Busy("ssh ended without a word".to_owned());
+        return Refusal::Busy("ssh ended without a message".to_owned());
     };
     if with("REMOTE HOST IDENTIFICATION HAS CHANGED").is_some() {
-        let line = with("Offending").unwrap_or("ssh does not say where it stands");
+        let line = with("Offending").unwrap_or("ssh does not name its line");
         return Refusal::Changed { line: line.to_owned() };
     }
     let unknown = with(" host key is known for ");
@@ -118,10 +121,10 @@ fn keyscan(name: &str) -> String {
 }
 
 /// The file in which ssh looks first for the keys of this host.
-async fn known_hosts(way: &Way, host: &str) -> String {
+async fn known_hosts(options: &SshOptions, host: &str) -> String {
     let asked = Command::new("ssh")
         .arg("-G")
-        .args(who(way))
+        .args(target_arguments(options))
         .args(["--", host])
         .stdin(Stdio::null())
         .stderr(Stdio::null())
@@ -140,11 +143,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ssh_prints_is_told_apart() {
+    fn messages_of_ssh_are_classified() {
         let unknown = |name: &str| Refusal::Unknown { name: name.into() };
         let busy = |line: &str| Refusal::Busy(line.into());
         let other = |line: &str| Refusal::Other(line.into());
-        for (said, wanted) in [
+        for (printed, wanted) in [
             (
                 "No ED25519 host key is known for [127.0.11.1]:2222 and you have requested strict checking.\r\n\
                  Host key verification failed.\r\n",
@@ -155,7 +158,7 @@ mod tests {
                 unknown("n1"),
             ),
             (
-                "@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nOffending ED25519 key in /h/known_hosts:3\n\
+                "@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nOffending ED25519 key in /h/known_hosts:3\n\
                  Host key for n1 has changed and you have requested strict checking.\nHost key verification failed.",
                 Refusal::Changed { line: "Offending ED25519 key in /h/known_hosts:3".into() },
             ),
@@ -185,9 +188,9 @@ mod tests {
                 "banner exchange: Connection to 10.0.0.1 port 80: invalid format",
                 other("banner exchange: Connection to 10.0.0.1 port 80: invalid format"),
             ),
-            ("", busy("ssh ended without a word")),
+            ("", busy("ssh ended without a message")),
         ] {
-            assert_eq!(read(said), wanted, "{said}");
+            assert_eq!(read(printed), wanted, "{printed}");
         }
     }
 
@@ -195,5 +198,24 @@ mod tests {
     fn the_line_that_makes_a_key_known_names_host_and_port() {
         assert_eq!(keyscan("[127.0.11.1]:2222"), "ssh-keyscan -p 2222 127.0.11.1");
         assert_eq!(keyscan("n1"), "ssh-keyscan n1");
+    }
+
+    #[test]
+    fn messages() {
+        let options = SshOptions { user: Some("ops".into()), port: Some(2222), config: None };
+        let line = "Offending ED25519 key in /h/known_hosts:3".to_owned();
+        let refusals = [
+            Refusal::Busy("Connection reset by 10.0.0.1 port 22".into()),
+            Refusal::Other("ssh: connect to host n1 port 22: Connection refused".into()),
+            Refusal::Unknown { name: "[n1]:2222".into() },
+            Refusal::Changed { line },
+            Refusal::Denied("ops@n1: Permission denied (publickey,password).".into()),
+            read(""),
+        ];
+        let lines = refusals.map(|refusal| match describe(refusal, &options, "n1", "~/.ssh/known_hosts") {
+            NotConnected::ForNow(error) => format!("retried: {error}"),
+            NotConnected::For(error) => error.to_string(),
+        });
+        insta::assert_snapshot!(lines.join("\n"));
     }
 }

@@ -1,5 +1,5 @@
-//! The folder of ssh's control sockets: for this user alone, and locked as long as its harness lives. A folder that
-//! nobody locks was left by a harness that was killed.
+//! The folder of ssh's control sockets: for this user alone, and locked as long as its harness lives. An unlocked
+//! folder was left by a harness that was killed.
 
 use super::master;
 use futures::stream::{self, StreamExt};
@@ -62,7 +62,7 @@ impl SocketFolder {
                 Err((_, errno)) => return Err(errno.into()),
             }
         }
-        Err(io::Error::other(format!("another harness removes every new folder in {}", parent.display())))
+        Err(io::Error::other(format!("another harness removes each new folder in {}", parent.display())))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -76,7 +76,7 @@ impl SocketFolder {
     }
 }
 
-/// Where the folder may lie, the best first: only this user can write there, or at least nobody else can rename it.
+/// Where the folder may lie, the best first: only this user can write there, or at least no other user can rename it.
 fn parents() -> Vec<PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| is_private(path));
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_dir());
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_own_private_folders_that_nobody_locks_are_removed() {
+    async fn only_own_private_unlocked_folders_are_removed() {
         let parent = TempDir::new().expect("a folder");
         let path = |name: &str| parent.path().join(name);
         let alive = SocketFolder::new_in(parent.path()).expect("a folder");

@@ -112,7 +112,7 @@ pub(super) enum Held {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum When {
     Always,
-    /// With releases from all of these on; told with them where the releases are not known.
+    /// With releases from all of these on; they are named where the releases are unknown.
     From(&'static [(Library, Version)]),
     On(Transport),
 }

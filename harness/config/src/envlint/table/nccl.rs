@@ -120,7 +120,7 @@ pub(super) const VARIABLES: &[Variable] = &[
         Held::Word("TRACE"),
         When::Always,
         "writes a line for every call: files grow without bound, and times with them",
-        "`INFO` tells which network, algorithms and channels there are",
+        "`INFO` logs the network, algorithms and channels",
     )]),
     nccl("NCCL_DEBUG_FILE", Path).said(&[warn(
         Held::Lacking("%"),

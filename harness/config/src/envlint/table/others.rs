@@ -1,11 +1,12 @@
-//! What stands beside NCCL and libfabric in the same scripts: variables of rdma-core, PyTorch's that once were called like
-//! NCCL's, and those of nccl-tests.
+//! What stands beside NCCL and libfabric in the same scripts: variables of rdma-core, PyTorch's that once were called
+//! like NCCL's, and those of nccl-tests.
 
 use super::Holds::{Anything, Flag, Number};
 use super::{Held, Holds, Library, Said, Variable, When, warn};
 
 const VERBS: &str = "write nothing; `FI_EFA_FORK_SAFE=1` where Linux is older than 5.13";
-const PAST_LIBFABRIC: &str = "reaches rdma-core past libfabric, and breaks things on newer kernels";
+const PAST_LIBFABRIC: &str =
+    "configures rdma-core directly, bypassing libfabric, and breaks on newer kernels";
 
 const NOT_TO_BE_SET: &[Said] = &[warn(Held::Any, When::Always, PAST_LIBFABRIC, VERBS)];
 

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use std::io::Cursor;
 
 proptest! {
-    /// A byte that is another one, or a log that ends early: no call comes of it that was not there, and each that is lost is
-    /// accounted for.
+    /// A byte that is another one, or a log that ends early: no call comes of it that was not there, and each that is
+    /// lost is accounted for.
     #[test]
     fn no_change_of_a_log_makes_it_panic_or_makes_up_a_call(at in 0..2000_usize, byte in any::<u8>(), cuts in any::<bool>()) {
         let calls = |rank: u64| called(rank, 2, "AllReduce", 4, 0) + &called(rank, 2, "Send", 4, 1 - rank);
@@ -64,7 +64,7 @@ fn half_a_line_at_the_end_counts_for_nothing() {
     let cut = whole.split_once("23 datatype").expect("a field").0;
     let log = log(&format!("{whole}{cut}"));
     assert_eq!((log.operations[0].calls, log.garbled_calls, codes(&log)), (1, 1, vec!["nccl-garbled"]));
-    assert!(log.findings[0].message.ends_with("`datatype` cannot be read; the file ends within the line"));
+    assert!(log.findings[0].message.ends_with("cannot read `datatype`; the file ends mid-line"));
     assert_eq!(log.findings[0].line, Some(2));
 }
 
@@ -84,7 +84,7 @@ fn lines_that_broke_into_each_other_are_parted() {
 }
 
 #[test]
-fn operations_that_nobody_knows_are_counted_and_named() {
+fn unknown_operations_are_counted_and_named() {
     let log = log(&called(0, 2, "AllShuffle", 4, 0).repeat(3));
     assert_eq!((log.unknown_calls, log.understood, log.operations.len()), (3, 0, 0));
     assert_eq!(log.unknown_operations, [Counted { text: "AllShuffle".to_owned(), lines: 3 }]);
@@ -92,7 +92,7 @@ fn operations_that_nobody_knows_are_counted_and_named() {
 }
 
 #[test]
-fn types_that_nobody_knows_are_calls_without_bytes() {
+fn unknown_types_are_calls_without_bytes() {
     let log = log(&(called(0, 2, "AllReduce", 4, 0)
         + &called(0, 2, "AllReduce", 4, 0).replace("datatype 7", "datatype 12")));
     let it = &log.operations[0];
@@ -126,7 +126,7 @@ fn a_rank_in_a_row_of_a_table_is_no_host() {
 }
 
 #[test]
-fn communicators_that_are_too_many_are_counted_and_told() {
+fn communicators_beyond_the_limit_are_counted_and_reported() {
     let mut text = String::new();
     for id in 0..6000 {
         let life = |what: &str| {
@@ -155,7 +155,7 @@ fn torn_lines_make_no_hosts_and_no_processes() {
     let found = log(torn);
     assert_eq!((found.processes, found.hosts.as_slice()), (1, &["node-a".to_owned()][..]));
     assert_eq!(codes(&found), ["nccl-torn"]);
-    let why = "2 lines begin with a torn host, such as `e-a` for `node-a`: let each process write a file of its own, by NCCL_DEBUG_FILE";
+    let why = "2 lines begin with a torn host name, for example `e-a` for `node-a`; set NCCL_DEBUG_FILE=/path/%h.%p for one file per process";
     assert_eq!(found.findings[0].message, why);
 
     // Eight ranks on two hosts whose names are alike, with lines that another one broke into.

@@ -1,4 +1,4 @@
-//! However a stream is cut into chunks, it tells the same; and of a log without end memory stays bounded.
+//! A stream gives the same result however it is cut into chunks; and memory stays bounded for an endless log.
 
 use super::super::{EDGES, NcclLog, Reader};
 use super::{begun, called, line};
@@ -49,7 +49,7 @@ proptest! {
         prop_assert_eq!(read(&text, chunk), read(&text, 1 << 20));
     }
 
-    /// A carriage return before each end keeps lines from the quick way: both ways tell the same.
+    /// A carriage return before each line end bypasses the fast parser: both give the same result.
     #[test]
     fn both_ways_of_a_line_tell_the_same(seed in any::<u64>()) {
         let text = String::from_utf8(some(seed)).expect("text").replace('\r', "\n");
@@ -57,15 +57,15 @@ proptest! {
         let (quick, slow) = (read(text.as_bytes(), 1 << 20), read(slow.as_bytes(), 1 << 20));
         // A line that is cut has an end there.
         let but_for_ends = |mut log: NcclLog| {
-            log.findings.iter_mut().for_each(|it| it.message = it.message.replace("; the file ends within the line", ""));
+            log.findings.iter_mut().for_each(|it| it.message = it.message.replace("; the file ends mid-line", ""));
             log
         };
         prop_assert_eq!(but_for_ends(quick), but_for_ends(slow));
     }
 }
 
-/// As many communicators as a program that never lets go of one would make, in small: what is kept does not grow with them, and
-/// none of their calls is lost.
+/// As many communicators as a program that never lets go of one would make, in small: what is kept does not grow with
+/// them, and none of their calls is lost.
 #[test]
 fn communicators_without_end_are_counted_in_bounded_memory() {
     struct Endless {
@@ -98,8 +98,7 @@ fn communicators_without_end_are_counted_in_bounded_memory() {
     let log = reader.finish();
     assert_eq!((log.communicators.len(), log.operations[0].calls), (4096, MANY));
     assert_eq!(log.communicators.len() as u64 + log.communicators_beyond, MANY);
-    let told: Vec<_> = log.findings.iter().map(|it| (it.code.as_str(), it.message.as_str())).collect();
-    let expected =
-        "295904 communicators, by their ranks 0, beyond the first 4096 are in no table of their own";
-    assert_eq!(told, [("nccl-left-out", expected)]);
+    let findings: Vec<_> = log.findings.iter().map(|it| (it.code.as_str(), it.message.as_str())).collect();
+    let expected = "295904 communicators, by their ranks 0, beyond the first 4096 are not listed one by one";
+    assert_eq!(findings, [("nccl-left-out", expected)]);
 }

@@ -5,7 +5,7 @@ use super::super::choice::{By, Choice};
 use super::super::graph::{Connection, Direction, Edge, Tree};
 use super::super::line::{self, Said, Unread};
 use super::super::setup::{Members, STAGES, Setup, Timings};
-use super::super::words;
+use super::super::tokens;
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -348,7 +348,7 @@ proptest! {
 
     /// With whatever stands before it.
     #[test]
-    fn a_line_is_told_from_what_stands_before_it(
+    fn a_line_is_separated_from_its_prefix(
         label in select(vec!["", "0: ", "12: ", "[1,0]<stdout>:", "[rank3]: ", "0:"]),
         stamp in select(vec!["", "[2025-01-31 12:00:00] ", "[2025-01-31 12:00:00.250] "]),
         host in select(vec!["a", "p5-dy-gpu-3", "10-0-0-1"]),
@@ -434,17 +434,17 @@ fn prose_that_speaks_of_nccl_is_no_line_of_it() {
 #[test]
 fn numbers_are_digits_and_nothing_else() {
     assert_eq!(
-        (words::whole("18446744073709551615"), words::whole("18446744073709551616")),
+        (tokens::whole("18446744073709551615"), tokens::whole("18446744073709551616")),
         (Some(u64::MAX), None)
     );
-    assert_eq!((words::whole(""), words::whole("+1"), words::whole("1x")), (None, None, None));
-    assert_eq!((words::signed("-1"), words::signed("--1"), words::signed("7")), (Some(-1), None, Some(7)));
+    assert_eq!((tokens::whole(""), tokens::whole("+1"), tokens::whole("1x")), (None, None, None));
+    assert_eq!((tokens::signed("-1"), tokens::signed("--1"), tokens::signed("7")), (Some(-1), None, Some(7)));
     assert_eq!(
-        (words::pointer("(nil)"), words::pointer("0xff"), words::pointer("0x")),
+        (tokens::pointer("(nil)"), tokens::pointer("0xff"), tokens::pointer("0x")),
         (Some(0), Some(255), None)
     );
     assert_eq!(
-        (words::seconds("1.25"), words::seconds(".5"), words::seconds("1.2.3")),
+        (tokens::seconds("1.25"), tokens::seconds(".5"), tokens::seconds("1.2.3")),
         (Some(1.25), None, None)
     );
 }

@@ -4,6 +4,7 @@ mod broken;
 mod checks;
 mod lanes;
 mod lines;
+mod messages;
 mod scripts;
 mod tables;
 mod versions;

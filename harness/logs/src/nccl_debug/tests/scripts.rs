@@ -51,7 +51,7 @@ fn the_window_of_steps_is_both_ends_included_and_opens_with_a_word_alone() {
 }
 
 #[test]
-fn where_the_scripts_are_wrong_on_an_input_is_told() {
+fn errors_of_the_scripts_on_an_input_are_listed() {
     let text = format!(
         "0: {}{}Training epoch 0, iteration 46/99 | lr: 1\n",
         called(0, 8, "AllGather", 4, 0),
@@ -59,20 +59,20 @@ fn where_the_scripts_are_wrong_on_an_input_is_told() {
     );
     let mut explain = Explain::default();
     explain.read(Cursor::new(text)).expect("in memory");
-    let told: Vec<(u64, u64, String)> = explain
+    let wrong: Vec<(u64, u64, String)> = explain
         .finish()
         .into_iter()
         .map(|it| (it.lines, it.line, it.what.split([':', ',']).next().unwrap_or_default().to_owned()))
         .collect();
     let expected = [
         (1, 1, "a label of the launcher is taken for the operation"),
-        (1, 5, "a call of no element is left out without a word"),
-        (1, 6, "a type that the scripts do not know"),
+        (1, 5, "a call of zero elements is silently left out"),
+        (1, 6, "a data type unknown to the scripts"),
         (1, 2, "more than 2147483647 bytes"),
         (3, 1, "the bytes are those of one peer"),
         (4, 1, "the line of one rank is counted as a call"),
         (1, 3, "exactly at an edge"),
         (1, 8, "NeMo writes the line of an iteration at its end"),
     ];
-    assert_eq!(told, expected.map(|(lines, line, what)| (lines, line, what.to_owned())));
+    assert_eq!(wrong, expected.map(|(lines, line, what)| (lines, line, what.to_owned())));
 }

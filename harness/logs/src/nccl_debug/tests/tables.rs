@@ -22,7 +22,7 @@ fn calls_are_counted_with_exact_bytes() {
         (gather.operation, gather.calls, gather.total_bytes),
         (Operation::AllGather, 8, Some(8 * 65_532))
     );
-    assert_eq!(gather.message_bytes, Some(64 * 65_532), "each line tells the part of one rank");
+    assert_eq!(gather.message_bytes, Some(64 * 65_532), "each line is the part of one rank");
     let total = 8 * ((4 << 30) + 65_536 + 16_777_216);
     assert_eq!((reduce.calls, reduce.empty, reduce.total_bytes), (32, 8, Some(total)));
     assert_eq!((reduce.min_bytes, reduce.max_bytes), (Some(0), Some(4 << 30)));
@@ -64,7 +64,7 @@ fn a_bucket_holds_its_lower_edge_and_not_its_upper_one() {
 }
 
 #[test]
-fn gpus_and_communicators_are_told_apart() {
+fn gpus_and_communicators_are_kept_apart() {
     let log = log(&eight());
     assert_eq!((log.hosts.as_slice(), log.processes), (["a".to_owned(), "b".to_owned()].as_slice(), 8));
     let reduced: Vec<_> = log.gpus.iter().filter(|it| it.operation == Operation::AllReduce).collect();

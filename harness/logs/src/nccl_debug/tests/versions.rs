@@ -143,7 +143,7 @@ fn each_kind_of_line_is_taken_for_what_it_is() {
 }
 
 #[test]
-fn each_operation_is_a_call_and_levels_other_than_information_are_told_apart() {
+fn each_operation_is_a_call_and_other_levels_are_recognized() {
     for operation in super::super::OPERATIONS {
         let text = format!("{}: {CALL}", operation.name());
         assert_eq!(line::parse(&text).as_ref().map(kind), Ok("call"), "{text}");

@@ -42,7 +42,7 @@ fn rings_trees_channels_and_nvls_are_tables() {
             (false, 1, 1, [2].as_slice(), [-1, -1, -1].as_slice(), 1),
             (true, 0, 1, [0].as_slice(), below, 1)
         ],
-        "both lines of the tree of channel 0 tell the same"
+        "both lines of the tree of channel 0 agree"
     );
     let channels = OfChannels { coll: 24, collnet: Some(0), nvls: Some(16), p2p: 32, per_peer: 2, lines: 2 };
     assert_eq!(log.channels, [channels]);
@@ -54,7 +54,7 @@ fn rings_trees_channels_and_nvls_are_tables() {
 }
 
 #[test]
-fn the_slowest_rank_to_begin_is_told_with_its_parts() {
+fn the_slowest_initialization_is_listed_by_phase() {
     let took = |rank: u64, total: f64, bootstrap: f64| {
         let text = format!(
             "Init timings - ncclCommInitRank: rank {rank} nranks 8 total {total:.2} (kernels 0.25, bootstrap {bootstrap:.2}, rest 0.50)"
@@ -82,7 +82,7 @@ fn calls_belong_to_the_step_whose_line_follows_them() {
         |at: u64| format!("Training epoch 0, iteration {at}/99 | lr: 0.1 | train_step_timing in s: 2.5\n");
     let calls = |n: u64| -> String { (0..n).map(|_| called(0, 8, "AllReduce", 4, 0)).collect() };
     let gather = called(0, 8, "AllGather", 16, 0);
-    // Another rank tells the same step again; what follows the last line is of none.
+    // Another rank logs the same step again; what follows the last line belongs to no step.
     let text = calls(3) + &step(0) + &calls(2) + &step(0) + &gather + &step(1) + &calls(9);
     let row = |step: u64, line: u64, operation, calls: u64, bytes: u64| OfStep {
         step,
@@ -99,7 +99,7 @@ fn calls_belong_to_the_step_whose_line_follows_them() {
     assert_eq!(log(&text).steps, expected);
     let other = "Epoch 0 Batch 7 Steps 7 Loss: 2.50000, Speed: 10.00 samples/sec, lr: 0.000100\n";
     assert_eq!(log(&(calls(1) + other)).steps, [row(7, 2, Operation::AllReduce, 1, 16)]);
-    // The Trainer of Hugging Face tells the number by its bar, and that the step has ended by the line behind it.
+    // The Trainer of Hugging Face prints the number in its bar, and ends the step with the line behind it.
     let trainer = |at: u64| {
         format!(
             "\r 12%|#2   | {at}/60 [00:01<00:02, 2.00it/s]\n{{'loss': 3.1, 'grad_norm': 1.0, 'epoch': 0.03}}\n"

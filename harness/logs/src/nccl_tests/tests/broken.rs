@@ -1,4 +1,4 @@
-//! Rows in pieces, rows that are cut, and bytes that are nobody's.
+//! Rows in pieces, rows that are cut, and bytes of no row.
 
 use super::super::*;
 use super::{WHOLE, codes, only, text};
@@ -22,7 +22,7 @@ fn a_row_broken_by_an_nccl_line_is_joined() {
         let (head, tail) = original.split_at(at);
         let read = text(&broken(|_| format!("{head}\n{INFO}\n{INFO}\n{tail}\n")));
         let got = &only(&read).rows;
-        // A piece of nothing but blanks or of the size's first digits may be lost, and then it is told.
+        // A piece of nothing but blanks or of the size's first digits may be lost, and then it is reported.
         assert!(got.len() == 3 || !read.findings.is_empty(), "{at}: {read:#?}");
         let begun = original.find("8388608").expect("a size") < at;
         assert!(got.len() == 3 || !begun, "{at}: {read:#?}");

@@ -11,7 +11,7 @@ fn after_one_row(end: &str) -> String {
 }
 
 #[test]
-fn the_first_cause_is_told_and_not_the_last_complaint() {
+fn the_first_cause_is_reported_not_the_last_symptom() {
     use FailureClass::*;
     let table: [(&str, FailureClass, u64, Option<&str>); 9] = [
         (
@@ -71,10 +71,41 @@ fn a_warning_of_a_run_that_ended_well_is_no_failure() {
 }
 
 #[test]
-fn a_table_without_an_end_is_told() {
+fn a_table_without_an_end_is_reported() {
     assert_eq!(codes(&text(&after_one_row(""))), ["not-concluded"]);
     let head: String = WHOLE.split_inclusive('\n').take(7).collect();
     assert_eq!(codes(&text(&head)), ["no-rows"]);
+}
+
+#[test]
+fn messages() {
+    let whole = |from: &str, to: &str| text(&WHOLE.replacen(from, to, 1));
+    let warned = "a:1:2 [0] x.cc:1 NCCL WARN Connection refused\n# Out";
+    let head: String = WHOLE.split_inclusive('\n').take(7).collect();
+    let without_rows: String = WHOLE
+        .split_inclusive('\n')
+        .enumerate()
+        .filter(|(at, _)| !(11..14).contains(at))
+        .map(|(_, line)| line)
+        .collect();
+    let reads = [
+        text(&after_one_row("")),
+        text(&head),
+        text(&without_rows),
+        text(&format!("{head}{WHOLE}")),
+        text(&after_one_row(WHOLE)),
+        text(&after_one_row("        1048576        26")),
+        whole("# Out", warned),
+        text(&format!("{}\n# error: Connection refused\n", WHOLE.trim_end())),
+        whole("values : 0 OK", "values : 12 OK"),
+        whole("100.67  100.67", "100.67  nan"),
+    ];
+    let recomputed = recompute(only(&whole("100.67  100.67", "100.67  188.76")), None);
+    let compared = reads.iter().flat_map(|read| read.runs.iter().flat_map(closing)).collect::<Vec<_>>();
+    let found = reads.iter().flat_map(|read| read.findings.iter());
+    let all = found.chain(&compared).chain(&recomputed);
+    let lines: Vec<String> = all.map(|finding| format!("{}: {}", finding.code, finding.message)).collect();
+    insta::assert_snapshot!(lines.join("\n"));
 }
 
 #[test]
@@ -85,7 +116,7 @@ fn a_failure_after_a_whole_run_is_another_runs() {
 }
 
 #[test]
-fn bandwidths_that_do_not_follow_are_told() {
+fn inconsistent_bandwidths_are_reported() {
     let read = text(&WHOLE.replacen("100.67  100.67", "100.67  188.76", 1));
     let findings = recompute(only(&read), None);
     assert_eq!(

@@ -123,7 +123,7 @@ fn ranks_that_formed_no_job_are_read_as_runs_of_their_own() {
 }
 
 #[test]
-fn heads_in_a_burst_are_told() {
+fn headers_in_a_burst_are_reported() {
     let head = "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 1 iters: 20\n";
     let read = text(&format!("{head}{head}8 2 float sum -1 34.94 0.00 0.00 0 35.20 0.00 0.00 0\n"));
     assert!(codes(&read).contains(&"interleaved-tables"), "{read:#?}");
@@ -143,13 +143,13 @@ fn what_is_not_of_nccl_tests_is_refused_with_a_reason() {
     let table = [
         ("", "the file is empty"),
         ("a,b,c,d\n1,2,3,4\n", "comma-separated values, which nccl-tests does not print"),
-        ("hello\n", "no row, no head and no failure of nccl-tests"),
+        ("hello\n", "no row, header or failure of nccl-tests"),
         (
             "a:1:2 [0] NCCL INFO x\n",
-            "only lines of NCCL or of launchers: no row, no head, no failure of nccl-tests",
+            "only lines of NCCL or of launchers: no row, header or failure of nccl-tests",
         ),
         ("{\"a\": 1}", "JSON without `config` and `results`"),
-        ("{\"a\"", "truncated JSON with nothing whole in it"),
+        ("{\"a\"", "truncated JSON without one complete value"),
     ];
     for (bytes, reason) in table {
         assert_eq!(

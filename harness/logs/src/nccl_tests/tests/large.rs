@@ -60,7 +60,7 @@ fn of_findings_and_complaints_without_end_some_are_held_and_the_cause_is_among_t
     let odd: String = (0..3000).map(|_| "8 2 float sum -1 34.94 0.00 0.00 0 35.20 0.00 x 0\n").collect();
     let read = text(&format!("{WHOLE}{odd}"));
     assert_eq!(codes(&read).iter().filter(|code| **code == "row-odd").count(), 1001);
-    assert_eq!(read.findings.last().map(|it| &*it.message), Some("2000 more of these, after the first 1000"));
+    assert_eq!(read.findings.last().map(|it| &*it.message), Some("2000 more of these after the first 1000"));
     let (head, rows) = WHOLE.split_at(WHOLE.find("     8388608").expect("a row"));
     let warning = "alpha-1:1001:1002 [1] misc/socket.cc:9 NCCL WARN Net : Call to connect failed : Connection refused\n";
     let flood = warning.repeat(3000);
@@ -72,16 +72,16 @@ fn of_findings_and_complaints_without_end_some_are_held_and_the_cause_is_among_t
 }
 
 #[test]
-fn where_there_is_no_room_for_more_nothing_behind_it_is_read_and_that_is_told() {
+fn reading_stops_at_the_memory_limit_and_that_is_reported() {
     let labels = (0..=limits::MOST_BYTES / limits::LABEL).map(|n| format!("{n}: #\n"));
     let read = streamed(once(WHOLE).chain(labels.clone()).chain(once(WHOLE))).expect("read");
     assert_eq!((only(&read).rows.len(), codes(&read)), (3, vec!["read-in-part"]));
     let refused = streamed(labels.chain(once(WHOLE))).expect_err("no room for it");
-    assert!(refused.reason.starts_with("nothing behind line 65"), "{refused}");
+    assert!(refused.reason.starts_with("nothing after line 65"), "{refused}");
 }
 
 #[test]
-fn a_line_without_end_is_read_so_far_and_told() {
+fn a_line_without_end_is_cut_and_reported() {
     let long = "x".repeat(100 << 10);
     let read = text(&format!("{long}\n{WHOLE}"));
     assert_eq!((only(&read).rows.len(), codes(&read)), (3, vec!["line-too-long"]));
@@ -100,7 +100,7 @@ fn a_line_without_end_is_read_so_far_and_told() {
 fn json_that_is_too_large_for_one_document_is_refused_and_a_log_behind_a_line_of_it_is_not() {
     let long = std::iter::repeat_n("x".repeat(1 << 20), 17);
     let whole = once("{\"config\":{},\"results\":[\"").chain(long.clone()).chain(once("\"]}"));
-    let why = "begins as JSON, of which no more than 16 MiB are read as one document";
+    let why = "JSON document larger than the limit of 16 MiB";
     assert_eq!(streamed(whole).map_err(|refused| refused.reason), Err(why.to_owned()));
     let log = once("{\"level\":\"info\"}\n").chain(long).chain(once("\n")).chain(once(WHOLE));
     assert_eq!(only(&streamed(log).expect("read")).rows.len(), 3);

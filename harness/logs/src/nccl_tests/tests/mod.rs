@@ -1,4 +1,4 @@
-//! What is read from each form of output, held against fixtures made for it.
+//! What is read from each form of output, compared with fixtures made for it.
 
 mod broken;
 mod failing;

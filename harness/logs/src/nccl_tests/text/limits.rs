@@ -1,5 +1,5 @@
-//! How much of a text is held: rows and heads up to a number of bytes, findings and complaints up to a number of each. What a text
-//! holds is not asked here.
+//! How much of a text is held: rows and heads up to a number of bytes, findings and complaints up to a number of each.
+//! What a text holds is not asked here.
 
 use super::super::Failure;
 use super::super::failure::{self, Complaint};
@@ -49,7 +49,7 @@ impl Findings {
         for (code, count) in &self.counts {
             let more = count.saturating_sub(MOST as u64);
             if more > 0 {
-                self.held.push(Finding::new(code, format!("{more} more of these, after the first {MOST}")));
+                self.held.push(Finding::new(code, format!("{more} more of these after the first {MOST}")));
             }
         }
         self.held

@@ -1,4 +1,4 @@
-//! Reads text: hands each line to whom it belongs, and gives each run the complaints that are its own.
+//! Reads text: assigns each line to its run, and gives each run the complaints that are its own.
 //! What single lines mean is asked of `line`, `nccl_log`, `head`, `row` and `failure`.
 
 pub(super) mod limits;
@@ -87,7 +87,7 @@ impl Reader {
         let mut noted = 0;
         while let Some(piece) = pieces.next_piece()? {
             if piece.ended || is_whole {
-                self.hosts.note(&Line::of(&piece).text);
+                self.hosts.note(&Line::new(&piece).text);
                 noted = piece.line;
             }
         }
@@ -103,7 +103,7 @@ impl Reader {
         if self.full_at.is_some() {
             return;
         }
-        let line = Line::of(piece);
+        let line = Line::new(piece);
         if is_new {
             self.hosts.note(&line.text);
         }
@@ -248,7 +248,7 @@ impl Reader {
         let pending = |(at, stream): (usize, &mut Stream)| Some((at, stream.pending.take()?.line));
         let broken: Vec<(usize, u64)> = self.streams.iter_mut().enumerate().filter_map(pending).collect();
         for (at, line) in broken {
-            self.cut(at, line, "the file ends before it does");
+            self.cut(at, line, "the file ends within it");
         }
         if self.runs.is_empty() {
             if !self.early.is_hard() {
@@ -263,13 +263,11 @@ impl Reader {
         let mut findings = self.findings;
         if let Some(line) = self.full_at {
             let most = limits::MOST_BYTES >> 20;
-            let why =
-                format!("rows, ranks and heads of more than {most} MiB: nothing behind this line was read");
+            let why = format!("nothing after this line was read: rows, ranks and headers exceed {most} MiB");
             findings.push(Finding::new("read-in-part", why).line(line));
         }
         if self.too_long > 0 {
-            let why =
-                format!("lines of which only the first {} KiB were read: {}", LONGEST >> 10, self.too_long);
+            let why = format!("lines longer than {} KiB, cut there: {}", LONGEST >> 10, self.too_long);
             findings.push(Finding::new("line-too-long", why).line(self.first_too_long));
         }
         let runs = self.runs.into_iter().map(|state| state.finish(&mut findings)).collect();
@@ -280,24 +278,24 @@ impl Reader {
         if let Some(line) = self.full_at {
             let most = limits::MOST_BYTES >> 20;
             return format!(
-                "nothing behind line {line} was read: labels and heads of more than {most} MiB, and no row"
+                "nothing after line {line} was read: labels and headers exceed {most} MiB, without a row"
             );
         }
         let why = match &self.first {
             None => "the file is empty",
-            Some(first) if first.has_bracket && self.is_json => "JSON, and none of nccl-tests",
+            Some(first) if first.has_bracket && self.is_json => "JSON, but not of nccl-tests",
             Some(first) if first.has_commas => "comma-separated values, which nccl-tests does not print",
             Some(_) if self.understood > 0 => {
-                "only lines of NCCL or of launchers: no row, no head, no failure of nccl-tests"
+                "only lines of NCCL or of launchers: no row, header or failure of nccl-tests"
             }
-            Some(_) => "no row, no head and no failure of nccl-tests",
+            Some(_) => "no row, header or failure of nccl-tests",
         };
         why.to_owned()
     }
 }
 
 /// The beginning of a text, for a message.
-fn shown(text: &str) -> String {
+fn render(text: &str) -> String {
     let text = text.trim();
     if text.chars().count() <= 200 {
         text.to_owned()

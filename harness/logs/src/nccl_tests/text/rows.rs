@@ -4,7 +4,7 @@
 use super::super::Row;
 use super::super::line::Line;
 use super::super::row::{self, Layout, Parsed};
-use super::{Reader, limits, shown};
+use super::{Reader, limits, render};
 use metric::finding::Finding;
 
 /// A row of which the end is still to come.
@@ -14,7 +14,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    fn words(&self) -> Vec<&str> {
+    fn cells(&self) -> Vec<&str> {
         self.text.split_whitespace().collect()
     }
 
@@ -37,16 +37,16 @@ impl Reader {
         let in_table = stream.layout.is_some();
         let layout = stream.layout.clone().unwrap_or_else(Layout::bare);
         let begins = |words: &[&str]| words.get(layout.foreign.len()..).is_some_and(row::begins);
-        if let Some(stub) = stream.pending.take_if(|pending| !begins(&pending.words())) {
-            // Torn in its first cells: the rest tells whether it was a row.
+        if let Some(stub) = stream.pending.take_if(|pending| !begins(&pending.cells())) {
+            // Torn in its first cells: the rest shows whether it was a row.
             let text = format!("{}{text}", stub.text);
             let whole = Pending { text, line: stub.line };
-            if begins(&whole.words()) || row::may_begin(&whole.words()) {
+            if begins(&whole.cells()) || row::may_begin(&whole.cells()) {
                 stream.pending = Some(whole);
                 self.complete(at, &layout, line, cut_in, true);
                 return true;
             }
-            if stub.words().len() > 1 {
+            if stub.cells().len() > 1 {
                 self.cut(at, stub.line, "what follows is not its rest");
             }
         }
@@ -66,8 +66,7 @@ impl Reader {
                 return true;
             }
             if row::ends(words) && (in_table || words.len() >= 9) {
-                let message =
-                    format!("a row of which the beginning is missing or unknown: `{}`", shown(text));
+                let message = format!("row with a missing or unknown beginning: `{}`", render(text));
                 self.findings.push(Finding::new("row-odd", message).line(line.number));
                 return true;
             }
@@ -120,17 +119,17 @@ impl Reader {
             Parsed::Partial if (line.ended || cut_in) && fits => stream.pending = Some(pending),
             Parsed::Other if line.ended && fits && row::may_begin(&words) => stream.pending = Some(pending),
             Parsed::Partial if !fits => self.cut(at, pending.line, "it is longer than any row"),
-            Parsed::Partial => self.cut(at, pending.line, "the file ends before it does"),
+            Parsed::Partial => self.cut(at, pending.line, "the file ends within it"),
             // The last word of a file that ends in the middle of a line is nothing to wonder about.
             Parsed::Odd(_) | Parsed::Other if !line.ended => {
-                self.cut(at, pending.line, "the file ends before it does");
+                self.cut(at, pending.line, "the file ends within it");
             }
             Parsed::NotANumber => {
-                let message = format!("a row with figures that are no numbers: `{}`", shown(&pending.text));
+                let message = format!("row with values that are not numbers: `{}`", render(&pending.text));
                 self.refuse(at, Finding::new("not-a-number", message).line(pending.line));
             }
             Parsed::Odd(why) => {
-                let message = format!("a row with {why}: `{}`", shown(&pending.text));
+                let message = format!("row with {why}: `{}`", render(&pending.text));
                 self.refuse(at, Finding::new("row-odd", message).line(pending.line));
             }
             Parsed::Other => (),
@@ -146,7 +145,7 @@ impl Reader {
     }
 
     pub(super) fn cut(&mut self, at: usize, line: u64, why: &str) {
-        self.findings.push(Finding::new("row-cut", format!("a row is not whole: {why}")).line(line));
+        self.findings.push(Finding::new("row-cut", format!("row is incomplete: {why}")).line(line));
         if let Some(state) = self.state_of(at) {
             state.run.refused_rows += 1;
         }

@@ -1,4 +1,4 @@
-//! Tells runs apart, fills in what stands around their tables, and finds the cause of each run's failure.
+//! Separates runs, fills in what stands around their tables, and finds the cause of each run's failure.
 //! What a comment says is asked of `super::super::head`.
 
 use super::super::cell::WrongColumn;
@@ -6,7 +6,7 @@ use super::super::failure::{self, Depth};
 use super::super::head::{self, Comment};
 use super::super::{FailureClass, Format, NcclRun};
 use super::limits::{self, Complaints, Errors, Findings};
-use super::{Reader, shown, sweep};
+use super::{Reader, render, sweep};
 use metric::finding::Finding;
 use metric::op::Op;
 use std::collections::BTreeSet;
@@ -81,8 +81,8 @@ impl Reader {
         Some(state)
     }
 
-    /// Whether a run that begins behind an open one is mixed with it: what ran one after the other has closing lines, or a failure,
-    /// in between.
+    /// Whether a run that begins behind an open one is mixed with it: what ran one after the other has closing lines,
+    /// or a failure, in between.
     fn mixes(&mut self, open: Option<usize>, stage: Stage, line: u64) -> bool {
         let Some(earlier) = open.and_then(|run| self.runs.get_mut(run)) else { return false };
         let is_open = !earlier.seen.contains(&Stage::Closing)
@@ -98,12 +98,12 @@ impl Reader {
         }
         let message = match has_rows {
             true => format!(
-                "a head stands within the table of line {}: both ran at once, and no row can be attributed; write each to a file \
-                 of its own",
+                "a header stands within the table of line {}: two runs wrote at once, no row is attributable; give \
+                 each run its own file",
                 earlier.began
             ),
             false => format!(
-                "a run begins before the one of line {} printed a row: if both ran at once, their rows are mixed",
+                "a run begins before the run of line {} printed a row: if both ran at once, their rows are mixed",
                 earlier.began
             ),
         };
@@ -142,8 +142,8 @@ impl Reader {
         if let Comment::Headings(layout, wide) = &comment {
             if !layout.foreign.is_empty() {
                 let message = format!(
-                    "a column that nccl-tests does not print: `{}`",
-                    shown(&layout.foreign.join(" "))
+                    "unknown column, not printed by nccl-tests: `{}`",
+                    render(&layout.foreign.join(" "))
                 );
                 self.findings.push(Finding::new("foreign-column", message).line(line));
             }
@@ -166,7 +166,7 @@ impl Reader {
         if stage >= Stage::Closing
             && let Some(broken) = self.streams.get_mut(at).and_then(|stream| stream.pending.take())
         {
-            self.cut(at, broken.line, "the table ends before it does");
+            self.cut(at, broken.line, "the table ends within it");
         }
         let Some(state) = self.enter(at, stage, line) else { return };
         let run = &mut state.run;
@@ -198,7 +198,7 @@ impl Reader {
                 run.average_busbw_gb_s = average.is_finite().then_some(average);
                 run.concluded = true;
                 if short {
-                    let cause = format!("average bus bandwidth below the minimum asked for: {average}");
+                    let cause = format!("average bus bandwidth below the requested minimum: {average}");
                     let class = FailureClass::BelowMinimum;
                     state.complaints.push(failure::complaint(class, Depth::Root, true, &cause, None, line));
                 }
@@ -242,7 +242,7 @@ impl State {
         for (line, text) in self.errors.held {
             // NCCL's last error is printed although the run may have got over it.
             if whole {
-                let message = format!("NCCL's last error, after a run that ended well: {}", shown(&text));
+                let message = format!("last NCCL error, though the run completed: {}", render(&text));
                 findings.push(Finding::new("error-noted", message).line(line));
             } else {
                 let class = FailureClass::NcclError;
@@ -256,15 +256,15 @@ impl State {
         if run.failure.is_none() {
             for complaint in self.complaints.held() {
                 let message =
-                    format!("a warning of a run that ended well: {}", shown(&complaint.failure.cause));
+                    format!("NCCL warning, though the run completed: {}", render(&complaint.failure.cause));
                 findings.push(Finding::new("nccl-warn", message).line(complaint.failure.line));
             }
             findings.count("nccl-warn", self.complaints.more());
         }
         if !run.concluded && run.failure.is_none() {
             let (code, message) = match run.rows.len() {
-                0 => ("no-rows", "a run without rows, closing lines or a failure".to_owned()),
-                rows => ("not-concluded", format!("the closing lines of a run are missing; rows: {rows}")),
+                0 => ("no-rows", "run has no rows, no closing lines and no failure".to_owned()),
+                rows => ("not-concluded", format!("run has no closing lines; rows: {rows}")),
             };
             findings.push(Finding::new(code, message).line(self.began));
         }

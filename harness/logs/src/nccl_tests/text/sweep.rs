@@ -1,9 +1,10 @@
-//! The order of sizes in a table: a sweep ascends, and whole sweeps may follow each other. What does not is of several tables that
-//! were printed at once.
+//! The order of sizes in a table: a sweep ascends, and whole sweeps may follow each other. What does not is of several
+//! tables that were printed at once.
 
 use super::super::{NcclRun, Row, Step};
 
-/// Sizes of operations with a part per rank are rounded down to this, times the ranks; of so many ranks where none is listed.
+/// Sizes of operations with a part per rank are rounded down to this, times the ranks; of so many ranks where none is
+/// listed.
 const ROUNDING: u64 = 16;
 const MOST_RANKS: u64 = 4096;
 
@@ -20,9 +21,9 @@ pub(super) fn odd(run: &NcclRun) -> Option<String> {
         if to > from || begins_again || (to == from && is_rounded(run, to)) {
             return None;
         }
-        let what = if to == from { "comes twice" } else { "comes behind a larger one" };
+        let what = if to == from { "comes twice" } else { "follows a larger one" };
         Some(format!(
-            "size {to} of line {} {what}: rows of several tables are mixed, and none can be attributed",
+            "size {to} of line {} {what}: rows of several tables are mixed, no row is attributable",
             after.line
         ))
     })

@@ -10,8 +10,8 @@ fn log(bytes: &[u8]) -> TrainingLog {
     read(bytes).expect("a reader in memory")
 }
 
-/// What is wrong, the bytes, how many lines are of steps and how many of these cannot be read, how many series there are, and
-/// what is told.
+/// What is wrong, the bytes, how many lines are of steps and how many of these cannot be read, how many series there
+/// are, and what is reported.
 type Row = (&'static str, Vec<u8>, (u64, u64, usize), &'static [&'static str]);
 
 fn table() -> Vec<Row> {
@@ -56,15 +56,22 @@ fn table() -> Vec<Row> {
 
 #[test]
 fn each_bad_log_has_its_outcome() {
-    for (what, bytes, expected, told) in table() {
+    for (what, bytes, expected, reported) in table() {
         let log = log(&bytes);
         let found = (log.of_steps, log.garbled, log.series.len());
-        assert_eq!((found, codes(&log).as_slice()), (expected, told), "{what}: {log:?}");
+        assert_eq!((found, codes(&log).as_slice()), (expected, reported), "{what}: {log:?}");
     }
     assert_eq!(log(b"Time taken for epoch 1 is 752.9 sec\nEpoch 2: 3 sec\nsecond epoch\n").of_epochs, 2);
 }
 
-/// Lines of every program, of ranks and of runs that begin anew.
+#[test]
+fn messages() {
+    let all = table().into_iter().flat_map(|(_, bytes, ..)| log(&bytes).findings);
+    let lines: Vec<String> = all.map(|finding| format!("{}: {}", finding.code, finding.message)).collect();
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+/// Lines of every program, of ranks and of runs that begin again.
 fn mixed() -> Vec<String> {
     let mut lines: Vec<String> = (1..=4).map(|at| megatron(at, "1000.0", "2.5")).collect();
     lines.extend(DIALECTS.iter().flat_map(|dialect| [10, 20].map(|at| rendered(*dialect, at, 2.5, 1.25))));
@@ -77,8 +84,8 @@ fn mixed() -> Vec<String> {
 }
 
 proptest! {
-    /// Lines taken out, doubled, swapped, cut, glued together and with bytes changed: whatever comes of it, no step counts that
-    /// no line told, and those of a series are in order, each once.
+    /// Lines taken out, doubled, swapped, cut, glued together and with bytes changed: whatever comes of it, no step
+    /// counts that no line reported, and those of a series are in order, each once.
     #[test]
     fn a_log_that_was_changed_anywhere_tells_no_step_twice(edits in proptest::collection::vec((0..7u8, any::<u16>(), any::<u16>(), any::<u8>()), 1..12)) {
         let mut lines: Vec<Vec<u8>> = mixed().into_iter().map(String::into_bytes).collect();
@@ -97,11 +104,11 @@ proptest! {
         }
         let log = log(&lines.concat());
         prop_assert!(log.garbled <= log.of_steps, "{:?}", log);
-        let mut told = 0;
+        let mut reported = 0;
         for series in &log.series {
             prop_assert!(series.steps.windows(2).all(|pair| pair[0].place() < pair[1].place()), "{:?}", series);
-            told += series.steps.iter().map(|step| 1 + step.copies).sum::<u64>();
+            reported += series.steps.iter().map(|step| 1 + step.copies).sum::<u64>();
         }
-        prop_assert!(told + log.garbled <= log.of_steps, "{} told: {:?}", told, log);
+        prop_assert!(reported + log.garbled <= log.of_steps, "{} reported: {:?}", reported, log);
     }
 }

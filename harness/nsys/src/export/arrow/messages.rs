@@ -1,5 +1,5 @@
-//! Where each stream of a file begins and ends, and of which table it is: the lengths that messages state, followed
-//! through the file without reading what they hold.
+//! Where each stream of a file begins and ends, and its table, found by following the lengths of the messages without
+//! reading their bodies.
 
 use arrow_ipc::{Field, MessageHeader, RecordBatch, Type, root_as_message};
 use std::fs::File;
@@ -35,7 +35,7 @@ pub(super) fn streams(path: &Path) -> Result<Vec<Stream>, String> {
         at = stream.end;
         streams.push(stream);
         if with_contents {
-            // Behind its only stream the table of contents follows, which tells nothing new.
+            // Behind its only stream the table of contents follows, which adds nothing.
             break;
         }
     }
@@ -52,7 +52,7 @@ fn behind_magic(file: &File) -> u64 {
 }
 
 fn stream(file: &File, begin: u64, length: u64) -> Result<Stream, String> {
-    let cut = |at: u64| format!("cut off, or no Arrow, at byte {at}");
+    let cut = |at: u64| format!("truncated or not Arrow, at byte {at}");
     let mut table = None;
     let mut at = begin;
     loop {
@@ -82,7 +82,7 @@ fn stream(file: &File, begin: u64, length: u64) -> Result<Stream, String> {
         let next = (at + 8 + metadata).checked_add(body).filter(|next| *next <= length);
         let is_schema = message.header_type() == MessageHeader::Schema;
         if is_schema != (at == begin) {
-            return Err(format!("a schema is missing, or out of place, at byte {at}"));
+            return Err(format!("missing or misplaced schema at byte {at}"));
         }
         if let Some(pairs) = message.header_as_schema().and_then(|schema| schema.custom_metadata()) {
             let named = pairs.iter().find(|pair| pair.key() == Some("table_name"));
@@ -91,10 +91,12 @@ fn stream(file: &File, begin: u64, length: u64) -> Result<Stream, String> {
         let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
         if let Some(batch) = message.header_as_record_batch().or(dictionary) {
             if batch.compression().is_some() {
-                return Err("its batches are compressed; export it as Parquet or SQLite".to_owned());
+                return Err(
+                    "compressed Arrow batches are not supported; export as Parquet or SQLite".to_owned()
+                );
             }
             if !is_sound(&batch, body) {
-                return Err(format!("more than the file has room for, at byte {at}"));
+                return Err(format!("record batch larger than its message, at byte {at}"));
             }
         }
         at = next.ok_or_else(|| cut(at))?;
@@ -112,7 +114,7 @@ pub(super) fn schema_with_bytes(
         return Ok((Vec::new(), stream.begin));
     }
     let file = File::open(path).map_err(|error| error.to_string())?;
-    let cut = || format!("cut off, or no Arrow, at byte {}", stream.begin);
+    let cut = || format!("truncated or not Arrow, at byte {}", stream.begin);
     let mut head = [0; 8];
     file.read_exact_at(&mut head, stream.begin).map_err(|_| cut())?;
     let length = u64::from(u32::from_le_bytes([head[4], head[5], head[6], head[7]]));
@@ -132,7 +134,7 @@ pub(super) fn schema_with_bytes(
                 Type::LargeUtf8 => Type::LargeBinary,
                 _ => return None,
             };
-            // Both kinds of type have nothing in them: the byte that tells which one it is tells all.
+            // Both kinds of type have nothing in them: the byte that names the type is all there is.
             let within = field._tab.vtable().get(Field::VT_TYPE_TYPE);
             (within > 0).then_some((field._tab.loc() + usize::from(within), bytes))
         })

@@ -1,5 +1,5 @@
-//! Tables of an export as Arrow: a folder with one file per table, or one file that holds a stream per table, one after
-//! another. Every length in a file is held against the file before anything is read by it.
+//! Tables of an Arrow export: a folder with one file per table, or one file with a stream per table. Every length in a
+//! file is checked against the file size before it is used.
 
 mod messages;
 #[cfg(test)]
@@ -31,7 +31,7 @@ impl Streams {
         let tables: Vec<(String, Stream)> =
             streams.into_iter().filter_map(|stream| Some((stream.table.clone()?, stream))).collect();
         if tables.is_empty() {
-            return Err("Arrow without the name of a table (`table_name`) in any of its schemas".to_owned());
+            return Err("Arrow stream without `table_name` in any schema".to_owned());
         }
         Ok(Streams { path: path.to_owned(), tables })
     }
@@ -69,14 +69,14 @@ pub(super) fn table_of_folder(
         return Ok(None);
     }
     let streams = messages::streams(&path).map_err(Fault::Broken)?;
-    let Some(stream) = streams.first() else { return Err(Fault::Broken("no schema in it".to_owned())) };
+    let Some(stream) = streams.first() else { return Err(Fault::Broken("no Arrow schema".to_owned())) };
     read(&path, stream, columns).map(Some)
 }
 
 /// The library that decodes batches trusts what schemas say of them, and ends where they lie: here that is an error.
 fn read(path: &Path, stream: &Stream, columns: &[&'static ColumnSpec]) -> Result<DataFrame, Fault> {
     let decoded = guarded(|| decode(path, stream, columns));
-    decoded.unwrap_or_else(|| Err(Fault::Broken("its batches are not as its schema says".to_owned())))
+    decoded.unwrap_or_else(|| Err(Fault::Broken("record batches do not match the schema".to_owned())))
 }
 
 fn decode(path: &Path, stream: &Stream, columns: &[&'static ColumnSpec]) -> Result<DataFrame, Fault> {
@@ -101,7 +101,7 @@ fn decode(path: &Path, stream: &Stream, columns: &[&'static ColumnSpec]) -> Resu
     }
     let mut wanted: Vec<usize> = places.iter().flatten().copied().collect();
     wanted.sort_unstable();
-    let mut values: Vec<Values> = columns.iter().map(|column| Values::of(column.kind)).collect();
+    let mut values: Vec<Values> = columns.iter().map(|column| Values::new(column.kind)).collect();
     let mut height = 0;
     for batch in StreamReader::try_new(open()?, Some(wanted.clone()))? {
         let batch: RecordBatch = batch?;
@@ -111,8 +111,8 @@ fn decode(path: &Path, stream: &Stream, columns: &[&'static ColumnSpec]) -> Resu
                 continue;
             };
             let at = wanted.binary_search(place).unwrap_or_default();
-            let told = |why: String| Fault::Broken(format!("column `{}`: {why}", column.name));
-            values.append(batch.column(at).as_ref()).map_err(told)?;
+            let in_column = |why: String| Fault::Broken(format!("column `{}`: {why}", column.name));
+            values.append(batch.column(at).as_ref()).map_err(in_column)?;
         }
         height += batch.num_rows();
     }
@@ -138,7 +138,7 @@ macro_rules! numbers {
 }
 
 impl Values {
-    fn of(kind: Kind) -> Values {
+    fn new(kind: Kind) -> Values {
         match kind {
             Kind::Integer => Values::Integers(Vec::new()),
             Kind::Real => Values::Reals(Vec::new()),
@@ -199,7 +199,7 @@ impl Values {
             self.append_empty(array.len());
             return Ok(());
         }
-        Err(format!("not of its column's type: {}", array.data_type()))
+        Err(format!("unexpected type {}", array.data_type()))
     }
 
     fn append_empty(&mut self, rows: usize) {

@@ -1,4 +1,4 @@
-//! Arrow exports that are sound, of several types, cut off, damaged or not of this form.
+//! Arrow exports that are sound, of several types, truncated, damaged or not Arrow.
 
 use super::*;
 use crate::export::Export;
@@ -84,7 +84,7 @@ fn one_file_of_streams_and_a_folder_of_either_kind_give_the_same_tables() {
 }
 
 #[test]
-fn a_missing_column_and_a_wrong_type_are_told() {
+fn a_missing_column_and_a_wrong_type_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("r.arrows");
     let texts = Arc::new(StringArray::from(vec!["x"])) as ArrayRef;
@@ -95,7 +95,7 @@ fn a_missing_column_and_a_wrong_type_are_told() {
     let wrong = batch("StringIds", vec![("id", Arc::clone(&texts)), ("value", texts)]);
     std::fs::write(&path, stream(&wrong)).expect("written");
     let error = Export::open(&path).expect("opens").table(&STRING_IDS).expect_err("a text").to_string();
-    assert!(error.contains("column `id`: not of its column's type"), "{error}");
+    assert!(error.contains("column `id`: unexpected type"), "{error}");
 }
 
 #[test]
@@ -133,4 +133,30 @@ fn damaged_bytes_are_an_error_or_other_numbers_and_never_a_panic() {
             }
         }
     }
+}
+
+#[test]
+fn messages() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("r.arrows");
+    let read = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).expect("written");
+        let read = Export::open(&path).and_then(|export| export.table(&STRING_IDS));
+        read.expect_err("damaged").to_string()
+    };
+    let whole = stream(&strings());
+    let texts = Arc::new(StringArray::from(vec!["x"])) as ArrayRef;
+    let bare = Schema::new(vec![Field::new("id", texts.data_type().clone(), true)]);
+    let unnamed = RecordBatch::try_new(Arc::new(bare), vec![Arc::clone(&texts)]).expect("a batch");
+    let messages = [
+        read(&whole[..20]),
+        read(&whole[8..].iter().fold(whole[..8].to_vec(), |mut all, byte| {
+            all.push(byte ^ 0x80);
+            all
+        })),
+        read(&stream(&unnamed)),
+        read(&stream(&batch("StringIds", vec![("value", Arc::clone(&texts))]))),
+        read(&stream(&batch("StringIds", vec![("id", Arc::clone(&texts)), ("value", texts)]))),
+    ];
+    insta::assert_snapshot!(messages.join("\n"));
 }

@@ -1,16 +1,16 @@
-//! The columns of one table while its rows are read: numbers at their places in one long row, which is shared out among
-//! those who read, and texts in pieces that are put one behind the other.
+//! The columns of one table while its rows are read: numbers at their place in one buffer shared out among the
+//! readers, texts in pieces that are concatenated.
 
 use super::record::{Cell, Spot};
+use super::repeated_texts::RepeatedTexts;
 use super::scan::Wanted;
 use super::shapes::Shaped;
-use super::words::Words;
 use crate::export::type_of;
 use crate::tables::Kind;
 use polars::prelude::*;
 
 /// One column as a whole.
-pub(super) enum Whole {
+pub(super) enum ColumnBuffer {
     Integers(Vec<i64>),
     Reals(Vec<f64>),
     Texts,
@@ -27,7 +27,7 @@ pub(super) struct Share<'w> {
 enum Values<'w> {
     Integers(&'w mut [i64]),
     Reals(&'w mut [f64]),
-    Texts(Words),
+    Texts(RepeatedTexts),
     Bytes(BinaryChunkedBuilder),
 }
 
@@ -45,13 +45,13 @@ enum Piece {
     Bytes(BinaryChunked),
 }
 
-impl Whole {
-    pub(super) fn of(kind: Kind, rows: usize) -> Whole {
+impl ColumnBuffer {
+    pub(super) fn new(kind: Kind, rows: usize) -> ColumnBuffer {
         match kind {
-            Kind::Integer => Whole::Integers(vec![0; rows]),
-            Kind::Real => Whole::Reals(vec![0.0; rows]),
-            Kind::Text => Whole::Texts,
-            Kind::Bytes => Whole::Bytes,
+            Kind::Integer => ColumnBuffer::Integers(vec![0; rows]),
+            Kind::Real => ColumnBuffer::Reals(vec![0.0; rows]),
+            Kind::Text => ColumnBuffer::Texts,
+            Kind::Bytes => ColumnBuffer::Bytes,
         }
     }
 
@@ -59,10 +59,12 @@ impl Whole {
     pub(super) fn shares<'w>(&'w mut self, counts: &'w [usize]) -> Box<dyn Iterator<Item = Share<'w>> + 'w> {
         let share = |values| Share { values, holes: Vec::new() };
         match self {
-            Whole::Integers(all) => Box::new(pieces(all, counts).map(Values::Integers).map(share)),
-            Whole::Reals(all) => Box::new(pieces(all, counts).map(Values::Reals).map(share)),
-            Whole::Texts => Box::new(counts.iter().map(move |rows| share(Values::Texts(Words::new(*rows))))),
-            Whole::Bytes => {
+            ColumnBuffer::Integers(all) => Box::new(pieces(all, counts).map(Values::Integers).map(share)),
+            ColumnBuffer::Reals(all) => Box::new(pieces(all, counts).map(Values::Reals).map(share)),
+            ColumnBuffer::Texts => {
+                Box::new(counts.iter().map(move |rows| share(Values::Texts(RepeatedTexts::new(*rows)))))
+            }
+            ColumnBuffer::Bytes => {
                 Box::new(counts.iter().map(move |rows| {
                     share(Values::Bytes(BinaryChunkedBuilder::new(PlSmallStr::EMPTY, *rows)))
                 }))
@@ -79,15 +81,15 @@ impl Whole {
             return Ok(Column::full_null(name, rows, &type_of(wanted.kind)));
         }
         Ok(match self {
-            Whole::Integers(all) if missing == 0 => Int64Chunked::from_vec(name, all).into_column(),
-            Whole::Integers(all) => {
+            ColumnBuffer::Integers(all) if missing == 0 => Int64Chunked::from_vec(name, all).into_column(),
+            ColumnBuffer::Integers(all) => {
                 apart(all, &filled).collect::<Int64Chunked>().with_name(name).into_column()
             }
-            Whole::Reals(all) if missing == 0 => Float64Chunked::from_vec(name, all).into_column(),
-            Whole::Reals(all) => {
+            ColumnBuffer::Reals(all) if missing == 0 => Float64Chunked::from_vec(name, all).into_column(),
+            ColumnBuffer::Reals(all) => {
                 apart(all, &filled).collect::<Float64Chunked>().with_name(name).into_column()
             }
-            Whole::Texts => {
+            ColumnBuffer::Texts => {
                 let mut joined = StringChunked::full_null(name, 0);
                 for filled in filled {
                     if let Piece::Texts(texts) = filled.piece {
@@ -96,7 +98,7 @@ impl Whole {
                 }
                 joined.rechunk().into_owned().into_column()
             }
-            Whole::Bytes => {
+            ColumnBuffer::Bytes => {
                 let mut joined = BinaryChunked::full_null(name, 0);
                 for filled in filled {
                     if let Piece::Bytes(bytes) = filled.piece {
@@ -139,7 +141,7 @@ impl Share<'_> {
         rows: &[Shaped],
         spots: &[Spot],
     ) -> Result<(), (usize, String)> {
-        let nothing = |row| (row, "not of its column's type: nothing".to_owned());
+        let nothing = |row| (row, "no value".to_owned());
         let cell = |row, shaped: &Shaped| {
             let record = page.get(shaped.begin as usize..).unwrap_or_default();
             let cell = spots.get(shaped.spots as usize).and_then(|spot| spot.cell(record));
@@ -203,7 +205,7 @@ impl Share<'_> {
 }
 
 fn not_of_type(cell: Cell<'_>) -> String {
-    format!("not of its column's type: {}", cell.kind())
+    format!("unexpected type {}", cell.kind())
 }
 
 fn set<T>(all: &mut [T], row: usize, value: T) {

@@ -1,13 +1,13 @@
-//! The columns of a table, from the statement that made it. What profilers write is understood; whatever else SQLite
-//! allows is left to SQLite, so nothing here guesses.
+//! The columns of a table, parsed from its CREATE statement. Anything that profilers do not write is left to SQLite,
+//! so nothing is guessed.
 
-mod words;
+mod tokens;
 
-use words::{Word, words};
+use tokens::{Token, tokenize};
 
 /// One column, at the place that it has in each record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Made {
+pub(super) struct ColumnDef {
     pub name: String,
     /// It stands for the number of the row, and the record holds nothing for it.
     pub row_number: bool,
@@ -18,14 +18,14 @@ pub(super) struct Made {
 }
 
 /// `None` where the statement has anything that is not known for sure.
-pub(super) fn columns(statement: &str) -> Option<Vec<Made>> {
-    let words = words(statement)?;
-    let mut parser = Parser { statement, words: &words };
+pub(super) fn columns(statement: &str) -> Option<Vec<ColumnDef>> {
+    let tokens = tokenize(statement)?;
+    let mut parser = Parser { statement, tokens: &tokens };
     parser.key("CREATE")?;
     parser.key("TABLE")?;
     parser.name()?;
     parser.sign('(')?;
-    let mut made: Vec<(Made, bool)> = Vec::new();
+    let mut made: Vec<(ColumnDef, bool)> = Vec::new();
     loop {
         if parser.begins_constraint() {
             parser.table_constraint(&mut made)?;
@@ -38,12 +38,12 @@ pub(super) fn columns(statement: &str) -> Option<Vec<Made>> {
         }
     }
     // What could follow changes how rows are stored.
-    parser.words.is_empty().then(|| made.into_iter().map(|(column, _)| column).collect())
+    parser.tokens.is_empty().then(|| made.into_iter().map(|(column, _)| column).collect())
 }
 
 struct Parser<'s, 'w> {
     statement: &'s str,
-    words: &'w [Word],
+    tokens: &'w [Token],
 }
 
 /// What no column can be called without quotes, so that it begins something else.
@@ -64,19 +64,19 @@ const AFTER_TYPE: [&str; 11] = [
 ];
 
 impl Parser<'_, '_> {
-    fn next(&mut self) -> Option<&Word> {
-        let (first, rest) = self.words.split_first()?;
-        self.words = rest;
+    fn next(&mut self) -> Option<&Token> {
+        let (first, rest) = self.tokens.split_first()?;
+        self.tokens = rest;
         Some(first)
     }
 
     fn key(&mut self, key: &str) -> Option<()> {
-        self.words.first().filter(|word| word.is_key(key))?;
+        self.tokens.first().filter(|token| token.is_key(key))?;
         self.next().map(drop)
     }
 
     fn sign(&mut self, sign: char) -> Option<()> {
-        self.words.first().filter(|word| word.is_sign(sign))?;
+        self.tokens.first().filter(|token| token.is_sign(sign))?;
         self.next().map(drop)
     }
 
@@ -85,20 +85,20 @@ impl Parser<'_, '_> {
     }
 
     fn begins_constraint(&self) -> bool {
-        self.words.first().is_some_and(|word| CONSTRAINTS.iter().any(|key| word.is_key(key)))
+        self.tokens.first().is_some_and(|token| CONSTRAINTS.iter().any(|key| token.is_key(key)))
     }
 
     /// The column, and whether its type is such that a primary key of it is the number of the row.
-    fn column(&mut self) -> Option<(Made, bool)> {
+    fn column(&mut self) -> Option<(ColumnDef, bool)> {
         let name = self.name()?;
         let kind = self.kind()?.to_ascii_uppercase();
         let integer = kind == "INTEGER";
         // The order of these rules is SQLite's.
         let real = !["INT", "CHAR", "CLOB", "TEXT", "BLOB"].iter().any(|part| kind.contains(part))
             && ["REAL", "FLOA", "DOUB"].iter().any(|part| kind.contains(part));
-        let mut column = Made { name, row_number: false, real, default: false };
-        while let Some(word) = self.words.first() {
-            if word.is_sign(',') || word.is_sign(')') {
+        let mut column = ColumnDef { name, row_number: false, real, default: false };
+        while let Some(token) = self.tokens.first() {
+            if token.is_sign(',') || token.is_sign(')') {
                 break;
             }
             if self.key("CONSTRAINT").is_some() {
@@ -133,16 +133,16 @@ impl Parser<'_, '_> {
     /// The type as it is written, empty where there is none.
     fn kind(&mut self) -> Option<String> {
         let mut range: Option<(usize, usize)> = None;
-        while let Some(word) = self.words.first() {
-            if !word.is_plain() || AFTER_TYPE.iter().any(|key| word.is_key(key)) {
+        while let Some(token) = self.tokens.first() {
+            if !token.is_plain() || AFTER_TYPE.iter().any(|key| token.is_key(key)) {
                 break;
             }
-            range = Some((range.map_or(word.start, |(start, _)| start), word.end));
+            range = Some((range.map_or(token.start, |(start, _)| start), token.end));
             self.next()?;
         }
-        if range.is_some() && self.words.first().is_some_and(|word| word.is_sign('(')) {
-            let length = self.words.iter().position(|word| word.is_sign(')'))?;
-            range = range.zip(self.words.get(length)).map(|((start, _), last)| (start, last.end));
+        if range.is_some() && self.tokens.first().is_some_and(|token| token.is_sign('(')) {
+            let length = self.tokens.iter().position(|token| token.is_sign(')'))?;
+            range = range.zip(self.tokens.get(length)).map(|((start, _), last)| (start, last.end));
             self.parentheses()?;
         }
         let Some((start, end)) = range else { return Some(String::new()) };
@@ -156,7 +156,7 @@ impl Parser<'_, '_> {
         if self.key("NULL").is_some() {
             return Some(false);
         }
-        if self.words.first()?.is_sign('(') {
+        if self.tokens.first()?.is_sign('(') {
             self.parentheses()?;
             return Some(true);
         }
@@ -176,7 +176,7 @@ impl Parser<'_, '_> {
 
     fn reference(&mut self) -> Option<()> {
         self.name()?;
-        if self.words.first().is_some_and(|word| word.is_sign('(')) {
+        if self.tokens.first().is_some_and(|token| token.is_sign('(')) {
             self.parentheses()?;
         }
         while self.key("ON").is_some() {
@@ -197,17 +197,17 @@ impl Parser<'_, '_> {
         self.sign('(')?;
         let mut open = 1usize;
         while open > 0 {
-            let word = self.next()?;
-            if word.is_sign('(') {
+            let token = self.next()?;
+            if token.is_sign('(') {
                 open += 1;
-            } else if word.is_sign(')') {
+            } else if token.is_sign(')') {
                 open -= 1;
             }
         }
         Some(())
     }
 
-    fn table_constraint(&mut self, made: &mut [(Made, bool)]) -> Option<()> {
+    fn table_constraint(&mut self, made: &mut [(ColumnDef, bool)]) -> Option<()> {
         if self.key("CONSTRAINT").is_some() {
             self.name()?;
         }
@@ -221,7 +221,7 @@ impl Parser<'_, '_> {
                     made.iter_mut().find(|(column, _)| column.name.eq_ignore_ascii_case(&name))?;
                 column.row_number = *integer;
             } else {
-                // A key of several columns; one with a collation or so is nobody's.
+                // A key of several columns; one with a collation or so is never the row number.
                 let _ = one;
                 while self.sign(',').is_some() {
                     self.name()?;

@@ -1,5 +1,5 @@
-//! The pages of one file, by positioned reads. The file is never mapped: one that shrinks on a shared file system while
-//! it is mapped ends the process, and here it is an error.
+//! The pages of one file, by positioned reads. The file is never mapped: one that shrinks on a shared file system
+//! while mapped kills the process, and here it is an error.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -26,7 +26,7 @@ impl PageFile {
     ) -> Result<&'b [u8], String> {
         let end = u64::from(first) + u64::from(count);
         if first == 0 || end > u64::from(self.pages) + 1 {
-            return Err(format!("a page beyond the end of the file: {first}, of {}", self.pages));
+            return Err(format!("page {first} is beyond the end of the file ({} pages)", self.pages));
         }
         let length = self.page_size.saturating_mul(count as usize);
         if buffer.len() < length {
@@ -48,7 +48,7 @@ impl PageFile {
         let begin = u64::from(page.saturating_sub(1)) * self.page_size as u64 + at as u64;
         self.file.read_exact_at(into, begin).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => {
-                format!("cut off while it was read: page {page} of {}", self.pages)
+                format!("truncated while reading: page {page} of {}", self.pages)
             }
             _ => error.to_string(),
         })
@@ -57,20 +57,20 @@ impl PageFile {
 
 /// Which pages were used: in a sound file each has one place, so that whatever leads to a page again is damage, and no
 /// walk is longer than the file.
-pub(super) struct Seen(Vec<AtomicU64>);
+pub(super) struct VisitedPages(Vec<AtomicU64>);
 
-impl Seen {
-    pub(super) fn new(file: &PageFile) -> Seen {
-        Seen((0..=file.pages / 64).map(|_| AtomicU64::new(0)).collect())
+impl VisitedPages {
+    pub(super) fn new(file: &PageFile) -> VisitedPages {
+        VisitedPages((0..=file.pages / 64).map(|_| AtomicU64::new(0)).collect())
     }
 
     pub(super) fn mark(&self, page: u32) -> Result<(), String> {
         let word = self.0.get(page as usize / 64).filter(|_| page > 0);
-        let word = word.ok_or_else(|| format!("a page beyond the end of the file: {page}"))?;
+        let word = word.ok_or_else(|| format!("page {page} is beyond the end of the file"))?;
         let bit = 1 << (page % 64);
         match word.fetch_or(bit, Ordering::Relaxed) & bit {
             0 => Ok(()),
-            _ => Err(format!("a page is led to twice: {page}")),
+            _ => Err(format!("page {page} is referenced twice")),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The rows of some pages: each cell's record, gathered from the pages it flows over to where it is long, and of it the
-//! fields that are asked for.
+//! Reads the rows of some pages: each record, gathered from its overflow pages where it is long, and its wanted
+//! fields.
 
 use super::columns::{Filled, Share};
-use super::file::{PageFile, Seen, Window};
+use super::file::{PageFile, VisitedPages, Window};
 use super::record::{Cell, Layout, Spot, big_endian, varint, varint_length};
 use super::scan::{From, Wanted};
 use super::shapes::{Shaped, Shapes};
@@ -11,7 +11,7 @@ use crate::tables::Kind;
 
 pub(super) struct Reader<'a, 'w> {
     file: &'a PageFile,
-    seen: &'a Seen,
+    visited: &'a VisitedPages,
     /// How many rows there should be.
     expected: usize,
     /// How many were read.
@@ -40,7 +40,7 @@ struct Filling<'w> {
 
 /// What was wrong, and with which of the reader's rows, from 0, where it was with one.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum ReadError {
     Row(usize, String),
     File(String),
     /// There are not as many rows as were expected.
@@ -65,7 +65,7 @@ impl<'a, 'w> Reader<'a, 'w> {
     /// One share for each of the wanted columns.
     pub(super) fn new(
         file: &'a PageFile,
-        seen: &'a Seen,
+        visited: &'a VisitedPages,
         wanted: &[Wanted],
         shares: Vec<Share<'w>>,
         expected: usize,
@@ -83,7 +83,7 @@ impl<'a, 'w> Reader<'a, 'w> {
         columns.sort_by_key(|(field, _)| *field);
         let (fields, columns) = columns.into_iter().unzip();
         let (layout, flow) = (Layout::new(fields), Flow::default());
-        // Whole numbers that stand for reals, and are not asked for as such, are looked at one by one.
+        // Whole numbers that stand for reals, and are not asked for as such, are read one by one.
         let plain = wanted.iter().all(|wanted| match wanted.from {
             From::RowNumber => false,
             From::Field { real, .. } => !real || wanted.kind == Kind::Real,
@@ -91,7 +91,7 @@ impl<'a, 'w> Reader<'a, 'w> {
         let shapes = if plain { Shapes::new(&layout) } else { None };
         Reader {
             file,
-            seen,
+            visited,
             expected,
             rows: 0,
             layout,
@@ -104,36 +104,36 @@ impl<'a, 'w> Reader<'a, 'w> {
         }
     }
 
-    /// So that of several things that are wrong the one in the first row is told.
+    /// So that of several errors the one in the first row is reported.
     pub(super) fn row_by_row(mut self) -> Self {
         self.shapes = None;
         self
     }
 
-    /// What is left of the shares, in the order of the wanted columns, when as many rows were read as there should be.
-    pub(super) fn finish(self) -> Result<Vec<Filled>, Trouble> {
+    /// The shares that were filled, in the order of the wanted columns, when as many rows were read as there should be.
+    pub(super) fn finish(self) -> Result<Vec<Filled>, ReadError> {
         if self.rows != self.expected {
-            return Err(Trouble::Miscounted);
+            return Err(ReadError::Miscounted);
         }
         let mut all: Vec<Filling> = self.columns.into_iter().chain(self.numbers).collect();
         all.sort_by_key(|column| column.at);
         Ok(all.into_iter().map(|column| column.share.filled(self.rows)).collect())
     }
 
-    pub(super) fn page(&mut self, page: &[u8], number: u32) -> Result<(), Trouble> {
+    pub(super) fn page(&mut self, page: &[u8], number: u32) -> Result<(), ReadError> {
         match page.get(tree::start(number)) {
             Some(&tree::LEAF) => {}
             Some(&tree::INNER) => {
-                return Err(Trouble::File(format!("page {number} does not lie as deep as its neighbours")));
+                return Err(ReadError::File(format!("page {number} is at the wrong depth of the tree")));
             }
             kind => {
                 let kind = kind.copied().unwrap_or_default();
-                return Err(Trouble::File(format!("page {number} is none of a table: {kind}")));
+                return Err(ReadError::File(format!("page {number} is not a table page: type {kind}")));
             }
         }
-        let pointers = tree::pointers(page, number, 8).map_err(Trouble::File)?;
+        let pointers = tree::pointers(page, number, 8).map_err(ReadError::File)?;
         if self.rows + pointers.len() > self.expected {
-            return Err(Trouble::Miscounted);
+            return Err(ReadError::Miscounted);
         }
         match self.usual(page, pointers) {
             Some(()) => self.by_columns(page),
@@ -142,7 +142,7 @@ impl<'a, 'w> Reader<'a, 'w> {
     }
 
     /// Where the records lie on a page as pages mostly are, and of which shape each is: all lie on it as a whole, under a
-    /// header that is no longer than most. `None` for any other page, of which nothing is told here.
+    /// header that is no longer than most. `None` for any other page.
     fn usual(&mut self, page: &[u8], pointers: &[[u8; 2]]) -> Option<()> {
         let shapes = self.shapes.as_mut()?;
         shapes.begin_page();
@@ -158,7 +158,7 @@ impl<'a, 'w> Reader<'a, 'w> {
             let length =
                 usize::try_from(length).ok().filter(|length| (2..=page.len() - 35).contains(length))?;
             let behind = cell.get(head..).filter(|behind| behind.len() >= length)?;
-            let (shaped, needed) = shapes.of(&self.layout, behind, (at + head) as u32)?;
+            let (shaped, needed) = shapes.find(&self.layout, behind, (at + head) as u32)?;
             if needed > length {
                 return None;
             }
@@ -168,7 +168,7 @@ impl<'a, 'w> Reader<'a, 'w> {
         (taken <= page.len()).then_some(())
     }
 
-    fn by_columns(&mut self, page: &[u8]) -> Result<(), Trouble> {
+    fn by_columns(&mut self, page: &[u8]) -> Result<(), ReadError> {
         let spots = self.shapes.as_ref().map_or(&[][..], |shapes| &shapes.spots);
         for (field, column) in self.columns.iter_mut().enumerate() {
             let spots = spots.get(field..).unwrap_or_default();
@@ -179,17 +179,17 @@ impl<'a, 'w> Reader<'a, 'w> {
         Ok(())
     }
 
-    fn by_rows(&mut self, page: &[u8], number: u32, pointers: &[[u8; 2]]) -> Result<(), Trouble> {
+    fn by_rows(&mut self, page: &[u8], number: u32, pointers: &[[u8; 2]]) -> Result<(), ReadError> {
         let mut taken = 8 + 2 * pointers.len();
         for pointer in pointers {
             let at = usize::from(u16::from_be_bytes(*pointer));
             let cell = page.get(at..).unwrap_or_default();
             let cell = row_cell(cell, page.len(), self.file.bytes());
-            let cell = cell.map_err(|why| Trouble::Row(self.rows, why))?;
+            let cell = cell.map_err(|why| ReadError::Row(self.rows, why))?;
             // Cells that lie upon each other would make more rows of a page than were ever written to it.
             taken += cell.taken;
             if taken > page.len() {
-                return Err(Trouble::File(format!("page {number} has cells that overlap")));
+                return Err(ReadError::File(format!("page {number} has overlapping cells")));
             }
             self.row(&cell)?;
             self.rows += 1;
@@ -197,7 +197,7 @@ impl<'a, 'w> Reader<'a, 'w> {
         Ok(())
     }
 
-    fn row(&mut self, cell: &RowCell<'_>) -> Result<(), Trouble> {
+    fn row(&mut self, cell: &RowCell<'_>) -> Result<(), ReadError> {
         if cell.local == cell.length {
             self.find(cell.body, cell.length)?;
             return self.push(cell.body, cell.number);
@@ -209,19 +209,19 @@ impl<'a, 'w> Reader<'a, 'w> {
         pushed
     }
 
-    fn flowing(&mut self, flow: &mut Flow, cell: &RowCell<'_>) -> Result<(), Trouble> {
+    fn flowing(&mut self, flow: &mut Flow, cell: &RowCell<'_>) -> Result<(), ReadError> {
         flow.begin(cell).map_err(|why| self.bad_row(&why))?;
         let header = varint(cell.body).map_or(0, |(length, _)| length);
         let header = usize::try_from(header).ok().filter(|header| *header <= cell.length);
         let header = header.ok_or_else(|| self.bad_row(ENDS_EARLY))?;
-        flow.reach(header, cell.length, self.file, self.seen).map_err(Trouble::File)?;
+        flow.reach(header, cell.length, self.file, self.visited).map_err(ReadError::File)?;
         let needed = self.find(&flow.gathered, cell.length)?;
-        flow.reach(needed, cell.length, self.file, self.seen).map_err(Trouble::File)?;
+        flow.reach(needed, cell.length, self.file, self.visited).map_err(ReadError::File)?;
         self.push(&flow.gathered, cell.number)
     }
 
     /// Finds where the values of one row lie, and how much of its record they and the header take up.
-    fn find(&mut self, record: &[u8], length: usize) -> Result<usize, Trouble> {
+    fn find(&mut self, record: &[u8], length: usize) -> Result<usize, ReadError> {
         self.spots.clear();
         match self.layout.find(record, &mut self.spots) {
             Ok(needed) if needed <= length => Ok(needed),
@@ -230,10 +230,10 @@ impl<'a, 'w> Reader<'a, 'w> {
         }
     }
 
-    fn push(&mut self, record: &[u8], number: &[u8]) -> Result<(), Trouble> {
+    fn push(&mut self, record: &[u8], number: &[u8]) -> Result<(), ReadError> {
         for (column, spot) in self.columns.iter_mut().zip(&self.spots) {
             let cell = spot.cell(record);
-            let ends_early = || Trouble::Row(self.rows, format!(": {ENDS_EARLY}"));
+            let ends_early = || ReadError::Row(self.rows, format!(": {ENDS_EARLY}"));
             column.put(self.rows, cell.ok_or_else(ends_early)?)?;
         }
         for column in &mut self.numbers {
@@ -243,13 +243,13 @@ impl<'a, 'w> Reader<'a, 'w> {
         Ok(())
     }
 
-    fn bad_row(&self, why: &str) -> Trouble {
-        Trouble::Row(self.rows, format!(": {why}"))
+    fn bad_row(&self, why: &str) -> ReadError {
+        ReadError::Row(self.rows, format!(": {why}"))
     }
 }
 
 impl Filling<'_> {
-    fn put(&mut self, row: usize, cell: Cell<'_>) -> Result<(), Trouble> {
+    fn put(&mut self, row: usize, cell: Cell<'_>) -> Result<(), ReadError> {
         let cell = match cell {
             Cell::Integer(number) if self.real => Cell::Real(number as f64),
             other => other,
@@ -257,21 +257,21 @@ impl Filling<'_> {
         self.share.put(row, cell).map_err(|why| self.trouble(row, &why))
     }
 
-    fn trouble(&self, row: usize, why: &str) -> Trouble {
-        Trouble::Row(row, format!(", column `{}`: {why}", self.name))
+    fn trouble(&self, row: usize, why: &str) -> ReadError {
+        ReadError::Row(row, format!(", column `{}`: {why}", self.name))
     }
 }
 
-const ENDS_EARLY: &str = "its record ends before its values";
+const ENDS_EARLY: &str = "record ends before its values";
 
 /// `cell` is the page from the cell's begin on.
 fn row_cell(cell: &[u8], page_size: usize, file_bytes: u64) -> Result<RowCell<'_>, String> {
-    let outside = || ": its cell lies outside its page".to_owned();
+    let outside = || ": cell lies outside its page".to_owned();
     let (length, first) = varint(cell).ok_or_else(outside)?;
     let number = cell.get(first..).unwrap_or_default();
     let second = varint_length(number).ok_or_else(outside)?;
     if length > file_bytes {
-        return Err(format!(": its record is longer than the file: {length} bytes"));
+        return Err(format!(": record is longer than the file: {length} bytes"));
     }
     let head = first + second;
     let length = length as usize;
@@ -312,12 +312,18 @@ impl Flow {
         Ok(())
     }
 
-    /// Gathers until this much of a record of that length is there. Pages are counted as seen before they are read, so
+    /// Gathers until this much of a record of that length is there. Pages are marked as visited before they are read, so
     /// that what is gathered is never more than the file has.
-    fn reach(&mut self, end: usize, length: usize, file: &PageFile, seen: &Seen) -> Result<(), String> {
+    fn reach(
+        &mut self,
+        end: usize,
+        length: usize,
+        file: &PageFile,
+        visited: &VisitedPages,
+    ) -> Result<(), String> {
         let page_bytes = file.page_size - 4;
         while self.gathered.len() < end {
-            seen.mark(self.next)?;
+            visited.mark(self.next)?;
             let more = (end - self.gathered.len()).div_ceil(page_bytes) - 1;
             let page = self.window.page(file, self.next, more)?;
             let (link, bytes) = page.split_at_checked(4).unwrap_or_default();

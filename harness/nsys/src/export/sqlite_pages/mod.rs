@@ -1,5 +1,5 @@
-//! Tables of an export into one SQLite file, read from its pages by all cores at once, the wanted columns alone. What is
-//! not of the plain kind that exports are - one with a log beside it, a table with rules of its own - is left to `sqlite`.
+//! Reads tables of an SQLite export from its pages, on all cores, the wanted columns alone. Files that exports do not
+//! look like (a log beside them, tables with special rules) are left to `sqlite`.
 
 mod columns;
 mod create;
@@ -7,13 +7,13 @@ mod file;
 mod header;
 mod leaf;
 mod record;
+mod repeated_texts;
 mod scan;
 mod schema;
 mod shapes;
 #[cfg(test)]
 mod tests;
 mod tree;
-mod words;
 
 use super::{Fault, sqlite, type_of};
 use crate::tables::ColumnSpec;
@@ -40,19 +40,19 @@ pub(super) struct Pages {
 /// Opens a file that begins as SQLite files do.
 pub(super) fn open(path: &Path) -> Result<Opened, String> {
     if let Some(end) = super::sqlite::changes_beside(path) {
-        return Ok(Opened::NotPlain(format!("a file of changes lies beside it: `{end}`")));
+        return Ok(Opened::NotPlain(format!("a `{end}` file lies beside it")));
     }
     let file = File::open(path).map_err(|error| error.to_string())?;
     let length = file.metadata().map_err(|error| error.to_string())?.len();
     let mut head = [0; header::LENGTH];
     file.read_exact_at(&mut head, 0)
-        .map_err(|_| format!("cut off: {length} bytes of a head of {}", header::LENGTH))?;
+        .map_err(|_| format!("truncated: {length} of {} header bytes", header::LENGTH))?;
     let file = match header::read(&head, length)? {
         Header::Plain { page_size, pages } => PageFile { file, page_size, pages },
         Header::NotPlain(why) => return Ok(Opened::NotPlain(why)),
     };
     let schema = schema::Schema::read(&file);
-    let schema = schema.map_err(|why| format!("its list of tables cannot be read: {why}"))?;
+    let schema = schema.map_err(|why| format!("cannot read the list of tables: {why}"))?;
     Ok(Opened::Plain(Pages { path: path.to_owned(), file, schema }))
 }
 

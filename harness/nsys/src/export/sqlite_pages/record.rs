@@ -1,5 +1,4 @@
-//! One record of a table: a header of types, then the values, found without copying any of them. Which record lies where
-//! on a page is not told here.
+//! One record of a table: a header of types, then the values, located without copying them.
 
 /// A value as it is stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -102,7 +101,7 @@ impl Layout {
     /// Looks the header over, puts where each field lies behind the other spots, and gives how much of the record they
     /// and the header take up. A record that ends before a field has none in it.
     pub(super) fn find(&self, record: &[u8], spots: &mut Vec<Spot>) -> Result<usize, &'static str> {
-        const CUT: &str = "the header of its record is cut off";
+        const CUT: &str = "record header is truncated";
         let (length, mut at) = varint(record).ok_or(CUT)?;
         let length = usize::try_from(length).map_err(|_| CUT)?;
         let header = record.get(..length).filter(|header| header.len() >= at).ok_or(CUT)?;
@@ -112,9 +111,9 @@ impl Layout {
             let mut spot = Spot { start: value, end: value, serial: 0, bits: 0 };
             while next <= *field && at < length {
                 let (serial, bytes) = varint(header.get(at..).unwrap_or_default()).ok_or(CUT)?;
-                let size = size(serial).ok_or("its record has a type that none has")?;
+                let size = size(serial).ok_or("record has an invalid type")?;
                 let end = u32::try_from(size).ok().and_then(|size| value.checked_add(size));
-                let end = end.ok_or("its record is longer than any")?;
+                let end = end.ok_or("record is longer than 4 GiB")?;
                 if next == *field {
                     let kind = if serial < 12 { serial as u8 } else { BLOB | (serial & 1) as u8 };
                     let bits = if kind < 7 { 64 - 8 * size as u8 } else { 0 };
@@ -140,8 +139,8 @@ fn size(serial: u64) -> Option<u64> {
 }
 
 impl Spot {
-    /// A whole number, as far as one can be had at once: eight bytes are read whatever its width. `None` where it is none,
-    /// or where there are not as many bytes from its begin to the end of what it lies in.
+    /// A whole number, as far as one can be had at once: eight bytes are read whatever its width. `None` where it is
+    /// none, or where there are not as many bytes from its begin to the end of what it lies in.
     #[inline(always)]
     pub(super) fn integer(&self, bytes: &[u8], begin: u32) -> Option<i64> {
         match self.serial {

@@ -1,9 +1,9 @@
-//! All rows of one table: its leaves are shared out to all cores, and each row comes to its place in the columns.
+//! All rows of one table: its leaves are shared out to all cores, and each row is written to its place in the columns.
 
 use super::super::Fault;
-use super::columns::{Filled, Share, Whole};
-use super::file::{PageFile, Seen};
-use super::leaf::{Reader, Trouble};
+use super::columns::{ColumnBuffer, Filled, Share};
+use super::file::{PageFile, VisitedPages};
+use super::leaf::{ReadError, Reader};
 use super::tree::{self, Branch};
 use crate::tables::Kind;
 use polars::prelude::*;
@@ -33,10 +33,10 @@ const GAP_BYTES: usize = 32 << 10;
 
 pub(super) fn table(file: &PageFile, root: u32, wanted: &[Wanted]) -> Result<DataFrame, Fault> {
     for counting in [Counting::ByNumbers, Counting::OfCells] {
-        let seen = Seen::new(file);
-        let leaves = tree::leaves(file, root, &seen).map_err(Fault::Broken)?;
+        let visited = VisitedPages::new(file);
+        let leaves = tree::leaves(file, root, &visited).map_err(Fault::Broken)?;
         let Some(counts) = counting.counts(file, &leaves) else { continue };
-        if let Some(frame) = whole(file, &seen, &leaves, &counts, wanted)? {
+        if let Some(frame) = whole(file, &visited, &leaves, &counts, wanted)? {
             return Ok(frame);
         }
     }
@@ -62,7 +62,7 @@ impl Counting {
 /// `None` where some leaf cannot be read, or has not as many rows as it should.
 fn whole(
     file: &PageFile,
-    seen: &Seen,
+    visited: &VisitedPages,
     leaves: &[Branch],
     counts: &[usize],
     wanted: &[Wanted],
@@ -70,7 +70,8 @@ fn whole(
     let length = (PART_BYTES / file.page_size).max(1);
     let rows_of_parts: Vec<usize> = counts.chunks(length).map(|counts| counts.iter().sum()).collect();
     let height = rows_of_parts.iter().sum();
-    let mut columns: Vec<Whole> = wanted.iter().map(|wanted| Whole::of(wanted.kind, height)).collect();
+    let mut columns: Vec<ColumnBuffer> =
+        wanted.iter().map(|wanted| ColumnBuffer::new(wanted.kind, height)).collect();
     let mut shares: Vec<_> = columns.iter_mut().map(|column| column.shares(&rows_of_parts)).collect();
     let parts = leaves.chunks(length).zip(&rows_of_parts);
     let parts: Vec<(&[Branch], usize, Vec<Share>)> = parts
@@ -78,9 +79,9 @@ fn whole(
         .collect();
     drop(shares);
     let read = parts.into_par_iter().map_init(Vec::new, |buffer, (leaves, rows, shares)| {
-        part(file, leaves, Reader::new(file, seen, wanted, shares, rows), buffer)
+        part(file, leaves, Reader::new(file, visited, wanted, shares, rows), buffer)
     });
-    let Ok(filled) = read.collect::<Result<Vec<Vec<Filled>>, Trouble>>() else { return Ok(None) };
+    let Ok(filled) = read.collect::<Result<Vec<Vec<Filled>>, ReadError>>() else { return Ok(None) };
     let mut of_columns: Vec<Vec<Filled>> = wanted.iter().map(|_| Vec::new()).collect();
     for filled in filled {
         for (all, filled) in of_columns.iter_mut().zip(filled) {
@@ -97,12 +98,12 @@ fn part(
     leaves: &[Branch],
     mut reader: Reader,
     buffer: &mut Vec<u8>,
-) -> Result<Vec<Filled>, Trouble> {
+) -> Result<Vec<Filled>, ReadError> {
     let mut rest = leaves;
     while let Some(first) = rest.first() {
         let (run, after) = rest.split_at(run(rest, file.page_size));
         let last = run.last().unwrap_or(first).page;
-        let bytes = file.run(first.page, last - first.page + 1, buffer).map_err(Trouble::File)?;
+        let bytes = file.run(first.page, last - first.page + 1, buffer).map_err(ReadError::File)?;
         for leaf in run {
             let at = (leaf.page - first.page) as usize * file.page_size;
             reader.page(bytes.get(at..at + file.page_size).unwrap_or_default(), leaf.page)?;
@@ -127,11 +128,11 @@ fn run(leaves: &[Branch], page_size: usize) -> usize {
     near.count() + 1
 }
 
-/// What is wrong with a table that could not be read. It is read once more, leaf after leaf and row after row: which of two rows came first
-/// to a page that both lead to depends on the cores, and a message may not.
+/// What is wrong with a table that could not be read. It is re-read, leaf after leaf and row after row: which of two
+/// rows came first to a page that both lead to depends on the cores, and a message may not.
 fn trouble(file: &PageFile, root: u32, wanted: &[Wanted]) -> String {
-    let seen = Seen::new(file);
-    let leaves = match tree::leaves(file, root, &seen) {
+    let visited = VisitedPages::new(file);
+    let leaves = match tree::leaves(file, root, &visited) {
         Ok(leaves) => leaves,
         Err(why) => return why,
     };
@@ -142,16 +143,17 @@ fn trouble(file: &PageFile, root: u32, wanted: &[Wanted]) -> String {
             Ok(count) => count,
             Err(why) => return why,
         };
-        let mut columns: Vec<Whole> = wanted.iter().map(|wanted| Whole::of(wanted.kind, count)).collect();
+        let mut columns: Vec<ColumnBuffer> =
+            wanted.iter().map(|wanted| ColumnBuffer::new(wanted.kind, count)).collect();
         let counts = [count];
         let shares = columns.iter_mut().filter_map(|column| column.shares(&counts).next()).collect();
-        let reader = Reader::new(file, &seen, wanted, shares, count).row_by_row();
+        let reader = Reader::new(file, &visited, wanted, shares, count).row_by_row();
         match part(file, &[leaf], reader, &mut buffer) {
             Ok(_) => rows += count,
-            Err(Trouble::Row(row, why)) => return format!("row {}{why}", rows + row + 1),
-            Err(Trouble::File(why)) => return why,
-            Err(Trouble::Miscounted) => break,
+            Err(ReadError::Row(row, why)) => return format!("row {}{why}", rows + row + 1),
+            Err(ReadError::File(why)) => return why,
+            Err(ReadError::Miscounted) => break,
         }
     }
-    "it was changed while it was read".to_owned()
+    "the file changed while it was read".to_owned()
 }

@@ -32,10 +32,10 @@ impl Schema {
             Fault::NoColumn(column) => format!("no `{column}`"),
         })?;
         let text = |name: &str| frame.column(name).and_then(|column| column.str());
-        let told = |error: polars::error::PolarsError| error.to_string();
-        let roots = frame.column("rootpage").and_then(|column| column.i64()).map_err(told)?;
-        let (kinds, names) = (text("type").map_err(told)?, text("name").map_err(told)?);
-        let rows = kinds.iter().zip(names.iter()).zip(roots.iter()).zip(text("sql").map_err(told)?.iter());
+        let message = |error: polars::error::PolarsError| error.to_string();
+        let roots = frame.column("rootpage").and_then(|column| column.i64()).map_err(message)?;
+        let (kinds, names) = (text("type").map_err(message)?, text("name").map_err(message)?);
+        let rows = kinds.iter().zip(names.iter()).zip(roots.iter()).zip(text("sql").map_err(message)?.iter());
         let tables = rows.filter(|(((kind, _), _), _)| *kind == Some("table"));
         let tables = tables.map(|(((_, name), root), statement)| Entry {
             name: name.unwrap_or_default().to_owned(),
@@ -49,7 +49,7 @@ impl Schema {
         self.tables.iter().map(|table| table.name.as_str())
     }
 
-    /// All tables of this name: more than one is damage, which is not for here to tell.
+    /// All tables of this name: more than one is damage, which the caller reports.
     pub(super) fn called<'s>(&'s self, name: &str) -> impl Iterator<Item = &'s Entry> {
         self.tables.iter().filter(move |table| table.name == name)
     }

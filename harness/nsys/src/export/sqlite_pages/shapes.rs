@@ -1,9 +1,9 @@
-//! The headers that records of one table have in common. Most rows have one of a few, so that where the wanted fields lie
-//! is found out once for each header, and not for each row.
+//! Caches the headers of records: most rows have one of a few, so that the places of the wanted fields are computed
+//! once per header and not per row.
 
 use super::record::{Layout, Spot};
 
-/// Headers are told apart by this many bytes.
+/// Headers are distinguished by this many bytes.
 const BYTES: usize = 32;
 const WORDS: usize = BYTES / 8;
 const SLOTS: usize = 256;
@@ -52,10 +52,10 @@ impl Shapes {
         }
     }
 
-    /// The shape of a record, and how much of it the header and the wanted fields take up. `bytes` go on behind the record
-    /// to the end of its page. `None` for one whose header is longer than headers are, or not sound.
+    /// The shape of a record, and how much of it the header and the wanted fields take up. `bytes` go on behind the
+    /// record to the end of its page. `None` for one whose header is longer than headers are, or not sound.
     #[inline(always)]
-    pub(super) fn of(&mut self, layout: &Layout, bytes: &[u8], begin: u32) -> Option<(Shaped, usize)> {
+    pub(super) fn find(&mut self, layout: &Layout, bytes: &[u8], begin: u32) -> Option<(Shaped, usize)> {
         let first = match bytes.first_chunk::<BYTES>() {
             Some(first) => *first,
             None => padded(bytes),
@@ -125,7 +125,7 @@ fn words(first: &[u8; BYTES], mask: &[u64; WORDS]) -> [u64; WORDS] {
     words
 }
 
-/// How many bytes so many numbers take; `None` where that is more than headers are told apart by.
+/// How many bytes so many numbers take; `None` where that is more than headers are distinguished by.
 #[inline(always)]
 fn length(first: &[u8; BYTES], numbers: usize) -> Option<usize> {
     // Of each byte whether a number ends with it.
@@ -190,7 +190,7 @@ mod tests {
         };
         for text in [3, 57, 58, 100, 101, 100, 57, 3] {
             let record = record(text);
-            let (shaped, needed) = shapes.of(&layout, &record, 0).expect("a shape");
+            let (shaped, needed) = shapes.find(&layout, &record, 0).expect("a shape");
             assert_eq!(needed, record.len(), "{text}");
             let spots = &shapes.spots[shaped.spots as usize..];
             let integers = [spots[0].integer(&padded(&record), 0), spots[1].cell(&record).map(|_| 0)];
@@ -200,6 +200,6 @@ mod tests {
         // The header says that it ends within a type.
         let mut short = record(100);
         short[0] = 4;
-        assert!(shapes.of(&layout, &short, 0).is_none());
+        assert!(shapes.find(&layout, &short, 0).is_none());
     }
 }

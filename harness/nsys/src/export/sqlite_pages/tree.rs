@@ -1,6 +1,6 @@
-//! The tree of pages under a table: which pages hold its rows, in their order. What the rows are is read elsewhere.
+//! The page tree of a table: which pages hold its rows, in order.
 
-use super::file::{PageFile, Seen};
+use super::file::{PageFile, VisitedPages};
 use super::header;
 use super::record::{big_endian, varint};
 
@@ -18,10 +18,10 @@ pub(super) struct Branch {
     pub upto: Option<i64>,
 }
 
-/// The leaves of a tree from its root, from left to right. Levels are gone through one after the other, so that inner
+/// The leaves of a tree from its root, from left to right. Levels are walked one after the other, so that inner
 /// pages alone are read: that the rest are leaves is seen when they are read for their rows.
-pub(super) fn leaves(file: &PageFile, root: u32, seen: &Seen) -> Result<Vec<Branch>, String> {
-    seen.mark(root)?;
+pub(super) fn leaves(file: &PageFile, root: u32, visited: &VisitedPages) -> Result<Vec<Branch>, String> {
+    visited.mark(root)?;
     let mut level = vec![Branch { page: root, upto: None }];
     let mut buffer = Vec::new();
     for _ in 0..DEEPEST {
@@ -34,14 +34,14 @@ pub(super) fn leaves(file: &PageFile, root: u32, seen: &Seen) -> Result<Vec<Bran
         for branch in level {
             let page = file.run(branch.page, 1, &mut buffer)?;
             children(page, branch, |child| {
-                seen.mark(child.page)?;
+                visited.mark(child.page)?;
                 below.push(child);
                 Ok(())
             })?;
         }
         level = below;
     }
-    Err(format!("its pages lie deeper than those of any table: {DEEPEST}"))
+    Err(format!("page tree is deeper than {DEEPEST} levels"))
 }
 
 /// How many rows each leaf has, where they are numbered without a gap, as they are in a table that was only written to;
@@ -97,7 +97,7 @@ fn children(
 ) -> Result<(), String> {
     let (number, start) = (branch.page, start(branch.page));
     if let Some(kind) = page.get(start).filter(|kind| **kind != INNER) {
-        return Err(format!("page {number} is not one that leads to others: {kind}"));
+        return Err(format!("page {number} is not an inner page: type {kind}"));
     }
     for pointer in pointers(page, number, 12)? {
         let at = usize::from(u16::from_be_bytes(*pointer));
@@ -106,7 +106,7 @@ fn children(
         let (child, (upto, _)) = cell
             .zip(upto)
             .map(|((child, _), upto)| (child, upto))
-            .ok_or_else(|| format!("page {number} has a cell outside itself: {at}"))?;
+            .ok_or_else(|| format!("page {number} has a cell outside itself, at byte {at}"))?;
         each(Branch { page: big_endian(child), upto: Some(upto as i64) })?;
     }
     let last = page.get(start + 8..start + 12).unwrap_or_default();

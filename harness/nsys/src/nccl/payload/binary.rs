@@ -1,7 +1,7 @@
-//! Payloads as the bytes that a program wrote: a head of four numbers, then the fields, and further payloads behind.
-//! Tools that pass exports on write such bytes in digits; then they are read from these.
+//! Binary payloads: a head of four numbers, then the fields, then further payloads. Tools that pass exports on write
+//! such bytes as hexadecimal digits, which are read too.
 
-use super::layouts::{Layout, Layouts, Place};
+use super::layouts::{FieldPlace, Layout, Layouts};
 use super::{Payload, Refusal, Value};
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ fn read_raw(bytes: &[u8], function: &str, layouts: &Layouts, domain: i64) -> Res
     let mut rest = bytes;
     while !rest.is_empty() {
         let (block, behind) = Block::split(rest, !std::ptr::eq(rest, bytes))?;
-        let layout = layouts.of(domain, block.layout, function, block.fields.len())?;
+        let layout = layouts.layout(domain, block.layout, function, block.fields.len())?;
         payload = payload.or(take(&layout, block.fields, layouts)?);
         rest = behind;
     }
@@ -59,7 +59,7 @@ impl Block<'_> {
 
 fn take(layout: &Layout, fields: &[u8], layouts: &Layouts) -> Result<Payload, Refusal> {
     let mut payload = Payload::default();
-    for Place { field, offset, width, enumeration } in &layout.places {
+    for FieldPlace { field, offset, width, enumeration } in &layout.places {
         if offset % width != 0 {
             return Err(Refusal::Misaligned);
         }

@@ -1,5 +1,5 @@
 //! Payloads of each release with its own numbers and names, from their published layouts: as JSON, as bytes with the
-//! tables that tell of them, and as bytes alone.
+//! tables that declare them, and as bytes alone.
 
 use super::*;
 use crate::tables::{
@@ -258,7 +258,7 @@ fn payloads_of_each_release_say_the_same_in_each_form() {
     for release in &RELEASES {
         let tables = Made::begin();
         declare(&tables, release);
-        // A second process with the same release declares the same once more.
+        // A second process with the same release declares the same again.
         declare(&tables, release);
         let declared = Layouts::read(tables.trace().export()).expect("sound");
         let none = Layouts::default();

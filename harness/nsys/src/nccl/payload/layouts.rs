@@ -1,5 +1,5 @@
-//! How payloads are laid out: as the export's own tables say, by the names of fields, else as NCCL publishes it, by the
-//! name of the range and the size. Numbers of layouts are no help: they changed their meaning, and one had two at once.
+//! How payloads are laid out: by the tables of the export and the names of fields, else by the layout that NCCL
+//! publishes for the range name and size. Layout numbers are not used: their meaning changed between releases.
 
 use super::{Field, Refusal};
 use crate::export::{Export, ExportError};
@@ -10,16 +10,16 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 /// By domain and number of an enumeration.
-type Words = HashMap<(i64, i64), HashMap<i128, String>>;
+type EnumLabels = HashMap<(i64, i64), HashMap<i128, String>>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
     pub size: usize,
-    pub places: Vec<Place>,
+    pub places: Vec<FieldPlace>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct FieldPlace {
     pub field: Field,
     pub offset: usize,
     pub width: usize,
@@ -32,12 +32,12 @@ pub(super) struct Place {
 pub struct Layouts {
     /// By domain and number: those that differ. Each process declares its own, mostly the same.
     declared: HashMap<(i64, u64), Vec<Result<Layout, Refusal>>>,
-    words: Words,
+    words: EnumLabels,
 }
 
 impl Layouts {
     pub fn read(export: &Export) -> Result<Layouts, ExportError> {
-        let mut layouts = Layouts { words: words(export)?, ..Layouts::default() };
+        let mut layouts = Layouts { words: enum_labels(export)?, ..Layouts::default() };
         let widths = enumerations(export)?;
         let mut sizes: HashMap<(i64, i64), Vec<usize>> = HashMap::new();
         if let Some(rows) = export.table(&NVTX_PAYLOAD_SCHEMAS)? {
@@ -88,7 +88,7 @@ impl Layouts {
     }
 
     /// The layout of a payload of this size in a range of this name.
-    pub(super) fn of(
+    pub(super) fn layout(
         &self,
         domain: i64,
         id: u64,
@@ -155,14 +155,14 @@ fn laid_out(
         let natural = next.zip(wide).map(|(next, wide)| next.next_multiple_of(wide));
         let offset = match entry.offset {
             Some(offset) if offset > 0 || entry.index == 0 => usize::try_from(offset).ok(),
-            // Not told: the first one begins the payload, others follow the one before.
+            // Not stated: the first one begins the payload, others follow the one before.
             _ => natural,
         };
         if let (Some(field), Some(offset), Some(wide)) = (entry.field, offset, wide)
             && (wide == 4 || wide == 8)
         {
             let enumeration = entry.kind.filter(|kind| *kind >= FIRST_OWN).map(|kind| (domain, kind));
-            places.push(Place { field, offset, width: wide, enumeration });
+            places.push(FieldPlace { field, offset, width: wide, enumeration });
         } else if entry.field.is_some() {
             return Err(Refusal::UnknownLayout);
         }
@@ -193,8 +193,8 @@ fn enumerations(export: &Export) -> Result<HashMap<(i64, i64), usize>, ExportErr
     Ok(widths)
 }
 
-fn words(export: &Export) -> Result<Words, ExportError> {
-    let mut words = Words::new();
+fn enum_labels(export: &Export) -> Result<EnumLabels, ExportError> {
+    let mut words = EnumLabels::new();
     let Some(rows) = export.table(&NVTX_PAYLOAD_ENUM_ENTRIES)? else { return Ok(words) };
     let (domains, ids, values) = (rows.ints("domainId")?, rows.ints("schemaId")?, rows.maybe_ints("value")?);
     for (row, name) in rows.texts("name")?.iter().enumerate() {
@@ -252,9 +252,9 @@ fn published(function: &str, size: usize) -> Option<Layout> {
         let places = fields.iter().map(|(field, width)| {
             let offset = next.next_multiple_of(*width);
             next = offset + width;
-            Place { field: *field, offset, width: *width, enumeration: None }
+            FieldPlace { field: *field, offset, width: *width, enumeration: None }
         });
-        let places: Vec<Place> = places.collect();
+        let places: Vec<FieldPlace> = places.collect();
         let widest = fields.iter().map(|(_, width)| *width).max()?;
         let whole = (next + unneeded(function)).next_multiple_of(widest);
         (whole == size).then_some(Layout { size, places })

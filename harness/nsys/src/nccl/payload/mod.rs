@@ -1,6 +1,6 @@
-//! What a call of NCCL says of itself in the payload of its range, read by the names of its fields: these stayed when
-//! numbers of layouts changed. Releases before 2.16 say nothing, and those before 2.25 not of which communicator a call
-//! is. What cannot be read is refused with its reason, and then nothing of it is known.
+//! The payload of an NCCL range, read by the names of its fields, which stayed when layout numbers changed. Releases
+//! before 2.16 have none, and those before 2.25 do not name the communicator. An unreadable payload is refused with
+//! its reason.
 
 mod binary;
 #[cfg(test)]
@@ -32,17 +32,17 @@ pub struct Payload {
 /// Why a payload says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Refusal {
-    /// Its text is no object of JSON.
+    /// Its text is not a JSON object.
     NoJson,
-    /// There are fewer bytes than it says.
+    /// There are fewer bytes than declared.
     Short,
-    /// There are more bytes than it says.
+    /// There are more bytes than declared.
     Long,
     /// It, or a field of it, does not stand where numbers of its width stand.
     Misaligned,
     /// It has not the size that its layout has.
     NotOfItsSize,
-    /// Nothing tells how it is laid out.
+    /// No layout is declared or published for it.
     UnknownLayout,
     /// Two layouts of one number and size differ.
     TwoLayouts,
@@ -53,14 +53,14 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Refusal::NoJson => "no object of JSON",
-            Refusal::Short => "fewer bytes than it says",
-            Refusal::Long => "more bytes than it says",
-            Refusal::Misaligned => "bytes that are not aligned",
-            Refusal::NotOfItsSize => "not of the size of its layout",
-            Refusal::UnknownLayout => "of a layout that nothing tells of",
-            Refusal::TwoLayouts => "of two layouts with one number and size",
-            Refusal::Unfit => "a value that does not fit its field",
+            Refusal::NoJson => "not a JSON object",
+            Refusal::Short => "fewer bytes than declared",
+            Refusal::Long => "more bytes than declared",
+            Refusal::Misaligned => "misaligned bytes",
+            Refusal::NotOfItsSize => "size differs from that of its layout",
+            Refusal::UnknownLayout => "unknown layout",
+            Refusal::TwoLayouts => "two layouts share one number and size",
+            Refusal::Unfit => "value out of range for its field",
         })
     }
 }

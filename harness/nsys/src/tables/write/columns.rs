@@ -14,7 +14,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    pub fn of(spec: &'static TableSpec, height: usize) -> Columns {
+    pub fn new(spec: &'static TableSpec, height: usize) -> Columns {
         Columns { spec, height, columns: Vec::new(), diagnostic: None }
     }
 
@@ -85,13 +85,13 @@ mod tests {
     #[test]
     fn what_is_not_declared_and_what_lacks_a_column_is_refused() {
         let one = || std::iter::once(Some(1));
-        let undeclared = Columns::of(&STRING_IDS, 1).integers("id", one()).integers("length", one()).bytes();
+        let undeclared = Columns::new(&STRING_IDS, 1).integers("id", one()).integers("length", one()).bytes();
         assert!(undeclared.is_err_and(|why| why.contains("`length`")));
         let of_another_kind =
-            Columns::of(&STRING_IDS, 1).integers("id", one()).integers("value", one()).bytes();
+            Columns::new(&STRING_IDS, 1).integers("id", one()).integers("value", one()).bytes();
         assert!(of_another_kind.is_err_and(|why| why.contains("`value`")));
-        let lacking = Columns::of(&STRING_IDS, 1).integers("id", one()).bytes();
+        let lacking = Columns::new(&STRING_IDS, 1).integers("id", one()).bytes();
         assert!(lacking.is_err_and(|why| why.contains("must have: `value`")));
-        assert!(Columns::of(&PROCESSES, 1).integers("pid", one()).bytes().is_ok());
+        assert!(Columns::new(&PROCESSES, 1).integers("pid", one()).bytes().is_ok());
     }
 }

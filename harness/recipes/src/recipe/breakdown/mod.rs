@@ -1,5 +1,5 @@
-//! Where the GPUs' time went in a job: computing, communicating with nothing computed beside it, and idle, as parts of the
-//! time from a report's first to its last operation on any GPU. How moments are told apart is told in `busy`.
+//! Where the GPUs' time went in a job: compute, exposed communication and idle, as fractions of the time from a
+//! report's first to its last operation on any GPU. `busy` classifies the moments.
 
 #[cfg(test)]
 mod tests;
@@ -15,47 +15,47 @@ use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 
 const fn share(name: &'static str, about: &'static str, better: Better, dims: &'static [Dim]) -> MetricSpec {
-    MetricSpec { name, about, unit: Unit::Ratio, better, dims, blames: Blames::Nobody }
+    MetricSpec { name, about, unit: Unit::Ratio, better, dims, blames: Blames::NoNode }
 }
 
 const OF_RANK: &[Dim] = &[Dim::Rank, Dim::Node];
 
 const EXPOSED: MetricSpec = share(
     "gpu.exposed_comm_share",
-    "the part of GPUs' time in which they communicated and computed nothing beside it, over all profiled ranks",
+    "the fraction of GPU time with communication and no compute beside it, over all profiled ranks",
     Better::Lower,
     &[],
 );
 const IDLE: MetricSpec = share(
     "gpu.idle_share",
-    "the part of GPUs' time in which they did nothing, between the first and the last operation of each report",
+    "the fraction of GPU time without any operation, between the first and the last operation of each report",
     Better::Lower,
     &[],
 );
 const COMPUTE: MetricSpec = share(
     "gpu.compute_share",
-    "the part of GPUs' time in which they computed, whatever ran beside it, over all profiled ranks",
+    "the fraction of GPU time with compute, whatever ran beside it, over all profiled ranks",
     Better::Higher,
     &[],
 );
 const RANK_EXPOSED: MetricSpec = share(
     "rank.exposed_comm_share",
-    "the part of a rank's GPU time in which it communicated and computed nothing beside it",
+    "the fraction of a rank's GPU time with communication and no compute beside it",
     Better::Lower,
     OF_RANK,
 );
-const RANK_IDLE: MetricSpec =
-    share("rank.idle_share", "the part of a rank's GPU time in which nothing ran", Better::Lower, OF_RANK);
-const RANK_COMPUTE: MetricSpec = share(
-    "rank.compute_share",
-    "the part of a rank's GPU time in which it computed",
-    Better::Higher,
+const RANK_IDLE: MetricSpec = share(
+    "rank.idle_share",
+    "the fraction of a rank's GPU time without any operation",
+    Better::Lower,
     OF_RANK,
 );
+const RANK_COMPUTE: MetricSpec =
+    share("rank.compute_share", "the fraction of a rank's GPU time with compute", Better::Higher, OF_RANK);
 
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "breakdown",
-    about: "where the time of GPUs went: computing, exposed communication, idle; from the reports of nsys",
+    about: "where GPU time went: compute, exposed communication, idle; from nsys reports",
     metrics: &[EXPOSED, IDLE, COMPUTE, RANK_EXPOSED, RANK_IDLE, RANK_COMPUTE],
     tables: &[&KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE, &STRING_IDS, &DIAGNOSTIC_EVENT, &META_DATA_EXPORT],
     causes: &[
@@ -86,7 +86,7 @@ impl Times {
         self.compute += other.compute;
     }
 
-    fn tell(&self, specs: [&MetricSpec; 3], dims: &Dims, output: &mut Output) {
+    fn put_shares(&self, specs: [&MetricSpec; 3], dims: &Dims, output: &mut Output) {
         for (spec, part) in specs.into_iter().zip([self.exposed, self.idle, self.compute]) {
             output.metrics.push(spec.of(dims.clone(), part as f64 / self.window as f64));
         }
@@ -104,7 +104,7 @@ fn run(job: &JobInput) -> Output {
                 all.add(times);
                 if let (Some(rank), Some(node)) = (file.rank, &file.node) {
                     let dims = job.dims().with(Dim::Rank, rank).with(Dim::Node, node.as_str());
-                    times.tell([&RANK_EXPOSED, &RANK_IDLE, &RANK_COMPUTE], &dims, &mut output);
+                    times.put_shares([&RANK_EXPOSED, &RANK_IDLE, &RANK_COMPUTE], &dims, &mut output);
                 }
             }
             Err(finding) => {
@@ -113,34 +113,34 @@ fn run(job: &JobInput) -> Output {
             }
         }
     }
-    // A share of some of the ranks is no share of the job. Why a report is not there is told by who accounts for them.
+    // Shares need the reports of all ranks. The collector reports missing ones.
     if whole && job.has_every_export() {
-        all.tell([&EXPOSED, &IDLE, &COMPUTE], &job.dims(), &mut output);
+        all.put_shares([&EXPOSED, &IDLE, &COMPUTE], &job.dims(), &mut output);
     }
     output
 }
 
-/// The times of one report, or a code and the reason for which it says nothing.
+/// The times of one report, or the code and reason why there are none.
 fn of_rank(file: &InputFile) -> Result<Times, (&'static str, String)> {
     let unreadable = |error: ExportError| ("report-unreadable", error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;
     if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
-        return Err((code, format!("the report says itself: {text}")));
+        return Err((code, format!("the profiler reported: {text}")));
     }
     let busy = Busy::read(&trace).map_err(unreadable)?;
-    let none = "no kernel was traced; trace `cuda`, and let the window reach the workload's kernels";
+    let none = "no kernel was traced; trace `cuda`, and have the capture include the workload's kernels";
     let Some(busy) = busy else { return Err(("no-kernels", none.to_owned())) };
     if busy.backwards > 0 {
         return Err(("report-garbled", format!("rows that end before they begin: {}", busy.backwards)));
     }
     if busy.gpus.iter().any(|gpu| gpu.has_whole_graphs()) {
         let why =
-            "graphs were traced as a whole, so that nobody can tell what ran in them; trace them by node";
+            "CUDA graphs were traced as a whole, which hides their kernels; use `--cuda-graph-trace=node`";
         return Err(("graphs-whole", why.to_owned()));
     }
     let is_kernel = |kind: Kind| matches!(kind, Kind::Compute | Kind::Communication);
     let operations = busy.gpus.iter().flat_map(|gpu| &gpu.operations);
-    // Kernels that all last no time have nothing to share.
+    // Without any kernel time there are no shares.
     if operations.filter(|one| is_kernel(one.kind)).all(|one| one.ns() == 0) {
         return Err(("no-kernels", none.to_owned()));
     }

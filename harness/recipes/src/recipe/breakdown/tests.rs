@@ -67,7 +67,7 @@ fn without_kernels_there_is_a_finding_and_no_number() {
 }
 
 #[test]
-fn what_a_report_lacks_or_garbles_leaves_no_number() {
+fn incomplete_or_garbled_reports_give_no_metric() {
     let folder = tempfile::tempdir().expect("a folder");
     let lossy = export(folder.path(), 0, &[(0, 10, NCCL)], &[(3, "4096 events were dropped")]);
     assert_nothing(&run(&job(&[lossy], 1)), "events-dropped");
@@ -86,7 +86,7 @@ fn what_a_report_lacks_or_garbles_leaves_no_number() {
 }
 
 #[test]
-fn a_rank_that_says_nothing_leaves_the_job_without_numbers() {
+fn a_rank_without_data_leaves_the_job_without_metrics() {
     let folder = tempfile::tempdir().expect("a folder");
     let whole = export(folder.path(), 0, &[(0, 10, NCCL)], &[]);
     let empty = export(folder.path(), 1, &[], &[]);
@@ -96,4 +96,21 @@ fn a_rank_that_says_nothing_leaves_the_job_without_numbers() {
     let output = run(&job(&[whole], 2));
     assert_eq!((values(&output, "gpu.idle_share").len(), output.findings.len()), (0, 0));
     assert_eq!(run(&job(&[], 0)).metrics.len(), 0);
+}
+
+#[test]
+fn messages() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let graphs = Made::begin();
+    graphs.string(1, NCCL).string(2, NCCL).kernel((0, 10), 1, 1);
+    let graph = [("start", 5), ("end", 30), ("deviceId", 0), ("globalPid", PROCESS)];
+    let graph: Vec<_> = graph.iter().map(|(name, value)| (*name, (*value).into())).collect();
+    graphs.put(&GRAPH_TRACE, &graph);
+    let outputs = [
+        run(&job(&[export(folder.path(), 0, &[], &[])], 1)),
+        run(&job(&[export(folder.path(), 1, &[(0, 10, NCCL)], &[(3, "4096 events were dropped")])], 1)),
+        run(&job(&[export(folder.path(), 2, &[(0, 10, NCCL), (10, 3, NCCL)], &[])], 1)),
+        run(&job(&[graphs.path()], 1)),
+    ];
+    insta::assert_snapshot!(crate::recipe::testing::messages(&outputs));
 }

@@ -27,7 +27,7 @@ pub(super) fn least(log: &Log) -> Result<Least, String> {
         let hosts = log.hosts(communicator);
         if (hosts.len() as u64) < nranks {
             return Err(format!(
-                "where the ranks of a communicator are is told of {} of {nranks}",
+                "hosts are known for only {} of a communicator's {nranks} ranks",
                 hosts.len()
             ));
         }
@@ -42,12 +42,12 @@ pub(super) fn least(log: &Log) -> Result<Least, String> {
             Spread { ranks, nodes: per_node.len() as u128, pairs: (ranks * ranks).saturating_sub(within) };
         let mut collectives = collectives(log, communicator);
         for (call, member) in collectives.drain(..) {
-            let bytes = call.bytes.ok_or("a call is of a type whose size is not known")?;
+            let bytes = call.bytes.ok_or("a call has a data type of unknown size")?;
             let by = log.choice(call.operation, bytes).unwrap_or("any algorithm");
             let root = hosts.get(&call.root).and_then(|host| per_node.get(host)).copied().unwrap_or(1);
             let moved = collective(&call, u128::from(bytes), by, &spread, root).ok_or_else(|| {
                 format!(
-                    "what `{}` of {} ranks moves at least is not known",
+                    "the least traffic of `{}` on {} ranks is unknown",
                     call.operation.name(),
                     member.nranks
                 )
@@ -55,7 +55,7 @@ pub(super) fn least(log: &Log) -> Result<Least, String> {
             least.add(by, moved);
         }
         for (call, member) in sends(log, communicator) {
-            let bytes = call.bytes.ok_or("a call is of a type whose size is not known")?;
+            let bytes = call.bytes.ok_or("a call has a data type of unknown size")?;
             if hosts.get(&member.rank) != hosts.get(&call.root) {
                 least.add("Send", u128::from(bytes));
             }
@@ -76,7 +76,7 @@ fn communicators(log: &Log) -> BTreeMap<Communicator, u64> {
     members.map(|member| (member.communicator, member.nranks)).collect()
 }
 
-/// Each collective once: as the lowest rank that has any tells it.
+/// Each collective once, by the log of the lowest rank that has any.
 fn collectives(log: &Log, communicator: Communicator) -> Vec<(Logged, Member)> {
     let mut of_rank: BTreeMap<u64, Vec<(Logged, Member)>> = BTreeMap::new();
     for (call, member) in calls(log, communicator).filter(|(call, _)| call.operation.is_collective()) {
@@ -96,8 +96,8 @@ fn calls(log: &Log, communicator: Communicator) -> impl Iterator<Item = (Logged,
     })
 }
 
-/// What leaves all nodes together. A ring crosses from node to node once for each node; whatever else carries a call out, each
-/// node must send and be sent what the others need.
+/// The bytes that leave all nodes together. A ring crosses from node to node once for each node; with any other
+/// algorithm each node must send and receive what the others need.
 fn collective(call: &Logged, bytes: u128, by: &str, spread: &Spread, on_root: u128) -> Option<u128> {
     let Spread { ranks, nodes, pairs } = *spread;
     let is_ring = by.split(|c: char| !c.is_ascii_alphabetic()).any(|word| word.eq_ignore_ascii_case("ring"));
@@ -119,7 +119,7 @@ fn collective(call: &Logged, bytes: u128, by: &str, spread: &Spread, on_root: u1
 }
 
 /// The names of what carried the calls out, the one of the most bytes first.
-pub(super) fn shown(least: &Least) -> String {
+pub(super) fn algorithms(least: &Least) -> String {
     let mut by: Vec<(&String, &u128)> = least.by.iter().filter(|(_, bytes)| **bytes > 0).collect();
     by.sort_by(|a, b| (b.1, a.0).cmp(&(a.1, b.0)));
     let names: BTreeSet<&str> = by.iter().take(3).map(|(name, _)| name.as_str()).collect();

@@ -1,20 +1,20 @@
-//! What NCCL's log of a job tells of each rank's calls, in their order, and of which rank is where.
+//! Each rank's calls in order by NCCL's log, and the host of each rank.
 
 use super::super::{FileRole, InputFile, JobInput};
-use logs::nccl_debug::each::{Event, each};
+use logs::nccl_debug::events::{Event, for_each_event};
 use logs::nccl_debug::{Operation, type_bytes};
 use nsys::nccl::Function;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
 
-/// More calls than these are not held against anything: they are kept in memory.
+/// More calls than this are not compared, since they are kept in memory.
 const MOST: usize = 1 << 21;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Logged {
     pub operation: Operation,
-    /// As the line tells them: of a rank, or of one peer of it. Nothing for a type whose size is not known.
+    /// As logged: of a rank, or of one peer of it. `None` for a type of unknown size.
     pub bytes: Option<u64>,
     pub comm: u64,
     pub op_count: u64,
@@ -30,7 +30,7 @@ impl Logged {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Communicator {
     Id(u64),
-    /// Where no line tells an id: all of one size are taken for one.
+    /// Without a logged id: all of one size are taken for one.
     Size(u64),
 }
 
@@ -67,25 +67,23 @@ pub(super) struct Log {
 
 impl Log {
     /// Says why there is none.
-    pub(super) fn of(job: &JobInput) -> Result<Log, String> {
+    pub(super) fn read(job: &JobInput) -> Result<Log, String> {
         let mut log = Log::default();
         for file in job.files.iter().filter(|file| is_printed(file)) {
-            let read = File::open(&file.path)
-                .and_then(|from| each(BufReader::with_capacity(256 << 10, from), |event| log.take(event)));
+            let read = File::open(&file.path).and_then(|from| {
+                for_each_event(BufReader::with_capacity(256 << 10, from), |event| log.take(event))
+            });
             read.map_err(|error| format!("{}: {error}", file.shown))?;
         }
         if log.processes.values().all(|process| process.calls.is_empty()) {
-            return Err("no call of NCCL in what the job printed; `NCCL_DEBUG=INFO` with `COLL` in `NCCL_DEBUG_SUBSYS` tells them"
+            return Err("no NCCL call in the job's output; set `NCCL_DEBUG=INFO` and add `COLL` to `NCCL_DEBUG_SUBSYS`"
                 .to_owned());
         }
         if log.calls > MOST {
-            return Err(format!(
-                "{} calls, which are more than are held against each other: {MOST}",
-                log.calls
-            ));
+            return Err(format!("too many calls to compare: {}, limit {MOST}", log.calls));
         }
         if log.garbled > 0 {
-            return Err(format!("lines of calls that cannot be read: {}", log.garbled));
+            return Err(format!("unreadable lines of calls: {}", log.garbled));
         }
         Ok(log)
     }
@@ -149,7 +147,7 @@ impl Log {
         let mut twice = BTreeSet::new();
         for process in self.processes.values().filter(|process| !process.calls.is_empty()) {
             let Some(world) = process.world() else {
-                return Err(format!("no line tells which rank a process of `{}` is", process.host));
+                return Err(format!("a process on `{}` has no rank in the log", process.host));
             };
             if ranks.insert(world.rank, process).is_some() {
                 twice.insert(world.rank);
@@ -157,7 +155,7 @@ impl Log {
         }
         match twice.first() {
             None => Ok(ranks),
-            Some(rank) => Err(format!("several processes are rank {rank}: the log is of several jobs")),
+            Some(rank) => Err(format!("several processes are rank {rank}: the log covers several jobs")),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Accounts of one job held against each other: sizes by NCCL's log, by the ranges of reports and by what nccl-tests printed,
-//! call by call; what EFA carried against the least that the logged calls must move between nodes; kernels against calls.
-//! What an account says is told by those who read it alone.
+//! Compares independent sources of one job: sizes by NCCL's log, by the ranges of reports and by the output of
+//! nccl-tests, call by call; bytes over EFA with the least that the logged calls must move between nodes; kernels with
+//! calls. Other recipes report what one source says alone.
 
 mod least;
 mod logged;
@@ -25,48 +25,45 @@ use std::io::BufReader;
 const OF_RANK: &[Dim] = &[Dim::Rank, Dim::Node];
 
 const fn count(name: &'static str, about: &'static str, better: Better) -> MetricSpec {
-    MetricSpec { name, about, unit: Unit::Count, better, dims: OF_RANK, blames: Blames::Nobody }
+    MetricSpec { name, about, unit: Unit::Count, better, dims: OF_RANK, blames: Blames::NoNode }
 }
 
 const fn of_job(name: &'static str, about: &'static str, unit: Unit) -> MetricSpec {
-    MetricSpec { name, about, unit, better: Better::Neither, dims: &[], blames: Blames::Nobody }
+    MetricSpec { name, about, unit, better: Better::Neither, dims: &[], blames: Blames::NoNode }
 }
 
 const ACCOUNTS: MetricSpec = count(
     "crosscheck.accounts",
-    "how many accounts there are of a rank's calls: NCCL's log, its report, what nccl-tests printed",
+    "number of sources for a rank's calls: NCCL's log, its report, the output of nccl-tests",
     Better::Higher,
 );
 const COMPARED: MetricSpec = count(
     "crosscheck.calls_compared",
-    "calls of a rank that stand in both its report and NCCL's log",
+    "calls of a rank that are in both its report and NCCL's log",
     Better::Neither,
 );
 const DISAGREE: MetricSpec = count(
     "crosscheck.sizes_disagree",
-    "calls of a rank of which two accounts tell another operation or size; given where two can be held against each other",
+    "calls of a rank whose operation or size differs between two sources; given where two can be compared",
     Better::Lower,
 );
 const WITHOUT_CALLS: MetricSpec = count(
     "crosscheck.kernels_without_calls",
-    "kernels of NCCL in a rank's report that no call of it launched: those of graphs, or called for before the capture",
+    "NCCL kernels in a rank's report that none of its calls launched: by graphs, or by calls before the capture",
     Better::Lower,
 );
 const WITHOUT_KERNELS: MetricSpec = count(
     "crosscheck.calls_without_kernels",
-    "calls of NCCL in a rank's report that launched no kernel of it",
+    "NCCL calls in a rank's report that launched none of its kernels",
     Better::Lower,
 );
 const OF_ANOTHER: MetricSpec = count(
     "crosscheck.kernels_of_another",
-    "kernels in a rank's report whose name is that of another operation than the call that launched them",
+    "kernels in a rank's report named after another operation than the call that launched them",
     Better::Lower,
 );
-const EFA: MetricSpec = of_job(
-    "crosscheck.efa_bytes",
-    "bytes that left through all NICs of the job, by their counters",
-    Unit::Bytes,
-);
+const EFA: MetricSpec =
+    of_job("crosscheck.efa_bytes", "bytes sent by all NICs of the job, by their counters", Unit::Bytes);
 const LEAST: MetricSpec = of_job(
     "crosscheck.efa_least_bytes",
     "the least that the logged calls must move between nodes, by the algorithm that the log names",
@@ -74,13 +71,13 @@ const LEAST: MetricSpec = of_job(
 );
 const SHARE: MetricSpec = of_job(
     "crosscheck.efa_share_of_least",
-    "the bytes of the counters over that least; below 1 something went another way, or was not counted",
+    "bytes by the counters over that least; below 1 some took another path, or were not counted",
     Unit::Ratio,
 );
 
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "cross_checks",
-    about: "accounts of one job held against each other: NCCL's log, reports, what nccl-tests printed, counters of EFA",
+    about: "independent sources of one job compared: NCCL's log, reports, the output of nccl-tests, EFA counters",
     metrics: &[ACCOUNTS, COMPARED, DISAGREE, WITHOUT_CALLS, WITHOUT_KERNELS, OF_ANOTHER, EFA, LEAST, SHARE],
     tables: nsys::nccl::TABLES_AND_DIAGNOSTICS,
     causes: &[
@@ -96,13 +93,13 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     run: &run,
 };
 
-/// Counters tell bytes exactly; messages that are on their way when the last one is read are less than this part.
+/// Counters are exact; messages in flight at the last reading are less than this fraction.
 const LOST: f64 = 0.001;
-/// Small messages are sent with a flag behind each eight bytes, which doubles them: more than that and as much again is traffic
-/// that no call explains.
+/// Small messages are sent with a flag behind each eight bytes, which doubles them: beyond three times the least,
+/// traffic is unexplained.
 const UNEXPLAINED: f64 = 3.0;
 
-/// One rank by all that tells of it.
+/// One rank by all its sources.
 struct Rank<'a> {
     node: String,
     logged: Option<&'a Process>,
@@ -113,9 +110,11 @@ fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
     let reported = reports(job, &mut output);
     let absent = |code: &str, why: String| Finding::new(code, format!("not compared: {why}"));
-    let log = Log::of(job).map_err(|why| output.findings.push(absent("crosscheck-no-log", why))).ok();
+    let log = Log::read(job).map_err(|why| output.findings.push(absent("crosscheck-no-log", why))).ok();
     let printed = match matches!(job.workload, Workload::NcclTests { .. }) {
-        true => Printed::of(job).map_err(|why| output.findings.push(absent("crosscheck-no-print", why))).ok(),
+        true => {
+            Printed::read(job).map_err(|why| output.findings.push(absent("crosscheck-no-print", why))).ok()
+        }
         false => None,
     };
     let logged = match log.as_ref().map(Log::by_rank) {
@@ -136,7 +135,7 @@ fn run(job: &JobInput) -> Output {
         (it.node, it.reported) = (node, Some(reported));
     }
     for (number, rank) in &ranks {
-        of_rank(job, *number, rank, printed.as_ref(), &mut output);
+        compare_rank(job, *number, rank, printed.as_ref(), &mut output);
     }
     if let Some(log) = &log {
         efa(job, log, &mut output);
@@ -162,7 +161,7 @@ fn reports(job: &JobInput, output: &mut Output) -> BTreeMap<u64, (String, Report
     all
 }
 
-fn of_rank(job: &JobInput, number: u64, rank: &Rank, printed: Option<&Printed>, output: &mut Output) {
+fn compare_rank(job: &JobInput, number: u64, rank: &Rank, printed: Option<&Printed>, output: &mut Output) {
     let dims = || job.dims().with(Dim::Rank, number).with(Dim::Node, rank.node.as_str());
     let accounts = [rank.logged.is_some(), rank.reported.is_some(), printed.is_some()];
     output.metrics.push(ACCOUNTS.of(dims(), accounts.iter().filter(|is_there| **is_there).count() as f64));
@@ -176,20 +175,20 @@ fn of_rank(job: &JobInput, number: u64, rank: &Rank, printed: Option<&Printed>, 
         }
     };
     if let (Some(logged), Some(reported)) = (rank.logged, &rank.reported) {
-        let log: Vec<sizes::Told> =
+        let log: Vec<sizes::SizedCall> =
             logged.calls.iter().filter_map(|call| Some((call.function()?, call.bytes))).collect();
         let compared = sizes::log_and_report(&log, &reported.calls);
         output.metrics.push(COMPARED.of(dims(), compared.calls as f64));
         let why = compared.first.map(|first| {
             format!(
-                "{} of {} calls disagree between report and NCCL's log: {first}",
+                "{} of {} calls differ between report and NCCL's log: {first}",
                 compared.disagree, compared.calls
             )
         });
         differs("crosscheck-log-and-report", compared.disagree, why, output);
         if compared.unsized_calls > 0 {
             let why = format!(
-                "rank {number}: the report does not tell the size of {} calls: they agree by their operation alone",
+                "rank {number}: {} calls have no size in the report; only their operations were compared",
                 compared.unsized_calls
             );
             output.findings.push(Finding::new("crosscheck-no-sizes", why).node(rank.node.as_str()));
@@ -203,7 +202,7 @@ fn of_rank(job: &JobInput, number: u64, rank: &Rank, printed: Option<&Printed>, 
         for (code, what, units) in against {
             let Some(units) = units else { continue };
             let difference = sizes::with_print(&units, printed).err();
-            let why = difference.map(|it| format!("{what} is not what nccl-tests printed: {it}"));
+            let why = difference.map(|it| format!("{what} contradicts the output of nccl-tests: {it}"));
             differs(code, u64::from(why.is_some()), why, output);
         }
     }
@@ -211,7 +210,7 @@ fn of_rank(job: &JobInput, number: u64, rank: &Rank, printed: Option<&Printed>, 
         output.metrics.push(DISAGREE.of(dims(), disagree as f64));
     }
     if let Some(reported) = &rank.reported {
-        kernels(&dims, number, rank, reported, output);
+        check_kernels(&dims, number, rank, reported, output);
     }
 }
 
@@ -221,7 +220,13 @@ fn units(calls: &[Logged]) -> Vec<Option<u64>> {
     groups.map(|group| group.first().and_then(|call| call.bytes)).collect()
 }
 
-fn kernels(dims: &dyn Fn() -> Dims, number: u64, rank: &Rank, reported: &Reported, output: &mut Output) {
+fn check_kernels(
+    dims: &dyn Fn() -> Dims,
+    number: u64,
+    rank: &Rank,
+    reported: &Reported,
+    output: &mut Output,
+) {
     let counts = [
         (WITHOUT_CALLS, reported.kernels_of_none),
         (WITHOUT_KERNELS, reported.calls_of_none),
@@ -234,19 +239,18 @@ fn kernels(dims: &dyn Fn() -> Dims, number: u64, rank: &Rank, reported: &Reporte
     };
     if reported.kernels_of_none > 0 {
         let why = format!(
-            "{} kernels of NCCL were launched by none of {calls} calls: by graphs, or by calls before the capture",
+            "{} NCCL kernels were launched by none of {calls} calls, but by graphs or before the capture",
             reported.kernels_of_none
         );
         find("crosscheck-kernels-without-calls", why);
     }
     if reported.calls_of_none > 0 {
-        let why =
-            format!("{} of {calls} calls launched no kernel that the report has", reported.calls_of_none);
+        let why = format!("{} of {calls} calls launched no kernel in the report", reported.calls_of_none);
         find("crosscheck-calls-without-kernels", why);
     }
     if let Some((call, kernel)) = &reported.first_of_another {
         let why = format!(
-            "{} kernels are of another operation, the first: `{call}` launched `{kernel}`",
+            "{} kernels belong to another operation, the first: `{call}` launched `{kernel}`",
             reported.of_another
         );
         find("crosscheck-kernels-of-another", why);
@@ -255,7 +259,7 @@ fn kernels(dims: &dyn Fn() -> Dims, number: u64, rank: &Rank, reported: &Reporte
 
 fn efa(job: &JobInput, log: &Log, output: &mut Output) {
     let mut absent = |code: &str, why: String| {
-        output.findings.push(Finding::new(code, format!("EFA is not compared: {why}")));
+        output.findings.push(Finding::new(code, format!("EFA not compared: {why}")));
     };
     let least = match least::least(log) {
         Ok(least) if least.bytes == 0 => {
@@ -273,17 +277,17 @@ fn efa(job: &JobInput, log: &Log, output: &mut Output) {
     output.metrics.push(LEAST.of(job.dims(), least.bytes as f64));
     output.metrics.push(SHARE.of(job.dims(), share));
     let numbers = format!(
-        "all NICs sent {sent} bytes, the logged calls must move at least {} between nodes (by {})",
+        "all NICs sent {sent} bytes; the logged calls need at least {} between nodes (by {})",
         least.bytes,
-        least::shown(&least)
+        least::algorithms(&least)
     );
-    // What is no number agrees with nothing.
+    // NaN agrees with nothing.
     let is_enough = share >= 1.0 - LOST;
     if !is_enough {
-        let why = format!("{numbers}: the rest went another way, or was not counted");
+        let why = format!("{numbers}; the rest took another path, or was not counted");
         output.findings.push(Finding::new("crosscheck-efa-too-little", why));
     } else if share > UNEXPLAINED {
-        let why = format!("{numbers}: {share:.1} times as much, which no logged call explains");
+        let why = format!("{numbers}; {share:.1} times the least is unexplained");
         output.findings.push(Finding::new("crosscheck-efa-unexplained", why));
     }
 }
@@ -291,7 +295,7 @@ fn efa(job: &JobInput, log: &Log, output: &mut Output) {
 /// By all NICs of the job together.
 fn sent(job: &JobInput) -> Result<u64, String> {
     if job.nics.is_empty() {
-        return Err("the instance has no NICs of EFA".to_owned());
+        return Err("the instance has no EFA NICs".to_owned());
     }
     let mut captures = Vec::new();
     for file in job.files_of(FileRole::Counters) {
@@ -300,7 +304,7 @@ fn sent(job: &JobInput) -> Result<u64, String> {
         captures.push(read.map_err(|error| format!("{}: {error}", file.shown))?);
     }
     if captures.is_empty() {
-        return Err("nobody read counters".to_owned());
+        return Err("no counters were captured".to_owned());
     }
     let nodes = job.nodes.iter();
     let expected: Vec<ExpectedNode> =
@@ -321,6 +325,6 @@ fn sent(job: &JobInput) -> Result<u64, String> {
     }
     match unknown.first() {
         None => Ok(sum),
-        Some(first) => Err(format!("counters tell nothing of {} NICs, the first: {first}", unknown.len())),
+        Some(first) => Err(format!("{} NICs have no usable counters, the first: {first}", unknown.len())),
     }
 }

@@ -1,4 +1,4 @@
-//! What the report of one rank tells of its calls of NCCL, and of the kernels that they launched.
+//! The NCCL calls in the report of one rank, and the kernels that they launched.
 
 use super::super::InputFile;
 use nsys::export::ExportError;
@@ -27,20 +27,20 @@ pub(super) struct Reported {
 pub(super) fn read(file: &InputFile) -> Result<Reported, (&'static str, String)> {
     let unreadable = |error: ExportError| ("report-unreadable", error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;
-    // What is missing in the one account may be among the events that are lost.
+    // Missing calls may be among the lost events.
     if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
-        return Err((code, format!("the report says itself: {text}")));
+        return Err((code, format!("the profiler reported: {text}")));
     }
     match NcclCalls::read(&trace).map_err(unreadable)? {
-        Some(calls) if !calls.calls.is_empty() => Ok(of(&calls)),
+        Some(calls) if !calls.calls.is_empty() => Ok(count_calls(&calls)),
         _ => {
-            let why = "no call of NCCL was traced; trace `nvtx`, and use an NCCL that writes ranges";
+            let why = "no NCCL call was traced; trace `nvtx`, and use an NCCL built with NVTX ranges";
             Err(("no-nccl-calls", why.to_owned()))
         }
     }
 }
 
-fn of(all: &NcclCalls) -> Reported {
+fn count_calls(all: &NcclCalls) -> Reported {
     let mut reported = Reported {
         calls: all.calls.iter().map(|call| (call.function, call.bytes)).collect(),
         units: Vec::new(),
@@ -71,7 +71,7 @@ fn of(all: &NcclCalls) -> Reported {
     reported
 }
 
-/// The operation that a kernel's name tells: `ncclDevKernel_AllReduce_Sum_f32_RING_LL`.
+/// The operation in a kernel's name: `ncclDevKernel_AllReduce_Sum_f32_RING_LL`.
 fn operation_of(kernel: &str) -> Option<Function> {
     let (_, rest) = kernel.split_once("Kernel_").filter(|(before, _)| before.starts_with("nccl"))?;
     let word = rest.split(['_', '(', '<']).next()?;
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_s_name_tells_its_operation_or_nothing() {
+    fn kernel_names_give_their_operation_or_none() {
         let table = [
             ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", Some(Function::AllReduce)),
             ("ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096>)", Some(Function::AllGather)),

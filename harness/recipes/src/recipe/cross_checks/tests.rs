@@ -1,5 +1,5 @@
-//! Two ranks on two nodes, each with its log, its report and its counters beside one table: all agree, and each way in which
-//! two of them do not.
+//! Two ranks on two nodes, each with its log, its report and its counters beside one table: all agree, or two of them
+//! do not.
 
 use super::*;
 use crate::recipe::InputFile;
@@ -21,8 +21,8 @@ fn calls() -> Vec<u64> {
     calls
 }
 
-/// What a job left, each part as it is where all agree.
-struct Left {
+/// The files of a job, each by default as it is where all agree.
+struct JobFiles {
     logged: Vec<u64>,
     reported: Vec<u64>,
     payloads: bool,
@@ -38,9 +38,9 @@ struct Left {
     printed: &'static str,
 }
 
-impl Left {
-    fn whole() -> Left {
-        Left {
+impl JobFiles {
+    fn complete() -> JobFiles {
+        JobFiles {
             logged: calls(),
             reported: calls(),
             payloads: true,
@@ -182,8 +182,8 @@ fn codes(output: &Output) -> Vec<&str> {
 }
 
 #[test]
-fn accounts_that_agree_leave_numbers_and_no_finding() {
-    let output = Left::whole().output();
+fn sources_that_agree_give_metrics_without_findings() {
+    let output = JobFiles::complete().output();
     assert_eq!(codes(&output), [] as [&str; 0], "{:?}", output.findings);
     assert_eq!(values(&output, "crosscheck.accounts"), [3.0, 3.0]);
     assert_eq!(values(&output, "crosscheck.calls_compared"), [22.0, 22.0]);
@@ -196,27 +196,27 @@ fn accounts_that_agree_leave_numbers_and_no_finding() {
 }
 
 #[test]
-fn a_size_that_the_log_tells_otherwise_is_told_with_both_numbers() {
+fn a_size_that_differs_from_the_log_is_reported_with_both_values() {
     let mut logged = calls();
     logged[12] = 4 * MIB;
-    let output = Left { logged, sent: None, ..Left::whole() }.output();
+    let output = JobFiles { logged, sent: None, ..JobFiles::complete() }.output();
     let expected = ["crosscheck-log-and-report", "crosscheck-log-and-print"];
     assert_eq!(
         codes(&output),
         [expected[0], expected[1], expected[0], expected[1], "crosscheck-no-counters"]
     );
-    let told = "rank 0: 1 of 22 calls disagree between report and NCCL's log: call 13 of the report is ncclAllReduce of 16777216 \
-                bytes, call 13 of the log ncclAllReduce of 4194304 bytes";
-    assert_eq!(output.findings[0].message, told);
+    let expected = "rank 0: 1 of 22 calls differ between report and NCCL's log: call 13 of the report is ncclAllReduce of \
+                16777216 bytes, call 13 of the log ncclAllReduce of 4194304 bytes";
+    assert_eq!(output.findings[0].message, expected);
     assert_eq!(output.findings[0].node.as_deref(), Some("n1"));
     assert_eq!(values(&output, "crosscheck.sizes_disagree"), [2.0, 2.0]);
 }
 
 #[test]
-fn calls_that_one_account_has_and_another_lacks_are_told() {
+fn calls_that_one_source_lacks_are_reported() {
     let mut reported = calls();
     reported.push(16 * MIB);
-    let output = Left { reported, ..Left::whole() }.output();
+    let output = JobFiles { reported, ..JobFiles::complete() }.output();
     assert_eq!(codes(&output)[..2], ["crosscheck-log-and-report", "crosscheck-report-and-print"]);
     assert!(
         output.findings[0].message.ends_with("the report has 23 calls, the log 22"),
@@ -226,24 +226,25 @@ fn calls_that_one_account_has_and_another_lacks_are_told() {
 }
 
 #[test]
-fn a_capture_that_began_later_agrees_by_its_place_in_the_log() {
-    let output = Left { before: 2, ..Left::whole() }.output();
+fn a_capture_that_began_later_is_located_in_the_log() {
+    let output = JobFiles { before: 2, ..JobFiles::complete() }.output();
     assert_eq!(values(&output, "crosscheck.calls_compared"), [20.0, 20.0]);
     assert_eq!(values(&output, "crosscheck.kernels_without_calls"), [2.0, 2.0]);
-    let told = codes(&output);
+    let expected = codes(&output);
     assert!(
-        told.contains(&"crosscheck-kernels-without-calls") && told.contains(&"crosscheck-report-and-print"),
-        "{told:?}"
+        expected.contains(&"crosscheck-kernels-without-calls")
+            && expected.contains(&"crosscheck-report-and-print"),
+        "{expected:?}"
     );
-    assert!(!told.contains(&"crosscheck-log-and-report"), "{told:?}");
+    assert!(!expected.contains(&"crosscheck-log-and-report"), "{expected:?}");
 }
 
 #[test]
-fn kernels_and_calls_that_do_not_belong_together_are_told() {
-    let bare = Left { bare: 3, ..Left::whole() }.output();
+fn kernels_of_another_operation_than_their_call_are_reported() {
+    let bare = JobFiles { bare: 3, ..JobFiles::complete() }.output();
     assert_eq!(values(&bare, "crosscheck.calls_without_kernels"), [3.0, 3.0]);
     assert_eq!(codes(&bare), ["crosscheck-calls-without-kernels"; 2]);
-    let other = Left { kernel: "ncclDevKernel_AllGather_RING_LL", ..Left::whole() }.output();
+    let other = JobFiles { kernel: "ncclDevKernel_AllGather_RING_LL", ..JobFiles::complete() }.output();
     assert_eq!(values(&other, "crosscheck.kernels_of_another"), [22.0, 22.0]);
     assert!(
         other.findings[0].message.ends_with("`ncclAllReduce` launched `ncclDevKernel_AllGather_RING_LL`"),
@@ -253,38 +254,38 @@ fn kernels_and_calls_that_do_not_belong_together_are_told() {
 }
 
 #[test]
-fn efa_that_carried_less_or_far_more_than_the_calls_must_move_is_told() {
+fn efa_bytes_below_or_far_above_the_least_are_reported() {
     let all: u64 = calls().iter().sum();
-    let less = Left { sent: Some(all / 2), ..Left::whole() }.output();
+    let less = JobFiles { sent: Some(all / 2), ..JobFiles::complete() }.output();
     assert_eq!(
         (codes(&less), values(&less, "crosscheck.efa_share_of_least")),
         (vec!["crosscheck-efa-too-little"], vec![0.5])
     );
-    let told = format!(
-        "all NICs sent {all} bytes, the logged calls must move at least {} between nodes (by RING SIMPLE): the rest",
+    let expected = format!(
+        "all NICs sent {all} bytes; the logged calls need at least {} between nodes (by RING SIMPLE); the rest",
         2 * all
     );
-    assert!(less.findings[0].message.starts_with(&told), "{:?}", less.findings[0]);
-    let more = Left { sent: Some(all * 4), ..Left::whole() }.output();
+    assert!(less.findings[0].message.starts_with(&expected), "{:?}", less.findings[0]);
+    let more = JobFiles { sent: Some(all * 4), ..JobFiles::complete() }.output();
     assert_eq!(codes(&more), ["crosscheck-efa-unexplained"]);
-    let tree = Left { tuning: "TREE proto LL", ..Left::whole() }.output();
+    let tree = JobFiles { tuning: "TREE proto LL", ..JobFiles::complete() }.output();
     assert_eq!(values(&tree, "crosscheck.efa_share_of_least"), [1.0]);
 }
 
 #[test]
-fn what_is_absent_is_said_and_has_no_number() {
-    let no_log = Left { logged: Vec::new(), ..Left::whole() }.output();
+fn missing_sources_give_a_finding_and_no_metric() {
+    let no_log = JobFiles { logged: Vec::new(), ..JobFiles::complete() }.output();
     assert_eq!(codes(&no_log), ["crosscheck-no-log"]);
     assert_eq!(values(&no_log, "crosscheck.accounts"), [2.0, 2.0]);
     assert_eq!(values(&no_log, "crosscheck.efa_share_of_least"), [] as [f64; 0]);
-    let no_counters = Left { sent: None, ..Left::whole() }.output();
+    let no_counters = JobFiles { sent: None, ..JobFiles::complete() }.output();
     assert_eq!(codes(&no_counters), ["crosscheck-no-counters"]);
-    let one_rank = Left { second_rank: false, ..Left::whole() }.output();
+    let one_rank = JobFiles { second_rank: false, ..JobFiles::complete() }.output();
     assert_eq!(codes(&one_rank), ["crosscheck-not-compared"], "{:?}", one_rank.findings);
     assert_eq!(values(&one_rank, "crosscheck.efa_share_of_least"), [] as [f64; 0]);
-    let no_sizes = Left { payloads: false, ..Left::whole() }.output();
+    let no_sizes = JobFiles { payloads: false, ..JobFiles::complete() }.output();
     assert_eq!(codes(&no_sizes), ["crosscheck-no-sizes"; 2], "{:?}", no_sizes.findings);
-    let no_print = Left { printed: "", ..Left::whole() }.output();
+    let no_print = JobFiles { printed: "", ..JobFiles::complete() }.output();
     assert_eq!(
         (codes(&no_print), values(&no_print, "crosscheck.accounts")),
         (vec!["crosscheck-no-print"], vec![2.0, 2.0])
@@ -292,4 +293,28 @@ fn what_is_absent_is_said_and_has_no_number() {
     for output in [no_log, no_counters, one_rank, no_print] {
         assert!(output.findings.iter().all(|finding| SPEC.causes.contains(&finding.code.as_str())));
     }
+}
+
+#[test]
+fn messages() {
+    let all: u64 = calls().iter().sum();
+    let mut logged = calls();
+    logged[12] = 4 * MIB;
+    let mut reported = calls();
+    reported.push(16 * MIB);
+    let complete = JobFiles::complete;
+    let outputs = [
+        JobFiles { logged, sent: None, ..complete() },
+        JobFiles { reported, ..complete() },
+        JobFiles { before: 2, ..complete() },
+        JobFiles { bare: 3, ..complete() },
+        JobFiles { kernel: "ncclDevKernel_AllGather_RING_LL", ..complete() },
+        JobFiles { sent: Some(all / 2), ..complete() },
+        JobFiles { sent: Some(all * 4), ..complete() },
+        JobFiles { logged: Vec::new(), ..complete() },
+        JobFiles { second_rank: false, ..complete() },
+        JobFiles { payloads: false, ..complete() },
+        JobFiles { printed: "", ..complete() },
+    ];
+    insta::assert_snapshot!(crate::recipe::testing::messages(&outputs.map(|left| left.output())));
 }

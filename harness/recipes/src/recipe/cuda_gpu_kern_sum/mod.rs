@@ -20,19 +20,19 @@ use std::collections::BTreeMap;
 
 const SHARE: MetricSpec = MetricSpec {
     name: "kernel.share",
-    about: "a kernel's part of all kernel time, over all profiled ranks",
+    about: "a kernel's fraction of all kernel time, over all profiled ranks",
     unit: Unit::Ratio,
     better: Better::Neither,
     dims: &[Dim::Kernel],
-    blames: Blames::Nobody,
+    blames: Blames::NoNode,
 };
 const CLASS_SHARE: MetricSpec = MetricSpec {
     name: "kernel.class_share",
-    about: "the part of all kernel time that went to a class of kernels, over all profiled ranks",
+    about: "the fraction of all kernel time spent in a class of kernels, over all profiled ranks",
     unit: Unit::Ratio,
     better: Better::Neither,
     dims: &[Dim::Class],
-    blames: Blames::Nobody,
+    blames: Blames::NoNode,
 };
 const TIME: MetricSpec = MetricSpec {
     name: "kernel.time",
@@ -48,7 +48,7 @@ const COUNT: MetricSpec = MetricSpec {
     unit: Unit::Count,
     better: Better::Neither,
     dims: &[Dim::Kernel],
-    blames: Blames::Nobody,
+    blames: Blames::NoNode,
 };
 const MEDIAN: MetricSpec = MetricSpec {
     name: "kernel.median",
@@ -60,23 +60,23 @@ const MEDIAN: MetricSpec = MetricSpec {
 };
 const RANK_CLASS_SHARE: MetricSpec = MetricSpec {
     name: "rank.kernel_class_share",
-    about: "the part of a rank's kernel time that went to a class of kernels",
+    about: "the fraction of a rank's kernel time spent in a class of kernels",
     unit: Unit::Ratio,
     better: Better::Neither,
     dims: &[Dim::Rank, Dim::Node, Dim::Class],
-    blames: Blames::Nobody,
+    blames: Blames::NoNode,
 };
 
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "cuda_gpu_kern_sum",
-    about: "kernels and their time, from the reports of nsys",
+    about: "kernels and their time, from nsys reports",
     metrics: &[SHARE, CLASS_SHARE, TIME, COUNT, MEDIAN, RANK_CLASS_SHARE],
     tables: &[&KERNEL, &STRING_IDS, &DIAGNOSTIC_EVENT, &META_DATA_EXPORT],
     causes: &["events-dropped", "target-error", "no-kernels", "report-unreadable", "report-garbled"],
     run: &run,
 };
 
-/// More kernels than this are not told one by one; none of a sane workload is among the rest.
+/// Only the kernels with the most time get metrics each; sane workloads have fewer than this.
 const MOST_KERNELS: usize = 200;
 
 fn run(job: &JobInput) -> Output {
@@ -95,16 +95,16 @@ fn run(job: &JobInput) -> Output {
             None => whole = false,
         }
     }
-    // A share of some of the ranks is no share of the job. Why a report is not there is told by who accounts for them.
+    // Shares need the reports of all ranks. The collector reports missing ones.
     if whole && job.has_every_export() && !files.is_empty() {
         of_job(job, &all, &mut output);
     }
     output
 }
 
-/// The kernels of one report; nothing where it says nothing, with the finding that says why.
+/// The kernels of one report; `None`, with a finding, where it has none to use.
 fn of_rank(job: &JobInput, file: &InputFile, output: &mut Output) -> Option<Kernels> {
-    let told = |code: &str, why: String| file.tells(code, why);
+    let finding = |code: &str, why: String| file.finding(code, why);
     let (kernels, lost, written) = match job.of_report(SPEC.name, file, || read(file)) {
         Ok(read) => read,
         Err(finding) => {
@@ -113,37 +113,39 @@ fn of_rank(job: &JobInput, file: &InputFile, output: &mut Output) -> Option<Kern
         }
     };
     if let Some(major) = written.schema_major().filter(|major| *major > KNOWN_MAJOR) {
-        let why =
-            format!("its layout is newer than known ({major} > {KNOWN_MAJOR}); what is read of it was there");
-        output.findings.push(told("report-too-new", why));
+        let why = format!(
+            "schema version {major} is newer than the newest known one, {KNOWN_MAJOR}; all columns that are \
+                     read were found"
+        );
+        output.findings.push(finding("report-too-new", why));
     }
     if let Some(product) = written.product {
         output.versions.entry("nsys".to_owned()).or_default().insert(product);
     }
     if let Some((code, text)) = lost {
-        output.findings.push(told(&code, format!("the report says itself: {text}")));
+        output.findings.push(finding(&code, format!("the profiler reported: {text}")));
         return None;
     }
     let mut kernels = match kernels {
         Ok(kernels) => kernels,
         Err(why) => {
-            output.findings.push(told("report-garbled", why));
+            output.findings.push(finding("report-garbled", why));
             return None;
         }
     };
     if matches!(job.workload, Workload::NcclTests { .. }) {
         kernels.retain(|name, _| !checks_buffers(name));
     }
-    // Kernels that all last no time have nothing to share.
+    // Without any kernel time there are no shares.
     if kernels.values().flatten().all(|ns| *ns == 0) {
-        let why = "no kernel was traced; trace `cuda`, and let the window reach the workload's kernels";
-        output.findings.push(told("no-kernels", why.to_owned()));
+        let why = "no kernel was traced; trace `cuda`, and have the capture include the workload's kernels";
+        output.findings.push(finding("no-kernels", why.to_owned()));
         return None;
     }
     Some(kernels)
 }
 
-/// The runs of its kernels, or why they are none; what it lost; and who wrote it.
+/// The runs of its kernels, or why there are none; lost events; and the version that wrote it.
 type OfReport = (Result<Kernels, String>, Option<(String, String)>, WrittenBy);
 
 fn read(file: &InputFile) -> Result<OfReport, (&'static str, String)> {
@@ -181,8 +183,10 @@ fn of_job(job: &JobInput, kernels: &Kernels, output: &mut Output) {
     if let Some(rest) = stats.get(MOST_KERNELS..).filter(|rest| !rest.is_empty()) {
         let total = rest.iter().map(|(_, stats)| stats.total).sum();
         let share = 100.0 * share_of(total, all);
-        let text =
-            format!("{} kernels are not told one by one, together {share:.2} % of the time", rest.len());
+        let text = format!(
+            "{} kernels with the least time are not listed; together {share:.2} % of kernel time",
+            rest.len()
+        );
         output.findings.push(Finding::new("small-kernels", text));
     }
 }
@@ -198,7 +202,7 @@ fn class_shares(kernels: &Kernels) -> BTreeMap<&'static str, f64> {
     totals.into_iter().map(|(class, total)| (class, share_of(total, all))).collect()
 }
 
-/// Of a sum that is not 0: who has no kernel time does not come here.
+/// `all` is never 0: reports without kernel time are sorted out before.
 fn share_of(total: u128, all: u128) -> f64 {
     total as f64 / all as f64
 }

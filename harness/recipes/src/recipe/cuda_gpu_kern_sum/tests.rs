@@ -53,7 +53,7 @@ fn shares_are_of_all_kernel_time_without_the_checking_kernels() {
 }
 
 #[test]
-fn ranks_are_taken_together_event_by_event() {
+fn ranks_are_merged_event_by_event() {
     let folder = tempfile::tempdir().expect("a folder");
     let first = export(folder.path(), 0, &[(0, 10, NCCL), (20, 30, "x")], &[]);
     let second = testing::sqlite(folder.path(), &[(0, 30, NCCL), (40, 90, NCCL)], &[], false);
@@ -95,7 +95,7 @@ fn a_report_that_lacks_events_gives_no_share_of_the_job() {
 }
 
 #[test]
-fn no_kernel_is_no_share_and_not_a_share_of_nothing() {
+fn without_kernels_there_is_no_share_instead_of_0() {
     let folder = tempfile::tempdir().expect("a folder");
     for kernels in [&[][..], &[(0, 10, "verifyPrepared")][..], &[(5, 5, NCCL)][..]] {
         let output = run(&job(&[export(folder.path(), 0, kernels, &[])], 1));
@@ -104,7 +104,7 @@ fn no_kernel_is_no_share_and_not_a_share_of_nothing() {
 }
 
 #[test]
-fn a_rank_whose_report_is_not_there_leaves_the_job_without_shares() {
+fn a_missing_report_leaves_the_job_without_shares() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = run(&job(&[export(folder.path(), 0, &[(0, 10, NCCL)], &[])], 2));
     assert_eq!(value(&output, "kernel.share", Dim::Kernel, NCCL), None);
@@ -112,7 +112,7 @@ fn a_rank_whose_report_is_not_there_leaves_the_job_without_shares() {
 }
 
 #[test]
-fn a_broken_table_is_told_with_its_rank_and_node() {
+fn a_broken_table_is_reported_with_its_rank_and_node() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = export(folder.path(), 0, &[(0, 10, NCCL)], &[]);
     std::fs::write(path.join("StringIds.parquet"), "PAR1").expect("broken");
@@ -123,4 +123,19 @@ fn a_broken_table_is_told_with_its_rank_and_node() {
         "{}",
         output.findings[0].message
     );
+}
+
+#[test]
+fn messages() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let many: Vec<String> = (0..203).map(|at| format!("kernel{at:03}")).collect();
+    let many: Vec<Kernel> =
+        (0..).zip(&many).map(|(at, name)| (at * 10, at * 10 + 5, name.as_str())).collect();
+    let outputs = [
+        run(&job(&[export(folder.path(), 0, &[], &[])], 1)),
+        run(&job(&[export(folder.path(), 1, &[(0, 10, NCCL)], &[(3, "4096 events were dropped")])], 1)),
+        run(&job(&[export(folder.path(), 2, &[(0, 10, NCCL), (10, 3, NCCL)], &[])], 1)),
+        run(&job(&[export(folder.path(), 3, &many, &[])], 1)),
+    ];
+    insta::assert_snapshot!(crate::recipe::testing::messages(&outputs));
 }

@@ -13,7 +13,7 @@ pub fn durations(export: &Export) -> Result<Result<Kernels, String>, ExportError
         return Ok(Ok(Kernels::new()));
     };
     let Some(strings) = export.table(&STRING_IDS)? else {
-        return Ok(Err("it has kernels and no strings to name them".to_owned()));
+        return Ok(Err("the table of strings is missing, so kernels have no names".to_owned()));
     };
     let names: HashMap<i64, String> = strings
         .maybe_ints("id")?
@@ -34,7 +34,7 @@ fn gather(
 ) -> Result<Kernels, String> {
     let mut of_id: HashMap<i64, Vec<u64>> = HashMap::new();
     for (at, ((start, end), id)) in starts.iter().zip(ends).zip(ids).enumerate() {
-        let hole = || format!("kernel {} has a hole", at + 1);
+        let hole = || format!("kernel {}: missing value", at + 1);
         let (start, end, id) = (start.ok_or_else(hole)?, end.ok_or_else(hole)?, id.ok_or_else(hole)?);
         let duration = end.checked_sub(start).and_then(|ns| u64::try_from(ns).ok());
         let Some(duration) = duration else {
@@ -44,8 +44,7 @@ fn gather(
     }
     let mut kernels = Kernels::new();
     for (id, durations) in of_id {
-        let name =
-            names.get(&id).ok_or_else(|| format!("a kernel is named by a string that is not there: {id}"))?;
+        let name = names.get(&id).ok_or_else(|| format!("missing string {id}, the name of a kernel"))?;
         // Two ids of one text are one kernel; the order in which they come is evened out by sorting.
         kernels.entry(name.clone()).or_default().extend(durations);
     }
@@ -70,9 +69,9 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told_and_counted_for_nothing() {
+    fn impossible_rows_are_reported_and_not_counted() {
         assert!(gathered(&[(5, 4, 1)]).expect_err("backwards").contains("ends before it begins"));
-        assert!(gathered(&[(0, 1, 9)]).expect_err("no name").contains("not there: 9"));
+        assert!(gathered(&[(0, 1, 9)]).expect_err("no name").contains("missing string 9"));
         assert!(gathered(&[(i64::MIN, i64::MAX, 1)]).is_err());
     }
 }

@@ -1,5 +1,5 @@
-//! What every NIC of every node moved during a job, from the counters that the sampler read before, during and after.
-//! How captures become traffic is in `analysis.rs`; here traffic becomes metrics.
+//! Traffic of every NIC of every node during a job, from the counters that the sampler read before, during and after.
+//! `analysis` turns captures into traffic; here traffic becomes metrics.
 
 pub mod analysis;
 mod sampler_log;
@@ -42,8 +42,8 @@ const RX_BYTES: MetricSpec = MetricSpec {
 };
 const SHARE: MetricSpec = MetricSpec {
     name: "nic.share",
-    about: "the NIC's part of its node's bytes, over the median of that of the same device on the job's other nodes; \
-            1 where those moved none",
+    about: "the NIC's fraction of its node's bytes, over the median of the same device on the job's other nodes; 1 \
+            where those moved none",
     unit: Unit::Ratio,
     better: Better::Higher,
     dims: NIC,
@@ -51,7 +51,7 @@ const SHARE: MetricSpec = MetricSpec {
 };
 const RETRANS: MetricSpec = MetricSpec {
     name: "nic.retrans_pkts",
-    about: "packets sent again",
+    about: "retransmitted packets",
     unit: Unit::Count,
     better: Better::Lower,
     dims: NIC,
@@ -67,7 +67,7 @@ const TIMEOUTS: MetricSpec = MetricSpec {
 };
 const DROPS: MetricSpec = MetricSpec {
     name: "nic.rx_drops",
-    about: "packets that arrived and were dropped",
+    about: "received packets that were dropped",
     unit: Unit::Count,
     better: Better::Lower,
     dims: NIC,
@@ -75,7 +75,7 @@ const DROPS: MetricSpec = MetricSpec {
 };
 const NODE_TX: MetricSpec = MetricSpec {
     name: "node.efa_tx",
-    about: "the plateau rates of the node's NICs, outward, summed",
+    about: "sum of the plateau send rates of the node's NICs",
     unit: Unit::GigabytesPerSecond,
     better: Better::Higher,
     dims: &[Dim::Node],
@@ -83,7 +83,7 @@ const NODE_TX: MetricSpec = MetricSpec {
 };
 const NODE_RX: MetricSpec = MetricSpec {
     name: "node.efa_rx",
-    about: "the plateau rates of the node's NICs, inward, summed",
+    about: "sum of the plateau receive rates of the node's NICs",
     unit: Unit::GigabytesPerSecond,
     better: Better::Higher,
     dims: &[Dim::Node],
@@ -91,7 +91,7 @@ const NODE_RX: MetricSpec = MetricSpec {
 };
 const RESIDUAL: MetricSpec = MetricSpec {
     name: "job.conservation_residual",
-    about: "bytes sent less bytes received over all nodes of the job, without its sign; zero where nothing is lost",
+    about: "absolute difference of bytes sent and received over all nodes of the job; 0 where nothing is lost",
     unit: Unit::Bytes,
     better: Better::Lower,
     dims: &[],
@@ -100,7 +100,7 @@ const RESIDUAL: MetricSpec = MetricSpec {
 
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "efa_traffic",
-    about: "bytes, rates, retransmits and drops of every NIC, and whether what was sent has arrived",
+    about: "bytes, rates, retransmits and drops of every NIC, and whether sent bytes have arrived",
     metrics: &[PRESENT, TX_BYTES, RX_BYTES, SHARE, RETRANS, TIMEOUTS, DROPS, NODE_TX, NODE_RX, RESIDUAL],
     tables: &[],
     causes: &[],
@@ -120,7 +120,7 @@ fn run(job: &JobInput) -> Output {
     output
 }
 
-/// What is read from a counter that drivers before a release do not have.
+/// Metrics of counters that older drivers lack.
 const SINCE: [(&MetricSpec, &str); 2] = [(&RETRANS, "retrans_pkts"), (&TIMEOUTS, "retrans_timeout_events")];
 
 /// By node: the metrics that none of its devices can give.
@@ -128,13 +128,14 @@ fn absent(traffic: &Traffic) -> Vec<Absent> {
     let of_node = |(node, counters): (&String, &Vec<&'static str>)| {
         let lacks = SINCE.iter().filter(|(_, counter)| counters.contains(counter));
         let metrics: Vec<String> = lacks.map(|(spec, _)| spec.name.to_owned()).collect();
-        let why = format!("the EFA driver of {node} has no such counter; it came with driver {SINCE_DRIVER}");
+        let why =
+            format!("the EFA driver of {node} lacks the counter; it exists since driver {SINCE_DRIVER}");
         (!metrics.is_empty()).then(|| Absent { metrics, node: node.clone(), why })
     };
     traffic.absent.iter().filter_map(of_node).collect()
 }
 
-/// What the NICs of a job moved; captures that cannot be read are told in `output`.
+/// What the NICs of a job moved; captures that cannot be read become findings in `output`.
 pub(super) fn traffic(job: &JobInput, output: &mut Output) -> Traffic {
     let mut captures = Vec::new();
     for file in job.files_of(FileRole::Counters) {
@@ -144,7 +145,7 @@ pub(super) fn traffic(job: &JobInput, output: &mut Output) -> Traffic {
             Ok(capture) => captures.push(capture),
             Err(error) => {
                 let mut finding =
-                    Finding::new("capture-unreadable", format!("no counters could be read: {error}"))
+                    Finding::new("capture-unreadable", format!("counters cannot be read: {error}"))
                         .file(&file.shown);
                 finding.node = file.node.clone();
                 output.findings.push(finding);
@@ -165,8 +166,7 @@ fn metrics_of(job: &JobInput, traffic: &Traffic, by_sockets: bool, output: &mut 
     let parts = parts_per_device(&traffic.nics);
     for nic in &traffic.nics {
         let dims = || job.dims().with(Dim::Node, nic.node.as_str()).with(Dim::Nic, nic.nic.as_str());
-        // A node whose folder could not be read says nothing of its devices, neither that they are there nor that
-        // they are not.
+        // Where a node's folder could not be read, its devices are unknown, neither present nor absent.
         if let Some(listed) = nic.listed {
             output.metrics.push(PRESENT.of(dims(), f64::from(u8::from(listed))));
         }
@@ -180,7 +180,7 @@ fn metrics_of(job: &JobInput, traffic: &Traffic, by_sockets: bool, output: &mut 
         put(&RETRANS, dims(), nic.retrans_pkts);
         put(&TIMEOUTS, dims(), nic.retrans_timeouts);
         put(&DROPS, dims(), nic.rx_drops);
-        // NICs that NCCL left out have no part in anything.
+        // NICs that NCCL does not use have no share.
         if job.nodes.len() > 1
             && !by_sockets
             && let Some(share) = share(nic, &parts)

@@ -1,4 +1,4 @@
-//! What the log of the counter sampler says where the sampler ended before the workload began.
+//! Reports, from the log of the counter sampler, that it ended before the workload.
 
 use super::{FileRole, JobInput};
 use logs::efa_counters::SAMPLER_ENDED;
@@ -7,7 +7,7 @@ use std::io::Read;
 
 /// The finding's code.
 const CODE: &str = "sampler-ended";
-/// Of a log: what ended the sampler stands at its beginning.
+/// The beginning of a log has the reason.
 const MOST_BYTES: u64 = 64 << 10;
 /// Of a line that is quoted.
 const MOST_CHARS: usize = 160;
@@ -34,7 +34,7 @@ fn beginning(path: &std::path::Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The exit status, and the line before it that says most.
+/// The exit status, and the most telling line before it.
 fn ended(text: &str) -> Option<(&str, Option<String>)> {
     let at = text.find(SAMPLER_ENDED)?;
     let status = text[at + SAMPLER_ENDED.len()..].split_whitespace().next().unwrap_or("unknown");
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_that_says_why_is_quoted() {
+    fn the_line_with_the_reason_is_quoted() {
         let table = [
             ("", None),
             ("srun: error: something\n", None),

@@ -1,5 +1,5 @@
-//! Which transport NCCL used, by what the NICs moved: EFA as the instance's profile expects, another protocol of the plugin, or
-//! none of the NICs at all.
+//! Which transport NCCL used, by what the NICs moved: EFA as the instance's profile expects, another protocol of the
+//! plugin, or none of the NICs at all.
 
 use super::analysis::Traffic;
 use super::{FileRole, JobInput, Workload};
@@ -10,12 +10,12 @@ use std::io::BufReader;
 
 /// NCCL measured a bandwidth between nodes, and no NIC moved anything.
 pub const SOCKETS: &str = "tcp-not-efa";
-/// The payload went another way than the profile's counters show.
+/// The payload used another protocol than the profile's counters count.
 pub const PROTOCOL: &str = "other-protocol";
 
-/// What a NIC may move while NCCL uses none: management datagrams, and nothing more.
+/// What an idle NIC may move: management datagrams.
 const IDLE_BYTES: u64 = 1_000_000;
-/// Less traffic than this says nothing about its way.
+/// Less traffic than this is too little to judge the protocol by.
 const LEAST_BYTES: u128 = 1_000_000_000;
 
 /// Every NIC of every node is known and stood still, and rows of collectives over several nodes are there.

@@ -1,5 +1,5 @@
-//! What NCCL's own log of a job tells: calls and their bytes, which network carries them, and whether all ranks did the same. How the
-//! log is read is `logs::nccl_debug`'s business; that it is written, the plan's.
+//! Metrics from NCCL's log of a job: calls and their bytes, the networks in use, and whether all ranks made the same
+//! calls. `logs::nccl_debug` reads the log; the plan has it written.
 
 #[cfg(test)]
 mod tests;
@@ -25,14 +25,14 @@ const fn bytes(name: &'static str, about: &'static str) -> MetricSpec {
 const LINES: MetricSpec = count("nccl_log.lines", "lines of NCCL", Better::Neither, &[]);
 const NOT_UNDERSTOOD: MetricSpec = count(
     "nccl_log.lines_not_understood",
-    "lines of NCCL that tell nothing: of kinds that are not known, or torn",
+    "lines of NCCL that are torn or of unknown kinds",
     Better::Lower,
     &[],
 );
 const PROCESSES: MetricSpec = count("nccl_log.processes", "processes that wrote lines", Better::Neither, &[]);
 const WORLDS: MetricSpec = count(
     "nccl_log.worlds",
-    "groups of processes that communicators join; one where all ranks found each other",
+    "groups of processes joined by communicators; 1 where all ranks found each other",
     Better::Lower,
     &[],
 );
@@ -44,28 +44,26 @@ const COLLECTIVES: MetricSpec = count(
 );
 const MESSAGES: MetricSpec =
     count("nccl_log.messages", "calls that send or receive, each rank's line counted", Better::Neither, &[]);
-const BYTES: MetricSpec = bytes("nccl_log.bytes", "bytes that the lines of all calls name");
-const MESSAGE_BYTES: MetricSpec =
-    bytes("nccl_log.message_bytes", "the same, with all ranks' parts where a line names the part of one");
+const BYTES: MetricSpec = bytes("nccl_log.bytes", "bytes in the lines of all calls");
+const MESSAGE_BYTES: MetricSpec = bytes(
+    "nccl_log.message_bytes",
+    "bytes of all calls, with the parts of all ranks where a line names that of one",
+);
 const WIRE_BYTES: MetricSpec = bytes(
     "nccl_log.wire_bytes",
-    "what must leave the GPUs at least for the calls, over NVLink and network together",
+    "the least that the calls send from the GPUs, over NVLink and network together",
 );
-const NICS: MetricSpec = count(
-    "nccl_log.nics",
-    "network cards that the processes of a node found; the fewest of any of them",
-    Better::Higher,
-    NODE,
-);
+const NICS: MetricSpec =
+    count("nccl_log.nics", "NICs that each process of a node found; the fewest of any", Better::Higher, NODE);
 const EFA: MetricSpec = count(
     "nccl_log.provider_efa",
-    "1 where each process of a node that tells of it uses the provider `efa`, else 0",
+    "1 where every process of a node that logs its provider uses `efa`, else 0",
     Better::Higher,
     NODE,
 );
 const NOT_GDRDMA: MetricSpec = count(
     "nccl_log.not_gdrdma",
-    "connections of a node over the network that go through host memory; not given where there is no connection",
+    "network connections of a node that go through host memory; not given without connections",
     Better::Lower,
     NODE,
 );
@@ -75,24 +73,24 @@ const NVLS: MetricSpec = count(
     Better::Higher,
     NODE,
 );
-const WARNINGS: MetricSpec = count("nccl_log.warnings", "lines of a node that warn", Better::Lower, NODE);
+const WARNINGS: MetricSpec = count("nccl_log.warnings", "warning lines of a node", Better::Lower, NODE);
 const MISMATCHES: MetricSpec = count(
     "nccl_log.sequence_mismatches",
-    "communicators whose ranks did not make the same calls in the same order; given where all could be compared",
+    "communicators whose ranks made different calls or another order; given where all could be compared",
     Better::Lower,
     &[],
 );
 const UNMATCHED: MetricSpec = count(
     "nccl_log.sends_unmatched",
-    "pairs of ranks that send and receive unequally; not given where nobody sends",
+    "pairs of ranks whose sends and receives differ; not given without sends",
     Better::Lower,
     &[],
 );
 const TIMED_OUT: MetricSpec =
-    count("nccl_log.timed_out", "ranks whose watchdog gave up a call", Better::Lower, &[]);
+    count("nccl_log.timed_out", "ranks whose watchdog aborted a call", Better::Lower, &[]);
 const INIT: MetricSpec = MetricSpec {
     name: "nccl_log.init_time",
-    about: "how long the slowest rank took to begin its communicator; versions before 2.22 do not tell",
+    about: "initialization time of the slowest rank's communicator; not logged before NCCL 2.22",
     unit: Unit::Seconds,
     better: Better::Lower,
     dims: &[],
@@ -101,7 +99,7 @@ const INIT: MetricSpec = MetricSpec {
 
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "nccl_log",
-    about: "calls, bytes, networks and whether all ranks did the same, from the log that NCCL writes with `NCCL_DEBUG=INFO`",
+    about: "calls, bytes, networks and whether all ranks made the same calls, from the log of `NCCL_DEBUG=INFO`",
     metrics: &[
         LINES,
         NOT_UNDERSTOOD,
@@ -145,7 +143,7 @@ fn run(job: &JobInput) -> Output {
     }
     let log = reader.finish();
     if log.of_nccl == 0 {
-        let why = "no line of NCCL in what the job printed: did the program run, and was `NCCL_DEBUG=INFO` left as it was set?";
+        let why = "no NCCL line in the job's output; check that the program ran and did not change `NCCL_DEBUG=INFO`";
         output.findings.push(Finding::new("no-nccl-log", why));
         return output;
     }
@@ -155,8 +153,8 @@ fn run(job: &JobInput) -> Output {
     }
     // GPUs that run by themselves are worlds of their own.
     let alone = job.files_of(FileRole::GpuNcclTests).next().is_some();
-    let told = log.findings.into_iter().filter(|it| !alone || it.code != "nccl-worlds-apart");
-    output.findings.extend(told.map(|mut finding| {
+    let findings = log.findings.into_iter().filter(|it| !alone || it.code != "nccl-worlds-apart");
+    output.findings.extend(findings.map(|mut finding| {
         finding.node = finding.node.map(|host| node_of(job, &host).unwrap_or(host));
         finding
     }));
@@ -184,7 +182,7 @@ fn of_job(job: &JobInput, log: &NcclLog, output: &mut Output) {
     if !log.worlds.is_empty() {
         give(&WORLDS, log.worlds.len() as f64);
     }
-    // Without a single call the log was not asked for them: they are not known, and not none.
+    // Without a single call, calls were not logged: unknown, not 0.
     if !log.operations.is_empty() {
         let calls = |collective: bool| {
             let of_kind = log.operations.iter().filter(|it| it.operation.is_collective() == collective);
@@ -225,7 +223,7 @@ fn of_job(job: &JobInput, log: &NcclLog, output: &mut Output) {
 fn of_nodes(job: &JobInput, log: &NcclLog, output: &mut Output) {
     for host in &log.hosts {
         let Some(node) = node_of(job, host) else {
-            let why = format!("lines of NCCL are of host `{host}`, which is none of the job's nodes");
+            let why = format!("NCCL lines of host `{host}`, which is not a node of the job");
             output.findings.push(Finding::new("nccl-host-unknown", why).node(host));
             continue;
         };

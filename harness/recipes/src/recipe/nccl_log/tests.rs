@@ -26,7 +26,7 @@ fn line(rank: u64, text: &str) -> String {
     format!("n{rank}:{}:1 [0] NCCL INFO {text}\n", 100 + rank)
 }
 
-/// What both ranks of a healthy job say.
+/// The log of both ranks of a healthy job.
 fn healthy() -> String {
     let one = |rank: u64| {
         let setup = format!(
@@ -104,7 +104,7 @@ fn a_healthy_job_gives_every_number_that_is_declared() {
 }
 
 #[test]
-fn what_ails_a_node_is_told_of_that_node() {
+fn problems_are_reported_for_their_node() {
     let bad = [
         ("nccl_log.nics", 3.0, "found 4 nics", "found 3 nics", "nccl-nics-missing"),
         ("nccl_log.provider_efa", 0.0, "provider is efa,", "provider is tcp,", "nccl-provider"),
@@ -130,7 +130,7 @@ fn what_ails_a_node_is_told_of_that_node() {
 }
 
 #[test]
-fn ranks_that_do_not_do_the_same_are_counted() {
+fn ranks_with_different_calls_are_counted() {
     let table = [
         (
             call(0, "AllReduce", 0) + &call(1, "Broadcast", 0),
@@ -158,7 +158,7 @@ fn ranks_that_do_not_do_the_same_are_counted() {
 }
 
 #[test]
-fn what_was_not_told_is_no_number() {
+fn values_that_are_not_logged_give_no_metric() {
     let nothing = ran("loss 2.5\n");
     assert_eq!((nothing.metrics.len(), codes(&nothing)), (0, vec!["no-nccl-log"]));
     let no_calls = ran(&healthy());

@@ -1,27 +1,27 @@
-//! The rows of all ranks beside the printed ones: numbers for both, and a doubt where they contradict each other.
+//! Compares the rows of all ranks with the printed ones: metrics of both, and a doubt where they contradict each other.
 
-use super::super::{Doubt, InputFile, JobInput, Output};
+use super::super::{Contradiction, InputFile, JobInput, Output};
 use super::printed::{Printed, Row};
-use super::rank::{OfRank, Timed};
+use super::rank::{RankRows, Timed};
 use super::{BUSBW, RATIO, TIME, WAIT, dims};
 use metric::finding::Finding;
 use metric::{Dim, Dims};
 use nsys::nccl::sequence::Placement;
 
-/// The two times may lie this far apart: a part of the printed one, and so much per operation for the way from the end of
-/// the last kernel to the program's clock.
+/// Tolerance between the two times: a fraction of the printed one, plus the time per operation from the end of the last
+/// kernel to the program's reading of the clock.
 const PART: f64 = 0.05;
 const PER_OPERATION_US: f64 = 5.0;
 
-/// All that was concluded from the time of a row. Whether data came out right is another matter.
+/// All metrics that follow from the time of a row, so not those of correctness.
 fn of_time() -> Vec<String> {
     ["nccl.busbw", "nccl.algbw", "nccl.time", TIME.name, RATIO.name, BUSBW.name].map(str::to_owned).to_vec()
 }
 
-/// A rank that called otherwise than nccl-tests does for what was printed.
+/// Reports a rank whose calls are not those of the output.
 pub(super) fn differs(file: &InputFile, why: String, output: &mut Output) {
-    let finding = file.tells("profile-calls-disagree", why);
-    output.doubts.push(Doubt {
+    let finding = file.finding("profile-calls-disagree", why);
+    output.doubts.push(Contradiction {
         metrics: of_time(),
         dims: Dims::new(),
         cause: finding.code.clone(),
@@ -30,7 +30,7 @@ pub(super) fn differs(file: &InputFile, why: String, output: &mut Output) {
     output.findings.push(finding);
 }
 
-pub(super) fn rows(job: &JobInput, printed: &Printed, ranks: &[OfRank], output: &mut Output) {
+pub(super) fn rows(job: &JobInput, printed: &Printed, ranks: &[RankRows], output: &mut Output) {
     for row in &printed.rows {
         let placement = if row.place == "in" { Placement::InPlace } else { Placement::OutOfPlace };
         let timed: Vec<(&InputFile, &Timed)> = ranks
@@ -50,7 +50,7 @@ pub(super) fn rows(job: &JobInput, printed: &Printed, ranks: &[OfRank], output: 
         }
         transfer(job, printed, row, &timed, output);
         if let Some(why) = contradiction(row, profiled_us, timed.len()) {
-            let of = format!("{} of {} bytes, {} of place", printed.op, row.size_bytes, row.place);
+            let of = format!("{} of {} bytes, {}", printed.op, row.size_bytes, placement.name());
             let why = format!("{of}: {why}");
             output.findings.push(Finding::new("profile-time-disagrees", why.clone()));
             let dims = Dims::new()
@@ -58,26 +58,26 @@ pub(super) fn rows(job: &JobInput, printed: &Printed, ranks: &[OfRank], output: 
                 .with(Dim::SizeBytes, row.size_bytes)
                 .with(Dim::Place, row.place);
             let cause = "profile-time-disagrees".to_owned();
-            output.doubts.push(Doubt { metrics: of_time(), dims, cause, why });
+            output.doubts.push(Contradiction { metrics: of_time(), dims, cause, why });
         }
     }
 }
 
-/// Both numbers, where they are too far apart.
+/// The message with both times, where they are too far apart.
 fn contradiction(row: &Row, profiled_us: f64, ranks: usize) -> Option<String> {
     let allowed = PART * row.time_us + PER_OPERATION_US + row.rounding_us;
-    // What is no number agrees with nothing.
+    // NaN agrees with nothing.
     let agree = (profiled_us - row.time_us).abs() <= allowed;
     (!agree).then(|| {
         format!(
-            "printed {:.2} us, by the reports of {ranks} ranks {profiled_us:.2} us; apart by more than {allowed:.2} us",
+            "{:.2} us printed, {profiled_us:.2} us by the reports of {ranks} ranks; tolerance {allowed:.2} us",
             row.time_us
         )
     })
 }
 
-/// The fastest rank of each operation came last and waited for nobody: its kernel is the transfer, and what others took
-/// longer they waited.
+/// The fastest rank of each operation arrived last and did not wait: its kernel is the transfer, and the excess of the
+/// others is waiting.
 fn transfer(
     job: &JobInput,
     printed: &Printed,

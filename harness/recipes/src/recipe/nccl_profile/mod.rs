@@ -1,6 +1,6 @@
-//! What the reports of a job's ranks say of the very numbers that nccl-tests printed: how long each row took, how many
-//! calls and kernels it had and of which size; and what print cannot tell: how fast the transfer itself was, and who
-//! waited in it. Where the two accounts contradict each other the printed numbers are in doubt, with both told.
+//! Checks the output of nccl-tests against the reports of its ranks: time, calls, kernels and sizes of each row. Adds
+//! what the output lacks: how fast the transfer itself was, and which ranks waited in it. Where both contradict each
+//! other the printed numbers cannot be trusted, and both are reported.
 
 mod compared;
 pub(super) mod printed;
@@ -13,7 +13,7 @@ use metric::finding::Finding;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Dim, MetricSpec};
 use printed::Printed;
-use rank::{OfRank, Unread};
+use rank::{RankError, RankRows};
 
 const ROW: &[Dim] = &[Dim::Op, Dim::SizeBytes, Dim::Place];
 
@@ -28,7 +28,7 @@ const TIME: MetricSpec = MetricSpec {
 };
 const RATIO: MetricSpec = MetricSpec {
     name: "nccl.profile_ratio",
-    about: "the time by the reports over the printed one",
+    about: "ratio of the time by the reports to the printed one",
     unit: Unit::Ratio,
     better: Better::Neither,
     dims: ROW,
@@ -44,7 +44,7 @@ const BUSBW: MetricSpec = MetricSpec {
 };
 const RANKS: MetricSpec = MetricSpec {
     name: "nccl.profile_ranks",
-    about: "ranks whose reports were held against what was printed",
+    about: "ranks whose reports were compared with the output",
     unit: Unit::Count,
     better: Better::Neither,
     dims: &[],
@@ -52,16 +52,16 @@ const RANKS: MetricSpec = MetricSpec {
 };
 const WAIT: MetricSpec = MetricSpec {
     name: "rank.nccl_wait",
-    about: "how much longer a rank's kernels lasted than those of the fastest rank, mean over the timed operations",
+    about: "excess of a rank's kernel times over the fastest rank's, mean over the timed operations",
     unit: Unit::Microseconds,
     better: Better::Lower,
     dims: &[Dim::Rank, Dim::Node, Dim::Op, Dim::SizeBytes, Dim::Place],
-    blames: Blames::Nobody,
+    blames: Blames::NoNode,
 };
 
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "nccl_profile",
-    about: "what nccl-tests printed, held against the reports of nsys",
+    about: "the output of nccl-tests compared with nsys reports",
     metrics: &[TIME, RATIO, BUSBW, RANKS, WAIT],
     tables: nsys::nccl::TABLES_AND_DIAGNOSTICS,
     causes: &[
@@ -81,11 +81,11 @@ fn run(job: &JobInput) -> Output {
         return output;
     }
     let exports: Vec<&InputFile> = job.files_of(FileRole::NsysExport).collect();
-    // Why a report is not there is told by who accounts for them.
+    // The collector reports missing reports.
     if exports.is_empty() {
         return output;
     }
-    let printed = match Printed::of(job) {
+    let printed = match Printed::read(job) {
         Ok(printed) => printed,
         Err(why) => {
             output.findings.push(Finding::new("profile-not-compared", why));
@@ -97,13 +97,13 @@ fn run(job: &JobInput) -> Output {
     for file in exports {
         let read = job.of_report(SPEC.name, file, || match rank::read(file, &printed) {
             Ok(rows) => Ok(Ok(rows)),
-            Err(Unread::Differs(why)) => Ok(Err(why)),
-            Err(Unread::Broken { code, why }) => Err((code, why)),
+            Err(RankError::Differs(why)) => Ok(Err(why)),
+            Err(RankError::Broken { code, why }) => Err((code, why)),
         });
         whole &= matches!(read, Ok(Ok(_)));
         match read {
-            Ok(Ok(rows)) => ranks.push(OfRank { file, rows }),
-            // One rank that did other calls than were printed puts all that was printed in doubt.
+            Ok(Ok(rows)) => ranks.push(RankRows { file, rows }),
+            // One rank with other calls than printed makes all of the output untrustworthy.
             Ok(Err(why)) => compared::differs(file, why, &mut output),
             Err(finding) => output.findings.push(*finding),
         }
@@ -112,7 +112,7 @@ fn run(job: &JobInput) -> Output {
         output.metrics.push(RANKS.of(job.dims(), ranks.len() as f64));
         compared::rows(job, &printed, &ranks, &mut output);
     }
-    // A mean over some of the ranks is none over all; what some of them contradict is contradicted all the same.
+    // A mean needs all ranks; a contradiction by some of them counts all the same.
     if !whole {
         output.metrics.clear();
     }

@@ -1,4 +1,4 @@
-//! What nccl-tests said that it did: its rows, and how many calls it must have made for them.
+//! The output of nccl-tests: its rows, and the calls that it must have made for them.
 
 use super::super::nccl_tests::declared_size;
 use super::super::{FileRole, JobInput, Workload};
@@ -14,9 +14,9 @@ pub(crate) struct Printed {
     pub ranks: u32,
     /// In the order in which they were measured.
     pub rows: Vec<Row>,
-    /// As each rank must have called; the older way of warming up beside today's.
+    /// The calls that each rank must have made, with the current and the older warm-up.
     pub plans: [Plan; 2],
-    /// Operations between two looks at the clock.
+    /// Operations between two readings of the clock.
     pub timed: u64,
     /// Operations of one call: more than one are put into a group.
     pub aggregated: u32,
@@ -29,32 +29,30 @@ pub(crate) struct Row {
     pub size_bytes: u64,
     pub place: &'static str,
     pub time_us: f64,
-    /// The truth lies this far away at most.
+    /// The largest rounding error.
     pub rounding_us: f64,
 }
 
 impl Printed {
-    /// Says why there is nothing to hold a report against.
-    pub(crate) fn of(job: &JobInput) -> Result<Printed, String> {
+    /// Fails with the reason why there is nothing to compare a report with.
+    pub(crate) fn read(job: &JobInput) -> Result<Printed, String> {
         let Workload::NcclTests { op, ranks_per_communicator, .. } = &job.workload else {
-            return Err("no workload of nccl-tests".to_owned());
+            return Err("the workload is not nccl-tests".to_owned());
         };
         if *op == Op::Hypercube {
-            return Err(
-                "hypercube makes several calls of several sizes for each one that it counts".to_owned()
-            );
+            return Err("hypercube makes several calls of several sizes per counted operation".to_owned());
         }
         let run = table(job)?;
         if run.cpu_time {
-            return Err("times of the CPU were printed, which the GPUs know nothing of".to_owned());
+            return Err("nccl-tests printed CPU times, which reports of GPUs lack".to_owned());
         }
-        let said = run.parameters.as_ref().ok_or("the output does not say how often it called")?;
+        let said = run.parameters.as_ref().ok_or("the output lacks the parameters of nccl-tests")?;
         if said.graph.is_some_and(|launches| launches > 0) {
-            return Err("it launched graphs, whose calls are made once and not traced again".to_owned());
+            return Err("nccl-tests launched CUDA graphs, whose calls are traced only once".to_owned());
         }
         let number = |what: &str, value: Option<u64>| {
             let value = value.and_then(|value| u32::try_from(value).ok());
-            value.ok_or_else(|| format!("the output does not say how many: {what}"))
+            value.ok_or_else(|| format!("the output lacks the number of {what}"))
         };
         let iterations = number("iterations", said.iterations)?;
         let warmup = number("warm-up iterations", said.warmup)?;
@@ -63,7 +61,7 @@ impl Printed {
         let aggregated = number("aggregated iterations", said.agg_iterations.or(Some(1)))?.max(1);
         let ranks = ranks_per_communicator.unwrap_or(run.ranks.len() as u32);
         if iterations == 0 || ranks < 2 {
-            return Err(format!("nothing to hold against: {iterations} iterations of {ranks} ranks"));
+            return Err(format!("nothing to compare: {iterations} iterations of {ranks} ranks"));
         }
         let sizes = |run: &NcclRun| {
             let bytes = run.rows.iter().map(|row| row.count.checked_mul(element_bytes(&row.dtype)?));
@@ -73,11 +71,11 @@ impl Printed {
         let most = said.max_bytes.or(run.rows.last().map(|row| row.size_bytes)).unwrap_or_default();
         let plan = |warmups: usize| Plan {
             rows: sizes(&run).unwrap_or_default(),
-            // How a size is cut to one rank's part is rounded: only how many there are is told.
+            // Only the number of warm-up rows is known: the part of one rank is rounded.
             warmup_rows: if warmup == 0 { Vec::new() } else { vec![0; warmups] },
             warmup,
             iterations,
-            // What is aggregated is one group, and one call here.
+            // Aggregated operations are one group, and one call here.
             aggregated: 1,
             checks,
             in_place: run.rows.iter().any(|row| row.in_place.is_some()),
@@ -85,7 +83,7 @@ impl Printed {
         };
         let plans = [plan(doubled(least, most).len()), plan(2)];
         if plans[0].rows.len() != run.rows.len() {
-            return Err("a row is of a type whose size is not known".to_owned());
+            return Err("a row has a data type of unknown size".to_owned());
         }
         let timed = u64::from(iterations) * u64::from(aggregated);
         Ok(Printed { op: *op, ranks, rows: rows(job, &run, ranks), plans, timed, aggregated })
@@ -104,8 +102,8 @@ fn table(job: &JobInput) -> Result<NcclRun, String> {
     }
     match (runs.pop(), runs.is_empty()) {
         (Some(run), true) => Ok(run),
-        (None, _) => Err("no table of nccl-tests to hold the reports against".to_owned()),
-        (Some(_), false) => Err(format!("several tables of nccl-tests: {}", runs.len() + 1)),
+        (None, _) => Err("no table of nccl-tests to compare the reports with".to_owned()),
+        (Some(_), false) => Err(format!("{} tables of nccl-tests, expected 1", runs.len() + 1)),
     }
 }
 

@@ -1,5 +1,4 @@
-//! What the report of one rank tells of each row: when its timed operations began and ended, and how long the kernels of
-//! each took.
+//! The rows by the report of one rank: when the timed operations began and ended, and how long the kernels of each took.
 
 use super::super::InputFile;
 use super::printed::Printed;
@@ -10,7 +9,7 @@ use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) struct OfRank<'a> {
+pub(super) struct RankRows<'a> {
     pub file: &'a InputFile,
     pub rows: Rows,
 }
@@ -29,10 +28,10 @@ pub(super) struct Timed {
     pub kernels_ns: Vec<u64>,
 }
 
-pub(super) enum Unread {
-    /// It says nothing.
+pub(super) enum RankError {
+    /// Nothing can be read from it.
     Broken { code: &'static str, why: String },
-    /// It says something else than what was printed.
+    /// It contradicts the output.
     Differs(String),
 }
 
@@ -43,20 +42,20 @@ struct Unit {
     kernels: std::ops::Range<u32>,
 }
 
-pub(super) fn read(file: &InputFile, printed: &Printed) -> Result<Rows, Unread> {
-    let broken = |code, why: String| Unread::Broken { code, why };
+pub(super) fn read(file: &InputFile, printed: &Printed) -> Result<Rows, RankError> {
+    let broken = |code, why: String| RankError::Broken { code, why };
     let unreadable = |error: nsys::export::ExportError| broken("report-unreadable", error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;
     if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
-        return Err(broken(code, format!("the report says itself: {text}")));
+        return Err(broken(code, format!("the profiler reported: {text}")));
     }
     let calls = NcclCalls::read(&trace).map_err(unreadable)?;
     let Some(calls) = calls.filter(|calls| !calls.calls.is_empty()) else {
-        let why = "no call of NCCL was traced; trace `nvtx`, and use an NCCL that writes ranges";
+        let why = "no NCCL call was traced; trace `nvtx`, and use an NCCL built with NVTX ranges";
         return Err(broken("no-nccl-calls", why.to_owned()));
     };
     let units = units(&calls);
-    let places = places(&units, printed).map_err(|difference| Unread::Differs(difference.to_string()))?;
+    let places = places(&units, printed).map_err(|difference| RankError::Differs(difference.to_string()))?;
     let mut rows = Rows::new();
     let (mut bare, mut several) = (0u64, 0u64);
     for (unit, place) in units.iter().zip(&places) {
@@ -85,14 +84,14 @@ pub(super) fn read(file: &InputFile, printed: &Printed) -> Result<Rows, Unread> 
     }
     for (count, what) in [(bare, "no kernel in the report"), (several, "several kernels each")] {
         if count > 0 {
-            return Err(Unread::Differs(format!("timed calls that launched {what}: {count}")));
+            return Err(RankError::Differs(format!("{count} timed calls launched {what}")));
         }
     }
     Ok(rows)
 }
 
-/// In the order in which they were called. What several threads do at once is in no order: such a report has more calls than
-/// a plan has for one rank.
+/// In the order of the calls. Calls of several threads have no order: such a report has more calls than a plan has for
+/// one rank.
 fn units(calls: &NcclCalls) -> Vec<Unit> {
     let mut groups = BTreeSet::new();
     let mut units = Vec::new();
@@ -109,7 +108,7 @@ fn units(calls: &NcclCalls) -> Vec<Unit> {
     units
 }
 
-/// Of today's way of warming up and the older one that which has as many calls.
+/// By the plan, with the current or the older warm-up, that has as many calls.
 fn places(units: &[Unit], printed: &Printed) -> Result<Vec<Place>, Difference> {
     let seen = units.len() as u64;
     let [plan, older] = &printed.plans;

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 const MIB: u64 = 1 << 20;
 
-/// What a rank does: each call by its size, how long the call before its kernel and the kernel take.
+/// The calls of a rank: each by its size, with the times of the call and of its kernel.
 #[derive(Clone)]
-struct Course {
+struct RankCalls {
     /// Size, and the length of the kernel in nanoseconds.
     calls: Vec<(u64, i64)>,
     /// For so long the others wait for this rank.
@@ -22,16 +22,16 @@ struct Course {
     kernels: i64,
 }
 
-impl Course {
+impl RankCalls {
     /// As printed: the timed calls follow one another without a pause.
-    fn printed() -> Course {
+    fn printed() -> RankCalls {
         let mut calls = vec![(8 * MIB, 100_000), (16 * MIB, 200_000)];
         for (bytes, ns) in [(8 * MIB, 100_000), (16 * MIB, 200_000)] {
             for _placement in ["out", "in"] {
                 calls.extend([(bytes, ns + 7_000), (bytes, ns), (bytes, ns), (bytes, ns), (bytes, ns * 3)]);
             }
         }
-        Course { calls, late_ns: 0, payloads: true, kernels: 1 }
+        RankCalls { calls, late_ns: 0, payloads: true, kernels: 1 }
     }
 
     fn made(&self, rank: u32) -> Made {
@@ -61,8 +61,8 @@ impl Course {
     }
 }
 
-fn ran(printed: &str, courses: &[Course]) -> Output {
-    let made: Vec<Made> = courses.iter().zip(0..).map(|(course, rank)| course.made(rank)).collect();
+fn ran(printed: &str, profiles: &[RankCalls]) -> Output {
+    let made: Vec<Made> = profiles.iter().zip(0..).map(|(profile, rank)| profile.made(rank)).collect();
     let text = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(text.path(), printed).expect("written");
     run(&JobInput {
@@ -99,8 +99,8 @@ fn codes(output: &Output) -> Vec<&str> {
 }
 
 #[test]
-fn two_accounts_that_agree_leave_numbers_and_no_doubt() {
-    let output = ran(PRINTED, &[Course::printed(), Course::printed()]);
+fn matching_output_and_reports_give_metrics_without_doubts() {
+    let output = ran(PRINTED, &[RankCalls::printed(), RankCalls::printed()]);
     assert_eq!((codes(&output), output.doubts.len()), (vec![], 0));
     let times = values(&output, "nccl.profile_time");
     assert_eq!(times.len(), 4);
@@ -114,10 +114,10 @@ fn two_accounts_that_agree_leave_numbers_and_no_doubt() {
 }
 
 #[test]
-fn the_rank_that_waits_is_told_and_the_transfer_is_that_of_the_fastest() {
+fn waiting_ranks_are_measured_and_the_transfer_is_that_of_the_fastest() {
     // The second rank comes 40 us late to each call, and the first waits for it in its kernel.
-    let late = Course { late_ns: 40_000, ..Course::printed() };
-    let output = ran(PRINTED, &[Course::printed(), late]);
+    let late = RankCalls { late_ns: 40_000, ..RankCalls::printed() };
+    let output = ran(PRINTED, &[RankCalls::printed(), late]);
     assert_eq!(output.doubts, [], "{:?}", output.findings);
     let waits = values(&output, "rank.nccl_wait");
     assert_eq!(waits.len(), 8);
@@ -131,60 +131,61 @@ fn the_rank_that_waits_is_told_and_the_transfer_is_that_of_the_fastest() {
 }
 
 #[test]
-fn a_printed_time_that_no_profile_shows_is_in_doubt_with_both_numbers() {
+fn a_printed_time_that_the_reports_contradict_is_untrustworthy_and_both_values_are_given() {
     // 150 us were printed for what took 100 us, and the bandwidth with it.
     let printed = PRINTED.replacen("100.00   83.89   83.89", "150.00   55.92   55.92", 1);
-    let output = ran(&printed, &[Course::printed(), Course::printed()]);
+    let output = ran(&printed, &[RankCalls::printed(), RankCalls::printed()]);
     assert_eq!(codes(&output), ["profile-time-disagrees"]);
     let [doubt] = output.doubts.as_slice() else { panic!("{:?}", output.doubts) };
-    assert!(doubt.why.contains("printed 150.00 us") && doubt.why.contains("100.00 us"), "{}", doubt.why);
+    assert!(doubt.why.contains("150.00 us printed") && doubt.why.contains("100.00 us"), "{}", doubt.why);
     assert_eq!(doubt.dims.number(Dim::SizeBytes), Some(8 * MIB));
     assert_eq!(doubt.dims.word(Dim::Place), Some("out"));
     // 5 us and a twentieth apart is agreement.
     for (text, agrees) in [("109.90   76.33   76.33", true), ("110.70   75.78   75.78", false)] {
         let printed = PRINTED.replacen("100.00   83.89   83.89", text, 1);
-        let output = ran(&printed, &[Course::printed(), Course::printed()]);
+        let output = ran(&printed, &[RankCalls::printed(), RankCalls::printed()]);
         assert_eq!(output.doubts.is_empty(), agrees, "{text}: {:?}", output.doubts);
     }
 }
 
 #[test]
-fn calls_that_are_missing_too_many_or_of_other_sizes_put_all_rows_in_doubt() {
-    let mut fewer = Course::printed();
+fn missing_surplus_or_differing_calls_make_all_rows_untrustworthy() {
+    let mut fewer = RankCalls::printed();
     fewer.calls.remove(4);
-    let mut more = Course::printed();
+    let mut more = RankCalls::printed();
     more.calls.push((16 * MIB, 200_000));
-    let mut other = Course::printed();
+    let mut other = RankCalls::printed();
     other.calls[4].0 = 4 * MIB;
-    for (course, told) in [
-        (fewer, "the plan has 22 calls, the report has: 21"),
-        (more, "the plan has 22 calls, the report has: 23"),
-        (other, "call 5 should be of 8388608 bytes, and is of: 4194304"),
+    for (profile, expected) in [
+        (fewer, "expected 22 NCCL calls, the report has 21"),
+        (more, "expected 22 NCCL calls, the report has 23"),
+        (other, "call 5: 4194304 bytes, expected 8388608"),
     ] {
-        let output = ran(PRINTED, &[Course::printed(), course]);
-        assert_eq!(codes(&output), ["profile-calls-disagree"], "{told}");
-        assert!(output.findings[0].message.contains(told), "{:?}", output.findings);
+        let output = ran(PRINTED, &[RankCalls::printed(), profile]);
+        assert_eq!(codes(&output), ["profile-calls-disagree"], "{expected}");
+        assert!(output.findings[0].message.contains(expected), "{:?}", output.findings);
         assert_eq!(output.findings[0].node.as_deref(), Some("n2"));
         assert!(output.doubts[0].dims.iter().next().is_none(), "all rows");
     }
 }
 
 #[test]
-fn calls_without_a_kernel_or_with_several_are_not_what_was_printed() {
-    for (kernels, told) in
-        [(0, "launched no kernel in the report: 12"), (2, "launched several kernels each: 12")]
-    {
-        let odd = Course { kernels, ..Course::printed() };
-        let output = ran(PRINTED, &[Course::printed(), odd]);
+fn calls_without_a_kernel_or_with_several_contradict_the_output() {
+    for (kernels, expected) in [
+        (0, "12 timed calls launched no kernel in the report"),
+        (2, "12 timed calls launched several kernels each"),
+    ] {
+        let odd = RankCalls { kernels, ..RankCalls::printed() };
+        let output = ran(PRINTED, &[RankCalls::printed(), odd]);
         assert_eq!((codes(&output), output.doubts.len()), (vec!["profile-calls-disagree"], 1));
-        assert!(output.findings[0].message.contains(told), "{:?}", output.findings);
+        assert!(output.findings[0].message.contains(expected), "{:?}", output.findings);
     }
 }
 
 #[test]
-fn what_cannot_be_compared_gives_no_number_and_says_why() {
-    let course = Course::printed();
-    let silent = Course { payloads: false, ..course.clone() };
+fn outputs_that_cannot_be_compared_give_a_reason_and_no_metric() {
+    let profile = RankCalls::printed();
+    let silent = RankCalls { payloads: false, ..profile.clone() };
     let output = ran(PRINTED, &[silent.clone(), silent]);
     assert_eq!(codes(&output), ["no-nccl-calls", "no-nccl-calls"]);
     assert!(output.metrics.is_empty());
@@ -194,37 +195,37 @@ fn what_cannot_be_compared_gives_no_number_and_says_why() {
         PRINTED.lines().filter(|line| !line.contains("nThread")).map(|line| format!("{line}\n")).collect();
     let twice = format!("{PRINTED}{PRINTED}");
     for (text, why) in [
-        (graphs.as_str(), "launched graphs"),
-        (cpu.as_str(), "times of the CPU"),
-        (mute.as_str(), "does not say how often"),
-        (twice.as_str(), "several tables"),
+        (graphs.as_str(), "launched CUDA graphs"),
+        (cpu.as_str(), "printed CPU times"),
+        (mute.as_str(), "lacks the parameters of nccl-tests"),
+        (twice.as_str(), "2 tables of nccl-tests, expected 1"),
         ("nothing of it\n", "raw/j/stdout"),
     ] {
-        let output = ran(text, &[course.clone(), course.clone()]);
+        let output = ran(text, &[profile.clone(), profile.clone()]);
         assert_eq!(codes(&output), ["profile-not-compared"], "{why}");
         assert!(output.findings[0].message.contains(why), "{why}: {:?}", output.findings);
         assert!(output.metrics.is_empty() && output.doubts.is_empty());
     }
-    // No report, no word: whose report is missing is told by who accounts for them.
+    // No finding without a report: the collector reports missing ones.
     assert_eq!(ran(PRINTED, &[]).findings, []);
 }
 
 #[test]
-fn some_of_the_ranks_give_no_number_and_contradict_all_the_same() {
+fn incomplete_ranks_give_no_metric_but_still_contradict() {
     let lying = PRINTED.replacen("100.00   83.89   83.89", "150.00   55.92   55.92", 1);
     for (printed, doubts) in [(PRINTED, 0), (lying.as_str(), 1)] {
         // The second rank's report is missing, or is no report.
-        for (broken, told) in [(None, None), (Some("no report"), Some("report-unreadable"))] {
+        for (broken, expected) in [(None, None), (Some("no report"), Some("report-unreadable"))] {
             let output = of_two(printed, broken);
             assert_eq!((output.metrics.len(), output.doubts.len()), (0, doubts), "{broken:?}");
-            assert_eq!(codes(&output).first().copied().filter(|_| broken.is_some()), told);
+            assert_eq!(codes(&output).first().copied().filter(|_| broken.is_some()), expected);
         }
     }
 }
 
 /// Of the first rank's report and what stands for the second one's.
 fn of_two(printed: &str, second: Option<&str>) -> Output {
-    let (made, folder) = (Course::printed().made(0), tempfile::tempdir().expect("a folder"));
+    let (made, folder) = (RankCalls::printed().made(0), tempfile::tempdir().expect("a folder"));
     let (stdout, report) = (folder.path().join("stdout"), folder.path().join("r.sqlite"));
     std::fs::write(&stdout, printed).expect("written");
     let mut exports = vec![made.path()];
@@ -236,8 +237,32 @@ fn of_two(printed: &str, second: Option<&str>) -> Output {
 }
 
 #[test]
-fn every_table_that_is_read_is_asked_for() {
+fn every_table_that_is_read_is_declared() {
     for table in nsys::nccl::TABLES {
         assert!(SPEC.tables.iter().any(|asked| asked.name == table.name), "{}", table.name);
     }
+}
+
+#[test]
+fn messages() {
+    let profile = RankCalls::printed();
+    let mut fewer = profile.clone();
+    fewer.calls.remove(4);
+    let mut other = profile.clone();
+    other.calls[4].0 = 4 * MIB;
+    let lying = PRINTED.replacen("100.00   83.89   83.89", "150.00   55.92   55.92", 1);
+    let with = |text: &str, profile: &RankCalls| ran(text, &[RankCalls::printed(), profile.clone()]);
+    let outputs = [
+        with(PRINTED, &fewer),
+        with(PRINTED, &other),
+        with(PRINTED, &RankCalls { kernels: 0, ..profile.clone() }),
+        with(PRINTED, &RankCalls { kernels: 2, ..profile.clone() }),
+        with(PRINTED, &RankCalls { payloads: false, ..profile.clone() }),
+        with(&lying, &profile),
+        with(&PRINTED.replace("graph: 0", "graph: 5"), &profile),
+        with(&PRINTED.replace("    time   algbw", " cputime   algbw"), &profile),
+        with(&format!("{PRINTED}{PRINTED}"), &profile),
+        with("nothing of it\n", &profile),
+    ];
+    insta::assert_snapshot!(crate::recipe::testing::messages(&outputs));
 }

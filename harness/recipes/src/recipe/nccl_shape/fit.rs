@@ -1,9 +1,9 @@
-//! The line of latency and bandwidth through a sweep: time = latency + bytes x slope, robustly. Which sizes it is laid
-//! through, and what its distances mean, is told elsewhere.
+//! The robust line of latency and bandwidth through a sweep: time = latency + bytes x slope. The caller chooses the
+//! sizes and judges the distances.
 
 /// Fewer points than this lie on some line whatever they are.
 pub const FEWEST: usize = 4;
-/// Lines are tried through so many of the points at most: a sweep in small steps has a thousand.
+/// Lines are tried through at most this many points: a sweep in small steps has a thousand.
 const ENDS: usize = 48;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn latency_and_slope_come_out_as_they_went_in() {
+    fn the_fit_finds_latency_and_slope() {
         let line = Line::through(&sweep(|bytes| 120.0 + bytes as f64 * 0.004)).expect("a line");
         assert!(
             (line.latency_us - 120.0).abs() < 1e-6 && (line.us_per_byte - 0.004).abs() < 1e-12,
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn one_size_that_is_far_off_does_not_draw_the_line() {
+    fn the_fit_ignores_an_outlier() {
         let mut points = sweep(|bytes| 120.0 + bytes as f64 * 0.004);
         points[5].1 *= 2.0;
         let line = Line::through(&points).expect("a line");
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_latency_nor_slope_is_below_nothing() {
+    fn latency_and_slope_are_never_negative() {
         // The bandwidth falls with the size: the line through it would begin below nothing.
         let line = Line::through(&sweep(|bytes| (bytes as f64).powf(1.1))).expect("a line");
         assert!(line.latency_us >= 0.0 && line.us_per_byte > 0.0, "{line:?}");
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_of_a_thousand_sizes_has_its_line_too() {
+    fn a_sweep_of_a_thousand_sizes_has_a_fit() {
         let points: Vec<(u64, f64)> =
             (1..=1000u64).map(|n| (n << 26, 50.0 + (n << 26) as f64 * 0.01)).collect();
         let line = Line::through(&points).expect("a line");

@@ -1,5 +1,5 @@
-//! What a sweep of nccl-tests looks like on sound hardware, whatever its rate is: larger is not slower, in place is like
-//! out of place, time is latency and bandwidth, no size is left out. It needs no baseline. The table is read by `nccl_tests`.
+//! Checks the shape of a sweep of nccl-tests, at whatever rate: larger is not slower, in place is like out of place,
+//! time is latency plus size over bandwidth, no size is missing. It needs no baseline. `nccl_tests` reads the table.
 
 pub mod fit;
 #[cfg(test)]
@@ -17,8 +17,8 @@ pub const FROM_BYTES: u64 = 64 << 20;
 
 const DIP: MetricSpec = MetricSpec {
     name: "nccl.dip",
-    about: "how far the bus bandwidth falls from the next smaller size of the sweep, as a fraction of that, 0 where it does \
-            not; from 64 MiB up",
+    about: "drop of bus bandwidth from the next smaller size of the sweep, as a fraction of it, 0 where it does not \
+            drop; from 64 MiB up",
     unit: Unit::Ratio,
     better: Better::Lower,
     dims: &[Dim::Op, Dim::SizeBytes, Dim::Place],
@@ -26,8 +26,8 @@ const DIP: MetricSpec = MetricSpec {
 };
 const IN_OVER_OUT: MetricSpec = MetricSpec {
     name: "nccl.in_over_out",
-    about: "bus bandwidth in place over that out of place, from 64 MiB up; not given for one rank, which has nothing to move \
-            in place",
+    about: "ratio of bus bandwidth in place to out of place, from 64 MiB up; not given for one rank, which moves \
+            nothing in place",
     unit: Unit::Ratio,
     better: Better::Neither,
     dims: &[Dim::Op, Dim::SizeBytes],
@@ -35,7 +35,7 @@ const IN_OVER_OUT: MetricSpec = MetricSpec {
 };
 const SIZES_MISSING: MetricSpec = MetricSpec {
     name: "nccl.sizes_missing",
-    about: "declared sizes that the table has no number for, of those that the operation can print as themselves",
+    about: "declared sizes without a row, of those that the operation prints unchanged",
     unit: Unit::Count,
     better: Better::Lower,
     dims: &[Dim::Op],
@@ -43,7 +43,7 @@ const SIZES_MISSING: MetricSpec = MetricSpec {
 };
 const LATENCY: MetricSpec = MetricSpec {
     name: "nccl.fit_latency",
-    about: "what is left of the time at no bytes, by the line through the sizes from 64 MiB up",
+    about: "latency at 0 bytes, by the line through the sizes from 64 MiB up",
     unit: Unit::Microseconds,
     better: Better::Lower,
     dims: &[Dim::Op, Dim::Place],
@@ -51,7 +51,7 @@ const LATENCY: MetricSpec = MetricSpec {
 };
 const BANDWIDTH: MetricSpec = MetricSpec {
     name: "nccl.fit_busbw",
-    about: "the bus bandwidth that the line through the sizes from 64 MiB up comes to without its latency",
+    about: "bus bandwidth without latency, by the line through the sizes from 64 MiB up",
     unit: Unit::GigabytesPerSecond,
     better: Better::Higher,
     dims: &[Dim::Op, Dim::Place],
@@ -59,7 +59,7 @@ const BANDWIDTH: MetricSpec = MetricSpec {
 };
 const RESIDUAL: MetricSpec = MetricSpec {
     name: "nccl.fit_residual",
-    about: "how far a size's time lies from that line, as a fraction of what the line says; from 64 MiB up",
+    about: "deviation of a size's time from that line, as a fraction of the line's time; from 64 MiB up",
     unit: Unit::Ratio,
     better: Better::Lower,
     dims: &[Dim::Op, Dim::SizeBytes, Dim::Place],
@@ -68,8 +68,8 @@ const RESIDUAL: MetricSpec = MetricSpec {
 
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "nccl_shape",
-    about: "whether a sweep has the shape of sound hardware: no dips, in place like out of place, latency and bandwidth, no \
-            size left out",
+    about: "whether a sweep has the shape of sound hardware: no dips, in place like out of place, latency and \
+            bandwidth, no size missing",
     metrics: &[DIP, IN_OVER_OUT, SIZES_MISSING, LATENCY, BANDWIDTH, RESIDUAL],
     tables: &[],
     causes: &["size-missing", "too-few-sizes"],
@@ -111,7 +111,7 @@ fn run(job: &JobInput) -> Output {
     let Workload::NcclTests { op, sizes, ranks_per_communicator, .. } = &job.workload else {
         return Output::default();
     };
-    // What that recipe says of the table as a whole holds of its shape too; its numbers and findings are its own.
+    // Verdicts of that recipe on the whole table hold here too; its metrics and findings stay its own.
     let read = (nccl_tests::SPEC.run)(job);
     let sweeps = sweeps(&read.metrics);
     let mut output = Output { metrics: Vec::new(), findings: Vec::new(), ..read };
@@ -142,7 +142,7 @@ fn run(job: &JobInput) -> Output {
     output
 }
 
-/// By whatever tells one table of the job from another.
+/// By the dimensions that distinguish the tables of the job.
 fn sweeps(rows: &[Metric]) -> BTreeMap<Dims, Sweep> {
     let mut sweeps: BTreeMap<Dims, Sweep> = BTreeMap::new();
     for row in rows {
@@ -169,8 +169,8 @@ fn missing(job: &JobInput, dims: &Dims, declared: &[u64], sweep: &Sweep, output:
     let gone: Vec<u64> = declared.iter().copied().filter(|size| !sweep.out.contains_key(size)).collect();
     if let (Some(first), Some(last)) = (gone.first(), gone.last()) {
         let why = format!(
-            "{}: {} of {} declared sizes have no number, from {first} to {last} bytes; nccl-tests lowers its largest size \
-             where memory is short, and says so",
+            "{}: {} of {} declared sizes are missing, from {first} to {last} bytes; nccl-tests may have lowered its \
+             largest size for lack of memory",
             job.job,
             gone.len(),
             declared.len()
@@ -183,7 +183,7 @@ fn missing(job: &JobInput, dims: &Dims, declared: &[u64], sweep: &Sweep, output:
 fn dips(dims: &Dims, halves: &[Half], output: &mut Output) {
     for pair in halves.windows(2) {
         let [smaller, larger] = pair else { continue };
-        // What has no number has no dip either: `max` alone would take it for none.
+        // NaN stays NaN: `max` alone would turn it into no dip.
         let fallen = match 1.0 - over(larger.busbw, smaller.busbw) {
             fallen if fallen.is_nan() => fallen,
             fallen => fallen.max(0.0),
@@ -200,9 +200,9 @@ fn over(one: f64, other: f64) -> f64 {
 fn fitted(job: &JobInput, dims: &Dims, halves: &[Half], output: &mut Output) {
     let points: Vec<(u64, f64)> = halves.iter().map(|half| (half.bytes, half.us)).collect();
     let (Some(line), Some(last)) = (Line::through(&points), halves.last()) else {
-        let place = dims.word(Dim::Place).unwrap_or_default();
+        let place = if dims.word(Dim::Place) == Some("in") { "in" } else { "out of" };
         let why = format!(
-            "{}: {} sizes from 64 MiB up have a number ({place} of place), a line takes {} at least",
+            "{}: a fit {place} place needs more sizes from 64 MiB up: measured {}, needed {}",
             job.job,
             points.len(),
             fit::FEWEST

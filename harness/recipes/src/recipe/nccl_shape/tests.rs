@@ -98,7 +98,7 @@ fn the_size_that_is_slower_than_the_one_below_it_has_the_dip() {
 }
 
 #[test]
-fn a_sweep_that_stopped_short_counts_what_it_lacks_and_names_it() {
+fn missing_sizes_of_a_sweep_are_counted_and_named() {
     let output = output(|bytes| (bytes < 1 << 28).then(|| (sound(bytes), sound(bytes))));
     assert_eq!(value(&output, "nccl.sizes_missing", None, None), Some(5.0));
     let codes: Vec<&str> = output.findings.iter().map(|finding| finding.code.as_str()).collect();
@@ -109,7 +109,7 @@ fn a_sweep_that_stopped_short_counts_what_it_lacks_and_names_it() {
 }
 
 #[test]
-fn the_sizes_asked_for_are_those_that_are_given() {
+fn metrics_are_given_for_the_sizes_that_apply() {
     let sizes = [1 << 20, 1 << 25, 1 << 26, 1 << 27, 1 << 28];
     assert_eq!(sizes_of("nccl.dip", &sizes), Some(vec![1 << 27, 1 << 28]));
     assert_eq!(sizes_of("nccl.in_over_out", &sizes), Some(vec![1 << 26, 1 << 27, 1 << 28]));
@@ -125,4 +125,10 @@ fn a_size_without_a_bandwidth_is_not_measured_rather_than_sound() {
     dips(&Dims::new().with(Dim::Place, "out"), &halves, &mut output);
     let dips: Vec<f64> = output.metrics.iter().map(|row| row.value).collect();
     assert!(dips[..3].iter().all(|dip| dip.is_nan()) && dips[3..] == [0.0], "{dips:?}");
+}
+
+#[test]
+fn messages() {
+    let small = |bytes: u64| (bytes < 128 << 20).then(|| (sound(bytes), sound(bytes)));
+    insta::assert_snapshot!(crate::recipe::testing::messages(&[output(small)]));
 }

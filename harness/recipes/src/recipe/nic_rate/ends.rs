@@ -1,5 +1,5 @@
-//! All flows sorted by their ends: per device, node and direction its partners, its best rate, the limit it is held
-//! against, and what each partner reached with somebody else. It blames nobody.
+//! All flows by their ends: per device, node and direction its partners, its best rate, its limit, and what each
+//! partner reached with others. It names no culprit.
 
 use super::{Direction, FlowResult};
 use logs::flow_log::GapKind;
@@ -26,7 +26,7 @@ pub(super) struct Partner {
 }
 
 /// How many other partners a partner has flows with that reached its limit, and that gave any rate.
-pub(super) struct Elsewhere {
+pub(super) struct OtherFlows {
     pub good: usize,
     pub connected: usize,
 }
@@ -41,7 +41,7 @@ struct Slot {
 }
 
 impl<'a> Ends<'a> {
-    pub(super) fn of(
+    pub(super) fn new(
         flows: &[FlowResult],
         nodes: &'a [String],
         devices: &'a [String],
@@ -84,13 +84,13 @@ impl<'a> Ends<'a> {
         &self.slot(end).partners
     }
 
-    /// What a partner of `end` reached without it.
-    pub(super) fn elsewhere(&self, end: End, partner: &Partner) -> Elsewhere {
+    /// Results of a partner of `end` with others.
+    pub(super) fn elsewhere(&self, end: End, partner: &Partner) -> OtherFlows {
         let direction = if end.direction == Direction::Tx { Direction::Rx } else { Direction::Tx };
         let other = self.slot(End { node: partner.node, direction, ..end });
         let own_good = partner.outcome.is_ok_and(|rate| rate >= other.limit);
         let own_connected = partner.outcome.is_ok();
-        Elsewhere {
+        OtherFlows {
             good: other.good.saturating_sub(usize::from(own_good)),
             connected: other.connected.saturating_sub(usize::from(own_connected)),
         }
@@ -132,7 +132,7 @@ impl<'a> Ends<'a> {
                 Some(own) => median_without(&rates, own),
                 None => median(&rates, rates.len(), |nth| nth),
             };
-            // `max` leaves out what is no number, so a missing floor or tolerance asks for nothing.
+            // `max` ignores NaN, so a missing floor or tolerance sets no limit.
             slot.limit =
                 median.map_or(f64::NAN, |median| median * (1.0 - peer_tolerance)).max(floor_gb_s).max(0.0);
         }
@@ -148,7 +148,7 @@ impl<'a> Ends<'a> {
 }
 
 impl Slot {
-    /// One entry per partner, the best of several; among gaps the one that speaks about the NICs.
+    /// One entry per partner, the best of several; among gaps the one that says most about the NICs.
     fn settle(&mut self) {
         let rank = |outcome: &Result<f64, GapKind>| match outcome {
             Ok(rate) => *rate,

@@ -3,14 +3,14 @@
 use super::ends::{End, Ends, median_without};
 use logs::flow_log::GapKind;
 
-/// What each NIC is shown beside: all rates of its node, or of its device on all nodes, in one direction, ascending.
+/// The rates that each NIC is compared with: all of its node, or of its device on all nodes, in one direction, ascending.
 pub(super) struct Others {
     by_node: Vec<Vec<f64>>,
     by_device: Vec<Vec<f64>>,
 }
 
 impl Others {
-    pub(super) fn of(ends: &Ends) -> Self {
+    pub(super) fn new(ends: &Ends) -> Self {
         let mut by_node = vec![Vec::new(); ends.nodes.len() * 2];
         let mut by_device = vec![Vec::new(); ends.devices.len() * 2];
         for end in ends.all() {
@@ -73,8 +73,8 @@ pub(super) fn fleet_low(ends: &Ends, floor_gb_s: f64) -> Option<String> {
         return None;
     }
     Some(format!(
-        "every NIC that has a rate is below the floor of {floor_gb_s:.1} GB/s, on all {} nodes, so the cause is one \
-         that they share: {low:.1} to {high:.1} GB/s",
+        "all measured NICs on {} nodes are slow, so they share a cause: {low:.1} to {high:.1} GB/s, floor \
+         {floor_gb_s:.1} GB/s",
         ends.nodes.len()
     ))
 }

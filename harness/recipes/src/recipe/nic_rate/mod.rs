@@ -1,8 +1,8 @@
-//! Which NIC is slow or dead, from the rates of all flows of a `nic-pairs` case: a pure function. It sees both ends
-//! of every flow; whether a run fails on what it says is decided by who asks.
+//! Which NIC is slow or dead, from the rates of all flows of a `nic-pairs` case: a pure function over both ends of
+//! every flow. The caller decides whether a run fails on it.
 //!
-//! A flow is good where both its ends are. So one good flow proves both, and a flow that is not good speaks against an
-//! end only once the other end is proven by a flow with somebody else.
+//! A flow is good if both its ends are. So one good flow proves both, and a bad flow counts against an end only once
+//! the other end is proven by a flow with another partner.
 
 mod ends;
 mod evidence;
@@ -25,8 +25,7 @@ pub struct FlowResult {
 pub struct NicRates {
     /// Every device of every node in both directions, in the order given: node, device, direction.
     pub nics: Vec<NicRate>,
-    /// The one line that stands for all verdicts where every rate is below the floor; then
-    /// nobody is blamed for a low rate.
+    /// The one line for all verdicts where every rate is below the floor; then no NIC is blamed for a low rate.
     pub fleet_low: Option<String>,
 }
 
@@ -80,14 +79,14 @@ pub fn judge(
     floor_gb_s: f64,
     peer_tolerance: f64,
 ) -> NicRates {
-    let ends = Ends::of(flows, nodes, devices, floor_gb_s, peer_tolerance);
+    let ends = Ends::new(flows, nodes, devices, floor_gb_s, peer_tolerance);
     let fleet_low = evidence::fleet_low(&ends, floor_gb_s);
-    let others = evidence::Others::of(&ends);
+    let others = evidence::Others::new(&ends);
     let nics = ends.all().map(|end| {
         let verdict = verdict(&ends, end);
         let blame = match verdict {
             NicVerdict::Pass => Blame::None,
-            // What all share is nobody's fault.
+            // A low rate of all has no culprit.
             NicVerdict::Fail if fleet_low.is_some() => Blame::None,
             NicVerdict::Fail | NicVerdict::Inconclusive => blame(&ends, end),
         };
@@ -133,12 +132,12 @@ fn is_chance(ends: &Ends, end: End, best: f64) -> bool {
     is_good && ends.partners(end).len() > 1 && best >= NEAR_LIMIT * ends.limit(end)
 }
 
-/// Who is to blame for an end that has no good flow.
+/// The culprit or suspects for an end without a good flow.
 fn blame(ends: &Ends, end: End) -> Blame {
     let partners = ends.partners(end);
-    let speaks = |outcome: &Result<f64, GapKind>| matches!(outcome, Ok(_) | Err(GapKind::NotConnected));
-    let telling: Vec<_> = partners.iter().filter(|partner| speaks(&partner.outcome)).collect();
-    let unproven: Vec<usize> = telling
+    let is_evidence = |outcome: &Result<f64, GapKind>| matches!(outcome, Ok(_) | Err(GapKind::NotConnected));
+    let evidence: Vec<_> = partners.iter().filter(|partner| is_evidence(&partner.outcome)).collect();
+    let unproven: Vec<usize> = evidence
         .iter()
         .filter(|partner| {
             let elsewhere = ends.elsewhere(end, partner);
@@ -148,13 +147,13 @@ fn blame(ends: &Ends, end: End) -> Blame {
         .map(|partner| partner.node)
         .collect();
     let named = |with: Vec<usize>| with.into_iter().map(|node| ends.nodes[node].clone()).collect();
-    if telling.is_empty() {
+    if evidence.is_empty() {
         Blame::None
     } else if !unproven.is_empty() {
         Blame::Suspect { with: named(unproven) }
-    } else if telling.len() < partners.len() || telling.len() < 2 {
-        // With one partner only, it could as well be the way between the two.
-        Blame::Suspect { with: named(telling.iter().map(|partner| partner.node).collect()) }
+    } else if evidence.len() < partners.len() || evidence.len() < 2 {
+        // With one partner only, it could as well be the path between the two.
+        Blame::Suspect { with: named(evidence.iter().map(|partner| partner.node).collect()) }
     } else {
         Blame::Culprit
     }

@@ -1,4 +1,4 @@
-//! Fleets with planted faults, small and large: who is named, who is suspected, and that no innocent is.
+//! Fleets with planted faults, small and large: the culprits, the suspects, and that no healthy NIC is named.
 
 use super::*;
 use crate::recipe::ring;
@@ -120,7 +120,7 @@ fn faults_are_found_where_partners_are_proven_and_are_suspected_elsewhere() {
 }
 
 #[test]
-fn the_evidence_puts_a_slow_nic_beside_its_neighbours() {
+fn the_evidence_compares_a_slow_nic_with_its_neighbours() {
     let (nodes, devices) = (["p5-001", "p5-002", "p5-003", "p5-004"].map(String::from), names("rdmap", 32));
     let rates = judge(&flows(&nodes, &devices, &[(2, 13, Slow), (0, 2, Dead)]), &nodes, &devices, FLOOR, 0.1);
     let line = |node: &str, device: &str| {
@@ -142,21 +142,21 @@ fn the_evidence_puts_a_slow_nic_beside_its_neighbours() {
 }
 
 #[test]
-fn a_node_with_one_device_is_put_beside_the_other_nodes() {
+fn a_node_with_one_device_is_compared_with_other_nodes() {
     let (nodes, devices) = (names("n", 4), names("d", 1));
     let rates = judge(&flows(&nodes, &devices, &[(0, 0, Slow)]), &nodes, &devices, FLOOR, 0.1);
     assert_eq!(rates.nics[0].evidence, "n0 d0: 4.1 GB/s with n1 and with n3, the other 3 nodes at 11.9");
 }
 
 #[test]
-fn where_all_are_low_one_line_says_so_and_nobody_is_blamed() {
+fn if_all_rates_are_low_one_line_says_so_and_no_nic_is_blamed() {
     for count in [2, 3, 4, 5, 8] {
         let faults: Vec<Fault> =
             (0..count).flat_map(|node| (0..3).map(move |device| (node, device, Slow))).collect();
         let rates = judged(count, &faults);
         let line = rates.fleet_low.clone().unwrap();
-        assert!(line.starts_with("every NIC that has a rate is below the floor of 10.0 GB/s"), "{line}");
-        assert!(line.ends_with(": 4.1 to 4.1 GB/s"), "{line}");
+        assert!(line.starts_with("all measured NICs on "), "{line}");
+        assert!(line.ends_with(": 4.1 to 4.1 GB/s, floor 10.0 GB/s"), "{line}");
         assert!(rates.nics.iter().all(|nic| nic.blame == Blame::None && nic.verdict == NicVerdict::Fail));
         assert_eq!(judged(count, &faults[1..3]).fleet_low, None);
     }
@@ -199,7 +199,7 @@ fn a_fault_in_one_direction_is_seen_in_that_direction_only() {
 }
 
 #[test]
-fn a_gap_that_says_nothing_about_a_nic_blames_nobody() {
+fn a_gap_without_evidence_about_a_nic_blames_none() {
     let (nodes, devices) = (names("n", 4), names("d", 2));
     let mut flows = flows(&nodes, &devices, &[]);
     for flow in flows.iter_mut().filter(|flow| flow.tx_node == "n2" || flow.rx_node == "n2") {
@@ -222,7 +222,7 @@ fn one_good_flow_passes_beside_one_that_did_not_connect() {
 }
 
 #[test]
-fn flows_of_strangers_repeats_and_nonsense_change_nothing() {
+fn unknown_repeated_and_invalid_flows_are_ignored() {
     let (nodes, devices) = (names("n", 3), names("d", 1));
     let known = flows(&nodes, &devices, &[(0, 0, Slow)]);
     let before = judge(&known, &nodes, &devices, FLOOR, 0.1);
@@ -281,4 +281,18 @@ proptest! {
         prop_assert!(rates.nics.iter().any(|nic| nic.blame == Blame::Culprit
             && nic.node == format!("n{at}") && nic.device == "d0"), "{at} of {count}: {faults:?}");
     }
+}
+
+#[test]
+fn messages() {
+    let low: Vec<Fault> = (0..3).flat_map(|node| (0..3).map(move |device| (node, device, Slow))).collect();
+    let all =
+        [judged(4, &[(1, 0, Slow)]), judged(4, &[(1, 0, Dead)]), judged(2, &[(1, 0, Slow)]), judged(3, &low)];
+    let lines = all.iter().flat_map(|rates| {
+        let failed =
+            rates.nics.iter().filter(|nic| nic.verdict != NicVerdict::Pass && rates.fleet_low.is_none());
+        rates.fleet_low.clone().into_iter().chain(failed.map(|nic| nic.evidence.clone()))
+    });
+    let lines: BTreeSet<String> = lines.collect();
+    insta::assert_snapshot!(lines.into_iter().collect::<Vec<_>>().join("\n"));
 }

@@ -1,20 +1,20 @@
-//! What a report says of itself: what it lost, what went wrong on the node, and how the capture was asked for.
+//! The profiler's own messages in a report: lost events, errors on the node, and the options of the capture.
 
-use super::{Kind, ReportRecipe};
-use crate::sheet::{Column, Quantity, Sheet};
-use nsys::loss::tells_of_loss;
+use super::{RecipeKind, ReportRecipe};
+use crate::result_table::{Column, Quantity, ResultTable};
+use nsys::loss::reports_loss;
 use nsys::tables::{DIAGNOSTIC_EVENT, META_DATA_CAPTURE};
 use std::collections::BTreeMap;
 
 pub(super) const DIAGNOSTICS: ReportRecipe = ReportRecipe {
     name: "diagnostics",
-    title: "What Reports Say of Themselves",
+    title: "Messages of the Profiler",
     about: "events that were lost, errors on the node, and the options of the capture",
-    definition: "each text of the profiler once, with how often it stands there; `Loss` is yes where it tells that \
-                 events are missing: no figure of such a report is of everything that ran",
+    definition: "each message of the profiler once, with its count; `Loss` is yes where it reports missing events: \
+                 figures of such a report do not cover everything that ran",
     arguments: &[],
     tables: &[&DIAGNOSTIC_EVENT, &META_DATA_CAPTURE],
-    kind: Kind::Rows {
+    kind: RecipeKind::Rows {
         of: |trace, _| {
             let mut rows: Vec<(&str, String, String, i64, bool)> = Vec::new();
             if let Some(events) =
@@ -29,10 +29,10 @@ pub(super) const DIAGNOSTICS: ReportRecipe = ReportRecipe {
                 }
                 for ((gravity, text, source), count) in texts {
                     let name = format!("{} from {}", SEVERITIES[gravity as usize], source_name(source));
-                    rows.push(("event", name, text.to_owned(), count, tells_of_loss(text)));
+                    rows.push(("event", name, text.to_owned(), count, reports_loss(text)));
                 }
             }
-            // What tells of loss comes first of all.
+            // Messages of loss come first.
             rows.sort_by_key(|row| !row.4);
             if let Some(options) = trace.export().table(&META_DATA_CAPTURE)? {
                 let mut named: Vec<(String, String)> = Vec::new();
@@ -52,7 +52,7 @@ pub(super) const DIAGNOSTICS: ReportRecipe = ReportRecipe {
                 Column::texts("Name", rows.iter().map(|row| row.1.as_str())),
                 Column::texts("Text", rows.iter().map(|row| row.2.as_str())),
             ];
-            Ok(Some(Sheet { name: DIAGNOSTICS.name, title: DIAGNOSTICS.title, columns }))
+            Ok(Some(ResultTable { name: DIAGNOSTICS.name, title: DIAGNOSTICS.title, columns }))
         },
     },
 };

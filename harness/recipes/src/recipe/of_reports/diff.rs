@@ -1,15 +1,15 @@
 //! A summary of one set of reports beside the same of another: what takes longer now than before.
 
-use super::{Kind, ReportRecipe, find, summaries::named};
+use super::{RecipeKind, ReportRecipe, find, summaries::named};
 use crate::figures::{Stats, Tally};
 use crate::report::Arguments;
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use std::collections::BTreeMap;
 
 pub(super) const DIFF: ReportRecipe = ReportRecipe {
     name: "diff",
     title: "Difference of Two Summaries",
-    about: "what a summary says of the first input, beside what it says of the second",
+    about: "a summary of the first input beside that of the second",
     definition: "each input's reports together; the largest difference of totals first; a group that one side lacks \
                  is empty there, and its difference is the other's whole total",
     arguments: &[
@@ -22,12 +22,12 @@ pub(super) const DIFF: ReportRecipe = ReportRecipe {
         named("mpi_sum"),
     ],
     tables: &[],
-    kind: Kind::Diff,
+    kind: RecipeKind::Diff,
 };
 
-/// The summary that a recipe is made of: its own, or the one that `diff` is asked to compare by.
+/// The summary of a recipe: its own, or the one that `diff` compares by.
 pub(super) fn summary_of(recipe: &'static ReportRecipe, arguments: &Arguments) -> &'static ReportRecipe {
-    if !matches!(recipe.kind, Kind::Diff) {
+    if !matches!(recipe.kind, RecipeKind::Diff) {
         return recipe;
     }
     let asked = recipe.arguments.iter().find(|argument| arguments.has(argument.name));
@@ -35,14 +35,14 @@ pub(super) fn summary_of(recipe: &'static ReportRecipe, arguments: &Arguments) -
     find(name).unwrap_or(recipe)
 }
 
-pub(super) fn sheet(
+pub(super) fn result_table(
     recipe: &'static ReportRecipe,
     arguments: &Arguments,
     all: BTreeMap<(usize, Vec<String>), Tally>,
-) -> Sheet {
+) -> ResultTable {
     let summary = summary_of(recipe, arguments);
     let (quantity, words) = match &summary.kind {
-        Kind::Summary { quantity, words, .. } => (*quantity, *words),
+        RecipeKind::Summary { quantity, words, .. } => (*quantity, *words),
         _ => (Quantity::Plain, &[][..]),
     };
     let mut pairs: BTreeMap<Vec<String>, [Option<Stats>; 2]> = BTreeMap::new();
@@ -92,5 +92,5 @@ pub(super) fn sheet(
     for (at, name) in words.iter().enumerate() {
         columns.push(Column::texts(name, rows.iter().map(|row| row.0[at].clone())));
     }
-    Sheet { name: recipe.name, title: recipe.title, columns }
+    ResultTable { name: recipe.name, title: recipe.title, columns }
 }

@@ -1,4 +1,4 @@
-//! Generic events as values with names: what plugins of the profiler write. What the names mean is told by who reads them.
+//! Generic events as named values: what plugins of the profiler write. Recipes interpret the names.
 
 use nsys::export::ExportError;
 use nsys::tables::{
@@ -9,7 +9,7 @@ use nsys::trace::Trace;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What whoever reads them declares.
+/// The tables that recipes over generic events declare.
 pub(super) const GENERIC_TABLES: &[&TableSpec] = &[
     &GENERIC_EVENTS,
     &GENERIC_EVENT_SOURCES,
@@ -25,7 +25,7 @@ pub(super) struct GenericValue {
     pub type_id: i64,
     pub event: Option<i64>,
     pub name: Arc<str>,
-    /// Nothing where it is no number.
+    /// `None` where it is not a number.
     pub value: Option<f64>,
 }
 

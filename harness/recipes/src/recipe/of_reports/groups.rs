@@ -1,19 +1,18 @@
-//! In which order people are told of recipes over reports: what belongs together stands together. A new recipe has its
-//! line here, too; what it is, its declaration says.
+//! The order and groups in which recipes over reports are listed. A new recipe needs its line here, too.
 
 /// Recipes of one kind, by name.
 pub struct Group {
     pub title: &'static str,
-    /// What they have in common, in one line.
+    /// Their common property, in one line.
     pub about: &'static str,
     pub recipes: &'static [&'static str],
 }
 
-/// The last one: as long as the reports themselves, so that nobody is given them unasked.
+/// The last one: as long as the reports themselves, so only given on request.
 pub const COMPOSITE: &str = "Composite tables";
 
-/// What is laid over time, or how it is spread.
-pub const PICTURES: &str = "Pictures";
+/// Recipes over time, and distributions.
+pub const CHARTS: &str = "Charts";
 
 pub const GROUPS: &[Group] = &[
     Group {
@@ -38,7 +37,7 @@ pub const GROUPS: &[Group] = &[
     },
     Group {
         title: "Evidence",
-        about: "what kept the GPUs busy, who waited for whom, and what the profiler itself says",
+        about: "what kept the GPUs busy, which ranks waited, and the messages of the profiler",
         recipes: &[
             "breakdown",
             "kernel_classes",
@@ -53,7 +52,7 @@ pub const GROUPS: &[Group] = &[
         ],
     },
     Group {
-        title: PICTURES,
+        title: CHARTS,
         about: "utilisation over time, pace and spread",
         recipes: &[
             "cuda_gpu_kern_hist",
@@ -71,7 +70,7 @@ pub const GROUPS: &[Group] = &[
     },
     Group {
         title: "Expert",
-        about: "what an expert would look for first",
+        about: "the faults that an expert checks first",
         recipes: &[
             "cuda_api_sync",
             "cuda_memcpy_async",
@@ -84,7 +83,7 @@ pub const GROUPS: &[Group] = &[
     },
     Group {
         title: COMPOSITE,
-        about: "row by row, under the names and with the columns that recipes of one's own refer to",
+        about: "row by row, with the names and columns that custom recipes refer to",
         recipes: &[
             "AWS_OFI_NCCL",
             "CUDA_COMBINED",

@@ -1,11 +1,11 @@
 //! How durations of kernels are spread: how many instances of one kernel, or of all, took how long, over all ranks and on
 //! each.
 
-use super::{Across, Kind, Made, Of, ReportRecipe};
+use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
+use crate::chart::{Axis, Bins, Chart, Figure, Histogram};
 use crate::figures::{Edges, Tally};
-use crate::picture::{Axis, Bins, Figure, Histogram, Picture};
 use crate::report::{ArgumentSpec, Arguments, Takes};
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::tables::{KERNEL, STRING_IDS};
 use nsys::trace::{Part, Trace};
@@ -15,18 +15,17 @@ use std::collections::BTreeMap;
 pub(super) const CUDA_GPU_KERN_HIST: ReportRecipe = ReportRecipe {
     name: "cuda_gpu_kern_hist",
     title: "Durations of Kernels",
-    about: "how durations are spread among the instances of one kernel, or of all kernels: how many took how long, over \
-            all ranks and on each",
-    definition: "from begin to end on the GPU. A bin has its lower border and not its upper one, the last bin both. Borders \
-                 are whole nanoseconds from the shortest to the longest duration over all reports, each the same multiple of \
-                 the one before it, or with `linear` evenly apart; what took no time has a bin of its own, and there are no \
-                 more bins than whole nanoseconds. Probabilities are of all instances of the same row's ranks, and add up \
-                 to 1. A name is a whole one or a short one, without its arguments",
+    about: "histogram of the durations of one kernel, or of all kernels, over all ranks and on each",
+    definition: "from start to end on the GPU. A bin includes its lower border and not its upper one, the last bin \
+                 both. Borders are whole nanoseconds from the shortest to the longest duration over all reports, \
+                 spaced logarithmically, or with `linear` evenly; durations of 0 have a bin of their own, and there \
+                 are no more bins than whole nanoseconds. Probabilities are of all instances of the same row's ranks, \
+                 and add up to 1. A name is a full one or a short one without arguments",
     arguments: &[NAME, BINS, LINEAR],
     tables: &[&KERNEL, &STRING_IDS],
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: &["histogram", "rank_histograms"],
-        pictures: &[("histogram", "how many instances lie in each bin, of each rank")],
+        charts: &[("histogram", "number of instances in each bin, of each rank")],
         take,
         make,
     }),
@@ -34,35 +33,34 @@ pub(super) const CUDA_GPU_KERN_HIST: ReportRecipe = ReportRecipe {
 
 const NAME: ArgumentSpec = ArgumentSpec {
     name: "name",
-    about: "instances of this kernel alone, by its exact name; a colon, a comma or a backslash in it stands behind a \
-            backslash",
+    about: "only instances of this kernel, by its exact name; escape a colon, comma or backslash in it with a backslash",
     takes: Takes::Text(""),
     choice: None,
 };
 
 const BINS: ArgumentSpec = ArgumentSpec {
     name: "bins",
-    about: "so many bins, at least one and 1000 at most",
+    about: "number of bins, from 1 to 1000",
     takes: Takes::Number(60),
     choice: None,
 };
 
 const LINEAR: ArgumentSpec = ArgumentSpec {
     name: "linear",
-    about: "borders evenly apart, instead of by their logarithms",
+    about: "evenly spaced borders instead of logarithmic ones",
     takes: Takes::Nothing,
     choice: None,
 };
 
 #[derive(Serialize, Deserialize)]
-struct Taken {
+struct Extract {
     /// Each duration with how often it came.
     durations: Vec<(u64, u64)>,
-    /// Where none is of the name that is asked for: the names that there are, with their total times.
+    /// Where no kernel has the requested name: all names with their total times.
     others: BTreeMap<String, u128>,
 }
 
-fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Taken, u64)>, ExportError> {
+fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Extract, u64)>, ExportError> {
     let columns = ["start", "end", "demangledName", "shortName"];
     let Some(rows) = trace.rows(&KERNEL, &columns)? else { return Ok(None) };
     let (starts, ends) = (rows.ints("start")?, rows.ints("end")?);
@@ -92,16 +90,16 @@ fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Taken, u64)>, Ex
     if rows == 0 && others.is_empty() {
         return Ok(None);
     }
-    Ok(Some((Taken { durations: Tally::of(&chosen).counted().to_vec(), others }, rows)))
+    Ok(Some((Extract { durations: Tally::of(&chosen).counted().to_vec(), others }, rows)))
 }
 
-fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
+fn make(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
     let (mut made, asked) = (Made::default(), arguments.text(&NAME));
-    let (with, without): (Vec<&Of<&Taken>>, Vec<&Of<&Taken>>) =
-        reports.iter().partition(|report| !report.taken.durations.is_empty());
+    let (with, without): (Vec<&ReportExtract<&Extract>>, Vec<&ReportExtract<&Extract>>) =
+        reports.iter().partition(|report| !report.extract.durations.is_empty());
     if with.is_empty() {
         made.notes.push(format!(
-            "{}: no kernel of that name: {asked}; {}",
+            "{}: no kernel named `{asked}`; {}",
             CUDA_GPU_KERN_HIST.name,
             largest(reports)
         ));
@@ -110,19 +108,19 @@ fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
     if !without.is_empty() {
         let ranks: Vec<String> = without.iter().map(|report| report.rank.to_string()).collect();
         made.notes.push(format!(
-            "{}: ranks without that kernel: {}",
+            "{}: ranks without the kernel: {}",
             CUDA_GPU_KERN_HIST.name,
             ranks.join(", ")
         ));
     }
-    let values = || with.iter().flat_map(|report| report.taken.durations.iter().copied());
+    let values = || with.iter().flat_map(|report| report.extract.durations.iter().copied());
     let least = values().map(|(ns, _)| ns).min().unwrap_or_default();
     let most = values().map(|(ns, _)| ns).max().unwrap_or_default();
     let (bins, linear) = (arguments.number(&BINS), arguments.has(LINEAR.name));
     let edges = if linear { Edges::linear(least, most, bins) } else { Edges::log(least, most, bins) };
     let of_ranks: Vec<(i64, Vec<u64>)> = with
         .iter()
-        .map(|report| (report.rank, edges.count(report.taken.durations.iter().copied())))
+        .map(|report| (report.rank, edges.count(report.extract.durations.iter().copied())))
         .collect();
     let mut all = vec![0; edges.bins().count()];
     for (_, counts) in &of_ranks {
@@ -130,27 +128,27 @@ fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
     }
     let ranked: Vec<(Option<i64>, &[u64])> =
         of_ranks.iter().map(|(rank, counts)| (Some(*rank), counts.as_slice())).collect();
-    made.tables.push(("histogram", sheet(&edges, &[(None, &all)])));
-    made.tables.push(("rank_histograms", sheet(&edges, &ranked)));
-    made.pictures.push(picture(asked, linear, &edges, &of_ranks));
+    made.tables.push(("histogram", result_table(&edges, &[(None, &all)])));
+    made.tables.push(("rank_histograms", result_table(&edges, &ranked)));
+    made.charts.push(chart(asked, linear, &edges, &of_ranks));
     made
 }
 
-/// So many names are told where one is not there.
-const TOLD: usize = 3;
+/// How many other names are suggested where one does not exist.
+const SUGGESTIONS: usize = 3;
 
-fn largest(reports: &[Of<&Taken>]) -> String {
+fn largest(reports: &[ReportExtract<&Extract>]) -> String {
     let mut totals: BTreeMap<&str, u128> = BTreeMap::new();
-    for (name, ns) in reports.iter().flat_map(|report| &report.taken.others) {
+    for (name, ns) in reports.iter().flat_map(|report| &report.extract.others) {
         *totals.entry(name).or_default() += ns;
     }
     let mut order: Vec<(&str, u128)> = totals.into_iter().collect();
     order.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-    let told: Vec<String> = order.iter().take(TOLD).map(|(name, _)| format!("`{name}`")).collect();
-    format!("those that take most: {}", told.join(", "))
+    let names: Vec<String> = order.iter().take(SUGGESTIONS).map(|(name, _)| format!("`{name}`")).collect();
+    format!("the longest-running are {}", names.join(", "))
 }
 
-fn sheet(edges: &Edges, all: &[(Option<i64>, &[u64])]) -> Sheet {
+fn result_table(edges: &Edges, all: &[(Option<i64>, &[u64])]) -> ResultTable {
     let rows =
         || all.iter().flat_map(|(rank, counts)| edges.bins().zip(counts.iter()).map(move |row| (*rank, row)));
     let (plain, time) = (Quantity::Plain, Quantity::Nanoseconds);
@@ -170,10 +168,10 @@ fn sheet(edges: &Edges, all: &[(Option<i64>, &[u64])]) -> Sheet {
         Column::maybe_integers("Count", plain, rows().map(|(_, (_, count))| whole(*count))),
         parts,
     ]);
-    Sheet { name: CUDA_GPU_KERN_HIST.name, title: CUDA_GPU_KERN_HIST.title, columns }
+    ResultTable { name: CUDA_GPU_KERN_HIST.name, title: CUDA_GPU_KERN_HIST.title, columns }
 }
 
-fn picture(asked: &str, linear: bool, edges: &Edges, of_ranks: &[(i64, Vec<u64>)]) -> Picture {
+fn chart(asked: &str, linear: bool, edges: &Edges, of_ranks: &[(i64, Vec<u64>)]) -> Chart {
     let series = of_ranks.iter().map(|(rank, counts)| Bins {
         label: format!("rank {rank}"),
         rank: Some(*rank),
@@ -181,11 +179,11 @@ fn picture(asked: &str, linear: bool, edges: &Edges, of_ranks: &[(i64, Vec<u64>)
     });
     let axis = if linear { Axis::linear } else { Axis::log };
     let of = if asked.is_empty() { "all Kernels" } else { asked };
-    Picture {
+    Chart {
         name: "histogram",
         title: format!("Durations of {of}"),
-        about: "how many instances took how long: one narrow peak is an even pace, several are several ways to run, a \
-                long tail is time lost in a few instances"
+        about: "number of instances by duration: one narrow peak is an even pace, several peaks are several ways to \
+                run, a long tail is time lost in a few instances"
             .to_owned(),
         figure: Figure::Histogram(Histogram {
             x: axis("Duration", Quantity::Nanoseconds),
@@ -198,7 +196,7 @@ fn picture(asked: &str, linear: bool, edges: &Edges, of_ranks: &[(i64, Vec<u64>)
 
 #[cfg(test)]
 mod tests {
-    use crate::picture::{Axis, Figure, Scale};
+    use crate::chart::{Axis, Figure, Scale};
     use crate::recipe::of_reports::Outcome;
     use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table};
     use crate::testing::Made;
@@ -214,13 +212,14 @@ mod tests {
         made
     }
 
-    fn of(words: &[&str], reports: &[Made]) -> Outcome {
+    fn run_recipe(words: &[&str], reports: &[Made]) -> Outcome {
         surveyed("cuda_gpu_kern_hist", words, &inputs(reports.iter().map(Made::path).collect()))
     }
 
     #[test]
     fn durations_are_counted_over_all_ranks_and_on_each_in_the_same_bins() {
-        let outcome = of(&["bins=4"], &[rank(&[10, 10, 99, 100, 1000]), rank(&[10_000, 100_000, 999])]);
+        let outcome =
+            run_recipe(&["bins=4"], &[rank(&[10, 10, 99, 100, 1000]), rank(&[10_000, 100_000, 999])]);
         let all = table(&outcome, "histogram");
         assert_eq!(integers(all, "Lower"), [Some(10), Some(100), Some(1000), Some(10_000)]);
         assert_eq!(integers(all, "Upper"), [Some(100), Some(1000), Some(10_000), Some(100_000)]);
@@ -232,7 +231,7 @@ mod tests {
         assert_eq!(counts, [3, 1, 1, 0, 0, 1, 0, 2].map(Some));
         let sum: f64 = decimals(ranks, "Probability")[..4].iter().flatten().sum();
         assert!((sum - 1.0).abs() < 1e-12);
-        let Figure::Histogram(figure) = &outcome.pictures[0].figure else { panic!("no histogram") };
+        let Figure::Histogram(figure) = &outcome.charts[0].figure else { panic!("no histogram") };
         assert_eq!(figure.edges, [10.0, 100.0, 1000.0, 10_000.0, 100_000.0]);
         assert!(matches!(figure.x, Axis { scale: Scale::Log, .. }));
         let series: Vec<(Option<i64>, &[u64])> =
@@ -244,32 +243,33 @@ mod tests {
     fn one_kernel_alone_is_counted_by_its_whole_or_its_short_name() {
         for name in ["gemm", "void gemm<int>(a)"] {
             let name_word = format!("name={name}");
-            let outcome = of(&[&name_word, "linear", "bins=2"], &[rank(&[10, 20, 5000]), rank(&[7000])]);
+            let outcome =
+                run_recipe(&[&name_word, "linear", "bins=2"], &[rank(&[10, 20, 5000]), rank(&[7000])]);
             assert_eq!(integers(table(&outcome, "histogram"), "Lower"), [Some(10), Some(15)], "{name}");
             assert_eq!(integers(table(&outcome, "histogram"), "Count"), [Some(1), Some(1)]);
-            assert_eq!(outcome.notes, ["cuda_gpu_kern_hist: ranks without that kernel: 1"]);
+            assert_eq!(outcome.notes, ["cuda_gpu_kern_hist: ranks without the kernel: 1"]);
         }
     }
 
     #[test]
-    fn a_name_that_is_not_there_gives_no_table_and_tells_the_largest() {
-        let outcome = of(&["name=gem"], &[rank(&[10, 20, 5000])]);
-        assert!(outcome.tables.is_empty() && outcome.pictures.is_empty());
+    fn an_unknown_name_gives_no_table_and_suggests_the_largest() {
+        let outcome = run_recipe(&["name=gem"], &[rank(&[10, 20, 5000])]);
+        assert!(outcome.tables.is_empty() && outcome.charts.is_empty());
         assert_eq!(
             outcome.notes,
-            ["cuda_gpu_kern_hist: no kernel of that name: gem; those that take most: `other`, `gemm`"]
+            ["cuda_gpu_kern_hist: no kernel named `gem`; the longest-running are `other`, `gemm`"]
         );
     }
 
     #[test]
     fn one_duration_alone_and_none_at_all_have_a_bin() {
-        let outcome = of(&[], &[rank(&[10])]);
+        let outcome = run_recipe(&[], &[rank(&[10])]);
         assert_eq!(integers(table(&outcome, "histogram"), "Upper"), [Some(11)]);
         assert_eq!(decimals(table(&outcome, "histogram"), "Probability"), [Some(1.0)]);
-        let outcome = of(&["bins=1"], &[rank(&[0, 10])]);
+        let outcome = run_recipe(&["bins=1"], &[rank(&[0, 10])]);
         assert_eq!(integers(table(&outcome, "histogram"), "Lower"), [Some(0), Some(1)]);
         let made = Made::begin();
         made.range((0, 9), 3, "step");
-        assert!(of(&[], &[made]).tables.is_empty());
+        assert!(run_recipe(&[], &[made]).tables.is_empty());
     }
 }

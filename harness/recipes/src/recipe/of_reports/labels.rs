@@ -1,22 +1,22 @@
-//! What places are called in pictures: by their rank, with the process and the device where a rank has several.
+//! Labels of places in charts: the rank, with the process and the device where a rank has several.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rank, process and device; the latter two where they are known.
-pub(super) type Place = (i64, Option<i64>, Option<i64>);
+pub(super) type LabelKey = (i64, Option<i64>, Option<i64>);
 
 /// Process and device.
 type InRank = (Option<i64>, Option<i64>);
 
 /// Of each place its label.
-pub(super) fn of(places: &[Place]) -> Vec<String> {
+pub(super) fn unique(places: &[LabelKey]) -> Vec<String> {
     let mut of_ranks: BTreeMap<i64, Vec<InRank>> = BTreeMap::new();
     for (rank, pid, device) in places {
         of_ranks.entry(*rank).or_default().push((*pid, *device));
     }
     let needs: BTreeMap<i64, Needs> =
         of_ranks.iter().map(|(rank, of_rank)| (*rank, needs(of_rank))).collect();
-    let label = |(rank, pid, device): &Place| {
+    let label = |(rank, pid, device): &LabelKey| {
         let mut label = format!("rank {rank}");
         let needs = needs[rank];
         if let (Some(pid), true) = (pid, needs.process) {
@@ -30,7 +30,7 @@ pub(super) fn of(places: &[Place]) -> Vec<String> {
     places.iter().map(label).collect()
 }
 
-/// What it takes to tell the places of a rank apart.
+/// The parts that distinguish the places of a rank.
 #[derive(Clone, Copy)]
 struct Needs {
     process: bool,
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_called_by_what_tells_it_from_the_others_of_its_rank() {
+    fn a_place_is_named_by_what_distinguishes_it_from_others_of_its_rank() {
         let places = [
             (0, Some(40), Some(0)),
             (0, Some(41), Some(0)),
@@ -69,6 +69,6 @@ mod tests {
             "rank 3, process 60",
             "rank 3, process 61",
         ];
-        assert_eq!(of(&places), labels);
+        assert_eq!(unique(&places), labels);
     }
 }

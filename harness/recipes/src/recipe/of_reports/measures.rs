@@ -1,11 +1,11 @@
-//! Summaries that tell several measures of each group, of all reports together and of each: their medians and deviations
-//! are of all values, whatever the order in which reports were read.
+//! Summaries with several measures per group, of all reports together and of each. Medians and deviations are of all
+//! values, whatever the order in which reports were read.
 
-use super::together::{Share, Taken, Together};
-use super::{Made, Of, written};
+use super::together::{Extract, Share, Together};
+use super::{Made, ReportExtract, encoding};
 use crate::figures::{Gathered, Stats, Tally};
-use crate::report::{Arguments, Group, Shows, Word, measured_columns, sort_measured};
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::report::{Arguments, Group, GroupKey, Shows, measured_columns, sort_measured};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::trace::Trace;
 use std::collections::BTreeMap;
@@ -20,28 +20,32 @@ pub(super) struct Measures {
     pub title: &'static str,
     pub groups: GroupsOf,
     pub shows: &'static [Shows],
-    /// Words that mean something within one report alone, such as threads: all reports together are not told apart by
-    /// them.
+    /// Words that mean something within one report alone, such as threads: not used as keys over all reports.
     pub of_one_report: &'static [usize],
 }
 
-/// By the words that mean the same everywhere; in place of another stands none.
-type All = BTreeMap<Vec<Option<Word>>, Vec<Option<Gathered<Tally>>>>;
+/// By the words that mean the same everywhere; others are `None`.
+type All = BTreeMap<Vec<Option<GroupKey>>, Vec<Option<Gathered<Tally>>>>;
 
 impl Measures {
-    fn shared(&self, words: &[Word]) -> Vec<Option<Word>> {
-        let word = |(at, word): (usize, &Word)| (!self.of_one_report.contains(&at)).then(|| word.clone());
+    fn shared(&self, words: &[GroupKey]) -> Vec<Option<GroupKey>> {
+        let word = |(at, word): (usize, &GroupKey)| (!self.of_one_report.contains(&at)).then(|| word.clone());
         words.iter().enumerate().map(word).collect()
     }
 
-    fn sheet(&self, mut columns: Vec<Column>, groups: &[Group<Stats>], shows: &[Shows]) -> Sheet {
-        // A sum that no cell can hold is not told.
+    fn result_table(
+        &self,
+        mut columns: Vec<Column>,
+        groups: &[Group<Stats>],
+        shows: &[Shows],
+    ) -> ResultTable {
+        // A sum that overflows a cell is left empty.
         let fit = |value| Ok::<_, Infallible>(i64::try_from(value).ok());
         columns.extend(match measured_columns(groups, shows, fit) {
             Ok(columns) => columns,
             Err(never) => match never {},
         });
-        Sheet { name: self.name, title: self.title, columns }
+        ResultTable { name: self.name, title: self.title, columns }
     }
 }
 
@@ -50,34 +54,34 @@ impl Together for Measures {
         &["all_stats", "rank_stats"]
     }
 
-    fn begin(&self) -> Taken {
+    fn begin(&self) -> Extract {
         Box::new(All::new())
     }
 
-    fn join(&self, all: &mut Taken, more: Taken) {
+    fn join(&self, all: &mut Extract, more: Extract) {
         let (Some(all), Ok(more)) = (all.downcast_mut::<All>(), more.downcast::<All>()) else { return };
         for (words, measures) in *more {
             add(all.entry(words).or_default(), measures);
         }
     }
 
-    fn to_bytes(&self, taken: &Taken) -> Result<Vec<u8>, String> {
-        written::taken_to_bytes::<Vec<Group<Stats>>>(taken)
+    fn to_bytes(&self, extract: &Extract) -> Result<Vec<u8>, String> {
+        encoding::extract_to_bytes::<Vec<Group<Stats>>>(extract)
     }
 
-    fn of_bytes(&self, bytes: &[u8]) -> Result<Taken, String> {
-        written::taken_from_bytes::<Vec<Group<Stats>>>(bytes)
+    fn read_bytes(&self, bytes: &[u8]) -> Result<Extract, String> {
+        encoding::extract_from_bytes::<Vec<Group<Stats>>>(bytes)
     }
 
-    fn all_to_bytes(&self, all: &Taken) -> Result<Vec<u8>, String> {
-        written::taken_to_bytes::<All>(all)
+    fn all_to_bytes(&self, all: &Extract) -> Result<Vec<u8>, String> {
+        encoding::extract_to_bytes::<All>(all)
     }
 
-    fn all_of_bytes(&self, bytes: &[u8]) -> Result<Taken, String> {
-        written::taken_from_bytes::<All>(bytes)
+    fn all_from_bytes(&self, bytes: &[u8]) -> Result<Extract, String> {
+        encoding::extract_from_bytes::<All>(bytes)
     }
 
-    fn take(&self, trace: &Trace, arguments: &Arguments, all: &Mutex<Taken>) -> Share<Taken> {
+    fn take(&self, trace: &Trace, arguments: &Arguments, all: &Mutex<Extract>) -> Share<Extract> {
         let Some(groups) = (self.groups)(trace, arguments)? else { return Ok(None) };
         let mut of_report: Vec<Group<Stats>> = Vec::new();
         let (mut rows, mut of_all) = (0, Vec::new());
@@ -100,10 +104,10 @@ impl Together for Measures {
         Ok(Some((Box::new(of_report), rows)))
     }
 
-    fn make(&self, all: Taken, reports: Vec<Of<&Taken>>, _: &Arguments) -> Made {
+    fn make(&self, all: Extract, reports: Vec<ReportExtract<&Extract>>, _: &Arguments) -> Made {
         let all = all.downcast::<All>().map(|all| *all).unwrap_or_default();
         let together = all.into_iter().map(|(words, measures)| Group {
-            words: words.into_iter().map(|word| word.unwrap_or(Word::Number(0))).collect(),
+            words: words.into_iter().map(|word| word.unwrap_or(GroupKey::Number(0))).collect(),
             measures: measures.into_iter().map(|gathered| gathered?.figures()).collect(),
         });
         let mut together: Vec<Group<Stats>> = together.collect();
@@ -115,20 +119,20 @@ impl Together for Measures {
         let shared: Vec<Shows> = self.shows.iter().filter(is_shared).copied().collect();
         let (mut ranks, mut each) = (Vec::new(), Vec::new());
         for report in &reports {
-            if let Some(groups) = report.taken.downcast_ref::<Vec<Group<Stats>>>() {
+            if let Some(groups) = report.extract.downcast_ref::<Vec<Group<Stats>>>() {
                 ranks.extend(groups.iter().map(|_| report.rank));
                 each.extend(groups.iter().cloned());
             }
         }
         let ranks = vec![Column::integers("Rank", Quantity::Plain, ranks)];
         let tables = vec![
-            ("all_stats", self.sheet(Vec::new(), &together, &shared)),
-            ("rank_stats", self.sheet(ranks, &each, self.shows)),
+            ("all_stats", self.result_table(Vec::new(), &together, &shared)),
+            ("rank_stats", self.result_table(ranks, &each, self.shows)),
         ];
         Made { tables, ..Made::default() }
     }
 
-    fn tells_of_none(&self) -> bool {
+    fn shows_empty_tables(&self) -> bool {
         true
     }
 }

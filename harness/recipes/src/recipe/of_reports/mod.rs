@@ -1,10 +1,13 @@
 //! Recipes over reports that a person names: many exports in, tables out. Add one by its declaration in the file of its
-//! kind and its line in `LIST`. How many reports are gone through is told in `survey`.
+//! kind and its line in `LIST`. `survey` runs them over many reports.
 
 mod breakdown;
+#[cfg(test)]
+mod charts_tests;
 mod composite;
 mod diagnostics;
 mod diff;
+pub(crate) mod encoding;
 mod expert;
 mod generic;
 mod groups;
@@ -20,13 +23,11 @@ mod overlap;
 mod pace;
 #[cfg(test)]
 pub(crate) mod part_tests;
-#[cfg(test)]
-mod pictures_tests;
 mod projections;
 #[cfg(test)]
 mod projections_tests;
+mod report_counts;
 mod samples;
-mod seen;
 mod shared;
 mod steps;
 #[cfg(test)]
@@ -38,17 +39,16 @@ mod survey;
 mod tests;
 mod together;
 mod unbalanced;
-pub(crate) mod written;
 
-pub use groups::{COMPOSITE, GROUPS, Group, PICTURES, group_of};
-pub use seen::Seen;
-pub use survey::{Input, Outcome, Part, Progress, SUMMARY_PICTURES, Survey, join, part, survey};
-pub use together::{Across, Made, Of, Together};
-pub(crate) use together::{Share, Taken};
+pub use groups::{CHARTS, COMPOSITE, GROUPS, Group, group_of};
+pub use report_counts::ReportCounts;
+pub use survey::{Input, Outcome, Part, Progress, SUMMARY_CHARTS, Survey, join, part, survey};
+pub use together::{Across, Made, ReportExtract, Together};
+pub(crate) use together::{Extract, Share};
 
 use crate::registered::Registered;
 use crate::report::{ArgumentSpec, Arguments, Groups};
-use crate::sheet::{Quantity, Sheet};
+use crate::result_table::{Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::tables::TableSpec;
 use nsys::trace::Trace;
@@ -114,28 +114,28 @@ pub const LIST: &[ReportRecipe] = &[
     composite::sampled::GENERIC,
 ];
 
-/// What a recipe declares before it computes: the manual is written from it.
+/// The declaration of a recipe; the manual is written from it.
 pub struct ReportRecipe {
     pub name: &'static str,
     /// For a heading.
     pub title: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub about: &'static str,
-    /// How its figures come about. These definitions are this project's own.
+    /// How its figures are computed. These definitions are this project's own.
     pub definition: &'static str,
     pub arguments: &'static [ArgumentSpec],
     pub tables: &'static [&'static TableSpec],
-    pub kind: Kind,
+    pub kind: RecipeKind,
 }
 
-/// Of one report the rows in groups.
+/// The rows of one report in groups.
 pub type GroupsOf = fn(&Trace, &Arguments) -> Result<Option<Groups>, ExportError>;
 
-pub enum Kind {
+pub enum RecipeKind {
     /// Figures of groups: of all reports together, and of each.
     Summary { quantity: Quantity, words: &'static [&'static str], groups: GroupsOf },
     /// One table per report, below each other.
-    Rows { of: fn(&Trace, &Arguments) -> Result<Option<Sheet>, ExportError> },
+    Rows { of: fn(&Trace, &Arguments) -> Result<Option<ResultTable>, ExportError> },
     /// Tables over all reports at once; see `together`.
     Together(&'static dyn Together),
     /// A summary of the first input beside the same of the second.
@@ -154,43 +154,49 @@ pub fn find(name: &str) -> Option<&'static ReportRecipe> {
     all().find(|recipe| recipe.name == name)
 }
 
-/// One table of what a built-in recipe makes of one report alone; none where it makes no such table of it.
+/// One table of a built-in recipe for one report alone; `None` where it makes no such table.
 pub(crate) fn table_of(
     recipe: &ReportRecipe,
     trace: &Trace,
     table: &str,
-) -> Result<Option<Sheet>, ExportError> {
+) -> Result<Option<ResultTable>, ExportError> {
     let arguments = Arguments::default();
     match &recipe.kind {
-        Kind::Rows { of } => of(trace, &arguments),
-        Kind::Together(together) => {
+        RecipeKind::Rows { of } => of(trace, &arguments),
+        RecipeKind::Together(together) => {
             let all = Mutex::new(together.begin());
-            let Some((taken, _)) = together.take(trace, &arguments, &all)? else { return Ok(None) };
+            let Some((extract, _)) = together.take(trace, &arguments, &all)? else { return Ok(None) };
             let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
-            let report = Of { rank: 0, file: String::new(), host: None, utc_epoch_ns: None, taken: &taken };
+            let report = ReportExtract {
+                rank: 0,
+                file: String::new(),
+                host: None,
+                utc_epoch_ns: None,
+                extract: &extract,
+            };
             let made = together.make(all, vec![report], &arguments);
-            Ok(made.tables.into_iter().find(|(name, _)| *name == table).map(|(_, sheet)| sheet))
+            Ok(made.tables.into_iter().find(|(name, _)| *name == table).map(|(_, result_table)| result_table))
         }
-        Kind::Summary { .. } | Kind::Diff => Ok(None),
+        RecipeKind::Summary { .. } | RecipeKind::Diff => Ok(None),
     }
 }
 
 impl ReportRecipe {
-    /// Whether it holds what a person names first against what is named second.
+    /// Whether it compares the first input with the second.
     pub fn is_comparison(&self) -> bool {
-        matches!(self.kind, Kind::Diff)
+        matches!(self.kind, RecipeKind::Diff)
     }
 
-    /// The pictures that it may give, and what each shows. What stands in capital letters in a name stands for others.
-    pub fn pictures(&self) -> &'static [(&'static str, &'static str)] {
+    /// The charts that it may give, and what each shows. Capital letters in a name are a placeholder.
+    pub fn charts(&self) -> &'static [(&'static str, &'static str)] {
         match self.kind {
-            Kind::Summary { .. } => SUMMARY_PICTURES,
-            Kind::Together(together) => together.pictures(),
-            Kind::Rows { .. } | Kind::Diff => &[],
+            RecipeKind::Summary { .. } => SUMMARY_CHARTS,
+            RecipeKind::Together(together) => together.charts(),
+            RecipeKind::Rows { .. } | RecipeKind::Diff => &[],
         }
     }
 
     pub fn is_summary(&self) -> bool {
-        matches!(self.kind, Kind::Summary { .. })
+        matches!(self.kind, RecipeKind::Summary { .. })
     }
 }

@@ -1,8 +1,8 @@
-//! What NICs and switches carried.
+//! Traffic of NICs and switches.
 
 use super::samples::{NetNames, net_samples};
-use super::{Kind, ReportRecipe};
-use crate::sheet::{Column, Quantity, Sheet};
+use super::{RecipeKind, ReportRecipe};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::tables::{
     NET_IB_SWITCH_METRIC, NET_NIC_METRIC, NIC_ID_MAP, TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO,
@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 pub(super) const NETWORK_SUM: ReportRecipe = ReportRecipe {
     name: "network_sum",
     title: "Network Devices Summary",
-    about: "what NICs and switches carried, by device and counter",
+    about: "traffic of NICs and switches, by device and counter",
     definition: "samples are rates over intervals, in the unit that the report states; the total is the sum of rate \
                  times interval and is empty where the unit names no time; the mean is weighted by interval. Every \
-                 adapter of a node stands in each report of that node: add up one report per node only",
+                 adapter of a node is in each report of that node: add up only one report per node",
     arguments: &[],
     tables: &[
         &NET_NIC_METRIC,
@@ -25,7 +25,7 @@ pub(super) const NETWORK_SUM: ReportRecipe = ReportRecipe {
         &TARGET_INFO_NIC_INFO,
         &TARGET_INFO_NETWORK_METRICS,
     ],
-    kind: Kind::Rows { of: |trace, _| sums(trace) },
+    kind: RecipeKind::Rows { of: |trace, _| sums(trace) },
 };
 
 #[derive(Default)]
@@ -37,7 +37,7 @@ struct Sum {
     most: Option<i64>,
 }
 
-fn sums(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
+fn sums(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
     let (names, nics) = (NetNames::read(trace)?, nics(trace)?);
     let mut sums: BTreeMap<(String, String, String), Sum> = BTreeMap::new();
     for (spec, kind) in [(&NET_NIC_METRIC, "nic"), (&NET_IB_SWITCH_METRIC, "switch")] {
@@ -72,7 +72,7 @@ fn sums(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
         Column::maybe_decimals("Avg Rate", plain, rows.iter().map(mean)),
         Column::maybe_integers("Max Rate", plain, rows.iter().map(|(_, sum)| sum.most)),
     ];
-    Ok(Some(Sheet { name: NETWORK_SUM.name, title: NETWORK_SUM.title, columns }))
+    Ok(Some(ResultTable { name: NETWORK_SUM.name, title: NETWORK_SUM.title, columns }))
 }
 
 /// The nanoseconds that a rate is per.

@@ -1,8 +1,8 @@
-//! What NVLink carried, as GPUs sample it.
+//! NVLink throughput, as sampled by GPUs.
 
 use super::samples::{GpuSamples, gpu_of};
-use super::{Kind, ReportRecipe};
-use crate::sheet::{Column, Quantity, Sheet};
+use super::{RecipeKind, ReportRecipe};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::tables::{GENERIC_EVENTS, GPU_METRICS, TARGET_INFO_GPU_METRICS};
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ pub(super) const NVLINK_SUM: ReportRecipe = ReportRecipe {
     name: "nvlink_sum",
     title: "NVLink Summary",
     about: "the throughput of NVLink, by GPU and direction",
-    definition: "metrics of GPUs whose name holds `NVLink`; whether a value is percent or bytes depends on the GPU's \
-                 generation, and stands in the name; all samples count alike",
+    definition: "GPU metrics with `NVLink` in their names; whether a value is percent or bytes depends on the GPU's \
+                 generation and is part of the name; all samples have the same weight",
     arguments: &[],
     tables: &[&GPU_METRICS, &TARGET_INFO_GPU_METRICS, &GENERIC_EVENTS],
-    kind: Kind::Rows {
+    kind: RecipeKind::Rows {
         of: |trace, _| {
             let all = GpuSamples::read(trace)?;
             let linked: Vec<bool> =
@@ -24,7 +24,7 @@ pub(super) const NVLINK_SUM: ReportRecipe = ReportRecipe {
                 let key = (gpu_of(sample.type_id), all.metrics[sample.metric as usize].as_str());
                 values.entry(key).or_default().push(sample.value);
             }
-            // GPUs that were sampled without a metric of NVLink are an answer: a table without a row.
+            // GPUs sampled without an NVLink metric give an empty table.
             if all.samples.is_empty() {
                 return Ok(None);
             }
@@ -41,7 +41,7 @@ pub(super) const NVLINK_SUM: ReportRecipe = ReportRecipe {
                 Column::decimals("Min", plain, of(|values| values.first().copied().unwrap_or_default())),
                 Column::decimals("Max", plain, of(|values| values.last().copied().unwrap_or_default())),
             ];
-            Ok(Some(Sheet { name: NVLINK_SUM.name, title: NVLINK_SUM.title, columns }))
+            Ok(Some(ResultTable { name: NVLINK_SUM.name, title: NVLINK_SUM.title, columns }))
         },
     },
 };

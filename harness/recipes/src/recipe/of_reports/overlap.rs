@@ -1,11 +1,11 @@
 //! How far communication is hidden behind computation: of each kernel how much of it runs beside kernels of the other
 //! kind on its GPU, and of each GPU how much of its communication is exposed.
 
-use super::{Across, Kind, Made, Of, ReportRecipe, labels};
+use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe, labels};
 use crate::busy::{self, Busy, Operation};
-use crate::picture::{Axis, Bar, Bars, Figure, Picture};
+use crate::chart::{Axis, Bar, Bars, Chart, Figure};
 use crate::report::{ArgumentSpec, Arguments, Takes};
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use crate::spans::Spans;
 use nsys::export::ExportError;
 use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, STRING_IDS};
@@ -16,18 +16,19 @@ use std::sync::Arc;
 pub(super) const NCCL_GPU_OVERLAP_TRACE: ReportRecipe = ReportRecipe {
     name: "nccl_gpu_overlap_trace",
     title: "Communication beside Computation",
-    about: "how much of each kernel runs beside kernels of the other kind, and how much communication is exposed",
-    definition: "kernels of the classes nccl and comm communicate, all others compute; with `nccl-only` those communicate \
-                 whose names begin with nccl. The overlap of a kernel is the part of it during which a kernel of the other \
-                 kind runs on the same GPU; kernels of its own kind on other streams are none. Totals are lengths of \
-                 unions: exposed communication is communication without a moment of computation. Percentages are of the \
-                 own total. A filter by time cuts kernels. Where graphs were traced as a whole, nobody can tell what ran in \
-                 them: overlaps of that GPU are the least that they can be, and exposed communication is left empty",
+    about: "how much of each kernel overlaps with kernels of the other kind, and how much communication is exposed",
+    definition: "kernels of the classes nccl and comm communicate, all others compute; with `nccl-only` those \
+                 communicate whose names begin with nccl. The overlap of a kernel is the part of it during which a \
+                 kernel of the other kind runs on the same GPU; kernels of its own kind on other streams do not count. \
+                 Totals are lengths of unions: exposed communication is communication without a moment of computation. \
+                 Percentages are of the GPU's own total. A filter by time cuts kernels. Where graphs were traced as a \
+                 whole, their kernels are unknown: overlaps of that GPU are lower bounds, and exposed communication is \
+                 left empty",
     arguments: &[NCCL_ONLY],
     tables: &[&KERNEL, &STRING_IDS, &MEMCPY, &MEMSET, &GRAPH_TRACE],
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: &["totals", "trace"],
-        pictures: &[("exposed", "the exposed part of each GPU's communication, as bars")],
+        charts: &[("exposed", "the exposed part of each GPU's communication, as bars")],
         take,
         make,
     }),
@@ -35,13 +36,13 @@ pub(super) const NCCL_GPU_OVERLAP_TRACE: ReportRecipe = ReportRecipe {
 
 const NCCL_ONLY: ArgumentSpec = ArgumentSpec {
     name: "nccl-only",
-    about: "communication is what begins with nccl, and nothing else",
+    about: "communication is only kernels whose names begin with nccl",
     takes: Takes::Nothing,
     choice: None,
 };
 
 #[derive(Serialize, Deserialize)]
-struct Taken {
+struct Extract {
     gpus: Vec<Totals>,
     kernels: Vec<Row>,
     names: Vec<Arc<str>>,
@@ -69,7 +70,7 @@ struct Row {
     name: u32,
 }
 
-fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Taken, u64)>, ExportError> {
+fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Extract, u64)>, ExportError> {
     let Some(busy) = Busy::read(trace)? else { return Ok(None) };
     let nccl_only = arguments.has(NCCL_ONLY.name);
     let communicates = |one: &Operation| match busy.kernels.get(one.name as usize) {
@@ -112,31 +113,31 @@ fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Taken, u64)>, Ex
     }
     let names = busy.kernels.into_iter().map(|name| Arc::from(name.whole)).collect();
     let rows = kernels.len() as u64;
-    Ok(Some((Taken { gpus, kernels, names }, rows)))
+    Ok(Some((Extract { gpus, kernels, names }, rows)))
 }
 
-fn make(reports: &[Of<&Taken>], _: &Arguments) -> Made {
+fn make(reports: &[ReportExtract<&Extract>], _: &Arguments) -> Made {
     let tables = vec![("totals", totals(reports)), ("trace", rows(reports))];
-    Made { tables, pictures: picture(reports).into_iter().collect(), ..Made::default() }
+    Made { tables, charts: chart(reports).into_iter().collect(), ..Made::default() }
 }
 
-/// None where no GPU communicated, or nobody can tell what beside it.
-fn picture(reports: &[Of<&Taken>]) -> Option<Picture> {
+/// `None` where no GPU communicated, or its overlap is unknown.
+fn chart(reports: &[ReportExtract<&Extract>]) -> Option<Chart> {
     let all: Vec<(i64, &Totals)> =
-        reports.iter().flat_map(|report| report.taken.gpus.iter().map(|gpu| (report.rank, gpu))).collect();
-    let places: Vec<labels::Place> =
+        reports.iter().flat_map(|report| report.extract.gpus.iter().map(|gpu| (report.rank, gpu))).collect();
+    let places: Vec<labels::LabelKey> =
         all.iter().map(|(rank, gpu)| (*rank, gpu.pid, Some(gpu.device))).collect();
-    let bars = all.iter().zip(labels::of(&places)).map(|((rank, gpu), label)| Bar {
+    let bars = all.iter().zip(labels::unique(&places)).map(|((rank, gpu), label)| Bar {
         label,
         rank: Some(*rank),
         value: share(exposed(gpu), gpu.communication),
     });
     let bars: Vec<Bar> = bars.collect();
-    bars.iter().any(|bar| bar.value.is_some()).then(|| Picture {
+    bars.iter().any(|bar| bar.value.is_some()).then(|| Chart {
         name: "exposed",
         title: "Exposed Communication".to_owned(),
         about:
-            "how much of each GPU's communication runs beside no computation; what is hidden costs no time"
+            "fraction of each GPU's communication without compute beside it; hidden communication costs no time"
                 .to_owned(),
         figure: Figure::Bars(Bars {
             value: Axis::linear("Exposed of Communication", Quantity::Percent),
@@ -155,9 +156,9 @@ fn share(part: Option<u64>, whole: u64) -> Option<f64> {
     part.filter(|_| whole > 0).map(|part| 100.0 * part as f64 / whole as f64)
 }
 
-fn totals(reports: &[Of<&Taken>]) -> Sheet {
+fn totals(reports: &[ReportExtract<&Extract>]) -> ResultTable {
     let all: Vec<(i64, &Totals)> =
-        reports.iter().flat_map(|report| report.taken.gpus.iter().map(|gpu| (report.rank, gpu))).collect();
+        reports.iter().flat_map(|report| report.extract.gpus.iter().map(|gpu| (report.rank, gpu))).collect();
     let time = |name: &str, of: &dyn Fn(&Totals) -> Option<u64>| {
         let values = all.iter().map(|(_, gpu)| of(gpu).and_then(|ns| i64::try_from(ns).ok()));
         Column::maybe_integers(name, Quantity::Nanoseconds, values)
@@ -177,16 +178,17 @@ fn totals(reports: &[Of<&Taken>]) -> Sheet {
         time("Exposed Communication", &exposed),
         percent("Exposed of Communication", &|gpu| share(exposed(gpu), gpu.communication)),
     ];
-    Sheet { name: NCCL_GPU_OVERLAP_TRACE.name, title: NCCL_GPU_OVERLAP_TRACE.title, columns }
+    ResultTable { name: NCCL_GPU_OVERLAP_TRACE.name, title: NCCL_GPU_OVERLAP_TRACE.title, columns }
 }
 
-fn rows(reports: &[Of<&Taken>]) -> Sheet {
-    let all: Vec<(i64, &Taken, &Row)> = reports
+fn rows(reports: &[ReportExtract<&Extract>]) -> ResultTable {
+    let all: Vec<(i64, &Extract, &Row)> = reports
         .iter()
-        .flat_map(|report| report.taken.kernels.iter().map(|row| (report.rank, report.taken, row)))
+        .flat_map(|report| report.extract.kernels.iter().map(|row| (report.rank, report.extract, row)))
         .collect();
-    let gpu =
-        |taken: &Taken, row: &Row| (taken.gpus[row.gpu as usize].pid, taken.gpus[row.gpu as usize].device);
+    let gpu = |extract: &Extract, row: &Row| {
+        (extract.gpus[row.gpu as usize].pid, extract.gpus[row.gpu as usize].device)
+    };
     let time = |name: &str, of: fn(&Row) -> u64| {
         let values = all.iter().map(|(.., row)| i64::try_from(of(row)).ok());
         Column::maybe_integers(name, Quantity::Nanoseconds, values)
@@ -194,8 +196,12 @@ fn rows(reports: &[Of<&Taken>]) -> Sheet {
     let kinds: [Arc<str>; 2] = [Arc::from("compute"), Arc::from("communication")];
     let columns = vec![
         Column::integers("Rank", Quantity::Plain, all.iter().map(|(rank, ..)| *rank)),
-        Column::maybe_integers("PID", Quantity::Plain, all.iter().map(|(_, taken, row)| gpu(taken, row).0)),
-        Column::integers("Device", Quantity::Plain, all.iter().map(|(_, taken, row)| gpu(taken, row).1)),
+        Column::maybe_integers(
+            "PID",
+            Quantity::Plain,
+            all.iter().map(|(_, extract, row)| gpu(extract, row).0),
+        ),
+        Column::integers("Device", Quantity::Plain, all.iter().map(|(_, extract, row)| gpu(extract, row).1)),
         Column::maybe_integers("Stream", Quantity::Plain, all.iter().map(|(.., row)| row.stream)),
         Column::integers("Start", Quantity::Nanoseconds, all.iter().map(|(.., row)| row.start)),
         time("Duration", |row| row.ns),
@@ -206,9 +212,9 @@ fn rows(reports: &[Of<&Taken>]) -> Sheet {
             Quantity::Percent,
             all.iter().map(|(.., row)| share(Some(row.overlap), row.ns)),
         ),
-        Column::texts("Name", all.iter().map(|(_, taken, row)| taken.names[row.name as usize].clone())),
+        Column::texts("Name", all.iter().map(|(_, extract, row)| extract.names[row.name as usize].clone())),
     ];
-    Sheet { name: NCCL_GPU_OVERLAP_TRACE.name, title: NCCL_GPU_OVERLAP_TRACE.title, columns }
+    ResultTable { name: NCCL_GPU_OVERLAP_TRACE.name, title: NCCL_GPU_OVERLAP_TRACE.title, columns }
 }
 
 #[cfg(test)]

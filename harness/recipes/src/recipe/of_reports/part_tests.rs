@@ -6,7 +6,7 @@ use crate::testing::Made as Report;
 use nsys::trace::Filter;
 use std::collections::BTreeMap;
 
-/// What a survey gives, once it is known that the same comes of two processes, each with every other report.
+/// The result of a survey, after checking that two processes with every other report each give the same.
 #[track_caller]
 pub(crate) fn both_ways(survey_of: &Survey) -> Vec<Outcome> {
     let whole = survey(survey_of).expect("threads");
@@ -23,7 +23,7 @@ fn sent(survey: &Survey, share: &[usize]) -> Part {
     let part = part(survey, share).expect("threads");
     assert!(part.reports().eq(share.iter().copied()));
     let bytes = part.to_bytes(survey.asked).expect("written");
-    Part::of_bytes(survey.asked, &bytes).expect("read back")
+    Part::from_bytes(survey.asked, &bytes).expect("read back")
 }
 
 /// Kernels with their calls in ranges of steps, those of NCCL too, `slower` than in the others.
@@ -95,7 +95,7 @@ fn a_filter_and_arguments_hold_in_every_process() {
 }
 
 #[test]
-fn a_report_that_nobody_read_is_named_by_every_recipe_and_nothing_of_it_is_in_a_table() {
+fn a_report_that_was_not_read_is_named_by_every_recipe_and_is_in_no_table() {
     let (one, two) = (made(0), made(7));
     let inputs = inputs(vec![one.path(), two.path()]);
     let asked = asked();
@@ -128,7 +128,8 @@ fn bytes_that_are_cut_off_or_of_other_recipes_are_refused() {
     let (asked, other) = (of("breakdown"), of("cuda_gpu_kern_hist"));
     let survey_of = survey_of(&asked, &inputs);
     let bytes = part(&survey_of, &[0]).expect("threads").to_bytes(&asked).expect("written");
-    let why = |asked: &[(&'static ReportRecipe, Arguments)], bytes: &[u8]| Part::of_bytes(asked, bytes).err();
+    let why =
+        |asked: &[(&'static ReportRecipe, Arguments)], bytes: &[u8]| Part::from_bytes(asked, bytes).err();
     assert_eq!(why(&asked, &bytes), None);
     for cut in [0, 1, bytes.len() / 2, bytes.len() - 1] {
         assert!(why(&asked, &bytes[..cut]).is_some(), "{cut}");
@@ -136,5 +137,5 @@ fn bytes_that_are_cut_off_or_of_other_recipes_are_refused() {
     let both = [of("breakdown"), of("cuda_gpu_kern_hist")].concat();
     assert!(why(&both, &bytes).is_some_and(|why| why.contains("another number of recipes")));
     assert!(why(&other, &bytes).is_some_and(|why| why.contains("cuda_gpu_kern_hist")));
-    assert!(why(&of("cuda_gpu_kern_sum"), &bytes).is_some_and(|why| why.contains("nothing of its own")));
+    assert!(why(&of("cuda_gpu_kern_sum"), &bytes).is_some_and(|why| why.contains("no extract of its own")));
 }

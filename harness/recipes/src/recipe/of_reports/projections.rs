@@ -2,9 +2,9 @@
 
 use super::measures::Measures;
 use super::survey::below_each_other;
-use super::{Across, Kind, Made, ReportRecipe};
+use super::{Across, Made, RecipeKind, ReportRecipe};
 use crate::report::{self, ArgumentSpec, BASE, MANGLED, Takes};
-use crate::sheet::Sheet;
+use crate::result_table::ResultTable;
 use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS, TableSpec};
 
 const TABLES: &[&TableSpec] = &[&NVTX_EVENTS, &STRING_IDS, &RUNTIME, &KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE];
@@ -20,7 +20,7 @@ pub(super) const NVTX_GPU_PROJ_SUM: ReportRecipe = ReportRecipe {
                  start/end ranges have no level",
     arguments: &[],
     tables: TABLES,
-    kind: Kind::Together(&Measures {
+    kind: RecipeKind::Together(&Measures {
         name: "nvtx_gpu_proj_sum",
         title: "NVTX GPU Projection Summary",
         groups: |trace, _| report::projected_by_name(trace),
@@ -41,28 +41,28 @@ pub(super) const NVTX_GPU_PROJ_TRACE: ReportRecipe = ReportRecipe {
     name: "nvtx_gpu_proj_trace",
     title: "NVTX GPU Projection Trace",
     about: "each range that launched work, with the time of that work on the GPUs",
-    definition: "projected as in `nvtx_gpu_proj_sum`, in the order of the projections' beginnings. One push/pop stack a \
-                 thread runs over all domains; NumChild counts children that have a row. What a thread launched \
-                 outside all ranges is one row without a name. Times are each report's own",
+    definition: "projected as in `nvtx_gpu_proj_sum`, in the order of the projections' beginnings. Each thread has one \
+                 push/pop stack over all domains; NumChild counts children that have a row. Work that a thread \
+                 launched outside all ranges is one row without a name. Times are each report's own",
     arguments: &[COMPAT],
     tables: TABLES,
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: &["trace"],
-        pictures: &[],
+        charts: &[],
         take: |trace, arguments| {
-            let sheet = match arguments.has(COMPAT.name) {
+            let result_table = match arguments.has(COMPAT.name) {
                 true => report::projected_newer(trace)?,
                 false => report::projected_with_rest(trace)?,
             };
-            Ok(sheet.map(|sheet: Sheet| {
-                let rows = sheet.height() as u64;
-                (sheet, rows)
+            Ok(result_table.map(|result_table: ResultTable| {
+                let rows = result_table.height() as u64;
+                (result_table, rows)
             }))
         },
         make: |reports, _| {
-            let sheets: Vec<(i64, &Sheet)> =
-                reports.iter().map(|report| (report.rank, report.taken)).collect();
-            let trace = below_each_other(&sheets).map(|sheet| ("trace", sheet));
+            let result_tables: Vec<(i64, &ResultTable)> =
+                reports.iter().map(|report| (report.rank, report.extract)).collect();
+            let trace = below_each_other(&result_tables).map(|result_table| ("trace", result_table));
             Made { tables: trace.into_iter().collect(), ..Made::default() }
         },
     }),
@@ -74,10 +74,10 @@ pub(super) const NVTX_KERN_SUM: ReportRecipe = ReportRecipe {
     about: "kernels within the ranges that launched them, by range, style and kernel",
     definition: "a kernel belongs to every range of one thread within which its call lies on that thread, borders \
                  included: within two ranges of one name it counts twice. NVTX Inst counts ranges that have such a \
-                 kernel. All reports together are not told apart by process and thread",
+                 kernel. Over all reports, processes and threads are not distinguished",
     arguments: &[BASE, MANGLED],
     tables: &[&NVTX_EVENTS, &STRING_IDS, &RUNTIME, &KERNEL],
-    kind: Kind::Together(&Measures {
+    kind: RecipeKind::Together(&Measures {
         name: "nvtx_kern_sum",
         title: "NVTX Range Kernel Summary",
         groups: report::kernels_by_range,
@@ -89,14 +89,14 @@ pub(super) const NVTX_KERN_SUM: ReportRecipe = ReportRecipe {
 pub(super) const CUDA_KERN_EXEC_SUM: ReportRecipe = ReportRecipe {
     name: "cuda_kern_exec_sum",
     title: "CUDA Kernel Launch & Exec Time Summary",
-    about: "launches of kernels: how long the call took, how long the kernel waited, how long it ran",
+    about: "kernel launches: time of the call, queue time and run time of the kernel",
     definition: "of a kernel and the call of its process and correlation. A is the time of the call, Q from its end to \
                  the kernel's begin where that lies behind it (QCount of Count), K the time of the kernel, T all from \
                  the begin of the call to the end of both. By call and kernel; of each report by thread and device \
                  too. Kernels without a call are left out and counted",
     arguments: &[BASE, MANGLED],
     tables: &[&KERNEL, &RUNTIME, &STRING_IDS],
-    kind: Kind::Together(&Measures {
+    kind: RecipeKind::Together(&Measures {
         name: "cuda_kern_exec_sum",
         title: "CUDA Kernel Launch & Exec Time Summary",
         groups: report::launches_by_name,

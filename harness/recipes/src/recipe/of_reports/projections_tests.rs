@@ -1,7 +1,7 @@
 //! Projections and launches over several reports.
 
 use super::tests::{decimals, inputs, integers, surveyed, table, texts};
-use crate::sheet::Values;
+use crate::result_table::Values;
 use crate::testing::Made;
 
 /// Two steps, the second one with a part; a kernel outside all ranges on the thread of the ranges and one on another.
@@ -88,7 +88,7 @@ fn the_newer_columns_have_ranges_alone_and_stacks_as_lists() {
 }
 
 #[test]
-fn kernels_of_ranges_and_launches_are_told_apart_by_thread_within_a_report_alone() {
+fn kernels_of_ranges_and_launches_are_separate_by_thread_within_one_report_only() {
     let (one, other) = (one(), other());
     let both = inputs(vec![one.path(), other.path()]);
     let outcome = surveyed("nvtx_kern_sum", &["base"], &both);

@@ -15,7 +15,7 @@ pub(super) struct NetSample {
     pub list: i64,
     pub index: i64,
     pub value: i64,
-    /// Which port of the device, where that is told.
+    /// The port of the device, where it is recorded.
     pub port: Option<i64>,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct GpuSample {
 pub(super) struct GpuSamples {
     pub samples: Vec<GpuSample>,
     pub metrics: Vec<String>,
-    /// What was sampled too, and was not asked for.
+    /// Names of other sampled metrics that were not requested.
     pub others: BTreeSet<String>,
 }
 
@@ -160,7 +160,7 @@ impl GpuSamples {
         let mut odd = 0;
         for row in 0..rows.len() {
             let Some(text) = data.get(row) else { continue };
-            // Other events than those of GPUs are no objects of numbers; they are somebody else's.
+            // Events of other plugins than the GPUs' are not objects of numbers.
             let Ok(serde_json::Value::Object(values)) = serde_json::from_str(text) else {
                 odd += 1;
                 continue;
@@ -178,7 +178,7 @@ impl GpuSamples {
             }
         }
         if odd > 0 {
-            trace.note(format!("generic events that are no JSON objects, left out: {odd}"));
+            trace.note(format!("generic events skipped, not JSON objects: {odd}"));
         }
         Ok(all)
     }

@@ -1,7 +1,7 @@
-//! What several recipes over one report have in common: how much of it may be kept, and who is still to read which table.
-//! How columns are kept is told in `nsys::export`.
+//! Shared reading of one report by several recipes: how much of it may be kept, and which recipes still need which
+//! table. `nsys::export` keeps the columns.
 
-use super::{PICTURES, ReportRecipe, diff, group_of};
+use super::{CHARTS, ReportRecipe, diff, group_of};
 use crate::report::Arguments;
 use nsys::tables::{META_DATA_EXPORT, MPI_RANKS, SESSION_START, STRING_IDS, SYSTEM_ENV};
 use nsys::trace::{TIMED, Trace};
@@ -24,8 +24,8 @@ pub(super) fn readers(
             *readers.entry(spec.name).or_default() += 1;
         }
     }
-    // What is laid over time asks all tables once from when to when the report was recorded.
-    let over_time = |recipe: &ReportRecipe| group_of(recipe.name) == Some(PICTURES);
+    // Recipes over time read all tables once for the time span of the report.
+    let over_time = |recipe: &ReportRecipe| group_of(recipe.name) == Some(CHARTS);
     if !trace.knows_recorded() && recipes.iter().any(|(recipe, _)| over_time(recipe)) {
         for spec in TIMED {
             *readers.entry(spec.name).or_default() += 1;
@@ -97,7 +97,7 @@ mod tests {
             let arguments = Arguments::default();
             let declared = diff::summary_of(recipe, &arguments).tables.iter().map(|spec| spec.name);
             let mut known: Vec<&str> = declared.chain(OF_ALL).chain([STRING_IDS.name]).collect();
-            if group_of(recipe.name) == Some(PICTURES) {
+            if group_of(recipe.name) == Some(CHARTS) {
                 known.extend(timed);
             }
             let decoded = decoded_by(&made, &[(recipe, arguments)]);

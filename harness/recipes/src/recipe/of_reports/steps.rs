@@ -1,40 +1,40 @@
-//! Steps of a run: where each rank's begin and end, how long they take, and whether ranks agree. How steps are found is told
-//! in `crate::steps`.
+//! Steps of a run: where each rank's begin and end, how long they take, and whether ranks agree. `crate::steps` finds
+//! them.
 
-use super::{Across, Kind, Made, Of, ReportRecipe};
-use crate::picture::{Axis, Figure, Line, Lines, Picture};
+use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
+use crate::chart::{Axis, Chart, Figure, Line, Lines};
 use crate::report::{ArgumentSpec, Arguments, Takes};
-use crate::sheet::{Column, Quantity, Sheet};
-use crate::steps::{Asked, Figures, Found, Source, Step, Window, figures, of_trace, window};
+use crate::result_table::{Column, Quantity, ResultTable};
+use crate::steps::{Figures, Found, Source, Step, StepRequest, Window, figures, of_trace, window};
 use nsys::tables::{GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
 use std::collections::BTreeMap;
 
 pub(super) const STEPS: ReportRecipe = ReportRecipe {
     name: "steps",
     title: "Steps",
-    about: "the steps of a run that repeats itself: how long each took on each rank, how much they differ, whether they \
-            grow, and whether those are there that were asked for",
-    definition: "by the first of these that a report has. Ranges: those of one name on one thread, a number taken out of \
-                 the name, that come three times or more, cover half of the time and come at even distances; such as are \
-                 called step, iteration or batch before others, those whose numbers grow by one before others, and of \
-                 what is neither such as cover nearly all. Capture: from each call that starts the profiler to the next \
-                 that stops it, where three or more do. Kernels: the busiest stream cut before each run of the rarest \
-                 kernel between whose runs the others come equally often, where the order of kernels repeats at all; the \
-                 time of such a step is from its first kernel to the next step's, so that the last one has none. \
-                 Confidence is, of ranges, the part of the time that they cover times the evenness of their distances; \
-                 of kernels the part of a step that is as in the others, in the mean. The slope is the median of those \
-                 of all pairs (Theil and Sen), with its interval of 95 %. A window has its first and its last step. \
-                 Times are each report's own",
+    about: "the steps of an iterative run: how long each took on each rank, how much they differ, whether they grow, \
+            and whether the requested ones are there",
+    definition: "by the first of these that a report has. Ranges: those of one name on one thread, apart from a number \
+                 in the name, that occur three times or more, cover half of the time and are evenly spaced; preferred \
+                 are names with step, iteration or batch, then names whose numbers grow by one, then those that cover \
+                 nearly all of the time. Capture: from each call that starts the profiler to the next that stops it, \
+                 if there are three or more. Kernels: the busiest stream cut before each run of the rarest kernel \
+                 between whose runs the others come equally often, where the order of kernels repeats at all; the time \
+                 of such a step is from its first kernel to the next step's, so that the last one has none. Confidence \
+                 is, for ranges, the fraction of time that they cover times the evenness of their distances; for \
+                 kernels the mean fraction of a step that equals the others. The slope is the median of those of all \
+                 pairs (Theil and Sen), with its interval of 95 %. A window has its first and its last step. Times are \
+                 each report's own",
     arguments: &[RANGE, RANGES, CAPTURE, KERNELS, WINDOW, SKIP],
     tables: &[&KERNEL, &RUNTIME, &STRING_IDS, &GRAPH_TRACE, &NVTX_EVENTS],
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: &["stats", "steps", "across"],
-        pictures: &[("steps", "the time of each step, one line per rank")],
+        charts: &[("steps", "the time of each step, one line per rank")],
         take: |trace, arguments| {
             let range = Some(arguments.text(&RANGE)).filter(|name| !name.is_empty());
             let named = [(RANGES, Source::Ranges), (CAPTURE, Source::Capture), (KERNELS, Source::Kernels)];
             let source = named.iter().find(|(spec, _)| arguments.has(spec.name)).map(|(_, source)| *source);
-            match of_trace(trace, &Asked { range, source })? {
+            match of_trace(trace, &StepRequest { range, source })? {
                 Ok(found) => {
                     found.notes.iter().for_each(|note| trace.note(format!("steps: {note}")));
                     let rows = found.steps.len() as u64;
@@ -56,32 +56,32 @@ const fn source(name: &'static str, about: &'static str) -> ArgumentSpec {
 
 const RANGE: ArgumentSpec = ArgumentSpec {
     name: "range",
-    about: "steps are ranges of this name, `#` or nothing in place of a number",
+    about: "steps are ranges of this name, with `#` or nothing in place of a number",
     takes: Takes::Text(""),
     choice: Some("source"),
 };
-const RANGES: ArgumentSpec = source("ranges", "steps are looked for in ranges alone");
-const CAPTURE: ArgumentSpec = source("capture", "steps are what the profiler was started and stopped for");
-const KERNELS: ArgumentSpec = source("kernels", "steps are looked for in the order of kernels alone");
+const RANGES: ArgumentSpec = source("ranges", "find steps in ranges alone");
+const CAPTURE: ArgumentSpec = source("capture", "steps are the capture ranges of the profiler");
+const KERNELS: ArgumentSpec = source("kernels", "find steps in the order of kernels alone");
 const WINDOW: ArgumentSpec = ArgumentSpec {
     name: "window",
-    about: "the steps that were to be profiled, the first and the last one with; what is missing is told",
+    about: "the first and the last step that were to be profiled; missing ones are reported",
     takes: Takes::Span,
     choice: None,
 };
 const SKIP: ArgumentSpec = ArgumentSpec {
     name: "skip",
-    about: "so many steps at the beginning, such as a warm-up, are in no figure",
+    about: "how many first steps, such as a warm-up, to leave out of all figures",
     takes: Takes::Number(0),
     choice: None,
 };
 
-fn make(reports: &[Of<&Found>], arguments: &Arguments) -> Made {
+fn make(reports: &[ReportExtract<&Found>], arguments: &Arguments) -> Made {
     let skip = usize::try_from(arguments.number(&SKIP)).unwrap_or(usize::MAX);
     let asked = arguments.span(&WINDOW);
     let windows: Vec<Option<Window>> = reports
         .iter()
-        .map(|report| asked.map(|(first, last)| window(first, last, &report.taken.steps)))
+        .map(|report| asked.map(|(first, last)| window(first, last, &report.extract.steps)))
         .collect();
     let mut notes = disagreements(reports);
     notes.extend(asked.into_iter().flat_map(|asked| of_windows(asked, reports, &windows)));
@@ -90,14 +90,14 @@ fn make(reports: &[Of<&Found>], arguments: &Arguments) -> Made {
         ("steps", each(reports)),
         ("across", across(reports)),
     ];
-    Made { tables, notes, pictures: vec![picture(reports)], ..Made::default() }
+    Made { tables, notes, charts: vec![chart(reports)], ..Made::default() }
 }
 
 /// By the steps' own numbers where all have one, else by their order.
-fn picture(reports: &[Of<&Found>]) -> Picture {
+fn chart(reports: &[ReportExtract<&Found>]) -> Chart {
     let is_numbered = is_numbered(reports);
-    let line = |report: &Of<&Found>| {
-        let points = report.taken.steps.iter().enumerate().map(|(at, step)| {
+    let line = |report: &ReportExtract<&Found>| {
+        let points = report.extract.steps.iter().enumerate().map(|(at, step)| {
             let place = if is_numbered { number(step).unwrap_or_default() } else { at as i64 };
             (place as f64, step.has_end.then(|| step.ns() as f64))
         });
@@ -105,11 +105,10 @@ fn picture(reports: &[Of<&Found>]) -> Picture {
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         Line { label: format!("rank {}", report.rank), rank: Some(report.rank), points }
     };
-    Picture {
+    Chart {
         name: "steps",
         title: "Time of each Step".to_owned(),
-        about: "lines beside each other are ranks that keep step; a line above the others is a slow rank, a slope is time \
-                that grows"
+        about: "parallel lines are ranks in step; a line above the others is a slow rank, a slope is growing step time"
             .to_owned(),
         figure: Figure::Lines(Lines {
             x: Axis::linear("Step", Quantity::Plain),
@@ -120,20 +119,20 @@ fn picture(reports: &[Of<&Found>]) -> Picture {
     }
 }
 
-fn is_numbered(reports: &[Of<&Found>]) -> bool {
-    let mut steps = reports.iter().flat_map(|report| &report.taken.steps);
+fn is_numbered(reports: &[ReportExtract<&Found>]) -> bool {
+    let mut steps = reports.iter().flat_map(|report| &report.extract.steps);
     steps.all(|step| number(step).is_some())
 }
 
-fn sheet(columns: Vec<Column>) -> Sheet {
-    Sheet { name: STEPS.name, title: STEPS.title, columns }
+fn result_table(columns: Vec<Column>) -> ResultTable {
+    ResultTable { name: STEPS.name, title: STEPS.title, columns }
 }
 
 /// A row for each rank.
-fn stats(reports: &[Of<&Found>], skip: usize, windows: &[Option<Window>]) -> Sheet {
+fn stats(reports: &[ReportExtract<&Found>], skip: usize, windows: &[Option<Window>]) -> ResultTable {
     let (plain, time, part) = (Quantity::Plain, Quantity::Nanoseconds, Quantity::Percent);
-    let of_rank = |report: &Of<&Found>| {
-        let steps: Vec<&Step> = report.taken.steps.iter().skip(skip).collect();
+    let of_rank = |report: &ReportExtract<&Found>| {
+        let steps: Vec<&Step> = report.extract.steps.iter().skip(skip).collect();
         figures(&steps)
     };
     let all: Vec<Option<Figures>> = reports.iter().map(of_rank).collect();
@@ -145,15 +144,15 @@ fn stats(reports: &[Of<&Found>], skip: usize, windows: &[Option<Window>]) -> She
         Column::maybe_integers(name, time, values)
     };
     let count = |name: &str, value: &dyn Fn(&Found) -> usize| {
-        Column::integers(name, plain, reports.iter().map(|report| value(report.taken) as i64))
+        Column::integers(name, plain, reports.iter().map(|report| value(report.extract) as i64))
     };
     let mut columns = vec![
         Column::integers("Rank", plain, reports.iter().map(|report| report.rank)),
-        Column::texts("Source", reports.iter().map(|report| report.taken.source.name())),
-        Column::texts("By", reports.iter().map(|report| report.taken.by.as_str())),
+        Column::texts("Source", reports.iter().map(|report| report.extract.source.name())),
+        Column::texts("By", reports.iter().map(|report| report.extract.by.as_str())),
         count("Steps", &|found| found.steps.iter().filter(|step| step.is_whole()).count()),
         count("Unlike", &|found| found.steps.iter().filter(|step| !step.is_whole()).count()),
-        Column::decimals("Confidence", part, reports.iter().map(|report| 100.0 * report.taken.confidence)),
+        Column::decimals("Confidence", part, reports.iter().map(|report| 100.0 * report.extract.confidence)),
         real("Med", time, &|of| Some(of.stats.median)),
         real("Avg", time, &|of| Some(of.stats.mean)),
         real("CV", part, &|of| of.cv.map(|cv| 100.0 * cv)),
@@ -171,26 +170,26 @@ fn stats(reports: &[Of<&Found>], skip: usize, windows: &[Option<Window>]) -> She
         let number = |value: fn(&Window) -> i64| windows.iter().map(move |window| window.as_ref().map(value));
         columns.push(Column::maybe_integers("Asked", plain, number(|window| window.asked as i64)));
         let is_as_asked = |window: &Window| if window.is_as_asked() { "yes" } else { "no" };
-        let told = windows.iter().map(|window| window.as_ref().map(is_as_asked));
-        columns.push(Column::maybe_texts("As Asked", told));
+        let as_asked = windows.iter().map(|window| window.as_ref().map(is_as_asked));
+        columns.push(Column::maybe_texts("As Asked", as_asked));
         let missing = |window: &Window| window.missing.as_ref().map(listed);
-        let told = windows.iter().map(|window| window.as_ref().and_then(missing));
-        columns.push(Column::maybe_texts("Missing", told));
+        let missing = windows.iter().map(|window| window.as_ref().and_then(missing));
+        columns.push(Column::maybe_texts("Missing", missing));
     }
-    sheet(columns)
+    result_table(columns)
 }
 
 /// A row for each step of each rank.
-fn each(reports: &[Of<&Found>]) -> Sheet {
+fn each(reports: &[ReportExtract<&Found>]) -> ResultTable {
     let rows: Vec<(i64, usize, &Step)> = reports
         .iter()
-        .flat_map(|report| report.taken.steps.iter().enumerate().map(|(at, step)| (report.rank, at, step)))
+        .flat_map(|report| report.extract.steps.iter().enumerate().map(|(at, step)| (report.rank, at, step)))
         .collect();
     let (plain, time) = (Quantity::Plain, Quantity::Nanoseconds);
     let ended = |value: fn(&Step) -> Option<i64>| {
         rows.iter().map(move |(.., step)| if step.has_end { value(step) } else { None })
     };
-    sheet(vec![
+    result_table(vec![
         Column::integers("Rank", plain, rows.iter().map(|(rank, ..)| *rank)),
         Column::integers("Step", plain, rows.iter().map(|(_, at, _)| *at as i64)),
         Column::maybe_integers("Number", plain, rows.iter().map(|(.., step)| number(step))),
@@ -210,11 +209,11 @@ fn number(step: &Step) -> Option<i64> {
 }
 
 /// A row for each step over all ranks: by the steps' own numbers where all have one, else by their order.
-fn across(reports: &[Of<&Found>]) -> Sheet {
+fn across(reports: &[ReportExtract<&Found>]) -> ResultTable {
     let is_numbered = is_numbered(reports);
     let mut times: BTreeMap<i64, Vec<(u64, i64)>> = BTreeMap::new();
     for report in reports {
-        for (at, step) in report.taken.steps.iter().enumerate() {
+        for (at, step) in report.extract.steps.iter().enumerate() {
             let place = if is_numbered { number(step).unwrap_or_default() } else { at as i64 };
             let times = times.entry(place).or_default();
             if step.has_end && step.is_whole() {
@@ -229,7 +228,7 @@ fn across(reports: &[Of<&Found>]) -> Sheet {
         let sorted: Vec<u64> = times.iter().map(|(ns, _)| *ns).collect();
         (!sorted.is_empty()).then(|| crate::steps::quantile(&sorted, 0.5))
     };
-    sheet(vec![
+    result_table(vec![
         Column::integers(if is_numbered { "Number" } else { "Step" }, plain, times.keys().copied()),
         Column::integers("Ranks", plain, times.values().map(|times| times.len() as i64)),
         Column::maybe_integers("Min", time, of(|times| i64::try_from(times.first()?.0).ok())),
@@ -239,50 +238,59 @@ fn across(reports: &[Of<&Found>]) -> Sheet {
     ])
 }
 
-/// What ranks that ran the same program should agree on.
-fn disagreements(reports: &[Of<&Found>]) -> Vec<String> {
+/// Differences between ranks, which ran the same program.
+fn disagreements(reports: &[ReportExtract<&Found>]) -> Vec<String> {
     let mut notes = Vec::new();
-    let mut told = |what: &str, of: &dyn Fn(&Found) -> String| {
+    let mut compare = |what: &str, of: &dyn Fn(&Found) -> String| {
         let mut ranks: BTreeMap<String, Vec<i64>> = BTreeMap::new();
         for report in reports {
-            ranks.entry(of(report.taken)).or_default().push(report.rank);
+            ranks.entry(of(report.extract)).or_default().push(report.rank);
         }
         if ranks.len() > 1 {
             let parts: Vec<String> =
                 ranks.iter().map(|(value, ranks)| format!("{value} on ranks {}", listed(ranks))).collect();
-            notes.push(format!("steps: ranks do not agree on {what}: {}", parts.join("; ")));
+            notes.push(format!("steps: ranks disagree on {what}: {}", parts.join("; ")));
         }
     };
-    told("how many steps there are", &|found| found.steps.len().to_string());
-    told("what a step is", &|found| format!("{} `{}`", found.source.name(), found.by));
+    compare("the number of steps", &|found| found.steps.len().to_string());
+    compare("what a step is", &|found| format!("{} `{}`", found.source.name(), found.by));
     notes
 }
 
-/// What is not as it was asked for: ranks that lack the same stand together.
-fn of_windows(asked: (u64, u64), reports: &[Of<&Found>], windows: &[Option<Window>]) -> Vec<String> {
+/// Windows that differ from the requested one: ranks with the same difference on one line.
+fn of_windows(
+    asked: (u64, u64),
+    reports: &[ReportExtract<&Found>],
+    windows: &[Option<Window>],
+) -> Vec<String> {
     let mut ranks: BTreeMap<String, Vec<i64>> = BTreeMap::new();
     for (report, window) in reports.iter().zip(windows.iter().flatten()) {
         if window.is_as_asked() {
             continue;
         }
-        let mut told = format!("{} asked for and {} found", window.asked, window.found);
+        let mut difference = format!("{} steps requested, {} found", window.asked, window.found);
         match &window.missing {
-            None => told.push_str(", without numbers that would tell which"),
-            Some(missing) if !missing.is_empty() => told.push_str(&format!(", missing: {}", listed(missing))),
+            None => difference.push_str(", without step numbers"),
+            Some(missing) if !missing.is_empty() => {
+                difference.push_str(&format!(", missing: {}", listed(missing)))
+            }
             Some(_) => {}
         }
         if !window.beyond.is_empty() {
-            told.push_str(&format!(", not asked for: {}", listed(&window.beyond)));
+            difference.push_str(&format!(", not requested: {}", listed(&window.beyond)));
         }
-        ranks.entry(told).or_default().push(report.rank);
+        ranks.entry(difference).or_default().push(report.rank);
     }
     let (first, last) = asked;
-    let told = ranks.into_iter();
-    told.map(|(told, ranks)| format!("steps: window {first}..{last} on ranks {}: {told}", listed(&ranks)))
+    ranks
+        .into_iter()
+        .map(|(difference, ranks)| {
+            format!("steps: window {first}..{last} on ranks {}: {difference}", listed(&ranks))
+        })
         .collect()
 }
 
-/// More than this are not told one by one.
+/// At most this many are listed.
 const MOST: usize = 16;
 
 fn listed<'a, T: ToString + 'a>(all: impl IntoIterator<Item = &'a T>) -> String {

@@ -34,12 +34,12 @@ fn steps_of_each_rank_stand_beside_those_that_were_asked_for() {
     let across = table(&outcome, "across");
     assert_eq!(integers(across, "Ranks"), [2, 2, 1, 2, 2, 1].map(Some));
     assert_eq!(integers(across, "Slowest Rank")[4], Some(1));
-    for told in [
-        "steps: ranks do not agree on how many steps there are: 4 on ranks 1; 6 on ranks 0",
-        "steps: window 70..75 on ranks 1: 6 asked for and 4 found, missing: 72, 75",
-        "r1: steps: numbers that are missing between others: 72",
+    for expected in [
+        "steps: ranks disagree on the number of steps: 4 on ranks 1; 6 on ranks 0",
+        "steps: window 70..75 on ranks 1: 6 steps requested, 4 found, missing: 72, 75",
+        "r1: steps: missing step numbers: 72",
     ] {
-        assert!(outcome.notes.iter().any(|note| note == told), "{told}: {:?}", outcome.notes);
+        assert!(outcome.notes.iter().any(|note| note == expected), "{expected}: {:?}", outcome.notes);
     }
 }
 
@@ -65,7 +65,7 @@ fn ran(steps: i64, of_graph: bool) -> Made {
 }
 
 #[test]
-fn without_ranges_the_order_of_kernels_tells_steps_also_where_a_graph_launched_them() {
+fn without_ranges_the_order_of_kernels_gives_steps_also_of_graphs() {
     for of_graph in [false, true] {
         let made = ran(9, of_graph);
         let outcome = surveyed("steps", &["window=1..9"], &inputs(vec![made.path()]));
@@ -78,7 +78,7 @@ fn without_ranges_the_order_of_kernels_tells_steps_also_where_a_graph_launched_t
         assert_eq!(decimals(stats, "Confidence"), [Some(100.0)]);
         let steps = table(&outcome, "steps");
         assert_eq!(integers(steps, "Start")[1], Some(10_017));
-        assert_eq!(integers(steps, "Time")[8], None, "nobody knows when the next one would have begun");
+        assert_eq!(integers(steps, "Time")[8], None, "unknown, since the next one did not begin");
     }
 }
 
@@ -143,16 +143,20 @@ fn where_nothing_repeats_it_is_said_what_was_looked_at_and_no_step_is_guessed() 
     made.range((0, 100), 3, "setup").range((200, 5000), 3, "work");
     let outcome = surveyed("steps", &[], &inputs(vec![made.path()]));
     assert!(outcome.tables.is_empty());
-    for told in ["r0: steps: ranges: none that repeat", "r0: steps: capture: too few", "r0: steps: kernels: "]
+    for expected in ["r0: steps: ranges: none repeat", "r0: steps: capture: too few", "r0: steps: kernels: "]
     {
-        assert!(outcome.notes.iter().any(|note| note.starts_with(told)), "{told}: {:?}", outcome.notes);
+        assert!(
+            outcome.notes.iter().any(|note| note.starts_with(expected)),
+            "{expected}: {:?}",
+            outcome.notes
+        );
     }
     let outcome = surveyed("steps", &["range=step"], &inputs(vec![made.path()]));
-    assert!(outcome.notes.iter().any(|note| note.contains("has this name: step")), "{:?}", outcome.notes);
+    assert!(outcome.notes.iter().any(|note| note.contains("no range named `step`")), "{:?}", outcome.notes);
 }
 
 #[test]
-fn a_warm_up_can_be_left_out_and_a_slope_is_told() {
+fn a_warm_up_can_be_left_out_and_a_slope_is_given() {
     let made = Made::begin();
     for at in 0..20i64 {
         let long = if at < 2 { 90_000 } else { 50_000 + 100 * at };

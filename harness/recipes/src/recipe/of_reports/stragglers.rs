@@ -1,11 +1,13 @@
-//! Which rank, GPU or node keeps the others waiting, over all reports at once. How it is found is told in
-//! `crate::stragglers`; what is taken of a report, in `recipe::stragglers`.
+//! Which rank, GPU or node keeps the others waiting, over all reports at once. `crate::stragglers` finds it;
+//! `recipe::stragglers` extracts what it needs from a report.
 
-use super::{Across, Kind, Made, Of, ReportRecipe, labels};
-use crate::picture::{Along, Axis, Bar, Bars, Figure, Mark, Picture};
-use crate::recipe::stragglers::taken::{Report, Taken, clock, evidence, shown, take, told_of};
+use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe, labels};
+use crate::chart::{Along, Axis, Bar, Bars, Chart, Figure, Mark};
+use crate::recipe::stragglers::extract::{
+    KernelExtract, RankReport, clock, communicator_name, describe_flaw, evidence, take,
+};
 use crate::report::{ArgumentSpec, Arguments, Takes};
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use crate::stragglers::{Evidence, Judgement, Limits, RankResult, Verdict, Who, judge};
 use nsys::tables::{
     KERNEL, NVTX_EVENTS, NVTX_PAYLOAD_ENUM_ENTRIES, NVTX_PAYLOAD_ENUMS, NVTX_PAYLOAD_SCHEMA_ENTRIES,
@@ -14,13 +16,13 @@ use nsys::tables::{
 
 const LEAST_US: ArgumentSpec = ArgumentSpec {
     name: "least_us",
-    about: "name nobody who is late by less than this in a round; microseconds",
+    about: "ranks that are less late than this per iteration are not named; microseconds",
     takes: Takes::Number(200),
     choice: None,
 };
 const LEAST_ROUNDS: ArgumentSpec = ArgumentSpec {
     name: "least_rounds",
-    about: "say nothing of fewer rounds",
+    about: "fewest iterations to judge by",
     takes: Takes::Number(16),
     choice: None,
 };
@@ -28,17 +30,17 @@ const LEAST_ROUNDS: ArgumentSpec = ArgumentSpec {
 pub(super) const STRAGGLERS: ReportRecipe = ReportRecipe {
     name: "stragglers",
     title: "Stragglers",
-    about: "which rank, GPU or node keeps the others waiting, and by how much in each round",
+    about: "which rank, GPU or node keeps the others waiting, and by how much in each iteration",
     definition: "clocks of hosts are aligned by offset and rate, robustly, on the ends of each AllReduce, AllGather, \
                  ReduceScatter and AlltoAll that all ranks of its communicator recorded, chained over communicators; \
                  the residual is the robust deviation of those ends; an instance is the n-th of its operation and \
-                 communicator on every rank; a round lies between two ends of the rarest collective that comes \
-                 evenly; a rank waits in it where communication runs and no kernel that computes does; what it does \
-                 beside waiting, held against the median of the ranks with the same part in the same round, is its \
-                 lateness, so that waiting is never lateness; named is who is late by more than `least_us` and by more than 3 residuals, in the median of all rounds and by 6 \
-                 standard errors, and a node of which three quarters of the ranks are; without communicators in the \
-                 reports, the n-th stream of all ranks stands for one; kernels are held against those of the same \
-                 name and place in the order",
+                 communicator on every rank; an iteration (round) lies between two ends of the rarest collective that \
+                 comes evenly; a rank waits in it where communication runs and no compute kernel does; its time \
+                 without waiting, compared with the median of its peers in the same iteration, is its lateness, so \
+                 that waiting is never lateness; a rank is named that is late by more than `least_us` and by more than \
+                 3 residuals, in the median of all iterations and by 6 standard errors, and a node of which three \
+                 quarters of the ranks are; without communicators in the reports, the n-th stream of all ranks stands \
+                 for one; kernels are compared with those of the same name and place in the order",
     arguments: &[LEAST_US, LEAST_ROUNDS],
     tables: &[
         &KERNEL,
@@ -52,21 +54,21 @@ pub(super) const STRAGGLERS: ReportRecipe = ReportRecipe {
         &SESSION_START,
         &SYSTEM_ENV,
     ],
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: &["verdict", "ranks", "nodes", "clocks", "instances"],
-        pictures: &[("late", "how late each rank is in a round, as bars")],
+        charts: &[("late", "how late each rank is per iteration, as bars")],
         take: |trace, _| take(trace),
         make,
     }),
 };
 
-fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
-    let parts: Vec<Report> = reports
+fn make(reports: &[ReportExtract<&KernelExtract>], arguments: &Arguments) -> Made {
+    let parts: Vec<RankReport> = reports
         .iter()
         .map(|report| {
             let (clock, zero) = clock(report.host.as_deref(), report.utc_epoch_ns, &report.file);
             let node = report.host.as_deref().unwrap_or(&report.file);
-            Report { rank: report.rank, node, clock, zero, taken: report.taken }
+            RankReport { rank: report.rank, node, clock, zero, extract: report.extract }
         })
         .collect();
     let evidence = evidence(&parts);
@@ -77,7 +79,7 @@ fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
     let judgement = judge(&evidence, &limits);
     let nccl_ranks: Vec<Option<i64>> = parts
         .iter()
-        .flat_map(|report| report.taken.gpus.iter().map(|gpu| gpu.nccl_rank.map(i64::from)))
+        .flat_map(|report| report.extract.gpus.iter().map(|gpu| gpu.nccl_rank.map(i64::from)))
         .collect();
     Made {
         tables: vec![
@@ -87,27 +89,28 @@ fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
             ("clocks", clocks(&judgement)),
             ("instances", instances(&evidence, &judgement)),
         ],
-        pictures: picture(&evidence, &judgement, &limits).into_iter().collect(),
+        charts: chart(&evidence, &judgement, &limits).into_iter().collect(),
         notes: notes(reports, &evidence, &judgement),
         ..Made::default()
     }
 }
 
 /// None where no rank could be compared with another.
-fn picture(evidence: &Evidence, judgement: &Judgement, limits: &Limits) -> Option<Picture> {
-    let places: Vec<labels::Place> = evidence.ranks.iter().map(|rank| (rank.rank, None, rank.gpu)).collect();
-    let results = evidence.ranks.iter().zip(&judgement.ranks).zip(labels::of(&places));
+fn chart(evidence: &Evidence, judgement: &Judgement, limits: &Limits) -> Option<Chart> {
+    let places: Vec<labels::LabelKey> =
+        evidence.ranks.iter().map(|rank| (rank.rank, None, rank.gpu)).collect();
+    let results = evidence.ranks.iter().zip(&judgement.ranks).zip(labels::unique(&places));
     let bars = results.map(|((rank, result), label)| Bar {
         label,
         rank: Some(rank.rank),
         value: result.rounds.map(|rounds| rounds.late_ns as f64),
     });
     let bars: Vec<Bar> = bars.collect();
-    bars.iter().any(|bar| bar.value.is_some()).then(|| Picture {
+    bars.iter().any(|bar| bar.value.is_some()).then(|| Chart {
         name: "late",
         title: "Lateness of each Rank".to_owned(),
-        about: "how much longer than the others a rank works in a round, in the median; below zero where it works less. \
-                Nobody below the mark is named"
+        about: "median of how much longer than its peers a rank works per iteration; below zero where it works less. \
+                Ranks below the mark are not named"
             .to_owned(),
         figure: Figure::Bars(Bars {
             value: Axis::linear("Late in a Round", NS),
@@ -121,25 +124,25 @@ fn picture(evidence: &Evidence, judgement: &Judgement, limits: &Limits) -> Optio
     })
 }
 
-fn sheet(title: &'static str, columns: Vec<Column>) -> Sheet {
-    Sheet { name: STRAGGLERS.name, title, columns }
+fn result_table(title: &'static str, columns: Vec<Column>) -> ResultTable {
+    ResultTable { name: STRAGGLERS.name, title, columns }
 }
 
 const PLAIN: Quantity = Quantity::Plain;
 const NS: Quantity = Quantity::Nanoseconds;
 
-/// One row for each who is named; else one that says why nobody is.
-fn verdict(judgement: &Judgement) -> Sheet {
+/// One row per culprit; else one row that says why there is none.
+fn verdict(judgement: &Judgement) -> ResultTable {
     let (word, why, culprits) = match &judgement.verdict {
         Verdict::Named(culprits) => ("straggler", None, culprits.as_slice()),
-        Verdict::Nobody(why) => ("nobody", Some(why.as_str()), &[][..]),
-        Verdict::Untold(why) => ("cannot be told", Some(why.as_str()), &[][..]),
+        Verdict::NoCulprit(why) => ("none", Some(why.as_str()), &[][..]),
+        Verdict::Inconclusive(why) => ("inconclusive", Some(why.as_str()), &[][..]),
     };
     let rows = culprits.len().max(1);
     let of = |at: usize| culprits.get(at);
     let part = |at: usize| of(at).map(|culprit| &culprit.who);
     let residual = judgement.residual_ns.and_then(|ns| i64::try_from(ns).ok());
-    sheet(
+    result_table(
         "Verdict",
         vec![
             Column::texts("Verdict", (0..rows).map(|_| word)),
@@ -187,12 +190,12 @@ fn verdict(judgement: &Judgement) -> Sheet {
     )
 }
 
-fn ranks(evidence: &Evidence, judgement: &Judgement, nccl_ranks: &[Option<i64>]) -> Sheet {
+fn ranks(evidence: &Evidence, judgement: &Judgement, nccl_ranks: &[Option<i64>]) -> ResultTable {
     let all = || evidence.ranks.iter();
     let of = |value: fn(&RankResult) -> Option<i64>| judgement.ranks.iter().map(value).collect::<Vec<_>>();
     let whole = |value: u64| i64::try_from(value).ok();
     let column = |name: &str, quantity, value| Column::maybe_integers(name, quantity, of(value));
-    sheet(
+    result_table(
         "Ranks",
         vec![
             Column::integers("Rank", PLAIN, all().map(|rank| rank.rank)),
@@ -235,9 +238,9 @@ fn ranks(evidence: &Evidence, judgement: &Judgement, nccl_ranks: &[Option<i64>])
     )
 }
 
-fn nodes(judgement: &Judgement) -> Sheet {
+fn nodes(judgement: &Judgement) -> ResultTable {
     let all = || judgement.nodes.iter();
-    sheet(
+    result_table(
         "Nodes",
         vec![
             Column::texts("Node", all().map(|node| node.name.as_str())),
@@ -254,16 +257,16 @@ fn nodes(judgement: &Judgement) -> Sheet {
     )
 }
 
-fn clocks(judgement: &Judgement) -> Sheet {
+fn clocks(judgement: &Judgement) -> ResultTable {
     let all = || judgement.clocks.iter();
-    sheet(
+    result_table(
         "Clocks",
         vec![
             Column::texts("Clock", all().map(|clock| clock.name.as_str())),
             Column::texts("Against", all().map(|clock| clock.against.as_str())),
             Column::integers("Ranks", PLAIN, all().map(|clock| clock.ranks as i64)),
             Column::maybe_integers("Ahead", NS, all().map(|clock| clock.ahead_ns)),
-            // With every digit that tells, where a column of decimals shows one.
+            // With three decimals, where a column of decimals shows one.
             Column::maybe_texts(
                 "Rate (ppm)",
                 all().map(|clock| {
@@ -280,12 +283,15 @@ fn clocks(judgement: &Judgement) -> Sheet {
     )
 }
 
-fn instances(evidence: &Evidence, judgement: &Judgement) -> Sheet {
+fn instances(evidence: &Evidence, judgement: &Judgement) -> ResultTable {
     let all = || judgement.instances.iter();
-    sheet(
+    result_table(
         "Collectives",
         vec![
-            Column::texts("Communicator", all().map(|one| shown(one.communicator, evidence.by_order))),
+            Column::texts(
+                "Communicator",
+                all().map(|one| communicator_name(one.communicator, evidence.by_order)),
+            ),
             Column::texts("Operation", all().map(|one| one.kind.name())),
             Column::integers("Ranks", PLAIN, all().map(|one| one.ranks as i64)),
             Column::integers("Instances", PLAIN, all().map(|one| one.instances as i64)),
@@ -295,20 +301,24 @@ fn instances(evidence: &Evidence, judgement: &Judgement) -> Sheet {
     )
 }
 
-fn notes(reports: &[Of<&Taken>], evidence: &Evidence, judgement: &Judgement) -> Vec<String> {
+fn notes(
+    reports: &[ReportExtract<&KernelExtract>],
+    evidence: &Evidence,
+    judgement: &Judgement,
+) -> Vec<String> {
     let mut notes = Vec::new();
     if evidence.by_order {
         notes.push(
-            "communicators are not recorded: the n-th collective of a stream is taken for the same one on all ranks, \
-             where all ranks have as many"
+            "communicators are not recorded: the n-th collective of a stream counts as the same on all ranks, if all \
+             have equally many"
                 .to_owned(),
         );
     }
-    notes.extend(judgement.flaws.iter().map(|flaw| told_of(flaw, evidence)));
+    notes.extend(judgement.flaws.iter().map(|flaw| describe_flaw(flaw, evidence)));
     if !judgement.apart.is_empty() {
         let groups: Vec<String> = judgement.apart.iter().map(|group| group.join(", ")).collect();
         notes.push(format!(
-            "no collective connects these clocks, ranks are compared within each group only: {}",
+            "no collective connects these clocks, so ranks are compared only within each group: {}",
             groups.join(" | ")
         ));
     }
@@ -319,7 +329,7 @@ fn notes(reports: &[Of<&Taken>], evidence: &Evidence, judgement: &Judgement) -> 
         .collect();
     if !without.is_empty() {
         notes.push(format!(
-            "reports that do not tell their host or the time of their zero have a clock of their own: {}",
+            "reports without host or time of their zero get a clock of their own: {}",
             without.join(", ")
         ));
     }
@@ -330,7 +340,7 @@ fn notes(reports: &[Of<&Taken>], evidence: &Evidence, judgement: &Judgement) -> 
     });
     let alone: Vec<String> = alone.collect();
     if !alone.is_empty() {
-        notes.push(format!("ranks that no other rank could be compared with: {}", alone.join(", ")));
+        notes.push(format!("ranks without a peer to compare with: {}", alone.join(", ")));
     }
     notes
 }

@@ -1,8 +1,8 @@
 //! Summaries: the rows of a report in groups, whose figures are taken over all reports together.
 
-use super::{Kind, ReportRecipe};
+use super::{RecipeKind, ReportRecipe};
 use crate::report::{self, ArgumentSpec, Groups, Takes};
-use crate::sheet::Quantity;
+use crate::result_table::Quantity;
 use nsys::export::ExportError;
 use nsys::tables::{
     KERNEL, MEMCPY, MEMCPY_OPER, MEMSET, MPI_COLLECTIVES, MPI_OTHER, MPI_P2P, MPI_START_WAIT, NVTX_EVENTS,
@@ -17,7 +17,7 @@ pub(super) const CUDA_API_SUM: ReportRecipe = ReportRecipe {
     definition: "by name, without a version of four digits at its end; from begin to end of a call",
     arguments: &[],
     tables: &[&RUNTIME, &STRING_IDS],
-    kind: Kind::Summary {
+    kind: RecipeKind::Summary {
         quantity: Quantity::Nanoseconds,
         words: &["Name"],
         groups: |trace, _| report::api_calls(trace),
@@ -31,7 +31,7 @@ pub(super) const CUDA_GPU_KERN_SUM: ReportRecipe = ReportRecipe {
     definition: "by whole name; from begin to end on the GPU; kernels side by side count each",
     arguments: &[report::BASE, report::MANGLED],
     tables: &[&KERNEL, &STRING_IDS],
-    kind: Kind::Summary {
+    kind: RecipeKind::Summary {
         quantity: Quantity::Nanoseconds,
         words: &["Name"],
         groups: report::kernels_by_name,
@@ -45,7 +45,7 @@ pub(super) const CUDA_GPU_MEM_TIME_SUM: ReportRecipe = ReportRecipe {
     definition: "copies by direction, fills together; from begin to end on the GPU",
     arguments: &[],
     tables: &[&MEMCPY, &MEMSET, &MEMCPY_OPER],
-    kind: Kind::Summary {
+    kind: RecipeKind::Summary {
         quantity: Quantity::Nanoseconds,
         words: &["Operation"],
         groups: |trace, _| report::memory_by_time(trace),
@@ -59,7 +59,7 @@ pub(super) const CUDA_GPU_MEM_SIZE_SUM: ReportRecipe = ReportRecipe {
     definition: "copies by direction, fills together; printed in MB of 1,000,000 bytes",
     arguments: &[],
     tables: &[&MEMCPY, &MEMSET, &MEMCPY_OPER],
-    kind: Kind::Summary {
+    kind: RecipeKind::Summary {
         quantity: Quantity::Bytes,
         words: &["Operation"],
         groups: |trace, _| report::memory_by_size(trace),
@@ -69,11 +69,11 @@ pub(super) const CUDA_GPU_MEM_SIZE_SUM: ReportRecipe = ReportRecipe {
 pub(super) const NVTX_SUM: ReportRecipe = ReportRecipe {
     name: "nvtx_sum",
     title: "NVTX Range Summary",
-    about: "ranges that programs wrote into their traces",
+    about: "NVTX ranges of programs",
     definition: "by style, domain and name; ranges without an end are left out and counted",
     arguments: &[],
     tables: &[&NVTX_EVENTS, &STRING_IDS],
-    kind: Kind::Summary {
+    kind: RecipeKind::Summary {
         quantity: Quantity::Nanoseconds,
         words: &["Style", "Range"],
         groups: |trace, _| report::ranges_by_name(trace, None),
@@ -84,10 +84,10 @@ pub(super) const OSRT_SUM: ReportRecipe = ReportRecipe {
     name: "osrt_sum",
     title: "OS Runtime Summary",
     about: "calls into the C library, and their time",
-    definition: "by name; calls seen to begin or to end alone are left out and counted",
+    definition: "by name; calls with only a begin or only an end are left out and counted",
     arguments: &[],
     tables: &[&OSRT_API, &STRING_IDS],
-    kind: Kind::Summary {
+    kind: RecipeKind::Summary {
         quantity: Quantity::Nanoseconds,
         words: &["Name"],
         groups: |trace, _| report::os_calls(trace),
@@ -101,7 +101,7 @@ pub(super) const MPI_SUM: ReportRecipe = ReportRecipe {
     definition: "by kind and name; in reports of 2022, which have no tables of MPI, the ranges of NVTX's domain `MPI`",
     arguments: &[],
     tables: &[&MPI_P2P, &MPI_COLLECTIVES, &MPI_START_WAIT, &MPI_OTHER, &NVTX_EVENTS, &STRING_IDS],
-    kind: Kind::Summary {
+    kind: RecipeKind::Summary {
         quantity: Quantity::Nanoseconds,
         words: &["Source", "Name"],
         groups: |trace, _| mpi(trace),

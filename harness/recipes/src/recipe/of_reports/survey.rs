@@ -1,38 +1,38 @@
-//! Goes through many reports, some at a time, and puts together what recipes make of each. A report that cannot be read
-//! is named and does not stop the others.
+//! Runs recipes over many reports, several at a time, and joins the results. A report that cannot be read is named and
+//! does not stop the others.
 
+mod charts;
+mod extract;
 mod notes;
 mod part;
-mod pictures;
-mod sheets;
-mod taken;
+mod result_tables;
 
+pub use charts::SUMMARY_CHARTS;
+pub(super) use charts::of_summary;
 pub use part::{Part, part};
-pub use pictures::SUMMARY_PICTURES;
-pub(super) use pictures::of_summary;
-pub(super) use sheets::{below_each_other, sheet};
+pub(super) use result_tables::{below_each_other, result_table};
 
-use super::{Kind, Of, ReportRecipe, Seen, diff, shared, together};
+use super::{RecipeKind, ReportCounts, ReportExtract, ReportRecipe, diff, shared, together};
+use crate::chart::Chart;
 use crate::figures::{Grouped, Tally};
-use crate::picture::Picture;
 use crate::report::Arguments;
-use crate::sheet::Sheet;
+use crate::result_table::ResultTable;
+use extract::{Accumulators, RecipeExtract, Report, Tallies};
 use nsys::export::ExportError;
 use nsys::tables::{GENERIC_EVENTS, MPI_RANKS, NVTX_EVENTS};
 use nsys::trace::{Filter, Trace};
-use sheets::files;
+use result_tables::files;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use taken::{OfAll, Report, Taken, Tallies};
 
 /// One report, in the order in which reports are numbered.
 #[derive(Debug, Clone)]
 pub struct Input {
     pub path: PathBuf,
-    /// How it is called where it is spoken of.
+    /// Its name in messages.
     pub shown: String,
-    /// Which of the inputs that a person named it is of, from 0.
+    /// The command-line input that it belongs to, from 0.
     pub side: usize,
 }
 
@@ -40,12 +40,12 @@ pub struct Survey<'a> {
     pub asked: &'a [(&'static ReportRecipe, Arguments)],
     pub inputs: &'a [Input],
     pub filter: Option<&'a Filter>,
-    /// So many reports are open at once.
+    /// How many reports are open at once.
     pub jobs: usize,
     pub progress: &'a (dyn Fn(&Progress) + Sync),
 }
 
-/// How far it is.
+/// Reports and rows read so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     pub reports: usize,
@@ -53,22 +53,22 @@ pub struct Progress {
     pub rows: u64,
 }
 
-/// What came of one recipe.
+/// The results of one recipe.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub recipe: &'static str,
     /// Each under the name of its file; none where no report has data for it.
-    pub tables: Vec<(&'static str, Sheet)>,
-    /// What the tables look like, for the recipes that are pictures.
-    pub pictures: Vec<Picture>,
+    pub tables: Vec<(&'static str, ResultTable)>,
+    /// The charts of the tables, for recipes that have some.
+    pub charts: Vec<Chart>,
     pub notes: Vec<String>,
-    /// Reports that could not be read, and why, or the recipe itself where it failed over all of them. Nothing of them is in
-    /// the tables.
+    /// Reports that could not be read, and why, or the recipe itself where it failed over all of them. Nothing of them
+    /// is in the tables.
     pub unreadable: Vec<(String, String)>,
     /// Whether any report is of a simulated cluster.
     pub simulated: bool,
-    /// What the reports had for it.
-    pub seen: Seen,
+    /// How many reports had data for it.
+    pub seen: ReportCounts,
 }
 
 /// All recipes over all reports. Each report is opened once for all of them.
@@ -77,10 +77,10 @@ pub fn survey(survey: &Survey) -> Result<Vec<Outcome>, String> {
     Ok(join(survey, vec![part(survey, &all)?], &BTreeMap::new()))
 }
 
-/// What parts make together, no two of which have one report; with why there is nothing of the reports that are in none.
+/// Joins parts with disjoint reports; `lost` says why a report is in none of them.
 pub fn join(survey: &Survey, parts: Vec<Part>, lost: &BTreeMap<usize, String>) -> Vec<Outcome> {
-    let mut of_all: Vec<(Tallies, together::Taken)> =
-        survey.asked.iter().map(|(recipe, _)| OfAll::begin(recipe).end()).collect();
+    let mut of_all: Vec<(Tallies, together::Extract)> =
+        survey.asked.iter().map(|(recipe, _)| Accumulators::begin(recipe).end()).collect();
     let mut read: BTreeMap<usize, Report> = BTreeMap::new();
     for part in parts {
         for (number, report) in part.reports {
@@ -90,13 +90,13 @@ pub fn join(survey: &Survey, parts: Vec<Part>, lost: &BTreeMap<usize, String>) -
             for (words, tally) in more.0 {
                 of_all.0.entry(words).or_default().add(tally);
             }
-            if let Kind::Together(recipe) = &recipe.kind {
+            if let RecipeKind::Together(recipe) = &recipe.kind {
                 recipe.join(&mut of_all.1, more.1);
             }
         }
     }
     let reports = (0..survey.inputs.len()).map(|number| {
-        let why = || lost.get(&number).map_or("nobody read it", String::as_str);
+        let why = || lost.get(&number).map_or("it was not read", String::as_str);
         read.remove(&number).unwrap_or_else(|| Report::unread(why(), survey.asked.len()))
     });
     let reports: Vec<Report> = reports.collect();
@@ -107,8 +107,8 @@ pub fn join(survey: &Survey, parts: Vec<Part>, lost: &BTreeMap<usize, String>) -
     outcomes.collect()
 }
 
-fn read(survey: &Survey, input: &Input, of_all: &[OfAll]) -> Report {
-    // One recipe reads what it needs once; for several each column is kept until the last of them had it.
+fn read(survey: &Survey, input: &Input, of_all: &[Accumulators]) -> Report {
+    // One recipe reads what it needs once; for several each column is kept until the last of them has read it.
     let opened = match survey.asked {
         [_] => Trace::open(&input.path),
         _ => Trace::open_shared(&input.path, shared::ROOM / survey.jobs.max(1)),
@@ -123,7 +123,7 @@ fn read(survey: &Survey, input: &Input, of_all: &[OfAll]) -> Report {
     };
     let written = trace.export().written_by().unwrap_or_default();
     let notes = trace.take_notes();
-    let taken = taken(survey, input, &mut trace, of_all);
+    let extract = extracts(survey, input, &mut trace, of_all);
     Report {
         rank: rank(&trace).unwrap_or_default(),
         host: trace.host().unwrap_or_default(),
@@ -131,53 +131,59 @@ fn read(survey: &Survey, input: &Input, of_all: &[OfAll]) -> Report {
         schema: written.schema,
         simulated: trace.is_simulated().unwrap_or_default(),
         utc_epoch_ns: trace.utc_epoch_ns().unwrap_or_default(),
-        taken,
+        extracts: extract,
         notes,
     }
 }
 
-/// What each recipe takes from one report, and what it left out.
-fn taken(survey: &Survey, input: &Input, trace: &mut Trace, of_all: &[OfAll]) -> Vec<(Taken, Vec<String>)> {
-    let mut taken = Vec::new();
+/// The extract of each recipe from one report, and notes on what it left out.
+fn extracts(
+    survey: &Survey,
+    input: &Input,
+    trace: &mut Trace,
+    of_all: &[Accumulators],
+) -> Vec<(RecipeExtract, Vec<String>)> {
+    let mut extract = Vec::new();
     for (at, ((recipe, arguments), all)) in survey.asked.iter().zip(of_all).enumerate() {
         trace.export().readers(shared::readers(&survey.asked[at..], trace));
         // The two sides of a comparison are kept apart.
-        let side = if matches!(recipe.kind, Kind::Diff) { input.side } else { 0 };
+        let side = if matches!(recipe.kind, RecipeKind::Diff) { input.side } else { 0 };
         let add = |words: &[String], tally: Tally| {
             let mut all = all.tallies.lock().unwrap_or_else(PoisonError::into_inner);
             all.entry((side, words.to_vec())).or_default().add(tally);
         };
         let summary = diff::summary_of(recipe, arguments);
         let of_report = match take(trace, summary, arguments, &add, &all.together) {
-            Ok(Some(taken)) => Ok(taken),
+            Ok(Some(extract)) => Ok(extract),
             Ok(None) => looked_at(trace, summary, arguments),
             Err(error) => Err(error),
         };
-        let of_report = of_report.unwrap_or_else(|error| Taken::Unreadable(error.to_string()));
-        taken.push((of_report, trace.take_notes()));
+        let of_report = of_report.unwrap_or_else(|error| RecipeExtract::Unreadable(error.to_string()));
+        extract.push((of_report, trace.take_notes()));
     }
-    taken
+    extract
 }
 
 /// How often each table of a report was gone through for all of these recipes.
 #[cfg(test)]
 pub(super) fn decoded(survey: &Survey, input: &Input) -> BTreeMap<&'static str, nsys::export::Decoded> {
     let mut trace = Trace::open_shared(&input.path, shared::ROOM).expect("opens");
-    let of_all: Vec<OfAll> = survey.asked.iter().map(|(recipe, _)| OfAll::begin(recipe)).collect();
-    taken(survey, input, &mut trace, &of_all);
+    let of_all: Vec<Accumulators> =
+        survey.asked.iter().map(|(recipe, _)| Accumulators::begin(recipe)).collect();
+    extracts(survey, input, &mut trace, &of_all);
     trace.export().decoded()
 }
 
-/// Nothing where a table that it needs is absent or empty, or has none of what is looked for.
+/// `None` where a table that it needs is absent or empty, or has no matching rows.
 fn take(
     trace: &Trace,
     recipe: &ReportRecipe,
     arguments: &Arguments,
     add: &dyn Fn(&[String], Tally),
-    all: &Mutex<together::Taken>,
-) -> Result<Option<Taken>, ExportError> {
+    all: &Mutex<together::Extract>,
+) -> Result<Option<RecipeExtract>, ExportError> {
     match &recipe.kind {
-        Kind::Summary { groups, .. } => {
+        RecipeKind::Summary { groups, .. } => {
             let Some(groups) = groups(trace, arguments)? else { return Ok(None) };
             let grouped = Grouped::new(&groups.of_row, &groups.values, groups.labels.len());
             let rows = groups.values.len() as u64;
@@ -189,22 +195,26 @@ fn take(
                     stats.push((words, figures));
                 }
             }
-            Ok(Some(Taken::Groups { stats, rows }))
+            Ok(Some(RecipeExtract::Groups { stats, rows }))
         }
-        Kind::Rows { of } => Ok(of(trace, arguments)?.map(Taken::Sheet)),
-        Kind::Together(recipe) => {
-            Ok(recipe.take(trace, arguments, all)?.map(|(part, rows)| Taken::Part { part, rows }))
+        RecipeKind::Rows { of } => Ok(of(trace, arguments)?.map(RecipeExtract::ResultTable)),
+        RecipeKind::Together(recipe) => {
+            Ok(recipe.take(trace, arguments, all)?.map(|(part, rows)| RecipeExtract::Part { part, rows }))
         }
-        Kind::Diff => Ok(None),
+        RecipeKind::Diff => Ok(None),
     }
 }
 
-/// Whether there were rows to look at, where nothing came of them.
-fn looked_at(trace: &mut Trace, recipe: &ReportRecipe, arguments: &Arguments) -> Result<Taken, ExportError> {
+/// Whether there were rows to search, where none matched.
+fn looked_at(
+    trace: &mut Trace,
+    recipe: &ReportRecipe,
+    arguments: &Arguments,
+) -> Result<RecipeExtract, ExportError> {
     let mut rows = 0;
     let mut absent = Vec::new();
     for (at, spec) in recipe.tables.iter().enumerate() {
-        // What a recipe falls back to is not what it needs.
+        // Fallback tables are not required.
         let falls_back = at > 0 && [NVTX_EVENTS.name, GENERIC_EVENTS.name].contains(&spec.name);
         let moment =
             ["start", "timestamp"].into_iter().find(|name| spec.columns.iter().any(|c| c.name == *name));
@@ -223,16 +233,18 @@ fn looked_at(trace: &mut Trace, recipe: &ReportRecipe, arguments: &Arguments) ->
                 }
             }
         }
-        return Ok(Taken::Nothing { absent });
+        return Ok(RecipeExtract::Nothing { absent });
     }
-    // Which columns it would have had is told by the report without a filter.
+    // The columns come from the report without a filter.
     let headings = match &recipe.kind {
-        Kind::Rows { of } if trace.is_filtered() => {
-            trace.whole(|whole| of(whole, arguments))?.map(Sheet::without_rows)
+        RecipeKind::Rows { of } if trace.is_filtered() => {
+            trace.whole(|whole| of(whole, arguments))?.map(ResultTable::without_rows)
         }
-        Kind::Rows { .. } | Kind::Summary { .. } | Kind::Together(_) | Kind::Diff => None,
+        RecipeKind::Rows { .. } | RecipeKind::Summary { .. } | RecipeKind::Together(_) | RecipeKind::Diff => {
+            None
+        }
     };
-    Ok(Taken::FoundNone { rows, headings, absent })
+    Ok(RecipeExtract::FoundNone { rows, headings, absent })
 }
 
 /// The rank that a report's own program had, where MPI says one.
@@ -259,104 +271,106 @@ fn outcome(
     at: usize,
     reports: &[Report],
     (ranks, from): &(Vec<i64>, &'static str),
-    (all, together): (Tallies, together::Taken),
+    (all, together): (Tallies, together::Extract),
 ) -> Outcome {
-    let of = |report: usize| &reports[report].taken[at].0;
+    let of = |report: usize| &reports[report].extracts[at].0;
     let shown = |report: usize| survey.inputs[report].shown.as_str();
     let unreadable = (0..reports.len()).filter_map(|report| match of(report) {
-        Taken::Unreadable(why) => Some((shown(report).to_owned(), why.clone())),
+        RecipeExtract::Unreadable(why) => Some((shown(report).to_owned(), why.clone())),
         _ => None,
     });
     let mut unreadable: Vec<(String, String)> = unreadable.collect();
-    let seen = seen((0..reports.len()).map(of));
-    let told = reports.iter().enumerate().flat_map(|(number, report)| {
-        let notes = report.notes.iter().chain(&report.taken[at].1);
+    let seen = count_reports((0..reports.len()).map(of));
+    let of_reports = reports.iter().enumerate().flat_map(|(number, report)| {
+        let notes = report.notes.iter().chain(&report.extracts[at].1);
         notes.map(move |note| (shown(number), note.as_str()))
     });
-    let mut notes = notes::folded(told);
-    let (mut tables, mut pictures) = (Vec::new(), Vec::new());
+    let mut notes = notes::folded(of_reports);
+    let (mut tables, mut charts) = (Vec::new(), Vec::new());
     let looked = seen.looked_at;
     match &recipe.kind {
-        Kind::Summary { quantity, words, .. } if !all.is_empty() || looked > 0 => {
+        RecipeKind::Summary { quantity, words, .. } if !all.is_empty() || looked > 0 => {
             let rows =
                 all.into_iter().filter_map(|((_, words), mut tally)| Some((None, words, tally.stats()?)));
             let rows: Vec<_> = rows.collect();
-            pictures.extend(of_summary(recipe.title, *quantity, &rows));
-            tables.push(("all_stats", sheet(recipe, *quantity, words, rows)));
+            charts.extend(of_summary(recipe.title, *quantity, &rows));
+            tables.push(("all_stats", result_table(recipe, *quantity, words, rows)));
             let mut rows = Vec::new();
             for (report, rank) in ranks.iter().enumerate() {
-                if let Taken::Groups { stats, .. } = of(report) {
+                if let RecipeExtract::Groups { stats, .. } = of(report) {
                     rows.extend(
                         stats.iter().map(|(words, stats)| (Some(*rank), words.clone(), stats.clone())),
                     );
                 }
             }
-            tables.push(("rank_stats", sheet(recipe, *quantity, words, rows)));
+            tables.push(("rank_stats", result_table(recipe, *quantity, words, rows)));
         }
-        Kind::Rows { .. } => {
-            let sheets: Vec<(i64, &Sheet)> = (0..reports.len())
+        RecipeKind::Rows { .. } => {
+            let result_tables: Vec<(i64, &ResultTable)> = (0..reports.len())
                 .filter_map(|report| match of(report) {
-                    Taken::Sheet(sheet) => Some((ranks[report], sheet)),
-                    Taken::FoundNone { headings, .. } => Some((ranks[report], headings.as_ref()?)),
+                    RecipeExtract::ResultTable(result_table) => Some((ranks[report], result_table)),
+                    RecipeExtract::FoundNone { headings, .. } => Some((ranks[report], headings.as_ref()?)),
                     _ => None,
                 })
                 .collect();
-            if let Some(sheet) = below_each_other(&sheets) {
-                tables.push(("rows", sheet));
+            if let Some(result_table) = below_each_other(&result_tables) {
+                tables.push(("rows", result_table));
             }
         }
-        Kind::Together(across) => {
+        RecipeKind::Together(across) => {
             let parts = reports.iter().enumerate().filter_map(|(at, report)| match of(at) {
-                Taken::Part { part, .. } => Some(Of {
+                RecipeExtract::Part { part, .. } => Some(ReportExtract {
                     rank: ranks[at],
                     file: shown(at).to_owned(),
                     host: report.host.clone(),
                     utc_epoch_ns: report.utc_epoch_ns,
-                    taken: part,
+                    extract: part,
                 }),
                 _ => None,
             });
-            let parts: Vec<Of<&together::Taken>> = parts.collect();
-            if !parts.is_empty() || (looked > 0 && across.tells_of_none()) {
+            let parts: Vec<ReportExtract<&together::Extract>> = parts.collect();
+            if !parts.is_empty() || (looked > 0 && across.shows_empty_tables()) {
                 let made = across.make(together, parts, arguments);
                 tables.extend(made.tables);
-                pictures.extend(made.pictures);
+                charts.extend(made.charts);
                 notes.extend(made.notes);
                 unreadable.extend(made.unreadable);
             }
         }
-        Kind::Diff if !all.is_empty() || looked > 0 => {
-            tables.push(("diff", diff::sheet(recipe, arguments, all)))
+        RecipeKind::Diff if !all.is_empty() || looked > 0 => {
+            tables.push(("diff", diff::result_table(recipe, arguments, all)))
         }
-        Kind::Summary { .. } | Kind::Diff => {}
+        RecipeKind::Summary { .. } | RecipeKind::Diff => {}
     }
-    if tables.iter().all(|(_, sheet)| sheet.height() == 0) && looked > 0 {
+    if tables.iter().all(|(_, result_table)| result_table.height() == 0) && looked > 0 {
         notes.push(format!("{}: looked at {looked} rows, found none", recipe.name));
     }
     if !tables.is_empty() {
         tables.push(("files", files(survey, recipe, reports, at, ranks, from)));
     }
     let simulated = reports.iter().any(|report| report.simulated);
-    Outcome { recipe: recipe.name, tables, pictures, notes, unreadable, simulated, seen }
+    Outcome { recipe: recipe.name, tables, charts, notes, unreadable, simulated, seen }
 }
 
-fn seen<'a>(taken: impl Iterator<Item = &'a Taken>) -> Seen {
-    let mut seen = Seen::default();
-    for taken in taken {
-        seen.rows += taken.rows();
-        match taken {
-            Taken::Groups { .. } | Taken::Sheet(_) | Taken::Part { .. } => seen.with_data += 1,
-            Taken::FoundNone { rows, absent, .. } => {
-                seen.found_none += 1;
-                seen.looked_at += rows;
-                seen.absent.extend(absent);
+fn count_reports<'a>(extracts: impl Iterator<Item = &'a RecipeExtract>) -> ReportCounts {
+    let mut counts = ReportCounts::default();
+    for extract in extracts {
+        counts.rows += extract.rows();
+        match extract {
+            RecipeExtract::Groups { .. } | RecipeExtract::ResultTable(_) | RecipeExtract::Part { .. } => {
+                counts.with_data += 1
             }
-            Taken::Nothing { absent } => {
-                seen.without += 1;
-                seen.absent.extend(absent);
+            RecipeExtract::FoundNone { rows, absent, .. } => {
+                counts.found_none += 1;
+                counts.looked_at += rows;
+                counts.absent.extend(absent);
             }
-            Taken::Unreadable(_) => seen.unreadable += 1,
+            RecipeExtract::Nothing { absent } => {
+                counts.without += 1;
+                counts.absent.extend(absent);
+            }
+            RecipeExtract::Unreadable(_) => counts.unreadable += 1,
         }
     }
-    seen
+    counts
 }

@@ -2,7 +2,7 @@
 
 use super::part_tests::both_ways;
 use super::*;
-use crate::sheet::Values;
+use crate::result_table::Values;
 use crate::testing::exports::{parquet, sqlite};
 use std::path::PathBuf;
 
@@ -19,20 +19,20 @@ pub(super) fn surveyed(name: &str, words: &[&str], inputs: &[Input]) -> Outcome 
     both_ways(&survey_of).remove(0)
 }
 
-pub(super) fn table<'a>(outcome: &'a Outcome, name: &str) -> &'a Sheet {
+pub(super) fn table<'a>(outcome: &'a Outcome, name: &str) -> &'a ResultTable {
     let found = outcome.tables.iter().find(|(table, _)| *table == name);
     &found.unwrap_or_else(|| panic!("no {name}: {:?}", outcome.tables.len())).1
 }
 
-pub(super) fn integers(sheet: &Sheet, column: &str) -> Vec<Option<i64>> {
-    match sheet.column(column).map(|column| &column.values) {
+pub(super) fn integers(result_table: &ResultTable, column: &str) -> Vec<Option<i64>> {
+    match result_table.column(column).map(|column| &column.values) {
         Some(Values::Integers(values)) => values.iter().collect(),
         other => panic!("{column}: {other:?}"),
     }
 }
 
-pub(super) fn texts(sheet: &Sheet, column: &str) -> Vec<String> {
-    match sheet.column(column).map(|column| &column.values) {
+pub(super) fn texts(result_table: &ResultTable, column: &str) -> Vec<String> {
+    match result_table.column(column).map(|column| &column.values) {
         Some(Values::Texts(values)) => {
             values.iter().map(|text| text.unwrap_or_default().to_owned()).collect()
         }
@@ -40,8 +40,8 @@ pub(super) fn texts(sheet: &Sheet, column: &str) -> Vec<String> {
     }
 }
 
-pub(super) fn decimals(sheet: &Sheet, column: &str) -> Vec<Option<f64>> {
-    match sheet.column(column).map(|column| &column.values) {
+pub(super) fn decimals(result_table: &ResultTable, column: &str) -> Vec<Option<f64>> {
+    match result_table.column(column).map(|column| &column.values) {
         Some(Values::Decimals(values)) => values.clone(),
         other => panic!("{column}: {other:?}"),
     }
@@ -57,15 +57,15 @@ fn every_recipe_says_what_it_is_for_and_how_its_figures_come_about() {
 }
 
 /// Capital letters in a declared name stand for others.
-fn is_declared(recipe: &ReportRecipe, picture: &str) -> bool {
-    recipe.pictures().iter().any(|(declared, _)| {
+fn is_declared(recipe: &ReportRecipe, chart: &str) -> bool {
+    recipe.charts().iter().any(|(declared, _)| {
         let begin = declared.split(|letter: char| letter.is_ascii_uppercase()).next().unwrap_or_default();
-        *declared == picture || (begin.len() < declared.len() && picture.starts_with(begin))
+        *declared == chart || (begin.len() < declared.len() && chart.starts_with(begin))
     })
 }
 
 #[test]
-fn recipes_give_the_pictures_that_they_declare() {
+fn recipes_give_the_charts_that_they_declare() {
     let made = crate::testing::Made::begin();
     made.string(1, "cudaLaunchKernel_v7000")
         .string(2, "gemm")
@@ -81,13 +81,8 @@ fn recipes_give_the_pictures_that_they_declare() {
     let mut drawn = 0;
     for recipe in LIST {
         let outcome = surveyed(recipe.name, &[], &inputs);
-        for picture in outcome.pictures {
-            assert!(
-                is_declared(recipe, picture.name),
-                "`{}` draws undeclared: {}",
-                recipe.name,
-                picture.name
-            );
+        for chart in outcome.charts {
+            assert!(is_declared(recipe, chart.name), "`{}` draws undeclared: {}", recipe.name, chart.name);
             drawn += 1;
         }
     }
@@ -234,11 +229,7 @@ fn metrics_of_gpus_as_older_reports_have_them_are_read_from_their_json() {
     let rows = table(&outcome, "rows");
     assert_eq!((integers(rows, "GPU"), integers(rows, "Samples")), (vec![Some(2)], vec![Some(2)]));
     assert_eq!(decimals(rows, "Med"), [Some(20.0)]);
-    assert!(
-        outcome.notes.iter().any(|note| note.ends_with("no JSON objects, left out: 1")),
-        "{:?}",
-        outcome.notes
-    );
+    assert!(outcome.notes.iter().any(|note| note.ends_with("not JSON objects: 1")), "{:?}", outcome.notes);
     let outcome = surveyed("GPU_METRICS", &[], &inputs(vec![made.path()]));
     assert_eq!(decimals(table(&outcome, "rows"), "SM Active"), [Some(50.0), None]);
 }

@@ -1,25 +1,25 @@
-//! Each range of NVTX that lacks a half, with its thread and the time of the half that is there.
+//! Each unbalanced NVTX range, with its thread and the time of the half that exists.
 
-use super::{Kind, ReportRecipe};
-use crate::sheet::{Column, Quantity, Sheet};
+use super::{RecipeKind, ReportRecipe};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::tables::{NVTX_EVENTS, STRING_IDS};
 use nsys::trace::balance::Balance;
 
 pub(super) const NVTX_UNBALANCED: ReportRecipe = ReportRecipe {
     name: "nvtx_unbalanced",
     title: "NVTX Ranges Without an End or a Beginning",
-    about: "pushes without a pop, pops without a push, ranges that were started and never ended, by thread and time",
-    definition: "a range without an end was open when the capture ended; halves that the profiler left in rows of their \
-                 own are put together by their thread's order, those of start and end are not. `Nth` counts those that lack \
-                 the same under one name on one thread: a capture that ends within a range leaves one open, so that a \
-                 second push of a name tells of a pop that is missing. A pop without a push may be that of a range which \
-                 began before the capture did",
+    about: "pushes without a pop, pops without a push and ranges without an end, by thread and time",
+    definition: "a range without an end was open when the capture ended; halves that the profiler left in rows of \
+                 their own are put together by their thread's order, those of start and end are not. `Nth` counts \
+                 those that lack the same under one name on one thread: a capture that ends within a range leaves one \
+                 open, so that a second push of a name means a missing pop. A pop without a push may be that of a \
+                 range which began before the capture did",
     arguments: &[],
     tables: &[&NVTX_EVENTS, &STRING_IDS],
-    kind: Kind::Rows {
+    kind: RecipeKind::Rows {
         of: |trace, _| {
             let Some(Balance { odd, whole }) = Balance::read(trace)? else { return Ok(None) };
-            trace.note(format!("NVTX: ranges that have both halves: {whole}"));
+            trace.note(format!("NVTX: balanced ranges: {whole}"));
             let plain = Quantity::Plain;
             let columns = vec![
                 Column::integers("PID", plain, odd.iter().map(|odd| odd.pid)),
@@ -29,7 +29,7 @@ pub(super) const NVTX_UNBALANCED: ReportRecipe = ReportRecipe {
                 Column::integers("Nth", plain, odd.iter().map(|odd| odd.nth as i64)),
                 Column::texts("Range", odd.iter().map(|odd| odd.label.as_str())),
             ];
-            Ok(Some(Sheet { name: NVTX_UNBALANCED.name, title: NVTX_UNBALANCED.title, columns }))
+            Ok(Some(ResultTable { name: NVTX_UNBALANCED.name, title: NVTX_UNBALANCED.title, columns }))
         },
     },
 };

@@ -1,11 +1,11 @@
-//! The steps of a run in a suite: how long each took on each rank, how much they differ and whether they grow. How they are
-//! found is told in `crate::steps`; nobody is asked here what a step is called.
+//! The steps of a run in a suite: how long each took on each rank, how much they differ and whether they grow.
+//! `crate::steps` finds them without knowing their name.
 
 #[cfg(test)]
 mod tests;
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
-use crate::steps::{Asked, Figures, Found, figures, of_trace};
+use crate::steps::{Figures, Found, StepRequest, figures, of_trace};
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Dim, Dims, MetricSpec};
@@ -23,7 +23,7 @@ const TIME: MetricSpec = MetricSpec {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     dims: &[Dim::Rank, Dim::Node, Dim::Step],
-    blames: Blames::Nobody,
+    blames: Blames::NoNode,
 };
 const MEDIAN: MetricSpec = MetricSpec {
     name: "step.time_median",
@@ -31,43 +31,43 @@ const MEDIAN: MetricSpec = MetricSpec {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     dims: OF_RANK,
-    blames: Blames::Nobody,
+    blames: Blames::NoNode,
 };
 const CV: MetricSpec = MetricSpec {
     name: "step.time_cv",
-    about: "how much a rank's steps differ: their deviation in parts of their mean",
+    about: "coefficient of variation of a rank's step times",
     unit: Unit::Ratio,
     better: Better::Lower,
     dims: OF_RANK,
-    blames: Blames::Nobody,
+    blames: Blames::NoNode,
 };
 const SLOPE: MetricSpec = MetricSpec {
     name: "step.slope",
-    about: "by how much each step of a rank takes longer than the one before; the median over all pairs",
+    about: "growth of a rank's step time per step; the median over all pairs",
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     dims: OF_RANK,
-    blames: Blames::Nobody,
+    blames: Blames::NoNode,
 };
 const COUNT: MetricSpec = MetricSpec {
     name: "step.count",
-    about: "how many whole steps a rank's report has",
+    about: "number of complete steps in a rank's report",
     unit: Unit::Count,
     better: Better::Neither,
     dims: OF_RANK,
-    blames: Blames::Nobody,
+    blames: Blames::NoNode,
 };
 
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "steps",
-    about: "the steps of a run that repeats itself, from the reports of nsys",
+    about: "the steps of an iterative run, from nsys reports",
     metrics: &[TIME, MEDIAN, CV, SLOPE, COUNT],
     tables: &[&KERNEL, &RUNTIME, &STRING_IDS, &GRAPH_TRACE, &NVTX_EVENTS, &DIAGNOSTIC_EVENT],
     causes: &["events-dropped", "target-error", "report-unreadable", "no-steps"],
     run: &run,
 };
 
-/// More steps than this are not told one by one; their figures are of all.
+/// Only the first steps get a metric each; the statistics cover all.
 const MOST_STEPS: usize = 2000;
 
 fn run(job: &JobInput) -> Output {
@@ -79,7 +79,7 @@ fn run(job: &JobInput) -> Output {
         match job.of_report(SPEC.name, file, || of_rank(file)) {
             Err(finding) => output.findings.push(*finding),
             Ok((found, figures)) => {
-                let notes = found.notes.iter().map(|note| file.tells("steps", note.clone()));
+                let notes = found.notes.iter().map(|note| file.finding("steps", note.clone()));
                 output.findings.extend(notes);
                 let dims = job.dims().with(Dim::Rank, rank).with(Dim::Node, node.as_str());
                 counts.entry(per_rank(&dims, &found, &figures, &mut output)).or_default().push(rank);
@@ -93,7 +93,7 @@ fn run(job: &JobInput) -> Output {
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             format!("{count} on ranks {}{more}", shown.join(", "))
         });
-        let why = format!("ranks do not have equally many steps: {}", parts.collect::<Vec<_>>().join("; "));
+        let why = format!("step counts differ between ranks: {}", parts.collect::<Vec<_>>().join("; "));
         output.findings.push(Finding::new("steps-differ", why));
     }
     output
@@ -103,22 +103,22 @@ fn run(job: &JobInput) -> Output {
 fn of_rank(file: &InputFile) -> Result<(Found, Figures), (&'static str, String)> {
     let unreadable = |error: ExportError| ("report-unreadable", error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;
-    // A step of which events were dropped may be one of another length, and two may look like one.
+    // With dropped events a step may look shorter or longer, and two may look like one.
     if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
-        return Err((code, format!("the report says itself: {text}")));
+        return Err((code, format!("the profiler reported: {text}")));
     }
-    let found = match of_trace(&trace, &Asked::default()).map_err(unreadable)? {
+    let found = match of_trace(&trace, &StepRequest::default()).map_err(unreadable)? {
         Ok(found) => found,
-        Err(why) => return Err(("no-steps", format!("no steps to be seen: {}", why.join("; ")))),
+        Err(why) => return Err(("no-steps", format!("no steps found: {}", why.join("; ")))),
     };
     let steps: Vec<_> = found.steps.iter().collect();
     match figures(&steps) {
         Some(figures) => Ok((found, figures)),
-        None => Err(("no-steps", "no step is whole".to_owned())),
+        None => Err(("no-steps", "no complete step".to_owned())),
     }
 }
 
-/// How many whole steps there are.
+/// Returns the number of complete steps.
 fn per_rank(dims: &Dims, found: &Found, figures: &Figures, output: &mut Output) -> u64 {
     let whole = found.steps.iter().filter(|step| step.is_whole()).count() as u64;
     output.metrics.push(COUNT.of(dims.clone(), whole as f64));
@@ -129,7 +129,7 @@ fn per_rank(dims: &Dims, found: &Found, figures: &Figures, output: &mut Output) 
     if let Some(slope) = figures.slope {
         output.metrics.push(SLOPE.of(dims.clone(), slope.slope));
     }
-    // Numbers of ranges stand once for each step, or they are none.
+    // Range numbers count only if each step has one of its own.
     let numbers: Option<Vec<u64>> = found.steps.iter().map(|step| step.number).collect();
     let numbers = numbers.filter(|numbers| numbers.is_sorted_by(|a, b| a < b));
     let timed = found.steps.iter().enumerate().filter(|(_, step)| step.is_whole() && step.has_end);

@@ -48,8 +48,8 @@ fn ranks_with_more_and_with_fewer_steps_are_a_finding() {
     let (one, two) = (stepped(&[9000; 4]), stepped(&[9000; 5]));
     let output = run(&job(&[one.path(), two.path()]));
     assert_eq!(codes(&output), ["steps-differ"]);
-    let told = "ranks do not have equally many steps: 4 on ranks 0; 5 on ranks 1";
-    assert_eq!(output.findings[0].message, told);
+    let expected = "step counts differ between ranks: 4 on ranks 0; 5 on ranks 1";
+    assert_eq!(output.findings[0].message, expected);
 }
 
 #[test]
@@ -66,5 +66,5 @@ fn a_report_without_steps_or_with_lost_events_has_no_number_and_a_finding_that_s
     assert!(output.metrics.is_empty(), "{:?}", output.metrics);
     assert_eq!(codes(&output), ["no-steps", "events-dropped", "report-unreadable"]);
     assert!(output.findings.iter().all(|finding| SPEC.causes.contains(&finding.code.as_str())));
-    assert!(output.findings[0].message.starts_with("rank 0: no steps to be seen: ranges: none"));
+    assert!(output.findings[0].message.starts_with("rank 0: no steps found: ranges: none"));
 }

@@ -1,11 +1,10 @@
-//! Which rank or node of a job keeps the others waiting, from the reports of all its ranks. How it is found is told in
-//! `crate::stragglers`.
+//! Which rank or node of a job keeps the others waiting, from the reports of all its ranks. `crate::stragglers` finds it.
 
-pub(crate) mod taken;
+pub(crate) mod extract;
 #[cfg(test)]
 mod tests;
 
-use self::taken::{Report, Taken};
+use self::extract::{KernelExtract, RankReport};
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::stragglers::{Culprit, Evidence, Judgement, Limits, Rounds, Verdict, Who, judge};
 use metric::finding::Finding;
@@ -17,7 +16,7 @@ use nsys::trace::Trace;
 
 const LATE: MetricSpec = MetricSpec {
     name: "straggler.late",
-    about: "how much longer than the others a rank takes in each round for what is not waiting; the median, and of \
+    about: "how much longer than its peers a rank takes in each iteration, waiting excluded; the median, and of \
             several GPUs in a report the latest",
     unit: Unit::Microseconds,
     better: Better::Lower,
@@ -26,7 +25,7 @@ const LATE: MetricSpec = MetricSpec {
 };
 const LATE_SHARE: MetricSpec = MetricSpec {
     name: "straggler.late_share",
-    about: "the same in parts of a round: where all ranks wait for each other, so much of the throughput is lost by it",
+    about: "the same as a fraction of iteration time: the throughput lost by it, where all ranks wait for each other",
     unit: Unit::Ratio,
     better: Better::Lower,
     dims: &[Dim::Rank, Dim::Node],
@@ -34,16 +33,16 @@ const LATE_SHARE: MetricSpec = MetricSpec {
 };
 const WAIT: MetricSpec = MetricSpec {
     name: "straggler.wait",
-    about: "how long a rank waits in a collective until the last one comes; the median, and of several GPUs in a report \
-            the longest",
+    about: "how long a rank waits in a collective for the last rank; the median, and of several GPUs in a report the \
+            longest",
     unit: Unit::Microseconds,
     better: Better::Neither,
     dims: &[Dim::Rank, Dim::Node],
-    blames: Blames::Nobody,
+    blames: Blames::NoNode,
 };
 const OFFSET: MetricSpec = MetricSpec {
     name: "clock.offset",
-    about: "how far a node's clock is ahead of that of the first node, as the ends of collectives tell",
+    about: "how far a node's clock is ahead of the first node's, by the ends of collectives",
     unit: Unit::Microseconds,
     better: Better::Neither,
     dims: &[Dim::Node],
@@ -51,7 +50,7 @@ const OFFSET: MetricSpec = MetricSpec {
 };
 const RESIDUAL: MetricSpec = MetricSpec {
     name: "clock.residual",
-    about: "by how much ends of a collective on a node differ from those on the others, once clocks are aligned; the \
+    about: "how far the ends of a collective on a node differ from those on the others once clocks are aligned; the \
             robust deviation",
     unit: Unit::Microseconds,
     better: Better::Lower,
@@ -61,9 +60,9 @@ const RESIDUAL: MetricSpec = MetricSpec {
 
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "stragglers",
-    about: "ranks and nodes that keep the others waiting, from the reports of nsys",
+    about: "ranks and nodes that keep the others waiting, from nsys reports",
     metrics: &[LATE, LATE_SHARE, WAIT, OFFSET, RESIDUAL],
-    // Hosts are for who asks these reports by hand: which node a report is of is known to the run.
+    // Host names are for `harness recipe`; a run knows the node of each report.
     tables: &[&KERNEL, &STRING_IDS, &RUNTIME, &NVTX_EVENTS, &SESSION_START, &SYSTEM_ENV, &DIAGNOSTIC_EVENT],
     causes: &[
         "events-dropped",
@@ -76,13 +75,13 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     run: &run,
 };
 
-/// What was taken of one report.
-struct Read<'a> {
+/// The extract of one report, and where it is from.
+struct RankExtract<'a> {
     file: &'a InputFile,
     rank: u32,
     node: &'a str,
     zero: Option<i64>,
-    taken: Taken,
+    extract: KernelExtract,
 }
 
 fn run(job: &JobInput) -> Output {
@@ -103,9 +102,8 @@ fn run(job: &JobInput) -> Output {
     let missing =
         job.expected_exports.iter().filter(|(rank, _)| !files.iter().any(|file| file.rank == Some(*rank)));
     for (rank, node) in missing {
-        let why = format!(
-            "rank {rank}: left no report, so that nobody can be said to be late; see why it is missing"
-        );
+        let why =
+            format!("rank {rank}: no report, so no rank can be called late; find out why it is missing");
         output.findings.push(Finding::new("report-missing", why).node(node.as_str()));
         whole = false;
     }
@@ -113,63 +111,61 @@ fn run(job: &JobInput) -> Output {
         return output;
     }
     reads.sort_by_key(|read| read.rank);
-    let parts: Vec<Report> = reads
+    let parts: Vec<RankReport> = reads
         .iter()
         .map(|read| {
-            let (clock, zero) = taken::clock(Some(read.node), read.zero, &read.file.shown);
-            Report { rank: i64::from(read.rank), node: read.node, clock, zero, taken: &read.taken }
+            let (clock, zero) = extract::clock(Some(read.node), read.zero, &read.file.shown);
+            RankReport { rank: i64::from(read.rank), node: read.node, clock, zero, extract: &read.extract }
         })
         .collect();
-    let evidence = taken::evidence(&parts);
+    let evidence = extract::evidence(&parts);
     let judgement = judge(&evidence, &Limits::default());
-    tell(&evidence, &judgement, &mut output);
-    numbers(job, &evidence, &judgement, &mut output);
+    report_stragglers(&evidence, &judgement, &mut output);
+    put_metrics(job, &evidence, &judgement, &mut output);
     output
 }
 
 /// Of one report; else the finding that says why nothing.
-fn read<'a>(job: &JobInput, file: &'a InputFile) -> Result<Read<'a>, Box<Finding>> {
+fn read<'a>(job: &JobInput, file: &'a InputFile) -> Result<RankExtract<'a>, Box<Finding>> {
     let (Some(rank), Some(node)) = (file.rank, file.node.as_deref()) else {
         return Err(Box::new(
-            file.tells("report-unreadable", "it is not known whose report it is".to_owned()),
+            file.finding("report-unreadable", "rank and node of the report are unknown".to_owned()),
         ));
     };
-    let (zero, taken) = job.of_report(SPEC.name, file, || of_rank(file))?;
-    Ok(Read { file, rank, node, zero, taken })
+    let (zero, extract) = job.of_report(SPEC.name, file, || of_rank(file))?;
+    Ok(RankExtract { file, rank, node, zero, extract })
 }
 
-/// The UTC of its zero, and what was taken of it.
-fn of_rank(file: &InputFile) -> Result<(Option<i64>, Taken), (&'static str, String)> {
+/// The UTC of its zero, and its extract.
+fn of_rank(file: &InputFile) -> Result<(Option<i64>, KernelExtract), (&'static str, String)> {
     let read = Trace::open(&file.path).and_then(|trace| {
         let lost = loss(trace.export())?;
-        Ok((lost, taken::take(&trace)?, trace.utc_epoch_ns()?))
+        Ok((lost, extract::take(&trace)?, trace.utc_epoch_ns()?))
     });
     match read {
         Err(error) => Err(("report-unreadable", error.to_string())),
-        Ok((Some((code, text)), ..)) => Err((code, format!("the report says itself: {text}"))),
+        Ok((Some((code, text)), ..)) => Err((code, format!("the profiler reported: {text}"))),
         Ok((None, None, _)) => {
-            let why =
-                "no kernel of communication was traced; trace `cuda` and `nvtx`, and let the window reach it";
+            let why = "no communication kernel was traced; trace `cuda` and `nvtx`, and have the capture include some";
             Err(("no-communication", why.to_owned()))
         }
-        Ok((None, Some((taken, _)), zero)) => Ok((zero, taken)),
+        Ok((None, Some((extract, _)), zero)) => Ok((zero, extract)),
     }
 }
 
-fn tell(evidence: &Evidence, judgement: &Judgement, output: &mut Output) {
-    let flaws = judgement.flaws.iter().map(|flaw| taken::told_of(flaw, evidence));
+fn report_stragglers(evidence: &Evidence, judgement: &Judgement, output: &mut Output) {
+    let flaws = judgement.flaws.iter().map(|flaw| extract::describe_flaw(flaw, evidence));
     output.findings.extend(flaws.map(|why| Finding::new("collectives-unequal", why)));
     if !judgement.apart.is_empty() {
         let groups: Vec<String> = judgement.apart.iter().map(|group| group.join(", ")).collect();
-        let why = format!("no collective connects these clocks: {}", groups.join(" | "));
+        let why = format!("clocks cannot be aligned: no collective connects {}", groups.join(" | "));
         output.findings.push(Finding::new("clocks-apart", why));
     }
     match &judgement.verdict {
         Verdict::Named(culprits) => output.findings.extend(culprits.iter().map(named)),
-        Verdict::Nobody(_) => {}
-        Verdict::Untold(why) => {
-            let why =
-                format!("who is late cannot be told: {why}; let the window hold more steps of all ranks");
+        Verdict::NoCulprit(_) => {}
+        Verdict::Inconclusive(why) => {
+            let why = format!("stragglers unknown: {why}; capture more steps of all ranks");
             output.findings.push(Finding::new("stragglers-untold", why));
         }
     }
@@ -177,10 +173,10 @@ fn tell(evidence: &Evidence, judgement: &Judgement, output: &mut Output) {
 
 fn named(culprit: &Culprit) -> Finding {
     let late = format!(
-        "late by {:.1} us in each round of {:.1} us, {} standard errors; cause: {}; {}",
+        "{:.1} us late in each iteration of {:.1} us, {} standard errors; cause: {}; {}",
         culprit.late_ns as f64 / 1e3,
         culprit.round_ns as f64 / 1e3,
-        // Beyond this the number says nothing but that there was hardly any noise.
+        // Larger values only mean that there was hardly any noise.
         if culprit.sure < 1000.0 { format!("{:.0}", culprit.sure) } else { "more than 1000".to_owned() },
         culprit.cause.name(),
         culprit.evidence
@@ -201,8 +197,8 @@ fn named(culprit: &Culprit) -> Finding {
     }
 }
 
-fn numbers(job: &JobInput, evidence: &Evidence, judgement: &Judgement, output: &mut Output) {
-    if matches!(judgement.verdict, Verdict::Untold(_)) {
+fn put_metrics(job: &JobInput, evidence: &Evidence, judgement: &Judgement, output: &mut Output) {
+    if matches!(judgement.verdict, Verdict::Inconclusive(_)) {
         return;
     }
     let all: Vec<_> = evidence.ranks.iter().zip(&judgement.ranks).collect();
@@ -220,7 +216,7 @@ fn numbers(job: &JobInput, evidence: &Evidence, judgement: &Judgement, output: &
         match late {
             Some(late) => output.metrics.push(LATE.of(dims.clone(), late as f64 / 1e3)),
             None => {
-                let why = format!("rank {rank}: no other rank could be compared with it");
+                let why = format!("rank {rank}: no peer to compare with");
                 output.findings.push(Finding::new("stragglers-untold", why).node(node));
             }
         }

@@ -1,12 +1,12 @@
-//! Small reports of four ranks on two hosts, and every way in which nobody can be said to be late.
+//! Small reports of four ranks on two hosts, and every case without a verdict.
 
 use super::*;
-use crate::picture::Figure;
+use crate::chart::Figure;
 use crate::recipe::Workload;
 use crate::recipe::of_reports::part_tests::both_ways;
 use crate::recipe::of_reports::{self, Input, Outcome, Survey};
 use crate::report::Arguments;
-use crate::sheet::{Sheet, Values};
+use crate::result_table::{ResultTable, Values};
 use crate::stragglers::Kind;
 use crate::testing::Made;
 use crate::testing::nccl as testing;
@@ -18,7 +18,7 @@ const STEP: i64 = 100 * MS;
 
 /// A rank of a small job. Times are true ones, in nanoseconds; a report's begin at its own zero.
 #[derive(Clone)]
-struct Small {
+struct SmallRank {
     rank: i64,
     late: i64,
     steps: i64,
@@ -28,9 +28,9 @@ struct Small {
     offset: i64,
 }
 
-impl Small {
-    fn of(rank: i64) -> Small {
-        Small { rank, late: 0, steps: 20, payloads: true, epoch: true, offset: (rank / 2) * 30 * MS }
+impl SmallRank {
+    fn new(rank: i64) -> SmallRank {
+        SmallRank { rank, late: 0, steps: 20, payloads: true, epoch: true, offset: (rank / 2) * 30 * MS }
     }
 
     /// `latest` is how late the latest of all ranks is in each step.
@@ -38,9 +38,9 @@ impl Small {
         let made = Made::begin();
         made.string(1, "cudaLaunchKernel").string(2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
         made.string(3, "ncclDevKernel_AllReduce_Sum_f32_RING_LL").string(4, "gemm").string(5, "gemm");
-        // What the host's clock tells, less what it told at the zero of the report.
+        // The host's clock, relative to its value at the zero of the report.
         let zero = 7 * MS * self.rank;
-        let told = |time: i64| time + self.offset - zero;
+        let at = |time: i64| time + self.offset - zero;
         if self.epoch {
             made.put(&tables::SESSION_START, &[("utcEpochNs", (1_760_000_000_000_000_000 + zero).into())]);
         }
@@ -48,16 +48,16 @@ impl Small {
         made.put(&tables::SYSTEM_ENV, &host);
         testing::domain(&made);
         if self.payloads {
-            testing::communicator(&made, told(0), 7, 4, self.rank as u32);
+            testing::communicator(&made, at(0), 7, 4, self.rank as u32);
         }
         for step in 0..self.steps {
             let number = 10 * step + 1;
             // Every rank has a little of its own in each step, which is no lateness.
             let own = (step * 7 + self.rank * 3) % 11 * 10_000;
             let begin = 10 * MS + step * (STEP + latest);
-            made.call((told(begin), told(begin) + 5), 3, number, 1);
-            made.kernel((told(begin), told(begin + 60 * MS)), number, 4);
-            let (start, end) = (told(begin + 80 * MS + self.late + own), told(begin + 90 * MS + latest));
+            made.call((at(begin), at(begin) + 5), 3, number, 1);
+            made.kernel((at(begin), at(begin + 60 * MS)), number, 4);
+            let (start, end) = (at(begin + 80 * MS + self.late + own), at(begin + 90 * MS + latest));
             if self.payloads {
                 testing::call(&made, start - 50, "ncclAllReduce", (7, 1024), (start, end), number + 1);
             } else {
@@ -68,20 +68,20 @@ impl Small {
     }
 }
 
-fn made(ranks: &[Small]) -> Vec<Made> {
+fn made(ranks: &[SmallRank]) -> Vec<Made> {
     let latest = ranks.iter().map(|rank| rank.late).max().unwrap_or_default();
     ranks.iter().map(|rank| rank.made(latest)).collect()
 }
 
-fn small(late: [i64; 4]) -> Vec<Small> {
-    (0..4).map(|rank| Small { late: late[rank as usize], ..Small::of(rank) }).collect()
+fn small(late: [i64; 4]) -> Vec<SmallRank> {
+    (0..4).map(|rank| SmallRank { late: late[rank as usize], ..SmallRank::new(rank) }).collect()
 }
 
 fn job(paths: &[PathBuf], expected: u32) -> JobInput {
     crate::recipe::testing::job(Workload::Command, paths, |rank| format!("n{}", rank / 2), expected)
 }
 
-fn ran(ranks: &[Small]) -> Output {
+fn ran(ranks: &[SmallRank]) -> Output {
     let made = made(ranks);
     run(&job(&made.iter().map(Made::path).collect::<Vec<_>>(), ranks.len() as u32))
 }
@@ -95,7 +95,7 @@ fn of_rank(output: &Output, metric: &str) -> Vec<f64> {
     rows.map(|row| row.value).collect()
 }
 
-fn surveyed(ranks: &[Small], words: &[&str]) -> Outcome {
+fn surveyed(ranks: &[SmallRank], words: &[&str]) -> Outcome {
     let made = made(ranks);
     let inputs = made.iter().enumerate();
     let inputs: Vec<Input> =
@@ -107,14 +107,14 @@ fn surveyed(ranks: &[Small], words: &[&str]) -> Outcome {
     both_ways(&of).remove(0)
 }
 
-fn table<'a>(outcome: &'a Outcome, name: &str) -> &'a Sheet {
+fn table<'a>(outcome: &'a Outcome, name: &str) -> &'a ResultTable {
     let found = outcome.tables.iter().find(|(table, _)| *table == name);
     &found.unwrap_or_else(|| panic!("no {name}")).1
 }
 
-fn cells(sheet: &Sheet, column: &str) -> Vec<String> {
+fn cells(result_table: &ResultTable, column: &str) -> Vec<String> {
     let shown = |text: Option<String>| text.unwrap_or_default();
-    match sheet.column(column).map(|column| &column.values) {
+    match result_table.column(column).map(|column| &column.values) {
         Some(Values::Integers(all)) => all.iter().map(|cell| shown(cell.map(|n| n.to_string()))).collect(),
         Some(Values::Decimals(all)) => {
             all.iter().map(|cell| shown(cell.map(|n| format!("{n:.3}")))).collect()
@@ -130,10 +130,11 @@ fn a_late_rank_is_named_with_its_node_and_gpu_and_the_others_wait() {
     assert_eq!(codes(&output), ["straggler"]);
     let finding = &output.findings[0];
     assert_eq!((finding.node.as_deref(), finding.part.as_deref()), (Some("n1"), Some("gpu0")));
-    assert!(finding.message.starts_with("rank 3 keeps the others waiting: late by "), "{}", finding.message);
+    assert!(finding.message.starts_with("rank 3 keeps the others waiting: "), "{}", finding.message);
     let late = of_rank(&output, "straggler.late");
     assert!(late[..3].iter().all(|us| us.abs() < 100.0) && (late[3] - 5000.0).abs() < 100.0, "{late:?}");
-    let round_us = finding.message.split("in each round of ").nth(1).and_then(|rest| rest.split(' ').next());
+    let round_us =
+        finding.message.split("in each iteration of ").nth(1).and_then(|rest| rest.split(' ').next());
     let round_us: f64 = round_us.and_then(|us| us.parse().ok()).expect("how long a round is");
     let share = of_rank(&output, "straggler.late_share");
     assert!((share[3] - late[3] / round_us).abs() < 1e-3, "{share:?} of {round_us} us");
@@ -154,7 +155,7 @@ fn of_healthy_ranks_there_are_numbers_and_no_finding() {
 }
 
 #[test]
-fn what_cannot_be_told_is_a_finding_and_no_number() {
+fn unknown_stragglers_give_a_finding_and_no_number() {
     let blind = |output: &Output, expected: &[&str]| {
         assert_eq!(codes(output), expected);
         assert!(output.metrics.is_empty(), "{:?}", output.metrics);
@@ -165,7 +166,7 @@ fn what_cannot_be_told_is_a_finding_and_no_number() {
     few.iter_mut().for_each(|rank| rank.steps = 3);
     let output = ran(&few);
     blind(&output, &["stragglers-untold"]);
-    assert!(output.findings[0].message.contains("rounds: 2, of at least 16"), "{:?}", output.findings);
+    assert!(output.findings[0].message.contains("2 rounds, at least 16 needed"), "{:?}", output.findings);
     // A rank left no report, or none that can be read, or one without communication.
     let all = made(&small([0; 4]));
     let mut paths: Vec<PathBuf> = all.iter().map(Made::path).collect();
@@ -178,7 +179,7 @@ fn what_cannot_be_told_is_a_finding_and_no_number() {
     paths[2] = PathBuf::from("/nowhere");
     blind(&run(&job(&paths, 4)), &["report-unreadable"]);
     // One that says itself that it lost events.
-    let lossy = Small::of(2).made(0);
+    let lossy = SmallRank::new(2).made(0);
     let text = "4096 events were dropped".to_owned();
     lossy.put(&tables::DIAGNOSTIC_EVENT, &[("severity", 2.into()), ("text", text.into())]);
     paths[2] = lossy.path();
@@ -190,7 +191,7 @@ fn what_cannot_be_told_is_a_finding_and_no_number() {
 }
 
 #[test]
-fn tables_tell_who_is_late_and_by_what_clocks() {
+fn tables_list_who_is_late_and_the_clocks() {
     let outcome = surveyed(&small([0, 0, 0, 5 * MS]), &[]);
     assert!(outcome.unreadable.is_empty() && outcome.notes.is_empty(), "{:?}", outcome.notes);
     let verdict = table(&outcome, "verdict");
@@ -200,7 +201,7 @@ fn tables_tell_who_is_late_and_by_what_clocks() {
         ("straggler".into(), "rank".into(), "n1".into())
     );
     assert_eq!((word("Rank"), word("GPU"), word("Residual")), ("3".into(), "0".into(), "0".into()));
-    assert!(word("Cause").starts_with("its kernels last as long"), "{}", word("Cause"));
+    assert!(word("Cause").starts_with("its kernels run as long"), "{}", word("Cause"));
     let ranks = table(&outcome, "ranks");
     assert_eq!(cells(ranks, "NCCL Rank"), ["0", "1", "2", "3"]);
     assert_eq!(cells(ranks, "Last in"), ["0", "0", "0", "20"]);
@@ -216,21 +217,21 @@ fn tables_tell_who_is_late_and_by_what_clocks() {
     let instances = table(&outcome, "instances");
     assert_eq!(cells(instances, "Communicator"), ["communicator 0x7"]);
     assert_eq!(cells(instances, "Instances"), ["20"]);
-    let Figure::Bars(late) = &outcome.pictures[0].figure else { panic!("{:?}", outcome.pictures) };
+    let Figure::Bars(late) = &outcome.charts[0].figure else { panic!("{:?}", outcome.charts) };
     let bars: Vec<(&str, bool)> =
         late.bars.iter().map(|bar| (bar.label.as_str(), bar.value > Some(4.0 * MS as f64))).collect();
     assert_eq!(bars, [("rank 0", false), ("rank 1", false), ("rank 2", false), ("rank 3", true)]);
     assert_eq!(late.marks[0].at, 200_000.0);
-    // What is asked for counts.
+    // Arguments override the defaults.
     let patient = surveyed(&small([0, 0, 0, 5 * MS]), &["least_us=6000"]);
-    assert_eq!(cells(table(&patient, "verdict"), "Verdict"), ["nobody"]);
+    assert_eq!(cells(table(&patient, "verdict"), "Verdict"), ["none"]);
     let strict = surveyed(&small([0, 0, 0, 5 * MS]), &["least_rounds=20"]);
-    assert_eq!(cells(table(&strict, "verdict"), "Verdict"), ["cannot be told"]);
+    assert_eq!(cells(table(&strict, "verdict"), "Verdict"), ["inconclusive"]);
     assert_eq!(cells(table(&strict, "verdict"), "Late"), [""], "not recorded is never a zero");
 }
 
 #[test]
-fn without_payloads_streams_stand_for_communicators_and_that_is_said() {
+fn without_payloads_streams_stand_for_communicators_with_a_note() {
     let mut ranks = small([0, 5 * MS, 0, 0]);
     ranks.iter_mut().for_each(|rank| rank.payloads = false);
     let outcome = surveyed(&ranks, &[]);
@@ -244,15 +245,15 @@ fn without_payloads_streams_stand_for_communicators_and_that_is_said() {
     // One rank has another number of them: nothing is aligned.
     ranks[2].steps -= 1;
     let outcome = surveyed(&ranks, &[]);
-    assert_eq!(cells(table(&outcome, "verdict"), "Verdict"), ["cannot be told"]);
+    assert_eq!(cells(table(&outcome, "verdict"), "Verdict"), ["inconclusive"]);
     assert!(
-        outcome.notes.iter().any(|note| note.contains("unequally often: rank 2 19 times")),
+        outcome.notes.iter().any(|note| note.contains("different counts: rank 2 19 times")),
         "{outcome:?}"
     );
 }
 
 #[test]
-fn a_report_that_does_not_tell_its_zero_has_a_clock_of_its_own() {
+fn a_report_without_its_zero_has_a_clock_of_its_own() {
     let mut ranks = small([0, 5 * MS, 0, 0]);
     ranks[1].epoch = false;
     let outcome = surveyed(&ranks, &[]);
@@ -262,15 +263,15 @@ fn a_report_that_does_not_tell_its_zero_has_a_clock_of_its_own() {
 }
 
 #[test]
-fn a_communicator_that_a_report_is_missing_of_is_not_used() {
+fn a_communicator_with_a_missing_report_is_not_used() {
     let outcome = surveyed(&small([0, 5 * MS, 0, 0])[..3], &[]);
-    assert_eq!(cells(table(&outcome, "verdict"), "Verdict"), ["cannot be told"]);
-    let said = "communicator 0x7: not used, since not all of its ranks left a record of it: 3 of 4";
+    assert_eq!(cells(table(&outcome, "verdict"), "Verdict"), ["inconclusive"]);
+    let said = "communicator 0x7: not used, recorded by 3 of 4 ranks";
     assert!(outcome.notes.iter().any(|note| note == said), "{:?}", outcome.notes);
 }
 
 #[test]
-fn the_gpus_of_one_report_are_held_against_each_other() {
+fn the_gpus_of_one_report_are_compared_with_each_other() {
     let made = Made::begin();
     made.string(1, "cudaLaunchKernel").string(2, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
     testing::domain(&made);
@@ -313,7 +314,7 @@ fn the_gpus_of_one_report_are_held_against_each_other() {
 }
 
 #[test]
-fn of_calls_that_differ_and_share_their_kernels_no_kernel_is_taken_for_either() {
+fn kernels_shared_by_different_calls_belong_to_neither() {
     let of = |calls: [(&str, u64); 2]| {
         let made = Made::begin();
         made.string(1, "cudaLaunchKernel")
@@ -327,9 +328,9 @@ fn of_calls_that_differ_and_share_their_kernels_no_kernel_is_taken_for_either() 
         }
         testing::range(&made, (30, 60), 3, "ncclGroupEnd", None);
         made.call((35, 40), 3, 5, 1).kernel((50, 90), 5, 1);
-        let (taken, _) = taken::take(&made.trace()).expect("read").expect("communication");
-        let part = [Report { rank: 0, node: "n", clock: "n", zero: 0, taken: &taken }];
-        let evidence = taken::evidence(&part);
+        let (extract, _) = extract::take(&made.trace()).expect("read").expect("communication");
+        let part = [RankReport { rank: 0, node: "n", clock: "n", zero: 0, extract: &extract }];
+        let evidence = extract::evidence(&part);
         let work = evidence.ranks[0].work;
         assert_eq!(work.len(), 1);
         (work[0].communicator, work[0].kind)
@@ -337,4 +338,23 @@ fn of_calls_that_differ_and_share_their_kernels_no_kernel_is_taken_for_either() 
     assert_eq!(of([("ncclAllReduce", 7), ("ncclAllReduce", 7)]), (Some(7), Kind::AllReduce));
     assert_eq!(of([("ncclAllReduce", 7), ("ncclAllGather", 7)]), (Some(7), Kind::Other));
     assert_eq!(of([("ncclAllReduce", 7), ("ncclAllReduce", 8)]), (None, Kind::Other));
+}
+
+#[test]
+fn messages() {
+    let mut few = small([0, 0, 0, 5 * MS]);
+    few.iter_mut().for_each(|rank| rank.steps = 3);
+    let mut unequal = small([0; 4]);
+    unequal[1].steps -= 1;
+    let all = made(&small([0; 4]));
+    let mut paths: Vec<PathBuf> = all.iter().map(Made::path).collect();
+    let missing = run(&job(&paths[..3], 4));
+    let (empty, lossy) = (Made::begin(), SmallRank::new(2).made(0));
+    empty.string(1, "gemm").string(2, "gemm").kernel((0, 9), 1, 1);
+    let text = "4096 events were dropped".to_owned();
+    lossy.put(&tables::DIAGNOSTIC_EVENT, &[("severity", 2.into()), ("text", text.into())]);
+    paths[1] = empty.path();
+    paths[2] = lossy.path();
+    let outputs = [ran(&small([0, 0, 0, 5 * MS])), ran(&few), ran(&unequal), missing, run(&job(&paths, 4))];
+    insta::assert_snapshot!(crate::recipe::testing::messages(&outputs));
 }

@@ -1,14 +1,14 @@
-//! How a training went, from the log that it prints: how long its steps took, what it got through, whether its loss is a
-//! number and falls. How logs are read is told in `logs::training_log`; why a training stopped, in `stopped`.
+//! Metrics of a training from its log: step times, throughput, and whether its loss is finite and falls.
+//! `logs::training_log` reads the logs; `stopped` says why a training stopped.
 
-pub mod raised;
-mod reckoned;
 mod stopped;
 #[cfg(test)]
 mod tests;
+mod throughput;
+pub mod torch_failure;
 mod window;
 
-use self::reckoned::{Extent, Throughput};
+use self::throughput::{Extent, Throughput};
 use super::efa_traffic;
 use super::{Failure, FileRole, InputFile, JobInput, Output, RecipeSpec, TrainingFacts, Workload};
 use logs::training_log::{self as source, Dialect, Series, StepLine, TrainerSummary, figures};
@@ -23,91 +23,86 @@ const fn of_job(name: &'static str, about: &'static str, unit: Unit, better: Bet
     MetricSpec { name, about, unit, better, dims: &[], blames: Blames::Node }
 }
 
-const STEP_TIME: MetricSpec = of_job(
-    "train.step_time",
-    "how long a step takes behind the warm-up: the mean",
-    Unit::Seconds,
-    Better::Lower,
-);
+const STEP_TIME: MetricSpec =
+    of_job("train.step_time", "mean step time after the warm-up", Unit::Seconds, Better::Lower);
 const STEP_TIME_MEDIAN: MetricSpec =
-    of_job("train.step_time_median", "the same, the median", Unit::Seconds, Better::Lower);
+    of_job("train.step_time_median", "median step time after the warm-up", Unit::Seconds, Better::Lower);
 const STEP_TIME_CV: MetricSpec = of_job(
     "train.step_time_cv",
-    "how much the steps behind the warm-up differ, in parts of their mean; not given where the log tells running means",
+    "coefficient of variation of step times after the warm-up; not given where the log prints running means",
     Unit::Ratio,
     Better::Lower,
 );
 const SAMPLES: MetricSpec = of_job(
     "train.samples_per_s",
-    "samples per second of all ranks together, as the log tells it, or from the step's samples and time",
+    "samples per second of all ranks together, as logged, or from the samples and the time of a step",
     Unit::PerSecond,
     Better::Higher,
 );
 const TOKENS: MetricSpec = of_job(
     "train.tokens_per_s",
-    "tokens per second of all ranks together, as the log tells it, or from samples and their length",
+    "tokens per second of all ranks together, as logged, or from samples and their length",
     Unit::PerSecond,
     Better::Higher,
 );
 const TFLOPS: MetricSpec = of_job(
     "train.tflops_per_gpu",
-    "what each GPU computes, as the log tells it, or from tokens and the model's shape: 6 x parameters + 12 x layers x \
-     hidden x sequence operations a token",
+    "TFLOP/s of each GPU, as logged, or from tokens and the model's shape: 6 x parameters + 12 x layers x hidden x \
+     sequence operations per token",
     Unit::Teraflops,
     Better::Higher,
 );
 const MFU: MetricSpec = of_job(
     "train.mfu",
-    "the part of a GPU's peak of dense bfloat16 that the model's own operations take, as the log tells it, or from \
-     TFLOP/s per GPU and the instance's profile",
+    "model FLOPs utilization as a fraction of the GPU's dense bfloat16 peak, as logged, or from TFLOP/s per GPU and \
+     the instance's profile",
     Unit::Ratio,
     Better::Higher,
 );
-// A loss is that of all ranks together; a rank whose numbers are none is named by the program.
-const LOSS: MetricSpec = of_job("train.loss", "the last loss that is a number", Unit::Count, Better::Lower)
-    .blaming(Blames::Nobody);
+// The loss is that of all ranks together; the program itself names a rank with NaN.
+const LOSS: MetricSpec =
+    of_job("train.loss", "the last finite loss", Unit::Count, Better::Lower).blaming(Blames::NoNode);
 const LOSS_FINITE: MetricSpec = of_job(
     "train.loss_finite",
-    "1 where every loss and every norm of gradients is a number, 0 where one is not",
+    "1 where every loss and every gradient norm is finite, 0 where one is not",
     Unit::Count,
     Better::Higher,
 )
 .blaming(Blames::Part);
 const LOSS_SLOPE: MetricSpec = MetricSpec {
     name: "train.loss_slope",
-    about: "by how much the loss changes from one step to the next, over the whole run: below 0 it falls",
+    about: "change of the loss per step over the whole run; below 0 it falls",
     unit: Unit::Count,
     better: Better::Lower,
     dims: &[],
-    blames: Blames::Nobody,
+    blames: Blames::NoNode,
 };
 const LOSS_FALLING: MetricSpec = of_job(
     "train.loss_falling",
-    "1 where the loss falls beyond doubt over the whole run, 0 where it does not",
+    "1 where the loss falls significantly over the whole run, 0 where it does not",
     Unit::Count,
     Better::Higher,
 )
-.blaming(Blames::Nobody);
+.blaming(Blames::NoNode);
 const GRAD_NORM: MetricSpec =
-    of_job("train.grad_norm", "the last norm of gradients that is a number", Unit::Count, Better::Neither);
-const STEPS: MetricSpec =
-    of_job("train.steps", "steps that the log tells, each once", Unit::Count, Better::Neither);
+    of_job("train.grad_norm", "the last finite gradient norm", Unit::Count, Better::Neither);
+const STEPS: MetricSpec = of_job("train.steps", "distinct steps in the log", Unit::Count, Better::Neither);
 const STEPS_MISSING: MetricSpec = of_job(
     "train.steps_missing",
-    "steps that were to be run and are not told; not given where nobody said how many",
+    "planned steps that the log lacks; not given where no number of steps is planned",
     Unit::Count,
     Better::Lower,
 );
 const RESTARTS: MetricSpec = of_job(
     "train.restarts",
-    "how often the run went on at an earlier step, or began anew",
+    "how often the run restarted or went back to an earlier step",
     Unit::Count,
     Better::Lower,
 );
 const EFA_PER_STEP: MetricSpec = MetricSpec {
     name: "train.efa_bytes_per_step",
-    about: "bytes that a node sent through its NICs by their counters, over the steps told: of the whole run, start-up \
-            and checkpoints included",
+    about: "bytes that a node sent through its NICs per logged step, by their counters: of the whole run, start-up and \
+            checkpoints included",
     unit: Unit::Bytes,
     better: Better::Neither,
     dims: &[Dim::Node],
@@ -116,7 +111,7 @@ const EFA_PER_STEP: MetricSpec = MetricSpec {
 
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "training_log",
-    about: "step times, throughput, loss and its course, from the log that a training prints",
+    about: "step times, throughput and loss, from the log of a training",
     metrics: &[
         STEP_TIME,
         STEP_TIME_MEDIAN,
@@ -145,13 +140,13 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     run: &run,
 };
 
-/// What stands in the code of the finding that names the step of a loss that is none.
+/// Code of the finding that names the step whose loss is not finite.
 pub const NOT_FINITE: &str = "training-loss-not-finite";
-/// And in that of the one that counts iterations which came to nothing.
+/// Code of the finding that counts iterations with NaN.
 const NAN_ITERATIONS: &str = "training-nan-iterations";
-/// And the rank, where the program itself says which.
+/// Code of the finding that names the rank with NaN, where the program says which.
 pub const NAN_RANK: &str = "training-nan-rank";
-/// And how far a run came that was to go on.
+/// Code of the finding of a run that ended before its planned steps.
 pub const ENDED_EARLY: &str = "training-ended-early";
 
 fn run(job: &JobInput) -> Output {
@@ -162,39 +157,39 @@ fn run(job: &JobInput) -> Output {
         Workload::Command => (&none, None),
         Workload::NcclTests { .. } | Workload::NicPairs { .. } => return output,
     };
-    let says_so = stopped::look(job, ranks, &mut output);
-    let Some(Chosen { steps, time }) = read(job, &mut output) else { return output };
-    // The steps are those of one rank; a loss that is none is one on whichever rank it was printed.
-    let nan = says_so || output.findings.iter().any(|it| it.code == NOT_FINITE || it.code == NAN_ITERATIONS);
-    let told = of_steps(job, facts, &steps, nan, &mut output);
-    of_time(job, (facts, ranks), &time.series, time.summary.as_ref(), &mut output);
+    let has_nan = stopped::find_causes(job, ranks, &mut output);
+    let Some(ReferenceLogs { steps, time }) = read(job, &mut output) else { return output };
+    // The steps are those of one rank; NaN on any rank counts.
+    let nan = has_nan || output.findings.iter().any(|it| it.code == NOT_FINITE || it.code == NAN_ITERATIONS);
+    let logged_steps = put_steps(job, facts, &steps, nan, &mut output);
+    put_times(job, (facts, ranks), &time.series, time.summary.as_ref(), &mut output);
     window::put(job, (facts, ranks), &time.series, &mut output);
-    efa_per_step(job, told, &mut output);
+    efa_per_step(job, logged_steps, &mut output);
     output
 }
 
-/// The steps of one rank's run, and what its program says at the end.
-struct Account {
+/// The steps of one rank's run, and the summary that its program prints at the end.
+struct RankLog {
     series: Series,
     summary: Option<TrainerSummary>,
-    /// The longest run of this rank: of several runs the last counts, which went on where the others stopped.
+    /// Steps of this rank's longest run. Of several runs the last one counts: it continued where the others stopped.
     longest: usize,
     file: usize,
 }
 
-/// What counts of a job's logs.
-struct Chosen {
+/// The ranks whose logs represent the job.
+struct ReferenceLogs {
     /// Of the rank that reports most steps, the first of equals.
     steps: Series,
     /// The slowest rank, which holds up all others.
-    time: Account,
+    time: RankLog,
 }
 
-/// The steps of the run that counts: what restarted runs say beside it, and how far ranks differ, are findings.
-fn read(job: &JobInput, output: &mut Output) -> Option<Chosen> {
+/// The steps of the run that counts. Restarted runs and differences between ranks become findings.
+fn read(job: &JobInput, output: &mut Output) -> Option<ReferenceLogs> {
     let files: Vec<&InputFile> =
         job.files_of(FileRole::Stdout).chain(job.files_of(FileRole::Stderr)).collect();
-    let mut accounts: Vec<Account> = Vec::new();
+    let mut accounts: Vec<RankLog> = Vec::new();
     let mut lines = 0;
     let mut is_read = false;
     for (at, file) in files.iter().enumerate() {
@@ -218,7 +213,7 @@ fn read(job: &JobInput, output: &mut Output) -> Option<Chosen> {
                     last.longest = last.longest.max(series.steps.len());
                     last.series = series;
                 }
-                None => accounts.push(Account {
+                None => accounts.push(RankLog {
                     longest: series.steps.len(),
                     series,
                     summary: log.summary,
@@ -230,12 +225,12 @@ fn read(job: &JobInput, output: &mut Output) -> Option<Chosen> {
     let most = accounts.iter().map(|it| it.longest).max();
     let Some(first) = accounts.iter().position(|it| Some(it.longest) == most) else {
         if is_read {
-            let why = format!("no line of {lines} names a step; let the program write each step to stdout");
+            let why = format!("no step found in {lines} lines; let the program print each step to stdout");
             output.findings.push(Finding::new("not-understood", why));
         }
         return None;
     };
-    // What ranks are compared with stands first.
+    // The reference rank comes first.
     accounts.swap(0, first);
     let ranks: Vec<&Series> = accounts.iter().map(|it| &it.series).collect();
     let slow = source::slowest(&ranks).and_then(|slow| {
@@ -248,7 +243,7 @@ fn read(job: &JobInput, output: &mut Output) -> Option<Chosen> {
         Some(at)
     });
     let steps = accounts.first()?.series.clone();
-    Some(Chosen { steps, time: accounts.swap_remove(slow.unwrap_or(0)) })
+    Some(ReferenceLogs { steps, time: accounts.swap_remove(slow.unwrap_or(0)) })
 }
 
 fn of_node(finding: Finding, file: &InputFile) -> Finding {
@@ -258,28 +253,28 @@ fn of_node(finding: Finding, file: &InputFile) -> Finding {
     }
 }
 
-/// What follows from a step's time and what is stated of the training, where no log is asked.
+/// Throughput from a step's time and the stated facts, without a log.
 pub(super) fn by_step_time(facts: &TrainingFacts, ranks: u32, seconds: f64) -> Throughput {
     let step = StepLine { seconds: Some(seconds), ..StepLine::default() };
     let (dialect, who, restarts) = (Dialect::Lightning, String::new(), Vec::new());
     let series = Series { dialect, who, run: 1, steps: vec![step], restarts };
-    Throughput::of(facts, Some(ranks), &series, None, Extent::Window)
+    Throughput::compute(facts, Some(ranks), &series, None, Extent::Window)
 }
 
-/// What does not need time; gives the number of steps.
-fn of_steps(job: &JobInput, facts: &TrainingFacts, series: &Series, nan: bool, output: &mut Output) -> u64 {
+/// Metrics that need no times. Returns the number of logged steps.
+fn put_steps(job: &JobInput, facts: &TrainingFacts, series: &Series, nan: bool, output: &mut Output) -> u64 {
     let steps = &series.steps;
-    let told = steps.len() as u64 * apart(steps);
+    let logged = steps.len() as u64 * step_interval(steps);
     let dims = || job.dims();
-    output.metrics.push(STEPS.of(dims(), told as f64));
+    output.metrics.push(STEPS.of(dims(), logged as f64));
     let restarts = series.restarts.len() as u64 + u64::from(series.run.saturating_sub(1));
     output.metrics.push(RESTARTS.of(dims(), restarts as f64));
     if let Some(expected) = facts.steps.map(u64::from) {
-        let missing = expected.saturating_sub(told);
+        let missing = expected.saturating_sub(logged);
         output.metrics.push(STEPS_MISSING.of(dims(), missing as f64));
         if let (1.., Some(last)) = (missing, steps.last()) {
             let why = format!(
-                "{}: ended at {} {}: {told} of {expected} steps are told",
+                "{}: ended at {} {}: {logged} of {expected} steps logged",
                 series.dialect.name(),
                 series.dialect.word(),
                 last.iteration
@@ -292,9 +287,9 @@ fn of_steps(job: &JobInput, facts: &TrainingFacts, series: &Series, nan: bool, o
         !is_finite(step.loss) || !is_finite(step.grad_norm) || step.nan.is_some_and(|nan| nan > 0)
     });
     if let Some(step) = odd.filter(|step| is_finite(step.loss)) {
-        // Some programs print another number where the loss is none.
+        // Some programs print another number where the loss is NaN.
         let why = format!(
-            "{}: the gradients are no number at {} {}, whatever loss is printed there",
+            "{}: gradients not finite at {} {}, whatever loss is printed there",
             series.dialect.name(),
             series.dialect.word(),
             step.iteration
@@ -315,18 +310,18 @@ fn of_steps(job: &JobInput, facts: &TrainingFacts, series: &Series, nan: bool, o
     if let Some(norm) = last(&mut steps.iter().filter_map(|step| step.grad_norm)) {
         output.metrics.push(GRAD_NORM.of(dims(), norm));
     }
-    // A course with holes in it is none.
+    // With a NaN in between, a slope means nothing.
     if losses.iter().all(|(_, loss)| loss.is_finite())
         && let Some((slope, _, high)) = figures(&losses, false).and_then(|figures| figures.slope)
     {
         output.metrics.push(LOSS_SLOPE.of(dims(), slope));
         output.metrics.push(LOSS_FALLING.of(dims(), f64::from(u8::from(high < 0.0))));
     }
-    told
+    logged
 }
 
-/// How far apart the steps are that are told.
-fn apart(steps: &[StepLine]) -> u64 {
+/// The usual distance between two logged steps.
+fn step_interval(steps: &[StepLine]) -> u64 {
     let mut usual: BTreeMap<u64, u64> = BTreeMap::new();
     for pair in steps.windows(2).filter(|pair| pair[0].epoch == pair[1].epoch) {
         *usual.entry(pair[1].iteration.saturating_sub(pair[0].iteration)).or_default() += 1;
@@ -335,14 +330,14 @@ fn apart(steps: &[StepLine]) -> u64 {
     most.map_or(1, |(distance, _)| distance.max(1))
 }
 
-fn of_time(
+fn put_times(
     job: &JobInput,
     (facts, ranks): (&TrainingFacts, Option<u32>),
     series: &Series,
     summary: Option<&TrainerSummary>,
     output: &mut Output,
 ) {
-    let throughput = Throughput::of(facts, ranks, series, summary, Extent::Whole);
+    let throughput = Throughput::compute(facts, ranks, series, summary, Extent::Whole);
     output.findings.extend(throughput.findings.iter().cloned());
     let impossible = throughput.impossible.clone().map(|why| Finding::new("training-impossible", why));
     output.findings.extend(impossible);
@@ -360,12 +355,12 @@ fn of_time(
     put(&MFU, throughput.mfu);
 }
 
-/// What some of a node's NICs sent is not what the node sent: one that is not known leaves the node without a number.
+/// A node with one unknown NIC has no number: the sum of the others is not what the node sent.
 fn efa_per_step(job: &JobInput, steps: u64, output: &mut Output) {
     if steps == 0 || job.files_of(FileRole::Counters).next().is_none() {
         return;
     }
-    // Whose recipe it is tells what is odd about the counters.
+    // `efa_traffic` reports what is wrong with the counters.
     let traffic = efa_traffic::traffic(job, &mut Output::default());
     for node in &job.nodes {
         let of_node = traffic.nics.iter().filter(|nic| nic.node == *node && nic.listed != Some(false));

@@ -1,7 +1,7 @@
-//! Why a training stopped, in the words of PyTorch and of Megatron: calls of NCCL that did not end, and a rank whose numbers
-//! are none. Of a hang those complain who wait: the one who kept them waiting is the one who does not.
+//! Why a training stopped, from the messages of PyTorch and Megatron: NCCL calls that timed out, and a rank with NaN.
+//! In a hang the waiting ranks complain; the culprit is the rank that stays silent.
 
-use super::raised::failed_by;
+use super::torch_failure::failed_by;
 use super::{Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure};
 use logs::nccl_debug::timed_out;
 use logs::stream::{Piece, Pieces};
@@ -11,15 +11,15 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
 
-/// Whether a rank says that its numbers are none.
-pub(super) fn look(job: &JobInput, ranks: Option<u32>, output: &mut Output) -> bool {
+/// Whether a rank reports NaN.
+pub(super) fn find_causes(job: &JobInput, ranks: Option<u32>, output: &mut Output) -> bool {
     let mut waiting: BTreeSet<u64> = BTreeSet::new();
     let mut first: Option<(String, u64, String)> = None;
     let mut nan = false;
-    // What torch says of it, file by file: that with a root cause before others.
+    // The failure by torch's own report: one with a root cause wins.
     let mut raised: Option<(bool, Failure)> = None;
     for file in job.files_of(FileRole::Stderr).chain(job.files_of(FileRole::Stdout)) {
-        // What cannot be read is told by who reads it for its steps.
+        // Files that cannot be read are reported where their steps are read.
         let Ok(open) = File::open(&file.path) else { continue };
         let mut pieces = Pieces::new(BufReader::new(open));
         let mut reader = Reader::default();
@@ -31,7 +31,7 @@ pub(super) fn look(job: &JobInput, ranks: Option<u32>, output: &mut Output) -> b
             }
             if let Some(named) = nan_rank(&text).filter(|_| !nan) {
                 nan = true;
-                tell_nan(job, file, line, &named, output);
+                report_nan(job, file, line, &named, output);
             }
         }
         let account = reader.finish();
@@ -45,7 +45,7 @@ pub(super) fn look(job: &JobInput, ranks: Option<u32>, output: &mut Output) -> b
     if let Some((file, line, operation)) = first {
         output.failure.get_or_insert(hang(job, ranks, &waiting, &format!("{file}:{line}"), &operation));
     }
-    // What a program that did well has caught is no failure.
+    // An exception that a successful program caught is no failure.
     if let Some((_, failure)) = raised.filter(|_| job.exit_code != Some(0)) {
         output.failure.get_or_insert(failure);
     }
@@ -67,15 +67,15 @@ fn hang(
 ) -> Failure {
     let silent: Vec<u64> =
         (0..u64::from(ranks.unwrap_or(0))).filter(|rank| !waiting.contains(rank)).collect();
-    let waited = format!("{} ranks waited for {operation} until it timed out", waiting.len());
+    let waited = format!("ranks that timed out in {operation}: {}", waiting.len());
     match silent.as_slice() {
-        // Where more are silent than wait, silence says nothing.
+        // Silence is evidence only where most ranks wait.
         [rank, more @ ..] if silent.len() * 2 <= waiting.len() => {
             let shown: Vec<String> = silent.iter().map(u64::to_string).collect();
             let which = if more.is_empty() { "rank" } else { "ranks" };
             let node = node_of(job, ranks, *rank);
             let is_same = more.iter().all(|other| node_of(job, ranks, *other) == node);
-            let evidence = format!("{place}: {waited}, and {which} {} never called it", shown.join(", "));
+            let evidence = format!("{place}: {waited}; {which} {} never called it", shown.join(", "));
             failure("desync", node.filter(|_| is_same), evidence)
         }
         _ => failure("collective-timeout", None, format!("{place}: {waited}")),
@@ -88,8 +88,8 @@ fn node_of(job: &JobInput, ranks: Option<u32>, rank: u64) -> Option<&String> {
     job.nodes.get((rank / per_node) as usize)
 }
 
-/// A rank that says of itself that it came upon NaN.
-struct Named {
+/// A rank that reports NaN.
+struct NanReport {
     rank: u64,
     device: Option<u64>,
     node: Option<String>,
@@ -97,7 +97,7 @@ struct Named {
 }
 
 /// `Rank 13: found NaN in local grad norm in backward pass ... Device: 5, node: p5-002`.
-fn nan_rank(text: &str) -> Option<Named> {
+fn nan_rank(text: &str) -> Option<NanReport> {
     let (before, rest) = text.split_once(": found NaN in ")?;
     let rank = before.rsplit_once("Rank ")?.1.parse().ok()?;
     let field = |name: &str| {
@@ -106,13 +106,13 @@ fn nan_rank(text: &str) -> Option<Named> {
     };
     let what = rest.split(['.', '\n']).next().unwrap_or_default().to_owned();
     let device = field("Device: ").and_then(|device| device.trim_end_matches('.').parse().ok());
-    Some(Named { rank, device, node: field("node: ").map(str::to_owned), what })
+    Some(NanReport { rank, device, node: field("node: ").map(str::to_owned), what })
 }
 
-fn tell_nan(job: &JobInput, file: &InputFile, line: u64, named: &Named, output: &mut Output) {
+fn report_nan(job: &JobInput, file: &InputFile, line: u64, named: &NanReport, output: &mut Output) {
     // Hosts name themselves with or without their domain.
-    let told = named.node.as_deref().unwrap_or_default();
-    let node = job.nodes.iter().find(|node| told == *node || told.split('.').next() == Some(node.as_str()));
+    let host = named.node.as_deref().unwrap_or_default();
+    let node = job.nodes.iter().find(|node| host == *node || host.split('.').next() == Some(node.as_str()));
     let why = format!("rank {}: found NaN in {}", named.rank, named.what);
     let mut finding = Finding::new(NAN_RANK, why.clone()).file(&file.shown).line(line);
     if let Some(node) = node {

@@ -1,7 +1,7 @@
-//! Logs written into a folder, and what the recipe makes of them.
+//! Logs written into a folder, and the recipe's output for them.
 
 use super::*;
-use crate::recipe::window::Asked;
+use crate::recipe::window::StepWindow;
 use metric::Metric;
 use std::path::Path;
 
@@ -19,12 +19,12 @@ fn ran(facts: TrainingFacts, stdout: &str, stderr: &str) -> Output {
     with(None, facts, stdout, stderr)
 }
 
-/// One of which these steps were to be watched.
+/// A job whose profiler was to capture these steps.
 pub(super) fn of_window((first, last): (u64, u64), facts: TrainingFacts, stdout: &str) -> Output {
-    with(Some(Asked { first, last, marks: BTreeMap::new(), planned_steps: None }), facts, stdout, "")
+    with(Some(StepWindow { first, last, marks: BTreeMap::new(), planned_steps: None }), facts, stdout, "")
 }
 
-fn with(window: Option<Asked>, facts: TrainingFacts, stdout: &str, stderr: &str) -> Output {
+fn with(window: Option<StepWindow>, facts: TrainingFacts, stdout: &str, stderr: &str) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |role, name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -42,7 +42,7 @@ pub(super) fn value(output: &Output, name: &str) -> Option<f64> {
     output.metrics.iter().find(of_name).map(|metric| metric.value)
 }
 
-pub(super) fn told(output: &Output, code: &str) -> Option<String> {
+pub(super) fn message(output: &Output, code: &str) -> Option<String> {
     output.findings.iter().find(|finding| finding.code == code).map(|finding| finding.message.clone())
 }
 
@@ -66,7 +66,7 @@ pub(super) fn falls(step: u64) -> f64 {
 }
 
 #[test]
-fn why_a_training_failed_is_told_in_its_own_words() {
+fn failures_are_reported_with_the_training_s_own_message() {
     let failed = |code, stderr: &str| {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("stderr");
@@ -83,7 +83,7 @@ fn why_a_training_failed_is_told_in_its_own_words() {
     };
     let summary = "Root Cause (first observed failure):\n[0]:\n  host : n2.local\n  rank : 9 (local_rank: 1)\n  exitcode : 1 (pid: 7)\n=====\n";
     let cuda = "[rank9]: RuntimeError: CUDA error: an illegal memory access was encountered\n";
-    let (cause, node, evidence) = failed(1, &format!("{cuda}{summary}")).expect("told");
+    let (cause, node, evidence) = failed(1, &format!("{cuda}{summary}")).expect("reported");
     assert_eq!((cause.as_str(), node.as_deref()), ("gpu-error", Some("n2")));
     assert_eq!(
         evidence,
@@ -91,16 +91,16 @@ fn why_a_training_failed_is_told_in_its_own_words() {
     );
     assert_eq!(failed(0, cuda), None, "what was caught is no failure");
     let key = "[rank9]: KeyError: 'input_ids'\n";
-    let (cause, node, _) = failed(1, &format!("{key}{summary}")).expect("told");
+    let (cause, node, _) = failed(1, &format!("{key}{summary}")).expect("reported");
     assert_eq!((cause.as_str(), node), ("exception", None), "the program's own fault");
     let met = "The client socket has timed out after 60000ms while trying to connect to (n1, 29500).\n";
-    let (cause, node, evidence) = failed(1, &format!("{met}{key}")).expect("told");
+    let (cause, node, evidence) = failed(1, &format!("{met}{key}")).expect("reported");
     assert_eq!((cause.as_str(), node), ("rendezvous", None));
     assert!(evidence.contains("n2 did not reach n1:29500"), "{evidence}");
 }
 
 #[test]
-fn a_loss_that_is_none_on_another_rank_than_the_one_whose_steps_are_taken_is_no_pass() {
+fn nan_on_another_rank_than_the_reference_rank_is_no_pass() {
     let other = fsdp(10, |step| if step == 5 { f64::NAN } else { falls(step) }).replace("0: 2024", "3: 2024");
     let output = ran(FACTS, &(fsdp(40, falls) + &other), "");
     assert_eq!(value(&output, "train.steps"), Some(40.0));
@@ -111,7 +111,7 @@ fn a_loss_that_is_none_on_another_rank_than_the_one_whose_steps_are_taken_is_no_
 }
 
 #[test]
-fn what_the_fsdp_samples_print_becomes_times_throughput_and_a_loss_that_falls() {
+fn the_fsdp_sample_log_gives_step_times_throughput_and_a_falling_loss() {
     let output = ran(FACTS, &fsdp(40, falls), "");
     let about = |name: &str, expected: f64| {
         let value = value(&output, name).unwrap_or_else(|| panic!("no {name}: {:?}", output.findings));
@@ -130,13 +130,13 @@ fn what_the_fsdp_samples_print_becomes_times_throughput_and_a_loss_that_falls() 
         (value(&output, "train.steps"), value(&output, "train.steps_missing")),
         (Some(40.0), Some(0.0))
     );
-    assert_eq!(value(&output, "train.grad_norm"), None, "what is not told is no zero");
-    let how = told(&output, "training-reckoned").expect("said");
+    assert_eq!(value(&output, "train.grad_norm"), None, "missing values are not 0");
+    let how = message(&output, "training-reckoned").expect("said");
     assert!(how.contains("step times from samples per second") && how.contains("model's shape"), "{how}");
 }
 
 #[test]
-fn what_nobody_stated_is_not_given() {
+fn metrics_that_need_unstated_facts_are_not_given() {
     let output = ran(TrainingFacts::default(), &fsdp(40, falls), "");
     for name in
         ["train.step_time", "train.tokens_per_s", "train.tflops_per_gpu", "train.mfu", "train.steps_missing"]
@@ -147,46 +147,46 @@ fn what_nobody_stated_is_not_given() {
 }
 
 #[test]
-fn a_loss_that_is_no_number_is_named_with_its_step() {
+fn a_nan_loss_is_named_with_its_step() {
     let output = ran(FACTS, &fsdp(40, |step| if step == 31 { f64::NAN } else { falls(step) }), "");
     assert_eq!(value(&output, "train.loss_finite"), Some(0.0));
-    assert!(told(&output, NOT_FINITE).expect("told").contains("NaN at batch 31"), "{:?}", output.findings);
-    assert_eq!(value(&output, "train.loss_falling"), None, "a course with a hole is none");
+    assert!(
+        message(&output, NOT_FINITE).expect("reported").contains("NaN at batch 31"),
+        "{:?}",
+        output.findings
+    );
+    assert_eq!(value(&output, "train.loss_falling"), None, "no slope over a gap");
     assert!(output.data_wrong);
 }
 
 #[test]
 fn a_loss_that_stays_or_grows_does_not_fall() {
-    for course in
+    for losses in
         [|_: u64| 5.0, |step: u64| 5.0 + 0.01 * step as f64, |step: u64| 5.0 + ((step * 7) % 5) as f64]
     {
-        let output = ran(FACTS, &fsdp(40, course), "");
+        let output = ran(FACTS, &fsdp(40, losses), "");
         assert_eq!(value(&output, "train.loss_falling"), Some(0.0));
     }
-    assert_eq!(
-        value(&ran(FACTS, &fsdp(4, falls), ""), "train.loss_falling"),
-        None,
-        "four steps tell nothing"
-    );
+    assert_eq!(value(&ran(FACTS, &fsdp(4, falls), ""), "train.loss_falling"), None, "four steps are too few");
 }
 
 #[test]
-fn steps_that_are_missing_are_counted_and_where_it_ended_is_told() {
+fn missing_steps_are_counted_and_the_last_step_is_reported() {
     let output = ran(FACTS, &fsdp(25, falls), "");
     assert_eq!(value(&output, "train.steps_missing"), Some(15.0));
     assert!(
-        told(&output, ENDED_EARLY).expect("told").contains("batch 24: 25 of 40"),
+        message(&output, ENDED_EARLY).expect("reported").contains("batch 24: 25 of 40"),
         "{:?}",
         output.findings
     );
 }
 
 #[test]
-fn a_log_without_a_step_gives_no_number_and_says_so() {
+fn a_log_without_steps_gives_a_finding_and_no_number() {
     for text in ["", "hello\nworld\n", "\u{0}\u{1}\u{2}"] {
         let output = ran(FACTS, text, "");
         assert!(output.metrics.is_empty(), "{:?}", output.metrics);
-        assert!(told(&output, "not-understood").is_some());
+        assert!(message(&output, "not-understood").is_some());
     }
 }
 
@@ -206,32 +206,32 @@ fn megatron(tflops: f64) -> String {
 }
 
 #[test]
-fn the_log_s_own_word_comes_first_and_what_contradicts_it_is_told() {
+fn logged_values_win_and_contradictions_are_reported() {
     // 32 samples of 4096 tokens a second on 16 ranks.
     let own = 32.0 * 4096.0 * 4.687e10 / 16.0 / 1e12;
     let facts = || TrainingFacts { samples_per_rank: None, samples: Some(32), ..FACTS };
     let agrees = ran(facts(), &megatron(own), "");
-    assert!((value(&agrees, "train.tflops_per_gpu").expect("told") - own).abs() < 0.1);
+    assert!((value(&agrees, "train.tflops_per_gpu").expect("reported") - own).abs() < 0.1);
     assert_eq!(
-        (told(&agrees, "training-flops-differ"), told(&agrees, "training-batch-differs")),
+        (message(&agrees, "training-flops-differ"), message(&agrees, "training-batch-differs")),
         (None, None)
     );
     let differs = ran(TrainingFacts { samples: Some(64), ..facts() }, &megatron(2.0 * own), "");
-    assert!((value(&differs, "train.tflops_per_gpu").expect("told") - 2.0 * own).abs() < 0.1);
-    assert!(told(&differs, "training-flops-differ").is_some());
-    assert!(told(&differs, "training-batch-differs").expect("told").contains("32 samples"));
+    assert!((value(&differs, "train.tflops_per_gpu").expect("reported") - 2.0 * own).abs() < 0.1);
+    assert!(message(&differs, "training-flops-differ").is_some());
+    assert!(message(&differs, "training-batch-differs").expect("reported").contains("32 by the log"));
     assert_eq!(value(&differs, "train.grad_norm"), Some(1.25));
 }
 
 #[test]
-fn more_than_a_gpu_can_compute_is_no_number() {
+fn an_mfu_above_1_is_not_given() {
     let output = ran(TrainingFacts { peak_tflops: Some(100.0), ..FACTS }, &fsdp(40, falls), "");
     assert_eq!((value(&output, "train.mfu"), value(&output, "train.tflops_per_gpu")), (None, None));
-    assert!(told(&output, "training-impossible").is_some());
+    assert!(message(&output, "training-impossible").is_some());
 }
 
 #[test]
-fn gradients_that_are_no_number_count_though_the_trainer_prints_a_loss_of_zero() {
+fn nan_gradients_count_though_the_trainer_prints_a_loss_of_zero() {
     let line = |step: u64| {
         let (loss, norm) =
             if step < 30 { (falls(step).to_string(), "1.1") } else { ("0.0".to_owned(), "nan") };
@@ -241,12 +241,12 @@ fn gradients_that_are_no_number_count_though_the_trainer_prints_a_loss_of_zero()
     let end = "{'train_runtime': 20.0, 'train_samples_per_second': 32.0, 'train_steps_per_second': 2.0, 'train_loss': 3.1, 'epoch': 1.0}\n";
     let output = ran(FACTS, &(text + end), "");
     assert_eq!(value(&output, "train.loss_finite"), Some(0.0));
-    assert!(told(&output, NOT_FINITE).expect("told").contains("at step 31"), "{:?}", output.findings);
+    assert!(message(&output, NOT_FINITE).expect("reported").contains("at step 31"), "{:?}", output.findings);
     assert_eq!(
         (value(&output, "train.step_time"), value(&output, "train.samples_per_s")),
         (Some(0.5), Some(32.0))
     );
-    assert_eq!(value(&output, "train.step_time_cv"), None, "one mean tells no spread");
+    assert_eq!(value(&output, "train.step_time_cv"), None, "one mean has no CV");
 }
 
 fn waits(ranks: impl Iterator<Item = u64>) -> String {
@@ -262,7 +262,7 @@ fn waits(ranks: impl Iterator<Item = u64>) -> String {
 }
 
 #[test]
-fn of_a_hang_the_rank_is_named_that_does_not_complain() {
+fn in_a_hang_the_silent_rank_is_named() {
     let output = ran(FACTS, &fsdp(20, falls), &waits((0..16).filter(|rank| *rank != 13)));
     let failure = output.failure.expect("a failure");
     assert_eq!((failure.cause.as_str(), failure.node.as_deref()), ("desync", Some("n2")));
@@ -276,11 +276,11 @@ fn of_a_hang_the_rank_is_named_that_does_not_complain() {
 }
 
 #[test]
-fn a_rank_that_says_that_it_found_nan_is_named_with_its_gpu() {
+fn a_rank_that_reports_nan_is_named_with_its_gpu() {
     let said = "AssertionError: Rank 13: found NaN in local grad norm in backward pass before data-parallel communication \
                 collective. Device: 5, node: n2.cluster.local\n";
     let output = ran(FACTS, &fsdp(20, falls), said);
-    let finding = output.findings.iter().find(|finding| finding.code == NAN_RANK).expect("told");
+    let finding = output.findings.iter().find(|finding| finding.code == NAN_RANK).expect("reported");
     assert_eq!((finding.node.as_deref(), finding.part.as_deref()), (Some("n2"), Some("gpu5")));
     assert_eq!(value(&output, "train.loss_finite"), Some(0.0));
     assert!(Path::new(finding.file.as_deref().expect("a file")).ends_with("stderr"));
@@ -317,8 +317,31 @@ fn the_slowest_rank_is_judged_whatever_its_label_and_the_order_of_lines() {
         let speed = value(&output, "train.samples_per_s").unwrap_or_default();
         assert!((speed - 8.01).abs() < 0.02, "{what}: {speed}");
         assert_eq!(value(&output, "train.steps"), Some(40.0), "{what}");
-        assert!(told(&output, "training-ranks-disagree").is_some(), "{what}: {:?}", output.findings);
+        assert!(message(&output, "training-ranks-disagree").is_some(), "{what}: {:?}", output.findings);
     }
     let equal = ran(FACTS, &together(&quick, &other(&quick)), "");
-    assert_eq!(told(&equal, "training-ranks-disagree"), None);
+    assert_eq!(message(&equal, "training-ranks-disagree"), None);
+}
+
+#[test]
+fn messages() {
+    let other = |text: &str| text.replace("0: 2024", "1: 2024");
+    let slow = fsdp(40, falls).replace("Speed: 16.0", "Speed: 8.0");
+    let nan = "AssertionError: Rank 13: found NaN in local grad norm in backward pass. Device: 5, node: n2\n";
+    let sixty_four = TrainingFacts { samples_per_rank: None, samples: Some(64), ..FACTS };
+    let zero = "{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 5e-05, 'epoch': 0.01}\n".repeat(4);
+    let end = "{'train_runtime': 20.0, 'train_samples_per_second': 32.0, 'train_steps_per_second': 2.0, 'train_loss': 3.1, 'epoch': 1.0}\n";
+    let outputs = [
+        ran(FACTS, &fsdp(25, falls), ""),
+        ran(FACTS, "hello\nworld\n", ""),
+        ran(TrainingFacts { peak_tflops: Some(100.0), ..FACTS }, &fsdp(40, falls), ""),
+        ran(sixty_four, &megatron(400.0), ""),
+        ran(FACTS, &(zero + end), ""),
+        ran(FACTS, &together(&fsdp(40, falls), &other(&slow)), ""),
+        ran(FACTS, &fsdp(40, falls), &waits((0..16).filter(|rank| *rank != 13))),
+        ran(FACTS, &fsdp(40, falls), &waits(std::iter::once(3))),
+        ran(FACTS, &fsdp(40, falls), nan),
+        of_window((38, 43), FACTS, &fsdp(40, falls)),
+    ];
+    insta::assert_snapshot!(crate::recipe::testing::messages(&outputs));
 }

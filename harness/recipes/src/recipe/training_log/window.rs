@@ -1,21 +1,17 @@
-//! The steps of a window by the log: which lines are theirs, and how fast these steps were. What a trace shows of the same steps
-//! is recipe `window`'s business.
+//! The steps of a window by the log: which lines are theirs, and how fast these steps were. Recipe `window` does the
+//! same from reports.
 
-use super::reckoned::{Extent, Throughput};
+use super::throughput::{Extent, Throughput};
 use super::{TrainingFacts, of_job};
-use crate::recipe::window::Asked;
+use crate::recipe::window::StepWindow;
 use crate::recipe::{JobInput, Output};
 use logs::training_log::Series;
 use metric::MetricSpec;
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
 
-const STEP_TIME: MetricSpec = of_job(
-    "train.window_step_time",
-    "how long a step of the window takes by the log: the mean",
-    Unit::Seconds,
-    Better::Lower,
-);
+const STEP_TIME: MetricSpec =
+    of_job("train.window_step_time", "mean step time of the window by the log", Unit::Seconds, Better::Lower);
 const SAMPLES: MetricSpec = of_job(
     "train.window_samples_per_s",
     "samples per second of all ranks in the steps of the window",
@@ -30,19 +26,19 @@ const TOKENS: MetricSpec = of_job(
 );
 const TFLOPS: MetricSpec = of_job(
     "train.window_tflops_per_gpu",
-    "what each GPU computes in the steps of the window",
+    "TFLOP/s of each GPU in the steps of the window",
     Unit::Teraflops,
     Better::Higher,
 );
 const MFU: MetricSpec = of_job(
     "train.window_mfu",
-    "the part of a GPU's peak that the model's operations take in the steps of the window",
+    "model FLOPs utilization in the steps of the window, as a fraction of the GPU's peak",
     Unit::Ratio,
     Better::Higher,
 );
 pub(super) const METRICS: [MetricSpec; 5] = [STEP_TIME, SAMPLES, TOKENS, TFLOPS, MFU];
 
-/// What stands in the code of the finding that says why nothing is told of a window.
+/// Code of the finding that says why the log gives no numbers for a window.
 pub(super) const UNKNOWN: &str = "training-window-unknown";
 
 pub(super) fn put(
@@ -53,23 +49,29 @@ pub(super) fn put(
 ) {
     let Some(asked) = &job.window else { return };
     let unknown = |why: String| {
-        let why = format!("of steps {}..{} the log gives no times: {why}", asked.first, asked.last);
+        let why = format!("the log gives no times for steps {}..{}: {why}", asked.first, asked.last);
         Finding::new(UNKNOWN, why)
     };
     let steps = match of_window(series, asked) {
         Ok(steps) => steps,
         Err(why) => return output.findings.push(unknown(why)),
     };
-    let told = Throughput::of(facts, ranks, &steps, None, Extent::Window);
-    // What is reckoned or contradicts itself in the whole run is so in a part of it, and told once.
-    output.findings.extend(told.impossible.map(&unknown));
-    if told.step_time.is_none() {
+    let throughput = Throughput::compute(facts, ranks, &steps, None, Extent::Window);
+    // Computed values and contradictions are reported once, for the whole run.
+    output.findings.extend(throughput.impossible.map(&unknown));
+    if throughput.step_time.is_none() {
         output.findings.push(unknown(
-            "its lines tell neither a step's time nor its throughput; `window.step_time` is the reports'"
+            "its lines lack both step time and throughput; use `window.step_time` from the reports"
                 .to_owned(),
         ));
     }
-    let values = [told.step_time, told.samples_per_s, told.tokens_per_s, told.tflops_per_gpu, told.mfu];
+    let values = [
+        throughput.step_time,
+        throughput.samples_per_s,
+        throughput.tokens_per_s,
+        throughput.tflops_per_gpu,
+        throughput.mfu,
+    ];
     for (spec, value) in METRICS.iter().zip(values) {
         output
             .metrics
@@ -77,17 +79,16 @@ pub(super) fn put(
     }
 }
 
-/// The lines of the window's steps, all of them, in a log whose numbers are those of one run from its first step on; or why
-/// nobody can tell which they are.
-fn of_window(series: &Series, asked: &Asked) -> Result<Series, String> {
+/// All lines of the window's steps, in a log of one run from its first step on; or why they are unknown.
+fn of_window(series: &Series, asked: &StepWindow) -> Result<Series, String> {
     let (word, from) = (series.dialect.word(), series.dialect.counts_from());
-    let Some(first) = series.steps.first() else { return Err("it tells no step".to_owned()) };
+    let Some(first) = series.steps.first() else { return Err("it has no step".to_owned()) };
     if series.run > 1 || !series.restarts.is_empty() {
-        return Err("the run began anew or went back, and its numbers are not those of one run".to_owned());
+        return Err("the run restarted or went back, so its step numbers are ambiguous".to_owned());
     }
     if first.iteration > from {
         return Err(format!(
-            "it begins at {word} {}, and whether a window counts from there nobody can tell",
+            "it begins at {word} {}, so the window's steps cannot be located",
             first.iteration
         ));
     }
@@ -98,21 +99,23 @@ fn of_window(series: &Series, asked: &Asked) -> Result<Series, String> {
         })
         .cloned()
         .collect();
-    let (told, wanted) = (steps.len() as u64, asked.count());
-    if told < wanted {
+    let (found, wanted) = (steps.len() as u64, asked.count());
+    if found < wanted {
         let last = series.steps.last().map_or(first.iteration, |step| step.iteration);
-        return Err(format!("{told} of its {wanted} lines are there, the last of all is of {word} {last}"));
+        return Err(format!("it has {found} of {wanted} lines; its last line is {word} {last}"));
     }
     if steps.iter().any(|step| step.is_running_mean) {
-        return Err("it tells running means, in which other steps count too; `window.step_time` is of these"
-            .to_owned());
+        return Err(
+            "it prints running means, which include other steps; use `window.step_time` from the reports"
+                .to_owned(),
+        );
     }
     Ok(Series { steps, ..series.clone() })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{FACTS, falls, fsdp, of_window as ran, told, value};
+    use super::super::tests::{FACTS, falls, fsdp, message, of_window as ran, value};
     use super::*;
 
     #[test]
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_the_log_does_not_tell_whole_has_no_number_and_a_reason() {
+    fn a_window_that_the_log_lacks_in_part_has_a_reason_and_no_number() {
         let all = fsdp(40, falls);
         let hole: String = all.split_inclusive('\n').filter(|line| !line.contains("Batch 31 ")).collect();
         let late: String = all.split_inclusive('\n').skip(5).collect();
@@ -150,20 +153,20 @@ mod tests {
         };
         let trainer: String = (1..=40).map(bar).collect();
         for (text, window, why) in [
-            (all.clone(), (38, 43), "2 of its 6 lines are there, the last of all is of batch 39"),
-            (all, (50, 52), "0 of its 3 lines are there"),
-            (hole, (30, 32), "2 of its 3 lines are there"),
+            (all.clone(), (38, 43), "it has 2 of 6 lines; its last line is batch 39"),
+            (all, (50, 52), "it has 0 of 3 lines"),
+            (hole, (30, 32), "it has 2 of 3 lines"),
             (late, (30, 32), "it begins at batch 5"),
-            (again, (30, 32), "began anew or went back"),
-            (trainer, (30, 32), "it tells running means"),
+            (again, (30, 32), "restarted or went back"),
+            (trainer, (30, 32), "it prints running means"),
         ] {
             let output = ran(window, FACTS, &text);
-            let found = told(&output, UNKNOWN).unwrap_or_else(|| panic!("{why}: {:?}", output.findings));
-            assert!(found.contains(why), "{found}");
+            let text = message(&output, UNKNOWN).unwrap_or_else(|| panic!("{why}: {:?}", output.findings));
+            assert!(text.contains(why), "{text}");
             assert!(!output.metrics.iter().any(|metric| metric.name.starts_with("train.window_")), "{why}");
         }
         let whole = ran((0, 0), FACTS, &fsdp(40, falls));
-        assert_eq!(told(&whole, UNKNOWN), None, "{:?}", whole.findings);
+        assert_eq!(message(&whole, UNKNOWN), None, "{:?}", whole.findings);
     }
 
     #[test]

@@ -1,8 +1,7 @@
-//! How long the steps of a window took by its report, what the training reached in them, and what each node sent by the counters of its
-//! NICs. Whether the
-//! window is the one that was asked for is told elsewhere: of another one nothing is measured.
+//! How long the steps of a window took by its report, the throughput of the training in them, and what each node sent
+//! by the counters of its NICs. Measured only where the window is the requested one, which the parent module checks.
 
-use super::Asked;
+use super::StepWindow;
 use crate::recipe::efa_traffic::analysis::{DirectionMap, sent_within};
 use crate::recipe::{FileRole, InputFile, JobInput, Output, Workload, training_log};
 use crate::steps::Found;
@@ -21,50 +20,55 @@ use std::io::BufReader;
 
 pub(super) const STEP_TIME: MetricSpec = MetricSpec {
     name: "window.step_time",
-    about: "how long a step of the window takes by a rank's report: the mean, from the first one's begin to the last one's end",
+    about: "mean step time of the window by a rank's report: from the begin of the first step to the end of the last \
+            one",
     unit: Unit::Seconds,
     better: Better::Lower,
     dims: &[Dim::Rank, Dim::Node],
-    blames: Blames::Nobody,
+    blames: Blames::NoNode,
 };
 const fn of_job(name: &'static str, about: &'static str, unit: Unit) -> MetricSpec {
-    MetricSpec { name, about, unit, better: Better::Higher, dims: &[], blames: Blames::Nobody }
+    MetricSpec { name, about, unit, better: Better::Higher, dims: &[], blames: Blames::NoNode }
 }
 const SAMPLES: MetricSpec = of_job(
     "window.samples_per_s",
-    "samples per second of all ranks in the window, from `window.step_time` and a step's samples as they are stated",
+    "samples per second of all ranks in the window, from `window.step_time` and the stated samples per step",
     Unit::PerSecond,
 );
-const TOKENS: MetricSpec =
-    of_job("window.tokens_per_s", "tokens per second of all ranks in the window, alike", Unit::PerSecond);
+const TOKENS: MetricSpec = of_job(
+    "window.tokens_per_s",
+    "tokens per second of all ranks in the window, from its samples per second and the \
+                                   stated tokens per sample",
+    Unit::PerSecond,
+);
 const TFLOPS: MetricSpec = of_job(
     "window.tflops_per_gpu",
-    "what each GPU computes in the window, from its tokens and the model's shape",
+    "TFLOP/s of each GPU in the window, from its tokens and the model's shape",
     Unit::Teraflops,
 );
 const MFU: MetricSpec = of_job(
     "window.mfu",
-    "the part of a GPU's peak that the model's operations take in the window, alike",
+    "model FLOPs utilization in the window, as a fraction of the GPU's peak",
     Unit::Ratio,
 );
 pub(super) const REACHED: [MetricSpec; 4] = [SAMPLES, TOKENS, TFLOPS, MFU];
 pub(super) const EFA_PER_STEP: MetricSpec = MetricSpec {
     name: "window.efa_bytes_per_step",
-    about: "bytes that a node sent through its NICs from the begin of the window's first step to the end of its last one, \
-            over its steps; counters grow evenly between two readings",
+    about: "bytes per step that a node sent through its NICs from the begin of the window's first step to the end of \
+            its last one; counters are interpolated linearly between two readings",
     unit: Unit::Bytes,
     better: Better::Neither,
     dims: &[Dim::Node],
-    blames: Blames::Nobody,
+    blames: Blames::NoNode,
 };
 
-/// What stands in the code of the finding that says why a node's bytes within the window are not known.
+/// Code of the finding that says why a node's bytes within the window are unknown.
 pub(super) const EFA_UNKNOWN: &str = "window-efa-unknown";
 
-/// And of the one that says the same of its time.
+/// Code of the finding that says why the time of a window is unknown.
 pub(super) const UNTIMED: &str = "window-untimed";
 
-/// From the begin of the first step that was asked for to the end of the last one, in nanoseconds.
+/// From the begin of the first requested step to the end of the last one, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Span {
     start: i64,
@@ -74,15 +78,17 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The hook's own ranges come first; of steps that have no numbers there must be as many as were asked for.
-    pub(super) fn of(
+    /// The hook's own ranges come first; steps without numbers count only if there are as many as were requested.
+    pub(super) fn from_trace(
         trace: &Trace,
         ranges: Option<&Ranges>,
         found: Option<&Found>,
-        asked: &Asked,
+        requested: &StepWindow,
     ) -> Result<Option<Span>, ExportError> {
-        let marked = ranges.and_then(|ranges| marked(ranges, asked));
-        let Some((start, end)) = marked.or_else(|| stepped(found?, asked)) else { return Ok(None) };
+        let of_marks = ranges.and_then(|ranges| range_of_marks(ranges, requested));
+        let Some((start, end)) = of_marks.or_else(|| range_of_steps(found?, requested)) else {
+            return Ok(None);
+        };
         Ok(Some(Span { start, end, epoch: trace.utc_epoch_ns()? }))
     }
 
@@ -96,37 +102,38 @@ impl Span {
     }
 }
 
-fn marked(ranges: &Ranges, asked: &Asked) -> Option<(i64, i64)> {
+fn range_of_marks(ranges: &Ranges, requested: &StepWindow) -> Option<(i64, i64)> {
     let of = |number: u64| {
         let name = format!("{MARKS} {number}");
         (0..ranges.len()).filter(move |row| ranges.name(*row) == name)
     };
-    let start = of(asked.first).map(|row| ranges.start[row]).min()?;
-    Some((start, of(asked.last).map(|row| ranges.end[row]).max()?))
+    let start = of(requested.first).map(|row| ranges.start[row]).min()?;
+    Some((start, of(requested.last).map(|row| ranges.end[row]).max()?))
 }
 
-fn stepped(found: &Found, asked: &Asked) -> Option<(i64, i64)> {
-    let has_number = |number: Option<u64>| number.is_none_or(|it| (asked.first..=asked.last).contains(&it));
+fn range_of_steps(found: &Found, requested: &StepWindow) -> Option<(i64, i64)> {
+    let has_number =
+        |number: Option<u64>| number.is_none_or(|it| (requested.first..=requested.last).contains(&it));
     let numbered = found.steps.iter().all(|step| step.number.is_some());
     let steps: Vec<_> =
         found.steps.iter().filter(|step| step.is_whole() && (!numbered || has_number(step.number))).collect();
     let (first, last) = (steps.first()?, steps.last()?);
-    let all = steps.len() as u64 == asked.count();
+    let all = steps.len() as u64 == requested.count();
     (all && last.has_end).then_some((first.start, last.end))
 }
 
 /// The spans of the reports of one node, by rank: those of windows that are as asked.
 pub(super) type Spans = BTreeMap<String, BTreeMap<u32, Span>>;
 
-pub(super) fn put(job: &JobInput, asked: &Asked, spans: &Spans, output: &mut Output) {
-    let count = asked.count() as f64;
+pub(super) fn put(job: &JobInput, requested: &StepWindow, spans: &Spans, output: &mut Output) {
+    let count = requested.count() as f64;
     for (node, of_rank) in spans {
         for (rank, span) in of_rank {
             let dims = job.dims().with(Dim::Rank, *rank).with(Dim::Node, node.as_str());
             output.metrics.push(STEP_TIME.of(dims, span.seconds() / count));
         }
     }
-    reached(job, asked, spans, output);
+    put_throughput(job, requested, spans, output);
     if job.nics.is_empty() || job.files_of(FileRole::Counters).next().is_none() {
         return;
     }
@@ -138,11 +145,9 @@ pub(super) fn put(job: &JobInput, asked: &Asked, spans: &Spans, output: &mut Out
     };
     for (node, of_rank) in spans {
         let Some(span) = of_rank.values().next() else { continue };
-        let sent = captures
-            .get(node)
-            .ok_or_else(|| "no capture of its counters can be read".to_owned())
-            .and_then(|capture| {
-                let utc = span.in_utc().ok_or("the report does not say when it began")?;
+        let sent =
+            captures.get(node).ok_or_else(|| "no readable counter capture".to_owned()).and_then(|capture| {
+                let utc = span.in_utc().ok_or("the report lacks its start time")?;
                 sent_within(capture, &job.nics, &map, utc)
             });
         match sent {
@@ -152,15 +157,15 @@ pub(super) fn put(job: &JobInput, asked: &Asked, spans: &Spans, output: &mut Out
             }
             Err(why) => {
                 let why =
-                    format!("what was sent within steps {}..{} is not known: {why}", asked.first, asked.last);
+                    format!("EFA bytes within steps {}..{} unknown: {why}", requested.first, requested.last);
                 output.findings.push(Finding::new(EFA_UNKNOWN, why).node(node.as_str()));
             }
         }
     }
 }
 
-/// What all ranks reached together, where every report that there must be shows the window.
-fn reached(job: &JobInput, asked: &Asked, spans: &Spans, output: &mut Output) {
+/// The throughput of all ranks together, where every expected report shows the window.
+fn put_throughput(job: &JobInput, requested: &StepWindow, spans: &Spans, output: &mut Output) {
     let Workload::Training { facts, ranks } = &job.workload else { return };
     let has =
         |(rank, node): &(u32, String)| spans.get(node).is_some_and(|of_rank| of_rank.contains_key(rank));
@@ -168,10 +173,11 @@ fn reached(job: &JobInput, asked: &Asked, spans: &Spans, output: &mut Output) {
     if all.is_empty() || !job.expected_exports.iter().all(has) {
         return;
     }
-    let seconds = all.iter().sum::<f64>() / all.len() as f64 / asked.count() as f64;
-    let reached = training_log::by_step_time(facts, *ranks, seconds);
-    output.findings.extend(reached.impossible.map(|why| Finding::new("training-impossible", why)));
-    let values = [reached.samples_per_s, reached.tokens_per_s, reached.tflops_per_gpu, reached.mfu];
+    let seconds = all.iter().sum::<f64>() / all.len() as f64 / requested.count() as f64;
+    let throughput = training_log::by_step_time(facts, *ranks, seconds);
+    output.findings.extend(throughput.impossible.map(|why| Finding::new("training-impossible", why)));
+    let values =
+        [throughput.samples_per_s, throughput.tokens_per_s, throughput.tflops_per_gpu, throughput.mfu];
     for (spec, value) in REACHED.iter().zip(values) {
         output
             .metrics
@@ -179,7 +185,7 @@ fn reached(job: &JobInput, asked: &Asked, spans: &Spans, output: &mut Output) {
     }
 }
 
-/// By node. What cannot be read of them is told by `efa_traffic`, whose business they are.
+/// By node. `efa_traffic` reports captures that cannot be read.
 fn captures(job: &JobInput) -> BTreeMap<String, Capture> {
     let read = |file: &InputFile| {
         let from = BufReader::new(File::open(&file.path).ok()?);

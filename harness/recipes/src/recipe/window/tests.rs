@@ -1,4 +1,4 @@
-//! Windows of small reports: as asked, another one, and such of which nobody can tell.
+//! Windows of small reports: as requested, another one, and unknown ones.
 
 use super::*;
 use crate::recipe::{TrainingFacts, Workload};
@@ -10,7 +10,7 @@ fn job(made: &Made, asked: (u64, u64), mark: Option<Mark>) -> JobInput {
     let node = |rank| format!("n{rank}");
     let mut job = crate::recipe::testing::job(Workload::Command, &[made.path()], node, 1);
     let marks = mark.into_iter().map(|mark| (0, mark)).collect();
-    job.window = Some(Asked { first: asked.0, last: asked.1, marks, planned_steps: None });
+    job.window = Some(StepWindow { first: asked.0, last: asked.1, marks, planned_steps: None });
     job
 }
 
@@ -35,64 +35,64 @@ fn figures(output: &Output) -> Vec<(&str, f64)> {
     counted.map(|row| (&*row.name, row.value)).collect()
 }
 
-fn told(output: &Output) -> (Vec<&str>, Vec<&str>) {
+fn codes_and_causes(output: &Output) -> (Vec<&str>, Vec<&str>) {
     let codes = output.findings.iter().map(|finding| finding.code.as_str()).collect();
     (codes, output.doubts.iter().map(|doubt| doubt.cause.as_str()).collect())
 }
 
 #[test]
-fn a_window_as_asked_has_its_numbers_and_no_doubt() {
+fn a_window_as_requested_gives_its_numbers_without_doubts() {
     let hooked = ranges(MARKS, 3..=5);
     let output = output(&hooked, (3, 5), mark("hook", Some(3), Some(5), 20));
     let numbers =
         [("window.opened", 1.0), ("window.steps", 3.0), ("window.first", 3.0), ("window.last", 5.0)];
     assert_eq!(figures(&output), numbers);
-    assert_eq!(told(&output), (vec![], vec![]));
+    assert_eq!(codes_and_causes(&output), (vec![], vec![]));
 }
 
 #[test]
-fn the_program_s_own_numbers_tell_where_no_hook_was() {
+fn the_program_s_step_numbers_count_without_a_hook() {
     let own = ranges("step", 70..=75);
     let seen = output(&own, (70, 75), None);
     assert_eq!(figures(&seen)[1..], [("window.steps", 6.0), ("window.first", 70.0), ("window.last", 75.0)]);
-    assert_eq!(told(&seen), (vec![], vec![]));
-    // What stops at the start of the last step has watched one less.
+    assert_eq!(codes_and_causes(&seen), (vec![], vec![]));
+    // A capture that stops at the start of the last step has one step less.
     let (codes, causes) = (["window-not-as-asked"], ["window-not-as-asked"]);
     let short = output(&ranges("step", 70..=74), (70, 75), None);
-    assert_eq!(told(&short), (codes.to_vec(), causes.to_vec()));
+    assert_eq!(codes_and_causes(&short), (codes.to_vec(), causes.to_vec()));
     let why = &short.findings[0].message;
-    assert!(why.contains("asked for were steps 70..75 (6), watched were 70..74 (5)"), "{why}");
+    assert!(why.contains("requested steps 70..75 (6), profiled 70..74 (5)"), "{why}");
 }
 
 #[test]
-fn a_window_that_the_program_s_end_cut_puts_all_numbers_of_the_node_in_doubt() {
+fn a_window_that_the_program_s_end_cut_makes_all_numbers_of_the_node_untrustworthy() {
     let cut = ranges(MARKS, 27..=29);
     let output = output(&cut, (27, 32), mark("hook", Some(27), None, 30));
     let doubt = &output.doubts[0];
     assert_eq!(doubt.dims.word(Dim::Node), Some("n0"));
     assert!(doubt.metrics.iter().any(|metric| metric == "step.time"));
     assert!(doubt.metrics.iter().any(|metric| metric == "window.steps"));
-    assert!(doubt.why.contains("the program ended before it was closed"), "{}", doubt.why);
+    assert!(doubt.why.contains("the program ended before the window was closed"), "{}", doubt.why);
 }
 
 #[test]
-fn the_hook_s_word_counts_where_nobody_traced_its_ranges() {
+fn the_hook_s_marks_count_where_its_ranges_were_not_traced() {
     // The stop cut the last range of the program itself.
     let own = ranges("step", 3..=4);
     let seen = output(&own, (3, 5), mark("hook", Some(3), Some(5), 20));
     assert_eq!(figures(&seen)[1], ("window.steps", 3.0));
-    // Where its last range is cut off nobody can say how long it took.
-    assert_eq!(told(&seen), (vec!["window-untimed"], vec![]));
+    // With its last range cut off, its time is unknown.
+    assert_eq!(codes_and_causes(&seen), (vec!["window-untimed"], vec![]));
     assert_eq!(value(&seen, "window.step_time"), None);
-    // A report that shows far more steps than it tells contradicts it.
+    // A report with far more steps than the marks say contradicts them.
     let contradicted = output(&ranges("step", 3..=14), (3, 5), mark("hook", Some(3), Some(5), 20));
-    assert_eq!(told(&contradicted).1, ["window-not-as-asked"]);
+    assert_eq!(codes_and_causes(&contradicted).1, ["window-not-as-asked"]);
     let why = &contradicted.doubts[0].why;
-    assert!(why.contains("so many by ranges") && why.ends_with(": 12"), "{why}");
+    assert!(why.contains("show 3 steps, ranges `") && why.ends_with(" in the report show 12"), "{why}");
 }
 
 #[test]
-fn a_watcher_that_comes_a_moment_late_cuts_a_step_at_either_end_and_no_more() {
+fn a_late_watcher_may_cut_one_step_at_either_end() {
     let watched = || mark("watch", Some(3), Some(6), 20);
     for numbers in [4..=7, 4..=6, 3..=6, 3..=7] {
         let seen = output(&ranges("step", numbers.clone()), (3, 6), watched());
@@ -101,25 +101,25 @@ fn a_watcher_that_comes_a_moment_late_cuts_a_step_at_either_end_and_no_more() {
         // How long it took is known where no step of it is cut.
         let (codes, is_timed): (&[&str], _) =
             if numbers.contains(&3) { (&[], true) } else { (&["window-untimed"], false) };
-        assert_eq!(told(&seen), (codes.to_vec(), vec![]), "{numbers:?}");
+        assert_eq!(codes_and_causes(&seen), (codes.to_vec(), vec![]), "{numbers:?}");
         assert_eq!(value(&seen, "window.step_time").is_some(), is_timed, "{numbers:?}");
     }
     for numbers in [5..=7, 4..=8, 2..=6, 3..=5] {
         let seen = output(&ranges("step", numbers.clone()), (3, 6), watched());
-        assert_eq!(told(&seen).1, ["window-not-as-asked"], "{numbers:?}");
+        assert_eq!(codes_and_causes(&seen).1, ["window-not-as-asked"], "{numbers:?}");
     }
 }
 
 #[test]
-fn a_window_of_which_nobody_can_tell_has_no_number_of_steps() {
+fn an_unknown_window_has_no_number_of_steps() {
     let silent = Made::begin();
     silent.range((0, 5), 3, "setup");
     let seen = output(&silent, (3, 5), None);
     assert_eq!(figures(&seen), [("window.opened", 1.0)]);
-    assert_eq!(told(&seen), (vec!["window-unknown"], vec![]));
+    assert_eq!(codes_and_causes(&seen), (vec!["window-unknown"], vec![]));
     // A watcher that was late watched other steps.
     let late = output(&silent, (3, 5), mark("watch", Some(4), Some(6), 20));
-    assert_eq!(told(&late).1, ["window-not-as-asked"]);
+    assert_eq!(codes_and_causes(&late).1, ["window-not-as-asked"]);
 }
 
 fn value(output: &Output, metric: &str) -> Option<f64> {
@@ -127,7 +127,7 @@ fn value(output: &Output, metric: &str) -> Option<f64> {
 }
 
 #[test]
-fn steps_of_a_window_take_what_lies_between_the_first_one_s_begin_and_the_last_one_s_end() {
+fn step_time_spans_from_the_first_begin_to_the_last_end() {
     for (made, mark) in
         [(ranges(MARKS, 3..=5), mark("hook", Some(3), Some(5), 20)), (ranges("step", 3..=5), None)]
     {
@@ -135,11 +135,11 @@ fn steps_of_a_window_take_what_lies_between_the_first_one_s_begin_and_the_last_o
         assert_eq!(value(&output, "window.step_time"), Some(2900.0 / 1e9 / 3.0));
     }
     let few = output(&ranges("step", 4..=5), (3, 5), None);
-    assert_eq!(value(&few, "window.step_time"), None, "of another window nothing is measured");
+    assert_eq!(value(&few, "window.step_time"), None, "nothing is measured in another window");
 }
 
 #[test]
-fn what_was_reached_follows_from_the_step_s_time_and_what_is_stated_where_every_report_is_there() {
+fn throughput_follows_from_step_time_and_stated_facts_if_no_report_is_missing() {
     let facts = TrainingFacts {
         samples: Some(32),
         tokens_per_sample: Some(4096),
@@ -208,31 +208,35 @@ fn with_counters(grows: u64, epoch_s: i64, interval_cs: u64) -> (Made, JobInput,
 }
 
 #[test]
-fn what_a_node_sent_within_the_window_is_that_between_its_first_step_s_begin_and_its_last_one_s_end() {
+fn efa_bytes_per_step_cover_the_first_begin_to_the_last_end() {
     let (_made, job, _folder) = with_counters(1000, 1_700_000_004, 50);
     let output = run(&job);
     assert_eq!(value(&output, "window.efa_bytes_per_step"), Some(2000.0), "{:?}", output.findings);
     for (epoch_s, interval_cs, why) in [
-        (1_700_000_015, 50, "no reading on both sides"),
-        (1_699_999_999, 50, "no reading on both sides"),
+        (1_700_000_015, 50, "no readings on both sides"),
+        (1_699_999_999, 50, "no readings on both sides"),
         (1_700_000_004, 400, "`counters = { interval_s = 3.0 }`"),
     ] {
         let (_made, job, _folder) = with_counters(1000, epoch_s, interval_cs);
         let output = run(&job);
         assert_eq!(value(&output, "window.efa_bytes_per_step"), None);
-        assert_eq!(told(&output).0, [EFA_UNKNOWN]);
+        assert_eq!(codes_and_causes(&output).0, [EFA_UNKNOWN]);
         assert!(output.findings[0].message.contains(why), "{:?}", output.findings);
         assert!(value(&output, "window.step_time").is_some(), "times need no counters");
     }
     let (_made, mut job, _folder) = with_counters(1000, 1_700_000_004, 50);
     std::fs::write(&job.files[1].path, "harness-counters 1\nnothing").expect("written");
-    assert_eq!(told(&run(&job)).0, [EFA_UNKNOWN]);
+    assert_eq!(codes_and_causes(&run(&job)).0, [EFA_UNKNOWN]);
     job.files.pop();
-    assert_eq!(told(&run(&job)).0, [] as [&str; 0], "where nobody read counters there is nothing to say");
+    assert_eq!(
+        codes_and_causes(&run(&job)).0,
+        [] as [&str; 0],
+        "no finding where counters were not captured"
+    );
 }
 
 #[test]
-fn where_no_window_was_asked_for_there_is_nothing_to_say() {
+fn without_a_requested_window_there_is_no_output() {
     let node = |rank| format!("n{rank}");
     let made = ranges("step", 3..=5);
     let output = run(&crate::recipe::testing::job(Workload::Command, &[made.path()], node, 1));
@@ -254,14 +258,46 @@ fn a_hook_that_counted_other_steps_than_planned_leaves_the_window_inconclusive()
     for (of_suite, planned) in [(Some(10), None), (None, Some(10)), (Some(10), Some(10))] {
         for counted in [40, 11, 7] {
             let output = count("hook", counted, of_suite, planned);
-            assert_eq!(told(&output), (vec!["window-miscounted"], vec!["window-miscounted"]), "{counted}");
+            assert_eq!(
+                codes_and_causes(&output),
+                (vec!["window-miscounted"], vec!["window-miscounted"]),
+                "{counted}"
+            );
             let message = &output.findings[0].message;
-            assert!(message.contains(&format!("counted {counted} steps, planned are 10")), "{message}");
+            assert!(message.contains(&format!("counted {counted} steps, planned 10")), "{message}");
         }
-        assert_eq!(told(&count("hook", 10, of_suite, planned)).1, [""; 0]);
+        assert_eq!(codes_and_causes(&count("hook", 10, of_suite, planned)).1, [""; 0]);
         // A watcher reads the program's own numbers.
-        assert_eq!(told(&count("watch", 11, of_suite, planned)).1, [""; 0]);
+        assert_eq!(codes_and_causes(&count("watch", 11, of_suite, planned)).1, [""; 0]);
     }
-    assert_eq!(told(&count("hook", 40, None, None)).1, [""; 0], "nothing to compare with");
-    assert_eq!(told(&count("hook", 20, Some(10), Some(20))).1, [""; 0], "the command line says so");
+    assert_eq!(codes_and_causes(&count("hook", 40, None, None)).1, [""; 0], "nothing to compare with");
+    assert_eq!(
+        codes_and_causes(&count("hook", 20, Some(10), Some(20))).1,
+        [""; 0],
+        "the command line says so"
+    );
+}
+
+#[test]
+fn messages() {
+    let silent = Made::begin();
+    silent.range((0, 5), 3, "setup");
+    let hook = || mark("hook", Some(3), Some(5), 20);
+    let mut miscounted = job(&ranges(MARKS, 3..=5), (3, 5), hook());
+    let hooked = ranges(MARKS, 3..=5);
+    miscounted.files[0].path = hooked.path();
+    miscounted.window.as_mut().expect("a window").planned_steps = Some(10);
+    let (_made, mut no_counters, _folder) = with_counters(1000, 1_700_000_004, 50);
+    std::fs::write(&no_counters.files[1].path, "harness-counters 1\nnothing").expect("written");
+    no_counters.files.truncate(2);
+    let outputs = [
+        output(&silent, (3, 5), None),
+        output(&ranges("step", 70..=74), (70, 75), None),
+        output(&ranges(MARKS, 27..=29), (27, 32), mark("hook", Some(27), None, 30)),
+        output(&ranges("step", 3..=4), (3, 5), hook()),
+        output(&ranges("step", 3..=14), (3, 5), hook()),
+        run(&miscounted),
+        run(&no_counters),
+    ];
+    insta::assert_snapshot!(crate::recipe::testing::messages(&outputs));
 }

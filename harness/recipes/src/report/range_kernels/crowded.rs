@@ -1,5 +1,5 @@
-//! Kernels within many ranges of one name at once, such as those of requests that are served side by side: each kernel is
-//! weighed by the number of its ranges, so that the work does not grow with that number.
+//! Kernels within many ranges of one name at once, such as concurrent requests: each kernel is weighted by the number
+//! of its ranges, so that the work does not grow with that number.
 
 use super::{Launched, Within};
 use crate::figures::Keeps;

@@ -3,11 +3,11 @@
 mod crowded;
 
 use super::kernels::{BASE, MANGLED, name_column, names};
-use super::measured::{Group, Shows, Word, columns, sort};
+use super::measured::{Group, GroupKey, Shows, columns, sort};
 use super::summary::fitting;
 use super::{Arguments, ReportSpec};
 use crate::figures::{Figure, Gathered, Grouped, Keeps};
-use crate::sheet::Sheet;
+use crate::result_table::ResultTable;
 use nsys::export::ExportError;
 use nsys::tables::{KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
 use nsys::trace::launches::Calls;
@@ -30,7 +30,7 @@ pub(super) const NVTX_KERN_SUM: ReportSpec = ReportSpec {
         sort(&mut groups);
         let name = "nvtx_kern_sum";
         let columns = columns(&groups, RANGE_SHOWS, |value| fitting(name, value).map(Some))?;
-        Ok(Some(Sheet { name, title: "NVTX Range Kernel Summary", columns }))
+        Ok(Some(ResultTable { name, title: "NVTX Range Kernel Summary", columns }))
     },
 };
 
@@ -59,13 +59,13 @@ pub(crate) fn kernels_by_range<K: Keeps>(
     let mut measured = Vec::new();
     for ((_, rows), within) in groups.iter().zip(found) {
         let row = rows[0];
-        let text = |text: &str| Word::Text(text.to_owned());
+        let text = |text: &str| GroupKey::Text(text.to_owned());
         measured.extend(within.into_iter().map(|one| Group {
             words: vec![
                 text(ranges.label(row)),
                 text(ranges.style[row].name()),
-                Word::Number(pid_of(ranges.global_tid[row])),
-                Word::Number(tid_of(ranges.global_tid[row])),
+                GroupKey::Number(pid_of(ranges.global_tid[row])),
+                GroupKey::Number(tid_of(ranges.global_tid[row])),
                 text(&kernels.labels[one.name as usize]),
             ],
             measures: vec![Some(Gathered::All(one.kept)), Gathered::sum([one.ranges])],
@@ -168,7 +168,7 @@ fn within<K: Keeps>(launched: &[Launched], spans: &[(i64, i64)]) -> Vec<Within<K
             ranges[*name as usize] += 1;
         }
     }
-    let kept = Grouped::new(&names.of_row, &ns, names.labels.len()).kept();
+    let kept = Grouped::new(&names.of_row, &ns, names.labels.len()).gather();
     let found = names.labels.iter().zip(ranges).zip(kept);
     let found =
         found.filter_map(|((name, ranges), kept)| Some(Within { name: *name as u32, ranges, kept: kept? }));

@@ -1,49 +1,50 @@
-//! A first alignment, from clock to clock along the collectives that connect them. It bears nearly a third of wild ends;
-//! `joint` makes it exact.
+//! A first alignment, from clock to clock along the collectives that connect them. It tolerates nearly a third of
+//! outliers; `joint` makes it exact.
 
-use super::{Fit, Told};
+use super::{Fit, SeriesEnds};
 use crate::stragglers::robust::{median, narrow};
 
-/// The slope between every two of so many points is looked at.
+/// The slope is taken between every two of this many points.
 const POINTS: usize = 96;
 
-/// Lays every clock upon the first of those that it hangs together with.
-pub(super) fn lay(told: &[Told], fits: &mut [Fit]) {
-    // Those that tell most come first.
-    let mut order: Vec<usize> = (0..told.len()).filter(|at| told[*at].clocks.len() > 1).collect();
-    order.sort_by_key(|at| std::cmp::Reverse((told[*at].ended.len(), told[*at].clocks.len())));
+/// Aligns every clock with the first one of its connected group.
+pub(super) fn lay(series_ends: &[SeriesEnds], fits: &mut [Fit]) {
+    // Those with the most ends come first.
+    let mut order: Vec<usize> =
+        (0..series_ends.len()).filter(|at| series_ends[*at].clocks.len() > 1).collect();
+    order.sort_by_key(|at| std::cmp::Reverse((series_ends[*at].ended.len(), series_ends[*at].clocks.len())));
     let mut laid = vec![false; fits.len()];
     for root in 0..fits.len() {
         if laid[root] {
             continue;
         }
         laid[root] = true;
-        fits[root].pivot = middle_of(told, root);
+        fits[root].pivot = middle_of(series_ends, root);
         let joins = |at: &&usize, laid: &[bool], fits: &[Fit]| {
-            let clocks = &told[**at].clocks;
+            let clocks = &series_ends[**at].clocks;
             clocks.iter().any(|clock| laid[*clock] && fits[*clock].root == root)
                 && clocks.iter().any(|clock| !laid[*clock])
         };
         while let Some(at) = order.iter().find(|at| joins(at, &laid, fits)) {
-            let told = &told[*at];
+            let one = &series_ends[*at];
             let known: Vec<bool> = laid.clone();
-            for clock in told.clocks.iter().filter(|clock| !known[**clock]) {
-                fits[*clock] = along(told, *clock, &known, fits, root);
+            for clock in one.clocks.iter().filter(|clock| !known[**clock]) {
+                fits[*clock] = along(one, *clock, &known, fits, root);
                 laid[*clock] = true;
             }
         }
     }
 }
 
-/// In the middle of what a clock told.
-fn middle_of(told: &[Told], clock: usize) -> i128 {
-    let ends = told.iter().flat_map(|told| &told.ended).flat_map(|ended| &ended.of_clock);
+/// The median of the ends by one clock.
+fn middle_of(series_ends: &[SeriesEnds], clock: usize) -> i128 {
+    let ends = series_ends.iter().flat_map(|one| &one.ended).flat_map(|ended| &ended.of_clock);
     let mut ends: Vec<i128> = ends.filter(|(of, _)| *of == clock).map(|(_, end)| *end).collect();
     median(&mut ends).unwrap_or_default()
 }
 
-fn along(told: &Told, clock: usize, known: &[bool], fits: &[Fit], root: usize) -> Fit {
-    let points = told.ended.iter().filter_map(|ended| {
+fn along(series: &SeriesEnds, clock: usize, known: &[bool], fits: &[Fit], root: usize) -> Fit {
+    let points = series.ended.iter().filter_map(|ended| {
         let own = ended.of_clock.iter().find(|(of, _)| *of == clock)?.1;
         let others = ended.of_clock.iter().filter(|(of, _)| known[*of]).map(|(of, end)| fits[*of].at(*end));
         Some((own, median(&mut others.collect::<Vec<_>>())? - own))

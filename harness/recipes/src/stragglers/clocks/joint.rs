@@ -1,7 +1,7 @@
-//! All clocks that hang together, settled at once: the offsets and rates under which the ends of all collectives lie
-//! closest, each end weighing less the wilder it is.
+//! Aligns all connected clocks at once: the offsets and rates under which the ends of all collectives lie closest,
+//! outliers weighing less.
 
-use super::{Fit, Told};
+use super::{Fit, SeriesEnds};
 use crate::stragglers::robust::{NORMAL, median, narrow};
 
 /// So many ends weigh in full up to this many deviations; beyond five nearly twice of it nothing.
@@ -12,12 +12,12 @@ const LIKELY_RATE: f64 = 100_000.0;
 /// Rates are settled in nanoseconds a second, so that offsets and rates are numbers of like size.
 const SECOND: f64 = 1e9;
 
-pub(super) fn settle(told: &[Told], fits: &mut [Fit]) {
+pub(super) fn settle(series_ends: &[SeriesEnds], fits: &mut [Fit]) {
     for root in 0..fits.len() {
         let clocks: Vec<usize> =
             (0..fits.len()).filter(|clock| *clock != root && fits[*clock].root == root).collect();
         if fits[root].root == root && !clocks.is_empty() {
-            settle_around(root, &clocks, told, fits);
+            settle_around(root, &clocks, series_ends, fits);
         }
     }
 }
@@ -30,14 +30,14 @@ struct End {
     behind: f64,
 }
 
-fn settle_around(root: usize, clocks: &[usize], told: &[Told], fits: &mut [Fit]) {
-    // Rates are settled anew, from what they were found to be.
+fn settle_around(root: usize, clocks: &[usize], series_ends: &[SeriesEnds], fits: &mut [Fit]) {
+    // Rates are settled again, from what they were found to be.
     let mut found: Vec<f64> = clocks.iter().flat_map(|clock| [0.0, fits[*clock].slope * SECOND]).collect();
     clocks.iter().for_each(|clock| fits[*clock].slope = 0.0);
-    let collectives: Vec<Vec<End>> = told
+    let collectives: Vec<Vec<End>> = series_ends
         .iter()
-        .filter(|told| told.clocks.len() > 1 && fits[told.clocks[0]].root == root)
-        .flat_map(|told| &told.ended)
+        .filter(|one| one.clocks.len() > 1 && fits[one.clocks[0]].root == root)
+        .flat_map(|one| &one.ended)
         .map(|ended| {
             let ends = ended.of_clock.iter().map(|(clock, end)| (*clock, *end, fits[*clock].at(*end)));
             let first = ends.clone().next().map_or(0, |(_, _, at)| at);

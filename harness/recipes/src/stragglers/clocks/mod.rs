@@ -1,5 +1,5 @@
-//! The clocks of hosts, laid upon each other by the ends of collectives: each by how far it is ahead and how much faster
-//! it goes. Clocks that no collective connects, directly or over others, are not comparable, and are told apart.
+//! Aligns the clocks of hosts by the ends of collectives: offset and rate of each. Clocks that no collective connects,
+//! directly or over others, are not comparable, and stay in separate groups.
 
 mod chain;
 mod joint;
@@ -8,16 +8,16 @@ use super::Evidence;
 use super::robust::{deviation, median, narrow};
 use super::series::Series;
 
-/// One clock, held against the first one of those that it hangs together with.
+/// One clock, compared with the first one of its connected group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clock {
     pub name: String,
-    /// The clock that it is held against.
+    /// The clock that it is compared with.
     pub against: String,
     pub ranks: usize,
     /// In the middle of what was recorded; nothing where it stands alone.
     pub ahead_ns: Option<i64>,
-    /// How much faster it goes, in parts of a million.
+    /// How much faster it goes, in parts per million.
     pub rate_ppm: Option<f64>,
     /// The robust deviation of its ends from those of the others.
     pub residual_ns: Option<u64>,
@@ -25,11 +25,11 @@ pub struct Clock {
     pub ends: usize,
 }
 
-/// How times of one clock become times of the one it is held against: exact in whole nanoseconds but for a correction
+/// How times of one clock become times of the one it is compared with: exact in whole nanoseconds but for a correction
 /// that is small.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Fit {
-    /// The first clock of those that it hangs together with.
+    /// The first clock of its connected group.
     root: usize,
     shift: i128,
     /// In the middle of what was recorded.
@@ -51,13 +51,13 @@ impl Fit {
     }
 }
 
-/// One collective, as its clocks tell when it ended: of each the median of its ranks.
+/// When one collective ended by each of its clocks: the median of their ranks.
 struct Ended {
     of_clock: Vec<(usize, i128)>,
 }
 
-/// What one series tells of its clocks; in the order of time.
-struct Told {
+/// The ends of one series by its clocks, in the order of time.
+struct SeriesEnds {
     clocks: Vec<usize>,
     ended: Vec<Ended>,
 }
@@ -101,12 +101,13 @@ pub(super) fn align(evidence: &Evidence, series: &[Series]) -> Aligned {
         of_rank,
     };
     let most = (ENOUGH / series.len().max(1)).clamp(8, ENOUGH_OF_SERIES);
-    let told: Vec<Told> = series.iter().map(|series| aligned.told_by(evidence, series, most)).collect();
-    chain::lay(&told, &mut aligned.fits);
-    joint::settle(&told, &mut aligned.fits);
-    for told in told.iter().filter(|told| told.clocks.len() > 1) {
-        for clock in &told.clocks {
-            aligned.ends[*clock] += told.ended.len();
+    let series_ends: Vec<SeriesEnds> =
+        series.iter().map(|series| aligned.ends_of(evidence, series, most)).collect();
+    chain::lay(&series_ends, &mut aligned.fits);
+    joint::settle(&series_ends, &mut aligned.fits);
+    for one in series_ends.iter().filter(|one| one.clocks.len() > 1) {
+        for clock in &one.clocks {
+            aligned.ends[*clock] += one.ended.len();
         }
     }
     aligned.take_residuals(evidence, series, most);
@@ -120,12 +121,12 @@ fn sample(len: usize, most: usize) -> impl Iterator<Item = usize> {
 }
 
 impl Aligned {
-    /// A time of a rank's report, by the clock that all it hangs together with are held against.
+    /// A time of a rank's report, by the first clock of its connected group.
     pub(super) fn at(&self, rank: usize, time: i64) -> i128 {
         self.fits[self.of_rank[rank]].at(self.by_clock(rank, time)) + self.shifts[rank]
     }
 
-    /// How long what a rank's clock measured lasted by the clock that it is held against.
+    /// How long what a rank's clock measured lasted by the clock that it is compared with.
     pub(super) fn lasted(&self, rank: usize, ns: i64) -> i64 {
         let slope = self.fits[self.of_rank[rank]].slope;
         ns.saturating_add((slope * ns as f64).round() as i64)
@@ -144,7 +145,7 @@ impl Aligned {
         evidence.ranks[series.members[member]].work[series.places[member][n] as usize].end
     }
 
-    fn told_by(&self, evidence: &Evidence, series: &Series, most: usize) -> Told {
+    fn ends_of(&self, evidence: &Evidence, series: &Series, most: usize) -> SeriesEnds {
         let mut members: Vec<usize> = (0..series.members.len()).collect();
         members.sort_by_key(|member| (self.of_rank[series.members[*member]], *member));
         let groups: Vec<&[usize]> = members
@@ -160,7 +161,7 @@ impl Aligned {
             });
             Ended { of_clock: of_clock.collect() }
         });
-        Told { ended: ended.collect(), clocks: groups.iter().map(|group| clock(group)).collect() }
+        SeriesEnds { ended: ended.collect(), clocks: groups.iter().map(|group| clock(group)).collect() }
     }
 
     fn take_residuals(&mut self, evidence: &Evidence, series: &[Series], most: usize) {
@@ -192,8 +193,8 @@ impl Aligned {
         self.residual_ns = (!all.is_empty()).then(|| deviation(&all, 0).ceil() as u64);
     }
 
-    pub(super) fn told(&self) -> Vec<Clock> {
-        let told = self.names.iter().enumerate().map(|(clock, name)| {
+    pub(super) fn clocks(&self) -> Vec<Clock> {
+        let clocks = self.names.iter().enumerate().map(|(clock, name)| {
             let fit = &self.fits[clock];
             let connected = self.fits.iter().filter(|other| other.root == fit.root).count() > 1;
             Clock {
@@ -207,10 +208,10 @@ impl Aligned {
                 ends: self.ends[clock],
             }
         });
-        told.collect()
+        clocks.collect()
     }
 
-    /// The names of the clocks that hang together, where there is more than one such group.
+    /// The names of connected clocks by group, where there is more than one group.
     pub(super) fn apart(&self) -> Vec<Vec<String>> {
         let roots = (0..self.fits.len()).filter(|clock| self.fits[*clock].root == *clock);
         let groups = roots.map(|root| {

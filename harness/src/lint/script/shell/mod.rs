@@ -1,4 +1,5 @@
-//! A shell script as commands of words with their places, as far as a linter needs it. Nothing is run and nothing is expanded.
+//! A shell script as commands of words with their places, as far as a linter needs it. Nothing is run and nothing is
+//! expanded.
 
 mod reader;
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! A script cut into commands: where one ends, what continues on the next line, what is no command at all. How a word is read is
-//! `words`' business.
+//! A script cut into commands: where one ends, what continues on the next line, what is no command at all. Words are
+//! read in `words`.
 
 use super::{Command, Script, Slip};
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Commands within commands; deeper ones are nobody's.
+/// Commands within commands; deeper ones are not read.
 pub(super) const DEEPEST: usize = 16;
 
 pub(super) struct Reader<'a> {
@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
         Some(c)
     }
 
-    /// Texts that a command is given by `<<END` are no commands.
+    /// Skips here-documents (`<<END`), which are not commands.
     fn skip_here(&mut self) {
         for end in std::mem::take(&mut self.here) {
             loop {
@@ -121,10 +121,8 @@ impl<'a> Reader<'a> {
                 self.script.slips.push(Slip {
                     line: self.line,
                     column: self.column,
-                    message: format!(
-                        "a backslash with {what} behind it passes an argument that is one blank"
-                    ),
-                    advice: "end the line with the backslash; comments go onto lines of their own",
+                    message: format!("a backslash followed by {what} passes a single blank as an argument"),
+                    advice: "end the line with the backslash; put comments on lines of their own",
                 });
                 for _ in 0..=blanks {
                     self.next();

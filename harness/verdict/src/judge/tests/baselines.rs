@@ -43,8 +43,8 @@ fn a_baseline_judges_by_its_state() {
         assert_eq!((verdict.status, verdict.provisional), (status, provisional), "{baseline:?} {value}");
         assert_eq!(verdict.observed, Some(value));
         if verdict.lower == Some(95.0) && verdict.upper == Some(105.0) {
-            let told = "expected 95.00 GB/s to 105.0 GB/s (baseline k, n = 5, median 100.0 GB/s)";
-            assert!(verdict.message.ends_with(told), "{}", verdict.message);
+            let comparison = "expected 95.00 GB/s to 105.0 GB/s (baseline k, n = 5, median 100.0 GB/s)";
+            assert!(verdict.message.ends_with(comparison), "{}", verdict.message);
             assert_eq!(verdict.baseline.as_deref(), Some("k (n = 5, median 100; s)"));
         }
     }
@@ -58,32 +58,44 @@ fn a_number_just_out_of_its_bounds_is_no_failure_but_needs_more() {
     assert_eq!(spread(95.0).status, Status::Pass);
     let near = spread(89.0);
     assert_eq!(near.status, Status::Inconclusive);
-    assert!(near.message.ends_with("so near its bound that it needs 10 more"), "{}", near.message);
-    assert_eq!(
-        near.next.as_deref(),
-        Some("write `repeats = 11` in the case: 10 more such numbers would tell")
-    );
+    assert!(near.message.ends_with("too close to the bound: 10 more repeats are needed"), "{}", near.message);
+    assert_eq!(near.next.as_deref(), Some("set `repeats = 11` in the case"));
 }
 
 #[test]
-fn other_software_than_the_baselines_tells_nothing_and_says_how_to_accept_it() {
+fn other_software_than_the_baselines_is_inconclusive_and_names_the_next_step() {
     let bound = || {
         accepted(|both| {
             both.fingerprint.insert("nccl".to_owned(), vec!["2.27.7".to_owned(), "2.28.3".to_owned()]);
         })
     };
-    for (nccl, value, status, told) in [
+    for (nccl, value, status, why) in [
         (Some("2.27.7"), 100.0, Status::Pass, ""),
         (Some("2.28.3"), 50.0, Status::Fail, ""),
-        (Some("2.18.1"), 100.0, Status::Inconclusive, "nccl is 2.18.1 here, 2.27.7 or 2.28.3 there"),
-        (Some("2.18.1"), 50.0, Status::Inconclusive, "nccl is 2.18.1 here, 2.27.7 or 2.28.3 there"),
-        (None, 100.0, Status::Inconclusive, "nccl is not told here, 2.27.7 or 2.28.3 there"),
+        (
+            Some("2.18.1"),
+            100.0,
+            Status::Inconclusive,
+            "nccl is 2.18.1 in this run, 2.27.7 or 2.28.3 in the baseline for k",
+        ),
+        (
+            Some("2.18.1"),
+            50.0,
+            Status::Inconclusive,
+            "nccl is 2.18.1 in this run, 2.27.7 or 2.28.3 in the baseline for k",
+        ),
+        (
+            None,
+            100.0,
+            Status::Inconclusive,
+            "nccl is unknown in this run, 2.27.7 or 2.28.3 in the baseline for k",
+        ),
     ] {
         let mut world = World::new(bound()).saw(value);
         nccl.iter().for_each(|nccl| versions(&mut world, "nccl", nccl));
         let verdict = world.one();
         assert_eq!(verdict.status, status, "{nccl:?} {value}");
-        assert!(verdict.message.ends_with(told), "{}", verdict.message);
+        assert!(verdict.message.ends_with(why), "{}", verdict.message);
         if status == Status::Inconclusive {
             assert!(verdict.next.is_some_and(|next| next.contains("`fingerprint`")));
         }
@@ -91,7 +103,7 @@ fn other_software_than_the_baselines_tells_nothing_and_says_how_to_accept_it() {
 }
 
 #[test]
-fn what_one_job_tells_of_its_software_says_nothing_of_another() {
+fn the_version_of_one_job_is_not_taken_for_that_of_another() {
     let bound = accepted(|both| drop(both.fingerprint.insert("nccl".to_owned(), vec!["2.27.7".to_owned()])));
     let mut world = World::new(bound).saw(100.0);
     versions(&mut world, "nccl", "2.27.7");
@@ -107,7 +119,7 @@ fn what_one_job_tells_of_its_software_says_nothing_of_another() {
     world.rows.push(row("nccl.busbw", 100.0, &[(Dim::Job, "other")]));
     let verdict = world.one();
     assert_eq!(verdict.status, Status::Inconclusive, "{}", verdict.message);
-    assert!(verdict.message.contains("nccl is not told here"), "{}", verdict.message);
+    assert!(verdict.message.contains("nccl is unknown in this run"), "{}", verdict.message);
 }
 
 #[test]
@@ -116,7 +128,11 @@ fn a_number_that_the_hardware_cannot_reach_is_a_broken_measurement() {
     assert_eq!(World::new(bound.clone()).saw(750.0).status(), Status::Pass);
     let verdict = World::new(bound).saw(751.0).one();
     assert_eq!((verdict.status, verdict.cause.as_deref()), (Status::Inconclusive, Some("above-ceiling")));
-    assert!(verdict.message.contains("a broken measurement: 751.0 GB/s"), "{}", verdict.message);
+    assert!(
+        verdict.message.contains("751.0 GB/s, above the hardware limit of 750.0 GB/s: broken measurement"),
+        "{}",
+        verdict.message
+    );
 }
 
 #[test]
@@ -128,7 +144,7 @@ fn what_was_drawn_between_sizes_or_widened_says_so() {
     .saw(80.0)
     .one();
     assert_eq!(drawn.status, Status::Inconclusive);
-    assert!(drawn.message.contains(", drawn between 1GiB and 4GiB)"), "{}", drawn.message);
+    assert!(drawn.message.contains(", interpolated between 1GiB and 4GiB)"), "{}", drawn.message);
     let widened = World::new(accepted(|both| both.widened_for = Some(900))).saw(80.0).one();
     assert!(widened.message.contains(", widened for 900 numbers)"), "{}", widened.message);
 }
@@ -181,7 +197,11 @@ fn an_older_stack_is_inconclusive_for_its_fingerprint() {
     versions(&mut world, "nccl", "2.18.5");
     let verdict = world.one();
     assert_eq!(verdict.status, Status::Inconclusive);
-    assert!(verdict.message.contains("nccl is 2.18.5 here, 2.23.4 there"), "{}", verdict.message);
+    assert!(
+        verdict.message.contains("nccl is 2.18.5 in this run, 2.23.4 in the baseline for "),
+        "{}",
+        verdict.message
+    );
     // On the baseline's own software the same number is a failure.
     let mut world = World::new(with(found)).saw(313.3);
     versions(&mut world, "nccl", "2.23.4");

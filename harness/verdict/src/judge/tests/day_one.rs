@@ -65,7 +65,7 @@ fn below_the_published_floor_fails_on_day_one_and_between_floor_and_bound_is_inc
 }
 
 #[test]
-fn a_fleet_that_is_below_the_floor_alike_fails_and_names_nobody() {
+fn a_fleet_below_the_floor_fails_and_names_no_culprit() {
     for nodes in [1, 2, 3, 4, 7] {
         let (statuses, named) = of(&vec![50.0; nodes], published(60.0, 85.0));
         assert!(statuses.iter().all(|status| *status == Fail), "{statuses:?}");
@@ -86,7 +86,7 @@ fn one_of_four_nodes_below_its_peers_is_named_with_or_without_a_floor() {
 }
 
 #[test]
-fn two_or_three_nodes_that_disagree_name_nobody() {
+fn two_or_three_nodes_that_disagree_name_no_culprit() {
     assert_eq!(of(&[100.0, 99.0], none()), (vec![Pass, Pass], Vec::new()));
     assert_eq!(of(&[100.0, 50.0], none()), (vec![Pass, Inconclusive], Vec::new()));
     assert_eq!(of(&[100.0, 50.0, 100.0], none()), (vec![Pass, Inconclusive, Pass], Vec::new()));
@@ -121,7 +121,7 @@ fn one_low_row_is_chance_and_a_low_neighbour_beside_it_is_not() {
     let status = |own: &[(u64, f64)]| fleet(&[own, good, good, good, good], day_one(none())).one();
     let verdict = status(chance);
     assert_eq!(verdict.status, Pass, "{}", verdict.message);
-    assert!(verdict.message.contains("one low row: 3 of 3 rows"), "{}", verdict.message);
+    assert!(verdict.message.contains("only this row is out: 3 of 3 rows"), "{}", verdict.message);
     assert_eq!(status(slow).status, Fail);
     // Sizes far away say nothing of this one.
     let far: &[(u64, f64)] = &[(8, 88.0)];

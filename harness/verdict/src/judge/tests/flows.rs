@@ -7,7 +7,7 @@ use model::artefact::Culprit;
 const RATE: f64 = 12.0;
 
 /// Four nodes in a ring, each pair in both directions, all flows of both devices at the same rate.
-fn ring() -> World {
+pub(super) fn ring() -> World {
     let mut world = World::new(at_least(10.0));
     world.case.workload =
         WorkloadFacts::NicPairs { tool: "fi_rma_bw".into(), op: "write".into(), memory: None, path: None };
@@ -40,7 +40,7 @@ fn ring() -> World {
 }
 
 /// Sets the rate of some flows; of those without one the rows are taken away.
-fn set(world: &mut World, which: impl Fn(&str, &str) -> bool, rate: Option<f64>) {
+pub(super) fn set(world: &mut World, which: impl Fn(&str, &str) -> bool, rate: Option<f64>) {
     world.rows.retain_mut(|flow| {
         let job = flow.dims.word(Dim::Job).unwrap_or_default();
         if !which(job, flow.dims.word(Dim::Nic).unwrap_or_default()) {
@@ -51,7 +51,7 @@ fn set(world: &mut World, which: impl Fn(&str, &str) -> bool, rate: Option<f64>)
     });
 }
 
-fn told(world: &World) -> Vec<String> {
+fn culprits(world: &World) -> Vec<String> {
     world.judged().verdict.culprits.iter().map(ToString::to_string).collect()
 }
 
@@ -63,7 +63,7 @@ fn a_sound_node_passes_with_all_its_flows_counted_and_its_slowest_shown() {
     assert_eq!((verdict.n, verdict.n_expected), (4, 4), "two devices, two directions");
     assert!(verdict.message.ends_with("12.00 GB/s, expected at least 10.00 GB/s"), "{}", verdict.message);
     assert_eq!((verdict.cause, verdict.next), (None, None));
-    assert_eq!(told(&world), Vec::<String>::new());
+    assert_eq!(culprits(&world), Vec::<String>::new());
     set(&mut world, |job, nic| nic == "b" && job.starts_with("n1-"), Some(11.0));
     assert_eq!(world.one().observed, Some(11.0));
     set(&mut world, |job, nic| nic == "a" && job.starts_with("n1-"), Some(11.5));
@@ -91,19 +91,19 @@ fn a_slow_device_is_named_among_those_of_its_node_and_is_the_culprit() {
     set(&mut world, |job, nic| nic == "b" && job.starts_with("n1-"), Some(4.0));
     let verdict = world.one();
     assert_eq!((verdict.status, verdict.observed), (Status::Fail, Some(4.0)));
-    assert!(verdict.message.contains("1 below 10.00 GB/s: b; "), "{}", verdict.message);
-    let culprits = told(&world);
+    assert!(verdict.message.contains("1 of 2 NICs below 10.00 GB/s: b; "), "{}", verdict.message);
+    let culprits = culprits(&world);
     assert_eq!(culprits.len(), 1, "{culprits:?}");
     assert!(culprits[0].starts_with("culprit n1 b: 4.0 GB/s"), "{culprits:?}");
     // Slow in both directions it is still one device.
     set(&mut world, |job, nic| nic == "b" && job.ends_with("-n1"), Some(3.0));
     let verdict = world.one();
-    assert!(verdict.message.contains("1 below 10.00 GB/s: b; "), "{}", verdict.message);
+    assert!(verdict.message.contains("1 of 2 NICs below 10.00 GB/s: b; "), "{}", verdict.message);
     assert_eq!(verdict.observed, Some(3.0), "the slowest of what fails");
     set(&mut world, |job, nic| nic == "a" && job.starts_with("n1-"), Some(5.0));
-    assert!(world.one().message.contains("2 below 10.00 GB/s: a, b; "), "{}", world.one().message);
+    assert!(world.one().message.contains("2 of 2 NICs below 10.00 GB/s: a, b; "), "{}", world.one().message);
     assert_eq!(world.one().observed, Some(3.0));
-    // Of devices that are equally slow the first is told.
+    // Of devices that are equally slow the first is reported.
     set(&mut world, |job, _| job.starts_with("n1-") || job.ends_with("-n1"), Some(2.0));
     assert!(world.one().message.contains("; n1 a: 2.0 GB/s"), "{}", world.one().message);
 }
@@ -118,7 +118,7 @@ fn what_fails_is_graver_than_what_was_not_measured() {
     set(&mut world, |job, nic| nic == "b" && job.starts_with("n1-"), Some(4.0));
     let verdict = world.one();
     assert_eq!((verdict.status, verdict.observed, verdict.cause), (Status::Fail, Some(4.0), None));
-    assert!(verdict.message.contains("2 below 10.00 GB/s: a, b; "), "{}", verdict.message);
+    assert!(verdict.message.contains("2 of 2 NICs below 10.00 GB/s: a, b; "), "{}", verdict.message);
 }
 
 #[test]
@@ -140,12 +140,12 @@ fn flows_that_say_they_did_not_connect_speak_against_a_device_and_absent_ones_do
     let of_n1 = |job: &str| job.starts_with("n1-") || job.ends_with("-n1");
     set(&mut world, |job, nic| nic == "b" && of_n1(job), None);
     assert_eq!(world.status(), Status::Inconclusive);
-    assert_eq!(told(&world), Vec::<String>::new(), "files that are gone are nobody's fault");
+    assert_eq!(culprits(&world), Vec::<String>::new(), "missing files blame no node");
     for (_, analysis) in world.analysis.jobs.iter_mut().filter(|(job, _)| of_n1(job)) {
         let code = format!("flow-{}", GapKind::NotConnected);
         analysis.findings.push(Finding::new(&code, "no answer").part("b"));
     }
-    let culprits = told(&world);
+    let culprits = culprits(&world);
     assert!(
         !culprits.is_empty() && culprits.iter().all(|line| line.starts_with("culprit n1 b: ")),
         "{culprits:?}"
@@ -153,7 +153,7 @@ fn flows_that_say_they_did_not_connect_speak_against_a_device_and_absent_ones_do
 }
 
 #[test]
-fn a_whole_fleet_below_the_floor_blames_nobody() {
+fn a_whole_fleet_below_the_floor_blames_no_node() {
     let mut world = ring();
     set(&mut world, |_, _| true, Some(4.0));
     assert_eq!(world.status(), Status::Fail);

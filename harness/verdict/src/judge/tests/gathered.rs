@@ -24,7 +24,7 @@ fn versions_are_gathered_over_all_jobs() {
 }
 
 #[test]
-fn findings_are_gathered_over_all_jobs_and_each_tells_where_it_lies() {
+fn findings_are_gathered_over_all_jobs_and_each_names_its_file() {
     let mut world = World::new(at_least(1.0)).saw(2.0);
     second_job(&mut world);
     world.analysis().findings.push(Finding::new("odd", "one").file("raw/j/stdout"));
@@ -43,7 +43,7 @@ fn each_cause_why_numbers_cannot_be_compared_has_its_own_advice() {
         ("raw-edited", "--from collect"),
         ("raw-gone", "--from collect"),
         ("not-analyzed", "--from analyze"),
-        ("cut", "space on the shared folder"),
+        ("cut", "free space of the shared folder"),
     ] {
         world.analysis().not_comparable =
             Some(metric::lacks::NotComparable { cause: cause.into(), why: "seen".into() });
@@ -85,11 +85,11 @@ fn a_part_exactly_at_the_edge_of_what_its_peers_allow_is_within() {
         }
     }
     let message = verdict(40.0, Better::Higher).message;
-    assert!(message.contains("within 25 % of the other 3, at 64.00 GB/s"), "{message}");
+    assert!(message.contains("within 25 % of 3 peers, median 64.00 GB/s"), "{message}");
 }
 
 #[test]
-fn of_several_parts_those_out_are_named_and_the_worst_is_told() {
+fn parts_out_of_bounds_are_named_and_the_worst_is_reported() {
     let mut world = World::new(PlannedBound { within_peers: Some(0.1), ..PlannedBound::default() });
     let parts = ["0", "1", "2", "3"];
     world.case.assertions[0].parts = Arc::from(
@@ -101,7 +101,7 @@ fn of_several_parts_those_out_are_named_and_the_worst_is_told() {
     let verdict = world.one();
     assert_eq!((verdict.status, verdict.observed), (Status::Fail, Some(50.0)));
     assert!(verdict.message.contains("gpu2") && !verdict.message.contains("gpu0"), "{}", verdict.message);
-    // Of two that pass the first is told; of one that fails and others that pass, never one that passes.
+    // Of two that pass the first is reported; of one that fails and others that pass, never one that passes.
     world.rows[2].value = 99.0;
     world.rows[0].value = 101.0;
     let verdict = world.one();
@@ -127,7 +127,7 @@ fn a_finding_about_another_nodes_report_is_no_reason_and_one_about_none_is() {
 
 #[test]
 fn a_number_that_failed_its_bound_is_not_taken_for_one_that_is_missing() {
-    // The first assertion is judged, the second has no number and a reason: the outcome tells of both.
+    // The first assertion is judged, the second has no number and a reason: the outcome holds both.
     let mut world = World::new(at_least(10.0)).saw(5.0);
     world
         .case

@@ -88,12 +88,12 @@ fn error(cause: &str) -> Gate {
     Gate::Error { cause: cause.into(), message: "m".into(), next: "n".into() }
 }
 
-fn untold(cause: &str) -> Gate {
+fn inconclusive(cause: &str) -> Gate {
     Gate::Inconclusive { cause: cause.into(), message: "m".into(), next: "n".into() }
 }
 
 #[test]
-fn an_error_of_one_job_outweighs_what_could_not_be_told_of_another() {
+fn an_error_of_one_job_outweighs_an_inconclusive_other() {
     let mut about = assertion("nic.rate", at_least(1.0));
     about.jobs = vec!["a".into(), "b".into(), "c".into()];
     let shut = |gates: [Gate; 3], any: bool| {
@@ -101,12 +101,15 @@ fn an_error_of_one_job_outweighs_what_could_not_be_told_of_another() {
         let gates = BTreeMap::from([("a", a), ("b", b), ("c", c)]);
         gate::shut(&gates, &about, any).map(|(status, cause, ..)| (status, cause))
     };
-    let told = |status, cause: &str| Some((status, cause.to_owned()));
-    assert_eq!(shut([untold("x"), error("y"), error("z")], false), told(Status::Error, "y"));
-    assert_eq!(shut([error("y"), untold("x"), untold("w")], false), told(Status::Error, "y"));
-    assert_eq!(shut([untold("x"), untold("w"), Gate::Open], false), told(Status::Inconclusive, "x"));
-    assert_eq!(shut([untold("x"), error("y"), Gate::Open], true), None, "one good flow is enough");
-    assert_eq!(shut([untold("x"), error("y"), error("z")], true), told(Status::Error, "y"));
+    let expected = |status, cause: &str| Some((status, cause.to_owned()));
+    assert_eq!(shut([inconclusive("x"), error("y"), error("z")], false), expected(Status::Error, "y"));
+    assert_eq!(shut([error("y"), inconclusive("x"), inconclusive("w")], false), expected(Status::Error, "y"));
+    assert_eq!(
+        shut([inconclusive("x"), inconclusive("w"), Gate::Open], false),
+        expected(Status::Inconclusive, "x")
+    );
+    assert_eq!(shut([inconclusive("x"), error("y"), Gate::Open], true), None, "one good flow is enough");
+    assert_eq!(shut([inconclusive("x"), error("y"), error("z")], true), expected(Status::Error, "y"));
     assert_eq!(shut([Gate::Open, Gate::Open, Gate::Open], false), None);
     about.jobs = Vec::new();
     assert_eq!(gate::shut(&BTreeMap::new(), &about, false).map(|(status, ..)| status), Some(Status::Error));
@@ -115,7 +118,7 @@ fn an_error_of_one_job_outweighs_what_could_not_be_told_of_another() {
 #[test]
 fn ranks_that_are_wrong_have_their_own_advice() {
     let mut world = World::new(at_least(1.0)).saw(2.0);
-    for (cause, advice) in [("wrong-ranks", "srun --mpi=list"), ("cut", "space on the shared folder")] {
+    for (cause, advice) in [("wrong-ranks", "srun --mpi=list"), ("cut", "free space of the shared folder")] {
         world.analysis().not_comparable =
             Some(metric::lacks::NotComparable { cause: cause.into(), why: "seen".into() });
         let next = world.one().next.unwrap_or_default();
@@ -124,7 +127,7 @@ fn ranks_that_are_wrong_have_their_own_advice() {
 }
 
 #[test]
-fn an_outcome_tells_its_kind_its_cause_and_what_failed() {
+fn an_outcome_has_its_kind_its_cause_and_what_failed() {
     let mut world = World::new(at_least(10.0)).saw(5.0);
     world
         .case

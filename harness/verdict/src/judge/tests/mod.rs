@@ -1,11 +1,13 @@
 //! Tables of cases and what must come of them: one row for each way to go red, and for what must stay green.
 
 mod baselines;
+mod contradictions;
+mod control_runs;
 mod day_one;
-mod doubts;
 mod evidence;
 mod flows;
 mod gathered;
+mod messages;
 mod missing;
 mod named;
 mod repeats;
@@ -13,8 +15,7 @@ mod reported;
 mod reports;
 mod shape;
 mod stragglers;
-mod twins;
-mod words;
+mod wording;
 
 use super::*;
 use metric::lacks::NotComparable;
@@ -101,7 +102,7 @@ impl World {
             limit_s: 60,
             secrets: Vec::new(),
             profile: None,
-            kin: None,
+            control_run: None,
             again_of: None,
         };
         World {
@@ -201,7 +202,7 @@ impl World {
 }
 
 #[test]
-fn a_number_is_held_against_its_constants() {
+fn a_number_is_compared_with_its_constants() {
     let at_most = |value| PlannedBound { at_most: Some(value), ..PlannedBound::default() };
     let equals = |value| PlannedBound { equals: Some(value), ..PlannedBound::default() };
     let between = PlannedBound { at_least: Some(1.0), at_most: Some(2.0), ..PlannedBound::default() };
@@ -218,7 +219,7 @@ fn a_number_is_held_against_its_constants() {
         (between.clone(), 1.5, Status::Pass),
         (between.clone(), 0.5, Status::Fail),
         (between, 2.5, Status::Fail),
-        // What nobody measured is no number.
+        // What was not measured is no number.
         (at_least(10.0), f64::NAN, Status::Inconclusive),
         (at_least(10.0), f64::INFINITY, Status::Inconclusive),
         (at_most(10.0), f64::NEG_INFINITY, Status::Inconclusive),
@@ -251,7 +252,7 @@ fn an_assertion_without_any_bound_is_no_pass() {
 }
 
 #[test]
-fn a_part_is_held_against_the_other_parts_of_the_case() {
+fn a_part_is_compared_with_the_other_parts_of_the_case() {
     let peers = |value: f64, others: &[f64], better: Better| {
         let mut world = World::new(PlannedBound { within_peers: Some(0.1), ..PlannedBound::default() });
         let asked = &mut world.case.assertions[0];
@@ -272,7 +273,7 @@ fn a_part_is_held_against_the_other_parts_of_the_case() {
     assert_eq!(peers(111.0, &three, Better::Neither), Status::Fail);
     assert_eq!(peers(89.0, &three, Better::Neither), Status::Fail);
     assert_eq!(peers(100.0, &three, Better::Neither), Status::Pass);
-    // Two or three that agree pass; that disagree, nobody knows which is wrong.
+    // Two or three that agree pass; where they disagree, it is unknown which is wrong.
     assert_eq!(peers(91.0, &[100.0, 102.0], Better::Higher), Status::Pass);
     assert_eq!(peers(87.0, &[100.0, 102.0], Better::Higher), Status::Inconclusive);
     assert_eq!(peers(87.0, &[100.0], Better::Higher), Status::Pass);
@@ -309,7 +310,7 @@ fn every_part_must_have_its_number() {
     assert_eq!((pass.status, pass.n, pass.n_expected), (Status::Pass, 2, 2));
     let missing = world(&[("a", 11.0)]);
     assert_eq!((missing.status, missing.n, missing.n_expected), (Status::Inconclusive, 1, 2));
-    assert!(missing.message.contains("b (1 of 2)"), "{}", missing.message);
+    assert!(missing.message.contains("b (1 of 2 numbers)"), "{}", missing.message);
     let odd = world(&[("a", 11.0), ("b", 1.0)]);
     assert_eq!((odd.status, odd.observed), (Status::Fail, Some(1.0)));
     assert!(odd.message.contains("(b)"), "{}", odd.message);
@@ -381,7 +382,7 @@ fn what_somebody_stopped_speaks_against_no_node() {
 }
 
 #[test]
-fn the_workloads_own_cause_is_told() {
+fn the_workloads_own_cause_is_reported() {
     let mut world = World::new(at_least(10.0)).saw(100.0);
     world.jobs.jobs[0].end = Ended::Exited { code: 2 };
     world.analysis().failure =
@@ -497,7 +498,7 @@ fn the_exit_code_of_a_command_is_what_it_was_run_for() {
 }
 
 #[test]
-fn why_a_number_is_missing_is_told() {
+fn the_reason_of_a_missing_number_is_reported() {
     let mut world = World::new(at_least(10.0));
     assert_eq!(world.one().cause.as_deref(), Some("not-measured"));
     world.analysis().findings.push(Finding::new("row-cut", "a row is cut"));

@@ -1,15 +1,15 @@
-//! Several independent runs of one case: their median with its interval, how far they lie apart, and what must hold in each;
-//! and second attempts of what the cluster itself had ended.
+//! Several independent runs of one case: their median with its interval, how far they lie apart, and what must hold in
+//! each; and second attempts of what the cluster itself had ended.
 
 use super::*;
-use model::artefact::{Kin, PlannedSpread};
+use model::artefact::{ControlRun, PlannedSpread};
 
 /// The world's one job three times.
 fn three(bound: PlannedBound, values: [f64; 3]) -> World {
     let mut world = World::new(bound);
     for name in ["j.r2", "j.r3"] {
-        let kin = Some(Kin::Repeat { of: "j".into() });
-        let job = PlannedJob { name: name.into(), kin, ..world.case.jobs[0].clone() };
+        let control_run = Some(ControlRun::Repeat { of: "j".into() });
+        let job = PlannedJob { name: name.into(), control_run, ..world.case.jobs[0].clone() };
         world.case.jobs.push(job);
         world.jobs.jobs.push(JobRecord { name: name.into(), ..world.jobs.jobs[0].clone() });
         world.analysis.jobs.insert(name.into(), JobAnalysis::default());
@@ -31,8 +31,8 @@ fn repeats_are_judged_by_their_median() {
     let verdict = three(at_least(90.0), [100.0, 60.0, 101.0]).one();
     assert_eq!((verdict.status, verdict.observed), (Status::Pass, Some(100.0)));
     assert_eq!(verdict.runs, [100.0, 60.0, 101.0]);
-    let told = "100.0 GB/s (median of 3 runs, 60.00 GB/s to 101.0 GB/s), expected at least 90.00 GB/s";
-    assert!(verdict.message.ends_with(told), "{}", verdict.message);
+    let reason = "100.0 GB/s (median of 3 runs, 60.00 GB/s to 101.0 GB/s), expected at least 90.00 GB/s";
+    assert!(verdict.message.ends_with(reason), "{}", verdict.message);
     let verdict = three(at_least(90.0), [50.0, 51.0, 50.5]).one();
     assert_eq!(verdict.status, Status::Fail, "{}", verdict.message);
 }
@@ -41,10 +41,14 @@ fn repeats_are_judged_by_their_median() {
 fn a_median_whose_own_interval_reaches_its_bound_needs_more() {
     let verdict = three(at_least(90.0), [80.0, 89.0, 99.0]).one();
     assert_eq!(verdict.status, Status::Inconclusive, "{}", verdict.message);
-    assert!(verdict.message.contains("so near its bound that it needs 242 more"), "{}", verdict.message);
+    assert!(
+        verdict.message.contains("too close to the bound: 242 more repeats are needed"),
+        "{}",
+        verdict.message
+    );
     let next = verdict.next.expect("a step");
-    assert!(next.starts_with("write `repeats = 245` in the case"), "{next}");
-    // What is declared is known better than three runs can tell.
+    assert!(next.starts_with("set `repeats = 245` in the case"), "{next}");
+    // A declared spread is more reliable than that of three runs.
     let bound = PlannedBound { spread: spread(0.001), ..at_least(90.0) };
     let verdict = three(bound, [89.0, 89.1, 89.2]).one();
     assert_eq!(verdict.status, Status::Fail, "{}", verdict.message);
@@ -66,8 +70,8 @@ fn repeats_that_lie_further_apart_than_declared_fail() {
     assert_eq!(three(bound(), [100.0, 103.0, 98.0]).status(), Status::Pass);
     let verdict = three(bound(), [100.0, 130.0, 98.0]).one();
     assert_eq!(verdict.status, Status::Fail);
-    assert!(verdict.message.contains("its 3 runs within"), "{}", verdict.message);
-    assert!(verdict.message.ends_with("and they lie 32.0 % apart"), "{}", verdict.message);
+    assert!(verdict.message.contains("3 repeats within"), "{}", verdict.message);
+    assert!(verdict.message.ends_with("got 32.0 %"), "{}", verdict.message);
     // Three runs are three comparisons, of each of ten numbers.
     let limit = 100.0 * 0.02 * config::bounds::factor(1, 30, f64::INFINITY);
     assert_eq!(three(bound(), [100.0, 100.0, 100.0 + 0.999 * limit]).status(), Status::Pass);
@@ -102,7 +106,7 @@ fn a_run_without_a_number_leaves_the_assertion_unmeasured() {
 }
 
 #[test]
-fn a_verdict_of_a_second_attempt_tells_of_the_first() {
+fn a_verdict_of_a_second_attempt_names_the_first() {
     let mut world = World::new(at_least(90.0));
     let mut again = PlannedJob { name: "j.again".into(), ..world.case.jobs[0].clone() };
     again.again_of = Some("j".into());
@@ -115,17 +119,17 @@ fn a_verdict_of_a_second_attempt_tells_of_the_first() {
     // Nothing called for it: the case stands as it was.
     let unneeded = world.case.launched(&world.jobs).into_owned();
     assert_eq!(unneeded.jobs.len(), 1);
-    assert_eq!(world.case.standing(&world.jobs).assertions[0].jobs, ["j"]);
+    assert_eq!(world.case.effective(&world.jobs).assertions[0].jobs, ["j"]);
     world.jobs.jobs.push(second);
     assert_eq!(world.case.launched(&world.jobs).jobs.len(), 2);
-    world.case = world.case.standing(&world.jobs).into_owned();
+    world.case = world.case.effective(&world.jobs).into_owned();
     world.analysis.jobs.insert("j.again".into(), JobAnalysis::default());
     world.rows.push(row("nccl.busbw", 100.0, &[(Dim::Job, "j.again")]));
     let judged = world.judged();
     let verdict = &judged.verdict.verdicts[0];
     assert_eq!(verdict.status, Status::Pass);
-    assert!(verdict.message.ends_with("(attempt 2 of 2, the first: NODE_FAIL n2)"), "{}", verdict.message);
+    assert!(verdict.message.ends_with("(attempt 2 of 2; attempt 1: NODE_FAIL n2)"), "{}", verdict.message);
     let finding = &judged.verdict.findings[0];
     assert_eq!((finding.code.as_str(), finding.node.as_deref()), ("second-attempt", Some("n2")));
-    assert_eq!(judged.verdict.culprits, [], "what was made good blames nobody");
+    assert_eq!(judged.verdict.culprits, [], "a successful second attempt blames no node");
 }

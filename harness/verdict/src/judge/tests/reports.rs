@@ -6,14 +6,14 @@ use metric::finding::Finding;
 fn world(findings: &[(&str, Option<&str>)]) -> World {
     let mut world = World::new(at_least(0.95));
     world.case.assertions = vec![assertion("kernel.share", at_least(0.95))];
-    let told = |(code, node): &(&str, Option<&str>)| {
+    let finding = |(code, node): &(&str, Option<&str>)| {
         let finding = Finding::new(code, format!("rank 8: {code}")).file("raw/j/profile.rank8.txt");
         match node {
             Some(node) => finding.node(*node),
             None => finding,
         }
     };
-    world.analysis().findings = findings.iter().map(told).collect();
+    world.analysis().findings = findings.iter().map(finding).collect();
     world
 }
 

@@ -32,8 +32,9 @@ fn dips(bound: PlannedBound, dips: &[f64]) -> Verdict {
 fn a_dip_beyond_the_bound_and_the_spread_fails_and_names_its_size() {
     let verdict = dips(bound(0.02, 100), &[0.0, 0.4, 0.02]);
     assert_eq!(verdict.status, Status::Fail);
-    let told = "0.400 (256MiB), expected at most 0.100, and 0.110 for a spread of 2 % among 100 numbers";
-    assert!(verdict.message.ends_with(told), "{}", verdict.message);
+    let reason =
+        "0.400 (256MiB), expected at most 0.100, widened by 0.110 for a spread of 2 % over 100 numbers";
+    assert!(verdict.message.ends_with(reason), "{}", verdict.message);
     assert_eq!(dips(bound(0.02, 100), &[0.0, 0.2, 0.02]).status, Status::Pass);
     assert_eq!(dips(bound(0.02, 10_000), &[0.0, 0.4]).status, Status::Fail);
     let plain = PlannedBound { at_most: Some(0.1), ..PlannedBound::default() };

@@ -1,4 +1,4 @@
-//! Whom the reports of a job speak against, where they do.
+//! Culprits named by the profiler reports of a job.
 
 use super::*;
 use metric::finding::Finding;
@@ -16,14 +16,14 @@ fn late(metric: &str) -> World {
     world
 }
 
-fn told(world: &World) -> Vec<Culprit> {
+fn culprits(world: &World) -> Vec<Culprit> {
     let judged = world.judged();
     let of_run = culprits_of_run(&judged.outcomes.jobs, &judged.verdict.culprits);
     merge_culprits(judged.verdict.culprits, of_run)
 }
 
 #[test]
-fn a_straggler_is_named_where_its_recipe_is_sure_of_it_and_nobody_else_is_suspected() {
+fn a_straggler_is_named_where_its_recipe_is_sure_of_it_and_no_other_node_is_suspected() {
     for metric in ["straggler.late", "straggler.late_share"] {
         named_by(late(metric));
     }
@@ -31,15 +31,15 @@ fn a_straggler_is_named_where_its_recipe_is_sure_of_it_and_nobody_else_is_suspec
 
 fn named_by(mut world: World) {
     assert_eq!(world.status(), Status::Fail);
-    assert_eq!(told(&world), [], "a number out of bounds alone names nobody");
+    assert_eq!(culprits(&world), [], "a number out of bounds alone names no culprit");
     let finding = Finding::new("straggler", "rank 11 keeps the others waiting".to_owned());
     world.analysis().findings.push(finding.clone().node("n1"));
-    assert_eq!(told(&world), [], "another node's");
+    assert_eq!(culprits(&world), [], "another node's");
     let mut of_gpu = finding.node("n2");
     of_gpu.part = Some("gpu3".into());
     world.analysis().findings.push(of_gpu);
     assert_eq!(
-        told(&world),
+        culprits(&world),
         [Culprit::Culprit {
             node: "n2".into(),
             part: "gpu3".into(),
@@ -55,6 +55,6 @@ fn how_a_program_uses_its_gpus_speaks_against_no_node() {
         let mut world = World::new(PlannedBound { at_most: Some(0.3), ..PlannedBound::default() });
         world.case.assertions[0].metric = metric.into();
         world.rows.push(row(metric, 0.5, &[]));
-        assert_eq!((world.status(), told(&world)), (Status::Fail, Vec::new()), "{metric}");
+        assert_eq!((world.status(), culprits(&world)), (Status::Fail, Vec::new()), "{metric}");
     }
 }

@@ -1,7 +1,7 @@
-//! A file that comes from a host: checked before it is opened, read to its limit and no further, and whole.
+//! A file that comes from a host: checked before it is opened, read to its limit and no further, and complete.
 
 use super::super::{Node, OpenSsh, channel};
-use super::{CHUNK, Channel, DIGEST_LIMIT, Patience, Place, TAKES, go_to};
+use super::{CHUNK, Channel, DIGEST_LIMIT, Patience, RemotePath, TAKES, go_to};
 use crate::reach::sink::{self, Sink};
 use crate::reach::{Command, ReachError, left_file};
 use base::digest::Sum;
@@ -34,7 +34,7 @@ async fn take(
     sink: &mut dyn Sink,
 ) -> Result<u64, ReachError> {
     let node = reach.node(host)?;
-    let place = Place::new(host, path)?;
+    let place = RemotePath::new(host, path)?;
     for _ in 0..TAKES {
         let mut came = Came::new(limit, &mut *sink);
         let mut patience = Patience::default();
@@ -48,7 +48,7 @@ async fn take(
                 Err(error) => patience.after(error, had > 0, came.bytes > had).await?,
             }
         }
-        let here = came.digest.shown();
+        let here = came.digest.to_hex();
         loop {
             match digest(reach, &node, place).await {
                 Ok(there) if there == here => return Ok(came.bytes),
@@ -57,7 +57,7 @@ async fn take(
             }
         }
     }
-    Err(place.failed("cannot read", "it is another each time, so something still writes it"))
+    Err(place.failed("cannot read", "its content changes with each read; something still writes it"))
 }
 
 /// What has come of a file.
@@ -90,7 +90,7 @@ impl<'a> Came<'a> {
 
 async fn receive(
     session: &Arc<Session>,
-    place: Place<'_>,
+    place: RemotePath<'_>,
     came: &mut Came<'_>,
 ) -> Result<(), channel::Error> {
     let refused = |why: String| channel::Error::For(place.failed("cannot read", why));
@@ -105,7 +105,7 @@ async fn receive(
     let found = channel.step(place, "cannot read", fs.canonicalize(place.path)).await?;
     drop(fs);
     if found != begins.join(own) {
-        return Err(refused(format!("it lies elsewhere, behind a link: `{}`", found.display())));
+        return Err(refused(format!("a symbolic link leads to `{}`", found.display())));
     }
     let mut file = channel.step(place, "cannot read", channel.sftp.open(place.path)).await?;
     let facts = channel.step(place, "cannot read", file.metadata()).await?;
@@ -136,7 +136,7 @@ fn readable(facts: &MetaData, limit: u64) -> Result<(), String> {
     match facts.file_type() {
         Some(kind) if kind.is_file() => {}
         Some(kind) if kind.is_dir() => return Err("it is a folder".to_owned()),
-        _ => return Err("it is no file, but a link, a pipe or a device".to_owned()),
+        _ => return Err("it is not a regular file, but a link, a pipe or a device".to_owned()),
     }
     match facts.len() {
         Some(bytes) if bytes > limit => Err(left_file::over_limit(bytes, limit)),
@@ -145,9 +145,9 @@ fn readable(facts: &MetaData, limit: u64) -> Result<(), String> {
 }
 
 /// The digest of a file as its host reads it. One with a second name may be a file from elsewhere; sftp does not say so.
-async fn digest(reach: &OpenSsh, node: &Node, place: Place<'_>) -> Result<String, ReachError> {
+async fn digest(reach: &OpenSsh, node: &Node, place: RemotePath<'_>) -> Result<String, ReachError> {
     let text = "names=$(stat -c %h -- \"$1\") || exit 1\n\
-                if [ \"$names\" != 1 ]; then echo \"it has $names names, so it may be a file from elsewhere\" >&2; exit 1; fi\n\
+                if [ \"$names\" != 1 ]; then echo \"it has $names hard links, so it may be a file from elsewhere\" >&2; exit 1; fi\n\
                 sha256sum < \"$1\"";
     let argv = ["sh", "-c", text, "sh", place.path];
     let answer = reach.exec_on(&node.name, &Command::new(argv, DIGEST_LIMIT)).await?;

@@ -3,7 +3,7 @@
 use super::*;
 
 fn made(statement: &str) -> Option<Vec<String>> {
-    let marked = |column: Made| {
+    let marked = |column: ColumnDef| {
         let marks = [(column.row_number, "#"), (column.real, "~"), (column.default, "=")];
         let marks: String = marks.iter().filter(|(is, _)| *is).map(|(_, mark)| *mark).collect();
         format!("{}{marks}", column.name)

@@ -1,4 +1,4 @@
-//! Real exports: every declared table is read as the whole engine reads it.
+//! Real exports: every declared table is read as SQLite reads it.
 
 use super::*;
 use crate::tables::LIST;

@@ -1,4 +1,4 @@
-//! Sound files of every sort: the page reader gives what the whole engine gives.
+//! Sound files of every sort: the page reader gives what SQLite gives.
 
 use super::*;
 use proptest::prelude::*;
@@ -191,9 +191,9 @@ proptest! {
 fn a_deep_tree_keeps_the_order_of_its_rows() {
     let (_folder, path) = database(512, &(counted(30_000, 90) + "; DELETE FROM t WHERE a % 7 = 0"));
     let pages = pages(&path);
-    let seen = file::Seen::new(&pages.file);
+    let visited = file::VisitedPages::new(&pages.file);
     let root = pages.schema.called("t").next().and_then(|table| table.root).expect("a root");
-    let leaves = tree::leaves(&pages.file, root, &seen).expect("a tree");
+    let leaves = tree::leaves(&pages.file, root, &visited).expect("a tree");
     assert!(leaves.len() > 62 * 62, "more than two levels can hold: {}", leaves.len());
     let frame = both(&path, "t", &[column("a", Kind::Integer, true), column("b", Kind::Text, true)]);
     assert_eq!(frame.expect("read").expect("there").height(), 30_000 - 30_000 / 7);
@@ -240,7 +240,7 @@ fn texts_that_are_no_utf_8_and_blobs_are_texts_as_far_as_they_can_be() {
 }
 
 #[test]
-fn a_value_that_is_not_of_its_column_s_type_is_told_with_its_row() {
+fn a_value_of_another_type_is_reported_with_its_row() {
     let insert = "; INSERT INTO t(a) VALUES ('x'), (1.5), (x'00')";
     for (skipped, kind) in [(0, "Text"), (1, "Real"), (2, "Blob")] {
         let (_folder, path) = database(512, &(counted(20_000, 9) + insert));
@@ -249,7 +249,7 @@ fn a_value_that_is_not_of_its_column_s_type_is_told_with_its_row() {
             .expect("deleted");
         drop(db);
         let why = both(&path, "t", &numbers(&["a"])).expect_err("not a number");
-        assert_eq!(why, format!("row 20001, column `a`: not of its column's type: {kind}"));
+        assert_eq!(why, format!("row 20001, column `a`: unexpected type {kind}"));
     }
 }
 
@@ -284,13 +284,13 @@ fn files_that_are_not_plain_are_left_to_the_engine_with_a_reason() {
     std::fs::write(&beside, "").expect("written");
     assert!(matches!(open(&path), Ok(Opened::Plain(_))), "an empty log is none");
     std::fs::write(&beside, "x").expect("written");
-    assert_eq!(why(&path), "a file of changes lies beside it: `-wal`");
+    assert_eq!(why(&path), "a `-wal` file lies beside it");
     std::fs::remove_file(beside).expect("removed");
     std::fs::write(path.with_extension("sqlite-journal"), "x").expect("written");
-    assert_eq!(why(&path), "a file of changes lies beside it: `-journal`");
+    assert_eq!(why(&path), "a `-journal` file lies beside it");
     let (_folder, path) = database(4096, "PRAGMA encoding='UTF-16'; CREATE TABLE t(a)");
     Connection::open(&path).expect("opens").execute_batch("PRAGMA journal_mode=WAL").expect("changed");
-    assert_eq!(why(&path), "it has a write-ahead log, or is of a later format");
+    assert_eq!(why(&path), "it has a write-ahead log or a newer format");
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("wide.sqlite");
     let db = Connection::open(&path).expect("made");
@@ -299,7 +299,7 @@ fn files_that_are_not_plain_are_left_to_the_engine_with_a_reason() {
     )
     .expect("made");
     drop(db);
-    assert_eq!(why(&path), "its texts are not UTF-8");
+    assert_eq!(why(&path), "its text encoding is not UTF-8");
     let export = super::super::super::Export::open(&path).expect("opens");
     assert!(matches!(export.form, super::super::super::Form::Sqlite(_)));
 }

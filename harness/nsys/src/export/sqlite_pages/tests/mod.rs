@@ -1,4 +1,4 @@
-//! The page reader against the whole engine: whatever both read is equal, row by row, and what is damaged is an error.
+//! Compares the page reader with SQLite: what both read is equal, row by row, and what is damaged is an error.
 
 mod corpus;
 mod damage;
@@ -18,7 +18,7 @@ fn numbers(names: &[&str]) -> Vec<&'static ColumnSpec> {
     names.iter().map(|name| column(name, Kind::Integer, true)).collect()
 }
 
-fn told(read: Result<Option<DataFrame>, Fault>) -> Result<Option<DataFrame>, String> {
+fn with_message(read: Result<Option<DataFrame>, Fault>) -> Result<Option<DataFrame>, String> {
     read.map_err(|fault| match fault {
         Fault::NoColumn(column) => format!("no column: {column}"),
         Fault::Broken(why) => why,
@@ -35,8 +35,9 @@ fn pages(path: &Path) -> Pages {
 
 /// Reads the table in both ways and gives what both found.
 fn both(path: &Path, name: &str, columns: &[&'static ColumnSpec]) -> Result<Option<DataFrame>, String> {
-    let own = told(pages(path).table(name, columns));
-    let engine = sqlite::open(path).and_then(|connection| told(sqlite::table(&connection, name, columns)));
+    let own = with_message(pages(path).table(name, columns));
+    let engine =
+        sqlite::open(path).and_then(|connection| with_message(sqlite::table(&connection, name, columns)));
     match (&own, &engine) {
         (Ok(Some(own)), Ok(Some(engine))) => {
             assert_eq!((own.height(), own.schema()), (engine.height(), engine.schema()), "{name}");

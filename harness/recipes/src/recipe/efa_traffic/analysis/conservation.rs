@@ -1,5 +1,5 @@
 //! The law that EFA's byte counters obey without a remainder: what a device moved is the sum of how it moved it, and
-//! what the nodes of a job sent is what they received. A remainder means that the counters, or their reading, lie.
+//! what the nodes of a job sent is what they received. A remainder means that the counters or their readings are wrong.
 //! Exact at rest; under traffic only as far as the counters can have moved between two readings.
 
 use super::device::{DeviceRead, moved};
@@ -7,7 +7,7 @@ use super::notes::Notes;
 use logs::efa_counters::{Phase, Reading};
 use metric::finding::Finding;
 
-/// What one device has more than its parts, outward and inward; zero where the law holds.
+/// The excess of a device's bytes over the sum of their parts, outward and inward; zero where the law holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Residual {
     pub tx: i64,
@@ -115,7 +115,7 @@ impl Conservation {
             if left != arrived {
                 let sign = if left > arrived { "+" } else { "-" };
                 let message = format!(
-                    "{what} differ over the job's nodes ({left} left, {arrived} arrived): {sign}{}",
+                    "{what} differ over the job's nodes: {left} sent, {arrived} received, {sign}{}",
                     left.abs_diff(arrived)
                 );
                 findings.push(Finding::new(self.code(), message));
@@ -124,7 +124,7 @@ impl Conservation {
         (self.devices, Some(sums))
     }
 
-    /// Where nobody has seen the law hold on an instance, a remainder may be the instance's way.
+    /// Until the law has been seen to hold on an instance type, a remainder may be normal for it.
     fn code(&self) -> &'static str {
         if self.shown { "conservation-broken" } else { "conservation-not-shown" }
     }
@@ -153,12 +153,14 @@ fn remainder(device: &DeviceConservation) -> Option<(&'static str, String)> {
     let shown = |residual: Residual| format!("tx {:+}, rx {:+}", residual.tx, residual.rx);
     Some(match (odd(device.before), odd(device.after)) {
         (before, Some(after)) if before == Some(after) => {
-            ("bytes are not the sum of their parts, and were not before the workload", shown(after))
+            ("bytes differ from the sum of their parts, before the workload too", shown(after))
         }
-        (_, Some(after)) => ("bytes are not the sum of their parts after the workload", shown(after)),
-        (Some(before), None) => ("bytes are not the sum of their parts before the workload", shown(before)),
+        (_, Some(after)) => ("bytes differ from the sum of their parts after the workload", shown(after)),
+        (Some(before), None) => {
+            ("bytes differ from the sum of their parts before the workload", shown(before))
+        }
         (None, None) if device.broken_under_traffic > 0 => {
-            let text = "bytes leave the sum of their parts by more than moves between two readings";
+            let text = "bytes differ from the sum of their parts by more than two readings explain";
             (text, format!("readings: {}", device.broken_under_traffic))
         }
         (None, None) => return None,

@@ -1,5 +1,5 @@
-//! One device's readings in their order: its totals, its rates, and the readings that cannot be believed.
-//! The law that its bytes obey is `conservation.rs`'s business.
+//! One device's readings in their order: its totals, its rates, and unreliable readings. `conservation.rs` checks its
+//! bytes.
 
 use super::conservation::{RX, TX};
 use super::notes::Notes;
@@ -21,7 +21,7 @@ pub(super) struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    pub(super) fn of(capture: &'a Capture, map: &'a DirectionMap) -> Columns<'a> {
+    pub(super) fn new(capture: &'a Capture, map: &'a DirectionMap) -> Columns<'a> {
         let find = |name: &String| capture.columns.iter().position(|column| column == name);
         let payload = |(at, name): (usize, &String)| name.ends_with("_bytes").then_some(at);
         let law = |names: [&str; 4]| {
@@ -58,7 +58,7 @@ pub(super) struct DeviceRead<'a> {
     steps: Steps,
 }
 
-/// What went backwards between two readings.
+/// Counters that went backwards between two readings.
 #[derive(Default)]
 struct Steps {
     reset: Option<String>,
@@ -152,7 +152,7 @@ impl<'a> DeviceRead<'a> {
         NicTraffic {
             node: capture.node.clone(),
             nic: self.name.to_owned(),
-            // Whether it was still there at the end, a capture that was cut does not show.
+            // A capture that was cut does not show whether the device was still there at the end.
             listed: self.whole.then_some(true),
             tx_bytes: self.sum(&self.columns.sent),
             rx_bytes: self.sum(&self.columns.received),
@@ -226,11 +226,11 @@ impl<'a> DeviceRead<'a> {
         };
         let held: Vec<String> = missing.iter().filter_map(bad).collect();
         if !held.is_empty() {
-            notes.device("counter-bad", self.name, "counters held no number", held.join(", "));
+            notes.device("counter-bad", self.name, "counters are not numbers", held.join(", "));
         }
         let absent: Vec<&str> = missing.iter().filter(|name| bad(name).is_none()).copied().collect();
         if !absent.is_empty() {
-            let text = "counters that are needed could not be read";
+            let text = "required counters could not be read";
             notes.device("counter-missing", self.name, text, absent.join(", "));
         }
         missing.into_iter().map(str::to_owned).collect()
@@ -238,7 +238,7 @@ impl<'a> DeviceRead<'a> {
 
     fn note_readings(&self, notes: &mut Notes) {
         if let Some(column) = &self.steps.reset {
-            let text = "counters fell while they were read, so the driver began anew";
+            let text = "counters fell during the capture: the driver was reloaded";
             notes.device("counter-reset", self.name, text, format!("{column} first"));
         }
         let names = |columns: &[usize]| {
@@ -249,30 +249,30 @@ impl<'a> DeviceRead<'a> {
             names.join(", ")
         };
         if !self.steps.wrapped.is_empty() {
-            let text = "counters passed 2^64, which was reckoned with";
+            let text = "counters wrapped at 2^64; totals are corrected";
             notes.device("counter-wrap", self.name, text, names(&self.steps.wrapped));
         }
         if !self.steps.narrow.is_empty() {
-            let text = "counters passed 2^32 nobody knows how often, so they give no total";
+            let text = "counters wrapped at 2^32 an unknown number of times; no totals";
             notes.device("counter-wrap", self.name, text, names(&self.steps.narrow));
         }
         if let Some(lifespan) = self.lifespan_ms
             && self.readings.windows(2).any(|pair| nearer_than(pair[0], pair[1], lifespan))
         {
-            let text = "readings are nearer to each other than the driver's cache lives";
+            let text = "readings are closer together than the driver's cache lifetime";
             notes.device("reading-stale", self.name, text, format!("{lifespan} ms"));
         }
         if self.whole && self.ends.is_none() {
-            let text = "device has no reading before the workload or none after it";
+            let text = "device has no reading before or none after the workload";
             notes.device("capture-cut", self.name, text, String::new());
         }
         if self.ends.is_some() {
             for (phase, text) in [
                 (
                     Phase::Before,
-                    "traffic did not rest before the workload, so some of it is not the workload's",
+                    "traffic before the workload had not stopped; it may be counted to the workload",
                 ),
-                (Phase::After, "traffic did not rest after the workload, so some of it may not be counted"),
+                (Phase::After, "traffic after the workload had not stopped; some of it may not be counted"),
             ] {
                 if !self.is_quiet(phase) {
                     notes.device("not-quiet", self.name, text, String::new());
@@ -299,7 +299,7 @@ fn steps(readings: &[&Reading], columns: &[String]) -> Steps {
         for ((at, value), last) in reading.values.iter().enumerate().zip(&mut last) {
             let Some(value) = *value else { continue };
             let Some((before, uptime_cs)) = last.replace((value, reading.uptime_cs)) else { continue };
-            match Step::of(before, value, reading.uptime_cs.saturating_sub(uptime_cs)) {
+            match Step::between(before, value, reading.uptime_cs.saturating_sub(uptime_cs)) {
                 Step::On(_) => {}
                 Step::Wrapped(_) => note(&mut steps.wrapped, at),
                 Step::Narrow => note(&mut steps.narrow, at),

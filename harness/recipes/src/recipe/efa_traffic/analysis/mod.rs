@@ -1,12 +1,12 @@
-//! From captures to traffic: what each NIC moved, how fast, what was lost, and which readings cannot be believed.
-//! Whether a number is good enough is decided elsewhere; here a number that is not sure is no number.
+//! From captures to traffic: what each NIC moved, how fast, what was lost, and which readings are unreliable. The judge
+//! decides whether a number is good enough; uncertain numbers are not given here.
 //!
 //! Totals are the last reading before the workload against the last one after it. A rate is the 90th percentile
 //! (nearest rank) over the windows of at least one second in which the NIC moved at least a tenth of what its fastest
 //! window moved: start-up and pauses between sizes are no part of a plateau.
 //!
 //! Findings, each at most once per node and text:
-//! - `capture-missing`, `capture-cut`, `capture-duplicate`, `capture-unexpected`: no capture, or not one whole one;
+//! - `capture-missing`, `capture-cut`, `capture-duplicate`, `capture-unexpected`: no capture, an incomplete one or several;
 //! - `folder-unreadable`, `nic-missing`, `nic-unexpected`: what the folder of devices lists;
 //! - `counter-absent`: no device of a node has a counter that came with a later driver;
 //! - `counter-missing`, `counter-bad`, `counter-reset`, `counter-wrap`: a counter that gave no number, or fell;
@@ -53,7 +53,7 @@ pub struct DirectionMap {
 pub struct NicTraffic {
     pub node: String,
     pub nic: String,
-    /// Nothing where the node's folder could not be read, or nobody read it.
+    /// `None` where the node's folder was not or could not be read.
     pub listed: Option<bool>,
     /// By the direction map.
     pub tx_bytes: Option<u64>,
@@ -72,7 +72,7 @@ pub struct NicTraffic {
     pub missing: Vec<String>,
 }
 
-/// What the sampler itself took of one processor, while it ran.
+/// CPU share of the sampler itself, while it ran.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SamplerCost {
     pub node: String,
@@ -104,10 +104,10 @@ pub fn analyze(captures: &[Capture], expected: &[ExpectedNode], map: &DirectionM
     let names: BTreeSet<&str> = expected.iter().map(|node| node.node.as_str()).collect();
     for capture in captures {
         if !names.contains(capture.node.as_str()) {
-            let message = format!("capture is of a node that is not in the job: `{}`", capture.node);
+            let message = format!("capture of `{}`, which is not a node of the job", capture.node);
             traffic.findings.push(Finding::new("capture-unexpected", message).file(&capture.file));
         } else if let Some(first) = by_node.get(capture.node.as_str()) {
-            let message = format!("node has two captures; the first was taken: `{}`", first.file);
+            let message = format!("second capture of the node, ignored; using the first: `{}`", first.file);
             let finding = Finding::new("capture-duplicate", message).node(&capture.node).file(&capture.file);
             traffic.findings.push(finding);
         } else {
@@ -120,7 +120,7 @@ pub fn analyze(captures: &[Capture], expected: &[ExpectedNode], map: &DirectionM
             Some(capture) => of_node(capture, node, map, &mut job, &mut traffic),
             None => {
                 job.unknown();
-                let message = "node has no capture of its counters; look at the sampler's log";
+                let message = "no capture of the node's counters; see the sampler's log";
                 traffic.findings.push(Finding::new("capture-missing", message).node(&node.node));
                 traffic.nics.extend(node.devices.iter().map(|nic| unknown(node, nic, None)));
             }
@@ -148,7 +148,7 @@ fn of_node(
         notes.whole("folder-unreadable", format!("counters cannot be read: `{paths}`"));
     }
     let whole = is_whole(capture, &mut notes);
-    let mut columns = Columns::of(capture, map);
+    let mut columns = Columns::new(capture, map);
     let mut series: Vec<Vec<&Reading>> = vec![Vec::new(); capture.devices.len()];
     for reading in &capture.readings {
         if let Some(readings) = series.get_mut(reading.device) {
@@ -163,7 +163,7 @@ fn of_node(
     if !columns.absent.is_empty() {
         let names = columns.absent.join(", ");
         let message =
-            format!("no EFA device has these counters, which came with driver {SINCE_DRIVER}: {names}");
+            format!("no EFA device has these counters, which exist since driver {SINCE_DRIVER}: {names}");
         notes.whole("counter-absent", message);
         traffic.absent.insert(capture.node.clone(), columns.absent.clone());
     }
@@ -172,7 +172,7 @@ fn of_node(
     for name in &expected.devices {
         let Some(at) = listed.get(name.as_str()) else {
             if readable {
-                notes.device("nic-missing", name, "device of the profile is not listed", String::new());
+                notes.device("nic-missing", name, "device of the profile is missing", String::new());
             } else {
                 job.unknown();
             }
@@ -188,20 +188,19 @@ fn of_node(
     }
     for (name, at) in listed.iter().filter(|(name, _)| !wanted.contains(*name)) {
         if DeviceRead::new(&capture.devices[*at], &series[*at], &columns, whole).moved_anything() {
-            // What it moved is missing in the job's sums.
+            // Its bytes are missing in the job's sums.
             job.unknown();
             notes.device(
                 "nic-unexpected",
                 name,
-                "device is not in the profile and moves data",
+                "device moves data and is not in the profile",
                 String::new(),
             );
         }
     }
     if frozen && moved >= MOVED_BYTES {
-        let message = format!(
-            "counters stood still in every reading of the workload and moved by its end, so they give no rate: {moved} bytes"
-        );
+        let message =
+            format!("no rate: counters stood still during the workload and grew by {moved} bytes at its end");
         notes.whole("reading-stale", message);
         for nic in &mut traffic.nics[first..] {
             nic.plateau_tx_gb_s = None;
@@ -242,8 +241,7 @@ fn clocks(capture: &Capture, notes: &mut Notes, samplers: &mut Vec<SamplerCost>)
         let apart = wall - uptime * 10_000;
         if apart.unsigned_abs() > u128::from(JUMP_US) {
             let seconds = apart as f64 / 1e6;
-            let message =
-                format!("wall clock moved against the uptime while the capture ran: {seconds:+.1} s");
+            let message = format!("wall clock jumped against the uptime during the capture: {seconds:+.1} s");
             notes.whole("clock-jump", message);
         }
         if uptime > 0 {
@@ -258,13 +256,11 @@ fn is_whole(capture: &Capture, notes: &mut Notes) -> bool {
     let why = match capture.end.map(|end| end.reason) {
         Some(Reason::Stop) => return true,
         Some(Reason::Limit) => "sampler reached its time limit before the workload ended".to_owned(),
-        Some(Reason::Signal) => "sampler was told to go before it had read the counters at rest".to_owned(),
+        Some(Reason::Signal) => "sampler was terminated before it had read the counters at rest".to_owned(),
         Some(Reason::NoUptime) => "sampler could not read the node's uptime".to_owned(),
         None => {
             let last = capture.readings.last().map_or("none", |reading| reading.phase.name());
-            format!(
-                "capture has no end: the sampler was killed, or the disk was full; phase of its last reading: {last}"
-            )
+            format!("capture has no end: sampler killed or disk full; phase of its last reading: {last}")
         }
     };
     notes.whole("capture-cut", why);

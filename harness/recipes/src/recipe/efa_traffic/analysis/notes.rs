@@ -1,4 +1,4 @@
-//! The findings of one node while they are collected: many devices with the same trouble are one finding with a list.
+//! Collects the findings of one node: devices with the same problem become one finding with a list.
 
 use logs::efa_counters::Capture;
 use metric::finding::Finding;

@@ -113,13 +113,13 @@ fn a_healthy_capture_gives_every_number_and_no_finding() {
     );
 }
 
-#[test]
-fn every_trouble_has_its_finding_and_takes_only_the_numbers_it_touches() {
-    type Trouble = fn(&mut Capture);
-    // The trouble; its findings; tx by the map and the plateau of the first device; tx of the second one.
+type Trouble = fn(&mut Capture);
+/// The trouble; its findings; tx by the map and the plateau of the first device; tx of the second one.
+type Row = (&'static str, Trouble, &'static [&'static str], Option<u64>, Option<f64>, Option<u64>);
+
+fn troubles() -> [Row; 14] {
     let (all, rate) = (Some(100 * GB), Some(10.0));
-    type Row = (&'static str, Trouble, &'static [&'static str], Option<u64>, Option<f64>, Option<u64>);
-    let table: [Row; 14] = [
+    [
         (
             "wrap at 2^64",
             |c| {
@@ -234,8 +234,12 @@ fn every_trouble_has_its_finding_and_takes_only_the_numbers_it_touches() {
             rate,
             all,
         ),
-    ];
-    for (name, trouble, findings, tx, plateau, other) in table {
+    ]
+}
+
+#[test]
+fn every_trouble_has_its_finding_and_takes_only_the_numbers_it_touches() {
+    for (name, trouble, findings, tx, plateau, other) in troubles() {
         let mut capture = healthy("n1", &["d0", "d1"]);
         trouble(&mut capture);
         let traffic = one(capture);
@@ -271,7 +275,7 @@ fn a_device_beyond_the_profile_is_a_finding_only_where_it_moves_data() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_read_says_nothing_of_its_devices() {
+fn devices_of_an_unreadable_folder_are_unknown() {
     let mut capture = healthy("n1", &[]);
     capture.unreadable.push("/sys".to_owned());
     let traffic = one(capture);
@@ -297,7 +301,7 @@ fn a_node_without_a_capture_is_a_finding() {
 }
 
 #[test]
-fn a_capture_of_a_stranger_and_a_second_capture_change_nothing() {
+fn captures_of_unknown_nodes_and_second_captures_are_ignored() {
     let captures = [healthy("n1", &["d0", "d1"]), healthy("n1", &[]), healthy("n9", &[])];
     let traffic = analyze(&captures, &[expected("n1")], &map());
     assert_eq!(codes(&traffic), ["capture-duplicate", "capture-unexpected"]);
@@ -314,7 +318,7 @@ fn the_same_trouble_on_many_devices_of_a_node_is_one_finding() {
 }
 
 #[test]
-fn what_one_node_sent_and_nobody_received_breaks_the_jobs_sum() {
+fn bytes_sent_but_not_received_break_the_jobs_sum() {
     let mut captures = [healthy("n1", &["d0", "d1"]), healthy("n2", &["d0", "d1"])];
     for name in ["tx_bytes", "send_bytes"] {
         change(&mut captures[0], name, 8, |value| Some(value + 4096));
@@ -322,13 +326,13 @@ fn what_one_node_sent_and_nobody_received_breaks_the_jobs_sum() {
     let nodes = [expected("n1"), expected("n2")];
     let traffic = analyze(&captures, &nodes, &map());
     assert_eq!(codes(&traffic), ["conservation-broken"]);
-    assert!(traffic.findings[0].message.ends_with(": +4096"), "{}", traffic.findings[0].message);
+    assert!(traffic.findings[0].message.ends_with(", +4096"), "{}", traffic.findings[0].message);
     let unproven = DirectionMap { conservation_shown: false, ..map() };
     assert_eq!(codes(&analyze(&captures, &nodes, &unproven)), ["conservation-not-shown"]);
 }
 
 #[test]
-fn a_reading_under_traffic_may_be_torn_by_what_moves_meanwhile_and_by_no_more() {
+fn a_torn_reading_under_traffic_is_tolerated_up_to_the_traffic_meanwhile() {
     // `rx_bytes` stands still for some readings while its parts move on.
     let held = |until: usize| {
         let mut capture = healthy("n1", &["d0", "d1"]);
@@ -349,4 +353,24 @@ fn idle_time_is_no_part_of_a_plateau() {
         change(&mut capture, name, 0, |value| Some(value.max(75 * GB)));
     }
     assert_eq!(one(capture).nics[0].plateau_tx_gb_s, Some(10.0));
+}
+
+#[test]
+fn messages() {
+    let mut findings = Vec::new();
+    for (_, trouble, ..) in troubles() {
+        let mut capture = healthy("n1", &["d0", "d1"]);
+        trouble(&mut capture);
+        findings.extend(one(capture).findings);
+    }
+    let mut unreadable = healthy("n1", &[]);
+    unreadable.unreadable.push("/sys".to_owned());
+    for capture in [healthy("n1", &["d1"]), healthy("n1", &["d0", "d1", "d2"]), unreadable] {
+        findings.extend(one(capture).findings);
+    }
+    findings.extend(analyze(&[], &[expected("n1")], &map()).findings);
+    let captures = [healthy("n1", &["d0", "d1"]), healthy("n1", &[]), healthy("n9", &[])];
+    findings.extend(analyze(&captures, &[expected("n1")], &map()).findings);
+    let messages = findings.iter().map(|it| format!("{}: {}", it.code, it.message));
+    insta::assert_snapshot!(messages.collect::<Vec<_>>().join("\n"));
 }

@@ -1,36 +1,35 @@
-//! What a node sent between two moments of its capture: the counters at either moment lie between two readings, and are taken
-//! to have grown evenly from the one to the other. Where that would be mostly a guess there is no number.
+//! Bytes that a node sent between two moments of its capture, by linear interpolation between readings. Where that
+//! would be mostly a guess, no number is given.
 
 use super::DirectionMap;
 use logs::efa_counters::{Capture, Reading, Step};
 
-/// So many intervals of the sampler must fit between the moments: of fewer, most is a guess.
+/// At least this many sampler intervals must fit between the moments; with fewer, most is a guess.
 const FEWEST: f64 = 2.0;
 const NS_PER_CS: f64 = 1e7;
 
-/// By all of these devices together, from one moment of UTC to the other; or why nobody can tell.
+/// Sum over these devices between two moments of UTC; or why it is unknown.
 pub fn sent_within(
     capture: &Capture,
     devices: &[String],
     map: &DirectionMap,
     (from_ns, to_ns): (i64, i64),
 ) -> Result<u64, String> {
-    let begin = capture.begin.utc_ns().ok_or("the capture begins at no time that a number holds")?;
+    let begin = capture.begin.utc_ns().ok_or("the capture's start time is out of range")?;
     let uptime = |ns: i64| capture.begin.uptime_cs as f64 + (ns as f64 - begin as f64) / NS_PER_CS;
     let (from, to) = (uptime(from_ns), uptime(to_ns));
     let interval_s = capture.interval_cs as f64 / 100.0;
     let seconds = (to - from) / 100.0;
     if seconds < FEWEST * interval_s {
         return Err(format!(
-            "the window lasts {seconds:.2} s, and counters were read every {interval_s:.2} s: read them more often, by \
-             `counters = {{ interval_s = {:.1} }}`",
+            "window of {seconds:.2} s, counters read every {interval_s:.2} s; set `counters = {{ interval_s = {:.1} }}`",
             (seconds / FEWEST * 10.0).floor().max(2.0) / 10.0
         ));
     }
     let columns: Option<Vec<usize>> =
         map.sent.iter().map(|name| capture.columns.iter().position(|column| column == name)).collect();
     let columns =
-        columns.filter(|columns| !columns.is_empty()).ok_or("counters of what was sent are not read")?;
+        columns.filter(|columns| !columns.is_empty()).ok_or("the counters of sent bytes are not captured")?;
     let mut bytes = 0.0;
     for name in devices {
         let of_device = |why: &str| format!("{name}: {why}");
@@ -39,7 +38,9 @@ pub fn sent_within(
         let readings: Vec<&Reading> =
             capture.readings.iter().filter(|reading| reading.device == device).collect();
         let grown = grown(&readings, &columns).map_err(of_device)?;
-        let at = |moment: f64| at(&grown, moment).ok_or_else(|| of_device("no reading on both sides of it"));
+        let at = |moment: f64| {
+            at(&grown, moment).ok_or_else(|| of_device("no readings on both sides of the window"))
+        };
         bytes += at(to)? - at(from)?;
     }
     Ok(bytes.round() as u64)
@@ -55,9 +56,9 @@ fn grown(readings: &[&Reading], columns: &[usize]) -> Result<Vec<(f64, f64)>, &'
             for column in columns {
                 let value = |reading: &Reading| reading.values.get(*column).copied().flatten();
                 let (Some(from), Some(to)) = (value(before), value(reading)) else {
-                    return Err("a counter gave no number");
+                    return Err("a counter has a missing value");
                 };
-                match Step::of(from, to, cs) {
+                match Step::between(from, to, cs) {
                     Step::On(moved) | Step::Wrapped(moved) => sum += u128::from(moved),
                     Step::Narrow | Step::Fell => return Err("a counter fell"),
                 }
@@ -119,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_between_two_moments_is_that_of_all_devices_and_even_between_readings() {
+    fn bytes_between_two_moments_are_summed_over_devices_and_interpolated() {
         let evenly = capture(&[0, 100, 100, 100, 400, 100]);
         assert_eq!(sent(&evenly, 5.0, 8.0), Ok(600));
         assert_eq!(sent(&evenly, 5.5, 8.5), Ok(2 * (50 + 200 + 200)));
     }
 
     #[test]
-    fn a_counter_that_passes_its_end_is_followed_and_one_that_falls_tells_nothing() {
+    fn a_wrapped_counter_is_followed_and_a_reset_one_gives_no_number() {
         let mut wrapped = capture(&[0, 100, 100, 100]);
         for reading in &mut wrapped.readings {
             reading.values[0] = reading.values[0].map(|value| value.wrapping_sub(107));
@@ -138,23 +139,19 @@ mod tests {
         assert_eq!(sent(&fell, 5.0, 7.5), Err("a: a counter fell".to_owned()));
         let mut gone = capture(&[0, 100, 100, 100]);
         gone.readings[3].values[0] = None;
-        assert_eq!(sent(&gone, 5.0, 7.5), Err("b: a counter gave no number".to_owned()));
+        assert_eq!(sent(&gone, 5.0, 7.5), Err("b: a counter has a missing value".to_owned()));
     }
 
     #[test]
-    fn moments_without_readings_on_both_sides_or_nearer_than_two_intervals_tell_nothing() {
+    fn windows_without_readings_on_both_sides_or_below_two_intervals_give_no_number() {
         let few = capture(&[0, 100, 100, 100]);
-        for (from, to, told) in [
-            (4.0, 7.0, "a: no reading on both sides"),
-            (6.0, 9.0, "a: no reading on both sides"),
-            (
-                5.1,
-                6.6,
-                "lasts 1.50 s, and counters were read every 1.00 s: read them more often, by `counters = { interval_s = 0.7 }`",
-            ),
+        for (from, to, expected) in [
+            (4.0, 7.0, "a: no readings on both sides"),
+            (6.0, 9.0, "a: no readings on both sides"),
+            (5.1, 6.6, "window of 1.50 s, counters read every 1.00 s; set `counters = { interval_s = 0.7 }`"),
         ] {
-            let why = sent(&few, from, to).expect_err(told);
-            assert!(why.contains(told), "{why}");
+            let why = sent(&few, from, to).expect_err(expected);
+            assert!(why.contains(expected), "{why}");
         }
         let none = DirectionMap { sent: Vec::new(), received: Vec::new(), conservation_shown: true };
         assert!(sent_within(&few, &["a".to_owned()], &none, (0, i64::MAX)).is_err());

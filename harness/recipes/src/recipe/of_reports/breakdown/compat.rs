@@ -1,8 +1,8 @@
-//! Ten numbers of a report as one timeline, whatever its GPUs and processes: what a published script prints, in its words,
-//! for those who compare with older figures. What is wrong with it is told by the tables that stand beside it.
+//! Ten numbers of a report as one timeline, whatever its GPUs and processes: the output of a published script, for
+//! comparison with older figures. The other tables have the correct numbers.
 
 use super::BREAKDOWN;
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use crate::spans::Spans;
 use nsys::export::{ExportError, Rows};
 use nsys::tables::{ANALYSIS_DETAILS, KERNEL, MEMCPY, MEMSET, TableSpec};
@@ -23,7 +23,7 @@ pub(super) struct Compat {
     pub communication_memory: i64,
 }
 
-/// The length of the session as the first row tells it.
+/// The length of the session by the first row.
 pub(super) fn session(trace: &Trace) -> Result<Option<i64>, ExportError> {
     let Some(rows) = trace.export().columns(&ANALYSIS_DETAILS, &["startTime", "stopTime"])? else {
         return Ok(None);
@@ -32,15 +32,15 @@ pub(super) fn session(trace: &Trace) -> Result<Option<i64>, ExportError> {
     Ok(stops.get(0).zip(starts.get(0)).and_then(|(stop, start)| stop.checked_sub(start)))
 }
 
-/// Of the whole report. `None`, and a note, where it has no kernels or does not tell how long the session was.
+/// Of the whole report. `None`, with a note, where it lacks kernels or the length of the session.
 pub(super) fn read(trace: &Trace) -> Result<Option<Compat>, ExportError> {
     let Some(kernels) = trace.export().columns(&KERNEL, &["start", "end", "demangledName"])? else {
-        trace.note("no kernels, and so none of the ten numbers".to_owned());
+        trace.note("none of the ten numbers: no kernels".to_owned());
         return Ok(None);
     };
     let Some(session) = session(trace)? else {
         trace.note(format!(
-            "no length of the session in `{}`, and so none of the ten numbers",
+            "none of the ten numbers: no length of the session in `{}`",
             ANALYSIS_DETAILS.name
         ));
         return Ok(None);
@@ -48,13 +48,13 @@ pub(super) fn read(trace: &Trace) -> Result<Option<Compat>, ExportError> {
     let (strings, ids) = (trace.strings()?, kernels.maybe_ints("demangledName")?);
     let (mut communication, mut compute) = (Vec::new(), Vec::new());
     let all = spans(&kernels)?;
-    let mut of_id: HashMap<i64, Option<Kind>> = HashMap::new();
+    let mut of_id: HashMap<i64, Option<ScriptKind>> = HashMap::new();
     for (row, span) in all.iter().enumerate() {
-        // A kernel whose name is not there is of no class, and busy all the same.
+        // A kernel without a name has no class, but counts as busy.
         let Some(id) = ids.get(row) else { continue };
         match *of_id.entry(id).or_insert_with(|| strings.get(id).and_then(kind)) {
-            Some(Kind::Communication) => communication.extend(span),
-            Some(Kind::Compute) => compute.extend(span),
+            Some(ScriptKind::Communication) => communication.extend(span),
+            Some(ScriptKind::Compute) => compute.extend(span),
             None => {}
         }
     }
@@ -78,17 +78,17 @@ pub(super) fn read(trace: &Trace) -> Result<Option<Compat>, ExportError> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ScriptKind {
     Communication,
     Compute,
 }
 
-fn kind(name: &str) -> Option<Kind> {
+fn kind(name: &str) -> Option<ScriptKind> {
     let name = name.to_ascii_lowercase();
     match () {
-        () if name.contains("nccl") => Some(Kind::Communication),
+        () if name.contains("nccl") => Some(ScriptKind::Communication),
         () if name.contains("memcpy") || name.contains("memset") || has_mem_copy(&name) => None,
-        () => Some(Kind::Compute),
+        () => Some(ScriptKind::Compute),
     }
 }
 
@@ -144,7 +144,7 @@ impl Compat {
     }
 }
 
-pub(super) fn sheet(all: &[(i64, Compat)]) -> Sheet {
+pub(super) fn result_table(all: &[(i64, Compat)]) -> ResultTable {
     let time = |name: &str, of: fn(&Compat) -> i64| {
         Column::integers(name, Quantity::Nanoseconds, all.iter().map(|(_, one)| of(one)))
     };
@@ -165,7 +165,7 @@ pub(super) fn sheet(all: &[(i64, Compat)]) -> Sheet {
             all.iter().map(|(_, one)| one.utilisation()),
         ),
     ];
-    Sheet { name: BREAKDOWN.name, title: BREAKDOWN.title, columns }
+    ResultTable { name: BREAKDOWN.name, title: BREAKDOWN.title, columns }
 }
 
 #[cfg(test)]
@@ -175,15 +175,15 @@ mod tests {
     #[test]
     fn kernels_are_of_the_kinds_that_the_patterns_of_the_script_give_them() {
         for (name, expected) in [
-            ("NCCLdevKernel", Some(Kind::Communication)),
-            ("memcpy_of_nccl", Some(Kind::Communication)),
+            ("NCCLdevKernel", Some(ScriptKind::Communication)),
+            ("memcpy_of_nccl", Some(ScriptKind::Communication)),
             ("my_MemCpy_kernel", None),
             ("memset32", None),
             ("mem_copy", None),
             ("a_mem-copy", None),
-            ("memcopy", Some(Kind::Compute)),
-            ("gemm", Some(Kind::Compute)),
-            ("", Some(Kind::Compute)),
+            ("memcopy", Some(ScriptKind::Compute)),
+            ("gemm", Some(ScriptKind::Compute)),
+            ("", Some(ScriptKind::Compute)),
         ] {
             assert_eq!(kind(name), expected, "{name}");
         }

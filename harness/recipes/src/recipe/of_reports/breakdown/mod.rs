@@ -1,16 +1,16 @@
 //! Where the time of GPUs went: to compute, to communication, to memory, to several at once, or to nothing; per GPU, per
-//! stream and per step. The numbers of an older script, which takes all GPUs for one, are told in `compat`.
+//! stream and per step. `compat` gives the numbers of an older script, which takes all GPUs for one.
 
+mod charts;
 mod compat;
-mod pictures;
 mod steps;
 #[cfg(test)]
 mod tests;
 
-use super::{Across, Kind, Made, Of, ReportRecipe};
+use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::busy::{Busy, Sets, Shares};
 use crate::report::{ArgumentSpec, Arguments, Takes};
-use crate::sheet::{Column, Quantity, Sheet, visible};
+use crate::result_table::{Column, Quantity, ResultTable, visible};
 use compat::Compat;
 use nsys::export::ExportError;
 use nsys::tables::{ANALYSIS_DETAILS, GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS};
@@ -21,18 +21,18 @@ pub(super) const BREAKDOWN: ReportRecipe = ReportRecipe {
     name: "breakdown",
     title: "Where the Time of GPUs Went",
     about: "compute, communication, memory and idle time of each GPU, each stream and each step; exposed communication",
-    definition: "a GPU is a device as one process numbers it. Communication is the union of kernels of the classes nccl and \
-                 comm, compute that of all other kernels, memory that of copies and fills. The window is from the first \
-                 beginning to the last end on any GPU of the report, cut to a filter by time; each moment of it is in one \
-                 of seven parts (one of the three alone, two at once, all three), in `Graphs Alone` or idle, and the parts \
-                 add up to the window. Exposed communication is communication beside which the GPU computes nothing; where \
-                 graphs were traced as a whole it is not known and left empty, and the parts are the least that they can \
-                 be. `Session` is the length of the session as the report tells it. A step is a range of the name asked \
-                 for; its window on a GPU is from the first beginning to the last end of what calls of its process \
-                 launched that begin within the range, on whatever thread, and all that the GPU did in that window counts. \
-                 `compat` gives the ten numbers of an older script of others, as its text: all GPUs and processes of a \
-                 report in one timeline, so that work on one GPU beside work on another counts as overlap; of the whole \
-                 report, whatever the filter",
+    definition: "a GPU is a device as one process numbers it. Communication is the union of kernels of the classes \
+                 nccl and comm, compute that of all other kernels, memory that of copies and fills. The window is from \
+                 the first beginning to the last end on any GPU of the report, cut to a filter by time; each moment of \
+                 it is in one of seven parts (one of the three alone, two at once, all three), in `Graphs Alone` or \
+                 idle, and the parts add up to the window. Exposed communication is communication beside which the GPU \
+                 computes nothing; where graphs were traced as a whole it is unknown and left empty, and the parts are \
+                 lower bounds. `Session` is the length of the session by the report. A step is a range of the \
+                 requested name; its window on a GPU is from the first start to the last end of the operations \
+                 launched by calls of its process that begin within the range, on any thread; all operations of the \
+                 GPU in that window count. `compat` gives the ten numbers of an older published script, in its format: \
+                 all GPUs and processes of a report in one timeline, so that work on one GPU beside work on another \
+                 counts as overlap; of the whole report, whatever the filter",
     arguments: &[COMPAT, STEP],
     tables: &[
         &KERNEL,
@@ -44,9 +44,9 @@ pub(super) const BREAKDOWN: ReportRecipe = ReportRecipe {
         &RUNTIME,
         &NVTX_EVENTS,
     ],
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: &["compat", "compat_numbers", "gpus", "streams", "steps"],
-        pictures: &[
+        charts: &[
             ("shares", "the parts of the time of all GPUs, as bars"),
             ("idle", "the idle time of each GPU, as bars"),
             ("exposed", "the exposed communication of each GPU, as bars"),
@@ -58,20 +58,20 @@ pub(super) const BREAKDOWN: ReportRecipe = ReportRecipe {
 
 const COMPAT: ArgumentSpec = ArgumentSpec {
     name: "compat",
-    about: "first the ten numbers of the older script, as its text, and the right ones behind them",
+    about: "first the ten numbers of the older script, in its format, then the correct ones",
     takes: Takes::Nothing,
     choice: None,
 };
 
 const STEP: ArgumentSpec = ArgumentSpec {
     name: "step",
-    about: "also per step: the name of the range that is one, with or without its domain before a colon",
+    about: "also per step: the name of the step's range, with or without its domain before a colon",
     takes: Takes::Text(""),
     choice: None,
 };
 
 #[derive(Serialize, Deserialize)]
-struct Taken {
+struct Extract {
     gpus: Vec<Row>,
     streams: Vec<Row>,
     steps: Option<Vec<Row>>,
@@ -79,7 +79,7 @@ struct Taken {
     compat: Option<Compat>,
 }
 
-/// Some operations of one GPU, and what they made of a window.
+/// Some operations of one GPU, and their shares of a window.
 #[derive(Serialize, Deserialize)]
 struct Row {
     pid: Option<i64>,
@@ -91,7 +91,7 @@ struct Row {
     shares: Shares,
 }
 
-fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Taken, u64)>, ExportError> {
+fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Extract, u64)>, ExportError> {
     let Some(busy) = Busy::read(trace)? else { return Ok(None) };
     let (start, end) = busy.window;
     let (mut gpus, mut streams) = (Vec::new(), Vec::new());
@@ -117,14 +117,14 @@ fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Taken, u64)>, Ex
     }
     let steps = match arguments.text(&STEP) {
         "" => None,
-        name => Some(steps::of(trace, &busy, &sets, name)?),
+        name => Some(steps::rows_of_steps(trace, &busy, &sets, name)?),
     };
     let compat = if arguments.has(COMPAT.name) { compat::read(trace)? } else { None };
     let session = compat::session(trace)?;
-    Ok(Some((Taken { gpus, streams, steps, session, compat }, busy.rows)))
+    Ok(Some((Extract { gpus, streams, steps, session, compat }, busy.rows)))
 }
 
-fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
+fn make(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
     let mut made = Made::default();
     if arguments.has(COMPAT.name) {
         let mut lines = Vec::new();
@@ -132,33 +132,33 @@ fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
             if reports.len() > 1 {
                 lines.push(visible(&report.file).into_owned());
             }
-            lines.extend(report.taken.compat.iter().flat_map(Compat::lines));
+            lines.extend(report.extract.compat.iter().flat_map(Compat::lines));
         }
         let all: Vec<(i64, Compat)> =
-            reports.iter().filter_map(|report| Some((report.rank, report.taken.compat?))).collect();
+            reports.iter().filter_map(|report| Some((report.rank, report.extract.compat?))).collect();
         if !all.is_empty() {
-            made.tables.push(("compat", Sheet::of_lines(BREAKDOWN.name, BREAKDOWN.title, lines)));
-            made.tables.push(("compat_numbers", compat::sheet(&all)));
+            made.tables.push(("compat", ResultTable::of_lines(BREAKDOWN.name, BREAKDOWN.title, lines)));
+            made.tables.push(("compat_numbers", compat::result_table(&all)));
         }
     }
-    let all = |of: fn(&Taken) -> &[Row]| -> Vec<(i64, Option<i64>, &Row)> {
-        let rows = reports
-            .iter()
-            .flat_map(|report| of(report.taken).iter().map(|row| (report.rank, report.taken.session, row)));
+    let all = |of: fn(&Extract) -> &[Row]| -> Vec<(i64, Option<i64>, &Row)> {
+        let rows = reports.iter().flat_map(|report| {
+            of(report.extract).iter().map(|row| (report.rank, report.extract.session, row))
+        });
         rows.collect()
     };
-    let gpus = all(|taken| &taken.gpus);
-    made.pictures = pictures::of(&gpus);
-    made.tables.push(("gpus", sheet(&gpus, None)));
-    made.tables.push(("streams", sheet(&all(|taken| &taken.streams), Some("Stream"))));
+    let gpus = all(|extract| &extract.gpus);
+    made.charts = charts::render(&gpus);
+    made.tables.push(("gpus", result_table(&gpus, None)));
+    made.tables.push(("streams", result_table(&all(|extract| &extract.streams), Some("Stream"))));
     if !arguments.text(&STEP).is_empty() {
-        let steps = all(|taken| taken.steps.as_deref().unwrap_or_default());
-        made.tables.push(("steps", sheet(&steps, Some("Step"))));
+        let steps = all(|extract| extract.steps.as_deref().unwrap_or_default());
+        made.tables.push(("steps", result_table(&steps, Some("Step"))));
     }
     made
 }
 
-fn sheet(rows: &[(i64, Option<i64>, &Row)], number: Option<&str>) -> Sheet {
+fn result_table(rows: &[(i64, Option<i64>, &Row)], number: Option<&str>) -> ResultTable {
     let (plain, ns) = (Quantity::Plain, Quantity::Nanoseconds);
     let time = |name: &str, of: &dyn Fn(&Row) -> u64| {
         Column::maybe_integers(name, ns, rows.iter().map(|(.., row)| i64::try_from(of(row)).ok()))
@@ -205,5 +205,5 @@ fn sheet(rows: &[(i64, Option<i64>, &Row)], number: Option<&str>) -> Sheet {
         time("Graphs Alone", &|row| row.shares.graphs_alone),
         Column::maybe_integers("Session", ns, rows.iter().map(|(_, session, _)| *session)),
     ]);
-    Sheet { name: BREAKDOWN.name, title: BREAKDOWN.title, columns }
+    ResultTable { name: BREAKDOWN.name, title: BREAKDOWN.title, columns }
 }

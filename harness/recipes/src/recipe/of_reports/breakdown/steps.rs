@@ -1,4 +1,4 @@
-//! What GPUs did in each step: in each range of a name, by the calls that begin within it.
+//! GPU time of each step: of each range of a name, by the calls that begin within it.
 
 use super::Row;
 use crate::busy::{Busy, Sets, TABLES};
@@ -10,10 +10,15 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Steps of one process are numbered in the order of their beginnings. A GPU on which a step launched nothing has no row
 /// of it.
-pub(super) fn of(trace: &Trace, busy: &Busy, sets: &[Sets], name: &str) -> Result<Vec<Row>, ExportError> {
+pub(super) fn rows_of_steps(
+    trace: &Trace,
+    busy: &Busy,
+    sets: &[Sets],
+    name: &str,
+) -> Result<Vec<Row>, ExportError> {
     let steps = named(trace, name)?;
     if steps.is_empty() {
-        trace.note(format!("no range of that name, and so no step: {name}"));
+        trace.note(format!("no step: no range is named `{name}`"));
         return Ok(Vec::new());
     }
     let launched = launched(trace, &steps)?;
@@ -28,7 +33,7 @@ pub(super) fn of(trace: &Trace, busy: &Busy, sets: &[Sets], name: &str) -> Resul
         }
     }
     if windows.is_empty() {
-        trace.note(format!("no call within these ranges launched anything, and so no step: {name}"));
+        trace.note(format!("no step: no call within ranges named `{name}` launched anything"));
     }
     let rows = windows.into_iter().map(|((gpu, step), (start, end, operations))| Row {
         pid: busy.gpus[gpu].pid(),
@@ -64,7 +69,7 @@ fn named(trace: &Trace, name: &str) -> Result<HashMap<i64, Vec<(i64, i64)>>, Exp
         });
     }
     if within > 0 {
-        trace.note(format!("ranges that begin within another one of their name are no steps: {within}"));
+        trace.note(format!("nested ranges of the same name, not counted as steps: {within}"));
     }
     Ok(steps)
 }

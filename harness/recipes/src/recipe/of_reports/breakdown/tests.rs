@@ -131,9 +131,9 @@ fn the_parts_of_every_row_add_up_to_its_window() {
         "Graphs Alone",
     ];
     for name in ["gpus", "streams"] {
-        let sheet = table(&outcome, name);
-        let windows = integers(sheet, "Window");
-        let parts = parts.map(|part| integers(sheet, part));
+        let result_table = table(&outcome, name);
+        let windows = integers(result_table, "Window");
+        let parts = parts.map(|part| integers(result_table, part));
         for (row, window) in windows.iter().enumerate() {
             let sum: i64 = parts.iter().filter_map(|part| part[row]).sum();
             assert_eq!(Some(sum), *window, "{name} {row}");
@@ -167,18 +167,22 @@ fn a_step_has_what_its_calls_launched_and_all_that_ran_beside_it() {
     assert_eq!(integers(steps, "Window"), [Some(300), Some(100)]);
     assert_eq!(integers(steps, "Idle"), [Some(100), Some(0)]);
     assert_eq!(integers(steps, "Exposed Communication"), [Some(100), Some(50)]);
-    assert!(outcome.notes.iter().any(|note| note.ends_with("no steps: 1")), "{:?}", outcome.notes);
+    assert!(
+        outcome.notes.iter().any(|note| note.ends_with("not counted as steps: 1")),
+        "{:?}",
+        outcome.notes
+    );
     let outcome = of(&made, &["step=nothing"]);
     assert_eq!(table(&outcome, "steps").height(), 0);
     assert!(
-        outcome.notes.iter().any(|note| note.ends_with("and so no step: nothing")),
+        outcome.notes.iter().any(|note| note.ends_with("no range is named `nothing`")),
         "{:?}",
         outcome.notes
     );
 }
 
 #[test]
-fn a_session_that_is_not_told_is_empty_and_leaves_no_numbers_of_the_script() {
+fn without_a_session_length_the_script_s_numbers_are_missing() {
     let made = begun();
     kernel(&made, (PROCESS, 0, 7), (0, 10), GEMM, 1);
     let outcome = of(&made, &["compat"]);
@@ -194,7 +198,11 @@ fn a_session_that_is_not_told_is_empty_and_leaves_no_numbers_of_the_script() {
     session(&made, 0, 100);
     let outcome = of(&made, &["compat"]);
     assert_eq!(integers(table(&outcome, "gpus"), "Memory Alone"), [Some(10)]);
-    assert!(outcome.notes.iter().any(|note| note.contains("no kernels, and so")), "{:?}", outcome.notes);
+    assert!(
+        outcome.notes.iter().any(|note| note.contains("none of the ten numbers: no kernels")),
+        "{:?}",
+        outcome.notes
+    );
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! What threads wrote or called: ranges, MPI, UCX.
+//! Events of threads: NVTX ranges, MPI and UCX calls.
 
 use super::WHOLE;
-use crate::recipe::of_reports::{Kind, ReportRecipe};
+use crate::recipe::of_reports::{RecipeKind, ReportRecipe};
 use crate::report::MPI_SOURCES;
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::tables::{
     MPI_COLLECTIVES, MPI_OTHER, MPI_P2P, MPI_START_WAIT, NVTX_EVENTS, STRING_IDS, TableSpec, UCP,
@@ -19,10 +19,10 @@ pub(crate) const NVTX: ReportRecipe = ReportRecipe {
     definition: WHOLE,
     arguments: &[],
     tables: &[&NVTX_EVENTS, &STRING_IDS],
-    kind: Kind::Rows { of: |trace, _| ranges(trace) },
+    kind: RecipeKind::Rows { of: |trace, _| ranges(trace) },
 };
 
-fn ranges(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
+fn ranges(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
     let wanted = ["start", "end", "eventType", "text", "textId", "globalTid", "endGlobalTid", "domainId"];
     let Some(rows) = trace.rows(&NVTX_EVENTS, &wanted)? else { return Ok(None) };
     let (starts, types, texts) = (rows.ints("start")?, rows.ints("eventType")?, rows.texts("text")?);
@@ -55,7 +55,7 @@ fn ranges(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
         |value: fn(i64) -> i64| order.iter().map(|row| tids.get(*row).map(value)).collect::<Vec<_>>();
     columns.push(Column::maybe_integers("pid", plain, of_tid(pid_of)));
     columns.push(Column::maybe_integers("tid", plain, of_tid(tid_of)));
-    Ok(Some(Sheet { name: NVTX.name, title: NVTX.title, columns }))
+    Ok(Some(ResultTable { name: NVTX.name, title: NVTX.title, columns }))
 }
 
 pub(crate) const MPI: ReportRecipe = ReportRecipe {
@@ -65,7 +65,7 @@ pub(crate) const MPI: ReportRecipe = ReportRecipe {
     definition: WHOLE,
     arguments: &[],
     tables: &[&MPI_P2P, &MPI_COLLECTIVES, &MPI_START_WAIT, &MPI_OTHER, &STRING_IDS],
-    kind: Kind::Rows { of: |trace, _| calls(trace, &MPI_SOURCES.map(|(_, spec)| spec), &MPI) },
+    kind: RecipeKind::Rows { of: |trace, _| calls(trace, &MPI_SOURCES.map(|(_, spec)| spec), &MPI) },
 };
 
 pub(crate) const UCX: ReportRecipe = ReportRecipe {
@@ -75,7 +75,7 @@ pub(crate) const UCX: ReportRecipe = ReportRecipe {
     definition: WHOLE,
     arguments: &[],
     tables: &[&UCP, &UCP_SUBMIT, &UCP_PROGRESS, &STRING_IDS],
-    kind: Kind::Rows { of: |trace, _| calls(trace, &[&UCP, &UCP_SUBMIT, &UCP_PROGRESS], &UCX) },
+    kind: RecipeKind::Rows { of: |trace, _| calls(trace, &[&UCP, &UCP_SUBMIT, &UCP_PROGRESS], &UCX) },
 };
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -90,7 +90,7 @@ fn calls(
     trace: &Trace,
     tables: &[&'static TableSpec],
     recipe: &ReportRecipe,
-) -> Result<Option<Sheet>, ExportError> {
+) -> Result<Option<ResultTable>, ExportError> {
     let strings = trace.strings()?;
     let mut all: Vec<Call> = Vec::new();
     for spec in tables {
@@ -115,5 +115,5 @@ fn calls(
         Column::maybe_integers("pid", plain, all.iter().map(|call| call.tid.map(pid_of))),
         Column::maybe_integers("tid", plain, all.iter().map(|call| call.tid.map(tid_of))),
     ];
-    Ok(Some(Sheet { name: recipe.name, title: recipe.title, columns }))
+    Ok(Some(ResultTable { name: recipe.name, title: recipe.title, columns }))
 }

@@ -1,8 +1,8 @@
-//! What ran on GPUs.
+//! Operations on GPUs.
 
 use super::{Numbers, WHOLE};
-use crate::recipe::of_reports::{Kind, ReportRecipe};
-use crate::sheet::{Column, Sheet};
+use crate::recipe::of_reports::{RecipeKind, ReportRecipe};
+use crate::result_table::{Column, ResultTable};
 use nsys::export::ExportError;
 use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, STRING_IDS, TableSpec};
 use nsys::trace::{Trace, pid_of};
@@ -14,7 +14,7 @@ pub(crate) const CUDA_GPU: ReportRecipe = ReportRecipe {
     definition: WHOLE,
     arguments: &[],
     tables: &[&KERNEL, &MEMCPY, &MEMSET],
-    kind: Kind::Rows { of: |trace, _| activity(trace, false, &CUDA_GPU) },
+    kind: RecipeKind::Rows { of: |trace, _| activity(trace, false, &CUDA_GPU) },
 };
 
 pub(crate) const CUDA_GPU_GRAPH: ReportRecipe = ReportRecipe {
@@ -24,13 +24,13 @@ pub(crate) const CUDA_GPU_GRAPH: ReportRecipe = ReportRecipe {
     definition: WHOLE,
     arguments: &[],
     tables: &[&KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE],
-    kind: Kind::Rows { of: |trace, _| activity(trace, true, &CUDA_GPU_GRAPH) },
+    kind: RecipeKind::Rows { of: |trace, _| activity(trace, true, &CUDA_GPU_GRAPH) },
 };
 
 const COLUMNS: [&str; 8] =
     ["correlationId", "start", "end", "globalPid", "deviceId", "contextId", "greenContextId", "streamId"];
 
-fn activity(trace: &Trace, graphs: bool, recipe: &ReportRecipe) -> Result<Option<Sheet>, ExportError> {
+fn activity(trace: &Trace, graphs: bool, recipe: &ReportRecipe) -> Result<Option<ResultTable>, ExportError> {
     let tables: [(&'static TableSpec, &str, bool); 4] = [
         (&KERNEL, "graphNodeId", true),
         (&MEMCPY, "graphNodeId", true),
@@ -39,8 +39,8 @@ fn activity(trace: &Trace, graphs: bool, recipe: &ReportRecipe) -> Result<Option
     ];
     let mut columns = Numbers::new(COLUMNS);
     let [mut nodes, mut whole] = Numbers::new(["graphNodeId", "graphId"]);
-    for (spec, of_graph, taken) in tables {
-        if !taken {
+    for (spec, of_graph, extract) in tables {
+        if !extract {
             continue;
         }
         let mut names: Vec<&str> = COLUMNS.to_vec();
@@ -71,7 +71,7 @@ fn activity(trace: &Trace, graphs: bool, recipe: &ReportRecipe) -> Result<Option
     let sorted = all.into_iter().map(|column| {
         Numbers { name: column.name, values: order.iter().map(|row| column.values[*row]).collect() }.column()
     });
-    Ok(Some(Sheet { name: recipe.name, title: recipe.title, columns: sorted.collect() }))
+    Ok(Some(ResultTable { name: recipe.name, title: recipe.title, columns: sorted.collect() }))
 }
 
 pub(crate) const CUDA_KERNEL: ReportRecipe = ReportRecipe {
@@ -81,7 +81,7 @@ pub(crate) const CUDA_KERNEL: ReportRecipe = ReportRecipe {
     definition: WHOLE,
     arguments: &[],
     tables: &[&KERNEL, &STRING_IDS],
-    kind: Kind::Rows {
+    kind: RecipeKind::Rows {
         of: |trace, _| {
             let names = ["shortName", "mangledName", "demangledName"];
             let mut wanted = vec!["correlationId", "globalPid", "start", "end", "deviceId"];
@@ -106,7 +106,7 @@ pub(crate) const CUDA_KERNEL: ReportRecipe = ReportRecipe {
             let pids = rows.maybe_ints("globalPid")?;
             let values = order.iter().map(|row| pids.get(*row).map(pid_of)).collect();
             columns.push(Numbers { name: "pid", values }.column());
-            Ok(Some(Sheet { name: CUDA_KERNEL.name, title: CUDA_KERNEL.title, columns }))
+            Ok(Some(ResultTable { name: CUDA_KERNEL.name, title: CUDA_KERNEL.title, columns }))
         },
     },
 };

@@ -1,8 +1,8 @@
 //! Calls of CUDA with what they launched.
 
 use super::{Numbers, WHOLE};
-use crate::recipe::of_reports::{Kind, ReportRecipe};
-use crate::sheet::{Column, Sheet};
+use crate::recipe::of_reports::{RecipeKind, ReportRecipe};
+use crate::result_table::{Column, ResultTable};
 use nsys::export::{ExportError, Rows};
 use nsys::tables::{KERNEL, MEMCPY, MEMSET, RUNTIME, STRING_IDS, TableSpec};
 use nsys::trace::launches::{Calls, Launch};
@@ -15,7 +15,7 @@ pub(crate) const CUDA_COMBINED: ReportRecipe = ReportRecipe {
     definition: WHOLE,
     arguments: &[],
     tables: &[&RUNTIME, &KERNEL, &MEMCPY, &MEMSET, &STRING_IDS],
-    kind: Kind::Rows {
+    kind: RecipeKind::Rows {
         of: |trace, _| {
             joined(
                 trace,
@@ -34,7 +34,9 @@ pub(crate) const CUDA_COMBINED_KERNEL: ReportRecipe = ReportRecipe {
     definition: WHOLE,
     arguments: &[],
     tables: &[&RUNTIME, &KERNEL, &STRING_IDS],
-    kind: Kind::Rows { of: |trace, _| joined(trace, &[(&KERNEL, "kernels")], &NAMES, &CUDA_COMBINED_KERNEL) },
+    kind: RecipeKind::Rows {
+        of: |trace, _| joined(trace, &[(&KERNEL, "kernels")], &NAMES, &CUDA_COMBINED_KERNEL),
+    },
 };
 
 const NAMES: [&str; 3] = ["shortName", "mangledName", "demangledName"];
@@ -51,7 +53,7 @@ fn joined(
     tables: &[(&'static TableSpec, &str)],
     names: &[&'static str],
     recipe: &ReportRecipe,
-) -> Result<Option<Sheet>, ExportError> {
+) -> Result<Option<ResultTable>, ExportError> {
     let Some(calls) = Calls::read(trace, &["nameId"])? else { return Ok(None) };
     let mut wanted = vec!["start", "end", "correlationId", "globalPid"];
     wanted.extend(PLACES);
@@ -109,5 +111,5 @@ fn joined(
         };
         columns.push(Column::maybe_texts(name, pairs.iter().map(text)));
     }
-    Ok(Some(Sheet { name: recipe.name, title: recipe.title, columns }))
+    Ok(Some(ResultTable { name: recipe.name, title: recipe.title, columns }))
 }

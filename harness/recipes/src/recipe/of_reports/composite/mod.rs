@@ -1,5 +1,5 @@
 //! Tables that other recipes and people's own tools begin with: rows of several tables of a report together, with names
-//! in place of ids and processes and threads told apart. Their names and columns are the published ones.
+//! in place of ids and processes and threads separate. Their names and columns are the published ones.
 
 pub(super) mod aws_ofi_nccl;
 pub(super) mod calls;
@@ -8,7 +8,7 @@ pub(super) mod joined;
 pub(super) mod nccl;
 pub(super) mod sampled;
 
-use crate::sheet::{Column, Quantity};
+use crate::result_table::{Column, Quantity};
 
 /// A column that is filled row by row.
 struct Numbers {
@@ -26,5 +26,4 @@ impl Numbers {
     }
 }
 
-const WHOLE: &str = "every row of the report, in the order of their beginnings; times are the report's own, in \
-                     nanoseconds";
+const WHOLE: &str = "every row of the report, sorted by start; times are the report's own, in nanoseconds";

@@ -1,8 +1,8 @@
 //! Ranges of NCCL as NVTX has them, with their payloads as JSON and as what these say.
 
 use super::WHOLE;
-use crate::recipe::of_reports::{Kind, ReportRecipe};
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::recipe::of_reports::{RecipeKind, ReportRecipe};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::nccl::{NcclCalls, TABLES, is_of_nccl};
 use nsys::tables::NVTX_EVENTS;
@@ -14,11 +14,11 @@ use std::collections::HashMap;
 pub(crate) const NCCL: ReportRecipe = ReportRecipe {
     name: "NCCL",
     title: "NCCL Ranges",
-    about: "ranges and marks of the domain `NCCL` with their payloads, read where they are those of calls that move data",
+    about: "ranges and marks of the domain `NCCL` with their payloads, decoded for calls that move data",
     definition: WHOLE,
     arguments: &[],
     tables: TABLES,
-    kind: Kind::Rows { of: |trace, _| ranges(trace) },
+    kind: RecipeKind::Rows { of: |trace, _| ranges(trace) },
 };
 
 const COLUMNS: [&str; 10] = [
@@ -34,7 +34,7 @@ const COLUMNS: [&str; 10] = [
     "jsonTextId",
 ];
 
-fn ranges(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
+fn ranges(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
     let Some(rows) = trace.rows(&NVTX_EVENTS, &COLUMNS)? else { return Ok(None) };
     let (starts, types) = (rows.ints("start")?, rows.ints("eventType")?);
     let (tids, of_domain) = (rows.maybe_ints("globalTid")?, rows.maybe_ints("domainId")?);
@@ -104,5 +104,5 @@ fn ranges(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
             .map(|call| call.and_then(|call| call.reduction).map(|reduction| reduction.to_string())),
     ));
     columns.push(number("group", &|call| call.group.map(i64::from)));
-    Ok(Some(Sheet { name: NCCL.name, title: NCCL.title, columns }))
+    Ok(Some(ResultTable { name: NCCL.name, title: NCCL.title, columns }))
 }

@@ -1,10 +1,10 @@
-//! What was sampled over time: NICs, switches, GPUs, and events of plugins.
+//! Samples over time: NICs, switches, GPUs, and events of plugins.
 
 use super::WHOLE;
 use crate::recipe::of_reports::generic::{GENERIC_TABLES, generic_values, sources};
 use crate::recipe::of_reports::samples::{GpuSamples, NetNames, gpu_of, net_samples};
-use crate::recipe::of_reports::{Kind, ReportRecipe};
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::recipe::of_reports::{RecipeKind, ReportRecipe};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::tables::{
     GENERIC_EVENTS, GPU_METRICS, NET_IB_SWITCH_METRIC, NET_NIC_METRIC, NIC_ID_MAP, TARGET_INFO_GPU_METRICS,
@@ -18,28 +18,28 @@ const PLAIN: Quantity = Quantity::Plain;
 pub(crate) const NIC: ReportRecipe = ReportRecipe {
     name: "NIC",
     title: "Samples of NICs",
-    about: "what NICs carried, sample by sample",
+    about: "traffic of NICs, one row per sample",
     definition: WHOLE,
     arguments: &[],
     tables: &[&NET_NIC_METRIC, &NIC_ID_MAP, &TARGET_INFO_NIC_INFO, &TARGET_INFO_NETWORK_METRICS],
-    kind: Kind::Rows { of: |trace, _| network(trace, &NET_NIC_METRIC, &NIC) },
+    kind: RecipeKind::Rows { of: |trace, _| network(trace, &NET_NIC_METRIC, &NIC) },
 };
 
 pub(crate) const IB_SWITCH: ReportRecipe = ReportRecipe {
     name: "IB_SWITCH",
     title: "Samples of InfiniBand Switches",
-    about: "what switches carried, sample by sample",
+    about: "traffic of switches, one row per sample",
     definition: WHOLE,
     arguments: &[],
     tables: &[&NET_IB_SWITCH_METRIC, &TARGET_INFO_NETWORK_METRICS],
-    kind: Kind::Rows { of: |trace, _| network(trace, &NET_IB_SWITCH_METRIC, &IB_SWITCH) },
+    kind: RecipeKind::Rows { of: |trace, _| network(trace, &NET_IB_SWITCH_METRIC, &IB_SWITCH) },
 };
 
 fn network(
     trace: &Trace,
     spec: &'static TableSpec,
     recipe: &ReportRecipe,
-) -> Result<Option<Sheet>, ExportError> {
+) -> Result<Option<ResultTable>, ExportError> {
     let mut samples = net_samples(trace, spec)?;
     if samples.is_empty() {
         return Ok(None);
@@ -72,7 +72,7 @@ fn network(
         columns.push(Column::maybe_texts("nic_name", named));
     }
     columns.push(metric);
-    Ok(Some(Sheet { name: recipe.name, title: recipe.title, columns }))
+    Ok(Some(ResultTable { name: recipe.name, title: recipe.title, columns }))
 }
 
 pub(crate) const GPU_METRICS_TABLE: ReportRecipe = ReportRecipe {
@@ -82,10 +82,10 @@ pub(crate) const GPU_METRICS_TABLE: ReportRecipe = ReportRecipe {
     definition: "a metric that was not sampled at a moment is empty there; older reports hold these as generic events",
     arguments: &[],
     tables: &[&GPU_METRICS, &TARGET_INFO_GPU_METRICS, &GENERIC_EVENTS],
-    kind: Kind::Rows { of: |trace, _| gpu_metrics(trace) },
+    kind: RecipeKind::Rows { of: |trace, _| gpu_metrics(trace) },
 };
 
-fn gpu_metrics(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
+fn gpu_metrics(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
     let all = GpuSamples::read(trace)?;
     let mut moments: BTreeMap<(i64, i64), Vec<Option<f64>>> = BTreeMap::new();
     for sample in &all.samples {
@@ -106,7 +106,7 @@ fn gpu_metrics(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
         let values = moments.values().map(|row| row[metric]);
         columns.push(Column::maybe_decimals(&all.metrics[metric], PLAIN, values));
     }
-    Ok(Some(Sheet { name: "GPU_METRICS", title: "Samples of GPUs", columns }))
+    Ok(Some(ResultTable { name: "GPU_METRICS", title: "Samples of GPUs", columns }))
 }
 
 pub(crate) const GENERIC: ReportRecipe = ReportRecipe {
@@ -117,10 +117,10 @@ pub(crate) const GENERIC: ReportRecipe = ReportRecipe {
                  come from the table of data where there is one, else from each event's JSON",
     arguments: &[],
     tables: GENERIC_TABLES,
-    kind: Kind::Rows { of: |trace, _| generic(trace) },
+    kind: RecipeKind::Rows { of: |trace, _| generic(trace) },
 };
 
-fn generic(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
+fn generic(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
     let mut values = generic_values(trace)?;
     if values.is_empty() {
         return Ok(None);
@@ -138,5 +138,5 @@ fn generic(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
         Column::maybe_texts("dataSrc", values.iter().map(|one| sources.get(&one.type_id).cloned())),
         Column::integers("gpuId", PLAIN, values.iter().map(|one| gpu_of(one.type_id))),
     ];
-    Ok(Some(Sheet { name: GENERIC.name, title: GENERIC.title, columns }))
+    Ok(Some(ResultTable { name: GENERIC.name, title: GENERIC.title, columns }))
 }

@@ -1,9 +1,9 @@
 //! Calls that make the host wait until a GPU has done all that it was given.
 
 use super::note_none;
-use crate::recipe::of_reports::{Kind, ReportRecipe};
+use crate::recipe::of_reports::{RecipeKind, ReportRecipe};
 use crate::report::{ArgumentSpec, Takes, api_name};
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::tables::{RUNTIME, STRING_IDS};
 use nsys::trace::{Part, pid_of, tid_of};
 
@@ -12,11 +12,10 @@ pub(in super::super) const CUDA_API_SYNC: ReportRecipe = ReportRecipe {
     title: "Calls That Wait for a GPU",
     about: "calls that block the host until all work of a stream or a GPU is done; events wait for less",
     definition: "calls whose names begin with cudaDeviceSynchronize, cudaStreamSynchronize, cuCtxSynchronize or \
-                 cuStreamSynchronize, the longest first. Waiting for events is what they may be replaced by, and is none of \
-                 them",
+                 cuStreamSynchronize, the longest first. Waiting for events, which may replace them, does not count",
     arguments: &[LEAST],
     tables: &[&RUNTIME, &STRING_IDS],
-    kind: Kind::Rows {
+    kind: RecipeKind::Rows {
         of: |trace, arguments| {
             let Some(rows) = trace.rows(&RUNTIME, &["start", "end", "nameId", "globalTid"])? else {
                 return Ok(None);
@@ -53,14 +52,14 @@ pub(in super::super) const CUDA_API_SYNC: ReportRecipe = ReportRecipe {
                     found.iter().map(|row| names.labels[names.of_row[*row] as usize].as_str()),
                 ),
             ];
-            Ok(Some(Sheet { name: CUDA_API_SYNC.name, title: CUDA_API_SYNC.title, columns }))
+            Ok(Some(ResultTable { name: CUDA_API_SYNC.name, title: CUDA_API_SYNC.title, columns }))
         },
     },
 };
 
 const LEAST: ArgumentSpec = ArgumentSpec {
     name: "least",
-    about: "calls that lasted fewer nanoseconds are not told",
+    about: "leave out calls shorter than this, in nanoseconds",
     takes: Takes::Number(0),
     choice: None,
 };

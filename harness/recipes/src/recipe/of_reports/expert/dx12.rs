@@ -1,8 +1,8 @@
-//! What programs of DirectX 12 do to memory at a cost that its own documentation warns of.
+//! Memory operations of DirectX 12 that its own documentation warns of as costly.
 
 use super::note_none;
-use crate::recipe::of_reports::{Kind, ReportRecipe};
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::recipe::of_reports::{RecipeKind, ReportRecipe};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::tables::{DX12_API, DX12_MEMORY_OPERATION, STRING_IDS};
 use nsys::trace::{Trace, pid_of, tid_of};
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 pub(in super::super) const DX12_MEM_OPS: ReportRecipe = ReportRecipe {
     name: "dx12_mem_ops",
     title: "Costly Memory Operations of DirectX 12",
-    about: "memory operations of DirectX 12 at a cost that its documentation warns of",
+    about: "memory operations of DirectX 12 that its documentation warns of as costly",
     definition: "reading what is written for a GPU: a Map whose range is not empty, or a ReadFromSubresource, of an upload heap \
                  or of a custom one with write-combined pages; writing what is read back from a GPU: an Unmap whose range is \
                  not empty, or a WriteToSubresource, of a readback heap; memory that is zeroed when it is made: a CreateHeap \
@@ -19,7 +19,7 @@ pub(in super::super) const DX12_MEM_OPS: ReportRecipe = ReportRecipe {
                  recorded is counted in a note. In the order of the calls' beginnings",
     arguments: &[],
     tables: &[&DX12_MEMORY_OPERATION, &DX12_API, &STRING_IDS],
-    kind: Kind::Rows { of: |trace, _| found(trace) },
+    kind: RecipeKind::Rows { of: |trace, _| found(trace) },
 };
 
 const UPLOAD: i64 = 2;
@@ -28,7 +28,7 @@ const CUSTOM: i64 = 4;
 const WRITE_COMBINE: i64 = 2;
 const CREATE_NOT_ZEROED: i64 = 0x1000;
 
-/// What one operation says of itself.
+/// The recorded properties of one operation.
 struct Operation {
     heap: Option<i64>,
     flags: Option<i64>,
@@ -37,7 +37,7 @@ struct Operation {
 }
 
 impl Operation {
-    /// `None` where what tells is not recorded.
+    /// `None` where the properties that decide are not recorded.
     fn cost(&self, call: &str) -> Option<Option<&'static str>> {
         let has_range = || self.bytes.map(|bytes| bytes > 0);
         let is_combined = || match self.heap? {
@@ -67,10 +67,10 @@ impl Operation {
     }
 }
 
-fn found(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
+fn found(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
     let names = ["traceEventId", "gpu", "rangeStart", "rangeEnd", "heapType", "heapFlags", "cpuPageProperty"];
     let Some(rows) = trace.rows(&DX12_MEMORY_OPERATION, &names)? else { return Ok(None) };
-    // Under a filter only operations of the calls that it leaves are looked at.
+    // Under a filter only operations of the remaining calls are checked.
     let calls = trace.rows(&DX12_API, &["id", "start", "end", "nameId", "globalTid"])?;
     let mut of_id: HashMap<i64, usize> = HashMap::new();
     if let Some(calls) = &calls {
@@ -133,5 +133,5 @@ fn found(trace: &Trace) -> Result<Option<Sheet>, ExportError> {
         Column::maybe_integers("Range", Quantity::Bytes, found.iter().map(|one| one.5.bytes)),
         Column::texts("API", found.iter().map(|one| one.6.as_ref())),
     ];
-    Ok(Some(Sheet { name: DX12_MEM_OPS.name, title: DX12_MEM_OPS.title, columns }))
+    Ok(Some(ResultTable { name: DX12_MEM_OPS.name, title: DX12_MEM_OPS.title, columns }))
 }

@@ -2,23 +2,24 @@
 
 use super::{note_none, overheads, united};
 use crate::busy::{Busy, Operation};
-use crate::recipe::of_reports::{Kind, ReportRecipe};
+use crate::recipe::of_reports::{RecipeKind, ReportRecipe};
 use crate::report::{ArgumentSpec, Takes};
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use crate::spans::Spans;
 use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, PROFILER_OVERHEAD};
 
 pub(in super::super) const GPU_GAPS: ReportRecipe = ReportRecipe {
     name: "gpu_gaps",
     title: "Gaps of GPUs",
-    about: "times at which a GPU had nothing to do for long",
-    definition: "per process and GPU, between the beginning of its first and the end of its last operation: spans without a \
-                 kernel, copy, fill or whole graph that last longer than `gap`, the longest first. The profiler's own \
-                 overhead in the process counts as work, so that it ends a gap; what is left on either side is looked at \
-                 for itself. `Context` is that of the operation that comes next. A filter by time cuts operations",
+    about: "long times in which a GPU was idle",
+    definition: "per process and GPU, between the beginning of its first and the end of its last operation: spans \
+                 without a kernel, copy, fill or whole graph that last longer than `gap`, the longest first. The \
+                 profiler's own overhead in the process counts as work, so that it ends a gap; the remainders on \
+                 either side are separate gaps. `Context` is that of the operation that comes next. A filter by time \
+                 cuts operations",
     arguments: &[GAP],
     tables: &[&KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE, &PROFILER_OVERHEAD],
-    kind: Kind::Rows {
+    kind: RecipeKind::Rows {
         of: |trace, arguments| {
             let Some(busy) = Busy::read(trace)? else { return Ok(None) };
             let overheads = overheads(trace)?;
@@ -48,14 +49,14 @@ pub(in super::super) const GPU_GAPS: ReportRecipe = ReportRecipe {
                 Column::integers("Device", plain, found.iter().map(|gap| gap.3)),
                 Column::maybe_integers("Context", plain, found.iter().map(|gap| gap.4)),
             ];
-            Ok(Some(Sheet { name: GPU_GAPS.name, title: GPU_GAPS.title, columns }))
+            Ok(Some(ResultTable { name: GPU_GAPS.name, title: GPU_GAPS.title, columns }))
         },
     },
 };
 
 const GAP: ArgumentSpec = ArgumentSpec {
     name: "gap",
-    about: "gaps that last no longer, in milliseconds, are not told",
+    about: "leave out gaps up to this length, in milliseconds",
     takes: Takes::Number(500),
     choice: None,
 };

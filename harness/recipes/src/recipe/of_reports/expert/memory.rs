@@ -1,9 +1,9 @@
 //! Copies and fills of memory that block the host, or that turn out to block although they were asked not to.
 
 use super::{note_none, was_traced};
-use crate::recipe::of_reports::{Kind, ReportRecipe};
+use crate::recipe::of_reports::{RecipeKind, ReportRecipe};
 use crate::report::{api_name, memory_kinds};
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::{ExportError, Rows};
 use nsys::tables::{MEM_KIND, MEMCPY, MEMSET, RUNTIME, STRING_IDS, TableSpec};
 use nsys::trace::launches::Calls;
@@ -13,24 +13,24 @@ use std::collections::HashMap;
 pub(in super::super) const CUDA_MEMCPY_ASYNC: ReportRecipe = ReportRecipe {
     name: "cuda_memcpy_async",
     title: "Asynchronous Copies of Pageable Memory",
-    about: "copies that were asked to go on beside the host and cannot, because memory of the host is pageable",
+    about: "asynchronous copies that block, because host memory is pageable",
     definition: "copies with pageable memory on either side whose launching call copies and has `Async` in its name, the \
                  longest first; `Duration` is of the copy on the GPU. Copies whose kinds of memory or whose call are not \
                  recorded are counted in notes",
     arguments: &[],
     tables: &[&MEMCPY, &RUNTIME, &STRING_IDS, &MEM_KIND],
-    kind: Kind::Rows { of: |trace, _| found(trace, &ASYNC_COPIES) },
+    kind: RecipeKind::Rows { of: |trace, _| found(trace, &ASYNC_COPIES) },
 };
 
 pub(in super::super) const CUDA_MEMCPY_SYNC: ReportRecipe = ReportRecipe {
     name: "cuda_memcpy_sync",
     title: "Synchronous Copies",
     about: "copies that block the host until they are done",
-    definition: "copies whose launching call copies and has no `Async` in its name, the longest first; copies between GPUs \
-                 and within one do not block and are none of them",
+    definition: "copies whose launching call copies and has no `Async` in its name, the longest first; copies between \
+                 GPUs and within one do not block and do not count",
     arguments: &[],
     tables: &[&MEMCPY, &RUNTIME, &STRING_IDS, &MEM_KIND],
-    kind: Kind::Rows { of: |trace, _| found(trace, &SYNC_COPIES) },
+    kind: RecipeKind::Rows { of: |trace, _| found(trace, &SYNC_COPIES) },
 };
 
 pub(in super::super) const CUDA_MEMSET_SYNC: ReportRecipe = ReportRecipe {
@@ -41,20 +41,20 @@ pub(in super::super) const CUDA_MEMSET_SYNC: ReportRecipe = ReportRecipe {
                  name, the longest first. Fills whose kind of memory or whose call is not recorded are counted in notes",
     arguments: &[],
     tables: &[&MEMSET, &RUNTIME, &STRING_IDS, &MEM_KIND],
-    kind: Kind::Rows { of: |trace, _| found(trace, &SYNC_FILLS) },
+    kind: RecipeKind::Rows { of: |trace, _| found(trace, &SYNC_FILLS) },
 };
 
-/// What is looked for in which table.
+/// A fault, and the table to search.
 struct Fault {
     recipe: &'static ReportRecipe,
     spec: &'static TableSpec,
     what: &'static str,
-    /// What its launching call does, as names have it.
+    /// The part of the launching call's name.
     call: &'static str,
     is_async: bool,
     /// Columns with kinds of memory, and their headings.
     kinds: &'static [(&'static str, &'static str)],
-    /// Over the kind of the copy and the kinds of memory; `None` where these do not tell.
+    /// By the kind of the copy and the kinds of memory; `None` where these are not recorded.
     is_fault: fn(Option<i64>, &[Option<i64>]) -> Option<bool>,
 }
 
@@ -99,7 +99,7 @@ const SYNC_FILLS: Fault = Fault {
     is_fault: |_, kinds| kinds.iter().flatten().next().map(|kind| BLOCKING.contains(kind)),
 };
 
-fn found(trace: &Trace, fault: &Fault) -> Result<Option<Sheet>, ExportError> {
+fn found(trace: &Trace, fault: &Fault) -> Result<Option<ResultTable>, ExportError> {
     let mut columns =
         vec!["start", "end", "bytes", "deviceId", "contextId", "streamId", "correlationId", "globalPid"];
     columns.extend(fault.kinds.iter().map(|(column, _)| *column));
@@ -112,18 +112,18 @@ fn found(trace: &Trace, fault: &Fault) -> Result<Option<Sheet>, ExportError> {
             return Ok(None);
         }
         note_none(trace, fault.recipe.name, fault.what, 0, 0);
-        return sheet(trace, fault, None, &[]).map(Some);
+        return result_table(trace, fault, None, &[]).map(Some);
     };
     let faulty = faulty(trace, fault, &rows)?;
     note_none(trace, fault.recipe.name, fault.what, rows.len(), faulty.len());
-    sheet(trace, fault, Some(&rows), &faulty).map(Some)
+    result_table(trace, fault, Some(&rows), &faulty).map(Some)
 }
 
 /// Rows with the names of their calls, the longest first.
 fn faulty(trace: &Trace, fault: &Fault, rows: &Rows) -> Result<Vec<(usize, String)>, ExportError> {
     let Some(calls) = Calls::read(trace, &["nameId"])? else {
         trace.note(format!(
-            "no calls, so that nobody can tell which launched them, left out: {} {}",
+            "no calls recorded, so their launches are unknown; left out: {} {}",
             rows.len(),
             fault.what
         ));
@@ -164,12 +164,12 @@ fn faulty(trace: &Trace, fault: &Fault, rows: &Rows) -> Result<Vec<(usize, Strin
 }
 
 /// Without a row where the report has no such table.
-fn sheet(
+fn result_table(
     trace: &Trace,
     fault: &Fault,
     rows: Option<&Rows>,
     faulty: &[(usize, String)],
-) -> Result<Sheet, ExportError> {
+) -> Result<ResultTable, ExportError> {
     let of = |column: &str| -> Result<Vec<Option<i64>>, ExportError> {
         let Some(rows) = rows else { return Ok(Vec::new()) };
         let values = rows.maybe_ints(column)?;
@@ -199,5 +199,5 @@ fn sheet(
         columns.push(number(name, Quantity::Plain, column)?);
     }
     columns.push(Column::texts("API", faulty.iter().map(|(_, name)| name.as_str())));
-    Ok(Sheet { name: fault.recipe.name, title: fault.recipe.title, columns })
+    Ok(ResultTable { name: fault.recipe.name, title: fault.recipe.title, columns })
 }

@@ -1,5 +1,5 @@
-//! Recipes that look for one known fault each: calls that wait, copies and fills that block, GPUs that idle. Rows are what
-//! was found; where CUDA was traced and nothing found, that is an answer.
+//! Recipes that look for one known fault each: calls that wait, copies and fills that block, GPUs that idle. Rows are
+//! what was found; where CUDA was traced and nothing found, that is an answer.
 
 mod calls;
 mod dx12;
@@ -31,10 +31,10 @@ fn was_traced(trace: &Trace) -> Result<bool, ExportError> {
     Ok(false)
 }
 
-/// Says how much was looked at, where nothing came of it.
+/// Notes how much was searched, where nothing was found.
 fn note_none(trace: &Trace, recipe: &str, what: &str, looked_at: usize, found: usize) {
     if found == 0 {
-        trace.note(format!("{recipe}: {what} looked at, and none found: {looked_at}"));
+        trace.note(format!("{recipe}: looked at {looked_at} {what}, found none"));
     }
 }
 
@@ -46,7 +46,7 @@ fn overheads(trace: &Trace) -> Result<HashMap<i64, Vec<(i64, i64)>>, ExportError
     };
     let (starts, ends, tids) = (rows.ints("start")?, rows.ints("end")?, rows.maybe_ints("globalTid")?);
     for row in 0..rows.len() {
-        // What belongs to no process explains no gap of one.
+        // Overhead without a process explains no gap of one.
         let Some(tid) = tids.get(row) else { continue };
         of_process.entry(process_of(tid)).or_default().push((starts[row], ends[row]));
     }

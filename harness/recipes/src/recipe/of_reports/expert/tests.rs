@@ -1,4 +1,4 @@
-//! Each fault on a small export that has it, beside what is none, and what is said where tables are absent.
+//! Each fault on a small export that has it, beside healthy rows, and the notes where tables are absent.
 
 use crate::recipe::of_reports::Outcome;
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
@@ -25,7 +25,7 @@ fn calls(names: &[&str]) -> Made {
 }
 
 #[test]
-fn calls_that_wait_for_a_gpu_are_told_and_those_that_wait_for_an_event_are_not() {
+fn calls_that_wait_for_a_gpu_are_listed_and_those_that_wait_for_an_event_are_not() {
     let made = calls(&[
         "cudaStreamSynchronize_v3020",
         "cudaEventSynchronize_v3020",
@@ -43,7 +43,7 @@ fn calls_that_wait_for_a_gpu_are_told_and_those_that_wait_for_an_event_are_not()
     let none = of(&calls(&["cudaMalloc"]), "cuda_api_sync");
     assert_eq!(table(&none, "rows").height(), 0);
     assert!(
-        none.notes.iter().any(|note| note.ends_with("calls looked at, and none found: 1")),
+        none.notes.iter().any(|note| note.ends_with("looked at 1 calls, found none")),
         "{:?}",
         none.notes
     );
@@ -94,7 +94,7 @@ fn copies() -> Made {
 }
 
 #[test]
-fn asynchronous_copies_of_pageable_memory_are_told() {
+fn asynchronous_copies_of_pageable_memory_are_listed() {
     let outcome = of(&copies(), "cuda_memcpy_async");
     let rows = table(&outcome, "rows");
     assert_eq!(texts(rows, "API"), ["cuMemcpyHtoDAsync_v2", "cudaMemcpyAsync"]);
@@ -104,12 +104,12 @@ fn asynchronous_copies_of_pageable_memory_are_told() {
     for note in
         ["whose kind of memory is not recorded, left out: 1", "whose call is not in the report, left out: 1"]
     {
-        assert!(outcome.notes.iter().any(|told| told.contains(note)), "{note}: {:?}", outcome.notes);
+        assert!(outcome.notes.iter().any(|text| text.contains(note)), "{note}: {:?}", outcome.notes);
     }
 }
 
 #[test]
-fn copies_that_block_are_told_but_not_between_gpus_nor_of_graphs() {
+fn blocking_copies_are_listed_but_not_between_gpus_nor_of_graphs() {
     let outcome = of(&copies(), "cuda_memcpy_sync");
     let rows = table(&outcome, "rows");
     assert_eq!(
@@ -119,7 +119,7 @@ fn copies_that_block_are_told_but_not_between_gpus_nor_of_graphs() {
 }
 
 #[test]
-fn fills_that_block_are_told() {
+fn blocking_fills_are_listed() {
     let made = calls(&[
         "cudaMemset_v3020",
         "cudaMemset_v3020",
@@ -156,16 +156,19 @@ fn where_cuda_was_traced_a_table_that_is_absent_means_that_there_was_none() {
         let outcome = of(&calls(&["cudaMalloc"]), name);
         let rows = table(&outcome, "rows");
         assert_eq!((rows.height(), texts(rows, "API").len()), (0, 0), "{name} has its headings");
-        assert!(outcome.notes.iter().any(|note| note.contains("none found: 0")), "{:?}", outcome.notes);
+        assert!(outcome.notes.iter().any(|note| note.contains("looked at 0 ")), "{:?}", outcome.notes);
         assert!(of(Made::begin().string(1, "a"), name).tables.is_empty(), "{name}");
-        // Without calls nobody can tell.
+        // Without calls the launches are unknown.
         let made = Made::begin();
         copy(&made, 1, 1, &[PAGEABLE, DEVICE], 5);
         made.fill((0, 5), 1);
         let outcome = of(&made, name);
         assert_eq!(table(&outcome, "rows").height(), 0, "{name}");
         assert!(
-            outcome.notes.iter().any(|note| note.contains("no calls, so that nobody can tell")),
+            outcome
+                .notes
+                .iter()
+                .any(|note| note.contains("no calls recorded, so their launches are unknown")),
             "{name}"
         );
     }
@@ -183,7 +186,7 @@ fn with_gaps() -> Made {
 }
 
 #[test]
-fn gaps_longer_than_asked_for_are_told_per_process_the_longest_first() {
+fn gaps_above_the_limit_are_listed_per_process_the_longest_first() {
     let made = with_gaps();
     let outcome = of(&made, "gpu_gaps");
     let rows = table(&outcome, "rows");
@@ -214,7 +217,7 @@ fn the_profilers_own_overhead_explains_a_gap_in_its_process_alone() {
 }
 
 #[test]
-fn regions_of_little_use_are_told_the_least_used_first() {
+fn regions_of_little_use_are_listed_the_least_used_first() {
     let made = with_gaps();
     let outcome = of(&made, "gpu_time_util:chunks=131");
     let rows = table(&outcome, "rows");
@@ -241,7 +244,7 @@ fn without_anything_on_a_gpu_there_are_neither_gaps_nor_regions() {
 }
 
 #[test]
-fn memory_operations_of_directx_are_told_by_what_they_cost() {
+fn memory_operations_of_directx_are_listed_by_their_cost() {
     let made = Made::begin();
     let names = [
         "ID3D12Resource::Map",
@@ -298,7 +301,7 @@ fn memory_operations_of_directx_are_told_by_what_they_cost() {
     assert_eq!(seen, expected);
     assert_eq!((texts(rows, "Heap")[0].as_str(), integers(rows, "TID")[0]), ("Upload", Some(3)));
     for note in ["whose call is not in the report, left out: 1", "whose heap is not recorded, left out: 2"] {
-        assert!(outcome.notes.iter().any(|told| told.contains(note)), "{note}: {:?}", outcome.notes);
+        assert!(outcome.notes.iter().any(|text| text.contains(note)), "{note}: {:?}", outcome.notes);
     }
     assert!(of(&calls(&["cudaMalloc"]), "dx12_mem_ops").tables.is_empty());
 }

@@ -2,11 +2,11 @@
 
 use super::{note_none, overheads};
 use crate::busy::{Busy, Operation};
-use crate::picture::{Along, Axis, Figure, Line, Lines, Mark, Picture};
-use crate::recipe::of_reports::together::{Share, Taken};
-use crate::recipe::of_reports::{Kind, Made, Of, ReportRecipe, Together, labels, written};
+use crate::chart::{Along, Axis, Chart, Figure, Line, Lines, Mark};
+use crate::recipe::of_reports::together::{Extract, Share};
+use crate::recipe::of_reports::{Made, RecipeKind, ReportExtract, ReportRecipe, Together, encoding, labels};
 use crate::report::{ArgumentSpec, Arguments, Takes};
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, PROFILER_OVERHEAD};
 use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
@@ -16,27 +16,27 @@ pub(in super::super) const GPU_TIME_UTIL: ReportRecipe = ReportRecipe {
     name: "gpu_time_util",
     title: "Regions of Little Use",
     about: "regions of time in which a GPU was little used",
-    definition: "per process and GPU: from the beginning of the first operation to the end of the last one time is cut into \
-                 equal chunks; a chunk's use is the time that operations (kernels, copies, fills, whole graphs) and the \
-                 profiler's own overhead in the process have in it, added up, so that it may exceed 100 %, of its length. \
-                 Chunks below the threshold are told, the least used first; those that follow one another are one region, \
-                 with their use together. No more chunks are cut than there are nanoseconds, or 1,000,000. A filter by time \
-                 cuts operations",
+    definition: "per process and GPU: from the beginning of the first operation to the end of the last one time is cut \
+                 into equal chunks; a chunk's use is the time that operations (kernels, copies, fills, whole graphs) \
+                 and the profiler's own overhead in the process have in it, added up, so that it may exceed 100 %, of \
+                 its length. Chunks below the threshold are listed, the least used first; those that follow one \
+                 another are one region, with their use together. No more chunks are cut than there are nanoseconds, \
+                 or 1,000,000. A filter by time cuts operations",
     arguments: &[THRESHOLD, CHUNKS],
     tables: &[&KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE, &PROFILER_OVERHEAD],
-    kind: Kind::Together(&Utilisation),
+    kind: RecipeKind::Together(&Utilisation),
 };
 
 struct Utilisation;
 
 /// Of one GPU.
 #[derive(Serialize, Deserialize)]
-struct Used {
+struct GpuUse {
     pid: Option<i64>,
     device: i64,
     regions: Vec<Region>,
     /// Of each chunk its middle and its use in percent.
-    course: Vec<(f64, f64)>,
+    over_time: Vec<(f64, f64)>,
 }
 
 impl Together for Utilisation {
@@ -44,23 +44,23 @@ impl Together for Utilisation {
         &["rows"]
     }
 
-    fn pictures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("use", "how much of each chunk of time is used, one line per GPU, and the threshold")]
+    fn charts(&self) -> &'static [(&'static str, &'static str)] {
+        &[("use", "use of each chunk of time, one line per GPU, and the threshold")]
     }
 
-    fn to_bytes(&self, taken: &Taken) -> Result<Vec<u8>, String> {
-        written::taken_to_bytes::<Vec<Used>>(taken)
+    fn to_bytes(&self, extract: &Extract) -> Result<Vec<u8>, String> {
+        encoding::extract_to_bytes::<Vec<GpuUse>>(extract)
     }
 
-    fn of_bytes(&self, bytes: &[u8]) -> Result<Taken, String> {
-        written::taken_from_bytes::<Vec<Used>>(bytes)
+    fn read_bytes(&self, bytes: &[u8]) -> Result<Extract, String> {
+        encoding::extract_from_bytes::<Vec<GpuUse>>(bytes)
     }
 
-    fn take(&self, trace: &Trace, arguments: &Arguments, _: &Mutex<Taken>) -> Share<Taken> {
+    fn take(&self, trace: &Trace, arguments: &Arguments, _: &Mutex<Extract>) -> Share<Extract> {
         let Some(busy) = Busy::read(trace)? else { return Ok(None) };
         let overheads = overheads(trace)?;
         let threshold = arguments.number(&THRESHOLD) as f64;
-        let mut found: Vec<Used> = Vec::new();
+        let mut found: Vec<GpuUse> = Vec::new();
         for gpu in &busy.gpus {
             let spans = gpu.operations.iter().map(Operation::span);
             let Some((first, last)) = spans.clone().reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
@@ -70,11 +70,11 @@ impl Together for Utilisation {
             let overhead = gpu.process.and_then(|process| overheads.get(&process));
             let mut chunks = Chunks::cut(first, last, arguments.number(&CHUNKS));
             spans.chain(overhead.into_iter().flatten().copied()).for_each(|span| chunks.add(span));
-            found.push(Used {
+            found.push(GpuUse {
                 pid: gpu.pid(),
                 device: gpu.device,
                 regions: chunks.below(threshold),
-                course: chunks.all().map(|one| (one.middle(), one.use_percent())).collect(),
+                over_time: chunks.all().map(|one| (one.middle(), one.use_percent())).collect(),
             });
         }
         let regions = found.iter().map(|one| one.regions.len()).sum();
@@ -82,24 +82,24 @@ impl Together for Utilisation {
         Ok(Some((Box::new(found), regions as u64)))
     }
 
-    fn make(&self, _: Taken, reports: Vec<Of<&Taken>>, arguments: &Arguments) -> Made {
-        let mut all: Vec<(i64, &Used)> = Vec::new();
-        for Of { rank, taken, .. } in reports {
-            let used = taken.downcast_ref::<Vec<Used>>();
+    fn make(&self, _: Extract, reports: Vec<ReportExtract<&Extract>>, arguments: &Arguments) -> Made {
+        let mut all: Vec<(i64, &GpuUse)> = Vec::new();
+        for ReportExtract { rank, extract, .. } in reports {
+            let used = extract.downcast_ref::<Vec<GpuUse>>();
             all.extend(used.into_iter().flatten().map(|one| (rank, one)));
         }
-        let pictures = picture(&all, arguments.number(&THRESHOLD) as f64).into_iter().collect();
-        Made { tables: vec![("rows", sheet(&all))], pictures, ..Made::default() }
+        let charts = chart(&all, arguments.number(&THRESHOLD) as f64).into_iter().collect();
+        Made { tables: vec![("rows", result_table(&all))], charts, ..Made::default() }
     }
 
-    fn tells_of_none(&self) -> bool {
+    fn shows_empty_tables(&self) -> bool {
         true
     }
 }
 
 /// Of each rank the least used region first.
-fn sheet(all: &[(i64, &Used)]) -> Sheet {
-    let mut found: Vec<(i64, &Region, &Used)> =
+fn result_table(all: &[(i64, &GpuUse)]) -> ResultTable {
+    let mut found: Vec<(i64, &Region, &GpuUse)> =
         all.iter().flat_map(|(rank, used)| used.regions.iter().map(move |one| (*rank, one, *used))).collect();
     found.sort_by(|one, two| one.0.cmp(&two.0).then(one.1.use_percent().total_cmp(&two.1.use_percent())));
     let (plain, ns) = (Quantity::Plain, Quantity::Nanoseconds);
@@ -112,23 +112,23 @@ fn sheet(all: &[(i64, &Used)]) -> Sheet {
         Column::maybe_integers("PID", plain, found.iter().map(|(.., used)| used.pid)),
         Column::integers("Device", plain, found.iter().map(|(.., used)| used.device)),
     ];
-    Sheet { name: GPU_TIME_UTIL.name, title: GPU_TIME_UTIL.title, columns }
+    ResultTable { name: GPU_TIME_UTIL.name, title: GPU_TIME_UTIL.title, columns }
 }
 
 /// None where no GPU had a moment.
-fn picture(all: &[(i64, &Used)], threshold: f64) -> Option<Picture> {
-    let places: Vec<labels::Place> =
+fn chart(all: &[(i64, &GpuUse)], threshold: f64) -> Option<Chart> {
+    let places: Vec<labels::LabelKey> =
         all.iter().map(|(rank, used)| (*rank, used.pid, Some(used.device))).collect();
-    let lines = all.iter().zip(labels::of(&places)).map(|((rank, used), label)| Line {
+    let lines = all.iter().zip(labels::unique(&places)).map(|((rank, used), label)| Line {
         label,
         rank: Some(*rank),
-        points: used.course.iter().map(|(at, percent)| (*at, Some(*percent))).collect(),
+        points: used.over_time.iter().map(|(at, percent)| (*at, Some(*percent))).collect(),
     });
     let lines: Vec<Line> = lines.filter(|line| !line.points.is_empty()).collect();
-    (!lines.is_empty()).then(|| Picture {
+    (!lines.is_empty()).then(|| Chart {
         name: "use",
         title: "Use of each GPU over Time".to_owned(),
-        about: "how much of each chunk of time operations fill, added up; what lies below the mark is in the table. \
+        about: "fraction of each chunk of time filled by operations, added up; chunks below the mark are in the table. \
                 Times are each report's own"
             .to_owned(),
         figure: Figure::Lines(Lines {
@@ -142,14 +142,14 @@ fn picture(all: &[(i64, &Used)], threshold: f64) -> Option<Picture> {
 
 const THRESHOLD: ArgumentSpec = ArgumentSpec {
     name: "threshold",
-    about: "chunks that are used less, in percent, are told",
+    about: "list chunks with less use than this, in percent",
     takes: Takes::Number(50),
     choice: None,
 };
 
 const CHUNKS: ArgumentSpec = ArgumentSpec {
     name: "chunks",
-    about: "into so many chunks the time of each GPU is cut, at least one",
+    about: "number of chunks that the time of each GPU is cut into, at least one",
     takes: Takes::Number(30),
     choice: None,
 };
@@ -159,7 +159,7 @@ const MOST_CHUNKS: u64 = 1_000_000;
 struct Chunks {
     /// Where chunks begin, and where the last one ends.
     edges: Vec<i64>,
-    /// What spans have in the chunks in which they begin or end.
+    /// The time of spans in the chunks in which they begin or end.
     partly: Vec<u128>,
     /// How many more spans cover a chunk wholly than the one before it.
     wholly: Vec<i64>,
@@ -266,8 +266,8 @@ mod tests {
             chunks.add(span);
         }
         let regions = chunks.below(50.0);
-        let told: Vec<(i64, i64, u128)> = regions.iter().map(|one| (one.start, one.end, one.used)).collect();
-        assert_eq!(told, [(10, 40, 5)]);
+        let spans: Vec<(i64, i64, u128)> = regions.iter().map(|one| (one.start, one.end, one.used)).collect();
+        assert_eq!(spans, [(10, 40, 5)]);
         assert!(Chunks::cut(5, 5, 30).below(50.0).is_empty());
     }
 }

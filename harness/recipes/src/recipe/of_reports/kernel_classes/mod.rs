@@ -1,13 +1,13 @@
-//! Classes of kernels: what part of the time each has, by sum and by union, of each GPU, each report and all; and what
-//! bounds the work by that. The rule stands in `rule`, the classes of a published script in `published`.
+//! Time shares of kernel classes, by sum and by union, of each GPU, each report and all; and the bottleneck that
+//! follows. `rule` has the rule, `published` the classes of a published script.
 
 mod published;
+mod result_tables;
 mod rule;
-mod sheets;
 #[cfg(test)]
 mod tests;
 
-use super::{Across, Kind, Made, Of, ReportRecipe};
+use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::busy::{Busy, KernelName, Operation};
 use crate::figures::Stats;
 use crate::kernel_class::CLASSES;
@@ -23,16 +23,16 @@ use std::collections::BTreeMap;
 pub(super) const KERNEL_CLASSES: ReportRecipe = ReportRecipe {
     name: "kernel_classes",
     title: "Classes of Kernels",
-    about: "shares of classes of kernels by sum and by union of time, what bounds the work, and what to try",
-    definition: "a kernel's class is told by the words of its names; the first of nccl, comm, gemm, attention, memory, norm, \
-                 elementwise, other that fits counts. `Time` is the sum of the runs, which counts kernels side by side each; \
-                 `Union` is the length of the moments at which a kernel of the class ran on a GPU, summed over GPUs; shares \
-                 are of all kernels. The bound is the first that is exceeded of: communication (nccl and comm), calls whose \
-                 names have `Synchronize` of the time of all calls, compute (gemm and attention), memory (copying kernels); \
-                 shares of kernels by union. Where no calls were recorded and communication does not exceed its bound, what \
-                 bounds the work is not known. `compat` has the classes of a published script of others, told by parts of \
-                 whole names, its shares by sum, its rounding of calls, and calls that were not recorded count as none. A \
-                 filter by time cuts kernels",
+    about: "time shares of kernel classes by sum and by union, the bottleneck, and what to try",
+    definition: "a kernel's class follows from the words of its names; the first of nccl, comm, gemm, attention, \
+                 memory, norm, elementwise, other that fits counts. `Time` is the sum of durations, which counts \
+                 concurrent kernels each; `Union` is the time in which a kernel of the class ran on a GPU, summed over \
+                 GPUs; shares are of all kernels. The bottleneck is the first exceeded bound of: communication (nccl \
+                 and comm), the share of calls with `Synchronize` in their names in the time of all calls, compute \
+                 (gemm and attention), memory (copying kernels); shares of kernels by union. Where no calls were \
+                 recorded and communication does not exceed its bound, the bottleneck is unknown. `compat` has the \
+                 classes of a published script, by parts of whole names, its shares by sum, its rounding of calls, and \
+                 unrecorded calls count as 0. A filter by time cuts kernels",
     arguments: &[
         COMPAT,
         rule::COMMUNICATION,
@@ -46,9 +46,9 @@ pub(super) const KERNEL_CLASSES: ReportRecipe = ReportRecipe {
         rule::ADVISE_RUNS,
     ],
     tables: &[&KERNEL, &STRING_IDS, &RUNTIME, &MEMCPY, &MEMCPY_OPER, &MEMSET, &GRAPH_TRACE],
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: &["classes", "rank_classes", "gpu_classes", "bottlenecks", "recommendations"],
-        pictures: &[("classes", "the share of each class, as bars")],
+        charts: &[("classes", "the share of each class, as bars")],
         take,
         make,
     }),
@@ -66,16 +66,16 @@ fn classes(compat: bool) -> &'static [&'static str] {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Taken {
+struct Extract {
     /// By PID and device.
     gpus: Vec<((Option<i64>, i64), Classes)>,
-    names: Vec<Named>,
+    names: Vec<KernelStats>,
     calls: Option<Calls>,
     /// Copied between the host and GPUs; nothing where no copy was recorded.
     host_bytes: Option<u64>,
 }
 
-/// What each class took, in the order of the classes, and all of them.
+/// Times of each class, in the order of the classes, and of all of them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Classes {
     of: Vec<Time>,
@@ -115,7 +115,7 @@ impl Classes {
 
 /// A kernel by its whole name, with the figures of its runs in one report.
 #[derive(Serialize, Deserialize)]
-struct Named {
+struct KernelStats {
     class: usize,
     name: String,
     stats: Stats,
@@ -129,7 +129,7 @@ struct Calls {
     printed_percent: f64,
 }
 
-fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Taken, u64)>, ExportError> {
+fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Extract, u64)>, ExportError> {
     let Some(busy) = Busy::read(trace)? else { return Ok(None) };
     let compat = arguments.has(COMPAT.name);
     let classes = classes(compat);
@@ -162,15 +162,15 @@ fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Taken, u64)>, Ex
             gpus.push(((gpu.pid(), gpu.device), times));
         }
     }
-    // Kernels that all last no time have nothing to share.
+    // Without any kernel time there are no shares.
     if gpus.iter().all(|(_, times)| times.all.sum == 0) {
         return Ok(None);
     }
     let names = runs.into_iter().filter_map(|(name, (class, mut ns))| {
-        Some(Named { class, name: name.to_owned(), stats: Stats::of_mut(&mut ns)? })
+        Some(KernelStats { class, name: name.to_owned(), stats: Stats::of_mut(&mut ns)? })
     });
     let names = names.collect();
-    Ok(Some((Taken { gpus, names, calls: calls(trace)?, host_bytes: host_bytes(trace)? }, rows)))
+    Ok(Some((Extract { gpus, names, calls: calls(trace)?, host_bytes: host_bytes(trace)? }, rows)))
 }
 
 fn class(name: &KernelName, compat: bool) -> usize {
@@ -212,21 +212,21 @@ fn host_bytes(trace: &Trace) -> Result<Option<u64>, ExportError> {
     Ok(Some(bytes.map(|(_, bytes)| *bytes).sum()))
 }
 
-fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
+fn make(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
     let compat = arguments.has(COMPAT.name);
     let of_reports: Vec<Figures> =
-        reports.iter().map(|report| rule::figures(Some(report.rank), &[report.taken], compat)).collect();
+        reports.iter().map(|report| rule::figures(Some(report.rank), &[report.extract], compat)).collect();
     let mut all = of_reports;
     if reports.len() > 1 {
-        let together: Vec<&Taken> = reports.iter().map(|report| report.taken).collect();
+        let together: Vec<&Extract> = reports.iter().map(|report| report.extract).collect();
         all.insert(0, rule::figures(None, &together, compat));
     }
     let tables = vec![
-        ("classes", sheets::of_all(reports, compat)),
-        ("rank_classes", sheets::of_ranks(reports, compat)),
-        ("gpu_classes", sheets::of_gpus(reports, compat)),
-        ("bottlenecks", sheets::bottlenecks(&all, arguments)),
-        ("recommendations", sheets::recommendations(&all, arguments)),
+        ("classes", result_tables::of_all(reports, compat)),
+        ("rank_classes", result_tables::of_ranks(reports, compat)),
+        ("gpu_classes", result_tables::of_gpus(reports, compat)),
+        ("bottlenecks", result_tables::bottlenecks(&all, arguments)),
+        ("recommendations", result_tables::recommendations(&all, arguments)),
     ];
-    Made { tables, pictures: vec![sheets::picture(reports, compat)], ..Made::default() }
+    Made { tables, charts: vec![result_tables::chart(reports, compat)], ..Made::default() }
 }

@@ -1,5 +1,5 @@
-//! The classes of kernels as a published script of others has them: by parts of whole names, in large letters or small,
-//! the first that fits. What is wrong with parts of names: `adam` is in `madamax`, and symmetric kernels of NCCL fit none.
+//! The kernel classes of a published script: by parts of whole names, case-insensitive, the first that fits. Its flaws
+//! are kept: `adam` is in `madamax`, and symmetric kernels of NCCL fit no class.
 
 pub(super) const CLASSES: [&str; 18] = [
     "NCCL AllGather",

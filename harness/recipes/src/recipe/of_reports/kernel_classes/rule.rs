@@ -1,7 +1,7 @@
-//! What bounds the work by the shares of its kernels and calls, and what to try then. Every threshold is an argument; the
-//! numbers that stand where none is given are those of a published script.
+//! The bottleneck by the shares of kernels and calls, and what to try. Every threshold is an argument; the defaults are
+//! those of a published script.
 
-use super::{Classes, Taken, classes};
+use super::{Classes, Extract, classes};
 use crate::kernel_class::communicates;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 
@@ -11,30 +11,36 @@ const fn threshold(name: &'static str, about: &'static str, number: u64) -> Argu
 
 pub(super) const COMMUNICATION: ArgumentSpec = threshold(
     "communication",
-    "above this percentage of kernels' time the work is bound by communication",
+    "percentage of kernel time above which the work is bound by communication",
     40,
 );
 pub(super) const SYNC: ArgumentSpec =
-    threshold("sync", "above this percentage of calls' time it is bound by synchronisation", 60);
+    threshold("sync", "percentage of call time above which it is bound by synchronisation", 60);
 pub(super) const COMPUTE: ArgumentSpec =
-    threshold("compute", "above this percentage of kernels' time it is bound by compute", 70);
+    threshold("compute", "percentage of kernel time above which it is bound by compute", 70);
 pub(super) const MEMORY: ArgumentSpec =
-    threshold("memory", "above this percentage of kernels' time it is bound by transfers of memory", 20);
+    threshold("memory", "percentage of kernel time above which it is bound by memory transfers", 20);
 pub(super) const ADVISE_COMMUNICATION: ArgumentSpec = threshold(
     "advise-communication",
-    "above this percentage of kernels' time communication is spoken of",
+    "percentage of kernel time above which there is advice on communication",
     30,
 );
-pub(super) const ADVISE_TRANSFERS: ArgumentSpec =
-    threshold("advise-transfers", "above so many MB copies between host and GPUs are spoken of", 50_000);
+pub(super) const ADVISE_TRANSFERS: ArgumentSpec = threshold(
+    "advise-transfers",
+    "MB copied between host and GPUs above which there is advice on transfers",
+    50_000,
+);
 pub(super) const ADVISE_SYNC: ArgumentSpec =
-    threshold("advise-sync", "above this percentage of calls' time synchronisation is spoken of", 50);
-pub(super) const ADVISE_SPREAD: ArgumentSpec =
-    threshold("advise-spread", "above this percentage of its mean a kernel's deviation is spoken of", 50);
+    threshold("advise-sync", "percentage of call time above which there is advice on synchronisation", 50);
+pub(super) const ADVISE_SPREAD: ArgumentSpec = threshold(
+    "advise-spread",
+    "deviation of a kernel, as a percentage of its mean, above which there is advice",
+    50,
+);
 pub(super) const ADVISE_RUNS: ArgumentSpec =
-    threshold("advise-runs", "the deviation of kernels that ran no more often says nothing", 50);
+    threshold("advise-runs", "fewest runs of a kernel, exclusive, for its deviation to count", 50);
 
-/// Only of so many kernels, those with the most time, the spread is looked at.
+/// Deviations are checked only of this many kernels with the most time.
 const LOOKED_AT: usize = 10;
 
 /// Percentages of one report, or of all.
@@ -58,8 +64,9 @@ pub(super) struct Spread {
     pub percent: f64,
 }
 
-pub(super) fn figures(rank: Option<i64>, reports: &[&Taken], compat: bool) -> Figures {
-    let sum = Classes::sum(reports.iter().flat_map(|taken| taken.gpus.iter().map(|(_, classes)| classes)));
+pub(super) fn figures(rank: Option<i64>, reports: &[&Extract], compat: bool) -> Figures {
+    let sum =
+        Classes::sum(reports.iter().flat_map(|extract| extract.gpus.iter().map(|(_, classes)| classes)));
     let share = |wanted: &dyn Fn(&str) -> bool| {
         let of: u128 = classes(compat)
             .iter()
@@ -70,7 +77,7 @@ pub(super) fn figures(rank: Option<i64>, reports: &[&Taken], compat: bool) -> Fi
         let all = if compat { sum.all.sum } else { sum.all.union };
         if all > 0 { 100.0 * of as f64 / all as f64 } else { 0.0 }
     };
-    let calls: Vec<_> = reports.iter().filter_map(|taken| taken.calls).collect();
+    let calls: Vec<_> = reports.iter().filter_map(|extract| extract.calls).collect();
     let sync = match (calls.as_slice(), compat) {
         ([one], true) => Some(one.printed_percent),
         ([], true) => Some(0.0),
@@ -81,7 +88,7 @@ pub(super) fn figures(rank: Option<i64>, reports: &[&Taken], compat: bool) -> Fi
             (calls.len() == reports.len()).then(|| 100.0 * waiting as f64 / all as f64)
         }
     };
-    let transfers: Vec<u64> = reports.iter().filter_map(|taken| taken.host_bytes).collect();
+    let transfers: Vec<u64> = reports.iter().filter_map(|extract| extract.host_bytes).collect();
     Figures {
         rank,
         communication: share(&|class| communicates(class) || (compat && class.starts_with("NCCL"))),
@@ -96,14 +103,14 @@ pub(super) fn figures(rank: Option<i64>, reports: &[&Taken], compat: bool) -> Fi
         transfers: (!transfers.is_empty()).then(|| transfers.iter().sum::<u64>() as f64 / 1e6),
         spreads: match reports {
             [one] => spreads(one),
-            // Of all reports each speaks for itself.
+            // Deviations are given per report only.
             _ => Vec::new(),
         },
     }
 }
 
-fn spreads(taken: &Taken) -> Vec<Spread> {
-    let mut names: Vec<_> = taken.names.iter().collect();
+fn spreads(extract: &Extract) -> Vec<Spread> {
+    let mut names: Vec<_> = extract.names.iter().collect();
     names.sort_by(|one, two| two.stats.total.cmp(&one.stats.total).then(one.name.cmp(&two.name)));
     let percent = |stats: &crate::figures::Stats| match stats.mean > 0.0 {
         true => 100.0 * stats.stddev / stats.mean,
@@ -120,7 +127,7 @@ fn spreads(taken: &Taken) -> Vec<Spread> {
 }
 
 impl Figures {
-    /// What bounds the work, and by which number.
+    /// The bottleneck, with the observed share and its bound.
     pub(super) fn bound(&self, arguments: &Arguments) -> (&'static str, Option<(f64, u64)>) {
         let over = |share: f64, spec: &ArgumentSpec| {
             let bound = arguments.number(spec);
@@ -152,9 +159,9 @@ impl Figures {
             "communication",
             Some(self.communication),
             &ADVISE_COMMUNICATION,
-            "% of kernels' time",
-            "see with `breakdown` how much of it is exposed; make sure that NCCL's log names the network's own plugin and \
-             not sockets; more work per GPU and step leaves communication a smaller part"
+            "% of kernel time",
+            "see with `breakdown` how much of it is exposed; check that NCCL's log names the network plugin, not \
+             sockets; more work per GPU and step reduces the share of communication"
                 .to_owned(),
         );
         advise(
@@ -162,15 +169,15 @@ impl Figures {
             self.transfers,
             &ADVISE_TRANSFERS,
             "MB",
-            "host and GPUs exchange much: activations or optimizer states that are offloaded to the host; where memory of \
-             the GPUs is free, keep them there"
+            "host and GPUs exchange much data, such as offloaded activations or optimizer states; keep them on the \
+             GPUs where memory is free"
                 .to_owned(),
         );
         advise(
             "synchronisation",
             self.sync,
             &ADVISE_SYNC,
-            "% of calls' time",
+            "% of call time",
             "threads wait for GPUs: look in the loop for values that are read back in every step (`.item()`, `.cpu()`, \
              logging of losses) and for copies from pageable memory"
                 .to_owned(),
@@ -179,7 +186,7 @@ impl Figures {
         let bound = arguments.number(&ADVISE_SPREAD) as f64;
         if let Some(spread) = self.spreads.iter().find(|one| one.runs > runs && one.percent > bound) {
             let text = format!(
-                "runs of one kernel differ much ({} of them); where it communicates, some rank comes late: {}",
+                "durations of a kernel vary much over {} runs; if it communicates, some rank arrives late: {}",
                 spread.runs, spread.name
             );
             advise("spread", Some(spread.percent), &ADVISE_SPREAD, "% of the mean", text);

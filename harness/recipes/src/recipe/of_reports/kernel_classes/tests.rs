@@ -96,7 +96,7 @@ fn the_first_bound_that_is_exceeded_counts() {
 }
 
 #[test]
-fn without_calls_nobody_knows_whether_they_waited() {
+fn without_calls_the_bottleneck_is_unknown() {
     let quiet = made(&[(0, 100, 4)], &[]);
     assert_eq!(bound(&quiet, &[]), "not known");
     assert_eq!(decimals(table(&of(&quiet, &[]), "bottlenecks"), "Synchronisation"), [None]);
@@ -105,7 +105,7 @@ fn without_calls_nobody_knows_whether_they_waited() {
 }
 
 #[test]
-fn what_to_try_stands_behind_its_number() {
+fn advice_comes_with_its_number() {
     let made_of =
         |kernels: &[(i64, i64, usize)]| made(kernels, &[(55, "cudaDeviceSynchronize"), (45, "cudaMalloc")]);
     assert_eq!(topics(&made_of(&[(0, 30, 0), (30, 100, 4)]), &[]), ["synchronisation"]);

@@ -1,11 +1,11 @@
 //! Of each GPU how much of its time kernels ran; and of kernels that communicate and kernels that compute, each alone and
 //! both at once.
 
-use super::shares::{self, Place, Shares, Taken};
+use super::shares::{self, Extract, ProcessGpu, Shares};
 use super::window::{BINS, NO_SHIFT};
 use crate::busy::{self, Busy, Gpu, Operation};
 use crate::recipe::of_reports::together::Share;
-use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
+use crate::recipe::of_reports::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::spans::Spans;
 use nsys::tables::{GRAPH_TRACE, KERNEL, STRING_IDS};
@@ -14,18 +14,18 @@ use nsys::trace::Trace;
 pub(in super::super) const CUDA_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
     name: "cuda_gpu_time_util_map",
     title: "GPU Time Utilization",
-    about: "for how much of the time kernels ran, by GPU and over time",
+    about: "fraction of time in which kernels ran, by GPU and over time",
     definition: "per rank, process and GPU: a cell is 100 times the length of the union of its kernels within the bin, \
-                 divided by what was measured of the bin; kernels are cut at its edges, copies and fills do not count, \
-                 graphs that were traced as a whole do. Bins are equal and reach from the first to the last kernel of all \
-                 reports, or over the filter's span. Reports are laid beside each other by the UTC of their beginnings, \
-                 where each tells it. A report was measuring from its first to its last event of any kind: outside of \
-                 that a cell is empty, and never zero",
+                 divided by the measured part of the bin; kernels are cut at its edges, copies and fills do not count, \
+                 graphs that were traced as a whole do. Bins are equal and reach from the first to the last kernel of \
+                 all reports, or over the filter's span. Reports are aligned by the UTC of their beginnings, where \
+                 each has it. A report counts as measured from its first to its last event of any kind: outside of \
+                 that a cell is empty, never 0",
     arguments: &[BINS, NO_SHIFT],
     tables: &[&KERNEL, &GRAPH_TRACE, &STRING_IDS],
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: shares::TABLES,
-        pictures: &[("kernels", "the share of time in which kernels ran, over time, by GPU")],
+        charts: &[("kernels", "the share of time in which kernels ran, over time, by GPU")],
         take,
         make,
     }),
@@ -34,23 +34,27 @@ pub(in super::super) const CUDA_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
 const OF_KERNELS: Shares = Shares {
     name: CUDA_GPU_TIME_UTIL_MAP.name,
     title: CUDA_GPU_TIME_UTIL_MAP.title,
-    kinds: &[shares::Kind { name: "kernels", heading: "Kernels", title: "GPU time in which kernels ran" }],
+    kinds: &[shares::ShareKind {
+        name: "kernels",
+        heading: "Kernels",
+        title: "GPU time in which kernels ran",
+    }],
     both: None,
 };
 
-fn take(trace: &Trace, _: &Arguments) -> Share<Taken> {
+fn take(trace: &Trace, _: &Arguments) -> Share<Extract> {
     let Some(busy) = Busy::read(trace)? else { return Ok(None) };
     let Some((shown, rows)) = span(&busy, runs) else { return Ok(None) };
-    let places = with(&busy, runs).map(|gpu| Place {
+    let places = with(&busy, runs).map(|gpu| ProcessGpu {
         process: gpu.process,
         device: Some(gpu.device),
         sets: vec![Some(union(gpu, runs))],
         unknown: Spans::default(),
     });
-    Ok(Some((shares::taken(trace, shown, places.collect()), rows)))
+    Ok(Some((shares::extract(trace, shown, places.collect()), rows)))
 }
 
-fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
+fn make(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
     shares::make(&OF_KERNELS, reports, arguments)
 }
 
@@ -81,17 +85,17 @@ pub(super) fn span(busy: &Busy, what: impl Fn(&Operation) -> bool) -> Option<((i
 pub(in super::super) const NCCL_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
     name: "nccl_gpu_time_util_map",
     title: "GPU Time of Communication and Computation",
-    about: "for how much of the time kernels communicated, computed, and did both at once, by GPU and over time",
-    definition: "as `cuda_gpu_time_util_map`, for two kinds of kernels and for what they do at once, which is \
-                 the intersection of their unions. A kernel communicates if its name begins with `nccl`, the \
-                 published rule; with `classes` those do that `kernel_classes` calls nccl or comm: NCCL's, user buffers, \
-                 DeepEP, NVSHMEM and the like. All others compute. While a graph ran that was traced as a whole \
-                 nobody can tell which it was: that time is not measured",
+    about: "fraction of time in which kernels communicated, computed, and did both at once, by GPU and over time",
+    definition: "as `cuda_gpu_time_util_map`, for two kinds of kernels and for what they do at once, which is the \
+                 intersection of their unions. A kernel communicates if its name begins with `nccl`, the published \
+                 rule; with `classes` those do that `kernel_classes` calls nccl or comm: NCCL's, user buffers, DeepEP, \
+                 NVSHMEM and the like. All others compute. While a graph ran that was traced as a whole, its kernels \
+                 are unknown: that time is not measured",
     arguments: &[BINS, NO_SHIFT, CLASSES],
     tables: &[&KERNEL, &GRAPH_TRACE, &STRING_IDS],
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: shares::TABLES,
-        pictures: &[
+        charts: &[
             ("communication", "the share of time in which kernels communicated, over time, by GPU"),
             ("compute", "the same of kernels that computed"),
             ("overlap", "the same of both at once"),
@@ -103,7 +107,7 @@ pub(in super::super) const NCCL_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
 
 const CLASSES: ArgumentSpec = ArgumentSpec {
     name: "classes",
-    about: "communication is what `kernel_classes` takes for it, and not what begins with nccl alone",
+    about: "communication by the classes of `kernel_classes`, not only names that begin with nccl",
     takes: Takes::Nothing,
     choice: None,
 };
@@ -112,21 +116,25 @@ const OF_NCCL: Shares = Shares {
     name: NCCL_GPU_TIME_UTIL_MAP.name,
     title: NCCL_GPU_TIME_UTIL_MAP.title,
     kinds: &[
-        shares::Kind {
+        shares::ShareKind {
             name: "communication",
             heading: "Communication",
             title: "GPU time in which kernels communicated",
         },
-        shares::Kind { name: "compute", heading: "Compute", title: "GPU time in which kernels computed" },
+        shares::ShareKind {
+            name: "compute",
+            heading: "Compute",
+            title: "GPU time in which kernels computed",
+        },
     ],
-    both: Some(shares::Kind {
+    both: Some(shares::ShareKind {
         name: "overlap",
         heading: "Overlap",
         title: "GPU time in which kernels communicated and computed at once",
     }),
 };
 
-fn take_nccl(trace: &Trace, arguments: &Arguments) -> Share<Taken> {
+fn take_nccl(trace: &Trace, arguments: &Arguments) -> Share<Extract> {
     let Some(busy) = Busy::read(trace)? else { return Ok(None) };
     let by_class = arguments.has(CLASSES.name);
     let begins: Vec<bool> =
@@ -137,7 +145,7 @@ fn take_nccl(trace: &Trace, arguments: &Arguments) -> Share<Taken> {
     let is_kernel = |one: &Operation| matches!(one.kind, busy::Kind::Communication | busy::Kind::Compute);
     let Some((_, rows)) = span(&busy, is_kernel) else { return Ok(None) };
     let Some((shown, _)) = span(&busy, runs) else { return Ok(None) };
-    let places = with(&busy, runs).map(|gpu| Place {
+    let places = with(&busy, runs).map(|gpu| ProcessGpu {
         process: gpu.process,
         device: Some(gpu.device),
         sets: vec![
@@ -151,13 +159,13 @@ fn take_nccl(trace: &Trace, arguments: &Arguments) -> Share<Taken> {
     let others = operations.filter(|one| is_class(one) && !begins(one)).count();
     if others > 0 && !by_class {
         trace.note(format!(
-            "kernels that communicate and do not begin with nccl count as computing, the argument `classes` takes them \
-             for communication: {others}"
+            "communication kernels counted as compute, as they do not begin with nccl (`classes` changes that): \
+             {others}"
         ));
     }
-    Ok(Some((shares::taken(trace, shown, places), rows)))
+    Ok(Some((shares::extract(trace, shown, places), rows)))
 }
 
-fn make_nccl(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
+fn make_nccl(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
     shares::make(&OF_NCCL, reports, arguments)
 }

@@ -1,14 +1,14 @@
-//! What GPUs sampled of themselves: the mean of each metric in each bin.
+//! Metrics sampled by GPUs: the mean of each metric in each bin.
 
 use super::means::{Mean, of_moments};
 use super::packed::{PackedSamples, Sample};
-use super::window::{BINS, NO_SHIFT, Seen, Window};
-use crate::picture::{Axis, Figure, Heatmap, HeatmapRow, Picture};
+use super::window::{BINS, Coverage, NO_SHIFT, Window};
+use crate::chart::{Axis, Chart, Figure, Heatmap, HeatmapRow};
 use crate::recipe::of_reports::samples::{GpuSamples, gpu_of};
 use crate::recipe::of_reports::together::Share;
-use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
+use crate::recipe::of_reports::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::report::{ArgumentSpec, Arguments, Takes};
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::tables::{GENERIC_EVENTS, GPU_METRICS, TARGET_INFO_GPU_METRICS};
 use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
@@ -17,21 +17,21 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(in super::super) const GPU_METRIC_UTIL_MAP: ReportRecipe = ReportRecipe {
     name: "gpu_metric_util_map",
     title: "GPU Metrics over Time",
-    about: "how busy the multiprocessors and tensor cores of each GPU were, over time",
-    definition: "per rank and GPU the mean of the samples in each bin of the metrics SMs Active, SM Issue and Tensor Active, \
-                 and of one more that is named. Names are compared without what stands in brackets behind them, such as \
-                 `[Throughput %]`, and without the difference between SM and SMs. A bin without a sample is empty, and never \
-                 zero. Bins are equal and reach from the first to the last such sample of all reports, or over the filter's \
-                 span; the last one has both its ends. Reports are laid beside each other by the UTC of their beginnings",
+    about: "utilization of the multiprocessors and tensor cores of each GPU over time",
+    definition: "per rank and GPU the mean of the samples in each bin of the metrics SMs Active, SM Issue and Tensor \
+                 Active, and of one more that is named. Names are compared without a suffix in brackets, such as \
+                 `[Throughput %]`, and SM equals SMs. A bin without a sample is empty, never 0. Bins are equal and \
+                 reach from the first to the last such sample of all reports, or over the filter's span; the last one \
+                 has both its ends. Reports are aligned by the UTC of their beginnings",
     arguments: &[BINS, NO_SHIFT, METRIC],
     tables: &[&GPU_METRICS, &TARGET_INFO_GPU_METRICS, &GENERIC_EVENTS],
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: &["totals", "heatmap"],
-        pictures: &[
+        charts: &[
             ("sms_active", "SMs Active over time, by GPU"),
             ("sm_issue", "SM Issue over time, by GPU"),
             ("tensor_active", "Tensor Active over time, by GPU"),
-            ("NAME", "a metric that was asked for, over time, by GPU"),
+            ("NAME", "the requested metric over time, by GPU"),
         ],
         take,
         make,
@@ -40,13 +40,13 @@ pub(in super::super) const GPU_METRIC_UTIL_MAP: ReportRecipe = ReportRecipe {
 
 const METRIC: ArgumentSpec = ArgumentSpec {
     name: "metric",
-    about: "one metric more, such as `Unallocated Warps in Active SMs`",
+    about: "one more metric, such as `Unallocated Warps in Active SMs`",
     takes: Takes::Text(""),
     choice: None,
 };
 
 struct Metric {
-    /// Of its picture.
+    /// Of its chart.
     name: &'static str,
     title: &'static str,
     /// As names are compared; see `plain`.
@@ -67,8 +67,8 @@ fn plain(name: &str) -> String {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Taken {
-    seen: Seen,
+struct Extract {
+    coverage: Coverage,
     series: Vec<Series>,
 }
 
@@ -80,7 +80,7 @@ struct Series {
     samples: PackedSamples,
 }
 
-fn take(trace: &Trace, arguments: &Arguments) -> Share<Taken> {
+fn take(trace: &Trace, arguments: &Arguments) -> Share<Extract> {
     let more = plain(arguments.text(&METRIC));
     let wanted = |name: &str| {
         let name = plain(name);
@@ -91,7 +91,7 @@ fn take(trace: &Trace, arguments: &Arguments) -> Share<Taken> {
         let there: BTreeSet<&str> = all.others.iter().map(String::as_str).collect();
         let there: Vec<&str> = there.into_iter().collect();
         trace.note(format!(
-            "no metric `{}` was sampled; beside those that are shown there are: {}",
+            "no metric `{}` was sampled; other sampled metrics: {}",
             arguments.text(&METRIC),
             there.join(", ")
         ));
@@ -110,11 +110,11 @@ fn take(trace: &Trace, arguments: &Arguments) -> Share<Taken> {
     let series = of_key.into_iter().map(|((metric, gpu), samples)| Series {
         gpu,
         metric: all.metrics[metric as usize].clone(),
-        samples: PackedSamples::of(samples),
+        samples: PackedSamples::pack(samples),
     });
     let mut series: Vec<Series> = series.collect();
     series.sort_by(|a, b| (&a.metric, a.gpu).cmp(&(&b.metric, b.gpu)));
-    Ok(Some((Taken { seen: Seen::sampled(shown, trace.asked_span()), series }, rows)))
+    Ok(Some((Extract { coverage: Coverage::sampled(shown, trace.asked_span()), series }, rows)))
 }
 
 struct Row<'a> {
@@ -124,10 +124,12 @@ struct Row<'a> {
     bins: Vec<Mean>,
 }
 
-fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
-    let Some(window) = Window::of(reports, |taken| taken.seen, arguments) else { return Made::default() };
+fn make(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
+    let Some(window) = Window::over_reports(reports, |extract| extract.coverage, arguments) else {
+        return Made::default();
+    };
     let rows = reports.iter().zip(&window.shifts).flat_map(|(report, shift)| {
-        report.taken.series.iter().map(|series| Row {
+        report.extract.series.iter().map(|series| Row {
             rank: report.rank,
             series,
             most: series.samples.iter().map(|sample| sample.value).reduce(f64::max),
@@ -145,18 +147,18 @@ fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
     if METRICS.iter().all(|metric| metric.plain != more) {
         shown.push(("metric", asked, more.as_str()));
     }
-    let pictures = shown.into_iter().filter_map(|(name, title, metric)| {
+    let charts = shown.into_iter().filter_map(|(name, title, metric)| {
         let rows: Vec<&Row> = rows.iter().filter(|row| plain(&row.series.metric) == metric).collect();
-        (!rows.is_empty()).then(|| picture(name, title, &rows, &window))
+        (!rows.is_empty()).then(|| chart(name, title, &rows, &window))
     });
-    let pictures = pictures.collect();
+    let charts = charts.collect();
     let tables = vec![("totals", totals(&rows)), ("heatmap", bins(&rows, &window))];
-    Made { tables, pictures, notes: window.notes, ..Made::default() }
+    Made { tables, charts, notes: window.notes, ..Made::default() }
 }
 
 const PLAIN: Quantity = Quantity::Plain;
 
-fn totals(rows: &[Row]) -> Sheet {
+fn totals(rows: &[Row]) -> ResultTable {
     let all: Vec<Mean> = rows.iter().map(|row| Mean::of_all(&row.bins)).collect();
     let columns = vec![
         Column::integers("Rank", PLAIN, rows.iter().map(|row| row.rank)),
@@ -166,10 +168,10 @@ fn totals(rows: &[Row]) -> Sheet {
         Column::maybe_decimals("Mean", PLAIN, all.iter().map(Mean::value)),
         Column::maybe_decimals("Max", PLAIN, rows.iter().map(|row| row.most)),
     ];
-    Sheet { name: GPU_METRIC_UTIL_MAP.name, title: GPU_METRIC_UTIL_MAP.title, columns }
+    ResultTable { name: GPU_METRIC_UTIL_MAP.name, title: GPU_METRIC_UTIL_MAP.title, columns }
 }
 
-fn bins(rows: &[Row], window: &Window) -> Sheet {
+fn bins(rows: &[Row], window: &Window) -> ResultTable {
     let all = || rows.iter().flat_map(|row| row.bins.iter().enumerate().map(move |(at, bin)| (row, at, bin)));
     let columns = vec![
         Column::integers("Rank", PLAIN, all().map(|(row, ..)| row.rank)),
@@ -180,11 +182,11 @@ fn bins(rows: &[Row], window: &Window) -> Sheet {
         Column::integers("Samples", PLAIN, all().map(|(.., bin)| bin.weight as i64)),
         Column::maybe_decimals("Mean", PLAIN, all().map(|(.., bin)| bin.value())),
     ];
-    Sheet { name: GPU_METRIC_UTIL_MAP.name, title: GPU_METRIC_UTIL_MAP.title, columns }
+    ResultTable { name: GPU_METRIC_UTIL_MAP.name, title: GPU_METRIC_UTIL_MAP.title, columns }
 }
 
-fn picture(name: &'static str, title: &str, rows: &[&Row], window: &Window) -> Picture {
-    // What is told in percent has a whole; of anything else nobody knows.
+fn chart(name: &'static str, title: &str, rows: &[&Row], window: &Window) -> Chart {
+    // Percentages have a maximum of 100; other metrics have no known one.
     let is_percent = METRICS.iter().any(|metric| metric.name == name)
         || rows.iter().all(|row| row.series.metric.contains('%'));
     let heat = |row: &&Row| HeatmapRow {
@@ -192,10 +194,10 @@ fn picture(name: &'static str, title: &str, rows: &[&Row], window: &Window) -> P
         rank: Some(row.rank),
         values: row.bins.iter().map(Mean::value).collect(),
     };
-    Picture {
+    Chart {
         name,
         title: title.to_owned(),
-        about: "each cell tells the mean of the samples in its time; an empty cell has none".to_owned(),
+        about: "each cell is the mean of the samples in its time; an empty cell has none".to_owned(),
         figure: Figure::Heatmap(Heatmap {
             x: Axis::linear("Time", Quantity::Nanoseconds),
             edges: window.edges.clone(),
@@ -256,10 +258,10 @@ mod tests {
             (integers(totals, "Samples"), decimals(totals, "Max")),
             (vec![Some(3), Some(1)], vec![Some(99.0), Some(50.0)])
         );
-        let [picture] = outcome.pictures.as_slice() else { panic!("{:?}", outcome.pictures) };
-        let Figure::Heatmap(map) = &picture.figure else { panic!() };
+        let [chart] = outcome.charts.as_slice() else { panic!("{:?}", outcome.charts) };
+        let Figure::Heatmap(map) = &chart.figure else { panic!() };
         assert_eq!(
-            (picture.name, map.most, map.edges.as_slice()),
+            (chart.name, map.most, map.edges.as_slice()),
             ("sms_active", Some(100.0), &[0, 10, 20, 30][..])
         );
         assert_eq!(map.rows[1].label, "rank 0, GPU 1");
@@ -267,17 +269,17 @@ mod tests {
     }
 
     #[test]
-    fn a_further_metric_is_shown_and_one_that_is_not_there_is_told_with_those_that_are() {
+    fn one_more_metric_is_shown_and_an_unknown_one_is_noted_with_those_that_exist() {
         let made = Made::begin();
         sampled(&made, 1, "SM Issue", &[(0, 0, 10)]);
         sampled(&made, 2, "GPC Clock", &[(0, 0, 7), (400, 0, 8)]);
         let outcome = surveyed("gpu_metric_util_map", &["metric=gpc clock"], &inputs(vec![made.path()]));
         assert_eq!(texts(table(&outcome, "totals"), "Metric"), ["GPC Clock", "SM Issue"]);
-        let names: Vec<&str> = outcome.pictures.iter().map(|picture| picture.name).collect();
+        let names: Vec<&str> = outcome.charts.iter().map(|chart| chart.name).collect();
         assert_eq!(names, ["sm_issue", "metric"]);
         let outcome = surveyed("gpu_metric_util_map", &["metric=gpc cluck"], &inputs(vec![made.path()]));
         assert!(
-            outcome.notes.iter().any(|note| note.ends_with("there are: GPC Clock")),
+            outcome.notes.iter().any(|note| note.ends_with("other sampled metrics: GPC Clock")),
             "{:?}",
             outcome.notes
         );
@@ -288,7 +290,7 @@ mod tests {
         let made = Made::begin();
         sampled(&made, 2, "GPC Clock", &[(0, 0, 7)]);
         let outcome = surveyed("gpu_metric_util_map", &[], &inputs(vec![made.path()]));
-        assert!(outcome.tables.is_empty() && outcome.pictures.is_empty());
+        assert!(outcome.tables.is_empty() && outcome.charts.is_empty());
         assert!(outcome.notes[0].contains("looked at 1 rows, found none"), "{:?}", outcome.notes);
         assert!(
             surveyed("gpu_metric_util_map", &[], &inputs(vec![Made::begin().string(1, "a").path()]))

@@ -2,11 +2,11 @@
 //! once.
 
 use super::cuda::{runs, span, union, with};
-use super::shares::{self, Place, Shares, Taken};
+use super::shares::{self, Extract, ProcessGpu, Shares};
 use super::window::{BINS, NO_SHIFT};
 use crate::busy::Busy;
 use crate::recipe::of_reports::together::Share;
-use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
+use crate::recipe::of_reports::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::report::{Arguments, MPI_SOURCES};
 use crate::spans::Spans;
 use nsys::export::ExportError;
@@ -21,10 +21,10 @@ use std::collections::BTreeMap;
 pub(in super::super) const MPI_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
     name: "mpi_gpu_time_util_map",
     title: "GPU Time and MPI",
-    about: "for how much of the time kernels ran, the process was within MPI, and both at once, by GPU and over time",
-    definition: "as `cuda_gpu_time_util_map`; beside the union of the GPU's kernels stands the union of all calls of MPI \
-                 of all threads of its process, and the intersection of both. A call without an end is left out. In \
-                 reports of 2022, which have no tables of MPI, the ranges of NVTX's domain `MPI` are the calls",
+    about: "fraction of time in which kernels ran, the process was within MPI, and both at once, by GPU and over time",
+    definition: "as `cuda_gpu_time_util_map`; with the union of the GPU's kernels, the union of all MPI calls of all \
+                 threads of its process, and the intersection of both. A call without an end is left out. In reports \
+                 of 2022, which have no tables of MPI, the ranges of NVTX's domain `MPI` are the calls",
     arguments: &[BINS, NO_SHIFT],
     tables: &[
         &MPI_P2P,
@@ -36,9 +36,9 @@ pub(in super::super) const MPI_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
         &NVTX_EVENTS,
         &STRING_IDS,
     ],
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: shares::TABLES,
-        pictures: &[
+        charts: &[
             ("kernels", "the share of time in which kernels ran, over time, by GPU"),
             ("mpi", "the same of the process within MPI"),
             ("overlap", "the same of both at once"),
@@ -51,13 +51,13 @@ pub(in super::super) const MPI_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
 pub(in super::super) const UCX_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
     name: "ucx_gpu_time_util_map",
     title: "GPU Time and UCX",
-    about: "for how much of the time kernels ran, the process was within UCX, and both at once, by GPU and over time",
+    about: "fraction of time in which kernels ran, the process was within UCX, and both at once, by GPU and over time",
     definition: "as `mpi_gpu_time_util_map`, with the calls of UCX of all kinds in place of those of MPI",
     arguments: &[BINS, NO_SHIFT],
     tables: &[&UCP, &UCP_SUBMIT, &UCP_PROGRESS, &KERNEL, &GRAPH_TRACE, &STRING_IDS],
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: shares::TABLES,
-        pictures: &[
+        charts: &[
             ("kernels", "the share of time in which kernels ran, over time, by GPU"),
             ("ucx", "the same of the process within UCX"),
             ("overlap", "the same of both at once"),
@@ -67,17 +67,17 @@ pub(in super::super) const UCX_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
     }),
 };
 
-const KERNELS: shares::Kind =
-    shares::Kind { name: "kernels", heading: "Kernels", title: "GPU time in which kernels ran" };
+const KERNELS: shares::ShareKind =
+    shares::ShareKind { name: "kernels", heading: "Kernels", title: "GPU time in which kernels ran" };
 
 const OF_MPI: Shares = Shares {
     name: MPI_GPU_TIME_UTIL_MAP.name,
     title: MPI_GPU_TIME_UTIL_MAP.title,
     kinds: &[
         KERNELS,
-        shares::Kind { name: "mpi", heading: "MPI", title: "time in which the process was within MPI" },
+        shares::ShareKind { name: "mpi", heading: "MPI", title: "time in which the process was within MPI" },
     ],
-    both: Some(shares::Kind {
+    both: Some(shares::ShareKind {
         name: "overlap",
         heading: "Overlap",
         title: "time in which kernels ran and the process was within MPI",
@@ -89,16 +89,16 @@ const OF_UCX: Shares = Shares {
     title: UCX_GPU_TIME_UTIL_MAP.title,
     kinds: &[
         KERNELS,
-        shares::Kind { name: "ucx", heading: "UCX", title: "time in which the process was within UCX" },
+        shares::ShareKind { name: "ucx", heading: "UCX", title: "time in which the process was within UCX" },
     ],
-    both: Some(shares::Kind {
+    both: Some(shares::ShareKind {
         name: "overlap",
         heading: "Overlap",
         title: "time in which kernels ran and the process was within UCX",
     }),
 };
 
-fn take_mpi(trace: &Trace, _: &Arguments) -> Share<Taken> {
+fn take_mpi(trace: &Trace, _: &Arguments) -> Share<Extract> {
     let mut calls = Calls::default();
     for (_, spec) in MPI_SOURCES {
         calls.take(trace, spec, "calls of MPI")?;
@@ -109,7 +109,7 @@ fn take_mpi(trace: &Trace, _: &Arguments) -> Share<Taken> {
     take(trace, calls)
 }
 
-fn take_ucx(trace: &Trace, _: &Arguments) -> Share<Taken> {
+fn take_ucx(trace: &Trace, _: &Arguments) -> Share<Extract> {
     let mut calls = Calls::default();
     for spec in [&UCP, &UCP_SUBMIT, &UCP_PROGRESS] {
         calls.take(trace, spec, "calls of UCX")?;
@@ -117,15 +117,15 @@ fn take_ucx(trace: &Trace, _: &Arguments) -> Share<Taken> {
     take(trace, calls)
 }
 
-fn make_mpi(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
+fn make_mpi(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
     shares::make(&OF_MPI, reports, arguments)
 }
 
-fn make_ucx(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
+fn make_ucx(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
     shares::make(&OF_UCX, reports, arguments)
 }
 
-/// Spans of calls, by the process of their thread where that is told.
+/// Spans of calls, by the process of their thread where that is recorded.
 #[derive(Default)]
 struct Calls {
     of_process: BTreeMap<Option<i64>, Vec<(i64, i64)>>,
@@ -174,7 +174,7 @@ impl Calls {
     }
 }
 
-fn take(trace: &Trace, calls: Calls) -> Share<Taken> {
+fn take(trace: &Trace, calls: Calls) -> Share<Extract> {
     if calls.rows == 0 {
         return Ok(None);
     }
@@ -184,14 +184,14 @@ fn take(trace: &Trace, calls: Calls) -> Share<Taken> {
     };
     let unions: BTreeMap<Option<i64>, Spans> =
         calls.of_process.into_iter().map(|(process, spans)| (process, Spans::of(spans))).collect();
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<ProcessGpu> = Vec::new();
     let mut rows = calls.rows;
     if let Some(busy) = Busy::read(trace)?
         && let Some((kernels, more)) = span(&busy, runs)
     {
         shown = (shown.0.min(kernels.0), shown.1.max(kernels.1));
         rows += more;
-        let places_of = with(&busy, runs).map(|gpu| Place {
+        let places_of = with(&busy, runs).map(|gpu| ProcessGpu {
             process: gpu.process,
             device: Some(gpu.device),
             sets: vec![Some(union(gpu, runs)), Some(of_process(&unions, gpu.process))],
@@ -199,11 +199,11 @@ fn take(trace: &Trace, calls: Calls) -> Share<Taken> {
         });
         places.extend(places_of);
     }
-    // Where GPUs do not tell whose they are, all calls stand beside each of them.
-    let all_told = places.iter().any(|place| place.process.is_none());
+    // Where the process of a GPU is not recorded, all calls are shown for it.
+    let without_process = places.iter().any(|place| place.process.is_none());
     for (process, union) in unions {
-        if !all_told && places.iter().all(|place| place.process != process) {
-            places.push(Place {
+        if !without_process && places.iter().all(|place| place.process != process) {
+            places.push(ProcessGpu {
                 process,
                 device: None,
                 sets: vec![None, Some(union)],
@@ -211,7 +211,7 @@ fn take(trace: &Trace, calls: Calls) -> Share<Taken> {
             });
         }
     }
-    Ok(Some((shares::taken(trace, shown, places), rows)))
+    Ok(Some((shares::extract(trace, shown, places), rows)))
 }
 
 fn of_process(unions: &BTreeMap<Option<i64>, Spans>, process: Option<i64>) -> Spans {

@@ -3,7 +3,7 @@
 use super::packed::PackedSamples;
 use super::window::Window;
 
-/// What samples of one thing tell of one bin; a bin without a sample tells nothing.
+/// The mean of the samples in one bin; none for a bin without samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Mean {
     sum: f64,
@@ -77,8 +77,8 @@ mod tests {
     }
 
     #[test]
-    fn a_bin_without_a_sample_tells_nothing() {
-        let samples = PackedSamples::of(vec![
+    fn a_bin_without_samples_has_no_mean() {
+        let samples = PackedSamples::pack(vec![
             Sample { start: 3, end: 3, value: 8.0 },
             Sample { start: 4, end: 4, value: 2.0 },
             Sample { start: 30, end: 30, value: 7.0 },
@@ -100,7 +100,7 @@ mod tests {
                 .map(|(start, ns, value)| Sample { start: *start, end: start + ns, value: f64::from(*value) }).collect();
             let (from, to) = (filter.0, filter.0 + filter.1);
             let edges = [0i64, 7, 8, 20, 30];
-            let means = of_rates(&PackedSamples::of(samples.clone()), (from, to), shift, &window(&edges));
+            let means = of_rates(&PackedSamples::pack(samples.clone()), (from, to), shift, &window(&edges));
             for (at, bin) in edges.windows(2).enumerate() {
                 // Moment by moment.
                 let (mut sum, mut weight) = (0.0, 0);

@@ -1,5 +1,4 @@
-//! Heatmaps: places over time, of all reports over one window. What is measured, of which place, is told in the file of
-//! each recipe.
+//! Heatmaps: places over time, of all reports over one window. What is measured is documented in the file of each recipe.
 
 pub(super) mod cuda;
 mod efa;

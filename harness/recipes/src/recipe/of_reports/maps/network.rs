@@ -1,15 +1,15 @@
-//! What NICs and switches sent and received, and where they waited to send: the mean rate in each bin.
+//! Traffic and send waits of NICs and switches: the mean rate in each bin.
 
 use super::means::{Mean, of_rates};
 use super::packed::{PackedSamples, Sample};
-use super::window::{BINS, NO_SHIFT, Seen, Window};
-use crate::picture::{Axis, Figure, Heatmap, HeatmapRow, Picture};
+use super::window::{BINS, Coverage, NO_SHIFT, Window};
+use crate::chart::{Axis, Chart, Figure, Heatmap, HeatmapRow};
 use crate::recipe::of_reports::network::per;
 use crate::recipe::of_reports::samples::{NetNames, net_samples};
 use crate::recipe::of_reports::together::Share;
-use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
+use crate::recipe::of_reports::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::report::Arguments;
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::tables::{
     NET_IB_SWITCH_METRIC, NET_NIC_METRIC, NIC_ID_MAP, TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO,
 };
@@ -20,13 +20,13 @@ use std::collections::BTreeMap;
 pub(in super::super) const NETWORK_TRAFFIC_MAP: ReportRecipe = ReportRecipe {
     name: "network_traffic_map",
     title: "Network Traffic over Time",
-    about: "what each NIC and switch sent and received, and how long it waited to send, over time",
-    definition: "samples are rates over intervals, in the unit that the report states; bytes are shown per second. A cell is \
-                 the mean of the rates in its bin, weighted by how much of the bin each interval covers; where none does, it \
-                 is empty and never zero. A metric is taken by what its name holds: `bytes sent`, `bytes received`, `send \
-                 wait`. Ports of a device, and metrics of several links, are told apart. Bins are equal and reach from the \
-                 first to the last such interval of all reports, or over the filter's span. Every adapter of a node stands \
-                 in each report of that node",
+    about: "traffic and send waits of each NIC and switch over time",
+    definition: "samples are rates over intervals, in the unit that the report states; bytes are shown per second. A \
+                 cell is the mean of the rates in its bin, weighted by how much of the bin each interval covers; where \
+                 none does, it is empty, never 0. A metric is selected by its name containing `bytes sent`, `bytes \
+                 received`, `send wait`. Ports of a device, and metrics of several links, are separate. Bins are equal \
+                 and reach from the first to the last such interval of all reports, or over the filter's span. Every \
+                 adapter of a node is in each report of that node",
     arguments: &[BINS, NO_SHIFT],
     tables: &[
         &NET_NIC_METRIC,
@@ -35,24 +35,24 @@ pub(in super::super) const NETWORK_TRAFFIC_MAP: ReportRecipe = ReportRecipe {
         &TARGET_INFO_NIC_INFO,
         &TARGET_INFO_NETWORK_METRICS,
     ],
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: &["totals", "heatmap"],
-        pictures: &[
+        charts: &[
             ("sent", "bytes sent over time, by device"),
             ("received", "bytes received over time, by device"),
             ("send_waits", "waits to send over time, by device"),
-            ("NAME_in_other_units", "the same of what is counted in another unit"),
+            ("NAME_in_other_units", "the same for counters in another unit"),
         ],
         take,
         make,
     }),
 };
 
-/// What is looked for, by the name of its picture.
+/// The metrics to find, by the name of their chart.
 struct Sought {
     holds: &'static str,
     name: &'static str,
-    /// Of one more picture, where devices state different units.
+    /// Of one more chart, where devices state different units.
     other: &'static str,
     title: &'static str,
 }
@@ -88,7 +88,7 @@ enum Unit {
 
 impl Unit {
     /// By the stated unit, with what rates are to be multiplied by.
-    fn of(stated: &str) -> (Unit, f64) {
+    fn from_stated(stated: &str) -> (Unit, f64) {
         let what = stated.split('/').next().unwrap_or_default().trim().to_lowercase();
         match per(stated) {
             Some(ns) if ["byte", "bytes", "b"].contains(&what.as_str()) => (Unit::BytesPerSecond, 1e9 / ns),
@@ -96,7 +96,7 @@ impl Unit {
         }
     }
 
-    fn shown(&self) -> &str {
+    fn name(&self) -> &str {
         match self {
             Unit::BytesPerSecond => "bytes/s",
             Unit::Own(stated) => stated,
@@ -105,8 +105,8 @@ impl Unit {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Taken {
-    seen: Seen,
+struct Extract {
+    coverage: Coverage,
     series: Vec<Series>,
 }
 
@@ -120,7 +120,7 @@ struct Series {
     rates: PackedSamples,
 }
 
-fn take(trace: &Trace, _: &Arguments) -> Share<Taken> {
+fn take(trace: &Trace, _: &Arguments) -> Share<Extract> {
     let (names, nics) = (NetNames::read(trace)?, nics(trace)?);
     let mut of_key: BTreeMap<_, Vec<Sample>> = BTreeMap::new();
     let (mut shown, mut rows): (Option<(i64, i64)>, u64) = (None, 0);
@@ -131,7 +131,7 @@ fn take(trace: &Trace, _: &Arguments) -> Share<Taken> {
             let known =
                 nics.get(&sample.global_id).filter(|_| kind == "nic").and_then(|nic| nic.name.clone());
             let device = known.unwrap_or_else(|| format!("{kind} {}", sample.global_id));
-            let (unit, factor) = Unit::of(names.unit(&sample));
+            let (unit, factor) = Unit::from_stated(names.unit(&sample));
             let (start, end) = (sample.start, sample.end);
             shown = Some(shown.map_or((start, end), |all| (all.0.min(start), all.1.max(end))));
             rows += 1;
@@ -146,10 +146,10 @@ fn take(trace: &Trace, _: &Arguments) -> Share<Taken> {
         metric,
         port,
         unit,
-        rates: PackedSamples::of(rates),
+        rates: PackedSamples::pack(rates),
     });
     let series = series.collect();
-    Ok(Some((Taken { seen: Seen::sampled(shown, trace.asked_span()), series }, rows)))
+    Ok(Some((Extract { coverage: Coverage::sampled(shown, trace.asked_span()), series }, rows)))
 }
 
 struct Row<'a> {
@@ -159,12 +159,14 @@ struct Row<'a> {
     bins: Vec<Mean>,
 }
 
-fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
-    let Some(window) = Window::of(reports, |taken| taken.seen, arguments) else { return Made::default() };
+fn make(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
+    let Some(window) = Window::over_reports(reports, |extract| extract.coverage, arguments) else {
+        return Made::default();
+    };
     let mut rows: Vec<Row> = Vec::new();
     for (report, shift) in reports.iter().zip(&window.shifts) {
-        let measured = report.taken.seen.measured();
-        rows.extend(report.taken.series.iter().map(|series| Row {
+        let measured = report.extract.coverage.measured();
+        rows.extend(report.extract.series.iter().map(|series| Row {
             rank: report.rank,
             label: label(report, series),
             series,
@@ -173,13 +175,13 @@ fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
     }
     rows.sort_by_key(|row| (row.series.sought, row.rank));
     let tables = vec![("totals", totals(&rows)), ("heatmap", bins(&rows, &window))];
-    Made { tables, pictures: pictures(&rows, &window), notes: window.notes, ..Made::default() }
+    Made { tables, charts: charts(&rows, &window), notes: window.notes, ..Made::default() }
 }
 
 /// Ports and links are named where a device has several of the same.
-fn label(report: &Of<&Taken>, series: &Series) -> String {
+fn label(report: &ReportExtract<&Extract>, series: &Series) -> String {
     let alike = |other: &&Series| other.sought == series.sought && other.device == series.device;
-    let others: Vec<&Series> = report.taken.series.iter().filter(alike).collect();
+    let others: Vec<&Series> = report.extract.series.iter().filter(alike).collect();
     let mut label = format!("rank {}, {}", report.rank, series.device);
     if others.iter().any(|other| other.metric != series.metric) {
         label.push_str(&format!(", {}", series.metric));
@@ -192,7 +194,7 @@ fn label(report: &Of<&Taken>, series: &Series) -> String {
 
 const PLAIN: Quantity = Quantity::Plain;
 
-fn totals(rows: &[Row]) -> Sheet {
+fn totals(rows: &[Row]) -> ResultTable {
     let all: Vec<Mean> = rows.iter().map(|row| Mean::of_all(&row.bins)).collect();
     let most = rows.iter().map(|row| row.series.rates.iter().map(|rate| rate.value).reduce(f64::max));
     let columns = vec![
@@ -200,15 +202,15 @@ fn totals(rows: &[Row]) -> Sheet {
         Column::texts("Device", rows.iter().map(|row| row.series.device.as_str())),
         Column::maybe_integers("Port", PLAIN, rows.iter().map(|row| row.series.port)),
         Column::texts("Metric", rows.iter().map(|row| row.series.metric.as_str())),
-        Column::texts("Unit", rows.iter().map(|row| row.series.unit.shown())),
+        Column::texts("Unit", rows.iter().map(|row| row.series.unit.name())),
         Column::integers("Measured", Quantity::Nanoseconds, all.iter().map(|mean| mean.weight as i64)),
         Column::maybe_decimals("Mean", PLAIN, all.iter().map(Mean::value)),
         Column::maybe_decimals("Max", PLAIN, most),
     ];
-    Sheet { name: NETWORK_TRAFFIC_MAP.name, title: NETWORK_TRAFFIC_MAP.title, columns }
+    ResultTable { name: NETWORK_TRAFFIC_MAP.name, title: NETWORK_TRAFFIC_MAP.title, columns }
 }
 
-fn bins(rows: &[Row], window: &Window) -> Sheet {
+fn bins(rows: &[Row], window: &Window) -> ResultTable {
     let all = || rows.iter().flat_map(|row| row.bins.iter().enumerate().map(move |(at, bin)| (row, at, bin)));
     let ns = Quantity::Nanoseconds;
     let columns = vec![
@@ -216,18 +218,18 @@ fn bins(rows: &[Row], window: &Window) -> Sheet {
         Column::texts("Device", all().map(|(row, ..)| row.series.device.as_str())),
         Column::maybe_integers("Port", PLAIN, all().map(|(row, ..)| row.series.port)),
         Column::texts("Metric", all().map(|(row, ..)| row.series.metric.as_str())),
-        Column::texts("Unit", all().map(|(row, ..)| row.series.unit.shown())),
+        Column::texts("Unit", all().map(|(row, ..)| row.series.unit.name())),
         Column::integers("Start", ns, all().map(|(_, at, _)| window.edges[at])),
         Column::integers("End", ns, all().map(|(_, at, _)| window.edges[at + 1])),
         Column::integers("Measured", ns, all().map(|(.., bin)| bin.weight as i64)),
         Column::maybe_decimals("Mean", PLAIN, all().map(|(.., bin)| bin.value())),
     ];
-    Sheet { name: NETWORK_TRAFFIC_MAP.name, title: NETWORK_TRAFFIC_MAP.title, columns }
+    ResultTable { name: NETWORK_TRAFFIC_MAP.name, title: NETWORK_TRAFFIC_MAP.title, columns }
 }
 
 /// One for each that is sought, in bytes where any is; what is in further units stands apart.
-fn pictures(rows: &[Row], window: &Window) -> Vec<Picture> {
-    let mut pictures = Vec::new();
+fn charts(rows: &[Row], window: &Window) -> Vec<Chart> {
+    let mut charts = Vec::new();
     for (at, sought) in SOUGHT.iter().enumerate() {
         let of_it: Vec<&Row> = rows.iter().filter(|row| row.series.sought == at).collect();
         let Some(unit) = of_it.iter().map(|row| &row.series.unit).min() else { continue };
@@ -237,24 +239,24 @@ fn pictures(rows: &[Row], window: &Window) -> Vec<Picture> {
             Unit::BytesPerSecond => Axis::linear(sought.title, Quantity::BytesPerSecond),
             Unit::Own(unit) => Axis::linear(&format!("{}, {unit}", sought.title), PLAIN),
         };
-        pictures.push(picture((sought.name, sought.title), &of_unit, value, false, window));
+        charts.push(chart((sought.name, sought.title), &of_unit, value, false, window));
         if !others.is_empty() {
             let value = Axis::linear(sought.title, PLAIN);
-            pictures.push(picture((sought.other, sought.title), &others, value, true, window));
+            charts.push(chart((sought.other, sought.title), &others, value, true, window));
         }
     }
-    pictures
+    charts
 }
 
-fn picture(
+fn chart(
     (name, title): (&'static str, &str),
     rows: &[&Row],
     value: Axis,
     says_unit: bool,
     window: &Window,
-) -> Picture {
+) -> Chart {
     let label = |row: &Row| match says_unit {
-        true => format!("{}, in `{}`", row.label, row.series.unit.shown()),
+        true => format!("{}, in `{}`", row.label, row.series.unit.name()),
         false => row.label.clone(),
     };
     let heat = |row: &&Row| HeatmapRow {
@@ -262,10 +264,10 @@ fn picture(
         rank: Some(row.rank),
         values: row.bins.iter().map(Mean::value).collect(),
     };
-    Picture {
+    Chart {
         name,
         title: title.to_owned(),
-        about: "each cell tells the mean rate in its time; an empty cell was not measured".to_owned(),
+        about: "each cell is the mean rate in its time; an empty cell was not measured".to_owned(),
         figure: Figure::Heatmap(Heatmap {
             x: Axis::linear("Time", Quantity::Nanoseconds),
             edges: window.edges.clone(),
@@ -333,10 +335,10 @@ mod tests {
         assert_eq!(texts(totals, "Unit"), ["bytes/s", "octets", "octets", "ticks/ms"]);
         let heatmap = table(&outcome, "heatmap");
         assert_eq!(decimals(heatmap, "Mean")[..3], [Some(8_000.0), None, Some(0.0)]);
-        let shown = outcome.pictures.iter().map(|picture| {
-            let Figure::Heatmap(map) = &picture.figure else { panic!() };
+        let shown = outcome.charts.iter().map(|chart| {
+            let Figure::Heatmap(map) = &chart.figure else { panic!() };
             let rows: Vec<&str> = map.rows.iter().map(|row| row.label.as_str()).collect();
-            (picture.name, map.value.name.as_str(), map.value.quantity, rows.join("; "))
+            (chart.name, map.value.name.as_str(), map.value.quantity, rows.join("; "))
         });
         assert_eq!(
             shown.collect::<Vec<_>>(),

@@ -1,5 +1,5 @@
 //! Spans and samples of a report in few bytes, with nothing lost: maps keep them of every report until the last one is
-//! read and the window is known. What they are of is told by who packs them.
+//! read and the window is known. The caller knows what they are of.
 
 use crate::spans::Spans;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ fn unfolded(number: u64) -> i64 {
 pub(super) struct PackedSpans(Packed);
 
 impl PackedSpans {
-    pub(super) fn of(spans: &Spans) -> PackedSpans {
+    pub(super) fn pack(spans: &Spans) -> PackedSpans {
         let (mut packed, mut last) = (Packed::default(), 0i64);
         for (start, end) in spans.as_slice() {
             packed.push(folded(start.wrapping_sub(last)));
@@ -94,7 +94,7 @@ const WHOLE: f64 = (1u64 << 52) as f64;
 const BITS: u64 = 1;
 
 impl PackedSamples {
-    pub(super) fn of(mut samples: Vec<Sample>) -> PackedSamples {
+    pub(super) fn pack(mut samples: Vec<Sample>) -> PackedSamples {
         samples.sort_by(|a, b| (a.start, a.end).cmp(&(b.start, b.end)).then(a.value.total_cmp(&b.value)));
         let (mut packed, mut last) = (Packed::default(), 0i64);
         for Sample { start, end, value } in samples {
@@ -136,7 +136,7 @@ mod tests {
         #[test]
         fn spans_come_out_as_they_went_in(spans in proptest::collection::vec((any::<i64>(), any::<i64>()), 0..20)) {
             let spans = Spans::of(spans);
-            prop_assert_eq!(PackedSpans::of(&spans).shifted(0), spans);
+            prop_assert_eq!(PackedSpans::pack(&spans).shifted(0), spans);
         }
 
         #[test]
@@ -147,7 +147,7 @@ mod tests {
             let whole = whole.iter().map(|(start, ns, value)| (*start, start + ns, f64::from(*value)));
             let samples: Vec<Sample> = samples.iter().copied().chain(whole)
                 .map(|(start, end, value)| Sample { start, end, value }).collect();
-            let out: Vec<Sample> = PackedSamples::of(samples.clone()).iter().collect();
+            let out: Vec<Sample> = PackedSamples::pack(samples.clone()).iter().collect();
             let key = |one: &Sample| (one.start, one.end, (one.value + 0.0).to_bits());
             let sorted = |mut all: Vec<(i64, i64, u64)>| { all.sort_unstable(); all };
             prop_assert_eq!(
@@ -167,7 +167,7 @@ mod tests {
             at = start + 20_000 + kernel * 7_919 % 980_000;
             (start, at)
         }));
-        let packed = PackedSpans::of(&spans);
+        let packed = PackedSpans::pack(&spans);
         assert_eq!(packed.shifted(0), spans);
         assert!(packed.bytes() < 550_000, "{}", packed.bytes());
     }

@@ -1,48 +1,48 @@
 //! Maps of how much of each bin something was going on: shares of time of each GPU of each report, by kind, as tables and
-//! pictures. What is going on is told in the recipes.
+//! charts. The recipes define the activities.
 
 use super::packed::PackedSpans;
-use super::window::{Seen, Window};
-use crate::picture::{Axis, Figure, Heatmap, HeatmapRow, Picture};
-use crate::recipe::of_reports::{Made, Of};
+use super::window::{Coverage, Window};
+use crate::chart::{Axis, Chart, Figure, Heatmap, HeatmapRow};
+use crate::recipe::of_reports::{Made, ReportExtract};
 use crate::report::Arguments;
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use crate::spans::Spans;
 use nsys::trace::{Trace, pid_of};
 use serde::{Deserialize, Serialize};
 
-/// What a map is called, and the kinds of its shares.
+/// The name of a map, and the kinds of its shares.
 pub(super) struct Shares {
     pub name: &'static str,
     pub title: &'static str,
-    pub kinds: &'static [Kind],
+    pub kinds: &'static [ShareKind],
     /// When the first two kinds were going on at once.
-    pub both: Option<Kind>,
+    pub both: Option<ShareKind>,
 }
 
-pub(super) struct Kind {
+pub(super) struct ShareKind {
     pub name: &'static str,
     /// A column.
     pub heading: &'static str,
-    /// Of a picture.
+    /// Of a chart.
     pub title: &'static str,
 }
 
 pub(super) const TABLES: &[&str] = &["totals", "heatmap"];
 
 /// A GPU as one process sees it; a process that communicates and has none stands alone.
-pub(super) struct Place {
+pub(super) struct ProcessGpu {
     pub process: Option<i64>,
     pub device: Option<i64>,
     /// One for each kind; nothing where a kind cannot be there.
     pub sets: Vec<Option<Spans>>,
-    /// Moments of which nobody can tell.
+    /// Moments whose activity is unknown.
     pub unknown: Spans,
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct Taken {
-    seen: Seen,
+pub(super) struct Extract {
+    coverage: Coverage,
     places: Vec<Packed>,
 }
 
@@ -54,21 +54,21 @@ struct Packed {
     unknown: PackedSpans,
 }
 
-/// What is kept of a report; `shown` is from the first to the last of what its places have. Times are cut by a filter
+/// The extract of a report; `shown` is from the first to the last activity of its places. Times are cut by a filter
 /// already.
-pub(super) fn taken(trace: &Trace, shown: (i64, i64), mut places: Vec<Place>) -> Taken {
+pub(super) fn extract(trace: &Trace, shown: (i64, i64), mut places: Vec<ProcessGpu>) -> Extract {
     places.sort_by_key(|place| (place.process, place.device));
     let recorded = trace.recorded().unwrap_or(shown);
-    // What a damaged row was left out of is no reason to show less than there is.
+    // Skipped damaged rows must not shorten the shown span.
     let recorded = (recorded.0.min(shown.0), recorded.1.max(shown.1));
     let places = places.into_iter().map(|place| Packed {
         process: place.process,
         device: place.device,
-        sets: place.sets.iter().map(|set| set.as_ref().map(PackedSpans::of)).collect(),
-        unknown: PackedSpans::of(&place.unknown),
+        sets: place.sets.iter().map(|set| set.as_ref().map(PackedSpans::pack)).collect(),
+        unknown: PackedSpans::pack(&place.unknown),
     });
-    let seen = Seen { shown, recorded, asked: trace.asked_span() };
-    Taken { seen, places: places.collect() }
+    let coverage = Coverage { shown, recorded, asked: trace.asked_span() };
+    Extract { coverage, places: places.collect() }
 }
 
 /// One place over the window.
@@ -83,22 +83,24 @@ struct Row {
     busy: Vec<Option<Vec<u64>>>,
 }
 
-pub(super) fn make(of: &Shares, reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
-    let Some(window) = Window::of(reports, |taken| taken.seen, arguments) else { return Made::default() };
+pub(super) fn make(of: &Shares, reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
+    let Some(window) = Window::over_reports(reports, |extract| extract.coverage, arguments) else {
+        return Made::default();
+    };
     let rows = reports.iter().zip(&window.shifts);
     let rows: Vec<Row> = rows.flat_map(|(report, shift)| rows_of(of, report, *shift, &window)).collect();
-    let kinds: Vec<&Kind> = of.kinds.iter().chain(&of.both).collect();
+    let kinds: Vec<&ShareKind> = of.kinds.iter().chain(&of.both).collect();
     Made {
         tables: vec![("totals", totals(of, &kinds, &rows)), ("heatmap", bins(of, &kinds, &rows, &window))],
-        pictures: kinds.iter().enumerate().map(|(at, kind)| picture(at, kind, &rows, &window)).collect(),
+        charts: kinds.iter().enumerate().map(|(at, kind)| chart(at, kind, &rows, &window)).collect(),
         notes: window.notes,
         ..Made::default()
     }
 }
 
-fn rows_of(of: &Shares, report: &Of<&Taken>, shift: i64, window: &Window) -> Vec<Row> {
-    let places = &report.taken.places;
-    let (from, to) = report.taken.seen.measured();
+fn rows_of(of: &Shares, report: &ReportExtract<&Extract>, shift: i64, window: &Window) -> Vec<Row> {
+    let places = &report.extract.places;
+    let (from, to) = report.extract.coverage.measured();
     let measured = Spans::one(from.saturating_add(shift), to.saturating_add(shift));
     let row = |place: &Packed| {
         let known = measured.without(&place.unknown.shifted(shift));
@@ -146,7 +148,7 @@ fn ns(name: &str, values: impl Iterator<Item = Option<u64>>) -> Column {
     )
 }
 
-fn totals(of: &Shares, kinds: &[&Kind], rows: &[Row]) -> Sheet {
+fn totals(of: &Shares, kinds: &[&ShareKind], rows: &[Row]) -> ResultTable {
     let plain = Quantity::Plain;
     let measured = |row: &Row| row.measured.iter().sum::<u64>();
     let busy = |row: &Row, at: usize| row.busy[at].as_ref().map(|bins| bins.iter().sum::<u64>());
@@ -165,10 +167,10 @@ fn totals(of: &Shares, kinds: &[&Kind], rows: &[Row]) -> Sheet {
         let percent = rows.iter().map(|row| share(busy(row, at)?, measured(row)));
         columns.push(Column::maybe_decimals(kind.heading, Quantity::Percent, percent));
     }
-    Sheet { name: of.name, title: of.title, columns }
+    ResultTable { name: of.name, title: of.title, columns }
 }
 
-fn bins(of: &Shares, kinds: &[&Kind], rows: &[Row], window: &Window) -> Sheet {
+fn bins(of: &Shares, kinds: &[&ShareKind], rows: &[Row], window: &Window) -> ResultTable {
     let plain = Quantity::Plain;
     let all = || rows.iter().flat_map(|row| (0..window.bins()).map(move |bin| (row, bin)));
     let mut columns = vec![
@@ -183,20 +185,20 @@ fn bins(of: &Shares, kinds: &[&Kind], rows: &[Row], window: &Window) -> Sheet {
         let percent = all().map(|(row, bin)| share(row.busy[at].as_ref()?[bin], row.measured[bin]));
         columns.push(Column::maybe_decimals(kind.heading, Quantity::Percent, percent));
     }
-    Sheet { name: of.name, title: of.title, columns }
+    ResultTable { name: of.name, title: of.title, columns }
 }
 
-fn picture(at: usize, kind: &Kind, rows: &[Row], window: &Window) -> Picture {
+fn chart(at: usize, kind: &ShareKind, rows: &[Row], window: &Window) -> Chart {
     let value = |row: &Row, bin: usize| share(row.busy[at].as_ref()?[bin], row.measured[bin]);
     let row = |row: &Row| HeatmapRow {
         label: row.label.clone(),
         rank: Some(row.rank),
         values: (0..window.bins()).map(|bin| value(row, bin)).collect(),
     };
-    Picture {
+    Chart {
         name: kind.name,
         title: kind.title.to_owned(),
-        about: "each cell tells for how much of its time this was going on; an empty cell was not measured"
+        about: "each cell is the fraction of its time with this activity; an empty cell was not measured"
             .to_owned(),
         figure: Figure::Heatmap(Heatmap {
             x: Axis::linear("Time", Quantity::Nanoseconds),

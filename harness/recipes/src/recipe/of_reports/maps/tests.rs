@@ -1,6 +1,6 @@
-//! Maps of shares of time, held against counting moment by moment.
+//! Maps of shares of time, compared with counting moment by moment.
 
-use crate::picture::{Figure, Heatmap};
+use crate::chart::{Figure, Heatmap};
 use crate::recipe::of_reports::part_tests::both_ways;
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
 use crate::recipe::of_reports::{Input, Outcome, Survey, find};
@@ -39,8 +39,8 @@ fn filtered(name: &str, words: &[&str], inputs: &[Input], filter: &str) -> Outco
 }
 
 fn map<'a>(outcome: &'a Outcome, name: &str) -> &'a Heatmap {
-    let found = outcome.pictures.iter().find(|picture| picture.name == name);
-    match found.map(|picture| &picture.figure) {
+    let found = outcome.charts.iter().find(|chart| chart.name == name);
+    match found.map(|chart| &chart.figure) {
         Some(Figure::Heatmap(map)) => map,
         other => panic!("{name}: {other:?}"),
     }
@@ -111,7 +111,7 @@ fn a_report_is_not_measured_where_it_was_not_recording() {
     let found = map(&outcome, "kernels");
     assert_eq!(found.edges, [0, 500, 1_000, 1_500, 2_000]);
     assert_eq!(found.rows[0].values, [Some(100.0), None, None, None]);
-    // From its call on it was idle, and before it nobody looked.
+    // From its call on it was idle, and before that it was not recorded.
     assert_eq!(found.rows[1].values, [None, None, Some(0.0), Some(100.0)]);
     assert_eq!((found.rows[1].rank, found.rows[1].label.as_str()), (Some(1), "rank 1, GPU 0"));
     let heatmap = table(&outcome, "heatmap");
@@ -124,7 +124,7 @@ fn a_report_is_not_measured_where_it_was_not_recording() {
 }
 
 #[test]
-fn without_every_beginning_reports_are_not_moved_and_that_is_told() {
+fn without_every_start_time_reports_are_not_aligned_and_a_note_says_so() {
     let (one, two) = (made(), made());
     one.kernel((0, 10), 1, 3);
     begun_at(&one, 10_000);
@@ -132,7 +132,7 @@ fn without_every_beginning_reports_are_not_moved_and_that_is_told() {
     let outcome = surveyed("cuda_gpu_time_util_map", &["bins=1"], &inputs(vec![one.path(), two.path()]));
     assert_eq!(map(&outcome, "kernels").edges, [0, 20]);
     assert!(
-        outcome.notes.iter().any(|note| note.ends_with("does not tell when it began: r1")),
+        outcome.notes.iter().any(|note| note.ends_with("one lacks its start time: r1")),
         "{:?}",
         outcome.notes
     );
@@ -149,13 +149,13 @@ fn a_filter_by_time_is_the_window_and_cuts_kernels() {
         (&[30, 50, 70][..], &[Some(50.0); 2][..])
     );
     let outcome = filtered("cuda_gpu_time_util_map", &["bins=1"], &inputs(vec![made.path()]), "80/100000");
-    assert_eq!(map(&outcome, "kernels").edges, [80, 100], "nobody recorded behind that");
+    assert_eq!(map(&outcome, "kernels").edges, [80, 100], "not recorded behind that");
     let outcome = filtered("cuda_gpu_time_util_map", &[], &inputs(vec![made.path()]), "45/50");
     assert!(outcome.tables.is_empty());
 }
 
 #[test]
-fn graphs_that_were_traced_as_a_whole_run_and_nobody_can_tell_what() {
+fn graphs_traced_as_a_whole_count_as_unknown_kernels() {
     let made = made();
     made.kernel((0, 10), 1, 1);
     let graph = [("start", 20i64), ("end", 40), ("deviceId", 0), ("globalPid", PROCESS), ("graphId", 1)];
@@ -169,14 +169,14 @@ fn graphs_that_were_traced_as_a_whole_run_and_nobody_can_tell_what() {
 }
 
 #[test]
-fn communication_is_by_name_or_by_class_and_the_difference_is_told() {
+fn communication_is_by_name_or_by_class_and_the_difference_is_noted() {
     let made = made();
     made.kernel((0, 10), 1, 1).kernel((10, 30), 2, 5).kernel((20, 40), 3, 3);
     let of = |words: &[&str]| surveyed("nccl_gpu_time_util_map", words, &inputs(vec![made.path()]));
     let by_name = of(&["bins=4"]);
     assert_eq!(decimals(table(&by_name, "totals"), "Communication"), [Some(25.0)]);
     assert!(
-        by_name.notes.iter().any(|note| note.ends_with("takes them for communication: 1")),
+        by_name.notes.iter().any(|note| note.ends_with("(`classes` changes that): 1")),
         "{:?}",
         by_name.notes
     );
@@ -215,7 +215,7 @@ fn calls_stand_beside_the_gpus_of_their_process() {
 }
 
 #[test]
-fn a_gpu_that_does_not_tell_its_process_has_all_calls_beside_it() {
+fn a_gpu_without_its_process_has_all_calls_beside_it() {
     let made = made();
     let row = [("start", 0i64), ("end", 10), ("deviceId", 0), ("demangledName", 3), ("shortName", 4)];
     made.put(&nsys::tables::KERNEL, &row.map(|(name, value)| (name, value.into())));
@@ -235,7 +235,7 @@ fn without_what_it_is_about_a_map_has_no_data() {
     {
         for report in [&made, none.string(1, "a")] {
             let outcome = surveyed(name, &[], &inputs(vec![report.path()]));
-            assert!(outcome.tables.is_empty() && outcome.pictures.is_empty(), "{name}");
+            assert!(outcome.tables.is_empty() && outcome.charts.is_empty(), "{name}");
             assert!(outcome.unreadable.is_empty(), "{name}: {:?}", outcome.unreadable);
         }
     }

@@ -3,7 +3,7 @@
 
 use super::messages::{Message, Messages};
 use crate::recipe::of_reports::ReportRecipe;
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::nccl::Function;
 use std::collections::BTreeMap;
 
@@ -52,18 +52,18 @@ impl Buckets {
     pub(super) fn read(text: &str) -> Result<Buckets, String> {
         let mut borders: Vec<(u64, String)> = Vec::new();
         for word in text.split('+') {
-            let bytes =
-                bytes(word).ok_or_else(|| format!("has a border that is no size such as `64K`: {word}"))?;
+            let bytes = bytes(word)
+                .ok_or_else(|| format!("has the border `{word}`, which is not a size such as `64K`"))?;
             if borders.last().is_some_and(|(before, _)| *before >= bytes) {
-                return Err(format!("has borders that do not ascend: {text}"));
+                return Err(format!("has borders that do not ascend: `{text}`"));
             }
-            borders.push((bytes, shown(bytes)));
+            borders.push((bytes, format_size(bytes)));
         }
         Ok(Buckets { borders })
     }
 
     /// Which class a size is in, from 0.
-    pub(super) fn of(&self, bytes: u64) -> usize {
+    pub(super) fn class_of(&self, bytes: u64) -> usize {
         self.borders.partition_point(|(border, _)| *border <= bytes)
     }
 
@@ -77,7 +77,7 @@ impl Buckets {
         }
     }
 
-    pub(super) fn sheet(&self, recipe: &ReportRecipe, messages: &Messages) -> Sheet {
+    pub(super) fn result_table(&self, recipe: &ReportRecipe, messages: &Messages) -> ResultTable {
         let mut of_keys = vec![Sum::default(); messages.keys.len()];
         for message in &messages.all {
             of_keys[message.key as usize].take(message);
@@ -85,7 +85,7 @@ impl Buckets {
         // Sizes that were not recorded are the last class of each operation.
         let mut sums: BTreeMap<(Function, usize), Sum> = BTreeMap::new();
         for (key, sum) in messages.keys.iter().zip(of_keys) {
-            let class = key.bytes.map_or(usize::MAX, |bytes| self.of(bytes));
+            let class = key.bytes.map_or(usize::MAX, |bytes| self.class_of(bytes));
             sums.entry((key.function, class)).or_default().add(sum);
         }
         let (plain, time) = (Quantity::Plain, Quantity::Nanoseconds);
@@ -108,7 +108,7 @@ impl Buckets {
                 sums.values().map(|sum| (sum.alone > 0).then(|| sum.kernels as f64 / sum.alone as f64)),
             ),
         ];
-        Sheet { name: recipe.name, title: "NCCL Calls by Class of Size", columns }
+        ResultTable { name: recipe.name, title: "NCCL Calls by Class of Size", columns }
     }
 }
 
@@ -124,7 +124,7 @@ pub(super) fn bytes(word: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << bits).filter(|bytes| *bytes > 0)
 }
 
-pub(super) fn shown(bytes: u64) -> String {
+pub(super) fn format_size(bytes: u64) -> String {
     let unit = UNITS.iter().rev().find(|(_, bits)| bytes.is_multiple_of(1 << bits));
     match unit {
         Some((unit, bits)) => format!("{}{unit}B", bytes >> bits),
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_class_has_its_lower_border_and_not_its_upper_one() {
         let buckets = Buckets::read("64K+1M+16M").expect("borders");
-        let named = |bytes| buckets.name(buckets.of(bytes));
+        let named = |bytes| buckets.name(buckets.class_of(bytes));
         assert_eq!(named(0), "msg < 64KB");
         assert_eq!(named(65_535), "msg < 64KB");
         assert_eq!(named(65_536), "64KB <= msg < 1MB");

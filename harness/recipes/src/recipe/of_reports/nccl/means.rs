@@ -1,5 +1,5 @@
-//! The mean times that calls are held against: those that a person gives, else those that nccl-tests printed in the runs of
-//! the reports.
+//! The mean times that calls are compared with: those given as arguments, else those that nccl-tests printed in the
+//! runs of the reports.
 
 use super::buckets::bytes;
 use super::printed;
@@ -30,7 +30,9 @@ impl Means {
         let mut means = Means::default();
         for word in given.split('+').filter(|_| !given.is_empty()) {
             let bad = || {
-                format!("`mean` is no size with microseconds such as `1G@53361` or `1G@53361/52998`: {word}")
+                format!(
+                    "`mean`: `{word}` is not a size with microseconds, such as `1G@53361` or `1G@53361/52998`"
+                )
             };
             let (size, times) = word.split_once('@').ok_or_else(bad)?;
             let size = bytes(size).ok_or_else(bad)?;
@@ -54,8 +56,13 @@ impl Means {
         Ok(means)
     }
 
-    /// Of calls of this size; where these are not told apart by placement, those of both.
-    pub(super) fn of(&self, function: Function, size: u64, placement: Option<Placement>) -> Vec<Printed> {
+    /// For calls of this size; for calls without a placement, those of both.
+    pub(super) fn matching(
+        &self,
+        function: Function,
+        size: u64,
+        placement: Option<Placement>,
+    ) -> Vec<Printed> {
         let suits = |of: Option<Placement>| of.is_none() || placement.is_none() || of == placement;
         let of_size = self.given.iter().filter(|(of, place, _)| *of == size && suits(*place));
         let given: Vec<Printed> =

@@ -1,8 +1,8 @@
 //! Calls of all reports as messages: which of them are the same message on several ranks, which were measured, and how
 //! long their kernels took.
 
-use super::msg::{AGGREGATED, CHECKS, ITERATIONS, OUT_OF_PLACE, RANKS, Taken, WARMUP};
-use crate::recipe::of_reports::Of;
+use super::msg::{AGGREGATED, CHECKS, Extract, ITERATIONS, OUT_OF_PLACE, RANKS, WARMUP};
+use crate::recipe::of_reports::ReportExtract;
 use crate::report::Arguments;
 use nsys::nccl::sequence::{Difference, Part, Place, Placement, Plan, assign, plan_of};
 use nsys::nccl::{Call, Function, NcclCalls};
@@ -11,7 +11,7 @@ use polars::prelude::PlHashMap;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// What messages have in common whose times are held together.
+/// The properties that messages share whose times are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Key {
     pub function: Function,
@@ -34,7 +34,7 @@ pub(super) struct Message<'a> {
     pub report: u32,
     /// Which of the keys.
     pub key: u32,
-    /// How manieth call of its key on its rank, from 0.
+    /// Number of the call among those of its key on its rank, from 0.
     pub instance: u32,
     /// Of a run of nccl-tests.
     pub part: Option<Part>,
@@ -94,19 +94,19 @@ impl OfKeys {
 }
 
 pub(super) fn all<'a>(
-    reports: &[Of<&'a Taken>],
+    reports: &[ReportExtract<&'a Extract>],
     arguments: &Arguments,
     notes: &mut Vec<String>,
 ) -> Messages<'a> {
     let ranks = u32::try_from(arguments.number(&RANKS)).ok().filter(|ranks| *ranks > 0);
     let plan = plan(arguments);
     let warmup = if plan.is_some() { 0 } else { arguments.number(&WARMUP) };
-    let calls = reports.iter().map(|of| of.taken.nccl.calls.len()).sum();
+    let calls = reports.iter().map(|of| of.extract.nccl.calls.len()).sum();
     let (mut all, mut keys) = (Vec::with_capacity(calls), Vec::new());
     let mut of_key: PlHashMap<Key, u32> = PlHashMap::default();
     for (report, of) in reports.iter().enumerate() {
-        let nccl: &'a NcclCalls = &of.taken.nccl;
-        let places = match (&plan, &of.taken.printed) {
+        let nccl: &'a NcclCalls = &of.extract.nccl;
+        let places = match (&plan, &of.extract.printed) {
             (Some(plan), _) => Some(places_asked_for(nccl, plan, &of.file, notes)),
             (None, Some(printed)) if !arguments.has(WARMUP.name) => {
                 places_printed(nccl, &printed.plans, &of.file, notes)
@@ -123,8 +123,8 @@ pub(super) fn all<'a>(
         };
         let found =
             nccl.calls.par_chunks(NEIGHBOURS).zip((0..nccl.calls.len()).into_par_iter().step_by(NEIGHBOURS));
-        let found =
-            found.map(|(calls, first)| Found::of((first..).zip(calls).map(|(at, call)| key(at, call))));
+        let found = found
+            .map(|(calls, first)| Found::from_keys((first..).zip(calls).map(|(at, call)| key(at, call))));
         let found: Vec<Found> = found.collect();
         let of_calls = found.into_iter().flat_map(|found| {
             let numbers = found.keys.into_iter().map(|key| {
@@ -157,7 +157,7 @@ pub(super) fn all<'a>(
         }
     }
     all.par_iter_mut().for_each(|message: &mut Message| {
-        let nccl = &reports[message.report as usize].taken.nccl;
+        let nccl = &reports[message.report as usize].extract.nccl;
         let kernels = nccl.kernels_of(message.call);
         let begin = kernels.iter().map(|kernel| kernel.start).min();
         message.span = begin.zip(kernels.iter().map(|kernel| kernel.end).max());
@@ -166,7 +166,7 @@ pub(super) fn all<'a>(
     Messages { all, keys }
 }
 
-/// So many calls are worth a core of their own. Tests have few calls, and are to cross the borders between neighbours.
+/// Calls per parallel task. Tests have few calls, and must cross the borders between tasks.
 const NEIGHBOURS: usize = if cfg!(test) { 3 } else { 1 << 14 };
 
 /// The keys of neighbouring calls, each once, and which of them each call has.
@@ -177,7 +177,7 @@ struct Found {
 }
 
 impl Found {
-    fn of(keys: impl Iterator<Item = Key>) -> Found {
+    fn from_keys(keys: impl Iterator<Item = Key>) -> Found {
         let mut found = Found::default();
         let mut of_key: PlHashMap<Key, u32> = PlHashMap::default();
         let mut last: Option<(Key, u32)> = None;
@@ -196,7 +196,8 @@ impl Found {
     }
 }
 
-/// By process and rank in the communicator, as those of one report mostly have one: how many calls of each key there were.
+/// By process and rank in the communicator, as those of one report mostly have one: how many calls of each key there
+/// were.
 #[derive(Default)]
 struct Instances {
     of_rank: PlHashMap<(i64, Option<u32>), usize>,
@@ -223,7 +224,7 @@ impl Instances {
     }
 }
 
-/// What nccl-tests was asked for, without the sizes.
+/// The arguments of nccl-tests, without the sizes.
 fn plan(arguments: &Arguments) -> Option<Plan> {
     let number = |spec| u32::try_from(arguments.number(spec)).unwrap_or(u32::MAX);
     let iterations = number(&ITERATIONS);
@@ -239,8 +240,8 @@ fn plan(arguments: &Arguments) -> Option<Plan> {
     })
 }
 
-/// Of each call of a report its place in a run of nccl-tests, where its rank's calls are as such a run makes them; where
-/// they are not, a note says by what.
+/// The place of each call of a report in a run of nccl-tests, where its rank's calls match such a run; otherwise a note
+/// with the difference.
 fn places_asked_for(
     nccl: &NcclCalls,
     plan: &Plan,
@@ -253,15 +254,15 @@ fn places_asked_for(
     });
     notes.extend(differences.into_iter().map(|difference| {
         format!(
-            "{}: calls are not those of nccl-tests as asked for, so that none of them counts: {}",
-            of(file, &difference.0),
+            "{}: calls do not match the given `iterations`, so none counts: {}",
+            describe_sequence(file, &difference.0),
             difference.1
         )
     }));
     places
 }
 
-/// The same by what the run itself printed. Where the calls are others, nobody can tell which of them were timed.
+/// The same by the output of the run. Where the calls differ from it, the timed ones are unknown.
 fn places_printed(
     nccl: &NcclCalls,
     plans: &[Plan],
@@ -271,7 +272,7 @@ fn places_printed(
     let today = plans.first()?;
     let (places, differences) = places(nccl, |sizes| {
         let plan = plans.iter().find(|plan| plan.calls() == sizes.len() as u64).unwrap_or(today);
-        // What is printed does not tell the sizes of the warm-up.
+        // The output lacks the sizes of the warm-up.
         let warmups = plan.warmup_rows.len() * plan.warmup as usize;
         let sizes: Vec<Option<u64>> =
             sizes.iter().enumerate().map(|(at, bytes)| bytes.filter(|_| at >= warmups)).collect();
@@ -279,9 +280,9 @@ fn places_printed(
     });
     let Some(difference) = differences.first() else { return Some(places) };
     notes.push(format!(
-        "{}: calls are not those that nccl-tests printed beside the report, so that all of them count, warm-up and checks \
-         too: {}",
-        of(file, &difference.0), difference.1
+        "{}: calls do not match the output of nccl-tests, so all count, warm-up and checks too: {}",
+        describe_sequence(file, &difference.0),
+        difference.1
     ));
     None
 }
@@ -334,7 +335,7 @@ fn steps(nccl: &NcclCalls, calls: &[usize]) -> Vec<Vec<usize>> {
 }
 
 /// The report, and whose calls in it.
-fn of(file: &str, (_, communicator, rank): &Sequence) -> String {
+fn describe_sequence(file: &str, (_, communicator, rank): &Sequence) -> String {
     match (communicator, rank) {
         (Some(id), Some(rank)) => format!("{file}, communicator {}, rank {rank}", super::communicator(*id)),
         (Some(id), None) => format!("{file}, communicator {}", super::communicator(*id)),

@@ -1,5 +1,4 @@
-//! Recipes over what reports tell of NCCL. How calls, their payloads and their kernels are read is told in
-//! `nsys::nccl`.
+//! Recipes over NCCL calls in reports. `nsys::nccl` reads calls, their payloads and their kernels.
 
 mod buckets;
 mod means;

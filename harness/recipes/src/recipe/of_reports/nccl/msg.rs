@@ -1,10 +1,10 @@
-//! Every call of NCCL with what it says of itself and with its kernels, and what calls of one size took: in place of a
-//! join by hand of calls, kernels and printed times. How calls become messages is told in `messages`.
+//! Every NCCL call with its properties and its kernels, and the times of calls of one size: in place of a join by hand
+//! of calls, kernels and printed times. `messages` turns calls into messages.
 
 use super::means::Means;
 use super::printed::Printed;
 use super::{buckets, messages, printed, rows, sizes, spread};
-use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
+use crate::recipe::of_reports::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use nsys::export::ExportError;
 use nsys::nccl::{NcclCalls, TABLES};
@@ -14,21 +14,22 @@ use serde::{Deserialize, Serialize};
 pub(crate) const NCCL_MSG: ReportRecipe = ReportRecipe {
     name: "nccl_msg",
     title: "NCCL Messages",
-    about: "every NCCL call with its operation, bytes, communicator and kernels, and what calls of one operation, \
-            communicator and size took, over all ranks",
+    about: "every NCCL call with its operation, bytes, communicator and kernels, and the times of calls of one \
+            operation, communicator and size, over all ranks",
     definition: "a call is a range of the domain `NCCL`; its size is that of its payload, which for gathers, scatters \
-                 and all-to-alls is one rank's part, the total is all of it. Kernels belong to the call in whose range they \
-                 were launched, or to the group in whose outermost end they were: calls that share kernels with others are \
-                 counted and have no time. Times are from the first kernel's begin to the last one's end. The n-th call of \
-                 one operation, communicator and size is one instance on all ranks; its fastest rank waited for nobody, \
-                 so that bus bandwidth is taken from that rank's time, and the wait is what the others took longer. Modes are \
-                 peaks of a density of the logarithms of times that hold a tenth of them, with valleys under 0.4 of the \
-                 lower peak; of fewer than 40 times none are told. A found warm-up is as many first instances as lie above \
-                 the third quartile of the second half of them by 1.5 times its range between quartiles, and by 5 %. With \
-                 `iterations`, or where the report lies beside what nccl-tests printed, the calls are held against the \
-                 order in which nccl-tests makes them, and only timed ones count. `spread` and the pictures have the times \
-                 that count of one operation and some sizes, all communicators of as many ranks together, in bins evenly \
-                 apart; a size there is the whole message, as nccl-tests prints it",
+                 and all-to-alls is one rank's part; the total covers all ranks. Kernels belong to the call in whose \
+                 range they were launched, or to the group in whose outermost end they were launched: calls that share \
+                 kernels with others are counted and have no time. Times are from the first kernel's begin to the last \
+                 one's end. The n-th call of one operation, communicator and size is one instance on all ranks; its \
+                 fastest rank did not wait, so that bus bandwidth is taken from that rank's time, and the wait is the \
+                 excess of the others. Modes are peaks of a density of the logarithms of times that hold a tenth of \
+                 them, with valleys under 0.4 of the lower peak; of fewer than 40 times none are given. A found \
+                 warm-up is as many first instances as lie above the third quartile of the second half of them by 1.5 \
+                 times its range between quartiles, and by 5 %. With `iterations`, or where the report lies beside the \
+                 output of nccl-tests, the calls are compared with the order in which nccl-tests makes them, and only \
+                 timed ones count. `spread` and the charts have the times that count of one operation and some \
+                 sizes, all communicators of as many ranks together, in bins evenly apart; a size there is the whole \
+                 message, as nccl-tests prints it",
     arguments: &[
         WARMUP,
         ITERATIONS,
@@ -44,11 +45,11 @@ pub(crate) const NCCL_MSG: ReportRecipe = ReportRecipe {
         PRINTED,
     ],
     tables: TABLES,
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: &["calls", "sizes", "buckets", "spread"],
-        pictures: &[(
+        charts: &[(
             "spread-N",
-            "how times of one operation and size are spread, of each placement, beside the mean that nccl-tests printed",
+            "histogram of the times of one operation and size, by placement, beside the mean that nccl-tests printed",
         )],
         take,
         make,
@@ -65,7 +66,7 @@ pub(super) const WARMUP: ArgumentSpec = ArgumentSpec {
 
 pub(super) const ITERATIONS: ArgumentSpec = ArgumentSpec {
     name: "iterations",
-    about: "the calls are of nccl-tests with so many iterations: tells timed calls and placements",
+    about: "iterations of nccl-tests, if the calls are its own: finds timed calls and placements",
     takes: Takes::Number(0),
     choice: None,
 };
@@ -86,14 +87,14 @@ pub(super) const AGGREGATED: ArgumentSpec = ArgumentSpec {
 
 pub(super) const OUT_OF_PLACE: ArgumentSpec = ArgumentSpec {
     name: "out-of-place",
-    about: "with `iterations`: sizes were not gone through in place",
+    about: "with `iterations`: there were no in-place calls",
     takes: Takes::Nothing,
     choice: None,
 };
 
 pub(super) const RANKS: ArgumentSpec = ArgumentSpec {
     name: "ranks",
-    about: "how many ranks communicators have that the reports do not tell of",
+    about: "number of ranks of communicators whose size the reports lack",
     takes: Takes::Number(0),
     choice: None,
 };
@@ -108,95 +109,94 @@ pub(super) const BUCKETS: ArgumentSpec = ArgumentSpec {
 
 pub(super) const OP: ArgumentSpec = ArgumentSpec {
     name: "op",
-    about: "whose spread is shown, such as `all_reduce` or `ncclAllReduce`; where it is not given, of the operation that \
-            took most",
+    about: "operation of the histogram, such as `all_reduce` or `ncclAllReduce`; by default the one with the most time",
     takes: Takes::Text(""),
     choice: None,
 };
 
 pub(super) const SIZES: ArgumentSpec = ArgumentSpec {
     name: "sizes",
-    about: "which sizes' spread is shown, such as `1G+2G`; where it is not given, of the two largest",
+    about: "sizes of the histogram, such as `1G+2G`; by default the two largest",
     takes: Takes::Text(""),
     choice: None,
 };
 
 pub(super) const BINS: ArgumentSpec = ArgumentSpec {
     name: "bins",
-    about: "bins of the spread, at least one and 1000 at most",
+    about: "bins of the histogram, from 1 to 1000",
     takes: Takes::Number(100),
     choice: None,
 };
 
 const MEAN: ArgumentSpec = ArgumentSpec {
     name: "mean",
-    about: "means that the spread is held against, sizes with microseconds, such as `1G@53361+2G@92866`, or of each \
-            placement `1G@53361/52998`; where it is not given, those that nccl-tests printed",
+    about: "means to compare with, sizes with microseconds, such as `1G@53361+2G@92866`, or of each placement \
+            `1G@53361/52998`; by default those that nccl-tests printed",
     takes: Takes::Text(""),
     choice: None,
 };
 
 const PRINTED: ArgumentSpec = ArgumentSpec {
     name: "printed",
-    about: "the file with what nccl-tests printed, text or JSON; where it is not given, `stdout` in the folder in which the \
-            report lies, as in the folders of runs",
+    about: "the output of nccl-tests, text or JSON; by default `stdout` in the folder of the report, as in the folders \
+            of runs",
     takes: Takes::Text(""),
     choice: None,
 };
 
 /// Of one report.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Taken {
+pub(super) struct Extract {
     pub nccl: NcclCalls,
     pub printed: Option<Printed>,
 }
 
-fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Taken, u64)>, ExportError> {
+fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Extract, u64)>, ExportError> {
     let nccl = NcclCalls::read(trace)?.filter(|nccl| !nccl.calls.is_empty());
     Ok(nccl.map(|nccl| {
         let calls = nccl.calls.len() as u64;
-        (Taken { nccl, printed: printed::of(trace, arguments.text(&PRINTED)) }, calls)
+        (Extract { nccl, printed: printed::read(trace, arguments.text(&PRINTED)) }, calls)
     }))
 }
 
-fn make(reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
+fn make(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
     let mut made = Made::default();
     let messages = messages::all(reports, arguments, &mut made.notes);
-    let outputs = reports.iter().filter_map(|report| report.taken.printed.as_ref());
+    let outputs = reports.iter().filter_map(|report| report.extract.printed.as_ref());
     let means = Means::read(arguments.text(&MEAN), outputs).unwrap_or_else(|why| {
         made.notes.push(format!("nccl_msg: {why}"));
         Means::default()
     });
     // Long tables beside short ones that take as long to sum up.
     let (calls, ((sizes, buckets), spread)) = rayon::join(
-        || rows::sheet(&NCCL_MSG, reports, &messages),
+        || rows::result_table(&NCCL_MSG, reports, &messages),
         || {
             let buckets = buckets::Buckets::read(arguments.text(&BUCKETS));
-            let of_buckets = || buckets.map(|buckets| buckets.sheet(&NCCL_MSG, &messages));
+            let of_buckets = || buckets.map(|buckets| buckets.result_table(&NCCL_MSG, &messages));
             rayon::join(
-                || rayon::join(|| sizes::sheet(&NCCL_MSG, &messages, &means), of_buckets),
-                || spread::of(&messages, &means, arguments),
+                || rayon::join(|| sizes::result_table(&NCCL_MSG, &messages, &means), of_buckets),
+                || spread::compute(&messages, &means, arguments),
             )
         },
     );
     made.tables.extend([("calls", calls), ("sizes", sizes)]);
     match buckets {
         Ok(buckets) => made.tables.push(("buckets", buckets)),
-        Err(why) => made.notes.push(format!("nccl_msg: no table of classes, as `buckets` {why}")),
+        Err(why) => made.notes.push(format!("nccl_msg: no table of classes: `buckets` {why}")),
     }
     match spread {
         Ok(Some(spread)) => {
-            made.tables.push(("spread", spread.sheet));
-            made.pictures = spread.pictures;
-            if spread.without_picture > 0 {
-                let (drawn, more) = (made.pictures.len(), spread.without_picture);
+            made.tables.push(("spread", spread.result_table));
+            made.charts = spread.charts;
+            if spread.without_chart > 0 {
+                let (drawn, more) = (made.charts.len(), spread.without_chart);
                 made.notes.push(format!(
-                    "nccl_msg: {drawn} pictures are made, `spread` has all; sizes and placements without one: {more}"
+                    "nccl_msg: only {drawn} charts, `spread` has all; sizes and placements without one: {more}"
                 ));
             }
         }
         Ok(None) => {}
-        Err(why) => made.notes.push(format!("nccl_msg: no spread, as {why}")),
+        Err(why) => made.notes.push(format!("nccl_msg: no spread: {why}")),
     }
     made
 }

@@ -1,5 +1,5 @@
-//! What nccl-tests printed in the run that a report is of: the mean time of each size, and how often it called, by which
-//! timed calls are told from warm-up and checks. How its output is read is told in `logs::nccl_tests`.
+//! The output of nccl-tests in the run of a report: the mean time of each size, and the number of calls, which
+//! separates timed calls from warm-up and checks. `logs::nccl_tests` reads the output.
 
 use logs::nccl_tests::{NcclRun, element_bytes, read_stream};
 use metric::op::Op;
@@ -12,13 +12,13 @@ use std::path::Path;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Printed {
-    /// The output, as it is spoken of.
+    /// The name of the output in messages.
     pub file: String,
-    /// Nothing where the output does not say it.
+    /// `None` where the output lacks it.
     pub op: Option<Op>,
     pub means: Vec<Mean>,
-    /// How each rank must have called: as versions of today warm up, and as older ones did. Empty where the output does
-    /// not tell.
+    /// The calls that each rank must have made, with the current and the older warm-up. Empty where the output lacks
+    /// the parameters.
     pub plans: Vec<Plan>,
 }
 
@@ -30,57 +30,57 @@ pub(super) struct Mean {
     pub ns: f64,
 }
 
-/// The name that runs give to what a job printed.
+/// The name of a job's output in runs.
 const STDOUT: &str = "stdout";
 
-/// From the file that a person named, else from what the job printed whose folder the report lies in. A note says why
-/// there is nothing, but where there is no such file.
-pub(super) fn of(trace: &Trace, named: &str) -> Option<Printed> {
+/// From the named file, else from the job's output in the folder of the report. A note says why there is nothing,
+/// except where the file does not exist.
+pub(super) fn read(trace: &Trace, named: &str) -> Option<Printed> {
     let path = match named {
         "" => trace.export().path().parent()?.join(STDOUT),
         named => Path::new(named).to_owned(),
     };
-    let file = shown(&path);
-    let untold =
-        |why: &str| trace.note(format!("{file}: no times of nccl-tests to hold calls against: {why}"));
+    let file = short_name(&path);
+    let note_missing =
+        |why: &str| trace.note(format!("{file}: no times of nccl-tests to compare with: {why}"));
     let opened = File::open(&path).map(BufReader::new);
     let read = match opened.and_then(|from| read_stream(from, &file)) {
         Ok(read) => read,
         Err(_) if named.is_empty() => return None,
         Err(error) => {
-            untold(&error.to_string());
+            note_missing(&error.to_string());
             return None;
         }
     };
     let runs: Vec<NcclRun> = match read {
         Ok(read) => read.runs.into_iter().filter(|run| !run.rows.is_empty()).collect(),
-        // What another program printed.
+        // The output of another program.
         Err(_) if named.is_empty() => return None,
         Err(error) => {
-            untold(&error.to_string());
+            note_missing(&error.to_string());
             return None;
         }
     };
     match runs.as_slice() {
         [] if named.is_empty() => None,
         [] => {
-            untold("no row");
+            note_missing("no row");
             None
         }
         [run] if run.cpu_time => {
-            untold("they are of the CPU");
+            note_missing("they are CPU times");
             None
         }
         [run] => Some(Printed { op: run.op, means: means(run), plans: plans(run).unwrap_or_default(), file }),
         several => {
-            untold(&format!("tables in it: {}", several.len()));
+            note_missing(&format!("{} tables, expected 1", several.len()));
             None
         }
     }
 }
 
-/// With the folder that it lies in, which tells the job.
-fn shown(path: &Path) -> String {
+/// With its folder, which names the job.
+fn short_name(path: &Path) -> String {
     let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
     let parts = [path.parent().and_then(name), name(path)];
     parts.into_iter().flatten().collect::<Vec<_>>().join("/")
@@ -112,7 +112,7 @@ fn plans(run: &NcclRun) -> Option<Vec<Plan>> {
     let most = said.max_bytes.or(run.rows.last().map(|row| row.size_bytes))?;
     let plan = |warmups: usize| Plan {
         rows: rows.clone(),
-        // How a size is cut to one rank's part is rounded: only how many there are is told.
+        // Only the number of warm-up rows is known: the part of one rank is rounded.
         warmup_rows: if warmup == 0 { Vec::new() } else { vec![0; warmups] },
         warmup,
         iterations,

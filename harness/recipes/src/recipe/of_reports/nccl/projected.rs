@@ -1,8 +1,8 @@
 //! Functions of NCCL by what their threads launched within them on the GPUs.
 
-use crate::recipe::of_reports::{Kind, ReportRecipe};
+use crate::recipe::of_reports::{RecipeKind, ReportRecipe};
 use crate::report::Groups;
-use crate::sheet::Quantity;
+use crate::result_table::Quantity;
 use nsys::export::ExportError;
 use nsys::nccl::is_of_nccl;
 use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS};
@@ -17,11 +17,11 @@ pub(crate) const NCCL_GPU_PROJ_SUM: ReportRecipe = ReportRecipe {
     title: "NCCL GPU Projection Summary",
     about: "functions of NCCL by the time from the first to the last operation that they launched on a GPU",
     definition: "as `nvtx_gpu_proj_sum`, of ranges of the domain `NCCL` alone; calls within a group launch nothing \
-                 themselves: what they launch stands under `ncclGroupEnd`, and a note counts such ranges. See \
-                 `nccl_msg` for the calls with their kernels",
+                 themselves: their work is listed under `ncclGroupEnd`, and a note counts such ranges. See `nccl_msg` \
+                 for the calls with their kernels",
     arguments: &[],
     tables: &[&NVTX_EVENTS, &STRING_IDS, &RUNTIME, &KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE],
-    kind: Kind::Summary {
+    kind: RecipeKind::Summary {
         quantity: Quantity::Nanoseconds,
         words: &["Range"],
         groups: |trace, _| groups(trace),

@@ -1,9 +1,9 @@
 //! One row for each call of NCCL.
 
 use super::messages::{Message, Messages};
-use super::msg::Taken;
-use crate::recipe::of_reports::{Of, ReportRecipe};
-use crate::sheet::{BLOCK, Column, Integers, Quantity, Sheet, Texts, Values};
+use super::msg::Extract;
+use crate::recipe::of_reports::{ReportExtract, ReportRecipe};
+use crate::result_table::{BLOCK, Column, Integers, Quantity, ResultTable, Texts, Values};
 use nsys::nccl::sequence::{Part, Placement};
 use nsys::nccl::{Kernel, Reduction};
 use nsys::trace::{pid_of, tid_of};
@@ -14,11 +14,11 @@ use std::sync::Arc;
 const PLAIN: Quantity = Quantity::Plain;
 const TIME: Quantity = Quantity::Nanoseconds;
 
-/// What a row is made of.
+/// The input of a row.
 struct Row<'a> {
     message: &'a Message<'a>,
     kernels: &'a [Kernel],
-    of_all: &'a OfAll,
+    of_all: &'a SharedValues,
 }
 
 /// One column, and how some rows of it are made.
@@ -32,7 +32,7 @@ type OfRows = dyn Fn(&[Row]) -> Integers + Sync;
 
 enum Holds {
     Numbers(Quantity),
-    /// Rows say which of them they have.
+    /// Rows refer to them by number.
     Words(Vec<Arc<str>>),
 }
 
@@ -41,8 +41,12 @@ fn made(name: &'static str, holds: Holds, value: impl Fn(&Row) -> Option<i64> + 
     Made { name, holds, rows: Box::new(move |rows| rows.iter().map(&value).collect()) }
 }
 
-pub(super) fn sheet(recipe: &ReportRecipe, reports: &[Of<&Taken>], messages: &Messages) -> Sheet {
-    let (of_all, words) = OfAll::of(reports, messages);
+pub(super) fn result_table(
+    recipe: &ReportRecipe,
+    reports: &[ReportExtract<&Extract>],
+    messages: &Messages,
+) -> ResultTable {
+    let (of_all, words) = SharedValues::new(reports, messages);
     let (number, time) = (|| Holds::Numbers(PLAIN), || Holds::Numbers(TIME));
     let columns = vec![
         made("Rank", number(), |row| Some(row.of_all.ranks[row.message.report as usize])),
@@ -85,7 +89,7 @@ pub(super) fn sheet(recipe: &ReportRecipe, reports: &[Of<&Taken>], messages: &Me
     // A block of all columns at a time, so that each message comes near once and not for every column.
     let blocks = messages.all.par_chunks(BLOCK).map(|messages| {
         let rows = messages.iter().map(|message| {
-            let kernels = reports[message.report as usize].taken.nccl.kernels_of(message.call);
+            let kernels = reports[message.report as usize].extract.nccl.kernels_of(message.call);
             Row { message, kernels, of_all: &of_all }
         });
         let rows: Vec<Row> = rows.collect();
@@ -103,18 +107,18 @@ pub(super) fn sheet(recipe: &ReportRecipe, reports: &[Of<&Taken>], messages: &Me
         };
         Column { name: column.name.to_owned(), quantity, values }
     });
-    Sheet { name: recipe.name, title: recipe.title, columns: columns.collect() }
+    ResultTable { name: recipe.name, title: recipe.title, columns: columns.collect() }
 }
 
 impl Row<'_> {
-    fn of_key(&self) -> &OfKey {
+    fn of_key(&self) -> &KeyValues {
         &self.of_all.keys[self.message.key as usize]
     }
 }
 
-/// What many rows have in common, by its number.
-struct OfAll {
-    keys: Vec<OfKey>,
+/// Values that many rows share, by number.
+struct SharedValues {
+    keys: Vec<KeyValues>,
     /// Of each report.
     ranks: Vec<i64>,
     /// Of each report, which of all names of kernels its first one is.
@@ -123,7 +127,7 @@ struct OfAll {
     own_reductions: BTreeMap<u32, i64>,
 }
 
-struct OfKey {
+struct KeyValues {
     function: i64,
     bytes: Option<i64>,
     total_bytes: Option<i64>,
@@ -132,20 +136,20 @@ struct OfKey {
     placement: Option<i64>,
 }
 
-/// Each stands where its number says.
-struct Words {
+/// Indexed by their numbers.
+struct TextColumns {
     functions: Vec<Arc<str>>,
     communicators: Vec<Arc<str>>,
     reductions: Vec<Arc<str>>,
     kernels: Vec<Arc<str>>,
 }
 
-impl OfAll {
-    fn of(reports: &[Of<&Taken>], messages: &Messages) -> (OfAll, Words) {
+impl SharedValues {
+    fn new(reports: &[ReportExtract<&Extract>], messages: &Messages) -> (SharedValues, TextColumns) {
         let whole = |value: Option<u64>| value.and_then(|value| i64::try_from(value).ok());
         let functions = numbered(messages.keys.iter().map(|key| key.function));
         let communicators = numbered(messages.keys.iter().filter_map(|key| key.communicator));
-        let keys = messages.keys.iter().map(|key| OfKey {
+        let keys = messages.keys.iter().map(|key| KeyValues {
             function: functions[&key.function],
             bytes: whole(key.bytes),
             total_bytes: whole(key.total_bytes()),
@@ -165,18 +169,18 @@ impl OfAll {
         let mut kernels = Vec::new();
         let first_names = reports.iter().map(|of| {
             let first = kernels.len() as i64;
-            kernels.extend(of.taken.nccl.names().iter().map(|name| Arc::from(name.as_str())));
+            kernels.extend(of.extract.nccl.names().iter().map(|name| Arc::from(name.as_str())));
             first
         });
         let first_names = first_names.collect();
-        let words = Words {
+        let words = TextColumns {
             functions: functions.keys().map(|function| Arc::from(function.name())).collect(),
             communicators: communicators.keys().map(|id| Arc::from(super::communicator(*id))).collect(),
             reductions: reductions.map(|reduction| Arc::from(reduction.to_string())).collect(),
             kernels,
         };
         let ranks = reports.iter().map(|of| of.rank).collect();
-        (OfAll { keys, ranks, first_names, own_reductions }, words)
+        (SharedValues { keys, ranks, first_names, own_reductions }, words)
     }
 
     fn reduction(&self, reduction: Reduction) -> i64 {

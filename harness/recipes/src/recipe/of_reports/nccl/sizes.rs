@@ -1,10 +1,10 @@
-//! What messages of one operation, communicator, size and placement took, over all ranks.
+//! Times of messages of one operation, communicator, size and placement, over all ranks.
 
 use super::means::Means;
 use super::messages::{Key, Messages};
 use crate::figures::{Stats, modes};
 use crate::recipe::of_reports::ReportRecipe;
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use metric::quantile::quantile;
 use metric::warmup;
 use rayon::prelude::*;
@@ -34,7 +34,7 @@ struct Row {
 const QUANTILES: [(&str, f64); 5] = [("P1", 0.01), ("P5", 0.05), ("P50", 0.5), ("P95", 0.95), ("P99", 0.99)];
 const MEDIAN: usize = 2;
 
-pub(super) fn sheet(recipe: &ReportRecipe, messages: &Messages, means: &Means) -> Sheet {
+pub(super) fn result_table(recipe: &ReportRecipe, messages: &Messages, means: &Means) -> ResultTable {
     let of_keys = messages.of_keys();
     let keys = messages.keys.par_iter().enumerate();
     let mut rows: Vec<Row> = keys.map(|(at, key)| row(*key, messages, of_keys.get(at))).collect();
@@ -97,7 +97,7 @@ pub(super) fn sheet(recipe: &ReportRecipe, messages: &Messages, means: &Means) -
     columns.push(decimal("Wait Avg", time, &|row| row.wait));
     columns.push(decimal("BusBW P50 (GB/s)", plain, &|row| row.busbw(row.fastest[0]?)));
     columns.push(decimal("BusBW Max (GB/s)", plain, &|row| row.busbw(row.fastest[1]?)));
-    Sheet { name: recipe.name, title: "NCCL Messages by Size", columns }
+    ResultTable { name: recipe.name, title: "NCCL Messages by Size", columns }
 }
 
 impl Row {
@@ -106,7 +106,7 @@ impl Row {
         if self.count == 0 {
             return None;
         }
-        match means.of(self.key.function, self.key.total_bytes()?, self.key.placement).as_slice() {
+        match means.matching(self.key.function, self.key.total_bytes()?, self.key.placement).as_slice() {
             [one] => Some(one.ns),
             _ => None,
         }

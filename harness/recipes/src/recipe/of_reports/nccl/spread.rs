@@ -1,20 +1,20 @@
 //! How the times of calls of one operation and size are spread, beside the mean that nccl-tests printed of them: which
-//! sizes are shown, their bins, and their pictures.
+//! sizes are shown, their bins, and their charts.
 
-use super::buckets::{bytes, shown as size_shown};
+use super::buckets::{bytes, format_size};
 use super::means::{Means, Printed};
 use super::messages::{Key, Messages};
 use super::msg::{BINS, NCCL_MSG, OP, SIZES};
+use crate::chart::{Along, Axis, Bins, Chart, Figure, Histogram, Mark};
 use crate::figures::{Edges, Stats, modes};
-use crate::picture::{Along, Axis, Bins, Figure, Histogram, Mark, Picture};
 use crate::report::Arguments;
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use metric::quantile::quantile;
 use nsys::nccl::Function;
 use nsys::nccl::sequence::Placement;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Calls that are held together in one picture.
+/// Calls that are held together in one chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
     function: Function,
@@ -24,7 +24,7 @@ struct Group {
 }
 
 impl Group {
-    fn of(key: &Key) -> Option<Group> {
+    fn from_key(key: &Key) -> Option<Group> {
         let size = key.total_bytes().or(key.bytes)?;
         Some(Group { function: key.function, size, ranks: key.ranks })
     }
@@ -50,7 +50,7 @@ struct Count {
     without_time: usize,
 }
 
-/// One per size and placement; no more pictures are made than this has names.
+/// One per size and placement; no more charts are made than this has names.
 const NAMES: [&str; 16] = [
     "spread-1",
     "spread-2",
@@ -69,25 +69,25 @@ const NAMES: [&str; 16] = [
     "spread-15",
     "spread-16",
 ];
-/// So many sizes are shown where none is asked for.
+/// How many of the largest sizes are shown by default.
 const LARGEST: usize = 2;
 
 pub(super) struct Spread {
     /// Its bins.
-    pub sheet: Sheet,
-    pub pictures: Vec<Picture>,
+    pub result_table: ResultTable,
+    pub charts: Vec<Chart>,
     /// How many more there would be than are made.
-    pub without_picture: usize,
+    pub without_chart: usize,
 }
 
-/// Nothing where no call has a time. Says what of the arguments is wrong.
-pub(super) fn of(
+/// Nothing where no call has a time. Fails with what is wrong with the arguments.
+pub(super) fn compute(
     messages: &Messages,
     means: &Means,
     arguments: &Arguments,
 ) -> Result<Option<Spread>, String> {
     let counts = counts(messages);
-    let of_key: Vec<Option<Group>> = messages.keys.iter().map(Group::of).collect();
+    let of_key: Vec<Option<Group>> = messages.keys.iter().map(Group::from_key).collect();
     let timed = || of_key.iter().zip(&counts).filter(|(_, count)| count.timed > 0);
     let timed = || timed().filter_map(|(group, count)| Some((group.as_ref()?, count)));
     let Some(function) = function(timed(), arguments.text(&OP))? else { return Ok(None) };
@@ -115,18 +115,18 @@ pub(super) fn of(
         calls.times.iter().map(move |(placement, times)| (*group, edges, calls, *placement, times.as_slice()))
     });
     let all: Vec<_> = of_placement.collect();
-    let pictures = NAMES.iter().zip(&all).map(|(name, (group, edges, calls, placement, times))| {
-        let printed = means.of(group.function, group.size, *placement);
-        Picture {
+    let charts = NAMES.iter().zip(&all).map(|(name, (group, edges, calls, placement, times))| {
+        let printed = means.matching(group.function, group.size, *placement);
+        Chart {
             name,
             title: title(group, *placement),
             about: format!("{}{}{chosen}", figures(times, &printed), left_out(calls)),
             figure: Figure::Histogram(histogram(edges, *placement, times, printed)),
         }
     });
-    let pictures: Vec<Picture> = pictures.collect();
-    let without_picture = all.len() - pictures.len();
-    Ok((!shown.is_empty()).then(|| Spread { sheet: sheet(&shown), pictures, without_picture }))
+    let charts: Vec<Chart> = charts.collect();
+    let without_chart = all.len() - charts.len();
+    Ok((!shown.is_empty()).then(|| Spread { result_table: result_table(&shown), charts, without_chart }))
 }
 
 /// Of each key.
@@ -143,7 +143,7 @@ fn counts(messages: &Messages) -> Vec<Count> {
     counts
 }
 
-/// What is shown: of each key its group, where it is of one.
+/// The shown groups, by the group of each key.
 fn groups(messages: &Messages, counts: &[Count], of_key: &[Option<Group>]) -> BTreeMap<Group, Calls> {
     let mut times: Vec<Vec<u64>> = vec![Vec::new(); of_key.len()];
     for message in messages.all.iter().filter(|message| message.counts) {
@@ -167,7 +167,7 @@ fn groups(messages: &Messages, counts: &[Count], of_key: &[Option<Group>]) -> BT
     groups
 }
 
-/// Which is asked for, else the one whose calls took most time together.
+/// The requested one, else the one whose calls have the most time.
 fn function<'a>(
     timed: impl Iterator<Item = (&'a Group, &'a Count)>,
     asked: &str,
@@ -186,20 +186,19 @@ fn function<'a>(
     match found {
         Some(function) => Ok(Some(*function)),
         None if sums.is_empty() => Ok(None),
-        None => Err(format!("`op` is no operation whose calls have times, which are {}: {asked}", there())),
+        None => Err(format!("`op`: no call of `{asked}` has a time; operations with times: {}", there())),
     }
 }
 
 fn asked_sizes(asked: &str, there: &[u64], function: Function) -> Result<Vec<u64>, String> {
     let mut sizes = Vec::new();
     for word in asked.split('+') {
-        let size =
-            bytes(word).ok_or_else(|| format!("`sizes` has one that is no size such as `1G`: {word}"))?;
+        let size = bytes(word).ok_or_else(|| format!("`sizes`: `{word}` is not a size such as `1G`"))?;
         if !there.contains(&size) {
-            let known: Vec<String> = there.iter().rev().take(8).map(|size| size_shown(*size)).collect();
+            let known: Vec<String> = there.iter().rev().take(8).map(|size| format_size(*size)).collect();
             let known = known.join(", ");
             return Err(format!(
-                "`sizes` has one that no call of `{function}` with a time has, the largest are {known}: {word}"
+                "`sizes`: no timed call of `{function}` has size `{word}`; the largest are {known}"
             ));
         }
         sizes.push(size);
@@ -207,7 +206,7 @@ fn asked_sizes(asked: &str, there: &[u64], function: Function) -> Result<Vec<u64
     Ok(sizes)
 }
 
-fn sheet(shown: &[(Group, Edges, Calls)]) -> Sheet {
+fn result_table(shown: &[(Group, Edges, Calls)]) -> ResultTable {
     struct Row {
         group: Group,
         placement: Option<Placement>,
@@ -246,7 +245,7 @@ fn sheet(shown: &[(Group, Edges, Calls)]) -> Sheet {
             rows.iter().map(|row| row.count as f64 / row.of as f64),
         ),
     ];
-    Sheet { name: NCCL_MSG.name, title: "Spread of Times by Size", columns }
+    ResultTable { name: NCCL_MSG.name, title: "Spread of Times by Size", columns }
 }
 
 fn title(group: &Group, placement: Option<Placement>) -> String {
@@ -273,45 +272,45 @@ fn histogram(edges: &Edges, placement: Option<Placement>, times: &[u64], printed
     }
 }
 
-/// What a reader of the picture asks next. Times are ascending, and at least one.
+/// The numbers below the chart. Times are ascending, and at least one.
 fn figures(times: &[u64], printed: &[Printed]) -> String {
     let at = |part: f64| quantile(times, part).map(time).unwrap_or_default();
-    let mut told = format!("{} calls took {} to {}", times.len(), at(0.0), at(1.0));
+    let mut text = format!("{} calls took {} to {}", times.len(), at(0.0), at(1.0));
     if let Some(modes) = modes(times) {
         let places: Vec<String> = modes.iter().map(|ns| time(*ns)).collect();
         let peaks = if modes.len() == 1 { "peak" } else { "peaks" };
-        told.push_str(&format!(", with {} {peaks} at {}", modes.len(), places.join(", ")));
+        text.push_str(&format!(", with {} {peaks} at {}", modes.len(), places.join(", ")));
     }
     for mean in printed {
         let below = times.partition_point(|ns| (*ns as f64) < mean.ns);
         let share = 100.0 * below as f64 / times.len() as f64;
-        told.push_str(&format!(
-            ". nccl-tests has {}, more than {share:.0} % of the calls took",
+        text.push_str(&format!(
+            ". nccl-tests printed {}, longer than {share:.0} % of the calls",
             time(mean.ns)
         ));
     }
-    told.push_str(&format!(". p1 {}, p5 {}, median {}", at(0.01), at(0.05), at(0.5)));
-    told.push_str(&format!(", p95 {}, p99 {}", at(0.95), at(0.99)));
+    text.push_str(&format!(". p1 {}, p5 {}, median {}", at(0.01), at(0.05), at(0.5)));
+    text.push_str(&format!(", p95 {}, p99 {}", at(0.95), at(0.99)));
     if let Some(stats) = Stats::of(times).filter(|stats| stats.mean > 0.0) {
-        told.push_str(&format!(", CV {:.1} %", 100.0 * stats.stddev / stats.mean));
+        text.push_str(&format!(", CV {:.1} %", 100.0 * stats.stddev / stats.mean));
     }
-    told
+    text
 }
 
 fn left_out(calls: &Calls) -> String {
-    let mut told = String::new();
+    let mut text = String::new();
     if calls.communicators.len() > 1 {
-        told.push_str(&format!(". Communicators together: {}", calls.communicators.len()));
+        text.push_str(&format!(". Communicators together: {}", calls.communicators.len()));
     }
     for (count, what) in [
-        (calls.not_counted, "Warm-up, synchronising and checking calls of this size, left out"),
+        (calls.not_counted, "Warm-up, synchronisation and check calls of this size, left out"),
         (calls.without_time, "Calls without a time of their own, left out"),
     ] {
         if count > 0 {
-            told.push_str(&format!(". {what}: {count}"));
+            text.push_str(&format!(". {what}: {count}"));
         }
     }
-    told
+    text
 }
 
 /// The largest unit that divides it.

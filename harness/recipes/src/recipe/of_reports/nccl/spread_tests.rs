@@ -1,6 +1,6 @@
 //! Times of calls by size beside what nccl-tests printed of them, over small reports.
 
-use crate::picture::{Figure, Histogram, Picture};
+use crate::chart::{Chart, Figure, Histogram};
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
 use crate::recipe::of_reports::{Input, Outcome};
 use crate::testing::Made;
@@ -35,8 +35,8 @@ fn of(words: &[&str], inputs: &[Input]) -> Outcome {
     outcome
 }
 
-fn histogram(picture: &Picture) -> &Histogram {
-    match &picture.figure {
+fn histogram(chart: &Chart) -> &Histogram {
+    match &chart.figure {
         Figure::Histogram(figure) => figure,
         other => panic!("{other:?}"),
     }
@@ -69,15 +69,13 @@ fn three_ways_to_run_are_seen_in_the_figure_that_a_mean_hides() {
     let outcome = of(&["mean=1G@53361+2G@92866"], &inputs(vec![with_calls(&calls).path()]));
     assert_eq!(integers(table(&outcome, "sizes"), "Modes"), [Some(1), Some(3), Some(3)]);
     assert_eq!(decimals(table(&outcome, "sizes"), "Printed"), [None, Some(53_361_000.0), Some(92_866_000.0)]);
-    let titles: Vec<&str> = outcome.pictures.iter().map(|picture| picture.title.as_str()).collect();
+    let titles: Vec<&str> = outcome.charts.iter().map(|chart| chart.title.as_str()).collect();
     assert_eq!(
         titles,
         ["Times of ncclAllReduce of 1 GiB on 2 ranks", "Times of ncclAllReduce of 2 GiB on 2 ranks"]
     );
-    for (picture, (bytes, mean)) in
-        outcome.pictures.iter().zip([(GIB, 53_361_000.0), (2 * GIB, 92_866_000.0)])
-    {
-        let figure = histogram(picture);
+    for (chart, (bytes, mean)) in outcome.charts.iter().zip([(GIB, 53_361_000.0), (2 * GIB, 92_866_000.0)]) {
+        let figure = histogram(chart);
         let times: Vec<u64> = calls.iter().filter(|call| call.0 == bytes).map(|call| call.1 as u64).collect();
         assert_eq!(figure.marks.iter().map(|mark| mark.at).collect::<Vec<_>>(), [mean]);
         assert_eq!((figure.series.len(), figure.series[0].counts.iter().sum::<u64>()), (1, 120));
@@ -89,12 +87,13 @@ fn three_ways_to_run_are_seen_in_the_figure_that_a_mean_hides() {
             let within = |ns: &&u64| **ns >= lower && (**ns < upper || (is_last && **ns == upper));
             assert_eq!(*count, times.iter().filter(within).count() as u64, "{bin}");
         }
-        for told in ["120 calls took ", ", with 3 peaks at ", ". The largest of 3 sizes, others with `sizes`"]
+        for expected in
+            ["120 calls took ", ", with 3 peaks at ", ". The largest of 3 sizes, others with `sizes`"]
         {
-            assert!(picture.about.contains(told), "{}", picture.about);
+            assert!(chart.about.contains(expected), "{}", chart.about);
         }
     }
-    assert!(outcome.pictures[0].about.contains("nccl-tests has 53.361 ms, more than 67 % of the calls took"));
+    assert!(outcome.charts[0].about.contains("nccl-tests printed 53.361 ms, longer than 67 % of the calls"));
     let spread = table(&outcome, "spread");
     assert_eq!(spread.height(), 200);
     assert_eq!(integers(spread, "Count").iter().flatten().sum::<i64>(), 240);
@@ -103,37 +102,33 @@ fn three_ways_to_run_are_seen_in_the_figure_that_a_mean_hides() {
 }
 
 #[test]
-fn operation_and_sizes_may_be_asked_for_and_what_is_not_there_is_told() {
+fn operation_and_sizes_are_arguments_and_unknown_ones_are_noted() {
     let made = with_calls(&[(1024, 100), (2048, 300), (4096, 500)]);
     let calls = inputs(vec![made.path()]);
     let outcome = of(&["op=all_reduce", "sizes=1K+4K", "bins=1"], &calls);
     assert_eq!(integers(table(&outcome, "spread"), "Size"), [Some(1024), Some(4096)]);
     assert_eq!(integers(table(&outcome, "spread"), "Lower"), [Some(100), Some(500)]);
-    for (word, told) in [
-        ("op=all_gather", "`op` is no operation whose calls have times, which are ncclAllReduce: all_gather"),
-        ("sizes=1X", "`sizes` has one that is no size such as `1G`: 1X"),
+    for (word, expected) in [
+        ("op=all_gather", "`op`: no call of `all_gather` has a time; operations with times: ncclAllReduce"),
+        ("sizes=1X", "`sizes`: `1X` is not a size such as `1G`"),
         (
             "sizes=8K",
-            "`sizes` has one that no call of `ncclAllReduce` with a time has, the largest are 4KB, 2KB, 1KB: 8K",
+            "`sizes`: no timed call of `ncclAllReduce` has size `8K`; the largest are 4KB, 2KB, 1KB",
         ),
     ] {
         let outcome = of(&[word], &calls);
-        assert!(outcome.pictures.is_empty());
-        assert!(outcome.notes.iter().any(|note| note.ends_with(told)), "{:?}", outcome.notes);
+        assert!(outcome.charts.is_empty());
+        assert!(outcome.notes.iter().any(|note| note.ends_with(expected)), "{:?}", outcome.notes);
     }
     for word in ["mean=1K", "mean=1K@", "mean=1K@-3", "mean=1K@nan", "mean=@3", "mean=1K@3/"] {
         let outcome = of(&[word], &calls);
-        assert!(
-            outcome.notes[0].contains("`mean` is no size with microseconds"),
-            "{word}: {:?}",
-            outcome.notes
-        );
-        assert!(outcome.pictures.iter().all(|picture| histogram(picture).marks.is_empty()));
+        assert!(outcome.notes[0].contains("is not a size with microseconds"), "{word}: {:?}", outcome.notes);
+        assert!(outcome.charts.iter().all(|chart| histogram(chart).marks.is_empty()));
     }
 }
 
 #[test]
-fn calls_without_a_time_of_their_own_make_no_picture() {
+fn calls_without_a_time_of_their_own_make_no_chart() {
     let made = made(2);
     crate::testing::nccl::range(
         &made,
@@ -143,11 +138,11 @@ fn calls_without_a_time_of_their_own_make_no_picture() {
         Some(&crate::testing::nccl::json(7, 64)),
     );
     let outcome = of(&[], &inputs(vec![made.path()]));
-    assert!(outcome.pictures.is_empty());
+    assert!(outcome.charts.is_empty());
     assert!(outcome.tables.iter().all(|(name, _)| *name != "spread"));
 }
 
-/// What nccl-tests prints of two sizes with three iterations.
+/// The output of nccl-tests for two sizes with three iterations.
 const STDOUT: &str = "\
 # nccl-tests version 2.17.8 nccl-headers=22809 nccl-library=22809
 # Collective test starting: all_reduce_perf
@@ -169,7 +164,8 @@ const STDOUT: &str = "\
 #
 ";
 
-/// The calls of such a run, in a folder of its own with what was printed; each takes a microsecond more than the one before.
+/// The calls of such a run, in a folder of its own with what was printed; each takes a microsecond more than the one
+/// before.
 fn run(stdout: Option<&str>, skipped: Option<usize>) -> (tempfile::TempDir, PathBuf) {
     let made = made(2);
     let mut sizes = vec![8u64, 16];
@@ -191,7 +187,7 @@ fn run(stdout: Option<&str>, skipped: Option<usize>) -> (tempfile::TempDir, Path
 }
 
 #[test]
-fn what_a_run_printed_beside_its_reports_tells_timed_calls_and_their_means() {
+fn the_output_beside_reports_gives_timed_calls_and_their_means() {
     let (_folder, path) = run(Some(STDOUT), None);
     let outcome = of(&["bins=2"], &inputs(vec![path]));
     assert!(outcome.notes.is_empty(), "{:?}", outcome.notes);
@@ -201,7 +197,7 @@ fn what_a_run_printed_beside_its_reports_tells_timed_calls_and_their_means() {
     assert_eq!(integers(sizes, "Count"), [0, 3, 3, 0, 3, 3].map(Some));
     let printed = [None, Some(21_500.0), Some(20_500.0), None, Some(31_250.0), Some(30_500.0)];
     assert_eq!(decimals(sizes, "Printed"), printed);
-    let titles: Vec<&str> = outcome.pictures.iter().map(|picture| picture.title.as_str()).collect();
+    let titles: Vec<&str> = outcome.charts.iter().map(|chart| chart.title.as_str()).collect();
     let size = "Times of ncclAllReduce of";
     let expected = [
         format!("{size} 8 B on 2 ranks, out of place"),
@@ -212,7 +208,7 @@ fn what_a_run_printed_beside_its_reports_tells_timed_calls_and_their_means() {
     assert_eq!(titles, expected);
     // Out of place the timed calls of 16 bytes are the fourteenth to the sixteenth of all; both placements of a size have
     // the same bins.
-    let (out, into) = (histogram(&outcome.pictures[2]), histogram(&outcome.pictures[3]));
+    let (out, into) = (histogram(&outcome.charts[2]), histogram(&outcome.charts[3]));
     assert_eq!((&out.edges, &into.edges), (&vec![23_000.0, 26_500.0, 30_000.0], &out.edges));
     assert_eq!((&out.series[0].counts, &into.series[0].counts), (&vec![3, 0], &vec![0, 3]));
     for (figure, label, at) in
@@ -222,30 +218,29 @@ fn what_a_run_printed_beside_its_reports_tells_timed_calls_and_their_means() {
             figure.marks.iter().map(|mark| (mark.label.as_str(), mark.at)).collect();
         assert_eq!(marks, [(label, at)]);
     }
-    let about = &outcome.pictures[2].about;
-    assert!(about.contains("Warm-up, synchronising and checking calls of this size, left out: 5"), "{about}");
+    let about = &outcome.charts[2].about;
+    assert!(about.contains("Warm-up, synchronisation and check calls of this size, left out: 5"), "{about}");
 }
 
 #[test]
-fn there_are_no_more_pictures_than_a_page_has_room_for_and_the_table_has_all() {
+fn there_are_no_more_charts_than_a_page_has_room_for_and_the_table_has_all() {
     let calls: Vec<(u64, i64)> = (1..=18).map(|size| (1024 * size, 100)).collect();
     let made = with_calls(&calls);
     let sizes: Vec<String> = (1..=18).map(|size| format!("{size}K")).collect();
     let outcome = of(&[&format!("sizes={}", sizes.join("+")), "bins=1"], &inputs(vec![made.path()]));
-    assert_eq!((outcome.pictures.len(), table(&outcome, "spread").height()), (16, 18));
+    assert_eq!((outcome.charts.len(), table(&outcome, "spread").height()), (16, 18));
     assert!(outcome.notes[0].ends_with("sizes and placements without one: 2"), "{:?}", outcome.notes);
 }
 
 #[test]
-fn calls_that_are_not_those_that_were_printed_all_count_and_that_is_told() {
+fn calls_that_do_not_match_the_output_all_count_with_a_note() {
     let (_folder, path) = run(Some(STDOUT), Some(6));
     let outcome = of(&[], &inputs(vec![path]));
     assert_eq!(integers(table(&outcome, "sizes"), "Count"), [Some(10), Some(11)]);
-    let told =
-        "so that all of them count, warm-up and checks too: call 12 should be of 8 bytes, and is of: 16";
-    assert!(outcome.notes[0].ends_with(told), "{:?}", outcome.notes);
-    // The means stand beside them all the same, and are told apart.
-    assert_eq!(histogram(&outcome.pictures[1]).marks.len(), 2);
+    let expected = "so all count, warm-up and checks too: call 12: 16 bytes, expected 8";
+    assert!(outcome.notes[0].ends_with(expected), "{:?}", outcome.notes);
+    // The means stand beside them all the same, and have their own marks.
+    assert_eq!(histogram(&outcome.charts[1]).marks.len(), 2);
 }
 
 #[test]
@@ -254,13 +249,13 @@ fn a_given_warm_up_or_iterations_count_instead_of_what_was_printed() {
     let inputs = inputs(vec![path]);
     assert_eq!(integers(table(&of(&["warmup=1"], &inputs), "sizes"), "Count"), [Some(10), Some(10)]);
     let outcome = of(&["iterations=2"], &inputs);
-    assert!(outcome.notes[0].contains("not those of nccl-tests as asked for"), "{:?}", outcome.notes);
+    assert!(outcome.notes[0].contains("do not match the given `iterations`"), "{:?}", outcome.notes);
 }
 
 #[test]
 fn other_outputs_are_named_or_left_alone() {
     let nothing = |outcome: &Outcome| {
-        assert!(outcome.pictures.iter().all(|picture| histogram(picture).marks.is_empty()));
+        assert!(outcome.charts.iter().all(|chart| histogram(chart).marks.is_empty()));
         assert_eq!(integers(table(outcome, "sizes"), "Count"), [Some(11), Some(11)]);
     };
     let (_one, path) = run(Some("epoch 1, loss 0.3\n"), None);
@@ -269,7 +264,7 @@ fn other_outputs_are_named_or_left_alone() {
     nothing(&outcome);
     let (_two, path) = run(Some(&format!("{STDOUT}{STDOUT}")), None);
     let outcome = of(&[], &inputs(vec![path]));
-    assert!(outcome.notes[0].contains("tables in it: 2"), "{:?}", outcome.notes);
+    assert!(outcome.notes[0].contains("2 tables, expected 1"), "{:?}", outcome.notes);
     nothing(&outcome);
     let (three, path) = run(None, None);
     let other = three.path().join("slurm-17.out");
@@ -280,5 +275,21 @@ fn other_outputs_are_named_or_left_alone() {
     std::fs::write(&other, STDOUT).expect("written");
     let outcome = of(&[&asked], &inputs(vec![path]));
     assert_eq!(integers(table(&outcome, "sizes"), "Count"), [0, 3, 3, 0, 3, 3].map(Some));
-    assert_eq!(histogram(&outcome.pictures[0]).marks.len(), 1);
+    assert_eq!(histogram(&outcome.charts[0]).marks.len(), 1);
+}
+
+#[test]
+fn messages() {
+    let made = with_calls(&[(1024, 100), (2048, 300), (4096, 500)]);
+    let calls = inputs(vec![made.path()]);
+    let words =
+        ["op=all_gather", "sizes=1X", "sizes=8K", "mean=1K", "buckets=1M+64K", "buckets=64X", "iterations=2"];
+    let mut notes: Vec<String> = words.iter().flat_map(|word| of(&[word], &calls).notes).collect();
+    let (_other, path) = run(Some(STDOUT), Some(6));
+    notes.extend(of(&[], &inputs(vec![path])).notes);
+    let (_twice, path) = run(Some(&format!("{STDOUT}{STDOUT}")), None);
+    let noted = of(&[], &inputs(vec![path])).notes;
+    // The folder of the output is a new one each time.
+    notes.extend(noted.iter().map(|note| note.split("stdout").last().unwrap_or_default().to_owned()));
+    insta::assert_snapshot!(notes.join("\n"));
 }

@@ -2,10 +2,10 @@
 //! data by communicator and class of size.
 
 use crate::figures::{Stats, Tally};
-use crate::recipe::of_reports::survey::{SUMMARY_PICTURES, of_summary, sheet};
-use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
+use crate::recipe::of_reports::survey::{SUMMARY_CHARTS, of_summary, result_table};
+use crate::recipe::of_reports::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::report::Arguments;
-use crate::sheet::Quantity;
+use crate::result_table::Quantity;
 use nsys::export::ExportError;
 use nsys::nccl::{NcclCalls, TABLES, is_of_nccl};
 use nsys::trace::Trace;
@@ -23,9 +23,9 @@ pub(crate) const NCCL_SUM: ReportRecipe = ReportRecipe {
                  upper one; sizes are those of payloads, of one rank's part where a payload counts a part",
     arguments: &[],
     tables: TABLES,
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: &["all_stats", "rank_stats", "size_stats"],
-        pictures: SUMMARY_PICTURES,
+        charts: SUMMARY_CHARTS,
         take,
         make,
     }),
@@ -35,12 +35,12 @@ pub(crate) const NCCL_SUM: ReportRecipe = ReportRecipe {
 type Tallies = BTreeMap<Vec<String>, Tally>;
 
 #[derive(Serialize, Deserialize)]
-struct Taken {
+struct Extract {
     functions: Tallies,
     sizes: Tallies,
 }
 
-fn take(trace: &Trace, _: &Arguments) -> Result<Option<(Taken, u64)>, ExportError> {
+fn take(trace: &Trace, _: &Arguments) -> Result<Option<(Extract, u64)>, ExportError> {
     let Some(ranges) = Ranges::read(trace)? else { return Ok(None) };
     let mut of_functions: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for row in 0..ranges.len() {
@@ -66,7 +66,7 @@ fn take(trace: &Trace, _: &Arguments) -> Result<Option<(Taken, u64)>, ExportErro
         of_sizes.entry(words).or_default().push(call.ns());
     }
     let sizes = of_sizes.into_iter().map(|(words, values)| (words, Tally::of(&values))).collect();
-    Ok((rows > 0).then_some((Taken { functions, sizes }, rows)))
+    Ok((rows > 0).then_some((Extract { functions, sizes }, rows)))
 }
 
 const NOT_RECORDED: &str = "not recorded";
@@ -84,33 +84,33 @@ fn power(bits: u32) -> String {
     format!("{} {}", 1u64 << (bits % 10), UNITS[(bits / 10) as usize % UNITS.len()])
 }
 
-fn make(reports: &[Of<&Taken>], _: &Arguments) -> Made {
+fn make(reports: &[ReportExtract<&Extract>], _: &Arguments) -> Made {
     type Rows = Vec<(Option<i64>, Vec<String>, Stats)>;
     let (mut all, mut sizes) = (Tallies::new(), Tallies::new());
     let mut of_ranks: Rows = Vec::new();
     for report in reports {
-        for (words, tally) in &report.taken.functions {
+        for (words, tally) in &report.extract.functions {
             all.entry(words.clone()).or_default().add(tally.clone());
             let stats = tally.clone().stats();
             of_ranks.extend(stats.map(|stats| (Some(report.rank), words.clone(), stats)));
         }
-        for (words, tally) in &report.taken.sizes {
+        for (words, tally) in &report.extract.sizes {
             sizes.entry(words.clone()).or_default().add(tally.clone());
         }
     }
     let rows = |tallies: Tallies| -> Rows {
         tallies.into_iter().filter_map(|(words, mut tally)| Some((None, words, tally.stats()?))).collect()
     };
-    let of = |words: &[&str], rows: Rows| sheet(&NCCL_SUM, Quantity::Nanoseconds, words, rows);
+    let of = |words: &[&str], rows: Rows| result_table(&NCCL_SUM, Quantity::Nanoseconds, words, rows);
     let (all, sizes) = (rows(all), rows(sizes));
-    let pictures = of_summary(NCCL_SUM.title, Quantity::Nanoseconds, &all);
+    let charts = of_summary(NCCL_SUM.title, Quantity::Nanoseconds, &all);
     let by_size = of(&["Communicator", "Operation", "Size Class"], sizes);
     let tables = vec![
         ("all_stats", of(&["Name"], all)),
         ("rank_stats", of(&["Name"], of_ranks)),
         ("size_stats", by_size),
     ];
-    Made { tables, pictures, ..Made::default() }
+    Made { tables, charts, ..Made::default() }
 }
 
 #[cfg(test)]

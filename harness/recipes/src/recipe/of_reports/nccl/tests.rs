@@ -3,7 +3,7 @@
 use crate::recipe::of_reports::part_tests::both_ways;
 use crate::recipe::of_reports::{Input, Outcome, Survey, find};
 use crate::report::Arguments;
-use crate::sheet::Values;
+use crate::result_table::Values;
 use crate::testing::Made;
 use crate::testing::nccl::{call, communicator, domain, json, range};
 
@@ -30,8 +30,8 @@ fn surveyed(name: &str, words: &[&str], reports: &[Made]) -> Outcome {
 }
 
 fn cells(outcome: &Outcome, table: &str, column: &str) -> Vec<String> {
-    let sheet = &outcome.tables.iter().find(|(name, _)| *name == table).expect(table).1;
-    let column = &sheet.column(column).unwrap_or_else(|| panic!("{column} of {table}")).values;
+    let result_table = &outcome.tables.iter().find(|(name, _)| *name == table).expect(table).1;
+    let column = &result_table.column(column).unwrap_or_else(|| panic!("{column} of {table}")).values;
     let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     match column {
         Values::Texts(all) => all.iter().map(|text| shown(text.map(str::to_owned))).collect(),
@@ -90,7 +90,7 @@ fn calls_of_all_ranks_stand_one_by_one_and_by_size() {
 }
 
 #[test]
-fn a_given_warm_up_does_not_count_and_a_found_one_is_told() {
+fn a_given_warm_up_does_not_count_and_a_found_one_is_given() {
     let times = [900, 500, 100, 101, 99, 100, 100, 101, 100, 99];
     let outcome = surveyed("nccl_msg", &[], &[rank(0, &times)]);
     assert_eq!(cells(&outcome, "sizes", "Found Warm-up"), ["2"]);
@@ -163,7 +163,7 @@ fn classes_of_size_count_calls_and_the_time_of_their_threads() {
     let outcome = surveyed("nccl_msg", &["buckets=1G+1M"], &reports);
     assert!(outcome.tables.iter().all(|(name, _)| *name != "buckets"));
     assert!(
-        outcome.notes[0].contains("`buckets` has borders that do not ascend: 1G+1M"),
+        outcome.notes[0].contains("`buckets` has borders that do not ascend: `1G+1M`"),
         "{:?}",
         outcome.notes
     );
@@ -198,9 +198,10 @@ fn calls_of_nccl_tests_have_their_parts_and_placements_and_timed_ones_count() {
     assert_eq!(cells(&outcome, "sizes", "Min")[1..3], ["13", "18"]);
     assert!(outcome.notes.is_empty(), "{:?}", outcome.notes);
     let outcome = surveyed("nccl_msg", &words, &[tests_run(Some(6))]);
-    assert_eq!(cells(&outcome, "sizes", "Count"), ["0", "0"], "what cannot be told apart is not counted");
+    assert_eq!(cells(&outcome, "sizes", "Count"), ["0", "0"], "ambiguous calls are not counted");
     assert!(
-        outcome.notes[0].starts_with("r0, communicator 0x7, rank 0: calls are not those of nccl-tests"),
+        outcome.notes[0]
+            .starts_with("r0, communicator 0x7, rank 0: calls do not match the given `iterations`"),
         "{:?}",
         outcome.notes
     );
@@ -238,7 +239,10 @@ fn a_report_with_ranges_and_none_of_nccl_is_looked_at_and_has_none() {
         let made = made();
         made.range((0, 9), 3, "step");
         let outcome = surveyed(name, &[], &[made]);
-        assert!(outcome.tables.iter().all(|(name, sheet)| *name == "files" || sheet.height() == 0), "{name}");
+        assert!(
+            outcome.tables.iter().all(|(name, result_table)| *name == "files" || result_table.height() == 0),
+            "{name}"
+        );
         assert!(outcome.notes.iter().any(|note| note.contains("found none")), "{name}: {:?}", outcome.notes);
     }
 }

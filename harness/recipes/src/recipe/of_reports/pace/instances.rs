@@ -13,7 +13,7 @@ pub(super) type Source = fn(&Trace) -> Result<Option<Instances>, ExportError>;
 
 pub(super) struct Instances {
     pub names: Vec<Name>,
-    pub places: Vec<Place>,
+    pub places: Vec<Track>,
     pub all: Vec<Instance>,
 }
 
@@ -34,7 +34,7 @@ impl Name {
 
 /// Where instances follow one another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct Track {
     pub pid: Option<i64>,
     /// None of a range.
     pub device: Option<i64>,
@@ -77,7 +77,7 @@ pub(super) fn kernels(trace: &Trace) -> Result<Option<Instances>, ExportError> {
     let process = Part::numbers((0..starts.len()).map(|row| processes.get(row).map_or(-1, pid_of)));
     let device = Part::numbers(rows.ints("deviceId")?.iter().copied());
     let keys = Keys::by(&[&process.of_row, &device.of_row]);
-    let places = keys.groups.iter().map(|group| Place {
+    let places = keys.groups.iter().map(|group| Track {
         pid: Some(process.labels[group[0] as usize]).filter(|pid| *pid >= 0),
         device: Some(device.labels[group[1] as usize]),
     });
@@ -134,7 +134,7 @@ fn of_ranges(ranges: &Ranges, spans: Vec<(usize, i64, i64)>) -> Option<Instances
         }
     }
     let process = Part::numbers(spans.iter().map(|(row, ..)| pid_of(process_of(ranges.global_tid[*row]))));
-    let places = process.labels.iter().map(|pid| Place { pid: Some(*pid), device: None }).collect();
+    let places = process.labels.iter().map(|pid| Track { pid: Some(*pid), device: None }).collect();
     let all = spans.iter().zip(&process.of_row).map(|((row, start, end), place)| Instance {
         name: number[ranges.label.of_row[*row] as usize],
         place: *place,

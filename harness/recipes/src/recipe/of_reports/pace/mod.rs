@@ -1,36 +1,36 @@
 //! The pace of one kernel or one range over a run: each instance, how long it took, how long nothing of it ran before,
-//! and whether ranks keep step. Which name is shown is told in `taken`, what stands in the tables in `sheets`.
+//! and whether ranks keep step. `extract` chooses the name, `result_tables` makes the tables.
 
+mod charts;
+mod extract;
 mod instances;
-mod pictures;
-mod sheets;
-mod taken;
+mod result_tables;
 #[cfg(test)]
 mod tests;
 
-use super::{Across, Kind, Made, Of, ReportRecipe};
+use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::report::{ArgumentSpec, Arguments, Takes};
+use extract::{Extract, NameRequest, Series};
 use instances::Source;
 use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS};
-use taken::{Asked, Series, Taken};
 
 pub(super) const CUDA_GPU_KERN_PACE: ReportRecipe = ReportRecipe {
     name: "cuda_gpu_kern_pace",
     title: "Pace of a Kernel",
     about: "one kernel over the run: how long each of its instances took on each rank, how far apart they are, and \
             whether ranks keep step",
-    definition: "of each rank, process and device the instances in the order of their beginnings, numbered from 0. The \
-                 distance is from the end of the instance before to the beginning: less than nothing where they run at once. \
-                 `Accumulated` is the sum of durations so far. `Common Start` is since the zero of the earliest report, by \
-                 the clocks of the hosts, where every report tells its own. Ranks are compared as far as all have instances. \
-                 A name is a whole one or a short one, without its arguments; of a short one all kernels are taken that have \
-                 it. Without a name it is the whole name with the largest total time over all reports",
+    definition: "the instances of each rank, process and device, sorted by start and numbered from 0. The distance is \
+                 from the end of the instance before to the start: negative where they overlap. `Accumulated` is the \
+                 sum of durations so far. `Common Start` is since the zero of the earliest report, by the clocks of \
+                 the hosts, where every report has its own. Ranks are compared up to the fewest instances. A name is a \
+                 full one or a short one without arguments, which selects all kernels that have it. Without a name, \
+                 the full name with the largest total time over all reports is used",
     arguments: &[NAME, LIKE],
     tables: &[&KERNEL, &STRING_IDS],
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: TABLES,
-        pictures: PICTURES,
-        take: |trace, arguments| taken::take(&KERNELS, trace, &asked(arguments)),
+        charts: CHARTS,
+        take: |trace, arguments| extract::take(&KERNELS, trace, &name_request(arguments)),
         make: |reports, arguments| make(&KERNELS, &CUDA_GPU_KERN_PACE, reports, arguments),
     }),
 };
@@ -46,10 +46,10 @@ pub(super) const NVTX_PACE: ReportRecipe = ReportRecipe {
                  one with the largest total time over all reports",
     arguments: &[NAME, LIKE],
     tables: &[&NVTX_EVENTS, &STRING_IDS],
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: TABLES,
-        pictures: PICTURES,
-        take: |trace, arguments| taken::take(&RANGES, trace, &asked(arguments)),
+        charts: CHARTS,
+        take: |trace, arguments| extract::take(&RANGES, trace, &name_request(arguments)),
         make: |reports, arguments| make(&RANGES, &NVTX_PACE, reports, arguments),
     }),
 };
@@ -65,42 +65,42 @@ pub(super) const NVTX_GPU_PROJ_PACE: ReportRecipe = ReportRecipe {
                  on the GPUs over all reports",
     arguments: &[NAME, LIKE],
     tables: &[&NVTX_EVENTS, &STRING_IDS, &RUNTIME, &KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE],
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: TABLES,
-        pictures: PICTURES,
-        take: |trace, arguments| taken::take(&PROJECTIONS, trace, &asked(arguments)),
+        charts: CHARTS,
+        take: |trace, arguments| extract::take(&PROJECTIONS, trace, &name_request(arguments)),
         make: |reports, arguments| make(&PROJECTIONS, &NVTX_GPU_PROJ_PACE, reports, arguments),
     }),
 };
 
 const TABLES: &[&str] = &["stats", "pace", "across"];
 
-const PICTURES: &[(&str, &str)] = &[
+const CHARTS: &[(&str, &str)] = &[
     ("duration", "how long each instance took, one line per place"),
-    ("distance", "how long nothing of it ran before each instance"),
+    ("distance", "idle time before each instance"),
     ("progress", "when each instance began"),
 ];
 
 const NAME: ArgumentSpec = ArgumentSpec {
     name: "name",
-    about: "whose pace it is, by its exact name; a colon, a comma or a backslash in it stands behind a backslash. Where it \
-            is not given, the name with the largest total time",
+    about: "exact name of the kernel or range; escape a colon, comma or backslash in it with a backslash. By default \
+            the name with the largest total time",
     takes: Takes::Text(""),
     choice: Some("name"),
 };
 
 const LIKE: ArgumentSpec = ArgumentSpec {
     name: "like",
-    about: "a part of the name: of the names that have it in them the one with the largest total time",
+    about: "part of the name: of the names that contain it the one with the largest total time",
     takes: Takes::Text(""),
     choice: Some("name"),
 };
 
-fn asked(arguments: &Arguments) -> Asked<'_> {
-    Asked { name: arguments.text(&NAME), like: arguments.text(&LIKE) }
+fn name_request(arguments: &Arguments) -> NameRequest<'_> {
+    NameRequest { name: arguments.text(&NAME), like: arguments.text(&LIKE) }
 }
 
-/// What instances are of, and where they come from.
+/// The kind of instances, and their source.
 struct Subject {
     what: &'static str,
     whats: &'static str,
@@ -111,9 +111,14 @@ const KERNELS: Subject = Subject { what: "kernel", whats: "kernels", source: ins
 const RANGES: Subject = Subject { what: "range", whats: "ranges", source: instances::ranges };
 const PROJECTIONS: Subject = Subject { what: "range", whats: "ranges", source: instances::projections };
 
-fn make(of: &Subject, recipe: &ReportRecipe, reports: &[Of<&Taken>], arguments: &Arguments) -> Made {
+fn make(
+    of: &Subject,
+    recipe: &ReportRecipe,
+    reports: &[ReportExtract<&Extract>],
+    arguments: &Arguments,
+) -> Made {
     let mut made = Made::default();
-    let chosen = match taken::choose(of, reports, &asked(arguments)) {
+    let chosen = match extract::choose(of, reports, &name_request(arguments)) {
         Ok(chosen) => chosen,
         Err(why) => {
             made.notes.push(format!("{}: {why}", recipe.name));
@@ -121,15 +126,15 @@ fn make(of: &Subject, recipe: &ReportRecipe, reports: &[Of<&Taken>], arguments: 
         }
     };
     made.notes.extend(chosen.note.iter().map(|note| format!("{}: {note}", recipe.name)));
-    let aligned = taken::shifts(reports);
+    let aligned = extract::shifts(reports);
     if aligned.is_none() && reports.len() > 1 {
         made.notes.push(format!(
-            "{}: some reports do not tell when their zero was, so that beginnings are each report's own",
+            "{}: reports are not aligned, since some lack the time of their zero; beginnings are each report's own",
             recipe.name
         ));
     }
     let mut all: Vec<Series> = Vec::new();
-    for (at, part) in taken::series(of, reports, &chosen).into_iter().enumerate() {
+    for (at, part) in extract::series(of, reports, &chosen).into_iter().enumerate() {
         match part {
             Ok(series) => {
                 let shift = aligned.as_ref().map(|shifts| shifts[at]);
@@ -138,12 +143,13 @@ fn make(of: &Subject, recipe: &ReportRecipe, reports: &[Of<&Taken>], arguments: 
             Err(why) => made.unreadable.push((reports[at].file.clone(), why.to_string())),
         }
     }
-    made.notes.extend(sheets::differences(&all, reports).map(|note| format!("{}: {note}", recipe.name)));
-    made.tables.push(("stats", sheets::stats(recipe, &all)));
-    made.tables.push(("pace", sheets::pace(recipe, &all)));
+    made.notes
+        .extend(result_tables::differences(&all, reports).map(|note| format!("{}: {note}", recipe.name)));
+    made.tables.push(("stats", result_tables::stats(recipe, &all)));
+    made.tables.push(("pace", result_tables::pace(recipe, &all)));
     if all.len() > 1 {
-        made.tables.push(("across", sheets::across(recipe, &all)));
+        made.tables.push(("across", result_tables::across(recipe, &all)));
     }
-    made.pictures = pictures::of(&chosen.title, &all);
+    made.charts = charts::render(&chosen.title, &all);
     made
 }

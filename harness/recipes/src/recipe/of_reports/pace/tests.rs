@@ -1,8 +1,8 @@
 //! Kernels, ranges and projections of small reports over their instances.
 
 use super::KERNELS;
-use super::taken::{Asked, Taken, take};
-use crate::picture::{Figure, Lines, Picture};
+use super::extract::{Extract, NameRequest, take};
+use crate::chart::{Chart, Figure, Lines};
 use crate::recipe::of_reports::part_tests::both_ways;
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table};
 use crate::recipe::of_reports::{Outcome, Survey, find};
@@ -33,9 +33,9 @@ fn of(name: &str, words: &[&str], reports: &[Made]) -> Outcome {
 }
 
 fn lines<'a>(outcome: &'a Outcome, name: &str) -> &'a Lines {
-    let picture = outcome.pictures.iter().find(|picture| picture.name == name).expect(name);
-    match picture {
-        Picture { figure: Figure::Lines(lines), .. } => lines,
+    let chart = outcome.charts.iter().find(|chart| chart.name == name).expect(name);
+    match chart {
+        Chart { figure: Figure::Lines(lines), .. } => lines,
         other => panic!("{other:?}"),
     }
 }
@@ -66,7 +66,10 @@ fn instances_stand_in_the_order_of_their_beginnings_with_their_distances_and_sum
     );
     assert_eq!(lines(&outcome, "distance").lines[0].points, [(1.0, Some(-50.0)), (2.0, Some(100.0))]);
     assert_eq!(lines(&outcome, "progress").lines[0].points[2], (2.0, Some(400.0)));
-    assert!(outcome.tables.iter().all(|(name, _)| *name != "across"), "one place has nobody beside it");
+    assert!(
+        outcome.tables.iter().all(|(name, _)| *name != "across"),
+        "one track has nothing to compare with"
+    );
 }
 
 #[test]
@@ -83,7 +86,7 @@ fn a_single_instance_has_no_distance_and_no_deviation() {
 }
 
 #[test]
-fn ranks_of_different_lengths_are_compared_as_far_as_all_go_and_that_is_told() {
+fn ranks_of_different_lengths_are_compared_up_to_the_shortest_with_a_note() {
     let reports = [rank(&[(0, 10), (20, 50), (60, 61)]), rank(&[(0, 20), (20, 40)]), rank(&[(1, 2), (3, 4)])];
     let outcome = of("cuda_gpu_kern_pace", &["name=gemm"], &reports);
     let across = table(&outcome, "across");
@@ -93,17 +96,17 @@ fn ranks_of_different_lengths_are_compared_as_far_as_all_go_and_that_is_told() {
     assert_eq!(integers(across, "Max"), [Some(20), Some(30)]);
     assert_eq!(integers(across, "Slowest Rank"), [Some(1), Some(0)]);
     assert_eq!(integers(across, "First to Last Start"), [None, None], "their zeros are not known");
-    let told =
-        "ranks have different numbers of instances, 2 on ranks 1, 2; 3 on ranks 0; compared are the first: 2";
-    assert!(outcome.notes.iter().any(|note| note.ends_with(told)), "{:?}", outcome.notes);
-    assert!(outcome.notes.iter().any(|note| note.contains("do not tell when their zero was")));
+    let expected =
+        "ranks have different numbers of instances: 2 on ranks 1, 2; 3 on ranks 0; comparing the first 2";
+    assert!(outcome.notes.iter().any(|note| note.ends_with(expected)), "{:?}", outcome.notes);
+    assert!(outcome.notes.iter().any(|note| note.contains("lack the time of their zero")));
     let labels: Vec<&str> =
         lines(&outcome, "duration").lines.iter().map(|line| line.label.as_str()).collect();
     assert_eq!(labels, ["rank 0", "rank 1", "rank 2"]);
 }
 
 #[test]
-fn clocks_are_shifted_where_every_report_tells_its_zero() {
+fn clocks_are_shifted_where_every_report_has_its_zero() {
     let zero = |made: Made, ns: i64| {
         made.put(&SESSION_START, &[("utcEpochNs", ns.into())]);
         made
@@ -117,20 +120,20 @@ fn clocks_are_shifted_where_every_report_tells_its_zero() {
 }
 
 #[test]
-fn without_a_name_the_largest_of_all_reports_together_is_shown_and_told() {
+fn without_a_name_the_largest_over_all_reports_is_shown_with_a_note() {
     // In neither report alone is it the largest of all: 60 of 130, against 70 and 65.
     let (one, two) = (named(), named());
     one.kernel((0, 70), 1, 1).kernel((100, 160), 2, 3);
     two.kernel((0, 60), 1, 3).string(5, "other()").string(6, "other").kernel((100, 165), 2, 5);
     let outcome = of("cuda_gpu_kern_pace", &[], &[one, two]);
     assert_eq!(integers(table(&outcome, "pace"), "Duration"), [Some(60), Some(60)]);
-    let told = "without `name` it is the kernel with the largest total time: ncclDevKernel(x)";
-    assert!(outcome.notes.iter().any(|note| note.contains(told)), "{:?}", outcome.notes);
-    assert!(outcome.pictures[0].title.ends_with("ncclDevKernel(x)"));
+    let expected = "no `name` given, using the kernel with the largest total time: ncclDevKernel(x)";
+    assert!(outcome.notes.iter().any(|note| note.contains(expected)), "{:?}", outcome.notes);
+    assert!(outcome.charts[0].title.ends_with("ncclDevKernel(x)"));
 }
 
 #[test]
-fn a_report_that_kept_other_instances_is_looked_at_again_under_its_filter() {
+fn a_report_that_kept_other_instances_is_re_read_with_its_filter() {
     // More instances than are kept beside those of the largest name.
     let (many, few) = (named(), named());
     for at in 0..20_010 {
@@ -138,10 +141,10 @@ fn a_report_that_kept_other_instances_is_looked_at_again_under_its_filter() {
     }
     many.kernel((0, 100_000), 30_000, 3);
     few.kernel((0, 200_000), 1, 1).kernel((300_000, 300_001), 2, 1);
-    let taken = |made: &Made| -> Taken {
-        take(&KERNELS, &made.trace(), &Asked { name: "", like: "" }).expect("read").expect("some").0
+    let extract = |made: &Made| -> Extract {
+        take(&KERNELS, &made.trace(), &NameRequest { name: "", like: "" }).expect("read").expect("some").0
     };
-    assert!(taken(&many).keeps("ncclDevKernel") && !taken(&many).keeps("gemm"));
+    assert!(extract(&many).keeps("ncclDevKernel") && !extract(&many).keeps("gemm"));
     let paths = inputs(vec![many.path(), few.path()]);
     let outcome = surveyed("cuda_gpu_kern_pace", &[], &paths);
     assert_eq!(integers(table(&outcome, "stats"), "Count"), [Some(20_010), Some(2)]);
@@ -154,7 +157,7 @@ fn a_report_that_kept_other_instances_is_looked_at_again_under_its_filter() {
 }
 
 #[test]
-fn names_are_whole_or_short_and_a_name_that_is_not_there_is_told_with_others() {
+fn names_are_whole_or_short_and_for_unknown_ones_others_are_suggested() {
     let made = || {
         let made = named();
         made.string(5, "void gemm<int, 4>(a::b)").string(6, "gemm").string(7, "copy()").string(8, "copy");
@@ -165,16 +168,16 @@ fn names_are_whole_or_short_and_a_name_that_is_not_there_is_told_with_others() {
     assert_eq!(integers(table(&whole, "pace"), "Duration"), [Some(30)]);
     let short = of("cuda_gpu_kern_pace", &["name=gemm"], &made());
     assert_eq!(integers(table(&short, "pace"), "Duration"), [Some(10), Some(30)]);
-    assert!(short.notes[0].ends_with("2 kernels are called `gemm` and taken together"), "{:?}", short.notes);
+    assert!(short.notes[0].ends_with("2 kernels named `gemm` are counted together"), "{:?}", short.notes);
     let absent = of("cuda_gpu_kern_pace", &["name=Copy_2"], &made());
-    assert!(absent.tables.is_empty() && absent.pictures.is_empty());
-    let told = "no kernel of that name: Copy_2; kernels that are there: `copy()`, `void gemm<int, 4>(a::b)`, \
-                `ncclDevKernel(x)`";
-    assert!(absent.notes.iter().any(|note| note.ends_with(told)), "{:?}", absent.notes);
+    assert!(absent.tables.is_empty() && absent.charts.is_empty());
+    let expected =
+        "no kernel named `Copy_2`; existing kernels: `copy()`, `void gemm<int, 4>(a::b)`, `ncclDevKernel(x)`";
+    assert!(absent.notes.iter().any(|note| note.ends_with(expected)), "{:?}", absent.notes);
 }
 
 #[test]
-fn processes_and_devices_of_one_report_are_places_of_their_own() {
+fn processes_and_devices_of_one_report_are_separate_tracks() {
     let made = named();
     made.kernel_of(PROCESS, (0, 10), 1, 1).kernel_of(OTHER_PROCESS, (5, 9), 1, 1);
     let outcome = of("cuda_gpu_kern_pace", &[], &[made]);
@@ -186,7 +189,7 @@ fn processes_and_devices_of_one_report_are_places_of_their_own() {
 }
 
 #[test]
-fn a_rank_without_an_instance_is_told_and_rows_that_end_before_they_begin_are_none() {
+fn a_rank_without_an_instance_is_noted_and_rows_that_end_before_they_begin_do_not_count() {
     let other = named();
     other.kernel((0, 10), 1, 3).kernel((40, 20), 2, 1);
     let outcome = of("cuda_gpu_kern_pace", &["name=gemm"], &[rank(&[(0, 500)]), other]);
@@ -236,13 +239,13 @@ fn reports_without_kernels_ranges_or_launches_have_no_pace() {
         [("cuda_gpu_kern_pace", bare()), ("nvtx_gpu_proj_pace", bare()), ("nvtx_pace", rank(&[(0, 1)]))]
     {
         let outcome = of(name, &[], &[made]);
-        assert!(outcome.tables.is_empty() && outcome.pictures.is_empty(), "{name}");
+        assert!(outcome.tables.is_empty() && outcome.charts.is_empty(), "{name}");
         assert!(outcome.unreadable.is_empty());
     }
 }
 
 #[test]
-fn a_report_that_is_gone_when_it_is_looked_at_again_is_told_as_unreadable() {
+fn a_report_that_is_gone_when_re_read_is_reported_as_unreadable() {
     let (one, two) = (named(), named());
     for at in 0..20_001 {
         one.kernel((10 * at, 10 * at + 1), at, 1);
@@ -250,18 +253,18 @@ fn a_report_that_is_gone_when_it_is_looked_at_again_is_told_as_unreadable() {
     one.kernel((0, 100_000), 30_000, 3);
     two.kernel((0, 200_000), 1, 1);
     let parts = [&one, &two].map(|made| {
-        take(&KERNELS, &made.trace(), &Asked { name: "", like: "" }).expect("read").expect("some").0
+        take(&KERNELS, &made.trace(), &NameRequest { name: "", like: "" }).expect("read").expect("some").0
     });
     drop(one);
     let reports: Vec<_> = parts
         .iter()
         .enumerate()
-        .map(|(at, taken)| super::Of {
+        .map(|(at, extract)| super::ReportExtract {
             rank: at as i64,
             file: format!("r{at}"),
             host: None,
             utc_epoch_ns: None,
-            taken,
+            extract,
         })
         .collect();
     let made = super::make(&KERNELS, &super::CUDA_GPU_KERN_PACE, &reports, &Arguments::default());
@@ -276,11 +279,19 @@ fn a_part_of_a_name_chooses_the_largest_that_has_it() {
     made.kernel((0, 100), 1, 1).kernel((100, 110), 2, 3).kernel((200, 230), 3, 5).kernel((300, 330), 4, 5);
     let outcome = of("cuda_gpu_kern_pace", &["like=nccl"], std::slice::from_ref(&made));
     assert_eq!(integers(table(&outcome, "pace"), "Start"), [Some(200), Some(300)]);
-    let note = "of the kernels with `nccl` in their names the largest in total time: ncclDevKernel_AllGather_RING_LL(x)";
-    assert!(outcome.notes.iter().any(|told| told.ends_with(note)), "{:?}", outcome.notes);
+    let note = "of the kernels with `nccl` in their names, using the one with the largest total time: \
+                ncclDevKernel_AllGather_RING_LL(x)";
+    assert!(outcome.notes.iter().any(|text| text.ends_with(note)), "{:?}", outcome.notes);
     let outcome = of("cuda_gpu_kern_pace", &["like=Broadcast"], &[made]);
     assert!(outcome.tables.is_empty());
-    let note =
-        "no kernel with this in its name: Broadcast; kernels that are there: `void gemm<int, 2>(a::b)`";
-    assert!(outcome.notes.iter().any(|told| told.contains(note)), "{:?}", outcome.notes);
+    let note = "no kernel name contains `Broadcast`; existing kernels: `void gemm<int, 2>(a::b)`";
+    assert!(outcome.notes.iter().any(|text| text.contains(note)), "{:?}", outcome.notes);
+}
+
+#[test]
+fn messages() {
+    let reports = [rank(&[(0, 10), (20, 50)]), rank(&[(0, 20)])];
+    let words: [&[&str]; 5] = [&[], &["name=gemm"], &["name=Copy_2"], &["like=gem"], &["like=Broadcast"]];
+    let notes = words.iter().flat_map(|words| of("cuda_gpu_kern_pace", words, &reports).notes);
+    insta::assert_snapshot!(notes.collect::<Vec<_>>().join("\n"));
 }

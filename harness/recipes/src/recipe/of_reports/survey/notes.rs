@@ -1,13 +1,13 @@
-//! What is to be told of reports, once for all reports of which it is told: of hundreds of ranks one line, not hundreds.
+//! Folds equal notes of several reports: one line for hundreds of ranks, not hundreds of lines.
 
-/// By what is told, in the order in which it first comes up.
+/// One line per note, in order of first occurrence.
 pub(super) fn folded<'a>(notes: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
-    let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for (report, note) in notes {
-        match told.iter_mut().find(|(known, _)| *known == note) {
+        match groups.iter_mut().find(|(known, _)| *known == note) {
             Some((_, of)) if of.contains(&report) => {}
             Some((_, of)) => of.push(report),
-            None => told.push((note, vec![report])),
+            None => groups.push((note, vec![report])),
         }
     }
     let line = |(note, of): (&str, Vec<&str>)| match of.as_slice() {
@@ -15,7 +15,7 @@ pub(super) fn folded<'a>(notes: impl Iterator<Item = (&'a str, &'a str)>) -> Vec
         [first, ..] => format!("{first} and {} more: {note}", of.len() - 1),
         [] => note.to_owned(),
     };
-    told.into_iter().map(line).collect()
+    groups.into_iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_of_many_reports_is_one_line_and_what_differs_stays_apart() {
+    fn equal_notes_of_many_reports_become_one_line() {
         let notes = [
             ("a", "none: 3"),
             ("a", "late"),

@@ -1,9 +1,9 @@
-//! What was taken from some of the reports: what one process reads, and what many processes' shares are joined from. As
-//! bytes it goes from one process of this program to another; how it gets there is not told here.
+//! The extracts of some of the reports: what one process reads, and what the shares of many processes are joined from.
+//! Serialised for another process of this program; the caller transports the bytes.
 
-use super::taken::{OfAll, Report, Tallies};
-use super::{Kind, Progress, Survey, read};
-use crate::recipe::of_reports::{ReportRecipe, together, written};
+use super::extract::{Accumulators, Report, Tallies};
+use super::{Progress, RecipeKind, Survey, read};
+use crate::recipe::of_reports::{ReportRecipe, encoding, together};
 use crate::report::Arguments;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -14,29 +14,30 @@ pub struct Part {
     /// By number among all reports, ascending.
     pub(super) reports: Vec<(usize, Report)>,
     /// Of each recipe.
-    pub(super) of_all: Vec<(Tallies, together::Taken)>,
+    pub(super) of_all: Vec<(Tallies, together::Extract)>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct EncodedPart {
     reports: Vec<(usize, Report<Vec<u8>>)>,
     of_all: Vec<(Tallies, Vec<u8>)>,
 }
 
-type Asked<'a> = &'a [(&'static ReportRecipe, Arguments)];
+type Requests<'a> = &'a [(&'static ReportRecipe, Arguments)];
 
 /// Reads these of the survey's reports, by their numbers.
 pub fn part(survey: &Survey, which: &[usize]) -> Result<Part, String> {
     let done = Mutex::new(Progress { reports: 0, of: which.len(), rows: 0 });
     let pool = rayon::ThreadPoolBuilder::new().num_threads(survey.jobs.max(1)).build();
-    let pool = pool.map_err(|error| format!("no threads to read with: {error}"))?;
-    let of_all: Vec<OfAll> = survey.asked.iter().map(|(recipe, _)| OfAll::begin(recipe)).collect();
+    let pool = pool.map_err(|error| format!("cannot start reader threads: {error}"))?;
+    let of_all: Vec<Accumulators> =
+        survey.asked.iter().map(|(recipe, _)| Accumulators::begin(recipe)).collect();
     let inputs: Vec<_> =
         which.iter().filter_map(|number| Some((*number, survey.inputs.get(*number)?))).collect();
     let reports = pool.install(|| {
         let all = inputs.into_par_iter().map(|(number, input)| {
             let report = read(survey, input, &of_all);
-            let rows: u64 = report.taken.iter().map(|(taken, _)| taken.rows()).sum();
+            let rows: u64 = report.extracts.iter().map(|(extract, _)| extract.rows()).sum();
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             done.reports += 1;
             done.rows += rows;
@@ -45,7 +46,7 @@ pub fn part(survey: &Survey, which: &[usize]) -> Result<Part, String> {
         });
         all.collect()
     });
-    Ok(Part { reports, of_all: of_all.into_iter().map(OfAll::end).collect() })
+    Ok(Part { reports, of_all: of_all.into_iter().map(Accumulators::end).collect() })
 }
 
 impl Part {
@@ -55,51 +56,51 @@ impl Part {
     }
 
     pub fn rows(&self) -> u64 {
-        self.reports.iter().flat_map(|(_, report)| &report.taken).map(|(taken, _)| taken.rows()).sum()
+        self.reports.iter().flat_map(|(_, report)| &report.extracts).map(|(extract, _)| extract.rows()).sum()
     }
 
     /// Of the recipes that it was read for.
-    pub fn to_bytes(self, asked: Asked) -> Result<Vec<u8>, String> {
+    pub fn to_bytes(self, asked: Requests) -> Result<Vec<u8>, String> {
         let name = |at: usize, why: String| format!("`{}`: {why}", asked[at].0.name);
         let reports = self.reports.into_iter().map(|(number, report)| {
             let report = report.with_parts(|at, part| match &asked[at].0.kind {
-                Kind::Together(recipe) => recipe.to_bytes(&part).map_err(|why| name(at, why)),
-                Kind::Summary { .. } | Kind::Rows { .. } | Kind::Diff => Ok(Vec::new()),
+                RecipeKind::Together(recipe) => recipe.to_bytes(&part).map_err(|why| name(at, why)),
+                RecipeKind::Summary { .. } | RecipeKind::Rows { .. } | RecipeKind::Diff => Ok(Vec::new()),
             });
             Ok((number, report?))
         });
         let of_all = self.of_all.into_iter().enumerate().map(|(at, (tallies, all))| {
             let all = match &asked[at].0.kind {
-                Kind::Together(recipe) => recipe.all_to_bytes(&all).map_err(|why| name(at, why))?,
-                Kind::Summary { .. } | Kind::Rows { .. } | Kind::Diff => Vec::new(),
+                RecipeKind::Together(recipe) => recipe.all_to_bytes(&all).map_err(|why| name(at, why))?,
+                RecipeKind::Summary { .. } | RecipeKind::Rows { .. } | RecipeKind::Diff => Vec::new(),
             };
             Ok((tallies, all))
         });
         let reports = reports.collect::<Result<_, String>>()?;
-        written::to_bytes(&Written { reports, of_all: of_all.collect::<Result<_, String>>()? })
+        encoding::to_bytes(&EncodedPart { reports, of_all: of_all.collect::<Result<_, String>>()? })
     }
 
-    /// What was written for the same recipes with the same arguments; anything else is refused.
-    pub fn of_bytes(asked: Asked, bytes: &[u8]) -> Result<Part, String> {
-        let Written { reports, of_all } = written::from_bytes(bytes)?;
+    /// Decodes bytes of the same recipes with the same arguments; anything else is refused.
+    pub fn from_bytes(asked: Requests, bytes: &[u8]) -> Result<Part, String> {
+        let EncodedPart { reports, of_all } = encoding::from_bytes(bytes)?;
         let fits = |recipes: usize| recipes == asked.len();
-        if !fits(of_all.len()) || !reports.iter().all(|(_, report)| fits(report.taken.len())) {
-            return Err(format!("it is of another number of recipes than were asked for: {}", asked.len()));
+        if !fits(of_all.len()) || !reports.iter().all(|(_, report)| fits(report.extracts.len())) {
+            return Err(format!("the extract has another number of recipes than requested: {}", asked.len()));
         }
         let name = |at: usize, why: String| format!("`{}`: {why}", asked[at].0.name);
         let reports = reports.into_iter().map(|(number, report)| {
             let report = report.with_parts(|at, part| match &asked[at].0.kind {
-                Kind::Together(recipe) => recipe.of_bytes(&part).map_err(|why| name(at, why)),
-                Kind::Summary { .. } | Kind::Rows { .. } | Kind::Diff => {
-                    Err(name(at, "it keeps nothing of its own".to_owned()))
+                RecipeKind::Together(recipe) => recipe.read_bytes(&part).map_err(|why| name(at, why)),
+                RecipeKind::Summary { .. } | RecipeKind::Rows { .. } | RecipeKind::Diff => {
+                    Err(name(at, "the recipe has no extract of its own".to_owned()))
                 }
             });
             Ok((number, report?))
         });
         let of_all = of_all.into_iter().enumerate().map(|(at, (tallies, all))| {
             let all = match &asked[at].0.kind {
-                Kind::Together(recipe) => recipe.all_of_bytes(&all).map_err(|why| name(at, why))?,
-                Kind::Summary { .. } | Kind::Rows { .. } | Kind::Diff => Box::new(()),
+                RecipeKind::Together(recipe) => recipe.all_from_bytes(&all).map_err(|why| name(at, why))?,
+                RecipeKind::Summary { .. } | RecipeKind::Rows { .. } | RecipeKind::Diff => Box::new(()),
             };
             Ok((tallies, all))
         });

@@ -1,4 +1,4 @@
-//! What the name of a domain of the plugin tells: `aws-ofi-nccl s_comm 0x7f01_3`, `aws-ofi-nccl dev 2_1`.
+//! The parts of the name of a domain of the plugin: `aws-ofi-nccl s_comm 0x7f01_3`, `aws-ofi-nccl dev 2_1`.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ pub(super) const PREFIX: &str = "aws-ofi-nccl ";
 
 /// Where an event belongs. A slot is the number of a message, by eights.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct EventDomain {
     kind: Option<String>,
     pub handle: Option<String>,
     pub slot: Option<i64>,
@@ -14,12 +14,12 @@ pub(super) struct Place {
     pub rail: Option<i64>,
 }
 
-impl Place {
-    /// `None` where the name is no domain's of the plugin. What stands in it otherwise than is known is the handle.
-    pub(super) fn of(domain: &str) -> Option<Place> {
+impl EventDomain {
+    /// `None` where the name is not a domain of the plugin. An unknown form is kept as the handle.
+    pub(super) fn parse(domain: &str) -> Option<EventDomain> {
         let rest = domain.strip_prefix(PREFIX)?;
         let (kind, what) = rest.split_once(' ').unwrap_or((rest, ""));
-        let mut place = Place { kind: Some(kind.to_owned()), ..Place::default() };
+        let mut place = EventDomain { kind: Some(kind.to_owned()), ..EventDomain::default() };
         let parts = what.rsplit_once('_').map(|(first, last)| (first, last.parse::<i64>().ok()));
         match (kind, parts) {
             ("dev", Some((dev, Some(rail)))) if dev.parse::<i64>().is_ok() => {
@@ -44,9 +44,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_domains_tell_kind_handle_slot_device_and_rail() {
+    fn names_of_domains_give_kind_handle_slot_device_and_rail() {
         let of = |name: &str| {
-            let place = Place::of(name).expect("of the plugin");
+            let place = EventDomain::parse(name).expect("of the plugin");
             (place.kind().to_owned(), place.handle, place.slot, place.dev, place.rail)
         };
         let word = |text: &str| Some(text.to_owned());
@@ -58,6 +58,6 @@ mod tests {
         assert_eq!(of("aws-ofi-nccl dev 12_3"), ("dev".into(), None, None, Some(12), Some(3)));
         assert_eq!(of("aws-ofi-nccl dev x"), ("dev".into(), word("x"), None, None, None));
         assert_eq!(of("aws-ofi-nccl other"), ("other".into(), None, None, None, None));
-        assert_eq!(Place::of("NCCL"), None);
+        assert_eq!(EventDomain::parse("NCCL"), None);
     }
 }

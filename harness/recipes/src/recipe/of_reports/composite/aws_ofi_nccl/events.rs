@@ -1,6 +1,6 @@
 //! Ranges and marks of the plugin in one report.
 
-use super::domain::Place;
+use super::domain::EventDomain;
 use nsys::export::ExportError;
 use nsys::tables::NVTX_EVENTS;
 use nsys::trace::nvtx::{Domains, MARK, PUSH_POP, START_END};
@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Event {
-    pub place: Place,
+    pub place: EventDomain,
     pub name: String,
     pub start: i64,
     /// That of a mark is none.
@@ -45,11 +45,12 @@ pub(super) fn read(trace: &Trace) -> Result<Vec<Event>, ExportError> {
     let (texts, ids, of_domain) =
         (rows.texts("text")?, rows.maybe_ints("textId")?, rows.maybe_ints("domainId")?);
     let (domains, strings) = (Domains::read(trace.export())?, trace.strings()?);
-    let mut places: HashMap<(i64, i64), Option<Place>> = HashMap::new();
+    let mut places: HashMap<(i64, i64), Option<EventDomain>> = HashMap::new();
     let mut processes = HashSet::new();
     let mut place_of = |tid: i64, domain: i64| {
         let process = process_of(tid);
-        let place = places.entry((process, domain)).or_insert_with(|| Place::of(domains.name(tid, domain)));
+        let place =
+            places.entry((process, domain)).or_insert_with(|| EventDomain::parse(domains.name(tid, domain)));
         if place.is_some() {
             processes.insert(process);
         }
@@ -70,7 +71,9 @@ pub(super) fn read(trace: &Trace) -> Result<Vec<Event>, ExportError> {
         };
         let place = match place_of(tid, domain) {
             Some(place) => place,
-            None if is_mark && domain == 0 && DEFAULT_MARKS.contains(&name.as_str()) => Place::default(),
+            None if is_mark && domain == 0 && DEFAULT_MARKS.contains(&name.as_str()) => {
+                EventDomain::default()
+            }
             None => continue,
         };
         let end = ends.get(row).filter(|_| !is_mark);
@@ -85,8 +88,9 @@ pub(super) fn read(trace: &Trace) -> Result<Vec<Event>, ExportError> {
         trace.note(format!("AWS_OFI_NCCL: ranges that end before they begin, left out: {backwards}"));
     }
     // Other programs have marks of such names too.
-    events
-        .retain(|event| event.place != Place::default() || processes.contains(&process_of(event.global_tid)));
+    events.retain(|event| {
+        event.place != EventDomain::default() || processes.contains(&process_of(event.global_tid))
+    });
     events.sort_by_key(|event| event.start);
     Ok(events)
 }

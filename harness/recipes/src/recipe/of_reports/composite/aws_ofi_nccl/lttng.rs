@@ -1,7 +1,7 @@
 //! The text of LTTng that lies beside a report, as rows.
 
 use crate::recipe::of_reports::ReportRecipe;
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use logs::lttng::{self, Event};
 use nsys::export::ExportError;
 use nsys::trace::Trace;
@@ -34,7 +34,7 @@ pub(super) fn beside(trace: &Trace) -> Result<Vec<Event>, ExportError> {
     Ok(read.events)
 }
 
-pub(super) fn rows(recipe: &ReportRecipe, all: &[(i64, &Event)]) -> Sheet {
+pub(super) fn rows(recipe: &ReportRecipe, all: &[(i64, &Event)]) -> ResultTable {
     let plain = Quantity::Plain;
     let number = |name: &str, value: fn(&Event) -> Option<i64>| {
         Column::maybe_integers(name, plain, all.iter().map(|(_, event)| value(event)))
@@ -51,5 +51,5 @@ pub(super) fn rows(recipe: &ReportRecipe, all: &[(i64, &Event)]) -> Sheet {
         number("msg_seq_num", |event| event.sequence),
         Column::maybe_texts("request", all.iter().map(|(_, event)| event.request.clone())),
     ];
-    Sheet { name: recipe.name, title: "Requests by LTTng", columns }
+    ResultTable { name: recipe.name, title: "Requests by LTTng", columns }
 }

@@ -1,5 +1,5 @@
-//! What the network plugin of NCCL on AWS wrote of its requests: as ranges and marks, and as text of LTTng where such a
-//! trace lies beside the report. How names of domains are read is told in `domain`.
+//! Requests of NCCL's network plugin on AWS: from ranges and marks, and from text of LTTng where such a trace lies
+//! beside the report. `domain` reads names of domains.
 
 mod domain;
 mod events;
@@ -8,9 +8,9 @@ mod rails;
 #[cfg(test)]
 mod tests;
 
-use crate::recipe::of_reports::{Across, Kind, Made, Of, ReportRecipe};
+use crate::recipe::of_reports::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::report::Arguments;
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use events::Event;
 use logs::lttng as source;
 use nsys::export::ExportError;
@@ -24,38 +24,38 @@ pub(crate) const AWS_OFI_NCCL: ReportRecipe = ReportRecipe {
     about: "sends, receives, writes and control messages of the plugin, by communicator and slot, or by device and rail; \
             and how evenly rails carried them",
     definition: "ranges and marks of domains that begin with `aws-ofi-nccl `, and marks of the default domain that the \
-                 plugin writes there, in processes that have such a domain. Ranges without an end were open when the capture \
-                 ended, or their end was lost: they stand in the table without one and are counted by rail. Events have no \
+                 plugin writes there, in processes that have such a domain. Ranges without an end were open when the \
+                 capture ended, or their end was lost: they have an empty end and are counted by rail. Events have no \
                  size; a text of LTTng beside the report, as babeltrace prints it, under the report's name with \
                  `.lttng.txt`, has sizes and rails of each request",
     arguments: &[],
     tables: &[&NVTX_EVENTS, &STRING_IDS],
-    kind: Kind::Together(&Across {
+    kind: RecipeKind::Together(&Across {
         tables: &["rows", "rails", "lttng", "lttng_rails"],
-        pictures: &[],
+        charts: &[],
         take,
         make,
     }),
 };
 
 #[derive(Serialize, Deserialize)]
-struct Taken {
+struct Extract {
     events: Vec<Event>,
     requests: Vec<source::Event>,
 }
 
-fn take(trace: &Trace, _: &Arguments) -> Result<Option<(Taken, u64)>, ExportError> {
+fn take(trace: &Trace, _: &Arguments) -> Result<Option<(Extract, u64)>, ExportError> {
     let events = events::read(trace)?;
     let requests = lttng::beside(trace)?;
     let rows = (events.len() + requests.len()) as u64;
-    Ok((rows > 0).then_some((Taken { events, requests }, rows)))
+    Ok((rows > 0).then_some((Extract { events, requests }, rows)))
 }
 
-fn make(reports: &[Of<&Taken>], _: &Arguments) -> Made {
+fn make(reports: &[ReportExtract<&Extract>], _: &Arguments) -> Made {
     let mut made = Made::default();
     let all: Vec<(i64, &Event)> = reports
         .iter()
-        .flat_map(|report| report.taken.events.iter().map(|event| (report.rank, event)))
+        .flat_map(|report| report.extract.events.iter().map(|event| (report.rank, event)))
         .collect();
     if !all.is_empty() {
         made.tables.push(("rows", rows(&all)));
@@ -67,7 +67,7 @@ fn make(reports: &[Of<&Taken>], _: &Arguments) -> Made {
     }
     let requests: Vec<(i64, &source::Event)> = reports
         .iter()
-        .flat_map(|report| report.taken.requests.iter().map(|event| (report.rank, event)))
+        .flat_map(|report| report.extract.requests.iter().map(|event| (report.rank, event)))
         .collect();
     if !requests.is_empty() {
         made.tables.push(("lttng", lttng::rows(&AWS_OFI_NCCL, &requests)));
@@ -76,7 +76,7 @@ fn make(reports: &[Of<&Taken>], _: &Arguments) -> Made {
     made
 }
 
-fn rows(all: &[(i64, &Event)]) -> Sheet {
+fn rows(all: &[(i64, &Event)]) -> ResultTable {
     let (plain, time) = (Quantity::Plain, Quantity::Nanoseconds);
     let number = |name: &str, quantity, value: &dyn Fn(&Event) -> Option<i64>| {
         Column::maybe_integers(name, quantity, all.iter().map(|(_, event)| value(event)))
@@ -97,5 +97,5 @@ fn rows(all: &[(i64, &Event)]) -> Sheet {
         number("tid", plain, &|event| Some(tid_of(event.global_tid))),
         number("end tid", plain, &|event| event.end_tid.map(tid_of)),
     ];
-    Sheet { name: AWS_OFI_NCCL.name, title: AWS_OFI_NCCL.title, columns }
+    ResultTable { name: AWS_OFI_NCCL.name, title: AWS_OFI_NCCL.title, columns }
 }

@@ -2,12 +2,12 @@
 
 use super::events::Event;
 use crate::recipe::of_reports::ReportRecipe;
-use crate::sheet::{Column, Quantity, Sheet};
+use crate::result_table::{Column, Quantity, ResultTable};
 use logs::lttng;
 use std::collections::BTreeMap;
 
 /// Rank, kind, device, rail, event.
-type Place<'a> = (i64, &'a str, Option<i64>, Option<i64>, &'a str);
+type EventDomain<'a> = (i64, &'a str, Option<i64>, Option<i64>, &'a str);
 
 /// Rank, device, rail, event.
 type Rail<'a> = (i64, Option<i64>, Option<i64>, &'a str);
@@ -23,8 +23,8 @@ struct Sum {
 }
 
 /// Of all places with a rail, or, where a capture was by communicators, of these.
-pub(super) fn of_events(recipe: &ReportRecipe, all: &[(i64, &Event)]) -> Sheet {
-    let mut sums: BTreeMap<Place, Sum> = BTreeMap::new();
+pub(super) fn of_events(recipe: &ReportRecipe, all: &[(i64, &Event)]) -> ResultTable {
+    let mut sums: BTreeMap<EventDomain, Sum> = BTreeMap::new();
     for (rank, event) in all {
         let key = (*rank, event.place.kind(), event.place.dev, event.place.rail, event.name.as_str());
         let sum = sums.entry(key).or_default();
@@ -44,7 +44,7 @@ pub(super) fn of_events(recipe: &ReportRecipe, all: &[(i64, &Event)]) -> Sheet {
         }
     }
     let (plain, time) = (Quantity::Plain, Quantity::Nanoseconds);
-    let share = |key: &Place, sum: &Sum| {
+    let share = |key: &EventDomain, sum: &Sum| {
         key.3?;
         let whole = wholes.get(&(key.0, key.2, key.4)).copied()?;
         (whole > 0).then(|| 100.0 * sum.events as f64 / whole as f64)
@@ -65,7 +65,7 @@ pub(super) fn of_events(recipe: &ReportRecipe, all: &[(i64, &Event)]) -> Sheet {
         ),
         Column::maybe_integers("Most at Once", plain, sums.values().map(|sum| deepest(&sum.spans))),
     ];
-    Sheet { name: recipe.name, title: "Requests by Rail", columns }
+    ResultTable { name: recipe.name, title: "Requests by Rail", columns }
 }
 
 /// How many of them there were at once at most; one that ends when another begins is no more there.
@@ -81,7 +81,7 @@ fn deepest(spans: &[(i64, i64)]) -> Option<i64> {
 }
 
 /// From sizes of requests: bytes by rail, of each device.
-pub(super) fn of_requests(recipe: &ReportRecipe, all: &[(i64, &lttng::Event)]) -> Sheet {
+pub(super) fn of_requests(recipe: &ReportRecipe, all: &[(i64, &lttng::Event)]) -> ResultTable {
     #[derive(Default)]
     struct Bytes {
         events: i64,
@@ -122,5 +122,5 @@ pub(super) fn of_requests(recipe: &ReportRecipe, all: &[(i64, &lttng::Event)]) -
         ),
         Column::maybe_decimals("Of Device", Quantity::Percent, sums.iter().map(|(key, sum)| share(key, sum))),
     ];
-    Sheet { name: recipe.name, title: "Bytes of Requests by Rail", columns }
+    ResultTable { name: recipe.name, title: "Bytes of Requests by Rail", columns }
 }

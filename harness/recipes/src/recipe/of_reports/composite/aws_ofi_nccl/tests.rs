@@ -1,7 +1,7 @@
 //! Requests of the plugin on small exports.
 
 use super::*;
-use crate::sheet::Values;
+use crate::result_table::Values;
 use crate::testing::{Made, PROCESS};
 use nsys::trace::nvtx::{DOMAIN, MARK};
 
@@ -21,19 +21,20 @@ fn request(made: &Made, domain: i64, (start, end): (i64, Option<i64>), name: &st
 }
 
 fn made_of(trace: &Trace) -> Tables {
-    let taken = take(trace, &Arguments::default()).expect("sound").expect("events").0;
-    let of = Of { rank: 4, file: "r".to_owned(), host: None, utc_epoch_ns: None, taken: &taken };
+    let extract = take(trace, &Arguments::default()).expect("sound").expect("events").0;
+    let of =
+        ReportExtract { rank: 4, file: "r".to_owned(), host: None, utc_epoch_ns: None, extract: &extract };
     let made = make(&[of], &Arguments::default());
     Tables(made)
 }
 
-/// What was made, asked by table and column.
+/// The results, by table and column.
 struct Tables(crate::recipe::of_reports::Made);
 
 impl Tables {
     fn texts(&self, table: &str, column: &str) -> Vec<String> {
-        let sheet = &self.0.tables.iter().find(|(name, _)| *name == table).expect("a table").1;
-        match &sheet.column(column).expect("a column").values {
+        let result_table = &self.0.tables.iter().find(|(name, _)| *name == table).expect("a table").1;
+        match &result_table.column(column).expect("a column").values {
             Values::Texts(all) => all.iter().map(|text| text.unwrap_or("-").to_owned()).collect(),
             Values::Integers(all) => {
                 all.iter().map(|value| value.map_or("-".to_owned(), |value| value.to_string())).collect()
@@ -108,5 +109,8 @@ fn a_text_of_lttng_beside_a_report_gives_sizes_and_one_that_is_none_is_an_error(
     assert_eq!(tables.texts("lttng_rails", "Of Device"), ["75", "25"]);
     std::fs::write(&beside, "nothing of it\n").expect("written");
     let error = take(&made.trace(), &Arguments::default()).map(|_| ()).expect_err("no events").to_string();
-    assert!(error.contains("r.lttng.txt: line 1 is no event as babeltrace prints it"), "{error}");
+    assert!(
+        error.contains("`r.lttng.txt` is not a readable export: line 1 is not a babeltrace event"),
+        "{error}"
+    );
 }

@@ -2,15 +2,15 @@
 //! it, else the events of a plugin of the profiler.
 
 mod names;
-mod shown;
+mod render;
 mod source;
 #[cfg(test)]
 mod tests;
 
-use super::window::{BINS, Laid, NO_SHIFT, Seen, Window};
+use super::window::{BINS, Coverage, NO_SHIFT, PlacedReport, Window};
 use crate::recipe::of_reports::generic::GENERIC_TABLES;
-use crate::recipe::of_reports::together::{Share, Taken as AnyTaken, Together};
-use crate::recipe::of_reports::{Kind, Made, Of, ReportRecipe, written};
+use crate::recipe::of_reports::together::{Extract as AnyExtract, Share, Together};
+use crate::recipe::of_reports::{Made, RecipeKind, ReportExtract, ReportRecipe, encoding};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use logs::efa_counters::{is_called_so, read_file};
 use nsys::trace::Trace;
@@ -23,39 +23,39 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(in super::super) const NETWORK_MAP_AWS: ReportRecipe = ReportRecipe {
     name: "network_map_aws",
     title: "EFA Counters over Time",
-    about: "what each EFA device of each host carried, and what went wrong on it, by counter and over time",
-    definition: "of each host one source: a capture of the harness's own sampler (a file `counters.NODE.txt` beside the \
-                 report, or named as input), which tells counters as they stand; else the events of the EFA plugin in the \
-                 first of the host's reports. Every device of a node stands in each report of that node. A plugin's value is a \
-                 rate and tells of the time since the sample before it; `delta` and `total` say that the plugin ran in \
-                 another mode. Of a capture it is the difference of two readings by the time between them; where a counter \
-                 fell nothing is measured. A cell is the mean of the rates in its bin, weighted by time; where none is \
-                 known it is empty and never zero. Counters that stood still on every device are in the totals alone. \
-                 Values of 2,147,483,647 a second are told as saturated: samplers of 2024 tell no more",
+    about: "traffic and errors of each EFA device of each host, by counter and over time",
+    definition: "one source per host: a capture of the harness's own sampler (a file `counters.NODE.txt` beside the \
+                 report, or named as input), which has the counters as read; else the events of the EFA plugin in the \
+                 first of the host's reports. Every device of a node is in each report of that node. A plugin's value \
+                 is a rate over the time since the sample before it; `delta` and `total` say that the plugin ran in \
+                 another mode. For a capture it is the difference of two readings over the time between them; where a \
+                 counter fell, nothing is measured. A cell is the mean of the rates in its bin, weighted by time; \
+                 where none is known it is empty, never 0. Counters at rest on every device are only in the totals. \
+                 Values of 2,147,483,647 a second are reported as saturated, the maximum of samplers of 2024",
     arguments: &[BINS, NO_SHIFT, DELTA, TOTAL],
     tables: GENERIC_TABLES,
-    kind: Kind::Together(&OverHosts),
+    kind: RecipeKind::Together(&OverHosts),
 };
 
 const DELTA: ArgumentSpec = ArgumentSpec {
     name: "delta",
-    about: "values of events are what was added since the sample before",
+    about: "values of events are increments since the sample before",
     takes: Takes::Nothing,
     choice: Some("mode"),
 };
 
 const TOTAL: ArgumentSpec = ArgumentSpec {
     name: "total",
-    about: "values of events are what was added since the start",
+    about: "values of events are totals since the start",
     takes: Takes::Nothing,
     choice: Some("mode"),
 };
 
 struct OverHosts;
 
-/// What a report has of its own, and which captures lie beside it.
+/// The events of a report, and the captures beside it.
 #[derive(Serialize, Deserialize)]
-struct Taken {
+struct Extract {
     events: Option<Source>,
     captures: Vec<PathBuf>,
     asked: Option<(i64, i64)>,
@@ -77,16 +77,16 @@ impl Together for OverHosts {
         &["totals", "heatmap"]
     }
 
-    fn pictures(&self) -> &'static [(&'static str, &'static str)] {
+    fn charts(&self) -> &'static [(&'static str, &'static str)] {
         &[("COUNTER", "the rate of each counter over time, by device")]
     }
 
-    fn begin(&self) -> AnyTaken {
+    fn begin(&self) -> AnyExtract {
         Box::new(Captures::new())
     }
 
     /// A file that two processes read is one file.
-    fn join(&self, all: &mut AnyTaken, more: AnyTaken) {
+    fn join(&self, all: &mut AnyExtract, more: AnyExtract) {
         let (Some(all), Ok(more)) = (all.downcast_mut::<Captures>(), more.downcast::<Captures>()) else {
             return;
         };
@@ -96,23 +96,23 @@ impl Together for OverHosts {
         }
     }
 
-    fn to_bytes(&self, taken: &AnyTaken) -> Result<Vec<u8>, String> {
-        written::taken_to_bytes::<Taken>(taken)
+    fn to_bytes(&self, extract: &AnyExtract) -> Result<Vec<u8>, String> {
+        encoding::extract_to_bytes::<Extract>(extract)
     }
 
-    fn of_bytes(&self, bytes: &[u8]) -> Result<AnyTaken, String> {
-        written::taken_from_bytes::<Taken>(bytes)
+    fn read_bytes(&self, bytes: &[u8]) -> Result<AnyExtract, String> {
+        encoding::extract_from_bytes::<Extract>(bytes)
     }
 
-    fn all_to_bytes(&self, all: &AnyTaken) -> Result<Vec<u8>, String> {
-        written::taken_to_bytes::<Captures>(all)
+    fn all_to_bytes(&self, all: &AnyExtract) -> Result<Vec<u8>, String> {
+        encoding::extract_to_bytes::<Captures>(all)
     }
 
-    fn all_of_bytes(&self, bytes: &[u8]) -> Result<AnyTaken, String> {
-        written::taken_from_bytes::<Captures>(bytes)
+    fn all_from_bytes(&self, bytes: &[u8]) -> Result<AnyExtract, String> {
+        encoding::extract_from_bytes::<Captures>(bytes)
     }
 
-    fn take(&self, trace: &Trace, arguments: &Arguments, all: &Mutex<AnyTaken>) -> Share<AnyTaken> {
+    fn take(&self, trace: &Trace, arguments: &Arguments, all: &Mutex<AnyExtract>) -> Share<AnyExtract> {
         let mode = match (arguments.has(DELTA.name), arguments.has(TOTAL.name)) {
             (true, _) => Mode::SinceTheLast,
             (_, true) => Mode::SinceTheStart,
@@ -139,33 +139,33 @@ impl Together for OverHosts {
             }
         }
         if trace.is_filtered() && trace.asked_span().is_none() && !captures.is_empty() {
-            trace.note("captures of counters have no ranges, and are shown whole".to_owned());
+            trace.note("counter captures have no ranges, so they are shown in full".to_owned());
         }
         let values: u64 =
             events.iter().flat_map(|source| source.series.values()).map(|series| series.samples).sum();
         let rows = values + captures.len() as u64;
-        let taken = Taken { events, captures, asked: trace.asked_span() };
-        Ok((rows > 0).then(|| (Box::new(taken) as AnyTaken, rows)))
+        let extract = Extract { events, captures, asked: trace.asked_span() };
+        Ok((rows > 0).then(|| (Box::new(extract) as AnyExtract, rows)))
     }
 
-    fn make(&self, all: AnyTaken, reports: Vec<Of<&AnyTaken>>, arguments: &Arguments) -> Made {
+    fn make(&self, all: AnyExtract, reports: Vec<ReportExtract<&AnyExtract>>, arguments: &Arguments) -> Made {
         let captures = all.downcast::<Captures>().map(|all| *all).unwrap_or_default();
-        let reports: Vec<Of<&Taken>> = reports
+        let reports: Vec<ReportExtract<&Extract>> = reports
             .into_iter()
             .filter_map(|report| {
-                let taken = report.taken.downcast_ref::<Taken>()?;
-                let Of { rank, file, host, utc_epoch_ns, .. } = report;
-                Some(Of { rank, file, host, utc_epoch_ns, taken })
+                let extract = report.extract.downcast_ref::<Extract>()?;
+                let ReportExtract { rank, file, host, utc_epoch_ns, .. } = report;
+                Some(ReportExtract { rank, file, host, utc_epoch_ns, extract })
             })
             .collect();
         let mut notes = Vec::new();
         let hosts = chosen(&captures, &reports, &mut notes);
-        let laid: Vec<Laid> = hosts.iter().map(Host::laid).collect();
-        let Some(window) = Window::over(&laid, arguments) else {
+        let placed: Vec<PlacedReport> = hosts.iter().map(Host::placed).collect();
+        let Some(window) = Window::over(&placed, arguments) else {
             return Made { notes, ..Made::default() };
         };
         notes.extend(window.notes.iter().cloned());
-        shown::made(&hosts, &laid, &window, notes)
+        render::made(&hosts, &placed, &window, notes)
     }
 }
 
@@ -204,7 +204,7 @@ fn captured(path: &Path) -> Captured {
     Captured { node, utc_epoch_ns, source, why_not }
 }
 
-/// What is shown of one host.
+/// The source that is shown for one host.
 struct Host<'a> {
     /// As rows name it.
     name: String,
@@ -217,51 +217,55 @@ struct Host<'a> {
 }
 
 impl Host<'_> {
-    fn laid(&self) -> Laid<'_> {
-        let mut seen = self.source.seen;
-        seen.asked = self.asked;
-        Laid { file: &self.file, seen, utc_epoch_ns: self.utc_epoch_ns }
+    fn placed(&self) -> PlacedReport<'_> {
+        let mut coverage = self.source.coverage;
+        coverage.asked = self.asked;
+        PlacedReport { file: &self.file, coverage, utc_epoch_ns: self.utc_epoch_ns }
     }
 }
 
 /// One source of each host: captures before events, and what comes first before what comes later.
-fn chosen<'a>(captures: &'a Captures, reports: &[Of<&'a Taken>], notes: &mut Vec<String>) -> Vec<Host<'a>> {
+fn chosen<'a>(
+    captures: &'a Captures,
+    reports: &[ReportExtract<&'a Extract>],
+    notes: &mut Vec<String>,
+) -> Vec<Host<'a>> {
     let mut hosts: Vec<Host> = Vec::new();
     let mut left: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let mut seen: BTreeSet<&Path> = BTreeSet::new();
+    let mut used: BTreeSet<&Path> = BTreeSet::new();
     let mut put = |host: Host<'a>, hosts: &mut Vec<Host<'a>>| match hosts
         .iter()
         .find(|known| known.name == host.name)
     {
         Some(known) => {
-            left.entry(format!("{}: shown is {}", known.name, known.file)).or_default().insert(host.file);
+            left.entry(format!("{}: using {}", known.name, known.file)).or_default().insert(host.file);
         }
         None => hosts.push(host),
     };
     for report in reports {
-        for path in &report.taken.captures {
+        for path in &report.extract.captures {
             let captured = captures.get(path.as_path()).and_then(Option::as_ref);
-            let (Some(captured), true) = (captured, seen.insert(path)) else { continue };
+            let (Some(captured), true) = (captured, used.insert(path)) else { continue };
             let file = path.display().to_string();
             if let Some(why) = &captured.why_not {
                 notes.push(format!("{file}: {why}"));
             }
             let Some(source) = &captured.source else { continue };
-            // What a filter asks for is told on the report's clock.
+            // The filter's span is on the report's clock.
             let later = report.utc_epoch_ns.zip(captured.utc_epoch_ns);
             let later = later.and_then(|(report, capture)| report.checked_sub(capture));
-            let asked = report.taken.asked.zip(later);
+            let asked = report.extract.asked.zip(later);
             let moved = |side: i64, later: i64| match side {
                 i64::MIN | i64::MAX => side,
                 side => side.saturating_add(later),
             };
             let asked = asked.map(|((from, to), later)| (moved(from, later), moved(to, later)));
-            if report.taken.asked.is_some() && asked.is_none() {
-                notes.push(format!("{file}: shown whole, as {} does not tell when it began", report.file));
+            if report.extract.asked.is_some() && asked.is_none() {
+                notes.push(format!("{file}: shown in full, since {} lacks its start time", report.file));
             }
-            let (from, to) = Seen { asked, ..source.seen }.measured();
+            let (from, to) = Coverage { asked, ..source.coverage }.measured();
             if from > to {
-                notes.push(format!("{file}: nothing of it lies in the time that is asked for"));
+                notes.push(format!("{file}: outside of the requested time"));
                 continue;
             }
             notes.extend(source.notes.iter().map(|note| format!("{file}: {note}")));
@@ -270,14 +274,14 @@ fn chosen<'a>(captures: &'a Captures, reports: &[Of<&'a Taken>], notes: &mut Vec
         }
     }
     for report in reports {
-        let Some(source) = &report.taken.events else { continue };
+        let Some(source) = &report.extract.events else { continue };
         // Without a host's name a report stands for itself.
         let name = report.host.clone().unwrap_or_else(|| format!("rank {}", report.rank));
         let is_shown = hosts.iter().all(|host| host.name != name);
         if is_shown {
             notes.extend(source.notes.iter().map(|note| format!("{}: {note}", report.file)));
         }
-        let (file, utc_epoch_ns, asked) = (report.file.clone(), report.utc_epoch_ns, report.taken.asked);
+        let (file, utc_epoch_ns, asked) = (report.file.clone(), report.utc_epoch_ns, report.extract.asked);
         put(Host { name, from: "nsys", file, source, utc_epoch_ns, asked }, &mut hosts);
     }
     for (host, files) in left {

@@ -1,8 +1,8 @@
-//! What was seen of the EFA devices of one host: rates over intervals, of each device and counter, from events of a
-//! report or from a capture of the harness's own sampler.
+//! Rates over intervals of the EFA devices of one host, by device and counter, from events of a report or from a
+//! capture of the harness's own sampler.
 
 use super::super::packed::{PackedSamples, Sample};
-use super::super::window::Seen;
+use super::super::window::Coverage;
 use super::names::{COUNTERS, by_name, named};
 use crate::recipe::of_reports::generic::{generic_values, sources};
 use logs::efa_counters::{Capture, Step};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Source {
-    pub seen: Seen,
+    pub coverage: Coverage,
     /// By device and place of the counter.
     pub series: BTreeMap<(String, usize), Series>,
     pub notes: Vec<String>,
@@ -22,12 +22,12 @@ pub(super) struct Source {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Series {
     pub rates: PackedSamples,
-    /// Samples at the most that the profiler's sampler can tell.
+    /// Samples at the maximum of the profiler's sampler.
     pub saturated: u64,
     pub samples: u64,
 }
 
-/// What the values of a plugin's events are, which no event says.
+/// The meaning of a plugin's values, which events do not record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     PerSecond,
@@ -35,7 +35,7 @@ pub(super) enum Mode {
     SinceTheStart,
 }
 
-/// Samplers of 2024 tell no more than this of a second.
+/// The maximum per second of samplers of 2024.
 const MOST_PER_SECOND: f64 = i32::MAX as f64;
 
 /// From generic events; nothing where none is of a device of EFA.
@@ -90,17 +90,17 @@ pub(super) fn of_events(trace: &Trace, mode: Mode) -> Result<Option<Source>, Exp
     }
     if !fell.is_empty() {
         let fell: Vec<String> = fell.into_iter().collect();
-        notes.push(format!("counters fell, and what they told then is not measured: {}", fell.join(", ")));
+        notes.push(format!("counters fell, so these intervals are not measured: {}", fell.join(", ")));
     }
     for (counter, devices) in saturated {
         notes.push(format!(
-            "{}: at {MOST_PER_SECOND} a second, the most that samplers of 2024 tell, so that the true rate is as much or \
-             more, on: {}",
+            "{}: saturated at {MOST_PER_SECOND} a second, the maximum of samplers of 2024; the true rate may be \
+             higher, on: {}",
             COUNTERS[counter].name,
             devices.join(", ")
         ));
     }
-    Ok(Some(Source { seen: Seen::sampled(shown, trace.asked_span()), series, notes }))
+    Ok(Some(Source { coverage: Coverage::sampled(shown, trace.asked_span()), series, notes }))
 }
 
 struct Rates {
@@ -108,7 +108,7 @@ struct Rates {
     fell: bool,
 }
 
-/// A sample tells of the time since the one before it: the first tells of none.
+/// A sample covers the time since the one before it: the first covers none.
 fn rates(mut samples: Vec<(i64, f64)>, mode: Mode) -> Rates {
     samples.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let saturated = samples.iter().filter(|(_, value)| mode == Mode::PerSecond && *value == MOST_PER_SECOND);
@@ -132,7 +132,7 @@ fn rates(mut samples: Vec<(i64, f64)>, mode: Mode) -> Rates {
         };
         rates.push(Sample { start, end, value });
     }
-    Rates { series: Series { rates: PackedSamples::of(rates), saturated, samples: count }, fell }
+    Rates { series: Series { rates: PackedSamples::pack(rates), saturated, samples: count }, fell }
 }
 
 /// From a capture; nothing where it has no reading. Times are since the capture's begin.
@@ -158,13 +158,13 @@ pub(super) fn of_capture(capture: &Capture) -> Option<Source> {
                 last.insert(key, (value, reading.uptime_cs));
                 continue;
             };
-            // Two readings of one hundredth of a second have no time between them: the next one tells of both.
+            // Two readings in one hundredth of a second have no time between them: the next one covers both.
             if reading.uptime_cs == from_cs {
                 continue;
             }
             last.insert(key, (value, reading.uptime_cs));
             let cs = reading.uptime_cs.checked_sub(from_cs);
-            let moved = cs.map(|cs| (cs, Step::of(before, value, cs)));
+            let moved = cs.map(|cs| (cs, Step::between(before, value, cs)));
             match (moved, at(from_cs), at(reading.uptime_cs)) {
                 (Some((cs, Step::On(moved) | Step::Wrapped(moved))), Some(start), Some(end)) => {
                     rates.push(Sample { start, end, value: moved as f64 * 100.0 / cs as f64 });
@@ -178,7 +178,7 @@ pub(super) fn of_capture(capture: &Capture) -> Option<Source> {
     }
     if !fell.is_empty() {
         let fell: Vec<String> = fell.into_iter().collect();
-        notes.push(format!("counters fell, and what they told then is not measured: {}", fell.join(", ")));
+        notes.push(format!("counters fell, so these intervals are not measured: {}", fell.join(", ")));
     }
     if capture.end.is_none() {
         notes.push("the capture was cut off".to_owned());
@@ -188,16 +188,16 @@ pub(super) fn of_capture(capture: &Capture) -> Option<Source> {
         .collect();
     if !missing.is_empty() {
         let missing: Vec<&str> = missing.into_iter().collect();
-        notes.push(format!("counters that gave no number at least once: {}", missing.join(", ")));
+        notes.push(format!("counters with missing values: {}", missing.join(", ")));
     }
     if !capture.unreadable.is_empty() {
-        notes.push(format!("devices that could not be read: {}", capture.unreadable.join(", ")));
+        notes.push(format!("unreadable devices: {}", capture.unreadable.join(", ")));
     }
     let series = rates.into_iter().filter_map(|((device, counter), (rates, samples))| {
         let device = capture.devices.get(device)?.name.clone();
-        Some(((device, counter), Series { rates: PackedSamples::of(rates), saturated: 0, samples }))
+        Some(((device, counter), Series { rates: PackedSamples::pack(rates), saturated: 0, samples }))
     });
-    Some(Source { seen: Seen::sampled(shown, None), series: series.collect(), notes })
+    Some(Source { coverage: Coverage::sampled(shown, None), series: series.collect(), notes })
 }
 
 const NS_PER_CS: i128 = 10_000_000;

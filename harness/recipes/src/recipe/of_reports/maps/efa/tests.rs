@@ -1,6 +1,6 @@
 //! Counters of EFA, from events of reports and from captures.
 
-use crate::picture::{Figure, Heatmap};
+use crate::chart::{Figure, Heatmap};
 use crate::recipe::of_reports::Outcome;
 use crate::recipe::of_reports::part_tests::both_ways;
 use crate::recipe::of_reports::tests::{decimals, inputs, integers, surveyed, table, texts};
@@ -67,14 +67,14 @@ fn capture(node: &str, readings: &[(u64, Option<u64>)]) -> String {
 }
 
 fn map<'a>(outcome: &'a Outcome, name: &str) -> &'a Heatmap {
-    match outcome.pictures.iter().find(|picture| picture.name == name).map(|picture| &picture.figure) {
+    match outcome.charts.iter().find(|chart| chart.name == name).map(|chart| &chart.figure) {
         Some(Figure::Heatmap(map)) => map,
         other => panic!("{name}: {other:?}"),
     }
 }
 
 #[test]
-fn a_sample_tells_of_the_time_since_the_one_before_it() {
+fn a_sample_covers_the_time_since_the_one_before_it() {
     let made = report(
         Some("a"),
         "rdma_write_bytes per second",
@@ -102,19 +102,22 @@ fn a_sample_tells_of_the_time_since_the_one_before_it() {
 }
 
 #[test]
-fn saturated_samplers_are_told_with_device_and_counter() {
+fn saturated_samplers_are_noted_with_device_and_counter() {
     let most = i64::from(i32::MAX);
     let made =
         report(None, "rdma_read_bytes", &[("rdmap16s27:1", &[most, most, 5]), ("rdmap32s27:1", &[1, 2, 3])]);
     let outcome = surveyed("network_map_aws", &[], &inputs(vec![made.path()]));
     assert_eq!(integers(table(&outcome, "totals"), "Saturated"), [Some(2), Some(0)]);
     assert_eq!(texts(table(&outcome, "totals"), "Host"), ["rank 0", "rank 0"]);
-    let note = outcome.notes.iter().find(|note| note.contains("samplers of 2024")).expect("told");
-    assert!(note.contains("rdma_read_bytes: at 2147483647") && note.ends_with("on: rdmap16s27"), "{note}");
+    let note = outcome.notes.iter().find(|note| note.contains("samplers of 2024")).expect("a note");
+    assert!(
+        note.contains("rdma_read_bytes: saturated at 2147483647") && note.ends_with("on: rdmap16s27"),
+        "{note}"
+    );
 }
 
 #[test]
-fn of_one_host_one_report_is_taken_and_that_is_told() {
+fn one_report_per_host_is_used_and_a_note_says_which() {
     let one = report(Some("a"), "tx_bytes", &[("rdmap79s0", &[0, 5])]);
     let again = report(Some("a"), "tx_bytes", &[("rdmap79s0", &[0, 7])]);
     let other = report(Some("b"), "tx_bytes", &[("rdmap79s0", &[0, 9])]);
@@ -122,7 +125,7 @@ fn of_one_host_one_report_is_taken_and_that_is_told() {
         surveyed("network_map_aws", &["bins=1"], &inputs(vec![one.path(), again.path(), other.path()]));
     assert_eq!(decimals(table(&outcome, "totals"), "Mean"), [Some(5.0), Some(9.0)]);
     assert!(
-        outcome.notes.iter().any(|note| note == "several sources of one host, a: shown is r0; left out: 1"),
+        outcome.notes.iter().any(|note| note == "several sources of one host, a: using r0; left out: 1"),
         "{:?}",
         outcome.notes
     );
@@ -150,13 +153,13 @@ fn a_capture_beside_a_report_comes_first_and_counters_never_go_backwards() {
     assert_eq!(found.edges, [0, second, 2 * second, 3 * second, 4 * second, 5 * second]);
     assert_eq!(found.rows[0].values, [Some(400.0), Some(400.0), Some(400.0), None, Some(100.0)]);
     assert_eq!(texts(table(&outcome, "totals"), "From"), ["sampler"; 2]);
-    let told = |what: &str| {
+    let has_note = |what: &str| {
         assert!(outcome.notes.iter().any(|note| note.contains(what)), "{what}: {:?}", outcome.notes)
     };
-    told("counters fell, and what they told then is not measured: rdmap79s0 tx_bytes");
-    told("stood still on every device, in the totals alone: rx_drops");
-    told("counters.b.txt");
-    told("several sources of one host, a");
+    has_note("counters fell, so these intervals are not measured: rdmap79s0 tx_bytes");
+    has_note("at rest on every device, only in the totals: rx_drops");
+    has_note("counters.b.txt");
+    has_note("several sources of one host, a");
 }
 
 #[test]
@@ -177,7 +180,7 @@ fn a_capture_may_be_named_itself_and_is_laid_beside_others_by_its_clock() {
 }
 
 #[test]
-fn what_cannot_be_a_rate_is_left_out_and_told_and_a_lone_sample_measures_nothing() {
+fn impossible_rates_are_skipped_with_a_note_and_a_lone_sample_measures_nothing() {
     let made = report(None, "tx_bytes", &[("rdmap79s0", &[5])]);
     let outcome = surveyed("network_map_aws", &[], &inputs(vec![made.path()]));
     assert_eq!(decimals(table(&outcome, "totals"), "Mean"), [None]);
@@ -191,7 +194,7 @@ fn what_cannot_be_a_rate_is_left_out_and_told_and_a_lone_sample_measures_nothing
     let path = folder.path().join("counters.a.txt");
     std::fs::write(&path, cut).expect("written");
     let outcome = surveyed("network_map_aws", &[], &inputs(vec![path]));
-    assert!(outcome.tables.iter().all(|(name, sheet)| *name == "files" || sheet.height() == 0));
+    assert!(outcome.tables.iter().all(|(name, result_table)| *name == "files" || result_table.height() == 0));
     assert!(
         outcome.notes.iter().any(|note| note.ends_with("counters.a.txt: it has no reading")),
         "{:?}",
@@ -200,7 +203,7 @@ fn what_cannot_be_a_rate_is_left_out_and_told_and_a_lone_sample_measures_nothing
 }
 
 #[test]
-fn a_filter_by_time_is_told_on_the_clock_of_the_report_that_a_capture_lies_beside() {
+fn a_filter_by_time_uses_the_clock_of_the_report_beside_a_capture() {
     let made = report(Some("b"), "tx_bytes", &[("rdmap79s0", &[0, 77])]);
     // The report begins a second behind the capture.
     made.put(&SESSION_START, &[("utcEpochNs", 1_001_000_000_000i64.into())]);
@@ -220,8 +223,6 @@ fn a_filter_by_time_is_told_on_the_clock_of_the_report_that_a_capture_lies_besid
     assert_eq!(texts(table(&outcome, "heatmap"), "Host"), ["a", "b"]);
     assert_eq!(decimals(table(&outcome, "heatmap"), "Mean"), [Some(200.0), Some(77.0)]);
     let outcome = of("5s/6s");
-    assert!(
-        outcome.notes.iter().any(|note| note.ends_with("nothing of it lies in the time that is asked for"))
-    );
-    assert!(outcome.pictures.is_empty());
+    assert!(outcome.notes.iter().any(|note| note.ends_with("outside of the requested time")));
+    assert!(outcome.charts.is_empty());
 }

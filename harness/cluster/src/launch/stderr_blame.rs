@@ -1,0 +1,219 @@
+//! The node that srun, slurmstepd, mpirun and shells blame in a job's stderr, with their message as evidence.
+//! Pure: text in, blame out. The workload's own account is read by the recipes.
+
+use logs::stream::Pieces;
+use model::artefact::WorkloadFailure;
+use std::collections::BTreeSet;
+use std::io::BufRead;
+
+/// What the files of a job blame, read line by line.
+pub struct Blame<'a> {
+    nodes: &'a [String],
+    lost: Option<WorkloadFailure>,
+    first: Option<WorkloadFailure>,
+    /// Nodes whose tasks exited by themselves.
+    exited: BTreeSet<String>,
+    full_disk: Option<String>,
+    of_node: Option<WorkloadFailure>,
+}
+
+impl<'a> Blame<'a> {
+    pub fn new(nodes: &'a [String]) -> Self {
+        let exited = BTreeSet::new();
+        Blame { nodes, lost: None, first: None, exited, full_disk: None, of_node: None }
+    }
+
+    /// Reads a file as far as it can be read; `node` alone wrote it.
+    pub fn read(&mut self, from: impl BufRead, node: Option<&str>) {
+        let mut pieces = Pieces::new(from);
+        while let Ok(Some(piece)) = pieces.next_piece() {
+            self.line(&piece.text, node);
+        }
+    }
+
+    fn line(&mut self, line: &str, node: Option<&str>) {
+        let evidence = || line.trim().chars().take(300).collect::<String>();
+        // It need not name the only node, and says more than srun's line on the exit code that comes of it.
+        if self.full_disk.is_none() && disk_full(line).is_some() {
+            self.full_disk = Some(evidence());
+        }
+        if let Some(node) = node.filter(|_| self.of_node.is_none()) {
+            // Bash reports a command that a signal ended so: `job.sh: line 21:  4711 Killed ...`.
+            let of_shell = line.contains(".sh: line ").then(|| death(line)).flatten();
+            self.of_node = of_shell.or_else(|| disk_full(line)).map(|cause| blame(cause, node, evidence()));
+        }
+        let Some(cause) = cause_of(line) else { return };
+        let Some(node) = recipes::recipe::nccl_tests::named_node(line, self.nodes) else { return };
+        let failure = blame(cause, &node, evidence());
+        if cause == NODE_FAIL {
+            self.lost.get_or_insert_with(|| failure.clone());
+        }
+        self.first.get_or_insert(failure);
+        if cause == RANK_FAILED {
+            self.exited.insert(node);
+        }
+    }
+
+    /// A full disk of the only node, then a node that was lost before all else, then the first that is named, then what
+    /// a file of one node says.
+    pub fn failure(self) -> Option<WorkloadFailure> {
+        if let ([node], Some(evidence)) = (self.nodes, self.full_disk) {
+            return Some(blame("disk-full", node, evidence));
+        }
+        // When a node is lost, the tasks of the others are killed, and their lines may come first.
+        let Some(first) = self.lost.or(self.first) else { return self.of_node };
+        // Where the tasks of all nodes exited by themselves, who is listed first is no proof.
+        let all_exited = self.nodes.len() > 1 && self.nodes.iter().all(|node| self.exited.contains(node));
+        match first.cause == RANK_FAILED && all_exited {
+            true => Some(WorkloadFailure { node: None, ..first }),
+            false => Some(first),
+        }
+    }
+}
+
+fn blame(cause: &str, node: &str, evidence: String) -> WorkloadFailure {
+    WorkloadFailure { cause: cause.to_owned(), node: Some(node.to_owned()), evidence }
+}
+
+const NODE_FAIL: &str = "NODE_FAIL";
+pub const RANK_FAILED: &str = "rank-failed";
+
+fn disk_full(line: &str) -> Option<&'static str> {
+    line.contains("No space left on device").then_some("disk-full")
+}
+
+fn death(line: &str) -> Option<&'static str> {
+    let lower = line.to_ascii_lowercase();
+    let deaths = ["killed", "segmentation fault", "aborted", "bus error"];
+    deaths.iter().any(|death| lower.contains(death)).then_some("rank-died")
+}
+
+/// The cause in a word, where the line is one that blames.
+fn cause_of(line: &str) -> Option<&'static str> {
+    let from_slurm = line.contains("srun: error:") || line.contains("slurmstepd: error:");
+    if let Some(cause) = disk_full(line) {
+        return Some(cause);
+    }
+    // mpirun names the first rank that a signal ended, whatever the signal.
+    if line.contains("noticed that process rank") && line.contains("exited on signal") {
+        return Some("rank-died");
+    }
+    if line.trim_start().starts_with("Remote daemon:") {
+        return Some(NODE_FAIL);
+    }
+    if !from_slurm {
+        return None;
+    }
+    let lower = line.to_ascii_lowercase();
+    // `JOB 7 ON n1 CANCELLED AT ... DUE TO TIME LIMIT` names the batch host, whichever node hangs: it blames no node.
+    if lower.contains("cancelled at") && !lower.contains("node failure") {
+        return None;
+    }
+    if lower.contains("node failure on") {
+        Some(NODE_FAIL)
+    } else if lower.contains("unable to create") || lower.contains("task launch") {
+        Some("launch-failed")
+    } else if lower.contains("oom") || lower.contains("out of memory") {
+        Some("out-of-memory")
+    } else if let Some(cause) = death(line) {
+        Some(cause)
+    } else if lower.contains("exited with exit code") {
+        Some(RANK_FAILED)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, nodes: &[&str], node: Option<&str>) -> Option<(String, String)> {
+        let nodes: Vec<String> = nodes.iter().map(|node| (*node).to_owned()).collect();
+        let mut blame = Blame::new(&nodes);
+        blame.read(text.as_bytes(), node);
+        blame.failure().map(|failure| (failure.cause, failure.node.unwrap_or_default()))
+    }
+
+    fn blamed(text: &str) -> Option<(String, String)> {
+        read(text, &["p5-001", "p5-002"], None)
+    }
+
+    #[test]
+    fn a_full_disk_of_the_only_node_is_reported_before_its_exit_code() {
+        let text = "head: error writing 'standard output': No space left on device\n\
+                    srun: error: p5-001: tasks 0-7: Exited with exit code 1\n";
+        let cause_of_text = |text| read(text, &["p5-001"], None).map(|(cause, _)| cause);
+        assert_eq!(cause_of_text(text), Some("disk-full".into()));
+        assert_eq!(
+            cause_of_text("srun: error: p5-001: task 0: Exited with exit code 1\n"),
+            Some("rank-failed".into())
+        );
+    }
+
+    #[test]
+    fn the_first_node_that_slurm_names_is_the_one() {
+        let text = "srun: job 10 queued and waiting\n\
+                    srun: error: p5-002: task 9: Killed\n\
+                    srun: error: p5-001: tasks 0-7: Terminated\n";
+        assert_eq!(blamed(text), Some(("rank-died".into(), "p5-002".into())));
+        assert_eq!(
+            blamed("srun: error: Node failure on p5-002"),
+            Some(("NODE_FAIL".into(), "p5-002".into()))
+        );
+        assert_eq!(
+            blamed("srun: error: p5-002: task 1: Exited with exit code 6"),
+            Some(("rank-failed".into(), "p5-002".into()))
+        );
+    }
+
+    #[test]
+    fn tasks_that_exited_on_every_node_name_none() {
+        let text = "srun: error: p5-001: tasks 0-7: Exited with exit code 1\n\
+                    srun: error: p5-002: tasks 8-15: Exited with exit code 1\n";
+        assert_eq!(blamed(text), Some(("rank-failed".into(), String::new())));
+    }
+
+    #[test]
+    fn a_lost_node_comes_before_the_tasks_that_were_killed_for_it() {
+        let text = "srun: error: p5-001: tasks 0-7: Killed\nsrun: error: Node failure on p5-002\n";
+        assert_eq!(blamed(text), Some(("NODE_FAIL".into(), "p5-002".into())));
+    }
+
+    #[test]
+    fn mpirun_names_the_first_rank_that_died_and_the_node_that_it_lost() {
+        let died = "prterun noticed that process rank 9 with PID 4242 on node p5-002 exited on signal 11 (Segmentation fault).";
+        assert_eq!(blamed(died), Some(("rank-died".into(), "p5-002".into())));
+        let lost = "ORTE has lost communication with a remote daemon.\n\
+                    \x20 HNP daemon   : [[1,0],0] on node p5-001\n  Remote daemon: [[1,0],1] on node p5-002\n";
+        assert_eq!(blamed(lost), Some(("NODE_FAIL".into(), "p5-002".into())));
+    }
+
+    #[test]
+    fn a_file_of_one_node_need_not_name_it() {
+        let cause_of_text =
+            |text: &str| read(text, &["p5-001", "p5-002"], Some("p5-002")).map(|(cause, _)| cause);
+        assert_eq!(
+            cause_of_text("hello\ngpus.sh: line 18:  4711 Killed   \"$@\"\n"),
+            Some("rank-died".into())
+        );
+        assert_eq!(cause_of_text("cat: write error: No space left on device\n"), Some("disk-full".into()));
+        for text in ["", "Killed", "job.sh: line 3: nothing: command not found"] {
+            assert_eq!(cause_of_text(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_cancelled_job_and_a_foreign_node_are_not_attributable() {
+        for text in [
+            "slurmstepd: error: *** JOB 7 ON p5-001 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***",
+            "srun: error: p5-0021: task 9: Killed",
+            "p5-002 said hello, and was Killed",
+            // srun ends tasks by SIGTERM when something else went wrong, or on request.
+            "srun: error: p5-001: task 0: Terminated",
+            "",
+        ] {
+            assert_eq!(blamed(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Which nodes cannot pass, by their facts: compared with the profile of their instance, and with the requirements of
+//! the inventory. What is not reported speaks neither for a node nor against it, unless it is asked for, or every such
+//! node has it.
+
+use super::environment::environment_findings;
+use config::facts::version;
+use config::inventory::{Instance, Inventory, Kind};
+use model::artefact::{Probe, ProbedNode, Value};
+use std::cmp::Ordering;
+
+/// Less room than this is filled by the outputs of a few jobs.
+const LEAST_ROOM: u64 = 256 << 20;
+/// What the vendor's own health check of EFA instances asks for.
+const LEAST_LOCKED: u64 = 16 << 30;
+/// A clock that is further off makes files of nodes look older or newer than they are.
+const OFF_MS: f64 = 1000.0;
+
+/// Fills in what makes a node unfit, and what is odd about it. `broken` are the facts that report themselves as broken.
+pub fn weigh(
+    node: &mut ProbedNode,
+    broken: impl IntoIterator<Item = String>,
+    inventory: &Inventory,
+    allow_busy: bool,
+) {
+    let mut unfit: Vec<String> = broken.into_iter().collect();
+    let mut notes = Vec::new();
+    unread(node, inventory, &mut unfit, &mut notes);
+    gpus(node, &inventory.instance, &mut unfit);
+    nics(node, &inventory.instance, &mut unfit, &mut notes);
+    shared(node, inventory, &mut unfit);
+    if let Some(Value::Names(busy)) = node.facts.get("busy")
+        && !busy.is_empty()
+    {
+        let busy = format!("busy: its GPUs are in use by {}", listed(busy));
+        if allow_busy { notes.push(busy) } else { unfit.push(busy) }
+    }
+    unfit.extend(inventory.probe.iter().filter_map(|requirement| requirement.unmet(node)));
+    odd(node, inventory, &mut notes);
+    notes.extend(environment_findings(node, inventory));
+    node.unfit = unfit;
+    node.notes = notes;
+}
+
+/// What Slurm says of a node on which it starts nothing.
+pub(super) fn unusable(state: &str) -> bool {
+    let words = ["down", "drain", "drained", "draining", "fail", "failing", "error", "unknown", "inval"];
+    // A star marks a node that does not respond; other marks, and further states, stand behind the word too.
+    state.contains('*')
+        || state.split('+').any(|word| {
+            let word = word.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
+            words.contains(&word.to_ascii_lowercase().as_str())
+        })
+}
+
+/// What every node of such an instance has, and nothing on this one reports: a driver or a module is gone, or was never
+/// installed. On machines whose firmware says that they are something else it is a note.
+fn unread(node: &ProbedNode, inventory: &Inventory, unfit: &mut Vec<String>, notes: &mut Vec<String>) {
+    let is_instance = inventory.kind == Kind::Simulated || is_of_p_family(node);
+    let several = inventory.nodes.len() > 1;
+    for (fact, what, is_asked) in [
+        ("gpus", "no GPU can be read", true),
+        ("nics", "no EFA device can be read", true),
+        // A container brings its own plugin; one node alone sends nothing over EFA.
+        ("ofi_nccl", "no aws-ofi-nccl plugin, so NCCL uses TCP", several && inventory.container.is_none()),
+    ] {
+        if let Some(why) = node.unknown.get(fact).filter(|_| is_asked && !node.facts.contains_key(fact)) {
+            let line = format!("{what}: {why}");
+            if is_instance { unfit.push(line) } else { notes.push(line) }
+        }
+    }
+}
+
+/// By its firmware, such as `p5.48xlarge`.
+fn is_of_p_family(node: &ProbedNode) -> bool {
+    let Some(Value::Text(product)) = node.facts.get("instance") else { return false };
+    let family = product.split('.').next().unwrap_or_default();
+    product.contains('.')
+        && family.strip_prefix('p').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+fn gpus(node: &ProbedNode, instance: &Instance, unfit: &mut Vec<String>) {
+    if let Some(Value::Number(gpus)) = node.facts.get("gpus")
+        && *gpus != u64::from(instance.gpus)
+    {
+        unfit.push(format!("nvidia-smi lists {gpus} GPUs, expected {} (`{}`)", instance.gpus, instance.name));
+    }
+    // The driver says more of a model than its name, and in other words.
+    let name = instance.gpu.split(' ').next().unwrap_or_default();
+    if let Some(Value::Text(models)) = node.facts.get("gpu")
+        && !models.split(" and ").all(|model| model.contains(name))
+    {
+        unfit.push(format!("GPUs are {models}, expected {name} (`{}`)", instance.name));
+    }
+}
+
+fn nics(node: &ProbedNode, instance: &Instance, unfit: &mut Vec<String>, notes: &mut Vec<String>) {
+    let Some(Value::Names(there)) = node.facts.get("nics") else { return };
+    if instance.device_names_seen {
+        let missing: Vec<&String> = instance.nics.iter().filter(|nic| !there.contains(nic)).collect();
+        let others: Vec<&String> = there.iter().filter(|nic| !instance.nics.contains(nic)).collect();
+        if !missing.is_empty() {
+            let named = match others.as_slice() {
+                [] => String::new(),
+                others => format!("; other devices: {}", listed(others)),
+            };
+            unfit.push(format!(
+                "NICs: {} of {}, missing: {}{named}",
+                there.len() - others.len(),
+                instance.nics.len(),
+                listed(&missing)
+            ));
+        } else if !others.is_empty() {
+            notes.push(format!("NICs beyond those of `{}`: {}", instance.name, listed(&others)));
+        }
+    } else if there.len() != instance.nics.len() {
+        unfit.push(format!("{} NICs, expected {} (`{}`)", there.len(), instance.nics.len(), instance.name));
+    }
+    if let Some(Value::Names(down)) = node.facts.get("nics_down")
+        && !down.is_empty()
+    {
+        unfit.push(format!("NICs whose link is not active: {}", listed(down)));
+    }
+}
+
+fn shared(node: &ProbedNode, inventory: &Inventory, unfit: &mut Vec<String>) {
+    let folder = &inventory.paths.shared;
+    if let Some(Value::Text(state)) = node.facts.get("shared")
+        && state != "writable"
+    {
+        unfit.push(format!("shared folder `{folder}`: {state}"));
+    }
+    room(node, inventory, unfit);
+}
+
+fn room(node: &ProbedNode, inventory: &Inventory, unfit: &mut Vec<String>) {
+    let folder = &inventory.paths.shared;
+    if let Some(Value::Number(bytes)) = node.facts.get(ROOM)
+        && *bytes < LEAST_ROOM
+    {
+        unfit.push(format!(
+            "shared folder `{folder}`: {} MiB free, limit {} MiB",
+            bytes >> 20,
+            LEAST_ROOM >> 20
+        ));
+    }
+}
+
+/// The findings against a node whose folder lacks space.
+fn lacks_room(node: &ProbedNode, inventory: &Inventory) -> Vec<String> {
+    let mut lacks = Vec::new();
+    room(node, inventory, &mut lacks);
+    let asked = inventory.probe.iter().filter(|requirement| requirement.fact == ROOM);
+    let is_known = node.facts.contains_key(ROOM);
+    lacks.extend(asked.filter(|_| is_known).filter_map(|requirement| requirement.unmet(node)));
+    lacks
+}
+
+/// Whether a node cannot pass for want of room in the shared folder, and for nothing else. A folder that is full on some
+/// nodes only is not the one that they share.
+pub fn is_by_folder(node: &ProbedNode, made: &Probe, inventory: &Inventory) -> bool {
+    let mut probed = made.nodes.iter().filter(|node| node.unprobed.is_none());
+    let lacks = lacks_room(node, inventory);
+    !lacks.is_empty()
+        && node.unfit.iter().all(|why| lacks.contains(why))
+        && probed.all(|other| !lacks_room(other, inventory).is_empty())
+}
+
+const ROOM: &str = "shared_free";
+
+fn odd(node: &ProbedNode, inventory: &Inventory, notes: &mut Vec<String>) {
+    for (fact, what) in [("xid", "the driver reported faults"), ("gpu_throttled", "throttled GPUs")] {
+        if let Some(Value::Names(faults)) = node.facts.get(fact)
+            && !faults.is_empty()
+        {
+            notes.push(format!("{what}: {}", listed(faults)));
+        }
+    }
+    if let Some(Value::Names(missing)) = node.facts.get("nccl_tests_missing_libraries")
+        && !missing.is_empty()
+    {
+        notes.push(format!("all_reduce_perf does not find libraries: {}", listed(missing)));
+    }
+    if let Some(Value::Number(errors)) = node.facts.get("ecc_errors")
+        && *errors > 0
+    {
+        notes.push(format!("uncorrected errors of GPU memory: {errors}"));
+    }
+    if let (Some(Value::Number(bytes)), Some(Value::Names(nics))) =
+        (node.facts.get("memlock"), node.facts.get("nics"))
+        && *bytes < LEAST_LOCKED
+        && !nics.is_empty()
+    {
+        notes.push(format!(
+            "a process may lock {} MiB of memory, transfers between nodes need {} MiB",
+            bytes >> 20,
+            LEAST_LOCKED >> 20
+        ));
+    }
+    if let (Some(Value::Text(found)), Some(planned)) = (node.facts.get("nsys"), inventory.nsys_version)
+        && version::compare(found, &planned.to_string()) == Ordering::Less
+    {
+        notes.push(format!("nsys {found} is older than {planned}; its ranks run without nsys"));
+    }
+    if let Some(offset) = &node.clock_offset
+        && offset.surely_off_ms() > OFF_MS
+    {
+        let (least, most) = (offset.at_least_ms, offset.at_most_ms);
+        notes.push(format!("its clock is {least} to {most} ms ahead of this machine's"));
+    }
+    if let Some(Value::Text(reported)) = node.facts.get("instance")
+        && let Some((family, _)) = reported.split_once('.')
+        && !inventory.instance.fits(family)
+    {
+        notes.push(format!(
+            "its firmware does not report an instance of `{}`: {reported}",
+            inventory.instance.name
+        ));
+    }
+}
+
+/// The first few, and how many more there are.
+fn listed<S: AsRef<str>>(names: &[S]) -> String {
+    const MOST: usize = 4;
+    let mut text = names.iter().take(MOST).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    if names.len() > MOST {
+        text.push_str(&format!(" and {} more", names.len() - MOST));
+    }
+    text
+}

@@ -1,0 +1,174 @@
+//! Asks every node at once, a few at a time, and makes the probe of what they answer. A node that gives no answer costs
+//! the others nothing, and is not reported as bad.
+
+use super::answer::{self, Answer};
+use super::clock::Offset;
+use super::request::{CLOCK, ProbeRequest};
+use super::{fitness, slurm};
+use crate::interrupt;
+use crate::reach::slurm_refusal;
+use crate::reach::{Command, Host, Reach};
+use crate::run::Clock;
+use base::digest::sha256;
+use config::facts::fact;
+use config::inventory::{Inventory, Kind, ReachBy};
+use futures::{StreamExt, stream};
+use model::artefact::{FORMAT, Probe, ProbedNode};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How nodes are asked, and by whose clock.
+pub struct Probing<'a> {
+    pub inventory: &'a Inventory,
+    /// In the inventory's order.
+    pub nodes: &'a [String],
+    pub reach: &'a dyn Reach,
+    pub clock: Clock,
+    /// So many nodes at the same time.
+    pub fanout: usize,
+    /// What its jobs are called, where there are jobs: no other job has that name.
+    pub name: &'a str,
+    /// Nodes whose GPUs are in use count as fit.
+    pub allow_busy: bool,
+}
+
+/// Why there is no probe at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotMade {
+    /// Somebody asked for the end meanwhile; with the exit code that goes with it.
+    Interrupted(i32),
+}
+
+const LIMIT: Duration = Duration::from_secs(120);
+const CLOCK_LIMIT: Duration = Duration::from_secs(20);
+const SLICE: Duration = Duration::from_millis(250);
+
+pub async fn make(probing: &Probing<'_>) -> Result<Probe, NotMade> {
+    let at = probing.clock.now();
+    let nodes = tokio::select! {
+        biased;
+        nodes = all(probing) => nodes,
+        code = asked_to_end() => {
+            if matches!(probing.inventory.reach, ReachBy::Slurm(_)) {
+                // Their limit ends them where even this gets no answer.
+                let _ = slurm::end(probing.reach, probing.name).await;
+            }
+            return Err(NotMade::Interrupted(code));
+        }
+    };
+    let says_simulated =
+        |node: &ProbedNode| node.facts.values().any(|fact| fact.to_string().contains("SIMULATED"));
+    Ok(Probe {
+        format: FORMAT,
+        harness: env!("CARGO_PKG_VERSION").to_owned(),
+        simulated: probing.inventory.kind == Kind::Simulated || nodes.iter().any(says_simulated),
+        inventory: probing.inventory.name.clone(),
+        instance: probing.inventory.instance.name.clone(),
+        at,
+        nodes,
+    })
+}
+
+/// The exit code of whoever asks for the end, once somebody does.
+pub async fn asked_to_end() -> i32 {
+    loop {
+        if let Some(code) = interrupt::asked() {
+            return code;
+        }
+        tokio::time::sleep(SLICE).await;
+    }
+}
+
+async fn all(probing: &Probing<'_>) -> Vec<ProbedNode> {
+    let (states, minutes) = match &probing.inventory.reach {
+        // Where Slurm reports no node states, the nodes are asked themselves.
+        ReachBy::Slurm(slurm) => (
+            slurm::states(probing.reach).await.unwrap_or_default(),
+            slurm::minutes(probing.reach, slurm).await,
+        ),
+        ReachBy::Ssh(_) | ReachBy::Local => (BTreeMap::new(), 0),
+    };
+    let asked = probing.nodes.iter().map(|node| one(probing, node, states.get(node), minutes));
+    stream::iter(asked).buffered(probing.fanout.max(1)).collect().await
+}
+
+async fn one(probing: &Probing<'_>, node: &str, state: Option<&slurm::State>, minutes: u32) -> ProbedNode {
+    let mut probed = ProbedNode {
+        node: node.to_owned(),
+        slurm: state.map(|state| state.state.clone()),
+        ..ProbedNode::default()
+    };
+    if let Some(why) = state.and_then(|state| state.unusable.clone()) {
+        probed.unfit.push(why);
+        return probed;
+    }
+    let ask = ProbeRequest::for_node(probing.inventory, node);
+    let (host, argv, limit) = match &probing.inventory.reach {
+        ReachBy::Slurm(slurm) => {
+            let gpus = probing.inventory.instance.gpus;
+            let limit = slurm::limit(state.is_some_and(|state| state.boots));
+            (Host::Here, slurm::srun(slurm, (gpus, minutes), probing.name, node, &ask.argv()), limit)
+        }
+        ReachBy::Ssh(_) => (Host::Node(node.to_owned()), ask.argv(), LIMIT),
+        ReachBy::Local => (Host::Here, ask.argv(), LIMIT),
+    };
+    let asked_s = probing.clock.now_unix_s();
+    let output = match probing.reach.exec(&host, &Command::new(argv, limit)).await {
+        Ok(output) => output,
+        Err(error) => {
+            probed.unprobed = Some(error.to_string());
+            return probed;
+        }
+    };
+    let answered_s = probing.clock.now_unix_s();
+    let answer = match answer::read(&output.stdout_text()) {
+        Ok(answer) => answer,
+        Err(_) if !output.succeeded() => {
+            let complaint = output.complaint();
+            let next = slurm_refusal::next_step(&complaint);
+            probed.unprobed = Some(format!("ended with {}: {complaint}{next}", output.status));
+            return probed;
+        }
+        Err(why) => {
+            probed.unprobed = Some(why);
+            return probed;
+        }
+    };
+    let mut offset = Offset::unknown();
+    for moment in [answer.began_s, answer.ended_s].into_iter().flatten() {
+        offset.read(moment, asked_s, answered_s);
+    }
+    if matches!(host, Host::Node(_)) {
+        narrow(probing, &host, &mut offset).await;
+    }
+    probed.clock_offset = offset.known();
+    let Answer { facts, unreported, broken, .. } = answer;
+    (probed.facts, probed.unknown) = (facts, unreported);
+    let broken = broken.into_iter().map(|(name, why)| format!("`{name}` cannot be read: {why}"));
+    fitness::weigh(&mut probed, broken, probing.inventory, probing.allow_busy);
+    probed.fingerprint = Some(fingerprint(&probed));
+    probed
+}
+
+/// The connection is there by now: the answer takes no longer than its way.
+async fn narrow(probing: &Probing<'_>, host: &Host, offset: &mut Offset) {
+    let asked_s = probing.clock.now_unix_s();
+    let answer = probing.reach.exec(host, &Command::new(CLOCK, CLOCK_LIMIT)).await;
+    let answered_s = probing.clock.now_unix_s();
+    if let Ok(answer) = answer
+        && let Ok(node_s) = answer.stdout_text().trim().parse()
+    {
+        offset.read(node_s, asked_s, answered_s);
+    }
+}
+
+/// Of the facts that nodes of one kind have alike, known or not.
+fn fingerprint(node: &ProbedNode) -> String {
+    let known = node.facts.iter().map(|(name, value)| (name, value.to_string()));
+    // Part of the digest: fingerprints of stored probes must stay the same.
+    let unknown = node.unknown.keys().map(|name| (name, "not told".to_owned()));
+    let alike: BTreeMap<&String, String> =
+        known.chain(unknown).filter(|(name, _)| fact(name).is_some_and(|fact| fact.is_alike)).collect();
+    let text: String = alike.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+    sha256(text.as_bytes())
+}

@@ -1,0 +1,196 @@
+#!/bin/bash
+# Starts a job's script on one node, in a process group of its own, and ends all of it when its lease runs out.
+# usage: bash supervisor.sh start FOLDER NODE TIMEOUT_S   starts FOLDER/job.sh, once however often it is called
+#        bash supervisor.sh look FOLDER NODE            renews the heartbeat
+#        bash supervisor.sh end FOLDER NODE SIGNAL      sends TERM or KILL to all that was started
+# Each prints one line on how the job is on this node:
+#   absent             never started here
+#   running
+#   ended CODE REASON  REASON is itself, asked (by `end`) or heartbeat (no `look` for TIMEOUT_S seconds)
+#   lost               started, and vanished without an exit status: killed externally, or the node rebooted
+# What it remembers lies in FOLDER/supervisor.NODE: `supervisor` and `group` say which processes, `status` how it ended. Time is
+# the kernel's uptime, which no change of the wall clock moves.
+set -u
+LC_ALL=C
+
+main() {
+  [[ $# -ge 3 && $2 == /* && -n $3 && $3 != */* ]] || usage
+  folder=$2 node=$3
+  state=$folder/supervisor.$node
+  case $1 in
+    start | keep) [[ $# -eq 4 && $4 =~ ^[1-9][0-9]{0,8}$ ]] || usage ;;
+    look) [[ $# -eq 3 ]] || usage ;;
+    end) [[ $# -eq 4 && ($4 == TERM || $4 == KILL) ]] || usage ;;
+    *) usage ;;
+  esac
+  "$1" "${@:4}"
+}
+
+usage() {
+  echo 'usage: bash supervisor.sh start FOLDER NODE TIMEOUT_S | look FOLDER NODE | end FOLDER NODE TERM|KILL' >&2
+  exit 2
+}
+
+# Only one of several callers can make the folder, and only that one starts anything: an answer that was lost on its
+# way can be asked for again.
+start() {
+  local tries
+  if mkdir "$state"; then
+    setsid bash "$folder/supervisor.sh" keep "$folder" "$node" "$1" < /dev/null > /dev/null 2>&1 &
+  fi 2> /dev/null
+  if [[ ! -d $state ]]; then
+    echo "supervisor.sh: cannot make the folder: $state" >&2
+    exit 1
+  fi
+  for ((tries = 0; tries < 50; tries++)); do
+    [[ -e $state/supervisor ]] && break
+    sleep 0.2
+  done
+  look
+}
+
+look() {
+  local pid
+  if [[ ! -d $state ]]; then
+    echo absent
+  elif print_status; then
+    :
+  elif owner supervisor && kill -USR1 "$pid" 2> /dev/null; then
+    echo running
+  # It may have ended between the two questions.
+  elif ! print_status; then
+    echo lost
+  fi
+}
+
+end() {
+  local pid
+  if [[ -d $state ]] && [[ ! -e $state/status ]]; then
+    : > "$state/asked"
+    if owner group; then signal "$1" "$pid"; fi
+  fi
+  look
+}
+
+# Prints how it ended, if it has.
+print_status() {
+  local line
+  { read -r line < "$state/status"; } 2> /dev/null && echo "$line"
+}
+
+# Sets $pid to the process that the file names, if the number still means that process: it was not reused, and the
+# node was not rebooted. A group outlives its first process.
+owner() {
+  local begun boot here
+  { read -r pid begun boot < "$state/$1"; } 2> /dev/null || return 1
+  read -r here < /proc/sys/kernel/random/boot_id
+  [[ $boot == "$here" ]] || return 1
+  begun_at "$pid"
+  [[ $at == "$begun" || ($1 == group && -z $at) ]]
+}
+
+# Sets $at to the moment at which a process began, in ticks since the node's start; to nothing where there is none, or
+# only a zombie.
+begun_at() {
+  local words
+  at=
+  stat "/proc/$1/stat" || return
+  [[ ${words[0]} == Z ]] || at=${words[19]}
+}
+
+# Sets the caller's $words to what stands behind the process name. The name may hold anything, a parenthesis and a line
+# break too: the whole file is read, to its end, which `read` takes for a failure.
+stat() {
+  local text=
+  { IFS= read -r -d '' text < "$1"; } 2> /dev/null
+  [[ -n $text ]] || return
+  read -ra words <<< "${text##*) }"
+}
+
+# Writes a file that is complete or absent.
+write() {
+  echo "$2" > "$state/$1.part" && mv -f "$state/$1.part" "$state/$1"
+}
+
+write_owner() {
+  local boot
+  read -r boot < /proc/sys/kernel/random/boot_id
+  begun_at "$2"
+  write "$1" "$2 $at $boot"
+}
+
+# The group may not be there yet, right after its first process began.
+signal() {
+  kill -"$1" -- "-$2" 2> /dev/null || kill -"$1" "$2" 2> /dev/null
+}
+
+# Whether any process of the group is there other than a zombie: a zombie is over.
+alive() {
+  local file words
+  kill -0 -- "-$1" 2> /dev/null || return 1
+  for file in /proc/[0-9]*/stat; do
+    stat "$file" || continue
+    [[ ${words[2]} == "$1" && ${words[0]} != Z ]] && return 0
+  done
+  return 1
+}
+
+# Asks all of the group to end, and ends by force what has not after ten seconds.
+put_down() {
+  local how=TERM tries
+  while alive "$1"; do
+    signal "$how" "$1"
+    for ((tries = 0; tries < 50; tries++)); do
+      alive "$1" || return
+      sleep 0.2
+    done
+    how=KILL
+  done
+}
+
+uptime() {
+  local text
+  read -r text _ < /proc/uptime
+  now=${text%%.*}
+}
+
+# The process that stays as long as the job does, in a session of its own.
+keep() {
+  local timeout=$1 child code reason=itself looked=0 renewed=yes leave= gone=0
+  cd "$folder" || exit 1
+  trap 'renewed=yes' USR1
+  trap 'leave=asked' TERM INT HUP
+  HARNESS_NODE=$node setsid bash job.sh < /dev/null > "log.$node" 2>&1 &
+  child=$!
+  write_owner group "$child"
+  write_owner supervisor "$$"
+  while kill -0 "$child" 2> /dev/null; do
+    uptime
+    if [[ -n $renewed ]]; then
+      looked=$now
+      renewed=
+    elif ((now - looked >= timeout)); then
+      leave=heartbeat
+    fi
+    if [[ -n $leave ]]; then
+      reason=$leave
+      break
+    fi
+    sleep 1
+  done
+  if [[ $reason != itself ]]; then put_down "$child"; fi
+  # A signal that comes now cuts the wait short and must not pass for the job's exit code.
+  trap '' USR1 TERM INT HUP
+  wait "$child"
+  code=$?
+  # Leftovers of the script in its group end too.
+  put_down "$child"
+  if [[ $reason == itself && -e $state/asked ]]; then reason=asked; fi
+  # A full disk may have room again. A folder that stays away was removed: its status will not be read.
+  until write status "ended $code $reason"; do
+    if [[ -d $state ]]; then gone=0; elif ((++gone > 6)); then exit 1; fi
+    sleep 5
+  done
+}
+
+main "$@"

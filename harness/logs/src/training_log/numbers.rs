@@ -1,0 +1,78 @@
+//! Numbers in lines of training logs, of all programs.
+
+use super::step::Garbled;
+
+/// A number as programs print them, `nan` and `inf` among them. Whatever stands behind it in the same word must be a
+/// unit.
+pub(super) fn number(what: &str, text: &str) -> Result<f64, Garbled> {
+    let word = text.split_whitespace().next().unwrap_or("").trim_end_matches([',', ';', '|']);
+    let word = word.strip_suffix('%').unwrap_or(word);
+    let word = word.trim_matches(['\'', '"']);
+    let plain = match is_grouped(word) {
+        true => word.replace(',', ""),
+        false => word.to_owned(),
+    };
+    plain.parse().map_err(|_| Garbled { what: format!("`{what}` is not a number: {:?}", shortened(text)) })
+}
+
+/// A number of steps or samples, also such as `2e+3` or `99.00`.
+pub(super) fn count(what: &str, text: &str) -> Result<u64, Garbled> {
+    let number = number(what, text)?;
+    // Whole numbers above this are not all there as floats.
+    let is_whole = number >= 0.0 && number.fract() == 0.0 && number <= 9_007_199_254_740_992.0;
+    match is_whole {
+        true => Ok(number as u64),
+        false => Err(Garbled { what: format!("`{what}` is not a count: {:?}", shortened(text)) }),
+    }
+}
+
+/// `12,345`.
+fn is_grouped(word: &str) -> bool {
+    let mut groups = word.split('.').next().unwrap_or("").split(',');
+    let first = groups.next().unwrap_or("");
+    let digits = |group: &str| group.bytes().all(|b| b.is_ascii_digit());
+    word.contains(',')
+        && (1..=3).contains(&first.len())
+        && digits(first)
+        && groups.all(|group| group.len() == 3 && digits(group))
+}
+
+fn shortened(text: &str) -> String {
+    text.trim().chars().take(24).collect()
+}
+
+/// What follows the first of such words.
+pub(super) fn after<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    text.split_once(word).map(|(_, rest)| rest)
+}
+
+/// Digits at the front, and what follows them.
+pub(super) fn digits(text: &str) -> Option<(u64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    Some((text.get(..end)?.parse().ok()?, text.get(end..)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_programs_print_them_and_nothing_else_is_one() {
+        let table = [
+            ("1.258695E+01 ", 12.58695),
+            (" 12,345.5", 12345.5),
+            ("5.6%", 5.6),
+            ("0.1,", 0.1),
+            ("'2.5'", 2.5),
+        ];
+        for (text, expected) in table {
+            assert_eq!(number("x", text), Ok(expected), "{text}");
+        }
+        assert!(number("x", "nan").is_ok_and(f64::is_nan) && number("x", "inf").is_ok_and(f64::is_infinite));
+        for text in ["", "-", "****", "1,2", "12,34", "1.2.3", "12.3GiB(13%)"] {
+            assert!(number("x", text).is_err(), "{text}");
+        }
+        assert_eq!((count("x", "2e+3"), count("x", "99.00")), (Ok(2000), Ok(99)));
+        assert!(count("x", "-1").is_err() && count("x", "1.5").is_err() && count("x", "nan").is_err());
+    }
+}

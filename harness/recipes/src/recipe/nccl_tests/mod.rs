@@ -1,0 +1,265 @@
+//! Bandwidth, time and correctness of a collective, from what nccl-tests printed.
+//! `logs::nccl_tests` reads its output in all forms.
+
+#[cfg(test)]
+mod tests;
+
+use super::{
+    Failure, FileRole, InputFile, JobInput, NotComparable, Output, RecipeSpec, Workload, read_stream,
+};
+use logs::nccl_tests::{self as source, FailureClass, Half, NcclRun, Wrong};
+use metric::finding::Finding;
+use metric::op::Op;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Dim, Dims, MetricSpec};
+
+const ROW: &[Dim] = &[Dim::Op, Dim::SizeBytes, Dim::Place];
+
+const BUSBW: MetricSpec = MetricSpec {
+    name: "nccl.busbw",
+    about: "bus bandwidth as printed: the load on the hardware, comparable between numbers of ranks",
+    unit: Unit::GigabytesPerSecond,
+    better: Better::Higher,
+    dims: ROW,
+    blames: Blames::Node,
+};
+const ALGBW: MetricSpec = MetricSpec {
+    name: "nccl.algbw",
+    about: "size over time",
+    unit: Unit::GigabytesPerSecond,
+    better: Better::Higher,
+    dims: ROW,
+    blames: Blames::Node,
+};
+const TIME: MetricSpec = MetricSpec {
+    name: "nccl.time",
+    about: "mean time of one operation",
+    unit: Unit::Microseconds,
+    better: Better::Lower,
+    dims: ROW,
+    blames: Blames::Node,
+};
+const WRONG: MetricSpec = MetricSpec {
+    name: "nccl.wrong",
+    about: "wrong elements; not given where results were not checked",
+    unit: Unit::Count,
+    better: Better::Lower,
+    dims: ROW,
+    blames: Blames::Node,
+};
+const RANKS: MetricSpec = MetricSpec {
+    name: "nccl.ranks",
+    about: "ranks that the program listed",
+    unit: Unit::Count,
+    better: Better::Neither,
+    dims: &[],
+    blames: Blames::Node,
+};
+
+pub const SPEC: RecipeSpec = RecipeSpec {
+    name: "nccl_tests",
+    about: "bandwidth, time and correctness of a collective, from the table that nccl-tests prints",
+    metrics: &[BUSBW, ALGBW, TIME, WRONG, RANKS],
+    tables: &[],
+    causes: &[],
+    run: &run,
+};
+
+fn run(job: &JobInput) -> Output {
+    let mut output = Output::default();
+    let Workload::NcclTests { op, ranks_per_communicator, .. } = &job.workload else {
+        return output;
+    };
+    for file in job.files_of(FileRole::NcclTests) {
+        read_file(job, file, *op, *ranks_per_communicator, job.dims(), &mut output);
+    }
+    for file in job.files_of(FileRole::GpuNcclTests) {
+        let mut dims = job.dims();
+        if let Some(node) = &file.node {
+            dims.set(Dim::Node, node.as_str());
+        }
+        if let Some(gpu) = file.part.as_deref().and_then(|part| part.strip_prefix("gpu")?.parse::<u64>().ok())
+        {
+            dims.set(Dim::Gpu, gpu);
+        }
+        read_file(job, file, *op, Some(1), dims, &mut output);
+    }
+    output
+}
+
+fn read_file(job: &JobInput, file: &InputFile, op: Op, ranks: Option<u32>, dims: Dims, output: &mut Output) {
+    let read = read_stream(file, output, |from| source::read_stream(from, &file.shown));
+    let Some(read) = read else { return };
+    let read = match read {
+        Ok(read) => read,
+        Err(error) => {
+            let message = format!("output of nccl-tests not understood: {error}");
+            output.findings.push(about(file, Finding::new("not-understood", message)));
+            return;
+        }
+    };
+    for finding in &read.findings {
+        if let Some(cause) = broken_by(&finding.code) {
+            not_comparable(output, cause, format!("{}: {}", file.shown, finding.message));
+        }
+    }
+    output.findings.extend(read.findings.into_iter().map(|finding| about(file, finding)));
+    for run in &read.runs {
+        for (name, version) in [("nccl-tests", &run.nccl_tests_version), ("nccl", &run.nccl_version)] {
+            if let Some(version) = version {
+                output.versions.entry(name.to_owned()).or_default().insert(version.clone());
+            }
+        }
+        if let Some(failure) = &run.failure {
+            if failure.class == FailureClass::OutOfBounds {
+                output.data_wrong = true;
+            } else if output.failure.is_none() {
+                output.failure = Some(Failure {
+                    cause: failure.class.name().to_owned(),
+                    node: failure.node.clone().filter(|_| blames_reporter(failure.class)),
+                    evidence: format!("{}:{}: {}", file.shown, failure.line, failure.cause),
+                });
+            }
+        }
+    }
+    // One launch prints one table. Several mean that the ranks did not find each other, and each node or rank ran on
+    // its own: the numbers are not those of the declared job.
+    let with_rows: Vec<&NcclRun> = read.runs.iter().filter(|run| !run.rows.is_empty()).collect();
+    if with_rows.len() > 1 {
+        let message =
+            format!("{} tables in one output, expected 1: the ranks did not form one job", with_rows.len());
+        not_comparable(output, WRONG_RANKS, format!("{}: {message}", file.shown));
+    }
+    if !with_rows.is_empty() {
+        for finding in read.runs.iter().filter(|run| run.rows.is_empty()).flat_map(source::closing) {
+            not_comparable(output, "garbled", format!("{}: {}", file.shown, finding.message));
+            output.findings.push(about(file, finding));
+        }
+    }
+    for run in with_rows {
+        compare(run, file, op, ranks, output);
+        for finding in source::recompute(run, ranks) {
+            not_comparable(output, "bandwidth-disagrees", format!("{}: {}", file.shown, finding.message));
+            output.findings.push(about(file, finding));
+        }
+        for finding in source::closing(run) {
+            not_comparable(output, "garbled", format!("{}: {}", file.shown, finding.message));
+            output.findings.push(about(file, finding));
+        }
+        metrics_of(job, run, op, ranks, &dims, output);
+    }
+}
+
+/// Whether a failure is the fault of the node that reports it. A lost connection or time-out is mostly reported by the
+/// node that waited, so it does not name one.
+fn blames_reporter(class: FailureClass) -> bool {
+    matches!(
+        class,
+        FailureClass::NodeFailure
+            | FailureClass::CudaError
+            | FailureClass::OutOfMemory
+            | FailureClass::NoSpace
+            | FailureClass::NetworkNotFound
+    )
+}
+
+const WRONG_RANKS: &str = "wrong-ranks";
+
+/// The cause, for codes of tables that are cut or garbled: their remaining rows were measured, but the rest is unknown.
+fn broken_by(code: &str) -> Option<&'static str> {
+    match code {
+        "not-concluded" | "read-in-part" => Some("cut"),
+        "row-cut" | "row-odd" | "not-a-number" | "size-overflowed" | "truncated-json" => Some("garbled"),
+        // Several headers in a row, so that rows cannot be assigned to tables.
+        "interleaved-tables" => Some(WRONG_RANKS),
+        _ => None,
+    }
+}
+
+fn not_comparable(output: &mut Output, cause: &str, why: String) {
+    output.not_comparable.get_or_insert(NotComparable { cause: cause.to_owned(), why });
+}
+
+/// The gate before any number is judged: was this the operation, on the ranks, that were declared?
+fn compare(run: &NcclRun, file: &InputFile, op: Op, ranks: Option<u32>, output: &mut Output) {
+    let mut mismatch = |why: String| {
+        not_comparable(output, WRONG_RANKS, format!("{}: {why}", file.shown));
+    };
+    if let Some(seen) = run.op
+        && seen != op
+    {
+        mismatch(format!("ran `{seen}`, declared `{op}`"));
+    }
+    let Some(ranks) = ranks else { return };
+    // A job that is split into groups lists all its ranks, so only an equal or larger number is right.
+    let listed = run.ranks.len() as u64;
+    if listed > 0 && listed < u64::from(ranks) {
+        mismatch(format!("ranks listed: {listed}, declared: {ranks}"));
+    }
+    let off = run.rows.iter().flat_map(|row| [&row.out_of_place, &row.in_place]).flatten().find(|half| {
+        half.algbw_gb_s >= 1.0 && !source::ratio_matches(op, ranks, half.algbw_gb_s, half.busbw_gb_s)
+    });
+    if let Some(half) = off {
+        let ratio = half.busbw_gb_s / half.algbw_gb_s;
+        let expected = op.bus_factor(ranks);
+        mismatch(format!("busbw/algbw is {ratio:.3}, expected {expected:.3} for {ranks} ranks of `{op}`"));
+    }
+}
+
+fn metrics_of(job: &JobInput, run: &NcclRun, op: Op, ranks: Option<u32>, dims: &Dims, output: &mut Output) {
+    let mut ranks_dims = dims.clone();
+    ranks_dims.set(Dim::Op, op.name());
+    output.metrics.push(RANKS.of(ranks_dims, run.ranks.len() as f64));
+    for row in &run.rows {
+        let Some(size_bytes) = declared_size(row.size_bytes, job, ranks) else { continue };
+        for (place, half) in [("out", &row.out_of_place), ("in", &row.in_place)] {
+            let Some(half) = half else { continue };
+            let dims = || {
+                dims.clone().with(Dim::Op, op.name()).with(Dim::SizeBytes, size_bytes).with(Dim::Place, place)
+            };
+            output.metrics.push(BUSBW.of(dims(), half.busbw_gb_s));
+            output.metrics.push(ALGBW.of(dims(), half.algbw_gb_s));
+            output.metrics.push(TIME.of(dims(), half.time_us));
+            if let Some(wrong) = wrong(half) {
+                output.metrics.push(WRONG.of(dims(), wrong));
+            }
+        }
+    }
+}
+
+/// The size of the sweep that a row was measured for. Operations with a count per rank round it down to 16 bytes, so
+/// that on 24 ranks 1 GiB is printed as a little less; and the smallest sizes as nothing, which is no measurement.
+pub(super) fn declared_size(printed: u64, job: &JobInput, ranks: Option<u32>) -> Option<u64> {
+    let Workload::NcclTests { sizes, .. } = &job.workload else { return Some(printed) };
+    if printed == 0 || sizes.contains(&printed) {
+        return Some(printed).filter(|printed| *printed > 0);
+    }
+    let rounding = 16 * u64::from(ranks.unwrap_or(1));
+    let above = sizes.iter().copied().filter(|size| *size > printed).min();
+    Some(above.filter(|size| size - printed < rounding).unwrap_or(printed))
+}
+
+fn wrong(half: &Half) -> Option<f64> {
+    match half.wrong {
+        Wrong::Count(count) => Some(count),
+        // Old versions print the largest error, whose bound is theirs and not printed: nothing to count.
+        Wrong::MaxError(_) | Wrong::NotChecked => None,
+    }
+}
+
+fn about(file: &InputFile, mut finding: Finding) -> Finding {
+    finding.file.get_or_insert_with(|| file.shown.clone());
+    if finding.node.is_none() {
+        finding.node = file.node.clone();
+    }
+    if finding.part.is_none() {
+        finding.part = file.part.clone();
+    }
+    finding
+}
+
+/// The first of the job's nodes that a text names as a whole word.
+pub fn named_node(text: &str, nodes: &[String]) -> Option<String> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    text.split(|c| !is_word(c)).find_map(|word| nodes.iter().find(|node| *node == word).cloned())
+}

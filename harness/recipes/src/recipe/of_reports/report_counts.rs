@@ -1,0 +1,18 @@
+//! Counts of the reports that had data for a recipe, and of those that did not.
+
+use std::collections::BTreeSet;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReportCounts {
+    /// Reports with matching rows, and the number of rows.
+    pub with_data: usize,
+    pub rows: u64,
+    /// Reports whose tables have rows, but no matching ones; and the number of these rows.
+    pub found_none: usize,
+    pub looked_at: u64,
+    /// Reports without the tables that the recipe needs.
+    pub without: usize,
+    /// The tables that are absent or empty in reports of either kind.
+    pub absent: BTreeSet<&'static str>,
+    pub unreadable: usize,
+}

@@ -1,0 +1,113 @@
+//! An acceptance as it goes on: the delivery, what its stages are made of, and what became of its nodes so far.
+
+use super::delivery::{Delivery, Stopped};
+use config::baseline::Baselines;
+use config::suite::Suite;
+use model::artefact::acceptance::StageRecord;
+use model::artefact::{Plan, PlannedRecipe, Probe, Source};
+use plan::{self, Placed, Request};
+use std::collections::BTreeMap;
+use verdict::accept::pairing::Had;
+use verdict::accept::schedule::Schedule;
+use verdict::accept::stages::Stage;
+use verdict::isolate::round::Probes;
+
+/// Where each case of a stage is placed.
+pub(crate) type Sets = BTreeMap<String, Vec<Placed>>;
+
+pub(crate) struct AcceptanceSession {
+    pub delivery: Delivery,
+    pub suites: BTreeMap<Stage, Suite>,
+    /// What a group is looked into by.
+    pub probes: Option<Probes>,
+    pub baselines: Option<Baselines>,
+    pub sources: Vec<Source>,
+    pub recipes: Vec<PlannedRecipe>,
+    pub schedule: Schedule,
+    pub stages: Vec<StageRecord>,
+    pub probe: Option<Probe>,
+    /// What could not be looked at, beside what the suite leaves out.
+    pub notes: Vec<String>,
+    /// A way between groups of nodes that a search has named.
+    pub between: Option<String>,
+    pub had: Had,
+}
+
+/// A run that was interrupted so often is not begun again.
+const MOST_ATTEMPTS: usize = 50;
+
+impl AcceptanceSession {
+    pub(crate) fn new(
+        delivery: Delivery,
+        suites: BTreeMap<Stage, Suite>,
+        probes: Option<Probes>,
+        baselines: Option<Baselines>,
+        sources: Vec<Source>,
+        recipes: Vec<PlannedRecipe>,
+    ) -> AcceptanceSession {
+        let asked = &delivery.record.asked;
+        let schedule = Schedule {
+            candidates: asked.nodes.clone(),
+            partners: asked.partners.clone(),
+            ..Schedule::default()
+        };
+        AcceptanceSession {
+            delivery,
+            suites,
+            probes,
+            baselines,
+            sources,
+            recipes,
+            schedule,
+            stages: Vec::new(),
+            probe: None,
+            notes: Vec::new(),
+            between: None,
+            had: Had::new(),
+        }
+    }
+
+    /// The next run of the delivery, however often it was interrupted.
+    pub(crate) fn make(
+        &mut self,
+        stage: Stage,
+        about: &str,
+        suite: &Suite,
+        nodes: &[String],
+        sets: &Sets,
+    ) -> Result<(), Stopped> {
+        for attempt in 1..=MOST_ATTEMPTS {
+            let id = self.delivery.next_id(stage, attempt);
+            let plan = self.plan(suite, &id, nodes.to_vec(), sets.clone());
+            let plan = plan.map_err(|diagnostics| Stopped::Machinery(diagnostics.join("; ")))?;
+            if self.delivery.make(stage, about, plan)? {
+                return Ok(());
+            }
+        }
+        Err(Stopped::Machinery(format!("interrupted {MOST_ATTEMPTS} times, and given up: {about}")))
+    }
+
+    pub(crate) fn plan(
+        &self,
+        suite: &Suite,
+        id: &str,
+        nodes: Vec<String>,
+        sets: Sets,
+    ) -> Result<Plan, Vec<String>> {
+        let asked = &self.delivery.record.asked;
+        let request = Request {
+            run_id: id.to_owned(),
+            seed: self.delivery.seed(),
+            nodes,
+            settings: BTreeMap::new(),
+            reservation: None,
+            sim_faults: asked.sim_faults.clone(),
+            limit_s: None,
+            max_fail: None,
+            sources: self.sources.clone(),
+            recipes: self.recipes.clone(),
+            sets,
+        };
+        plan::plan(std::slice::from_ref(suite), &self.delivery.inventory, self.baselines.as_ref(), request)
+    }
+}

@@ -1,0 +1,163 @@
+//! From the stages of a delivery to its certificate: gathered here, rendered by `verdict::accept::certificate`.
+
+use super::acceptance_session::AcceptanceSession;
+use super::delivery::{Made, Stopped, machinery};
+use base::nodeset;
+use base::text::SIMULATED;
+use model::artefact::FORMAT;
+use model::artefact::acceptance::{Acceptance, StackPart};
+use std::collections::{BTreeMap, BTreeSet};
+use store::{CHECKSUMS, checksums};
+use verdict::accept::certificate;
+use verdict::accept::judged::judged_by;
+use verdict::accept::limits::{OfRun, limits};
+use verdict::accept::stages::Stage;
+
+pub(crate) const JSON: &str = "acceptance.json";
+pub(crate) const MARKDOWN: &str = "acceptance.md";
+/// The copy for the vendor.
+pub(crate) const VENDOR: &str = "vendor";
+
+pub(crate) fn new(accepting: &AcceptanceSession) -> Acceptance {
+    let delivery = &accepting.delivery;
+    let asked = &delivery.record.asked;
+    let (schedule, inventory) = (&accepting.schedule, &delivery.inventory);
+    let probe = accepting.probe.as_ref();
+    let simulated = inventory.is_simulated()
+        || probe.is_some_and(|probe| probe.simulated)
+        || delivery.made.iter().any(|made| made.summary.simulated);
+    let at = |probe: &model::artefact::Probe| probe.at.clone();
+    let began = delivery.made.first().map(|made| made.summary.started.clone());
+    let ended = delivery.made.last().map(|made| made.summary.ended.clone());
+    let runs: Vec<OfRun> = delivery
+        .made
+        .iter()
+        .filter(|made| is_of_suite(accepting, made))
+        .map(|made| OfRun { stage: made.stage.name(), plan: &made.stored.plan, verdicts: &made.verdicts })
+        .collect();
+    let mut rejected = schedule.rejected.clone();
+    let mut undecided = schedule.undecided.clone();
+    rejected.sort_by(|a, b| nodeset::compare(&a.node, &b.node));
+    undecided.sort_by(|a, b| nodeset::compare(&a.node, &b.node));
+    Acceptance {
+        format: FORMAT,
+        harness: env!("CARGO_PKG_VERSION").to_owned(),
+        delivery: delivery.record.delivery.clone(),
+        simulated,
+        note: simulated.then(|| SIMULATED.to_owned()),
+        suite: asked.suite.clone(),
+        inventory: inventory.name.clone(),
+        instance: inventory.instance.name.clone(),
+        seed: asked.seed,
+        nodes: nodeset::fold(&asked.nodes),
+        count: asked.nodes.len(),
+        partners: nodeset::fold(&asked.partners),
+        vouched: asked.vouched.clone(),
+        began: began.or_else(|| probe.map(at)).unwrap_or_default(),
+        ended: ended.or_else(|| probe.map(at)).unwrap_or_default(),
+        budget_node_hours: asked.budget,
+        node_hours: delivery.node_hours(),
+        accepted: schedule.candidates.clone(),
+        rejected,
+        undecided,
+        withdrawn: schedule.withdrawn.clone(),
+        stages: accepting.stages.clone(),
+        limits: limits(&runs),
+        judged_by: judged_by(&asked.nodes, &runs),
+        stack: stack(accepting),
+        not_measured: not_measured(accepting),
+    }
+}
+
+/// Rather than one that isolates a slow node.
+fn is_of_suite(accepting: &AcceptanceSession, made: &Made) -> bool {
+    let Some(suite) = accepting.suites.get(&made.stage) else { return false };
+    made.stored.plan.cases.iter().all(|case| suite.cases.iter().any(|own| own.name == case.name))
+}
+
+/// What the preflight read on the new nodes, and the software versions that their jobs reported.
+fn stack(accepting: &AcceptanceSession) -> Vec<StackPart> {
+    let mut parts: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+    let new = &accepting.delivery.record.asked.nodes;
+    let asked = accepting.probe.iter().flat_map(|probe| &probe.nodes).filter(|node| new.contains(&node.node));
+    for node in asked {
+        for (name, value) in &node.facts {
+            if config::facts::fact(name).is_some_and(|fact| fact.is_alike) {
+                parts.entry((name.clone(), value.to_string())).or_default().insert(node.node.clone());
+            }
+        }
+    }
+    let mut by_jobs: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+    for made in &accepting.delivery.made {
+        for verdict in &made.verdicts {
+            let nodes = made.stored.plan.nodes.iter().filter(|node| new.contains(node));
+            let nodes: BTreeSet<String> = nodes.cloned().collect();
+            for (part, version) in
+                verdict.versions.iter().flat_map(|(part, all)| all.iter().map(move |one| (part, one)))
+            {
+                let key = (format!("{part}, by its jobs"), version.clone());
+                by_jobs.entry(key).or_default().extend(nodes.iter().cloned());
+            }
+        }
+    }
+    let shown = |((part, value), nodes): ((String, String), BTreeSet<String>)| StackPart {
+        part,
+        value,
+        nodes: nodeset::fold(&nodes.into_iter().collect::<Vec<_>>()),
+    };
+    parts.into_iter().chain(by_jobs).map(shown).collect()
+}
+
+fn not_measured(accepting: &AcceptanceSession) -> Vec<String> {
+    let mut lines = Vec::new();
+    for stage in Stage::ALL.into_iter().skip(1) {
+        if !accepting.suites.contains_key(&stage) {
+            lines.push(format!("{}: the suite has no case for this stage", stage.name()));
+        } else if !accepting.stages.iter().any(|one| one.name == stage.name()) {
+            lines.push(format!("{}: no node reached it, or the budget ran out", stage.name()));
+        }
+    }
+    let came = accepting.stages.iter().find(|one| one.name == Stage::All.name());
+    let made = accepting.delivery.made.iter().find(|made| made.stage == Stage::All);
+    if let (Some(came), Some(made)) = (came, made) {
+        let entered = nodeset::expand(&came.entered).map_or(0, |nodes| nodes.len());
+        for case in &made.stored.plan.cases {
+            let at_once = case.jobs.iter().map(|job| job.nodes.len()).max().unwrap_or_default();
+            if at_once < entered {
+                lines.push(format!(
+                    "all {entered} at once: `{}` was run on {at_once} at a time, in {} sets that cover them, for which there are \
+                     numbers to compare it with",
+                    case.name,
+                    case.jobs.len()
+                ));
+            }
+        }
+    }
+    let of_suite = accepting.delivery.made.iter().filter(|made| is_of_suite(accepting, made));
+    let provisional: u32 = of_suite.map(|made| made.summary.counts.provisional).sum();
+    if provisional > 0 {
+        lines.push(format!(
+            "{provisional} assertions passed against provisional baselines only, which are not accepted yet"
+        ));
+    }
+    let new = &accepting.delivery.record.asked.nodes;
+    let asked = accepting.probe.iter().flat_map(|probe| &probe.nodes).filter(|node| new.contains(&node.node));
+    let mut unread: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for node in asked {
+        for (name, why) in &node.unknown {
+            unread.entry(format!("{name}, by the preflight: {why}")).or_default().push(node.node.clone());
+        }
+    }
+    lines.extend(unread.into_iter().map(|(what, nodes)| format!("{what}: {}", nodeset::fold(&nodes))));
+    lines.extend(accepting.notes.iter().cloned());
+    lines
+}
+
+/// Writes the certificate, and seals it and all runs.
+pub(crate) fn write(accepting: &AcceptanceSession, acceptance: &Acceptance) -> Result<(), Stopped> {
+    let delivery = &accepting.delivery;
+    delivery.write_json(JSON, acceptance)?;
+    delivery.write(MARKDOWN, certificate::markdown(acceptance).as_bytes())?;
+    let sums = checksums(&delivery.folder, &[VENDOR]).map_err(machinery)?;
+    delivery.write(CHECKSUMS, sums.as_bytes())
+}

@@ -1,0 +1,189 @@
+//! New nodes, from the preflight to all at once, each stage a run of its own; and the certificate of what became of
+//! them. The rules are in `verdict::accept`.
+
+mod acceptance_session;
+mod certificate;
+mod cost_estimate;
+mod delivery;
+mod messages;
+mod partners;
+mod placement;
+pub(crate) mod request;
+mod stages;
+mod suspects;
+mod vendor;
+
+use crate::own_recipes;
+use crate::session::{load, planning, print_errors, report_error};
+use acceptance_session::AcceptanceSession;
+use cluster::interrupt;
+use config::hardware_limits;
+use config::inventory::Inventory;
+use delivery::{Asked, Delivery, Record, Stopped};
+use model::artefact::FORMAT;
+use model::exit_code;
+use model::fault::NodeFault;
+use request::AcceptRequest;
+use std::fs;
+use std::path::Path;
+use store::{self, Home};
+use verdict::accept::stages::divide;
+use verdict::isolate::round::Probes;
+
+/// Gives the exit code.
+pub(crate) fn accept(home: &Home, request: &AcceptRequest) -> i32 {
+    let mut accepting = match begin(home, request) {
+        Ok(accepting) => accepting,
+        Err(diagnostics) => return print_errors(&diagnostics),
+    };
+    messages::heading(&accepting);
+    let cost_estimate = cost_estimate::estimate(&accepting);
+    messages::cost_estimate(&cost_estimate, accepting.delivery.record.asked.budget);
+    if request.dry_run {
+        return exit_code::PASSED;
+    }
+    interrupt::watch();
+    let folder = accepting.delivery.folder.clone();
+    match go_through(home, &mut accepting) {
+        Ok(code) => code,
+        Err(Stopped::Interrupted(code)) => {
+            eprintln!("interrupted: `harness accept --resume {}` goes on", folder.display());
+            code
+        }
+        Err(Stopped::Budget(needed)) => report_error(&format!("the next run needs {needed:.2} node-hours")),
+        Err(Stopped::Machinery(why)) => {
+            let code = report_error(&why);
+            eprintln!("`harness accept --resume {}` goes on", folder.display());
+            code
+        }
+    }
+}
+
+fn go_through(home: &Home, accepting: &mut AcceptanceSession) -> Result<i32, Stopped> {
+    accepting.delivery.write_record()?;
+    accepting.go(&mut messages::stage)?;
+    let acceptance = certificate::new(accepting);
+    certificate::write(accepting, &acceptance)?;
+    let copied = match accepting.delivery.record.asked.sanitise {
+        true => Some(vendor::write(home, &accepting.delivery)?),
+        false => None,
+    };
+    messages::conclusion(accepting, &acceptance, copied);
+    Ok(match (acceptance.rejected.is_empty(), acceptance.undecided.is_empty()) {
+        (false, _) => exit_code::FAILED,
+        (true, false) => exit_code::INCONCLUSIVE,
+        (true, true) if acceptance.accepted.is_empty() => exit_code::INCONCLUSIVE,
+        (true, true) => exit_code::PASSED,
+    })
+}
+
+fn begin(home: &Home, request: &AcceptRequest) -> Result<AcceptanceSession, Vec<String>> {
+    own_recipes::load(Some(home.path()), None).map_err(|diagnostics| planning::to_lines(&diagnostics))?;
+    match &request.resume {
+        Some(folder) => begin_resumed(home, request, folder),
+        None => begin_new(home, request),
+    }
+}
+
+fn begin_resumed(
+    home: &Home,
+    request: &AcceptRequest,
+    folder: &Path,
+) -> Result<AcceptanceSession, Vec<String>> {
+    let record = delivery::read_record(folder).map_err(|why| vec![format!("--resume: {why}")])?;
+    let asked = Asked {
+        // More may be spent than was thought, and a copy be wanted afterwards.
+        budget: request.budget.or(record.asked.budget),
+        sanitise: request.sanitise || record.asked.sanitise,
+        ..record.asked
+    };
+    let (suite, inventory) = (asked.suite.clone(), asked.inventory.clone());
+    assemble(home, request, folder, &suite, &inventory, |_| Ok(Record { asked, ..record }))
+}
+
+fn begin_new(home: &Home, request: &AcceptRequest) -> Result<AcceptanceSession, Vec<String>> {
+    let one = |why: String| vec![why];
+    let suite = match &request.suite {
+        Some(suite) => suite.clone(),
+        None => {
+            let loaded = load::load(home, &[], &request.inventory, None)?;
+            let instance = loaded.inventory.instance;
+            format!("acceptance-{}", instance.like.unwrap_or(instance.name))
+        }
+    };
+    let stem = Path::new(&suite).file_stem().and_then(|stem| stem.to_str()).unwrap_or("suite");
+    let id = store::new_run_id(&format!("accept-{stem}"));
+    let folder = request.out.clone().unwrap_or_else(|| home.path().join("deliveries").join(&id));
+    let is_taken = fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some());
+    if is_taken {
+        return Err(one(format!(
+            "--out: it is not empty; `--resume DIR` continues a delivery: {}",
+            folder.display()
+        )));
+    }
+    assemble(home, request, &folder, &suite, &request.inventory, |inventory| {
+        let nodes = inventory.select(request.nodes.as_deref(), None).map_err(one)?;
+        let faults = request.sim_faults.iter().map(|text| {
+            let fault = NodeFault::parse(text).and_then(|fault| planning::check_fault(inventory, fault));
+            fault.map_err(|why| format!("--sim-fault: {why}"))
+        });
+        faults.collect::<Result<Vec<()>, String>>().map_err(one)?;
+        if !inventory.is_simulated() && !request.sim_faults.is_empty() {
+            return Err(one(format!(
+                "--sim-fault: needs a simulated cluster, `{}` is a real one",
+                inventory.name
+            )));
+        }
+        let (partners, vouched) =
+            partners::choose(home, inventory, &nodes, request.partners.as_deref()).map_err(one)?;
+        let asked = Asked {
+            suite: suite.clone(),
+            inventory: request.inventory.clone(),
+            nodes,
+            partners,
+            vouched,
+            budget: request.budget,
+            seed: request.seed,
+            sim_faults: request.sim_faults.clone(),
+            allow_busy: request.allow_busy,
+            sanitise: request.sanitise,
+        };
+        Ok(Record { format: FORMAT, delivery: id.clone(), asked })
+    })
+}
+
+/// Everything read and checked, and nothing launched.
+fn assemble(
+    home: &Home,
+    request: &AcceptRequest,
+    folder: &Path,
+    suite: &str,
+    inventory: &str,
+    record: impl FnOnce(&Inventory) -> Result<Record, Vec<String>>,
+) -> Result<AcceptanceSession, Vec<String>> {
+    let loaded = load::load(home, &[suite.to_owned()], inventory, None)?;
+    let inventory = loaded.inventory;
+    let read = loaded.suites.first().ok_or_else(|| vec!["no suite".to_owned()])?;
+    let mut diagnostics: Vec<String> =
+        hardware_limits::lint(read, &inventory.instance, loaded.baselines.as_ref())
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+    let stages = divide(read).map_err(|more| diagnostics.extend(more)).unwrap_or_default();
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
+    }
+    let record = record(&inventory)?;
+    let probes = Probes::of(read, &inventory, None).ok();
+    let names = read.cases.iter().flat_map(|case| case.recipes.iter().map(String::as_str));
+    let recipes = own_recipes::planned(names);
+    let delivery = Delivery::new(folder, record, inventory, request.ssh_fanout);
+    let accepting =
+        AcceptanceSession::new(delivery, stages, probes, loaded.baselines, loaded.sources, recipes);
+    // Errors of a plan are reported before anything is launched.
+    for (stage, suite) in &accepting.suites {
+        let (suite, nodes, sets) = accepting.first_of(*stage, suite);
+        accepting.plan(&suite, "none", nodes, sets)?;
+    }
+    Ok(accepting)
+}

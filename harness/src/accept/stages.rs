@@ -1,0 +1,229 @@
+//! The stages one after the other: the nodes of each run, and what becomes of those that did not pass. What a run shows
+//! of a node is decided in `verdict::accept`, and which node makes a group slow in `verdict::isolate`.
+
+use super::acceptance_session::{AcceptanceSession, Sets};
+use super::delivery::{Stopped, machinery};
+use super::placement::members;
+use crate::session::{execution, preflight};
+use base::nodeset;
+use cluster::probe;
+use config::suite::{Placement, Suite};
+use model::artefact::Probe;
+use model::artefact::acceptance::StageRecord;
+use std::collections::BTreeMap;
+use verdict::accept::node_status::{NodeStatus, node_statuses};
+use verdict::accept::schedule::{Open, RunResult, line};
+use verdict::accept::stages::Stage;
+use verdict::isolate::evidence;
+
+pub(crate) const PROBE: &str = "probe.json";
+
+impl AcceptanceSession {
+    /// All stages, or as many as there are nodes and node-hours for.
+    pub(crate) fn go(&mut self, report_stage: &mut dyn FnMut(&AcceptanceSession)) -> Result<(), Stopped> {
+        for stage in Stage::ALL {
+            let entered = self.schedule.candidates.clone();
+            if entered.is_empty() || (stage != Stage::Preflight && !self.suites.contains_key(&stage)) {
+                continue;
+            }
+            let done = match stage {
+                Stage::Preflight => self.preflight(),
+                Stage::Single => self.single(),
+                Stage::Pairs | Stage::Groups | Stage::All => self.together(stage),
+            };
+            let over = match done {
+                Ok(()) => false,
+                Err(Stopped::Budget(needed)) => {
+                    let asked = self.delivery.record.asked.budget.unwrap_or_default();
+                    let why = format!(
+                        "the next run needs about {needed:.2} node-hours; used {:.2} of the budget of {asked}",
+                        self.delivery.node_hours()
+                    );
+                    for node in self.schedule.candidates.clone() {
+                        self.schedule.leave_open(stage, &node, &why);
+                    }
+                    true
+                }
+                Err(stopped) => return Err(stopped),
+            };
+            self.record(stage, &entered);
+            report_stage(self);
+            if over {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, stage: Stage, entered: &[String]) {
+        let lost = self.delivery.lost.iter().filter(|(of, _)| *of == stage).map(|(_, run)| run.clone());
+        let made =
+            self.delivery.made.iter().filter(|made| made.stage == stage).map(|made| made.of_stage.clone());
+        let mut runs: Vec<_> = lost.chain(made).collect();
+        runs.sort_by(|a, b| a.run.cmp(&b.run));
+        self.stages.push(StageRecord {
+            name: stage.name().to_owned(),
+            entered: nodeset::fold(entered),
+            passed: nodeset::fold(&self.schedule.candidates),
+            node_hours: runs.iter().fold(0.0, |sum, run| sum + run.node_hours),
+            runs,
+        });
+    }
+
+    fn preflight(&mut self) -> Result<(), Stopped> {
+        let path = self.delivery.folder.join(PROBE);
+        let made: Probe = match path.exists() {
+            true => store::read_json(&path).map_err(machinery)?,
+            false => {
+                let made = self.ask()?;
+                self.delivery.write_json(PROBE, &made)?;
+                made
+            }
+        };
+        for node in &made.nodes {
+            let is_new = self.schedule.is_in(&node.node);
+            let unfit = node.unfit.join("; ");
+            match (&node.unprobed, node.unfit.is_empty()) {
+                (Some(why), true) if is_new => {
+                    self.schedule.leave_open(
+                        Stage::Preflight,
+                        &node.node,
+                        &format!("it could not be probed: {why}"),
+                    );
+                }
+                (Some(why), true) => self.schedule.withdraw(Stage::Preflight, &node.node, why),
+                (None, true) => {
+                    if let Some(why) = node.gpus_unread().filter(|_| is_new) {
+                        let why = format!("its GPUs could not be read: {why}");
+                        self.schedule.leave_open(Stage::Preflight, &node.node, &why);
+                    }
+                }
+                (_, false) if !is_new => self.schedule.withdraw(Stage::Preflight, &node.node, &unfit),
+                (_, false) if probe::is_by_folder(node, &made, &self.delivery.inventory) => {
+                    self.schedule.leave_open(Stage::Preflight, &node.node, &unfit);
+                }
+                (_, false) => {
+                    let lines = [line("HRN-NODE-UNFIT", &node.node, "node", &unfit)];
+                    self.schedule.reject(Stage::Preflight, &node.node, &lines, &NodeStatus::default(), None);
+                }
+            }
+        }
+        self.probe = Some(made);
+        Ok(())
+    }
+
+    fn ask(&self) -> Result<Probe, Stopped> {
+        let suite = self.suites.values().next().ok_or_else(|| machinery("the suite has no case"))?;
+        let nodes: Vec<String> =
+            self.schedule.candidates.iter().chain(&self.schedule.partners).cloned().collect();
+        let plan = self.plan(suite, &self.delivery.record.delivery, nodes, Sets::new());
+        // Only its nodes are asked, and its faults are those of the cluster.
+        let plan = plan.map_err(|diagnostics| Stopped::Machinery(diagnostics.join("; ")))?;
+        let (inventory, options) = (&self.delivery.inventory, &self.delivery.options);
+        let reached = execution::reached_by(inventory, plan.seed, options).map_err(Stopped::Machinery)?;
+        let made = preflight::probe_nodes(&plan, inventory, reached.as_ref(), options);
+        made.map_err(|stopped| match stopped {
+            preflight::Stopped::Interrupted(code) => Stopped::Interrupted(code),
+            preflight::Stopped::Machinery(why) | preflight::Stopped::NoAnswer(why) => Stopped::Machinery(why),
+        })
+    }
+
+    fn single(&mut self) -> Result<(), Stopped> {
+        let Some(suite) = self.suites.get(&Stage::Single).cloned() else { return Ok(()) };
+        let alone = suite.cases.iter().any(|case| case.placement == Placement::EachGpu);
+        let nodes = self.schedule.candidates.clone();
+        let result = self.run(Stage::Single, "each node by itself", &suite, &nodes, Sets::new())?;
+        let open = self.schedule.first(Stage::Single, &result);
+        let again = self.schedule.settle_single(open, alone);
+        if again.is_empty() {
+            return Ok(());
+        }
+        let nodes: Vec<String> = again.iter().map(|one| one.node.clone()).collect();
+        let about = "retry of what an infrastructure failure kept from being measured";
+        let result = self.run(Stage::Single, about, &suite, &nodes, Sets::new())?;
+        self.schedule.second(Stage::Single, again, &result);
+        Ok(())
+    }
+
+    fn together(&mut self, stage: Stage) -> Result<(), Stopped> {
+        let Some(suite) = self.suites.get(&stage).cloned() else { return Ok(()) };
+        let nodes = self.schedule.candidates.clone();
+        let (placed, sets) = self.place(stage, &suite, &nodes);
+        self.leave_unplaced(stage, &nodes, &sets);
+        if sets.values().all(Vec::is_empty) {
+            return Ok(());
+        }
+        let about = match (stage, self.schedule.partners.is_empty()) {
+            (Stage::Pairs, false) => "each node with known-good ones",
+            (Stage::Pairs, true) => "new nodes with each other",
+            (Stage::Groups, _) => "groups of nodes",
+            _ => "all nodes at once",
+        };
+        let of_sets = members(&sets);
+        let result = self.run(stage, about, &placed, &of_sets, sets)?;
+        let open = self.schedule.first(stage, &result);
+        let mut again = self.schedule.once_more(stage, open);
+        let is_unexplained = |one: &Open| {
+            one.node_status.has_failed() && !one.with.iter().any(|other| self.schedule.is_bad(other))
+        };
+        if stage != Stage::Pairs && again.iter().any(is_unexplained) {
+            self.isolate_slow_group(stage, &again)?;
+            again.retain(|one| self.schedule.is_in(&one.node));
+            // A retry with the same nodes would show nothing new.
+            again = self.schedule.unless_explained(stage, again, self.between.as_deref());
+        }
+        if again.is_empty() {
+            return Ok(());
+        }
+        let nodes: Vec<String> = again.iter().map(|one| one.node.clone()).collect();
+        let (placed, sets) = self.place(stage, &suite, &nodes);
+        let of_sets = members(&sets);
+        let about = format!("retry with other nodes: {}", nodeset::fold(&nodes));
+        let result = match sets.values().all(Vec::is_empty) {
+            true => RunResult { run: String::new(), node_statuses: BTreeMap::new(), lines: Vec::new() },
+            false => self.run(stage, &about, &placed, &of_sets, sets)?,
+        };
+        self.schedule.second(stage, again, &result);
+        Ok(())
+    }
+
+    fn leave_unplaced(&mut self, stage: Stage, nodes: &[String], sets: &Sets) {
+        for node in nodes {
+            let lacks = sets.iter().find(|(_, placed)| !placed.iter().any(|job| job.nodes.contains(node)));
+            if let Some((case, _)) = lacks {
+                let why = format!(
+                    "too few nodes to run `{case}` with it: {} new ones are left, and {} that are known to be good",
+                    nodes.len(),
+                    self.schedule.good().iter().filter(|good| !nodes.contains(good)).count()
+                );
+                self.schedule.leave_open(stage, node, &why);
+            }
+        }
+    }
+
+    /// A run of the delivery, and what it shows of the nodes that are to be accepted.
+    fn run(
+        &mut self,
+        stage: Stage,
+        about: &str,
+        suite: &Suite,
+        nodes: &[String],
+        sets: Sets,
+    ) -> Result<RunResult, Stopped> {
+        self.make(stage, about, suite, nodes, &sets)?;
+        let made = self.delivery.made.last().ok_or_else(|| machinery("no run was made"))?;
+        let asked: Vec<String> = nodes.iter().filter(|node| self.schedule.is_in(node)).cloned().collect();
+        let result = RunResult {
+            run: made.summary.run_id.clone(),
+            node_statuses: node_statuses(&asked, &made.stored.plan, &made.verdicts),
+            lines: evidence::of_run(&made.summary.culprits, &[]).lines,
+        };
+        for set in sets.values().flatten().map(|job| &job.nodes) {
+            for node in set {
+                let others = set.iter().filter(|other| *other != node).cloned();
+                self.had.entry(node.clone()).or_default().extend(others);
+            }
+        }
+        Ok(result)
+    }
+}

@@ -1,0 +1,102 @@
+//! `harness accept`: its arguments.
+
+use super::{home, no_home};
+use crate::accept::accept;
+use crate::accept::request::AcceptRequest;
+use clap::Parser;
+use cluster::reach::openssh;
+use std::path::PathBuf;
+
+const CODES: &str = "\
+Exit codes: 0 all are accepted; 1 some are rejected (beats 3); 2 wrong usage; 3 some are not decided: something was not
+measured, was inconclusive, or the budget ran out; 130/143 interrupted, `--resume DIR` continues.";
+
+/// `harness accept`
+#[derive(Debug, Parser)]
+#[command(
+    name = "harness accept",
+    about = "Accept or reject new nodes: preflight, each by itself, pairs, groups, all at once; with a certificate.",
+    after_help = CODES
+)]
+pub(super) struct AcceptArgs {
+    /// The new nodes, such as `p5-[033-064]` or `@group`
+    #[arg(long, value_name = "RANGE", required_unless_present = "resume")]
+    nodes: Option<String>,
+    /// What they must pass, by name or path; `acceptance-` and the instance's name, where absent
+    #[arg(long, value_name = "NAME|PATH")]
+    suite: Option<String>,
+    /// The cluster, by name or path
+    #[arg(long, value_name = "NAME|PATH", env = "HARNESS_INVENTORY", default_value = "default")]
+    inventory: String,
+    /// Nodes that are known to be good, or `none`; those of the inventory's others that the last passing run was on,
+    /// where absent
+    #[arg(long, value_name = "RANGE")]
+    partners: Option<String>,
+    /// Start no run that would exceed this many node-hours in total
+    #[arg(long, value_name = "NODE-HOURS", value_parser = super::node_hours)]
+    budget: Option<f64>,
+    /// The folder of the delivery; one of its own below `deliveries`, where absent
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Make a copy for the vendor too, without names of hosts, users, paths, addresses and clusters
+    #[arg(long)]
+    sanitise: bool,
+    /// Nodes whose GPUs are in use take part
+    #[arg(long)]
+    allow_busy: bool,
+    /// Only print what it would cost
+    #[arg(long)]
+    dry_run: bool,
+    /// Resume a delivery that was interrupted: its folder
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["nodes", "suite", "partners", "out", "dry_run", "allow_busy"])]
+    resume: Option<PathBuf>,
+    /// Seed of the simulated cluster
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// A fault of the simulated cluster, such as `p5-040:nic-slow=0.4@rdmap113s0`; may be repeated
+    #[arg(long = "sim-fault", value_name = "NODE:FAULT")]
+    sim_faults: Vec<String>,
+    /// Connect to at most this many hosts by ssh at the same time
+    #[arg(long, value_name = "N", default_value_t = openssh::FANOUT as u32, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    ssh_fanout: u32,
+}
+
+pub(super) fn run(args: AcceptArgs) -> i32 {
+    let Some(home) = home() else { return no_home() };
+    accept(&home, &args.into_request())
+}
+
+impl AcceptArgs {
+    fn into_request(self) -> AcceptRequest {
+        let AcceptArgs {
+            nodes,
+            suite,
+            inventory,
+            partners,
+            budget,
+            out,
+            sanitise,
+            allow_busy,
+            dry_run,
+            resume,
+            seed,
+            sim_faults,
+            ssh_fanout,
+        } = self;
+        AcceptRequest {
+            nodes,
+            suite,
+            inventory,
+            partners,
+            budget,
+            out,
+            sanitise,
+            allow_busy,
+            dry_run,
+            resume,
+            seed,
+            sim_faults,
+            ssh_fanout,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! `--drain`: culprits out of Slurm's queue. What is printed of each node stands here; how Slurm is asked, in
+//! `cluster::drain`.
+
+use super::consent;
+use crate::session::execution::new_runtime;
+use crate::session::reached::{Reached, through_slurm};
+use cluster::drain::limits::{self, Limits};
+use cluster::drain::{self, Drained, Wanted};
+use cluster::reach::Reach;
+use config::inventory::{Inventory, Kind, ReachBy};
+use sim::SimulatedReach;
+use std::collections::BTreeMap;
+use verdict::isolate::evidence::Line;
+
+/// Why an inventory's nodes have no queue to be taken out of, if so.
+pub(crate) fn refused(inventory: &Inventory, flag: &str) -> Result<(), String> {
+    match &inventory.reach {
+        ReachBy::Slurm(_) => Ok(()),
+        ReachBy::Ssh(_) | ReachBy::Local => Err(format!(
+            "{flag}: only Slurm drains nodes, and those of this inventory are reached without it: `{}`",
+            inventory.name
+        )),
+    }
+}
+
+/// The culprits to drain, and whether the user is asked first.
+pub(crate) struct Drain<'a> {
+    pub inventory: &'a Inventory,
+    pub ssh_fanout: u32,
+    pub lines: &'a [Line],
+    pub run: &'a str,
+    pub simulated: bool,
+    pub limits: Limits,
+    pub without_asking: bool,
+    /// The command that drains the same nodes without asking.
+    pub command: String,
+}
+
+/// Drains the culprits where the user agrees, and prints the result for each.
+pub(crate) fn drain(drain: &Drain) {
+    let (mut wanted, left) = limits::of_lines(drain.lines, drain.run, &drain.limits);
+    left.iter().for_each(|line| println!("{line}"));
+    if drain.simulated {
+        // The reason must not look like a measurement to a reader of the queue.
+        wanted.iter_mut().for_each(|wanted| wanted.reason.push_str(" (SIMULATED)"));
+    }
+    if wanted.is_empty() {
+        return;
+    }
+    if !drain.without_asking {
+        match with_slurm(drain.inventory, drain.ssh_fanout, async |reach| refuse(reach, drain, &wanted).await)
+        {
+            Ok(None) => {}
+            Ok(Some(why)) => return println!("{why}"),
+            Err(why) => return println!("not drained, Slurm cannot be asked: {why}"),
+        }
+        if let Err(why) = consent::ask(&wanted, &drain.command) {
+            return println!("{why}");
+        }
+    }
+    let done = with_slurm(drain.inventory, drain.ssh_fanout, async |reach| {
+        // Another call may have drained some while the user was asked.
+        if let Some(why) = refuse(reach, drain, &wanted).await {
+            return Err(why);
+        }
+        Ok(drain::drain_all(reach, &wanted, &drain.limits).await)
+    });
+    let (done, stopped) = match done {
+        Ok(Ok(done)) => done,
+        Ok(Err(why)) => return println!("{why}"),
+        Err(why) => return println!("not drained, Slurm cannot be asked: {why}"),
+    };
+    let rest: Vec<&str> = wanted.iter().skip(done.len()).map(|wanted| wanted.node.as_str()).collect();
+    for (wanted, done) in wanted.iter().zip(done) {
+        println!("{}", outcome(wanted, &done));
+    }
+    match stopped {
+        Some(why) if rest.is_empty() => {
+            println!(
+                "too many are drained: {why}; `scontrol update NodeName=NODE State=RESUME` puts one back"
+            );
+        }
+        Some(why) => println!("not drained {}: {why}", rest.join(", ")),
+        None => {}
+    }
+}
+
+fn outcome(wanted: &Wanted, done: &Drained) -> String {
+    let node = &wanted.node;
+    match done {
+        Drained::Done => format!("drained {node}: {}", wanted.reason),
+        Drained::Already { reason } => format!("{node} is drained already: {reason}"),
+        Drained::Others { state: reason } => {
+            format!("not drained {node}, its reason in Slurm is not the harness's: {reason}")
+        }
+        Drained::Failed { why } => format!("not drained {node}: {why}"),
+    }
+}
+
+/// Why none of them is drained, if so.
+async fn refuse(reach: &dyn Reach, drain: &Drain<'_>, wanted: &[Wanted]) -> Option<String> {
+    match drain::show_all(reach).await {
+        Ok(all) => drain.limits.refuse(wanted, &all),
+        Err(why) => Some(format!("nothing is drained: the number of drained nodes is unknown: {why}")),
+    }
+}
+
+/// Does something with the inventory's Slurm. A simulated one is rehearsed on, and remembers nothing of it.
+pub(crate) fn with_slurm<T>(
+    inventory: &Inventory,
+    ssh_fanout: u32,
+    act: impl AsyncFnOnce(&dyn Reach) -> T,
+) -> Result<T, String> {
+    let simulated = inventory.kind == Kind::Simulated;
+    new_runtime(simulated)?.block_on(async {
+        if simulated {
+            let reach = SimulatedReach::new(inventory, 0, Vec::new(), BTreeMap::new())?;
+            return Ok(act(&through_slurm(inventory, &reach)).await);
+        }
+        let reached = Reached::new(inventory, 0, ssh_fanout as usize)?;
+        reached.begin().await;
+        let done = act(reached.reach()).await;
+        reached.end().await;
+        Ok(done)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages() {
+        let wanted = Wanted {
+            node: "p5-002".to_owned(),
+            reason: "[harness] HRN-NIC-DEAD rdmap113s0: moved no byte, run 1".to_owned(),
+        };
+        let reason = wanted.reason.clone();
+        let all = [
+            Drained::Done,
+            Drained::Already { reason },
+            Drained::Others { state: "IDLE+DRAIN: a fan is loud [root]".to_owned() },
+            Drained::Failed { why: "`scontrol update` ended with 1: denied".to_owned() },
+        ];
+        let lines: Vec<String> = all.iter().map(|done| outcome(&wanted, done)).collect();
+        insta::assert_snapshot!(lines.join("\n"), @"
+        drained p5-002: [harness] HRN-NIC-DEAD rdmap113s0: moved no byte, run 1
+        p5-002 is drained already: [harness] HRN-NIC-DEAD rdmap113s0: moved no byte, run 1
+        not drained p5-002, its reason in Slurm is not the harness's: IDLE+DRAIN: a fan is loud [root]
+        not drained p5-002: `scontrol update` ended with 1: denied
+        ");
+    }
+}

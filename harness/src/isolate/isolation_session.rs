@@ -1,0 +1,351 @@
+//! One isolation, from its request to its outcome: the evidence at hand first, then rounds. Which runs a round has is
+//! decided in `verdict::isolate`.
+
+use super::drain::{self, Drain};
+use super::request::IsolationRequest;
+use super::rounds::{self, Isolation, Stopped};
+use super::{fleet, fleetwide, messages, observations};
+use crate::report;
+use crate::session::load::{self, Loaded};
+use crate::session::output::Output;
+use crate::session::{planning, report_error, stored};
+use base::nodeset;
+use cluster::drain::limits::{self, Limits};
+use cluster::interrupt;
+use config::inventory::Inventory;
+use config::suite::Suite;
+use model::artefact::JobOutcome;
+use model::exit_code;
+use model::fault::NodeFault;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use store::{self, Home, Stored};
+use verdict::isolate::cost_estimate::cost_estimate;
+use verdict::isolate::evidence::{self, Evidence, Line};
+use verdict::isolate::observations::RunObservations;
+use verdict::isolate::round::{IsolationScope, Probes, Record};
+use verdict::judge::common_failure::HANGS;
+
+/// With fewer nodes nothing would be left to compare with.
+pub(crate) const FEWEST: usize = 4;
+
+#[derive(Debug, Default)]
+pub(crate) struct IsolationOutcome {
+    pub code: i32,
+    pub culprits: Vec<Line>,
+    /// The ids of its rounds.
+    pub rounds: Vec<String>,
+    pub node_hours: f64,
+}
+
+pub(crate) fn isolate(
+    home: &Home,
+    request: &IsolationRequest,
+    output: Output,
+) -> Result<IsolationOutcome, Vec<String>> {
+    let started = match &request.resume {
+        Some(word) => resume(home, request, word, output)?,
+        None => start(home, request, output)?,
+    };
+    let mut isolation = match started {
+        Started::Ended(outcome) => return Ok(outcome),
+        Started::Rounds(isolation) => isolation,
+    };
+    interrupt::watch();
+    let (code, culprits) = match isolation.go() {
+        Ok(conclusion) => {
+            let lines = messages::culprits(&isolation, &conclusion);
+            drain_found(&isolation, &lines, request);
+            let all = fleetwide::compare(&isolation, isolation.baselines.as_ref());
+            (messages::end(&isolation, &conclusion, lines.len(), &all), lines)
+        }
+        Err(Stopped::Interrupted(code)) => {
+            eprintln!("interrupted: `harness isolate --resume {}` goes on", isolation.first());
+            (code, isolation.known.clone())
+        }
+        Err(Stopped::Budget(needed)) => (messages::budget(&isolation, needed), isolation.known.clone()),
+        Err(Stopped::Broken(text)) => {
+            eprint!("{text}");
+            (exit_code::INCONCLUSIVE, Vec::new())
+        }
+        Err(Stopped::Machinery(why)) => (report_error(&why), isolation.known.clone()),
+    };
+    let node_hours = isolation.node_hours();
+    Ok(IsolationOutcome { code, culprits, rounds: isolation.ids.clone(), node_hours })
+}
+
+/// Drains the culprits of the rounds, where that was asked for.
+fn drain_found(isolation: &Isolation, lines: &[Line], request: &IsolationRequest) {
+    let Some(asked) = &request.drain else { return };
+    let mut limits = Limits::new(isolation.inventory.nodes.len(), asked.at_most);
+    limits.hung_once.clone_from(&isolation.hung_once);
+    // A resumed isolation runs nothing again, but does not know what the evidence before it had named.
+    let command = match isolation.known.is_empty() {
+        true => resumed_command(isolation.first(), asked.at_most),
+        false => asked.command.clone(),
+    };
+    let drain = Drain {
+        inventory: &isolation.inventory,
+        ssh_fanout: request.ssh_fanout,
+        lines,
+        run: isolation.first(),
+        simulated: isolation.simulated,
+        limits,
+        without_asking: asked.yes,
+        command,
+    };
+    drain::drain(&drain);
+}
+
+fn resumed_command(first: &str, at_most: Option<u32>) -> String {
+    let at_most = at_most.map(|n| format!(" --drain-at-most {n}")).unwrap_or_default();
+    format!("`harness isolate --resume {first} --drain{at_most} --yes`")
+}
+
+enum Started {
+    /// Without a round.
+    Ended(IsolationOutcome),
+    Rounds(Box<Isolation>),
+}
+
+fn resume(
+    home: &Home,
+    request: &IsolationRequest,
+    word: &str,
+    output: Output,
+) -> Result<Started, Vec<String>> {
+    let refused = |why: String| vec![format!("--resume: {why}")];
+    let records: Vec<(PathBuf, Record)> = rounds::records(home, word).map_err(refused)?;
+    let Some((_, first)) = records.first() else { return Err(refused(format!("no round: `{word}`"))) };
+    let asked = first.asked.clone();
+    let (loaded, suite) =
+        load_files(home, request, &asked.suite, &asked.inventory, asked.reservation.as_deref())?;
+    let probes = Probes::of(&suite, &loaded.inventory, Some(&asked.case)).map_err(|why| vec![why])?;
+    let (sources, fleet) = (loaded.sources, first.fleet.clone());
+    let mut isolation =
+        Isolation::new(home, loaded.inventory, probes, fleet, asked, sources, request.ssh_fanout);
+    isolation.baselines = loaded.baselines;
+    isolation.output = output;
+    isolation.take_up(&records).map_err(refused)?;
+    messages::heading(&isolation);
+    Ok(Started::Rounds(Box::new(isolation)))
+}
+
+/// The files of an isolation, and its suite; its nodes can be drained, where that was asked for.
+fn load_files(
+    home: &Home,
+    request: &IsolationRequest,
+    suite: &str,
+    inventory: &str,
+    reservation: Option<&str>,
+) -> Result<(Loaded, Suite), Vec<String>> {
+    let mut loaded = load::load(home, &[suite.to_owned()], inventory, None)?;
+    if let Some(name) = reservation {
+        loaded.inventory.reserve(name).map_err(|why| vec![format!("--reservation: {why}")])?;
+    }
+    let suite = loaded.suites.first().cloned().ok_or_else(|| vec!["no suite".to_owned()])?;
+    if request.drain.is_some() {
+        drain::refused(&loaded.inventory, "--drain").map_err(|why| vec![why])?;
+    }
+    Ok((loaded, suite))
+}
+
+fn start(home: &Home, request: &IsolationRequest, output: Output) -> Result<Started, Vec<String>> {
+    let one = |why: String| vec![why];
+    let name = request.suite.clone().unwrap_or_default();
+    let (loaded, suite) =
+        load_files(home, request, &name, &request.inventory, request.reservation.as_deref())?;
+    let inventory = loaded.inventory;
+    check_faults(&request.sim_faults, &inventory).map_err(one)?;
+    let nodes = inventory.select(request.nodes.as_deref(), request.exclude_nodes.as_deref()).map_err(one)?;
+    let found = match evidence_at_hand(home, request, &suite.name, &inventory, &nodes).map_err(one)? {
+        AtHand::Nothing => None,
+        AtHand::Evidence(found) => Some(found),
+        AtHand::Broken(text) => {
+            eprint!("{text}");
+            let code = exit_code::INCONCLUSIVE;
+            return Ok(Started::Ended(IsolationOutcome { code, ..IsolationOutcome::default() }));
+        }
+    };
+    let nodes = match &found {
+        None => nodes,
+        Some(found) => match unexplained_nodes(request, &inventory, found, nodes, output) {
+            Ok(nodes) => nodes,
+            Err(outcome) => return Ok(Started::Ended(outcome)),
+        },
+    };
+    if nodes.len() < FEWEST {
+        return Err(vec![format!(
+            "at least {FEWEST} nodes are needed, so that some are left to compare with; there are: {}",
+            nodeset::fold(&nodes)
+        )]);
+    }
+    let probes = Probes::of(&suite, &inventory, request.case.as_deref()).map_err(one)?;
+    let (fleet, groups) = fleet::number(&inventory, &nodes);
+    let asked = IsolationScope {
+        suite: name,
+        inventory: request.inventory.clone(),
+        case: probes.case.clone(),
+        nodes,
+        groups,
+        budget: request.budget,
+        seed: request.seed,
+        sim_faults: request.sim_faults.clone(),
+        reservation: request.reservation.clone(),
+        brought_about_by: request.caused_by.clone(),
+    };
+    let mut isolation =
+        Isolation::new(home, inventory, probes, fleet, asked, loaded.sources, request.ssh_fanout);
+    if let Some(found) = found {
+        isolation.known = found.evidence.lines;
+        isolation.hung_once = found.hung_once;
+    }
+    isolation.baselines = loaded.baselines;
+    isolation.output = output;
+    messages::heading(&isolation);
+    let cost_estimate = cost_estimate(&isolation.fleet);
+    let each_s = isolation.seconds_each()?;
+    messages::cost_estimate(output, &cost_estimate, each_s, request.budget);
+    if request.dry_run {
+        let code = exit_code::PASSED;
+        return Ok(Started::Ended(IsolationOutcome { code, ..IsolationOutcome::default() }));
+    }
+    Ok(Started::Rounds(Box::new(isolation)))
+}
+
+fn check_faults(texts: &[String], inventory: &Inventory) -> Result<(), String> {
+    for text in texts {
+        NodeFault::parse(text)
+            .and_then(|fault| planning::check_fault(inventory, fault))
+            .and_then(|()| refused_on_real(inventory))
+            .map_err(|why| format!("--sim-fault: {why}"))?;
+    }
+    Ok(())
+}
+
+fn refused_on_real(inventory: &Inventory) -> Result<(), String> {
+    match inventory.is_simulated() {
+        true => Ok(()),
+        false => Err(format!("needs a simulated cluster, `{}` is a real one", inventory.name)),
+    }
+}
+
+/// The nodes to look among, without those that the evidence names; or how the isolation ends, where it explains all or
+/// too few nodes are left.
+fn unexplained_nodes(
+    request: &IsolationRequest,
+    inventory: &Inventory,
+    found: &FoundEvidence,
+    mut nodes: Vec<String>,
+    output: Output,
+) -> Result<Vec<String>, IsolationOutcome> {
+    let evidence = &found.evidence;
+    let all = nodes.len();
+    let end = || {
+        if let Some(asked) = &request.drain {
+            let mut limits = Limits::new(inventory.nodes.len(), asked.at_most);
+            limits.hung_once.clone_from(&found.hung_once);
+            let drain = Drain {
+                inventory,
+                ssh_fanout: request.ssh_fanout,
+                lines: &evidence.lines,
+                run: &found.run,
+                simulated: inventory.is_simulated(),
+                limits,
+                without_asking: asked.yes,
+                command: asked.command.clone(),
+            };
+            drain::drain(&drain);
+        }
+        messages::sum(output, evidence.lines.len(), 0, all, 0.0);
+        let culprits = evidence.lines.clone();
+        IsolationOutcome { code: exit_code::FAILED, culprits, ..IsolationOutcome::default() }
+    };
+    if evidence.explains_all {
+        messages::evidence(output, inventory, &found.run, evidence);
+        return Err(end());
+    }
+    output.print(format_args!(
+        "evidence: culprits that run {} names: {}; they do not explain the whole failure",
+        found.run,
+        evidence.lines.len()
+    ));
+    messages::hints(output, &evidence.hints);
+    // What is known to be bad is no part of the search.
+    let known: BTreeSet<&str> = evidence.lines.iter().map(|line| line.node.as_str()).collect();
+    nodes.retain(|node| !known.contains(node.as_str()));
+    if nodes.len() < FEWEST && !evidence.lines.is_empty() {
+        messages::evidence_alone(output, evidence, nodes.len());
+        return Err(end());
+    }
+    Ok(nodes)
+}
+
+/// What the runs before this one show.
+enum AtHand {
+    Nothing,
+    Evidence(FoundEvidence),
+    /// Its launcher, image or tool was broken: nothing that is run now would show more.
+    Broken(String),
+}
+
+struct FoundEvidence {
+    run: String,
+    evidence: Evidence,
+    /// Nodes that are named for one job alone that came to its time limit.
+    hung_once: BTreeSet<String>,
+}
+
+/// The newest run of that suite on that cluster, and what it names by itself. No run, no evidence.
+fn evidence_at_hand(
+    home: &Home,
+    request: &IsolationRequest,
+    suite: &str,
+    inventory: &Inventory,
+    nodes: &[String],
+) -> Result<AtHand, String> {
+    if request.no_evidence {
+        return Ok(AtHand::Nothing);
+    }
+    let stored = match &request.run {
+        Some(word) => Some(stored::open_own(home, word).map_err(|why| format!("--run: {why}"))?),
+        None => home.runs().iter().rev().find_map(|folder| {
+            if store::is_foreign(folder) {
+                return None;
+            }
+            let stored = Stored::open(folder).ok()?;
+            let plan = &stored.plan;
+            let fits = plan.suites.iter().any(|name| name == suite) && plan.inventory == inventory.name;
+            let is_round = folder.join(rounds::RECORD).exists();
+            (fits && !is_round && folder.join("summary.json").exists()).then_some(stored)
+        }),
+    };
+    let Some(stored) = stored else { return Ok(AtHand::Nothing) };
+    let path = stored.folder().join("summary.json");
+    let summary: model::artefact::Summary = store::read_json(&path).map_err(|error| error.to_string())?;
+    if let Some(failure) = &summary.common_failure {
+        let headline = report::headline(failure);
+        let words = report::last_lines(&failure.words);
+        return Ok(AtHand::Broken(format!(
+            "error: not isolated: in the newest run of `{suite}` {headline}; no node is to blame\n{words}check: {}\n\
+             Run the suite again once that is done; --no-evidence begins without it. run folder: runs/{}/\n",
+            failure.check, summary.run_id
+        )));
+    }
+    let seen = observations::read(&stored, &summary)?;
+    let mut found = evidence::of_observations(&seen);
+    found.lines.retain(|line| nodes.contains(&line.node));
+    found.explains_all &= !found.lines.is_empty();
+    let hung_once = found.lines.iter().filter(|line| limits::is_hang(line)).map(|line| line.node.clone());
+    let hung_once = hung_once.filter(|node| count_hangs(&seen, node) < 2).collect();
+    Ok(AtHand::Evidence(FoundEvidence { run: summary.run_id, evidence: found, hung_once }))
+}
+
+/// Jobs of the node that came to no end.
+fn count_hangs(seen: &RunObservations, node: &String) -> usize {
+    let hung = |job: &&JobOutcome| {
+        let is_hang = job.bad.as_ref().is_some_and(|bad| HANGS.contains(&bad.cause.as_str()));
+        is_hang && job.nodes.contains(node)
+    };
+    seen.jobs.iter().filter(hung).count()
+}

@@ -1,0 +1,16 @@
+//! From a suite that failed to its faulty component, in rounds of ordinary runs. Which runs a round has is decided in
+//! `verdict::isolate`; here they are launched and counted, and what they show is printed.
+
+pub(crate) mod after_run;
+mod consent;
+mod drain;
+pub(crate) mod fleet;
+mod fleetwide;
+mod isolation_session;
+pub(crate) mod messages;
+mod observations;
+pub(crate) mod recheck;
+pub(crate) mod request;
+mod rounds;
+
+pub(crate) use isolation_session::isolate;

@@ -1,0 +1,71 @@
+//! What a stored run shows to `verdict::isolate::evidence`, read from its folder.
+
+use base::nodeset;
+use metric::Dim;
+use model::artefact::{Probe, Status, Summary, Verdict};
+use std::collections::BTreeMap;
+use store::{self, Stored};
+use verdict::history::blameless;
+use verdict::isolate::observations::{Loss, RunObservations, Timeouts};
+
+pub(crate) fn read(stored: &Stored, summary: &Summary) -> Result<RunObservations, String> {
+    let to_text = |error: store::StoreError| error.to_string();
+    let plan = &stored.plan;
+    let mut seen = RunObservations {
+        culprits: summary.culprits.clone(),
+        left_out: summary.left_out.clone(),
+        nics: plan.instance.nics.len(),
+        gpus: plan.instance.gpus as usize,
+        ..RunObservations::default()
+    };
+    let cases: Vec<_> = plan.cases.iter().filter_map(|case| stored.verdict(&case.name).ok()?).collect();
+    blameless::clear(stored, &cases, &mut seen.culprits);
+    let mut timeouts: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for case in &plan.cases {
+        if let Some(outcomes) = stored.outcomes(&case.name).map_err(to_text)? {
+            seen.jobs.extend(outcomes.jobs);
+        }
+        if let Some(verdict) = stored.verdict(&case.name).map_err(to_text)? {
+            seen.findings.extend(verdict.findings.iter().cloned());
+            seen.failed.extend(verdict.verdicts.iter().filter_map(failed));
+            seen.losses.extend(verdict.verdicts.iter().filter_map(|verdict| loss(&case.name, verdict)));
+        }
+        let Some(metrics) = stored.metrics(&case.name).map_err(to_text)? else { continue };
+        for row in metrics.rows().iter().filter(|row| *row.name == *"nic.retrans_timeouts" && row.value > 0.0)
+        {
+            if let (Some(node), Some(nic)) = (row.dims.word(Dim::Node), row.dims.word(Dim::Nic)) {
+                *timeouts.entry((node.to_owned(), nic.to_owned())).or_default() += row.value as u64;
+            }
+        }
+    }
+    let timed_out = |((node, nic), events)| Timeouts { node, nic, events };
+    seen.timeouts = timeouts.into_iter().map(timed_out).collect();
+    let probe = stored.folder().join("probe.json");
+    if probe.exists() {
+        seen.probe = Some(store::read_json::<Probe>(&probe).map_err(to_text)?);
+    }
+    Ok(seen)
+}
+
+fn failed(verdict: &Verdict) -> Option<(String, String)> {
+    let node = verdict.node.clone().filter(|_| verdict.status == Status::Fail)?;
+    Some((verdict.metric.clone(), node))
+}
+
+/// A collective that was measured and is too slow. Flows and lists of devices name their parts by themselves.
+fn loss(case: &str, verdict: &Verdict) -> Option<Loss> {
+    let is_rate = ["nccl.busbw", "nccl.algbw"].contains(&verdict.metric.as_str());
+    if verdict.status != Status::Fail || !is_rate {
+        return None;
+    }
+    let expected = match (verdict.lower, verdict.upper) {
+        (Some(lower), Some(upper)) => Some((lower + upper) / 2.0),
+        (lower, _) => lower,
+    };
+    let left = verdict.observed.zip(expected.filter(|expected| *expected > 0.0));
+    Some(Loss {
+        case: case.to_owned(),
+        nodes: nodeset::expand(&verdict.nodes).unwrap_or_default(),
+        left: left.map(|(observed, expected)| observed / expected),
+    })
+}

@@ -1,0 +1,284 @@
+//! The tables that `harness logs nccl` prints for a person.
+
+use super::{visible, write_finding};
+use logs::nccl_debug::{NcclLog, Wrong, type_name};
+use std::io::{self, Write};
+
+/// Rows of a table that are printed; `--json` prints them all.
+const SHOWN: usize = 20;
+
+pub(super) fn write(
+    out: &mut dyn Write,
+    files: &str,
+    log: &NcclLog,
+    wrong: Option<&[Wrong]>,
+) -> io::Result<()> {
+    let share = match log.of_nccl {
+        0 => String::new(),
+        of_nccl => format!(" ({:.1} %)", log.understood as f64 / of_nccl as f64 * 100.0),
+    };
+    writeln!(
+        out,
+        "{}: {} lines, {} of NCCL, {} of them understood{share}",
+        visible(files),
+        log.lines,
+        log.of_nccl,
+        log.understood
+    )?;
+    if log.cut > 0 {
+        writeln!(out, "  {} lines were cut by NCCL for their length", log.cut)?;
+    }
+    let hosts = log.hosts.len();
+    writeln!(
+        out,
+        "  {} processes on {hosts} hosts, {} communicators",
+        log.processes,
+        log.communicators.len() as u64 + log.communicators_beyond
+    )?;
+    for (name, texts) in [
+        ("version", &log.versions),
+        ("CUDA driver", &log.drivers),
+        ("bootstrap", &log.bootstraps),
+        ("network", &log.networks),
+        ("provider", &log.providers),
+        ("plugin", &log.plugins),
+        ("set by environment", &log.variables),
+        ("not understood", &log.unknown),
+    ] {
+        for it in texts.iter().take(SHOWN) {
+            writeln!(out, "  {name}: {} ({} lines)", visible(&it.text), it.lines)?;
+        }
+        write_more(out, texts.len())?;
+    }
+    write_calls(out, log)?;
+    write_steps(out, log)?;
+    write_places(out, log)?;
+    write_wires(out, log)?;
+    for finding in &log.findings {
+        write_finding(out, finding)?;
+    }
+    for it in wrong.unwrap_or_default() {
+        writeln!(
+            out,
+            "  the scripts are wrong on {} lines, first on line {}: {}",
+            it.lines, it.line, it.what
+        )?;
+    }
+    Ok(())
+}
+
+fn write_more(out: &mut dyn Write, rows: usize) -> io::Result<()> {
+    match rows.saturating_sub(SHOWN) {
+        0 => Ok(()),
+        more => writeln!(out, "  ... and {more} more; `--json` prints them all"),
+    }
+}
+
+/// A dash where a number is not known.
+fn cell(value: Option<u64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+fn write_calls(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
+    if log.operations.is_empty() {
+        return writeln!(out, "  no calls: they are logged if `NCCL_DEBUG_SUBSYS` has `COLL`");
+    }
+    writeln!(
+        out,
+        "  bytes: as logged, summed over the lines of all ranks; of the message: the payload of all ranks; on wires: the least that \
+         leaves the GPUs"
+    )?;
+    writeln!(
+        out,
+        "  {:<14} {:>10} {:>8} {:>14} {:>16} {:>14} {:>20} {:>20} {:>20}",
+        "operation",
+        "calls",
+        "empty",
+        "min bytes",
+        "mean bytes",
+        "max bytes",
+        "total bytes",
+        "of the message",
+        "on wires"
+    )?;
+    for it in &log.operations {
+        let mean = it.mean_bytes.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.1}"));
+        writeln!(
+            out,
+            "  {:<14} {:>10} {:>8} {:>14} {mean:>16} {:>14} {:>20} {:>20} {:>20}",
+            it.operation.name(),
+            it.calls,
+            it.empty,
+            cell(it.min_bytes),
+            cell(it.max_bytes),
+            cell(it.total_bytes),
+            cell(it.message_bytes),
+            cell(it.wire_bytes)
+        )?;
+    }
+    for it in &log.histogram {
+        let below = it.below_bytes.map_or_else(|| "inf".to_owned(), |below| below.to_string());
+        let bucket = format!("[{}, {below})", it.from_bytes);
+        writeln!(
+            out,
+            "  {:<14} {bucket:<26} {:>10} calls {:>20} bytes",
+            it.operation.name(),
+            it.calls,
+            cell(it.bytes)
+        )?;
+    }
+    let mut calls: Vec<_> = log.calls.iter().collect();
+    calls.sort_by_key(|it| std::cmp::Reverse(it.calls));
+    for it in calls.iter().take(SHOWN) {
+        let datatype = type_name(it.datatype).map_or_else(|| format!("type {}", it.datatype), str::to_owned);
+        writeln!(
+            out,
+            "  {:>10} times {} of {} {datatype}: {} bytes each",
+            it.calls,
+            it.operation.name(),
+            it.count,
+            cell(it.bytes)
+        )?;
+    }
+    write_more(out, calls.len())
+}
+
+fn write_places(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
+    for it in log.gpus.iter().take(SHOWN) {
+        writeln!(
+            out,
+            "  {}:{} GPU {}: {} {} calls, {} bytes",
+            visible(&it.host),
+            it.pid,
+            cell(it.device),
+            it.calls,
+            it.operation.name(),
+            cell(it.bytes)
+        )?;
+    }
+    write_more(out, log.gpus.len())?;
+    for it in log.communicators.iter().take(SHOWN) {
+        writeln!(
+            out,
+            "  communicator {}: {} of {} ranks on {} hosts, {} complete, {} to {} collective calls",
+            it.id.as_deref().unwrap_or("without id"),
+            it.ranks_seen,
+            it.nranks,
+            it.hosts.len(),
+            it.ranks_complete,
+            it.fewest_calls,
+            it.most_calls
+        )?;
+    }
+    write_more(out, log.communicators.len())?;
+    for it in log.connections.iter().take(SHOWN) {
+        let gdrdma = if it.gdrdma { ", GPUDirect RDMA" } else { "" };
+        writeln!(
+            out,
+            "  rank {} to {}: {}{gdrdma} ({} lines)",
+            it.from,
+            it.to,
+            visible(&it.transport),
+            it.lines
+        )?;
+    }
+    write_more(out, log.connections.len())?;
+    for it in log.choices.iter().take(SHOWN) {
+        let operation = it.operation.as_deref().unwrap_or("calls");
+        writeln!(
+            out,
+            "  {} of {} to {} bytes: {} ({} lines)",
+            visible(operation),
+            it.min_bytes,
+            it.max_bytes,
+            visible(&it.by),
+            it.lines
+        )?;
+    }
+    write_more(out, log.choices.len())
+}
+
+fn write_steps(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
+    for it in log.steps.iter().take(SHOWN) {
+        writeln!(
+            out,
+            "  step {} to line {}: {} {} calls, {} bytes",
+            it.step,
+            it.line,
+            it.calls,
+            it.operation.name(),
+            cell(it.bytes)
+        )?;
+    }
+    write_more(out, log.steps.len())
+}
+
+/// `0 1 2 ...` of a ring that is long.
+fn ranks<T: ToString>(ranks: &[T]) -> String {
+    let shown: Vec<String> = ranks.iter().take(SHOWN).map(ToString::to_string).collect();
+    let more = if ranks.len() > SHOWN { " ..." } else { "" };
+    format!("{}{more}", shown.join(" "))
+}
+
+fn write_wires(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
+    for it in log.rings.iter().take(SHOWN) {
+        writeln!(out, "  ring {}: {} ({} lines)", it.channel, ranks(&it.ranks), it.lines)?;
+    }
+    write_more(out, log.rings.len())?;
+    for it in log.trees.iter().take(SHOWN) {
+        let kind = if it.nvls { "NVLS tree" } else { "tree" };
+        let (above, below) = (ranks(&it.above), ranks(&it.below));
+        writeln!(out, "  {kind} {}: rank {}, parents {above}, children {below}", it.channel, it.rank)?;
+    }
+    write_more(out, log.trees.len())?;
+    for it in log.channels.iter().take(SHOWN) {
+        writeln!(
+            out,
+            "  {} channels, {} of them for NVLS, {} for messages, {} for each peer ({} lines)",
+            it.coll,
+            cell(it.nvls),
+            it.p2p,
+            it.per_peer,
+            it.lines
+        )?;
+    }
+    for it in log.nvls.iter().take(SHOWN) {
+        writeln!(
+            out,
+            "  {}: NVLS available in {} lines, not in {}",
+            visible(&it.host),
+            it.available,
+            it.not_available
+        )?;
+    }
+    for it in log.nics.iter().take(SHOWN) {
+        writeln!(
+            out,
+            "  {}: {} to {} network cards of {}",
+            visible(&it.host),
+            it.least,
+            it.most,
+            visible(&it.by)
+        )?;
+    }
+    write_more(out, log.nics.len())?;
+    for it in log.timings.iter().take(SHOWN) {
+        let parts: Vec<String> = it
+            .longest_parts_s
+            .iter()
+            .map(|(name, seconds)| format!("{} {seconds:.2}", visible(name)))
+            .collect();
+        writeln!(
+            out,
+            "  {} of {} ranks: mean {:.2} s, {:.2} s on rank {} of {}; longest parts: {}",
+            visible(it.function.as_deref().unwrap_or("init")),
+            it.nranks,
+            it.mean_s,
+            it.slowest_s,
+            it.slowest_rank,
+            visible(&it.slowest_host),
+            parts.join(", ")
+        )?;
+    }
+    write_more(out, log.timings.len())
+}

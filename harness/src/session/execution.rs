@@ -1,0 +1,140 @@
+//! A plan through its stages: on the simulated cluster of the run, or on the nodes of a real inventory.
+
+use super::RunOptions;
+use super::past_events::PastEvents;
+use super::planning::parse_faults;
+use super::reached::{Reached, through_slurm};
+use crate::pipeline::{self, Finished, World};
+use crate::report::{Mode, Progress};
+use crate::tasks::Cluster;
+use cluster::reach::shared_folder;
+use cluster::run::Clock;
+use config::inventory::{Inventory, Kind};
+use model::artefact::Plan;
+use sim::SimulatedReach;
+use sim::journal::Entry;
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+use store::{self, Store};
+use tokio::runtime::{Builder, Runtime};
+
+/// Drives the run; time stands still between events where it is `simulated`.
+pub(crate) fn new_runtime(simulated: bool) -> Result<Runtime, String> {
+    let runtime = Builder::new_current_thread().enable_all().start_paused(simulated).build();
+    runtime.map_err(|error| error.to_string())
+}
+
+/// How the nodes of a real inventory are reached; simulated ones are made where the run is.
+pub(crate) fn reached_by(
+    inventory: &Inventory,
+    seed: u64,
+    options: &RunOptions,
+) -> Result<Option<Reached>, String> {
+    match inventory.kind {
+        Kind::Simulated => Ok(None),
+        Kind::Real => Reached::new(inventory, seed, options.ssh_fanout as usize).map(Some),
+    }
+}
+
+/// The cluster whose nodes read the reports, where a person wants it so.
+pub(super) fn analyze_on(inventory: &Inventory, options: &RunOptions) -> Result<Option<Cluster>, String> {
+    options.analyze_on.as_ref().map(|_| Cluster::from_inventory(inventory, None)).transpose()
+}
+
+/// The simulated cluster of a run, as far as it had come. What it is asked to change is written into the run's folder.
+pub(crate) async fn simulated_cluster(
+    plan: &Plan,
+    inventory: &Inventory,
+    store: &Store,
+    past: Option<&PastEvents>,
+) -> Result<SimulatedReach, String> {
+    let mut case_faults = BTreeMap::new();
+    for case in &plan.cases {
+        case_faults.insert(case.name.clone(), parse_faults(&case.sim_faults)?);
+    }
+    let reach = SimulatedReach::new(inventory, plan.seed, parse_faults(&plan.sim_faults)?, case_faults)?;
+    let journal = store.clone();
+    let write = move |entry: &Entry| journal.asked_of_simulation(entry).map_err(|error| error.to_string());
+    let reach = reach.with_journal(Box::new(write));
+    if let Some(past) = past {
+        // Its jobs have gone on meanwhile, in simulated time.
+        reach.restore(&past.entries, past.elapsed()).await?;
+    }
+    Ok(reach)
+}
+
+/// Goes through the stages of a new run, or of one that was ended and has a past.
+pub(crate) fn execute(
+    plan: &Plan,
+    inventory: &Inventory,
+    reached: Option<Reached>,
+    store: &Store,
+    options: &RunOptions,
+    past: Option<&PastEvents>,
+) -> Result<Finished, String> {
+    execute_by(plan, inventory, reached, store, options, past, None)
+}
+
+/// The same, where cases can be planned again on fewer nodes.
+pub(super) fn execute_by(
+    plan: &Plan,
+    inventory: &Inventory,
+    reached: Option<Reached>,
+    store: &Store,
+    options: &RunOptions,
+    past: Option<&PastEvents>,
+    replan: Option<pipeline::Replan<'_>>,
+) -> Result<Finished, String> {
+    let mode = if options.libtest.quiet {
+        Mode::Silent
+    } else {
+        Mode::Auto { is_terminal: io::stderr().is_terminal() }
+    };
+    let on = analyze_on(inventory, options)?;
+    let mut progress = Progress::new(mode);
+    let at_once = options.ssh_fanout as usize;
+    let history = past.map(|past| &past.history);
+    let finished = new_runtime(inventory.kind == Kind::Simulated)?.block_on(async {
+        let Some(reached) = reached else {
+            let clock = Clock::starting_at(SimulatedReach::epoch_unix_s(plan.seed) as f64);
+            let reach = simulated_cluster(plan, inventory, store, past).await?;
+            let release: pipeline::Release = &|folder| reach.release(folder);
+            let calls = through_slurm(inventory, &reach);
+            let world = World { reach: &calls, clock, release, history, on: None, replan, at_once };
+            let finished = pipeline::run(plan, world, store, &mut progress).await;
+            check_invariants(&reach)?;
+            return finished.map_err(|error| error.to_string());
+        };
+        if reached.runs_here() {
+            let shared = &inventory.paths.shared;
+            match past {
+                None => shared_folder::make_run(shared, &plan.run_id)?,
+                Some(_) => shared_folder::check_run(shared, &plan.run_id)?,
+            }
+        }
+        let now = store::wall_clock_s();
+        let clock = match history.and_then(|history| history.began) {
+            Some(began) => {
+                Clock::going_on(began, Duration::try_from_secs_f64(now - began).unwrap_or_default())
+            }
+            None => Clock::starting_at(now),
+        };
+        reached.begin().await;
+        let (reach, on) = (reached.reach(), on.as_ref());
+        let world = World { reach, clock, release: &|_| (), history, on, replan, at_once };
+        let finished = pipeline::run(plan, world, store, &mut progress).await;
+        reached.end().await;
+        finished.map_err(|error| error.to_string())
+    });
+    progress.done();
+    finished
+}
+
+/// Whether the simulated cluster was used as a real one may be.
+pub(crate) fn check_invariants(reach: &SimulatedReach) -> Result<(), String> {
+    match reach.violations().as_slice() {
+        [] => Ok(()),
+        broken => Err(format!("the simulated cluster saw what must not be: {}", broken.join("; "))),
+    }
+}

@@ -1,0 +1,22 @@
+//! One run from its options to its report: the files it reads, its plan, its folder, its stages, and what is printed of
+//! it. The command line chooses between new, resumed and repeated runs; `isolate` and `accept` make several of them.
+
+pub(crate) mod access;
+pub(crate) mod after_run;
+pub(crate) mod execution;
+pub(crate) mod load;
+mod no_answer;
+pub(crate) mod options;
+pub(crate) mod output;
+pub(crate) mod past_events;
+pub(crate) mod planning;
+pub(crate) mod preflight;
+pub(crate) mod reached;
+mod rehearsal;
+pub(crate) mod reports;
+mod run;
+pub(crate) mod stored;
+
+pub(crate) use options::RunOptions;
+pub(crate) use output::{print_errors, report_error};
+pub(crate) use run::{plan_and_run, run_plan};

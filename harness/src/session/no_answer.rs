@@ -1,0 +1,54 @@
+//! The message of a preflight that no node answered, which blames no node; printed before anything is launched.
+
+use crate::report::last_lines;
+use base::nodeset;
+use base::text::show;
+use config::inventory::{Inventory, ReachBy};
+use model::artefact::Probe;
+use std::collections::{BTreeMap, BTreeSet};
+use verdict::judge::common_failure::normalised;
+
+/// `None` if at least one node answered, or is known to Slurm.
+pub(crate) fn text(probe: &Probe, inventory: &Inventory) -> Option<String> {
+    let silent: Vec<&String> = probe.nodes.iter().filter_map(|node| node.unprobed.as_ref()).collect();
+    if silent.is_empty() || silent.len() < probe.nodes.len() || !is_of_launcher(inventory, &silent) {
+        return None;
+    }
+    let names: Vec<&String> = probe.nodes.iter().map(|node| &node.node).collect();
+    let all: BTreeSet<&str> = names.iter().map(|name| name.as_str()).collect();
+    // What most nodes got for an answer, once.
+    let mut kinds: BTreeMap<String, (usize, &String)> = BTreeMap::new();
+    for why in silent {
+        kinds.entry(normalised(why, &all)).or_insert((0, why)).0 += 1;
+    }
+    let most =
+        kinds.values().max_by_key(|(times, _)| *times).map(|(_, why)| why.as_str()).unwrap_or_default();
+    let lines: Vec<String> =
+        most.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect();
+    let check = match &inventory.reach {
+        ReachBy::Slurm(_) => {
+            "`sinfo` and `srun --nodes=1 true` on this machine: is slurmctld up, is slurm.conf the cluster's, do partition, \
+             account, QOS and GRES exist? `--no-probe` launches without asking"
+        }
+        ReachBy::Ssh(_) => {
+            "`ssh NODE true` from this machine: names, keys, known hosts, login shell. `--no-probe` launches without asking"
+        }
+        ReachBy::Local => "is bash installed on this machine? `--no-probe` launches without asking",
+    };
+    let nodes = nodeset::fold(&names);
+    Some(format!(
+        "error: no answer from any node, nothing was launched, no node is blamed: {}\n{}check: {check}\n",
+        show(&nodes),
+        last_lines(&lines)
+    ))
+}
+
+/// Nodes that are only busy do not answer either; jobs wait for them.
+fn is_of_launcher(inventory: &Inventory, silent: &[&String]) -> bool {
+    let busy = |why: &&&String| {
+        ["Requested nodes are busy", "Unable to allocate resources: Requested node configuration"]
+            .iter()
+            .any(|sign| why.contains(sign))
+    };
+    !matches!(inventory.reach, ReachBy::Slurm(_)) || !silent.iter().any(|why| busy(&why))
+}

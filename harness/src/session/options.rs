@@ -1,0 +1,122 @@
+//! How a run is made: what the flags of the default verb say, without the command line that they come from.
+
+use super::output::Output;
+use cluster::reach::openssh;
+use config::inventory::Inventory;
+use config::suite::Suite;
+use model::artefact::{Isolated, Plan, PlannedCase, PlannedIsolation, Source};
+use std::fmt::Debug;
+use std::path::PathBuf;
+use store::Home;
+
+#[derive(Debug, Clone)]
+pub(crate) struct RunOptions {
+    /// Names or paths, as are `inventory` and `baselines`.
+    pub suites: Vec<String>,
+    pub inventory: String,
+    pub baselines: Option<PathBuf>,
+    pub recipe_path: Option<PathBuf>,
+    pub nodes: Option<String>,
+    pub exclude_nodes: Option<String>,
+    pub settings: Vec<(String, String)>,
+    pub seed: u64,
+    pub sim_faults: Vec<String>,
+    pub reservation: Option<String>,
+    pub no_probe: bool,
+    /// Probe simulated nodes too.
+    pub probe: bool,
+    pub allow_busy: bool,
+    pub dry_run: bool,
+    pub verbose: bool,
+    /// Copies of the reports beside those in the run's folder.
+    pub junit: Option<PathBuf>,
+    pub json: Option<PathBuf>,
+    pub max_fail: Option<u32>,
+    /// Errors count towards `max_fail`.
+    pub errors: bool,
+    pub strict: bool,
+    pub keep_bad_nodes: bool,
+    /// `isolate` or `nothing`, in place of what the suites say.
+    pub on_failure: Option<String>,
+    /// Seconds for the whole run.
+    pub timeout: Option<u64>,
+    pub ssh_fanout: u32,
+    /// Where reports are read, if not here.
+    pub analyze_on: Option<String>,
+    /// What is selected, and how results are printed.
+    pub libtest: libtest_mimic::Arguments,
+    /// What follows a failed suite; nothing follows where absent.
+    pub after_run: Option<&'static dyn AfterRun>,
+}
+
+impl Default for RunOptions {
+    fn default() -> RunOptions {
+        RunOptions {
+            suites: Vec::new(),
+            inventory: "default".to_owned(),
+            baselines: None,
+            recipe_path: None,
+            nodes: None,
+            exclude_nodes: None,
+            settings: Vec::new(),
+            seed: 1,
+            sim_faults: Vec::new(),
+            reservation: None,
+            no_probe: false,
+            probe: false,
+            allow_busy: false,
+            dry_run: false,
+            verbose: false,
+            junit: None,
+            json: None,
+            max_fail: None,
+            errors: false,
+            strict: false,
+            keep_bad_nodes: false,
+            on_failure: None,
+            timeout: None,
+            ssh_fanout: openssh::FANOUT as u32,
+            analyze_on: None,
+            libtest: libtest_mimic::Arguments::default(),
+            after_run: None,
+        }
+    }
+}
+
+impl RunOptions {
+    /// For a run that is one of several: its caller prints what came of it.
+    pub(crate) fn quiet(ssh_fanout: u32) -> RunOptions {
+        let libtest = libtest_mimic::Arguments { quiet: true, ..Default::default() };
+        RunOptions { ssh_fanout, libtest, ..RunOptions::default() }
+    }
+}
+
+/// Isolates the faulty component of a suite that failed. Runs of its own are made for it, so the engine of runs knows
+/// it by this alone.
+pub(crate) trait AfterRun: Debug + Sync {
+    /// What each suite that asks for an isolation may add to the run at most.
+    fn plan(
+        &self,
+        home: &Home,
+        plan: &Plan,
+        suites: &[Suite],
+        inventory: &Inventory,
+        sources: &[Source],
+    ) -> Vec<PlannedIsolation>;
+
+    /// Isolates; or why that cannot be done. `options` name the run's files as its user did.
+    fn isolate(
+        &self,
+        home: &Home,
+        failed: &FailedSuite<'_>,
+        options: &RunOptions,
+        output: Output,
+    ) -> Result<Isolated, String>;
+}
+
+/// A suite with an isolation in its plan, and the case of it that failed.
+pub(crate) struct FailedSuite<'a> {
+    pub plan: &'a Plan,
+    pub planned: &'a PlannedIsolation,
+    pub case: &'a PlannedCase,
+}

@@ -1,0 +1,41 @@
+//! Lines on stdout and stderr, and the exit codes that go with errors.
+
+use model::exit_code;
+use std::fmt::Display;
+use std::io::{self, Write};
+
+/// Where lines of an isolation go: to stderr where a program reads the stdout of the run that it follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Output {
+    Stdout,
+    Stderr,
+}
+
+impl Output {
+    pub(crate) fn print(self, line: impl Display) {
+        match self {
+            Output::Stdout => println!("{line}"),
+            Output::Stderr => eprintln!("{line}"),
+        }
+    }
+}
+
+/// Prints an error of the harness or of what it runs on; the exit code says that nothing is known of the nodes.
+pub(crate) fn report_error(why: &str) -> i32 {
+    eprintln!("error: {why}");
+    exit_code::INCONCLUSIVE
+}
+
+/// Prints all that is wrong with what was asked for.
+pub(crate) fn print_errors(diagnostics: &[String]) -> i32 {
+    for diagnostic in diagnostics {
+        eprintln!("error: {diagnostic}");
+    }
+    exit_code::USAGE
+}
+
+/// Ignores a reader that has closed the pipe: the reports are written by then.
+pub(super) fn print_quietly(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

@@ -1,0 +1,164 @@
+//! Before anything is launched: the nodes of a plan are probed, and those that cannot pass are left out of it by name.
+//! How nodes are probed, and which cannot pass, is `probe`'s business; what a plan without them is, `plan`'s.
+
+use super::execution::new_runtime;
+use super::planning::{Replanning, make_plan_as, parse_faults};
+use super::reached::{Reached, redactor, through_slurm};
+use super::{RunOptions, no_answer};
+use base::nodeset;
+use cluster::probe::{self, NotMade, Probing};
+use cluster::reach::Reach;
+use cluster::run::Clock;
+use config::inventory::{Inventory, Kind};
+use model::artefact::{LeftOut, Plan, Probe};
+use sim::SimulatedReach;
+use std::collections::BTreeMap;
+use store::{self, Home};
+
+pub(crate) enum Stopped {
+    /// By a signal, with its exit code.
+    Interrupted(i32),
+    Machinery(String),
+    /// No node answered: what is broken lies between here and the nodes. The message for it, in a few lines.
+    NoAnswer(String),
+}
+
+/// Whether nodes are asked at all. A simulated cluster is only where that is wanted: its runs are what they are by seed.
+pub(crate) fn is_wanted(inventory: &Inventory, options: &RunOptions) -> bool {
+    match inventory.kind {
+        Kind::Real => !options.no_probe,
+        Kind::Simulated => options.probe,
+    }
+}
+
+/// The plan on the nodes that may pass, and what all of them reported. `reached` is how a real inventory's are reached;
+/// `refused` are nodes that take no part in any case.
+pub(crate) fn before(
+    home: &Home,
+    plan: Plan,
+    inventory: &Inventory,
+    reached: Option<&Reached>,
+    refused: Vec<LeftOut>,
+    options: &RunOptions,
+    replanning: &Replanning<'_>,
+) -> Result<(Plan, Probe), Stopped> {
+    let made = probe_nodes(&plan, inventory, reached, options)?;
+    if let Some(text) = no_answer::text(&made, inventory) {
+        return Err(Stopped::NoAnswer(text));
+    }
+    if !options.libtest.quiet {
+        eprint!("{}", probe::remarks(&made));
+    }
+    let is_refused = |node: &str| refused.iter().any(|left| left.node == node);
+    let unfit: Vec<LeftOut> = made
+        .nodes
+        .iter()
+        .filter(|node| !node.unfit.is_empty() && !is_refused(&node.node))
+        .map(|node| LeftOut {
+            node: node.node.clone(),
+            why: node.unfit.join("; "),
+            by_folder: probe::is_by_folder(node, &made, inventory),
+            after: None,
+        })
+        .collect();
+    let left_out = [refused, unfit].concat();
+    let mut plan = without(home, plan, left_out, replanning)?;
+    plan::settle_flows(&mut plan, &made);
+    Ok((plan, made))
+}
+
+/// The plan on the nodes that are not left out.
+pub(crate) fn without(
+    home: &Home,
+    plan: Plan,
+    left_out: Vec<LeftOut>,
+    replanning: &Replanning<'_>,
+) -> Result<Plan, Stopped> {
+    if left_out.is_empty() {
+        return Ok(plan);
+    }
+    let is_left = |node: &&String| !left_out.iter().any(|left| left.node == **node);
+    let rest: Vec<String> = plan.nodes.iter().filter(is_left).cloned().collect();
+    let rest = match rest.is_empty() {
+        true => None,
+        false => {
+            let fewer = RunOptions {
+                nodes: Some(nodeset::fold(&rest)),
+                exclude_nodes: None,
+                ..replanning.options.clone()
+            };
+            // It was planned once: what is wrong now is wrong with fewer nodes only.
+            let planned = make_plan_as(home, &fewer, Some(&plan.run_id));
+            let (rest, _) = planned.map_err(|diagnostics| Stopped::Machinery(diagnostics.join("; ")))?;
+            Some((replanning.choose)(rest))
+        }
+    };
+    Ok(plan::leave_out(plan, rest, left_out))
+}
+
+/// The plan on some of its nodes, as it was chosen; nothing where it cannot be made.
+pub(crate) fn on(home: &Home, plan: &Plan, nodes: &[String], replanning: &Replanning<'_>) -> Option<Plan> {
+    let fewer =
+        RunOptions { nodes: Some(nodeset::fold(nodes)), exclude_nodes: None, ..replanning.options.clone() };
+    let (rest, _) = make_plan_as(home, &fewer, Some(&plan.run_id)).ok()?;
+    Some((replanning.choose)(rest))
+}
+
+pub(crate) fn runtime(paused: bool) -> Result<tokio::runtime::Runtime, Stopped> {
+    new_runtime(paused).map_err(Stopped::Machinery)
+}
+
+/// Probes the nodes of a plan.
+pub(crate) fn probe_nodes(
+    plan: &Plan,
+    inventory: &Inventory,
+    reached: Option<&Reached>,
+    options: &RunOptions,
+) -> Result<Probe, Stopped> {
+    let simulated = inventory.kind == Kind::Simulated;
+    let runtime = runtime(simulated)?;
+    let name = format!("{}.probe", plan.run_id);
+    let made = runtime.block_on(async {
+        match reached {
+            Some(reached) => {
+                reached.begin().await;
+                let clock = Clock::starting_at(store::wall_clock_s());
+                let redactor = redactor(inventory);
+                let clean = reached.clean(&redactor);
+                let made = probe::make(&probing(plan, inventory, &clean, clock, &name, options)).await;
+                if made.is_err() {
+                    reached.end().await;
+                }
+                Ok(made)
+            }
+            None => {
+                let faults = parse_faults(&plan.sim_faults)?;
+                // The run's own cluster begins when the run does, and remembers nothing of this.
+                let reach = SimulatedReach::new(inventory, plan.seed, faults, BTreeMap::new())?;
+                let clock = Clock::starting_at(SimulatedReach::epoch_unix_s(plan.seed) as f64);
+                let calls = through_slurm(inventory, &reach);
+                Ok(probe::make(&probing(plan, inventory, &calls, clock, &name, options)).await)
+            }
+        }
+    });
+    made.map_err(Stopped::Machinery)?.map_err(|NotMade::Interrupted(code)| Stopped::Interrupted(code))
+}
+
+fn probing<'a>(
+    plan: &'a Plan,
+    inventory: &'a Inventory,
+    reach: &'a dyn Reach,
+    clock: Clock,
+    name: &'a str,
+    options: &RunOptions,
+) -> Probing<'a> {
+    Probing {
+        inventory,
+        nodes: &plan.nodes,
+        reach,
+        clock,
+        fanout: options.ssh_fanout as usize,
+        name,
+        allow_busy: options.allow_busy,
+    }
+}

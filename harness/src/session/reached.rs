@@ -1,0 +1,111 @@
+//! How the nodes of a real inventory are reached in a run: as processes of this machine or of a login host, or over ssh.
+//! Simulated nodes are reached where the run is made.
+
+use base::redact::{Redactor, Reference, Secrets, reference};
+use cluster::reach::Reach;
+use cluster::reach::login::AtLogin;
+use cluster::reach::openssh::{OpenSsh, SshOptions};
+use cluster::reach::process::ProcessReach;
+use cluster::reach::redacted::Redacted;
+use cluster::reach::slurm_calls::{self, SlurmCalls};
+use config::inventory::{Inventory, ReachBy};
+use sim::SimulatedReach;
+
+pub(crate) enum Reached {
+    Processes(ProcessReach),
+    Slurm(SlurmCalls<ProcessReach>),
+    Login(Box<SlurmCalls<AtLogin<OpenSsh>>>),
+    Ssh(Box<OpenSsh>),
+}
+
+impl Reached {
+    /// Connects to no host yet; `fanout` hosts will be connected to at the same time.
+    pub(crate) fn new(inventory: &Inventory, seed: u64, fanout: usize) -> Result<Reached, String> {
+        let over_ssh = |way: SshOptions| {
+            OpenSsh::new(way, seed, fanout)
+                .map_err(|error| format!("cannot create a folder for the sockets of ssh: {error}"))
+        };
+        Ok(match &inventory.reach {
+            ReachBy::Slurm(slurm) => match &slurm.login {
+                Some(login) => {
+                    let way = SshOptions { config: slurm.login_config.clone(), ..SshOptions::default() };
+                    let at_login = AtLogin::new(over_ssh(way)?, login);
+                    Reached::Login(Box::new(SlurmCalls::new(at_login, inventory.paths.slurm.as_deref())))
+                }
+                None => {
+                    if let Some(ignored) = slurm_calls::ignored(std::env::vars_os()) {
+                        eprintln!("warning: {ignored}");
+                    }
+                    Reached::slurm(inventory.paths.slurm.as_deref())
+                }
+            },
+            ReachBy::Local => Reached::Processes(ProcessReach),
+            ReachBy::Ssh(ssh) => {
+                let way = SshOptions { user: ssh.user.clone(), port: ssh.port, config: ssh.config.clone() };
+                Reached::Ssh(Box::new(over_ssh(way)?))
+            }
+        })
+    }
+
+    /// Slurm's commands are called on this machine.
+    pub(crate) fn slurm(folder: Option<&str>) -> Reached {
+        Reached::Slurm(SlurmCalls::new(ProcessReach, folder))
+    }
+
+    pub(crate) fn reach(&self) -> &dyn Reach {
+        match self {
+            Reached::Processes(reach) => reach,
+            Reached::Slurm(reach) => reach,
+            Reached::Login(reach) => reach.as_ref(),
+            Reached::Ssh(reach) => reach.as_ref(),
+        }
+    }
+
+    /// The same without the secrets in what nodes print, which becomes part of messages.
+    pub(crate) fn clean<'a>(&'a self, redactor: &'a Redactor) -> Redacted<'a> {
+        Redacted { reach: self.reach(), redactor }
+    }
+
+    /// Clears away what a harness that was killed left of its connections.
+    pub(crate) async fn begin(&self) {
+        if let Some(ssh) = self.ssh() {
+            ssh.end_orphans().await;
+        }
+    }
+
+    pub(crate) async fn end(&self) {
+        if let Some(ssh) = self.ssh() {
+            ssh.end().await;
+        }
+    }
+
+    /// The shared folder of the nodes is this machine's too, and filled from here.
+    pub(crate) fn runs_here(&self) -> bool {
+        matches!(self, Reached::Processes(_) | Reached::Slurm(_))
+    }
+
+    fn ssh(&self) -> Option<&OpenSsh> {
+        match self {
+            Reached::Processes(_) | Reached::Slurm(_) => None,
+            Reached::Login(reach) => Some(reach.inner().inner()),
+            Reached::Ssh(reach) => Some(reach),
+        }
+    }
+}
+
+/// What is known to be secret before there is a plan: by the environment, and by the variables that the inventory names.
+pub(crate) fn redactor(inventory: &Inventory) -> Redactor {
+    let named = inventory.environment.values().filter_map(|value| match reference(value) {
+        Reference::To(name) => Secrets::resolve([name], &|name| std::env::var(name).ok()).ok(),
+        _ => None,
+    });
+    named.fold(store::redactor(), |redactor, secrets| redactor.and(&secrets))
+}
+
+/// A simulated cluster, whose Slurm is called as a real one is.
+pub(crate) fn through_slurm<'a>(
+    inventory: &Inventory,
+    reach: &'a SimulatedReach,
+) -> SlurmCalls<&'a SimulatedReach> {
+    SlurmCalls::new(reach, inventory.paths.slurm.as_deref())
+}

@@ -1,0 +1,140 @@
+//! A new run: its plan listed, printed, or carried out on the nodes that are fit for it, in a folder of its own.
+
+use super::execution::{analyze_on, execute_by, reached_by};
+use super::output::{print_quietly, report_error};
+use super::planning::{self, Replanning, check_holds_no_secret, make_plan, parse_faults};
+use super::preflight::{self, Stopped};
+use super::{RunOptions, access, after_run, print_errors, rehearsal};
+use crate::report::{self, ListFormat};
+use cluster::interrupt;
+use config::envlint;
+use config::inventory::Inventory;
+use libtest_mimic::FormatSetting;
+use model::artefact::Plan;
+use model::exit_code;
+use store::{Home, Store};
+use verdict::unjudged;
+
+/// Plans the suites that the options name, and lists, prints or runs the plan.
+pub(crate) fn plan_and_run(home: &Home, options: &RunOptions) -> i32 {
+    let (plan, inventory) = match make_plan(home, options) {
+        Ok(made) => made,
+        Err(diagnostics) => return print_errors(&diagnostics),
+    };
+    if !options.libtest.list && !options.dry_run {
+        let faults = parse_faults(&plan.sim_faults).unwrap_or_default();
+        let unseen = rehearsal::undetectable(&plan, &faults, options);
+        if !unseen.is_empty() {
+            let codes = unseen.iter().map(|why| report_error(why));
+            return codes.fold(exit_code::INCONCLUSIVE, exit_code::graver);
+        }
+    }
+    run_plan(home, plan, &inventory, options, &Replanning { options, choose: &|plan| plan })
+}
+
+/// Lists, prints or runs a plan, as the options ask.
+pub(crate) fn run_plan(
+    home: &Home,
+    plan: Plan,
+    inventory: &Inventory,
+    options: &RunOptions,
+    replanning: &Replanning<'_>,
+) -> i32 {
+    let plan = plan::share(plan, inventory);
+    let selected = plan.cases.iter().map(|case| case.assertions.len()).sum::<usize>();
+    if options.libtest.list {
+        list(&plan, options);
+        return exit_code::PASSED;
+    }
+    if selected == 0 {
+        eprintln!("error: nothing selected: no assertion has such a name; --list names them all");
+        return exit_code::NOTHING_SELECTED;
+    }
+    if options.dry_run {
+        for unset in envlint::unset(inventory) {
+            eprintln!(
+                "warning: {}; add to `[environment]` of {}: `{}`",
+                unset.message, inventory.file, unset.line
+            );
+        }
+        print_quietly(&report::dry_run(&plan, &job::script::SHARED, options.verbose));
+        return exit_code::PASSED;
+    }
+    launch(home, plan, inventory, options, replanning)
+}
+
+fn list(plan: &Plan, options: &RunOptions) {
+    let format = match options.libtest.format {
+        Some(FormatSetting::Json) => ListFormat::Json,
+        Some(FormatSetting::Terse) => ListFormat::Terse,
+        _ if options.libtest.quiet => ListFormat::Terse,
+        _ => ListFormat::Pretty,
+    };
+    // nextest asks a second time for ignored tests alone; which are skipped is known only when they are planned.
+    let listed = if options.libtest.ignored { String::new() } else { report::list(plan, format) };
+    print_quietly(&listed);
+}
+
+fn launch(
+    home: &Home,
+    plan: Plan,
+    inventory: &Inventory,
+    options: &RunOptions,
+    replanning: &Replanning<'_>,
+) -> i32 {
+    // Before anything is launched.
+    if let Err(why) = analyze_on(inventory, options) {
+        return print_errors(&[why]);
+    }
+    let secrets = match planning::resolve_secrets(&plan) {
+        Ok(secrets) => secrets,
+        Err(diagnostics) => return print_errors(&diagnostics),
+    };
+    if let Err(why) = check_holds_no_secret(&plan, &secrets) {
+        return print_errors(&[why]);
+    }
+    interrupt::watch();
+    let reached = match reached_by(inventory, plan.seed, options) {
+        Ok(reached) => reached,
+        Err(why) => return report_error(&why),
+    };
+    let wanted = preflight::is_wanted(inventory, options);
+    let checked = access::refused(&plan, reached.as_ref(), options).and_then(|refused| match wanted {
+        false => Ok((preflight::without(home, plan, refused, replanning)?, None)),
+        true => preflight::before(home, plan, inventory, reached.as_ref(), refused, options, replanning)
+            .map(|(fewer, probe)| (fewer, Some(probe))),
+    });
+    let (plan, probe) = match checked {
+        // Those that were left out are in no allocation.
+        Ok((fewer, probe)) => (plan::share(fewer, inventory), probe),
+        Err(Stopped::Interrupted(code)) => {
+            eprintln!("interrupted while nodes were probed: nothing was launched");
+            return code;
+        }
+        Err(Stopped::NoAnswer(text)) => {
+            eprint!("{text}");
+            return exit_code::INCONCLUSIVE;
+        }
+        Err(Stopped::Machinery(why)) => return report_error(&why),
+    };
+    let store = match Store::create(home, &plan.run_id)
+        .map(|store| store.hiding(secrets).simulated(plan.simulated))
+    {
+        Ok(store) => store,
+        Err(error) => return report_error(&error.to_string()),
+    };
+    let probed = probe.map_or(Ok(()), |probe| store.write_json(&store.folder().join("probe.json"), &probe));
+    if let Err(error) = probed.and_then(|()| store.write_json(&store.folder().join("plan.json"), &plan)) {
+        return report_error(&error.to_string());
+    }
+    if let (open @ 1.., all) = unjudged::planned(&plan) {
+        eprintln!("note: {}", unjudged::line(open, all, plan.nodes.len()));
+    }
+    let replan = |nodes: &[String]| preflight::on(home, &plan, nodes, replanning);
+    let mut finished = match execute_by(&plan, inventory, reached, &store, options, None, Some(&replan)) {
+        Ok(finished) => finished,
+        Err(why) => return report_error(&why),
+    };
+    let plan = finished.amended.take().unwrap_or(plan);
+    after_run::close(home, &plan, finished, &store, options, replanning.options)
+}

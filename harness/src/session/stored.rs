@@ -1,0 +1,34 @@
+//! Opens a stored run by its name: its folder, or a bundle that is opened first.
+
+use crate::bundle;
+use store::{Home, Named, Stored, is_foreign};
+
+/// Opens a run that was made here, for verbs that execute its plan.
+pub(crate) fn open_own(home: &Home, word: &str) -> Result<Stored, String> {
+    let stored = open(home, word)?;
+    match is_foreign(stored.folder()) {
+        true => Err(foreign(word)),
+        false => Ok(stored),
+    }
+}
+
+/// Why the plan of a run that came in a bundle is not executed.
+pub(crate) fn foreign(word: &str) -> String {
+    format!(
+        "`{word}` came in a bundle, which is not signed: it is not cleaned, resumed, rerun, fetched for or used as evidence; \
+         read it with `--from analyze`, or start a new run"
+    )
+}
+
+/// Opens the folder of a run for reading; the error is for a person.
+pub(crate) fn open(home: &Home, word: &str) -> Result<Stored, String> {
+    let folder = match home.find_run(word)? {
+        Named::Folder(folder) => folder,
+        Named::Archive(file) => {
+            let opened = bundle::open(home, &file).map_err(|error| error.to_string())?;
+            eprintln!("opened: runs/{}/", opened.file_name().unwrap_or_default().display());
+            opened
+        }
+    };
+    Stored::open(&folder).map_err(|error| error.to_string())
+}

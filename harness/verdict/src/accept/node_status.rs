@@ -1,0 +1,168 @@
+//! The status of each node after a run: the assertions that did not pass for it, and the cases without a result for it.
+
+use crate::judge::is_reported_only;
+use crate::unjudged;
+use model::artefact::{BELOW_FLOOR, CaseVerdict, Plan, PlannedCase, Status};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Nothing in it: every assertion of every case passed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NodeStatus {
+    pub bad: Vec<Bad>,
+}
+
+/// An assertion that did not pass.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bad {
+    pub name: String,
+    pub case: String,
+    pub status: Status,
+    pub message: String,
+    pub metric: String,
+    pub part: Option<String>,
+    /// It covers this node alone, rather than all that ran together.
+    pub is_own: bool,
+    /// It is below a published floor, like its peers.
+    pub is_alike: bool,
+    /// The other nodes of its jobs.
+    pub with: BTreeSet<String>,
+}
+
+impl NodeStatus {
+    pub fn has_passed(&self) -> bool {
+        self.bad.is_empty()
+    }
+
+    pub fn any(&self, status: Status) -> bool {
+        self.bad.iter().any(|bad| bad.status == status)
+    }
+
+    /// Measured, and out of bounds; what affects all nodes alike is no failure of one.
+    pub fn has_failed(&self) -> bool {
+        let is_failure =
+            |bad: &Bad| matches!(bad.status, Status::Fail | Status::UnexpectedPass) && !bad.is_alike;
+        self.bad.iter().any(is_failure)
+    }
+
+    /// The gravest of it, in words.
+    pub fn why(&self) -> String {
+        let gravest = [Status::Fail, Status::Error, Status::Inconclusive];
+        let of = |status: &Status| self.bad.iter().find(|bad| bad.status == *status);
+        match gravest.iter().find_map(of).or(self.bad.first()) {
+            Some(bad) => format!("{}: {}", bad.status, bad.message),
+            None => String::new(),
+        }
+    }
+
+    /// A few of the assertions, measured failures first.
+    pub fn names(&self) -> Vec<String> {
+        const SHOWN: usize = 8;
+        let (failed, rest): (Vec<&Bad>, Vec<&Bad>) =
+            self.bad.iter().partition(|bad| bad.status == Status::Fail);
+        failed.into_iter().chain(rest).take(SHOWN).map(|bad| bad.name.clone()).collect()
+    }
+}
+
+/// Of each of these nodes, by what a stored run came to.
+pub fn node_statuses(
+    nodes: &[String],
+    plan: &Plan,
+    verdicts: &[CaseVerdict],
+) -> BTreeMap<String, NodeStatus> {
+    let mut node_statuses: BTreeMap<String, NodeStatus> =
+        nodes.iter().map(|node| (node.clone(), NodeStatus::default())).collect();
+    for case in &plan.cases {
+        let found = verdicts.iter().find(|verdict| verdict.suite == case.suite && verdict.case == case.name);
+        let mut covered: BTreeSet<&str> = BTreeSet::new();
+        // With fewer verdicts than assertions no node is judged.
+        let judged = found.map(|found| found.verdicts.as_slice());
+        let judged = judged.filter(|judged| judged.len() == case.assertions.len()).unwrap_or_default();
+        let jobs: BTreeMap<&str, &[String]> =
+            case.jobs.iter().map(|job| (job.name.as_str(), job.nodes.as_slice())).collect();
+        // What only reports judges no node.
+        let judged = case.assertions.iter().zip(judged).filter(|(_, verdict)| !is_reported_only(verdict));
+        for (assertion, verdict) in judged {
+            let of_jobs = || {
+                let named = assertion.jobs.iter().filter_map(|job| jobs.get(job.as_str()));
+                named.flat_map(|nodes| nodes.iter().map(String::as_str)).collect::<BTreeSet<_>>()
+            };
+            let concerned: BTreeSet<&str> = match &assertion.node {
+                Some(node) => [node.as_str()].into(),
+                None => of_jobs(),
+            };
+            for node in concerned {
+                // Without anything to compare it with, a number is no evidence for or against a node.
+                if verdict.status == Status::Unjudged {
+                    continue;
+                }
+                covered.extend(nodes.iter().map(String::as_str).find(|known| *known == node));
+                if verdict.status == Status::Pass {
+                    continue;
+                }
+                let Some(node_status) = node_statuses.get_mut(node) else { continue };
+                node_status.bad.push(Bad {
+                    name: verdict.name.clone(),
+                    case: case.name.clone(),
+                    status: verdict.status,
+                    message: verdict.message.clone(),
+                    metric: verdict.metric.clone(),
+                    part: verdict.part.clone(),
+                    is_own: assertion.node.is_some(),
+                    is_alike: verdict.cause.as_deref() == Some(BELOW_FLOOR),
+                    with: of_jobs().into_iter().filter(|other| *other != node).map(str::to_owned).collect(),
+                });
+            }
+        }
+        for (node, node_status) in
+            node_statuses.iter_mut().filter(|(node, _)| !covered.contains(node.as_str()))
+        {
+            node_status.bad.push(not_covered(node, case));
+        }
+    }
+    let judged: Vec<&CaseVerdict> = verdicts.iter().collect();
+    for node in unjudged::nodes_without_judged(plan, &judged) {
+        let Some(node_status) = node_statuses.get_mut(&node) else { continue };
+        node_status.bad.push(Bad {
+            message: "one of its parts has no judged number, there is nothing to compare with".to_owned(),
+            ..nothing(&node)
+        });
+    }
+    if plan.cases.is_empty() {
+        node_statuses.iter_mut().for_each(|(node, node_status)| node_status.bad.push(nothing(node)));
+    }
+    node_statuses
+}
+
+fn nothing(node: &str) -> Bad {
+    Bad {
+        name: String::new(),
+        case: String::new(),
+        status: Status::Inconclusive,
+        message: format!("no case was planned on {node}"),
+        metric: String::new(),
+        part: None,
+        is_own: true,
+        is_alike: false,
+        with: BTreeSet::new(),
+    }
+}
+
+/// A case without an assertion on the node shows nothing about it.
+fn not_covered(node: &str, case: &PlannedCase) -> Bad {
+    let why = case.skip.clone().unwrap_or_else(|| "none of its assertions covers it".to_owned());
+    Bad {
+        name: format!("{}::{}", case.suite, case.name),
+        case: case.name.clone(),
+        status: Status::Inconclusive,
+        message: format!("case `{}` has no result for {node}: {why}", case.name),
+        metric: String::new(),
+        part: None,
+        is_own: false,
+        is_alike: false,
+        with: BTreeSet::new(),
+    }
+}
+
+#[cfg(test)]
+#[path = "node_status_tests.rs"]
+mod tests;

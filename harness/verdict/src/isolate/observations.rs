@@ -1,0 +1,138 @@
+//! What a stored run holds that may name a part by itself, beside its own culprits: numbers of its jobs, findings of
+//! recipes, counters, and facts of the probe. `evidence` decides what they prove.
+
+use metric::finding::Finding;
+use model::artefact::{Culprit, JobOutcome, LeftOut, Probe};
+
+#[derive(Debug, Default)]
+pub struct RunObservations {
+    pub culprits: Vec<Culprit>,
+    pub left_out: Vec<LeftOut>,
+    pub jobs: Vec<JobOutcome>,
+    pub losses: Vec<Loss>,
+    /// Metrics that were out of bounds on a node of their own.
+    pub failed: Vec<(String, String)>,
+    pub findings: Vec<Finding>,
+    /// Changes of path because nothing came back in time, over all jobs; without those that had none.
+    pub timeouts: Vec<Timeouts>,
+    pub probe: Option<Probe>,
+    /// Of the instance: cards and GPUs of a node.
+    pub nics: usize,
+    pub gpus: usize,
+}
+
+/// A rate of a job that is out of bounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loss {
+    pub case: String,
+    pub nodes: Vec<String>,
+    /// The part that is left of what was expected; nothing where that is not known.
+    pub left: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timeouts {
+    pub node: String,
+    pub nic: String,
+    pub events: u64,
+}
+
+/// Something odd about a node, which alone proves nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Oddity {
+    pub code: &'static str,
+    pub node: String,
+    pub part: String,
+    pub evidence: String,
+    /// Metrics that show the same thing.
+    pub shown_by: &'static [&'static str],
+    /// Whether it is reason enough for all of the node's NICs to be slow.
+    pub slows_all_nics: bool,
+}
+
+const BY_LOG: &[&str] = &["nccl_log.not_gdrdma", "nccl_log.provider_efa", "nccl_log.nvls"];
+const BY_COUNTERS: &[&str] = &["nic.retrans_timeouts"];
+
+impl Oddity {
+    /// Whether it is itself what was out of bounds, on that very node.
+    pub fn was_judged(&self, observed: &RunObservations) -> bool {
+        observed
+            .failed
+            .iter()
+            .any(|(metric, node)| *node == self.node && self.shown_by.contains(&metric.as_str()))
+    }
+}
+
+impl RunObservations {
+    /// By node, in the order of how much it says.
+    pub fn oddities(&self) -> Vec<Oddity> {
+        let mut odd: Vec<Oddity> = Vec::new();
+        for timeouts in &self.timeouts {
+            odd.push(Oddity {
+                code: "HRN-NIC-RETRANS",
+                node: timeouts.node.clone(),
+                part: timeouts.nic.clone(),
+                evidence: format!("{} retransmission timeouts while its jobs ran", timeouts.events),
+                shown_by: BY_COUNTERS,
+                slows_all_nics: false,
+            });
+        }
+        for finding in &self.findings {
+            // Data goes through the host's memory, or by TCP; a provider or NVLS that differs slows no NIC.
+            let slows_all_nics = ["nccl-not-gdrdma", "nccl-network-socket"].contains(&finding.code.as_str());
+            let is_downgrade =
+                slows_all_nics || ["nccl-provider", "nccl-nvls-differs"].contains(&finding.code.as_str());
+            if let Some(node) = finding.node.as_ref().filter(|_| is_downgrade) {
+                odd.push(Oddity {
+                    code: "HRN-NET-DOWNGRADED",
+                    node: node.split('.').next().unwrap_or(node).to_owned(),
+                    part: "node".to_owned(),
+                    evidence: finding.message.clone(),
+                    shown_by: BY_LOG,
+                    slows_all_nics,
+                });
+            }
+        }
+        if let Some(probe) = &self.probe {
+            odd.extend(of_probe(probe));
+        }
+        odd.dedup();
+        odd
+    }
+}
+
+fn of_probe(probe: &Probe) -> Vec<Oddity> {
+    use model::artefact::Value;
+    let mut odd = Vec::new();
+    let names = |node: &model::artefact::ProbedNode, fact: &str| match node.facts.get(fact) {
+        Some(Value::Names(names)) => names.clone(),
+        _ => Vec::new(),
+    };
+    for node in &probe.nodes {
+        for down in names(node, "nics_down") {
+            let part = down.split([' ', ':']).next().unwrap_or("nic").to_owned();
+            let evidence = format!("link not active: {down}");
+            odd.push(of_probed("HRN-NIC-DOWN", &node.node, &part, evidence));
+        }
+        if let Some(newest) = names(node, "xid").last() {
+            let evidence = format!("driver reported a fault before the run: {newest}");
+            odd.push(of_probed("HRN-GPU-XID", &node.node, "node", evidence));
+        }
+    }
+    for unlike in config::facts::against_majority(probe).differences {
+        let evidence = format!("{} is `{}`, on most nodes `{}`", unlike.fact, unlike.value, unlike.expected);
+        odd.push(of_probed("HRN-NODE-DIFFERS", &unlike.node, "node", evidence));
+    }
+    odd
+}
+
+fn of_probed(code: &'static str, node: &str, part: &str, evidence: String) -> Oddity {
+    Oddity {
+        code,
+        node: node.to_owned(),
+        part: part.to_owned(),
+        evidence,
+        shown_by: &[],
+        slows_all_nics: false,
+    }
+}

@@ -1,0 +1,92 @@
+//! The profiler's overhead on a rate or a time, by the same job without it; and which of the two is judged.
+
+use super::gate::{self, Gate};
+use super::{CaseData, Measured, subject};
+use metric::unit::{Better, Unit};
+use model::artefact::{ControlRun, PlannedAssertion, PlannedJob, Status, Verdict};
+use std::collections::BTreeMap;
+
+/// Whose numbers an assertion is judged by.
+pub(super) enum Chosen {
+    /// Its own jobs'.
+    Own,
+    /// Those of the jobs without the profiler, and why, as a message ends with it.
+    Bare(Vec<String>, String),
+    /// The overhead of the profiler is unknown: the verdict says so.
+    Unknown,
+}
+
+pub(super) fn choose(
+    data: &CaseData,
+    gates: &BTreeMap<&str, Gate>,
+    assertion: &PlannedAssertion,
+    verdict: &mut Verdict,
+) -> Chosen {
+    let Some((control_runs, most)) = control_runs(data, assertion) else { return Chosen::Own };
+    let of_controls = PlannedAssertion { jobs: control_runs.clone(), ..assertion.clone() };
+    let unknown = |verdict: &mut Verdict, why: &str| {
+        verdict.status = Status::Inconclusive;
+        verdict.cause = Some("profiling-cost".to_owned());
+        verdict.message = format!("{}: profiling overhead unknown: {why}", subject(assertion));
+        verdict.next = Some("see the job without the profiler, then rerun the case".to_owned());
+        Chosen::Unknown
+    };
+    if let Some((_, _, why, _)) = gate::shut(gates, &of_controls, false) {
+        return unknown(verdict, &why);
+    }
+    let profiled = Measured::of(data.metrics, assertion, &assertion.jobs);
+    let bare = Measured::of(data.metrics, assertion, &control_runs);
+    if !profiled.missing.is_empty() || profiled.parts.is_empty() {
+        // A missing number is reported as that of any other job.
+        return Chosen::Own;
+    }
+    let Some(cost) = cost(&profiled, &bare, assertion.better) else {
+        return unknown(verdict, "the job without the profiler has no such number");
+    };
+    if cost <= most {
+        return Chosen::Own;
+    }
+    let reason =
+        format!("judged by the run without nsys: nsys costs {:.1} %, limit {} %", cost * 100.0, most * 100.0);
+    Chosen::Bare(control_runs, reason)
+}
+
+/// The jobs without the profiler that stand beside all of the assertion's; nothing where there are none, or where the
+/// number is one that only a profiler can measure.
+fn control_runs(data: &CaseData, assertion: &PlannedAssertion) -> Option<(Vec<String>, f64)> {
+    let is_pace = !matches!(assertion.unit, Unit::Count | Unit::Bytes | Unit::Ratio);
+    if !is_pace || assertion.better == Better::Neither || gate::is_from_reports(&assertion.metric) {
+        return None;
+    }
+    let control_run_of = |job: &String| {
+        let found = |planned: &PlannedJob| match &planned.control_run {
+            Some(ControlRun::Bare { of, cost_at_most }) if of == job => {
+                Some((planned.name.clone(), *cost_at_most))
+            }
+            _ => None,
+        };
+        data.case.jobs.iter().find_map(found)
+    };
+    let all: Option<Vec<(String, f64)>> = assertion.jobs.iter().map(control_run_of).collect();
+    let all = all.filter(|all| !all.is_empty())?;
+    let most = all.iter().map(|(_, most)| *most).fold(f64::INFINITY, f64::min);
+    Some((all.into_iter().map(|(name, _)| name).collect(), most))
+}
+
+/// The largest over all parts, as a fraction of what the program reaches by itself: below nothing where it was faster
+/// with the profiler. Nothing where a number has none beside it.
+fn cost(profiled: &Measured, bare: &Measured, better: Better) -> Option<f64> {
+    let alone = |name: &str| bare.values().find(|(other, _)| *other == name).map(|(_, value)| value);
+    let mut worst = f64::NEG_INFINITY;
+    for (name, value) in profiled.values() {
+        let left = match better {
+            Better::Lower => alone(name)? / value,
+            Better::Higher | Better::Neither => value / alone(name)?,
+        };
+        if !left.is_finite() {
+            return None;
+        }
+        worst = worst.max(1.0 - left);
+    }
+    worst.is_finite().then_some(worst)
+}

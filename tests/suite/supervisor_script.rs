@@ -1,0 +1,231 @@
+//! `supervisor.sh` under a real bash: a job is started once, ends with all that it started, and ends by itself when nobody
+//! asks for it any more. What the launcher makes of the answers is tested beside it.
+
+use job::script::{SUPERVISOR_SH, files};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+struct Job {
+    folder: TempDir,
+}
+
+impl Job {
+    fn new(script: &str) -> Job {
+        let job = Job { folder: TempDir::new().expect("a folder") };
+        fs::write(job.path(files::SUPERVISOR), SUPERVISOR_SH).expect("written");
+        fs::write(job.path(files::JOB), format!("#!/bin/bash\n{script}\n")).expect("written");
+        job
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// What one call prints.
+    fn call(&self, verb: &str, more: &[&str]) -> String {
+        let output = Command::new("bash")
+            .arg(self.path(files::SUPERVISOR))
+            .args([verb, &self.folder.path().display().to_string(), "n1"])
+            .args(more)
+            .stdin(Stdio::null())
+            .output()
+            .expect("bash starts");
+        assert!(output.status.success(), "{verb}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
+    fn look(&self) -> String {
+        self.call("look", &[])
+    }
+
+    fn ends(&self) -> String {
+        let mut last = String::new();
+        until("the job has ended", || {
+            last = self.look();
+            last != "running"
+        });
+        last
+    }
+
+    /// The process that wrote its number into a file.
+    fn pid(&self, name: &str) -> i32 {
+        let mut pid = 0;
+        until("a process has told its number", || {
+            pid = self.text(name).trim().parse().unwrap_or_default();
+            pid != 0
+        });
+        pid
+    }
+}
+
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Gone, or a zombie that its parent has yet to reap.
+fn is_gone(pid: i32) -> bool {
+    match fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Err(_) => true,
+        Ok(stat) => stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')),
+    }
+}
+
+#[test]
+fn a_job_is_started_once_however_often_it_is_asked_for_and_ends_with_all_that_it_started() {
+    let job = Job::new(
+        "echo \"$HARNESS_NODE\" >> started\nsleep 600 & echo $! > left\nuntil [ -e go ]; do sleep 0.1; done\nexit 7",
+    );
+    assert_eq!(job.look(), "absent");
+    assert_eq!(job.call("end", &["TERM"]), "absent");
+    assert_eq!(job.call("start", &["60"]), "running");
+    assert_eq!(job.call("start", &["60"]), "running");
+    let left = job.pid("left");
+    fs::write(job.path("go"), "").expect("written");
+    assert_eq!(job.ends(), "ended 7 itself");
+    assert_eq!(job.call("start", &["60"]), "ended 7 itself");
+    assert_eq!(job.call("end", &["KILL"]), "ended 7 itself");
+    assert_eq!(job.text("started"), "n1\n");
+    assert!(is_gone(left), "{left} is left");
+}
+
+#[test]
+fn two_callers_at_once_start_one_job() {
+    let job = Job::new("echo x >> started\nsleep 2");
+    let answers: Vec<String> = std::thread::scope(|scope| {
+        let callers: Vec<_> = (0..4).map(|_| scope.spawn(|| job.call("start", &["60"]))).collect();
+        callers.into_iter().map(|caller| caller.join().expect("an answer")).collect()
+    });
+    assert_eq!(answers, ["running"; 4]);
+    assert_eq!(job.ends(), "ended 0 itself");
+    assert_eq!(job.text("started"), "x\n");
+}
+
+#[test]
+fn a_job_that_nobody_asks_for_ends_and_one_that_is_asked_for_goes_on() {
+    let job = Job::new("sleep 600 & echo $! > child\nwait");
+    job.call("start", &["2"]);
+    let child = job.pid("child");
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(5) {
+        assert_eq!(job.look(), "running");
+        std::thread::sleep(Duration::from_millis(400));
+    }
+    // Looked at from aside, for a look would renew it.
+    until("the heartbeat timeout has run out", || job.path("supervisor.n1/status").exists());
+    assert_eq!(job.look(), "ended 143 heartbeat");
+    assert!(is_gone(child), "{child} is left");
+}
+
+#[test]
+fn a_job_that_is_asked_to_end_ends_and_one_that_does_not_heed_is_ended_by_force() {
+    let job = Job::new("sleep 600 & echo $! > child\nwait");
+    job.call("start", &["60"]);
+    let child = job.pid("child");
+    job.call("end", &["TERM"]);
+    assert_eq!(job.ends(), "ended 143 asked");
+    assert!(is_gone(child), "{child} is left");
+
+    let job = Job::new("trap '' TERM\necho $$ > child\nwhile :; do sleep 1; done");
+    job.call("start", &["60"]);
+    let child = job.pid("child");
+    assert_eq!(job.call("end", &["TERM"]), "running");
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(job.look(), "running");
+    job.call("end", &["KILL"]);
+    assert_eq!(job.ends(), "ended 137 asked");
+    assert!(is_gone(child), "{child} is left");
+}
+
+#[test]
+fn a_job_whose_supervisor_is_gone_is_lost_and_can_still_be_ended() {
+    let job = Job::new("echo $$ > child\nexec sleep 600");
+    job.call("start", &["60"]);
+    let child = job.pid("child");
+    let supervisor = job.text("supervisor.n1/supervisor");
+    let supervisor: i32 = supervisor.split(' ').next().and_then(|pid| pid.parse().ok()).expect("a number");
+    let supervisor = nix::unistd::Pid::from_raw(supervisor);
+    nix::sys::signal::kill(supervisor, nix::sys::signal::Signal::SIGKILL).expect("killed");
+    until("the supervisor is gone", || is_gone(supervisor.as_raw()));
+    assert_eq!(job.look(), "lost");
+    assert!(!is_gone(child));
+    assert_eq!(job.call("end", &["KILL"]), "lost");
+    until("the job is gone", || is_gone(child));
+}
+
+#[test]
+fn numbers_that_mean_other_processes_by_now_are_left_alone() {
+    let mut stranger = Command::new("sleep").arg("600").spawn().expect("starts");
+    let job = Job::new("true");
+    fs::create_dir(job.path("supervisor.n1")).expect("made");
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("a boot id");
+    for owner in [format!("{} 1 {boot}", stranger.id()), format!("{} 1 another-boot\n", stranger.id())] {
+        for file in ["supervisor", "group"] {
+            fs::write(job.path("supervisor.n1").join(file), &owner).expect("written");
+        }
+        assert_eq!(job.call("end", &["KILL"]), "lost");
+        assert_eq!(job.look(), "lost");
+        assert!(Path::new(&format!("/proc/{}", stranger.id())).exists() && !is_gone(stranger.id() as i32));
+    }
+    stranger.kill().expect("killed");
+    stranger.wait().expect("ended");
+}
+
+/// A script whose process name holds a line break, and which takes the place of the one that calls it.
+const LINE_BREAK: &str = "printf '#!/bin/bash\\necho $$ > child; sleep 600 & wait\\n' > $'a\\nb'; chmod +x $'a\\nb'; exec ./$'a\\nb'";
+
+/// The kernel does not escape a process name in /proc/PID/stat.
+#[test]
+fn a_process_name_with_a_line_break_neither_hides_the_job_nor_ends_the_supervisor() {
+    let asked = Job::new(LINE_BREAK);
+    asked.call("start", &["60"]);
+    let child = asked.pid("child");
+    asked.call("end", &["TERM"]);
+    assert_eq!(asked.ends(), "ended 143 asked");
+    assert!(is_gone(child), "{child} is left");
+    let unasked = Job::new(LINE_BREAK);
+    unasked.call("start", &["2"]);
+    let child = unasked.pid("child");
+    until("the heartbeat timeout has run out", || unasked.path("supervisor.n1/status").exists());
+    assert_eq!(unasked.look(), "ended 143 heartbeat");
+    assert!(is_gone(child), "{child} is left");
+}
+
+#[test]
+fn what_the_script_says_is_kept_and_wrong_arguments_are_refused() {
+    let job = Job::new("echo hello; echo trouble >&2");
+    job.call("start", &["60"]);
+    assert_eq!(job.ends(), "ended 0 itself");
+    assert_eq!(job.text("log.n1"), "hello\ntrouble\n");
+    let folder = job.folder.path().display().to_string();
+    for words in [
+        &["look"][..],
+        &["look", "relative", "n1"],
+        &["start", &folder, "n2"],
+        &["start", &folder, "n2", "soon"],
+        &["end", &folder, "n2", "HUP"],
+        &["end", &folder, "../n2", "KILL"],
+        &["begin", &folder, "n2", "60"],
+    ] {
+        let output =
+            Command::new("bash").arg(job.path(files::SUPERVISOR)).args(words).output().expect("bash");
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).starts_with("usage: "), "{words:?}");
+    }
+    let absent = format!("{folder}/nowhere");
+    let output =
+        Command::new("bash").arg(job.path(files::SUPERVISOR)).args(["start", &absent, "n1", "60"]).output();
+    let output = output.expect("bash");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot make the folder"));
+}
