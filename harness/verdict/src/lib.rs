@@ -10,3 +10,9 @@ pub mod pending;
 pub mod profile_audit;
 pub mod unjudged;
 
+#[cfg(test)]
+mod pending_tests;
+#[cfg(test)]
+mod stored_runs;
+#[cfg(test)]
+mod unjudged_tests;

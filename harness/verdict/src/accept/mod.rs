@@ -15,4 +15,12 @@ pub mod site_names;
 pub mod stages;
 
 #[cfg(test)]
+mod certificate_tests;
+#[cfg(test)]
+mod markdown_tests;
+#[cfg(test)]
+mod privacy_tests;
+#[cfg(test)]
+mod refusal_tests;
+#[cfg(test)]
 mod tests;

@@ -3,6 +3,8 @@
 
 mod numbers;
 #[cfg(test)]
+mod runs_tests;
+#[cfg(test)]
 mod tests;
 mod verdicts;
 

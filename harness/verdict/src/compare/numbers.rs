@@ -128,19 +128,35 @@ fn pools<'a>(a: &'a Measured, b: &'a Measured) -> BTreeMap<&'a str, Pool> {
     spreads.into_iter().filter_map(pool).collect()
 }
 
-/// The smallest step between two numbers of a metric: programs print few digits, and a change of the last one is none.
+/// The step of the last digit that a program prints of a metric: a change by one such step is none. It is at most the
+/// smallest step between two numbers, and at most the place of their last digit: numbers far apart are not one step apart
+/// because there are no others between them. Fewer than three different numbers do not show how many digits are printed.
 fn resolutions<'a>(a: &'a Measured, b: &'a Measured) -> BTreeMap<&'a str, f64> {
     let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for ((metric, _), (.., samples)) in a.iter().chain(b) {
         values.entry(metric).or_default().extend(&samples.finite);
     }
-    let smallest = |mut values: Vec<f64>| {
-        values.sort_by(f64::total_cmp);
-        let steps = values.iter().zip(values.iter().skip(1)).map(|(low, high)| (high - low, high.abs()));
-        let real = steps.filter(|(step, size)| *step > ROUNDING * size).map(|(step, _)| step);
-        real.min_by(f64::total_cmp).unwrap_or_default()
-    };
-    values.into_iter().map(|(metric, values)| (metric, smallest(values))).collect()
+    values.into_iter().map(|(metric, values)| (metric, resolution(values))).collect()
+}
+
+pub(super) fn resolution(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let steps = values.iter().zip(values.iter().skip(1)).map(|(low, high)| (high - low, high.abs()));
+    let real: Vec<f64> = steps.filter(|(step, size)| *step > ROUNDING * size).map(|(step, _)| step).collect();
+    if real.len() < 2 {
+        return 0.0;
+    }
+    let digits = values.iter().filter(|value| **value != 0.0).map(|value| last_digit(*value));
+    real.into_iter().chain(digits).min_by(f64::total_cmp).unwrap_or_default()
+}
+
+/// The place of the last digit of a number as a program may have printed it: 0.01 of 12.34. It is at most 1: that 20 and 10
+/// end in a zero does not show that tens were printed.
+pub(super) fn last_digit(value: f64) -> f64 {
+    let text = format!("{value:.8e}");
+    let Some((digits, exponent)) = text.split_once('e') else { return 0.0 };
+    let decimals = digits.trim_end_matches('0').split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    exponent.parse::<i32>().map_or(0.0, |exponent| 10f64.powi((exponent - decimals as i32).min(0)))
 }
 
 /// Two numbers that are the same may be printed one step apart; where both are middles of few, a little more.

@@ -108,6 +108,32 @@ fn a_change_of_the_last_digit_that_a_program_prints_is_none() {
     assert_eq!(beyond(0.14, 0.11), Beyond::Worse);
 }
 
+#[test]
+fn the_last_digit_of_a_number_is_its_last_decimal_or_its_ones() {
+    for (value, place) in
+        [(12.34, 0.01), (12.0, 1.0), (1500.0, 1.0), (12e9, 1.0), (0.25, 0.01), (5e-6, 1e-6), (-1.5, 0.1)]
+    {
+        let found = numbers::last_digit(value);
+        assert!((found - place).abs() < place * 1e-9, "{value}: {found}, expected {place}");
+    }
+}
+
+#[test]
+fn the_printed_resolution_needs_three_numbers_and_is_no_coarser_than_their_last_digit() {
+    for (values, step) in [
+        (&[30.0, 20.0, 10.0][..], 1.0),
+        (&[0.13, 0.14, 0.15], 0.01),
+        (&[100.0, 101.5, 120.0], 0.1),
+        (&[12e9, 9e9], 0.0),
+        (&[12.0, 12.0, 9.0, 9.0], 0.0),
+        (&[12.0], 0.0),
+        (&[], 0.0),
+    ] {
+        let found = numbers::resolution(values.to_vec());
+        assert!((found - step).abs() <= step * 1e-9, "{values:?}: {found}, expected {step}");
+    }
+}
+
 fn turn(turned: Turned) -> Turn {
     Turn { name: "x".into(), from: Status::Pass, to: Status::Fail, turned, message: "m".into() }
 }

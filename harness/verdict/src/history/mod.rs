@@ -7,6 +7,12 @@ pub mod past;
 pub mod series;
 pub mod suspects;
 
+#[cfg(test)]
+mod past_tests;
+#[cfg(test)]
+mod series_tests;
+#[cfg(test)]
+mod suspects_tests;
 
 /// A line of numbers in one row of blocks, the lowest to the highest; a number that is none is a blank.
 pub fn spark(values: &[Option<f64>]) -> String {

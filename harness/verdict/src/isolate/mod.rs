@@ -22,9 +22,19 @@ pub mod trial;
 pub mod weigh;
 
 #[cfg(test)]
+mod explained_tests;
+#[cfg(test)]
+mod link_tests;
+#[cfg(test)]
+mod probes_tests;
+#[cfg(test)]
 mod round_tests;
 #[cfg(test)]
+mod rounds_tests;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod weigh_tests;
 
 pub use named::{Conclusion, Named, Place};
 pub use trial::{Aim, Answer, Fleet, Found, Trial};

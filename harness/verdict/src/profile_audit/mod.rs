@@ -217,4 +217,6 @@ fn failing(
 }
 
 #[cfg(test)]
+mod other_files_tests;
+#[cfg(test)]
 mod tests;

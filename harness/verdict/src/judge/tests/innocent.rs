@@ -1,0 +1,303 @@
+//! What must not blame a node, and what must not clear one: failures that all share, numbers that few agree on.
+
+use super::*;
+use model::artefact::{JobOutcome, WorkKind};
+
+/// One job on each node, which both ended with exit code 1 and these last words.
+fn both_failed(words: [&[&str]; 2]) -> World {
+    let mut world = World::new(at_least(10.0));
+    let (job, record) = (world.case.jobs.remove(0), world.jobs.jobs.remove(0));
+    world.analysis.jobs.clear();
+    for (node, words) in ["n1", "n2"].into_iter().zip(words) {
+        world.case.jobs.push(PlannedJob { name: node.into(), nodes: vec![node.into()], ..job.clone() });
+        let end = Ended::Exited { code: 1 };
+        world.jobs.jobs.push(JobRecord { name: node.into(), end, ..record.clone() });
+        let last_words = words.iter().map(|word| (*word).to_owned()).collect();
+        world.analysis.jobs.insert(node.into(), JobAnalysis { last_words, ..JobAnalysis::default() });
+    }
+    world.case.assertions[0].jobs = vec!["n1".into(), "n2".into()];
+    world
+}
+
+#[test]
+fn jobs_that_all_fail_with_the_same_words_are_a_common_failure_and_blame_no_node() {
+    let world = both_failed([&["rank 0", "no MPI plugin"], &["rank 8", "no MPI plugin"]]);
+    let Judged { verdict, outcomes } = world.judged();
+    let common = verdict.common_failure.expect("a common failure");
+    assert_eq!((common.jobs, common.nodes.as_str(), common.expected), (2, "n[1-2]", false));
+    assert_eq!(common.words, ["rank 0", "no MPI plugin"]);
+    assert_eq!(culprits_of_run(&outcomes.jobs, &[]), []);
+    assert!(outcomes.jobs.is_empty(), "{:?}", outcomes.jobs);
+    let only_shared = both_failed([&["no GPU", "exit", "no MPI"], &["no NIC", "no MPI"]]);
+    assert_eq!(only_shared.judged().verdict.common_failure.expect("a common failure").words, ["no MPI"]);
+}
+
+#[test]
+fn a_job_that_was_not_started_says_nothing_of_the_others_failure() {
+    let words: [&[&str]; 2] = [&["no MPI"], &["no MPI"]];
+    for end in [
+        Ended::NotRun { why: "max_fail".into() },
+        Ended::Cancelled,
+        Ended::Preempted,
+        Ended::Deadline,
+        Ended::Interrupted { why: "SIGTERM".into() },
+    ] {
+        let mut world = both_failed(words);
+        let third = PlannedJob { name: "n3".into(), nodes: vec!["n3".into()], ..world.case.jobs[0].clone() };
+        world.case.jobs.push(third);
+        world.jobs.jobs.push(JobRecord { name: "n3".into(), end: end.clone(), ..world.jobs.jobs[0].clone() });
+        let common = world.judged().verdict.common_failure.expect("a common failure");
+        assert_eq!(common.jobs, 2, "{end:?}");
+    }
+    let mut first_and_last = both_failed(words);
+    let third =
+        PlannedJob { name: "n3".into(), nodes: vec!["n3".into()], ..first_and_last.case.jobs[0].clone() };
+    first_and_last.case.jobs.push(third);
+    let ran = first_and_last.jobs.jobs[0].clone();
+    first_and_last.jobs.jobs[1].end = Ended::Cancelled;
+    first_and_last.jobs.jobs.push(JobRecord { name: "n3".into(), ..ran });
+    let same = first_and_last.analysis.jobs["n1"].clone();
+    first_and_last.analysis.jobs.insert("n3".into(), same);
+    let common = first_and_last.judged().verdict.common_failure.expect("a common failure");
+    assert_eq!(common.nodes, "n[1,3]");
+    // One that ended well shows that the launcher works.
+    let mut world = both_failed(words);
+    world.jobs.jobs[1].end = Ended::Exited { code: 0 };
+    assert_eq!(world.judged().verdict.common_failure, None);
+    let mut world = both_failed(words);
+    world.case.expected_failure = Some("known".into());
+    assert!(world.judged().verdict.common_failure.expect("a common failure").expected);
+}
+
+fn busbw_failed(outcomes: &[JobOutcome]) -> Vec<Option<bool>> {
+    outcomes.iter().map(|outcome| outcome.judged.get("nccl.busbw").copied()).collect()
+}
+
+#[test]
+fn a_low_bandwidth_over_tcp_in_every_job_is_a_setting_and_no_nodes_fault() {
+    let slow = |sockets: &[&str], alone: bool| {
+        let mut world = World::new(at_least(10.0)).saw(2.0);
+        let second = PlannedJob {
+            name: "k".into(),
+            nodes: match alone {
+                true => vec!["n3".into()],
+                false => vec!["n3".into(), "n4".into()],
+            },
+            ..world.case.jobs[0].clone()
+        };
+        world.case.jobs.push(second);
+        world.jobs.jobs.push(JobRecord { name: "k".into(), ..world.jobs.jobs[0].clone() });
+        world.analysis.jobs.insert("k".into(), JobAnalysis::default());
+        for job in sockets {
+            let finding = Finding::new(efa_traffic::SOCKETS, "NCCL went over TCP");
+            world.analysis.jobs.get_mut(*job).expect("a job").findings.push(finding);
+        }
+        let judged = world.judged();
+        assert_eq!(judged.verdict.verdicts[0].status, Status::Fail);
+        busbw_failed(&judged.outcomes.jobs)
+    };
+    assert_eq!(slow(&["j", "k"], false), [Some(false), None]);
+    assert_eq!(slow(&["j"], false), [Some(true), None], "the other job went over EFA");
+    // A job on one node uses no network.
+    assert_eq!(slow(&["j"], true), [Some(false), None]);
+    let mut one_node = World::new(at_least(10.0)).saw(2.0);
+    one_node.case.jobs[0].nodes.truncate(1);
+    one_node.analysis().findings.push(Finding::new(efa_traffic::SOCKETS, "NCCL went over TCP"));
+    assert_eq!(busbw_failed(&one_node.judged().outcomes.jobs), [Some(true)]);
+}
+
+#[test]
+fn a_failure_says_over_which_transport_nccl_went() {
+    let mut world = World::new(at_least(10.0)).saw(2.0);
+    assert!(!world.one().message.contains("went over"));
+    world.analysis().findings.push(Finding::new("clock-jump", "the clock went over midnight"));
+    assert!(!world.one().message.contains("went over"));
+    world.analysis().findings.push(Finding::new(efa_traffic::SOCKETS, "NCCL went over TCP"));
+    assert!(world.one().message.ends_with(": NCCL went over TCP"), "{}", world.one().message);
+    world.case.assertions[0].metric = "train.loss_finite".into();
+    world.rows = vec![row("train.loss_finite", 2.0, &[])];
+    assert!(!world.one().message.contains("went over"));
+    world.analysis().findings.push(Finding::new(training_log::NAN_RANK, "rank 3 has NaN"));
+    assert!(world.one().message.ends_with(": rank 3 has NaN"));
+    let mut ended = World::new(at_least(10.0));
+    ended.case.assertions[0].metric = "train.steps_missing".into();
+    ended.rows = vec![row("train.steps_missing", 2.0, &[])];
+    ended.analysis().findings.push(Finding::new(training_log::ENDED_EARLY, "stopped at step 7"));
+    assert!(ended.one().message.ends_with(": stopped at step 7"));
+}
+
+#[test]
+fn two_nodes_that_agree_with_each_other_alone_are_not_cleared_by_it() {
+    let judged = |nodes: usize| {
+        let mut world = World::new(PlannedBound { within_peers: Some(0.1), ..PlannedBound::default() });
+        world.case.assertions[0].dims = Dims::new().with(Dim::Node, "n1");
+        for node in 1..=nodes {
+            world.rows.push(row("nccl.busbw", 100.0, &[(Dim::Node, &format!("n{node}"))]));
+        }
+        let judged = world.judged();
+        assert_eq!(judged.verdict.verdicts[0].status, Status::Pass);
+        busbw_failed(&judged.outcomes.jobs)
+    };
+    assert_eq!(judged(2), [None]);
+    assert_eq!(judged(3), [None]);
+    assert_eq!(judged(4), [Some(false)]);
+}
+
+#[test]
+fn a_gpu_within_its_bound_is_no_culprit() {
+    let culprits = |value: f64| {
+        let mut world = World::new(at_least(10.0));
+        let asked = &mut world.case.assertions[0];
+        asked.dims = Dims::new().with(Dim::Node, "n1").with(Dim::Gpu, 0u64);
+        (asked.node, asked.part) = (Some("n1".into()), Some("gpu0".into()));
+        world.rows.push(row("nccl.busbw", value, &[(Dim::Node, "n1"), (Dim::Gpu, "0")]));
+        world.judged().verdict.culprits.len()
+    };
+    assert_eq!((culprits(2.0), culprits(20.0)), (1, 0));
+}
+
+#[test]
+fn three_of_five_nodes_that_fail_alike_are_the_cases_fault_and_three_of_six_are_their_own() {
+    let named = |nodes: usize| {
+        let outcome = |at: usize| JobOutcome {
+            case: "c".into(),
+            kind: WorkKind::Collective,
+            job: format!("n{at}"),
+            nodes: vec![format!("n{at}")],
+            bad: (at <= 3).then(|| model::artefact::Bad {
+                cause: "hang".into(),
+                node: None,
+                evidence: "seen".into(),
+            }),
+            judged: BTreeMap::new(),
+        };
+        culprits_of_run(&(1..=nodes).map(outcome).collect::<Vec<_>>(), &[]).len()
+    };
+    assert_eq!((named(5), named(6)), (0, 3));
+}
+
+#[test]
+fn a_sampler_that_ended_on_another_node_does_not_explain_a_missing_counter() {
+    let cause = |asked: Option<&str>, of: Option<&str>, code: &str| {
+        let mut world = World::new(at_least(10.0));
+        world.case.assertions[0].metric = "nic.tx_bytes".into();
+        world.case.assertions[0].node = asked.map(str::to_owned);
+        let mut finding = Finding::new(code, "the sampler was killed");
+        finding.node = of.map(str::to_owned);
+        world.analysis().findings.push(finding);
+        world.one().cause.expect("a cause")
+    };
+    for (asked, of, is_why) in [
+        (Some("n1"), Some("n1"), true),
+        (Some("n1"), None, true),
+        (None, Some("n2"), true),
+        (Some("n1"), Some("n2"), false),
+    ] {
+        assert_eq!(cause(asked, of, "sampler-ended") == "sampler-ended", is_why, "{asked:?} {of:?}");
+    }
+    assert_eq!(cause(Some("n1"), Some("n1"), "clock-jump"), "not-measured");
+}
+
+#[test]
+fn jobs_that_name_one_node_are_no_common_failure_and_a_refused_launch_is() {
+    let named = |nodes: [&str; 2]| {
+        let mut world = both_failed([&["no MPI"], &["no MPI"]]);
+        for (record, node) in world.jobs.jobs.iter_mut().zip(nodes) {
+            record.blamed = Some(model::artefact::Blamed { node: node.into(), evidence: "sinfo".into() });
+        }
+        world.judged().verdict.common_failure.is_some()
+    };
+    assert_eq!((named(["n9", "n9"]), named(["n1", "n2"])), (false, true));
+    let mut by_workload = both_failed([&["no MPI"], &["no MPI"]]);
+    for analysis in by_workload.analysis.jobs.values_mut() {
+        let (cause, evidence) = ("exit 1".into(), "rank 3 died".into());
+        analysis.failure = Some(WorkloadFailure { cause, node: Some("n9".into()), evidence });
+    }
+    assert_eq!(by_workload.judged().verdict.common_failure, None);
+    let mut refused = World::new(at_least(10.0));
+    refused.jobs.jobs[0].end = Ended::LaunchFailed { why: "Invalid account".into() };
+    let common = refused.judged().verdict.common_failure.expect("a common failure");
+    assert!(common.check.contains("--dry-run"), "{}", common.check);
+    let blamed = model::artefact::Blamed { node: "n1".into(), evidence: "sinfo".into() };
+    refused.jobs.jobs[0].blamed = Some(blamed);
+    assert_eq!(refused.judged().verdict.common_failure, None);
+    let others = both_failed([&["no MPI"], &["no MPI"]]).judged().verdict.common_failure;
+    assert!(others.expect("a common failure").check.contains("stderr"));
+}
+
+#[test]
+fn a_run_with_simulated_files_says_so() {
+    let mut world = World::new(at_least(10.0)).saw(20.0);
+    assert!(!world.judged().verdict.simulated);
+    world.collected.simulated = vec!["raw/j/stdout".into()];
+    assert!(world.judged().verdict.simulated);
+}
+
+#[test]
+fn one_warning_is_one_line_and_more_of_a_metric_are_counted() {
+    let warned = |n: usize| {
+        let mut world = World::new(PlannedBound { warn: true, ..at_least(10.0) }).saw(2.0);
+        world.case.assertions = vec![world.case.assertions[0].clone(); n];
+        let found = world.judged().verdict.findings;
+        assert_eq!(found.len(), 1);
+        found[0].message.clone()
+    };
+    assert!(!warned(1).contains("more"), "{}", warned(1));
+    assert!(warned(3).ends_with("and 2 more"), "{}", warned(3));
+}
+
+#[test]
+fn nodes_that_a_probe_left_out_are_each_named_however_many_they_are() {
+    let outcome = |at: usize| JobOutcome {
+        case: "c".into(),
+        kind: WorkKind::Collective,
+        job: format!("n{at}"),
+        nodes: vec![format!("n{at}")],
+        bad: (at <= 3).then(|| model::artefact::Bad {
+            cause: LEFT_OUT.into(),
+            node: Some(format!("n{at}")),
+            evidence: "7 GPUs of 8".into(),
+        }),
+        judged: BTreeMap::new(),
+    };
+    assert_eq!(culprits_of_run(&(1..=4).map(outcome).collect::<Vec<_>>(), &[]).len(), 3);
+}
+
+#[test]
+fn the_rank_whose_loss_is_no_number_is_the_culprit_and_a_loss_without_a_rank_names_none() {
+    let culprits = |code: &str| {
+        let mut world = World::new(at_least(10.0));
+        world.case.assertions[0].metric = "train.loss_finite".into();
+        world.rows = vec![row("train.loss_finite", 2.0, &[])];
+        let finding = Finding::new(code, "NaN in the gradient").node("n2").part("gpu3");
+        world.analysis().findings.push(finding);
+        world.judged().verdict.culprits.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let named = culprits(training_log::NAN_RANK);
+    assert!(named.len() == 1 && named[0].starts_with("culprit n2 gpu3"), "{named:?}");
+    assert_eq!(culprits(training_log::NOT_FINITE), Vec::<String>::new());
+}
+
+#[test]
+fn a_case_whose_bad_nodes_are_quarantined_ends_as_the_others_did() {
+    let verdict = |nodes: &str, status: Status, cause: Option<&str>| {
+        let mut verdict = fixture::verdict("c", "rate", "x", "y", status);
+        (verdict.nodes, verdict.cause) = (nodes.into(), cause.map(str::to_owned));
+        verdict
+    };
+    let end = |verdicts: &[Verdict], gone: &[&str]| {
+        end_of_those_that_took_part(verdicts, &gone.iter().copied().collect())
+    };
+    let failed = || verdict("n[1-2]", Status::Fail, None);
+    let passed = || verdict("n3", Status::Pass, None);
+    assert_eq!(end(&[failed(), passed()], &[]), CaseEnd::Fail);
+    assert_eq!(end(&[failed(), passed()], &["n1", "n2"]), CaseEnd::Pass);
+    assert_eq!(end(&[failed(), passed()], &["n1"]), CaseEnd::Fail, "n2 is still there");
+    assert_eq!(end(&[verdict("n1", Status::Error, Some(LEFT_OUT)), passed()], &[]), CaseEnd::Pass);
+    assert_eq!(end(&[verdict("n1", Status::Error, Some("hang")), passed()], &[]), CaseEnd::Error);
+    assert_eq!(end(&[verdict("", Status::Fail, None), passed()], &[]), CaseEnd::Fail, "of no node");
+    // Nobody took part: that is no pass.
+    assert_eq!(end(&[failed()], &["n1", "n2"]), CaseEnd::Error);
+    assert_eq!(end(&[passed()], &["n3"]), CaseEnd::Error);
+    assert_eq!(end(&[], &[]), CaseEnd::Inconclusive);
+}
