@@ -133,7 +133,7 @@ impl Ssh {
         let Some((node, error)) = failed else { return Ok(job.folder.clone()) };
         // What runs on the others is of no use. What cannot be reached ends by its heartbeat timeout.
         self.forget(&job.folder);
-        on_all(&job.nodes, async |node| node::end(reach, &job.folder, node, "KILL").await).await;
+        on_all(&job.nodes, async |node| node::end(reach, &job.launch, node, "KILL").await).await;
         Err(NotLaunched::on(&Host::Node(node.clone()), error))
     }
 
@@ -150,7 +150,7 @@ impl Ssh {
             }
         }
         self.wanted.notify_one();
-        on_all(&left, async |node| node::end(reach, &job.folder, node, signal).await).await;
+        on_all(&left, async |node| node::end(reach, &job.launch, node, signal).await).await;
     }
 }
 

@@ -16,7 +16,7 @@ const LONG: Duration = Duration::from_secs(3600);
 struct Question {
     handle: String,
     at: usize,
-    folder: String,
+    launch: Vec<String>,
     node: String,
     signal: Option<&'static str>,
 }
@@ -56,10 +56,10 @@ impl Ssh {
         let (mut questions, mut due, mut next) = (Vec::new(), Vec::new(), now + LONG);
         for (handle, watch) in watched.iter_mut() {
             for at in watch.open().collect::<Vec<_>>() {
-                let folder = watch.folder.clone();
+                let launch = watch.launch.clone();
                 let one = &mut watch.nodes[at];
                 let question =
-                    |signal| Question { handle: handle.clone(), at, folder, node: one.name.clone(), signal };
+                    |signal| Question { handle: handle.clone(), at, launch, node: one.name.clone(), signal };
                 if one.signal.is_some() && !one.signalling {
                     questions.push(question(one.signal));
                     (one.signal, one.signalling) = (None, true);
@@ -139,10 +139,10 @@ impl Ssh {
 }
 
 async fn put(reach: &dyn Reach, question: Question) -> Answer {
-    let Question { folder, node: name, .. } = &question;
+    let Question { launch, node: name, .. } = &question;
     let answer = match question.signal {
-        Some(signal) => node::end(reach, folder, name, signal).await,
-        None => node::look(reach, folder, name).await,
+        Some(signal) => node::end(reach, launch, name, signal).await,
+        None => node::look(reach, launch, name).await,
     };
     (question, answer)
 }

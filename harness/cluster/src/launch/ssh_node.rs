@@ -3,7 +3,7 @@
 
 use super::QUERY_LIMIT;
 use crate::reach::{Command, Host, Reach, ReachError};
-use job::script::start::{HOST, supervisor};
+use job::script::start::{HOST, call};
 use model::artefact::PlannedJob;
 
 /// How the job is on one node.
@@ -45,7 +45,8 @@ impl State {
                 let reason = match *reason {
                     "itself" => Reason::Itself,
                     "asked" => Reason::Asked,
-                    "heartbeat" => Reason::Heartbeat,
+                    // The second is an older version's word: its script is on the nodes of a run that is resumed.
+                    "heartbeat" | "lease" => Reason::Heartbeat,
                     _ => return None,
                 };
                 Some(State::Ended { code: code.parse().ok()?, reason })
@@ -66,24 +67,29 @@ pub(super) async fn start(reach: &dyn Reach, job: &PlannedJob, node: &str) -> Re
     ask(reach, node, argv.map(str::to_owned).collect()).await
 }
 
-pub(super) async fn look(reach: &dyn Reach, folder: &str, node: &str) -> Result<State, ReachError> {
-    ask(reach, node, supervisor(folder, "look", node, &[])).await
+/// `launch` is the planned argument list: it names the script and the job's folder.
+pub(super) async fn look(reach: &dyn Reach, launch: &[String], node: &str) -> Result<State, ReachError> {
+    ask(reach, node, call(launch, "look", node, &[]).unwrap_or_default()).await
 }
 
 /// Sends `TERM` or `KILL` to all that was started.
 pub(super) async fn end(
     reach: &dyn Reach,
-    folder: &str,
+    launch: &[String],
     node: &str,
     signal: &str,
 ) -> Result<State, ReachError> {
-    ask(reach, node, supervisor(folder, "end", node, &[signal])).await
+    ask(reach, node, call(launch, "end", node, &[signal]).unwrap_or_default()).await
 }
 
 async fn ask(reach: &dyn Reach, node: &str, argv: Vec<String>) -> Result<State, ReachError> {
-    let verb = argv.get(2).cloned().unwrap_or_default();
+    let (Some(script), Some(verb)) = (argv.get(1).cloned(), argv.get(2).cloned()) else {
+        let (what, why) = (format!("a query of {node}"), "the plan's launch is not one over ssh".to_owned());
+        return Err(ReachError::Failed { what, why });
+    };
+    let script = script.rsplit('/').next().unwrap_or_default();
     let answer = reach.exec(&Host::Node(node.to_owned()), &Command::new(argv, QUERY_LIMIT)).await?;
-    let failed = |why: String| ReachError::Failed { what: format!("`supervisor.sh {verb}` on {node}"), why };
+    let failed = |why: String| ReachError::Failed { what: format!("`{script} {verb}` on {node}"), why };
     if !answer.succeeded() {
         return Err(failed(format!("{}: {}", answer.status, answer.complaint())));
     }
@@ -107,6 +113,7 @@ mod tests {
             ("ended 0 itself", ended(0, Reason::Itself)),
             ("ended 143 asked", ended(143, Reason::Asked)),
             ("ended 137 heartbeat", ended(137, Reason::Heartbeat)),
+            ("ended 143 lease", ended(143, Reason::Heartbeat)),
             ("", None),
             ("ended", None),
             ("ended 0", None),
@@ -124,5 +131,14 @@ mod tests {
         assert_eq!(argv.join(" "), "bash /fsx/r/c/j/supervisor.sh start /fsx/r/c/j {host} 300");
         let job = PlannedJob { launch: argv, ..crate::launch::ssh::tests::job(&["n1"]) };
         assert_eq!(heartbeat_timeout_s(&job), 300);
+    }
+
+    #[test]
+    fn a_run_of_an_older_version_is_asked_by_the_script_that_it_started() {
+        let older = ["bash", "/f/lease.sh", "start", "/f", "{host}", "300"].map(str::to_owned);
+        let argv = |verb, more: &[&str]| call(&older, verb, "n1", more).map(|argv| argv.join(" "));
+        assert_eq!(argv("look", &[]).as_deref(), Some("bash /f/lease.sh look /f n1"));
+        assert_eq!(argv("end", &["TERM"]).as_deref(), Some("bash /f/lease.sh end /f n1 TERM"));
+        assert_eq!(call(&older[..3], "look", "n1", &[]), None);
     }
 }

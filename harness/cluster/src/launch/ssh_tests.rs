@@ -3,7 +3,7 @@
 use super::*;
 use crate::reach::{Answer, Command};
 use model::artefact::PlannedFile;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 pub fn job(nodes: &[&str]) -> PlannedJob {
     PlannedJob {
@@ -30,6 +30,8 @@ struct Scripted {
     answers: RefCell<BTreeMap<&'static str, VecDeque<&'static str>>>,
     /// Every call but looks, as `NODE VERB WORD`.
     calls: RefCell<Vec<String>>,
+    /// Every script that was called.
+    scripts: RefCell<BTreeSet<String>>,
     files: RefCell<BTreeMap<String, Vec<u8>>>,
 }
 
@@ -49,6 +51,7 @@ impl Reach for Scripted {
         Box::pin(async move {
             let node = host.to_string();
             let verb = command.argv[2].clone();
+            self.scripts.borrow_mut().insert(command.argv[1].clone());
             assert_eq!(command.argv[4], node, "the node gets its own name");
             let mut answers = self.answers.borrow_mut();
             let left = answers.get_mut(node.as_str()).expect("a node of the test");
@@ -271,6 +274,18 @@ fn an_interrupted_launch_is_completed_and_not_restarted() {
     let not = paused(Ssh::default().find_started(&reach, &job)).expect_err("n2 is silent");
     assert!(not.why().contains("n2 cannot be reached"), "{not:?}");
     assert!(reach.calls().contains(&"n1 end KILL".to_owned()));
+}
+
+#[test]
+fn a_resumed_run_of_an_older_version_blames_no_node_for_its_other_script() {
+    let reach =
+        Scripted::with_answers(&[("n1", &["running", "ended 0 itself"]), ("n2", &["ended 143 lease"])]);
+    let launch = ["bash", "/f/lease.sh", "start", "/f", "{host}", "300"].map(str::to_owned).to_vec();
+    let job = PlannedJob { launch, ..job(&["n1", "n2"]) };
+    let polls = polls(&reach, &job, 4);
+    assert!(matches!(end(&polls), (Ended::Lost { .. }, None, _)), "{polls:?}");
+    paused(Ssh::default().cancel(&reach, &job, "/f"));
+    assert_eq!(*reach.scripts.borrow(), BTreeSet::from(["/f/lease.sh".to_owned()]));
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is known of one job from the looks at its nodes.
 pub(super) struct Watch {
-    pub folder: String,
+    pub launch: Vec<String>,
     pub nodes: Vec<Watched>,
     heartbeat_timeout: Duration,
     /// The nodes that were seen first to have failed, and when.
@@ -67,8 +67,8 @@ impl Watch {
             signalling: false,
         });
         let heartbeat_timeout = Duration::from_secs(node::heartbeat_timeout_s(job));
-        let (folder, nodes) = (job.folder.clone(), nodes.collect());
-        Watch { folder, nodes, heartbeat_timeout, failed: None, ending: None, findings: Vec::new() }
+        let (launch, nodes) = (job.launch.clone(), nodes.collect());
+        Watch { launch, nodes, heartbeat_timeout, failed: None, ending: None, findings: Vec::new() }
     }
 
     /// The nodes on which something may still run.

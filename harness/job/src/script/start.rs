@@ -23,15 +23,13 @@ pub const HOST: &str = "{host}";
 
 /// Starts a job over ssh on the node that `HOST` in it stands for.
 pub fn over_ssh(folder: &str, heartbeat_timeout_s: u64) -> Vec<String> {
-    supervisor(folder, "start", HOST, &[&heartbeat_timeout_s.to_string()])
+    let supervisor = format!("{folder}/{}", files::SUPERVISOR);
+    ["bash", &supervisor, "start", folder, HOST, &heartbeat_timeout_s.to_string()].map(str::to_owned).to_vec()
 }
 
-/// A call of `supervisor.sh` on a node.
-pub fn supervisor(folder: &str, verb: &str, node: &str, more: &[&str]) -> Vec<String> {
-    let supervisor = format!("{folder}/{}", files::SUPERVISOR);
-    ["bash", &supervisor, verb, folder, node]
-        .into_iter()
-        .chain(more.iter().copied())
-        .map(str::to_owned)
-        .collect()
+/// Another call of the script that such a list starts. A run of an older version has it under another name.
+pub fn call(launch: &[String], verb: &str, node: &str, more: &[&str]) -> Option<Vec<String>> {
+    let [shell, script, _, folder, ..] = launch else { return None };
+    let argv = [shell, script, verb, folder, node].into_iter().chain(more.iter().copied());
+    Some(argv.map(str::to_owned).collect())
 }
