@@ -1,4 +1,4 @@
-//! Accounts of one job held against each other through the whole path: reports of the simulated cluster beside what its
+//! Accounts of one job compared with each other through the whole path: reports of the simulated cluster beside what its
 //! nccl-tests printed, and what is said where an account is missing.
 
 use crate::project::{Project, Ran};

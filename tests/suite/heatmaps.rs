@@ -40,6 +40,6 @@ fn the_reports_of_a_run_give_a_row_for_each_rank_that_was_profiled() {
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     let ranks: Vec<String> = rows(&maps.join("totals.csv")).iter().map(|row| row["Rank"].clone()).collect();
     assert_eq!(ranks, ["0", "1", "2", "3"]);
-    assert!(!ran.stderr.contains("not aligned by clock"), "each tells when it began: {}", ran.all());
+    assert!(!ran.stderr.contains("not aligned by clock"), "each report has its beginning: {}", ran.all());
     assert_eq!(rows(&maps.join("heatmap.csv")).len(), 16);
 }

@@ -1,5 +1,5 @@
 //! The baselines of the simulated instances are what the simulated cluster measures when it is healthy: made by running
-//! it, and kept fresh by this test. `UPDATE_BASELINES=1 cargo test -p harness simulated_baselines` writes them anew.
+//! it, and kept fresh by this test. `UPDATE_BASELINES=1 cargo test -p harness simulated_baselines` rewrites them.
 
 use crate::project::{Project, root};
 use config::baseline::{Baseline, BaselineKey, Baselines, State};

@@ -105,7 +105,7 @@ fn ranks_end_with_their_mpirun_even_where_it_is_killed() {
 fn the_json_of_nccl_tests_has_what_is_printed_and_takes_no_name_twice() {
     let bed = StandIns::new("n[1-2]", "");
     let folder = bed.job("together", "all");
-    let argv = ["all_reduce_perf", "-b", "1M", "-e", "64M", "-f", "2", "-J", "told.json"];
+    let argv = ["all_reduce_perf", "-b", "1M", "-e", "64M", "-f", "2", "-J", "printed.json"];
     for _ in 0..2 {
         assert_eq!(codes(bed.srun(&folder, &["n1", "n2"], 2, &argv)), [0; 4]);
     }
@@ -115,12 +115,12 @@ fn the_json_of_nccl_tests_has_what_is_printed_and_takes_no_name_twice() {
         assert_eq!(read.runs.len(), 1, "{name}");
         read.runs.into_iter().next().expect("one")
     };
-    let (printed, line) = (read("out.0"), read("told.json"));
+    let (printed, line) = (read("out.0"), read("printed.json"));
     let sizes = |run: &nccl_tests::NcclRun| run.rows.iter().map(|row| row.size_bytes).collect::<Vec<_>>();
     assert_eq!(sizes(&line), sizes(&printed));
     assert_eq!((line.ranks.len(), line.concluded, line.rows.len()), (4, true, 7));
-    assert_eq!(sizes(&read("told.json.0")), sizes(&line));
-    assert!(!folder.join("told.json.1").exists());
+    assert_eq!(sizes(&read("printed.json.0")), sizes(&line));
+    assert!(!folder.join("printed.json.1").exists());
 }
 
 #[test]

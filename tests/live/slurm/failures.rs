@@ -128,7 +128,7 @@ fn over_the_limit() {
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert_eq!(odd(&bench, "hangs"), ["command.exit_code@n3 error hang"], "{}", ran.all());
     assert_all_pass(&bench, "after");
-    // It does well afterwards: whether it is to blame is not for one hang to report.
+    // It passes afterwards: one hang does not prove that it is to blame.
     assert_eq!(ran.blamed(), ["suspects n3"], "{}", ran.all());
     bench.came_to(
         "a job over its time limit that heeds no signal, Slurm",

@@ -167,7 +167,7 @@ fn killed() {
     run.kill();
     bench.project.write("go", "");
     std::thread::sleep(Duration::from_secs(3));
-    // Once more, at a moment at which it may have given a turn that it could not determine of.
+    // Killed while it resumes, too: it may have given a job its turn and not have recorded it.
     for after_ms in [300, 900, 2500] {
         let mut run = bench.start_with(&["--run", "latest", "--resume"]);
         std::thread::sleep(Duration::from_millis(after_ms));

@@ -25,7 +25,6 @@ pub struct Difference {
     pub node: String,
     pub fact: String,
     /// On the node.
-    #[serde(rename = "told")]
     pub value: String,
     pub expected: String,
 }

@@ -1,4 +1,4 @@
-// What all charts share: axes with their units, zoom, lines that others are held against, and labels that fit.
+// What all charts share: axes with their units, zoom, lines that others are compared with, and labels that fit.
 
 const LETTER = 6.6; // about as wide as a letter of an axis is
 

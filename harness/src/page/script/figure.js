@@ -1,4 +1,4 @@
-// The frame of every chart: drawn anew when its room, colours or ranks change; pointed at, gone through by keys, zoomed.
+// The frame of every chart: redrawn when its room, colours or ranks change; pointed at, gone through by keys, zoomed.
 
 const kinds = {};
 const PAPER_WIDTH = 680;
