@@ -16,13 +16,19 @@ struct Member {
     needs: Vec<String>,
 }
 
+fn cargo(arguments: &[&str]) -> Vec<u8> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(arguments).args(["--locked", "--offline"]).current_dir(root());
+    let output = command.output().expect("cargo starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
 /// The crates of the workspace by name, each with those that it is built with.
 fn members() -> BTreeMap<String, Member> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let arguments = ["metadata", "--no-deps", "--format-version", "1", "--locked", "--offline"];
-    let output = Command::new(cargo).args(arguments).current_dir(root()).output().expect("cargo starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let metadata = cargo(&["metadata", "--no-deps", "--format-version", "1"]);
+    let metadata: Value = serde_json::from_slice(&metadata).expect("JSON");
     let packages = metadata["packages"].as_array().expect("packages");
     let names: Vec<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
     let member = |package: &Value| {
@@ -110,4 +116,15 @@ fn a_crate_stands_behind_what_it_needs() {
         "- **metric**: a crate\n  - needs no other crate\n- **logs**: a crate\n  - needs `metric`\n\
          - **app**: a crate\n  - needs `logs`, `metric`\n"
     );
+}
+
+#[test]
+fn no_http_client_is_built_in() {
+    let tree = cargo(&["tree", "--package", "harness", "--edges", "normal", "--prefix", "none"]);
+    let tree = String::from_utf8(tree).expect("text");
+    let built: Vec<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(built.contains(&"polars-parquet"), "{tree}");
+    for unwanted in ["hyper", "object_store", "polars-stream", "reqwest", "rustls"] {
+        assert!(!built.contains(&unwanted), "{unwanted} is built in; see polars-io in Cargo.toml");
+    }
 }
