@@ -9,29 +9,6 @@ use std::path::{Path, PathBuf};
 /// Modules of the program that are checked within, too.
 const CHECKED_WITHIN: [&str; 4] = ["accept", "cli", "isolate", "session"];
 
-/// Modules that still import each other in a cycle, by crate: no others may join them, and what was untangled is taken
-/// out.
-const STILL_TANGLED: [(&str, &[&str]); 4] = [
-    (
-        "sim",
-        &[
-            "broken_start",
-            "commands",
-            "execution",
-            "environment",
-            "flows",
-            "nccl",
-            "nccl_debug",
-            "rounds",
-            "training",
-            "work",
-        ],
-    ),
-    ("sim", &["nsys", "slurm", "turns"]),
-    ("sim", &["outputs", "ssh_errors"]),
-    ("standin", &["nsys", "session"]),
-];
-
 /// Each module with those that it imports, and for each of these a file that does so.
 type Imports = BTreeMap<String, BTreeMap<String, String>>;
 
@@ -228,13 +205,6 @@ fn cycle(imports: &Imports) -> Option<String> {
     Some(path.windows(2).map(|pair| shown(pair[0], pair[1])).collect::<Vec<_>>().join(", "))
 }
 
-/// Removes the imports among these modules.
-fn untangle(imports: &mut Imports, modules: &[&str]) {
-    for (_, imported) in imports.iter_mut().filter(|(from, _)| modules.contains(&from.as_str())) {
-        imported.retain(|to, _| !modules.contains(&to.as_str()));
-    }
-}
-
 #[test]
 fn no_modules_of_a_crate_import_each_other_in_a_cycle() {
     let folder = root().join("harness");
@@ -253,18 +223,7 @@ fn no_modules_of_a_crate_import_each_other_in_a_cycle() {
             assert!(source.join(module).join("mod.rs").is_file(), "no module `{module}` to check within");
         }
         let inner = imports(&files, within);
-        let mut outer = imports(&files, &[]);
-        let name = member.file_name().expect("a name").to_string_lossy();
-        for (_, modules) in STILL_TANGLED.iter().filter(|(of, _)| *of == name) {
-            for module in *modules {
-                let cycle = cycle_of(&outer, module);
-                assert!(
-                    cycle.is_some(),
-                    "{name}: `{module}` is in no cycle any more: take it out of the list"
-                );
-            }
-            untangle(&mut outer, modules);
-        }
+        let outer = imports(&files, &[]);
         // Modules may be in a cycle though no two of the files within them are.
         let found = cycle(&outer).or_else(|| cycle(&inner).filter(|_| !within.is_empty()));
         assert_eq!(found, None, "modules in a cycle in {}", source.display());

@@ -3,7 +3,7 @@
 
 use super::cluster::Cluster;
 use super::commands::exits;
-use super::execution::Spread;
+use super::spread::Spread;
 use super::work::Work;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! `hostname` and `echo`. Anything else is an error.
 
 use super::active_faults::ActiveFaults;
-use super::execution::Spread;
+use super::spread::Spread;
 use super::work::Work;
 use job::script::Run;
 

@@ -8,7 +8,7 @@ use super::clock::HostClock;
 use super::cluster::Cluster;
 use super::execution::{SAMPLER_FROM_S, STOP_AFTER_S};
 use super::noise;
-use super::slurm::{How, Over};
+use super::over::{How, Over};
 use super::timeline::{NicTimeline, nic_timelines};
 use job::script::{COUNTERS_SH, Sampler};
 use logs::efa_counters::{Capture, Clock, Device, End, MissingCounter, Phase, Reading, Reason};

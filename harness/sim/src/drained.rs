@@ -40,7 +40,7 @@ pub(crate) fn show(world: &World, node: &str) -> Answer {
     };
     Answer::ok(format!(
         "NodeName={node} Arch=x86_64 NodeAddr={node} NodeHostName={node} State={base}{drain} ThreadsPerCore=1 \
-         Weight=1 Partitions=simulated{reason}\n"
+         Weight=1 Partitions=sim-queue{reason}\n"
     ))
 }
 

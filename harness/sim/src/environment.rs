@@ -2,7 +2,7 @@
 //! where mpirun lies.
 
 use super::cluster::Cluster;
-use super::execution::Spread;
+use super::spread::Spread;
 use job::script::{AWS_MPIRUN, Container, MPIRUN, Run, is_mpirun};
 use std::collections::BTreeMap;
 

@@ -6,15 +6,17 @@ use super::broken_start::BrokenStart;
 use super::cluster::Cluster;
 use super::commands::exits;
 use super::environment;
+use super::flows::MARK_S;
 use super::model::Group;
 use super::mpi_start;
-use super::nccl_debug::Wanted;
+use super::nccl_wanted::Wanted;
 use super::noise::Noise;
 use super::options::Options;
+use super::spread::Spread;
 use super::training::{self, Training, WATCHDOG_S};
 use super::work::{self, Table, Work, World, noise_of};
 use super::{commands, flows};
-use job::script::{Gpus, Profile, Run, SAMPLER_ENDED, Sampler, Script, Start, Step};
+use job::script::{Gpus, Profile, Run, SAMPLER_ENDED, Sampler, Script, Step};
 use metric::op::Op;
 use std::collections::BTreeMap;
 
@@ -50,27 +52,6 @@ pub struct Execution {
     pub unknown_program: Option<String>,
     /// Why no rank came to its work, on any node.
     pub broken_start: Option<BrokenStart>,
-}
-
-/// What starts a job's workload on all of its nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spread {
-    Srun,
-    /// One mpirun on the first node.
-    Mpirun,
-    /// Each node's own script.
-    Each,
-}
-
-impl Spread {
-    fn from_script(script: &Script) -> Spread {
-        let by_mpi = |step: &Step| matches!(step, Step::Run(run) if run.mpi.is_some());
-        match script.start {
-            Start::Slurm(_) => Spread::Srun,
-            Start::Ssh if script.steps.iter().any(by_mpi) => Spread::Mpirun,
-            Start::Ssh | Start::Bash => Spread::Each,
-        }
-    }
 }
 
 /// How a job ends by itself.
@@ -276,9 +257,6 @@ fn seconds(work: &Work) -> f64 {
         Work::Command { seconds, .. } => *seconds,
     }
 }
-
-/// From the clients' start to the common mark at which all flows begin.
-pub const MARK_S: f64 = 2.0;
 
 fn ranks(
     cluster: &Cluster,

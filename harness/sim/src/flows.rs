@@ -1,9 +1,16 @@
 //! What `flows.sh` leaves of one flow: its tool's print, or the script's own line on why there is none.
 
 use super::cluster::Cluster;
-use super::work::FlowTimeline;
 use job::script::{EXIT_NO_TOOL, EXIT_TOOL_REFUSED, FlowMemory, Flows};
 use logs::flow_log::{self, Flow, FlowPath, Tool};
+
+pub const MARK_S: f64 = 2.0;
+
+pub struct FlowTimeline {
+    pub rate_gb_s: Option<f64>,
+    pub from_s: f64,
+    pub seconds: f64,
+}
 
 /// Why no flow runs at all: the line that stands in every output, and the script's exit code.
 pub fn refused(cluster: &Cluster, flows: &Flows) -> Option<(String, i32)> {

@@ -5,10 +5,11 @@ use super::active_faults::{ActiveFaults, Ending};
 use super::calendar::slurm_time;
 use super::cluster::Cluster;
 use super::commands::exits;
-use super::execution::{MARK_S, Spread};
+use super::flows::MARK_S;
 use super::mpi_start::ABORT;
-use super::slurm::{How, Over};
-use super::training::{self, Training};
+use super::over::{How, Over};
+use super::spread::Spread;
+use super::training;
 use super::work::{Table, Work, noise_of};
 use super::{counters, flows, nccl, nccl_debug, nsys, ssh_errors};
 use job::script::files;
@@ -108,7 +109,7 @@ fn stdout(cluster: &Cluster, over: &Over) -> Option<String> {
             let text = tables.iter().map(|table| table_text(cluster, over, table, breaks_off(active_faults)));
             Some(text.collect::<String>() + &nsys::chatter(cluster, over))
         }
-        Work::Command { stdout, .. } if desync(over).is_some() => {
+        Work::Command { stdout, .. } if over.desync().is_some() => {
             Some(until_stop(over, &nccl_debug::between(cluster, &over.execution, None, &stdout.concat())))
         }
         Work::Command { .. } if active_faults.ending.is_some() => Some(String::new()),
@@ -151,20 +152,12 @@ fn stdout_of(cluster: &Cluster, over: &Over, node: usize) -> Option<String> {
             Some(nccl_debug::between(cluster, &over.execution, Some(node), printed))
         }
         Work::Tables(_) => stdout(cluster, over),
-        Work::Command { stdout, .. } if desync(over).is_some() => {
+        Work::Command { stdout, .. } if over.desync().is_some() => {
             let printed = stdout.get(node).map_or("", String::as_str);
             Some(until_stop(over, &nccl_debug::between(cluster, &over.execution, Some(node), printed)))
         }
         Work::Command { .. } | Work::Gpus(_) | Work::Flows(..) => Some(String::new()),
     }
-}
-
-/// The training and the rank that stopped, where that is what ended the job.
-pub fn desync(over: &Over) -> Option<(&Training, u32)> {
-    let training = over.execution.training.as_ref()?;
-    over.execution.active_faults.fails_by(Ending::Desync)?;
-    let (node, rank) = over.execution.active_faults.desync()?;
-    Some((training, node as u32 * training.ranks_per_node + rank))
 }
 
 /// The lines that a program had printed by the moment at which it came to a halt.
@@ -257,7 +250,7 @@ fn stderr(epoch_s: f64, over: &Over) -> String {
             )
         }
         Some((Ending::Desync, _)) if ended_itself => {
-            let waited = desync(over).map(|(training, rank)| training::waited(training, rank, None));
+            let waited = over.desync().map(|(training, rank)| training::waited(training, rank, None));
             waited.unwrap_or_default() + &exits(&execution.nodes, 1, 1)
         }
         Some((Ending::NodeFails, node)) if over.how == How::NodeFail => format!(

@@ -6,9 +6,10 @@ use super::calendar::{slurm_span, slurm_time};
 use super::drained;
 use super::execution::{Execution, execution};
 use super::field;
+use super::over::How;
 use super::probed;
 use super::secrets;
-use super::slurm::{How, Job, Phase, Submission};
+use super::slurm::{Job, Phase, Submission};
 use super::turns::Turns;
 use super::work::noise_of;
 use base::nodeset;
@@ -325,7 +326,7 @@ fn show_job(world: &World, id: &str) -> Answer {
     Answer::ok(format!(
         "JobId={} JobName={} UserId=harness(1000) GroupId=harness(1000) Priority=1 Account=(null) QOS=normal \
          JobState={} Reason={} Dependency=(null) Requeue=0 Restarts=0 BatchFlag=1 Reboot=0 ExitCode={}:{} RunTime={} \
-         TimeLimit={} SubmitTime={} EligibleTime={} StartTime={} EndTime={} Partition=simulated ReqNodeList={} \
+         TimeLimit={} SubmitTime={} EligibleTime={} StartTime={} EndTime={} Partition=sim-queue ReqNodeList={} \
          ExcNodeList=(null) NodeList={placed} NumNodes={} WorkDir={} \n",
         job.id,
         name,

@@ -3,8 +3,8 @@
 
 use super::active_faults::Ending;
 use super::drained::Drained;
-use super::execution::{Execution, Own};
-use super::nsys::TableCache;
+use super::execution::Execution;
+use super::over::{How, Over, TableCache, ends};
 use super::turns::{Next, Step, Turns};
 use job::script::files;
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,39 +67,12 @@ pub enum Phase {
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
-    Exit(i32),
-    /// Its batch script died of a signal.
-    Signal(i32),
-    TimeLimit,
-    Cancelled,
-    NodeFail,
-    Preempted,
-}
-
-/// A job that is over, and ran: what its files are made from.
-pub struct Over {
-    pub id: u64,
-    pub folder: String,
-    pub execution: Rc<Execution>,
-    pub start_s: f64,
-    pub run_s: f64,
-    pub how: How,
-    /// In seconds from its start.
-    pub interrupted_s: Option<f64>,
-    pub reports: TableCache,
-}
-
 /// Slurm's MinJobAge.
 const FORGET_AFTER_S: f64 = 300.0;
 /// From the end of a job until its nodes are free.
 pub const COMPLETING_S: f64 = 1.0;
 /// A node that failed boots and answers again.
 const DOWN_S: f64 = 120.0;
-/// What an interrupted job takes to end.
-const WINDS_UP_S: f64 = 1.0;
-
 impl Slurm {
     /// Power saving: all nodes are powered down, and boot for the first job on them.
     pub fn save_power(&mut self, nodes: &BTreeSet<String>, boot_s: f64) {
@@ -447,25 +420,5 @@ impl Job {
 
     pub fn is_completing(&self, now_s: f64) -> bool {
         matches!(self.phase, Phase::Over { start_s: Some(_), end_s, .. } if now_s < end_s + COMPLETING_S)
-    }
-}
-
-/// When a job that runs will end without further action, and how.
-pub fn ends(execution: &Execution, start_s: f64, limit_s: f64, interrupted_s: Option<f64>) -> (f64, How) {
-    let by_limit = (start_s + limit_s, How::TimeLimit);
-    let own = execution.ends_s.map(|seconds| (start_s + seconds, How::from(execution.end)));
-    // A rank that hangs heeds no signal that it may ignore.
-    let heeds = execution.ends_s.is_some();
-    let asked = interrupted_s.filter(|_| heeds).map(|at| (at + WINDS_UP_S, How::Signal(2)));
-    own.into_iter().chain(asked).fold(by_limit, |a, b| if b.0 < a.0 { b } else { a })
-}
-
-impl From<Own> for How {
-    fn from(own: Own) -> How {
-        match own {
-            Own::Exit(code) => How::Exit(code),
-            Own::NodeFail => How::NodeFail,
-            Own::Preempted => How::Preempted,
-        }
     }
 }

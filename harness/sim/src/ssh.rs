@@ -4,8 +4,9 @@
 //! `outputs`.
 
 use super::active_faults::Ending;
-use super::execution::{Execution, Own, Spread};
-use super::slurm::{How, Over};
+use super::execution::{Execution, Own};
+use super::over::{How, Over};
+use super::spread::Spread;
 use super::work::{Table, Work};
 use std::collections::BTreeMap;
 use std::rc::Rc;

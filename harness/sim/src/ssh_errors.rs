@@ -2,9 +2,8 @@
 //! lines that name what went wrong are simulated.
 
 use super::active_faults::Ending;
-use super::execution::Spread;
-use super::outputs::desync;
-use super::slurm::{How, Over};
+use super::over::{How, Over};
+use super::spread::Spread;
 use super::training::waited;
 use super::work::{Table, Work};
 
@@ -63,7 +62,7 @@ pub(crate) fn by_process(over: &Over, node: usize) -> String {
         Work::Gpus(_) if ails(Ending::RankDies) => "gpus.sh: line 14:  4711 Killed\n".to_owned(),
         Work::Command { .. } if execution.active_faults.fails_by(Ending::Desync).is_some() => {
             let ended_itself = matches!(over.how, How::Exit(_));
-            let waiting = desync(over).filter(|_| ended_itself);
+            let waiting = over.desync().filter(|_| ended_itself);
             waiting.map(|(training, rank)| waited(training, rank, Some(node))).unwrap_or_default()
         }
         Work::Command { stderr, .. } => stderr.clone(),

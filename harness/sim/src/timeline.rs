@@ -2,9 +2,9 @@
 //! `work`; here both become bytes over time, whole and conserved: what all NICs sent at the end is what all received.
 
 use super::cluster::Cluster;
-use super::execution::MARK_S;
+use super::flows::MARK_S;
 use super::flows::directions;
-use super::slurm::Over;
+use super::over::Over;
 use super::traffic::Crossing;
 use super::work::{self, Table, Work};
 use metric::op::Op;

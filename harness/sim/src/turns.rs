@@ -2,8 +2,7 @@
 //! after the other. It has no clock of its own; `slurm` moves it on.
 
 use super::execution::Execution;
-use super::nsys::TableCache;
-use super::slurm::{How, Over, ends};
+use super::over::{How, Over, TableCache, ends};
 use job::script::Turns as Planned;
 use std::collections::BTreeMap;
 use std::rc::Rc;

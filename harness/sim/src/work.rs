@@ -3,7 +3,7 @@
 
 use super::active_faults::ActiveFaults;
 use super::cluster::Cluster;
-use super::execution::MARK_S;
+use super::flows::{self, FlowTimeline, MARK_S};
 use super::model::{Group, NIC_EFFICIENCY};
 use super::noise::{self, Noise};
 use super::options::Options;
@@ -71,15 +71,6 @@ pub struct Row {
     pub in_us: f64,
     /// Elements that came out wrong.
     pub wrong: u64,
-}
-
-/// One flow between two NICs of one name.
-pub struct FlowTimeline {
-    /// Nothing where the ends do not connect.
-    pub rate_gb_s: Option<f64>,
-    /// From the moment at which the first turn begins.
-    pub from_s: f64,
-    pub seconds: f64,
 }
 
 impl Table {
@@ -291,7 +282,7 @@ pub fn flows(
     let bytes = flows.message_bytes as f64 * flows.iterations as f64;
     let limit_s = flows.limit_s as f64;
     let paths: Vec<FlowPath> =
-        flows.devices.iter().map(|device| super::flows::path(cluster, flows, device)).collect();
+        flows.devices.iter().map(|device| flows::path(cluster, flows, device)).collect();
     let mut draws = noise.fork();
     let of_nodes = names.iter().map(|name| node_factor(cluster, name)).reduce(f64::min).unwrap_or(1.0);
     let of_run = cluster.world.run_noise.map_or(1.0, |deviation| draws.unbounded_factor(deviation));
@@ -331,7 +322,7 @@ pub fn flows(
         }
         from_s += longest + MARK_S;
     }
-    if super::flows::refused(cluster, flows).is_some() {
+    if flows::refused(cluster, flows).is_some() {
         timelines
             .iter_mut()
             .for_each(|execution| *execution = FlowTimeline { rate_gb_s: None, from_s: 0.0, seconds: 4.0 });

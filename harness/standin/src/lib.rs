@@ -16,6 +16,7 @@ mod nccl_tests;
 mod nsys;
 mod nvidia_smi;
 mod place;
+mod profiling;
 mod python;
 mod rank;
 mod report;

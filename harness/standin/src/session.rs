@@ -1,8 +1,8 @@
 //! Sessions of nsys that collect on command: `launch` runs a program in one, `start` and `stop` begin and end its
 //! collection by the machine's clock, `shutdown` ends it. They stand in the state folder, one to a host and name.
 
-use super::nsys::{free_report, generate, in_folder, switches, under, value};
 use super::place::Place;
+use super::profiling::{free_report, generate, in_folder, switches, under, value};
 use super::report::ProfiledProcess;
 use super::state::State;
 use super::world;

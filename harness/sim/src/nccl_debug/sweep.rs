@@ -1,12 +1,12 @@
 //! What NCCL writes between the lines of a program of nccl-tests: its beginning, and the calls before each row of the
 //! table.
 
-use super::Wanted;
 use super::writers::{Membership, Rank, Writers, handle};
 use crate::active_faults::{ActiveFaults, Ending};
 use crate::cluster::Cluster;
 use crate::execution::Execution;
 use crate::nccl;
+use crate::nccl_wanted::Wanted;
 use crate::options::Options;
 use crate::rounds::{Kind, Round};
 use crate::work::{Table, noise_of};

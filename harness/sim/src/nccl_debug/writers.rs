@@ -1,9 +1,9 @@
 //! The ranks of a job that write, and what each logs of itself before it calls anything: its network, and the
 //! communicators that it joins with their wires.
 
-use super::Wanted;
 use crate::active_faults::ActiveFaults;
 use crate::cluster::Cluster;
+use crate::nccl_wanted::Wanted;
 use std::fmt::Write;
 
 pub(super) struct Rank {

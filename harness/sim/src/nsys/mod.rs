@@ -13,12 +13,10 @@ mod window;
 
 use super::active_faults::{Ending, Report};
 use super::cluster::Cluster;
-use super::slurm::{How, Over};
+use super::over::{How, NamedTables, Over};
 use base::digest::sha256;
 use job::profile::account::file_name;
 use job::script::Profile;
-pub use report::NamedTables;
-use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
 use window::Opening;
@@ -32,10 +30,6 @@ pub(super) const FIRST_KERNEL_S: f64 = 6.0;
 fn ns(seconds: f64) -> i64 {
     (seconds * 1e9) as i64
 }
-
-/// The tables of one report, kept for who asks for them one after the other.
-#[derive(Default)]
-pub struct TableCache(RefCell<Option<(u32, Rc<NamedTables>)>>);
 
 /// The file of that name and the node that left it, if a profiled rank of the job did. Tables lie in a folder below the
 /// job's.
@@ -182,15 +176,7 @@ impl<'a> Rank<'a> {
         if matches!(self.ailing(), Some(Report::Empty | Report::Truncated)) {
             return Rc::default();
         }
-        let mut kept = self.over.reports.0.borrow_mut();
-        if let Some((rank, tables)) = kept.as_ref()
-            && *rank == self.rank
-        {
-            return tables.clone();
-        }
-        let tables = Rc::new(report::tables(self, epoch_s));
-        *kept = Some((self.rank, tables.clone()));
-        tables
+        self.over.reports.of_rank(self.rank, || report::tables(self, epoch_s))
     }
 
     fn seconds(&self) -> f64 {

@@ -7,12 +7,10 @@ use super::layouts::Layouts;
 use super::observed::Observed;
 use crate::active_faults::Report as Ailing;
 use crate::noise;
+use crate::over::NamedTables;
 use nsys::tables::write::{self, Columns};
 use nsys::tables::{self, TableSpec};
 use std::collections::BTreeMap;
-
-/// A table of a report, by the name of its file.
-pub type NamedTables = Vec<(String, Vec<u8>)>;
 
 /// Types of events, as exports number them.
 const PUSH_POP: i64 = 59;
