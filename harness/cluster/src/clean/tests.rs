@@ -192,3 +192,79 @@ fn unreadable_records_and_a_disagreeing_accounting_are_reported() {
         assert_eq!((cleaned_up.found.len(), cleaned_up.unknown()), (0, unknown), "{text} {cleaned_up:?}");
     }
 }
+
+struct Nodes(Vec<(&'static str, Result<Answer, ReachError>)>);
+
+impl Reach for Nodes {
+    fn exec<'a>(&'a self, host: &'a Host, _: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+        Box::pin(async move {
+            let name = host.to_string();
+            let answer = self.0.iter().find(|(node, _)| *node == name);
+            answer.map_or_else(|| Ok(Answer::ok("complete\n")), |(_, answer)| answer.clone())
+        })
+    }
+    fn put<'a>(&'a self, _: &'a Host, path: &'a str, _: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+        Box::pin(async move { Err(ReachError::NotFound { path: path.into() }) })
+    }
+    fn get<'a>(&'a self, _: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+        Box::pin(async move { Err(ReachError::NotFound { path: path.into() }) })
+    }
+}
+
+fn lines_of(cleaned: Cleaned) -> Vec<String> {
+    let left = cleaned.left.into_iter();
+    let left =
+        left.map(|left| format!("  {}: {}: {} of {}", left.at, left.what.name(), left.which, left.job));
+    let unasked = cleaned.unasked.into_iter().map(|(host, why)| format!("  not asked: {host}: {why}"));
+    let unclear = cleaned.unclear.into_iter().map(|line| format!("  unclear: {line}"));
+    let not_ours = cleaned.not_ours.into_iter().map(|line| format!("  not ours: {line}"));
+    left.chain(unasked).chain(unclear).chain(not_ours).collect()
+}
+
+#[test]
+fn messages() {
+    let mut lines = Vec::new();
+    let mut add = |what: &str, queue: Queue, recorded: Recorded| {
+        lines.push(format!("{what}:"));
+        lines.extend(lines_of(cleaned(&queue, &recorded, false)));
+    };
+    let of_alice = |name: &str| Queue {
+        own: Vec::new(),
+        others: vec![format!("7|alice|2026-01-01T00:00:00|{name}")],
+        ..queue()
+    };
+    let gone = |accounting| Queue { own: Vec::new(), accounting: Some(accounting), ..queue() };
+    let mut unread = recorded(&["7"]);
+    unread.add(Err("events.jsonl: line 2: no end".to_owned()));
+    add("jobs in the queue", queue(), recorded(&["7"]));
+    add("no controller", Queue { answers: false, ..queue() }, recorded(&["7"]));
+    add("only the own jobs are listed", Queue { answers_for_all: false, ..queue() }, recorded(&["5"]));
+    add("a broken line", Queue { own: vec!["7|RUNNING".to_owned()], ..queue() }, recorded(&["7"]));
+    add("broken records", queue(), unread);
+    let renamed = vec!["7|RUNNING|n1|train|/home/me|(null)".to_owned()];
+    add("an id of an unknown job", Queue { own: renamed, ..queue() }, recorded(&["7"]));
+    add("an id that was given again", of_alice("train|/home/alice|(null)"), recorded(&["7"]));
+    add("a job of another user", of_alice("mine|/f2|/f2/job.sh"), recorded(&["7"]));
+    add("another state in the accounting", gone("5|RUNNING|mine|/f1\n"), recorded(&["5"]));
+
+    let mut plan = fixture::plan();
+    plan.launcher = Launcher::Ssh;
+    plan.cases.truncate(1);
+    let left = "0\tprocess\t4711\n0\tsupervisor\tsupervisor.p5-001\n0\tsecret\tsecrets.p5-001\n\
+                0\tpart\tstdout.part\n0\tfile\tcd job.sh\ncomplete\n";
+    let away = ReachError::Unreachable { host: "p5-004".into(), why: "connection timed out".into() };
+    let ones = Nodes(vec![
+        ("p5-001", Ok(Answer::ok(left))),
+        ("p5-002", Ok(Answer::failed(127, "bash: cannot fork"))),
+        ("p5-003", Ok(Answer::ok("0\tprocess\t7\n"))),
+        ("p5-004", Err(away)),
+    ]);
+    let others = Nodes(vec![("p5-001", Ok(Answer::ok("0\tthing\t7\ncomplete\n")))]);
+    for nodes in [ones, others] {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        let cleaned = runtime.expect("a runtime").block_on(clean(&plan, &Recorded::default(), &nodes, false));
+        lines.push("nodes over ssh:".to_owned());
+        lines.extend(lines_of(cleaned));
+    }
+    insta::assert_snapshot!(lines.join("\n"));
+}

@@ -156,3 +156,36 @@ fn nodes_that_were_judged_by_the_same_things_stand_in_one_row() {
         assert_eq!((other[0].nodes.as_str(), other[0].limit), ("p5-[001-003]", 0));
     }
 }
+
+#[test]
+fn messages_of_limits() {
+    let key = || "sim-p5 nccl-p5 nic.rate, 2 nodes".to_owned();
+    let numbers = |lower: Option<f64>, upper: Option<f64>| BaselineNumbers {
+        key: key(),
+        n: 7,
+        median: 12.0,
+        lower,
+        upper,
+        source: "runs of May".into(),
+        ..BaselineNumbers::default()
+    };
+    let between = BaselineNumbers { between: Some("1GiB and 4GiB".into()), ..numbers(Some(11.0), None) };
+    let baseline = |known| PlannedBound { baseline: Some(known), ..PlannedBound::default() };
+    let bounds = [
+        at_least(),
+        PlannedBound { at_most: Some(13.0), ..at_least() },
+        PlannedBound { equals: Some(0.0), ..PlannedBound::default() },
+        PlannedBound { within_peers: Some(0.1), ..PlannedBound::default() },
+        PlannedBound { within_peers: Some(0.1), ..at_least() },
+        baseline(PlannedBaseline::Accepted(numbers(Some(11.0), Some(13.0)))),
+        baseline(PlannedBaseline::Provisional(between)),
+        baseline(PlannedBaseline::Expired(numbers(None, Some(13.0)))),
+        baseline(PlannedBaseline::Accepted(numbers(None, None))),
+        baseline(PlannedBaseline::None { key: key() }),
+    ];
+    let lines = bounds.map(|bound| {
+        let row = rows_of(&bound, &[(Status::Pass, Some(12.0))]).remove(0);
+        format!("{}: {}; source: {}", row.state, row.limit, row.source)
+    });
+    insta::assert_snapshot!(lines.join("\n"));
+}

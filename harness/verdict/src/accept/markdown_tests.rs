@@ -155,3 +155,8 @@ fn a_delivery_without_rejected_or_open_nodes_says_none_and_shows_no_empty_table(
     assert!(text.contains("| accepted |  | runs of May (nccl 2.28) | nothing |"), "{text}");
     assert!(text.contains("| accepted | 7 | runs of May | 3;"), "{text}");
 }
+
+#[test]
+fn messages_of_certificates() {
+    insta::assert_snapshot!([markdown(&empty()), markdown(&full())].join("\n"));
+}

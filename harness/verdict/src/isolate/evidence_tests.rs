@@ -294,3 +294,34 @@ fn only_what_slows_all_nics_explains_a_slow_port() {
     assert_eq!(slow_port("nccl-nvls-differs"), "HRN-PORT-SLOW");
     assert_eq!(slow_port("nccl-provider"), "HRN-PORT-SLOW");
 }
+
+#[test]
+fn messages() {
+    let culprits = [
+        culprit("n1", "rdmap79s0", "not listed, expected by the profile of p5"),
+        culprit("n2", "rdmap79s0", "listed, but moved no byte in `all` while its peers did"),
+        culprit("n3", "gpu3", "`nccl.wrong` is 12"),
+        culprit("n4", "node", "NODE_FAIL: job 3 of `all`: n4"),
+        culprit("n5", "node", "hang: job 3 of `all`: n5"),
+        culprit("n6", "rank12", "keeps the others waiting: 3 ms in each iteration"),
+    ];
+    let left = [LeftOut { node: "n7".into(), why: "7 GPUs of 8".into(), by_folder: false, after: None }];
+    let mut lines: Vec<String> = of_run(&culprits, &left).lines.iter().map(ToString::to_string).collect();
+    let with_pairs = |odd: RunObservations| {
+        let of_pairs = pairs(&["n2"]);
+        RunObservations { jobs: of_pairs.jobs, losses: of_pairs.losses, nics: 32, gpus: 8, ..odd }
+    };
+    for (_, odd) in oddities("n2") {
+        lines.extend(of_observations(&with_pairs(odd)).lines.iter().map(ToString::to_string));
+    }
+    for (_, odd) in oddities("n1") {
+        let evidence = of_observations(&with_pairs(odd));
+        lines.extend(evidence.hints.iter().map(|hint| format!("hint: {hint}")));
+    }
+    let finding = Finding::new("nccl-not-gdrdma", "8 pairs go through host memory").node("n2");
+    let port = culprit("n2", "fabric", "all 32 NICs at 6.0 GB/s, healthy: 12.0");
+    let both =
+        RunObservations { culprits: vec![port], findings: vec![finding], ..RunObservations::default() };
+    lines.extend(of_observations(&both).lines.iter().map(ToString::to_string));
+    insta::assert_snapshot!(lines.join("\n"));
+}
