@@ -29,11 +29,11 @@ const FACTS: &[Fact] = &[
         what_was_not_measured_says_so_and_a_zoom_keeps_the_mark,
     ),
     (
-        "a_wheel_moves_the_page_until_a_person_is_in_the_picture",
+        "a_wheel_moves_the_page_until_a_person_is_in_the_chart",
         a_wheel_moves_the_page_until_a_person_is_in_the_chart,
     ),
     (
-        "ranks_are_chosen_for_all_pictures_and_tables_together",
+        "ranks_are_chosen_for_all_charts_and_tables_together",
         ranks_are_chosen_for_all_charts_and_tables_together,
     ),
     (

@@ -18,8 +18,8 @@ pub(crate) const FACTS: &[Fact] = &[
     ),
     ("of_four_sessions_each_has_its_own_start_and_stop", of_four_sessions_each_has_its_own_start_and_stop),
     (
-        "processes_that_nobody_reports_apart_settle_who_opens_the_window",
-        processes_that_nobody_reports_apart_settle_who_opens_the_window,
+        "processes_without_a_rank_settle_who_opens_the_window",
+        processes_without_a_rank_settle_who_opens_the_window,
     ),
     ("an_iteration_counts_once_whatever_steps_in_it", an_iteration_counts_once_whatever_steps_in_it),
     ("a_step_is_what_the_training_calls_a_step", a_step_is_what_the_training_calls_a_step),
@@ -218,7 +218,7 @@ fn of_four_sessions_each_has_its_own_start_and_stop() {
     }
 }
 
-fn processes_that_nobody_reports_apart_settle_who_opens_the_window() {
+fn processes_without_a_rank_settle_who_opens_the_window() {
     let node = Node::new();
     assert_eq!(node.run("python3 train.py", &[("HOW", "spawned")]), (Some(0), String::new()));
     let started = (0..4).filter(|me| calls(&node.said(*me)) == watched()).count();

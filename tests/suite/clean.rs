@@ -274,7 +274,7 @@ fn a_job_under_a_supervisor_is_found_and_ended_with_it_and_a_stale_mark_goes() {
         bash(&[&supervisor, "look", &shown, "n1"]).starts_with("ended "),
         "what waits for it is informed"
     );
-    // One whose supervisor died with all it kept, and has reported nobody.
+    // One whose supervisor died with all it started, and wrote no status.
     fs::remove_file(job.join("supervisor.n1/status")).expect("there");
     assert_eq!(count(&clean("look"), "supervisor"), 1);
     assert_eq!(count(&clean("end"), "supervisor"), 0);

@@ -193,7 +193,7 @@ fn a_simulated_cluster_has_no_login_host() {
 }
 
 #[test]
-fn a_run_over_its_time_limit_could_not_determine() {
+fn a_run_over_its_time_limit_is_inconclusive() {
     let project = Project::new();
     let ran = project.harness(&["--suite", "nccl-p5", "-q", "--timeout", "60"]);
     assert_eq!(ran.code, Some(3), "{}", ran.all());

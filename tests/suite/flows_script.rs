@@ -211,7 +211,7 @@ fn a_client_whose_server_never_comes_says_so_and_ends() {
 }
 
 #[test]
-fn a_script_reported_to_stop_leaves_nothing_running() {
+fn a_script_asked_to_stop_leaves_nothing_running() {
     let pair = Pair::with(&[("ib_write_bw", STAYS)]);
     let words = arguments("ib_write_bw", "write", "600", &["mlx5_0", "mlx5_1"]);
     let mut server = pair.start("a", &words);

@@ -185,7 +185,7 @@ fn a_tool_that_fails_says_that_it_is_broken() {
         output["bad gpus"],
         ["nvidia-smi ended with 9: NVIDIA-SMI has failed because it could not communicate"]
     );
-    assert!(output["none processes"][0].starts_with("nvidia-smi lists no processes"));
+    assert!(output["none processes"][0].starts_with("nvidia-smi cannot list processes"));
 }
 
 #[test]

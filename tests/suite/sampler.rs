@@ -245,7 +245,7 @@ fn a_folder_that_is_not_there_holds_no_workload_up() {
 }
 
 #[test]
-fn a_sampler_that_is_reported_to_go_says_so_in_its_last_line() {
+fn a_sampler_that_is_asked_to_end_says_so_in_its_last_line() {
     let node = Node::with(&["d0"]);
     let mut sampler = node.sampler("5", "60");
     node.wait_until_ready();

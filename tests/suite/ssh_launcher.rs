@@ -163,7 +163,7 @@ fn run(argv: &[&str], mpi: Option<&str>) -> Step {
 }
 
 #[test]
-fn a_process_on_every_node_is_reported_its_rank_and_counters_frame_them_all() {
+fn a_process_on_every_node_gets_its_rank_and_counters_frame_them_all() {
     let bench = Bench::new(&[(
         "workload",
         "#!/bin/bash\nsleep $RANK\necho \"$HARNESS_NODE $RANK/$WORLD_SIZE $NODE_RANK/$NNODES $LOCAL_RANK/$LOCAL_WORLD_SIZE \

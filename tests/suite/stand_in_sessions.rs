@@ -106,7 +106,7 @@ fn a_session_collects_from_its_start_to_its_stop_and_its_program_goes_on() {
     }
     assert!(child.wait().expect("it ends").success());
     assert_eq!(bench.steps(), 12);
-    // By the clock: which steps had begun and ended when it was reported so.
+    // By the clock: which steps had begun and ended when it was asked to.
     let shown = bench.shown("watched");
     let (first, last) = (shown.first().copied().unwrap_or(99), shown.last().copied().unwrap_or(99));
     assert!(

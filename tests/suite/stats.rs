@@ -125,7 +125,7 @@ fn diagnostics_are_reported_all_at_once_with_the_nearest_right_word() {
 }
 
 #[test]
-fn the_manual_reports_every_report_and_format() {
+fn the_manual_lists_every_report_and_format() {
     let place = Place::new();
     let ran = place.stats(&["--help-reports"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.all());

@@ -1,7 +1,7 @@
 //! `supervisor.sh` under a real bash: a job is started once, ends with all that it started, and ends by itself when nobody
 //! asks for it any more. What the launcher makes of the answers is tested beside it.
 
-use job::script::{SUPERVISOR_SH, files};
+use job::script::{SUPERVISOR_SH, files, shared_text};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -57,7 +57,7 @@ impl Job {
     /// The process that wrote its number into a file.
     fn pid(&self, name: &str) -> i32 {
         let mut pid = 0;
-        until("a process has told its number", || {
+        until("a process has written its number", || {
             pid = self.text(name).trim().parse().unwrap_or_default();
             pid != 0
         });
@@ -199,6 +199,25 @@ fn a_process_name_with_a_line_break_neither_hides_the_job_nor_ends_the_superviso
     until("the heartbeat timeout has run out", || unasked.path("supervisor.n1/status").exists());
     assert_eq!(unasked.look(), "ended 143 heartbeat");
     assert!(is_gone(child), "{child} is left");
+}
+
+#[test]
+fn it_starts_jobs_of_an_older_versions_plan_under_the_name_in_that_plan() {
+    let job = Job::new("echo hello");
+    fs::remove_file(job.path(files::SUPERVISOR)).expect("removed");
+    fs::write(job.path("lease.sh"), shared_text("lease.sh").expect("a script")).expect("written");
+    let call = |verb: &str, more: &[&str]| {
+        let folder = job.folder.path().display().to_string();
+        let mut command = Command::new("bash");
+        command.arg(job.path("lease.sh")).args([verb, &folder, "n1"]).args(more).stdin(Stdio::null());
+        String::from_utf8_lossy(&command.output().expect("bash starts").stdout).trim_end().to_owned()
+    };
+    let mut last = call("start", &["60"]);
+    until("the job has ended", || {
+        last = call("look", &[]);
+        last != "running"
+    });
+    assert_eq!((last.as_str(), job.text("log.n1").as_str()), ("ended 0 itself", "hello\n"));
 }
 
 #[test]

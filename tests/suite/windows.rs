@@ -50,9 +50,9 @@ fn in_each_way_exactly_the_steps_that_were_asked_for_are_watched_on_every_node()
     }
 }
 
-/// What the plan says is passed, what the recipe finds in the trace, and what the log reports the same steps.
+/// What the plan says is passed, what the recipe finds in the trace, and what the log reports are the same steps.
 #[test]
-fn nemo_2_is_reported_by_the_callback_that_its_recipe_has_and_its_window_is_verified() {
+fn nemo_2_is_given_the_window_by_the_callback_that_its_recipe_has_and_its_window_is_verified() {
     let project = Project::new();
     let text = |callback: &str| {
         format!(
@@ -265,7 +265,7 @@ fn of_kind(workload: &str, profile: &str) -> (String, String) {
 }
 
 #[test]
-fn trainings_that_have_options_of_their_own_are_reported_by_these() {
+fn trainings_that_have_options_of_their_own_are_given_the_window_by_these() {
     let fsdp = "{ kind = \"command\", program = \"torchrun\", args = [\"--nproc_per_node=8\", \"train.py\", \"--max_steps=80\", \"--sharding_strategy=hybrid\"] }";
     let (window, command) = of_kind(fsdp, "ranks = \"rank0\"");
     assert!(window.starts_with("window: steps 70..75, by `options`"), "{window}");

@@ -8,7 +8,7 @@ pub struct TrainingFacts {
     /// How many it is to run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<u32>,
-    /// Samples of a step: of each rank, or of all together.
+    /// Samples of a step of each rank, from `batch` in the suite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples_per_rank: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

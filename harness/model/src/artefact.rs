@@ -624,7 +624,7 @@ pub struct Verdict {
     pub runs: Vec<f64>,
     pub lower: Option<f64>,
     pub upper: Option<f64>,
-    /// How many numbers were measured, of how many that must be.
+    /// How many numbers were measured.
     pub n: u32,
     pub n_expected: u32,
     pub baseline: Option<String>,

@@ -82,7 +82,7 @@ pub enum Fault {
     NoGdrdma,
     /// Kernels are launched by graphs.
     GraphLaunch,
-    /// As the others of these names, in the first attempt of a job alone.
+    /// As `NodeFails`, in the first attempt of a job alone.
     NodeFailsOnce,
     PreemptedOnce,
     /// Whatever is profiled goes at this fraction of its rate.

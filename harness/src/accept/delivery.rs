@@ -135,11 +135,12 @@ impl Delivery {
     fn once(&self, plan: &Plan) -> Result<(), Stopped> {
         let folder = self.folder.join("runs").join(&plan.run_id);
         if folder.join("summary.json").exists() {
-            return self.same(&folder, plan);
+            return self.same(&folder, plan).map(|_| ());
         }
         let secrets = planning::resolve_secrets(plan).map_err(|why| Stopped::Machinery(why.join("; ")))?;
         if folder.join("plan.json").exists() {
-            self.same(&folder, plan)?;
+            // The stored plan names the scripts that jobs on the nodes were started by.
+            let plan = &self.same(&folder, plan)?.plan;
             let store = Store::open(&self.home, &plan.run_id).map_err(machinery)?.hiding(secrets);
             let past = PastEvents::read(&store).map_err(Stopped::Machinery)?;
             return self.execute(plan, &store, Some(&past));
@@ -160,7 +161,7 @@ impl Delivery {
     }
 
     /// What is stored is what would be made now; else files were changed meanwhile, and nothing of it would fit together.
-    fn same(&self, folder: &Path, plan: &Plan) -> Result<(), Stopped> {
+    fn same(&self, folder: &Path, plan: &Plan) -> Result<Stored, Stopped> {
         let stored = Stored::open(folder).map_err(machinery)?;
         let jobs = |plan: &Plan| -> Vec<(String, String, Vec<String>)> {
             let of = |case: &model::artefact::PlannedCase| {
@@ -171,7 +172,7 @@ impl Delivery {
             plan.cases.iter().flat_map(of).collect()
         };
         match stored.plan.sources == plan.sources && jobs(&stored.plan) == jobs(plan) {
-            true => Ok(()),
+            true => Ok(stored),
             false => Err(Stopped::Machinery(format!(
                 "run {}: suite, inventory or baselines were changed since; restore them, or start a new delivery",
                 plan.run_id

@@ -61,7 +61,7 @@ pub(crate) fn evidence(output: Output, inventory: &Inventory, id: &str, found: &
 pub(crate) fn evidence_alone(output: Output, found: &Evidence, left: usize) {
     found.lines.iter().for_each(|line| print_culprit(output, line));
     output.print(format_args!(
-        "inconclusive beyond that: {left} nodes are left, too few to compare with each other"
+        "inconclusive beyond that: nodes left to compare with each other: {left}, too few"
     ));
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn hints(output: Output, hints: &[String]) {
         .take(MOST_HINTS)
         .for_each(|hint| output.print(format_args!("hint, too little to name a culprit: {hint}")));
     if hints.len() > MOST_HINTS {
-        output.print(format_args!("{} more hints", hints.len() - MOST_HINTS));
+        output.print(format_args!("further hints: {}", hints.len() - MOST_HINTS));
     }
 }
 
@@ -222,26 +222,46 @@ fn how(place: Place) -> &'static str {
     }
 }
 
-/// The strategy counts nodes; a person knows them by name.
+/// The strategy counts nodes and topology groups; a person knows them by name.
 fn named(isolation: &Isolation, text: &str) -> String {
-    let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-    let mut before = String::new();
-    for word in &mut words {
-        let number = word.trim_end_matches([',', ':']).parse::<usize>();
-        if before == "node"
-            && let Ok(node) = number
-            && let Some(name) = isolation.asked.nodes.get(node)
-        {
-            *word = word.replace(&node.to_string(), name);
-        }
-        before = word.clone();
-    }
-    words.join(" ")
+    with_names(&isolation.asked.nodes, &isolation.asked.groups, text)
+}
+
+fn with_names(nodes: &[String], groups: &[String], text: &str) -> String {
+    let mut counted: Option<&[String]> = None;
+    let words = text.split(' ').map(|word| {
+        let number = word.trim_start_matches('[').trim_end_matches([',', ':', ']']);
+        let name = counted.and_then(|names| names.get(number.parse::<usize>().ok()?));
+        counted = match word {
+            "node" | "nodes" => Some(nodes),
+            "group" | "groups" => Some(groups),
+            _ if name.is_some() || word == "and" => counted,
+            _ => None,
+        };
+        name.map_or(word.to_owned(), |name| word.replace(['[', ']'], "").replace(number, name))
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nodes_and_groups_are_called_by_their_names() {
+        let [nodes, groups] =
+            [["p5-001", "p5-002"], ["rack-a", "rack-b"]].map(|names| names.map(str::to_owned));
+        for (text, expected) in [
+            ("node 1 is slow, of 2", "node p5-002 is slow, of 2"),
+            ("not run: nodes [0, 1] together", "not run: nodes p5-001, p5-002 together"),
+            ("no good node in group 1 to test 1 with", "no good node in group rack-b to test 1 with"),
+            ("groups 0 and 1: link is slow", "groups rack-a and rack-b: link is slow"),
+            ("groups [0, 1] are slow", "groups rack-a, rack-b are slow"),
+            ("1 of 2 groups are slow; node 7", "1 of 2 groups are slow; node 7"),
+        ] {
+            assert_eq!(with_names(&nodes, &groups, text), expected);
+        }
+    }
 
     #[test]
     fn messages() {

@@ -3,6 +3,8 @@
 
 mod function_trace;
 mod json;
+#[cfg(test)]
+mod message_tests;
 mod script;
 
 pub use function_trace::function_trace;
@@ -94,7 +96,7 @@ fn append(all: &mut Linted, more: Linted) {
 mod tests {
     use super::*;
 
-    fn show(texts: &[(&str, &str)], ask: impl Fn(Files) -> LintCommand) -> (i32, String, String) {
+    pub(super) fn show(texts: &[(&str, &str)], ask: impl Fn(Files) -> LintCommand) -> (i32, String, String) {
         let folder = tempfile::tempdir().expect("a folder");
         let files = texts.iter().map(|(name, text)| {
             let path = folder.path().join(name);

@@ -2,6 +2,8 @@
 //! Nothing is judged here.
 
 pub mod efa;
+#[cfg(test)]
+mod message_tests;
 pub mod mpi;
 pub mod nccl;
 pub mod nccl_tests;

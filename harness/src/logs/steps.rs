@@ -33,7 +33,7 @@ pub struct StepsArgs {
 }
 
 /// `70..75`, or one step.
-fn range(text: &str) -> Result<(u64, u64), String> {
+pub(super) fn range(text: &str) -> Result<(u64, u64), String> {
     let (first, last) = text.split_once("..").unwrap_or((text, text));
     let number = |text: &str| text.trim().trim_start_matches('=').parse::<u64>().ok();
     match (number(first), number(last)) {

@@ -18,7 +18,12 @@ const MOST_BARS: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    Auto { is_terminal: bool },
+    /// Bars at a terminal, plain lines elsewhere.
+    Auto {
+        /// Whether stderr is a terminal.
+        is_terminal: bool,
+    },
+    /// Plain lines.
     Plain,
     Silent,
 }

@@ -135,6 +135,6 @@ pub(super) fn execute_by(
 pub(crate) fn check_invariants(reach: &SimulatedReach) -> Result<(), String> {
     match reach.violations().as_slice() {
         [] => Ok(()),
-        broken => Err(format!("the simulated cluster saw what must not be: {}", broken.join("; "))),
+        broken => Err(format!("the simulated cluster detected a violation: {}", broken.join("; "))),
     }
 }

@@ -7,6 +7,8 @@ mod checksums;
 mod find;
 mod held;
 mod journal;
+#[cfg(test)]
+mod message_tests;
 mod origin;
 mod stored;
 

@@ -42,7 +42,7 @@ fn an_inventory_is_discovered_without_the_nodes_that_take_no_jobs() {
         found.all()
     );
     assert!(found.stdout.contains("excluded n3: down: power"), "{}", found.all());
-    assert!(found.stdout.contains("2 nodes of p5, 2 excluded: n[1,4]"), "{}", found.all());
+    assert!(found.stdout.contains("2 nodes of p5: n[1,4]; 2 excluded"), "{}", found.all());
     let written =
         std::fs::read_to_string(bench.project.path().join("inventory/found.toml")).expect("written");
     assert!(

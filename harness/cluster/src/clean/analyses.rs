@@ -197,4 +197,25 @@ mod tests {
         let seen = cleaned(&there(), "/elsewhere", true);
         assert!(seen.unasked["shared folder /elsewhere"].contains("No such file"), "{seen:?}");
     }
+
+    #[test]
+    fn messages() {
+        let mut lines = Vec::new();
+        let mut add = |what: &str, cleaned: Cleaned| {
+            let left = cleaned.left.into_iter();
+            let left = left
+                .map(|left| format!("  {}: {}: {} of {}", left.at, left.what.name(), left.which, left.job));
+            let unasked =
+                cleaned.unasked.into_iter().map(|(host, why)| format!("  not asked: {host}: {why}"));
+            lines.push(format!("{what}:"));
+            lines.extend(left.chain(unasked));
+        };
+        add("arrays and folders", cleaned(&there(), "/fsx/a b", false));
+        let away = There { queue_answers: false, ..there() };
+        add("no controller", cleaned(&away, "/fsx/a b", false));
+        add("no shared folder", cleaned(&there(), "/elsewhere", false));
+        let odd = There { lines: RefCell::new(vec!["7|RUNNING\n".to_owned()]), ..there() };
+        add("a broken line", cleaned(&odd, "/fsx/a b", false));
+        insta::assert_snapshot!(lines.join("\n"));
+    }
 }

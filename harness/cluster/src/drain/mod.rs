@@ -25,11 +25,20 @@ pub enum Drained {
     /// Read back: out of the queue, for our reason.
     Done,
     /// It was out of the queue for a reason of ours before.
-    Already { reason: String },
+    Already {
+        /// As Slurm shows it.
+        reason: String,
+    },
     /// Somebody else gave a reason, which stands.
-    Others { state: String },
+    Others {
+        /// State and reason, as `NodeState` prints them.
+        state: String,
+    },
     /// Whether it is out of the queue is not known, or it is not.
-    Failed { why: String },
+    Failed {
+        /// An error of `scontrol`, or the state that it shows instead.
+        why: String,
+    },
 }
 
 /// One node. Slurm cannot update conditionally, so the node is read just before and just after: where somebody else

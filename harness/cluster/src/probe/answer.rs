@@ -14,7 +14,7 @@ pub struct Answer {
     pub unreported: BTreeMap<String, String>,
     /// What is there, and says itself that it is broken.
     pub broken: BTreeMap<String, String>,
-    /// The node's clock when the script began and when it ended, in seconds.
+    /// The node's clock when the script began, in seconds since 1970.
     pub began_s: Option<f64>,
     pub ended_s: Option<f64>,
 }

@@ -160,8 +160,9 @@ fn lacks_room(node: &ProbedNode, inventory: &Inventory) -> Vec<String> {
 pub fn is_by_folder(node: &ProbedNode, made: &Probe, inventory: &Inventory) -> bool {
     let mut probed = made.nodes.iter().filter(|node| node.unprobed.is_none());
     let lacks = lacks_room(node, inventory);
+    // Counted, not compared: an older version worded the reasons of a stored probe otherwise.
     !lacks.is_empty()
-        && node.unfit.iter().all(|why| lacks.contains(why))
+        && node.unfit.len() == lacks.len()
         && probed.all(|other| !lacks_room(other, inventory).is_empty())
 }
 

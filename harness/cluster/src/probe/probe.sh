@@ -82,7 +82,7 @@ gpus() {
       if [[ $row =~ ^[0-9]+, ]]; then item processes "$row"; fi
     done <<< "$rows"
   else
-    none processes "nvidia-smi lists no processes: $rows"
+    none processes "nvidia-smi cannot list processes: $rows"
   fi
 }
 
@@ -330,7 +330,7 @@ software() {
   fi
   text=
   if has systemctl; then text=$(bounded systemctl is-active nvidia-fabricmanager 2> /dev/null); fi
-  if [[ -n $text ]]; then fact fabric_manager "$text"; else none fabric_manager 'systemd does not report it'; fi
+  if [[ -n $text ]]; then fact fabric_manager "$text"; else none fabric_manager 'systemd says nothing of it'; fi
   list containers
   if has enroot; then item containers "enroot $(bounded enroot version 2> /dev/null)"; fi
   if has srun && bounded srun --help 2> /dev/null | grep -q -- --container-image; then item containers pyxis; fi

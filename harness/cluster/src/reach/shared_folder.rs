@@ -43,7 +43,7 @@ fn check(shared: &str) -> Result<(), String> {
     for folder in real.ancestors() {
         let facts = fs::symlink_metadata(folder).map_err(unread)?;
         if let Some(why) = distrusted(folder, &facts) {
-            return Err(format!("`paths.shared` is not safe: {why}"));
+            return Err(format!("`paths.shared` is not safe: `{shared}`: {why}"));
         }
     }
     Ok(())

@@ -15,7 +15,7 @@ pub struct History {
     allocations: BTreeMap<String, PastAllocation>,
     /// Whatever was launched, as `case/job` with its handle, in that order.
     launched: Vec<(String, String)>,
-    /// When the run began and when its last event was, in seconds since 1970.
+    /// When the run began, in seconds since 1970.
     pub began: Option<f64>,
     pub last: Option<f64>,
 }

@@ -9,6 +9,8 @@ mod event;
 mod history;
 mod job;
 mod launching;
+#[cfg(test)]
+mod message_tests;
 pub mod quarantine;
 mod refusal;
 mod stall;

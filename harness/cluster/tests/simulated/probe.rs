@@ -95,6 +95,18 @@ fn each_fault_that_a_probe_sees_makes_its_node_unfit_and_no_other() {
 }
 
 #[test]
+fn a_folder_that_is_full_for_all_is_no_nodes_fault_however_an_older_version_worded_it() {
+    const FULL: [&str; 4] = ["p5-001:disk-full", "p5-002:disk-full", "p5-003:disk-full", "p5-004:disk-full"];
+    let inventory = inventory("ssh", "");
+    let mut full = probed("ssh", "", &FULL, false);
+    let by_folder = |probe: &Probe, at: usize| is_by_folder(&probe.nodes[at], probe, &inventory);
+    assert!((0..4).all(|at| by_folder(&full, at)), "{:?}", full.nodes[0].unfit);
+    full.nodes[0].unfit = vec!["room in the shared folder `/fsx/harness`, in MiB: 0".into()];
+    full.nodes[1].unfit.push("7 GPUs, expected 8 (`sim-p5`)".into());
+    assert!(by_folder(&full, 0) && !by_folder(&full, 1));
+}
+
+#[test]
 fn busy_nodes_are_fit_where_that_is_allowed() {
     let made = probed("ssh", "", &["p5-002:gpu-busy@3"], true);
     let busy = node(&made, "p5-002");
@@ -116,6 +128,7 @@ fn harmless_oddities_are_notes_unless_the_inventory_requires_otherwise() {
     let made = probed("ssh", asked, &faults, false);
     let why = |name: &str| node(&made, name).unfit.join("; ");
     assert!(why("p5-002").starts_with("clock is ahead by 4"), "{}", why("p5-002"));
+    assert!(why("p5-002").contains("limit 100 ms"), "{}", why("p5-002"));
     assert!(why("p5-003").contains("`nsys` must be at least 2024.4, but is 2023.2.1"), "{}", why("p5-003"));
     assert!(why("p5-004").contains("`driver` must be at least 570, but is 550.163.01-SIMULATED"));
     // What is asked for and not told is not there.

@@ -6,6 +6,8 @@ mod clash;
 mod conf;
 mod files;
 mod holds;
+#[cfg(test)]
+mod message_tests;
 mod name;
 mod table;
 #[cfg(test)]

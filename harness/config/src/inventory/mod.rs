@@ -66,7 +66,7 @@ pub struct SlurmReach {
     pub mem: Option<String>,
     /// How GPUs are asked for; by GRES, where it does not say.
     pub gpus: Option<GpuRequest>,
-    /// Further arguments of sbatch, and of each srun.
+    /// Further arguments of sbatch, such as `--comment=acceptance`.
     pub sbatch: Vec<String>,
     pub srun: Vec<String>,
     /// Where Slurm's commands are called, over ssh; on this machine, where absent.

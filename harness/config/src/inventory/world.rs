@@ -29,13 +29,13 @@ pub struct WorldSettings {
     pub retrans_counters: bool,
     /// RDMA devices on each node that are not EFA, such as the two mlx5 of a p6-b200.
     pub other_rdma_devices: u32,
-    /// The flow tools are installed, were built with CUDA, and ib_write_bw knows SRD writes.
+    /// The flow tools are installed.
     pub flow_tools: bool,
     pub flow_tools_cuda: bool,
     pub flow_tools_srd: bool,
     /// aws-ofi-nccl is installed. Without it NCCL talks TCP.
     pub ofi_plugin: bool,
-    /// Relative standard deviations from run to run and from node to node, where they are not the model's own.
+    /// Relative standard deviation from run to run, where it is not the model's own.
     pub run_noise: Option<f64>,
     pub node_noise: Option<f64>,
     /// One value in so many is 10 % low, by chance.
@@ -48,7 +48,7 @@ pub struct WorldSettings {
     pub sbatch_refuses: Option<String>,
     /// The partition's MaxTime in minutes: what asks for more is never started.
     pub max_minutes: Option<u32>,
-    /// What the site's submit plugin gives every job in place of the name and the working folder that it asks for.
+    /// What the site's submit plugin gives every job in place of the name that it asks for.
     pub job_name: Option<String>,
     pub job_folder: Option<String>,
     /// Open MPI was built for another PMI than srun's, so that every rank aborts in MPI_Init.

@@ -42,7 +42,10 @@ pub enum OnFailure {
     Nothing,
     /// Further runs look for the part that makes it, within so many node-hours; within those of the run itself, where
     /// the suite says none.
-    Isolate { budget_node_h: Option<f64> },
+    Isolate {
+        /// `isolate_budget_node_h`.
+        budget_node_h: Option<f64>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]

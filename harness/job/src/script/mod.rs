@@ -89,7 +89,7 @@ pub struct Directives {
     pub qos: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mem: Option<String>,
-    /// Further arguments of sbatch, and of each srun in the script.
+    /// Further arguments of sbatch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sbatch: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -319,10 +319,10 @@ pub mod files {
     pub const ALLOCATION: &str = "allocation.sh";
     /// In the folder of an allocation: nothing more is run in it.
     pub const CLOSE: &str = "close";
-    /// In the folder of a job that shares an allocation: it was begun, and how it ended.
+    /// In the folder of a job that shares an allocation: it was begun.
     pub const BEGAN: &str = "began";
     pub const ENDED: &str = "ended";
-    /// There too: it is asked to end, or is ended.
+    /// There too: it is asked to end by itself.
     pub const INTERRUPT: &str = "interrupt";
     pub const CANCEL: &str = "cancel";
 
@@ -370,5 +370,6 @@ pub fn hostfile(nodes: &[String], ranks_per_node: u32) -> String {
 }
 
 pub fn shared_text(name: &str) -> Option<&'static str> {
+    let name = if name == "lease.sh" { files::SUPERVISOR } else { name };
     SHARED.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }

@@ -1,5 +1,5 @@
 //! How the text of a script differs where ssh starts it: the same text runs on every node, so each step asks
-//! which node it is on. `supervisor.sh` brings the text to a node and keeps it running.
+//! which node it is on. `supervisor.sh` starts it there and ends it.
 
 use super::render::{joined, profile_arguments};
 use super::{AWS_MPIRUN, FIND_MPIRUN, Run, Script, Step, files, is_mpirun, secrets};

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Starts a job's script on one node, in a process group of its own, and ends all of it when its lease runs out.
+# Starts a job's script on one node, in a process group of its own, and ends all of it when no heartbeat comes.
 # usage: bash supervisor.sh start FOLDER NODE TIMEOUT_S   starts FOLDER/job.sh, once however often it is called
 #        bash supervisor.sh look FOLDER NODE            renews the heartbeat
 #        bash supervisor.sh end FOLDER NODE SIGNAL      sends TERM or KILL to all that was started
@@ -36,7 +36,7 @@ usage() {
 start() {
   local tries
   if mkdir "$state"; then
-    setsid bash "$folder/supervisor.sh" keep "$folder" "$node" "$1" < /dev/null > /dev/null 2>&1 &
+    setsid bash "$0" keep "$folder" "$node" "$1" < /dev/null > /dev/null 2>&1 &
   fi 2> /dev/null
   if [[ ! -d $state ]]; then
     echo "supervisor.sh: cannot make the folder: $state" >&2

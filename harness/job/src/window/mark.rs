@@ -8,8 +8,7 @@ pub fn read(text: &str) -> Result<Mark, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-/// A window that never opened, by its cause: something failed on the node, or the program did not come to its first
-/// step, which is no node's fault.
+/// The cause of a window that never opened: something failed on the node.
 pub const NEVER_OPENED: &str = "window-never-opened";
 pub const MISSED: &str = "window-missed";
 

@@ -16,7 +16,7 @@ pub use trigger::{Trigger, Watch};
 
 use serde::{Deserialize, Serialize};
 
-/// The hook, and the name by which python imports it at start-up.
+/// The hook: a python module that counts steps of optimizers.
 pub const HOOK_PY: &str = include_str!("sitecustomize.py");
 pub const HOOK_FILE: &str = "sitecustomize.py";
 
@@ -32,7 +32,7 @@ pub struct StepWindow {
     pub line: Option<String>,
     /// The number that the log gives its first step.
     pub counts_from: u32,
-    /// Where nothing else is possible.
+    /// For `Way::Delay`, where nothing else is possible: seconds before nsys collects.
     pub delay_s: Option<u64>,
     pub duration_s: Option<u64>,
 }

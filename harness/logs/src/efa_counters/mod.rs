@@ -6,6 +6,8 @@
 //! was none) with notes between them (`missing`, `bad`, `unreadable`, `not-quiet`), and `end` as its last line.
 
 mod escapes;
+#[cfg(test)]
+mod message_tests;
 mod public_forms;
 mod read;
 mod render;

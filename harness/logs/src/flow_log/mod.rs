@@ -2,6 +2,8 @@
 //! Each tool's form has its file; what a rate says about a NIC is `recipes::recipe::nic_rate`'s business.
 
 mod fabtests;
+#[cfg(test)]
+mod message_tests;
 mod path;
 mod perftest;
 

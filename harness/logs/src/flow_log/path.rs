@@ -11,7 +11,14 @@ pub enum FlowPath {
         from_sysfs: bool,
     },
     /// The host's, in turns: of the NICs behind one PCIe switch one at a time.
-    Host { turn: u32, turns: u32, why: String },
+    Host {
+        /// From 1 to `turns`.
+        turn: u32,
+        /// As many as the most NICs behind one PCIe switch.
+        turns: u32,
+        /// For people, such as `the case asks for it`.
+        why: String,
+    },
 }
 
 impl FlowPath {

@@ -132,7 +132,7 @@ pub struct OfCommunicator {
     pub ranks_seen: u64,
     pub ranks_complete: u64,
     pub hosts: Vec<String>,
-    /// Collective calls, of the rank that made the fewest and of the one that made the most.
+    /// Collective calls of the rank that made the fewest.
     pub fewest_calls: u64,
     pub most_calls: u64,
 }
@@ -235,10 +235,10 @@ pub struct Checks {
     pub not_compared: u64,
     /// Of those compared, the ones whose ranks did not call the same, or not as much.
     pub mismatches: u64,
-    /// Pairs of ranks whose logs are both whole, and those of them that send and receive unequally.
+    /// Pairs of ranks whose logs are both whole.
     pub pairs: u64,
     pub unmatched: u64,
-    /// Pairs of ranks that the network joins, and those of them that go through host memory.
+    /// Pairs of ranks that the network joins.
     pub net_pairs: u64,
     pub not_gdrdma: u64,
 }

@@ -153,7 +153,10 @@ pub enum Format {
     /// Since 2.17.3.
     WideText,
     /// The file of `-J`; its version 1 says no version.
-    Json { version: u32 },
+    Json {
+        /// The number in the file, 1 where it has none.
+        version: u32,
+    },
 }
 
 /// The line `# nThread ...`, or `config` in JSON.

@@ -23,7 +23,7 @@ pub struct Series {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Restart {
     pub line: u64,
-    /// The step it had been at, and the one it went on with.
+    /// The step it had been at.
     pub from: u64,
     pub to: u64,
     /// So many lines of steps stand for nothing any more: what ran again counts.

@@ -19,13 +19,13 @@ pub struct Acceptance {
     pub inventory: String,
     pub instance: String,
     pub seed: u64,
-    /// The nodes that were to be accepted, folded, and how many these are.
+    /// The nodes that were to be accepted, folded.
     pub nodes: String,
     pub count: usize,
     /// Nodes that were taken for good, folded; empty where new nodes were compared with each other only.
     pub partners: String,
     pub vouched: String,
-    /// When the first run began and the last one ended; simulated time where it is simulated.
+    /// When the first run began; simulated time where it is simulated.
     pub began: String,
     pub ended: String,
     pub budget_node_hours: Option<f64>,
@@ -97,7 +97,7 @@ pub struct Withdrawn {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StageRecord {
     pub name: String,
-    /// The nodes that came into it, and those of them that left it well, folded.
+    /// The nodes that came into it, folded.
     pub entered: String,
     pub passed: String,
     pub runs: Vec<RunOfStage>,
@@ -112,7 +112,7 @@ pub struct RunOfStage {
     pub jobs: usize,
     pub node_hours: f64,
     pub planned_node_hours: f64,
-    /// How long it was to take, and how long it took.
+    /// How long it was to take.
     pub planned_s: u64,
     pub seconds: f64,
 }
@@ -144,7 +144,7 @@ pub struct Limit {
     /// `stated` in the suite, `peers`, or the state of the baseline: `accepted`, `provisional`, `expired`, `none`.
     pub state: String,
     pub source: String,
-    /// Of the baseline: how many numbers made it, and how much these vary.
+    /// How many numbers made the baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,9 +13,17 @@ pub const AGAIN: &str = ".again";
 #[serde(tag = "kin", rename_all = "kebab-case")]
 pub enum ControlRun {
     /// An independent run of the same: their numbers are judged together.
-    Repeat { of: String },
+    Repeat {
+        /// The job that it repeats, by name.
+        of: String,
+    },
     /// The same without the profiler. Where that costs more than this fraction, rates and times are judged by this job.
-    Bare { of: String, cost_at_most: f64 },
+    Bare {
+        /// The profiled job, by name.
+        of: String,
+        /// As a fraction, such as 0.05.
+        cost_at_most: f64,
+    },
 }
 
 impl ControlRun {

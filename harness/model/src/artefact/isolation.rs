@@ -15,7 +15,7 @@ pub struct PlannedIsolation {
     pub budget_node_h: f64,
     /// Whether the suite says so, or it is what the run itself is expected to take.
     pub budget_is_own: bool,
-    /// Nothing found, and two faults amid much noise.
+    /// No fault, at little noise.
     pub best: IsolationCost,
     pub worst: IsolationCost,
     /// Why it cannot come about on these nodes.

@@ -20,7 +20,8 @@ pub struct RunRecord {
     pub signal_exit_code: Option<i32>,
 }
 
-/// `summary.json`: the run in one small file. Stable: fields are added, never changed or removed, within a format.
+/// `summary.json`: the run in one small file. Within a format, fields are added; one that is renamed is
+/// read under its older name, too, and stands in CHANGELOG.md.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     pub format: u32,
@@ -40,7 +41,7 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
     pub seed: u64,
-    /// When the run began and ended; simulated time where it is simulated.
+    /// When the run began; simulated time where it is simulated.
     pub started: String,
     pub ended: String,
     pub seconds: f64,

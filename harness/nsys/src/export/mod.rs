@@ -63,15 +63,40 @@ impl WrittenBy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExportError {
     /// It does not exist, or has no form that can be opened.
-    NotAnExport { path: PathBuf, why: String },
+    NotAnExport {
+        /// As given to `Export::open`.
+        path: PathBuf,
+        /// The reason, without the path.
+        why: String,
+    },
     /// An SQLite file of another program.
-    Foreign { path: PathBuf },
+    Foreign {
+        /// As given to `Export::open`.
+        path: PathBuf,
+    },
     /// A table exists and cannot be read: truncated or damaged.
-    Broken { table: &'static str, why: String },
+    Broken {
+        /// Current name, also where the export has the older one.
+        table: &'static str,
+        /// What the reader of that form reports.
+        why: String,
+    },
     /// A table exists and lacks a required column.
-    NoColumn { table: &'static str, column: &'static str, schema: String },
+    NoColumn {
+        /// Current name, also where the export has the older one.
+        table: &'static str,
+        /// The first required column that is absent.
+        column: &'static str,
+        /// Version of the export's layout, or `unknown`.
+        schema: String,
+    },
     /// The query of a user's recipe failed.
-    Query { what: String, why: String },
+    Query {
+        /// The recipe, or the table that it queries.
+        what: String,
+        /// What failed.
+        why: String,
+    },
 }
 
 impl fmt::Display for ExportError {

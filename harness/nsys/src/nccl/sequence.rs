@@ -76,11 +76,26 @@ pub struct Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
     /// As many calls should be there.
-    Count { expected: u64, seen: u64 },
+    Count {
+        /// By the plan.
+        expected: u64,
+        /// In the report.
+        seen: u64,
+    },
     /// The call of this number, from 0, should have another size.
-    Size { call: u64, expected: u64, seen: u64 },
+    Size {
+        /// From 0.
+        call: u64,
+        /// Bytes by the plan.
+        expected: u64,
+        /// Bytes in the payload.
+        seen: u64,
+    },
     /// The sizes are none of a sweep: the calls behind this one do not make whole rows.
-    Rows { call: u64 },
+    Rows {
+        /// How many calls come before, warm-up included.
+        call: u64,
+    },
 }
 
 impl fmt::Display for Difference {

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 pub mod exports;
 pub mod nccl;
 
-/// The process of the first thread that tests speak of, and the second process.
+/// The process of every thread for which a test names no other.
 pub const PROCESS: i64 = (1 << 48) | (40 << 24);
 pub const OTHER_PROCESS: i64 = (1 << 48) | (41 << 24);
 

@@ -57,7 +57,7 @@ pub struct Operation {
     pub kind: Kind,
     /// Of a kernel its place among the names.
     pub name: u32,
-    /// In which of `TABLES` it stands, and in which of the rows that were not left out.
+    /// Index of its table in `TABLES`.
     pub table: u8,
     pub row: u32,
 }

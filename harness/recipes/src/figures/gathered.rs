@@ -37,7 +37,13 @@ impl Keeps for Tally {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Gathered<K> {
     All(K),
-    Sum { count: u64, total: u128 },
+    /// Count and sum alone: no median, extremes or deviation.
+    Sum {
+        /// Number of values.
+        count: u64,
+        /// Sum of the values.
+        total: u128,
+    },
 }
 
 /// A statistic of the values of a group.

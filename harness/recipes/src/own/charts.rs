@@ -25,15 +25,48 @@ pub struct ChartSpec {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shape {
     /// One bar per row.
-    Bars { label: Vec<String>, value: String },
+    Bars {
+        /// Columns whose values name a bar.
+        label: Vec<String>,
+        /// The column of the bars' numbers.
+        value: String,
+    },
     /// One line per label, or per rank.
-    Lines { label: Vec<String>, x: String, y: String },
+    Lines {
+        /// Columns whose values name a line; rows that agree in them are its points.
+        label: Vec<String>,
+        /// The column of the points' x; a row without a value is left out.
+        x: String,
+        /// The column of the points' y; the line is broken at a row without a value.
+        y: String,
+    },
     /// The values of each label, or of each rank, between equal edges.
-    Histogram { label: Vec<String>, value: String, bins: u32 },
+    Histogram {
+        /// Columns whose values name a series.
+        label: Vec<String>,
+        /// The column whose values are counted.
+        value: String,
+        /// Number of bins, from 1 to 10000; 30 where the file gives none.
+        bins: u32,
+    },
     /// The spread of values per label.
-    Boxes { label: Vec<String>, value: String },
+    Boxes {
+        /// Columns whose values name a box.
+        label: Vec<String>,
+        /// The column whose quartiles are drawn.
+        value: String,
+    },
     /// One row per label; columns begin where `x` says and are `width` wide.
-    Heatmap { label: Vec<String>, x: String, value: String, width: u64 },
+    Heatmap {
+        /// Columns whose values name a row of the chart.
+        label: Vec<String>,
+        /// The column of whole numbers at which cells begin.
+        x: String,
+        /// The column of the cells' numbers.
+        value: String,
+        /// Width of a cell, in the unit of `x`.
+        width: u64,
+    },
 }
 
 impl Shape {

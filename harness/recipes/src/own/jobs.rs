@@ -135,7 +135,7 @@ fn of_file(
     let unreadable = |error: &dyn std::fmt::Display| ("report-unreadable", error.to_string());
     let trace = Trace::open(&file.path).map_err(|error| unreadable(&error))?;
     if let Some((code, text)) = loss(trace.export()).map_err(|error| unreadable(&error))? {
-        return Err((code, format!("the report says itself: {text}")));
+        return Err((code, format!("the profiler reported: {text}")));
     }
     match of_report(declaration, engine, &trace, defaults) {
         Ok(Some((frame, _))) => Ok(frame),
@@ -230,8 +230,9 @@ impl MetricReader<'_> {
             let from = from.map_or(RANK, |(_, column)| column.as_str());
             let rank = whole(&cell(from)).and_then(|rank| u32::try_from(rank).ok());
             let node = rank.and_then(|rank| Some((rank, *self.nodes.get(&rank)?)));
-            let (rank, node) =
-                node.ok_or_else(|| (None, format!("row {}: `{from}` is not a rank of the job", row + 1)))?;
+            let (rank, node) = node.ok_or_else(|| {
+                (None, format!("row {}: column `{from}` holds no rank of the job", row + 1))
+            })?;
             dims.set(Dim::Rank, rank);
             dims.set(Dim::Node, node);
         }

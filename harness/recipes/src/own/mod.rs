@@ -30,11 +30,11 @@ use nsys::tables::Kind;
 /// Names of columns with what they hold, in order.
 pub type Columns = Vec<(String, Kind)>;
 
-/// The result of all reports below each other, and of the query over it.
+/// The results of all reports below each other, as `of` in a recipe's file names them.
 pub const ROWS: &str = "rows";
 pub const ACROSS: &str = "across";
 
-/// Columns that stand before those of each report's result.
+/// The column before those of each report's result: the rank of the report.
 pub const RANK: &str = "Rank";
 pub const HOST: &str = "Host";
 

@@ -102,7 +102,7 @@ pub struct JobInput {
     pub rx_counters: Vec<String>,
     pub conservation_shown: bool,
     pub workload: Workload,
-    /// Wall time and exit code of the script, where it ran to its end.
+    /// Exit code of the script; `None` where it did not run to its end.
     pub exit_code: Option<i32>,
     pub seconds: Option<f64>,
     pub files: Vec<InputFile>,
@@ -118,10 +118,33 @@ pub struct JobInput {
 
 #[derive(Clone, Serialize, Deserialize)]
 pub enum Workload {
-    NcclTests { op: Op, sizes: Vec<u64>, ranks_per_communicator: Option<u32>, checked: bool },
-    NicPairs { tool: String, op: String },
+    /// nccl-tests, with one collective.
+    NcclTests {
+        /// The operation that the program is to run.
+        op: Op,
+        /// Sizes of the sweep in bytes, ascending.
+        sizes: Vec<u64>,
+        /// `None` where a split mask divides the ranks.
+        ranks_per_communicator: Option<u32>,
+        /// Whether results are checked (`#wrong`).
+        checked: bool,
+    },
+    /// One flow per NIC, from the first node of the job to the second.
+    NicPairs {
+        /// `fi_rma_bw` or `ib_write_bw`.
+        tool: String,
+        /// `write` or `read`.
+        op: String,
+    },
+    /// Any program.
     Command,
-    Training { facts: TrainingFacts, ranks: u32 },
+    /// A training with a log of its steps.
+    Training {
+        /// What suite and inventory state of it beforehand.
+        facts: TrainingFacts,
+        /// Ranks of the whole job.
+        ranks: u32,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

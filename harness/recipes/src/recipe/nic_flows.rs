@@ -84,3 +84,40 @@ fn finding(gap: &FlowGap, device: &str, from: &str, to: &str, shown: &str) -> Fi
     let code = format!("flow-{}", gap.kind());
     Finding::new(&code, format!("no rate from {from} to {to}: {gap}")).part(device).file(shown)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipe::{InputFile, testing};
+
+    const RATE: &str = "path host 1/4 fi_rma_bw on p5-001 cannot use CUDA\n---\n- { xfer_size: 1048576, iterations: 60000, \
+                        time: 5.242880, MB/sec: 12000.000000 }\n";
+
+    #[test]
+    fn messages() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let of = |name: &str, text: Option<&str>| {
+            let workload = Workload::NicPairs { tool: "fi_rma_bw".to_owned(), op: "write".to_owned() };
+            let mut job = testing::job(workload, &[], |_| "p5-001".to_owned(), 0);
+            job.nodes.push("p5-002".to_owned());
+            let path = folder.path().join(name);
+            if let Some(text) = text {
+                std::fs::write(&path, text).expect("written");
+            }
+            let (shown, part) = (format!("raw/j/{name}.out"), Some("rdmap79s0".to_owned()));
+            job.files.push(InputFile { role: FileRole::Flow, path, shown, node: None, part, rank: None });
+            run(&job)
+        };
+        let outputs = [
+            of("gone", None),
+            of("empty", Some("")),
+            of("missing", Some("tool-missing fi_rma_bw p5-002\n")),
+            of("refused", Some("tool-refused ib_write_bw on p5-001: SRD connection only possible\n")),
+            of("away", Some("not-connected no rate in 60 s, attempts: 3, last status: 124\n")),
+            of("cut", Some(RATE.trim_end())),
+            of("prose", Some("hello\n")),
+            of("host", Some(RATE)),
+        ];
+        insta::assert_snapshot!(testing::messages(&outputs));
+    }
+}

@@ -21,9 +21,25 @@ pub(super) struct Series {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Flaw {
     /// Ranks of a communicator left no record of it.
-    NotRecorded { communicator: u64, recorded: usize, of: usize },
+    NotRecorded {
+        /// Its id, or the number of a stream under `Evidence::by_order`.
+        communicator: u64,
+        /// How many ranks recorded it.
+        recorded: usize,
+        /// How many ranks it has.
+        of: usize,
+    },
     /// Who recorded the fewest, and who the most, of an operation.
-    UnequalCounts { communicator: u64, kind: Kind, fewest: (i64, usize), most: (i64, usize) },
+    UnequalCounts {
+        /// Its id, or the number of a stream under `Evidence::by_order`.
+        communicator: u64,
+        /// The operation; never `Kind::Other`.
+        kind: Kind,
+        /// A rank, and how many it recorded; 0 is possible.
+        fewest: (i64, usize),
+        /// A rank, and how many it recorded.
+        most: (i64, usize),
+    },
 }
 
 #[derive(Debug)]

@@ -30,8 +30,22 @@ pub struct Culprit {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Who {
-    Node { node: String, ranks: Vec<i64> },
-    Rank { rank: i64, node: String, gpu: Option<i64> },
+    /// A node most of whose compared ranks are late.
+    Node {
+        /// As in `Rank::node`.
+        node: String,
+        /// Its late ranks.
+        ranks: Vec<i64>,
+    },
+    /// One rank, where too few of its node are late to blame the node.
+    Rank {
+        /// As in `Rank::rank`.
+        rank: i64,
+        /// As in `Rank::node`.
+        node: String,
+        /// As in `Rank::gpu`.
+        gpu: Option<i64>,
+    },
 }
 
 /// What takes the time that the others do not need.

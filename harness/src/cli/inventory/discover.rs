@@ -101,7 +101,7 @@ fn summary(found: &Discovered, args: &DiscoverArgs, shown: &str) {
         println!("note: {note}");
     }
     let (nodes, left) = (found.nodes.len(), found.left_out.len());
-    println!("{nodes} nodes of {}, {left} excluded: {}", found.instance, base::nodeset::fold(&found.nodes));
+    println!("{nodes} nodes of {}: {}; {left} excluded", found.instance, base::nodeset::fold(&found.nodes));
     println!("written: {shown}");
     println!("assumed shared folder: `{}`; change it with --shared", args.shared);
 }

@@ -4,6 +4,8 @@
 mod environment;
 mod launch;
 mod manifest;
+#[cfg(test)]
+mod message_tests;
 mod resolve;
 mod shell;
 mod spelling;

@@ -3,7 +3,7 @@
 use super::{Source, scripts};
 use config::diagnostic::Diagnostic;
 
-fn diagnostics_of(files: &[(&str, &str)]) -> Vec<String> {
+pub(super) fn diagnostics_of(files: &[(&str, &str)]) -> Vec<String> {
     let source = |(name, text): &(&str, &str)| Source { name: (*name).to_owned(), text: (*text).to_owned() };
     let linted = scripts(&files.iter().map(source).collect::<Vec<_>>());
     let with = |word: &'static str, all: &[Diagnostic]| -> Vec<String> {
@@ -20,7 +20,7 @@ fn only(files: &[(&str, &str)], expected: &str) {
 }
 
 /// One task on each node, which starts the others; a window that closes; a report for each task.
-const CLEAN: &str = r#"#!/bin/bash
+pub(super) const CLEAN: &str = r#"#!/bin/bash
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1
 #SBATCH --job-name=fsdp

@@ -19,6 +19,8 @@ mod certificate_tests;
 #[cfg(test)]
 mod markdown_tests;
 #[cfg(test)]
+mod message_tests;
+#[cfg(test)]
 mod privacy_tests;
 #[cfg(test)]
 mod refusal_tests;

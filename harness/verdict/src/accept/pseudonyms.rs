@@ -185,17 +185,17 @@ fn mail(word: &str) -> Option<&str> {
 /// Of four numbers, or of the newer kind.
 fn ip(word: &str) -> Option<&str> {
     let four = taken(word, |c| c.is_ascii_digit() || c == '.').trim_end_matches('.');
-    if four.parse::<std::net::Ipv4Addr>().is_ok() && !follpending_of_word(word, four) {
+    if four.parse::<std::net::Ipv4Addr>().is_ok() && !followed_by_word(word, four) {
         return Some(four);
     }
     let six = taken(word, |c| c.is_ascii_hexdigit() || c == ':').trim_end_matches(':');
     // Names of code have such colons too, and no digit.
     let has_digit = six.contains(|c: char| c.is_ascii_digit());
     let is_one = has_digit && six.matches(':').count() > 1 && six.parse::<std::net::Ipv6Addr>().is_ok();
-    (is_one && !follpending_of_word(word, six)).then_some(six)
+    (is_one && !followed_by_word(word, six)).then_some(six)
 }
 
-fn follpending_of_word(word: &str, part: &str) -> bool {
+fn followed_by_word(word: &str, part: &str) -> bool {
     word.as_bytes().get(part.len()).is_some_and(|byte| byte.is_ascii_alphanumeric())
 }
 

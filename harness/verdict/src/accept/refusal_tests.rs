@@ -12,11 +12,11 @@ fn names(prefix: &str, n: usize) -> Vec<String> {
     (1..=n).map(|at| format!("{prefix}{at}")).collect()
 }
 
-fn schedule(new: usize, good: usize) -> Schedule {
+pub(super) fn schedule(new: usize, good: usize) -> Schedule {
     Schedule { candidates: names("n", new), partners: names("g", good), ..Schedule::default() }
 }
 
-fn bad(status: Status, with: &[&str]) -> Bad {
+pub(super) fn bad(status: Status, with: &[&str]) -> Bad {
     Bad {
         name: "s::c::busbw@x".into(),
         case: "c".into(),
@@ -34,13 +34,13 @@ fn one(status: Status, with: &[&str]) -> NodeStatus {
     NodeStatus { bad: vec![bad(status, with)] }
 }
 
-fn result(node_statuses: &[(&str, NodeStatus)], lines: &[Line]) -> RunResult {
+pub(super) fn result(node_statuses: &[(&str, NodeStatus)], lines: &[Line]) -> RunResult {
     let node_statuses: BTreeMap<String, NodeStatus> =
         node_statuses.iter().map(|(node, node_status)| ((*node).to_owned(), node_status.clone())).collect();
     RunResult { run: "run".into(), node_statuses, lines: lines.to_vec() }
 }
 
-fn slow(node: &str) -> Line {
+pub(super) fn slow(node: &str) -> Line {
     line("HRN-NIC-SLOW", node, "rdmap79s0", "4.8 GB/s")
 }
 
@@ -215,7 +215,7 @@ fn a_node_status_gives_its_gravest_reason_first() {
 }
 
 /// One assertion over the first job of the fixture's plan, with this status.
-fn of_job(
+pub(super) fn of_job(
     status: Status,
     change: &dyn Fn(&mut Plan, &mut Verdict, &mut CaseVerdict),
 ) -> BTreeMap<String, NodeStatus> {

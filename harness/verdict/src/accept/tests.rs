@@ -105,7 +105,7 @@ fn schedule(new: usize, good: usize) -> Schedule {
 }
 
 /// Both rounds of the pairs of n1, which met g1 and then g2.
-fn twice(first: NodeStatus, second: NodeStatus) -> (Schedule, Vec<Open>) {
+pub(super) fn twice(first: NodeStatus, second: NodeStatus) -> (Schedule, Vec<Open>) {
     let mut schedule = schedule(1, 2);
     let open = schedule.first(Stage::Pairs, &result(&[("n1", first)]));
     let again = schedule.once_more(Stage::Pairs, open);

@@ -201,7 +201,8 @@ pub(super) fn changed(
     // Factors are compared, so that half as much is as far as twice as much. From nothing to something, or to nothing, is
     // beyond any.
     let far = if a * b > 0.0 { (b / a).ln().abs() } else { f64::INFINITY };
-    let is_last_digit = (b - a).abs() <= LAST_DIGITS * known.resolution;
+    // What is counted is exact: no digit of it is rounded.
+    let is_last_digit = unit.varies() && (b - a).abs() <= LAST_DIGITS * known.resolution;
     let is_worse = match better {
         Better::Higher => b < a,
         Better::Lower => b > a,

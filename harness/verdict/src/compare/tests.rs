@@ -109,6 +109,18 @@ fn a_change_of_the_last_digit_that_a_program_prints_is_none() {
 }
 
 #[test]
+fn no_digit_of_a_count_is_rounded() {
+    let known = Known { pool: None, resolution: 1.0, pairs: 1 };
+    for unit in [Unit::Count, Unit::Bytes] {
+        for (was, is, better) in [(0.0, 1.0, Better::Lower), (3.0, 2.0, Better::Higher)] {
+            let found =
+                numbers::changed(&key(), (unit, better), &samples(&[was; 4]), &samples(&[is; 4]), &known);
+            assert_eq!(found.beyond, Beyond::Worse, "{unit:?}: {was}, {is}");
+        }
+    }
+}
+
+#[test]
 fn the_last_digit_of_a_number_is_its_last_decimal_or_its_ones() {
     for (value, place) in
         [(12.34, 0.01), (12.0, 1.0), (1500.0, 1.0), (12e9, 1.0), (0.25, 0.01), (5e-6, 1e-6), (-1.5, 0.1)]

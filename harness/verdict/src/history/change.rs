@@ -34,7 +34,7 @@ pub enum Shape {
 pub struct Step {
     /// The first run of the new level, counted from 0.
     pub at: usize,
-    /// The middles of the levels on both sides.
+    /// Median of the level up to `at`.
     pub before: f64,
     pub after: f64,
 }

@@ -8,6 +8,8 @@ pub mod series;
 pub mod suspects;
 
 #[cfg(test)]
+mod message_tests;
+#[cfg(test)]
 mod past_tests;
 #[cfg(test)]
 mod series_tests;

@@ -38,10 +38,7 @@ pub struct Past {
 /// Every run of a folder.
 pub fn read(folder: &Path) -> Result<Past, String> {
     if folder.join("plan.json").is_file() {
-        return Err(format!(
-            "that is a single run; give the folder that contains it: `{}`",
-            folder.display()
-        ));
+        return Err(format!("`{}` is a single run; give the folder that contains it", folder.display()));
     }
     folders(folder).map(|all| of(&all)).map_err(|error| format!("{}: {error}", folder.display()))
 }
@@ -181,6 +178,9 @@ fn once_each(past: &mut Past) {
     }
     let firsts: BTreeMap<String, String> =
         past.runs.iter().map(|run| (run.id().to_owned(), run.made.clone())).collect();
+    // By folder: a run that was carried here or judged again may have the id of the first.
+    let counts: BTreeMap<String, String> =
+        counted.iter().map(|(jobs, at)| (jobs.clone(), past.runs[*at].id().to_owned())).collect();
     let mut kept = Vec::new();
     for (at, mut run) in std::mem::take(&mut past.runs).into_iter().enumerate() {
         let jobs = jobs_of(&run);
@@ -189,7 +189,7 @@ fn once_each(past: &mut Past) {
             run.made = firsts.get(&jobs).cloned().or_else(|| moment(&jobs)).unwrap_or(run.made);
             kept.push(run);
         } else {
-            let why = format!("the same jobs as run {jobs}, judged at another time");
+            let why = format!("same jobs as {}, which counts", counts[&jobs]);
             past.passed.push(SkippedRun { name: run.id().to_owned(), why });
         }
     }

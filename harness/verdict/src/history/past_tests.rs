@@ -9,7 +9,7 @@ fn ids(past: &Past) -> Vec<&str> {
     past.runs.iter().map(|run| run.id()).collect()
 }
 
-fn replay_of(parent: &Made, minute: usize) -> Made {
+pub(super) fn replay_of(parent: &Made, minute: usize) -> Made {
     let mut made = Made::at(minute, &[12.0]);
     (made.plan.parent, made.plan.replayed_from) = (Some(parent.plan.run_id.clone()), Some("judge".into()));
     made

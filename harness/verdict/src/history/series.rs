@@ -72,7 +72,7 @@ pub struct Point {
 /// A run in which a series changed, and what else did.
 #[derive(Debug)]
 pub struct Changed {
-    /// Among the runs: the last one before, and the first one after.
+    /// The last counted run before, by its place among the runs; of a drift, the first one.
     pub before: usize,
     pub after: usize,
     pub software: Vec<Difference>,

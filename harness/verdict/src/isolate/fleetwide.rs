@@ -15,7 +15,12 @@ pub struct Level {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reference {
     /// The lower bound of an accepted baseline, and its key.
-    Baseline { lower: f64, key: String },
+    Baseline {
+        /// In GB/s.
+        lower: f64,
+        /// The baseline's key, as messages show it.
+        key: String,
+    },
     /// Why there is none.
     Missing(String),
 }
@@ -97,5 +102,22 @@ mod tests {
             Fleetwide::Unknown("fewer than 3 runs of one shape".into())
         );
         assert_eq!(judge(&[]), Fleetwide::Unknown("fewer than 3 runs of one shape".into()));
+    }
+
+    #[test]
+    fn messages() {
+        let text = |levels: &[Level]| match judge(levels) {
+            Fleetwide::Good => "good".to_owned(),
+            Fleetwide::Slow(evidence) => format!("slow: {evidence}"),
+            Fleetwide::Unknown(why) => format!("unknown: {why}"),
+        };
+        let lines = [
+            text(&[level(&[230.0, 231.0, 229.5, 330.0], Some(310.0))]),
+            text(&[level(&[100.0; 3], Some(310.0))]),
+            text(&[level(&[330.0; 5], Some(310.0))]),
+            text(&[level(&[330.0; 5], None)]),
+            text(&[]),
+        ];
+        insta::assert_snapshot!(lines.join("\n"));
     }
 }

@@ -10,6 +10,10 @@ type Runs<'a> = &'a [([usize; 4], f64)];
 
 /// Four groups of four good nodes. All links reach 400 but these, each with the nodes and the rate of its runs.
 fn named(slow: &[((usize, usize), Runs<'_>)]) -> Vec<Place> {
+    named_and_open(slow).0
+}
+
+pub(super) fn named_and_open(slow: &[((usize, usize), Runs<'_>)]) -> (Vec<Place>, Vec<String>) {
     let fleet = Fleet::grouped(16, 4, 8, 32);
     let mut answers = Vec::new();
     let mut run = |groups: [usize; 2], nodes: [usize; 4], value: f64| {
@@ -33,7 +37,7 @@ fn named(slow: &[((usize, usize), Runs<'_>)]) -> Vec<Place> {
     let mut state = State::new(&fleet, &answers, Weighed::of(&answers));
     state.good.extend(0..16);
     links::pursue(&mut state);
-    state.named.iter().map(|named| named.place).collect()
+    (state.named.iter().map(|named| named.place).collect(), state.open)
 }
 
 #[test]

@@ -26,6 +26,8 @@ mod explained_tests;
 #[cfg(test)]
 mod link_tests;
 #[cfg(test)]
+mod message_tests;
+#[cfg(test)]
 mod probes_tests;
 #[cfg(test)]
 mod round_tests;

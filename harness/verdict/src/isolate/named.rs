@@ -61,7 +61,7 @@ pub struct Conclusion {
     pub suspects: Vec<usize>,
     pub open: Vec<String>,
     pub notes: Vec<String>,
-    /// The part of its rate that something must have lost to be found, and the spread of runs by which it is that.
+    /// The part of its rate that something must have lost to be found, by that `spread`.
     pub looked_for: f64,
     pub spread: f64,
 }

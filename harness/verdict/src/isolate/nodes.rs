@@ -39,7 +39,7 @@ pub fn pursue(state: &mut State) {
         for rest in &screen.rests {
             pursue_set(state, rest, screen.size);
         }
-    } else if !state.answers.is_empty() && state.wants.is_empty() {
+    } else if state.wants.is_empty() {
         state
             .open
             .extend(screen.rests.iter().map(|rest| format!("no good nodes to test nodes {rest:?} with")));
@@ -129,6 +129,9 @@ pub fn screen(fleet: &Fleet) -> Screen {
         .into_iter()
         .map(|group| (0..fleet.nodes()).filter(|node| fleet.group(*node) == group).collect())
         .collect();
+    // Where no two nodes share a topology group, only runs across groups are left.
+    let are_alone = groups.iter().all(|group| group.len() < 2);
+    let groups = if are_alone { vec![(0..fleet.nodes()).collect()] } else { groups };
     let root = (fleet.nodes() as f64).sqrt();
     let at_least = ((root / 2.0).floor() as usize).max(2);
     let sizes = at_least..=((root * 2.0).ceil() as usize).max(2);

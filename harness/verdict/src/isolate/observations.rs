@@ -16,7 +16,7 @@ pub struct RunObservations {
     /// Changes of path because nothing came back in time, over all jobs; without those that had none.
     pub timeouts: Vec<Timeouts>,
     pub probe: Option<Probe>,
-    /// Of the instance: cards and GPUs of a node.
+    /// NICs of a node, by the instance type.
     pub nics: usize,
     pub gpus: usize,
 }

@@ -31,11 +31,11 @@ metric = "nccl.wrong"
 equals = 0
 "#;
 
-fn suite() -> Suite {
+pub(super) fn suite() -> Suite {
     Suite::read(SUITE, "suites/x.toml").expect("a suite")
 }
 
-fn probes(suite: &Suite, named: Option<&str>) -> Result<Probes, String> {
+pub(super) fn probes(suite: &Suite, named: Option<&str>) -> Result<Probes, String> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a root");
     let instances = Instances::load(root).expect("sound instances");
     let text = "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\nreach = { via = \"slurm\" }\n";

@@ -3,10 +3,10 @@
 use super::allot::shape;
 use super::fault_sampling::{Cost, Kind, are_distinguishable, faults};
 use super::model::{Fault, Model};
-use super::nodes;
 use super::trial::{Found, Shape, Trial};
-use super::weigh::Weighed;
+use super::weigh::{self, Weighed};
 use super::{Aim, Answer, Conclusion, Fleet, Next, Place, State, next};
+use super::{nodes, parts};
 use std::collections::BTreeSet;
 
 fn played(fleet: &Fleet, faults: Vec<Fault>) -> (Vec<Vec<Trial>>, Conclusion) {
@@ -155,8 +155,8 @@ fn a_fault_behind_a_worse_one_on_the_same_path_cannot_be_distinguished() {
     assert!(are_distinguishable(&[]));
 }
 
-/// Node 5 of sixteen is tried with these partners, at these rates; all others reach 400.
-fn convicted(tries: &[(usize, f64)]) -> Vec<usize> {
+/// Node 5 of sixteen is tried with these partners, at these rates; all others reach 400. Its weight, and who is convicted.
+fn weighed_and_convicted(tries: &[(usize, f64)]) -> (f64, Vec<usize>) {
     let fleet = Fleet::flat(16, 8, 32);
     let mut answers = Vec::new();
     let mut run = |aim: Aim, nodes: Vec<usize>, value: f64| {
@@ -178,7 +178,12 @@ fn convicted(tries: &[(usize, f64)]) -> Vec<usize> {
     }
     let mut state = State::new(&fleet, &answers, Weighed::of(&answers));
     nodes::pursue(&mut state);
-    state.convicted.iter().map(|(node, _)| *node).collect()
+    let weight = state.weighed.weight(&Aim::Node(5), None).expect("tried").weight;
+    (weight, state.convicted.iter().map(|(node, _)| *node).collect())
+}
+
+fn convicted(tries: &[(usize, f64)]) -> Vec<usize> {
+    weighed_and_convicted(tries).1
 }
 
 #[test]
@@ -187,4 +192,67 @@ fn a_node_is_convicted_only_where_it_is_slow_with_two_partners() {
     assert_eq!(convicted(&[(0, 200.0), (0, 201.0), (0, 199.0)]), [0usize; 0], "either of the two may be it");
     assert_eq!(convicted(&[(0, 200.0)]), [0usize; 0]);
     assert_eq!(convicted(&[(0, 400.0), (1, 401.0), (2, 399.0)]), [0usize; 0]);
+}
+
+#[test]
+fn nodes_that_are_each_a_topology_group_are_tried_across_groups() {
+    let fleet = Fleet::grouped(8, 8, 8, 32);
+    let (rounds, conclusion) = played(&fleet, vec![Fault { place: Place::Nic(5, 7), left: 0.5 }]);
+    assert!(!rounds.is_empty());
+    assert_eq!(conclusion.named.iter().map(|named| named.place).collect::<Vec<_>>(), [Place::Nic(5, 7)]);
+    let (rounds, conclusion) = played(&Fleet::grouped(1, 1, 8, 32), Vec::new());
+    assert!(rounds.is_empty() && !conclusion.is_certain(), "{conclusion:?}");
+}
+
+#[test]
+fn two_weak_tries_convict_no_node() {
+    let mut weak = 0;
+    for rate in 200..400 {
+        let (weight, convicted) = weighed_and_convicted(&[(0, rate.into()), (1, rate.into())]);
+        let is_proven = weight >= weigh::PROVEN;
+        assert_eq!(convicted == [5], is_proven, "{rate} GB/s: weight {weight}");
+        weak += usize::from(weight >= weigh::SLOW && !is_proven);
+    }
+    assert!(weak > 3, "rates that look slow and prove nothing: {weak}");
+}
+
+fn weighed_and_named(rate: f64) -> (f64, Vec<Place>) {
+    let fleet = Fleet::flat(16, 4, 4);
+    let mut answers = Vec::new();
+    for at in 0..3 {
+        let more = f64::from(at);
+        for (aims, shape, values) in [
+            ([Aim::Control, Aim::Inside(5)], Shape::Inside, vec![400.0 + more]),
+            ([Aim::Control, Aim::Nics(5)], Shape::Nics, vec![400.0, 401.0, 399.0, 400.5 + more]),
+            ([Aim::Control, Aim::Gpus(5)], Shape::Gpus, vec![400.0, 401.0, 399.0, 400.5 + more]),
+        ] {
+            for aim in aims {
+                let mut values: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
+                match aim {
+                    Aim::Gpus(_) if at == 2 => continue,
+                    Aim::Gpus(_) => values[3] = Some(rate),
+                    _ => {}
+                }
+                let trial = Trial { aim, shape, nodes: vec![5] };
+                answers.push(Answer { trial, found: Found::Values(values) });
+            }
+        }
+    }
+    let mut state = State::new(&fleet, &answers, Weighed::of(&answers));
+    state.convicted.push((5, 0.5));
+    parts::pursue(&mut state);
+    let weight = state.weighed.weight(&Aim::Gpus(5), Some(3)).expect("tried").weight;
+    (weight, state.named.iter().map(|named| named.place).collect())
+}
+
+#[test]
+fn a_part_is_named_only_beyond_its_limit_of_proof() {
+    let mut weak = 0;
+    for rate in 200..380 {
+        let (weight, named) = weighed_and_named(rate.into());
+        let is_proven = weight >= weigh::PROVEN_PART;
+        assert_eq!(named == [Place::Gpu(5, 3)], is_proven, "{rate} GB/s: weight {weight}, {named:?}");
+        weak += usize::from(weight >= weigh::SLOW && !is_proven);
+    }
+    assert!(weak > 3, "rates that look slow and prove nothing: {weak}");
 }

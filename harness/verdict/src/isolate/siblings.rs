@@ -253,4 +253,32 @@ mod tests {
         some[5].rate = Some(Rate { value: 1.0, healthy: None, unit: Unit::GigabytesPerSecond });
         assert_eq!(shown(some), ["HRN-PORT-SLOW fabric: all 32 NICs at 1.0 to 6.3 GB/s, healthy: 12.0"]);
     }
+
+    #[test]
+    fn messages() {
+        let nics = |code, count| parts(code, "rdmap", count, 6.0);
+        let gpus = |code| parts(code, "gpu", 8, 650.0);
+        let mut unlike = nics("HRN-NIC-SLOW", 32);
+        unlike[5].rate = Some(Rate { value: 1.0, healthy: None, unit: Unit::GigabytesPerSecond });
+        let alone = |mut parts: Vec<Part>| {
+            for part in &mut parts {
+                part.rate = part.rate.map(|rate| Rate { healthy: None, ..rate });
+            }
+            parts
+        };
+        let lines = [
+            nics("HRN-NIC-SLOW", 32),
+            nics("HRN-NIC-SLOW", 29),
+            unlike,
+            alone(nics("HRN-NIC-SLOW", 32)),
+            nics("HRN-NIC-SLOW", 32).into_iter().map(bare).collect::<Vec<Part>>(),
+            nics("HRN-NIC-DEAD", 32),
+            nics("HRN-NIC-MISSING", 31),
+            gpus("HRN-GPU-SLOW"),
+            gpus("HRN-GPU-WRONG"),
+            [gpus("HRN-GPU-SLOW"), nics("HRN-NIC-SLOW", 32)].concat(),
+        ]
+        .map(|parts| shown(parts).join("\n"));
+        insta::assert_snapshot!(lines.join("\n"));
+    }
 }

@@ -19,7 +19,7 @@ const CLEAR_SPREADS: f64 = 4.5;
 const ASSUMED_SPREAD: f64 = 0.03;
 const ASSUMED_WEIGHT: f64 = 4.0;
 
-/// Below this weight a thing is good, above the other one it is followed up.
+/// Up to this weight a thing is good.
 pub const GOOD: f64 = -5.0;
 pub const SLOW: f64 = 3.0;
 /// A node or a link that is innocent reaches this once in a million.

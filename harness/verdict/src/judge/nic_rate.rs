@@ -8,7 +8,7 @@ use logs::flow_log::Tool;
 use metric::{Dim, Query};
 use model::artefact::{Culprit, JudgedBy, PlannedAssertion, PlannedBaseline, Status, Verdict, WorkloadFacts};
 use recipes::recipe::nic_flows::{FLOW_RATE, HOST_MEMORY};
-use recipes::recipe::nic_rate::{self, Blame, Direction, FlowResult, NicRates, NicVerdict};
+use recipes::recipe::nic_rate::{self, Blame, FlowResult, NicRates, NicVerdict};
 use std::collections::BTreeMap;
 
 /// Judging the ring looks at all flows of the case at once, so it is done once per floor and not once per NIC.
@@ -196,16 +196,9 @@ impl Rates {
             .nics
             .iter()
             .enumerate()
-            .map(|(at, nic)| ((nic.node.clone(), nic.device.clone(), direction_name(nic.direction)), at))
+            .map(|(at, nic)| ((nic.node.clone(), nic.device.clone(), nic.direction.name()), at))
             .collect();
         Rates { rates, index }
-    }
-}
-
-fn direction_name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Tx => "tx",
-        Direction::Rx => "rx",
     }
 }
 

@@ -133,9 +133,19 @@ pub type GroupsOf = fn(&Trace, &Arguments) -> Result<Option<Groups>, ExportError
 
 pub enum RecipeKind {
     /// Figures of groups: of all reports together, and of each.
-    Summary { quantity: Quantity, words: &'static [&'static str], groups: GroupsOf },
+    Summary {
+        /// Of the values: most are times in nanoseconds.
+        quantity: Quantity,
+        /// Headings of the columns that name a group.
+        words: &'static [&'static str],
+        /// Groups the rows of one report; `None` where it lacks them.
+        groups: GroupsOf,
+    },
     /// One table per report, below each other.
-    Rows { of: fn(&Trace, &Arguments) -> Result<Option<ResultTable>, ExportError> },
+    Rows {
+        /// Makes the table of one report; `None` where it has no matching rows.
+        of: fn(&Trace, &Arguments) -> Result<Option<ResultTable>, ExportError>,
+    },
     /// Tables over all reports at once; see `together`.
     Together(&'static dyn Together),
     /// A summary of the first input beside the same of the second.

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReportCounts {
-    /// Reports with matching rows, and the number of rows.
+    /// Reports with matching rows.
     pub with_data: usize,
     pub rows: u64,
-    /// Reports whose tables have rows, but no matching ones; and the number of these rows.
+    /// Reports whose tables have rows, but no matching ones.
     pub found_none: usize,
     pub looked_at: u64,
     /// Reports without the tables that the recipe needs.

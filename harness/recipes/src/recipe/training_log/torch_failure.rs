@@ -44,7 +44,7 @@ pub fn failed_by(job: &JobInput, account: &Account, shown: &str, by: Option<&Str
     }
 }
 
-/// The causes; the first two have no culprit.
+/// Cause: a failed rendezvous; it has no culprit.
 pub const RENDEZVOUS: &str = "rendezvous";
 pub const EXCEPTION: &str = "exception";
 const GPU_ERROR: &str = "gpu-error";

@@ -55,10 +55,10 @@ pub struct NicTraffic {
     pub nic: String,
     /// `None` where the node's folder was not or could not be read.
     pub listed: Option<bool>,
-    /// By the direction map.
+    /// By the direction map: bytes of payload that left.
     pub tx_bytes: Option<u64>,
     pub rx_bytes: Option<u64>,
-    /// By `tx_bytes` and `rx_bytes` themselves: all that the device moved.
+    /// By `tx_bytes` itself: all that the device sent.
     pub all_tx_bytes: Option<u64>,
     pub all_rx_bytes: Option<u64>,
     pub plateau_tx_gb_s: Option<f64>,
