@@ -16,10 +16,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use verdict::isolate;
 
+/// What `harness check` found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CheckReport {
     /// The files that were looked at, relative to the project's folder.
     pub files: Vec<String>,
+    /// Errors; the exit code is 2 if there is any.
     pub diagnostics: Vec<Diagnostic>,
     /// Allowed, but probably not intended.
     pub warnings: Vec<Diagnostic>,
@@ -29,14 +31,18 @@ pub struct CheckReport {
 
 /// A folder of files of a further kind, and what finds the errors in one of them.
 pub struct Linter {
+    /// Relative to the project's folder.
     pub folder: &'static str,
+    /// Gives the errors of one file.
     pub lint: fn(text: &str, file: &str) -> Vec<Diagnostic>,
 }
 
+/// Checks the files of the project in `home`.
 pub fn check(home: &Path) -> CheckReport {
     check_with(home, &[])
 }
 
+/// As `check`, and files of further kinds.
 pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
     let mut report = CheckReport::default();
     let profiles = report.take(home, "inventory/instances");

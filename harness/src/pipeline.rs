@@ -29,7 +29,9 @@ use verdict::judge::{self, CaseData, Judged};
 
 /// A finished run: its verdicts by case, and its summary.
 pub struct Finished {
+    /// In the order of the plan.
     pub cases: Vec<CaseVerdict>,
+    /// What `summary.json` and the terminal show.
     pub summary: Summary,
     /// The plan as it was amended on the way, where nodes were quarantined.
     pub amended: Option<Plan>,
@@ -43,8 +45,11 @@ pub type Release<'a> = &'a dyn Fn(&str);
 
 /// The environment of a run.
 pub struct World<'a> {
+    /// Path to the nodes, real or simulated.
     pub reach: &'a dyn Reach,
+    /// The time of the run, simulated or real.
     pub clock: Clock,
+    /// Called with the folder of each job whose case is judged.
     pub release: Release<'a>,
     /// What a process before this one had done of the run.
     pub history: Option<&'a History>,
@@ -56,6 +61,7 @@ pub struct World<'a> {
     pub at_once: usize,
 }
 
+/// Runs and judges all cases of a plan, and writes their artefacts, but no report.
 pub async fn run(
     plan: &Plan,
     world: World<'_>,
@@ -200,14 +206,18 @@ pub fn finish(plan: &Plan, record: &RunRecord, judged: Vec<Judged>) -> Finished 
     Finished { cases, summary, amended: None }
 }
 
+/// Writes `run.json`.
 pub fn write_record(record: &RunRecord, store: &Store) -> Result<(), StoreError> {
     store.write_json(&store.folder().join("run.json"), record)
 }
 
 /// The jobs and collected files of a case.
 pub struct CaseFiles<'a> {
+    /// `cases/<case>/job.json`.
     pub jobs: &'a CaseJobs,
+    /// `cases/<case>/collected.json`.
     pub collected: &'a Collected,
+    /// Jobs whose files are not read, and why.
     pub unfit: &'a Unfit,
 }
 

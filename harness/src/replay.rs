@@ -29,6 +29,7 @@ pub enum From {
 }
 
 impl From {
+    /// As the command line has it, such as `judge`.
     pub fn name(self) -> &'static str {
         match self {
             From::Collect => "collect",
@@ -91,6 +92,7 @@ pub fn ready(parent: &Stored, plan: Plan, from: From) -> Result<ReplayInput<'_>,
 }
 
 impl ReplayInput<'_> {
+    /// The plan of the new run, whose parent is the stored one.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }

@@ -10,6 +10,7 @@ use verdict::judge::{self, Judged};
 use verdict::pending;
 use verdict::unjudged;
 
+/// Makes the summary of a run from its judged cases.
 pub fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary {
     let mut counts = Counts::default();
     let mut coverage = CoverageSets::default();

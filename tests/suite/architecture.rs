@@ -118,6 +118,7 @@ fn a_crate_stands_behind_what_it_needs() {
     );
 }
 
+/// A feature of polars brings its second engine, and with it a client for cloud storage: a quarter of the binary.
 #[test]
 fn no_http_client_is_built_in() {
     let tree = cargo(&["tree", "--package", "harness", "--edges", "normal", "--prefix", "none"]);

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+/// In 64 hexadecimal digits, lower case.
 pub fn sha256(bytes: &[u8]) -> String {
     to_hex(&Sha256::digest(bytes))
 }
@@ -14,10 +15,12 @@ pub fn sha256(bytes: &[u8]) -> String {
 pub struct Sum(Sha256);
 
 impl Sum {
+    /// Adds the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
+    /// Of all bytes added, as `sha256` writes it.
     pub fn to_hex(self) -> String {
         to_hex(&self.0.finalize())
     }

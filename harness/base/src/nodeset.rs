@@ -102,6 +102,7 @@ pub fn compare(a: &str, b: &str) -> Ordering {
     chunks(a).cmp(&chunks(b)).then_with(|| a.cmp(b))
 }
 
+/// In natural order, as `compare` has it.
 pub fn sort<S: Borrow<str>>(names: &mut [S]) {
     names.sort_by(|a, b| compare(a.borrow(), b.borrow()));
 }

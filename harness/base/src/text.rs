@@ -53,6 +53,7 @@ pub fn cap(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}\n[{} bytes left out]\n{}", &text[..head], tail - head, &text[tail..]))
 }
 
+/// `1 node`, `3 nodes`.
 pub fn count(n: usize, word: &str) -> String {
     if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
 }

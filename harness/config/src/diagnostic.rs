@@ -7,23 +7,30 @@ use std::fmt;
 /// One error. `line` and `column` count from 1; line 0 says that the file as a whole is meant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Diagnostic {
+    /// As messages show it: `suites/nccl-p5.toml`.
     pub file: String,
+    /// From 1; 0 for the file as a whole.
     pub line: usize,
+    /// From 1; 0 for the file as a whole.
     pub column: usize,
+    /// What is wrong; escaped only when it is shown.
     pub message: String,
     /// What to write instead, where that is known.
     pub suggestion: Option<String>,
 }
 
 impl Diagnostic {
+    /// An error at a place, without a suggestion.
     pub fn at(file: &str, line: usize, column: usize, message: impl Into<String>) -> Diagnostic {
         Diagnostic { file: file.to_owned(), line, column, message: message.into(), suggestion: None }
     }
 
+    /// An error of the file as a whole.
     pub fn of_file(file: &str, message: impl Into<String>) -> Diagnostic {
         Diagnostic::at(file, 0, 0, message)
     }
 
+    /// Adds what to write instead; it is shown last.
     pub fn suggest(mut self, suggestion: impl Into<String>) -> Diagnostic {
         self.suggestion = Some(suggestion.into());
         self

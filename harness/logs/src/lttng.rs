@@ -13,23 +13,33 @@ use std::io::BufRead;
 
 const PROVIDER: &str = "nccl_ofi_plugin";
 
+/// One event of the plugin `nccl_ofi_plugin`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Since midnight, or since 1970, as the clock was printed.
     pub ns: i64,
+    /// None where the trace prints none.
     pub host: Option<String>,
     /// Without the provider.
     pub name: String,
+    /// Field `dev`: the device, as the plugin numbers them.
     pub dev: Option<i64>,
+    /// Field `rail_id` or `rail`.
     pub rail: Option<i64>,
+    /// Field `size`, in bytes.
     pub size: Option<u64>,
+    /// Field `comm`: a pointer as it is printed, such as `0x7F01`.
     pub comm: Option<String>,
+    /// Field `msg_seq_num`: the plugin's number of the message.
     pub sequence: Option<i64>,
+    /// Field `request`: a pointer as it is printed.
     pub request: Option<String>,
 }
 
+/// The result of one trace.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Read {
+    /// In the order of the trace.
     pub events: Vec<Event>,
     /// Of other providers.
     pub others: usize,

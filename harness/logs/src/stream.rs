@@ -10,6 +10,7 @@ pub(super) const LONGEST: usize = 64 << 10;
 pub struct Piece {
     /// One-based, of the line: carriage returns do not count.
     pub line: u64,
+    /// Without its end, at most 64 KiB.
     pub text: String,
     /// Whether a line break or a carriage return followed; without one it may be cut.
     pub ended: bool,
@@ -26,6 +27,7 @@ pub struct Pieces<R> {
 }
 
 impl<R: BufRead> Pieces<R> {
+    /// Counts lines from 1.
     pub fn new(from: R) -> Self {
         Pieces { from, line: 1, is_open: false }
     }

@@ -21,25 +21,33 @@ pub struct Reader {
 /// What was said, and where.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Account {
+    /// None where torchelastic named none.
     pub root_cause: Option<RootCause>,
     /// By rank; nothing where the line does not bear one.
     pub exceptions: BTreeMap<Option<u64>, Said>,
+    /// The first, or the first that has an address.
     pub rendezvous: Option<Rendezvous>,
 }
 
+/// A line of the log.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Said {
+    /// At most 300 characters, without the label of the rank.
     pub text: String,
+    /// As passed to `Reader::line`.
     pub line: u64,
 }
 
 /// `Root Cause (first observed failure)`.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct RootCause {
+    /// The global one, not `local_rank`.
     pub rank: Option<u64>,
+    /// As torchelastic names it.
     pub host: Option<String>,
     /// Below 0 for a signal.
     pub exit_code: Option<i64>,
+    /// Of the heading, as passed to `Reader::line`.
     pub line: u64,
 }
 
@@ -48,10 +56,12 @@ pub struct RootCause {
 pub struct Rendezvous {
     /// The host that was to be reached, and its port, where the line says them.
     pub to: Option<(String, u32)>,
+    /// The line that shows it.
     pub said: Said,
 }
 
 impl Reader {
+    /// Takes the next line; `line` is its number.
     pub fn line(&mut self, text: &str, line: u64) {
         let text = text.trim_end();
         self.root_cause(text, line);
@@ -65,6 +75,7 @@ impl Reader {
         }
     }
 
+    /// What all lines say together.
     pub fn finish(self) -> Account {
         self.account
     }

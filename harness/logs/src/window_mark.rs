@@ -19,6 +19,7 @@ pub struct Mark {
     /// How many steps the program went through.
     #[serde(default)]
     pub steps: Option<u64>,
+    /// What failed in the hook or in nsys, in one line; None where nothing did.
     #[serde(default)]
     pub error: Option<String>,
 }

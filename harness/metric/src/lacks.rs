@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct NotComparable {
     /// In a word.
     pub cause: String,
+    /// For people: what was expected and what was found.
     pub why: String,
 }
 
@@ -29,8 +30,11 @@ pub struct Contradiction {
 /// Metrics of a node that no part of it can give, since what they are read from came with a later release.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Absent {
+    /// Names of the metrics.
     pub metrics: Vec<String>,
+    /// The node's name.
     pub node: String,
+    /// For people, with the release that has the source.
     pub why: String,
 }
 

@@ -15,17 +15,23 @@ pub enum Dim {
     Case,
     /// The job within the case: one launch on one set of nodes.
     Job,
+    /// A collective by its name in nccl-tests, such as `all_reduce`.
     Op,
+    /// Message size in bytes, as nccl-tests prints it.
     SizeBytes,
     /// `out` or `in` of place.
     Place,
+    /// The node's name in the inventory.
     Node,
+    /// The device's name, such as `rdmap113s0`.
     Nic,
     /// The node at the other end of a flow.
     Peer,
     /// `tx` (data leaves the node) or `rx` (data arrives).
     Direction,
+    /// Index of the GPU on its node.
     Gpu,
+    /// Round of the job in its case, counted from 1; jobs of a round run side by side.
     Round,
     /// A kernel, by its short name.
     Kernel,
@@ -38,6 +44,7 @@ pub enum Dim {
 }
 
 impl Dim {
+    /// Every dimension once, in the order of `Dims`.
     pub const ALL: [Dim; 15] = [
         Dim::Case,
         Dim::Job,
@@ -56,6 +63,7 @@ impl Dim {
         Dim::Step,
     ];
 
+    /// As in files and on the command line: `size_bytes`.
     pub fn name(self) -> &'static str {
         match self {
             Dim::Case => "case",
@@ -82,10 +90,13 @@ impl Dim {
     }
 }
 
+/// The value of one dimension.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum DimValue {
+    /// A size, index, rank or step.
     Number(u64),
+    /// A name, such as that of a node or an operation.
     Word(Arc<str>),
 }
 
@@ -128,15 +139,18 @@ impl fmt::Display for DimValue {
 pub struct Dims(Vec<(Dim, DimValue)>);
 
 impl Dims {
+    /// Without any dimension.
     pub fn new() -> Self {
         Dims::default()
     }
 
+    /// The same with this dimension set.
     pub fn with(mut self, dim: Dim, value: impl Into<DimValue>) -> Self {
         self.set(dim, value);
         self
     }
 
+    /// Sets the dimension, in place of an earlier value.
     pub fn set(&mut self, dim: Dim, value: impl Into<DimValue>) {
         let value = value.into();
         match self.0.binary_search_by_key(&dim, |(d, _)| *d) {
@@ -145,11 +159,13 @@ impl Dims {
         }
     }
 
+    /// `None` where the number does not have this dimension.
     pub fn get(&self, dim: Dim) -> Option<&DimValue> {
         let at = self.0.binary_search_by_key(&dim, |(d, _)| *d).ok()?;
         Some(&self.0[at].1)
     }
 
+    /// `None` also where the value is a number.
     pub fn word(&self, dim: Dim) -> Option<&str> {
         match self.get(dim)? {
             DimValue::Word(word) => Some(word),
@@ -157,6 +173,7 @@ impl Dims {
         }
     }
 
+    /// `None` also where the value is a word.
     pub fn number(&self, dim: Dim) -> Option<u64> {
         match self.get(dim)? {
             DimValue::Number(number) => Some(*number),
@@ -164,6 +181,7 @@ impl Dims {
         }
     }
 
+    /// In the order of `Dim::ALL`.
     pub fn iter(&self) -> impl Iterator<Item = (Dim, &DimValue)> {
         self.0.iter().map(|(dim, value)| (*dim, value))
     }
@@ -186,12 +204,18 @@ impl From<Dims> for BTreeMap<Dim, DimValue> {
     }
 }
 
+/// One measured or counted value, a row of `metrics.parquet`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
+    /// As its recipe declares it, such as `nccl.busbw`.
     pub name: Arc<str>,
+    /// What it was measured on or for.
     pub dims: Dims,
+    /// In `unit`; NaN where it was not measured.
     pub value: f64,
+    /// As its recipe declares it.
     pub unit: Unit,
+    /// Which direction is an improvement, as its recipe declares it.
     pub better: Better,
 }
 
@@ -212,21 +236,28 @@ pub enum Blames {
 /// What a recipe declares of a metric before it computes one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricSpec {
+    /// Such as `nccl.busbw`.
     pub name: &'static str,
+    /// A phrase for the manual: what it measures, and how.
     pub about: &'static str,
+    /// Of every value.
     pub unit: Unit,
+    /// Which direction is an improvement.
     pub better: Better,
     /// The dimensions of every row, beside `Case` and `Job`.
     pub dims: &'static [Dim],
+    /// Whom the judge may blame where it is out of bounds.
     pub blames: Blames,
 }
 
 impl MetricSpec {
+    /// The same declaration with other blame.
     pub const fn blaming(mut self, blames: Blames) -> MetricSpec {
         self.blames = blames;
         self
     }
 
+    /// A row of this metric.
     pub fn of(&self, dims: Dims, value: f64) -> Metric {
         Metric { name: Arc::from(self.name), dims, value, unit: self.unit, better: self.better }
     }
@@ -235,7 +266,9 @@ impl MetricSpec {
 /// A question to the table: a metric's name and the dimensions that are fixed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Query {
+    /// The metric's name, matched exactly.
     pub metric: String,
+    /// Only rows with these values match; other dimensions may have any.
     pub dims: Dims,
 }
 
@@ -248,6 +281,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
+    /// Sorts the rows and indexes them.
     pub fn from_rows(mut rows: Vec<Metric>) -> Self {
         rows.sort_by(|a, b| {
             (&a.name, &a.dims).cmp(&(&b.name, &b.dims)).then_with(|| a.value.total_cmp(&b.value))
@@ -260,10 +294,12 @@ impl Metrics {
         Metrics { rows, by_name_and_node }
     }
 
+    /// Sorted by name, dimensions and value.
     pub fn rows(&self) -> &[Metric] {
         &self.rows
     }
 
+    /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -8,21 +8,32 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
+    /// `all_reduce`: every rank gets the reduction of all ranks' data.
     AllReduce,
+    /// `all_gather`: every rank gets all ranks' data.
     AllGather,
+    /// `reduce_scatter`: every rank gets one part of the reduction.
     ReduceScatter,
+    /// `alltoall`: every rank sends a part to every other.
     #[serde(rename = "alltoall")]
     AllToAll,
+    /// `broadcast`: all ranks get the root's data.
     Broadcast,
+    /// `reduce`: the root gets the reduction of all ranks' data.
     Reduce,
+    /// `gather`: the root gets all ranks' data.
     Gather,
+    /// `scatter`: every rank gets one part of the root's data.
     Scatter,
+    /// `sendrecv`: every rank sends to the next in a ring.
     #[serde(rename = "sendrecv")]
     SendRecv,
+    /// `hypercube`: an all-gather by exchanges along a hypercube.
     Hypercube,
 }
 
 impl Op {
+    /// Every operation once.
     pub const ALL: [Op; 10] = [
         Op::AllReduce,
         Op::AllGather,
@@ -36,6 +47,7 @@ impl Op {
         Op::Hypercube,
     ];
 
+    /// As in suites, baselines and metrics: `all_reduce`.
     pub fn name(self) -> &'static str {
         match self {
             Op::AllReduce => "all_reduce",
@@ -51,10 +63,12 @@ impl Op {
         }
     }
 
+    /// The file name of its nccl-tests program: `all_reduce_perf`.
     pub fn program(self) -> String {
         format!("{}_perf", self.name())
     }
 
+    /// The inverse of `name`; `None` for any other text.
     pub fn from_name(name: &str) -> Option<Op> {
         Op::ALL.into_iter().find(|op| op.name() == name)
     }

@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 /// In nanoseconds per step.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Slope {
+    /// Median over all pairs of steps.
     pub slope: f64,
     /// Between these it lies, 19 times of 20 where steps differ by chance alone.
     pub low: f64,
+    /// Upper end of that interval.
     pub high: f64,
 }
 

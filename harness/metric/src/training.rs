@@ -11,8 +11,10 @@ pub struct TrainingFacts {
     /// Samples of a step of each rank, from `batch` in the suite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples_per_rank: Option<u64>,
+    /// Samples of a step of all ranks together, from `global_batch` in the suite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
+    /// Sequence length of the model, from the suite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_sample: Option<u64>,
     /// Floating point operations, forward and backward.

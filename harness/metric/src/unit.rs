@@ -9,14 +9,19 @@ pub enum Unit {
     /// 10^9 bytes per second.
     #[serde(rename = "GB/s")]
     GigabytesPerSecond,
+    /// 10^-6 seconds.
     #[serde(rename = "us")]
     Microseconds,
+    /// 10^-9 seconds.
     #[serde(rename = "ns")]
     Nanoseconds,
+    /// Seconds.
     #[serde(rename = "s")]
     Seconds,
+    /// Counted, so that a value is exact.
     #[serde(rename = "bytes")]
     Bytes,
+    /// A number of things, or a figure without a unit.
     #[serde(rename = "count")]
     Count,
     /// A fraction of one.
@@ -31,6 +36,7 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// Every unit once.
     pub const ALL: [Unit; 9] = [
         Unit::GigabytesPerSecond,
         Unit::Microseconds,
@@ -43,6 +49,7 @@ impl Unit {
         Unit::Teraflops,
     ];
 
+    /// As in files and messages: `GB/s`.
     pub fn name(self) -> &'static str {
         match self {
             Unit::GigabytesPerSecond => "GB/s",
@@ -62,6 +69,7 @@ impl Unit {
         !matches!(self, Unit::Count | Unit::Bytes)
     }
 
+    /// The inverse of `name`; `None` for any other text.
     pub fn from_name(name: &str) -> Option<Unit> {
         Unit::ALL.into_iter().find(|unit| unit.name() == name)
     }
@@ -102,7 +110,10 @@ impl fmt::Display for Unit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
+    /// More is better, as of a rate.
     Higher,
+    /// Less is better, as of a time.
     Lower,
+    /// Neither direction is an improvement.
     Neither,
 }

@@ -16,10 +16,12 @@ pub fn array(folder: &str, nth: usize) -> String {
     format!("{folder}.{nth}")
 }
 
+/// Whether `name` is that of a folder which `mktemp` made for an analysis of this run.
 pub fn is_folder_of(run: &str, name: &str) -> bool {
     behind(run, name).is_some_and(is_drawn)
 }
 
+/// Whether `name` is that of a Slurm array which an analysis of this run submitted.
 pub fn is_array_of(run: &str, name: &str) -> bool {
     let parts = behind(run, name).and_then(|rest| rest.split_once('.'));
     parts.is_some_and(|(drawn, nth)| is_drawn(drawn) && nth.parse::<usize>().is_ok())

@@ -39,13 +39,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+/// Layout version of what this harness writes; a file with a higher one is refused.
 pub const FORMAT: u32 = 1;
 
 /// `plan.json`: everything decided before anything is launched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
+    /// `FORMAT` of the harness that wrote it.
     pub format: u32,
+    /// Version of the harness that made the plan: `0.1.0`.
     pub harness: String,
+    /// Also the name of the run's folder: `20261121T031000Z-nccl-p5-3f9c`.
     pub run_id: String,
     /// The run that this one was made from: gone through again from a later stage, or run again in part.
     pub parent: Option<String>,
@@ -55,16 +59,23 @@ pub struct Plan {
     /// What the parent failed or left inconclusive: pending until a run shows it.
     #[serde(default, skip_serializing_if = "Vec::is_empty", alias = "owed")]
     pub pending: Vec<String>,
+    /// Whether the inventory is a simulated one.
     pub simulated: bool,
+    /// `--seed`: of the simulated cluster's noise and clock.
     pub seed: u64,
     /// What was read to make this plan, with digests.
     pub sources: Vec<Source>,
+    /// Stem of the inventory's file: `default`.
     pub inventory: String,
+    /// Stems of the suites' files, in the order given.
     pub suites: Vec<String>,
+    /// From the profile of the inventory's instance type.
     pub instance: InstanceFacts,
+    /// By the inventory's `reach`.
     pub launcher: Launcher,
     /// The folder that all nodes see, with this run's folder below it.
     pub folder: String,
+    /// The selected nodes in the inventory's order, with those that are left out.
     pub nodes: Vec<String>,
     /// Those of them that nothing is launched on, since a probe showed that nothing on them can pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -73,7 +84,9 @@ pub struct Plan {
     pub settings: BTreeMap<String, String>,
     /// Faults of the simulated cluster, for the whole run.
     pub sim_faults: Vec<String>,
+    /// `--timeout`: seconds after which the run stops launching and ends its jobs.
     pub limit_s: Option<u64>,
+    /// `--max-fail`: nothing more is launched once this many assertions failed.
     pub max_fail: Option<u32>,
     /// A number with nothing to compare it with makes the run exit 3, whatever else was judged.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -97,8 +110,10 @@ pub struct Plan {
     /// Recipes that users wrote, whole: the plan needs no file of theirs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recipes: Vec<PlannedRecipe>,
+    /// One per suite whose `on_failure` is to isolate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub isolations: Vec<PlannedIsolation>,
+    /// Suite by suite, the skipped ones included.
     pub cases: Vec<PlannedCase>,
 }
 
@@ -115,7 +130,9 @@ pub struct PlannedAllocation {
 /// A job's place in an allocation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedTurn {
+    /// Name of the case in the plan.
     pub case: String,
+    /// Name of the job in that case.
     pub job: String,
     /// What is kept for it: its own time limit, and what it may take to end.
     pub limit_s: u64,
@@ -124,61 +141,91 @@ pub struct PlannedTurn {
 /// A recipe that a user wrote, as it was when the run was planned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlannedRecipe {
+    /// As in the `recipes` of a case.
     pub name: String,
+    /// The file that it was read from, for messages.
     pub file: String,
+    /// Of `text`, in hex; a plan whose recipe does not match it is refused.
     pub sha256: String,
+    /// The TOML of the whole file.
     pub text: String,
 }
 
+/// A suite, inventory, instance profile or baseline file that was read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     /// Relative to the project's folder; the bare file name for files from elsewhere.
     pub file: String,
+    /// Of the file's text, in hex.
     pub sha256: String,
 }
 
 /// What the later stages need to know of the instance type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InstanceFacts {
+    /// `p5`, or `sim-p5` where it is simulated.
     pub name: String,
+    /// GPUs of each node.
     pub gpus: u32,
+    /// Device names on each node in natural order: `rdmap79s0`.
     pub nics: Vec<String>,
+    /// Of one NIC in one direction, in GB/s.
     pub nic_line_rate_gb_s: f64,
+    /// EFA counters that grow with data leaving the node: `rdma_write_bytes`.
     pub tx_counters: Vec<String>,
+    /// EFA counters that grow with data arriving at the node.
     pub rx_counters: Vec<String>,
     /// Whether the conservation law of the counters has been shown on this instance.
     pub conservation_shown: bool,
 }
 
+/// How jobs are started, by `via` in the inventory's `reach`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Launcher {
+    /// `sbatch`, on this machine or the login host.
     Slurm,
+    /// Processes on each node over SSH, kept alive by heartbeats.
     Ssh,
+    /// Processes of this machine; a job has one node.
     Local,
 }
 
+/// A case of a suite with all its jobs and assertions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlannedCase {
+    /// Stem of the suite's file: `nccl-p5`.
     pub suite: String,
+    /// Unique in the run: the case's folder is called so.
     pub name: String,
+    /// What the case is for, as in the suite.
     pub about: String,
+    /// As in the suite; kept for readers of the plan.
     pub tags: Vec<String>,
+    /// What recipes and `judge` need to know of the workload.
     pub workload: WorkloadFacts,
+    /// Recipes that read the jobs' files, by name: `efa_traffic`.
     pub recipes: Vec<String>,
     /// Cases that must have passed before this one is launched.
     pub after: Vec<String>,
     /// Why this case is not run at all: a precondition that does not hold.
     pub skip: Option<String>,
+    /// Why the suite expects a failure; a failed verdict then becomes `ExpectedFailure`.
     pub expected_failure: Option<String>,
+    /// The end that the suite requires of a case that goes red on purpose.
     pub must_end: Option<CaseEnd>,
+    /// Faults that the simulated cluster has in this case alone: `p5-002:hang`.
     pub sim_faults: Vec<String>,
+    /// Wall time of each job, in seconds from its start.
     pub limit_s: u64,
     /// A job that makes no progress for so long is ended; never, where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stall_s: Option<u64>,
+    /// Longest wait of a job in the queue, in seconds.
     pub queue_limit_s: u64,
+    /// Control runs and second attempts included; empty where the case is skipped.
     pub jobs: Vec<PlannedJob>,
+    /// One verdict each; named also where the case is skipped.
     pub assertions: Vec<PlannedAssertion>,
 }
 
@@ -186,17 +233,24 @@ pub struct PlannedCase {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum WorkloadFacts {
+    /// A program of nccl-tests.
     NcclTests {
+        /// Which program it is: `all_reduce_perf`, ...
         op: Op,
+        /// Message sizes of the sweep, in bytes.
         sizes: Vec<u64>,
         /// Ranks of one communicator: all of the job's, or fewer where a split mask divides them, or one.
         ranks_per_communicator: Option<u32>,
+        /// Whether nccl-tests checks the data (`#wrong`).
         checked: bool,
         /// One single-GPU run per GPU, side by side.
         each_gpu: bool,
     },
+    /// A flow for each NIC between two nodes.
     NicPairs {
+        /// The inventory's `nic_tool`: `fi_rma_bw`, `ib_write_bw`.
         tool: String,
+        /// `write` or `read`, by the instance profile.
         op: String,
         /// As the case asks for it; older plans do not say.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -205,21 +259,27 @@ pub enum WorkloadFacts {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<String>,
     },
+    /// Any other program.
     Command {
+        /// As in the suite, without arguments.
         program: String,
     },
+    /// A training, whose log is read step by step.
     Training {
         /// The kind, as suites say it.
         program: String,
+        /// Steps, batch, tokens and FLOPs, as far as suite and instance state them.
         #[serde(flatten)]
         facts: TrainingFacts,
     },
 }
 
+/// One launch on a fixed set of nodes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlannedJob {
     /// Unique within the case, and good as a folder's name.
     pub name: String,
+    /// Nodes that it runs on.
     pub nodes: Vec<String>,
     /// Jobs of one case run in the order of their rounds; those of one round run side by side.
     pub round: u32,
@@ -233,7 +293,9 @@ pub struct PlannedJob {
     pub launch: Vec<String>,
     /// What the job will leave in its folder.
     pub expected: Vec<ExpectedFile>,
+    /// Expected seconds where all is well; no limit is derived from it.
     pub estimate_s: u64,
+    /// Seconds after which it is ended: the case's `limit_s`.
     pub limit_s: u64,
     /// What it is given beside its files, and no artefact holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -261,25 +323,32 @@ pub struct PlannedSecret {
 /// The reports that a job must leave. Each is accounted for after it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlannedProfile {
+    /// The inventory's `nsys_version`: it decides which switches are used.
     pub version: NsysVersion,
     /// The profiled ranks, with the node that each should lie on.
     pub ranks: Vec<ProfiledRank>,
     /// Seconds before the collection begins.
     pub delay_s: u64,
+    /// Which complete reports are fetched once the case is judged.
     pub keep: Keep,
     /// The steps that are watched, where a window of steps was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<PlannedWindow>,
 }
 
+/// A rank that runs under nsys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProfiledRank {
+    /// In the whole job, from 0.
     pub rank: u32,
+    /// The node that the rank should run on.
     pub node: String,
 }
 
+/// A file that the job needs in its folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlannedFile {
+    /// In the job's folder: `job.sh`, `counters.sh`.
     pub name: String,
     /// The text, where it is this job's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -289,26 +358,35 @@ pub struct PlannedFile {
     pub sha256: Option<String>,
 }
 
+/// A file that a job should leave, fetched by `collect`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExpectedFile {
+    /// In the job's folder: `stdout`, `counters.p5-001.txt`.
     pub name: String,
+    /// How it is read, and whether it must be there.
     pub kind: FileKind,
+    /// The node that it is from; `None` where it is of the whole job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// The GPU (`gpu3`) or the device that the file speaks of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
+    /// The profiled rank that it is of; `None` for all other files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
 }
 
+/// What a collected file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileKind {
+    /// What nccl-tests printed for the ranks of a job.
     NcclTests,
     /// One GPU's run of a case that runs each GPU by itself.
     GpuNcclTests,
+    /// EFA counters of one node, read by the sampler.
     Counters,
+    /// What one flow of a `nic-pairs` job printed.
     Flow,
     /// What a profiled rank says of its report.
     ProfileAccount,
@@ -316,7 +394,9 @@ pub enum FileKind {
     ProfileTable,
     /// The report itself.
     ProfileReport,
+    /// Stdout of a training; that of a command is a `Log`.
     Stdout,
+    /// Stderr of a job, a node or a GPU's run.
     Stderr,
     /// Chatter of the launch, fetched where it is there.
     Log,
@@ -334,9 +414,13 @@ impl FileKind {
 pub struct PlannedAssertion {
     /// Unique and stable: `suite::case::label@subject`.
     pub name: String,
+    /// As a recipe declares it: `nccl.busbw`.
     pub metric: String,
+    /// Unit of the metric and of all its bounds.
     pub unit: Unit,
+    /// Which direction is good; decides on which side peers bound it.
     pub better: Better,
+    /// What selects the metric's rows: operation, size, direction, ...
     pub dims: Dims,
     /// The parts that must each have a number: NICs or GPUs of a node; empty where the query itself is the part.
     pub parts: Arc<[Dims]>,
@@ -344,11 +428,13 @@ pub struct PlannedAssertion {
     pub jobs: Vec<String>,
     /// The nodes it speaks of, folded.
     pub nodes: String,
+    /// Where it is about one node; `None` where it is about all nodes of its jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// `gpuN` or a device, where it speaks of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
+    /// What the number is compared with.
     pub bound: PlannedBound,
 }
 
@@ -356,14 +442,20 @@ pub struct PlannedAssertion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CaseEnd {
+    /// A verdict is `Fail` or `UnexpectedPass`.
     Fail,
+    /// A verdict is `Error`, and none is a failure.
     Error,
+    /// A verdict is `Inconclusive`, or there are none but unjudged ones.
     Inconclusive,
+    /// At least one passed; the rest are skipped or unjudged.
     Pass,
+    /// A failure was expected, or some are skipped and none passed.
     Skipped,
 }
 
 impl CaseEnd {
+    /// As in artefacts and suites: `inconclusive`.
     pub fn name(self) -> &'static str {
         match self {
             CaseEnd::Fail => "fail",
@@ -374,6 +466,7 @@ impl CaseEnd {
         }
     }
 
+    /// Every value that `must_end` of a suite may have.
     pub const ALL: [CaseEnd; 5] =
         [CaseEnd::Fail, CaseEnd::Error, CaseEnd::Inconclusive, CaseEnd::Pass, CaseEnd::Skipped];
 }
@@ -387,22 +480,31 @@ impl fmt::Display for CaseEnd {
 /// `cases/<case>/job.json`: what became of each job of the case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseJobs {
+    /// `FORMAT` of the harness that wrote it.
     pub format: u32,
     /// The case was not launched at all, and why: a precondition, or a dependency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
+    /// One per job, without second attempts that were not needed.
     pub jobs: Vec<JobRecord>,
 }
 
+/// How one job went, by the launcher and the harness's clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobRecord {
+    /// As in the plan.
     pub name: String,
     /// How the launcher knows the job: a Slurm job id, a process group, its folder.
     pub handle: Option<String>,
+    /// UTC, ISO 8601; `None` where it was never handed over.
     pub submitted: Option<String>,
+    /// UTC, ISO 8601; `None` where it never began to run.
     pub started: Option<String>,
+    /// When its end was observed: UTC, ISO 8601; `None` where it was never launched.
     pub ended: Option<String>,
+    /// From start, or else submission, to end; `None` where either is missing.
     pub seconds: Option<f64>,
+    /// How it ended, or why it was not launched.
     pub end: Ended,
     /// What the launcher said of a node, first thing first.
     pub blamed: Option<Blamed>,
@@ -414,15 +516,20 @@ pub struct JobRecord {
 /// A node that the launcher, a probe or the sampler itself named.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blamed {
+    /// The node's name in the inventory.
     pub node: String,
+    /// What the launcher or probe reported about it.
     pub evidence: String,
 }
 
 /// `cases/<case>/collected.json`: what lies in `raw/`, and what is missing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Collected {
+    /// `FORMAT` of the harness that wrote it.
     pub format: u32,
+    /// Files that lie in `raw/`, job by job.
     pub files: Vec<CollectedFile>,
+    /// Expected and required files that are absent or empty, and refused ones.
     pub missing: Vec<MissingFile>,
     /// Files that were changed by hand after they had come home, and were accepted so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -435,34 +542,47 @@ pub struct Collected {
 /// What somebody did to a file of `raw/`, by which its numbers are no longer those of the run alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedFile {
+    /// Name of the job whose file it is.
     pub job: String,
     /// Relative to the case's folder.
     pub path: String,
+    /// Against the digests that were recorded when it was collected.
     pub how: Change,
 }
 
+/// How a file of `raw/` differs from what was collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
+    /// It lies there, and was not collected before.
     Added,
+    /// Its digest is another.
     Edited,
+    /// It was collected, and is no longer there.
     Gone,
 }
 
+/// A file that lies in `raw/`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CollectedFile {
+    /// Name of the job that left it.
     pub job: String,
     /// Relative to the case's folder.
     pub path: String,
+    /// How it is read.
     pub kind: FileKind,
+    /// The node that it is from; `None` where it is of the whole job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// The GPU (`gpu3`) or device that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
+    /// The profiled rank that it is of; `None` for all other files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
     /// Of what lies there.
     pub bytes: u64,
+    /// Of what lies there, in hex, without the secrets.
     pub sha256: String,
     /// Secrets that were taken out before it came to lie there.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -473,17 +593,25 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// An expected file that could not be collected.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MissingFile {
+    /// Name of the job that should have left it.
     pub job: String,
+    /// In the job's folder, as planned.
     pub name: String,
+    /// As planned.
     pub kind: FileKind,
+    /// The node that it would be from; `None` where it is of the whole job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// The GPU (`gpu3`) or device that it would be about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
+    /// The profiled rank that it would be of; `None` for all other files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
+    /// `empty`, why the job never ran, or the error of the fetch.
     pub why: String,
     /// It lies there, and was not taken: a link, a device, too large, or it cannot be read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -493,8 +621,11 @@ pub struct MissingFile {
 /// `cases/<case>/reports.json`: the reports that were brought home whole, once the case was judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeptReports {
+    /// `FORMAT` of the harness that wrote it.
     pub format: u32,
+    /// Complete reports that lie in `raw/` now.
     pub files: Vec<CollectedFile>,
+    /// Reports that the suite keeps and that could not be fetched.
     pub missing: Vec<MissingFile>,
     /// What was removed on the nodes, since it is no longer needed.
     pub removed: Vec<String>,
@@ -503,10 +634,13 @@ pub struct KeptReports {
 /// `cases/<case>/analysis.json`, beside `metrics.parquet`: what the recipes found that is no number.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Analysis {
+    /// `FORMAT` of the harness that wrote it.
     pub format: u32,
+    /// By job name; without jobs that were not run or left out.
     pub jobs: BTreeMap<String, JobAnalysis>,
 }
 
+/// What recipes and the launcher found about one job, beside metrics.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobAnalysis {
     /// The workload's own account of why it did not end well, first cause first.
@@ -526,58 +660,81 @@ pub struct JobAnalysis {
     pub versions: BTreeMap<String, BTreeSet<String>>,
     /// The workload said itself that its data were wrong; its exit code is then no failure of the machinery.
     pub data_wrong: bool,
+    /// Of its recipes, its launcher, and its missing or changed files.
     pub findings: Vec<Finding>,
     /// Of a job that did not end well: what its tools said last, without the launcher's word on their exit codes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub last_words: Vec<String>,
 }
 
+/// Why a workload failed, by its own output or stderr.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadFailure {
+    /// A short code: `rank-died`, `disk-full`, `NODE_FAIL`.
     pub cause: String,
+    /// The node that the output names; `None` where it names none or all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// What its output says, for messages.
     pub evidence: String,
 }
 
 /// `cases/<case>/verdict.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseVerdict {
+    /// `FORMAT` of the harness that wrote it.
     pub format: u32,
+    /// Stem of the suite's file.
     pub suite: String,
+    /// The case's name.
     pub case: String,
+    /// The worst of `verdicts`.
     pub end: CaseEnd,
+    /// Wall time of its longest job.
     pub seconds: f64,
     /// Something that came home says that nothing real made it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub simulated: bool,
+    /// Nodes, ranks, NICs and sizes measured in this case.
     pub coverage: Coverage,
     /// What the workloads said of the software they ran on. More than one version of a thing is worth a look.
     #[serde(default)]
     pub versions: BTreeMap<String, BTreeSet<String>>,
+    /// In the order of the planned assertions, one for each.
     pub verdicts: Vec<Verdict>,
+    /// Of all its jobs, and of warnings.
     pub findings: Vec<Finding>,
+    /// Parts that this case's measurements name by themselves.
     pub culprits: Vec<Culprit>,
     /// All its jobs failed in the same way: no node is at fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common_failure: Option<CommonFailure>,
 }
 
+/// What an assertion came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
+    /// Measured, and within all bounds.
     Pass,
+    /// Measured, and out of bounds.
     Fail,
+    /// A number is missing, or what it was compared with allows no decision.
     Inconclusive,
+    /// The job or the machinery failed: nothing was judged.
     Error,
+    /// Its case was not run, or it only reports.
     Skipped,
+    /// Failed, in a case with `expected_failure`.
     ExpectedFailure,
+    /// Passed with all others of a case with `expected_failure`: counts as failed.
     UnexpectedPass,
     /// Measured, and there is nothing to compare it with: no baseline, no peers, no bound.
     Unjudged,
 }
 
 impl Status {
+    /// In the order of the declaration.
     pub const ALL: [Status; 8] = [
         Status::Pass,
         Status::Fail,
@@ -589,6 +746,7 @@ impl Status {
         Status::Unjudged,
     ];
 
+    /// As people read it: `expected failure`; artefacts have `expected-failure`.
     pub fn name(self) -> &'static str {
         match self {
             Status::Pass => "pass",
@@ -609,38 +767,52 @@ impl fmt::Display for Status {
     }
 }
 
+/// What one planned assertion came to, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The planned assertion's name.
     pub name: String,
+    /// With warnings and the case's `expected_failure` applied.
     pub status: Status,
     /// Held against a provisional baseline.
     pub provisional: bool,
+    /// As a recipe declares it: `nccl.busbw`.
     pub metric: String,
+    /// Of `observed`, `runs`, `lower` and `upper`.
     pub unit: Unit,
+    /// The worst of its numbers; the first where nothing could be compared.
     pub observed: Option<f64>,
     /// The numbers of its independent runs, in their order, where there were several: the one observed is their median.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<f64>,
+    /// Least value allowed; `None` where no lower bound was applied.
     pub lower: Option<f64>,
+    /// Greatest value allowed; `None` where no upper bound was applied.
     pub upper: Option<f64>,
     /// How many numbers were measured.
     pub n: u32,
+    /// How many numbers must be measured, at least 1.
     pub n_expected: u32,
+    /// Key, n, median and source of the baseline it was compared with.
     pub baseline: Option<String>,
     /// One sentence: what was expected, what was seen, on what.
     pub message: String,
     /// What to try next; for anything but a pass.
     pub next: Option<String>,
+    /// At most four files, or else the folders of its jobs.
     pub evidence: Vec<Evidence>,
+    /// The nodes that it is about, folded: `p5-[001-004]`.
     pub nodes: String,
+    /// Where it is about one node.
     pub node: Option<String>,
+    /// `gpuN` or a device, where it is about one.
     pub part: Option<String>,
     /// The cause in a word, where nothing was measured.
     pub cause: Option<String>,
     /// What decided, where something did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_by: Option<JudgedBy>,
+    /// Wall time of the longest job that it reads.
     pub seconds: f64,
 }
 
@@ -653,9 +825,11 @@ pub const BELOW_FLOOR: &str = "below-floor";
 pub enum JudgedBy {
     /// A limit that the suite states: of the hardware, or of correctness.
     Limit,
+    /// Bounds of a baseline that was reviewed: outside them it fails.
     AcceptedBaseline,
     /// So many parts measured the same number in the run, this one among them.
     Peers {
+        /// Parts compared, this one included; fewer than 4 cannot name one.
         of: u32,
     },
     /// A published figure: within it is a provisional pass.
@@ -667,7 +841,9 @@ pub enum JudgedBy {
 /// Where to look, relative to the run's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
+    /// `cases/nics/raw/p5-001-p5-002/stdout`, or a job's folder.
     pub file: String,
+    /// Counted from 1; `None` where the whole file is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
 }
@@ -675,15 +851,22 @@ pub struct Evidence {
 /// What was measured of what was to be measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coverage {
+    /// Nodes of planned jobs; measured where a job of theirs has a number.
     pub nodes: Share,
+    /// GPUs of nodes with planned nccl-tests jobs; a node's GPUs count together.
     pub ranks: Share,
+    /// NICs of nodes whose counters or flows are read.
     pub nics: Share,
+    /// Message sizes of nccl-tests sweeps.
     pub sizes: Share,
 }
 
+/// Shown as `3/4`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
+    /// How many of the expected ones have a number.
     pub measured: u32,
+    /// How many the plan covers; 0 where the question does not arise.
     pub expected: u32,
 }
 

@@ -2,14 +2,21 @@
 
 use crate::artefact::Counts;
 
+/// All passed.
 pub const PASSED: i32 = 0;
+/// A measured value is out of bounds, or an expected failure passed.
 pub const FAILED: i32 = 1;
+/// Usage or configuration error; nothing was launched.
 pub const USAGE: i32 = 2;
+/// Something required was not measured or not judged, or the machinery failed.
 pub const INCONCLUSIVE: i32 = 3;
+/// Nothing was selected, or all of it was skipped.
 pub const NOTHING_SELECTED: i32 = 4;
 /// The code of a rerun: what it owes is in its plan, not in the counts of its own verdicts.
 pub const OWES: i32 = 5;
+/// Ctrl-C: 128 + SIGINT. Reports are written.
 pub const INTERRUPTED: i32 = 130;
+/// 128 + SIGTERM. Reports are written.
 pub const TERMINATED: i32 = 143;
 
 /// The table of `--help` and of the README.

@@ -6,48 +6,73 @@ use std::fmt;
 /// One fault of one node. It holds for the whole run and hits every job that includes the node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeFault {
+    /// As in the simulated inventory: `p5-002`.
     pub node: String,
+    /// What is wrong with it.
     pub fault: Fault,
 }
 
 /// `F` in the written form is the fraction of the healthy rate that is left, `RANK` the number of a rank on its node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
+    /// One NIC is slow.
     NicSlow {
+        /// Fraction of its rate, above 0 and below 1.
         left: f64,
+        /// As the instance profile lists it: `rdmap113s0`.
         device: String,
     },
     /// Listed, but its counters stand still and its flows do not connect; collectives go on without it.
     NicDead {
+        /// As the instance profile lists it.
         device: String,
     },
     /// Not listed.
     NicMissing {
+        /// As the instance profile lists it.
         device: String,
     },
+    /// One GPU is slow.
     GpuSlow {
+        /// Fraction of its rate, above 0 and below 1.
         left: f64,
+        /// Index on the node, from 0.
         gpu: u32,
     },
     /// One GPU returns wrong data.
     Corrupt {
+        /// Index on the node, from 0.
         gpu: u32,
     },
+    /// A rank dies in the middle of the job.
     RankDies,
+    /// The job stops making progress in its middle, and never ends by itself.
     Hang,
+    /// The node is lost in the middle of the job.
     NodeFails,
+    /// Over Slurm: its jobs stay pending, and the reason names the node.
     QueueStuck,
+    /// Over Slurm: its jobs are preempted in their middle.
     Preempted,
+    /// The job's stdout and the node's own files are absent.
     OutputMissing,
+    /// Every third byte of stdout and of the node's files is no text.
     Garbled,
+    /// The job fails in its middle, and files are cut; a probe finds no free space.
     DiskFull,
+    /// Ranks do not find those of other nodes, so each node runs by itself.
     WrongRanks,
+    /// The wall clock is an hour ahead when the counter sampler ends.
     ClockJump,
     /// Cut off: nsys cannot export it.
     ReportTruncated,
+    /// nsys leaves no report.
     ReportMissing,
+    /// nsys leaves a report of 0 bytes.
     ReportEmpty,
+    /// There is no nsys on the node; ranks run unprofiled.
     NsysMissing,
+    /// nsys is older than the inventory's `nsys_version`; ranks run unprofiled.
     NsysOld,
     /// The report says itself that it lacks events.
     EventsDropped,
@@ -59,21 +84,28 @@ pub enum Fault {
     HostUnreachable,
     /// One rank comes late to every collective; the others wait for it within theirs.
     Straggler {
+        /// Milliseconds late, above 0 and at most 10000.
         ms: f64,
+        /// Number on its node, from 0.
         rank: u32,
     },
     /// One rank of a training waits for each of its batches.
     SlowLoader {
+        /// Milliseconds for each batch, above 0 and at most 10000.
         ms: f64,
+        /// Number on its node, from 0.
         rank: u32,
     },
     /// From a step on, numbers of one rank of a training are none.
     NanLoss {
+        /// The first such step, from 0.
         step: u32,
+        /// Number on its node, from 0.
         rank: u32,
     },
     /// One rank stops calling collectives in the middle of the run.
     Desync {
+        /// Number on its node, from 0.
         rank: u32,
     },
     /// Communication of training no longer hides behind computation.
@@ -84,44 +116,55 @@ pub enum Fault {
     GraphLaunch,
     /// As `NodeFails`, in the first attempt of a job alone.
     NodeFailsOnce,
+    /// As `Preempted`, in the first attempt of a job alone.
     PreemptedOnce,
     /// Whatever is profiled goes at this fraction of its rate.
     ProfilerCosts {
+        /// Above 0 and below 1.
         left: f64,
     },
     /// The node's clock is ahead, or behind where the number is below 0.
     ClockOffset {
+        /// Milliseconds, at most an hour either way, and not 0.
         ms: f64,
     },
     /// The node's clock runs fast, or slow where the number is below 0.
     ClockDrift {
+        /// Parts per million, at most 1000 either way, and not 0.
         ppm: f64,
     },
     /// The driver does not list it. Jobs do not notice: these change only what a probe sees of a node.
     GpuMissing {
+        /// Index on the node, from 0.
         gpu: u32,
     },
     /// Somebody computes on it.
     GpuBusy {
+        /// Index on the node, from 0.
         gpu: u32,
     },
     /// Another release of the driver than the other nodes have.
     DriverDiffers,
     /// All of its GPUs and NICs alike.
     NodeSlow {
+        /// Fraction of their rates, above 0 and below 1.
         left: f64,
     },
     /// Between its GPUs; each of them alone is good.
     NvlinkSlow {
+        /// Fraction of its rate, above 0 and below 1.
         left: f64,
     },
     /// All of its NICs alike.
     PortSlow {
+        /// Fraction of their rates, above 0 and below 1.
         left: f64,
     },
     /// The way between the inventory's groups of two nodes.
     LinkSlow {
+        /// Fraction of its rate, above 0 and below 1.
         left: f64,
+        /// A node of the group at the other end.
         other: String,
     },
 }
@@ -357,6 +400,7 @@ impl Fault {
 }
 
 impl NodeFault {
+    /// Reads `NODE:FAULT`, for example `p5-002:hang`; an error names the right form.
     pub fn parse(text: &str) -> Result<NodeFault, String> {
         let Some((node, fault)) = text.split_once(':') else {
             return Err(format!("`{text}`: a fault is written `NODE:FAULT`, for example `p5-002:hang`"));

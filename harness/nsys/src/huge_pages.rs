@@ -10,6 +10,7 @@ const HUGE: usize = 2 << 20;
 /// Below it, memory is taken from the heap in pieces, and a huge page would hold little of any.
 const LARGE: usize = 2 * HUGE;
 
+/// The allocator, for `#[global_allocator]`.
 pub struct HugePages;
 
 static ON_FAILURE: OnceLock<fn()> = OnceLock::new();

@@ -35,6 +35,7 @@ pub fn loss(export: &Export) -> Result<Option<(&'static str, String)>, ExportErr
     Ok(error)
 }
 
+/// Whether the text of a diagnostic reports lost events; `0 events were dropped` does not.
 pub fn reports_loss(text: &str) -> bool {
     let small = text.to_lowercase();
     // `0 events were dropped` is good news.

@@ -41,16 +41,23 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What a plan is made of beside the files.
 #[derive(Clone)]
 pub struct Request {
+    /// Names the run's folder, here and on the nodes.
     pub run_id: String,
+    /// Of the simulated cluster: `--seed`.
     pub seed: u64,
     /// The nodes to run on, in the inventory's order.
     pub nodes: Vec<String>,
+    /// `--set`, for the record: the suites have them already.
     pub settings: BTreeMap<String, String>,
+    /// `--sim-fault`: `p5-002:nic-slow=0.4@rdmap113s0`.
     pub sim_faults: Vec<String>,
+    /// Seconds of the whole run: `--timeout`.
     pub limit_s: Option<u64>,
+    /// `--max-fail`: after so many failures nothing more is launched.
     pub max_fail: Option<u32>,
     /// As somebody gave it for this run; the inventory's own stands there.
     pub reservation: Option<String>,
+    /// Files that were read, with digests.
     pub sources: Vec<Source>,
     /// The recipes of users that the suites name.
     pub recipes: Vec<PlannedRecipe>,

@@ -30,6 +30,7 @@ fn messages_of_settings() {
     insta::assert_snapshot!(lines.join("\n"));
 }
 
+/// Of the nodes `n1` to `n4`, which are reached so; with these lines beside.
 fn inventory(kind: &str, reach: &str, more: &str) -> Inventory {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a root");
     let instances = Instances::load(home).expect("sound instances");
@@ -41,6 +42,7 @@ fn inventory(kind: &str, reach: &str, more: &str) -> Inventory {
     Inventory::read(&text, "inventory/x.toml", &instances).map_err(|why| why.to_string()).expect("good")
 }
 
+/// A suite of one case.
 fn suite(name: &str, case: &str) -> Suite {
     let text = format!("instance = \"p5\"\nabout = \"a test\"\n[[case]]\nname = \"one\"\n{case}\n");
     Suite::read(&text, &format!("suites/{name}.toml")).map_err(|why| why.to_string()).expect("good")
@@ -91,6 +93,7 @@ fn placed(placement: &str, case: &str) -> String {
     format!("placement = \"{placement}\"\n{case}")
 }
 
+/// A training of Megatron with these keys.
 fn megatron(keys: &str) -> String {
     let workload = format!(r#"workload = {{ kind = "nemo", form = "megatron", steps = 10, {keys} }}"#);
     placed("all", &format!("recipes = []\n{workload}"))

@@ -3,10 +3,12 @@
 use config::suite::Placement;
 use recipes::recipe::ring as partners;
 
+/// The nodes of one job of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placed {
     /// Good as a folder's name, unique within the case.
     pub name: String,
+    /// Of a flow the sender, then the receiver.
     pub nodes: Vec<String>,
     /// Jobs of one round are disjoint.
     pub round: u32,

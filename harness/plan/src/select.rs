@@ -6,13 +6,18 @@ use std::collections::BTreeSet;
 /// libtest's vocabulary: a filter, `--exact`, `--skip`; all of it among the names of `only`, where there are some.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Selection {
+    /// What a rerun has pending; all where absent.
     pub only: Option<BTreeSet<String>>,
+    /// A part of the name, or all of it with `exact`.
     pub filter: Option<String>,
+    /// `--exact`: filter and skip are whole names, not parts.
     pub exact: bool,
+    /// `--skip`: of those selected, these are not.
     pub skip: Vec<String>,
 }
 
 impl Selection {
+    /// Whether an assertion of this name is selected.
     pub fn wants(&self, name: &str) -> bool {
         let matches = |pattern: &str| if self.exact { name == pattern } else { name.contains(pattern) };
         self.only.as_ref().is_none_or(|only| only.contains(name))

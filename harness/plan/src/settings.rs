@@ -9,6 +9,7 @@ pub struct Setting {
     pub about: &'static str,
 }
 
+/// Every key that `--set` takes.
 pub const SETTINGS: &[Setting] = &[
     Setting { key: "limit_s", about: "time limit of a job, in seconds" },
     Setting { key: "queue_limit_s", about: "how long a job may wait in the queue, in seconds" },
@@ -18,6 +19,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting { key: "interval_s", about: "counters: seconds between two readings, at least 0.2" },
 ];
 
+/// Sets them in the cases, or reports why that is not possible.
 pub fn apply_settings<'a>(
     suites: &mut [Suite],
     settings: impl IntoIterator<Item = (&'a String, &'a String)>,

@@ -32,6 +32,7 @@ pub fn class_of_both(short: &str, whole: &str) -> &'static str {
 const OF_DEVICES: [&str; 5] =
     ["allreducelsa", "allreducemultimem", "nvlalltoall", "ginalltoall", "hybridalltoall"];
 
+/// The first of `CLASSES` that a name fits; `other` where none does.
 pub fn class_of(name: &str) -> &'static str {
     let lower = name.to_lowercase();
     let words = split_name(name);

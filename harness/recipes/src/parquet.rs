@@ -8,6 +8,7 @@ use std::fmt;
 use std::io::Cursor;
 use std::sync::Arc;
 
+/// Why metrics could not be written as Parquet, or read from it.
 #[derive(Debug)]
 pub struct ParquetError(String);
 
@@ -50,6 +51,7 @@ pub fn to_parquet(metrics: &Metrics) -> Result<Vec<u8>, ParquetError> {
     Ok(bytes)
 }
 
+/// Reads what `to_parquet` wrote; a damaged or hostile file is an error.
 pub fn from_parquet(bytes: &[u8]) -> Result<Metrics, ParquetError> {
     guarded(|| read(bytes)).unwrap_or_else(|why| Err(ParquetError(why)))
 }

@@ -22,6 +22,7 @@ impl Spans {
         Spans { apart }
     }
 
+    /// One span; none where `end` is not later than `start`.
     pub fn one(start: i64, end: i64) -> Spans {
         Spans::of([(start, end)])
     }
@@ -31,10 +32,12 @@ impl Spans {
         self.apart.iter().map(|span| length(*span)).sum()
     }
 
+    /// Whether it has no moment.
     pub fn is_empty(&self) -> bool {
         self.apart.is_empty()
     }
 
+    /// Start and end of each span, in the order of time.
     pub fn as_slice(&self) -> &[(i64, i64)] {
         &self.apart
     }
@@ -44,10 +47,12 @@ impl Spans {
         Some((self.apart.first()?.0, self.apart.last()?.1))
     }
 
+    /// Union: all moments in either set.
     pub fn or(&self, other: &Spans) -> Spans {
         Spans::of(self.apart.iter().chain(&other.apart).copied())
     }
 
+    /// Intersection: all moments in both sets.
     pub fn and(&self, other: &Spans) -> Spans {
         let (mut mine, mut theirs) = (self.apart.iter().peekable(), other.apart.iter().peekable());
         let mut apart = Vec::new();
@@ -66,6 +71,7 @@ impl Spans {
         Spans { apart }
     }
 
+    /// Difference: all moments in this set and not in `other`.
     pub fn without(&self, other: &Spans) -> Spans {
         let mut apart = Vec::new();
         let mut taken = other.apart.iter().peekable();
@@ -111,6 +117,7 @@ pub struct Ruler<'a> {
 }
 
 impl Ruler<'_> {
+    /// Nanoseconds of the set from `start` to `end`; 0 where `end` is not later.
     pub fn within(&self, start: i64, end: i64) -> u64 {
         if end <= start { 0 } else { self.until(end) - self.until(start) }
     }

@@ -40,13 +40,19 @@ pub struct ActiveFaults {
 /// In the order in which they would come about: a job that never starts cannot hang.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
+    /// The job stays pending.
     QueueStuck,
+    /// The node fails in the middle of the job, which ends as NODE_FAIL.
     NodeFails,
+    /// Slurm takes the nodes away in the middle of the job.
     Preempted,
+    /// Its ranks stop in the middle, and wait until somebody ends the job.
     Hang,
     /// One rank calls no collective any more; of a training the others give up in the end.
     Desync,
+    /// One rank is killed; the job exits with 137.
     RankDies,
+    /// The node's disk fills up: outputs are cut off, and the job exits with 1.
     DiskFull,
 }
 
@@ -54,21 +60,30 @@ pub enum Ending {
 /// report to cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Report {
+    /// The node has no nsys: its ranks run unprofiled.
     NsysMissing,
+    /// The node's nsys is too old: its ranks run unprofiled.
     NsysOld,
+    /// nsys leaves no report.
     Missing,
+    /// The report has no byte.
     Empty,
+    /// The report is cut off: nsys cannot export it.
     Truncated,
+    /// The report's own diagnostics say that events were lost.
     EventsDropped,
     /// Whoever was to open the window could not.
     WindowShut,
 }
 
+/// What a fault leaves of a NIC.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Nic {
     /// The fraction of its rate that is left.
     Left(f64),
+    /// Listed on the node, but carries nothing.
     Dead,
+    /// Not listed on the node, and carries nothing.
     Missing,
 }
 
@@ -167,6 +182,7 @@ impl ActiveFaults {
         self.profiler_costs.iter().copied().fold(1.0, f64::min)
     }
 
+    /// The node whose fault ends the job in this way, by its place in the job.
     pub fn fails_by(&self, how: Ending) -> Option<usize> {
         self.ending.filter(|(ending, _)| *ending == how).map(|(_, node)| node)
     }
@@ -182,14 +198,17 @@ impl ActiveFaults {
         )
     }
 
+    /// Whether the node does not list the NIC.
     pub fn nic_is_missing(&self, node: usize, nic: usize) -> bool {
         self.nics.contains(&(node, nic, Nic::Missing))
     }
 
+    /// Whether any NIC of the job is slow, dead or missing.
     pub fn has_ailing_nics(&self) -> bool {
         !self.nics.is_empty()
     }
 
+    /// The fraction of the GPU's pace that is left; 1 without a fault.
     pub fn gpu_left(&self, node: usize, gpu: u32) -> f64 {
         let left =
             self.gpus.iter().filter(|(at, which, _)| (*at, *which) == (node, gpu)).map(|(.., left)| *left);
@@ -203,26 +222,32 @@ impl ActiveFaults {
         gpus.chain(nvlink).fold(1.0, f64::min)
     }
 
+    /// Whether the GPU returns wrong data.
     pub fn is_corrupt(&self, node: usize, gpu: u32) -> bool {
         self.corrupt.contains(&(node, gpu))
     }
 
+    /// Whether any GPU of these nodes returns wrong data.
     pub fn any_corrupt(&self, nodes: std::ops::Range<usize>) -> bool {
         self.corrupt.iter().any(|(at, _)| nodes.contains(at))
     }
 
+    /// Whether the node leaves no output.
     pub fn output_missing(&self, node: usize) -> bool {
         self.missing.contains(&node)
     }
 
+    /// Whether any node leaves no output.
     pub fn any_output_missing(&self) -> bool {
         !self.missing.is_empty()
     }
 
+    /// Whether the node's output is mangled.
     pub fn garbled(&self, node: usize) -> bool {
         self.garbled.contains(&node)
     }
 
+    /// Whether any node's output is mangled.
     pub fn any_garbled(&self) -> bool {
         !self.garbled.is_empty()
     }
@@ -232,18 +257,22 @@ impl ActiveFaults {
         self.wrong_ranks.first().copied()
     }
 
+    /// Whether the node's ranks do not find the others.
     pub fn has_wrong_ranks(&self, node: usize) -> bool {
         self.wrong_ranks.contains(&node)
     }
 
+    /// What is wrong with the reports of the node's ranks, if anything.
     pub fn report(&self, node: usize) -> Option<Report> {
         self.reports.iter().filter(|(at, _)| *at == node).map(|(_, what)| *what).min()
     }
 
+    /// Whether ssh to the node is cut off for a while in each job.
     pub fn connection_drops(&self, node: usize) -> bool {
         self.connection_drops.contains(&node)
     }
 
+    /// Whether the node's wall clock is an hour ahead at the end of its capture.
     pub fn clock_jumps(&self, node: usize) -> bool {
         self.clock_jump.contains(&node)
     }
@@ -253,6 +282,7 @@ impl ActiveFaults {
         &self.stragglers
     }
 
+    /// Ranks that load batches late: node, number there, milliseconds.
     pub fn loaders(&self) -> &[(usize, u32, f64)] {
         &self.loaders
     }
@@ -272,10 +302,12 @@ impl ActiveFaults {
         self.no_gdrdma.contains(&node)
     }
 
+    /// Whether communication of a training does not hide behind computation.
     pub fn any_comm_exposed(&self) -> bool {
         !self.comm_exposed.is_empty()
     }
 
+    /// Whether graphs launch the kernels of the node's ranks.
     pub fn launches_graphs(&self, node: usize) -> bool {
         self.graph_launch.contains(&node)
     }

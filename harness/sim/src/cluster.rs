@@ -9,25 +9,33 @@ use config::inventory::{FlowOp, Inventory, ReachBy, WorldSettings};
 use model::fault::{Fault, NodeFault};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The hardware of an inventory, and the faults to simulate on it.
 pub struct Cluster {
+    /// Decides every random draw.
     pub seed: u64,
+    /// By name, as in the inventory.
     pub nodes: BTreeSet<String>,
     /// As AWS names its family: `p5`.
     pub instance: String,
+    /// Of one node.
     pub gpus: u32,
     /// As the driver calls it.
     pub gpu_name: String,
     /// Of one GPU.
     pub peak_tflops: f64,
+    /// Device names of one node, such as `rdmap113s0`, as the inventory lists them.
     pub nics: Vec<String>,
     /// Each NIC's part of a node's traffic.
     pub weights: Vec<f64>,
+    /// Line rate of one NIC, in GB/s.
     pub line_gb_s: f64,
     /// The GPU behind the same PCIe switch as each NIC, and what such a switch moves to and from the host's memory.
     pub gpu_of_nic: Vec<u32>,
+    /// In GB/s; without it, nothing of that kind limits flows.
     pub host_link_gb_s: Option<f64>,
     /// Data crosses the fabric by reads of the receiver, not by writes of the sender.
     pub reads: bool,
+    /// How long a collective takes on sound hardware.
     pub model: Model,
     /// Nodes are reached one by one over ssh, and there is no Slurm.
     pub by_ssh: bool,
@@ -42,6 +50,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// `faults` act in all cases, `case_faults` in the case of that name alone.
     pub fn new(
         inventory: &Inventory,
         seed: u64,

@@ -20,12 +20,17 @@ use job::script::{Gpus, Profile, Run, SAMPLER_ENDED, Sampler, Script, Step};
 use metric::op::Op;
 use std::collections::BTreeMap;
 
+/// One job as it goes if nothing from outside ends it.
 pub struct Execution {
+    /// Name of its case.
     pub case: String,
     /// The job's name within its case.
     pub job: String,
+    /// In the order of the job's script.
     pub nodes: Vec<String>,
+    /// What starts the workload on the nodes.
     pub spread: Spread,
+    /// `None` where the script starts none, or srun refuses to start it.
     pub sampler: Option<Sampler>,
     /// What the sampler's own step printed.
     pub sampler_log: String,
@@ -35,11 +40,13 @@ pub struct Execution {
     pub reads: bool,
     /// What NCCL is to write of itself.
     pub debug: Option<Wanted>,
+    /// What the workload measures or prints.
     pub work: Work,
     /// What the command is, where it is the simulated training program.
     pub training: Option<Training>,
     /// The profiler around the ranks.
     pub profile: Option<Profile>,
+    /// Faults of its nodes.
     pub active_faults: ActiveFaults,
     /// Seconds from the job's start to the workload's first byte.
     pub work_from_s: f64,
@@ -47,6 +54,7 @@ pub struct Execution {
     pub work_to_s: f64,
     /// Nothing where it goes on until somebody ends it.
     pub ends_s: Option<f64>,
+    /// How it ends at `ends_s`.
     pub end: Own,
     /// Programs that this world does not have.
     pub unknown_program: Option<String>,
@@ -57,8 +65,11 @@ pub struct Execution {
 /// How a job ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Own {
+    /// With this exit code.
     Exit(i32),
+    /// One of its nodes fails.
     NodeFail,
+    /// Slurm takes its nodes away.
     Preempted,
 }
 
@@ -72,6 +83,7 @@ const CLOSING_S: f64 = 1.5;
 /// What a srun prints that does not know the option.
 const NO_OVERLAP: &str = "srun: unrecognized option '--overlap'\nTry \"srun --help\" for more information\n";
 
+/// Works out from a job's script what it does, and when and how it ends.
 pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Execution {
     let nodes = script.nodes.clone();
     let active_faults = ActiveFaults::new(cluster, case, job, &nodes);

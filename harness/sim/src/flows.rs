@@ -4,11 +4,16 @@ use super::cluster::Cluster;
 use job::script::{EXIT_NO_TOOL, EXIT_TOOL_REFUSED, FlowMemory, Flows};
 use logs::flow_log::{self, Flow, FlowPath, Tool};
 
+/// From the clients' start to the common mark at which all flows begin.
 pub const MARK_S: f64 = 2.0;
 
+/// One flow between two NICs of one name.
 pub struct FlowTimeline {
+    /// Nothing where the ends do not connect.
     pub rate_gb_s: Option<f64>,
+    /// From the moment at which the first turn begins.
     pub from_s: f64,
+    /// How long it lasts: at most the time limit of the script.
     pub seconds: f64,
 }
 

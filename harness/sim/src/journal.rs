@@ -9,16 +9,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case")]
 pub enum Entry {
+    /// A file was written.
     Put {
         /// In microseconds since the run began.
         at_us: u64,
+        /// Where the file lies.
         host: Host,
+        /// On that host.
         path: String,
+        /// All of the file.
         content: Content,
     },
+    /// A command was run.
     Exec {
+        /// In microseconds since the run began.
         at_us: u64,
+        /// Where the command ran.
         host: Host,
+        /// The program and its arguments.
         argv: Vec<String>,
     },
 }
@@ -27,12 +35,16 @@ pub enum Entry {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Content {
+    /// By name: a script that every run has, such as `counters.sh`.
     Shared(String),
+    /// UTF-8 text.
     Text(String),
+    /// Anything else.
     Bytes(Vec<u8>),
 }
 
 impl Content {
+    /// `Shared` only if the bytes are those of this harness's script of that name.
     pub fn classify(path: &str, bytes: &[u8]) -> Content {
         let name = path.rsplit('/').next().unwrap_or(path);
         if script::shared_text(name).map(str::as_bytes) == Some(bytes) {
@@ -44,6 +56,7 @@ impl Content {
         }
     }
 
+    /// What was put; an error if this harness has no such script.
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
         Ok(match self {
             Content::Shared(name) => script::shared_text(name)
@@ -57,6 +70,7 @@ impl Content {
 }
 
 impl Entry {
+    /// In microseconds since the run began.
     pub fn at_us(&self) -> u64 {
         match self {
             Entry::Put { at_us, .. } | Entry::Exec { at_us, .. } => *at_us,

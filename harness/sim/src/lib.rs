@@ -221,6 +221,7 @@ impl SimulatedReach {
         calendar::epoch_unix_s(seed)
     }
 
+    /// Simulated time now, in seconds since 1970.
     pub fn unix_now(&self) -> f64 {
         self.world.borrow().epoch_s + self.start.elapsed().as_secs_f64()
     }

@@ -14,6 +14,7 @@ pub fn stream(seed: u64, words: &[&str]) -> Noise {
     Noise(ChaCha8Rng::from_seed(key))
 }
 
+/// A stream of random draws; see `stream`.
 pub struct Noise(ChaCha8Rng);
 
 impl Noise {
@@ -23,6 +24,7 @@ impl Noise {
         stream(copy.whole(), &["fork"])
     }
 
+    /// Any 64-bit number.
     pub fn whole(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -32,6 +34,7 @@ impl Noise {
         (self.whole() >> 11) as f64 / (1u64 << 53) as f64
     }
 
+    /// From `low` up to, and without, `high`.
     pub fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.fraction()
     }

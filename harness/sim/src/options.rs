@@ -3,31 +3,46 @@
 
 use metric::op::Op;
 
+/// What the command line of an nccl-tests program asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
+    /// By the name of the program.
     pub op: Op,
+    /// `-b`: the first size, in bytes.
     pub min_bytes: u64,
+    /// `-e`: no size is larger, in bytes.
     pub max_bytes: u64,
+    /// `-i` or `-f`, whichever comes last.
     pub step: Step,
+    /// `-n`: timed iterations of each size.
     pub iterations: u32,
     /// Operations of one iteration, in one group.
     pub aggregated: u32,
+    /// `-w`: iterations of each of the `warmup_sizes`.
     pub warmup: u32,
     /// How often a graph of all iterations is launched; 0 where there is no graph.
     pub graph_launches: u32,
+    /// `-d`, such as `float`.
     pub dtype: String,
+    /// `-o`, such as `sum`.
     pub redop: String,
+    /// `-c`: whether results are checked.
     pub check: bool,
+    /// `-g`: GPUs of each process.
     pub gpus: u32,
 }
 
+/// From one size to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
+    /// `-i`: so many bytes more.
     Bytes(u64),
+    /// `-f`: so many times as large.
     Factor(u64),
 }
 
 impl Options {
+    /// From the arguments behind the program's name; the error is worded as the program's.
     pub fn read(op: Op, arguments: &[String]) -> Result<Options, String> {
         let mut options = Options {
             op,
@@ -98,6 +113,7 @@ impl Options {
         std::iter::successors(Some(self.min_bytes), doubled).collect()
     }
 
+    /// Bytes of one element of `dtype`.
     pub fn element_bytes(&self) -> u64 {
         match self.dtype.as_str() {
             "int8" | "uint8" | "char" | "f8e4m3" | "f8e5m2" => 1,

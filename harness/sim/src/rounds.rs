@@ -58,6 +58,7 @@ pub(crate) fn filling_s(bytes: u64) -> f64 {
 }
 
 impl Table {
+    /// All calls of the program, in their order.
     pub fn rounds(&self) -> Vec<Round> {
         self.passage().0
     }
@@ -67,6 +68,7 @@ impl Table {
         self.passage().1
     }
 
+    /// From the program's first call to the end of its last row.
     pub fn seconds(&self) -> f64 {
         self.ends().last().copied().unwrap_or_default()
     }

@@ -10,6 +10,7 @@ use job::script::files;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+/// Jobs and nodes as Slurm's controller knows them.
 #[derive(Default)]
 pub struct Slurm {
     last_id: u64,
@@ -34,13 +35,21 @@ pub struct Slurm {
     quiet_until_s: Option<f64>,
 }
 
+/// A job that was submitted.
 pub struct Job {
+    /// Job id, as sbatch prints it.
     pub id: u64,
+    /// As squeue shows it.
     pub name: String,
+    /// The job's folder.
     pub folder: String,
+    /// Time limit, in seconds.
     pub limit_s: f64,
+    /// In seconds since the run began.
     pub submitted_s: f64,
+    /// What it does once it runs.
     pub execution: Rc<Execution>,
+    /// What it does now.
     pub phase: Phase,
     eligible_s: f64,
     /// When somebody asked the job to end by itself.
@@ -49,20 +58,28 @@ pub struct Job {
     turns: Option<Turns>,
 }
 
+/// What a job does now.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Phase {
+    /// It waits for its nodes.
     Pending,
     /// It has its nodes, and some of them boot.
     Configuring {
+        /// When all of them have booted, in seconds since the run began.
         ready_s: f64,
     },
+    /// Its script runs.
     Running {
+        /// In seconds since the run began.
         start_s: f64,
     },
     /// Nothing for the start where it never ran.
     Over {
+        /// In seconds since the run began.
         start_s: Option<f64>,
+        /// In seconds since the run began.
         end_s: f64,
+        /// How it ended.
         how: How,
     },
 }
@@ -79,6 +96,7 @@ impl Slurm {
         (self.asleep, self.boot_s) = (nodes.clone(), boot_s);
     }
 
+    /// Queues a job, and gives its id.
     pub fn submit(&mut self, now_s: f64, mut job: Submission) -> u64 {
         self.last_id = self.last_id.max(job.first_id) + 1;
         let stuck = job.execution.active_faults.fails_by(Ending::QueueStuck).is_some();
@@ -162,10 +180,12 @@ impl Slurm {
         Some(over)
     }
 
+    /// What lies in a file by which a job of a shared allocation reports its state.
     pub fn marked(&self, path: &str) -> Option<&String> {
         self.marks.get(path)
     }
 
+    /// Forgets those files of a folder.
     pub fn release(&mut self, folder: &str) {
         for name in [files::BEGAN, files::ENDED] {
             self.marks.remove(&format!("{folder}/{name}"));
@@ -180,6 +200,7 @@ impl Slurm {
         Some(turns)
     }
 
+    /// Queues a job in the allocation of `folder`, as number `turn` of it.
     pub fn give(&mut self, folder: &str, turn: u32, now_s: f64, next: Next) {
         if let Some(turns) = self.shared(folder) {
             turns.give(turn, now_s, next);
@@ -209,6 +230,7 @@ impl Slurm {
         })
     }
 
+    /// `None` where it was never submitted, or was forgotten.
     pub fn job(&self, id: u64) -> Option<&Job> {
         self.jobs.get(&id)
     }
@@ -223,6 +245,7 @@ impl Slurm {
         self.jobs.values().filter(|job| !matches!(job.phase, Phase::Over { .. }))
     }
 
+    /// Asks a running job to end by itself; false where no such job is known.
     pub fn interrupt(&mut self, id: u64, now_s: f64) -> bool {
         let Some(job) = self.jobs.get_mut(&id) else { return false };
         if let Phase::Running { .. } = job.phase {
@@ -232,6 +255,7 @@ impl Slurm {
         true
     }
 
+    /// Ends a job; false where no such job is known. Also gives what was running and is over.
     pub fn cancel(&mut self, id: u64, now_s: f64) -> (bool, Vec<Over>) {
         let Some(job) = self.jobs.get(&id) else { return (false, Vec::new()) };
         match job.phase {
@@ -240,10 +264,12 @@ impl Slurm {
         }
     }
 
+    /// Whether power saving keeps it powered down.
     pub fn is_asleep(&self, node: &str) -> bool {
         self.asleep.contains(node)
     }
 
+    /// Whether it boots after power saving.
     pub fn is_booting(&self, node: &str) -> bool {
         self.booting.contains_key(node)
     }
@@ -258,10 +284,12 @@ impl Slurm {
         self.jobs.values().any(|job| job.folder == folder && matches!(job.phase, Phase::Running { .. }))
     }
 
+    /// Whether it failed, and does not answer yet.
     pub fn is_down(&self, node: &str) -> bool {
         self.down.contains_key(node)
     }
 
+    /// Whether a job has it, or has only just ended there.
     pub fn is_busy(&self, node: &str) -> bool {
         self.busy.contains_key(node)
     }
@@ -387,13 +415,19 @@ impl Slurm {
 
 /// What sbatch hands over.
 pub struct Submission {
+    /// As squeue shows it.
     pub name: String,
+    /// The job's folder.
     pub folder: String,
+    /// Time limit, in seconds.
     pub limit_s: f64,
     /// In the queue, even where all its nodes are free.
     pub waits_s: f64,
+    /// Ids of jobs are above it.
     pub first_id: u64,
+    /// What it does once it runs.
     pub execution: Rc<Execution>,
+    /// Where jobs share the allocation: those that may run in it.
     pub turns: Option<Turns>,
 }
 
@@ -418,6 +452,7 @@ impl Job {
         }
     }
 
+    /// Whether it has ended, and its nodes are not free yet.
     pub fn is_completing(&self, now_s: f64) -> bool {
         matches!(self.phase, Phase::Over { start_s: Some(_), end_s, .. } if now_s < end_s + COMPLETING_S)
     }

@@ -13,28 +13,38 @@ use logs::flow_log::FlowPath;
 use metric::op::Op;
 use std::ops::Range;
 
+/// What a workload measures or prints, by its kind.
 pub enum Work {
     /// One program of nccl-tests over the ranks of the job: one table, or one for each world that its ranks found.
     Tables(Vec<Table>),
     /// One program for each GPU, side by side: by node, then by GPU.
     Gpus(Vec<Vec<Table>>),
+    /// Flows between NICs of two nodes, one for each device, and what the script asks for.
     Flows(Vec<FlowTimeline>, Flows),
+    /// Any other program.
     Command {
         /// By node.
         stdout: Vec<String>,
+        /// Of the whole job.
         stderr: String,
+        /// Exit code.
         code: i32,
+        /// How long it runs.
         seconds: f64,
     },
 }
 
 /// One world of ranks and the rows that it prints.
 pub struct Table {
+    /// From the program's command line.
     pub options: Options,
+    /// Which ranks it is.
     pub world: World,
+    /// Of all groups that run side by side.
     pub ranks: u32,
     /// What runs before the first row.
     pub warmup: Vec<Warm>,
+    /// In the order of the output.
     pub rows: Vec<Row>,
     /// Ranks of this world that come late to every collective, and by how much.
     pub late: Vec<(u32, f64)>,
@@ -47,6 +57,7 @@ pub struct World {
     pub nodes: Range<usize>,
     /// Nothing for a world of its own on one GPU.
     pub gpu: Option<u32>,
+    /// Ranks and nodes of one collective.
     pub group: Group,
     /// Among all the ranks of the job, the one that is this world's first.
     pub first: u32,
@@ -57,17 +68,24 @@ pub struct World {
 /// Operations of one size before the first row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Warm {
-    pub bytes: u64,
-    pub count: u64,
-    pub us: f64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Row {
+    /// As the program counts the size of a row.
     pub bytes: u64,
     /// Elements, as the program counts them for its operation.
     pub count: u64,
+    /// Of one operation, in microseconds.
+    pub us: f64,
+}
+
+/// One row of the output.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Row {
+    /// The size that the row shows.
+    pub bytes: u64,
+    /// Elements, as the program counts them for its operation.
+    pub count: u64,
+    /// Of one operation out of place, in microseconds.
     pub out_us: f64,
+    /// Of one operation in place, in microseconds.
     pub in_us: f64,
     /// Elements that came out wrong.
     pub wrong: u64,
@@ -83,6 +101,7 @@ impl Table {
         }
     }
 
+    /// Whether any row has wrong elements.
     pub fn has_wrong(&self) -> bool {
         self.rows.iter().any(|row| row.wrong > 0)
     }
@@ -271,6 +290,7 @@ fn sized(options: &Options, asked: u64, ranks: u32) -> (u64, u64) {
     }
 }
 
+/// The timeline of each flow, in the order of `flows.devices`.
 pub fn flows(
     cluster: &Cluster,
     active_faults: &ActiveFaults,

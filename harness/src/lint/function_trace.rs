@@ -16,6 +16,7 @@ const COLORS: [&str; 16] = [
     "brown", "gray", "grey", "lime", "teal",
 ];
 
+/// Checks one list of functions, which is JSON; `file` is its name in messages.
 pub fn function_trace(text: &str, file: &str) -> Linted {
     let mut lint = Lint { file, linted: Linted::default(), seen: BTreeMap::new() };
     match json::read(text) {

@@ -17,6 +17,7 @@ use model::exit_code;
 use std::io::Write;
 use std::path::PathBuf;
 
+/// Which kind of files is checked.
 #[derive(Debug, Subcommand)]
 pub enum LintCommand {
     /// Check scripts and manifests that launch jobs: environment, tasks, variables, step windows. Give files that start
@@ -26,6 +27,7 @@ pub enum LintCommand {
     FunctionTrace(Files),
 }
 
+/// The files of one command line.
 #[derive(Debug, Args)]
 pub struct Files {
     #[arg(required = true, value_name = "FILE")]

@@ -8,6 +8,7 @@ use model::exit_code;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+/// Arguments of `harness logs efa`.
 #[derive(Debug, Args)]
 pub struct EfaArgs {
     /// Output of `rdma -p statistic show`, of `more /sys/class/infiniband/*/ports/1/hw_counters/* | cat`, of a node

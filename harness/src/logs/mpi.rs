@@ -9,6 +9,7 @@ use model::exit_code;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+/// Arguments of `harness logs mpi`.
 #[derive(Debug, Args)]
 pub struct MpiArgs {
     /// Logs of the ranks of one job, also packed by gzip; `-` is standard input

@@ -10,6 +10,7 @@ use serde::Serialize;
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
+/// Arguments of `harness logs nccl`.
 #[derive(Debug, Args)]
 pub struct NcclArgs {
     /// Logs of one job, also packed by gzip; `-` is standard input

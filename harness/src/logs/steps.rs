@@ -10,6 +10,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+/// Arguments of `harness logs steps`.
 #[derive(Debug, Args)]
 pub struct StepsArgs {
     /// Logs, also packed by gzip; `-` is standard input

@@ -23,13 +23,17 @@ use std::io::{self, Write};
 
 /// What a page is made of.
 pub struct Page<'a> {
+    /// Title of the recipe, as plain text.
     pub title: &'a str,
+    /// What the recipe shows, to be read behind the word `Shows`.
     pub about: &'a str,
     /// How its figures are computed.
     pub definition: &'a str,
     /// The arguments as written, with the filter; empty where none was given.
     pub asked: String,
+    /// Its tables, charts and notes.
     pub outcome: &'a Outcome,
+    /// Headings of columns, and the unit of times.
     pub look: Look,
     /// The formats of the complete tables beside the page.
     pub beside: &'a [&'a str],
@@ -54,6 +58,7 @@ struct Report {
     host: Option<String>,
 }
 
+/// Writes the page as one HTML file.
 pub fn write(page: &Page, out: &mut dyn Write) -> io::Result<()> {
     let reports = reports(page.outcome);
     let charts = charts::page_figures(&page.outcome.charts);

@@ -6,14 +6,19 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+/// A part of nsys that some packages lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
+    /// `QdstrmImporter`, which makes reports of interrupted collections.
     Importer,
+    /// The folder `plugins`, where it is not empty.
     Plugins,
+    /// The plugin's program that samples EFA counters.
     EfaSampler,
 }
 
 impl Part {
+    /// As messages show it.
     pub fn name(self) -> &'static str {
         match self {
             Part::Importer => "importer",

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 /// The result of provisioning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provisioned {
+    /// From the package's folders, else from its name.
     pub version: NsysVersion,
     /// The folder of this version.
     pub folder: PathBuf,
@@ -25,10 +26,12 @@ pub struct Provisioned {
     pub nsys: PathBuf,
     /// The parts that make profiles useful, each where it lies or absent.
     pub parts: Vec<(Part, Option<PathBuf>)>,
+    /// Names of the plugins, such as `efa_metrics`.
     pub plugins: Vec<String>,
 }
 
 impl Provisioned {
+    /// Parts that the package lacks.
     pub fn missing(&self) -> impl Iterator<Item = Part> {
         self.parts.iter().filter(|(_, path)| path.is_none()).map(|(part, _)| *part)
     }

@@ -31,20 +31,29 @@ use summary::SurveyRun;
 
 /// What the command line requests.
 pub struct Order {
+    /// Recipes by name, group and set, with their arguments.
     pub asked: RecipeRequest,
+    /// Reports, exports and folders of them.
     pub inputs: Vec<PathBuf>,
+    /// From `--filter-time` or `--filter-nvtx`.
     pub filter: Option<Filter>,
     /// The filter as it was written.
     pub filtered: Option<String>,
+    /// Formats of tables; if empty, text on stdout and Parquet in a folder.
     pub forms: Vec<TableForm>,
     /// The folder's name as it was written, with its `%` words; without one, tables go to stdout.
     pub output: Option<String>,
+    /// `--force-overwrite`: replace an existing folder.
     pub overwrite: bool,
     /// Which tables are printed; the first one if empty.
     pub tables: Vec<String>,
+    /// How many reports are open at once.
     pub jobs: usize,
+    /// How reports without an export are read.
     pub exporting: Exporting,
+    /// `--timeunit`.
     pub look: Look,
+    /// `--quiet`: print only tables, notes and errors.
     pub quiet: bool,
     /// The cluster whose nodes read the reports; this machine if `None`.
     pub on: Option<Cluster>,
@@ -53,9 +62,13 @@ pub struct Order {
 /// How a table is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableForm {
+    /// For a person, on stdout.
     Console,
+    /// `--csv`.
     Csv,
+    /// `--json`.
     Json,
+    /// `--parquet`: numbers are not rounded.
     Parquet,
     /// All tables and charts of a recipe in one page.
     Html,

@@ -14,8 +14,10 @@ const ALL: &str = "all";
 /// A recipe with its arguments.
 pub(super) type RecipeWithArguments = (&'static ReportRecipe, Arguments);
 
+/// The recipes of one command line.
 #[derive(Default)]
 pub struct RecipeRequest {
+    /// Those named, and those of groups and sets.
     pub recipes: Vec<RecipeWithArguments>,
     /// Whether a group or a set was requested, so that a summary is written beside the tables.
     pub is_survey: bool,

@@ -278,6 +278,7 @@ pub fn estimate_s(case: &PlannedCase) -> u64 {
     rounds.values().sum()
 }
 
+/// Estimate for a case without retries: each job's nodes times its hours.
 pub fn node_hours(case: &PlannedCase) -> f64 {
     let node_seconds: u64 = first(case).map(|job| job.nodes.len() as u64 * job.estimate_s).sum();
     node_seconds as f64 / 3600.0

@@ -4,10 +4,14 @@
 use model::artefact::Plan;
 use serde_json::json;
 
+/// How the names of assertions are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListFormat {
+    /// The default.
     Pretty,
+    /// `--format terse`, or `--quiet`.
     Terse,
+    /// `--format json`.
     Json,
 }
 

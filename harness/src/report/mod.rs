@@ -27,15 +27,21 @@ use std::fmt;
 /// All that a report is made from.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
+    /// What was to be run and judged.
     pub plan: &'a Plan,
+    /// In the order of the plan.
     pub cases: &'a [CaseVerdict],
+    /// Counts, culprits and exit code of the run.
     pub summary: &'a Summary,
 }
 
 /// A report that is a file of the run's folder.
 pub struct Reporter {
+    /// Name of the file, in the run's folder.
     pub file: &'static str,
+    /// Who reads it, and for what.
     pub about: &'static str,
+    /// Gives the bytes of the file.
     pub render: fn(&Report) -> Result<Vec<u8>, ReportError>,
 }
 

@@ -16,6 +16,7 @@ const MOST_LINES: u32 = 4;
 /// Jobs that have a bar of their own.
 const MOST_BARS: usize = 8;
 
+/// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Bars at a terminal, plain lines elsewhere.
@@ -25,9 +26,11 @@ pub enum Mode {
     },
     /// Plain lines.
     Plain,
+    /// Nothing.
     Silent,
 }
 
+/// The running jobs of a run, and the time.
 pub struct Progress {
     out: Out,
     now: Duration,
@@ -55,6 +58,7 @@ struct Running {
 }
 
 impl Progress {
+    /// Shows progress on stderr.
     pub fn new(mode: Mode) -> Progress {
         match mode {
             Mode::Auto { is_terminal: true } => {
@@ -81,12 +85,14 @@ impl Progress {
         }
     }
 
+    /// A stage begins, or an event of the run is reported.
     pub fn stage(&mut self, stage: &str) {
         self.stage = show(stage);
         self.line(&format!("stage: {}", show(stage)));
         self.draw();
     }
 
+    /// A job was launched; the plan estimates that it takes `expected_s` seconds.
     pub fn job_started(&mut self, case: &str, job: &str, nodes: &[String], expected_s: u64) {
         let nodes = show(&nodeset::fold(nodes));
         let started = self.started.entry(case.to_owned()).or_default();
@@ -132,6 +138,7 @@ impl Progress {
         }
     }
 
+    /// A job is over; one that ended badly always has a line.
     pub fn job_ended(&mut self, case: &str, job: &str, how: &Ended) {
         let is_shown = self.started.get(case).is_none_or(|started| *started <= MOST_LINES);
         let (case, job) = (show(case), show(job));

@@ -21,16 +21,23 @@ use target::Target;
 
 /// What the command line requests.
 pub struct Order {
+    /// Reports, exports and folders of them.
     pub inputs: Vec<PathBuf>,
+    /// Tables, each with its format and output.
     pub asked: Vec<TableRequest>,
+    /// `--headings` and `--timeunit`.
     pub look: Look,
+    /// From `--filter-time` or `--filter-nvtx`.
     pub filter: Option<Filter>,
     /// The filter by ranges as it was written: files are named after it.
     pub range: Option<String>,
+    /// How reports without an export are read.
     pub exporting: Exporting,
+    /// `--force-overwrite`: replace existing files.
     pub overwrite: bool,
     /// Print only skipped tables, notes and errors.
     pub quiet: bool,
+    /// Whether stdout is a terminal: its default format is then `column`, else `csv`.
     pub is_terminal: bool,
 }
 

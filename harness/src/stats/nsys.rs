@@ -23,12 +23,15 @@ pub struct Exporting {
 
 /// An export to be read, and what a person should know of it.
 pub struct ChosenExport {
+    /// The export's file or folder.
     pub path: PathBuf,
+    /// That it is older than its report, or was made just now.
     pub note: Option<String>,
     /// Where it could not be kept beside its report, it is gone with this.
     _folder: Option<TempDir>,
 }
 
+/// Finds the export of a report, or has nsys make one; the error is why neither worked.
 pub fn choose(report: &ReportFile, how: &Exporting) -> Result<ChosenExport, String> {
     let as_it_is = |path, note| Ok(ChosenExport { path, note, _folder: None });
     match (report.export_state(), &report.report) {

@@ -9,22 +9,28 @@ use std::path::PathBuf;
 /// One table that is requested of every input.
 #[derive(Clone)]
 pub struct TableRequest {
+    /// Which table it is.
     pub report: &'static ReportSpec,
     /// What stands behind the report's name, as it was written.
     pub words: Vec<String>,
+    /// The same words, parsed.
     pub arguments: Arguments,
     /// `None` is left to where it goes.
     pub form: Option<Form>,
+    /// Where the table is written.
     pub output: Output,
 }
 
+/// Where tables are written, from `--output`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
+    /// On stdout.
     Console,
     /// Beside the input, under its name.
     Derived,
     /// In this folder, under the input's name.
     Folder(PathBuf),
+    /// Under a name that begins with this path.
     Base(PathBuf),
 }
 

@@ -13,12 +13,17 @@ use std::collections::BTreeSet;
 
 /// The artefacts of one run.
 pub struct Left<'a> {
+    /// `plan.json`.
     pub plan: &'a Plan,
+    /// The injected faults.
     pub faults: &'a [NodeFault],
+    /// Lines of `events.jsonl`.
     pub events: &'a [Value],
+    /// Verdicts of each case.
     pub cases: &'a [CaseVerdict],
     /// Of each case, in the order of `cases`.
     pub metrics: &'a [Metrics],
+    /// `summary.json`.
     pub summary: &'a Summary,
     /// What the simulated cluster itself saw.
     pub violations: &'a [String],

@@ -46,6 +46,7 @@ impl DayOne {
         Ok(DayOne { instances, suite, baselines: baselines.map_err(|diagnostics| diagnostics.to_string())? })
     }
 
+    /// So many nodes of `sim-p5` under Slurm, from `p5-001` on.
     pub fn inventory(&self, nodes: usize) -> Result<Inventory, String> {
         let text = format!(
             "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-{nodes:03}]\"\n\n[reach]\nvia = \"slurm\"\n\n\
@@ -106,7 +107,9 @@ impl DayOne {
 /// Faults to inject, and the culprits that a run must name: a node and any of these parts.
 #[derive(Debug, Clone)]
 pub struct Injected {
+    /// As `--sim-fault` takes them, such as `p5-002:gpu-slow=0.60@3`.
     pub faults: Vec<String>,
+    /// For each culprit its node, and parts any one of which names it.
     pub guilty: Vec<(String, BTreeSet<String>)>,
 }
 
@@ -189,14 +192,17 @@ pub fn draw(kind: &str, nodes: usize, nics: &[String], seed: u64) -> Injected {
 /// How a run's summary compares with the injected faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
+    /// Of the run.
     pub exit_code: i32,
     /// Every guilty node with a guilty part.
     pub all_named: bool,
     /// A part without a fault.
     pub innocent_named: bool,
+    /// Any culprit.
     pub anybody_named: bool,
 }
 
+/// Compares the culprits of a run with the injected faults.
 pub fn outcome(summary: &Summary, injected: &Injected) -> Outcome {
     let named: Vec<(&str, &str)> = summary
         .culprits

@@ -6,12 +6,17 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::fmt::Write;
 
+/// All that one seed draws.
 pub struct Drawn {
+    /// TOML text.
     pub inventory: String,
+    /// TOML text.
     pub suite: String,
     /// As `--sim-fault` takes them.
     pub faults: Vec<String>,
+    /// As `--max-fail`.
     pub max_fail: Option<u32>,
+    /// As `--timeout`, in seconds.
     pub limit_s: Option<u64>,
 }
 
@@ -71,6 +76,7 @@ const OPS: [&str; 9] = [
     "sendrecv",
 ];
 
+/// Draws an inventory, a suite and faults; the same for the same seed.
 pub fn draw(seed: u64) -> Drawn {
     let mut dice = Dice::from_seed(seed);
     let instance = dice.pick(&INSTANCES);

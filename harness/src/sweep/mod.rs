@@ -28,9 +28,13 @@ use store::Store;
 /// The result of one seed.
 #[derive(Debug)]
 pub struct Swept {
+    /// The injected faults.
     pub faults: Vec<NodeFault>,
+    /// How many the plan has.
     pub jobs: usize,
+    /// How many the summary counts.
     pub assertions: u32,
+    /// Of the run.
     pub exit_code: i32,
     /// The invariants that did not hold.
     pub broken: Vec<String>,

@@ -110,6 +110,7 @@ fn share_of_memory(at_once: usize) -> u64 {
     (bytes / 4 * 3 / at_once as u64).clamp(LEAST_MEMORY, MOST_MEMORY)
 }
 
+/// Entry of the process that reads reports for another, within limits of memory and time.
 pub fn serve(words: &[String]) -> i32 {
     limited::serve(VERB, words, |question| {
         let read = panics::caught(VERB, || read(question));

@@ -57,7 +57,9 @@ pub struct Cluster {
     jobs: Option<usize>,
 }
 
+/// The results of all tasks together.
 pub struct Joined {
+    /// One for each recipe.
     pub outcomes: Vec<Outcome>,
     /// Reports that no task could read.
     pub lost: usize,
@@ -67,6 +69,7 @@ pub struct Joined {
 pub enum Failed {
     /// The exit code that goes with the signal.
     Interrupted(i32),
+    /// Something that is needed failed, such as Slurm, and how.
     Machinery(String),
 }
 
@@ -77,6 +80,7 @@ impl From<String> for Failed {
 }
 
 impl Cluster {
+    /// An error where its nodes are not reached through Slurm on this machine.
     pub fn from_inventory(inventory: &Inventory, jobs: Option<usize>) -> Result<Cluster, String> {
         let name = format!("`{}`", inventory.file);
         if inventory.is_simulated() {

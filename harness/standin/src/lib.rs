@@ -61,8 +61,11 @@ pub fn names() -> Vec<String> {
 
 /// How a program was called: its name, its arguments, and its path, if known.
 pub struct Call {
+    /// Without its folder: `nsys`.
     pub program: String,
+    /// Without the program's name.
     pub arguments: Vec<String>,
+    /// Absent where the program was given as the first argument.
     pub path: Option<PathBuf>,
 }
 

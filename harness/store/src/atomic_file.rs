@@ -87,6 +87,7 @@ impl Part {
         Ok(Part { file, path: path.to_owned(), mode })
     }
 
+    /// Gives it its name; dropped without this, it is removed.
     pub fn keep(self) -> io::Result<()> {
         self.file.as_file().set_permissions(fs::Permissions::from_mode(self.mode))?;
         self.file.persist(&self.path).map_err(|error| error.error)?;

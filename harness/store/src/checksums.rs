@@ -4,6 +4,7 @@ use super::{StoreError, files};
 use base::digest::sha256_of_file;
 use std::path::Path;
 
+/// Lies in the folder whose files it lists.
 pub const CHECKSUMS: &str = "SHA256SUMS";
 
 /// Of every file in the folder but this one and those below what is left out.

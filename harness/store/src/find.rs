@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 /// A run that is there.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Named {
+    /// It has a `plan.json`.
     Folder(PathBuf),
     /// A bundle, to be opened first.
     Archive(PathBuf),

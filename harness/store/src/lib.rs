@@ -52,6 +52,7 @@ impl Home {
         Home(folder.to_owned())
     }
 
+    /// Of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -136,22 +137,27 @@ impl Store {
         self
     }
 
+    /// For the run's jobs; none before `hiding`.
     pub fn secrets(&self) -> &Secrets {
         &self.secrets
     }
 
+    /// Hides what this process knows to be secret, and what `hiding` was given.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
+    /// The name of the run's folder.
     pub fn id(&self) -> &str {
         &self.id
     }
 
+    /// `runs/ID`, there or not.
     pub fn folder(&self) -> PathBuf {
         self.runs.join(&self.id)
     }
 
+    /// `runs/ID/cases/CASE`, there or not.
     pub fn case(&self, case: &str) -> PathBuf {
         self.folder().join("cases").join(case)
     }
@@ -161,6 +167,7 @@ impl Store {
         self.case(case).join("raw").join(job)
     }
 
+    /// An artefact, without its secrets, for the user alone.
     pub fn write_json<T: Serialize>(&self, path: &Path, value: &T) -> Result<(), StoreError> {
         let bad = |error| StoreError::at(path, io::Error::other(error));
         let mut text = serde_json::to_vec_pretty(value).map_err(bad)?;
@@ -278,10 +285,12 @@ pub fn redactor() -> Redactor {
 pub struct Scratch(tempfile::TempDir);
 
 impl Scratch {
+    /// Made where the system keeps temporary files.
     pub fn new() -> io::Result<Scratch> {
         tempfile::tempdir().map(Scratch)
     }
 
+    /// Of the folder.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
@@ -336,6 +345,7 @@ pub fn iso8601(unix_s: f64) -> String {
         .unwrap_or_else(|| "1970-01-01T00:00:00.000Z".to_owned())
 }
 
+/// A file of a run that could not be read or written, and why.
 #[derive(Debug)]
 pub struct StoreError {
     path: PathBuf,

@@ -8,10 +8,12 @@ use std::path::Path;
 /// bundle of such a run has the same bytes as the one that it came in.
 pub(super) const ORIGIN: &str = "origin";
 
+/// Whether the run came in a bundle, or was replayed from one that did.
 pub fn is_foreign(folder: &Path) -> bool {
     folder.join(ORIGIN).symlink_metadata().is_ok()
 }
 
+/// Writes what `is_foreign` looks for.
 pub fn mark_foreign(folder: &Path) -> Result<(), StoreError> {
     atomic_file::write_private_by(&folder.join(ORIGIN), &mut |file| {
         std::io::Write::write_all(file, b"bundle\n")

@@ -11,13 +11,16 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+/// The folder of a run, and its plan.
 #[derive(Debug)]
 pub struct Stored {
     folder: PathBuf,
+    /// Read from `plan.json`; no name in it leads out of the folder.
     pub plan: Plan,
 }
 
 impl Stored {
+    /// Reads `plan.json`; the other artefacts are read when they are asked for.
     pub fn open(folder: &Path) -> Result<Stored, StoreError> {
         let path = folder.join("plan.json");
         let plan: Plan = read_json(&path)?;
@@ -27,14 +30,17 @@ impl Stored {
         }
     }
 
+    /// As `open` was given it.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
+    /// `cases/CASE`, there or not.
     pub fn case(&self, case: &str) -> PathBuf {
         self.folder.join("cases").join(case)
     }
 
+    /// `run.json`; none where it is absent.
     pub fn record(&self) -> Result<Option<RunRecord>, StoreError> {
         optional(&self.folder.join("run.json"))
     }
@@ -44,14 +50,17 @@ impl Stored {
         optional(&self.folder.join("analyses.json"))
     }
 
+    /// `summary.json`; none where it is absent.
     pub fn summary(&self) -> Result<Option<Summary>, StoreError> {
         optional(&self.folder.join("summary.json"))
     }
 
+    /// `job.json`; none where the case did not run to its end.
     pub fn jobs(&self, case: &str) -> Result<Option<CaseJobs>, StoreError> {
         optional(&self.case(case).join("job.json"))
     }
 
+    /// `collected.json`; a path in it that leads out of the case is an error.
     pub fn collected(&self, case: &str) -> Result<Option<Collected>, StoreError> {
         let path = self.case(case).join("collected.json");
         let collected: Option<Collected> = optional(&path)?;
@@ -69,10 +78,12 @@ impl Stored {
         optional(&self.case(case).join("reports.json"))
     }
 
+    /// `analysis.json`; none where the case was not analyzed.
     pub fn analysis(&self, case: &str) -> Result<Option<Analysis>, StoreError> {
         optional(&self.case(case).join("analysis.json"))
     }
 
+    /// `metrics.parquet`; none where the case was not analyzed.
     pub fn metrics(&self, case: &str) -> Result<Option<Metrics>, StoreError> {
         let path = self.case(case).join("metrics.parquet");
         let Some(bytes) = bytes(&path)? else { return Ok(None) };
@@ -85,6 +96,7 @@ impl Stored {
         })
     }
 
+    /// `verdict.json`; an error where it has not one verdict for each planned assertion.
     pub fn verdict(&self, case: &str) -> Result<Option<CaseVerdict>, StoreError> {
         let path = self.case(case).join("verdict.json");
         let verdict: Option<CaseVerdict> = optional(&path)?;
@@ -99,6 +111,7 @@ impl Stored {
         }
     }
 
+    /// `outcomes.json`; none where the case was not judged.
     pub fn outcomes(&self, case: &str) -> Result<Option<CaseOutcomes>, StoreError> {
         optional(&self.case(case).join("outcomes.json"))
     }

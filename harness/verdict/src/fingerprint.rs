@@ -123,8 +123,11 @@ pub fn of_run(plan: &Plan, cases: &[CaseVerdict]) -> Fingerprint {
 /// One part that is not the same on both sides. A side where it is unknown has no versions.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Difference {
+    /// The key in both fingerprints, such as `nccl` or `driver`.
     pub part: String,
+    /// Versions on the first side.
     pub before: BTreeSet<String>,
+    /// Versions on the second side.
     pub after: BTreeSet<String>,
 }
 

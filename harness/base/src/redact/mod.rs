@@ -35,7 +35,9 @@ pub struct Redactor {
 /// Bytes without their secrets, and how many these were.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted {
+    /// Of the same length where they are no text.
     pub bytes: Vec<u8>,
+    /// Secrets that were replaced.
     pub count: u64,
 }
 
@@ -59,6 +61,7 @@ impl Redactor {
         self
     }
 
+    /// For bytes that come piece by piece.
     pub fn stream(&self, how: How) -> Stream<'_> {
         Stream::new(&self.known, how)
     }
@@ -74,6 +77,7 @@ impl Redactor {
         Redacted { bytes: out, count: stream.count() }
     }
 
+    /// With `[redacted]` in place of each secret.
     pub fn text(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.bytes(text.as_bytes()).bytes).into_owned()
     }

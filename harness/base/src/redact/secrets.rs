@@ -13,11 +13,13 @@ const LEAST: usize = 6;
 pub enum Reference<'a> {
     /// It refers to nothing: it is its own value.
     None,
+    /// The value of this variable.
     To(&'a str),
     /// It begins so, and what follows is no name of a variable.
     Broken,
 }
 
+/// Reads `env:NAME`, and looks up nothing.
 pub fn reference(value: &str) -> Reference<'_> {
     let Some(name) = value.strip_prefix(MARK) else { return Reference::None };
     let is_name = !name.is_empty()
@@ -65,10 +67,12 @@ impl Secrets {
         if diagnostics.is_empty() { Ok(secrets) } else { Err(diagnostics) }
     }
 
+    /// None where the run has no such variable.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
+    /// Names with their values, by name.
     pub fn values(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }

@@ -27,6 +27,7 @@ impl How {
     }
 }
 
+/// Bytes that come piece by piece, and go on without their secrets.
 pub struct Stream<'a> {
     known: &'a Known,
     how: How,
@@ -41,6 +42,7 @@ pub struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
+    /// At the beginning of a text; `known` are values to be hidden, whatever they look like.
     pub fn new(known: &'a Known, how: How) -> Stream<'a> {
         Stream { known, how, waiting: Vec::new(), written: 0, body: None, count: 0, lines: 1, first: None }
     }
@@ -56,10 +58,12 @@ impl<'a> Stream<'a> {
         self.go_on(true, out);
     }
 
+    /// Secrets found so far.
     pub fn count(&self) -> u64 {
         self.count
     }
 
+    /// The first secret's line, from 1, and by what it is known.
     pub fn first(&self) -> Option<(u64, &str)> {
         self.first.as_ref().map(|(line, what)| (*line, what.as_str()))
     }

@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Leftover {
     /// The node, the queue, or the folder that all nodes see.
     pub at: String,
+    /// A job, a process, a file or a folder.
     pub what: LeftoverKind,
     /// A number, or a file's name.
     pub which: String,
@@ -24,12 +25,14 @@ pub struct Leftover {
     pub job: String,
 }
 
+/// The kinds of leftovers that `harness clean` reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LeftoverKind {
     /// A job in the queue.
     Queued,
     /// One that another user submitted: it is not ours to end.
     QueuedByOther,
+    /// One of a process group that the job's own records name.
     Process,
     /// The mark of a job without a supervisor.
     SupervisorState,
@@ -44,6 +47,7 @@ pub enum LeftoverKind {
 }
 
 impl LeftoverKind {
+    /// As `harness clean` prints it: `unread secret`.
     pub fn name(self) -> &'static str {
         match self {
             LeftoverKind::Queued => "job in the queue",
@@ -61,7 +65,9 @@ impl LeftoverKind {
 /// What was found, and what of it remains.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
+    /// All leftovers that were there at first.
     pub found: BTreeSet<Leftover>,
+    /// Those still there after ending them; all of `found` where nothing was to be ended.
     pub left: BTreeSet<Leftover>,
     /// Hosts and queues that gave no answer, and why: leftovers there are not known.
     pub unasked: BTreeMap<String, String>,
@@ -155,9 +161,13 @@ fn is_queued(left: &Leftover) -> bool {
 /// The jobs of a plan: their names as `case/job`, and their folders.
 pub struct Jobs(Vec<Job>);
 
+/// A job of the plan, or the batch job of an allocation.
 pub struct Job {
+    /// `case/job`, or `allocation/NAME`.
     pub name: String,
+    /// Its folder on the nodes, as in the plan.
     pub folder: String,
+    /// Over ssh each of them is asked about it.
     pub nodes: Vec<String>,
     /// The name under which Slurm knows it.
     pub queued_as: String,

@@ -193,6 +193,7 @@ fn unreadable_records_and_a_disagreeing_accounting_are_reported() {
     }
 }
 
+/// Nodes that answer so; all others have no leftovers.
 struct Nodes(Vec<(&'static str, Result<Answer, ReachError>)>);
 
 impl Reach for Nodes {

@@ -23,9 +23,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What a person asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Request {
+    /// `--partition`: only its nodes are asked for.
     pub partition: String,
     /// A node must have all of them.
     pub features: Vec<String>,
+    /// `--reservation`: only nodes of it; None for all of the partition.
     pub reservation: Option<String>,
     /// A profile, or EC2's name of an instance type; what Slurm says of the nodes, where absent.
     pub instance: Option<String>,
@@ -52,15 +54,18 @@ struct Reason {
     since: Option<String>,
 }
 
+/// What Slurm reports, as far as an inventory is written from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Discovered {
     /// As it calls itself.
     pub slurm: String,
+    /// The profile that the nodes match, such as `p5`.
     pub instance: String,
     /// In natural order.
     pub nodes: Vec<String>,
     /// Features that some of the nodes have, and not all of them.
     pub groups: BTreeMap<String, Vec<String>>,
+    /// Nodes that take no jobs, or do not match the profile.
     pub left_out: Vec<LeftOut>,
     /// How GPUs are asked for here: by GRES, where its nodes have some.
     pub gpus: GpuRequest,
@@ -72,12 +77,16 @@ pub struct Discovered {
     pub notes: Vec<String>,
 }
 
+/// A node that is not written into the inventory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
+    /// As Slurm names it.
     pub node: String,
+    /// Its state and Slurm's reason, or how it differs from the profile.
     pub why: String,
 }
 
+/// Why there is no inventory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
     /// What was asked for does not exist, or too little was said.

@@ -13,6 +13,7 @@ const MOST: usize = 8;
 /// How many nodes may be out of the queue for a reason of the harness, and which are never drained.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
+    /// Most nodes drained for a reason of the harness at the same time, by all its calls.
     pub at_most: usize,
     /// Nodes with one hung job as the only evidence.
     pub hung_once: BTreeSet<String>,

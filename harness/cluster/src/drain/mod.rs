@@ -16,10 +16,13 @@ use crate::reach::{Command, Host, Reach};
 /// A node, and what Slurm is to say of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
+    /// As Slurm names it.
     pub node: String,
+    /// For `Reason=`; begins with `[harness]`.
     pub reason: String,
 }
 
+/// What became of one node that was to be drained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Drained {
     /// Read back: out of the queue, for our reason.

@@ -3,16 +3,19 @@
 use std::fmt;
 use verdict::isolate::code::REASON;
 
+/// State and reason of one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeState {
     /// Such as `IDLE+DRAIN`.
     pub state: String,
+    /// Without its signature; None where Slurm shows no reason.
     pub reason: Option<String>,
     /// Who gave it, and when, as Slurm writes it.
     pub by: Option<String>,
 }
 
 impl NodeState {
+    /// Reads the line of one node; an error where it has no `State=`.
     pub fn read(text: &str) -> Result<NodeState, String> {
         let state = text.split_whitespace().find_map(|word| word.strip_prefix("State="));
         let state = state.filter(|state| !state.is_empty()).ok_or("has no `State`")?;

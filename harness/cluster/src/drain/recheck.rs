@@ -10,9 +10,13 @@ use std::time::Duration;
 /// A node that was drained for a reason of ours, and is held for a re-check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
+    /// The node that is rechecked.
     pub node: String,
+    /// A good node that shares the reservation with it.
     pub partner: String,
+    /// Why it was drained; the same again where it does not pass.
     pub reason: String,
+    /// `harness_recheck_NODE`.
     pub reservation: String,
 }
 

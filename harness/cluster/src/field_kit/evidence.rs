@@ -19,18 +19,24 @@ pub struct Section {
     pub lines: Vec<String>,
 }
 
+/// What `node.sh` reported of one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeEvidence {
+    /// By its name in the inventory.
     pub node: String,
     /// Or why there are none.
     pub sections: Result<BTreeMap<String, Section>, String>,
 }
 
+/// All that a field kit saw of one cluster.
 pub struct Evidence<'a> {
+    /// Decides which assumptions concern the cluster.
     pub inventory: &'a Inventory,
     /// By the names of `CLUSTER_COMMANDS`: what it printed, or why nothing.
     pub here: BTreeMap<&'static str, Result<Section, String>>,
+    /// The chosen nodes, idle ones first.
     pub nodes: Vec<NodeEvidence>,
+    /// None where sinfo gave no answer: then no node is asked.
     pub probe: Option<Probe>,
 }
 

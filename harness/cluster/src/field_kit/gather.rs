@@ -11,13 +11,17 @@ use futures::{StreamExt, stream};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+/// From which nodes evidence is taken, and through what.
 pub struct Gathering<'a, 'i> {
+    /// Says whether the nodes are behind Slurm or ssh, or are this machine.
     pub inventory: &'i Inventory,
     /// Those that may be asked, in the inventory's order.
     pub nodes: &'a [String],
     /// So many of them are.
     pub most_nodes: usize,
+    /// Runs Slurm's commands here, and the scripts on nodes.
     pub reach: &'a dyn Reach,
+    /// Dates the probe; clocks of nodes are compared with it.
     pub clock: Clock,
     /// What its jobs are called: no other job has that name.
     pub name: &'a str,
@@ -28,6 +32,7 @@ const NODE_LIMIT: Duration = Duration::from_secs(300);
 const FANOUT: usize = 4;
 const SLICE: Duration = Duration::from_millis(250);
 
+/// Takes all evidence. A signal ends its Slurm jobs and gives `NotMade`.
 pub async fn gather<'i>(gathering: &Gathering<'_, 'i>) -> Result<Evidence<'i>, NotMade> {
     tokio::select! {
         biased;

@@ -24,13 +24,17 @@ use serde::Serialize;
 
 /// Something that the harness relies on, and how a cluster shows whether it is so.
 pub struct Assumption {
+    /// Such as `slurm.gres`.
     pub id: &'static str,
+    /// A sentence for people.
     pub assumed: &'static str,
     /// What shows it: a command, or a file.
     pub checked_by: &'static str,
     /// Where it is known from.
     pub source: &'static str,
+    /// Other clusters are not checked.
     pub on: On,
+    /// Decides from the evidence alone.
     pub check: fn(&Evidence<'_>) -> Outcome,
 }
 
@@ -48,18 +52,23 @@ const fn assumption(
 /// Which clusters it concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
+    /// All clusters.
     Any,
+    /// Nodes are reached through Slurm.
     Slurm,
     /// mpirun starts the ranks.
     Ssh,
     /// Programs run on the host.
     Host,
+    /// Programs run in the inventory's container.
     Container,
 }
 
+/// Whether an assumption holds on a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome", content = "seen")]
 pub enum Outcome {
+    /// With what was seen.
     Holds(String),
     /// With what was seen instead.
     Differs(String),
@@ -67,12 +76,18 @@ pub enum Outcome {
     NotSeen(String),
 }
 
+/// A checked assumption, as `findings.json` of the bundle holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
+    /// Such as `slurm.gres`.
     pub id: &'static str,
+    /// A sentence for people.
     pub assumed: &'static str,
+    /// A command or a file, such as `sbatch --version`.
     pub checked_by: &'static str,
+    /// Where the assumption is known from.
     pub source: &'static str,
+    /// Written as its two fields, `outcome` and `seen`.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
@@ -89,6 +104,7 @@ impl On {
     }
 }
 
+/// Those of all kinds of clusters.
 pub fn assumptions() -> impl Iterator<Item = &'static Assumption> {
     slurm::ASSUMPTIONS.iter().chain(node::ASSUMPTIONS).chain(tools::ASSUMPTIONS)
 }

@@ -50,9 +50,11 @@ struct Report<'a> {
 /// What was written.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Packed {
+    /// How many files the bundle holds.
     pub files: usize,
 }
 
+/// Writes the bundle to `out`; nothing where a file would hold a secret or a name of the site.
 pub fn pack(
     evidence: &Evidence<'_>,
     findings: &[Finding],

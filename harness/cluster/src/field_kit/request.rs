@@ -49,13 +49,19 @@ pub(super) const CONFIG_KEYS: [&str; 26] = [
 /// The script's arguments on one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeRequest {
+    /// By its name in the inventory.
     pub node: String,
+    /// `paths.counters`: the folder of the NICs, with `{host}` for the node.
     pub counters: String,
+    /// `paths.nccl_tests`: the folder of their programs.
     pub nccl_tests: String,
+    /// `paths.mpirun`, or else where AWS's installer puts it.
     pub mpirun: String,
     /// A node to reach from there by ssh.
     pub peer: Option<String>,
+    /// Path of the FSDP sample's script.
     pub fsdp: String,
+    /// What the inventory sets for jobs, without secrets.
     pub environment: BTreeMap<String, String>,
 }
 
@@ -64,6 +70,7 @@ const NAME: &str = "field-kit.sh";
 const NO_PEER: &str = "-";
 
 impl NodeRequest {
+    /// `peer` is reached from `node` by ssh, if given.
     pub fn new(inventory: &Inventory, node: &str, peer: Option<&str>) -> NodeRequest {
         let paths = &inventory.paths;
         NodeRequest {
@@ -83,6 +90,7 @@ impl NodeRequest {
         }
     }
 
+    /// `bash -c` with the script's text and its arguments.
     pub fn argv(&self) -> Vec<String> {
         let peer = self.peer.as_deref().unwrap_or(NO_PEER);
         let words = ["bash", "-c", SCRIPT, NAME, &self.node, &self.counters, &self.nccl_tests, &self.mpirun];

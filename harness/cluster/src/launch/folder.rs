@@ -12,13 +12,16 @@ use std::time::Duration;
 /// The folders of a run.
 #[derive(Clone, Copy)]
 pub struct Folders<'a> {
+    /// The path to the hosts that see them.
     pub reach: &'a dyn Reach,
+    /// Over ssh nodes are asked; otherwise this machine.
     pub launcher: Launcher,
     /// The nodes of the run.
     pub nodes: &'a [String],
 }
 
 impl<'a> Folders<'a> {
+    /// Over ssh the job's own nodes are asked first, then up to two others of the run.
     pub fn for_job(&self, job: &PlannedJob) -> Folder<'a> {
         let hosts = match self.launcher {
             Launcher::Slurm | Launcher::Local => vec![Host::Here],
@@ -42,6 +45,7 @@ const OTHERS: usize = 2;
 /// Between one round over the hosts and the next.
 const PAUSES: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(10), Duration::from_secs(20)];
 
+/// The folder of one job.
 pub struct Folder<'a> {
     reach: &'a dyn Reach,
     path: String,
@@ -53,6 +57,7 @@ pub struct Folder<'a> {
 }
 
 impl Folder<'_> {
+    /// Writes the file of this name in the folder.
     pub async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), ReachError> {
         let path = format!("{}/{name}", self.path);
         self.by_any(async |host| self.reach.put(host, &path, bytes).await).await
@@ -64,15 +69,18 @@ impl Folder<'_> {
         self.by_any(async |host| self.reach.get(host, &path).await).await
     }
 
+    /// A file of any size; gives its length in bytes.
     pub async fn fetch(&self, name: &str, sink: &mut dyn Sink) -> Result<u64, ReachError> {
         let path = format!("{}/{name}", self.path);
         self.by_any(async |host| self.reach.fetch(host, &path, &mut *sink).await).await
     }
 
+    /// Removes these files of the folder; absent ones are no failure.
     pub async fn remove(&self, names: &[String]) -> Result<(), ReachError> {
         self.by_any(async |host| self.reach.remove(host, &self.path, names).await).await
     }
 
+    /// Runs a command on a host that answers; one without an answer may have run it, too.
     pub async fn exec(&self, command: &Command) -> Result<Answer, ReachError> {
         self.by_any(async |host| self.reach.exec(host, command).await).await
     }

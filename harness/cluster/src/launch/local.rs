@@ -5,6 +5,7 @@ use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 use job::script::files::{EXIT_CODE, GROUP, PID};
 use model::artefact::{Ended, PlannedJob};
 
+/// The launcher for inventories of this machine alone.
 pub struct Local;
 
 impl Launch for Local {

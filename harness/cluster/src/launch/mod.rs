@@ -23,6 +23,7 @@ use std::time::Duration;
 /// How long one question to a launcher may take: a query without a limit hangs the whole run.
 pub const QUERY_LIMIT: Duration = Duration::from_secs(60);
 
+/// A launcher: starts planned jobs, polls them and ends them.
 pub trait Launch {
     /// Hands the job over; gives the handle by which it is known from then on.
     fn submit<'a>(
@@ -58,23 +59,31 @@ pub trait Launch {
     fn cancel<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()>;
 }
 
+/// What a launcher reports of one job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Poll {
     /// The launcher could not be asked, or gave an answer that says nothing. Never "no such job".
     Unknown(String),
     /// Not started yet, and why; `never` where that reason does not clear by waiting.
     Waiting {
+        /// Such as Slurm's `Resources`.
         reason: String,
+        /// Waiting does not clear the reason.
         never: bool,
     },
     /// It has its nodes, and its script has not begun on them: they boot, or a prolog runs. It waits, and is no longer
     /// queued.
     Starting {
+        /// Such as `configuring (nodes boot)`.
         reason: String,
     },
+    /// Its script runs on its nodes.
     Running,
+    /// It has ended, or is lost.
     Ended {
+        /// By an exit code, by a signal, or by what ended it.
         end: Ended,
+        /// The node at fault; None where none is known.
         blamed: Option<Blamed>,
         /// What was odd on the way, and changes no verdict.
         findings: Vec<Finding>,
@@ -82,6 +91,7 @@ pub enum Poll {
 }
 
 impl Poll {
+    /// An end without findings.
     pub fn ended(end: Ended, blamed: Option<Blamed>) -> Poll {
         Poll::Ended { end, blamed, findings: Vec::new() }
     }
@@ -90,7 +100,9 @@ impl Poll {
 /// Why a job was not handed over, and the node that it failed on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NotLaunched {
+    /// `LaunchFailed`, `FolderFailed` or `HostUnreachable`, or how its allocation was lost.
     pub end: Ended,
+    /// None where no node is at fault.
     pub blamed: Option<Blamed>,
 }
 
@@ -117,6 +129,7 @@ impl NotLaunched {
         matches!(&self.end, Ended::LaunchFailed { why } if crate::reach::slurm_refusal::is_submit_limit(why))
     }
 
+    /// The message of the failure; empty where its end has none.
     pub fn why(&self) -> &str {
         match &self.end {
             Ended::LaunchFailed { why } | Ended::FolderFailed { why } | Ended::HostUnreachable { why } => why,

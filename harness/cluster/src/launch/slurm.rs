@@ -13,6 +13,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+/// The launcher for Slurm.
 #[derive(Default)]
 pub struct Slurm {
     /// Jobs whose script has begun, by their ids.
@@ -241,11 +242,14 @@ fn job_name(job: &PlannedJob) -> Result<String, String> {
 
 /// A line of squeue on a job that goes on.
 pub struct QueueLine {
+    /// As squeue or scontrol reports it.
     pub state: JobState,
+    /// Why it waits, in Slurm's word: `Resources`.
     pub reason: String,
 }
 
 impl QueueLine {
+    /// The poll of a job in this state.
     pub fn poll(&self) -> Poll {
         match &self.state {
             JobState::Pending => {

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How arrays are asked for.
 pub struct Arrays<'a> {
+    /// Runs sbatch, squeue and scancel.
     pub reach: &'a dyn Reach,
     /// Where Slurm's commands are called.
     pub host: &'a Host,
@@ -23,13 +24,18 @@ pub struct Arrays<'a> {
 pub enum Task {
     /// `never`: the reason, where waiting does not clear it.
     Waiting {
+        /// Such as `JobHeldUser`; None where waiting may clear it.
         never: Option<String>,
     },
+    /// On its node, or in a state that this version does not know.
     Running,
     /// How, and on which node.
     Ended {
+        /// As squeue prints it: `COMPLETED`.
         state: String,
+        /// The state is `COMPLETED`.
         completed: bool,
+        /// As squeue prints it; may be empty.
         node: String,
     },
 }

@@ -12,6 +12,7 @@ use base::nodeset;
 use job::script::files;
 use model::artefact::{Blamed, Ended, PlannedJob};
 
+/// Asks scontrol for one job, then whatever still knows its end.
 pub async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
     let command = Command::new(["scontrol", "--oneliner", "show", "job", id], QUERY_LIMIT);
     let answer = match reach.exec(&Host::Here, &command).await {

@@ -6,11 +6,14 @@ use crate::reach::slurm_state::JobState;
 use crate::reach::{Command, Host, Reach};
 use serde_json::Value;
 
+/// What scontrol reports of one job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SlurmJob {
+    /// Of several states in JSON, one that has not ended comes first.
     pub state: JobState,
     /// As the text has it: code and signal.
     pub exit_code: Option<String>,
+    /// Slurm's word, such as `Resources`; may be empty.
     pub reason: String,
 }
 

@@ -23,6 +23,7 @@ use tokio::time::Instant;
 pub(super) const AT_ONCE: usize = 32;
 /// Between the attempts to start a job on a node that gives no answer.
 const START_PAUSES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(15)];
+/// The launcher for nodes reached by ssh.
 #[derive(Default)]
 pub struct Ssh {
     /// What is known of the jobs that run, by handle.

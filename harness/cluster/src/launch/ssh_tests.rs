@@ -5,6 +5,7 @@ use crate::reach::{Answer, Command};
 use model::artefact::PlannedFile;
 use std::collections::{BTreeSet, VecDeque};
 
+/// One that is started by supervisor.sh below `/f`.
 pub fn job(nodes: &[&str]) -> PlannedJob {
     PlannedJob {
         name: "j".into(),

@@ -18,6 +18,7 @@ pub struct Blame<'a> {
 }
 
 impl<'a> Blame<'a> {
+    /// `nodes` are those of the job: no others can be blamed.
     pub fn new(nodes: &'a [String]) -> Self {
         let exited = BTreeSet::new();
         Blame { nodes, lost: None, first: None, exited, full_disk: None, of_node: None }
@@ -76,6 +77,7 @@ fn blame(cause: &str, node: &str, evidence: String) -> WorkloadFailure {
 }
 
 const NODE_FAIL: &str = "NODE_FAIL";
+/// The cause where a task exited with an exit code of its own.
 pub const RANK_FAILED: &str = "rank-failed";
 
 fn disk_full(line: &str) -> Option<&'static str> {

@@ -7,8 +7,10 @@ use config::facts::{FACTS, Fact, Kind, fact};
 use model::artefact::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What one node reported to the probe.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
+    /// By the names of `config::facts`, such as `driver`.
     pub facts: BTreeMap<String, Value>,
     /// Facts without a value, and why.
     pub unreported: BTreeMap<String, String>,
@@ -16,6 +18,7 @@ pub struct Answer {
     pub broken: BTreeMap<String, String>,
     /// The node's clock when the script began, in seconds since 1970.
     pub began_s: Option<f64>,
+    /// The same when it ended.
     pub ended_s: Option<f64>,
 }
 

@@ -19,10 +19,13 @@ use std::time::Duration;
 
 /// How nodes are asked, and by whose clock.
 pub struct Probing<'a> {
+    /// How nodes are reached, and what they must have.
     pub inventory: &'a Inventory,
     /// In the inventory's order.
     pub nodes: &'a [String],
+    /// Runs the script over ssh, through srun, or here.
     pub reach: &'a dyn Reach,
+    /// Dates the probe; clocks of nodes are compared with it.
     pub clock: Clock,
     /// So many nodes at the same time.
     pub fanout: usize,
@@ -43,6 +46,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 const CLOCK_LIMIT: Duration = Duration::from_secs(20);
 const SLICE: Duration = Duration::from_millis(250);
 
+/// Probes all nodes. A signal ends its Slurm jobs and gives `NotMade`.
 pub async fn make(probing: &Probing<'_>) -> Result<Probe, NotMade> {
     let at = probing.clock.now();
     let nodes = tokio::select! {

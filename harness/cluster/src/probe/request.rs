@@ -9,12 +9,17 @@ use std::sync::LazyLock;
 /// The arguments of the script on one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeRequest {
+    /// By its name in the inventory.
     pub node: String,
+    /// `paths.shared`: the folder that all nodes see.
     pub shared: String,
+    /// `paths.nccl_tests`: the folder of their programs.
     pub nccl_tests: String,
+    /// `paths.counters`: the folder of the NICs, with `{host}` for the node.
     pub counters: String,
     /// How many there should be: fewer are looked for again.
     pub nics: usize,
+    /// Seconds before NICs are looked for again.
     pub pause_s: u32,
     /// The program, or `find`.
     pub nsys: String,
@@ -44,6 +49,7 @@ static SCRIPT: LazyLock<String> = LazyLock::new(|| {
 });
 
 impl ProbeRequest {
+    /// From the inventory's paths, NICs and environment.
     pub fn for_node(inventory: &Inventory, node: &str) -> ProbeRequest {
         let paths = &inventory.paths;
         ProbeRequest {
@@ -64,6 +70,7 @@ impl ProbeRequest {
         }
     }
 
+    /// `bash -c` with the script's text and its arguments, after `env` where variables are set.
     pub fn argv(&self) -> Vec<String> {
         let mut argv = Vec::new();
         if !self.environment.is_empty() {

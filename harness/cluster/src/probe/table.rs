@@ -24,6 +24,7 @@ const COLUMNS: [(&str, &str); 10] = [
 /// Facts that are not known.
 const UNKNOWN: &str = "-";
 
+/// A line for each node, the remarks, and how many are fit.
 pub fn table(probe: &Probe) -> String {
     let mut rows = vec![header()];
     rows.extend(probe.nodes.iter().map(row));
@@ -76,6 +77,7 @@ pub fn remarks(probe: &Probe) -> String {
     text
 }
 
+/// Differing facts with their nodes, ties, and how many nodes differ.
 pub fn differences(compared: &Comparison) -> String {
     let mut text = String::new();
     let mut by_kind: BTreeMap<(&str, &str, &str), Vec<&str>> = BTreeMap::new();

@@ -11,10 +11,12 @@ pub struct AtLogin<R> {
 }
 
 impl<R> AtLogin<R> {
+    /// `login` is the host that stands for this machine.
     pub fn new(of: R, login: &str) -> AtLogin<R> {
         AtLogin { of, login: Host::Node(login.to_owned()) }
     }
 
+    /// The reach below this one.
     pub fn inner(&self) -> &R {
         &self.of
     }

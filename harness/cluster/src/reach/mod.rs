@@ -138,36 +138,47 @@ impl fmt::Display for Host {
 /// An argument list, never a line for a shell; and how long it may take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {
+    /// The program and its arguments.
     pub argv: Vec<String>,
+    /// After this time the result is `TimedOut`.
     pub limit: Duration,
 }
 
 impl Command {
+    /// `argv` begins with the program.
     pub fn new<S: Into<String>>(argv: impl IntoIterator<Item = S>, limit: Duration) -> Self {
         Command { argv: argv.into_iter().map(Into::into).collect(), limit }
     }
 }
 
+/// What a command left that ran to its end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
+    /// Exit code or signal.
     pub status: Status,
+    /// As printed; may be invalid UTF-8.
     pub stdout: Vec<u8>,
+    /// As printed; may be invalid UTF-8.
     pub stderr: Vec<u8>,
 }
 
 impl Answer {
+    /// Exit code 0, and nothing on stderr.
     pub fn ok(stdout: impl Into<Vec<u8>>) -> Self {
         Answer { status: Status::Code(0), stdout: stdout.into(), stderr: Vec::new() }
     }
 
+    /// This exit code, and nothing on stdout.
     pub fn failed(code: i32, stderr: impl Into<Vec<u8>>) -> Self {
         Answer { status: Status::Code(code), stdout: Vec::new(), stderr: stderr.into() }
     }
 
+    /// Whether it ended with exit code 0.
     pub fn succeeded(&self) -> bool {
         self.status == Status::Code(0)
     }
 
+    /// Invalid UTF-8 is replaced.
     pub fn stdout_text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
@@ -183,9 +194,12 @@ impl Answer {
     }
 }
 
+/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
+    /// It exited with this code.
     Code(i32),
+    /// The number of the signal that ended it.
     Signal(i32),
 }
 
@@ -198,37 +212,53 @@ impl fmt::Display for Status {
     }
 }
 
+/// Why a command has no `Answer`, or why a file could not be read or written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReachError {
     /// The program to run is not there.
     NoProgram {
+        /// The node, or `this machine`.
         host: String,
+        /// As it was called; of Slurm's commands also where they were looked for.
         program: String,
     },
+    /// The file is not there.
     NotFound {
+        /// As it was asked for.
         path: String,
     },
     /// The host gave no answer at all: whether the command ran there is not known.
     Unreachable {
+        /// The node, or the login host.
         host: String,
+        /// Such as ssh's own message.
         why: String,
     },
     /// The host answers and does not let us work there: its key, our key, its login shell, or no sftp. It says nothing
     /// about the node itself, so it is not attributable to the node.
     NoAccess {
+        /// The node, or the login host.
         host: String,
+        /// What a person has to settle, with ssh's message.
         why: String,
     },
+    /// There was no answer within the limit.
     TimedOut {
+        /// The command or the file, for a message.
         what: String,
+        /// Seconds.
         limit_s: u64,
     },
+    /// Everything else that can go wrong.
     Failed {
+        /// What could not be done, with the command or the file.
         what: String,
+        /// The system's message, or stderr.
         why: String,
     },
     /// What came cannot be written on this machine.
     Unwritten {
+        /// The system's message.
         why: String,
     },
 }

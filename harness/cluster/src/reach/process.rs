@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Stdio;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+/// Reaches this machine alone: any node is `Unreachable`.
 pub struct ProcessReach;
 
 impl Reach for ProcessReach {

@@ -38,6 +38,7 @@ for folder in "$@"; do
 done
 "#;
 
+/// Asks for the progress in each of these folders.
 pub fn command(folders: &[&str]) -> Command {
     let mut argv: Vec<String> = ["bash", "-c", SCRIPT, NAME].map(str::to_owned).to_vec();
     argv.extend(folders.iter().map(|folder| (*folder).to_owned()));
@@ -53,6 +54,7 @@ pub fn asked<S: AsRef<str>>(argv: &[S]) -> Option<Vec<&str>> {
     }
 }
 
+/// The line that the script prints for one folder.
 pub fn render(progress: &Progress) -> String {
     format!("{NAME} {} {} {}\n", progress.bytes, progress.counters, progress.last)
 }

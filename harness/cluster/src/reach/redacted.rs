@@ -5,8 +5,11 @@ use super::sink::Sink;
 use super::{Answer, Command, Host, Reach, ReachError, Wait};
 use base::redact::Redactor;
 
+/// A reach whose answers and errors are without secrets.
 pub struct Redacted<'a> {
+    /// The reach below this one.
     pub reach: &'a dyn Reach,
+    /// Takes secrets out of stdout, stderr and messages.
     pub redactor: &'a Redactor,
 }
 

@@ -6,10 +6,12 @@ use std::io::{self, Read};
 /// How much of a file is held at once.
 pub const CHUNK: usize = 256 << 10;
 
+/// Receives one file at a time.
 pub trait Sink {
     /// Drops what came: the file comes from its beginning. Called before the first chunk, too.
     fn restart(&mut self) -> io::Result<()>;
 
+    /// Takes what follows in the file.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 }
 

@@ -47,10 +47,12 @@ pub struct SlurmCalls<R> {
 }
 
 impl<R> SlurmCalls<R> {
+    /// `folder` is searched before PATH, where the inventory names one.
     pub fn new(of: R, folder: Option<&str>) -> SlurmCalls<R> {
         SlurmCalls { of, folder: folder.unwrap_or_default().to_owned() }
     }
 
+    /// The reach below this one.
     pub fn inner(&self) -> &R {
         &self.of
     }

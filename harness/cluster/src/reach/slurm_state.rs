@@ -6,25 +6,36 @@ use std::collections::BTreeSet;
 /// The state of a job, long or compact form, with whatever trails it (`CANCELLED by 1000`, `CANCELLED+`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobState {
+    /// In the queue, for the first time or again, or held.
     Pending,
     /// Its nodes are its own, and boot or run a prolog: nothing of it runs yet.
     Configuring,
     /// On its nodes, in whatever shape: running, suspended, completing.
     Running,
+    /// Ended with exit code 0.
     Completed,
+    /// Ended with another exit code, or failed otherwise.
     Failed,
+    /// Ended at its time limit.
     Timeout,
+    /// Ended since it could not meet its deadline.
     Deadline,
+    /// Ended by a user or an administrator.
     Cancelled,
+    /// Ended in favour of another job.
     Preempted,
+    /// Ended since a node failed.
     NodeFail,
+    /// Ended since nodes did not boot, or its launch failed.
     BootFail,
+    /// Ended since it used too much memory.
     OutOfMemory,
     /// A word that this version does not know: treated as no answer, never as an end.
     Unknown(String),
 }
 
 impl JobState {
+    /// Reads what squeue, scontrol or sacct prints.
     pub fn parse(text: &str) -> JobState {
         let text = text.trim();
         let word = text.split([' ', '+', ',']).next().unwrap_or_default();
@@ -47,6 +58,7 @@ impl JobState {
         }
     }
 
+    /// False also for a state that is not known.
     pub fn has_ended(&self) -> bool {
         use JobState::{Configuring, Pending, Running, Unknown};
         !matches!(self, Pending | Configuring | Running | Unknown(_))
@@ -89,12 +101,14 @@ const NEVER: [&str; 18] = [
 /// The state of a node: a base state and flags, as `IDLE+MAINTENANCE+RESERVED`, `drain*`, `mixed#-`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateSet {
+    /// State and flags in Slurm's long names and lower case: `idle`, `maint`.
     pub words: BTreeSet<String>,
     /// Words that this version does not know.
     pub unknown: BTreeSet<String>,
 }
 
 impl StateSet {
+    /// Reads what sinfo or scontrol prints for a node.
     pub fn parse(text: &str) -> StateSet {
         let mut words = BTreeSet::new();
         let mut unknown = BTreeSet::new();
@@ -116,6 +130,7 @@ impl StateSet {
         StateSet { words, unknown }
     }
 
+    /// `word` as in `words`: `not_responding`.
     pub fn has(&self, word: &str) -> bool {
         self.words.contains(word)
     }

@@ -12,6 +12,7 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// The run begins now, at this time in seconds since 1970.
     pub fn starting_at(epoch_unix_s: f64) -> Self {
         Clock { epoch_unix_s, start: Instant::now() }
     }
@@ -23,10 +24,12 @@ impl Clock {
         Clock { epoch_unix_s, start }
     }
 
+    /// Time since the run began.
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
 
+    /// Seconds since 1970.
     pub fn now_unix_s(&self) -> f64 {
         self.epoch_unix_s + self.elapsed().as_secs_f64()
     }
@@ -42,6 +45,7 @@ impl Clock {
         iso8601(self.epoch_unix_s)
     }
 
+    /// ISO 8601 in UTC, to the millisecond.
     pub fn now(&self) -> String {
         iso8601(self.now_unix_s())
     }

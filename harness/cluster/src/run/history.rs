@@ -17,26 +17,37 @@ pub struct History {
     launched: Vec<(String, String)>,
     /// When the run began, in seconds since 1970.
     pub began: Option<f64>,
+    /// When its last event was, in seconds since 1970.
     pub last: Option<f64>,
 }
 
 /// How far a job had come.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Past {
+    /// The launcher's; None where the job was not taken.
     pub handle: Option<String>,
+    /// When the launcher took or refused it, in seconds since 1970.
     pub submitted: Option<f64>,
+    /// When its script began, in seconds since 1970.
     pub started: Option<f64>,
+    /// When its end was seen, in seconds since 1970.
     pub ended: Option<f64>,
+    /// None where it had not ended.
     pub end: Option<Ended>,
+    /// As recorded with its end.
     pub blamed: Option<Blamed>,
+    /// As recorded with its end.
     pub findings: Vec<Finding>,
 }
 
 /// How far an allocation had come that jobs share.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PastAllocation {
+    /// Slurm's job id.
     pub handle: String,
+    /// Nothing more was to run in it.
     pub closed: bool,
+    /// Its end was recorded.
     pub ended: bool,
     /// Turns that were given in it.
     pub turns: u32,
@@ -110,14 +121,17 @@ impl History {
         Ok(history)
     }
 
+    /// All handles in order of launch, each with `case/job` or `allocation/NAME`.
     pub fn launched(self) -> Vec<(String, String)> {
         self.launched
     }
 
+    /// None where no event names it.
     pub fn of_allocation(&self, name: &str) -> Option<&PastAllocation> {
         self.allocations.get(name)
     }
 
+    /// None where no event names it.
     pub fn job(&self, case: &str, job: &str) -> Option<&Past> {
         self.jobs.get(&(case.to_owned(), job.to_owned()))
     }

@@ -52,6 +52,7 @@ const UNKNOWN_LIMIT: Duration = Duration::from_secs(600);
 /// Receives events, with the time since the run began; without an event only time has passed.
 pub type EventSink<'a> = dyn FnMut(Option<&Event>, Duration) + 'a;
 
+/// Executes one plan: launches its jobs, watches them and ends them.
 pub struct Runner<'a> {
     plan: &'a Plan,
     reach: &'a dyn Reach,
@@ -94,11 +95,14 @@ struct CaseState {
 /// A case whose jobs have all ended, or that was not run.
 #[derive(Debug)]
 pub struct Finished {
+    /// Its index in the plan.
     pub case: usize,
+    /// The contents of its `job.json`.
     pub jobs: CaseJobs,
 }
 
 impl<'a> Runner<'a> {
+    /// Begins a run: reports `RunStarted`, launches nothing yet.
     pub fn new(
         plan: &'a Plan,
         reach: &'a dyn Reach,
@@ -210,6 +214,7 @@ impl<'a> Runner<'a> {
         }
     }
 
+    /// Why the run was stopped, if it was.
     pub fn stopped(&self) -> Option<&str> {
         self.stopped.as_deref()
     }

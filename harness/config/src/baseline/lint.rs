@@ -9,6 +9,7 @@ use metric::unit::Better;
 /// Healthy numbers leave bounds nearer than so many deviations every other day.
 const NEAREST: f64 = 2.0;
 
+/// What `harness check` reports of baselines that could be read; nothing of simulated ones.
 pub fn lint(baselines: &Baselines) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     // What the simulated cluster measures is known to the digit, and its bounds are the model's.

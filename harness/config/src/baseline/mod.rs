@@ -19,25 +19,36 @@ use std::fmt;
 /// All baselines of one instance type, by its own name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Baselines {
+    /// As the file has it: `p5`, `sim-p5`.
     pub instance: String,
     /// Measured on the simulated cluster: good for its `sim-` instance alone.
     pub simulated: bool,
     /// Whether a size that was not measured may be judged by those around it.
     pub between_sizes: bool,
+    /// The `[[baseline]]` tables, at most one for each metric and key.
     pub entries: Vec<Baseline>,
+    /// As messages show it: `baselines/p5.toml`.
     pub file: String,
 }
 
+/// One `[[baseline]]`: a metric under one key, with its samples and bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Baseline {
+    /// As recipes name it: `nccl.busbw`.
     pub metric: String,
+    /// The conditions of the measurement.
     pub key: BaselineKey,
+    /// The metric's own: of samples, bounds and floor.
     pub unit: Unit,
+    /// The metric's own direction; a file that contradicts it is refused.
     pub better: Better,
+    /// Decides what a number outside the bounds means.
     pub state: State,
+    /// One for each run, its median, or the published figures; at least one.
     pub samples: Vec<f64>,
     /// The bounds in force. They stand in the file, so that a change of them shows in a diff.
     pub lower: Option<f64>,
+    /// None where no number is too high.
     pub upper: Option<f64>,
     /// Published: a sound system of that kind is not below it, whatever its software. Only of a provisional one.
     pub floor: Option<f64>,
@@ -52,14 +63,19 @@ pub struct Baseline {
     pub fingerprint: BTreeMap<String, Vec<String>>,
     /// The runs that the samples are of, one each.
     pub runs: Vec<String>,
+    /// Where the samples are from: the inventory of the runs, or a publication.
     pub source: String,
+    /// Who accepted it in `harness baseline review`.
     pub accepted_by: Option<String>,
     /// Of a pending one that is not to be accepted.
     pub rejected_by: Option<String>,
+    /// The reviewer's, for accepting or rejecting it.
     pub reason: Option<String>,
+    /// `2026-11-21`: day of the newest run, or of the review.
     pub date: Option<String>,
     /// As its file says.
     pub simulated: bool,
+    /// Of its table in the file, from 1; 0 where it was proposed and not read.
     pub line: usize,
 }
 
@@ -68,6 +84,7 @@ pub struct Baseline {
 pub struct BaselineSpread {
     /// As a fraction of the median.
     pub relative: f64,
+    /// Degrees of freedom of `relative`.
     pub freedom: f64,
     /// The bounds stand for so many numbers judged at once; a plan that judges more widens them.
     pub judged: u32,
@@ -76,8 +93,11 @@ pub struct BaselineSpread {
 /// What a baseline is for, beside its metric. A number is comparable only under the same key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct BaselineKey {
+    /// None where the workload is not nccl-tests.
     pub op: Option<Op>,
+    /// Bytes; none where the metric has no size.
     pub size_bytes: Option<u64>,
+    /// Nodes of one job.
     pub nodes: Option<u32>,
     /// Ranks of a communicator: all GPUs of the nodes, or fewer.
     pub ranks: Option<u32>,
@@ -90,17 +110,21 @@ pub struct BaselineKey {
     pub dtype: Option<String>,
     /// Where the suite forces one.
     pub algorithm: Option<String>,
+    /// `NCCL_PROTO`, where the case sets it.
     pub protocol: Option<String>,
     /// The kernel, or the class of kernels.
     pub kernel: Option<String>,
 }
 
+/// What a baseline is good for: `state` in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
+    /// A number outside its bounds fails.
     Accepted,
     /// A published anchor, or too few samples: good for a warning only.
     Provisional,
+    /// No number is compared with it.
     Expired,
 }
 
@@ -127,6 +151,7 @@ impl Baselines {
         self.file.ends_with(PENDING)
     }
 
+    /// The one under exactly this key, placement included.
     pub fn find(&self, metric: &str, key: &BaselineKey) -> Option<&Baseline> {
         self.entries.iter().find(|baseline| baseline.metric == metric && baseline.key == *key)
     }
@@ -157,6 +182,7 @@ impl BaselineKey {
 }
 
 impl State {
+    /// As in the file: `accepted`.
     pub fn name(self) -> &'static str {
         match self {
             State::Accepted => "accepted",

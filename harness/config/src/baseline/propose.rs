@@ -9,18 +9,26 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What one independent run measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunNumbers {
+    /// The run's id; `ID#2` for the second repeat within it.
     pub id: String,
+    /// What its verdicts observed, where they are compared with a baseline.
     pub numbers: Vec<Number>,
 }
 
+/// One number that a run measured, with the key that its plan looked up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Number {
+    /// As recipes name it: `nccl.busbw`.
     pub metric: String,
+    /// Of `value`.
     pub unit: Unit,
+    /// The metric's own direction.
     pub better: Better,
+    /// The proposed baseline's key.
     pub key: BaselineKey,
     /// The node, nodes or part that it is of.
     pub subject: String,
+    /// Left out unless it is finite and at least 0.
     pub value: f64,
     /// Software versions that its workload reported: other workloads may report none.
     pub software: BTreeMap<String, String>,
@@ -28,15 +36,20 @@ pub struct Number {
 
 /// The origin of every proposed baseline.
 pub struct Origin {
+    /// `runs of this fleet, inventory NAME`, for `Baseline::source`.
     pub source: String,
+    /// Day of the newest run: `2026-11-21`.
     pub date: Option<String>,
     /// So many numbers are judged at once.
     pub judged: u32,
+    /// The runs are of a simulated cluster.
     pub simulated: bool,
 }
 
+/// What `harness baseline propose` writes to the pending file, and what it leaves out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Proposed {
+    /// One for each metric and key, in their order.
     pub entries: Vec<Baseline>,
     /// By subject, then in the order of keys and runs.
     pub left_out: Vec<LeftOut>,
@@ -47,12 +60,19 @@ pub struct Proposed {
 /// A number that lies off its peers of the same run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeftOut {
+    /// As in `Number`: a node, nodes or a part.
     pub subject: String,
+    /// As in `RunNumbers::id`.
     pub run: String,
+    /// As in `Number`.
     pub metric: String,
+    /// As in `Number`.
     pub key: BaselineKey,
+    /// Of `value` and `middle`.
     pub unit: Unit,
+    /// What was measured.
     pub value: f64,
+    /// Median of the runs' samples, made without it.
     pub middle: f64,
 }
 
@@ -80,6 +100,7 @@ struct Group<'a> {
     numbers: usize,
 }
 
+/// One baseline for each metric and key that the runs measured.
 pub fn propose(runs: &[RunNumbers], origin: &Origin) -> Proposed {
     let mut groups: BTreeMap<(&str, &BaselineKey), Group<'_>> = BTreeMap::new();
     for run in runs {

@@ -4,16 +4,22 @@
 use super::{Baseline, BaselineKey, Baselines};
 use std::fmt::Write;
 
+/// The reviewer's, on one pending baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
+    /// It replaces the accepted one of its metric and key.
     Accept,
+    /// It stays pending, with the reason.
     Reject,
 }
 
 /// Who decided, when, and why.
 pub struct Reviewer<'a> {
+    /// `--by NAME`, or `$USER`.
     pub by: &'a str,
+    /// `--reason TEXT`, or the answer at the terminal.
     pub reason: &'a str,
+    /// Day of the review: `2026-11-21`.
     pub date: &'a str,
 }
 

@@ -3,10 +3,12 @@
 
 use super::{KeySpread, Pool, Spread, outliers};
 
+/// The samples of one key, and how much its numbers vary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// One per run that kept any number: the median of what was kept.
     pub samples: Vec<f64>,
+    /// Median of the samples; NaN where there are none.
     pub middle: f64,
     /// Nothing for fewer than two runs.
     pub spread: Option<KeySpread>,

@@ -16,6 +16,7 @@ pub const RED_SUITES: f64 = 0.01;
 /// How much the numbers of one key vary, as a fraction of their middle, and how well that is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
+    /// One standard deviation, as a fraction of the middle.
     pub relative: f64,
     /// Degrees of freedom: infinite where it is declared rather than measured.
     pub freedom: f64,
@@ -24,7 +25,9 @@ pub struct Spread {
 /// The two sides of what a new number may be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
+    /// At least 0.
     pub lower: f64,
+    /// Infinite where the spread is unknown.
     pub upper: f64,
 }
 

@@ -11,6 +11,7 @@ const FAR: f64 = 4.0;
 pub struct Sorted(Vec<f64>);
 
 impl Sorted {
+    /// Sorts them, without those that are not finite.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Sorted {
         let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         values.sort_by(f64::total_cmp);
@@ -25,11 +26,13 @@ impl Sorted {
         Some(low + (high - low) * at.fract())
     }
 
+    /// None where there are no values.
     pub fn median(&self) -> Option<f64> {
         self.quantile(0.5)
     }
 }
 
+/// Of the finite ones; none where there are none.
 pub fn median(values: &[f64]) -> Option<f64> {
     Sorted::of(values.iter().copied()).median()
 }

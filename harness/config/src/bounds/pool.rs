@@ -16,6 +16,7 @@ const ENOUGH_ALONE: u32 = 20;
 pub struct KeySpread {
     /// The standard deviation of what is left without outliers, as a fraction of the middle.
     pub relative: f64,
+    /// Degrees of freedom; fractional where two spreads were added.
     pub freedom: f64,
 }
 

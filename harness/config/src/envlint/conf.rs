@@ -7,6 +7,7 @@ use super::{Finding, Severity, Versions, lint};
 pub struct ConfFinding {
     /// From 1; 0 where the file as a whole is meant.
     pub line: usize,
+    /// Its `at` counts settings, not lines.
     pub finding: Finding,
 }
 
@@ -15,6 +16,7 @@ pub fn settings(text: &str) -> Vec<(String, String)> {
     read(text).into_iter().map(|(_, name, value)| (name, value)).collect()
 }
 
+/// All findings on the text of an `nccl.conf`, in the order of its lines.
 pub fn lint_conf(text: &str, versions: &Versions) -> Vec<ConfFinding> {
     let read = read(text);
     let lines: Vec<usize> = read.iter().map(|(line, _, _)| *line).collect();

@@ -8,8 +8,11 @@ use std::ops::Range;
 /// What was found in a file: what keeps it from running, and what a person should know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Linted {
+    /// What keeps it from running: `Severity::Breaks`.
     pub diagnostics: Vec<Diagnostic>,
+    /// What does harm, or not what was meant: `Severity::Warning`.
     pub warnings: Vec<Diagnostic>,
+    /// What is superfluous or unknown: `Severity::Note`.
     pub notes: Vec<Diagnostic>,
 }
 

@@ -27,14 +27,19 @@ use table::{Held, Variable, Weight, When};
 /// What is known of the place where the environment will be used. Findings on unknown versions name them as a condition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Versions {
+    /// The probe's fact `nccl`; none where unknown.
     pub nccl: Option<Version>,
+    /// The probe's fact `libfabric`; none where unknown.
     pub libfabric: Option<Version>,
     /// Of aws-ofi-nccl.
     pub plugin: Option<Version>,
+    /// None so far: no probe reports it.
     pub pytorch: Option<Version>,
+    /// The instance's; none where no instance is known.
     pub transport: Option<Transport>,
 }
 
+/// How bad a finding is; the later, the worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Superfluous, or nothing is known of it.
@@ -46,6 +51,7 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// For messages: `note`, `breaks the run`.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Note => "note",
@@ -55,17 +61,21 @@ impl Severity {
     }
 }
 
+/// What is wrong with one variable, set or absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Which of the variables it is about; the length of the list where it is about one that is absent.
     pub at: usize,
+    /// Decides whether it is an error, a warning or a note.
     pub severity: Severity,
     /// The variable first, in backticks.
     pub message: String,
+    /// What to do instead, such as `remove it`.
     pub advice: String,
 }
 
 impl Versions {
+    /// The transport alone is known of it, no version.
     pub fn of_instance(instance: &Instance) -> Versions {
         Versions { transport: Some(instance.transport), ..Versions::default() }
     }

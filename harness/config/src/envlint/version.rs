@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+/// Major, minor and patch, ordered by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
     major: u32,
@@ -10,6 +11,7 @@ pub struct Version {
 }
 
 impl Version {
+    /// With patch 0.
     pub const fn new(major: u32, minor: u32) -> Version {
         Version { major, minor, patch: 0 }
     }

@@ -6,17 +6,22 @@ use model::artefact::{Probe, ProbedNode};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What `harness inventory diff` reports; with `--json`, as it stands here.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
+    /// Of the probe that was compared.
     pub format: u32,
+    /// The probed cluster is simulated.
     pub simulated: bool,
     /// `majority`, or the golden file.
     pub against: String,
+    /// By node in the probe's order, then by fact.
     pub differences: Vec<Difference>,
     /// Facts for which no value is that of most nodes.
     pub ties: Vec<Tie>,
     /// Nodes that were not compared, and why.
     pub unprobed: BTreeMap<String, String>,
+    /// Nodes that were probed, and so compared.
     pub compared: u32,
 }
 

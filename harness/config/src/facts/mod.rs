@@ -12,18 +12,25 @@ pub use version::compare as compare_versions;
 /// What a fact's value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// A whole number.
     Count,
     /// Or `unlimited`.
     Bytes,
+    /// Compared number by number: 1.10 is above 1.9.
     Version,
+    /// Only `equals` may be asked of it.
     Text,
     /// Things by name; a bound holds for how many there are.
     Names,
 }
 
+/// The declaration of a fact; its value is in `ProbedNode::facts`.
 pub struct Fact {
+    /// As in `probe.sh` and in `[probe]`: `driver`.
     pub name: &'static str,
+    /// What it is, for people.
     pub about: &'static str,
+    /// How it is read and compared.
     pub kind: Kind,
     /// Whether it is part of a fingerprint.
     pub is_alike: bool,
@@ -38,6 +45,7 @@ const fn of_node(name: &'static str, kind: Kind, about: &'static str) -> Fact {
     Fact { name, about, kind, is_alike: false }
 }
 
+/// Every fact that a probe may report.
 pub const FACTS: [Fact; 37] = [
     of_kind("gpus", Kind::Count, "GPUs that nvidia-smi lists"),
     of_kind("gpu", Kind::Text, "their model, as the driver calls it"),
@@ -86,6 +94,7 @@ pub const FACTS: [Fact; 37] = [
     of_kind("environment", Kind::Names, "variables of NCCL, libfabric and its plugin that a job finds set"),
 ];
 
+/// None where no fact has that name.
 pub fn fact(name: &str) -> Option<&'static Fact> {
     FACTS.iter().find(|fact| fact.name == name)
 }

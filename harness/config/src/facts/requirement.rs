@@ -5,17 +5,23 @@ use super::{Kind, fact, version};
 use model::artefact::{ProbedNode, Value};
 use std::cmp::Ordering;
 
+/// One bound on one fact, from `[probe]` of an inventory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Requirement {
     /// The name of a fact, or `CLOCK_OFFSET_MS`.
     pub fact: String,
+    /// Its value is of the fact's kind; milliseconds for the clock's offset.
     pub bound: Bound,
 }
 
+/// What a fact's value must be; of names, how many there are.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Bound {
+    /// `at_least`, inclusive.
     AtLeast(Value),
+    /// `at_most`, inclusive.
     AtMost(Value),
+    /// `equals`; of versions, number by number.
     Equals(Value),
     /// Names that must be in the list.
     Holds(Vec<String>),

@@ -25,6 +25,7 @@ pub fn busbw_ceiling(
     factor * algbw_ceiling(op, ranks, nodes, algorithm, instance)
 }
 
+/// In GB/s, the loosest where the algorithm is unknown; infinite for one rank.
 pub fn algbw_ceiling(
     op: Op,
     ranks: u32,

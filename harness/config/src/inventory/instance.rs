@@ -9,12 +9,16 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+/// An instance type, from `inventory/instances/NAME.toml` or an inventory's own table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Instance {
+    /// The file's stem, or `name` in an inventory; simulated ones begin with `sim-`.
     pub name: String,
     /// The profile that this one is like: suites for that one fit this one too.
     pub like: Option<String>,
+    /// Of a node.
     pub gpus: u32,
+    /// The model, as `H100`; the driver's name for it must contain the first word.
     pub gpu: String,
     /// What a GPU can compute of dense bfloat16 at most, by its data table; nothing where there is none.
     pub bf16_tflops: Option<f64>,
@@ -22,10 +26,12 @@ pub struct Instance {
     pub nvlink_gb_s: f64,
     /// Device names in natural order.
     pub nics: Vec<String>,
+    /// Of one NIC, one way.
     pub nic_line_rate_gb_s: f64,
     /// What the NICs of one GPU's PCIe switch move together to and from the host's memory; nothing where it was
     /// not measured.
     pub host_link_gb_s: Option<f64>,
+    /// What aws-ofi-nccl uses on it.
     pub transport: Transport,
     /// Counters that grow with data that leaves the node.
     pub tx_counters: Vec<String>,
@@ -44,17 +50,23 @@ pub struct Instance {
 /// The protocol of the OFI plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
+    /// Sends and receives, as on p4d.
     Sendrecv,
+    /// RDMA operations, as on p5.
     Rdma,
 }
 
+/// Who moves the data of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowOp {
+    /// The sender, which is the flow tool's client.
     Write,
+    /// The receiver, which is the flow tool's client.
     Read,
 }
 
 impl FlowOp {
+    /// As in profiles: `write`.
     pub fn name(self) -> &'static str {
         match self {
             FlowOp::Write => "write",
@@ -69,6 +81,7 @@ impl Instance {
         self.name == suite_instance || self.like.as_deref() == Some(suite_instance)
     }
 
+    /// By its name, which begins with `sim-`.
     pub fn is_simulated(&self) -> bool {
         self.name.starts_with("sim-")
     }
@@ -140,6 +153,7 @@ impl Instances {
         (instances, diagnostics)
     }
 
+    /// By its exact name; none where it is absent or could not be read.
     pub fn get(&self, name: &str) -> Option<&Instance> {
         self.good.get(name)
     }
@@ -149,14 +163,17 @@ impl Instances {
         self.get(name).or_else(|| self.get(whole_machine(name)?))
     }
 
+    /// Of those that could be read, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.good.keys().map(String::as_str)
     }
 
+    /// Those that could be read, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Instance> {
         self.good.values()
     }
 
+    /// Whether there is such a profile that could not be read.
     pub fn is_broken(&self, name: &str) -> bool {
         self.broken.contains(name)
     }
@@ -212,6 +229,7 @@ pub fn inline(table: &Table<'_>, instances: &Instances) -> Option<Instance> {
     profile(table, Some(name.unwrap_or_default()), instances)
 }
 
+/// The file's name without folder and `.toml`.
 pub fn stem(file: &str) -> &str {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     name.strip_suffix(".toml").unwrap_or(name)

@@ -5,6 +5,7 @@ use crate::toml_reader::Table;
 use crate::toml_reader::quantity::share_of;
 use std::collections::BTreeMap;
 
+/// `[world]` of a simulated inventory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorldSettings {
     /// Slurm has GRES configured. Without it, sbatch and srun refuse `--gres` and `--gpus-per-node`.
@@ -31,12 +32,15 @@ pub struct WorldSettings {
     pub other_rdma_devices: u32,
     /// The flow tools are installed.
     pub flow_tools: bool,
+    /// They were built with CUDA, and so can move GPU memory.
     pub flow_tools_cuda: bool,
+    /// ib_write_bw knows SRD writes.
     pub flow_tools_srd: bool,
     /// aws-ofi-nccl is installed. Without it NCCL talks TCP.
     pub ofi_plugin: bool,
     /// Relative standard deviation from run to run, where it is not the model's own.
     pub run_noise: Option<f64>,
+    /// Relative standard deviation from node to node; all nodes are alike where absent.
     pub node_noise: Option<f64>,
     /// One value in so many is 10 % low, by chance.
     pub outlier_every: Option<u32>,
@@ -50,6 +54,7 @@ pub struct WorldSettings {
     pub max_minutes: Option<u32>,
     /// What the site's submit plugin gives every job in place of the name that it asks for.
     pub job_name: Option<String>,
+    /// What it gives every job in place of the working folder that it asks for.
     pub job_folder: Option<String>,
     /// Open MPI was built for another PMI than srun's, so that every rank aborts in MPI_Init.
     pub mpi_start_fails: bool,

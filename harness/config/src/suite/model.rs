@@ -6,13 +6,19 @@ use crate::toml_reader::{Table, Value};
 /// What a suite does not state is not made up: without it there is no number that needs it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Model {
+    /// Of the whole model: 6738415616 for Llama 2 7B.
     pub parameters: Option<u64>,
+    /// Transformer layers.
     pub layers: Option<u32>,
+    /// Width of a layer.
     pub hidden: Option<u32>,
+    /// Width of a layer's feed-forward part.
     pub intermediate: Option<u32>,
+    /// Attention heads of a layer; they divide `hidden` evenly.
     pub heads: Option<u32>,
     /// Heads of keys and values, where several of the others share them.
     pub key_value_heads: Option<u32>,
+    /// Number of distinct tokens.
     pub vocabulary: Option<u32>,
     /// Tokens of a sample.
     pub sequence: Option<u32>,
@@ -27,6 +33,7 @@ impl Model {
     }
 }
 
+/// From `model` of a workload; what is absent there stays unset.
 pub fn read(table: &Table<'_>) -> Model {
     let number = |key| table.get(key).and_then(|value: Value<'_>| value.small(1..=1 << 30));
     let parameters = table.get("parameters").and_then(|value| value.whole(1..=1 << 50));

@@ -8,43 +8,62 @@ use crate::toml_reader::value::Scalar;
 use crate::toml_reader::{Table, Value};
 use std::collections::BTreeMap;
 
+/// A workload that trains a model, as the suite states it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Training {
+    /// What is started, by `kind` of the workload.
     pub program: Program,
     /// How many steps it runs, as the suite sets it or as is known.
     pub steps: Option<u32>,
+    /// `global_batch`, or `batch` on each rank (1 by default for `fsdp` and `ddp`).
     pub batch: Batch,
     /// Processes on each node, one to a GPU; as many as there are GPUs where absent.
     pub processes: Option<u32>,
     /// Where torchrun's processes meet, on the job's first node.
     pub port: u16,
+    /// As in the inventory by default.
     pub container: Within,
+    /// Wins over the inventory's.
     pub environment: BTreeMap<String, String>,
+    /// Nothing in it is set where the suite has none.
     pub model: Model,
 }
 
+/// What is started, with what only its kind needs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Program {
+    /// Any script of PyTorch.
     Torchrun {
+        /// A path on the nodes.
         script: String,
+        /// Behind the script.
         args: Vec<String>,
     },
     /// `train.py` of the FSDP samples.
     Fsdp {
         /// As the suite says; absent, where the inventory says, or where it is published.
         script: Option<String>,
+        /// `full` or `hybrid` (the default): `--sharding_strategy`.
         sharding: String,
+        /// Behind those that the harness sets.
         args: Vec<String>,
     },
+    /// NeMo 1, NeMo 2 or Megatron.
     Nemo(Nemo),
     /// `run_clm.py` of Hugging Face.
     Ddp {
+        /// As for `Fsdp`.
         script: Option<String>,
+        /// `--model_name_or_path`; `gpt2` by default.
         pretrained: String,
+        /// Behind those that the harness sets.
         args: Vec<String>,
     },
+    /// Any program of MPI.
     Mpi {
+        /// A name or a path.
         program: String,
+        /// Behind the program.
         args: Vec<String>,
     },
 }
@@ -52,32 +71,43 @@ pub enum Program {
 /// NeMo and Megatron: how the model is divided among ranks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Nemo {
+    /// Decides the command line.
     pub form: NemoForm,
     /// The script, where the suite says one; of NeMo 2 the recipe that its command line is asked for.
     pub program: Option<String>,
+    /// Ranks that share each layer; 1 by default.
     pub tensor: u32,
+    /// Ranks that the layers are divided among; 1 by default.
     pub pipeline: u32,
     /// Follows from the ranks where absent.
     pub data: Option<u32>,
+    /// Samples that one replica of the model computes at once; 1 by default.
     pub micro_batch: u32,
     /// Of NeMo 2: where its recipe has an `NsysCallback` among the callbacks of its trainer, if it has one.
     pub nsys_callback: Option<u32>,
+    /// Behind those that the harness sets.
     pub args: Vec<String>,
 }
 
+/// `form` of a workload of kind `nemo`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NemoForm {
     /// NeMo 1, in the words of its launcher.
     Nemo1,
+    /// `nemo llm pretrain`, with a recipe as its factory.
     Nemo2,
+    /// Megatron-LM, by torchrun.
     Megatron,
 }
 
 /// Samples of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Batch {
+    /// The suite states none.
     Unknown,
+    /// Of each rank.
     PerRank(u64),
+    /// Of all ranks together.
     Global(u64),
 }
 
@@ -99,19 +129,27 @@ pub enum Within {
     Inventory,
     /// On the host, whatever the inventory says.
     Host,
+    /// This image, by Pyxis.
     Image(String),
 }
 
+/// `kind` of a workload that trains.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
+    /// Any script of PyTorch.
     Torchrun,
+    /// `train.py` of the FSDP samples.
     Fsdp,
+    /// NeMo 1, NeMo 2 or Megatron.
     Nemo,
+    /// `run_clm.py` of Hugging Face.
     Ddp,
+    /// Any program of MPI.
     Mpi,
 }
 
 impl Kind {
+    /// Each with its name in suites.
     pub const ALL: [(&'static str, Kind); 5] = [
         ("torchrun", Kind::Torchrun),
         ("fsdp", Kind::Fsdp),
@@ -162,6 +200,7 @@ impl Training {
 const MOST_STEPS: u32 = 100_000_000;
 const SHARDINGS: [(&str, ()); 2] = [("full", ()), ("hybrid", ())];
 
+/// None where a value that it needs could not be read.
 pub fn read(table: &Table<'_>, kind: Kind) -> Option<Training> {
     let steps_value = match kind {
         Kind::Torchrun | Kind::Mpi => table.get("steps"),

@@ -10,10 +10,13 @@ use job::window::{calls_on_rank_zero, last_step, own_start};
 /// Errors, and windows that are probably not meant.
 #[derive(Debug, Default)]
 pub struct WindowReport {
+    /// What cannot work.
     pub diagnostics: Vec<Diagnostic>,
+    /// What is probably not meant.
     pub warnings: Vec<Diagnostic>,
 }
 
+/// Of every case whose workload is a command or a training.
 pub fn lint(suite: &Suite) -> WindowReport {
     let mut report = WindowReport::default();
     for case in &suite.cases {

@@ -9,6 +9,7 @@ use std::path::Path;
 /// Far more than any person writes.
 const MOST_BYTES: u64 = 4 << 20;
 
+/// Of a regular file of at most 4 MiB; anything else is an error.
 pub fn read(path: &Path) -> io::Result<String> {
     // Asked again of what is open: it may have become another between the two.
     regular(&fs::metadata(path)?)?;

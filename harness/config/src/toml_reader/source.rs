@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+/// The text of a TOML file, and the errors found in it so far.
 pub struct Source<'a> {
     text: &'a str,
     file: &'a str,
@@ -16,6 +17,7 @@ pub struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
+    /// `errors` are toml's own; they are reported with the others.
     pub fn new(text: &'a str, file: &'a str, errors: &[toml::de::Error]) -> Source<'a> {
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         let mut source =
@@ -29,10 +31,12 @@ impl<'a> Source<'a> {
         source
     }
 
+    /// As messages show it.
     pub fn file(&self) -> &str {
         self.file
     }
 
+    /// From 1, of where the span begins.
     pub fn line(&self, span: &Range<usize>) -> usize {
         self.place(span.start).0
     }
@@ -47,10 +51,12 @@ impl<'a> Source<'a> {
         !self.broken.is_empty()
     }
 
+    /// Adds an error, unless it is on a line that is no TOML.
     pub fn diagnostic(&self, span: &Range<usize>, message: impl Into<String>) {
         self.push(span, message.into(), None);
     }
 
+    /// As `diagnostic`, with what to write instead.
     pub fn diagnostic_with(
         &self,
         span: &Range<usize>,

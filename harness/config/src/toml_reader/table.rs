@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use toml::de::DeTable;
 
+/// A TOML table, and the keys that were asked for.
 pub struct Table<'a> {
     source: &'a Source<'a>,
     raw: &'a DeTable<'a>,
@@ -19,6 +20,7 @@ pub struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
+    /// The table at `span`, of which nothing was asked yet.
     pub fn root(source: &'a Source<'a>, raw: &'a DeTable<'a>, span: Range<usize>) -> Table<'a> {
         let start = span.start.min(span.end);
         Table {
@@ -37,19 +39,23 @@ impl<'a> Table<'a> {
         self
     }
 
+    /// What to suggest where a list stands for a single value; `KEY` becomes the key.
     pub fn no_lists(mut self, suggestion: &'static str) -> Table<'a> {
         self.no_lists = Some(suggestion);
         self
     }
 
+    /// The file that it is in.
     pub fn source(&self) -> &'a Source<'a> {
         self.source
     }
 
+    /// Where the table begins, from 1.
     pub fn line(&self) -> usize {
         self.source.line(&self.span)
     }
 
+    /// The key's value, under an older spelling too; none where absent.
     pub fn get(&self, key: &'static str) -> Option<Value<'a>> {
         self.asked.borrow_mut().push(key);
         let raw = self.find(key).or_else(|| self.find(renamed::old_key(key)?))?;
@@ -112,14 +118,17 @@ impl<'a> Table<'a> {
         entries
     }
 
+    /// Whether no key stands in it.
     pub fn is_empty(&self) -> bool {
         self.raw.is_empty()
     }
 
+    /// Adds an error at the table.
     pub fn diagnostic(&self, message: impl Into<String>) {
         self.source.diagnostic(&self.span, message);
     }
 
+    /// Adds an error at the table, with what to write instead.
     pub fn diagnostic_with(&self, message: impl Into<String>, suggestion: impl Into<String>) {
         self.source.diagnostic_with(&self.span, message, suggestion);
     }

@@ -5,6 +5,7 @@ use base::suggest::nearest;
 use std::ops::{Range, RangeInclusive};
 use toml::de::DeValue;
 
+/// A TOML value with its key and place.
 #[derive(Clone)]
 pub struct Value<'a> {
     source: &'a Source<'a>,
@@ -14,6 +15,7 @@ pub struct Value<'a> {
 }
 
 impl<'a> Value<'a> {
+    /// `no_lists` is suggested where a list stands for a single value.
     pub fn new(
         source: &'a Source<'a>,
         key: String,
@@ -23,22 +25,27 @@ impl<'a> Value<'a> {
         Value { source, key, raw, no_lists }
     }
 
+    /// That of the list, for its items.
     pub fn key(&self) -> &str {
         &self.key
     }
 
+    /// As toml has it, for values of several types.
     pub fn raw(&self) -> &'a Raw<'a> {
         self.raw
     }
 
+    /// Bytes of the file's text.
     pub fn span(&self) -> Range<usize> {
         self.raw.span()
     }
 
+    /// Adds an error at the value.
     pub fn diagnostic(&self, message: impl Into<String>) {
         self.source.diagnostic(&self.span(), message);
     }
 
+    /// Adds an error at the value, with what to write instead.
     pub fn diagnostic_with(&self, message: impl Into<String>, suggestion: impl Into<String>) {
         self.source.diagnostic_with(&self.span(), message, suggestion);
     }
@@ -59,6 +66,7 @@ impl<'a> Value<'a> {
         read.map_err(|why| self.diagnostic(why)).ok()
     }
 
+    /// Any text, an empty one too; else an error.
     pub fn text(&self) -> Option<String> {
         match self.raw.get_ref() {
             DeValue::String(text) => Some(text.to_string()),
@@ -66,6 +74,7 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Whether it is this text; never an error.
     pub fn is_text(&self, wanted: &str) -> bool {
         self.raw.get_ref().as_str() == Some(wanted)
     }
@@ -80,6 +89,7 @@ impl<'a> Value<'a> {
         Some(text)
     }
 
+    /// Anything else is an error.
     pub fn boolean(&self) -> Option<bool> {
         self.raw.get_ref().as_bool().or_else(|| self.wrong("`true` or `false`"))
     }
@@ -97,6 +107,7 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// A whole number in the range; else an error.
     pub fn whole(&self, range: RangeInclusive<u64>) -> Option<u64> {
         let Some(Scalar::Integer(integer)) = self.scalar() else {
             return self.wrong("a whole number");
@@ -137,6 +148,7 @@ impl<'a> Value<'a> {
         Some(number)
     }
 
+    /// Anything else is an error.
     pub fn table(&self) -> Option<Table<'a>> {
         match self.raw.get_ref() {
             DeValue::Table(table) => Some(Table::root(self.source, table, self.span())),
@@ -144,6 +156,7 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Its items; anything but a list is an error.
     pub fn list(&self) -> Option<Vec<Value<'a>>> {
         let DeValue::Array(array) = self.raw.get_ref() else {
             return self.wrong("a list");
@@ -222,8 +235,12 @@ impl<'a> Value<'a> {
 /// A value without parts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scalar {
+    /// May be empty.
     Text(String),
+    /// Decimal, or of another radix: `0x3c`.
     Integer(i128),
+    /// May be infinite or NaN.
     Float(f64),
+    /// `true` or `false`.
     Boolean(bool),
 }

@@ -6,7 +6,9 @@ use std::fmt;
 /// What one profiled rank reports about its profiling.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Account {
+    /// Among all ranks of the job.
     pub rank: u32,
+    /// The node that it ran on.
     pub node: String,
     /// The release found on the node.
     pub nsys: Option<String>,
@@ -14,13 +16,17 @@ pub struct Account {
     pub bare: Option<(String, String)>,
     /// This rank took the samples that belong to the whole node.
     pub node_sampling: bool,
+    /// None where nsys left no report.
     pub report: Option<File>,
     /// Seconds of the workload under nsys.
     pub seconds: Option<f64>,
     /// The form of the export and its exit code, where it came to that.
     pub export: Option<(String, i32)>,
+    /// The files that the export left.
     pub tables: Vec<File>,
+    /// The `.qdstrm` file that the report was recovered from.
     pub recovered: Option<String>,
+    /// Which `.qdstrm` file could not be made into a report, and why.
     pub unrecovered: Option<String>,
     /// What the hook or the watcher of a window left: a line of JSON.
     pub window: Option<String>,
@@ -33,15 +39,20 @@ pub struct Account {
 /// A file as its node saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
+    /// As the file's size on the node.
     pub bytes: u64,
+    /// In hexadecimal.
     pub sha256: String,
     /// Below the job's folder.
     pub name: String,
 }
 
+/// Why a text is not the account of a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotAnAccount {
+    /// Counted from 1.
     pub line: usize,
+    /// What is wrong with it.
     pub why: String,
 }
 

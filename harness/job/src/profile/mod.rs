@@ -17,9 +17,11 @@ use serde::{Deserialize, Serialize};
 /// What a case profiles, as its suite requests it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
+    /// Ranks that run under nsys.
     pub ranks: Ranks,
     /// What nsys traces: `cuda`, `nvtx`, `osrt`, ...
     pub trace: Vec<String>,
+    /// When nsys collects.
     pub window: Window,
     /// The EFA counters, sampled by nsys once on each node.
     pub efa: bool,
@@ -31,6 +33,7 @@ pub struct Profile {
     pub extra: Vec<String>,
     /// Further switches that this harness does not know.
     pub unchecked: Vec<String>,
+    /// Which `.nsys-rep` files are fetched from the nodes.
     pub keep: Keep,
     /// Whether each job is rerun without the profiler, and what the profiler may cost of rates and times: a fraction.
     pub unprofiled_control_run: Option<f64>,
@@ -39,9 +42,13 @@ pub struct Profile {
 /// Which part of the workload's time is watched.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Window {
+    /// All of it.
     Whole,
+    /// By time, as `--delay` and `--duration` of nsys.
     Seconds {
+        /// Seconds before nsys begins to collect.
         delay_s: u64,
+        /// Seconds that nsys collects; None until the end.
         duration_s: Option<u64>,
     },
     /// From `cudaProfilerStart` to `cudaProfilerStop`, called by the workload.
@@ -56,6 +63,7 @@ pub enum Window {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
+    /// All of them.
     Always,
     /// Where the case did not pass.
     OnFailure,

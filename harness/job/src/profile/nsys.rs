@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 /// The arguments of one job's profiler: for every profiled rank, and the further ones for one rank of each node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arguments {
+    /// Of each profiled rank, such as `--trace=cuda,nvtx`.
     pub every: Vec<String>,
+    /// Of one rank of each node besides, such as `--enable=efa_metrics`.
     pub once_per_node: Vec<String>,
 }
 
@@ -19,6 +21,7 @@ const GPU_METRICS_PLURAL: NsysVersion = NsysVersion::new(2024, 4);
 const TABLES: NsysVersion = NsysVersion::new(2023, 4);
 const PARQUET: NsysVersion = NsysVersion::new(2024, 1);
 
+/// An error names what this release of nsys does not have.
 pub fn arguments(profile: &Profile, version: NsysVersion) -> Result<Arguments, String> {
     let mut every = vec![
         format!(

@@ -4,10 +4,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// As text `none`, `all`, `local:0`, `every:8` or `0,8`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Ranks {
+    /// Not one rank.
     None,
+    /// Every rank of the job.
     All,
     /// The first rank of every node.
     OnePerNode,
@@ -18,6 +21,7 @@ pub enum Ranks {
 }
 
 impl Ranks {
+    /// In any order; `Ranks::None` where the list is empty.
     pub fn list(ranks: impl IntoIterator<Item = u32>) -> Self {
         let mut ranks: Vec<u32> = ranks.into_iter().collect();
         ranks.sort_unstable();
@@ -30,6 +34,7 @@ impl Ranks {
         (0..tasks).filter(|rank| self.holds(*rank, rank % per_node.max(1))).collect()
     }
 
+    /// `local` is the number of the rank on its node.
     pub fn holds(&self, rank: u32, local: u32) -> bool {
         match self {
             Ranks::None => false,

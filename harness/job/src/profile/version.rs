@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// Year, release and patch: `2024.4.1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct NsysVersion {
@@ -12,6 +13,7 @@ pub struct NsysVersion {
 }
 
 impl NsysVersion {
+    /// With patch 0.
     pub const fn new(year: u32, release: u32) -> Self {
         NsysVersion { year, release, patch: 0 }
     }

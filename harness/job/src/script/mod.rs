@@ -46,8 +46,11 @@ pub fn is_mpirun(mpi: &str) -> bool {
 /// The text of one job: what the launcher hands over, complete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Script {
+    /// Slurm, bash on this machine, or ssh.
     pub start: Start,
+    /// All nodes of the job, sorted: ranks are numbered along them.
     pub nodes: Vec<String>,
+    /// In the order in which the text has them.
     pub steps: Vec<Step>,
 }
 
@@ -68,30 +71,43 @@ pub enum Start {
 /// What sbatch is asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Directives {
+    /// `--job-name`: `RUN.CASE.JOB`, for an allocation its own.
     pub job_name: String,
     /// The working folder, shared between the nodes.
     pub folder: String,
+    /// `--ntasks-per-node`.
     pub tasks_per_node: u32,
+    /// 0 where Slurm is not asked for GPUs.
     pub gpus_per_node: u32,
+    /// `--time`, in minutes.
     pub minutes: u64,
+    /// `--exclusive`, as the inventory says.
     pub exclusive: bool,
     /// Steps take their numbers of tasks from their own arguments only, and the script writes how it ended, for when
     /// Slurm has forgotten it. Older plans have scripts that do neither.
     #[serde(default)]
     pub stands_alone: bool,
+    /// `--partition`, where the inventory names one.
     pub partition: Option<String>,
+    /// `--account`, where the inventory names one.
     pub account: Option<String>,
+    /// `--reservation`, where the inventory names one.
     pub reservation: Option<String>,
+    /// `--constraint`, where the inventory has one.
     pub constraint: Option<String>,
+    /// By which option the GPUs are asked for.
     #[serde(default)]
     pub gpus: GpuRequest,
+    /// `--qos`, where the inventory names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qos: Option<String>,
+    /// `--mem` of each node, where the inventory sets it; `0` is all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mem: Option<String>,
     /// Further arguments of sbatch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sbatch: Vec<String>,
+    /// Further arguments of each srun in the script.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub srun: Vec<String>,
     /// The script writes down what it inherited from the shell that submitted it.
@@ -103,8 +119,10 @@ pub struct Directives {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GpuRequest {
+    /// `--gres=gpu:N`.
     #[default]
     Gres,
+    /// `--gpus-per-node=N`.
     GpusPerNode,
     /// Not at all: Slurm knows of none, and jobs see all GPUs of their nodes.
     None,
@@ -126,6 +144,7 @@ impl GpuRequest {
     }
 }
 
+/// A part of a script, rendered under a comment line that names it.
 // There are few of them: a box would only be in the way.
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -133,16 +152,25 @@ impl GpuRequest {
 pub enum Step {
     /// What the job is given in a file, by the names of the variables.
     Secrets {
+        /// Their values stand in that file only.
         variables: Vec<String>,
     },
+    /// Variables that are exported for the steps behind it.
     Environment {
+        /// By name; no secrets.
         variables: BTreeMap<String, String>,
     },
+    /// Starts the samplers and waits until they are ready.
     CountersBegin(Sampler),
+    /// Ranks of one program.
     Run(Run),
+    /// Processes of one GPU each, by `gpus.sh`.
     Gpus(Gpus),
+    /// Flows between two nodes, by `flows.sh`.
     Flows(Flows),
+    /// Ends the samplers and waits for their end.
     CountersEnd,
+    /// Jobs that share an allocation, by `allocation.sh`.
     Turns(Turns),
 }
 
@@ -151,12 +179,16 @@ pub enum Step {
 pub struct Turns {
     /// Where no turn comes for so long, the allocation ends by itself.
     pub idle_s: u64,
+    /// The numbers in the files `turn.N` count them from 1.
     pub jobs: Vec<Turn>,
 }
 
+/// One of the jobs that share an allocation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
+    /// The job's folder, with its `job.sh`.
     pub folder: String,
+    /// Seconds after which `allocation.sh` ends the job.
     pub limit_s: u64,
 }
 
@@ -165,6 +197,7 @@ pub struct Turn {
 pub struct Sampler {
     /// The folder with one folder per device; `{host}` in it is the node's name.
     pub root: String,
+    /// Seconds between two readings.
     pub interval_s: f64,
     /// The sampler ends by itself after this long, unless it is ended before.
     pub limit_s: u64,
@@ -177,11 +210,14 @@ pub struct Sampler {
 /// The workload as ranks of one program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
+    /// The program and its arguments, without the profiler's.
     pub argv: Vec<String>,
+    /// Ranks on each node.
     pub tasks_per_node: u32,
     /// What wires the ranks together: the plugin that srun is given, or over ssh an mpirun (`is_mpirun`); none for
     /// programs that are not MPI programs.
     pub mpi: Option<String>,
+    /// None where it runs on the host.
     pub container: Option<Container>,
     /// The profiler around each rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -195,15 +231,19 @@ pub struct Profile {
     pub nsys: String,
     /// The release that the arguments are written for.
     pub version: NsysVersion,
+    /// Ranks of the whole job.
     pub tasks: u32,
+    /// Those that are profiled.
     pub ranks: Ranks,
     /// Those that sample what belongs to their node as a whole.
     pub node_ranks: Ranks,
     /// The beginning of the reports' names.
     pub name: String,
+    /// Formats by comma, the first that nsys takes is used; `none` for no export.
     pub export: String,
     /// The tables to export; all where empty.
     pub tables: Vec<String>,
+    /// Of `nsys profile`; a watcher splits them between `nsys launch` and `nsys start`.
     pub words: nsys::Arguments,
     /// What opens and closes the window, where neither nsys nor the program does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -213,8 +253,11 @@ pub struct Profile {
 /// The workload as one single-GPU process per GPU of each node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gpus {
+    /// The program of each process, with its arguments.
     pub argv: Vec<String>,
+    /// Processes on each node, one for each GPU.
     pub gpus: u32,
+    /// None where they run on the host.
     pub container: Option<Container>,
 }
 
@@ -232,8 +275,10 @@ pub enum FlowMemory {
 }
 
 impl FlowMemory {
+    /// Every value, the default first.
     pub const ALL: [FlowMemory; 3] = [FlowMemory::Auto, FlowMemory::Gpu, FlowMemory::Host];
 
+    /// As in suites and in the script: `auto`.
     pub fn name(self) -> &'static str {
         match self {
             FlowMemory::Auto => "auto",
@@ -246,18 +291,26 @@ impl FlowMemory {
 /// The workload as one flow per device from one node to the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Flows {
+    /// `fi_rma_bw` or `ib_write_bw`.
     pub tool: String,
     /// `write` or `read`.
     pub op: String,
+    /// The node that data arrives at with `write`, and leaves with `read`.
     pub server: String,
+    /// The other node: its outputs hold the rates.
     pub client: String,
+    /// Port of the first device; each further device has the next one.
     pub base_port: u16,
+    /// Bytes of each transfer.
     pub message_bytes: u64,
+    /// Transfers of each flow.
     pub iterations: u64,
     /// Of one turn.
     pub limit_s: u64,
+    /// As the suite requests it.
     #[serde(default)]
     pub memory: FlowMemory,
+    /// One flow for each, such as `rdmap113s0`.
     pub devices: Vec<String>,
     /// For each device the GPU behind its PCIe switch, for nodes that do not show it themselves.
     #[serde(default)]
@@ -267,9 +320,13 @@ pub struct Flows {
 /// Pyxis and Enroot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Container {
+    /// `--container-image`.
     pub image: String,
+    /// `--container-mounts`, each as `OUTSIDE:INSIDE`.
     pub mounts: Vec<String>,
+    /// `--container-mount-home`; otherwise `--no-container-mount-home`.
     pub mount_home: bool,
+    /// `--container-remap-root`; otherwise `--no-container-remap-root`.
     pub remap_root: bool,
     /// The job's folder as the container sees it, where a script that lies there is run in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -295,10 +352,15 @@ pub const EXIT_TOOL_REFUSED: i32 = 5;
 
 /// The names of the files that a script leaves in its folder.
 pub mod files {
+    /// The script itself.
     pub const JOB: &str = "job.sh";
+    /// Output of the workload; over ssh without mpirun each node has its own.
     pub const STDOUT: &str = "stdout";
+    /// As `STDOUT`, for stderr.
     pub const STDERR: &str = "stderr";
+    /// What the script itself prints; not over ssh.
     pub const BATCH_OUT: &str = "batch.out";
+    /// As `BATCH_OUT`, for stderr.
     pub const BATCH_ERR: &str = "batch.err";
     /// Under Slurm: the variables that the script inherited from the shell that submitted it, as far as they matter.
     pub const ENVIRONMENT: &str = "environment.txt";
@@ -308,6 +370,7 @@ pub mod files {
     pub const PID: &str = "pid";
     /// On this machine: the group, when it began, and since which start of the machine.
     pub const GROUP: &str = "group";
+    /// Output of the samplers; over ssh it goes to `LOG`.
     pub const SAMPLER_LOG: &str = "sampler.log";
     /// Over ssh, by node: the output of its script.
     pub const LOG: &str = "log";
@@ -315,15 +378,19 @@ pub mod files {
     pub const HOSTFILE: &str = "hostfile";
     /// Over ssh: there once anything of the job may have been started.
     pub const STARTED: &str = "started";
+    /// Over ssh: starts and ends the script on a node.
     pub const SUPERVISOR: &str = "supervisor.sh";
+    /// In the folder of an allocation: runs the scripts of its jobs.
     pub const ALLOCATION: &str = "allocation.sh";
     /// In the folder of an allocation: nothing more is run in it.
     pub const CLOSE: &str = "close";
     /// In the folder of a job that shares an allocation: it was begun.
     pub const BEGAN: &str = "began";
+    /// In the folder of a job that shares an allocation: how it ended.
     pub const ENDED: &str = "ended";
     /// There too: it is asked to end by itself.
     pub const INTERRUPT: &str = "interrupt";
+    /// There too: it is ended.
     pub const CANCEL: &str = "cancel";
 
     /// In the folder of an allocation: the number of the job whose turn is the `turn`th.
@@ -336,18 +403,22 @@ pub mod files {
         format!("{name}.{node}")
     }
 
+    /// Readings of the sampler on one node.
     pub fn counters(node: &str) -> String {
         format!("counters.{node}.txt")
     }
 
+    /// stdout of the process on one GPU.
     pub fn gpu_out(gpu: u32, node: &str) -> String {
         format!("gpu{gpu}.{node}.out")
     }
 
+    /// stderr of the process on one GPU.
     pub fn gpu_err(gpu: u32, node: &str) -> String {
         format!("gpu{gpu}.{node}.err")
     }
 
+    /// What the client of one flow prints.
     pub fn flow_out(device: &str) -> String {
         format!("{device}.out")
     }
@@ -369,6 +440,7 @@ pub fn hostfile(nodes: &[String], ranks_per_node: u32) -> String {
     nodes.iter().map(|node| format!("{node} slots={ranks_per_node}\n")).collect()
 }
 
+/// A plan of an older version names the supervisor as that version did.
 pub fn shared_text(name: &str) -> Option<&'static str> {
     let name = if name == "lease.sh" { files::SUPERVISOR } else { name };
     SHARED.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)

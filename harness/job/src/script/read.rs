@@ -23,9 +23,12 @@ pub fn read(text: &str) -> Result<Script, NotAScript> {
     Err(NotAScript { line: line + 1, why: "not as the harness renders it".to_owned() })
 }
 
+/// Why a text is not a script of the harness.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotAScript {
+    /// Counted from 1.
     pub line: usize,
+    /// What is wrong with it.
     pub why: String,
 }
 

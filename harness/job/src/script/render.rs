@@ -8,6 +8,7 @@ use super::{
 use base::nodeset;
 use std::fmt::Write;
 
+/// The complete text of `job.sh`; `read` reads it back.
 pub fn render(script: &Script) -> String {
     let mut text = String::from("#!/bin/bash\n");
     match &script.start {

@@ -13,6 +13,7 @@ pub fn argument(from: &str) -> String {
     format!("{ARGUMENT}{from}")
 }
 
+/// Whether a variable stands for an argument, and so is not exported.
 pub fn is_argument(variable: &str) -> bool {
     variable.starts_with(ARGUMENT)
 }

@@ -6,6 +6,7 @@ use super::{StepWindow, Way};
 
 /// What is known of the workload.
 pub struct Facts<'a> {
+    /// The program and its arguments.
     pub argv: &'a [String],
     /// The program's own options, where the kind of workload has some.
     pub own: Option<Own>,
@@ -15,14 +16,18 @@ pub struct Facts<'a> {
     pub lowest: &'a [u32],
 }
 
+/// The method that opens a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chosen {
+    /// As the suite names it, or the first that is possible.
     pub way: Way,
+    /// Why this method, and why none that is tried before it.
     pub why: String,
     /// Arguments to append to the program's own.
     pub arguments: Vec<String>,
 }
 
+/// An error says of each method why it is not possible.
 pub fn choose(asked: &StepWindow, facts: &Facts) -> Result<Chosen, String> {
     let named = asked.way;
     let mut passed = Vec::new();

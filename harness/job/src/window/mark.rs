@@ -10,6 +10,7 @@ pub fn read(text: &str) -> Result<Mark, String> {
 
 /// The cause of a window that never opened: something failed on the node.
 pub const NEVER_OPENED: &str = "window-never-opened";
+/// The same, where the program did not come to the window's first step: no node is at fault.
 pub const MISSED: &str = "window-missed";
 
 /// Why a window never opened, of a session that left no report; none where it opened, as far as is known.

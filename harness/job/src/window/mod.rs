@@ -18,11 +18,13 @@ use serde::{Deserialize, Serialize};
 
 /// The hook: a python module that counts steps of optimizers.
 pub const HOOK_PY: &str = include_str!("sitecustomize.py");
+/// The hook's file: python imports it by this name at start-up.
 pub const HOOK_FILE: &str = "sitecustomize.py";
 
 /// A window as its suite asks for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepWindow {
+    /// First and last step, counted from 0.
     pub steps: Steps,
     /// The way that the suite names, instead of the first that its workload allows.
     pub way: Option<Way>,
@@ -34,6 +36,7 @@ pub struct StepWindow {
     pub counts_from: u32,
     /// For `Way::Delay`, where nothing else is possible: seconds before nsys collects.
     pub delay_s: Option<u64>,
+    /// For `Way::Delay`: seconds that nsys collects.
     pub duration_s: Option<u64>,
 }
 
@@ -52,8 +55,10 @@ pub enum Way {
 }
 
 impl Way {
+    /// In the order in which they are tried.
     pub const ALL: [Way; 4] = [Way::Options, Way::Hook, Way::Watch, Way::Delay];
 
+    /// As `way` in a suite: `hook`.
     pub fn name(self) -> &'static str {
         match self {
             Way::Options => "options",
@@ -67,7 +72,9 @@ impl Way {
 /// What a plan holds of a window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlannedWindow {
+    /// First and last step, counted from 0.
     pub steps: Steps,
+    /// The method that was chosen.
     pub way: Way,
     /// Why in this way, and why in none that is tried before it.
     pub why: String,

@@ -8,7 +8,9 @@ use super::Steps;
 /// argument each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Own {
+    /// With placeholders, such as `--nsys_start_step={first}`.
     pub arguments: Vec<String>,
+    /// Ranks on which the options open the window.
     pub reaches: Reaches,
     /// Why these options would not do for this window.
     pub unfit: Option<String>,
@@ -17,12 +19,14 @@ pub struct Own {
 /// Which ranks call the profiler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reaches {
+    /// Rank 0 alone.
     RankZero,
     /// Those that are named, or one of every session, as the author of the options says.
     EachSession,
 }
 
 impl Own {
+    /// Fills the placeholders; `lowest` is the lowest rank of each session.
     pub fn arguments(&self, steps: Steps, lowest: &[u32]) -> Vec<String> {
         let ranks: Vec<String> = lowest.iter().map(u32::to_string).collect();
         let values = [

@@ -3,10 +3,13 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// At least one step; as text `70..75`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Steps {
+    /// Counted from 0.
     pub first: u64,
+    /// The last step inside, not the one behind it.
     pub last: u64,
 }
 
@@ -14,6 +17,7 @@ pub struct Steps {
 const MOST: u64 = 1 << 50;
 
 impl Steps {
+    /// How many steps, both ends included.
     pub fn count(self) -> u64 {
         self.last - self.first + 1
     }

@@ -7,13 +7,16 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Trigger {
+    /// The python module counts steps of optimizers.
     Hook(Steps),
+    /// A watcher reads the numbers of steps in the log.
     Watch(Watch),
 }
 
 /// What a watcher of the log looks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watch {
+    /// Counted from 0, whatever the log counts from.
     pub steps: Steps,
     /// The number that the log gives its first step.
     pub counts_from: u32,
@@ -22,6 +25,7 @@ pub struct Watch {
 }
 
 impl Trigger {
+    /// The steps of the window, counted from 0.
     pub fn steps(&self) -> Steps {
         match self {
             Trigger::Hook(steps) => *steps,

@@ -33,12 +33,15 @@ pub const SAMPLER_ENDED: &str = "harness: the sampler ended before the workload,
 pub struct Capture {
     /// How the capture is called in findings.
     pub file: String,
+    /// Name of the node, as `counters.sh` was given or found it.
     pub node: String,
     /// The folder of the devices.
     pub root: String,
     /// What the sampler kept to, which may be more than it was asked for.
     pub interval_cs: u64,
+    /// Names of the counters, such as `tx_bytes`, in the order of `Reading::values`.
     pub columns: Vec<String>,
+    /// When the sampler started, before its first reading.
     pub begin: Clock,
     /// Every device that the folder listed, in the order of its readings.
     pub devices: Vec<Device>,
@@ -50,6 +53,7 @@ pub struct Capture {
     pub bad: Vec<BadReading>,
     /// Phases in which two equal readings were not seen.
     pub not_quiet: Vec<Phase>,
+    /// In the order of the file: one per device and sweep.
     pub readings: Vec<Reading>,
     /// Nothing where the sampler was killed.
     pub end: Option<End>,
@@ -71,38 +75,52 @@ impl Clock {
     }
 }
 
+/// A NIC whose counters were sampled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
+    /// Name of its folder in `root`, such as `rdmap113s0`.
     pub name: String,
     /// For how long the driver answers from its cache; nothing where it does not say.
     pub lifespan_ms: Option<u64>,
 }
 
+/// A counter whose file was missing or empty at least once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingCounter {
+    /// As in `Device::name`.
     pub device: String,
+    /// As in `Capture::columns`.
     pub counter: String,
 }
 
+/// A counter whose file held no whole number of 64 bits at least once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadReading {
+    /// As in `Device::name`.
     pub device: String,
+    /// As in `Capture::columns`.
     pub counter: String,
     /// What stood there instead of a number, shortened.
     pub text: String,
 }
 
+/// When a reading was taken, relative to the workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
+    /// Before the workload, until two readings are equal.
     Before,
+    /// While the workload runs, once per interval.
     During,
+    /// After the workload, until two readings are equal.
     After,
 }
 
 /// One device's counters at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
+    /// The first word of its line.
     pub phase: Phase,
+    /// Hundredths of a second since the node's start, read just before the counters.
     pub uptime_cs: u64,
     /// Index into `Capture::devices`.
     pub device: usize,
@@ -110,11 +128,14 @@ pub struct Reading {
     pub values: Vec<Option<u64>>,
 }
 
+/// The last line of a capture, which shows that it is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
+    /// When the sampler ended.
     pub clock: Clock,
     /// Processor time that the sampler itself took.
     pub cost_ms: u64,
+    /// As in the line: `reason=stop`.
     pub reason: Reason,
 }
 
@@ -151,6 +172,7 @@ pub fn read_file(path: &Path) -> Result<Capture, String> {
 impl Phase {
     const ALL: [Phase; 3] = [Phase::Before, Phase::During, Phase::After];
 
+    /// The first word of a reading: `before`, `during` or `after`.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Before => "before",
@@ -163,6 +185,7 @@ impl Phase {
 impl Reason {
     const ALL: [Reason; 4] = [Reason::Stop, Reason::Limit, Reason::Signal, Reason::NoUptime];
 
+    /// As in the last line of a capture, such as `no-uptime`.
     pub fn name(self) -> &'static str {
         match self {
             Reason::Stop => "stop",
@@ -176,9 +199,11 @@ impl Reason {
 /// Why a text is no capture, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotUnderstood {
+    /// As in `Capture::file`.
     pub file: String,
     /// One-based.
     pub line: u64,
+    /// For people, such as `reading has 3 values, expected 22`.
     pub why: String,
 }
 

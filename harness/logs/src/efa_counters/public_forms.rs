@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 pub struct Totals {
     /// Empty where the form does not name it.
     pub device: String,
+    /// Totals by the name of the counter, such as `rx_bytes`.
     pub counters: BTreeMap<String, u64>,
 }
 

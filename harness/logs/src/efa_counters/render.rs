@@ -4,6 +4,7 @@ use super::escapes::{escape, with_places};
 use super::{Capture, Clock};
 use std::fmt::Write;
 
+/// The text that `read` reads back, whose first line is `harness-counters 1`.
 pub fn render(capture: &Capture) -> String {
     let mut text = String::from("harness-counters 1\n");
     let mut line = |words: std::fmt::Arguments| {

@@ -4,6 +4,7 @@
 /// How far it went, where that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
+    /// By how much it grew; 0 where it did not move.
     On(u64),
     /// Past 2^64, which loses nothing.
     Wrapped(u64),

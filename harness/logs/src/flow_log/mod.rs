@@ -15,9 +15,11 @@ use std::fmt;
 /// One flow as its tool measured it at the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
+    /// Known by the form of its output.
     pub tool: Tool,
     /// The size of one message.
     pub bytes: u64,
+    /// Messages that were moved, of `bytes` each.
     pub iterations: u64,
     /// perftest prints no time: there it follows from the rate.
     pub seconds: f64,
@@ -25,8 +27,10 @@ pub struct Flow {
     pub rate_gb_s: f64,
 }
 
+/// A program that measures one flow between two NICs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Tool {
+    /// Of libfabric's fabtests.
     #[serde(rename = "fi_rma_bw")]
     FiRmaBw,
     /// Also `ib_read_bw`, which prints the same.
@@ -37,23 +41,31 @@ pub enum Tool {
 /// Why a flow has no rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowGap {
+    /// Only `NotConnected` speaks about the NICs.
     pub kind: GapKind,
+    /// For people, such as `no output`; without the line.
     pub reason: String,
+    /// As passed to `read`.
     pub file: String,
     /// One-based line in `file`.
     pub line: Option<u64>,
 }
 
+/// Why a flow has no rate; the finding's code is `flow-` and this name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GapKind {
     /// Tried until the limit and gave no rate. The only gap that speaks about the NICs.
     NotConnected,
+    /// The file is empty, or the other node was not ready (`not-started`).
     NoOutput,
+    /// The tool is not installed on a node (`tool-missing`).
     ToolMissing,
     /// The tool took none of its arguments, or cannot do what they ask for. It speaks about no NIC.
     ToolRefused,
+    /// The output ends before the rate, or within it.
     Cut,
+    /// No rate, several, or one that the other columns contradict.
     NotUnderstood,
 }
 
@@ -133,6 +145,7 @@ impl Flow {
 }
 
 impl Tool {
+    /// As on the command line of `flows.sh`, such as `fi_rma_bw`.
     pub fn name(self) -> &'static str {
         match self {
             Tool::FiRmaBw => "fi_rma_bw",
@@ -140,6 +153,7 @@ impl Tool {
         }
     }
 
+    /// Inverse of `name`; None for `ib_read_bw` too.
     pub fn named(name: &str) -> Option<Tool> {
         [Tool::FiRmaBw, Tool::IbWriteBw].into_iter().find(|tool| tool.name() == name)
     }
@@ -160,6 +174,7 @@ impl Tool {
 }
 
 impl FlowGap {
+    /// Same as the field.
     pub fn kind(&self) -> GapKind {
         self.kind
     }
@@ -173,6 +188,7 @@ impl fmt::Display for FlowGap {
 }
 
 impl GapKind {
+    /// All kinds, in the order of declaration.
     pub const ALL: [GapKind; 6] = [
         GapKind::NotConnected,
         GapKind::NoOutput,
@@ -182,6 +198,7 @@ impl GapKind {
         GapKind::NotUnderstood,
     ];
 
+    /// As in JSON, and in findings behind `flow-`: `not-connected`.
     pub fn name(self) -> &'static str {
         match self {
             GapKind::NotConnected => "not-connected",
@@ -193,6 +210,7 @@ impl GapKind {
         }
     }
 
+    /// Inverse of `name`.
     pub fn named(name: &str) -> Option<GapKind> {
         GapKind::ALL.into_iter().find(|kind| kind.name() == name)
     }

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+/// Through whose memory the data of a flow went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FlowPath {
     /// The memory of the GPU of this index.
     Gpu {
+        /// Index on its node, as in `path gpu 7 sysfs`.
         gpu: u32,
         /// The node's own PCIe tree shows that this GPU is the nearest; else the instance's profile does.
         from_sysfs: bool,

@@ -6,12 +6,19 @@ use serde::Serialize;
 /// What the logger puts before each call, by the names of MPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Operation {
+    /// `MPI_Allgather`; logged with `send_bytes` and `recv_bytes`.
     Allgather,
+    /// `MPI_Allreduce`.
     Allreduce,
+    /// `MPI_Bcast`.
     Bcast,
+    /// `MPI_Recv`; its bytes are the room to receive.
     Recv,
+    /// `MPI_Reduce`.
     Reduce,
+    /// `MPI_Send`.
     Send,
+    /// `MPI_Sendrecv`; logged with both peers, `send_bytes` and `recv_bytes`.
     Sendrecv,
 }
 
@@ -26,6 +33,7 @@ pub(super) const OPERATIONS: [Operation; 7] = [
 ];
 
 impl Operation {
+    /// As in MPI, without `MPI_`.
     pub fn name(self) -> &'static str {
         match self {
             Operation::Allgather => "Allgather",

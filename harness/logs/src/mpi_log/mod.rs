@@ -20,30 +20,44 @@ use tally::Tally;
 /// The result of all logs. Bytes are those that a rank gives; of a receive those for which it has room.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct MpiLog {
+    /// All lines, those of other programs too.
     pub lines: u64,
     /// Lines of the logger.
     pub of_mpi: u64,
+    /// Lines of the logger that were read.
     pub understood: u64,
+    /// Lines of the logger that cannot be read; they count for nothing.
     pub garbled: u64,
     /// Calls that the logger is not known to write, by name, with the lines of each.
     pub unknown: BTreeMap<String, u64>,
+    /// Its number of ranks; None where no collective was logged.
     pub largest_communicator: Option<u64>,
+    /// One for each operation that was called.
     pub operations: Vec<OfOperation>,
     /// Each bucket holds its lower edge and not its upper one.
     pub histogram: Vec<Bucket>,
+    /// One for each operation and size.
     pub calls: Vec<Calls>,
+    /// One for each rank and operation.
     pub ranks: Vec<OfRank>,
+    /// Such as `mpi-ranks-missing` and `mpi-unpaired`.
     pub findings: Vec<Finding>,
 }
 
+/// All calls of one operation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OfOperation {
+    /// Called at least once.
     pub operation: Operation,
+    /// Of all ranks: each rank logs its own.
     pub calls: u64,
     /// Calls of no byte, which are among the calls.
     pub empty: u64,
+    /// Of the smallest call.
     pub min_bytes: u64,
+    /// Of one call.
     pub mean_bytes: f64,
+    /// Of the largest call.
     pub max_bytes: u64,
     /// Nothing where it is beyond 64 bits.
     pub total_bytes: Option<u64>,
@@ -51,29 +65,42 @@ pub struct OfOperation {
     pub receive_bytes: Option<u64>,
 }
 
+/// Calls of one operation whose bytes lie in one range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Bucket {
+    /// Of all these calls.
     pub operation: Operation,
+    /// The lower edge; 0 for the first.
     pub from_bytes: u64,
     /// Nothing for the last.
     pub below_bytes: Option<u64>,
+    /// Never 0: empty buckets are left out.
     pub calls: u64,
+    /// The sum of these calls; None beyond 64 bits.
     pub bytes: Option<u64>,
 }
 
+/// Calls of one operation and one size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Calls {
+    /// Of all these calls.
     pub operation: Operation,
     /// Of one call.
     pub bytes: u64,
+    /// How many there are, of all ranks.
     pub calls: u64,
 }
 
+/// Calls of one operation by one rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OfRank {
+    /// The rank in `MPI_COMM_WORLD` (`world_rank`).
     pub rank: u64,
+    /// Of all these calls.
     pub operation: Operation,
+    /// How many calls this rank made.
     pub calls: u64,
+    /// The sum of these calls; None beyond 64 bits.
     pub bytes: Option<u64>,
 }
 

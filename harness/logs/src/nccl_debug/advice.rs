@@ -6,11 +6,14 @@ use serde::Serialize;
 /// A kind of warning. A text is of the first kind whose words it all contains.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Kind {
+    /// Such as `ib-completion`; findings show it in parentheses.
     pub code: &'static str,
     /// In small letters; between bars any of several.
     #[serde(skip)]
     words: &'static [&'static str],
+    /// What went wrong, in a clause.
     pub cause: &'static str,
+    /// What to check or to set.
     pub advice: &'static str,
 }
 

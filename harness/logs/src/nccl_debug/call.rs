@@ -7,21 +7,35 @@ use serde::Serialize;
 /// The operations that NCCL logs, by the names that it logs them with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum Operation {
+    /// `ncclAllGather`; the count is that of one rank.
     AllGather,
+    /// `ncclAllReduce`.
     AllReduce,
+    /// `ncclAlltoAll`; the count is that for one peer.
     AlltoAll,
+    /// `ncclBroadcast`.
     Broadcast,
+    /// `ncclGather`; the count is that of one rank.
     Gather,
+    /// `ncclPutSignal`, one-sided.
     PutSignal,
+    /// `ncclRecv`; the root of its line is the sender.
     Recv,
+    /// `ncclReduce`.
     Reduce,
+    /// `ncclReduceScatter`; the count is that of one rank's result.
     ReduceScatter,
+    /// `ncclScatter`; the count is that for one rank.
     Scatter,
+    /// `ncclSend`; the root of its line is the receiver.
     Send,
+    /// `ncclSignal`, one-sided.
     Signal,
+    /// `ncclWaitSignal`.
     WaitSignal,
 }
 
+/// Each operation, at the index `operation as usize`.
 pub const OPERATIONS: [Operation; 13] = [
     Operation::AllGather,
     Operation::AllReduce,
@@ -39,6 +53,7 @@ pub const OPERATIONS: [Operation; 13] = [
 ];
 
 impl Operation {
+    /// As NCCL logs it, such as `AllReduce`.
     pub fn name(self) -> &'static str {
         match self {
             Operation::AllGather => "AllGather",

@@ -12,8 +12,11 @@ pub enum Script {
     SeparateSteps,
     /// Operation, count, type and bytes of each call.
     Comm,
+    /// Calls, and the minimum, mean, maximum and total of bytes, by operation.
     PerOp,
+    /// Calls by operation and size range, such as `AllReduce:64KB-1MB`.
     Histogram,
+    /// Calls by operation, count, type and bytes, as a table.
     Aggregate,
 }
 
@@ -43,6 +46,7 @@ struct Sum {
 }
 
 impl Compat {
+    /// One for all files: sums go over all that is read.
     pub fn new(script: Script) -> Self {
         Compat {
             script,

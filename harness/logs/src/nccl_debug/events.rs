@@ -11,25 +11,37 @@ use std::io::{self, BufRead};
 /// One line that concerns calls.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event<'a> {
+    /// A call of one rank.
     Call {
+        /// Empty where the line names none.
         host: &'a str,
+        /// 0 where the line names no host.
         pid: u64,
+        /// The numbers of the line.
         call: Call,
     },
     /// A rank joined a communicator.
     Rank {
+        /// Empty where the line names none.
         host: &'a str,
+        /// 0 where the line names no host.
         pid: u64,
+        /// A pointer, the same as in `Call::comm` of this process.
         comm: u64,
+        /// In the communicator, from 0.
         rank: u64,
+        /// How many ranks the communicator has.
         nranks: u64,
         /// The same on all ranks; versions up to 2.17 log none.
         comm_id: Option<u64>,
     },
     /// By what calls of so many bytes are carried out.
     Choice {
+        /// None up to NCCL 2.22, which does not log it.
         operation: Option<&'a str>,
+        /// As in the line, before `Bytes ->`.
         bytes: u64,
+        /// Algorithm and protocol, such as `RING SIMPLE`, or a kernel.
         by: String,
     },
     /// A call line that cannot be read.

@@ -8,9 +8,11 @@ use std::io::{self, BufRead};
 /// One kind of error of the scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Wrong {
+    /// Lines with this error.
     pub lines: u64,
     /// The first.
     pub line: u64,
+    /// For people: what the scripts make of such lines.
     pub what: &'static str,
 }
 
@@ -36,6 +38,7 @@ pub struct Explain {
 }
 
 impl Explain {
+    /// Reads one stream; its lines count from 1.
     pub fn read(&mut self, mut from: impl BufRead) -> io::Result<()> {
         self.line = 0;
         let mut line = Vec::new();
@@ -80,6 +83,7 @@ impl Explain {
         }
     }
 
+    /// The errors that occurred, in a fixed order.
     pub fn finish(self) -> Vec<Wrong> {
         let all = self.found.into_iter().zip(CHECKS);
         let wrong = |((lines, line), what)| Wrong { lines, line, what };

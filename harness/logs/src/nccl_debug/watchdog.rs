@@ -3,14 +3,18 @@
 
 use serde::Serialize;
 
+/// A rank whose call did not end in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TimedOut {
+    /// One-based, in its file.
     pub line: u64,
+    /// The rank that noticed; another one never joined the call.
     pub rank: u64,
     /// The number of the call in its process group, which older versions do not log.
     pub sequence: Option<u64>,
     /// The operation as PyTorch calls it.
     pub operation: String,
+    /// How long the call ran, in milliseconds; None where the line does not say.
     pub after_ms: Option<u64>,
     /// When the line was written, by its writer's clock, in digits.
     #[serde(skip)]
@@ -20,9 +24,13 @@ pub struct TimedOut {
 /// `last enqueued NCCL work: 9, last completed NCCL work: 6`: how far a rank had come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reached {
+    /// One-based, in its file.
     pub line: u64,
+    /// The rank that gave up.
     pub rank: u64,
+    /// Number of the last call that it had begun.
     pub enqueued: u64,
+    /// Number of the last call that had ended.
     pub completed: u64,
 }
 

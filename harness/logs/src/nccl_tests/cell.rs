@@ -146,6 +146,7 @@ pub(super) fn is_dtype(text: &str) -> bool {
     element_bytes(text).is_some()
 }
 
+/// Bytes of one element of a type, such as 2 for `bfloat16`; None for an unknown one.
 pub fn element_bytes(dtype: &str) -> Option<u64> {
     DTYPES.iter().find(|(name, _)| *name == dtype).map(|(_, bytes)| *bytes)
 }

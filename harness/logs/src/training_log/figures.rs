@@ -7,10 +7,15 @@ use serde::Serialize;
 /// Of the values behind the warm-up.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figures {
+    /// Finite values behind the warm-up.
     pub n: usize,
+    /// In the unit of the values.
     pub mean: f64,
+    /// In the unit of the values.
     pub median: f64,
+    /// The smallest value.
     pub min: f64,
+    /// The largest value.
     pub max: f64,
     /// The deviation as a fraction of the mean; none for one value.
     pub cv: Option<f64>,

@@ -10,21 +10,26 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The steps of one program as one rank logs them, each once.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
+    /// The program, by the form of its lines.
     pub dialect: Dialect,
     /// The rank or task that a launcher put before its lines; empty where none did.
     pub who: String,
     /// From 1: a file may hold several runs, one after the other.
     pub run: u32,
+    /// In order, those that ran again only as they ran last.
     pub steps: Vec<StepLine>,
+    /// In the order of the log.
     pub restarts: Vec<Restart>,
 }
 
 /// Where a run went on at an earlier step than it had been at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Restart {
+    /// Of the step it went on with, one-based.
     pub line: u64,
     /// The step it had been at.
     pub from: u64,
+    /// The earlier step it went on with.
     pub to: u64,
     /// So many lines of steps stand for nothing any more: what ran again counts.
     pub repeated: u64,

@@ -33,6 +33,7 @@ use step::{Garbled, Parsed, ReportedStep};
 /// The contents of a log.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrainingLog {
+    /// All lines of the log, whatever they hold.
     pub lines: u64,
     /// Lines that are a step's, whether they could be read or not.
     pub of_steps: u64,
@@ -40,10 +41,12 @@ pub struct TrainingLog {
     pub garbled: u64,
     /// Lines with the time of whole epochs, and no step.
     pub of_epochs: u64,
+    /// By program, rank and run; empty where no step was logged.
     pub series: Vec<Series>,
     /// Where the Trainer of Hugging Face came to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<TrainerSummary>,
+    /// Such as `training-gap` and `training-loss-not-finite`.
     pub findings: Vec<Finding>,
 }
 

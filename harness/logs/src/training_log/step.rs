@@ -9,19 +9,24 @@ use serde::Serialize;
 pub enum Dialect {
     /// Megatron-LM, what was made of it, and Megatron-Bridge.
     Megatron,
+    /// `Training epoch 0, iteration 7/99 | key: value | ...`.
     Nemo2,
     /// The progress bar of Lightning, with the fields of NeMo 1.
     Nemo1,
+    /// Its progress bar, without the fields of NeMo 1.
     Lightning,
     /// The FSDP samples: `Batch 7 Loss: ..., Speed: ... samples/sec`.
     Fsdp,
+    /// `step: 10  loss: 7.1235  ...  tps: 6,423`.
     Torchtitan,
+    /// NeMo Automodel: `step 9 | epoch 0 | loss 0.6974 | ...`.
     Automodel,
     /// The Trainer of Hugging Face.
     Trainer,
 }
 
 impl Dialect {
+    /// For messages, such as `nemo-2`; in JSON it is `nemo2`.
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Megatron => "megatron",
@@ -77,6 +82,7 @@ impl Dialect {
 pub struct StepLine {
     /// One-based.
     pub line: u64,
+    /// None where lines have none, or steps count through all epochs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
     /// As the program counts: some from 0, some from 1, and some restart in each epoch.
@@ -84,30 +90,40 @@ pub struct StepLine {
     /// How many there are to be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
+    /// How long the step took; of several lines, the longest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// Whether the program logs a running mean of the last steps instead of this one's time.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_running_mean: bool,
+    /// As logged; of several lines, the lowest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples_per_s: Option<f64>,
+    /// As logged, of one GPU; of several lines, the lowest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_per_gpu_s: Option<f64>,
+    /// As logged, of one GPU; of several lines, the lowest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tflops_per_gpu: Option<f64>,
+    /// Model FLOPs utilization, as logged; of several lines, the lowest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mfu_percent: Option<f64>,
+    /// The training loss.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
+    /// Norm of the gradients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grad_norm: Option<f64>,
+    /// As logged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub learning_rate: Option<f64>,
+    /// Samples of one step, over all GPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub global_batch: Option<u64>,
     /// Steps since the line before that changed nothing, because their gradients were not finite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<u64>,
+    /// Value of `number of nan iterations`, which Megatron logs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nan: Option<u64>,
     /// The line's time stamp, in milliseconds of a clock whose zone is not known.

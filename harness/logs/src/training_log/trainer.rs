@@ -9,8 +9,11 @@ use std::collections::BTreeMap;
 /// What stands in the dictionary at the end: means over the whole run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TrainerSummary {
+    /// The whole run (`train_runtime`).
     pub seconds: f64,
+    /// As `train_steps_per_second`.
     pub steps_per_s: f64,
+    /// As `train_samples_per_second`.
     pub samples_per_s: f64,
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// `analyses.json`: written before the first of them begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Analyses {
+    /// `FORMAT` of the harness that wrote it.
     pub format: u32,
     /// The folder that all nodes see, in which each analysis has one of its own.
     pub shared: String,

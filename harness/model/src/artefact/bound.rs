@@ -3,17 +3,22 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The bounds of an assertion, in its unit where nothing else is said.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlannedBound {
+    /// Stated in the suite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
+    /// Stated in the suite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
+    /// Stated in the suite; excludes `at_least` and `at_most`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equals: Option<f64>,
     /// A fraction: how far from its peers a part may lie.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_peers: Option<f64>,
+    /// `None` where the assertion does not ask for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<PlannedBaseline>,
     /// What the hardware makes impossible: a number above it is no measurement.
@@ -45,20 +50,31 @@ pub struct PlannedSpread {
 pub enum PlannedBaseline {
     /// There is none for this key.
     None {
+        /// What was looked for: `sim-p5 nccl.busbw sendrecv, 1GiB, 32 nodes, ...`.
         key: String,
     },
+    /// Published, interpolated or not yet reviewed: it can pass a number, never fail it.
     Provisional(BaselineNumbers),
+    /// Reviewed: outside its bounds a number fails.
     Accepted(BaselineNumbers),
+    /// Too old: numbers are inconclusive.
     Expired(BaselineNumbers),
 }
 
+/// What the entry of a baseline file says for one key.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BaselineNumbers {
+    /// Instance, metric, operation, size, nodes and placement in one line.
     pub key: String,
+    /// Samples that made it; the fewer of two where it is interpolated.
     pub n: u32,
+    /// Of the samples, in the metric's unit.
     pub median: f64,
+    /// `None` where low values are not bound.
     pub lower: Option<f64>,
+    /// `None` where high values are not bound.
     pub upper: Option<f64>,
+    /// Where the numbers are from, as in the baseline file.
     pub source: String,
     /// How much one number of the key varies, as a fraction of the median; nothing where the bounds were set by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]

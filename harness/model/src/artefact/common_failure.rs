@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The launcher, the image or the tool is broken, and no node is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommonFailure {
+    /// The case's name.
     pub case: String,
     /// Jobs that were tried, and failed.
     pub jobs: u32,

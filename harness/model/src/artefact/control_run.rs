@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 /// The end of the name of a second attempt.
 pub const AGAIN: &str = ".again";
 
+/// What a job repeats of another job of its case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kin", rename_all = "kebab-case")]
 pub enum ControlRun {
@@ -35,6 +36,7 @@ impl ControlRun {
 }
 
 impl PlannedJob {
+    /// Whether it runs unprofiled beside a profiled job.
     pub fn is_bare(&self) -> bool {
         matches!(self.control_run, Some(ControlRun::Bare { .. }))
     }

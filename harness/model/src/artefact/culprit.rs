@@ -7,21 +7,28 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Culprit {
+    /// A part at fault.
     Culprit {
+        /// The node that has it.
         node: String,
         /// A device name, `gpuN`, `fabric` or `node`.
         part: String,
+        /// The measurement or report that names it.
         evidence: String,
         /// Which page `harness explain` has for it; runs of earlier versions have none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<String>,
     },
+    /// One of these nodes is at fault, and nothing separates them.
     Suspects {
+        /// As in the inventory.
         nodes: Vec<String>,
+        /// What was observed on them together.
         evidence: String,
     },
     /// No culprit: all parts are equally low.
     Fleet {
+        /// What all of them have in common.
         evidence: String,
     },
 }

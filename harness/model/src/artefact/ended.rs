@@ -11,28 +11,37 @@ pub const LEFT_OUT: &str = "left-out";
 pub enum Ended {
     /// The script ran to its end.
     Exited {
+        /// The script's exit code; over SSH the highest of those that failed first.
         code: i32,
     },
+    /// A signal ended it.
     Killed {
+        /// As Slurm reports it; 9 where a local process left no exit code.
         signal: i32,
     },
     /// Over its time limit: ended by the harness or by Slurm.
     TimeLimit {
+        /// The job's limit, in seconds from its start.
         limit_s: u64,
     },
     /// It made no progress for so long: no output, no counter that moved. Ended by the harness before its time limit.
     Stall {
+        /// The case's `stall_s`, in seconds.
         stall_s: u64,
         /// The last line that it printed.
         last: String,
     },
+    /// Slurm's NODE_FAIL, or a process over SSH that vanished without an exit status.
     NodeFail,
     /// A node did not come up for it.
     BootFail,
+    /// Slurm's OUT_OF_MEMORY.
     OutOfMemory,
+    /// Slurm's PREEMPTED.
     Preempted,
     /// The launcher put it back into the queue after it had started: what it had measured would be measured again.
     Requeued {
+        /// Slurm's reason for waiting again.
         reason: String,
     },
     /// It would not have ended by the moment that it was given.
@@ -41,34 +50,44 @@ pub enum Ended {
     Cancelled,
     /// It had not ended when the allocation that it shared with other jobs came to its own time limit.
     AllocationOver {
+        /// The allocation's limit, in seconds.
         limit_s: u64,
     },
     /// It never started.
     QueueStuck {
+        /// The last reason that Slurm gave for waiting.
         reason: String,
     },
+    /// The launcher refused it, or it was never started on a node.
     LaunchFailed {
+        /// What the launcher or node reported.
         why: String,
     },
     /// What it needs could not be put into the folder that this machine shares with the nodes: the fault of none of them.
     FolderFailed {
+        /// The error of the file system or of the copy.
         why: String,
     },
     /// A host gave no answer: it could not be launched there, or nothing more was heard of it.
     HostUnreachable {
+        /// The error of SSH, or for how long there was no answer.
         why: String,
     },
     /// The launcher did not answer for longer than could be waited for.
     Lost {
+        /// Which answer or exit status is missing.
         why: String,
     },
     /// The run was interrupted, or its own limit passed.
     Interrupted {
+        /// What stopped the run.
         why: String,
     },
     /// Never launched: a node of it was left out of the run.
     LeftOut {
+        /// The node that was left out.
         node: String,
+        /// What the probe or the earlier case showed of that node.
         why: String,
         /// The case after which it was quarantined.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,6 +95,7 @@ pub enum Ended {
     },
     /// Never launched.
     NotRun {
+        /// What kept it from being launched.
         why: String,
     },
 }

@@ -8,18 +8,26 @@ use std::collections::{BTreeMap, BTreeSet};
 /// `cases/<case>/outcomes.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseOutcomes {
+    /// `FORMAT` of the harness that wrote it.
     pub format: u32,
+    /// Without jobs whose end says nothing about nodes, such as interrupted ones.
     pub jobs: Vec<JobOutcome>,
+    /// What this case measured; united over all cases for `summary.json`.
     pub coverage: CoverageSets,
 }
 
 /// How a job went, for the question which node is in all that went badly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobOutcome {
+    /// The case's name.
     pub case: String,
+    /// By the case's workload.
     pub kind: WorkKind,
+    /// The job's name in the case.
     pub job: String,
+    /// Nodes that it ran on.
     pub nodes: Vec<String>,
+    /// `None` where it ended well and no number is missing.
     pub bad: Option<Bad>,
     /// Metrics that were judged on this job, and whether any of them failed.
     pub judged: BTreeMap<String, bool>,
@@ -29,28 +37,39 @@ pub struct JobOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkKind {
+    /// nccl-tests on each GPU by itself.
     Gpus,
+    /// nccl-tests over several ranks.
     Collective,
+    /// `nic-pairs`.
     Flows,
+    /// A command or a training.
     Command,
 }
 
+/// Why a job counts as bad.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bad {
+    /// A short code: `hang`, `exit 137`, `not-measured`.
     pub cause: String,
     /// The node that a launcher, probe or sampler named.
     pub node: Option<String>,
+    /// What was reported, for the culprit's line.
     pub evidence: String,
 }
 
 /// The sets behind the counts of a coverage, so that those of several cases can be united.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoverageSets {
+    /// By name; measured where a metric of one of its jobs is there.
     pub nodes: Sets<String>,
     /// A node's ranks count as a whole: all of its GPUs took part, or not.
     pub ranks: Sets<String>,
+    /// Of the nodes whose counters or flows are read.
     pub nics_of_nodes: NicSets,
+    /// Message sizes of nccl-tests, in bytes.
     pub sizes: Sets<u64>,
+    /// GPUs of each node, by which `ranks` is multiplied.
     pub gpus: u32,
 }
 
@@ -95,6 +114,7 @@ impl NicSets {
 }
 
 impl CoverageSets {
+    /// Adds what another case planned and measured.
     pub fn unite(&mut self, other: &CoverageSets) {
         self.nodes.unite(&other.nodes);
         self.ranks.unite(&other.ranks);
@@ -105,6 +125,7 @@ impl CoverageSets {
         self.gpus = self.gpus.max(other.gpus);
     }
 
+    /// Counts the sets, a node's ranks as all its GPUs.
     pub fn counts(&self) -> Coverage {
         let ranks = self.ranks.share();
         let mut nics = Share::default();

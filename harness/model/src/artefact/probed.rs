@@ -7,11 +7,15 @@ use std::collections::BTreeMap;
 /// `probe.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
+    /// `FORMAT` of the harness that wrote it.
     pub format: u32,
+    /// Version of the harness that asked: `0.1.0`.
     pub harness: String,
     /// Whether any of it was reported by simulated hardware.
     pub simulated: bool,
+    /// Stem of the inventory's file.
     pub inventory: String,
+    /// Instance type of the inventory: `p5`.
     pub instance: String,
     /// When it was made; simulated time where the cluster is simulated.
     pub at: String,
@@ -19,8 +23,10 @@ pub struct Probe {
     pub nodes: Vec<ProbedNode>,
 }
 
+/// What one node reported, and what follows from it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbedNode {
+    /// Its name in the inventory.
     pub node: String,
     /// Why no probe could be made, which says nothing about the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,6 +40,7 @@ pub struct ProbedNode {
     /// How Slurm has it, where there is Slurm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slurm: Option<String>,
+    /// `None` where its clock was not read, or was set meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_offset: Option<ClockOffset>,
     /// By name, as `probe/facts.rs` declares them.
@@ -60,7 +67,9 @@ impl ProbedNode {
 /// The node's clock against the harness's own: it is ahead by no less and by no more, for the answer took its time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ClockOffset {
+    /// Milliseconds that the node's clock is ahead, at least; below 0 it may be behind.
     pub at_least_ms: f64,
+    /// Milliseconds that the node's clock is ahead, at most.
     pub at_most_ms: f64,
 }
 
@@ -76,11 +85,15 @@ impl ClockOffset {
     }
 }
 
+/// The value of a fact.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
+    /// A count or bytes.
     Number(u64),
+    /// A list that may be empty: devices, processes, Xid errors.
     Names(Vec<String>),
+    /// A version, a state, or `unlimited`.
     Text(String),
 }
 
@@ -98,7 +111,9 @@ impl std::fmt::Display for Value {
 /// A node that nothing was launched on, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
+    /// Its name in the inventory.
     pub node: String,
+    /// What the probe or the earlier case showed.
     pub why: String,
     /// It is nothing of its own that keeps it from passing: the folder that all nodes share, or the account by which they
     /// are reached. No node is blamed.

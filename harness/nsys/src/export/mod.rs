@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 /// The layout that this reader knows. A newer one is read as far as the columns that are asked for are there.
 pub const KNOWN_MAJOR: u32 = 3;
 
+/// One export of a report, opened read-only by `Export::open`.
 pub struct Export {
     path: PathBuf,
     form: Form,
@@ -50,16 +51,20 @@ enum Form {
 /// By which release an export was written, as it says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenBy {
+    /// Release of nsys, such as `2025.3.1`; `None` if not recorded.
     pub product: Option<String>,
+    /// Version of the export's layout, such as `3.20.0`; `None` if not recorded.
     pub schema: Option<String>,
 }
 
 impl WrittenBy {
+    /// First number of `schema`, compared with `KNOWN_MAJOR`.
     pub fn schema_major(&self) -> Option<u32> {
         self.schema.as_deref()?.split('.').next()?.parse().ok()
     }
 }
 
+/// Why an export, one of its tables or a user's query cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExportError {
     /// It does not exist, or has no form that can be opened.
@@ -121,6 +126,7 @@ fn not_an_export(f: &mut fmt::Formatter<'_>, path: &Path, why: &str) -> fmt::Res
 impl std::error::Error for ExportError {}
 
 impl Export {
+    /// Opens a folder or file; its contents decide in which form it is read.
     pub fn open(path: &Path) -> Result<Export, ExportError> {
         let bad = |why: String| ExportError::NotAnExport { path: path.to_owned(), why };
         if path.is_dir() {
@@ -255,6 +261,7 @@ impl Export {
         Ok(None)
     }
 
+    /// Reads `META_DATA_EXPORT`; both versions are `None` if the table is absent.
     pub fn written_by(&self) -> Result<WrittenBy, ExportError> {
         let mut written = WrittenBy::default();
         let Some(rows) = self.table(&META_DATA_EXPORT)? else { return Ok(written) };

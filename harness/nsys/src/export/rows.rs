@@ -41,6 +41,7 @@ impl Rows {
         Ok((frame.height() > 0).then_some(Rows { spec: self.spec, frame, kept: Some(kept) }))
     }
 
+    /// The requested columns as a polars frame, one chunk per column.
     pub fn frame(&self) -> &DataFrame {
         &self.frame
     }
@@ -63,15 +64,18 @@ impl Rows {
         })
     }
 
+    /// Values of a `Kind::Real` column, `None` in rows without one.
     pub fn maybe_reals(&self, column: &str) -> Result<Vec<Option<f64>>, ExportError> {
         let values = self.column(column)?.f64().map_err(|error| self.broken(error.to_string()))?;
         Ok(values.iter().collect())
     }
 
+    /// Values of a `Kind::Text` column; rows may lack one.
     pub fn texts(&self, column: &str) -> Result<&StringChunked, ExportError> {
         self.column(column)?.str().map_err(|error| self.broken(error.to_string()))
     }
 
+    /// Values of a `Kind::Bytes` column; rows may lack one.
     pub fn bytes(&self, column: &str) -> Result<&BinaryChunked, ExportError> {
         self.column(column)?.binary().map_err(|error| self.broken(error.to_string()))
     }
@@ -87,7 +91,9 @@ impl Rows {
 
 /// A column of numbers with or without holes.
 pub enum MaybeInts<'a> {
+    /// Every row has a value.
     All(&'a [i64]),
+    /// At least one row has none.
     Some(&'a Int64Chunked),
 }
 
@@ -101,6 +107,7 @@ impl MaybeInts<'_> {
         }
     }
 
+    /// Values of all rows in order, `None` where a row has none.
     pub fn iter(&self) -> Box<dyn Iterator<Item = Option<i64>> + '_> {
         match self {
             MaybeInts::All(values) => Box::new(values.iter().map(|value| Some(*value))),

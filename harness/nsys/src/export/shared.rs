@@ -46,7 +46,9 @@ struct CachedColumn {
 /// How often a table was read, and each of its columns decoded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Decoded {
+    /// Passes over the table; each decodes one or more columns.
     pub passes: u32,
+    /// By column name: how many passes decoded it.
     pub columns: BTreeMap<&'static str, u32>,
 }
 

@@ -7,17 +7,24 @@ use crate::trace::process_of;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
+/// A communicator of one process, as its first range that makes or ends it describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Communicator {
+    /// Process, as `process_of` gives it.
     pub process: i64,
     /// Not recorded before NCCL 2.25.
     pub id: Option<u64>,
+    /// Id of the communicator it was made from, such as by `ncclCommSplit`; `None` if not recorded.
     pub parent: Option<u64>,
+    /// Number of its ranks.
     pub ranks: Option<u32>,
+    /// The process's rank in it; `None` if not recorded.
     pub rank: Option<u32>,
+    /// CUDA device of that rank; `None` if not recorded.
     pub device: Option<i32>,
     /// The range that mentioned it first.
     pub start: i64,
+    /// End of that range, in nanoseconds of the session.
     pub end: i64,
 }
 

@@ -7,22 +7,36 @@ use std::fmt;
 /// By the name of the C function without `nccl`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Function {
+    /// `ncclAllReduce`: every rank gets the reduced data of all.
     AllReduce,
+    /// `ncclAllGather`: every rank gets the data of all.
     AllGather,
+    /// `ncclReduceScatter`: every rank gets its part of the reduced data.
     ReduceScatter,
+    /// `ncclBroadcast`: every rank gets the root's data.
     Broadcast,
+    /// `ncclReduce`: the root gets the reduced data of all.
     Reduce,
+    /// `ncclAlltoAll`: every rank sends another part to every rank.
     AllToAll,
+    /// `ncclGather`: the root gets the data of all.
     Gather,
+    /// `ncclScatter`: every rank gets its part of the root's data.
     Scatter,
+    /// `ncclSend`: to one peer.
     Send,
+    /// `ncclRecv`: from one peer.
     Recv,
+    /// `ncclPutSignal`: one-sided; no operation of nccl-tests.
     PutSignal,
+    /// `ncclSignal`: one-sided; no operation of nccl-tests.
     Signal,
+    /// `ncclWaitSignal`: one-sided; no operation of nccl-tests.
     WaitSignal,
 }
 
 impl Function {
+    /// Every function, in the order of declaration.
     pub const ALL: [Function; 13] = [
         Function::AllReduce,
         Function::AllGather,
@@ -58,6 +72,7 @@ impl Function {
         }
     }
 
+    /// From the C name, such as `ncclAllReduce`; `None` for any other, such as `ncclGroupEnd`.
     pub fn from_name(name: &str) -> Option<Function> {
         Function::ALL.into_iter().find(|function| function.name() == name)
     }
@@ -122,16 +137,22 @@ impl fmt::Display for Function {
 /// What a reduction does with two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Reduction {
+    /// `ncclSum`, number 0.
     Sum,
+    /// `ncclProd`, number 1.
     Product,
+    /// `ncclMax`, number 2.
     Max,
+    /// `ncclMin`, number 3.
     Min,
+    /// `ncclAvg`, number 4.
     Avg,
     /// Made by the program.
     Own(u32),
 }
 
 impl Reduction {
+    /// From the number of an `ncclRedOp_t`; from 5 on it is `Own`.
     pub fn from_number(number: u32) -> Reduction {
         match number {
             0 => Reduction::Sum,

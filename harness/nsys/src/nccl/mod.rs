@@ -63,19 +63,27 @@ pub struct NcclCalls {
 /// One call on one thread. `None` is what its payload does not record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
+    /// By the name of the NVTX range.
     pub function: Function,
+    /// Start of the range, in nanoseconds of the session.
     pub start: i64,
+    /// End of the range, in nanoseconds of the session.
     pub end: i64,
+    /// The calling thread; `pid_of` and `tid_of` split it.
     pub global_tid: i64,
     /// As the payload counts them: see `total_bytes`.
     pub bytes: Option<u64>,
+    /// Id of its communicator; not recorded before NCCL 2.25.
     pub communicator: Option<u64>,
     /// Of its communicator.
     pub ranks: Option<u32>,
     /// Within its communicator.
     pub rank: Option<u32>,
+    /// Root rank, for functions that have one.
     pub root: Option<i32>,
+    /// The other rank of a send or receive.
     pub peer: Option<i32>,
+    /// For functions that reduce.
     pub reduction: Option<Reduction>,
     /// Which of `groups`.
     pub group: Option<u32>,
@@ -88,20 +96,30 @@ pub struct Call {
 pub struct Group {
     /// From the begin of the one to the end of the other; of one that did not end, to the end of what is in it.
     pub start: i64,
+    /// End of `ncclGroupEnd`, or of the last range of a group that did not end; nanoseconds.
     pub end: i64,
+    /// The thread that made the calls.
     pub global_tid: i64,
+    /// How many calls of a `Function` are in it; at least 1.
     pub calls: u32,
+    /// Which of `NcclCalls::kernels` it launched.
     pub kernels: Range<u32>,
 }
 
+/// A kernel that was launched within a range of NCCL, or whose name begins with `nccl`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kernel {
+    /// Start on the GPU, in nanoseconds of the session.
     pub start: i64,
+    /// End on the GPU, in nanoseconds of the session.
     pub end: i64,
+    /// As `deviceId` in the table of kernels.
     pub device: i64,
+    /// As `streamId` in the table of kernels.
     pub stream: i64,
     /// The call of CUDA that launched it, where that is in the report.
     pub launch_start: Option<i64>,
+    /// End of that CUDA call; nanoseconds.
     pub launch_end: Option<i64>,
     /// The process it ran for.
     pub process: i64,
@@ -126,12 +144,14 @@ impl Kernel {
         self.name
     }
 
+    /// How long it ran on the GPU, in nanoseconds.
     pub fn ns(&self) -> u64 {
         self.end.wrapping_sub(self.start) as u64
     }
 }
 
 impl NcclCalls {
+    /// What the call, or the group it is in, launched; may be empty.
     pub fn kernels_of(&self, call: &Call) -> &[Kernel] {
         self.kernels.get(call.kernels.start as usize..call.kernels.end as usize).unwrap_or_default()
     }
@@ -143,6 +163,7 @@ impl NcclCalls {
         self.kernels.get(owned as usize..).unwrap_or_default()
     }
 
+    /// Short name of the kernel function.
     pub fn name(&self, kernel: &Kernel) -> &str {
         self.names.get(kernel.name as usize).map(String::as_str).unwrap_or_default()
     }

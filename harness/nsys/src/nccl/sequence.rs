@@ -13,10 +13,13 @@ pub struct Plan {
     pub rows: Vec<u64>,
     /// The same for warm-up calls: doubled from the least to the greatest, whatever the steps of the rows are.
     pub warmup_rows: Vec<u64>,
+    /// Warm-up calls at each size of `warmup_rows`.
     pub warmup: u32,
+    /// Timed iterations at each row and placement.
     pub iterations: u32,
     /// So many calls at each iteration.
     pub aggregated: u32,
+    /// Calls behind the timed ones whose results are checked, at each row and placement.
     pub checks: u32,
     /// Whether each size is run a second time, in place.
     pub in_place: bool,
@@ -24,13 +27,17 @@ pub struct Plan {
     pub cycles: u32,
 }
 
+/// Which of its two results in one row of the output a call counts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Placement {
+    /// Data is received into another buffer than it is sent from.
     OutOfPlace,
+    /// One buffer holds what is sent and what is received.
     InPlace,
 }
 
 impl Placement {
+    /// `out of place` or `in place`.
     pub fn name(self) -> &'static str {
         match self {
             Placement::OutOfPlace => "out of place",
@@ -39,18 +46,24 @@ impl Placement {
     }
 }
 
+/// What a call is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
+    /// Before the first row; not timed.
     WarmUp,
     /// One call before time is taken.
     Sync,
+    /// Counts in the printed time.
     Timed {
+        /// From 0; aggregated calls share one.
         iteration: u32,
     },
+    /// Made for the check of the result; not timed.
     Check,
 }
 
 impl Part {
+    /// `warm-up`, `sync`, `timed` or `check`.
     pub fn name(self) -> &'static str {
         match self {
             Part::WarmUp => "warm-up",
@@ -64,11 +77,13 @@ impl Part {
 /// Where one call stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
+    /// What the call is made for.
     pub part: Part,
     /// Which of the plan's rows; of a warm-up call, which of its warm-up rows.
     pub row: u32,
     /// None of a warm-up call.
     pub placement: Option<Placement>,
+    /// Which pass over all rows, from 0; 0 for a warm-up call.
     pub cycle: u32,
 }
 

@@ -29,12 +29,15 @@ pub struct ReportFile {
 /// What a report can be read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExportState {
+    /// No older than the report, or there is no report beside it.
     Fresh(PathBuf),
     /// The report was written after it.
     Stale(PathBuf),
+    /// No export was found.
     NotExported,
 }
 
+/// What the paths of a command line lead to.
 #[derive(Debug, Default)]
 pub struct Found {
     /// SQLite files of other programs in the folders: they are left out.
@@ -47,9 +50,12 @@ pub struct Found {
     pub duplicates: Vec<(PathBuf, PathBuf)>,
 }
 
+/// A path that leads to no report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
+    /// As it was given.
     pub path: PathBuf,
+    /// The reason, without the path.
     pub why: String,
 }
 
@@ -62,6 +68,7 @@ const EXPORTS: [(&str, bool); 4] =
 /// What lies directly in a folder of one export.
 const TABLES: [&str; 2] = ["parquet", "arrow"];
 
+/// Finds reports and exports behind files, folders and `folder:n`.
 pub fn find(inputs: &[PathBuf]) -> Found {
     let mut found = Found::default();
     for input in inputs {

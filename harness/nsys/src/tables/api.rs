@@ -2,6 +2,7 @@
 
 use super::{TableSpec, int, int_opt, table};
 
+/// CUDA calls; `correlationId` joins them with the GPU work that they launched.
 pub const RUNTIME: TableSpec = table(
     "CUPTI_ACTIVITY_KIND_RUNTIME",
     &[

@@ -2,6 +2,7 @@
 
 use super::{Kind, TableSpec, int, int_opt, optional, required, table};
 
+/// Messages of nsys; `severity` 1 is information, 2 a warning, 3 an error.
 pub const DIAGNOSTIC_EVENT: TableSpec = TableSpec {
     name: "DIAGNOSTIC_EVENT",
     older_name: None,

@@ -2,6 +2,7 @@
 
 use super::{TableSpec, int, int_opt, table};
 
+/// DirectX 12 calls; `DX12_MEMORY_OPERATION` refers to their `id`.
 pub const DX12_API: TableSpec =
     table("DX12_API", &[int("id"), int("start"), int("end"), int("nameId"), int_opt("globalTid")]);
 

@@ -6,6 +6,7 @@ use super::{TableSpec, int, int_opt, table, text_opt};
 pub const TARGET_INFO_GPU: TableSpec =
     table("TARGET_INFO_GPU", &[int("id"), text_opt("name"), int_opt("cuDevice"), text_opt("uuid")]);
 
+/// CUDA graphs that were traced as a whole, one row per launch.
 pub const GRAPH_TRACE: TableSpec = table(
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
     &[

@@ -2,6 +2,7 @@
 
 use super::{Kind, TableSpec, optional, required};
 
+/// Columns of names hold ids of `STRING_IDS`.
 pub const KERNEL: TableSpec = TableSpec {
     name: "CUPTI_ACTIVITY_KIND_KERNEL",
     older_name: None,
@@ -34,14 +35,22 @@ pub const KERNEL: TableSpec = TableSpec {
 /// One row, as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelRow {
+    /// Nanoseconds since the start of the session.
     pub start: i64,
+    /// Nanoseconds since the start of the session.
     pub end: i64,
+    /// Number of the GPU in the report.
     pub device_id: i64,
+    /// CUDA context on that GPU.
     pub context_id: i64,
+    /// CUDA stream of that context.
     pub stream_id: i64,
+    /// The same as in the row of the launching CUDA call.
     pub correlation_id: Option<i64>,
+    /// Process that it ran for, as `process_of` gives it.
     pub global_pid: Option<i64>,
     /// Ids of strings.
     pub short_name: i64,
+    /// Id of the name with its signature.
     pub demangled_name: i64,
 }

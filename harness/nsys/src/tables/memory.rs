@@ -2,6 +2,7 @@
 
 use super::{TableSpec, int, int_opt, table};
 
+/// Copies; `bytes` each, between the kinds of memory `srcKind` and `dstKind`.
 pub const MEMCPY: TableSpec = table(
     "CUPTI_ACTIVITY_KIND_MEMCPY",
     &[
@@ -21,6 +22,7 @@ pub const MEMCPY: TableSpec = table(
     ],
 );
 
+/// Fills; `bytes` each.
 pub const MEMSET: TableSpec = table(
     "CUPTI_ACTIVITY_KIND_MEMSET",
     &[

@@ -2,10 +2,12 @@
 
 use super::{Kind, TableSpec, required, table, text, text_opt};
 
+/// Holds `EXPORT_PRODUCT_VERSION` and `EXPORT_SCHEMA_VERSION`, among others.
 pub const META_DATA_EXPORT: TableSpec = TableSpec {
     name: "META_DATA_EXPORT",
     older_name: Some("EXPORT_META_DATA"),
     columns: &[required("name", Kind::Text), required("value", Kind::Text)],
 };
 
+/// Options of the capture.
 pub const META_DATA_CAPTURE: TableSpec = table("META_DATA_CAPTURE", &[text("name"), text_opt("value")]);

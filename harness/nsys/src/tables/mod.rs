@@ -47,15 +47,20 @@ pub use target::{ANALYSIS_DETAILS, PROCESSES, SESSION_START, SIMULATED, SYSTEM_E
 /// One table, as a recipe declares that it reads it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TableSpec {
+    /// As current exports name it, such as `StringIds`.
     pub name: &'static str,
     /// What exports of an older layout call it.
     pub older_name: Option<&'static str>,
+    /// All that can be read of it; an export may have others.
     pub columns: &'static [ColumnSpec],
 }
 
+/// A column that can be read, if an export has it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ColumnSpec {
+    /// As exports name it, such as `deviceId`.
     pub name: &'static str,
+    /// What its values are read as.
     pub kind: Kind,
     /// An export without it cannot be read; one that is not required is empty where it is absent.
     pub required: bool,
@@ -64,8 +69,11 @@ pub struct ColumnSpec {
 /// Numbers are widened to 64 bits, whatever width an export has them in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// Read as `i64`.
     Integer,
+    /// Read as `f64`.
     Real,
+    /// Read as strings.
     Text,
     /// As they stand, whatever they hold.
     Bytes,

@@ -33,6 +33,7 @@ pub const NVTX_PAYLOAD_SCHEMA_ENTRIES: TableSpec = table(
     &[int("domainId"), int("schemaId"), int("idx"), int_opt("type"), text_opt("name"), int_opt("offset")],
 );
 
+/// Enumerations that fields of payloads may have as type; `size` is in bytes.
 pub const NVTX_PAYLOAD_ENUMS: TableSpec = table(
     "NVTX_PAYLOAD_ENUMS",
     &[int_opt("domainId"), int_opt("schemaId"), text_opt("name"), int_opt("size")],

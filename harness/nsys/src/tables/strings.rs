@@ -2,6 +2,7 @@
 
 use super::{Kind, TableSpec, required};
 
+/// Ids and their strings.
 pub const STRING_IDS: TableSpec = TableSpec {
     name: "StringIds",
     older_name: None,

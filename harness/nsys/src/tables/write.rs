@@ -32,9 +32,13 @@ pub fn kernels(rows: &[KernelRow]) -> Result<Vec<u8>, String> {
 /// One call of CUDA, as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallRow {
+    /// Nanoseconds since the start of the session.
     pub start: i64,
+    /// Nanoseconds since the start of the session.
     pub end: i64,
+    /// The calling thread; `pid_of` and `tid_of` split it.
     pub global_tid: i64,
+    /// The same as in the row of the GPU work that it launched.
     pub correlation_id: Option<i64>,
     /// The id of a string.
     pub name: i64,

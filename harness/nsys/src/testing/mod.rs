@@ -11,14 +11,17 @@ pub mod nccl;
 
 /// The process of every thread for which a test names no other.
 pub const PROCESS: i64 = (1 << 48) | (40 << 24);
+/// A second process on the same machine.
 pub const OTHER_PROCESS: i64 = (1 << 48) | (41 << 24);
 
+/// An export as SQLite in a temporary folder.
 pub struct Made {
     folder: TempDir,
     db: Connection,
 }
 
 impl Made {
+    /// An export without a table.
     pub fn begin() -> Made {
         let folder = tempfile::tempdir().expect("a folder");
         let db = Connection::open(folder.path().join("r.sqlite")).expect("made");
@@ -48,6 +51,7 @@ impl Made {
         self
     }
 
+    /// A text, and the number by which other tables name it.
     pub fn string(&self, id: i64, text: &str) -> &Made {
         self.put(&tables::STRING_IDS, &[("id", id.into()), ("value", text.to_owned().into())])
     }
@@ -57,6 +61,7 @@ impl Made {
         self.call_of(PROCESS, (start, end), thread, correlation, name)
     }
 
+    /// The same of any process.
     pub fn call_of(
         &self,
         process: i64,
@@ -82,6 +87,7 @@ impl Made {
         self.kernel_of(PROCESS, (start, end), correlation, name)
     }
 
+    /// The same of any process.
     pub fn kernel_of(&self, process: i64, (start, end): (i64, i64), correlation: i64, name: i64) -> &Made {
         let numbers = [
             ("start", start),
@@ -144,10 +150,12 @@ impl Made {
         self.put(&tables::NVTX_EVENTS, &row)
     }
 
+    /// Of the SQLite file.
     pub fn path(&self) -> std::path::PathBuf {
         self.folder.path().join("r.sqlite")
     }
 
+    /// Opened, with all rows so far.
     pub fn trace(&self) -> Trace {
         Trace::open(&self.folder.path().join("r.sqlite")).expect("opens")
     }

@@ -17,15 +17,20 @@ const END: i64 = 38;
 /// What a range lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Lack {
+    /// It was pushed and never popped.
     Pop,
+    /// It was popped and never pushed.
     Push,
+    /// It was started and never ended.
     End,
+    /// It was ended and never started.
     Start,
     /// It ends before it begins.
     Order,
 }
 
 impl Lack {
+    /// In lower case, such as `pop`.
     pub fn name(self) -> &'static str {
         match self {
             Lack::Pop => "pop",
@@ -37,10 +42,14 @@ impl Lack {
     }
 }
 
+/// A range that lacks one half, or ends before it begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Odd {
+    /// What is missing or wrong.
     pub lack: Lack,
+    /// Process id of the operating system.
     pub pid: i64,
+    /// Thread id of the operating system.
     pub tid: i64,
     /// `domain:name`; a pop has no name.
     pub label: String,
@@ -50,6 +59,7 @@ pub struct Odd {
     pub nth: u64,
 }
 
+/// Complete and incomplete NVTX ranges of one report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balance {
     /// Ranges that have both halves.
@@ -59,6 +69,7 @@ pub struct Balance {
 }
 
 impl Balance {
+    /// How many ranges lack this.
     pub fn count(&self, lack: Lack) -> u64 {
         self.odd.iter().filter(|odd| odd.lack == lack).count() as u64
     }

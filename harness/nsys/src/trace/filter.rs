@@ -9,22 +9,28 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
+/// From `--filter-time` or `--filter-nvtx`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Filter {
+    /// Rows that overlap a time span.
     Time(TimeFilter),
+    /// Rows that overlap the NVTX ranges of a name.
     Range(RangeFilter),
 }
 
 /// `[start]/[end]`, in nanoseconds or with a unit; either side may be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeFilter {
+    /// In nanoseconds of the session; `None` is open.
     pub start: Option<i64>,
+    /// In nanoseconds of the session; `None` is open.
     pub end: Option<i64>,
 }
 
 /// `range[@domain][/index]`; a backslash takes the meaning of `@`, `/`, `*` and itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RangeFilter {
+    /// Without domain and index; escapes are resolved.
     pub name: String,
     /// The default domain where it is not named.
     pub domain: Domain,
@@ -39,6 +45,7 @@ pub enum Domain {
     Named(String),
 }
 
+/// Why a filter cannot be parsed, with an example of a correct one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadFilter(String);
 

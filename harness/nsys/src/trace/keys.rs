@@ -9,7 +9,9 @@ pub const NO_GROUP: u32 = u32::MAX;
 
 /// One value by which rows are grouped: the number of each row's value, and the values.
 pub struct Part<L> {
+    /// For each row an index of `labels`, or `NO_GROUP`.
     pub of_row: Vec<u32>,
+    /// Each value once, in the order of first rows.
     pub labels: Vec<L>,
 }
 
@@ -17,6 +19,7 @@ pub struct Part<L> {
 const LISTED: i64 = 1 << 22;
 
 impl Part<i64> {
+    /// Rows by a number that every row has.
     pub fn numbers(values: impl ExactSizeIterator<Item = i64>) -> Part<i64> {
         let mut labels = Vec::new();
         let mut known = Known::new();
@@ -119,6 +122,7 @@ impl Known {
 
 /// Rows by several parts at once.
 pub struct Keys {
+    /// For each row an index of `groups`, or `NO_GROUP`.
     pub of_row: Vec<u32>,
     /// Of each group the numbers of its parts' values, in the order in which the parts were given.
     pub groups: Vec<Vec<u32>>,

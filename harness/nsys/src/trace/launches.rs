@@ -18,7 +18,9 @@ pub struct Calls {
 /// One operation on a GPU and one call that it belongs to, as rows of their tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launch {
+    /// Row of the rows that were passed to `Calls::launches`.
     pub operation: u32,
+    /// Row of `Calls::rows`.
     pub call: u32,
 }
 
@@ -130,6 +132,7 @@ impl Calls {
         Ok(Some(Calls { rows, processes, next, backwards }))
     }
 
+    /// Every CUDA call of the report, whatever the filter.
     pub fn rows(&self) -> &Rows {
         &self.rows
     }

@@ -32,6 +32,7 @@ use crate::tables::TableSpec;
 use std::cell::{OnceCell, RefCell};
 use std::path::Path;
 
+/// One open report, with its filter, its strings and the notes on what was left out.
 pub struct Trace {
     export: Export,
     strings: OnceCell<Strings>,
@@ -42,6 +43,7 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// Opens an export without a filter and without a cache of columns.
     pub fn open(path: &Path) -> Result<Trace, ExportError> {
         let export = Export::open(path)?;
         Ok(Trace {
@@ -86,6 +88,7 @@ impl Trace {
         Reopenable::new(self.export.path(), self.filter.as_ref())
     }
 
+    /// The export itself: its rows are not filtered.
     pub fn export(&self) -> &Export {
         &self.export
     }
@@ -103,6 +106,7 @@ impl Trace {
         }
     }
 
+    /// Strings by id, read at the first call.
     pub fn strings(&self) -> Result<&Strings, ExportError> {
         if let Some(strings) = self.strings.get() {
             return Ok(strings);
@@ -111,6 +115,7 @@ impl Trace {
         Ok(self.strings.get_or_init(|| read))
     }
 
+    /// Adds a note, unless the same one is there already.
     pub fn note(&self, note: String) {
         let mut notes = self.notes.borrow_mut();
         if !notes.contains(&note) {
@@ -179,10 +184,12 @@ pub struct Durations {
 }
 
 impl Durations {
+    /// Nanoseconds by row; rows that end before they begin have no valid value.
     pub fn ns(&self) -> &[u64] {
         &self.ns
     }
 
+    /// As `ns`, without a copy.
     pub fn into_ns(self) -> Vec<u64> {
         self.ns
     }

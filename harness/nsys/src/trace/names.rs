@@ -5,6 +5,7 @@ use crate::tables::STRING_IDS;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+/// What `STRING_IDS` holds.
 #[derive(Debug, Default)]
 pub struct Strings {
     of_id: HashMap<i64, String>,
@@ -24,6 +25,7 @@ impl Strings {
         Ok(Strings { of_id })
     }
 
+    /// `None` where the report has no such id.
     pub fn get(&self, id: i64) -> Option<&str> {
         self.of_id.get(&id).map(String::as_str)
     }

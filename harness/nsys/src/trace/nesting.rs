@@ -8,7 +8,9 @@ use std::fmt::Write;
 /// The ranges of one thread that begin and end on it, both styles: the earlier first, of two with one beginning the
 /// longer.
 pub struct Thread {
+    /// As in `Ranges::global_tid`.
     pub global_tid: i64,
+    /// Rows of `Ranges`.
     pub ranges: Vec<usize>,
 }
 
@@ -26,6 +28,7 @@ pub fn threads(ranges: &Ranges) -> Vec<Thread> {
 pub struct Place {
     /// In how many ranges; 0 for an outermost one.
     pub level: usize,
+    /// The innermost range around it, as row of `Ranges`; `None` for an outermost one.
     pub parent: Option<usize>,
 }
 
@@ -38,6 +41,7 @@ pub struct Stack {
 }
 
 impl Stack {
+    /// Adds a range that begins no earlier than the one before, and gives its place.
     pub fn push(&mut self, range: usize, end: i64) -> Place {
         while self.open.last().is_some_and(|(_, other)| *other < end) {
             self.open.pop();

@@ -7,8 +7,11 @@ use std::collections::HashMap;
 
 /// A NIC as samples name it.
 pub struct Nic {
+    /// `nicId` of the report.
     pub id: i64,
+    /// GUID, with its bits as a signed number.
     pub guid: i64,
+    /// Device name; `None` if not recorded.
     pub name: Option<String>,
 }
 

@@ -7,9 +7,13 @@ use crate::tables::NVTX_EVENTS;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+/// `eventType` of a mark, which has no duration.
 pub const MARK: i64 = 34;
+/// `eventType` of a push/pop range.
 pub const PUSH_POP: i64 = 59;
+/// `eventType` of a start/end range.
 pub const START_END: i64 = 60;
+/// `eventType` of a row that names a domain.
 pub const DOMAIN: i64 = 75;
 
 /// Names of domains, by process and id: ids of two processes may be equal and mean two domains.
@@ -18,6 +22,7 @@ pub struct Domains {
 }
 
 impl Domains {
+    /// Reads the names of all domains; there are none in an export without NVTX.
     pub fn read(export: &Export) -> Result<Domains, ExportError> {
         let columns = ["eventType", "text", "globalTid", "domainId"];
         match export.columns(&NVTX_EVENTS, &columns)? {
@@ -48,12 +53,17 @@ impl Domains {
 
 /// The ranges of a report that have an end, both styles, column by column.
 pub struct Ranges {
+    /// In nanoseconds of the session.
     pub start: Vec<i64>,
+    /// In nanoseconds of the session; never before `start`.
     pub end: Vec<i64>,
+    /// By which functions it was made.
     pub style: Vec<Style>,
+    /// The thread that it began on.
     pub global_tid: Vec<i64>,
     /// Where a start/end range ended on another thread: that thread.
     pub end_tid: Vec<Option<i64>>,
+    /// Id within its process; 0 is the default domain.
     pub domain_id: Vec<i64>,
     /// `domain:name`.
     pub label: Part<String>,
@@ -63,13 +73,17 @@ pub struct Ranges {
     pub id: Vec<i64>,
 }
 
+/// By which functions a range is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
+    /// Ranges of one thread that nest.
     PushPop,
+    /// Ranges that may cross, and end on another thread.
     StartEnd,
 }
 
 impl Style {
+    /// `PushPop` or `StartEnd`, as tables show it.
     pub fn name(self) -> &'static str {
         match self {
             Style::PushPop => "PushPop",
@@ -79,18 +93,22 @@ impl Style {
 }
 
 impl Ranges {
+    /// How many ranges there are.
     pub fn len(&self) -> usize {
         self.start.len()
     }
 
+    /// Whether there is no range.
     pub fn is_empty(&self) -> bool {
         self.start.is_empty()
     }
 
+    /// `domain:name` of a range.
     pub fn label(&self, row: usize) -> &str {
         &self.label.labels[self.label.of_row[row] as usize]
     }
 
+    /// Name of a range, without its domain.
     pub fn name(&self, row: usize) -> &str {
         &self.name.labels[self.name.of_row[row] as usize]
     }

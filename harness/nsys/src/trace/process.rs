@@ -7,10 +7,12 @@ pub fn process_of(global_tid: i64) -> i64 {
     global_tid & !((1 << TID_BITS) - 1)
 }
 
+/// Process id of the operating system.
 pub fn pid_of(global_tid: i64) -> i64 {
     (global_tid >> TID_BITS) & ((1 << TID_BITS) - 1)
 }
 
+/// Thread id of the operating system.
 pub fn tid_of(global_tid: i64) -> i64 {
     global_tid & ((1 << TID_BITS) - 1)
 }

@@ -13,8 +13,11 @@ use std::collections::{BTreeMap, HashMap};
 /// Operations on GPUs taken together: from the beginning of the first to the end of the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work {
+    /// How many kernels, copies, fills and graphs.
     pub operations: u64,
+    /// Start of the first, in nanoseconds of the session.
     pub start: i64,
+    /// Latest end, in nanoseconds of the session.
     pub end: i64,
 }
 
@@ -88,6 +91,7 @@ impl Launched {
         Ok(Some(Launched { calls, work }))
     }
 
+    /// For each range what it launched; `None` where it launched nothing.
     pub fn within(&self, ranges: &Ranges, threads: &[Thread]) -> Result<Vec<Option<Work>>, ExportError> {
         let by_thread = by_thread(&self.calls, threads, |call| self.work[call].operations > 0)?;
         let (starts, ends) = (self.calls.rows().ints("start")?, self.calls.rows().ints("end")?);

@@ -6,6 +6,7 @@ use crate::export::ExportError;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
+/// Path and filter of a report.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reopenable {
     path: PathBuf,
@@ -17,6 +18,7 @@ impl Reopenable {
         Reopenable { path: path.to_owned(), filter: filter.cloned() }
     }
 
+    /// Opens the report again, with its filter.
     pub fn open(&self) -> Result<Trace, ExportError> {
         let trace = Trace::open(&self.path)?;
         match &self.filter {

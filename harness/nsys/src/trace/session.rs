@@ -15,6 +15,7 @@ impl Trace {
         Ok((0..rows.len()).find_map(|row| epochs.get(row)))
     }
 
+    /// The machine that the report was taken on; `None` if not recorded.
     pub fn host(&self) -> Result<Option<String>, ExportError> {
         if let Some(capture) = self.export().capture() {
             return Ok(Some(capture.node.clone()));

@@ -17,12 +17,15 @@ use std::collections::BTreeMap;
 /// The tables that it is read from.
 pub const TABLES: [&TableSpec; 4] = [&KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE];
 
+/// All operations on the GPUs of one report, as its filters leave them.
 pub struct Busy {
     /// By process and number of the device; at least one, each with at least one operation.
     pub gpus: Vec<Gpu>,
+    /// Each distinct pair of names once; `Operation::name` indexes it.
     pub kernels: Vec<KernelName>,
     /// From the first beginning to the last end on any GPU of the report, or what a filter by time leaves of that.
     pub window: (i64, i64),
+    /// Rows of all `TABLES` that the filters left, those of `backwards` included.
     pub rows: u64,
     /// How many of them end before they begin, and are in no GPU's operations.
     pub backwards: u64,
@@ -30,13 +33,16 @@ pub struct Busy {
 
 /// A device as one process sees it: two processes number their devices each for itself.
 pub struct Gpu {
+    /// `globalPid` of the export; `None` where a row has none.
     pub process: Option<i64>,
+    /// `deviceId` of the export: the process's number for the GPU.
     pub device: i64,
     /// In the order of their beginnings.
     pub operations: Vec<Operation>,
 }
 
 impl Gpu {
+    /// The process id on its host, from the global one.
     pub fn pid(&self) -> Option<i64> {
         self.process.map(pid_of)
     }
@@ -50,23 +56,31 @@ impl Gpu {
 /// Times are within the filter's span, where there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
+    /// Nanoseconds on the report's clock.
     pub start: i64,
+    /// Nanoseconds on the report's clock; never before `start`.
     pub end: i64,
+    /// `streamId` of the export; `None` where the row has none.
     pub stream: Option<i64>,
+    /// `contextId` of the export; `None` where the row has none.
     pub context: Option<i64>,
+    /// By the table, and for a kernel by its class.
     pub kind: Kind,
     /// Of a kernel its place among the names.
     pub name: u32,
     /// Index of its table in `TABLES`.
     pub table: u8,
+    /// Index among the rows of that table that the filter left.
     pub row: u32,
 }
 
 impl Operation {
+    /// `start` and `end`.
     pub fn span(&self) -> (i64, i64) {
         (self.start, self.end)
     }
 
+    /// Duration in nanoseconds.
     pub fn ns(&self) -> u64 {
         self.end.wrapping_sub(self.start) as u64
     }
@@ -75,16 +89,23 @@ impl Operation {
 /// Kernels communicate or compute; copies and fills are memory's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
+    /// A kernel of any class but `nccl` and `comm`.
     Compute,
+    /// A kernel of the class `nccl` or `comm`.
     Communication,
+    /// A copy or a fill.
     Memory,
     /// A graph of which nothing is known but when it ran.
     Graph,
 }
 
+/// Both names of a kernel, and its class.
 pub struct KernelName {
+    /// `shortName` of the export: `ncclDevKernel_AllReduce`.
     pub short: String,
+    /// `demangledName` of the export, with types and arguments.
     pub whole: String,
+    /// One of `CLASSES`, by both names.
     pub class: &'static str,
 }
 

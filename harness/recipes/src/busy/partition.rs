@@ -7,13 +7,18 @@ use serde::{Deserialize, Serialize};
 /// The moments at which each kind of operation ran.
 #[derive(Debug, Clone, Default)]
 pub struct Sets {
+    /// Union of the operations of `Kind::Compute`.
     pub compute: Spans,
+    /// Union of the operations of `Kind::Communication`.
     pub communication: Spans,
+    /// Union of the operations of `Kind::Memory`.
     pub memory: Spans,
+    /// Union of the operations of `Kind::Graph`.
     pub graphs: Spans,
 }
 
 impl Sets {
+    /// Merges the operations of each kind.
     pub fn of<'a>(operations: impl Iterator<Item = &'a Operation> + Clone) -> Sets {
         let of =
             |kind: Kind| Spans::of(operations.clone().filter(|one| one.kind == kind).map(Operation::span));
@@ -25,6 +30,7 @@ impl Sets {
         }
     }
 
+    /// Splits the time between two moments, in nanoseconds, by what ran in it.
     pub fn within(&self, start: i64, end: i64) -> Shares {
         let window = Spans::one(start, end);
         let parts = partition([&self.compute, &self.communication, &self.memory, &self.graphs], &window);
@@ -54,33 +60,47 @@ const GRAPHS: usize = 8;
 /// Nanoseconds, each moment of the window in one part alone: the seven, the graphs of which nothing is known, and idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Shares {
+    /// Length of the window: the sum of the parts below.
     pub window: u64,
+    /// No operation ran.
     pub idle: u64,
+    /// Graphs traced as a whole ran, and nothing else.
     pub graphs_alone: u64,
+    /// Compute without communication and memory.
     pub compute_alone: u64,
+    /// Communication without compute and memory.
     pub communication_alone: u64,
+    /// Copies and fills without compute and communication.
     pub memory_alone: u64,
+    /// Compute and communication, without memory.
     pub compute_communication: u64,
+    /// Compute and memory, without communication.
     pub compute_memory: u64,
+    /// Communication and memory, without compute.
     pub communication_memory: u64,
+    /// Compute, communication and memory at once.
     pub all_three: u64,
     /// Then the others are the least that they can be.
     pub has_graphs: bool,
 }
 
 impl Shares {
+    /// Nanoseconds with compute, whatever ran beside it.
     pub fn compute(&self) -> u64 {
         self.compute_alone + self.compute_communication + self.compute_memory + self.all_three
     }
 
+    /// Nanoseconds with communication, whatever ran beside it.
     pub fn communication(&self) -> u64 {
         self.communication_alone + self.compute_communication + self.communication_memory + self.all_three
     }
 
+    /// Nanoseconds with copies or fills, whatever ran beside them.
     pub fn memory(&self) -> u64 {
         self.memory_alone + self.compute_memory + self.communication_memory + self.all_three
     }
 
+    /// Nanoseconds with any operation, graphs included.
     pub fn active(&self) -> u64 {
         self.window - self.idle
     }

@@ -44,6 +44,7 @@ impl Edges {
         Edges(edges)
     }
 
+    /// The edges, one more than there are bins.
     pub fn as_slice(&self) -> &[u64] {
         &self.0
     }

@@ -36,6 +36,7 @@ impl Keeps for Tally {
 /// Of at least one value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Gathered<K> {
+    /// Every statistic, or the tally that gives it.
     All(K),
     /// Count and sum alone: no median, extremes or deviation.
     Sum {
@@ -49,18 +50,28 @@ pub enum Gathered<K> {
 /// A statistic of the values of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
+    /// Number of values.
     Count,
+    /// Sum of the values.
     Total,
+    /// Arithmetic mean.
     Mean,
+    /// Mean of the two middle values where their number is even.
     Median,
+    /// The smallest value.
     Min,
+    /// The largest value.
     Max,
+    /// Standard deviation with n - 1; 0 for one value.
     Deviation,
 }
 
+/// The value of a `Figure`, in the unit of the values, or a count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FigureValue {
+    /// A count, sum, minimum or maximum: exact.
     Whole(u128),
+    /// A mean, median or standard deviation.
     Real(f64),
 }
 
@@ -85,6 +96,7 @@ impl Gathered<Tally> {
         }
     }
 
+    /// Statistics of all values added so far; `None` of an empty tally.
     pub fn figures(&mut self) -> Option<Gathered<Stats>> {
         match self {
             Gathered::All(tally) => tally.stats().map(Gathered::All),
@@ -94,6 +106,7 @@ impl Gathered<Tally> {
 }
 
 impl Gathered<Stats> {
+    /// Sum of the values, known in either variant.
     pub fn total(&self) -> u128 {
         match self {
             Gathered::All(stats) => stats.total,
@@ -120,6 +133,7 @@ impl Gathered<Stats> {
 }
 
 impl Figure {
+    /// Whether its `FigureValue` is `Whole`.
     pub const fn is_whole(self) -> bool {
         matches!(self, Figure::Count | Figure::Total | Figure::Min | Figure::Max)
     }

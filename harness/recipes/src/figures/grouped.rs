@@ -3,6 +3,7 @@
 use super::{Keeps, Stats};
 use rayon::prelude::*;
 
+/// Values in order of their groups, with the end of each group.
 pub struct Grouped {
     values: Vec<u64>,
     /// Where each group ends; it begins where the one before ends.
@@ -58,6 +59,7 @@ impl Grouped {
         &self.values[begin..self.ends[group]]
     }
 
+    /// Number of groups, empty ones included.
     pub fn groups(&self) -> usize {
         self.ends.len()
     }

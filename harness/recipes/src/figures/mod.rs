@@ -19,14 +19,23 @@ use serde::{Deserialize, Serialize};
 /// In the unit of the values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
+    /// Number of values, at least one.
     pub count: u64,
+    /// Sum of the values.
     pub total: u128,
+    /// Arithmetic mean.
     pub mean: f64,
+    /// Mean of the two middle values where their number is even.
     pub median: f64,
+    /// The smallest value.
     pub min: u64,
+    /// The largest value.
     pub max: u64,
+    /// Standard deviation with n - 1; 0 for one value.
     pub stddev: f64,
+    /// Lower quartile, by linear interpolation.
     pub q1: f64,
+    /// Upper quartile, by linear interpolation.
     pub q3: f64,
 }
 

@@ -4,6 +4,7 @@
 use super::Stats;
 use serde::{Deserialize, Serialize};
 
+/// Distinct values with their counts, to which those of other reports are added.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Tally {
     /// Each value once, ascending, with its count.
@@ -13,6 +14,7 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Counts each distinct value.
     pub fn of(values: &[u64]) -> Tally {
         let mut values = values.to_vec();
         values.sort_unstable();

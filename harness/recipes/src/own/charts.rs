@@ -11,11 +11,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A chart that a recipe declares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChartSpec {
+    /// `name` in the file, else the kind of chart; unique within the recipe.
     pub name: &'static str,
+    /// `title` in the file, which must give one.
     pub title: String,
+    /// `about` in the file; empty where it has none.
     pub about: String,
     /// Of which result.
     pub of: &'static str,
+    /// The kind of chart and its columns.
     pub shape: Shape,
     /// Whether the numbers' axis is logarithmic.
     pub log: bool,
@@ -70,6 +74,7 @@ pub enum Shape {
 }
 
 impl Shape {
+    /// Values of `kind` in `[[chart]]`, one per variant.
     pub const KINDS: [&'static str; 5] = ["bars", "lines", "histogram", "boxes", "heatmap"];
 }
 

@@ -15,7 +15,9 @@ pub struct Limits {
     pub rows_in: u64,
     /// Of its result; of all reports together too.
     pub rows_out: u64,
+    /// Bytes that the process of a query may take; 2 GiB by default.
     pub memory: u64,
+    /// Seconds until the process of a query is ended; 60 by default.
     pub seconds: u64,
 }
 
@@ -27,6 +29,7 @@ impl Default for Limits {
 
 /// Who runs queries. The question and its answer are made and read here alone.
 pub trait Engine: Sync {
+    /// Gives what the function `answer` gives for these bytes; fails with a message for the user.
     fn answer(&self, question: Vec<u8>, limits: &Limits) -> Result<Vec<u8>, String>;
 }
 

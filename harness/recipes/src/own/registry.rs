@@ -20,6 +20,7 @@ pub fn all() -> Vec<&'static Own> {
     ALL.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
+/// The registered recipe of this name.
 pub fn find(name: &str) -> Option<&'static Own> {
     all().into_iter().find(|own| own.declaration.name == name)
 }

@@ -17,11 +17,15 @@ use std::ops::ControlFlow;
 /// An error, and where in the text of the query it stands: line and column from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlError {
+    /// Line of the query's text.
     pub line: u64,
+    /// Character within the line.
     pub column: u64,
+    /// What is wrong, without the place.
     pub message: String,
     /// The word that is wrong, and those that would be right: for a suggestion.
     pub instead: Option<(String, Vec<String>)>,
+    /// What to write instead; shown where nothing in `instead` is similar.
     pub hint: Option<&'static str>,
 }
 
@@ -238,6 +242,7 @@ impl Parsed {
         others.map(|(name, _)| name.as_str()).collect()
     }
 
+    /// The parameters that it names, without the `$`.
     pub fn parameters(&self) -> BTreeSet<&str> {
         let own = self.named.parameters.iter().map(|(name, _)| name.as_str());
         own.chain(match &self.limit {

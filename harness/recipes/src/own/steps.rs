@@ -4,13 +4,17 @@
 /// In the order in which they are done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Steps {
+    /// The table that the steps begin with.
     pub from: String,
     /// The columns of the table that are named anywhere; all where there are no groups.
     pub taken: Option<Vec<String>>,
     /// Name and expression; a later one may name an earlier.
     pub derive: Vec<(String, String)>,
+    /// The condition on rows, derived columns included; `None` leaves all rows.
     pub filter: Option<String>,
+    /// Columns by whose values the rows are grouped.
     pub group: Vec<String>,
+    /// Name and expression of each column computed per group.
     pub aggregate: Vec<(String, String)>,
     /// Columns of the result, and whether the largest comes first.
     pub order: Vec<(String, bool)>,

@@ -21,6 +21,7 @@ const SECONDS: MetricSpec = MetricSpec {
     blames: Blames::OddNode,
 };
 
+/// Reads no file: only the exit code and the time of the job.
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "command",
     about: "how a program ended, and how long it took",

@@ -31,6 +31,7 @@ impl ExtractStore {
         ExtractStore { received: BTreeMap::new(), recorded: Some(Mutex::default()) }
     }
 
+    /// The extracts that it kept, for `add` in another process.
     pub fn to_bytes(&self) -> Result<Vec<u8>, String> {
         let kept =
             self.recorded.as_ref().map(|kept| kept.lock().unwrap_or_else(PoisonError::into_inner).clone());

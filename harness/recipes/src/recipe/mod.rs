@@ -60,8 +60,11 @@ pub const LIST: &[RecipeSpec] = &[
 
 /// The declaration of a recipe. The planner, the linter and the manual read this constant.
 pub struct RecipeSpec {
+    /// As `recipes` in a suite names it: `nccl_tests`.
     pub name: &'static str,
+    /// One line for lists of recipes.
     pub about: &'static str,
+    /// Every metric that it may give.
     pub metrics: &'static [MetricSpec],
     /// The tables of profiler reports that it reads: a case that asserts its metrics must be profiled.
     pub tables: &'static [&'static TableSpec],
@@ -71,6 +74,7 @@ pub struct RecipeSpec {
     pub run: Run,
 }
 
+/// The function of a recipe: it reads the job's files, and no others.
 pub type Run = &'static (dyn Fn(&JobInput) -> Output + Sync);
 
 /// Those that users wrote, as far as they were made known.
@@ -81,6 +85,7 @@ pub fn all() -> impl Iterator<Item = &'static RecipeSpec> {
     LIST.iter().chain(OF_USERS.all())
 }
 
+/// The recipe of this name, built-in or a user's.
 pub fn find(name: &str) -> Option<&'static RecipeSpec> {
     all().find(|recipe| recipe.name == name)
 }
@@ -93,18 +98,29 @@ pub fn metric(name: &str) -> Option<(&'static RecipeSpec, &'static MetricSpec)> 
 /// One job as its recipes see it: what was declared of it, and the files it left.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct JobInput {
+    /// As in the suite.
     pub case: String,
+    /// Unique within the case.
     pub job: String,
+    /// From 1; jobs of one round run side by side.
     pub round: u32,
+    /// In the planned order; of a pair of NICs the sender first.
     pub nodes: Vec<String>,
+    /// EFA devices that every node of the instance has: `rdmap113s0`.
     pub nics: Vec<String>,
+    /// The instance's counters of payload that leaves a node: `rdma_write_bytes`.
     pub tx_counters: Vec<String>,
+    /// The instance's counters of payload that arrives: `rdma_write_recv_bytes`.
     pub rx_counters: Vec<String>,
+    /// Of the instance, as `DirectionMap` has it.
     pub conservation_shown: bool,
+    /// What the plan declares of it.
     pub workload: Workload,
     /// Exit code of the script; `None` where it did not run to its end.
     pub exit_code: Option<i32>,
+    /// Wall time from start, else submission, to the end; `None` where either is unknown.
     pub seconds: Option<f64>,
+    /// Collected files, then the reports of profiled ranks.
     pub files: Vec<InputFile>,
     /// The steps that its profilers were to watch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,6 +132,7 @@ pub struct JobInput {
     pub kept: Arc<ExtractStore>,
 }
 
+/// What a plan declares of a job's workload, as far as recipes need it.
 #[derive(Clone, Serialize, Deserialize)]
 pub enum Workload {
     /// nccl-tests, with one collective.
@@ -147,28 +164,39 @@ pub enum Workload {
     },
 }
 
+/// What a file of a job is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileRole {
+    /// The output of nccl-tests: of the whole job, or of one node.
     NcclTests,
+    /// The output of nccl-tests on one GPU.
     GpuNcclTests,
+    /// The sampler's capture of EFA counters on one node.
     Counters,
+    /// The output of one flow between the NICs of two nodes.
     Flow,
     /// An exported report: a folder of tables, or one file that holds them all.
     NsysExport,
     /// The output of the workload.
     Stdout,
+    /// Standard error of the workload.
     Stderr,
+    /// Logs of the launch and the sampler, and files of profilers other than exports.
     Other,
 }
 
+/// A collected file of a job, or the exported report of a rank.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct InputFile {
+    /// Decides which recipes read it.
     pub role: FileRole,
     /// Its path.
     pub path: PathBuf,
     /// Its name in findings: relative to the case's folder.
     pub shown: String,
+    /// The node that it came from; `None` where it is of the whole job.
     pub node: Option<String>,
+    /// The GPU or NIC that it is of: `gpu3`, `rdmap113s0`; `None` for all other files.
     pub part: Option<String>,
     /// The rank whose report it is.
     pub rank: Option<u32>,
@@ -192,6 +220,7 @@ impl JobInput {
         Dims::new().with(Dim::Case, self.case.as_str()).with(Dim::Job, self.job.as_str())
     }
 
+    /// The files of one role, in the order of `files`.
     pub fn files_of(&self, role: FileRole) -> impl Iterator<Item = &InputFile> {
         self.files.iter().filter(move |file| file.role == role)
     }
@@ -206,7 +235,9 @@ impl JobInput {
 /// The results of a recipe for one job.
 #[derive(Debug, Default)]
 pub struct Output {
+    /// Each has the dimensions of the job, `JobInput::dims`.
     pub metrics: Vec<Metric>,
+    /// What a person should know of the files; the judge reads codes in `RecipeSpec::causes`.
     pub findings: Vec<Finding>,
     /// The failure that the workload itself reported.
     pub failure: Option<Failure>,
@@ -222,10 +253,14 @@ pub struct Output {
     pub data_wrong: bool,
 }
 
+/// Why a workload failed, by its own output.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
+    /// A code, such as `collective-timeout`.
     pub cause: String,
+    /// The faulty node; `None` where the output does not show it.
     pub node: Option<String>,
+    /// File, line and what it says: `raw/j/stderr:12: ...`.
     pub evidence: String,
 }
 

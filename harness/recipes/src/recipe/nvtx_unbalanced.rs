@@ -42,6 +42,7 @@ const UNPUSHED: MetricSpec = count(
 const UNENDED: MetricSpec =
     count("nvtx.never_ended", "start/end ranges that lack their start or their end", Better::Lower);
 
+/// For profiled cases, by rank; `harness recipe nvtx_unbalanced` reads stored reports.
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "nvtx_unbalanced",
     about: "unbalanced NVTX ranges (pushed and never popped, or popped and never pushed), from nsys reports",

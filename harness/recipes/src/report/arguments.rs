@@ -2,10 +2,14 @@
 
 use std::fmt;
 
+/// An argument that a report or a recipe accepts behind its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArgumentSpec {
+    /// As written before `=`: `ticks_threshold`.
     pub name: &'static str,
+    /// For the manual, in a few words.
     pub about: &'static str,
+    /// The kind of its value, and the default.
     pub takes: Takes,
     /// Arguments of one such word exclude each other.
     pub choice: Option<&'static str>,
@@ -14,15 +18,19 @@ pub struct ArgumentSpec {
 /// What stands behind an argument's name, and what counts where it is not given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
+    /// A flag, written without `=`: `base`.
     Nothing,
+    /// A whole number, with the default.
     Number(u64),
     /// A number with or without a point, as it is written.
     Decimal(&'static str),
+    /// Any text that is not empty, with the default.
     Text(&'static str),
     /// Two whole numbers, `70..75`, the first no greater than the second.
     Span,
 }
 
+/// Arguments given for one report or recipe, checked against its declaration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arguments {
     given: Vec<(&'static str, ArgumentValue)>,
@@ -36,6 +44,7 @@ enum ArgumentValue {
     Span(u64, u64),
 }
 
+/// Why an argument was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadArgument(String);
 
@@ -48,6 +57,7 @@ impl fmt::Display for BadArgument {
 impl std::error::Error for BadArgument {}
 
 impl Arguments {
+    /// Parses each of `NAME` or `NAME=VALUE`; errors name the report `of`.
     pub fn read(of: &str, known: &'static [ArgumentSpec], words: &[&str]) -> Result<Arguments, BadArgument> {
         let mut given: Vec<(&'static str, ArgumentValue)> = Vec::new();
         for word in words {
@@ -126,6 +136,7 @@ impl Arguments {
         self.given.iter().map(word).collect()
     }
 
+    /// Whether it was given, with or without a value.
     pub fn has(&self, name: &str) -> bool {
         self.given.iter().any(|(given, _)| *given == name)
     }

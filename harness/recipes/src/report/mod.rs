@@ -85,18 +85,23 @@ pub const DEFAULT: &[&str] = &[
 
 /// What a report declares before it computes: the manual is written from it.
 pub struct ReportSpec {
+    /// As in `harness stats --report NAME`: `cuda_api_sum`.
     pub name: &'static str,
+    /// For a person: `CUDA API Summary`.
     pub title: &'static str,
     /// What its rows are, and how they are made.
     pub about: &'static str,
     /// What a report without a row lacks, in words.
     pub data: &'static str,
+    /// Accepted behind its name, as in `NAME:base`; empty where there are none.
     pub arguments: &'static [ArgumentSpec],
+    /// Tables of the export that it reads.
     pub tables: &'static [&'static TableSpec],
     /// `None` where the report has nothing for it.
     pub run: fn(&Trace, &Arguments) -> Result<Option<ResultTable>, ExportError>,
 }
 
+/// By its name, or by that of releases before 2023: `cudaapisum`.
 pub fn find(name: &str) -> Option<&'static ReportSpec> {
     LIST.iter().find(|report| report.name == name || older(report.name).iter().any(|older| older == name))
 }

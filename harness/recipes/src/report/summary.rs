@@ -8,12 +8,16 @@ use nsys::trace::NO_GROUP;
 /// Rows in groups: of each row its group and its value, of each group the words that name it.
 #[derive(Debug, Default)]
 pub struct Groups {
+    /// Index of each row's group in `labels`, or `NO_GROUP`.
     pub of_row: Vec<u32>,
+    /// One per row: nanoseconds, bytes or whatever is summed.
     pub values: Vec<u64>,
+    /// One list per group: a word for each column that names it.
     pub labels: Vec<Vec<String>>,
 }
 
 impl Groups {
+    /// Groups with one word each.
     pub fn named(of_row: Vec<u32>, values: Vec<u64>, labels: Vec<String>) -> Groups {
         Groups { of_row, values, labels: labels.into_iter().map(|label| vec![label]).collect() }
     }

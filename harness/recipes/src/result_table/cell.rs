@@ -6,34 +6,45 @@ use super::{Column, Headings, Quantity, ResultTable, TimeUnit, Values};
 /// Which headings, and in which unit times are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Look {
+    /// As in `--headings`.
     pub headings: Headings,
+    /// As in `--timeunit`; only for columns whose heading has a unit of time.
     pub unit: TimeUnit,
 }
 
 /// A table under a look: the columns that its headings have.
 pub struct Shown<'a> {
+    /// As in `ResultTable`.
     pub name: &'static str,
+    /// For a person, as in `ResultTable`.
     pub title: &'static str,
+    /// Without those that the set of headings lacks.
     pub columns: Vec<ShownColumn<'a>>,
+    /// Number of rows.
     pub height: usize,
 }
 
+/// A column with its heading; formats its values cell by cell.
 pub struct ShownColumn<'a> {
+    /// With its unit: `Total Time (ns)`.
     pub heading: String,
     column: &'a Column,
     unit: TimeUnit,
 }
 
+/// One value, before a format quotes or pads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cell<'a> {
     /// There is no value, which is never a zero.
     Empty,
+    /// As it stands in the column, not escaped.
     Text(&'a str),
     /// Digits, with a sign and a point where there are any, and nothing else.
     Number(String),
 }
 
 impl ResultTable {
+    /// Headings, unit and columns under this look; values are formatted when asked for.
     pub fn shown(&self, look: Look) -> Shown<'_> {
         let columns = self.columns.iter().filter_map(|column| {
             let heading = column.heading(look.headings, look.unit)?;
@@ -44,10 +55,12 @@ impl ResultTable {
 }
 
 impl ShownColumn<'_> {
+    /// Whether its cells are texts or lists, and no numbers.
     pub fn is_text(&self) -> bool {
         matches!(self.column.values, Values::Texts(_) | Values::Lists(_))
     }
 
+    /// Formats one value; `Empty` beyond the last row too.
     pub fn cell(&self, row: usize) -> Cell<'_> {
         let number = match &self.column.values {
             Values::Texts(all) => return all.get(row).map_or(Cell::Empty, Cell::Text),

@@ -5,6 +5,7 @@ use super::{Shown, column, delimited, html, json};
 use std::fmt;
 use std::io::{self, Write};
 
+/// Every format, in the order of `--help-formats`.
 pub const LIST: [&FormSpec; 7] = [
     &column::COLUMN,
     &column::TABLE,
@@ -18,20 +19,25 @@ pub const LIST: [&FormSpec; 7] = [
 /// What a form declares: the manual is written from it.
 #[derive(Debug)]
 pub struct FormSpec {
+    /// As in `--format NAME`: `csv`.
     pub name: &'static str,
     /// Of a file in this form.
     pub extension: &'static str,
+    /// One line for `--help-formats`.
     pub about: &'static str,
+    /// Accepted behind the name, as in `csv:nohdr`; empty where there are none.
     pub options: &'static [OptionSpec],
     /// Made for a person at a terminal, who wants to know which table it is.
     pub is_for_people: bool,
     pub(super) write: fn(&Options, &Shown, &mut dyn Write) -> io::Result<()>,
 }
 
+/// One option of a format.
 #[derive(Debug)]
 pub struct OptionSpec {
     /// `nohdr`, or `title=` where a value stands behind it, or `WIDTH` for the width of the next column.
     pub name: &'static str,
+    /// Its effect, for `--help-formats NAME`.
     pub about: &'static str,
 }
 
@@ -60,6 +66,7 @@ pub(super) struct Options {
 /// No terminal and no file has use for a column beyond that.
 const MOST_WIDTH: usize = 100_000;
 
+/// Why an option of a format was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadForm(String);
 
@@ -71,15 +78,18 @@ impl fmt::Display for BadForm {
 
 impl std::error::Error for BadForm {}
 
+/// By its exact name; `None` for an unknown one.
 pub fn find(name: &str) -> Option<&'static FormSpec> {
     LIST.into_iter().find(|spec| spec.name == name)
 }
 
 impl FormSpec {
+    /// The format without options.
     pub fn plain(&'static self) -> Form {
         Form { spec: self, options: Options::default() }
     }
 
+    /// Parses options such as `nohdr`, `title=X` or a width.
     pub fn read(&'static self, words: &[&str]) -> Result<Form, BadForm> {
         let mut form = self.plain();
         for word in words {
@@ -128,6 +138,7 @@ impl FormSpec {
 }
 
 impl Form {
+    /// The declaration of its format.
     pub fn spec(&self) -> &'static FormSpec {
         self.spec
     }

@@ -2,16 +2,22 @@
 
 use super::{Column, Quantity};
 
+/// Unit in which times are shown, by `--timeunit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TimeUnit {
+    /// The default: values as they are stored.
     #[default]
     Nanoseconds,
+    /// With 3 decimals.
     Microseconds,
+    /// With 6 decimals.
     Milliseconds,
+    /// With 9 decimals.
     Seconds,
 }
 
 impl TimeUnit {
+    /// Accepted spellings: `nsec`, `nanoseconds`.
     pub const ALL: [(&'static str, TimeUnit); 8] = [
         ("nsec", TimeUnit::Nanoseconds),
         ("usec", TimeUnit::Microseconds),
@@ -23,10 +29,12 @@ impl TimeUnit {
         ("sec", TimeUnit::Seconds),
     ];
 
+    /// By a spelling of `ALL`; `None` for any other.
     pub fn find(name: &str) -> Option<TimeUnit> {
         TimeUnit::ALL.iter().find(|(known, _)| *known == name).map(|(_, unit)| *unit)
     }
 
+    /// As in headings: `ns`, `us`, `ms`, `s`.
     pub fn symbol(self) -> &'static str {
         match self {
             TimeUnit::Nanoseconds => "ns",
@@ -50,6 +58,7 @@ impl TimeUnit {
 /// Which set of headings a table of statistics has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Headings {
+    /// Those of current releases: `Time (%)`, `Avg`, `Med`, `Min`, `Max`.
     #[default]
     Today,
     /// Those of releases of 2022 and before: `Time(%)`, `Average`, `Minimum`, `Maximum`, and no median.

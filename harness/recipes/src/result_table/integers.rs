@@ -71,10 +71,12 @@ impl Numbers {
 }
 
 impl Integers {
+    /// Number of rows, those without a value included.
     pub fn len(&self) -> usize {
         self.blocks.last().map_or(0, |block| block.end)
     }
 
+    /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
@@ -85,6 +87,7 @@ impl Integers {
         block.numbers.get(row + block.rows - block.end)
     }
 
+    /// One item per row, `None` where it has no value.
     pub fn iter(&self) -> Iter<'_> {
         Iter { blocks: self.blocks.iter(), block: None, at: 0, left: self.len() }
     }

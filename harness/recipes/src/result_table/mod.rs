@@ -38,14 +38,18 @@ pub struct ResultTable {
     /// For a person.
     #[serde(with = "crate::known")]
     pub title: Known,
+    /// From left to right.
     pub columns: Vec<Column>,
 }
 
+/// Values of one quantity under one heading.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Column {
     /// Without its unit.
     pub name: String,
+    /// Decides the shown unit and the number of decimals.
     pub quantity: Quantity,
+    /// One per row.
     pub values: Values,
 }
 
@@ -54,11 +58,15 @@ pub struct Column {
 pub enum Quantity {
     /// Numbers and words as they stand.
     Plain,
+    /// Shown in the unit of `--timeunit`, which the heading names.
     Nanoseconds,
     /// Nanoseconds too, in a column whose published heading has no unit.
     BareNanoseconds,
+    /// Shown in MB of 10^6 bytes.
     Bytes,
+    /// Shown in MB/s of 10^6 bytes.
     BytesPerSecond,
+    /// 100 is the whole; a ratio may exceed it.
     Percent,
     /// A fraction, with enough digits to distinguish small ones.
     Fraction,
@@ -69,9 +77,11 @@ pub enum Quantity {
 /// `None` is a cell without a value, which is never a zero.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Values {
+    /// Whole numbers in the column's quantity.
     Integers(Integers),
     /// Shown with one decimal, or as their quantity has it.
     Decimals(Vec<Option<f64>>),
+    /// Each text is stored once where rows share it.
     Texts(Texts),
     /// Several numbers in one cell.
     Lists(Vec<Option<List>>),
@@ -91,16 +101,19 @@ impl From<Vec<i64>> for List {
 }
 
 impl List {
+    /// In the order in which they are shown.
     pub fn numbers(&self) -> &[i64] {
         &self.numbers
     }
 
+    /// As in a cell of text: `[6, 7]`.
     pub fn shown(&self) -> &str {
         &self.shown
     }
 }
 
 impl Values {
+    /// Number of rows, those without a value included.
     pub fn len(&self) -> usize {
         match self {
             Values::Integers(all) => all.len(),
@@ -110,6 +123,7 @@ impl Values {
         }
     }
 
+    /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -135,6 +149,7 @@ impl Values {
         }
     }
 
+    /// Puts so many rows without a value below.
     pub fn append_empty(&mut self, rows: usize) {
         match self {
             Values::Integers(all) => all.append(std::iter::repeat_n(None, rows).collect()),
@@ -146,6 +161,7 @@ impl Values {
 }
 
 impl ResultTable {
+    /// Number of rows; 0 without columns.
     pub fn height(&self) -> usize {
         self.columns.first().map_or(0, |column| column.values.len())
     }
@@ -173,32 +189,38 @@ impl ResultTable {
         }
     }
 
+    /// By its name without the unit: `Total Time`; the first of equals.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name == name)
     }
 }
 
 impl Column {
+    /// A plain column with a text in each row.
     pub fn texts<T: Into<Arc<str>>>(name: &str, values: impl IntoIterator<Item = T>) -> Column {
         let values = values.into_iter().map(|value| Some(value.into())).collect();
         Column { name: name.to_owned(), quantity: Quantity::Plain, values: Values::Texts(values) }
     }
 
+    /// A plain column of texts; `None` where a row has none.
     pub fn maybe_texts<T: Into<Arc<str>>>(name: &str, values: impl IntoIterator<Item = Option<T>>) -> Column {
         let values = values.into_iter().map(|value| value.map(Into::into)).collect();
         Column { name: name.to_owned(), quantity: Quantity::Plain, values: Values::Texts(values) }
     }
 
+    /// A plain column of lists of numbers; `None` where a row has none.
     pub fn maybe_lists(name: &str, values: impl IntoIterator<Item = Option<Vec<i64>>>) -> Column {
         let values = values.into_iter().map(|value| value.map(List::from)).collect();
         Column { name: name.to_owned(), quantity: Quantity::Plain, values: Values::Lists(values) }
     }
 
+    /// A column with a whole number in each row.
     pub fn integers(name: &str, quantity: Quantity, values: impl IntoIterator<Item = i64>) -> Column {
         let values = values.into_iter().map(Some).collect();
         Column { name: name.to_owned(), quantity, values: Values::Integers(values) }
     }
 
+    /// A column of whole numbers; `None` where a row has none.
     pub fn maybe_integers(
         name: &str,
         quantity: Quantity,
@@ -207,11 +229,13 @@ impl Column {
         Column { name: name.to_owned(), quantity, values: Values::Integers(values.into_iter().collect()) }
     }
 
+    /// A column with a number in each row; NaN is shown as an empty cell.
     pub fn decimals(name: &str, quantity: Quantity, values: impl IntoIterator<Item = f64>) -> Column {
         let values = values.into_iter().map(Some).collect();
         Column { name: name.to_owned(), quantity, values: Values::Decimals(values) }
     }
 
+    /// A column of numbers; `None` where a row has none.
     pub fn maybe_decimals(
         name: &str,
         quantity: Quantity,

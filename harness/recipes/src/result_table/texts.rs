@@ -39,10 +39,12 @@ impl Texts {
         Texts { words, of_row }
     }
 
+    /// Number of rows, those without a text included.
     pub fn len(&self) -> usize {
         self.of_row.len()
     }
 
+    /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.of_row.is_empty()
     }
@@ -52,6 +54,7 @@ impl Texts {
         self.word(self.of_row.get(row)?)
     }
 
+    /// One item per row, `None` where it has no text.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Option<&str>> + '_ {
         self.of_row.iter().map(|number| self.word(number?))
     }
@@ -63,6 +66,7 @@ impl Texts {
         self.of_row.append(more.of_row.iter().map(|number| Some(known + number?)).collect());
     }
 
+    /// Puts so many rows without a text below.
     pub fn append_empty(&mut self, rows: usize) {
         self.of_row.append(std::iter::repeat_n(None, rows).collect());
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+/// Replaces control characters, and those that turn or end a line, by escapes: `\x1b`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_obeyed) {
         return Cow::Borrowed(text);

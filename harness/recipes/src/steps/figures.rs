@@ -8,11 +8,15 @@ use serde::{Deserialize, Serialize};
 /// Times of whole steps, in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
+    /// Count, total, mean and the like of the times.
     pub stats: Stats,
     /// The deviation as a fraction of the mean; nothing of one step or of steps without time.
     pub cv: Option<f64>,
+    /// 5th percentile, by linear interpolation.
     pub p5: f64,
+    /// 95th percentile, by linear interpolation.
     pub p95: f64,
+    /// Growth of the time per step; `None` with fewer than 3 steps.
     pub slope: Option<Slope>,
 }
 

@@ -15,7 +15,9 @@ use std::collections::HashMap;
 pub struct Ran {
     /// Of the labels that come with it.
     pub name: u32,
+    /// Nanoseconds of the report.
     pub start: i64,
+    /// Nanoseconds of the report, not before `start`.
     pub end: i64,
 }
 

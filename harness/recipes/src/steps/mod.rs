@@ -26,7 +26,9 @@ pub use window::{Window, window};
 pub struct Step {
     /// As the range's name says, where it does.
     pub number: Option<u64>,
+    /// Begin of the range, the capture or the first kernel.
     pub start: i64,
+    /// Of kernels the start of the next step, where there is one; see `has_end`.
     pub end: i64,
     /// How much of it is as in the other steps, from 0 to 1; not known of ranges.
     pub alike: Option<f64>,
@@ -49,14 +51,19 @@ impl Step {
 
 const HALF: f64 = 0.5;
 
+/// What the steps of a report were found in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
+    /// NVTX ranges of the requested name, or that repeat like steps.
     Ranges,
+    /// From each call that starts the profiler to the one that stops it.
     Capture,
+    /// The repeating order of kernels on the busiest stream.
     Kernels,
 }
 
 impl Source {
+    /// As in the arguments of the recipe `steps`: `ranges`.
     pub fn name(self) -> &'static str {
         match self {
             Source::Ranges => "ranges",
@@ -69,9 +76,11 @@ impl Source {
 /// Steps in the order of their beginnings, at least one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Found {
+    /// The same for all steps.
     pub source: Source,
     /// The name of the ranges without a number, or of the kernel with which each step begins.
     pub by: String,
+    /// Some may be unlike the others; see `Step::is_whole`.
     pub steps: Vec<Step>,
     /// How sure it is that these are steps, from 0 to 1.
     pub confidence: f64,

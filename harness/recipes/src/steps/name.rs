@@ -3,7 +3,9 @@
 /// A name with the place of its first number marked by `#`, and that number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stem {
+    /// `step #` of `step 12`; the whole name where it has no number.
     pub text: String,
+    /// `None` where there is none, or it does not fit into 64 bits.
     pub number: Option<u64>,
 }
 

@@ -7,11 +7,15 @@ use std::collections::{BTreeMap, HashMap};
 /// A range that began and ended on one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span<'a> {
+    /// `globalTid` of the report: process and thread.
     pub thread: i64,
     /// Empty for the default domain.
     pub domain: &'a str,
+    /// As the program gave it, with its number: `step 12`.
     pub name: &'a str,
+    /// Nanoseconds of the report.
     pub start: i64,
+    /// Nanoseconds of the report.
     pub end: i64,
 }
 

@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 /// From the first to the last, both with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
+    /// How many steps were requested; 0 where the last precedes the first.
     pub asked: u64,
+    /// How many complete steps there are, requested or not.
     pub found: u64,
     /// Numbers that were asked for and are not there; nothing where steps have no numbers.
     pub missing: Option<BTreeSet<u64>>,
@@ -15,6 +17,7 @@ pub struct Window {
 }
 
 impl Window {
+    /// Whether exactly the requested steps are there; without numbers, as many.
     pub fn is_as_asked(&self) -> bool {
         let none_missing = self.missing.as_ref().is_none_or(BTreeSet::is_empty);
         self.asked == self.found && none_missing && self.beyond.is_empty()

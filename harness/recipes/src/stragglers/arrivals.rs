@@ -8,23 +8,30 @@ use super::{Evidence, Kind};
 /// How a rank came to its collectives. Times are medians over the instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrived {
+    /// Collectives that it was part of and that all their ranks recorded.
     pub instances: u64,
     /// How often no other rank came later or at the same time.
     pub last_in: u64,
+    /// Behind the first rank that came.
     pub after_first_ns: i64,
     /// Against the median of the others; below nothing where it was earlier.
     pub late_ns: i64,
     /// Until the last one came.
     pub wait_ns: i64,
+    /// The sum over all instances.
     pub wait_total_ns: i64,
 }
 
 /// The instances of one operation in one communicator, together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instances {
+    /// Its id, or the number of a stream under `Evidence::by_order`.
     pub communicator: u64,
+    /// Never `Kind::Other`.
     pub kind: Kind,
+    /// How many ranks took part.
     pub ranks: usize,
+    /// How many each of its ranks recorded.
     pub instances: usize,
     /// From the first arrival to the last, the median.
     pub spread_ns: i64,

@@ -29,6 +29,7 @@ use std::collections::BTreeMap;
 /// What the ranks of one job recorded.
 #[derive(Debug, Clone, Default)]
 pub struct Evidence<'a> {
+    /// One per GPU that communicates; GPUs of one report follow each other.
     pub ranks: Vec<Rank<'a>>,
     /// How many ranks a communicator has, where that is recorded.
     pub sizes: BTreeMap<u64, u32>,
@@ -37,10 +38,14 @@ pub struct Evidence<'a> {
     pub by_order: bool,
 }
 
+/// One GPU of a rank: its clock, its communication and its compute kernels.
 #[derive(Debug, Clone)]
 pub struct Rank<'a> {
+    /// Of the report; its GPUs have the same.
     pub rank: i64,
+    /// Its node, or the report's file where the host is unknown.
     pub node: &'a str,
+    /// `deviceId` of its kernels, where known.
     pub gpu: Option<i64>,
     /// Ranks whose times are taken from one clock have one name here.
     pub clock: &'a str,
@@ -57,11 +62,15 @@ pub struct Rank<'a> {
 /// One kernel of communication, as the rank's own report records it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
+    /// Its id; `None` where the report does not record it.
     pub communicator: Option<u64>,
     /// Which of the rank's streams it ran on, in the order of their first use.
     pub stream: u32,
+    /// By the NCCL call, else by the kernel's name.
     pub kind: Kind,
+    /// Nanoseconds of the report; `Rank::zero` makes it a time of the clock.
     pub start: i64,
+    /// The same; of a collective all ranks end at one moment.
     pub end: i64,
     /// How long kernels that compute ran meanwhile, counted where no earlier communication ran: then it was not waited
     /// for.
@@ -71,14 +80,20 @@ pub struct Work {
 /// What a kernel of communication does. No rank leaves the four that are named before every rank has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
+    /// By the NCCL call, else `_AllReduce` in the kernel's name.
     AllReduce,
+    /// By the NCCL call, else `_AllGather` in the kernel's name.
     AllGather,
+    /// By the NCCL call, else `_ReduceScatter` in the kernel's name.
     ReduceScatter,
+    /// By the NCCL call, else `_AlltoAll` in the kernel's name.
     AlltoAll,
+    /// Any other, such as sends: not compared, but a rank waits in it too.
     Other,
 }
 
 impl Kind {
+    /// As in kernel names: `AllReduce`; `other` for the rest.
     pub fn name(self) -> &'static str {
         match self {
             Kind::AllReduce => "AllReduce",
@@ -93,8 +108,11 @@ impl Kind {
 /// The kernels of one name that compute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compute {
+    /// `shortName` of the report.
     pub name: String,
+    /// How often it ran.
     pub count: u64,
+    /// Of all runs, also those that `first_ns` leaves out.
     pub total_ns: u64,
     /// How long the first of them lasted, in their order.
     pub first_ns: Vec<u32>,
@@ -124,13 +142,16 @@ impl Default for Limits {
     }
 }
 
+/// All results on the ranks of one job; recipes make tables and metrics of it.
 #[derive(Debug, Clone)]
 pub struct Judgement {
     /// In the order of the evidence.
     pub ranks: Vec<RankResult>,
     /// In the order of their names.
     pub nodes: Vec<Node>,
+    /// In the order in which ranks first use them.
     pub clocks: Vec<Clock>,
+    /// One for each operation in each communicator.
     pub instances: Vec<Instances>,
     /// The robust deviation of ends of one collective from each other, once clocks are aligned.
     pub residual_ns: Option<u64>,
@@ -138,9 +159,11 @@ pub struct Judgement {
     pub flaws: Vec<Flaw>,
     /// The groups of connected clocks, where there are several.
     pub apart: Vec<Vec<String>>,
+    /// The culprits, or why there is none.
     pub verdict: Verdict,
 }
 
+/// Results on one rank of the evidence; `None` where it could not be compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankResult {
     /// Of the instances that it was part of.
@@ -153,6 +176,7 @@ pub struct RankResult {
     pub compute_extra_ns: Option<i64>,
 }
 
+/// Aligns the clocks, compares the ranks round by round, and names culprits beyond the limits.
 pub fn judge(evidence: &Evidence, limits: &Limits) -> Judgement {
     let found = series::find(evidence);
     let aligned = clocks::align(evidence, &found.whole);

@@ -36,7 +36,9 @@ fn apart(a: i64, b: i64) -> i64 {
 
 /// What has a middle.
 pub trait Middle: Copy {
+    /// A total order; that of `total_cmp` for `f64`.
     fn order(a: &Self, b: &Self) -> std::cmp::Ordering;
+    /// The mean of two; whole numbers are rounded towards 0.
     fn between(a: Self, b: Self) -> Self;
 }
 

@@ -11,12 +11,15 @@ use std::collections::BTreeMap;
 /// Of one rank, over all rounds. Times are medians but where it is said.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rounds {
+    /// How many rounds were compared.
     pub rounds: usize,
+    /// From one end of the collective that separates rounds to the next.
     pub length_ns: i64,
     /// Where no communication ran on it, or kernels that compute did meanwhile.
     pub own_ns: i64,
     /// By how much that is more than the median of the others in the same round.
     pub late_ns: i64,
+    /// The mean of lateness, where `late_ns` is the median.
     pub mean_late_ns: i64,
     /// The robust deviation of lateness from round to round.
     pub deviation_ns: i64,

@@ -6,6 +6,7 @@ use super::rounds::Group;
 use super::{Evidence, Limits, RankResult};
 use std::collections::BTreeMap;
 
+/// Whether a rank is late by more than limits, clocks and chance explain.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     /// The latest first.
@@ -16,18 +17,24 @@ pub enum Verdict {
     Inconclusive(String),
 }
 
+/// A rank or node that keeps the others waiting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Culprit {
+    /// The node where at least 2 and three quarters of its compared ranks are late.
     pub who: Who,
     /// In each round, the median.
     pub late_ns: i64,
+    /// Length of a round, the median.
     pub round_ns: i64,
     /// Lateness by its own standard error; of a node the least of its ranks that are late.
     pub sure: f64,
+    /// `Kernels` where they explain at least half of the lateness.
     pub cause: Cause,
+    /// One line: rounds late, times last, waits, agreement of clocks.
     pub evidence: String,
 }
 
+/// The faulty part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Who {
     /// A node most of whose compared ranks are late.
@@ -55,10 +62,12 @@ pub enum Cause {
     Kernels,
     /// Its kernels do not: it comes to them late.
     Between,
+    /// Its kernels could not be compared with those of peers.
     NotRecorded,
 }
 
 impl Cause {
+    /// As it stands in findings: `its kernels run longer`.
     pub fn name(self) -> &'static str {
         match self {
             Cause::Kernels => "its kernels run longer",
@@ -71,12 +80,17 @@ impl Cause {
 /// The ranks of one node together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
+    /// As in `Rank::node`.
     pub name: String,
+    /// Ranks of the evidence on it, compared or not.
     pub ranks: usize,
     /// Medians over its ranks.
     pub late_ns: Option<i64>,
+    /// In a collective for the last rank; the median over its ranks.
     pub wait_ns: Option<i64>,
+    /// Its kernels' time by that of its peers; the median over its ranks.
     pub compute_ratio: Option<f64>,
+    /// The sum over its ranks of `Arrived::last_in`.
     pub last_in: u64,
 }
 

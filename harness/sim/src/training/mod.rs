@@ -25,18 +25,24 @@ use job::script::Run;
 use job::window::Steps;
 use program::{Model, TrainingOptions};
 
+/// One run of a simulated training program.
 pub struct Training {
+    /// Which program it is.
     pub program: Program,
     /// How many it runs, and how many it was asked for.
     pub steps: u32,
     asked: u32,
+    /// Units of the model that it computes one after the other.
     pub layers: u32,
+    /// How many nodes it runs on.
     pub nodes: u32,
+    /// Tasks of a node times processes of a task.
     pub ranks_per_node: u32,
     /// Of one task.
     pub processes: u32,
     /// Of one rank and layer.
     pub shard_bytes: u64,
+    /// `None` for the plain program.
     pub model: Option<Model>,
     times: Times,
     pace: Pace,
@@ -193,6 +199,7 @@ impl Training {
         }
     }
 
+    /// Of all nodes.
     pub fn ranks(&self) -> u32 {
         self.nodes * self.ranks_per_node
     }

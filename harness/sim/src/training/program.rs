@@ -23,10 +23,15 @@ pub(super) struct TrainingOptions {
 pub enum Program {
     /// Prints what NeMo 2 does.
     Plain,
+    /// `train.py` of the FSDP samples; it has `--max_steps`.
     Fsdp,
+    /// `megatron_gpt_pretraining.py`.
     Nemo1,
+    /// The program `nemo`.
     Nemo2,
+    /// `pretrain_gpt.py`.
     Megatron,
+    /// `run_clm.py`, which holds the whole model on each rank.
     Ddp,
 }
 

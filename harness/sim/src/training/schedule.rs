@@ -8,35 +8,52 @@ use crate::noise::Noise;
 /// Something that a rank did, in nanoseconds from the first step's start.
 #[derive(Debug, Clone, Copy)]
 pub struct Placed {
+    /// Among all ranks of the job.
     pub rank: u32,
+    /// From 0.
     pub step: u32,
+    /// What the rank did.
     pub doing: Doing,
     /// When the thread launched it; a step has none.
     pub launch: i64,
+    /// On the GPU; a step's is that of its thread.
     pub start: i64,
+    /// On the GPU; a step's is that of its thread.
     pub end: i64,
 }
 
+/// A whole step, or one part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doing {
     /// From its first call to the return of the last.
     Step,
+    /// The batch is copied to the GPU.
     CopyIn,
+    /// Four bytes of result are copied from the GPU.
     CopyOut,
+    /// Kernels of a layer, or of the optimizer.
     Compute(Compute),
+    /// One call of NCCL.
     Collective(Collective),
 }
 
+/// What kernels compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compute {
+    /// One layer forward.
     Forward,
+    /// One layer backward.
     Backward,
+    /// Once in each step, behind all layers.
     Optimizer,
 }
 
+/// One call of a collective, the same on all ranks of its communicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Collective {
+    /// By its C name, such as `ncclAllGather`.
     pub function: &'static str,
+    /// Its communicator.
     pub who: Who,
     /// Of one call's count.
     pub bytes: u64,
@@ -45,12 +62,16 @@ pub struct Collective {
 /// The communicators: all ranks, those of a node, and those of one place on every node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
+    /// All ranks.
     World,
+    /// The ranks of one node.
     Node,
+    /// The ranks of one place on every node.
     Across,
 }
 
 impl Who {
+    /// In the order of declaration.
     pub const ALL: [Who; 3] = [Who::World, Who::Node, Who::Across];
 
     /// Which of the communicators of this kind a rank is in.

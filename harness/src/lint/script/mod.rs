@@ -20,7 +20,9 @@ use shell::{Script, Word};
 
 /// A file with its text.
 pub struct Source {
+    /// Path, as messages show it; its ending distinguishes manifests from scripts.
     pub name: String,
+    /// All of the file.
     pub text: String,
 }
 

@@ -6,6 +6,7 @@ use base::text::show;
 use model::artefact::acceptance::{Acceptance, Limit};
 use std::fmt::Write;
 
+/// The text of `acceptance.md`.
 pub fn markdown(of: &Acceptance) -> String {
     let mut text = String::new();
     // Infallible: writing to a string.

@@ -9,8 +9,11 @@ use std::collections::BTreeMap;
 
 /// A stored run of a stage.
 pub struct OfRun<'a> {
+    /// The stage's name in reports, such as `pairs`.
     pub stage: &'a str,
+    /// The run's `plan.json`, whose assertions hold the limits.
     pub plan: &'a Plan,
+    /// One for each judged case of the run.
     pub verdicts: &'a [CaseVerdict],
 }
 

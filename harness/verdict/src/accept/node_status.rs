@@ -8,17 +8,24 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Nothing in it: every assertion of every case passed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NodeStatus {
+    /// By case in the order of the plan; entries of no single case come last.
     pub bad: Vec<Bad>,
 }
 
 /// An assertion that did not pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bad {
+    /// The assertion's name; without a result `suite::case`, or empty where no case applies.
     pub name: String,
+    /// The case's name; empty where no single case applies.
     pub case: String,
+    /// Never `Pass` or `Unjudged`.
     pub status: Status,
+    /// The verdict's message, or why there is no result.
     pub message: String,
+    /// The assertion's metric; empty where there is no assertion.
     pub metric: String,
+    /// A device or `gpuN`; `None` where the assertion is not about one part.
     pub part: Option<String>,
     /// It covers this node alone, rather than all that ran together.
     pub is_own: bool,
@@ -29,10 +36,12 @@ pub struct Bad {
 }
 
 impl NodeStatus {
+    /// Whether every assertion of every case passed.
     pub fn has_passed(&self) -> bool {
         self.bad.is_empty()
     }
 
+    /// Whether an assertion ended with this status.
     pub fn any(&self, status: Status) -> bool {
         self.bad.iter().any(|bad| bad.status == status)
     }

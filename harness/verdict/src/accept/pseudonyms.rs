@@ -4,6 +4,7 @@
 use base::nodeset;
 use std::collections::BTreeMap;
 
+/// The known names with their pseudonyms, and those found while texts were replaced.
 #[derive(Debug, Default)]
 pub struct Pseudonyms {
     /// By the first byte: names and what stands for them, longest first.
@@ -49,6 +50,7 @@ impl Pseudonyms {
         self.kept.extend(beginnings);
     }
 
+    /// Replaces every name in `text`, and remembers newly met addresses, hosts and paths.
     pub fn text(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut at = 0;

@@ -10,6 +10,7 @@ use model::artefact::Status;
 use model::artefact::acceptance::{Coded, Rejected, Undecided, Withdrawn};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The nodes of a delivery, by their status after the stages so far.
 #[derive(Debug, Default)]
 pub struct Schedule {
     /// Those that have passed all so far.
@@ -18,14 +19,19 @@ pub struct Schedule {
     pub partners: Vec<String>,
     /// Candidates that passed with others: as good as partners for those that did not.
     pub proven: Vec<String>,
+    /// Candidates with a named fault, in the order of their rejection.
     pub rejected: Vec<Rejected>,
+    /// Candidates that left without a decision, with the reason.
     pub undecided: Vec<Undecided>,
+    /// Partners that turned out not to be good.
     pub withdrawn: Vec<Withdrawn>,
 }
 
 /// What a run showed.
 pub struct RunResult {
+    /// The run's id; empty where no partner was left and nothing ran.
     pub run: String,
+    /// By name, the candidates that took part.
     pub node_statuses: BTreeMap<String, NodeStatus>,
     /// What its measurements name by themselves.
     pub lines: Vec<Line>,
@@ -34,8 +40,11 @@ pub struct RunResult {
 /// A node that did not pass and is not named.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Open {
+    /// The node's name, a candidate.
     pub node: String,
+    /// What did not pass for it in that run.
     pub node_status: NodeStatus,
+    /// The id of the run in which it did not pass.
     pub run: String,
     /// Who ran with it where it did not pass.
     pub with: BTreeSet<String>,
@@ -52,6 +61,7 @@ impl Open {
 }
 
 impl Schedule {
+    /// Whether the node is still a candidate.
     pub fn is_in(&self, node: &str) -> bool {
         self.candidates.iter().any(|one| one == node)
     }
@@ -61,6 +71,7 @@ impl Schedule {
         self.partners.iter().chain(&self.proven).cloned().collect()
     }
 
+    /// Moves a candidate to `rejected`; `run` is `None` where the probe shows the fault.
     pub fn reject(
         &mut self,
         stage: Stage,
@@ -79,6 +90,7 @@ impl Schedule {
         });
     }
 
+    /// Moves a candidate to `undecided`.
     pub fn leave_open(&mut self, stage: Stage, node: &str, why: &str) {
         self.leave(node);
         self.undecided.push(Undecided {
@@ -88,6 +100,7 @@ impl Schedule {
         });
     }
 
+    /// Moves a partner to `withdrawn`; a candidate is not removed.
     pub fn withdraw(&mut self, stage: Stage, node: &str, why: &str) {
         self.partners.retain(|one| one != node);
         self.withdrawn.push(Withdrawn {
@@ -303,6 +316,7 @@ fn named(result: &RunResult, node: &str) -> Vec<Line> {
     result.lines.iter().filter(|line| line.node == node).cloned().collect()
 }
 
+/// A culprit's line with these fields.
 pub fn line(code: &'static str, node: &str, part: &str, evidence: &str) -> Line {
     Line { code, node: node.to_owned(), part: part.to_owned(), evidence: evidence.to_owned() }
 }

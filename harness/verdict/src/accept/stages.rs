@@ -6,16 +6,23 @@ use std::collections::{BTreeMap, BTreeSet};
 /// From the cheapest to the most expensive: a node that fails in one costs nothing in later ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
+    /// A probe of all nodes; nothing is launched.
     Preflight,
+    /// Cases on one node or on single GPUs.
     Single,
+    /// Cases on two nodes, NIC flows included.
     Pairs,
+    /// Cases on a fixed number of nodes above two.
     Groups,
+    /// Cases on all nodes together.
     All,
 }
 
 impl Stage {
+    /// In the order in which they run.
     pub const ALL: [Stage; 5] = [Stage::Preflight, Stage::Single, Stage::Pairs, Stage::Groups, Stage::All];
 
+    /// As in reports and `acceptance.json`: `single node`.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Preflight => "preflight",

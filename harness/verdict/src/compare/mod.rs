@@ -18,45 +18,65 @@ use model::artefact::FORMAT;
 use model::exit_code;
 use serde::Serialize;
 
+/// What `harness compare` shows, and prints as JSON.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
+    /// Version of the format, `FORMAT` of the artefacts.
     pub format: u32,
+    /// The run given first, which the other is compared with.
     pub a: Side,
+    /// The run given second, which is judged.
     pub b: Side,
     /// Why the runs are not comparable. Empty where they are.
     pub apart: Vec<String>,
     /// The software and settings that differ, or are known in one run only.
     pub software: Vec<Difference>,
+    /// The assertions of both runs, by name.
     pub verdicts: Verdicts,
+    /// The numbers of both runs, by metric and key.
     pub metrics: Numbers,
+    /// The result, which sets the exit code.
     pub outcome: Outcome,
     /// What made it so.
     pub because: Vec<String>,
 }
 
+/// One of the two runs.
 #[derive(Debug, Serialize)]
 pub struct Side {
+    /// The run's id.
     pub run: String,
+    /// When it was made, `2026-11-21 03:10:00`.
     pub made: String,
+    /// Names of its suites.
     pub suites: Vec<String>,
+    /// The inventory's name.
     pub inventory: String,
+    /// The instance type's name.
     pub instance: String,
+    /// All nodes of its plan, folded: `p5-[001-004]`.
     pub nodes: String,
+    /// Whether all or some of it is simulated.
     pub simulated: bool,
+    /// `whole`, or why it is incomplete; and whether it is simulated, with how many faults.
     pub state: String,
 }
 
+/// How the second run compares with the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// Or better.
     Same,
+    /// A verdict or number of the second run is worse by more than its noise.
     Worse,
+    /// Not comparable, or something is missing or unknown.
     #[serde(rename = "could-not-tell")]
     Inconclusive,
 }
 
 impl Outcome {
+    /// The exit code of `harness compare`: 0, 1 or 3.
     pub fn exit_code(self) -> i32 {
         match self {
             Outcome::Same => exit_code::PASSED,
@@ -65,6 +85,7 @@ impl Outcome {
         }
     }
 
+    /// The wording of the last line of the output.
     pub fn words(self) -> &'static str {
         match self {
             Outcome::Same => "the same, or better",
@@ -74,6 +95,7 @@ impl Outcome {
     }
 }
 
+/// Compares run `b` with run `a`; an error where the metrics of one cannot be read.
 pub fn compare(a: &Run, b: &Run) -> Result<Comparison, String> {
     let verdicts = verdicts::compare(a, b);
     let metrics = numbers::compare(a, b)?;

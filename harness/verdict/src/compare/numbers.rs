@@ -9,48 +9,66 @@ use metric::unit::{Better, Unit};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// The numbers of both runs, compared key by key.
 #[derive(Debug, Default, Serialize)]
 pub struct Numbers {
     /// How many were compared.
     pub compared: usize,
     /// All of them, the worst first.
     pub all: Vec<Changed>,
+    /// Metric and key of numbers that only the first run has.
     pub only_a: Vec<String>,
+    /// Metric and key of numbers that only the second run has.
     pub only_b: Vec<String>,
     /// Measured in both, and not compared: why.
     pub uncounted: Vec<String>,
 }
 
+/// One number in both runs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Changed {
+    /// The metric's name, such as `nccl.busbw`.
     pub metric: String,
+    /// The key as text: instance, suite, case, dimensions, nodes and ranks.
     pub of: String,
+    /// As the first run has it.
     pub unit: Unit,
+    /// Which direction is an improvement, as the first run has it.
     pub better: Better,
+    /// Median of the first run's samples.
     pub a: f64,
+    /// Median of the second run's samples.
     pub b: f64,
+    /// Finite samples of the first run.
     pub n_a: usize,
+    /// Finite samples of the second run.
     pub n_b: usize,
     /// As a fraction of what it was; nothing where that was zero.
     pub change: Option<f64>,
     /// How far they may differ by chance; nothing where the noise is unknown.
     pub within: Option<f64>,
+    /// Whether the difference exceeds `within`, and in which direction.
     pub beyond: Beyond,
 }
 
+/// How a number changed beyond its noise. The order is that of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Beyond {
+    /// Beyond the noise, in the bad direction.
     Worse,
     /// Worse by more than is declared, of numbers whose spread is unknown.
     Unknown,
     /// Beyond it, and neither side is the better one.
     Moved,
+    /// Beyond the noise, in the good direction.
     Better,
+    /// Equal, within the noise, or apart by the last printed digit only.
     No,
 }
 
 impl Beyond {
+    /// As `harness compare` prints it.
     pub fn word(self) -> &'static str {
         match self {
             Beyond::Worse => "worse",
@@ -237,14 +255,17 @@ impl Numbers {
         self.all.iter().filter(|one| one.beyond == beyond).count()
     }
 
+    /// How many are worse by more than their noise.
     pub fn worse(&self) -> usize {
         self.count(Beyond::Worse)
     }
 
+    /// How many are worse while their noise is unknown.
     pub fn unknown(&self) -> usize {
         self.count(Beyond::Unknown)
     }
 
+    /// How many changed without a better direction.
     pub fn moved(&self) -> usize {
         self.count(Beyond::Moved)
     }

@@ -5,10 +5,12 @@ use model::artefact::{Status, Verdict};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// The assertions of both runs, by name.
 #[derive(Debug, Default, Serialize)]
 pub struct Verdicts {
     /// Those that changed, the worse ones first.
     pub changed: Vec<Changed>,
+    /// Assertions of equal status in both runs.
     pub same: usize,
     /// Measured, and judged or not, in both.
     #[serde(rename = "told_in_both")]
@@ -16,7 +18,9 @@ pub struct Verdicts {
     /// Without a result in both runs.
     #[serde(rename = "untold_in_both")]
     pub unknown_in_both: Vec<String>,
+    /// Names of assertions that only the first run has.
     pub only_a: Vec<String>,
+    /// Names of assertions that only the second run has.
     pub only_b: Vec<String>,
 }
 
@@ -30,21 +34,25 @@ pub struct Changed {
     pub message: String,
 }
 
+/// How a verdict changed. The order is that of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Turned {
+    /// Passed before; now failed, or without anything to compare with.
     Worse,
     /// No result in the second run.
     #[serde(rename = "untold")]
     Unknown,
     /// Red now, without a result before.
     Red,
+    /// Red before; now passed, or without anything to compare with.
     Better,
     /// No result before, and no failure now.
     Known,
 }
 
 impl Turned {
+    /// As `harness compare` prints it.
     pub fn word(self) -> &'static str {
         match self {
             Turned::Worse => "worse",
@@ -126,6 +134,7 @@ impl Verdicts {
         self.changed.iter().filter(|one| one.turned == turned).count()
     }
 
+    /// How many passed before, and are now red or without anything to compare with.
     pub fn worse(&self) -> usize {
         self.count(Turned::Worse)
     }

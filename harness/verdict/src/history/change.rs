@@ -21,28 +21,34 @@ const MOST_ORDERS: u64 = 100_000;
 /// So many of the random orders look like the series by then, where the rate is just the one that is asked for.
 const ORDERS_ALIKE: u64 = 20;
 
+/// How a series goes from run to run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
     /// No evidence of a change.
     Level,
     /// Each in the order of the runs.
     Steps(Vec<Step>),
+    /// A straight line explains it better than steps do.
     Drift(Drift),
 }
 
+/// A change from one level to the next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
     /// The first run of the new level, counted from 0.
     pub at: usize,
     /// Median of the level up to `at`.
     pub before: f64,
+    /// Median of the level from `at` to the next step.
     pub after: f64,
 }
 
 /// From the first run to the last, along a straight line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
+    /// Height of the line at the first run.
     pub from: f64,
+    /// Height of the line at the last run.
     pub to: f64,
 }
 

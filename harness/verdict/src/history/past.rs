@@ -13,25 +13,33 @@ use store::{Stored, is_foreign};
 /// A run that can be read, at least in part.
 #[derive(Debug)]
 pub struct Run {
+    /// Its folder, from which metrics and analyses are read on demand.
     pub stored: Stored,
     /// When it was made, `2026-11-21 03:10:00`: what orders the runs. Of a simulated one too, whose own time is made up.
     pub made: String,
+    /// The verdicts that can be read, one for each case that was not skipped.
     pub cases: Vec<CaseVerdict>,
     /// Why it is incomplete: it was stopped, or some of it cannot be read. Empty where it is complete.
     pub partial: Vec<String>,
+    /// Those of `summary.json`, else of its cases; without nodes that `blameless` clears.
     pub culprits: Vec<Culprit>,
 }
 
 /// A folder that is not counted, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedRun {
+    /// The folder's name or the run's id.
     pub name: String,
+    /// For people: no plan, imported, or the same jobs as another run.
     pub why: String,
 }
 
+/// The runs of one folder.
 #[derive(Debug, Default)]
 pub struct Past {
+    /// The runs that count, oldest first.
     pub runs: Vec<Run>,
+    /// Folders that are not counted, by name.
     pub passed: Vec<SkippedRun>,
 }
 
@@ -199,10 +207,12 @@ fn once_each(past: &mut Past) {
 }
 
 impl Run {
+    /// The run's id, as in its plan.
     pub fn id(&self) -> &str {
         &self.plan().run_id
     }
 
+    /// Its `plan.json`.
     pub fn plan(&self) -> &Plan {
         &self.stored.plan
     }
@@ -212,10 +222,12 @@ impl Run {
         self.plan().simulated || self.cases.iter().any(|case| case.simulated)
     }
 
+    /// Nodes that its plan leaves out, with the reason.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.plan().left_out
     }
 
+    /// The software of its cases, the harness's version and the digests of its suites.
     pub fn fingerprint(&self) -> Fingerprint {
         fingerprint::of_run(self.plan(), &self.cases)
     }

@@ -16,11 +16,15 @@ use std::fmt;
 /// What is measured. Numbers of two of them are not compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
+    /// The instance type's name.
     pub instance: String,
+    /// The suite's name.
     pub suite: String,
+    /// The case's name.
     pub case: String,
     /// Of the job that the number is of; nothing where it is of no job that was planned.
     pub nodes: Option<u32>,
+    /// Ranks of the same job.
     pub ranks: Option<u32>,
     /// All dimensions but those that distinguish parts of one measurement.
     pub dims: Dims,
@@ -33,19 +37,30 @@ const SAMPLES: [Dim; 9] =
 /// The series to find.
 #[derive(Debug, Clone, Default)]
 pub struct SeriesRequest {
+    /// The metric's name, matched exactly.
     pub metric: String,
+    /// Dimensions that every number must have, from `--where`.
     pub dims: Dims,
+    /// The suite's name; `None` for all suites.
     pub suite: Option<String>,
+    /// The instance type's name; `None` for all.
     pub instance: Option<String>,
+    /// Nodes of the job; `None` for any number.
     pub nodes: Option<u32>,
 }
 
+/// One key's numbers, run by run.
 #[derive(Debug)]
 pub struct Series {
+    /// What its numbers were measured of.
     pub key: Key,
+    /// The unit of all its values.
     pub unit: Unit,
+    /// Which direction is an improvement.
     pub better: Better,
+    /// In the order of the runs, with a point for each run that was to measure it.
     pub points: Vec<Point>,
+    /// Of the points that count.
     pub shape: Shape,
     /// The newest run lies where the runs of its level before it would not have it: its bounds.
     pub newest_off: Option<bounds::Bounds>,
@@ -60,6 +75,7 @@ pub struct Point {
     pub value: Option<f64>,
     /// A standard deviation, as a fraction of the value; nothing where fewer than two were measured.
     pub spread: Option<f64>,
+    /// Finite samples behind `value`.
     pub n: usize,
     /// The worst of the verdicts that are about it.
     pub verdict: Option<Status>,
@@ -74,18 +90,23 @@ pub struct Point {
 pub struct Changed {
     /// The last counted run before, by its place among the runs; of a drift, the first one.
     pub before: usize,
+    /// The first counted run after it, likewise; of a drift, the last one.
     pub after: usize,
+    /// What differs between the two runs.
     pub software: Vec<Difference>,
 }
 
 /// The series that answer a question; and what could not be read, by run.
 pub struct Found {
+    /// Sorted by their keys.
     pub series: Vec<Series>,
+    /// Index of the run, and the error for metrics of a case of it.
     pub unread: Vec<(usize, String)>,
     /// The runs that measured nothing of it.
     pub without: Vec<usize>,
 }
 
+/// Reads the metric from every run and judges how each series changed.
 pub fn find(past: &Past, request: &SeriesRequest) -> Found {
     let mut points: BTreeMap<Key, (Unit, Better, BTreeMap<usize, Samples>)> = BTreeMap::new();
     let mut unread = Vec::new();
@@ -133,13 +154,16 @@ pub fn find(past: &Past, request: &SeriesRequest) -> Found {
 /// What one run measured of one key.
 #[derive(Debug, Clone, Default)]
 pub struct Samples {
+    /// Values that count, in the order of the rows.
     pub finite: Vec<f64>,
+    /// How many values are NaN or infinite.
     pub others: usize,
     /// Why another source contradicts them.
     pub contradiction: Option<String>,
 }
 
 impl Samples {
+    /// Adds one value.
     pub fn take(&mut self, value: f64) {
         if value.is_finite() { self.finite.push(value) } else { self.others += 1 }
     }
@@ -286,6 +310,7 @@ impl SeriesRequest {
 }
 
 impl Key {
+    /// The key of a number of this case: its dimensions without those of samples.
     pub fn of(run: &Run, case: &PlannedCase, metric: &Metric) -> Key {
         let job = metric.dims.word(Dim::Job).and_then(|name| case.jobs.iter().find(|job| job.name == name));
         let mut dims = Dims::new();

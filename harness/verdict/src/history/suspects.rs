@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A part with its record. Runs are given by their index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suspect {
+    /// The part that all this is about.
     pub component: SuspectedPart,
     /// The runs that named it alone.
     pub culprit: Vec<usize>,
@@ -28,8 +29,11 @@ pub struct Suspect {
 /// A part with its cluster: equal names in a simulated cluster, or in another inventory, are other nodes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SuspectedPart {
+    /// Whether its runs are simulated.
     pub simulated: bool,
+    /// The inventory's name.
     pub inventory: String,
+    /// The node's name.
     pub node: String,
     /// A device, `gpuN` or `node`.
     pub part: String,

@@ -8,15 +8,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A run that is wanted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Want {
+    /// What the run is to show.
     pub aim: Aim,
     /// The nodes that it is about.
     pub core: Vec<usize>,
+    /// Which other nodes take part.
     pub beside: Beside,
 }
 
 /// Who else takes part.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Beside {
+    /// No other node.
     Alone,
     /// Good nodes, up to so many in all; of the same group where it has enough.
     Good(usize),
@@ -29,6 +32,7 @@ const PEERS: usize = 3;
 /// Beyond these a level is known well enough.
 const MOST_PEERS: usize = 8;
 
+/// The runs of the next round, as they are placed on nodes.
 pub struct Round<'a> {
     state: &'a State<'a>,
     free: BTreeSet<usize>,
@@ -36,6 +40,7 @@ pub struct Round<'a> {
 }
 
 impl<'a> Round<'a> {
+    /// A round without runs, in which every node is free.
     pub fn new(state: &'a State<'a>) -> Round<'a> {
         Round { state, free: (0..state.fleet.nodes()).collect(), trials: Vec::new() }
     }
@@ -199,6 +204,7 @@ fn controls(shape: Shape, asked: usize, have: usize, trials: &[Trial], state: &S
     }
 }
 
+/// The shape of a run with this aim on these nodes.
 pub fn shape(fleet: &Fleet, aim: &Aim, nodes: &[usize]) -> Shape {
     match aim {
         Aim::Inside(_) => Shape::Inside,

@@ -7,14 +7,18 @@ use super::named::Place;
 pub enum Severity {
     /// Drain it, and have it replaced.
     Replace,
+    /// Reboot the node; replace it if the fault returns.
     Reboot,
+    /// Reset the GPU or all GPUs of the node, or reboot it.
     Reset,
     /// No part of it is broken: its settings are wrong.
     Configure,
+    /// Investigate further; the harness does not drain a node for it.
     Watch,
 }
 
 impl Severity {
+    /// As printed: `replace`.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Replace => "replace",
@@ -31,12 +35,18 @@ impl Severity {
     }
 }
 
+/// A kind of fault, as `harness explain CODE` prints it.
 #[derive(Debug)]
 pub struct Code {
+    /// Stable, such as `HRN-NIC-SLOW`.
     pub name: &'static str,
+    /// What is to be done with the node.
     pub severity: Severity,
+    /// The fault in one phrase.
     pub what: &'static str,
+    /// What is usually behind it.
     pub cause: &'static str,
+    /// What to check and do next.
     pub next: &'static str,
     /// Whether taking a node out of the queue helps.
     pub drains: bool,
@@ -48,10 +58,12 @@ pub const REASON: &str = "[harness]";
 const MOST_EVIDENCE: usize = 120;
 
 impl Code {
+    /// By name, in upper or lower case.
     pub fn find(name: &str) -> Option<&'static Code> {
         CODES.iter().copied().find(|code| code.name.eq_ignore_ascii_case(name))
     }
 
+    /// The code of a part that an isolation named by its own runs.
     pub fn of(place: Place) -> &'static Code {
         match place {
             Place::Node(_) => &NODE_SLOW,
@@ -101,6 +113,7 @@ impl Code {
         format!("scontrol update nodename={node} state=drain reason=\"{REASON} {} {part}\"", self.name)
     }
 
+    /// The text of `harness explain CODE`.
     pub fn page(&self) -> String {
         let slurm = match self.drains {
             true => format!(
@@ -125,6 +138,7 @@ impl Code {
     }
 }
 
+/// Every code once, as `harness explain` lists them.
 pub static CODES: [&Code; 20] = [
     &NODE_SLOW,
     &NODE_UNCLEAR,

@@ -8,13 +8,17 @@ use super::{Answer, Next, next};
 /// What a whole isolation took.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Played {
+    /// Rounds of runs side by side.
     pub rounds: usize,
+    /// Runs of all rounds together.
     pub runs: usize,
     /// Nodes of all runs together.
     pub node_runs: usize,
+    /// How it ended; in `CostEstimate::worst` that of the best case.
     pub conclusion: Conclusion,
 }
 
+/// Plays a whole isolation against the model.
 pub fn play(model: &mut Model) -> Played {
     let mut played = Played::default();
     let mut answers: Vec<Answer> = Vec::new();
@@ -37,13 +41,16 @@ pub fn play(model: &mut Model) -> Played {
 /// The fewest and the most of a number of plays: no fault at little noise, two faults at much.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostEstimate {
+    /// A fleet without faults and with noise of 1 %.
     pub best: Played,
+    /// The largest counts over all plays: two faults, noise of 5 %.
     pub worst: Played,
 }
 
 /// Plays that are looked at for the worst case.
 const PLAYS: u64 = 40;
 
+/// Estimates the cost of an isolation of this fleet; the same fleet gives the same estimate.
 pub fn cost_estimate(fleet: &Fleet) -> CostEstimate {
     let best = play(&mut Model::new(fleet, Vec::new(), 0.01, 1));
     let mut worst = best.clone();

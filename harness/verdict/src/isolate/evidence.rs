@@ -11,10 +11,13 @@ use std::collections::BTreeSet;
 /// One line about a culprit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
+    /// A code that `harness explain` knows.
     pub code: &'static str,
     /// A node, or two groups with a hyphen between them.
     pub node: String,
+    /// Such as `rdmap79s0`, `gpu3`, `nvlink`, `fabric`, `link` or `node`.
     pub part: String,
+    /// What was measured or reported, for people.
     pub evidence: String,
 }
 
@@ -28,12 +31,15 @@ impl std::fmt::Display for Line {
 /// The culprits, and whether they explain everything that went badly.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
+    /// One for each named part.
     pub lines: Vec<Line>,
+    /// Whether nothing that went badly is left unexplained, so that no round has to run.
     pub explains_all: bool,
     /// Oddities of nodes that no run blames: reported only.
     pub hints: Vec<String>,
 }
 
+/// By the culprits and left-out nodes of a run alone.
 pub fn of_run(culprits: &[Culprit], left_out: &[LeftOut]) -> Evidence {
     let found = findings(culprits, left_out, Devices::default());
     let explains_all = found.eliminated.is_empty() && found.suspected.is_empty() && !found.lines.is_empty();

@@ -7,19 +7,28 @@ use super::trial::Fleet;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+/// What a fault lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
+    /// The whole node.
     Node,
+    /// One GPU.
     Gpu,
+    /// The links between the GPUs of a node.
     NvLink,
+    /// One NIC.
     Nic,
+    /// What all NICs of a node share.
     Port,
+    /// The link between two topology groups.
     Link,
 }
 
 impl Kind {
+    /// In the order of the benchmark's output.
     pub const ALL: [Kind; 6] = [Kind::Node, Kind::Gpu, Kind::NvLink, Kind::Nic, Kind::Port, Kind::Link];
 
+    /// As the benchmark prints it: `nvlink`.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Node => "node",
@@ -43,7 +52,9 @@ impl Kind {
 /// What faults cost: from 20 to 90 % of a run, or exactly so much.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cost {
+    /// A random fraction from 0.2 to 0.9 of the rate.
     Promised,
+    /// The fraction of the rate that is lost.
     Exactly(f64),
 }
 
@@ -99,11 +110,13 @@ pub fn are_distinguishable(faults: &[Fault]) -> bool {
 /// How a conclusion stands against what was there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
+    /// Every fault is named exactly, and no good part is.
     pub exact: bool,
     /// Something that was good is named.
     pub blamed: bool,
 }
 
+/// Compares what was named with the faults that were there.
 pub fn outcome(conclusion: &Conclusion, faults: &[Fault]) -> Outcome {
     let named = |place: &Place| conclusion.named.iter().any(|named| named.place == *place);
     let true_one = |place: &Place| match place {

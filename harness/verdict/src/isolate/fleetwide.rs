@@ -6,8 +6,11 @@ use super::trial::Shape;
 /// The values of runs of one shape, of whatever nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Level {
+    /// Only whole nodes: `Together` or `Inside`.
     pub shape: Shape,
+    /// Bus bandwidth of each run, in GB/s.
     pub values: Vec<f64>,
+    /// The accepted baseline of such a run, or why there is none.
     pub reference: Reference,
 }
 
@@ -25,17 +28,21 @@ pub enum Reference {
     Missing(String),
 }
 
+/// Whether the fleet as a whole is below its baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fleetwide {
+    /// At least one shape was compared, and none is slow.
     Good,
     /// What is below, by how much.
     Slow(String),
+    /// Why nothing could be compared.
     Unknown(String),
 }
 
 /// Fewer may be the few that are slow.
 const FEWEST: usize = 3;
 
+/// One slow shape is enough; shapes of fewer than three values are ignored.
 pub fn judge(levels: &[Level]) -> Fleetwide {
     let mut compared = false;
     let mut why: Option<&String> = None;

@@ -13,6 +13,7 @@ fn named(slow: &[((usize, usize), Runs<'_>)]) -> Vec<Place> {
     named_and_open(slow).0
 }
 
+/// The same, and what stays open.
 pub(super) fn named_and_open(slow: &[((usize, usize), Runs<'_>)]) -> (Vec<Place>, Vec<String>) {
     let fleet = Fleet::grouped(16, 4, 8, 32);
     let mut answers = Vec::new();

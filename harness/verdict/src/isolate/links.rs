@@ -8,6 +8,7 @@ use super::trial::Aim;
 use super::weigh;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Adds wanted runs, named links and open questions to the state.
 pub fn pursue(state: &mut State) {
     // Where no node is known to be good, links cannot be judged.
     if state.good.is_empty() {

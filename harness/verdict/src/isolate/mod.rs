@@ -48,7 +48,9 @@ use weigh::Weighed;
 /// What comes next: runs side by side on disjoint nodes, or the end.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
+    /// Runs to make side by side; never empty.
     Round(Vec<Trial>),
+    /// There is nothing more to try.
     Done(Conclusion),
 }
 
@@ -82,15 +84,21 @@ pub fn next(fleet: &Fleet, answers: &[Answer], rounds: usize) -> Next {
 
 /// What is known, and what is to be known yet.
 pub struct State<'a> {
+    /// The nodes and their topology groups.
     pub fleet: &'a Fleet,
+    /// Of all rounds so far, in their order.
     pub answers: &'a [Answer],
+    /// The same answers, weighed.
     pub weighed: Weighed,
     /// Nodes that were in a run of several nodes that went well.
     pub good: BTreeSet<usize>,
+    /// Runs for the next round; earlier ones get their nodes first.
     pub wants: Vec<Want>,
+    /// Faults that are proven so far.
     pub named: Vec<Named>,
     /// Nodes that are proven slow, with the remaining fraction of the rate.
     pub convicted: Vec<(usize, f64)>,
+    /// Nodes that look slow without proof, or without a part that explains it.
     pub suspects: BTreeSet<usize>,
     /// What stayed open.
     pub open: Vec<String>,

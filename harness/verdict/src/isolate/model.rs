@@ -6,15 +6,20 @@ use super::trial::{Answer, Fleet, Found, Shape, Trial};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+/// A fault of the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fault {
+    /// The part that is slow.
     pub place: Place,
     /// The part of the rate that is left.
     pub left: f64,
 }
 
+/// A fleet with its faults and the state of its noise.
 pub struct Model<'a> {
+    /// The nodes, and how many GPUs and NICs each has.
     pub fleet: &'a Fleet,
+    /// All act at the same time; a run takes the worst of those it uses.
     pub faults: Vec<Fault>,
     /// The standard deviation of the logarithm of a run's value.
     pub noise: f64,
@@ -22,10 +27,12 @@ pub struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
+    /// The same seed gives the same answers in the same order.
     pub fn new(fleet: &'a Fleet, faults: Vec<Fault>, noise: f64, seed: u64) -> Model<'a> {
         Model { fleet, faults, noise, random: ChaCha8Rng::seed_from_u64(seed) }
     }
 
+    /// The values that such a run would measure; each call draws new noise.
     pub fn answer(&mut self, trial: &Trial) -> Answer {
         let parts = match trial.shape {
             Shape::Gpus => self.fleet.gpus,
@@ -71,6 +78,7 @@ impl<'a> Model<'a> {
         }
     }
 
+    /// A random number, from the generator that makes the noise.
     pub fn whole(&mut self) -> u64 {
         self.random.next_u64()
     }

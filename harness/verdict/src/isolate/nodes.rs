@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 /// Fewer are not screened: each of them in question is tried by itself.
 const FEW: usize = 4;
 
+/// Adds wanted runs, good, convicted and suspected nodes to the state.
 pub fn pursue(state: &mut State) {
     let screen = screen(state.fleet);
     // A node that did well with others is good, whatever else it was in: a fault would have shown there too.
@@ -117,12 +118,15 @@ fn proven(state: &State, aim: &Aim) -> bool {
 
 /// The groups that are tried first.
 pub struct Screen {
+    /// Nodes of a group.
     pub size: usize,
+    /// Groups of exactly `size` nodes, each within one topology group.
     pub whole: Vec<Vec<usize>>,
     /// What is left of topology groups whose number of nodes is no multiple of that size.
     pub rests: Vec<Vec<usize>>,
 }
 
+/// Groups near the square root of the fleet in size, with few nodes left over.
 pub fn screen(fleet: &Fleet) -> Screen {
     let groups: Vec<Vec<usize>> = fleet
         .all_groups()

@@ -4,45 +4,63 @@
 use metric::finding::Finding;
 use model::artefact::{Culprit, JobOutcome, LeftOut, Probe};
 
+/// What the folder of a stored run holds, as far as it may name a part.
 #[derive(Debug, Default)]
 pub struct RunObservations {
+    /// Those of `summary.json`, without blameless ones.
     pub culprits: Vec<Culprit>,
+    /// Nodes that did not take part, with the reason.
     pub left_out: Vec<LeftOut>,
+    /// From `outcomes.json` of all cases.
     pub jobs: Vec<JobOutcome>,
+    /// Collectives that were measured and too slow.
     pub losses: Vec<Loss>,
     /// Metrics that were out of bounds on a node of their own.
     pub failed: Vec<(String, String)>,
+    /// Of all cases, from `verdict.json`.
     pub findings: Vec<Finding>,
     /// Changes of path because nothing came back in time, over all jobs; without those that had none.
     pub timeouts: Vec<Timeouts>,
+    /// `probe.json` of the run; `None` where it has none.
     pub probe: Option<Probe>,
     /// NICs of a node, by the instance type.
     pub nics: usize,
+    /// GPUs of a node, by the instance type.
     pub gpus: usize,
 }
 
 /// A rate of a job that is out of bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loss {
+    /// The case's name.
     pub case: String,
+    /// The nodes of the assertion.
     pub nodes: Vec<String>,
     /// The part that is left of what was expected; nothing where that is not known.
     pub left: Option<f64>,
 }
 
+/// Transmission timeouts of one NIC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeouts {
+    /// The node's name.
     pub node: String,
+    /// The device's name, such as `rdmap79s0`.
     pub nic: String,
+    /// Sum of `nic.retrans_timeouts` over all jobs.
     pub events: u64,
 }
 
 /// Something odd about a node, which alone proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Oddity {
+    /// A code that `harness explain` knows.
     pub code: &'static str,
+    /// The node's name.
     pub node: String,
+    /// A device or `node`.
     pub part: String,
+    /// What was seen, for people.
     pub evidence: String,
     /// Metrics that show the same thing.
     pub shown_by: &'static [&'static str],

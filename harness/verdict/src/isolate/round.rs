@@ -18,26 +18,38 @@ use std::collections::BTreeMap;
 /// `isolation.json` of a round's folder: what it was for. The answers are in the run itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
+    /// Version of the file, `FORMAT` of the artefacts.
     pub format: u32,
     /// The run of the first round, by which all of them are known.
     pub first: String,
+    /// Counted from 1.
     pub round: usize,
+    /// The same in all rounds of an isolation.
     pub asked: IsolationScope,
+    /// Numbers the nodes in the order of `asked.nodes`.
     pub fleet: Fleet,
+    /// In the order in which the round was decided.
     pub tried: Vec<Tried>,
 }
 
 /// The options of an isolation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IsolationScope {
+    /// By name, or by path as given on the command line.
     pub suite: String,
+    /// By name, or by path as given on the command line.
     pub inventory: String,
+    /// The case that is run on sets of nodes.
     pub case: String,
+    /// Names in the order of their numbers in `Fleet`.
     pub nodes: Vec<String>,
     /// The names of topology groups, where they are known.
     pub groups: Vec<String>,
+    /// Node-hours of all rounds; `None` for no limit.
     pub budget: Option<f64>,
+    /// From `--seed`; each round derives its own from it.
     pub seed: u64,
+    /// From `--sim-fault`, such as `p5-002:nic-slow=0.4@rdmap113s0`.
     pub sim_faults: Vec<String>,
     /// The Slurm reservation to run in, which overrides the inventory's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,8 +62,11 @@ pub struct IsolationScope {
 /// A trial, and the jobs that are it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
+    /// As it was decided, with node numbers.
     pub trial: Trial,
+    /// The case of the round's run, such as `together-4` or `nics`.
     pub case: String,
+    /// Names of its jobs in that case; two for NICs, one for each direction.
     pub jobs: Vec<String>,
 }
 
@@ -254,13 +269,16 @@ fn bare(case: &Case, workload: Workload, placement: Placement, assertions: Vec<A
 
 /// What a stored round has of one case.
 pub struct CaseRows {
+    /// From `metrics.parquet` of the case.
     pub metrics: Metrics,
+    /// From `job.json` of the case, with how each job ended.
     pub jobs: CaseJobs,
 }
 
 /// A value that stands for a complete failure: far below that of any slow part.
 const NOTHING: f64 = 1e-6;
 
+/// One answer for each trial, in their order; `Unknown` where the case is not in `stored`.
 pub fn answers(
     tried: &[Tried],
     gpus: usize,

@@ -216,6 +216,8 @@ fn two_weak_tries_convict_no_node() {
     assert!(weak > 3, "rates that look slow and prove nothing: {weak}");
 }
 
+/// Node 5 is proven slow; its GPU 3 is tried twice at this rate, its siblings, NICs and peers reach 400. The weight of that
+/// GPU, and what is named.
 fn weighed_and_named(rate: f64) -> (f64, Vec<Place>) {
     let fleet = Fleet::flat(16, 4, 4);
     let mut answers = Vec::new();

@@ -11,26 +11,35 @@ const FEWEST: usize = 2;
 /// A part that is bad.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
+    /// The node's name.
     pub node: String,
     /// A device name, `gpuN`, `fabric` or `node`.
     pub part: String,
+    /// `None` for a node that is only slow by elimination.
     pub code: Option<&'static str>,
+    /// What was measured, for people.
     pub evidence: String,
+    /// `None` where the fault is no matter of a rate.
     pub rate: Option<Rate>,
 }
 
+/// A rate and what it should be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
+    /// What the bad part reached.
     pub value: f64,
     /// What good peers reach, or what is expected.
     pub healthy: Option<f64>,
+    /// Of both values; only rates of one unit are put together.
     pub unit: Unit,
 }
 
 /// Of a node.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Devices {
+    /// NICs of a node; 0 where unknown.
     pub nics: usize,
+    /// GPUs of a node; 0 where unknown.
     pub gpus: usize,
 }
 

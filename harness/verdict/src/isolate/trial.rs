@@ -7,12 +7,16 @@ use std::fmt;
 /// The nodes by number, and the topology group that each lies in: one for all, where groups are not known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fleet {
+    /// By node number, the number of its topology group.
     pub groups: Vec<usize>,
+    /// GPUs of each node.
     pub gpus: usize,
+    /// NICs of each node.
     pub nics: usize,
 }
 
 impl Fleet {
+    /// A fleet in one topology group.
     pub fn flat(nodes: usize, gpus: usize, nics: usize) -> Fleet {
         Fleet { groups: vec![0; nodes], gpus, nics }
     }
@@ -23,10 +27,12 @@ impl Fleet {
         Fleet { groups: (0..nodes).map(|node| node / size).collect(), gpus, nics }
     }
 
+    /// How many nodes there are.
     pub fn nodes(&self) -> usize {
         self.groups.len()
     }
 
+    /// The node's topology group; 0 for an unknown node.
     pub fn group(&self, node: usize) -> usize {
         self.groups.get(node).copied().unwrap_or_default()
     }
@@ -36,6 +42,7 @@ impl Fleet {
         self.groups.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
     }
 
+    /// Whether these nodes lie in more than one topology group.
     pub fn spans(&self, nodes: &[usize]) -> bool {
         let mut groups = nodes.iter().map(|node| self.group(*node));
         let first = groups.next();
@@ -83,18 +90,25 @@ impl fmt::Display for Aim {
 pub enum Shape {
     /// A collective on so many nodes, within one group or across several.
     Together {
+        /// Nodes of the run.
         nodes: usize,
+        /// Whether they lie in more than one topology group.
         across: bool,
     },
+    /// A collective within one node.
     Inside,
+    /// Each GPU of a node alone; a value for each.
     Gpus,
+    /// Flows between the NICs of two nodes; a value for each NIC.
     Nics,
 }
 
 /// One run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
+    /// Why the run is made.
     pub aim: Aim,
+    /// Which runs it is compared with.
     pub shape: Shape,
     /// The node that the run is about comes first.
     pub nodes: Vec<usize>,
@@ -112,8 +126,11 @@ pub enum Found {
     Unknown,
 }
 
+/// A run with its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
+    /// The run as it was decided.
     pub trial: Trial,
+    /// What the run's folder shows of it.
     pub found: Found,
 }

@@ -21,6 +21,7 @@ const ASSUMED_WEIGHT: f64 = 4.0;
 
 /// Up to this weight a thing is good.
 pub const GOOD: f64 = -5.0;
+/// From this weight on a thing is slow and is followed up.
 pub const SLOW: f64 = 3.0;
 /// A node or a link that is innocent reaches this once in a million.
 pub const PROVEN: f64 = 13.8;
@@ -35,10 +36,13 @@ const BROKE: f64 = -4.6;
 /// What is judged: an aim, and within it one GPU or NIC.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Thing {
+    /// What its runs were to show.
     pub aim: Aim,
+    /// Index of the GPU or NIC; `None` for whole runs, and for runs that broke.
     pub part: Option<usize>,
 }
 
+/// How much a thing's values speak for a fault.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weight {
     /// Values it was judged by.
@@ -49,24 +53,31 @@ pub struct Weight {
     pub off: f64,
     /// Of `off`.
     pub error: f64,
+    /// Natural logarithm of how much likelier a fault is than none; 0 without peers.
     pub weight: f64,
 }
 
+/// What a weight amounts to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// No value.
     Untried,
+    /// Weight of `GOOD` or less.
     Good,
+    /// Between the two limits, or without peers.
     Open,
+    /// Weight of `SLOW` or more.
     Slow,
 }
 
 impl Weight {
+    /// The fraction of the healthy rate that is left, at most 1.
     pub fn left(&self) -> f64 {
         self.off.exp().min(1.0)
     }
 }
 
+/// All answers so far, compared with each other.
 #[derive(Debug, Clone, Default)]
 pub struct Weighed {
     of: BTreeMap<(Shape, Thing), Weight>,
@@ -93,6 +104,7 @@ impl Sum {
 type Values = BTreeMap<Thing, Vec<f64>>;
 
 impl Weighed {
+    /// Compares all answers with those of the same shape.
     pub fn of(answers: &[Answer]) -> Weighed {
         let mut weighed = Weighed { spread: ASSUMED_SPREAD, ..Weighed::default() };
         let mut by_shape: BTreeMap<Shape, Values> = BTreeMap::new();
@@ -260,6 +272,7 @@ impl Weighed {
             .max_by_key(|weight| weight.tries)
     }
 
+    /// `Untried` where no run of it gave a value.
     pub fn state(&self, aim: &Aim, part: Option<usize>) -> State {
         match self.weight(aim, part) {
             None => State::Untried,
@@ -283,6 +296,7 @@ impl Weighed {
         1.0 - (-cost(self.spread)).exp()
     }
 
+    /// Whether it was tried `MOST_TRIES` times, runs without a result included.
     pub fn tried_out(&self, aim: &Aim) -> bool {
         self.answered.get(aim).copied().unwrap_or_default() >= MOST_TRIES
     }

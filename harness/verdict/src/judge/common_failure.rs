@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A job that was tried and failed.
 #[derive(Debug, Clone, Copy)]
 pub struct FailedJob<'a> {
+    /// The nodes it was planned on.
     pub nodes: &'a [String],
     /// The node that its launcher or its workload names.
     pub named: Option<&'a str>,

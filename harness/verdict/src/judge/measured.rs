@@ -13,10 +13,13 @@ pub struct Number<'a> {
     pub runs: Vec<f64>,
 }
 
+/// The numbers of one assertion.
 pub struct Measured<'a> {
     /// One entry per part that has numbers: its name where there are several parts, and its numbers.
     pub parts: Vec<(String, Vec<Number<'a>>)>,
+    /// Parts that lack a finite number in at least one run; empty text for the whole query.
     pub missing: Vec<String>,
+    /// Parts with numbers and parts without.
     pub n_expected: u32,
 }
 
@@ -63,6 +66,7 @@ impl<'a> Measured<'a> {
         Measured { parts, missing, n_expected }
     }
 
+    /// How many parts have numbers.
     pub fn n(&self) -> u32 {
         self.parts.len() as u32
     }

@@ -38,20 +38,29 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that is known of a case once its jobs have ended.
 pub struct CaseData<'a> {
+    /// Assertions and jobs, from `plan.json`.
     pub case: &'a PlannedCase,
+    /// The instance type, from `plan.json`.
     pub instance: &'a InstanceFacts,
+    /// How each job ended, from `job.json`.
     pub jobs: &'a CaseJobs,
+    /// From `collected.json`: which files there are, and which are missing.
     pub collected: &'a Collected,
+    /// From `analysis.json`: findings, failures and contradictions by job.
     pub analysis: &'a Analysis,
+    /// From `metrics.parquet`.
     pub metrics: &'a Metrics,
 }
 
 /// What judging a case gives: its verdicts, and what the judgement over all cases needs beside them.
 pub struct Judged {
+    /// For the case's `verdict.json`.
     pub verdict: CaseVerdict,
+    /// For the case's `outcomes.json`.
     pub outcomes: CaseOutcomes,
 }
 
+/// One verdict for each assertion of the case, in their order, and its culprits.
 pub fn judge(data: &CaseData) -> Judged {
     let gates = gate::gates(data);
     let mut nic_rates = NicRateCache::default();

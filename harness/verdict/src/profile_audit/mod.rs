@@ -27,10 +27,13 @@ pub const CAUSES: [&str; 12] = [
 /// What became of one expected report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankReport {
+    /// The rank in the job, as planned.
     pub rank: u32,
+    /// As planned, or where the account says that the rank ran.
     pub node: String,
     /// The files of its export, relative to the case's folder; nothing where the report is unusable.
     pub tables: Option<Vec<String>>,
+    /// Why it is unusable, with a code of `CAUSES`; or what was odd about it.
     pub findings: Vec<Finding>,
 }
 

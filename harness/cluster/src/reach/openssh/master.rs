@@ -15,7 +15,9 @@ use tokio::time::timeout;
 /// How nodes are reached, from the inventory. ssh's own configuration sets everything else.
 #[derive(Debug, Clone, Default)]
 pub struct SshOptions {
+    /// For `-l`; None where ssh's configuration decides.
     pub user: Option<String>,
+    /// For `-p`; None where ssh's configuration decides.
     pub port: Option<u16>,
     /// A configuration file for ssh.
     pub config: Option<String>,

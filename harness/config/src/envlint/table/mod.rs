@@ -12,15 +12,22 @@ use crate::inventory::Transport;
 /// Who reads a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Library {
+    /// NCCL itself.
     Nccl,
+    /// libfabric, with its EFA provider.
     Libfabric,
+    /// aws-ofi-nccl, which connects NCCL with libfabric.
     Plugin,
+    /// rdma-core, below libfabric.
     RdmaCore,
+    /// PyTorch, where its variables once began with `NCCL_`.
     PyTorch,
+    /// nccl-tests: `NCCL_TESTS_SPLIT_MASK`.
     NcclTests,
 }
 
 impl Library {
+    /// As messages show it: `aws-ofi-nccl`.
     pub fn name(self) -> &'static str {
         match self {
             Library::Nccl => "NCCL",

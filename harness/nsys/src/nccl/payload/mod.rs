@@ -17,15 +17,25 @@ use std::fmt;
 /// `None` is what was not recorded, which is never a zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Payload {
+    /// `Message size [bytes]`, as the function counts it; see `Function::total_bytes`.
     pub bytes: Option<u64>,
+    /// `NCCL communicator ID`, not recorded before NCCL 2.25.
     pub communicator: Option<u64>,
+    /// `Parent NCCL communicator ID`.
     pub parent: Option<u64>,
+    /// `No. of ranks` of the communicator.
     pub ranks: Option<u32>,
+    /// `Rank` in the communicator.
     pub rank: Option<u32>,
+    /// `CUDA device` of the rank.
     pub device: Option<i32>,
+    /// `No. of devices`: the ranks of a communicator whose payload has no `No. of ranks`.
     pub devices: Option<u32>,
+    /// `Root` rank.
     pub root: Option<i32>,
+    /// `Peer rank` of a send or receive.
     pub peer: Option<i32>,
+    /// `Reduction operation`; also `None` where its value is not a known one.
     pub reduction: Option<Reduction>,
 }
 

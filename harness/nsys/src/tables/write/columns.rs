@@ -14,6 +14,7 @@ pub struct Columns {
 }
 
 impl Columns {
+    /// An empty table; each column must then have `height` values.
     pub fn new(spec: &'static TableSpec, height: usize) -> Columns {
         Columns { spec, height, columns: Vec::new(), diagnostic: None }
     }
@@ -30,6 +31,7 @@ impl Columns {
         self.integers(name, values.map(Some))
     }
 
+    /// A column of strings, empty where a row has none.
     pub fn texts<T: AsRef<str>>(
         mut self,
         name: &'static str,

@@ -53,6 +53,7 @@ const RANK_IDLE: MetricSpec = share(
 const RANK_COMPUTE: MetricSpec =
     share("rank.compute_share", "the fraction of a rank's GPU time with compute", Better::Higher, OF_RANK);
 
+/// Reads nsys reports.
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "breakdown",
     about: "where GPU time went: compute, exposed communication, idle; from nsys reports",

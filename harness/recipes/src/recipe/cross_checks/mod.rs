@@ -75,6 +75,7 @@ const SHARE: MetricSpec = of_job(
     Unit::Ratio,
 );
 
+/// Reads nsys reports, NCCL's log, the output of nccl-tests and EFA counters.
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "cross_checks",
     about: "independent sources of one job compared: NCCL's log, reports, the output of nccl-tests, EFA counters",

@@ -67,6 +67,7 @@ const RANK_CLASS_SHARE: MetricSpec = MetricSpec {
     blames: Blames::NoNode,
 };
 
+/// Reads nsys reports.
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "cuda_gpu_kern_sum",
     about: "kernels and their time, from nsys reports",

@@ -98,6 +98,7 @@ const RESIDUAL: MetricSpec = MetricSpec {
     blames: Blames::Node,
 };
 
+/// Reads the sampler's captures of EFA counters.
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "efa_traffic",
     about: "bytes, rates, retransmits and drops of every NIC, and whether sent bytes have arrived",

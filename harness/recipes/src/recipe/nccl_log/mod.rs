@@ -97,6 +97,7 @@ const INIT: MetricSpec = MetricSpec {
     blames: Blames::Node,
 };
 
+/// Reads the output of jobs run with `NCCL_DEBUG=INFO`.
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "nccl_log",
     about: "calls, bytes, networks and whether all ranks made the same calls, from the log of `NCCL_DEBUG=INFO`",

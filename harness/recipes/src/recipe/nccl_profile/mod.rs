@@ -59,6 +59,7 @@ const WAIT: MetricSpec = MetricSpec {
     blames: Blames::NoNode,
 };
 
+/// Reads nsys reports and the output of nccl-tests.
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "nccl_profile",
     about: "the output of nccl-tests compared with nsys reports",

@@ -6,9 +6,12 @@ pub const FEWEST: usize = 4;
 /// Lines are tried through at most this many points: a sweep in small steps has a thousand.
 const ENDS: usize = 48;
 
+/// Time over bytes, as `Line::through` fits it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line {
+    /// Microseconds at zero bytes; never negative.
     pub latency_us: f64,
+    /// The slope; above zero.
     pub us_per_byte: f64,
 }
 
@@ -38,6 +41,7 @@ impl Line {
             .min_by(|a, b| a.off(points).total_cmp(&b.off(points)))
     }
 
+    /// Predicted microseconds for this many bytes.
     pub fn us(&self, bytes: u64) -> f64 {
         self.latency_us + self.us_per_byte * bytes as f64
     }

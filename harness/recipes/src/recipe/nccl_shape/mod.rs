@@ -66,6 +66,7 @@ const RESIDUAL: MetricSpec = MetricSpec {
     blames: Blames::Node,
 };
 
+/// For cases of nccl-tests: checks the table that `nccl_tests` reads.
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "nccl_shape",
     about: "whether a sweep has the shape of sound hardware: no dips, in place like out of place, latency and \

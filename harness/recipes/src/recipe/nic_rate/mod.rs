@@ -14,13 +14,17 @@ use serde::{Deserialize, Serialize};
 /// One flow: `tx_node` is where the data left, whichever end asked for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowResult {
+    /// Node that sent the data: the first of the job's two.
     pub tx_node: String,
+    /// Node that received it: the second.
     pub rx_node: String,
+    /// The NIC, of one name on both nodes: `rdmap113s0`.
     pub device: String,
     /// GB/s, or why there is no rate.
     pub outcome: Result<f64, GapKind>,
 }
 
+/// Rates and verdicts of all NICs of a case, as `judge` returns them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NicRates {
     /// Every device of every node in both directions, in the order given: node, device, direction.
@@ -29,43 +33,60 @@ pub struct NicRates {
     pub fleet_low: Option<String>,
 }
 
+/// One NIC in one direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NicRate {
+    /// Node that the NIC belongs to.
     pub node: String,
+    /// Name of the NIC: `rdmap113s0`.
     pub device: String,
+    /// Seen from this NIC: `Tx` where it sends.
     pub direction: Direction,
     /// The best of its flows.
     pub best_gb_s: Option<f64>,
     /// Each partner with the best rate reached with it, in the order of the nodes.
     pub partners: Vec<(String, Option<f64>)>,
+    /// By its best rate; the limit is the floor, or a share of its peers' median if higher.
     pub verdict: NicVerdict,
     /// A culprit may be inconclusive: one whose flows did not connect while its partners' others did.
     pub blame: Blame,
+    /// One line: its rate with each partner, and the median of its peers.
     pub evidence: String,
 }
 
+/// Direction of the data, seen from a NIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
+    /// It sends.
     Tx,
+    /// It receives.
     Rx,
 }
 
+/// Verdict on a NIC in one direction; the judge makes the assertion's status of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NicVerdict {
+    /// The best rate reaches the limit, or misses it so closely that it is chance.
     Pass,
+    /// The best rate is below the limit, and not by chance.
     Fail,
+    /// No flow gave a rate.
     Inconclusive,
 }
 
+/// Whether a NIC is at fault, by the flows of its partners with others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Blame {
+    /// It passed, all NICs are slow, or no flow is evidence.
     None,
+    /// Two partners or more, each proven by its flows with others.
     Culprit,
     /// One of this NIC and those of the same device at these nodes.
     Suspect {
+        /// Nodes of the partners, without this NIC's own.
         with: Vec<String>,
     },
 }
@@ -105,6 +126,7 @@ pub fn judge(
 }
 
 impl Direction {
+    /// As in the dimension `direction`: `tx` or `rx`.
     pub fn name(self) -> &'static str {
         match self {
             Direction::Tx => "tx",

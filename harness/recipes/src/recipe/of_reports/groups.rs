@@ -2,9 +2,11 @@
 
 /// Recipes of one kind, by name.
 pub struct Group {
+    /// Heading in the list: `Summaries`.
     pub title: &'static str,
     /// Their common property, in one line.
     pub about: &'static str,
+    /// In the order in which they are listed.
     pub recipes: &'static [&'static str],
 }
 
@@ -14,6 +16,7 @@ pub const COMPOSITE: &str = "Composite tables";
 /// Recipes over time, and distributions.
 pub const CHARTS: &str = "Charts";
 
+/// Every recipe of `LIST` once, as `harness recipe list` shows them.
 pub const GROUPS: &[Group] = &[
     Group {
         title: "Summaries",

@@ -116,6 +116,7 @@ pub const LIST: &[ReportRecipe] = &[
 
 /// The declaration of a recipe; the manual is written from it.
 pub struct ReportRecipe {
+    /// As in `harness recipe NAME`: `cuda_gpu_kern_sum`.
     pub name: &'static str,
     /// For a heading.
     pub title: &'static str,
@@ -123,14 +124,18 @@ pub struct ReportRecipe {
     pub about: &'static str,
     /// How its figures are computed. These definitions are this project's own.
     pub definition: &'static str,
+    /// Accepted behind its name, as in `NAME:ARGUMENT`; empty where there are none.
     pub arguments: &'static [ArgumentSpec],
+    /// Tables of the export that it reads.
     pub tables: &'static [&'static TableSpec],
+    /// A summary, rows, tables over all reports, or a comparison.
     pub kind: RecipeKind,
 }
 
 /// The rows of one report in groups.
 pub type GroupsOf = fn(&Trace, &Arguments) -> Result<Option<Groups>, ExportError>;
 
+/// How a recipe reads reports, and what it makes of several.
 pub enum RecipeKind {
     /// Figures of groups: of all reports together, and of each.
     Summary {
@@ -160,6 +165,7 @@ pub fn all() -> impl Iterator<Item = &'static ReportRecipe> {
     LIST.iter().chain(OF_USERS.all())
 }
 
+/// A recipe of `LIST` or of a user; `None` for an unknown name.
 pub fn find(name: &str) -> Option<&'static ReportRecipe> {
     all().find(|recipe| recipe.name == name)
 }
@@ -206,6 +212,7 @@ impl ReportRecipe {
         }
     }
 
+    /// Whether it gives figures of groups: the tables `all_stats` and `rank_stats`.
     pub fn is_summary(&self) -> bool {
         matches!(self.kind, RecipeKind::Summary { .. })
     }

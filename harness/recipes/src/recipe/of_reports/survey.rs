@@ -29,6 +29,7 @@ use std::sync::{Mutex, PoisonError};
 /// One report, in the order in which reports are numbered.
 #[derive(Debug, Clone)]
 pub struct Input {
+    /// The export: a folder of tables, or one file that holds them all.
     pub path: PathBuf,
     /// Its name in messages.
     pub shown: String,
@@ -36,31 +37,41 @@ pub struct Input {
     pub side: usize,
 }
 
+/// Which recipes to run over which reports, and how.
 pub struct Survey<'a> {
+    /// Recipes with their arguments; outcomes come in this order.
     pub asked: &'a [(&'static ReportRecipe, Arguments)],
+    /// All reports; a report's number is its place here.
     pub inputs: &'a [Input],
+    /// Restricts the rows of every report; `None` where all count.
     pub filter: Option<&'a Filter>,
     /// How many reports are open at once.
     pub jobs: usize,
+    /// Called after each report, by the thread that read it.
     pub progress: &'a (dyn Fn(&Progress) + Sync),
 }
 
 /// Reports and rows read so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
+    /// Reports read so far, unreadable ones included.
     pub reports: usize,
+    /// Reports to be read by this process.
     pub of: usize,
+    /// Matching rows so far, summed over all recipes.
     pub rows: u64,
 }
 
 /// The results of one recipe.
 #[derive(Debug, Default)]
 pub struct Outcome {
+    /// As in `ReportRecipe::name`.
     pub recipe: &'static str,
     /// Each under the name of its file; none where no report has data for it.
     pub tables: Vec<(&'static str, ResultTable)>,
     /// The charts of the tables, for recipes that have some.
     pub charts: Vec<Chart>,
+    /// One line each; equal notes of several reports are one.
     pub notes: Vec<String>,
     /// Reports that could not be read, and why, or the recipe itself where it failed over all of them. Nothing of them
     /// is in the tables.

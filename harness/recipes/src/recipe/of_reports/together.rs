@@ -36,6 +36,7 @@ pub trait Together: Sync {
     /// Serialises one extract for another process.
     fn to_bytes(&self, extract: &Extract) -> Result<Vec<u8>, String>;
 
+    /// Reads back what `to_bytes` wrote.
     fn read_bytes(&self, bytes: &[u8]) -> Result<Extract, String>;
 
     /// The same for the accumulator.
@@ -43,6 +44,7 @@ pub trait Together: Sync {
         Ok(Vec::new())
     }
 
+    /// Reads back what `all_to_bytes` wrote.
     fn all_from_bytes(&self, _bytes: &[u8]) -> Result<Extract, String> {
         Ok(Box::new(()))
     }
@@ -72,20 +74,26 @@ pub trait Together: Sync {
 /// One report and its extract.
 #[derive(Debug, Clone)]
 pub struct ReportExtract<T> {
+    /// Its MPI rank where each report has one of its own, else its number.
     pub rank: i64,
     /// The report's name in messages.
     pub file: String,
+    /// Name of the host, where the report has it.
     pub host: Option<String>,
     /// The zero of its clock in UTC, by the clock of its host.
     pub utc_epoch_ns: Option<i64>,
+    /// What `take` made of the report.
     pub extract: T,
 }
 
 /// Tables, each under the name of its file, their charts, and notes about them.
 #[derive(Debug, Default)]
 pub struct Made {
+    /// As the file is called, without extension: `stats`.
     pub tables: Vec<(&'static str, ResultTable)>,
+    /// Drawn with `--html`.
     pub charts: Vec<Chart>,
+    /// Lines that follow the notes of the single reports.
     pub notes: Vec<String>,
     /// Reports that could not be re-read, and why. Or the recipe itself, where it failed on the extracts.
     pub unreadable: Vec<(String, String)>,
@@ -94,10 +102,15 @@ pub struct Made {
 /// The extract of one report, and the number of rows it is from.
 pub(crate) type Share<T> = Result<Option<(T, u64)>, ExportError>;
 
+/// The common form of `Together`: no accumulator, and an extract that serde writes.
 pub struct Across<T> {
+    /// Names of the tables that `make` may give.
     pub tables: &'static [&'static str],
+    /// Charts that `make` may give: name, and what each shows.
     pub charts: &'static [(&'static str, &'static str)],
+    /// Makes the extract of one report; see `Together::take`.
     pub take: fn(&Trace, &Arguments) -> Share<T>,
+    /// Makes tables and charts from the extracts, in the order of the reports.
     pub make: fn(&[ReportExtract<&T>], &Arguments) -> Made,
 }
 

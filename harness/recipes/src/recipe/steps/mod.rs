@@ -58,6 +58,7 @@ const COUNT: MetricSpec = MetricSpec {
     blames: Blames::NoNode,
 };
 
+/// For profiled cases, by rank; `harness recipe steps` reads stored reports.
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "steps",
     about: "the steps of an iterative run, from nsys reports",

@@ -58,6 +58,7 @@ const RESIDUAL: MetricSpec = MetricSpec {
     blames: Blames::Node,
 };
 
+/// For profiled cases; no metrics unless every rank left a readable report.
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "stragglers",
     about: "ranks and nodes that keep the others waiting, from nsys reports",

@@ -46,6 +46,7 @@ pub fn failed_by(job: &JobInput, account: &Account, shown: &str, by: Option<&Str
 
 /// Cause: a failed rendezvous; it has no culprit.
 pub const RENDEZVOUS: &str = "rendezvous";
+/// Cause: an exception of the program; it has no culprit.
 pub const EXCEPTION: &str = "exception";
 const GPU_ERROR: &str = "gpu-error";
 

@@ -45,6 +45,7 @@ const STEPS: MetricSpec = rank_metric("window.steps", "number of steps in the wi
 const FIRST: MetricSpec = rank_metric("window.first", "the first step in it, counted from 0");
 const LAST: MetricSpec = rank_metric("window.last", "the last step in it");
 
+/// For every case with a step window, whether the suite names it or not.
 pub const SPEC: RecipeSpec = RecipeSpec {
     name: "window",
     about: "which steps of a training were profiled, compared with the requested ones",
@@ -68,8 +69,11 @@ pub const SPEC: RecipeSpec = RecipeSpec {
 /// The requested window, both ends included, and the marks left where it was opened, by rank.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepWindow {
+    /// First requested step, counted from 0.
     pub first: u64,
+    /// Last requested step, included.
     pub last: u64,
+    /// By rank, as the nodes recorded them; unreadable ones are missing.
     pub marks: BTreeMap<u32, Mark>,
     /// The number of steps in the program's command line, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]

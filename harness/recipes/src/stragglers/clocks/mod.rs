@@ -11,9 +11,11 @@ use super::series::Series;
 /// One clock, compared with the first one of its connected group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clock {
+    /// As in `Rank::clock`.
     pub name: String,
     /// The clock that it is compared with.
     pub against: String,
+    /// How many ranks of the evidence go by it.
     pub ranks: usize,
     /// In the middle of what was recorded; nothing where it stands alone.
     pub ahead_ns: Option<i64>,

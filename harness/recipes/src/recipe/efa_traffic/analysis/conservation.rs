@@ -10,7 +10,9 @@ use metric::finding::Finding;
 /// The excess of a device's bytes over the sum of their parts, outward and inward; zero where the law holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Residual {
+    /// Outward: `tx_bytes` less the other counters of `TX`, in bytes.
     pub tx: i64,
+    /// Inward: `rx_bytes` less the other counters of `RX`, in bytes.
     pub rx: i64,
 }
 
@@ -30,6 +32,7 @@ pub fn residual(value: impl Fn(&str) -> Option<u64>) -> Option<Residual> {
 }
 
 impl Residual {
+    /// Whether the law holds in both directions.
     pub fn is_zero(self) -> bool {
         self.tx == 0 && self.rx == 0
     }
@@ -39,9 +42,13 @@ impl Residual {
 /// absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceConservation {
+    /// The node that has the device.
     pub node: String,
+    /// The device, such as `rdmap113s0`.
     pub nic: String,
+    /// By the last reading before the workload.
     pub before: Option<Residual>,
+    /// By the last reading after the workload.
     pub after: Option<Residual>,
     /// Readings of the workload with a remainder beyond what can move between two readings.
     pub broken_under_traffic: u32,
@@ -50,11 +57,17 @@ pub struct DeviceConservation {
 /// The law over all NICs of a job: bytes that left against bytes that arrived.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct JobConservation {
+    /// Growth of `tx_bytes` during the workload.
     pub sent: u128,
+    /// Growth of `rx_bytes`; equals `sent` where nothing is lost.
     pub received: u128,
+    /// Growth of `rdma_read_resp_bytes`: RDMA reads, on the side that sends.
     pub reads_served: u128,
+    /// Growth of `rdma_read_bytes`: RDMA reads, on the side that receives.
     pub reads: u128,
+    /// Growth of `rdma_write_bytes`: RDMA writes, on the side that sends.
     pub writes: u128,
+    /// Growth of `rdma_write_recv_bytes`: RDMA writes, on the side that receives.
     pub writes_received: u128,
 }
 

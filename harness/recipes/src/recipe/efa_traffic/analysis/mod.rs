@@ -36,35 +36,49 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A node of the job, and the devices that its instance's profile lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedNode {
+    /// As its capture names it.
     pub node: String,
+    /// Such as `rdmap113s0`.
     pub devices: Vec<String>,
 }
 
 /// Which counters carry an instance's payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectionMap {
+    /// Summed for what leaves the node: `rdma_write_bytes` on p5.
     pub sent: Vec<String>,
+    /// Summed for what arrives: `rdma_write_recv_bytes` on p5.
     pub received: Vec<String>,
     /// The conservation law has been seen to hold on this instance; until then a residual is no failure.
     pub conservation_shown: bool,
 }
 
+/// What one NIC moved during the workload; `None` where a number is unknown or unreliable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NicTraffic {
+    /// The node that has the NIC.
     pub node: String,
+    /// The device, such as `rdmap113s0`.
     pub nic: String,
     /// `None` where the node's folder was not or could not be read.
     pub listed: Option<bool>,
     /// By the direction map: bytes of payload that left.
     pub tx_bytes: Option<u64>,
+    /// By the direction map: bytes of payload that arrived.
     pub rx_bytes: Option<u64>,
     /// By `tx_bytes` itself: all that the device sent.
     pub all_tx_bytes: Option<u64>,
+    /// By `rx_bytes` itself: all that the device received.
     pub all_rx_bytes: Option<u64>,
+    /// Plateau rate of sent payload in GB/s, as the head of this file defines it.
     pub plateau_tx_gb_s: Option<f64>,
+    /// The same of received payload.
     pub plateau_rx_gb_s: Option<f64>,
+    /// Growth of `retrans_pkts`; older drivers lack the counter.
     pub retrans_pkts: Option<u64>,
+    /// Growth of `retrans_timeout_events`; older drivers lack the counter.
     pub retrans_timeouts: Option<u64>,
+    /// Growth of `rx_drops`: received packets that were dropped.
     pub rx_drops: Option<u64>,
     /// Readings while the workload ran.
     pub samples: u32,
@@ -75,22 +89,28 @@ pub struct NicTraffic {
 /// CPU share of the sampler itself, while it ran.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SamplerCost {
+    /// The node on which the sampler ran.
     pub node: String,
+    /// CPU time over elapsed time: 1 is one core; `None` where the capture has no usable end.
     pub share: Option<f64>,
 }
 
+/// Everything that the captures of one job show.
 #[derive(Debug, Default)]
 pub struct Traffic {
     /// Every expected device of every expected node, in that order.
     pub nics: Vec<NicTraffic>,
     /// Nodes whose folder of devices could not be read.
     pub unreadable: Vec<String>,
+    /// One per expected node with a capture.
     pub samplers: Vec<SamplerCost>,
     /// By node: counters that none of its devices has, since its driver is older than they are.
     pub absent: BTreeMap<String, Vec<&'static str>>,
+    /// Devices with readings before and after the workload, and no counter reset.
     pub conservation: Vec<DeviceConservation>,
     /// Nothing where not every NIC of the job is known and at rest on both sides.
     pub job_conservation: Option<JobConservation>,
+    /// The head of this file lists their codes.
     pub findings: Vec<Finding>,
 }
 
@@ -98,6 +118,7 @@ pub struct Traffic {
 /// after the last reading often enough.
 const MOVED_BYTES: u64 = 1_000_000_000;
 
+/// Evaluates the captures of one job; only the first capture of each expected node counts.
 pub fn analyze(captures: &[Capture], expected: &[ExpectedNode], map: &DirectionMap) -> Traffic {
     let mut traffic = Traffic::default();
     let mut by_node: BTreeMap<&str, &Capture> = BTreeMap::new();

@@ -55,6 +55,7 @@ impl Part {
         self.reports.iter().map(|(number, _)| *number)
     }
 
+    /// Matching rows of its reports, summed over all recipes.
     pub fn rows(&self) -> u64 {
         self.reports.iter().flat_map(|(_, report)| &report.extracts).map(|(extract, _)| extract.rows()).sum()
     }
