@@ -1,5 +1,5 @@
 //! The results of a run for programs: the summary as one document, and events as lines of JSON.
-//! The fields of the summary are those of its type (`artefact.rs`).
+//! The fields of the summary are those of its type (`model::artefact::Summary`).
 
 use super::Report;
 use crate::report::text::is_red;
