@@ -104,3 +104,15 @@ fn counted(nodes: &[String]) -> String {
         n => format!("{n} ({})", nodeset::fold(nodes)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn messages_of_counts() {
+        let nodes = ["p5-003", "p5-001", "p5-002", "p5-009"].map(str::to_owned);
+        let lines = [counted(&[]), counted(&nodes[..1]), counted(&nodes)];
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+}

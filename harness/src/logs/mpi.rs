@@ -42,9 +42,9 @@ pub fn run(args: &MpiArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let log = reader.finish();
     let files: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
     let files = files.join(" ");
-    if log.of_mpi == 0 {
+    if log.of_mpi == 0 && (all || log.lines > 0) {
         let why = match log.lines {
-            0 => "it is empty".to_owned(),
+            0 => "the file is empty".to_owned(),
             lines => format!(
                 "no line of an MPI message logger among {lines} lines; expected such as `[1.5] MPI_Send: world_rank=0 ...`"
             ),
@@ -173,7 +173,7 @@ mod tests {
             code == 3 && err.starts_with("1.log: no line of an MPI message logger among 1 lines"),
             "{err}"
         );
-        assert_eq!((show(&[b""], &[]).0, show(&[b""], &[]).2), (3, "1.log: it is empty\n".to_owned()));
+        assert_eq!((show(&[b""], &[]).0, show(&[b""], &[]).2), (3, "1.log: the file is empty\n".to_owned()));
     }
 
     #[test]

@@ -145,9 +145,9 @@ fn run_read(args: &NcclArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     }
     let files: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
     let files = files.join(" ");
-    if log.of_nccl == 0 {
+    if log.of_nccl == 0 && (all || log.lines > 0) {
         let why = match log.lines {
-            0 => "it is empty".to_owned(),
+            0 => "the file is empty".to_owned(),
             lines => match log.looks_like {
                 Some(what) => format!("no NCCL line among {lines} lines; it looks like {what}"),
                 None => format!("no NCCL line among {lines} lines; was `NCCL_DEBUG=INFO` set?"),
@@ -230,7 +230,7 @@ mod tests {
             (code, err.as_str()),
             (3, "1.log: no NCCL line among 1 lines; was `NCCL_DEBUG=INFO` set?\n")
         );
-        assert_eq!(show(&[b""], &[]), (3, show(&[b""], &[]).1, "1.log: it is empty\n".to_owned()));
+        assert_eq!(show(&[b""], &[]), (3, show(&[b""], &[]).1, "1.log: the file is empty\n".to_owned()));
         let (code, _, err) = show(&[&[0xff, 0, 0x1b, 7, b'\n', 0x80]], &[]);
         assert_eq!((code, err.contains("no NCCL line")), (3, true));
     }
@@ -274,7 +274,7 @@ mod tests {
         let version =
             "a:10:2 [0] NCCL INFO NCCL version 2.99.1+cuda17.0\na:10:2 [0] NCCL INFO Warp drive 7 engaged\n";
         let table: [(&str, String, i32, &str, &str); 10] = [
-            ("an empty log", String::new(), 3, "", "1.log: it is empty"),
+            ("an empty log", String::new(), 3, "", "1.log: the file is empty"),
             ("a binary log", "\u{0}\u{1}\u{fffd}\n\u{7}".to_owned(), 3, "", "no NCCL line among 2 lines"),
             ("no line of NCCL", "loss 2.5\n".to_owned(), 3, "", "no NCCL line among 1 lines"),
             (

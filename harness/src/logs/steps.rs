@@ -101,7 +101,7 @@ fn why_empty(args: &StepsArgs, log: &TrainingLog) -> Option<String> {
         return None;
     }
     Some(match (log.lines, log.of_steps, args.steps) {
-        (0, _, _) => "it is empty".to_owned(),
+        (0, _, _) => "the file is empty".to_owned(),
         (lines, 0, _) => format!(
             "no step line among {lines} lines; known are those of Megatron-LM, Megatron-Bridge, NeMo, Lightning, the FSDP samples, \
              torchtitan and the Trainer{}",
@@ -383,7 +383,8 @@ mod tests {
         let (code, _, err) = show(&[whole.as_bytes(), b"prose\n", b""], &[]);
         assert_eq!(code, 3);
         assert!(
-            err.starts_with("2.log: no step line among 1 lines; ") && err.ends_with("3.log: it is empty\n"),
+            err.starts_with("2.log: no step line among 1 lines; ")
+                && err.ends_with("3.log: the file is empty\n"),
             "{err}"
         );
         let (code, _, err) = show(&[whole.as_bytes()], &["--steps", "70..75"]);

@@ -5,6 +5,8 @@
 mod gather;
 mod job_work;
 pub mod local;
+#[cfg(test)]
+mod message_tests;
 mod order;
 mod part;
 mod program;

@@ -30,7 +30,7 @@ pub fn serve(words: &[String]) -> i32 {
     }
 }
 
-fn work(path: &Path, task: usize) -> Result<(), String> {
+pub(super) fn work(path: &Path, task: usize) -> Result<(), String> {
     let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let order = TaskOrder::from_bytes(&bytes, path)?;
     program::check(&order.program)?;

@@ -45,7 +45,7 @@ const fn clash(
     Clash { one, other, unless: None, transport: None, breaks, what, advice }
 }
 
-const ONE_OF_THEM: &str = "take one of them out";
+const ONE_OF_THEM: &str = "remove one of them";
 const NVLS: &[&str] = &["NVLS", "NVLSTree"];
 const COLLNET: &[&str] = &["Collnet", "CollnetChain", "CollnetDirect"];
 /// From here on NCCL does not fall back to rings.
@@ -90,7 +90,7 @@ const CLASHES: &[Clash] = &[
             ("OFI_NCCL_PROTOCOL", Side::Set),
             Breaks::Always,
             "asks for RDMA writes, which this instance does not have",
-            "take it out",
+            "remove it",
         )
     },
     clash(

@@ -44,14 +44,14 @@ fn exports_of_a_published_nccl_script_are_reported_as_superfluous_or_renamed() {
     assert_eq!(
         findings(&script, &current()),
         [
-            "note: `FI_EFA_USE_DEVICE_RDMA=1` is not needed; take it out",
-            "note: `FI_PROVIDER=efa` is not needed; take it out",
+            "note: `FI_EFA_USE_DEVICE_RDMA=1` is not needed; remove it",
+            "note: `FI_PROVIDER=efa` is not needed; remove it",
             "note: `FI_EFA_FORK_SAFE=1` is not needed: the plugin sets it where it matters, and from Linux 5.13 on it does \
-             nothing; take it out",
+             nothing; remove it",
             "warning: `FI_LOG_LEVEL` must be one of `warn`, `trace`, `info`, `debug`, libfabric ignores it: \"1\"; correct \
              or remove it",
-            "note: `FI_EFA_ENABLE_SHM_TRANSFER=1` is not needed: under NCCL the provider's own shared memory is off; take \
-             it out",
+            "note: `FI_EFA_ENABLE_SHM_TRANSFER=1` is not needed: under NCCL the provider's own shared memory is off; remove \
+             it",
             "warning: `NCCL_ASYNC_ERROR_HANDLING` has another name from PyTorch 2.2 on; write \
              `TORCH_NCCL_ASYNC_ERROR_HANDLING`",
             "warning: `OFI_NCCL_ROUND_ROBIN_THRESHOLD` has another name in current releases; write \
@@ -66,7 +66,7 @@ fn unknown_versions_are_reported_as_a_condition() {
     assert_eq!(
         unknown,
         [
-            "note: `FI_EFA_USE_DEVICE_RDMA=1` is not needed, from libfabric 1.18 and aws-ofi-nccl 1.7 on; take it out"
+            "note: `FI_EFA_USE_DEVICE_RDMA=1` is not needed, from libfabric 1.18 and aws-ofi-nccl 1.7 on; remove it"
         ]
     );
     let half = Versions { libfabric: Version::parse("1.22.0"), ..Versions::default() };
@@ -305,12 +305,12 @@ fn findings_on_suites_and_inventories_have_file_line_and_column() {
         lines(&linted.diagnostics),
         [
             "suites/x.toml:5:89: `NCCL_NET=IB` and `NCCL_IB_DISABLE=1` ask for InfiniBand, and turn it off: no network is \
-          left; take one of them out"
+          left; remove one of them"
         ]
     );
     assert_eq!(
         lines(&linted.notes),
-        ["suites/x.toml:11:1: `FI_PROVIDER=efa` is not needed, from aws-ofi-nccl 1.6 on; take it out"]
+        ["suites/x.toml:11:1: `FI_PROVIDER=efa` is not needed, from aws-ofi-nccl 1.6 on; remove it"]
     );
     let inventory = "kind = \"real\"\n[environment]\nNCCL_DEBUG = \"INFO\"\nnccl_net = \"x\"\n";
     let linted = lint_inventory(inventory, "inventory/x.toml", &Versions::default());

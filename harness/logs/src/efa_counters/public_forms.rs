@@ -138,7 +138,7 @@ fn read_exporter(text: &[u8], file: &str) -> Result<Vec<Totals>, NotUnderstood> 
     let totals: Vec<Totals> =
         devices.into_iter().map(|(device, counters)| Totals { device, counters }).collect();
     if totals.is_empty() {
-        let why = "no counter of the `amazonefa` collector in it".to_owned();
+        let why = "no counter of the `amazonefa` collector".to_owned();
         return Err(NotUnderstood { file: file.to_owned(), line: 1, why });
     }
     Ok(totals)

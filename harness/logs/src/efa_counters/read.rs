@@ -29,7 +29,7 @@ pub fn read_stream(mut from: impl BufRead, file: &str) -> Result<Capture, NotUnd
         }
         number += 1;
         let read = match piece.strip_suffix(b"\n").map(std::str::from_utf8) {
-            Some(Ok(line)) => reader.line(number, line),
+            Some(Ok(line)) => reader.line(line),
             Some(Err(_)) => Err("line is not text".to_owned()),
             None if length as u64 == LONGEST => Err(format!("line is longer than {LONGEST} bytes")),
             // Every line is written whole, so one without its end is where the sampler was killed.
@@ -72,14 +72,14 @@ impl Reader {
         Reader { capture, index: HashMap::new(), names: Vec::new(), next: 0, head: 0 }
     }
 
-    fn line(&mut self, number: u64, line: &str) -> Result<(), String> {
+    fn line(&mut self, line: &str) -> Result<(), String> {
         if self.capture.end.is_some() {
             return Err("nothing may follow `end`".to_owned());
         }
         let (keyword, rest) = line.split_once(' ').unwrap_or((line, ""));
         if let Some(expected) = HEAD.get(self.head) {
             if keyword != *expected {
-                return Err(format!("line {number} must begin with `{expected}`: `{}`", shortened(keyword)));
+                return Err(format!("expected `{expected}`, found `{}`", shortened(keyword)));
             }
             self.head += 1;
             return self.head_line(keyword, rest);
@@ -209,17 +209,17 @@ fn clock(wall: &str, uptime: &str) -> Result<Clock, String> {
 
 fn valued<'a>(word: &'a str, name: &str) -> Result<&'a str, String> {
     let value = word.strip_prefix(name).and_then(|rest| rest.strip_prefix('='));
-    value.ok_or_else(|| format!("`{name}=` expected: `{}`", shortened(word)))
+    value.ok_or_else(|| format!("expected `{name}=`, found `{}`", shortened(word)))
 }
 
 fn split_words<const N: usize>(rest: &str) -> Result<[&str; N], String> {
     let mut words = rest.split(' ');
     let mut found = [""; N];
     for place in &mut found {
-        *place = words.next().ok_or_else(|| format!("too few words, expected after the first: {N}"))?;
+        *place = words.next().ok_or_else(|| format!("too few words, expected {N} after the first"))?;
     }
     match words.next() {
-        Some(_) => Err(format!("too many words, expected after the first: {N}")),
+        Some(_) => Err(format!("too many words, expected {N} after the first")),
         None => Ok(found),
     }
 }

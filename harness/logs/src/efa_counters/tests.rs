@@ -106,7 +106,7 @@ fn what_is_not_understood_is_named_with_its_line() {
     let table = [
         ("", "f:1: capture ends within its header, before `harness-counters`"),
         ("harness-counters 2\n", "f:1: unknown capture format, expected 1: `2`"),
-        ("node n1\n", "f:1: line 1 must begin with `harness-counters`: `node`"),
+        ("node n1\n", "f:1: expected `harness-counters`, found `node`"),
         (&format!("{HEAD}before 1.0 d0 1\n"), "f:8: reading has 1 values, expected 2"),
         (&format!("{HEAD}before 1.0 d1 1 2\n"), "f:8: device not listed before: `d1`"),
         (&format!("{HEAD}before 1.0 d0 1 +2\n"), "f:8: value is not a counter: `+2`"),

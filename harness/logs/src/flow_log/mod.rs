@@ -254,7 +254,7 @@ fn plausible(row: Row) -> Result<Flow, String> {
     if (again - flow.rate_gb_s).abs() <= slack {
         Ok(flow)
     } else {
-        Err(format!("columns disagree on the rate: {} and {again} GB/s", flow.rate_gb_s))
+        Err(format!("columns disagree on the rate: {:.2} and {again:.2} GB/s", flow.rate_gb_s))
     }
 }
 

@@ -9,7 +9,7 @@ const fn fi(name: &'static str, holds: Holds) -> Variable {
 }
 
 const SIZE: Holds = Number(0, i64::MAX);
-const TAKE_OUT: &str = "take it out";
+const TAKE_OUT: &str = "remove it";
 const ENDS: &str = "is refused: current releases end the process where it is set";
 const NOT_NEEDED: &str = "is not needed";
 /// From here on libfabric and the plugin settle by themselves what used to be set.
@@ -28,7 +28,7 @@ pub(super) const VARIABLES: &[Variable] = &[
             Held::Without("efa"),
             When::Always,
             "names a provider other than `efa`: EFA is not used, and its counters do not move",
-            "fine for a comparison; else take it out",
+            "fine for a comparison; else remove it",
         ),
     ]),
     fi("FI_EFA_USE_DEVICE_RDMA", Switch).said(&[
@@ -37,7 +37,7 @@ pub(super) const VARIABLES: &[Variable] = &[
             Held::Off,
             When::Always,
             "turns RDMA of the device off: all data goes by send and receive through the hosts, and RDMA counters do not move",
-            "fine for a comparison; else take it out",
+            "fine for a comparison; else remove it",
         ),
     ]),
     fi("FI_EFA_FORK_SAFE", Switch).said(&[note(

@@ -58,7 +58,7 @@ const ALGORITHMS: &[Word] = &[
 const PROTOCOLS: &[Word] = &[word("LL"), word("LL128"), word("Simple")];
 
 const NOT_OVER_EFA: &str = "belongs to sockets, and does nothing over EFA";
-const TAKE_OUT: &str = "take it out";
+const TAKE_OUT: &str = "remove it";
 
 pub(super) const VARIABLES: &[Variable] = &[
     // What a system is like.
@@ -101,13 +101,13 @@ pub(super) const VARIABLES: &[Variable] = &[
         Held::Word("Socket"),
         When::Always,
         "sends everything over TCP: EFA is not used, and its counters do not move",
-        "fine for a comparison; else take it out",
+        "fine for a comparison; else remove it",
     )]),
     nccl("NCCL_NET_PLUGIN", Something).since(2, 11).said(&[warn(
         Held::Word("none"),
         When::Always,
         "keeps aws-ofi-nccl from being loaded: EFA is not used",
-        "fine for a comparison; else take it out",
+        "fine for a comparison; else remove it",
     )]),
     nccl("NCCL_TUNER_PLUGIN", Something).since(2, 19),
     nccl("NCCL_TUNER_CONFIG_PATH", Path).since(2, 21),
@@ -140,7 +140,7 @@ pub(super) const VARIABLES: &[Variable] = &[
         When::Always,
         "takes the place of the topology that aws-ofi-nccl brings for the instance; one of another instance costs most of \
          the bandwidth",
-        "take it out, unless it is the file of this very instance",
+        "remove it, unless it is the file of this very instance",
     )]),
     nccl("NCCL_TOPO_DUMP_FILE", Path),
     nccl("NCCL_TOPO_DUMP_FILE_RANK", SIZE),
@@ -155,7 +155,7 @@ pub(super) const VARIABLES: &[Variable] = &[
         Held::On,
         When::Always,
         "keeps GPUs of a node from talking over NVLink",
-        "fine where the network alone is to be measured; else take it out",
+        "fine where the network alone is to be measured; else remove it",
     )]),
     nccl("NCCL_P2P_LEVEL", Distance(LEVELS)),
     nccl("NCCL_P2P_DIRECT_DISABLE", Flag),
@@ -169,7 +169,7 @@ pub(super) const VARIABLES: &[Variable] = &[
         Held::Any,
         When::Always,
         "takes the place of what aws-ofi-nccl sets for the instance",
-        "take it out, unless it is what you measure",
+        "remove it, unless it is what you measure",
     )]),
     nccl("NCCL_LL_BUFFSIZE", SIZE),
     nccl("NCCL_LL128_BUFFSIZE", SIZE),
@@ -238,13 +238,13 @@ pub(super) const VARIABLES: &[Variable] = &[
             Held::Word("LL128"),
             When::Always,
             "forces LL128, which NCCL takes by itself where it is safe; elsewhere it corrupts data",
-            "take it out",
+            "remove it",
         ),
         warn(
             Held::Word("Simple"),
             When::From(&[(Library::Plugin, Version::new(1, 6))]),
             "is not needed, and makes small messages slow",
-            "take it out",
+            "remove it",
         ),
     ]),
     nccl("NCCL_NVB_DISABLE", Flag).since(2, 11),
@@ -292,7 +292,7 @@ pub(super) const VARIABLES: &[Variable] = &[
         Held::On,
         When::Always,
         "leaves profiles without NCCL's ranges: recipes over NCCL's calls find nothing",
-        "take it out where a case is profiled",
+        "remove it where a case is profiled",
     )]),
     nccl("NCCL_PROFILE_EVENT_MASK", SIZE).since(2, 23),
     nccl("NCCL_PROGRESS_APPENDOP_FREQ", SIZE),
