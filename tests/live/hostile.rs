@@ -190,7 +190,7 @@ fn over_ssh() {
     bench.project.write("suites/live.toml", &suite(&bench.project, &canary));
     let mut command = bench.project.command(&RUN);
     judge(started(&mut command), &bench.project, &canaries, ["h1", "h2"]);
-    // Those whose folder was moved away end by their lease.
+    // Those whose folder was moved away end without a heartbeat.
     bench.reported_quiet(90);
 }
 

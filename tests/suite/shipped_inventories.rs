@@ -79,28 +79,28 @@ fn an_unset_variable_is_warned_of_with_the_line_to_add() {
 fn files_with_older_spellings_are_used_with_a_warning() {
     let project = Project::new();
     let new = text("default");
-    let older = new.replace("kind = \"simulated\"", "kind = \"pretend\"");
-    assert_ne!(older, new);
-    project.write("inventory/older.toml", &format!("{older}\n[reach]\nvia = \"ssh\"\nlease_s = 300\n"));
-    let suite = fs::read_to_string(root().join("suites/nccl-p5.toml")).expect("a suite");
-    let profile = "profile = { bare_twin = true }\nname = \"pair-all_reduce\"";
-    let older = suite.replace("name = \"pair-all_reduce\"", profile);
-    assert_ne!(older, suite);
-    project.write("suites/older.toml", &older);
-    let warnings = [
-        "`kind = \"pretend\"` is an older spelling; write `kind = \"simulated\"`",
-        "`lease_s` is an older spelling; write `heartbeat_timeout_s`",
-        "`bare_twin` is an older spelling; write `unprofiled_control_run`",
+    // As they were, and as they are written now.
+    let renamed = [
+        ("kind = \"pretend\"", "kind = \"simulated\""),
+        ("lease_s", "heartbeat_timeout_s"),
+        ("bare_twin", "unprofiled_control_run"),
     ];
-    let args = ["--suite", "older", "--inventory", "older", "--dry-run", "--", "pair-all_reduce"];
-    let run = project.harness(&args);
+    let [(kind, _), (timeout, _), (control, _)] = renamed;
+    let older = new.replace("kind = \"simulated\"", kind);
+    let older = older.replace("via = \"slurm\"", &format!("via = \"ssh\"\n{timeout} = 300"));
+    project.write("inventory/older.toml", &older);
+    let suite = fs::read_to_string(root().join("suites/nccl-p5.toml")).expect("a suite");
+    let older = suite.replacen("[case.profile]", &format!("[case.profile]\n{control} = true"), 1);
+    project.write("suites/older.toml", &older);
+    let warnings = renamed.map(|(old, new)| format!("`{old}` is an older spelling; write `{new}`"));
+    let run = project.harness(&["--suite", "older", "--inventory", "older", "--dry-run"]);
     assert_eq!(run.code, Some(0), "{}", run.all());
-    for warning in warnings {
-        assert_eq!(run.stderr.matches(warning).count(), 1, "{warning}: {}", run.all());
+    for warning in &warnings {
+        assert_eq!(run.stderr.matches(warning.as_str()).count(), 1, "{warning}: {}", run.all());
     }
     let check = project.harness(&["check"]);
     assert_eq!(check.code, Some(0), "{}", check.all());
-    for warning in warnings {
-        assert!(check.stdout.contains(warning), "{warning}: {}", check.all());
+    for warning in &warnings {
+        assert!(check.stdout.contains(warning.as_str()), "{warning}: {}", check.all());
     }
 }

@@ -10,7 +10,7 @@ fn run(many: usize, world: &str, program: &str, more: &[&str]) -> (Project, Ran)
         "inventory/fleet.toml",
         &format!(
             "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-{many:03}]\"\n\
-             [reach]\nvia = \"ssh\"\nlease_s = 30\n[world]\n{world}\n"
+             [reach]\nvia = \"ssh\"\nheartbeat_timeout_s = 30\n[world]\n{world}\n"
         ),
     );
     let case = |name: &str, after: &str| {

@@ -205,11 +205,12 @@ fn a_process_name_with_a_line_break_neither_hides_the_job_nor_ends_the_superviso
 fn it_starts_jobs_of_an_older_versions_plan_under_the_name_in_that_plan() {
     let job = Job::new("echo hello");
     fs::remove_file(job.path(files::SUPERVISOR)).expect("removed");
-    fs::write(job.path("lease.sh"), shared_text("lease.sh").expect("a script")).expect("written");
+    let script = job.path(files::OLDER_SUPERVISOR);
+    fs::write(&script, shared_text(files::OLDER_SUPERVISOR).expect("a script")).expect("written");
     let call = |verb: &str, more: &[&str]| {
         let folder = job.folder.path().display().to_string();
         let mut command = Command::new("bash");
-        command.arg(job.path("lease.sh")).args([verb, &folder, "n1"]).args(more).stdin(Stdio::null());
+        command.arg(&script).args([verb, &folder, "n1"]).args(more).stdin(Stdio::null());
         String::from_utf8_lossy(&command.output().expect("bash starts").stdout).trim_end().to_owned()
     };
     let mut last = call("start", &["60"]);

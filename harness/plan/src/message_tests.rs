@@ -64,7 +64,7 @@ fn request(nodes: usize) -> Request {
     }
 }
 
-fn shown(what: &str, planned: Result<Plan, Vec<String>>) -> String {
+fn render(what: &str, planned: Result<Plan, Vec<String>>) -> String {
     let messages = match planned {
         Err(diagnostics) => diagnostics.join("\n  "),
         Ok(plan) => {
@@ -137,7 +137,7 @@ fn messages_of_clusters_that_do_not_fit() {
         ("simulated faults", "real", SLURM, "", 2, all(&format!("{ALL_REDUCE}\nsim_faults = [\"n1:hang\"]"))),
     ];
     let lines = lines.map(|(what, kind, reach, more, nodes, case)| {
-        shown(what, plan(&[suite("x", &case)], &inventory(kind, reach, more), None, request(nodes)))
+        render(what, plan(&[suite("x", &case)], &inventory(kind, reach, more), None, request(nodes)))
     });
     insta::assert_snapshot!(lines.join("\n"));
 }
@@ -177,33 +177,33 @@ fn messages_of_cases_that_cannot_be_planned() {
     ];
     let mut lines = lines
         .map(|(what, reach, case)| {
-            shown(what, plan(&[suite("x", &case)], &inventory("real", reach, ""), None, request(2)))
+            render(what, plan(&[suite("x", &case)], &inventory("real", reach, ""), None, request(2)))
         })
         .to_vec();
     let slurm = || inventory("real", SLURM, "");
     let all_reduce = || suite("x", &placed("all", ALL_REDUCE));
     let faults = Request { sim_faults: vec!["n1:hang".to_owned()], ..request(2) };
-    lines.push(shown("faults of the run", plan(&[all_reduce()], &slurm(), None, faults)));
+    lines.push(render("faults of the run", plan(&[all_reduce()], &slurm(), None, faults)));
     let baselines = Baselines::none("p5", true, "baselines/p5.toml");
-    lines.push(shown("simulated baselines", plan(&[all_reduce()], &slurm(), Some(&baselines), request(2))));
+    lines.push(render("simulated baselines", plan(&[all_reduce()], &slurm(), Some(&baselines), request(2))));
     let two = [all_reduce(), suite("y", &placed("all", ALL_REDUCE))];
-    lines.push(shown("one case in two suites", plan(&two, &slurm(), None, request(2))));
+    lines.push(render("one case in two suites", plan(&two, &slurm(), None, request(2))));
 
     // What the readers of suites and inventories refuse by themselves.
     for (what, name, value) in [("a bad name", "1X", "y"), ("a bad value", "X", "a\0b")] {
         let mut inventory = slurm();
         inventory.environment.insert(name.to_owned(), value.to_owned());
-        lines.push(shown(what, plan(&[all_reduce()], &inventory, None, request(2))));
+        lines.push(render(what, plan(&[all_reduce()], &inventory, None, request(2))));
     }
     let mut flows = suite("x", PAIRS);
     let alone = Placed { name: "n1".to_owned(), nodes: vec!["n1".to_owned()], round: 1 };
     let sets = Request { sets: [("one".to_owned(), vec![alone])].into(), ..request(2) };
-    lines.push(shown("a flow on one node", plan(std::slice::from_ref(&flows), &slurm(), None, sets)));
+    lines.push(render("a flow on one node", plan(std::slice::from_ref(&flows), &slurm(), None, sets)));
     flows.cases[0].placement = Placement::All;
-    lines.push(shown("flows on all nodes", plan(&[flows], &slurm(), None, request(2))));
+    lines.push(render("flows on all nodes", plan(&[flows], &slurm(), None, request(2))));
     let mut unknown = suite("x", &placed("all", &format!("{ALL_REDUCE}\n{twice}")));
     unknown.cases[0].assertions[0].metric = "nccl.speed".to_owned();
-    lines.push(shown("an unknown metric", plan(&[unknown], &slurm(), None, request(2))));
+    lines.push(render("an unknown metric", plan(&[unknown], &slurm(), None, request(2))));
     insta::assert_snapshot!(lines.join("\n"));
 }
 

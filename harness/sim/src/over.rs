@@ -59,7 +59,7 @@ pub struct TableCache(RefCell<Option<(u32, Rc<NamedTables>)>>);
 
 impl TableCache {
     /// Those of a rank, made where they are not the last that were asked for.
-    pub fn of_rank(&self, rank: u32, make: impl FnOnce() -> NamedTables) -> Rc<NamedTables> {
+    pub fn for_rank(&self, rank: u32, make: impl FnOnce() -> NamedTables) -> Rc<NamedTables> {
         let mut kept = self.0.borrow_mut();
         match kept.as_ref() {
             Some((of, tables)) if *of == rank => tables.clone(),

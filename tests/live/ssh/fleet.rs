@@ -52,7 +52,7 @@ fn sixty_four_hosts_lose_no_job_on_a_busy_machine() {
     let suite = format!(
         "instance = \"p5\"\nabout = \"over real ssh\"\n{}{}",
         case("short", 2),
-        case("longer-than-its-lease", 45)
+        case("longer-than-its-timeout", 45)
     );
     bench.project.write("suites/test.toml", &suite);
     let load = Load::of(10);

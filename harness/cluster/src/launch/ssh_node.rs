@@ -135,10 +135,11 @@ mod tests {
 
     #[test]
     fn a_run_of_an_older_version_is_asked_by_the_script_that_it_started() {
-        let older = ["bash", "/f/lease.sh", "start", "/f", "{host}", "300"].map(str::to_owned);
+        let script = format!("/f/{}", job::script::files::OLDER_SUPERVISOR);
+        let older = ["bash", &script, "start", "/f", "{host}", "300"].map(str::to_owned);
         let argv = |verb, more: &[&str]| call(&older, verb, "n1", more).map(|argv| argv.join(" "));
-        assert_eq!(argv("look", &[]).as_deref(), Some("bash /f/lease.sh look /f n1"));
-        assert_eq!(argv("end", &["TERM"]).as_deref(), Some("bash /f/lease.sh end /f n1 TERM"));
+        assert_eq!(argv("look", &[]).as_deref(), Some(format!("bash {script} look /f n1").as_str()));
+        assert_eq!(argv("end", &["TERM"]).as_deref(), Some(format!("bash {script} end /f n1 TERM").as_str()));
         assert_eq!(call(&older[..3], "look", "n1", &[]), None);
     }
 }

@@ -280,13 +280,14 @@ fn an_interrupted_launch_is_completed_and_not_restarted() {
 #[test]
 fn a_resumed_run_of_an_older_version_blames_no_node_for_its_other_script() {
     let reach =
-        Scripted::with_answers(&[("n1", &["running", "ended 0 itself"]), ("n2", &["ended 143 lease"])]);
-    let launch = ["bash", "/f/lease.sh", "start", "/f", "{host}", "300"].map(str::to_owned).to_vec();
+        Scripted::with_answers(&[("n1", &["running", "ended 0 itself"]), ("n2", &["ended 143 heartbeat"])]);
+    let script = format!("/f/{}", job::script::files::OLDER_SUPERVISOR);
+    let launch = ["bash", &script, "start", "/f", "{host}", "300"].map(str::to_owned).to_vec();
     let job = PlannedJob { launch, ..job(&["n1", "n2"]) };
     let polls = polls(&reach, &job, 4);
     assert!(matches!(end(&polls), (Ended::Lost { .. }, None, _)), "{polls:?}");
     paused(Ssh::default().cancel(&reach, &job, "/f"));
-    assert_eq!(*reach.scripts.borrow(), BTreeSet::from(["/f/lease.sh".to_owned()]));
+    assert_eq!(*reach.scripts.borrow(), BTreeSet::from([script]));
 }
 
 #[test]

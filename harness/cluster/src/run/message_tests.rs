@@ -102,7 +102,7 @@ impl Reach for Shared {
     }
 }
 
-fn shown(event: &Event) -> Option<String> {
+fn worded(event: &Event) -> Option<String> {
     let line = match event {
         Event::RunStopped { why, .. } => format!("run stopped: {why}"),
         Event::CaseNotRun { case, why, .. } => format!("{case} is not run: {why}"),
@@ -119,7 +119,7 @@ fn shown(event: &Event) -> Option<String> {
 fn run(plan: &Plan, submit: Submit, report: Report, shared: &Shared) -> Vec<String> {
     let lines: RefCell<Vec<String>> = RefCell::default();
     let secrets = Secrets::default();
-    let mut on_event = |event: Option<&Event>, _: Duration| lines.borrow_mut().extend(event.and_then(shown));
+    let mut on_event = |event: Option<&Event>, _: Duration| lines.borrow_mut().extend(event.and_then(worded));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(async {
         let (submitted, cancelled) = (RefCell::default(), RefCell::default());

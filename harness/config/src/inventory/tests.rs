@@ -124,7 +124,7 @@ fn nodes_reached_by_ssh_say_how_ranks_start_and_how_long_they_live_unseen() {
     };
     let plain = reach("");
     assert_eq!((plain.start, plain.heartbeat_timeout_s, plain.user), (SshStart::Mpirun, 300, None));
-    let full = reach("user = \"ubuntu\"\nport = 2222\nstart = \"processes\"\nlease_s = 60\n");
+    let full = reach("user = \"ubuntu\"\nport = 2222\nstart = \"processes\"\nheartbeat_timeout_s = 60\n");
     assert_eq!((full.start, full.heartbeat_timeout_s, full.port), (SshStart::Processes, 60, Some(2222)));
     for (more, part) in [
         ("start = \"mpirum\"\n", "x.toml:7:9: unknown start: `mpirum`; did you mean `mpirun`?"),

@@ -380,6 +380,8 @@ pub mod files {
     pub const STARTED: &str = "started";
     /// Over ssh: starts and ends the script on a node.
     pub const SUPERVISOR: &str = "supervisor.sh";
+    /// Its name in plans of older versions.
+    pub const OLDER_SUPERVISOR: &str = "lease.sh";
     /// In the folder of an allocation: runs the scripts of its jobs.
     pub const ALLOCATION: &str = "allocation.sh";
     /// In the folder of an allocation: nothing more is run in it.
@@ -442,6 +444,6 @@ pub fn hostfile(nodes: &[String], ranks_per_node: u32) -> String {
 
 /// A plan of an older version names the supervisor as that version did.
 pub fn shared_text(name: &str) -> Option<&'static str> {
-    let name = if name == "lease.sh" { files::SUPERVISOR } else { name };
+    let name = if name == files::OLDER_SUPERVISOR { files::SUPERVISOR } else { name };
     SHARED.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }

@@ -176,7 +176,7 @@ impl<'a> Rank<'a> {
         if matches!(self.ailing(), Some(Report::Empty | Report::Truncated)) {
             return Rc::default();
         }
-        self.over.reports.of_rank(self.rank, || report::tables(self, epoch_s))
+        self.over.reports.for_rank(self.rank, || report::tables(self, epoch_s))
     }
 
     fn seconds(&self) -> f64 {

@@ -148,7 +148,7 @@ fn every_node_has_files_of_its_own_where_each_runs_its_own_process() {
 }
 
 #[test]
-fn unwatched_jobs_end_by_their_lease_on_each_node() {
+fn unwatched_jobs_end_on_each_node_without_a_heartbeat() {
     on_paused_clock(async {
         let nodes = Nodes::new(&[]);
         nodes.put("j", PAIR, once("sleep 1000")).await;
