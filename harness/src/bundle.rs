@@ -24,7 +24,7 @@ const MOST_ENTRIES: usize = 200_000;
 const LONGEST_HEADER: u64 = 8 << 10;
 
 /// Writes the whole run to `out`; gives the number of its files.
-pub fn pack(run: &Stored, out: &Path) -> Result<usize, StoreError> {
+pub(crate) fn pack(run: &Stored, out: &Path) -> Result<usize, StoreError> {
     intact(run)?;
     let files = store::files(run.folder())?;
     let redactor = Redactor::default();

@@ -18,7 +18,7 @@ use verdict::isolate;
 
 /// What `harness check` found.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct CheckReport {
+pub(crate) struct CheckReport {
     /// The files that were looked at, relative to the project's folder.
     pub files: Vec<String>,
     /// Errors; the exit code is 2 if there is any.
@@ -30,7 +30,7 @@ pub struct CheckReport {
 }
 
 /// A folder of files of a further kind, and what finds the errors in one of them.
-pub struct Linter {
+pub(crate) struct Linter {
     /// Relative to the project's folder.
     pub folder: &'static str,
     /// Gives the errors of one file.
@@ -38,12 +38,12 @@ pub struct Linter {
 }
 
 /// Checks the files of the project in `home`.
-pub fn check(home: &Path) -> CheckReport {
+pub(crate) fn check(home: &Path) -> CheckReport {
     check_with(home, &[])
 }
 
 /// As `check`, and files of further kinds.
-pub fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
+pub(crate) fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
     let mut report = CheckReport::default();
     let profiles = report.take(home, "inventory/instances");
     let (instances, diagnostics) = Instances::read(&profiles);

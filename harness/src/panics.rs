@@ -30,7 +30,7 @@ pub fn at_the_top(program: impl FnOnce() -> i32) -> i32 {
 }
 
 /// What it gives, or what it panicked with.
-pub fn caught<T>(place: &str, run: impl FnOnce() -> T) -> Result<T, String> {
+pub(crate) fn caught<T>(place: &str, run: impl FnOnce() -> T) -> Result<T, String> {
     let run = || {
         assert!(std::env::var_os(PROVOKE).is_none_or(|at| at != place), "provoked by {PROVOKE}={place}");
         run()

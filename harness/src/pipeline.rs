@@ -28,7 +28,7 @@ use verdict::judge::common_failure::normalised;
 use verdict::judge::{self, CaseData, Judged};
 
 /// A finished run: its verdicts by case, and its summary.
-pub struct Finished {
+pub(crate) struct Finished {
     /// In the order of the plan.
     pub cases: Vec<CaseVerdict>,
     /// What `summary.json` and the terminal show.
@@ -38,13 +38,13 @@ pub struct Finished {
 }
 
 /// Plans the same run on fewer nodes; `None` if that is impossible.
-pub type Replan<'a> = &'a dyn Fn(&[String]) -> Option<Plan>;
+pub(crate) type Replan<'a> = &'a dyn Fn(&[String]) -> Option<Plan>;
 
 /// Forgets what a job left on a simulated cluster once it is home, to bound memory.
-pub type Release<'a> = &'a dyn Fn(&str);
+pub(crate) type Release<'a> = &'a dyn Fn(&str);
 
 /// The environment of a run.
-pub struct World<'a> {
+pub(crate) struct World<'a> {
     /// Path to the nodes, real or simulated.
     pub reach: &'a dyn Reach,
     /// The time of the run, simulated or real.
@@ -62,7 +62,7 @@ pub struct World<'a> {
 }
 
 /// Runs and judges all cases of a plan, and writes their artefacts, but no report.
-pub async fn run(
+pub(crate) async fn run(
     plan: &Plan,
     world: World<'_>,
     store: &Store,
@@ -200,19 +200,19 @@ fn quarantined(plan: &Plan, case: &str, outcomes: &[JobOutcome], named: &[Culpri
 }
 
 /// Summarises all cases, in the order of the plan.
-pub fn finish(plan: &Plan, record: &RunRecord, judged: Vec<Judged>) -> Finished {
+pub(crate) fn finish(plan: &Plan, record: &RunRecord, judged: Vec<Judged>) -> Finished {
     let summary = summarise(plan, record, &judged);
     let cases = judged.into_iter().map(|judged| judged.verdict).collect();
     Finished { cases, summary, amended: None }
 }
 
 /// Writes `run.json`.
-pub fn write_record(record: &RunRecord, store: &Store) -> Result<(), StoreError> {
+pub(crate) fn write_record(record: &RunRecord, store: &Store) -> Result<(), StoreError> {
     store.write_json(&store.folder().join("run.json"), record)
 }
 
 /// The jobs and collected files of a case.
-pub struct CaseFiles<'a> {
+pub(crate) struct CaseFiles<'a> {
     /// `cases/<case>/job.json`.
     pub jobs: &'a CaseJobs,
     /// `cases/<case>/collected.json`.
@@ -222,7 +222,7 @@ pub struct CaseFiles<'a> {
 }
 
 /// What recipes take from the reports of a case: on the nodes of a cluster, or in limited processes of this machine.
-pub async fn extract(
+pub(crate) async fn extract(
     plan: &Plan,
     case: &PlannedCase,
     seen: &CaseFiles<'_>,
@@ -244,7 +244,7 @@ pub async fn extract(
 }
 
 /// Computes the metrics of a case from its collected files.
-pub fn analyze_case(
+pub(crate) fn analyze_case(
     plan: &Plan,
     case: &PlannedCase,
     seen: &CaseFiles,
@@ -268,7 +268,7 @@ pub fn analyze_case(
 }
 
 /// Judges the metrics of a case.
-pub fn judge_case(
+pub(crate) fn judge_case(
     plan: &Plan,
     case: &PlannedCase,
     jobs: &CaseJobs,
@@ -287,7 +287,7 @@ pub fn judge_case(
 
 /// Writes every report that is a file of the run's folder, and gives them back by name. One that cannot be made keeps
 /// none of the others from being written.
-pub fn write_reports(
+pub(crate) fn write_reports(
     plan: &Plan,
     finished: &Finished,
     store: &Store,

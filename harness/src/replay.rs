@@ -17,7 +17,7 @@ use verdict::judge::Judged;
 
 /// The first stage that is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
-pub enum From {
+pub(crate) enum From {
     /// Re-read the files in `raw/`, then continue
     Collect,
     /// Compute metrics, verdicts and reports from the collected files
@@ -30,7 +30,7 @@ pub enum From {
 
 impl From {
     /// As the command line has it, such as `judge`.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             From::Collect => "collect",
             From::Analyze => "analyze",
@@ -41,7 +41,7 @@ impl From {
 }
 
 /// The input of a replay, which is read completely before anything is written.
-pub struct ReplayInput<'a> {
+pub(crate) struct ReplayInput<'a> {
     parent: &'a Stored,
     plan: Plan,
     from: From,
@@ -57,7 +57,7 @@ struct CaseInput {
 }
 
 /// The plan of a run that is made from another: its own id, and the parent's name.
-pub fn child(parent: &Plan, run_id: String, from: From) -> Plan {
+pub(crate) fn child(parent: &Plan, run_id: String, from: From) -> Plan {
     Plan {
         format: FORMAT,
         run_id,
@@ -69,7 +69,7 @@ pub fn child(parent: &Plan, run_id: String, from: From) -> Plan {
 }
 
 /// Reads what the stages from `from` on need of the stored run. `plan` is a child of the stored one.
-pub fn ready(parent: &Stored, plan: Plan, from: From) -> Result<ReplayInput<'_>, StoreError> {
+pub(crate) fn ready(parent: &Stored, plan: Plan, from: From) -> Result<ReplayInput<'_>, StoreError> {
     let mut cases = Vec::new();
     let mut without = 0;
     for case in &plan.cases {
@@ -93,13 +93,13 @@ pub fn ready(parent: &Stored, plan: Plan, from: From) -> Result<ReplayInput<'_>,
 
 impl ReplayInput<'_> {
     /// The plan of the new run, whose parent is the stored one.
-    pub fn plan(&self) -> &Plan {
+    pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
 
     /// Runs the stages, and writes their artefacts. Missing files are fetched from `beyond`, if
     /// given; reports are read by the nodes of a cluster, where `on` is one.
-    pub async fn replay(
+    pub(crate) async fn replay(
         self,
         beyond: Option<&dyn Reach>,
         on: Option<&Cluster>,

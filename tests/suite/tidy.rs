@@ -1,7 +1,7 @@
 //! The house rules that a machine can keep.
 
 use crate::project::root;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -299,4 +299,50 @@ fn no_test_passes_by_returning_where_its_data_is_absent() {
         }
     }
     assert!(found.is_empty(), "{found:#?}");
+}
+
+/// The crate that a file is compiled into; tests and the program itself are crates too.
+fn crate_of(file: &str) -> &str {
+    let (folder, rest) = file.split_once("/src/").unwrap_or(("tests", ""));
+    if rest == "main.rs" { "the program" } else { folder }
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    code.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'))
+}
+
+/// Name of the function or constant that a line of code makes public.
+fn public(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix("pub ")?;
+    let mut words =
+        rest.split(|c: char| !c.is_alphanumeric() && c != '_').skip_while(|word| *word == "async");
+    match (words.next()?, words.next()?) {
+        ("const" | "unsafe", "fn") => words.next(),
+        ("const" | "fn" | "static", name) => Some(name),
+        _ => None,
+    }
+}
+
+/// What only its own crate uses is `pub(crate)`: the compiler then says when nothing uses it any more.
+#[test]
+fn public_functions_are_used_by_another_crate() {
+    let files = [sources("harness"), sources("tests")].concat();
+    let mut used: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (name, text) in &files {
+        words(text).for_each(|word| {
+            used.entry(word).or_default().insert(crate_of(name));
+        });
+    }
+    let unused: Vec<String> = files
+        .iter()
+        .flat_map(|(name, text)| text.lines().filter_map(public).map(move |item| (name, item)))
+        .filter(|(name, item)| used[item].iter().all(|user| *user == crate_of(name)))
+        .map(|(name, item)| format!("{name}: `{item}`"))
+        .collect();
+    assert!(
+        unused.is_empty(),
+        "only their own crate uses these, make them pub(crate):\n{}",
+        unused.join("\n")
+    );
 }

@@ -33,7 +33,7 @@ impl<R: BufRead> Pieces<R> {
     }
 
     /// How many lines were seen.
-    pub fn lines(&self) -> u64 {
+    pub(crate) fn lines(&self) -> u64 {
         self.line - 1 + u64::from(self.is_open)
     }
 

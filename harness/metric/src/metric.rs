@@ -187,7 +187,7 @@ impl Dims {
     }
 
     /// Whether every dimension that `wanted` fixes has that value here.
-    pub fn covers(&self, wanted: &Dims) -> bool {
+    pub(crate) fn covers(&self, wanted: &Dims) -> bool {
         wanted.iter().all(|(dim, value)| self.get(dim) == Some(value))
     }
 }
@@ -297,11 +297,6 @@ impl Metrics {
     /// Sorted by name, dimensions and value.
     pub fn rows(&self) -> &[Metric] {
         &self.rows
-    }
-
-    /// Whether there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
     }
 
     /// The rows that answer `query`, in the order of the table.

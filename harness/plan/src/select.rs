@@ -18,7 +18,7 @@ pub struct Selection {
 
 impl Selection {
     /// Whether an assertion of this name is selected.
-    pub fn wants(&self, name: &str) -> bool {
+    pub(crate) fn wants(&self, name: &str) -> bool {
         let matches = |pattern: &str| if self.exact { name == pattern } else { name.contains(pattern) };
         self.only.as_ref().is_none_or(|only| only.contains(name))
             && self.filter.as_deref().is_none_or(matches)

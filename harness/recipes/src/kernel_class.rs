@@ -6,13 +6,13 @@ pub const CLASSES: [&str; 8] =
     ["nccl", "comm", "gemm", "attention", "memory", "norm", "elementwise", "other"];
 
 /// Whether kernels of this class move data between GPUs.
-pub fn communicates(class: &str) -> bool {
+pub(crate) fn communicates(class: &str) -> bool {
     matches!(class, "nccl" | "comm")
 }
 
 /// By both names of a kernel. The short one lacks the namespace by which some communication is known, the whole one has
 /// words of its arguments that say nothing of the kernel.
-pub fn class_of_both(short: &str, whole: &str) -> &'static str {
+pub(crate) fn class_of_both(short: &str, whole: &str) -> &'static str {
     let class = class_of(short);
     if communicates(class) {
         return class;
@@ -99,7 +99,7 @@ pub fn class_of(name: &str) -> &'static str {
 }
 
 /// The kernels by which nccl-tests fill and check their buffers, of every era.
-pub fn checks_buffers(name: &str) -> bool {
+pub(crate) fn checks_buffers(name: &str) -> bool {
     let base = name.split(['<', '(']).next().unwrap_or(name).trim();
     // A demangled name has its type before it, and its namespace.
     let base = base.rsplit([' ', ':']).next().unwrap_or(base);

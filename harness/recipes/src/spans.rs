@@ -9,7 +9,7 @@ pub struct Spans {
 
 impl Spans {
     /// The union of spans in whatever order; a span that does not end behind its beginning has no moment.
-    pub fn of(spans: impl IntoIterator<Item = (i64, i64)>) -> Spans {
+    pub(crate) fn of(spans: impl IntoIterator<Item = (i64, i64)>) -> Spans {
         let mut spans: Vec<(i64, i64)> = spans.into_iter().filter(|(start, end)| end > start).collect();
         spans.sort_unstable();
         let mut apart: Vec<(i64, i64)> = Vec::new();
@@ -23,37 +23,32 @@ impl Spans {
     }
 
     /// One span; none where `end` is not later than `start`.
-    pub fn one(start: i64, end: i64) -> Spans {
+    pub(crate) fn one(start: i64, end: i64) -> Spans {
         Spans::of([(start, end)])
     }
 
     /// Spans that lie apart fit between the least and the greatest moment, and so does their sum.
-    pub fn ns(&self) -> u64 {
+    pub(crate) fn ns(&self) -> u64 {
         self.apart.iter().map(|span| length(*span)).sum()
     }
 
-    /// Whether it has no moment.
-    pub fn is_empty(&self) -> bool {
-        self.apart.is_empty()
-    }
-
     /// Start and end of each span, in the order of time.
-    pub fn as_slice(&self) -> &[(i64, i64)] {
+    pub(crate) fn as_slice(&self) -> &[(i64, i64)] {
         &self.apart
     }
 
     /// From the first beginning to the last end.
-    pub fn bounds(&self) -> Option<(i64, i64)> {
+    pub(crate) fn bounds(&self) -> Option<(i64, i64)> {
         Some((self.apart.first()?.0, self.apart.last()?.1))
     }
 
     /// Union: all moments in either set.
-    pub fn or(&self, other: &Spans) -> Spans {
+    pub(crate) fn or(&self, other: &Spans) -> Spans {
         Spans::of(self.apart.iter().chain(&other.apart).copied())
     }
 
     /// Intersection: all moments in both sets.
-    pub fn and(&self, other: &Spans) -> Spans {
+    pub(crate) fn and(&self, other: &Spans) -> Spans {
         let (mut mine, mut theirs) = (self.apart.iter().peekable(), other.apart.iter().peekable());
         let mut apart = Vec::new();
         while let (Some(one), Some(two)) = (mine.peek(), theirs.peek()) {
@@ -72,7 +67,7 @@ impl Spans {
     }
 
     /// Difference: all moments in this set and not in `other`.
-    pub fn without(&self, other: &Spans) -> Spans {
+    pub(crate) fn without(&self, other: &Spans) -> Spans {
         let mut apart = Vec::new();
         let mut taken = other.apart.iter().peekable();
         for (start, end) in &self.apart {
@@ -97,7 +92,7 @@ impl Spans {
     }
 
     /// Measures how much of any span is in this set, without walking the set each time.
-    pub fn ruler(&self) -> Ruler<'_> {
+    pub(crate) fn ruler(&self) -> Ruler<'_> {
         let mut before = Vec::with_capacity(self.apart.len());
         let mut sum = 0;
         for span in &self.apart {
@@ -109,7 +104,7 @@ impl Spans {
 }
 
 /// See `Spans::ruler`.
-pub struct Ruler<'a> {
+pub(crate) struct Ruler<'a> {
     apart: &'a [(i64, i64)],
     /// Of each span the sum of those before it.
     before: Vec<u64>,
@@ -118,7 +113,7 @@ pub struct Ruler<'a> {
 
 impl Ruler<'_> {
     /// Nanoseconds of the set from `start` to `end`; 0 where `end` is not later.
-    pub fn within(&self, start: i64, end: i64) -> u64 {
+    pub(crate) fn within(&self, start: i64, end: i64) -> u64 {
         if end <= start { 0 } else { self.until(end) - self.until(start) }
     }
 
@@ -134,7 +129,7 @@ impl Ruler<'_> {
 
 /// How long each combination of sets lasts within the window: at place `mask` stands what lies in the sets whose bits it
 /// has and in no other, at place 0 what lies in none. All places together are the window.
-pub fn partition<const N: usize>(sets: [&Spans; N], window: &Spans) -> Vec<u64> {
+pub(crate) fn partition<const N: usize>(sets: [&Spans; N], window: &Spans) -> Vec<u64> {
     let mut parts = vec![0u64; 1 << N];
     for (start, end) in &window.apart {
         let mut passed = sets.map(|set| passed_at(set, *start));
@@ -197,7 +192,8 @@ mod tests {
         let spans = Spans::of([(5, 5), (9, 3), (10, 20), (20, 30), (12, 13), (40, 41)]);
         assert_eq!(spans.as_slice(), [(10, 30), (40, 41)]);
         assert_eq!((spans.ns(), spans.bounds()), (21, Some((10, 41))));
-        assert!(Spans::of([(5, 5)]).is_empty() && Spans::default().bounds().is_none());
+        assert_eq!(Spans::of([(5, 5)]).as_slice(), []);
+        assert_eq!(Spans::default().bounds(), None);
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub enum Ending {
 /// What is wrong with the reports of a node's profiled ranks. Of several the first counts: without nsys there is no
 /// report to cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Report {
+pub(crate) enum Report {
     /// The node has no nsys: its ranks run unprofiled.
     NsysMissing,
     /// The node's nsys is too old: its ranks run unprofiled.
@@ -78,7 +78,7 @@ pub enum Report {
 
 /// What a fault leaves of a NIC.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Nic {
+pub(crate) enum Nic {
     /// The fraction of its rate that is left.
     Left(f64),
     /// Listed on the node, but carries nothing.
@@ -89,7 +89,7 @@ pub enum Nic {
 
 impl ActiveFaults {
     /// Some ail the first attempt of a job alone.
-    pub fn new(cluster: &Cluster, case: &str, job: &str, nodes: &[String]) -> ActiveFaults {
+    pub(crate) fn new(cluster: &Cluster, case: &str, job: &str, nodes: &[String]) -> ActiveFaults {
         let is_first = !job.ends_with(AGAIN);
         let mut active_faults = ActiveFaults::default();
         for fault in cluster.faults_of(case, nodes) {
@@ -178,17 +178,17 @@ impl ActiveFaults {
     }
 
     /// The fraction of its pace that is left to what is profiled.
-    pub fn left_by_profiler(&self) -> f64 {
+    pub(crate) fn left_by_profiler(&self) -> f64 {
         self.profiler_costs.iter().copied().fold(1.0, f64::min)
     }
 
     /// The node whose fault ends the job in this way, by its place in the job.
-    pub fn fails_by(&self, how: Ending) -> Option<usize> {
+    pub(crate) fn fails_by(&self, how: Ending) -> Option<usize> {
         self.ending.filter(|(ending, _)| *ending == how).map(|(_, node)| node)
     }
 
     /// The fraction of its rate that the NIC has left; nothing where it carries nothing.
-    pub fn nic_left(&self, node: usize, nic: usize) -> Option<f64> {
+    pub(crate) fn nic_left(&self, node: usize, nic: usize) -> Option<f64> {
         self.nics.iter().filter(|(at, which, _)| (*at, *which) == (node, nic)).try_fold(
             1.0f64,
             |left, (.., state)| match state {
@@ -199,36 +199,36 @@ impl ActiveFaults {
     }
 
     /// Whether the node does not list the NIC.
-    pub fn nic_is_missing(&self, node: usize, nic: usize) -> bool {
+    pub(crate) fn nic_is_missing(&self, node: usize, nic: usize) -> bool {
         self.nics.contains(&(node, nic, Nic::Missing))
     }
 
     /// Whether any NIC of the job is slow, dead or missing.
-    pub fn has_ailing_nics(&self) -> bool {
+    pub(crate) fn has_ailing_nics(&self) -> bool {
         !self.nics.is_empty()
     }
 
     /// The fraction of the GPU's pace that is left; 1 without a fault.
-    pub fn gpu_left(&self, node: usize, gpu: u32) -> f64 {
+    pub(crate) fn gpu_left(&self, node: usize, gpu: u32) -> f64 {
         let left =
             self.gpus.iter().filter(|(at, which, _)| (*at, *which) == (node, gpu)).map(|(.., left)| *left);
         left.fold(1.0, f64::min)
     }
 
     /// Of the slowest GPU among the nodes, and of what is between them.
-    pub fn least_gpu_left(&self, nodes: std::ops::Range<usize>) -> f64 {
+    pub(crate) fn least_gpu_left(&self, nodes: std::ops::Range<usize>) -> f64 {
         let gpus = self.gpus.iter().filter(|(at, ..)| nodes.contains(at)).map(|(.., left)| *left);
         let nvlink = self.nvlink.iter().filter(|(at, _)| nodes.contains(at)).map(|(_, left)| *left);
         gpus.chain(nvlink).fold(1.0, f64::min)
     }
 
     /// Whether the GPU returns wrong data.
-    pub fn is_corrupt(&self, node: usize, gpu: u32) -> bool {
+    pub(crate) fn is_corrupt(&self, node: usize, gpu: u32) -> bool {
         self.corrupt.contains(&(node, gpu))
     }
 
     /// Whether any GPU of these nodes returns wrong data.
-    pub fn any_corrupt(&self, nodes: std::ops::Range<usize>) -> bool {
+    pub(crate) fn any_corrupt(&self, nodes: std::ops::Range<usize>) -> bool {
         self.corrupt.iter().any(|(at, _)| nodes.contains(at))
     }
 
@@ -238,7 +238,7 @@ impl ActiveFaults {
     }
 
     /// Whether any node leaves no output.
-    pub fn any_output_missing(&self) -> bool {
+    pub(crate) fn any_output_missing(&self) -> bool {
         !self.missing.is_empty()
     }
 
@@ -248,72 +248,72 @@ impl ActiveFaults {
     }
 
     /// Whether any node's output is mangled.
-    pub fn any_garbled(&self) -> bool {
+    pub(crate) fn any_garbled(&self) -> bool {
         !self.garbled.is_empty()
     }
 
     /// The first node whose ranks do not find the others.
-    pub fn wrong_ranks(&self) -> Option<usize> {
+    pub(crate) fn wrong_ranks(&self) -> Option<usize> {
         self.wrong_ranks.first().copied()
     }
 
     /// Whether the node's ranks do not find the others.
-    pub fn has_wrong_ranks(&self, node: usize) -> bool {
+    pub(crate) fn has_wrong_ranks(&self, node: usize) -> bool {
         self.wrong_ranks.contains(&node)
     }
 
     /// What is wrong with the reports of the node's ranks, if anything.
-    pub fn report(&self, node: usize) -> Option<Report> {
+    pub(crate) fn report(&self, node: usize) -> Option<Report> {
         self.reports.iter().filter(|(at, _)| *at == node).map(|(_, what)| *what).min()
     }
 
     /// Whether ssh to the node is cut off for a while in each job.
-    pub fn connection_drops(&self, node: usize) -> bool {
+    pub(crate) fn connection_drops(&self, node: usize) -> bool {
         self.connection_drops.contains(&node)
     }
 
     /// Whether the node's wall clock is an hour ahead at the end of its capture.
-    pub fn clock_jumps(&self, node: usize) -> bool {
+    pub(crate) fn clock_jumps(&self, node: usize) -> bool {
         self.clock_jump.contains(&node)
     }
 
     /// The ranks that come late, by node and number there, and by how many milliseconds.
-    pub fn stragglers(&self) -> &[(usize, u32, f64)] {
+    pub(crate) fn stragglers(&self) -> &[(usize, u32, f64)] {
         &self.stragglers
     }
 
     /// Ranks that load batches late: node, number there, milliseconds.
-    pub fn loaders(&self) -> &[(usize, u32, f64)] {
+    pub(crate) fn loaders(&self) -> &[(usize, u32, f64)] {
         &self.loaders
     }
 
     /// By node, number there and step.
-    pub fn nans(&self) -> &[(usize, u32, u32)] {
+    pub(crate) fn nans(&self) -> &[(usize, u32, u32)] {
         &self.nans
     }
 
     /// The first rank that stops calling collectives, by node and number there.
-    pub fn desync(&self) -> Option<(usize, u32)> {
+    pub(crate) fn desync(&self) -> Option<(usize, u32)> {
         self.desyncs.first().copied()
     }
 
     /// Whether the node's cards do not reach the memory of its GPUs.
-    pub fn lacks_gdrdma(&self, node: usize) -> bool {
+    pub(crate) fn lacks_gdrdma(&self, node: usize) -> bool {
         self.no_gdrdma.contains(&node)
     }
 
     /// Whether communication of a training does not hide behind computation.
-    pub fn any_comm_exposed(&self) -> bool {
+    pub(crate) fn any_comm_exposed(&self) -> bool {
         !self.comm_exposed.is_empty()
     }
 
     /// Whether graphs launch the kernels of the node's ranks.
-    pub fn launches_graphs(&self, node: usize) -> bool {
+    pub(crate) fn launches_graphs(&self, node: usize) -> bool {
         self.graph_launch.contains(&node)
     }
 
     /// How far the node's clock is ahead for its faults, in milliseconds, and how fast it runs, in parts per million.
-    pub fn clock(&self, node: usize) -> (f64, f64) {
+    pub(crate) fn clock(&self, node: usize) -> (f64, f64) {
         let sum = |faults: &[(usize, f64)]| {
             faults.iter().filter(|(at, _)| *at == node).map(|(_, value)| *value).sum()
         };

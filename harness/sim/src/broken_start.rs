@@ -28,7 +28,7 @@ execute.
 ";
 
 impl BrokenStart {
-    pub fn find(cluster: &Cluster, work: &Work) -> Option<BrokenStart> {
+    pub(crate) fn find(cluster: &Cluster, work: &Work) -> Option<BrokenStart> {
         let world = &cluster.world;
         match work {
             _ if world.image_import_fails => Some(BrokenStart::Image),
@@ -38,7 +38,7 @@ impl BrokenStart {
         }
     }
 
-    pub fn work(self, nodes: &[String], spread: Spread) -> Work {
+    pub(crate) fn work(self, nodes: &[String], spread: Spread) -> Work {
         let own = match self {
             BrokenStart::Mpi => nodes.iter().map(|node| mpi(node)).collect(),
             BrokenStart::MpiOfEachGpu => String::new(),
@@ -52,7 +52,7 @@ impl BrokenStart {
     }
 
     /// What a program of `gpus.sh` left in a file of that name.
-    pub fn of_gpu(self, name: &str, node: &str) -> Option<String> {
+    pub(crate) fn of_gpu(self, name: &str, node: &str) -> Option<String> {
         let is_of_gpu = name.starts_with("gpu") && self == BrokenStart::MpiOfEachGpu;
         match name.strip_suffix(&format!(".{node}.err")) {
             Some(_) if is_of_gpu => Some(mpi(node)),

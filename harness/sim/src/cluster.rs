@@ -95,7 +95,7 @@ impl Cluster {
     }
 
     /// The node of a job that a fault shows on, by its place there. A link shows where there are nodes at both ends.
-    pub fn stands_for(&self, fault: &NodeFault, nodes: &[String]) -> Option<usize> {
+    pub(crate) fn stands_for(&self, fault: &NodeFault, nodes: &[String]) -> Option<usize> {
         let Fault::LinkSlow { other, .. } = &fault.fault else {
             return nodes.iter().position(|node| *node == fault.node);
         };
@@ -106,12 +106,12 @@ impl Cluster {
     }
 
     /// The case whose folder holds a path: the part after the run's id, which must change nothing.
-    pub fn case_of<'a>(&self, path: &'a str) -> &'a str {
+    pub(crate) fn case_of<'a>(&self, path: &'a str) -> &'a str {
         path.strip_prefix(&self.shared).and_then(|rest| rest.split('/').nth(1)).unwrap_or_default()
     }
 
     /// Whether a node never answers, in the jobs of `case`.
-    pub fn is_unreachable(&self, case: &str, node: &str) -> bool {
+    pub(crate) fn is_unreachable(&self, case: &str, node: &str) -> bool {
         let nodes = [node.to_owned()];
         self.faults_of(case, &nodes).any(|fault| fault.fault == Fault::HostUnreachable)
     }

@@ -14,7 +14,7 @@ use job::script::{COUNTERS_SH, Sampler};
 use logs::efa_counters::{Capture, Clock, Device, End, MissingCounter, Phase, Reading, Reason};
 
 /// The capture of one of the job's nodes; nothing where the job had no sampler, or ended before it began.
-pub fn capture(cluster: &Cluster, epoch_s: f64, over: &Over, node: usize) -> Option<Capture> {
+pub(crate) fn capture(cluster: &Cluster, epoch_s: f64, over: &Over, node: usize) -> Option<Capture> {
     let execution = &over.execution;
     let sampler = execution.sampler.as_ref()?;
     let name = execution.nodes.get(node)?;

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 
 /// Node to reason, with who gave it and when.
 #[derive(Default)]
-pub struct Drained(BTreeMap<String, (String, f64)>);
+pub(crate) struct Drained(BTreeMap<String, (String, f64)>);
 
 impl Drained {
-    pub fn has(&self, node: &str) -> bool {
+    pub(crate) fn has(&self, node: &str) -> bool {
         self.0.contains_key(node)
     }
 
-    pub fn reason(&self, node: &str) -> Option<&str> {
+    pub(crate) fn reason(&self, node: &str) -> Option<&str> {
         self.0.get(node).map(|(reason, _)| reason.as_str())
     }
 }

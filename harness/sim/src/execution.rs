@@ -74,9 +74,9 @@ pub enum Own {
 }
 
 /// From the job's start to the start of the sampler.
-pub const SAMPLER_FROM_S: f64 = 1.2;
+pub(crate) const SAMPLER_FROM_S: f64 = 1.2;
 /// From the workload's end until the batch script stops the sampler.
-pub const STOP_AFTER_S: f64 = 1.0;
+pub(crate) const STOP_AFTER_S: f64 = 1.0;
 /// From there to the end of the job.
 const CLOSING_S: f64 = 1.5;
 
@@ -239,7 +239,7 @@ impl Execution {
     }
 
     /// The moment at which the batch script stops the sampler; nothing where it does not come to that.
-    pub fn stop_s(&self) -> Option<f64> {
+    pub(crate) fn stop_s(&self) -> Option<f64> {
         match (self.end, self.ends_s) {
             (Own::Exit(_), Some(ends_s)) => match self.active_faults.ending {
                 Some((Ending::Desync, _)) => Some(ends_s - CLOSING_S),

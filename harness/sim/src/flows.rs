@@ -18,7 +18,7 @@ pub struct FlowTimeline {
 }
 
 /// Why no flow runs at all: the line that stands in every output, and the script's exit code.
-pub fn refused(cluster: &Cluster, flows: &Flows) -> Option<(String, i32)> {
+pub(crate) fn refused(cluster: &Cluster, flows: &Flows) -> Option<(String, i32)> {
     let (tool, world) = (&flows.tool, &cluster.world);
     if !world.flow_tools {
         return Some((format!("tool-missing {tool} {}\n", flows.server), EXIT_NO_TOOL));
@@ -35,7 +35,7 @@ pub fn refused(cluster: &Cluster, flows: &Flows) -> Option<(String, i32)> {
 }
 
 /// Through whose memory a flow goes, and in which turn.
-pub fn path(cluster: &Cluster, flows: &Flows, device: &str) -> FlowPath {
+pub(crate) fn path(cluster: &Cluster, flows: &Flows, device: &str) -> FlowPath {
     let switch = |device: &str| {
         let nic = cluster.nics.iter().position(|nic| nic == device)?;
         cluster.gpu_of_nic.get(nic).copied()
@@ -56,7 +56,7 @@ pub fn path(cluster: &Cluster, flows: &Flows, device: &str) -> FlowPath {
 }
 
 /// The text of one flow's output that was over when the job ended.
-pub fn text(cluster: &Cluster, flows: &Flows, flow: &FlowTimeline, device: &str) -> String {
+pub(crate) fn text(cluster: &Cluster, flows: &Flows, flow: &FlowTimeline, device: &str) -> String {
     let printed = print(flows, flow);
     match flow.rate_gb_s {
         Some(_) => format!("{}\n{printed}", path(cluster, flows, device)),
@@ -86,12 +86,12 @@ pub fn print(flows: &Flows, flow: &FlowTimeline) -> String {
 }
 
 /// Where the server's end never came.
-pub fn not_started(flows: &Flows) -> String {
+pub(crate) fn not_started(flows: &Flows) -> String {
     format!("not-started server {} was not ready after {} s\n", flows.server, flows.limit_s)
 }
 
 /// Which of two ends sends, and which receives: `(sends, receives)` for the node.
-pub fn directions(flows: &Flows, node: &str) -> (bool, bool) {
+pub(crate) fn directions(flows: &Flows, node: &str) -> (bool, bool) {
     match (flows.op.as_str(), flows.tool.as_str()) {
         // Both ends of this tool read at once.
         ("read", "fi_rma_bw") => (true, true),

@@ -45,7 +45,7 @@ pub enum Content {
 
 impl Content {
     /// `Shared` only if the bytes are those of this harness's script of that name.
-    pub fn classify(path: &str, bytes: &[u8]) -> Content {
+    pub(crate) fn classify(path: &str, bytes: &[u8]) -> Content {
         let name = path.rsplit('/').next().unwrap_or(path);
         if script::shared_text(name).map(str::as_bytes) == Some(bytes) {
             return Content::Shared(name.to_owned());
@@ -57,7 +57,7 @@ impl Content {
     }
 
     /// What was put; an error if this harness has no such script.
-    pub fn bytes(&self) -> Result<Vec<u8>, String> {
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, String> {
         Ok(match self {
             Content::Shared(name) => script::shared_text(name)
                 .ok_or_else(|| format!("this harness has no script named `{name}`"))?
@@ -79,7 +79,7 @@ impl Entry {
 }
 
 /// Where entries go: the run's folder.
-pub type Journal = dyn Fn(&Entry) -> Result<(), String>;
+pub(crate) type Journal = dyn Fn(&Entry) -> Result<(), String>;
 
 #[cfg(test)]
 mod tests {

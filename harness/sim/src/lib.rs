@@ -222,7 +222,8 @@ impl SimulatedReach {
     }
 
     /// Simulated time now, in seconds since 1970.
-    pub fn unix_now(&self) -> f64 {
+    #[cfg(test)]
+    pub(crate) fn unix_now(&self) -> f64 {
         self.world.borrow().epoch_s + self.start.elapsed().as_secs_f64()
     }
 

@@ -31,13 +31,13 @@ Please configure as appropriate and try again.
 ";
 
 /// Whether ranks of a program of MPI abort, which a step starts by itself.
-pub fn ranks_abort(cluster: &Cluster, start: &Start, run: &Run) -> bool {
+pub(crate) fn ranks_abort(cluster: &Cluster, start: &Start, run: &Run) -> bool {
     let has_pmi = run.mpi.as_deref().is_some_and(|mpi| mpi.starts_with("pm"));
     is_direct(cluster, start) && !has_pmi
 }
 
 /// Whether the processes of `gpus.sh` abort: a step without PMI starts the script, and the script starts them.
-pub fn each_gpu_aborts(cluster: &Cluster, start: &Start) -> bool {
+pub(crate) fn each_gpu_aborts(cluster: &Cluster, start: &Start) -> bool {
     is_direct(cluster, start) && DIRECT_LAUNCH.iter().all(|name| !removes(GPUS_SH, name))
 }
 

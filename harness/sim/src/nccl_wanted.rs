@@ -10,7 +10,7 @@ pub struct Wanted {
 
 impl Wanted {
     /// Nothing where nothing is asked for, or it is written elsewhere.
-    pub fn from_variables(variables: &BTreeMap<String, String>) -> Option<Wanted> {
+    pub(crate) fn from_variables(variables: &BTreeMap<String, String>) -> Option<Wanted> {
         let is_info = |level: &String| ["info", "trace"].contains(&level.to_ascii_lowercase().as_str());
         variables.get("NCCL_DEBUG").filter(|level| is_info(level))?;
         if variables.contains_key("NCCL_DEBUG_FILE") {
@@ -22,7 +22,7 @@ impl Wanted {
         })
     }
 
-    pub fn has(&self, subsystem: &str) -> bool {
+    pub(crate) fn has(&self, subsystem: &str) -> bool {
         self.subsystems.iter().any(|known| known == subsystem || known == "ALL")
     }
 }

@@ -19,7 +19,7 @@ pub struct Noise(ChaCha8Rng);
 
 impl Noise {
     /// A stream of its own that depends on this one's next draw, which this one has drawn anyway: it stays as it was.
-    pub fn fork(&self) -> Noise {
+    pub(crate) fn fork(&self) -> Noise {
         let mut copy = Noise(self.0.clone());
         stream(copy.whole(), &["fork"])
     }
@@ -40,7 +40,7 @@ impl Noise {
     }
 
     /// A factor near 1, lognormal, without a limit on how far it may lie from it.
-    pub fn unbounded_factor(&mut self, deviation: f64) -> f64 {
+    pub(crate) fn unbounded_factor(&mut self, deviation: f64) -> f64 {
         (deviation * self.normal()).exp()
     }
 
@@ -51,7 +51,7 @@ impl Noise {
 
     /// A factor near 1, lognormal. Draws beyond three deviations are cut off, so that no unlucky seed makes a healthy
     /// part look broken.
-    pub fn factor(&mut self, deviation: f64) -> f64 {
+    pub(crate) fn factor(&mut self, deviation: f64) -> f64 {
         (deviation * self.normal().clamp(-3.0, 3.0)).exp()
     }
 }

@@ -43,7 +43,7 @@ pub enum Step {
 
 impl Options {
     /// From the arguments behind the program's name; the error is worded as the program's.
-    pub fn read(op: Op, arguments: &[String]) -> Result<Options, String> {
+    pub(crate) fn read(op: Op, arguments: &[String]) -> Result<Options, String> {
         let mut options = Options {
             op,
             min_bytes: 32 << 20,
@@ -87,7 +87,7 @@ impl Options {
     }
 
     /// The sizes asked for; what a program makes of one that does not divide by its ranks is not described here.
-    pub fn sizes(&self) -> Vec<u64> {
+    pub(crate) fn sizes(&self) -> Vec<u64> {
         let mut sizes = Vec::new();
         let mut size = self.min_bytes;
         while size <= self.max_bytes && sizes.len() < 4096 {
@@ -105,7 +105,7 @@ impl Options {
     }
 
     /// What runs before the first row: from the least size to the greatest by doubling, whatever the step.
-    pub fn warmup_sizes(&self) -> Vec<u64> {
+    pub(crate) fn warmup_sizes(&self) -> Vec<u64> {
         if self.warmup == 0 {
             return Vec::new();
         }
@@ -114,7 +114,7 @@ impl Options {
     }
 
     /// Bytes of one element of `dtype`.
-    pub fn element_bytes(&self) -> u64 {
+    pub(crate) fn element_bytes(&self) -> u64 {
         match self.dtype.as_str() {
             "int8" | "uint8" | "char" | "f8e4m3" | "f8e5m2" => 1,
             "half" | "bfloat16" => 2,

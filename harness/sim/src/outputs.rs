@@ -16,7 +16,7 @@ use job::script::files;
 use logs::efa_counters;
 
 /// The file of that name, if the job left one.
-pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<Vec<u8>> {
+pub(crate) fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<Vec<u8>> {
     let execution = &over.execution;
     let active_faults = &execution.active_faults;
     let started = over.run_s >= execution.work_from_s;

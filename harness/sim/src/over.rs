@@ -45,7 +45,7 @@ pub struct Over {
 
 impl Over {
     /// The training and the rank that stopped, where that is what ended the job.
-    pub fn desync(&self) -> Option<(&Training, u32)> {
+    pub(crate) fn desync(&self) -> Option<(&Training, u32)> {
         let training = self.execution.training.as_ref()?;
         self.execution.active_faults.fails_by(Ending::Desync)?;
         let (node, rank) = self.execution.active_faults.desync()?;
@@ -59,7 +59,7 @@ pub struct TableCache(RefCell<Option<(u32, Rc<NamedTables>)>>);
 
 impl TableCache {
     /// Those of a rank, made where they are not the last that were asked for.
-    pub fn for_rank(&self, rank: u32, make: impl FnOnce() -> NamedTables) -> Rc<NamedTables> {
+    pub(crate) fn for_rank(&self, rank: u32, make: impl FnOnce() -> NamedTables) -> Rc<NamedTables> {
         let mut kept = self.0.borrow_mut();
         match kept.as_ref() {
             Some((of, tables)) if *of == rank => tables.clone(),
@@ -79,7 +79,12 @@ pub type NamedTables = Vec<(String, Vec<u8>)>;
 const WINDS_UP_S: f64 = 1.0;
 
 /// When a job that runs will end without further action, and how.
-pub fn ends(execution: &Execution, start_s: f64, limit_s: f64, interrupted_s: Option<f64>) -> (f64, How) {
+pub(crate) fn ends(
+    execution: &Execution,
+    start_s: f64,
+    limit_s: f64,
+    interrupted_s: Option<f64>,
+) -> (f64, How) {
     let by_limit = (start_s + limit_s, How::TimeLimit);
     let own = execution.ends_s.map(|seconds| (start_s + seconds, How::from(execution.end)));
     // A rank that hangs heeds no signal that it may ignore.

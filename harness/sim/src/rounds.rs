@@ -6,7 +6,7 @@ use super::work::Table;
 
 /// Calls one behind the other, after which all ranks wait until they are done.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Round {
+pub(crate) struct Round {
     pub kind: Kind,
     pub in_place: bool,
     pub bytes: u64,
@@ -23,7 +23,7 @@ pub struct Round {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     WarmUp,
     Meet,
     Timed,
@@ -31,11 +31,11 @@ pub enum Kind {
 }
 
 impl Round {
-    pub fn operations(&self) -> u32 {
+    pub(crate) fn operations(&self) -> u32 {
         self.iterations * self.aggregated
     }
 
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         f64::from(self.iterations) * self.us * 1e-6
     }
 }
@@ -59,7 +59,7 @@ pub(crate) fn filling_s(bytes: u64) -> f64 {
 
 impl Table {
     /// All calls of the program, in their order.
-    pub fn rounds(&self) -> Vec<Round> {
+    pub(crate) fn rounds(&self) -> Vec<Round> {
         self.passage().0
     }
 
@@ -69,7 +69,7 @@ impl Table {
     }
 
     /// From the program's first call to the end of its last row.
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.ends().last().copied().unwrap_or_default()
     }
 

@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 /// Jobs and nodes as Slurm's controller knows them.
 #[derive(Default)]
-pub struct Slurm {
+pub(crate) struct Slurm {
     last_id: u64,
     /// Without those that ended long ago.
     jobs: BTreeMap<u64, Job>,
@@ -36,7 +36,7 @@ pub struct Slurm {
 }
 
 /// A job that was submitted.
-pub struct Job {
+pub(crate) struct Job {
     /// Job id, as sbatch prints it.
     pub id: u64,
     /// As squeue shows it.
@@ -60,7 +60,7 @@ pub struct Job {
 
 /// What a job does now.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Phase {
+pub(crate) enum Phase {
     /// It waits for its nodes.
     Pending,
     /// It has its nodes, and some of them boot.
@@ -87,17 +87,17 @@ pub enum Phase {
 /// Slurm's MinJobAge.
 const FORGET_AFTER_S: f64 = 300.0;
 /// From the end of a job until its nodes are free.
-pub const COMPLETING_S: f64 = 1.0;
+pub(crate) const COMPLETING_S: f64 = 1.0;
 /// A node that failed boots and answers again.
 const DOWN_S: f64 = 120.0;
 impl Slurm {
     /// Power saving: all nodes are powered down, and boot for the first job on them.
-    pub fn save_power(&mut self, nodes: &BTreeSet<String>, boot_s: f64) {
+    pub(crate) fn save_power(&mut self, nodes: &BTreeSet<String>, boot_s: f64) {
         (self.asleep, self.boot_s) = (nodes.clone(), boot_s);
     }
 
     /// Queues a job, and gives its id.
-    pub fn submit(&mut self, now_s: f64, mut job: Submission) -> u64 {
+    pub(crate) fn submit(&mut self, now_s: f64, mut job: Submission) -> u64 {
         self.last_id = self.last_id.max(job.first_id) + 1;
         let stuck = job.execution.active_faults.fails_by(Ending::QueueStuck).is_some();
         if stuck {
@@ -122,7 +122,7 @@ impl Slurm {
     }
 
     /// Lets everything happen that happens until `now_s`, in its order; gives the jobs that ended and had run.
-    pub fn advance(&mut self, now_s: f64) -> Vec<Over> {
+    pub(crate) fn advance(&mut self, now_s: f64) -> Vec<Over> {
         let mut over = Vec::new();
         // Files are asked for by the thousand, each a moment after the last.
         if self.quiet_until_s.is_some_and(|until| now_s < until) {
@@ -181,19 +181,19 @@ impl Slurm {
     }
 
     /// What lies in a file by which a job of a shared allocation reports its state.
-    pub fn marked(&self, path: &str) -> Option<&String> {
+    pub(crate) fn marked(&self, path: &str) -> Option<&String> {
         self.marks.get(path)
     }
 
     /// Forgets those files of a folder.
-    pub fn release(&mut self, folder: &str) {
+    pub(crate) fn release(&mut self, folder: &str) {
         for name in [files::BEGAN, files::ENDED] {
             self.marks.remove(&format!("{folder}/{name}"));
         }
     }
 
     /// The allocation that jobs share whose folder this is, while it lasts.
-    pub fn shared(&mut self, folder: &str) -> Option<&mut Turns> {
+    pub(crate) fn shared(&mut self, folder: &str) -> Option<&mut Turns> {
         let is_live = |job: &&mut Job| !matches!(job.phase, Phase::Over { .. }) && job.folder == folder;
         let turns = self.jobs.values_mut().find(is_live)?.turns.as_mut()?;
         self.quiet_until_s = None;
@@ -201,14 +201,14 @@ impl Slurm {
     }
 
     /// Queues a job in the allocation of `folder`, as number `turn` of it.
-    pub fn give(&mut self, folder: &str, turn: u32, now_s: f64, next: Next) {
+    pub(crate) fn give(&mut self, folder: &str, turn: u32, now_s: f64, next: Next) {
         if let Some(turns) = self.shared(folder) {
             turns.give(turn, now_s, next);
         }
     }
 
     /// Asks the job that lies there to end, or ends it, where it runs in an allocation that others share.
-    pub fn end_turn(&mut self, folder: &str, now_s: f64, by_interrupt: bool) -> Option<Over> {
+    pub(crate) fn end_turn(&mut self, folder: &str, now_s: f64, by_interrupt: bool) -> Option<Over> {
         let runs = |job: &&mut Job| job.turns.as_ref().is_some_and(|turns| turns.runs(folder));
         let job = self.jobs.values_mut().find(runs)?;
         let turns = job.turns.as_mut()?;
@@ -222,7 +222,7 @@ impl Slurm {
     }
 
     /// What runs in a folder, and since when.
-    pub fn running_in(&self, folder: &str) -> Option<(&Execution, f64)> {
+    pub(crate) fn running_in(&self, folder: &str) -> Option<(&Execution, f64)> {
         self.jobs.values().find_map(|job| match (&job.turns, job.phase) {
             (Some(turns), Phase::Running { .. }) => turns.running_in(folder),
             (None, Phase::Running { start_s }) if job.folder == folder => Some((&*job.execution, start_s)),
@@ -231,22 +231,22 @@ impl Slurm {
     }
 
     /// `None` where it was never submitted, or was forgotten.
-    pub fn job(&self, id: u64) -> Option<&Job> {
+    pub(crate) fn job(&self, id: u64) -> Option<&Job> {
         self.jobs.get(&id)
     }
 
     /// All that are not forgotten yet, by id.
-    pub fn known(&self) -> impl Iterator<Item = &Job> {
+    pub(crate) fn known(&self) -> impl Iterator<Item = &Job> {
         self.jobs.values()
     }
 
     /// Those that were submitted, and have neither ended nor been cancelled.
-    pub fn live(&self) -> impl Iterator<Item = &Job> {
+    pub(crate) fn live(&self) -> impl Iterator<Item = &Job> {
         self.jobs.values().filter(|job| !matches!(job.phase, Phase::Over { .. }))
     }
 
     /// Asks a running job to end by itself; false where no such job is known.
-    pub fn interrupt(&mut self, id: u64, now_s: f64) -> bool {
+    pub(crate) fn interrupt(&mut self, id: u64, now_s: f64) -> bool {
         let Some(job) = self.jobs.get_mut(&id) else { return false };
         if let Phase::Running { .. } = job.phase {
             job.interrupted_s.get_or_insert(now_s);
@@ -256,7 +256,7 @@ impl Slurm {
     }
 
     /// Ends a job; false where no such job is known. Also gives what was running and is over.
-    pub fn cancel(&mut self, id: u64, now_s: f64) -> (bool, Vec<Over>) {
+    pub(crate) fn cancel(&mut self, id: u64, now_s: f64) -> (bool, Vec<Over>) {
         let Some(job) = self.jobs.get(&id) else { return (false, Vec::new()) };
         match job.phase {
             Phase::Over { .. } => (true, Vec::new()),
@@ -265,43 +265,43 @@ impl Slurm {
     }
 
     /// Whether power saving keeps it powered down.
-    pub fn is_asleep(&self, node: &str) -> bool {
+    pub(crate) fn is_asleep(&self, node: &str) -> bool {
         self.asleep.contains(node)
     }
 
     /// Whether it boots after power saving.
-    pub fn is_booting(&self, node: &str) -> bool {
+    pub(crate) fn is_booting(&self, node: &str) -> bool {
         self.booting.contains_key(node)
     }
 
     /// Somebody waits on that node until it has booted.
-    pub fn wake(&mut self, node: &str) {
+    pub(crate) fn wake(&mut self, node: &str) {
         self.asleep.remove(node);
     }
 
     /// Whether the script of the job that lies there has begun.
-    pub fn has_begun(&self, folder: &str) -> bool {
+    pub(crate) fn has_begun(&self, folder: &str) -> bool {
         self.jobs.values().any(|job| job.folder == folder && matches!(job.phase, Phase::Running { .. }))
     }
 
     /// Whether it failed, and does not answer yet.
-    pub fn is_down(&self, node: &str) -> bool {
+    pub(crate) fn is_down(&self, node: &str) -> bool {
         self.down.contains_key(node)
     }
 
     /// Whether a job has it, or has only just ended there.
-    pub fn is_busy(&self, node: &str) -> bool {
+    pub(crate) fn is_busy(&self, node: &str) -> bool {
         self.busy.contains_key(node)
     }
 
     /// A node was put back: who waits for it starts at once.
-    pub fn look_again(&mut self) {
+    pub(crate) fn look_again(&mut self) {
         self.start_what_can_be();
         self.quiet_until_s = None;
     }
 
     /// Why a waiting job waits.
-    pub fn reason(&self, job: &Job) -> String {
+    pub(crate) fn reason(&self, job: &Job) -> String {
         let nodes = &job.execution.nodes;
         let stuck = job.execution.active_faults.fails_by(Ending::QueueStuck).and_then(|node| nodes.get(node));
         let down = || nodes.iter().find(|node| self.is_down(node) || self.drained.has(node));
@@ -414,7 +414,7 @@ impl Slurm {
 }
 
 /// What sbatch hands over.
-pub struct Submission {
+pub(crate) struct Submission {
     /// As squeue shows it.
     pub name: String,
     /// The job's folder.
@@ -453,7 +453,7 @@ impl Job {
     }
 
     /// Whether it has ended, and its nodes are not free yet.
-    pub fn is_completing(&self, now_s: f64) -> bool {
+    pub(crate) fn is_completing(&self, now_s: f64) -> bool {
         matches!(self.phase, Phase::Over { start_s: Some(_), end_s, .. } if now_s < end_s + COMPLETING_S)
     }
 }

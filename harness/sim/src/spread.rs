@@ -15,7 +15,7 @@ pub enum Spread {
 
 impl Spread {
     /// Over ssh, a step that runs by mpirun makes it `Mpirun`.
-    pub fn from_script(script: &Script) -> Spread {
+    pub(crate) fn from_script(script: &Script) -> Spread {
         let by_mpi = |step: &Step| matches!(step, Step::Run(run) if run.mpi.is_some());
         match script.start {
             Start::Slurm(_) => Spread::Srun,

@@ -19,7 +19,7 @@ pub struct NicTimeline {
 
 impl NicTimeline {
     /// After so many seconds of the job.
-    pub fn moved(&self, at_s: f64) -> [u64; 4] {
+    pub(crate) fn moved(&self, at_s: f64) -> [u64; 4] {
         let part = self.steps.part(at_s);
         match part {
             _ if part >= 1.0 => self.totals,
@@ -69,7 +69,7 @@ impl Steps {
 }
 
 /// Every NIC of a node, in the profile's order.
-pub fn nic_timelines(cluster: &Cluster, over: &Over, node: usize) -> Vec<NicTimeline> {
+pub(crate) fn nic_timelines(cluster: &Cluster, over: &Over, node: usize) -> Vec<NicTimeline> {
     nic_timelines_since(cluster, over, node, f64::NEG_INFINITY)
 }
 

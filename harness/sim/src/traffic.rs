@@ -8,7 +8,7 @@ use metric::op::Op;
 /// Who sends and who receives among the nodes of a job, in units of equal size, so that all that is sent is received
 /// to the byte.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Crossing {
+pub(crate) struct Crossing {
     pattern: Pattern,
     group: Group,
     /// Ranks of one group on one node.
@@ -31,7 +31,7 @@ enum Pattern {
 }
 
 impl Crossing {
-    pub fn new(op: Op, group: Group, gpus: u32) -> Crossing {
+    pub(crate) fn new(op: Op, group: Group, gpus: u32) -> Crossing {
         let pattern = match op {
             _ if group.nodes <= 1 => Pattern::Inside,
             Op::Broadcast => Pattern::Down,
@@ -44,7 +44,7 @@ impl Crossing {
     }
 
     /// The bytes of one unit, for one operation of `bytes` by all groups that run side by side.
-    pub fn unit_bytes(&self, op: Op, bytes: u64) -> f64 {
+    pub(crate) fn unit_bytes(&self, op: Op, bytes: u64) -> f64 {
         let (size, n, nodes) = (bytes as f64, f64::from(self.group.ranks), f64::from(self.group.nodes));
         let far = (nodes - 1.0) / nodes;
         let one = match op {
@@ -61,7 +61,7 @@ impl Crossing {
     }
 
     /// Units that the node sends and receives; `node` counts from the one that holds the root.
-    pub fn units(&self, node: u32) -> (u64, u64) {
+    pub(crate) fn units(&self, node: u32) -> (u64, u64) {
         let last = self.group.nodes.saturating_sub(1);
         let others = u64::from(last);
         match self.pattern {

@@ -7,7 +7,7 @@ use job::script::Turns as Planned;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-pub struct Turns {
+pub(crate) struct Turns {
     idle_s: f64,
     /// Folders and time limits, as the script has them.
     jobs: Vec<(String, f64)>,
@@ -20,7 +20,7 @@ pub struct Turns {
     closed_s: Option<f64>,
 }
 
-pub struct Next {
+pub(crate) struct Next {
     pub folder: String,
     pub limit_s: f64,
     pub execution: Rc<Execution>,
@@ -33,7 +33,7 @@ struct Current {
 }
 
 /// What a turn came to: what it left, and the word on it; nothing where it was begun only.
-pub struct Step {
+pub(crate) struct Step {
     pub folder: String,
     pub over: Option<(Over, String)>,
 }
@@ -42,7 +42,7 @@ pub struct Step {
 const LOOKS_S: f64 = 0.5;
 
 impl Turns {
-    pub fn new(planned: &Planned) -> Turns {
+    pub(crate) fn new(planned: &Planned) -> Turns {
         let jobs = planned.jobs.iter().map(|turn| (turn.folder.clone(), turn.limit_s as f64)).collect();
         Turns {
             idle_s: planned.idle_s as f64,
@@ -56,41 +56,41 @@ impl Turns {
     }
 
     /// The folder and the time limit of a job, by its number.
-    pub fn job(&self, number: usize) -> Option<(String, f64)> {
+    pub(crate) fn job(&self, number: usize) -> Option<(String, f64)> {
         self.jobs.get(number.checked_sub(1)?).cloned()
     }
 
-    pub fn give(&mut self, turn: u32, now_s: f64, next: Next) {
+    pub(crate) fn give(&mut self, turn: u32, now_s: f64, next: Next) {
         self.given.entry(turn).or_insert((now_s, next));
     }
 
-    pub fn close(&mut self, now_s: f64) {
+    pub(crate) fn close(&mut self, now_s: f64) {
         self.closed_s.get_or_insert(now_s);
     }
 
-    pub fn begin(&mut self, now_s: f64) {
+    pub(crate) fn begin(&mut self, now_s: f64) {
         self.free_s = now_s;
     }
 
     /// Whether the job that lies there runs now.
-    pub fn runs(&self, folder: &str) -> bool {
+    pub(crate) fn runs(&self, folder: &str) -> bool {
         self.current.as_ref().is_some_and(|current| current.next.folder == folder)
     }
 
     /// What runs in a folder, and since when.
-    pub fn running_in(&self, folder: &str) -> Option<(&Execution, f64)> {
+    pub(crate) fn running_in(&self, folder: &str) -> Option<(&Execution, f64)> {
         let current = self.current.as_ref().filter(|current| current.next.folder == folder)?;
         Some((&*current.next.execution, current.start_s))
     }
 
-    pub fn interrupt(&mut self, now_s: f64) {
+    pub(crate) fn interrupt(&mut self, now_s: f64) {
         if let Some(current) = &mut self.current {
             current.interrupted_s.get_or_insert(now_s);
         }
     }
 
     /// When the allocation ends without further action, but for its own limit.
-    pub fn will_end(&self) -> Option<(f64, How)> {
+    pub(crate) fn will_end(&self) -> Option<(f64, How)> {
         match &self.current {
             Some(current) => Some(current.ends()).filter(|(_, how)| takes_all(*how)),
             None if self.given.contains_key(&self.turn) => None,
@@ -102,7 +102,7 @@ impl Turns {
     }
 
     /// When the next job in it begins or ends.
-    pub fn next_s(&self) -> Option<f64> {
+    pub(crate) fn next_s(&self) -> Option<f64> {
         match &self.current {
             Some(current) => Some(current.ends()).filter(|(_, how)| !takes_all(*how)).map(|(at, _)| at),
             None => self.given.get(&self.turn).map(|(given_s, _)| given_s.max(self.free_s) + LOOKS_S),
@@ -110,7 +110,7 @@ impl Turns {
     }
 
     /// Lets happen what happens by then.
-    pub fn step(&mut self, id: u64, now_s: f64) -> Option<Step> {
+    pub(crate) fn step(&mut self, id: u64, now_s: f64) -> Option<Step> {
         let at = self.next_s().filter(|at| *at <= now_s)?;
         match self.current.take() {
             Some(current) => {
@@ -129,14 +129,14 @@ impl Turns {
     }
 
     /// Ends what runs in it: with the allocation, or by itself.
-    pub fn end(&mut self, id: u64, now_s: f64, how: How) -> Option<Step> {
+    pub(crate) fn end(&mut self, id: u64, now_s: f64, how: How) -> Option<Step> {
         let current = self.current.take()?;
         self.free_s = now_s;
         Some(current.over(id, now_s, how))
     }
 
     /// What runs in it.
-    pub fn execution(&self) -> Option<&Rc<Execution>> {
+    pub(crate) fn execution(&self) -> Option<&Rc<Execution>> {
         self.current.as_ref().map(|current| &current.next.execution)
     }
 }

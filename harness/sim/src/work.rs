@@ -93,7 +93,7 @@ pub struct Row {
 
 impl Table {
     /// Everything in it goes at this fraction of its pace.
-    pub fn slow_down(&mut self, left: f64) {
+    pub(crate) fn slow_down(&mut self, left: f64) {
         self.warmup.iter_mut().for_each(|warm| warm.us /= left);
         for row in &mut self.rows {
             row.out_us /= left;
@@ -102,13 +102,13 @@ impl Table {
     }
 
     /// Whether any row has wrong elements.
-    pub fn has_wrong(&self) -> bool {
+    pub(crate) fn has_wrong(&self) -> bool {
         self.rows.iter().any(|row| row.wrong > 0)
     }
 }
 
 /// The table of one world of ranks, at the pace of the slowest NIC and GPU in it.
-pub fn table(
+pub(crate) fn table(
     cluster: &Cluster,
     active_faults: &ActiveFaults,
     options: &Options,
@@ -226,7 +226,7 @@ fn late(active_faults: &ActiveFaults, world: &World) -> Vec<(u32, f64)> {
 
 /// The time that the slowest NIC needs for its share of a unit of one byte: the plugin fixes the shares, so all others
 /// wait for it.
-pub fn slowest_nic(
+pub(crate) fn slowest_nic(
     cluster: &Cluster,
     active_faults: &ActiveFaults,
     crossing: &Crossing,
@@ -265,13 +265,13 @@ fn over_sockets(crossing: &Crossing, nodes: Range<usize>) -> f64 {
 }
 
 /// The NICs' parts of a node's traffic, nothing for those that carry nothing.
-pub fn carrying(cluster: &Cluster, active_faults: &ActiveFaults, node: usize) -> Vec<f64> {
+pub(crate) fn carrying(cluster: &Cluster, active_faults: &ActiveFaults, node: usize) -> Vec<f64> {
     let part = |(nic, weight): (usize, &f64)| active_faults.nic_left(node, nic).map_or(0.0, |_| *weight);
     cluster.weights.iter().enumerate().map(part).collect()
 }
 
 /// What a node's NICs moved, each way, of so many bytes.
-pub fn split(cluster: &Cluster, active_faults: &ActiveFaults, node: usize, bytes: u64) -> Vec<u64> {
+pub(crate) fn split(cluster: &Cluster, active_faults: &ActiveFaults, node: usize, bytes: u64) -> Vec<u64> {
     shares(bytes, &carrying(cluster, active_faults, node))
 }
 
@@ -291,7 +291,7 @@ fn sized(options: &Options, asked: u64, ranks: u32) -> (u64, u64) {
 }
 
 /// The timeline of each flow, in the order of `flows.devices`.
-pub fn flows(
+pub(crate) fn flows(
     cluster: &Cluster,
     active_faults: &ActiveFaults,
     flows: &Flows,

@@ -25,7 +25,7 @@ use verdict::profile_audit::RankReport;
 
 /// The metrics of a case, and the findings of its recipes. `folder` is the case's folder; `kept` holds extracts of
 /// reports that were already read.
-pub fn analyze(
+pub(crate) fn analyze(
     case: &PlannedCase,
     instance: &InstanceFacts,
     jobs: &CaseJobs,
@@ -136,7 +136,7 @@ fn not_analysed(planned: &PlannedJob, why: &str) -> JobAnalysis {
 }
 
 /// The input of recipes for each job with collected files.
-pub fn inputs(
+pub(crate) fn inputs(
     case: &PlannedCase,
     instance: &InstanceFacts,
     jobs: &CaseJobs,

@@ -17,7 +17,7 @@ const COLORS: [&str; 16] = [
 ];
 
 /// Checks one list of functions, which is JSON; `file` is its name in messages.
-pub fn function_trace(text: &str, file: &str) -> Linted {
+pub(crate) fn function_trace(text: &str, file: &str) -> Linted {
     let mut lint = Lint { file, linted: Linted::default(), seen: BTreeMap::new() };
     match json::read(text) {
         Err(error) => lint.error(error.place, format!("invalid JSON: {}", error.what), error.advice),

@@ -7,7 +7,7 @@ mod json;
 mod message_tests;
 mod script;
 
-pub use function_trace::function_trace;
+pub(crate) use function_trace::function_trace;
 pub use script::{Source, scripts};
 
 use clap::{Args, Subcommand};
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 /// Which kind of files is checked.
 #[derive(Debug, Subcommand)]
-pub enum LintCommand {
+pub(crate) enum LintCommand {
     /// Check scripts and manifests that launch jobs: environment, tasks, variables, step windows. Give files that start
     /// each other together
     Script(Files),
@@ -29,14 +29,14 @@ pub enum LintCommand {
 
 /// The files of one command line.
 #[derive(Debug, Args)]
-pub struct Files {
+pub(crate) struct Files {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
 /// Prints every error, warning and note. The exit code is 2 where a file cannot be read, then 1 where there is an error
 /// or a warning.
-pub fn run(command: &LintCommand, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+pub(crate) fn run(command: &LintCommand, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let (LintCommand::Script(Files { files }) | LintCommand::FunctionTrace(Files { files })) = command;
     let mut sources: Vec<Source> = Vec::new();
     for path in files {

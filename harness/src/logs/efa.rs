@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Arguments of `harness logs efa`.
 #[derive(Debug, Args)]
-pub struct EfaArgs {
+pub(crate) struct EfaArgs {
     /// Output of `rdma -p statistic show`, of `more /sys/class/infiniband/*/ports/1/hw_counters/* | cat`, of a node
     /// exporter, or a list of `name :value`; also packed by gzip; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
@@ -21,7 +21,7 @@ pub struct EfaArgs {
 }
 
 /// Prints every file. The exit code is 2 where one cannot be opened, then 3 where one has no counters.
-pub fn run(args: &EfaArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+pub(crate) fn run(args: &EfaArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let (mut all_open, mut all_read) = (true, true);
     for path in &args.files {
         let file = path.display().to_string();

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 /// Arguments of `harness logs mpi`.
 #[derive(Debug, Args)]
-pub struct MpiArgs {
+pub(crate) struct MpiArgs {
     /// Logs of the ranks of one job, also packed by gzip; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -28,7 +28,7 @@ pub struct MpiArgs {
 
 /// Prints what all files hold together. The exit code is 2 where one cannot be read, then 1 where findings are to fail,
 /// then 3 where no line is the logger's.
-pub fn run(args: &MpiArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+pub(crate) fn run(args: &MpiArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let mut reader = Reader::new(if args.edges.is_empty() { &EDGES } else { &args.edges });
     let mut all = true;
     for path in &args.files {

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// Arguments of `harness logs nccl`.
 #[derive(Debug, Args)]
-pub struct NcclArgs {
+pub(crate) struct NcclArgs {
     /// Logs of one job, also packed by gzip; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -80,7 +80,7 @@ pub(super) fn edge(text: &str) -> Result<u64, String> {
 
 /// Prints what all files hold together. The exit code is 2 where one cannot be read, then 1 where findings are to fail,
 /// then 3 where no line is NCCL's.
-pub fn run(args: &NcclArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+pub(crate) fn run(args: &NcclArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     match args.compat {
         Some(named) => run_compat(args, named.script(), out, err),
         None => run_read(args, out, err),

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Prints what was read from each file; `-` is standard input. The exit code is the worst of all files: 2 where one
 /// cannot be opened, then 1 where `fail_on_findings` holds and one has a failure or finding, then 3 where nothing in
 /// one was understood, or no row of a table.
-pub fn run(
+pub(crate) fn run(
     files: &[PathBuf],
     json: bool,
     fail_on_findings: bool,

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// Arguments of `harness logs steps`.
 #[derive(Debug, Args)]
-pub struct StepsArgs {
+pub(crate) struct StepsArgs {
     /// Logs, also packed by gzip; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -45,7 +45,7 @@ pub(super) fn range(text: &str) -> Result<(u64, u64), String> {
 
 /// Prints the steps of each file. The exit code is that of the worst: 2 where one cannot be opened, then 1 where
 /// findings are to fail, then 3 where one has no step.
-pub fn run(args: &StepsArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+pub(crate) fn run(args: &StepsArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let (mut unopened, mut found, mut without) = (false, false, false);
     for path in &args.files {
         let file = path.display().to_string();

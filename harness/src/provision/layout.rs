@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// A part of nsys that some packages lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     /// `QdstrmImporter`, which makes reports of interrupted collections.
     Importer,
     /// The folder `plugins`, where it is not empty.
@@ -19,7 +19,7 @@ pub enum Part {
 
 impl Part {
     /// As messages show it.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Part::Importer => "importer",
             Part::Plugins => "plugins",
@@ -28,7 +28,7 @@ impl Part {
     }
 
     /// What is lost without it.
-    pub fn loss(self) -> &'static str {
+    pub(crate) fn loss(self) -> &'static str {
         match self {
             Part::Importer => "interrupted collections cannot be converted to reports",
             Part::Plugins => "only GPUs and processes are sampled",

@@ -9,7 +9,7 @@ mod package;
 mod tests;
 mod unpack;
 
-pub use layout::Part;
+pub(crate) use layout::Part;
 
 use job::profile::NsysVersion;
 use std::fs;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// The result of provisioning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Provisioned {
+pub(crate) struct Provisioned {
     /// From the package's folders, else from its name.
     pub version: NsysVersion,
     /// The folder of this version.
@@ -32,7 +32,7 @@ pub struct Provisioned {
 
 impl Provisioned {
     /// Parts that the package lacks.
-    pub fn missing(&self) -> impl Iterator<Item = Part> {
+    pub(crate) fn missing(&self) -> impl Iterator<Item = Part> {
         self.parts.iter().filter(|(_, path)| path.is_none()).map(|(part, _)| *part)
     }
 }
@@ -43,7 +43,7 @@ const VENDOR: &str = "nsight-systems";
 const UNFINISHED: &str = ".part-";
 
 /// Unpacks `package` below `to`; on failure, nothing there is changed.
-pub fn provision(package: &Path, to: &Path) -> Result<Provisioned, String> {
+pub(crate) fn provision(package: &Path, to: &Path) -> Result<Provisioned, String> {
     let kind = package::kind(package)?;
     let is_vendors = to.file_name().is_some_and(|name| name.to_string_lossy().starts_with(VENDOR));
     let versions = if is_vendors { to.to_owned() } else { to.join(VENDOR) };

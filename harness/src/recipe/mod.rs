@@ -13,7 +13,8 @@ mod summary;
 
 pub use manual::{list, manual};
 pub use pages::index;
-pub use request::{RecipeRequest, parse_request};
+pub use request::RecipeRequest;
+pub(crate) use request::parse_request;
 
 use crate::stats::{ChosenExport, Exporting, choose};
 use crate::tasks::{self, Cluster, Failed, Joined};
@@ -30,7 +31,7 @@ use std::path::{Path, PathBuf};
 use summary::SurveyRun;
 
 /// What the command line requests.
-pub struct Order {
+pub(crate) struct Order {
     /// Recipes by name, group and set, with their arguments.
     pub asked: RecipeRequest,
     /// Reports, exports and folders of them.
@@ -61,7 +62,7 @@ pub struct Order {
 
 /// How a table is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TableForm {
+pub(crate) enum TableForm {
     /// For a person, on stdout.
     Console,
     /// `--csv`.
@@ -76,7 +77,7 @@ pub enum TableForm {
 
 /// Tables go to `out` or to a folder, all else to `err`. The exit code is 2 where an input could not be read or a table
 /// not be written, then 0 where there is a table, then 3; and 3 before all where nodes were to read and could not.
-pub fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+pub(crate) fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let mut messages = Messages { err, is_bad: false };
     let (inputs, _exports) = inputs(order, &mut messages);
     if inputs.is_empty() {

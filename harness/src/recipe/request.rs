@@ -27,7 +27,7 @@ pub struct RecipeRequest {
 
 /// The recipes of these names and sets, or all errors. A recipe named by itself, with its own arguments, replaces the one
 /// that a group includes.
-pub fn parse_request(names: &[String], of_sets: &[String]) -> Result<RecipeRequest, Vec<String>> {
+pub(crate) fn parse_request(names: &[String], of_sets: &[String]) -> Result<RecipeRequest, Vec<String>> {
     let (mut request, mut errors) = (RecipeRequest::default(), Vec::new());
     let words = names.iter().flat_map(|names| split(names, ',')).filter(|word| !word.is_empty());
     let words: Vec<&str> = words.collect();

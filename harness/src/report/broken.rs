@@ -32,7 +32,7 @@ pub fn broken(report: &Report) -> Option<String> {
 }
 
 /// What failed, and where.
-pub fn headline(failure: &CommonFailure) -> String {
+pub(crate) fn headline(failure: &CommonFailure) -> String {
     let CommonFailure { case, jobs, nodes, cause, .. } = failure;
     match jobs {
         1 => format!("the only job of `{case}` that was tried failed on {nodes}: {cause}"),

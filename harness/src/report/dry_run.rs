@@ -18,7 +18,7 @@ const MOST_FILES: usize = 8;
 /// The plan for a person. The first job of each case is shown in full and the others in one line each, for they differ
 /// in nodes only; `verbose` shows all. `scripts` are the scripts that jobs share, by name: the plan holds their
 /// digests alone.
-pub fn dry_run(plan: &Plan, scripts: &[(&str, &str)], verbose: bool) -> String {
+pub(crate) fn dry_run(plan: &Plan, scripts: &[(&str, &str)], verbose: bool) -> String {
     let mut text = String::new();
     head(&mut text, plan);
     for case in &plan.cases {

@@ -11,7 +11,7 @@ use std::iter::once;
 
 /// `summary.json`: every field of `Summary`, in its order. Stable within a `format`: fields are added, and none is
 /// changed or removed. NaN and infinity are `null`.
-pub fn summary_json(summary: &Summary) -> String {
+pub(crate) fn summary_json(summary: &Summary) -> String {
     let text = serde_json::to_string_pretty(summary).expect("a summary has words as keys only");
     harmless(text) + "\n"
 }
@@ -28,7 +28,7 @@ pub fn summary_json(summary: &Summary) -> String {
 ///   "text":..}` with the fields of that kind, and the line that a person is shown
 /// - `{"type":"suite","event":"ok|failed","exit_code":N,"counts":{..},"coverage":{..},"seconds":S,"interrupted":..,
 ///   "run":ID,"simulated":BOOL}`
-pub fn events<'a>(report: &'a Report<'a>) -> impl Iterator<Item = String> + 'a {
+pub(crate) fn events<'a>(report: &'a Report<'a>) -> impl Iterator<Item = String> + 'a {
     let Report { cases, summary, .. } = report;
     let started = json!({
         "type": "suite", "event": "started", "test_count": summary.counts.total,
@@ -57,7 +57,7 @@ pub fn events<'a>(report: &'a Report<'a>) -> impl Iterator<Item = String> + 'a {
 }
 
 /// One object on one line, without a line end.
-pub fn line(value: &Value) -> String {
+pub(crate) fn line(value: &Value) -> String {
     harmless(value.to_string())
 }
 

@@ -13,13 +13,16 @@ mod terminal;
 pub mod text;
 mod trials;
 
-pub use broken::{broken, headline, last_lines};
-pub use dry_run::{dry_run, estimate_s, node_hours};
+pub(crate) use broken::headline;
+pub use broken::{broken, last_lines};
+pub(crate) use dry_run::dry_run;
+pub use dry_run::{estimate_s, node_hours};
 pub use junit::junit;
 pub use list::{ListFormat, list};
 pub use progress::{Mode, Progress};
 pub use terminal::closing;
-pub use trials::{Unprinted, face, trials};
+pub(crate) use trials::face;
+pub use trials::{Unprinted, trials};
 
 use model::artefact::{CaseVerdict, Plan, Summary};
 use std::fmt;
@@ -36,23 +39,19 @@ pub struct Report<'a> {
 }
 
 /// A report that is a file of the run's folder.
-pub struct Reporter {
+pub(crate) struct Reporter {
     /// Name of the file, in the run's folder.
     pub file: &'static str,
-    /// Who reads it, and for what.
-    pub about: &'static str,
     /// Gives the bytes of the file.
     pub render: fn(&Report) -> Result<Vec<u8>, ReportError>,
 }
 
 /// Every file that a run ends with. A new one is a file in this folder and its entry here.
-pub const REPORTERS: [Reporter; 2] = [
-    Reporter { file: "junit.xml", about: "one testcase per assertion, for CI servers", render: junit },
-    Reporter {
-        file: "summary.json",
-        about: "the run in one small file, stable, for programs",
-        render: |report| Ok(json::summary_json(report.summary).into_bytes()),
-    },
+pub(crate) const REPORTERS: [Reporter; 2] = [
+    // One testcase per assertion, for CI servers.
+    Reporter { file: "junit.xml", render: junit },
+    // The run in one small file, stable, for programs.
+    Reporter { file: "summary.json", render: |report| Ok(json::summary_json(report.summary).into_bytes()) },
 ];
 
 /// Why a report could not be made.

@@ -59,7 +59,7 @@ struct Running {
 
 impl Progress {
     /// Shows progress on stderr.
-    pub fn new(mode: Mode) -> Progress {
+    pub(crate) fn new(mode: Mode) -> Progress {
         match mode {
             Mode::Auto { is_terminal: true } => {
                 let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
@@ -86,14 +86,14 @@ impl Progress {
     }
 
     /// A stage begins, or an event of the run is reported.
-    pub fn stage(&mut self, stage: &str) {
+    pub(crate) fn stage(&mut self, stage: &str) {
         self.stage = show(stage);
         self.line(&format!("stage: {}", show(stage)));
         self.draw();
     }
 
     /// A job was launched; the plan estimates that it takes `expected_s` seconds.
-    pub fn job_started(&mut self, case: &str, job: &str, nodes: &[String], expected_s: u64) {
+    pub(crate) fn job_started(&mut self, case: &str, job: &str, nodes: &[String], expected_s: u64) {
         let nodes = show(&nodeset::fold(nodes));
         let started = self.started.entry(case.to_owned()).or_default();
         *started += 1;
@@ -116,7 +116,7 @@ impl Progress {
     }
 
     /// The job has its nodes, and nothing of it runs yet.
-    pub fn job_starting(&mut self, case: &str, job: &str, reason: &str) {
+    pub(crate) fn job_starting(&mut self, case: &str, job: &str, reason: &str) {
         let is_shown = self.started.get(case).is_none_or(|started| *started <= MOST_LINES);
         let (case, job, reason) = (show(case), show(job), show(reason));
         let found = self.running.iter_mut().find(|running| running.case == case && running.job == job);
@@ -130,7 +130,7 @@ impl Progress {
     }
 
     /// The job's script has begun: from here on its time counts.
-    pub fn job_began(&mut self, case: &str, job: &str) {
+    pub(crate) fn job_began(&mut self, case: &str, job: &str) {
         let (case, job) = (show(case), show(job));
         let found = self.running.iter_mut().find(|running| running.case == case && running.job == job);
         if let Some(running) = found.filter(|running| running.starting.is_some()) {
@@ -139,7 +139,7 @@ impl Progress {
     }
 
     /// A job is over; one that ended badly always has a line.
-    pub fn job_ended(&mut self, case: &str, job: &str, how: &Ended) {
+    pub(crate) fn job_ended(&mut self, case: &str, job: &str, how: &Ended) {
         let is_shown = self.started.get(case).is_none_or(|started| *started <= MOST_LINES);
         let (case, job) = (show(case), show(job));
         let at = self.running.iter().position(|running| running.case == case && running.job == job);
@@ -155,7 +155,7 @@ impl Progress {
     }
 
     /// The time since the run began. Called at least every few seconds, for it is what moves bars and heartbeat.
-    pub fn tick(&mut self, now: Duration) {
+    pub(crate) fn tick(&mut self, now: Duration) {
         self.now = now;
         if matches!(self.out, Out::Lines(_)) && now.saturating_sub(self.last_line) >= HEARTBEAT {
             let line = self.heartbeat();
@@ -165,7 +165,7 @@ impl Progress {
     }
 
     /// Takes the bars away, so that results begin on an empty line.
-    pub fn done(&mut self) {
+    pub(crate) fn done(&mut self) {
         if let Out::Bars { all, head, jobs } = &mut self.out {
             jobs.drain(..).for_each(|bar| bar.finish_and_clear());
             head.finish_and_clear();

@@ -5,7 +5,7 @@ use metric::finding::Finding;
 use model::artefact::{Status, Verdict};
 
 /// The part of an assertion's name after suite and case.
-pub fn own_name<'a>(name: &'a str, suite: &str, case: &str) -> &'a str {
+pub(crate) fn own_name<'a>(name: &'a str, suite: &str, case: &str) -> &'a str {
     name.strip_prefix(suite)
         .and_then(|rest| rest.strip_prefix("::"))
         .and_then(|rest| rest.strip_prefix(case))
@@ -14,13 +14,13 @@ pub fn own_name<'a>(name: &'a str, suite: &str, case: &str) -> &'a str {
 }
 
 /// The number of a part that is a GPU; every other part is a NIC.
-pub fn gpu_of(part: &str) -> Option<&str> {
+pub(crate) fn gpu_of(part: &str) -> Option<&str> {
     let number = part.strip_prefix("gpu")?;
     (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then_some(number)
 }
 
 /// What a verdict is about: a part of a node, a node, or a set of nodes.
-pub fn subject(verdict: &Verdict) -> String {
+pub(crate) fn subject(verdict: &Verdict) -> String {
     match (&verdict.node, &verdict.part) {
         (Some(node), Some(part)) => show(&format!("{node} {part}")),
         (Some(node), None) => show(node),
@@ -30,13 +30,13 @@ pub fn subject(verdict: &Verdict) -> String {
 }
 
 /// The node and part of a finding, with a blank after each; empty if it concerns the whole case.
-pub fn place(finding: &Finding) -> String {
+pub(crate) fn place(finding: &Finding) -> String {
     let words = [&finding.node, &finding.part].into_iter().flatten();
     words.map(|word| show(word) + " ").collect()
 }
 
 /// Whether a run with such a verdict can not exit 0.
-pub fn is_red(status: Status) -> bool {
+pub(crate) fn is_red(status: Status) -> bool {
     match status {
         Status::Fail | Status::UnexpectedPass | Status::Inconclusive | Status::Error => true,
         Status::Pass | Status::Skipped | Status::ExpectedFailure | Status::Unjudged => false,

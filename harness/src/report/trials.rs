@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 
 /// Prints the verdicts on stdout, on the caller's own thread. Of `args` only filter, format, quietness and colour
 /// are obeyed: nothing is left to be chosen once the verdicts are there.
-pub fn face(report: &Report, args: Arguments) -> Result<Conclusion, Unprinted> {
+pub(crate) fn face(report: &Report, args: Arguments) -> Result<Conclusion, Unprinted> {
     let args = Arguments {
         test_threads: Some(1),
         // A name that was run with `--ignored` has its verdict like any other.

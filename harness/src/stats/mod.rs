@@ -8,7 +8,8 @@ mod target;
 
 pub use help::{formats as help_formats, reports as help_reports};
 pub use nsys::{ChosenExport, Exporting, choose};
-pub use request::{Output, TableRequest, parse_requests};
+pub(crate) use request::parse_requests;
+pub use request::{Output, TableRequest};
 
 use ::nsys::report_file::{self, Diagnostic, ReportFile};
 use ::nsys::trace::{Filter, Trace};
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 use target::Target;
 
 /// What the command line requests.
-pub struct Order {
+pub(crate) struct Order {
     /// Reports, exports and folders of them.
     pub inputs: Vec<PathBuf>,
     /// Tables, each with its format and output.
@@ -43,7 +44,7 @@ pub struct Order {
 
 /// Tables go to `out` or to files, all else to `err`. The exit code is 2 where an input could not be read or a table not
 /// be written, then 0 where there is a table, then 3.
-pub fn stats(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+pub(crate) fn stats(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let found = report_file::find(&order.inputs);
     let targets = match target::all(order, &found.reports) {
         Ok(targets) => targets,

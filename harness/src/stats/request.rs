@@ -36,7 +36,7 @@ pub enum Output {
 
 /// The first report takes the first format and the first output, and so on; a list that is too short repeats its last
 /// element. Each element may be a list itself, between commas.
-pub fn parse_requests(
+pub(crate) fn parse_requests(
     reports: &[String],
     formats: &[String],
     outputs: &[String],

@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// The verb by which the program starts itself; no person types it.
-pub const VERB: &str = "read-reports";
+pub(crate) const VERB: &str = "read-reports";
 
 /// More processes would only wait for the disk.
 const MOST_AT_ONCE: usize = 8;
@@ -37,7 +37,7 @@ struct Question {
 }
 
 /// The extracts that the recipes take of the reports of these jobs; for a report that could not be read, the reason.
-pub fn extract(jobs: Vec<JobInput>, recipes: &[String], own: &[PlannedRecipe]) -> ExtractStore {
+pub(crate) fn extract(jobs: Vec<JobInput>, recipes: &[String], own: &[PlannedRecipe]) -> ExtractStore {
     let reads = |name: &&String| recipe::find(name).is_some_and(|recipe| !recipe.tables.is_empty());
     let recipes: Vec<String> = recipes.iter().filter(reads).cloned().collect();
     let questions: Vec<Question> = jobs.into_iter().flat_map(|job| of_job(job, &recipes, own)).collect();
@@ -111,7 +111,7 @@ fn share_of_memory(at_once: usize) -> u64 {
 }
 
 /// Entry of the process that reads reports for another, within limits of memory and time.
-pub fn serve(words: &[String]) -> i32 {
+pub(crate) fn serve(words: &[String]) -> i32 {
     limited::serve(VERB, words, |question| {
         let read = panics::caught(VERB, || read(question));
         read.unwrap_or_else(|why| Err(format!("internal error while it was read: {}", why.escape_debug())))

@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The word behind `--analyze-on`.
-pub const SLURM: &str = "slurm";
+pub(crate) const SLURM: &str = "slurm";
 
 /// The name of a part's file, before the number of its task.
 const PART: &str = "part-";
@@ -45,7 +45,7 @@ const SCRIPT: &str = "task.sh";
 const MOST_TASKS: usize = 1000;
 
 /// The cluster whose nodes read.
-pub struct Cluster {
+pub(crate) struct Cluster {
     slurm: SlurmReach,
     shared: String,
     /// The folder of Slurm's commands, where the inventory says it.
@@ -60,7 +60,7 @@ pub struct Cluster {
 }
 
 /// The results of all tasks together.
-pub struct Joined {
+pub(crate) struct Joined {
     /// One for each recipe.
     pub outcomes: Vec<Outcome>,
     /// Reports that no task could read.
@@ -68,7 +68,7 @@ pub struct Joined {
 }
 
 /// Why there is nothing.
-pub enum Failed {
+pub(crate) enum Failed {
     /// The exit code that goes with the signal.
     Interrupted(i32),
     /// Something that is needed failed, such as Slurm, and how.
@@ -83,7 +83,7 @@ impl From<String> for Failed {
 
 impl Cluster {
     /// An error where its nodes are not reached through Slurm on this machine.
-    pub fn from_inventory(inventory: &Inventory, jobs: Option<usize>) -> Result<Cluster, String> {
+    pub(crate) fn from_inventory(inventory: &Inventory, jobs: Option<usize>) -> Result<Cluster, String> {
         let name = format!("`{}`", inventory.file);
         if inventory.is_simulated() {
             return Err(format!(
@@ -114,13 +114,17 @@ impl Cluster {
     }
 
     /// What is written down of a run before tasks read its reports.
-    pub fn analyses(&self) -> Analyses {
+    pub(crate) fn analyses(&self) -> Analyses {
         Analyses { format: artefact::FORMAT, shared: self.shared.clone() }
     }
 }
 
 /// The outcomes of `survey`, with reports read by tasks. `notify` prints messages for a person meanwhile.
-pub fn survey(cluster: &Cluster, survey: &Survey, notify: &mut dyn FnMut(&str)) -> Result<Joined, Failed> {
+pub(crate) fn survey(
+    cluster: &Cluster,
+    survey: &Survey,
+    notify: &mut dyn FnMut(&str),
+) -> Result<Joined, Failed> {
     interrupt::watch();
     let order = TaskOrder {
         format: FORMAT,
@@ -145,7 +149,7 @@ pub fn survey(cluster: &Cluster, survey: &Survey, notify: &mut dyn FnMut(&str)) 
 
 /// The extracts that the recipes of a case take of the reports of its jobs, read by tasks. For a report that could not
 /// be read, the reason.
-pub async fn extract(
+pub(crate) async fn extract(
     cluster: &Cluster,
     run: &str,
     jobs: Vec<JobInput>,

@@ -10,10 +10,10 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 /// The verb by which the program starts itself; no person types it.
-pub const VERB: &str = "analyze-part";
+pub(crate) const VERB: &str = "analyze-part";
 
 /// The order's file, and the number of the task.
-pub fn serve(words: &[String]) -> i32 {
+pub(crate) fn serve(words: &[String]) -> i32 {
     let done = match words {
         [order, task] => match task.parse() {
             Ok(task) => work(Path::new(order), task),

@@ -31,7 +31,7 @@ mod world;
 /// What the text of a stand-in begins with.
 use job::script::SIMULATED as MARK;
 pub use setup::set_up;
-pub use state::STATE;
+pub(crate) use state::STATE;
 
 use metric::op::Op;
 use state::State;
@@ -55,12 +55,12 @@ const OTHERS: [&str; 11] = [
 ];
 
 /// Every name by which the executable can be called.
-pub fn names() -> Vec<String> {
+pub(crate) fn names() -> Vec<String> {
     Op::ALL.iter().map(|op| op.program()).chain(OTHERS.map(str::to_owned)).collect()
 }
 
 /// How a program was called: its name, its arguments, and its path, if known.
-pub struct Call {
+pub(crate) struct Call {
     /// Without its folder: `nsys`.
     pub program: String,
     /// Without the program's name.

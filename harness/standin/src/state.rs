@@ -10,7 +10,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 
 /// The variable that names the folder. Without it the folder is the one above the folder of the program's own path.
-pub const STATE: &str = "HARNESS_STANDIN_STATE";
+pub(crate) const STATE: &str = "HARNESS_STANDIN_STATE";
 
 pub(crate) struct State {
     pub folder: PathBuf,

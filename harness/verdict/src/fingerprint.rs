@@ -6,7 +6,7 @@ use model::artefact::{CaseVerdict, Plan, PlannedJob, Probe};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Each part with every version that was reported.
-pub type Fingerprint = BTreeMap<String, BTreeSet<String>>;
+pub(crate) type Fingerprint = BTreeMap<String, BTreeSet<String>>;
 
 /// Parts that must be equal for two numbers to be comparable: facts of the probe by name, the version that NCCL prints,
 /// and the image.
@@ -107,7 +107,7 @@ pub fn variables(job: &PlannedJob) -> String {
 }
 
 /// Of a whole run: the versions of its cases and of the harness.
-pub fn of_run(plan: &Plan, cases: &[CaseVerdict]) -> Fingerprint {
+pub(crate) fn of_run(plan: &Plan, cases: &[CaseVerdict]) -> Fingerprint {
     let mut all = Fingerprint::new();
     for (part, versions) in cases.iter().flat_map(|case| &case.versions) {
         all.entry(part.clone()).or_default().extend(versions.iter().cloned());
@@ -132,7 +132,7 @@ pub struct Difference {
 }
 
 /// Every part that differs, or that is known on one side only.
-pub fn differences(before: &Fingerprint, after: &Fingerprint) -> Vec<Difference> {
+pub(crate) fn differences(before: &Fingerprint, after: &Fingerprint) -> Vec<Difference> {
     let parts: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let of = |side: &Fingerprint, part: &String| side.get(part).cloned().unwrap_or_default();
     let all = parts.into_iter().map(|part| Difference {

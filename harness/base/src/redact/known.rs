@@ -6,7 +6,7 @@ use super::{encodings, escapes};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone)]
-pub struct Known {
+pub(crate) struct Known {
     /// By the first byte: the forms, longest first, and what each is called.
     forms: BTreeMap<u8, Vec<(Vec<u8>, String)>>,
     firsts: [bool; 256],
@@ -29,7 +29,7 @@ const MOST_BETWEEN: usize = 256;
 const SLACK: usize = 128;
 
 impl Known {
-    pub fn add(&mut self, name: &str, value: &str) {
+    pub(crate) fn add(&mut self, name: &str, value: &str) {
         let mut parts = vec![value];
         // What is printed line by line comes so.
         parts.extend(value.lines().filter(|line| line.len() > LEAST && *line != value));
@@ -47,7 +47,7 @@ impl Known {
     }
 
     /// The length of the value that begins here, and its name.
-    pub fn at(&self, rest: &[u8]) -> Option<(usize, &str)> {
+    pub(crate) fn at(&self, rest: &[u8]) -> Option<(usize, &str)> {
         let first = *rest.first()?;
         if !self.firsts[usize::from(first)] {
             return None;
@@ -57,11 +57,11 @@ impl Known {
     }
 
     /// Whether any of them begins so.
-    pub fn begins(&self, byte: u8) -> bool {
+    pub(crate) fn begins(&self, byte: u8) -> bool {
         self.firsts[usize::from(byte)]
     }
 
-    pub fn longest(&self) -> usize {
+    pub(crate) fn longest(&self) -> usize {
         if self.longest == 0 { 0 } else { self.longest + MOST_BETWEEN + SLACK }
     }
 }

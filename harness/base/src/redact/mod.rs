@@ -83,7 +83,7 @@ impl Redactor {
     }
 
     /// A text that stands in an artefact, where there is a secret in it.
-    pub fn changed(&self, text: &str) -> Option<String> {
+    pub(crate) fn changed(&self, text: &str) -> Option<String> {
         self.first(text.as_bytes())?;
         Some(self.text(text))
     }

@@ -73,7 +73,7 @@ impl Secrets {
     }
 
     /// Names with their values, by name.
-    pub fn values(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 }

@@ -43,7 +43,7 @@ pub struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     /// At the beginning of a text; `known` are values to be hidden, whatever they look like.
-    pub fn new(known: &'a Known, how: How) -> Stream<'a> {
+    pub(crate) fn new(known: &'a Known, how: How) -> Stream<'a> {
         Stream { known, how, waiting: Vec::new(), written: 0, body: None, count: 0, lines: 1, first: None }
     }
 
@@ -64,13 +64,13 @@ impl<'a> Stream<'a> {
     }
 
     /// The first secret's line, from 1, and by what it is known.
-    pub fn first(&self) -> Option<(u64, &str)> {
+    pub(crate) fn first(&self) -> Option<(u64, &str)> {
         self.first.as_ref().map(|(line, what)| (*line, what.as_str()))
     }
 
     /// How many bytes are held.
     #[cfg(test)]
-    pub fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 

@@ -159,10 +159,10 @@ fn is_queued(left: &Leftover) -> bool {
 }
 
 /// The jobs of a plan: their names as `case/job`, and their folders.
-pub struct Jobs(Vec<Job>);
+pub(crate) struct Jobs(Vec<Job>);
 
 /// A job of the plan, or the batch job of an allocation.
-pub struct Job {
+pub(crate) struct Job {
     /// `case/job`, or `allocation/NAME`.
     pub name: String,
     /// Its folder on the nodes, as in the plan.

@@ -51,7 +51,7 @@ impl NodeState {
     }
 
     /// It has been put back, and its daemon has registered since.
-    pub fn answers(&self) -> bool {
+    pub(crate) fn answers(&self) -> bool {
         let bad = ["DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "NOT_RESPONDING", "UNKNOWN"];
         !self.state.contains('*') && !self.states().any(|state| bad.contains(&state))
     }

@@ -41,20 +41,20 @@ pub struct Evidence<'a> {
 }
 
 impl Section {
-    pub fn from_text(status: Option<i32>, text: &str) -> Section {
+    pub(crate) fn from_text(status: Option<i32>, text: &str) -> Section {
         let lines = text.lines().take(MOST_LINES).map(bounded).collect();
         Section { status, lines }
     }
 
-    pub fn first(&self) -> &str {
+    pub(crate) fn first(&self) -> &str {
         self.lines.iter().map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or_default()
     }
 
-    pub fn contains(&self, text: &str) -> bool {
+    pub(crate) fn contains(&self, text: &str) -> bool {
         self.lines.iter().any(|line| line.contains(text))
     }
 
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty())
     }
 }
@@ -108,7 +108,7 @@ pub(super) fn read_sections(text: &str) -> Result<BTreeMap<String, Section>, Str
 
 impl Evidence<'_> {
     /// What a command of the cluster printed, where it succeeded; else why it shows nothing.
-    pub fn cluster(&self, name: &str) -> Result<&Section, Outcome> {
+    pub(crate) fn cluster(&self, name: &str) -> Result<&Section, Outcome> {
         match self.here.get(name) {
             Some(Ok(section)) if section.status == Some(0) => Ok(section),
             Some(Ok(section)) => {
@@ -120,7 +120,7 @@ impl Evidence<'_> {
     }
 
     /// A value of `scontrol show config`.
-    pub fn config(&self, key: &str) -> Result<&str, Outcome> {
+    pub(crate) fn config(&self, key: &str) -> Result<&str, Outcome> {
         let section = self.cluster("config")?;
         let value = section.lines.iter().find_map(|line| {
             let (name, value) = line.split_once('=')?;
@@ -130,7 +130,7 @@ impl Evidence<'_> {
     }
 
     /// The outcome of all nodes together: one that differs differs for all, and what one node does not show is not seen.
-    pub fn each(&self, check: impl Fn(&BTreeMap<String, Section>) -> Outcome) -> Outcome {
+    pub(crate) fn each(&self, check: impl Fn(&BTreeMap<String, Section>) -> Outcome) -> Outcome {
         let of = |node: &NodeEvidence| {
             let outcome = match &node.sections {
                 Ok(sections) => check(sections),
@@ -142,7 +142,7 @@ impl Evidence<'_> {
     }
 
     /// The same of the facts of the probe.
-    pub fn each_fact(&self, name: &str, check: impl Fn(&Value) -> Outcome) -> Outcome {
+    pub(crate) fn each_fact(&self, name: &str, check: impl Fn(&Value) -> Outcome) -> Outcome {
         let of = |node: &ProbedNode| {
             let outcome = match node.facts.get(name) {
                 Some(value) => check(value),

@@ -23,7 +23,7 @@ use config::inventory::{Inventory, ReachBy};
 use serde::Serialize;
 
 /// Something that the harness relies on, and how a cluster shows whether it is so.
-pub struct Assumption {
+pub(crate) struct Assumption {
     /// Such as `slurm.gres`.
     pub id: &'static str,
     /// A sentence for people.
@@ -51,7 +51,7 @@ const fn assumption(
 
 /// Which clusters it concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum On {
+pub(crate) enum On {
     /// All clusters.
     Any,
     /// Nodes are reached through Slurm.
@@ -105,7 +105,7 @@ impl On {
 }
 
 /// Those of all kinds of clusters.
-pub fn assumptions() -> impl Iterator<Item = &'static Assumption> {
+pub(crate) fn assumptions() -> impl Iterator<Item = &'static Assumption> {
     slurm::ASSUMPTIONS.iter().chain(node::ASSUMPTIONS).chain(tools::ASSUMPTIONS)
 }
 

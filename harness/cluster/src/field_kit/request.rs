@@ -71,7 +71,7 @@ const NO_PEER: &str = "-";
 
 impl NodeRequest {
     /// `peer` is reached from `node` by ssh, if given.
-    pub fn new(inventory: &Inventory, node: &str, peer: Option<&str>) -> NodeRequest {
+    pub(crate) fn new(inventory: &Inventory, node: &str, peer: Option<&str>) -> NodeRequest {
         let paths = &inventory.paths;
         NodeRequest {
             node: node.to_owned(),
@@ -91,7 +91,7 @@ impl NodeRequest {
     }
 
     /// `bash -c` with the script's text and its arguments.
-    pub fn argv(&self) -> Vec<String> {
+    pub(crate) fn argv(&self) -> Vec<String> {
         let peer = self.peer.as_deref().unwrap_or(NO_PEER);
         let words = ["bash", "-c", SCRIPT, NAME, &self.node, &self.counters, &self.nccl_tests, &self.mpirun];
         let words = words.into_iter().chain([peer, &self.fsdp]).map(str::to_owned);

@@ -22,7 +22,7 @@ pub struct Folders<'a> {
 
 impl<'a> Folders<'a> {
     /// Over ssh the job's own nodes are asked first, then up to two others of the run.
-    pub fn for_job(&self, job: &PlannedJob) -> Folder<'a> {
+    pub(crate) fn for_job(&self, job: &PlannedJob) -> Folder<'a> {
         let hosts = match self.launcher {
             Launcher::Slurm | Launcher::Local => vec![Host::Here],
             Launcher::Ssh => {
@@ -46,7 +46,7 @@ const OTHERS: usize = 2;
 const PAUSES: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(10), Duration::from_secs(20)];
 
 /// The folder of one job.
-pub struct Folder<'a> {
+pub(crate) struct Folder<'a> {
     reach: &'a dyn Reach,
     path: String,
     hosts: Vec<Host>,
@@ -58,30 +58,30 @@ pub struct Folder<'a> {
 
 impl Folder<'_> {
     /// Writes the file of this name in the folder.
-    pub async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), ReachError> {
+    pub(crate) async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), ReachError> {
         let path = format!("{}/{name}", self.path);
         self.by_any(async |host| self.reach.put(host, &path, bytes).await).await
     }
 
     /// A small file.
-    pub async fn get(&self, name: &str) -> Result<Vec<u8>, ReachError> {
+    pub(crate) async fn get(&self, name: &str) -> Result<Vec<u8>, ReachError> {
         let path = format!("{}/{name}", self.path);
         self.by_any(async |host| self.reach.get(host, &path).await).await
     }
 
     /// A file of any size; gives its length in bytes.
-    pub async fn fetch(&self, name: &str, sink: &mut dyn Sink) -> Result<u64, ReachError> {
+    pub(crate) async fn fetch(&self, name: &str, sink: &mut dyn Sink) -> Result<u64, ReachError> {
         let path = format!("{}/{name}", self.path);
         self.by_any(async |host| self.reach.fetch(host, &path, &mut *sink).await).await
     }
 
     /// Removes these files of the folder; absent ones are no failure.
-    pub async fn remove(&self, names: &[String]) -> Result<(), ReachError> {
+    pub(crate) async fn remove(&self, names: &[String]) -> Result<(), ReachError> {
         self.by_any(async |host| self.reach.remove(host, &self.path, names).await).await
     }
 
     /// Runs a command on a host that answers; one without an answer may have run it, too.
-    pub async fn exec(&self, command: &Command) -> Result<Answer, ReachError> {
+    pub(crate) async fn exec(&self, command: &Command) -> Result<Answer, ReachError> {
         self.by_any(async |host| self.reach.exec(host, command).await).await
     }
 

@@ -5,9 +5,9 @@ pub mod folder;
 pub mod local;
 pub mod slurm;
 pub mod slurm_array;
-pub mod slurm_end;
-pub mod slurm_json;
-pub mod slurm_turns;
+pub(crate) mod slurm_end;
+pub(crate) mod slurm_json;
+pub(crate) mod slurm_turns;
 pub mod ssh;
 mod ssh_heartbeat;
 mod ssh_node;
@@ -108,7 +108,7 @@ pub struct NotLaunched {
 
 impl NotLaunched {
     /// On one host, which is to blame.
-    pub fn on(host: &Host, error: &ReachError) -> NotLaunched {
+    pub(crate) fn on(host: &Host, error: &ReachError) -> NotLaunched {
         let why = error.to_string();
         let blamed = match host {
             Host::Node(_) if matches!(error, ReachError::NoAccess { .. }) => None,
@@ -125,12 +125,12 @@ impl NotLaunched {
     }
 
     /// Slurm takes it once others of this user's jobs have ended.
-    pub fn clears_later(&self) -> bool {
+    pub(crate) fn clears_later(&self) -> bool {
         matches!(&self.end, Ended::LaunchFailed { why } if crate::reach::slurm_refusal::is_submit_limit(why))
     }
 
     /// The message of the failure; empty where its end has none.
-    pub fn why(&self) -> &str {
+    pub(crate) fn why(&self) -> &str {
         match &self.end {
             Ended::LaunchFailed { why } | Ended::FolderFailed { why } | Ended::HostUnreachable { why } => why,
             _ => "",
@@ -140,7 +140,7 @@ impl NotLaunched {
 
 impl NotLaunched {
     /// The job's folder, by whoever fills it: a node over ssh, else this machine.
-    pub fn on_folder(launcher: Launcher, error: &ReachError, job: &PlannedJob) -> NotLaunched {
+    pub(crate) fn on_folder(launcher: Launcher, error: &ReachError, job: &PlannedJob) -> NotLaunched {
         match launcher {
             Launcher::Ssh => ssh::on_folder(error, job),
             Launcher::Slurm | Launcher::Local => {
@@ -157,7 +157,7 @@ impl From<String> for NotLaunched {
 }
 
 /// The launcher of a plan.
-pub fn find(launcher: Launcher) -> Box<dyn Launch> {
+pub(crate) fn find(launcher: Launcher) -> Box<dyn Launch> {
     match launcher {
         Launcher::Slurm => Box::new(slurm::Slurm::default()),
         Launcher::Ssh => Box::new(ssh::Ssh::default()),

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// The launcher for Slurm.
 #[derive(Default)]
-pub struct Slurm {
+pub(crate) struct Slurm {
     /// Jobs whose script has begun, by their ids.
     begun: RefCell<BTreeSet<String>>,
 }
@@ -24,7 +24,7 @@ pub struct Slurm {
 pub(super) const PAUSES_S: [u64; 9] = [2, 5, 10, 20, 30, 30, 60, 60, 60];
 
 /// What a person reads while nodes boot or a prolog of the controller runs.
-pub const CONFIGURING: &str = "configuring (nodes boot)";
+pub(crate) const CONFIGURING: &str = "configuring (nodes boot)";
 
 /// Asked of squeue: fixed text, since its JSON differs between versions far more than this does.
 const FORMAT: &str = "--format=%i|%T|%r|%N";
@@ -184,7 +184,7 @@ pub(super) fn id(answer: &Answer) -> Result<String, NotLaunched> {
 }
 
 /// Whether the controller gave no answer, as while it restarts: what it was asked may or may not have been done.
-pub fn is_away(complaint: &str) -> bool {
+pub(crate) fn is_away(complaint: &str) -> bool {
     [
         "Unable to contact slurm controller",
         "Unable to establish controller",
@@ -241,7 +241,7 @@ fn job_name(job: &PlannedJob) -> Result<String, String> {
 }
 
 /// A line of squeue on a job that goes on.
-pub struct QueueLine {
+pub(crate) struct QueueLine {
     /// As squeue or scontrol reports it.
     pub state: JobState,
     /// Why it waits, in Slurm's word: `Resources`.
@@ -250,7 +250,7 @@ pub struct QueueLine {
 
 impl QueueLine {
     /// The poll of a job in this state.
-    pub fn poll(&self) -> Poll {
+    pub(crate) fn poll(&self) -> Poll {
         match &self.state {
             JobState::Pending => {
                 Poll::Waiting { reason: self.reason.clone(), never: never_clears(&self.reason) }

@@ -13,7 +13,7 @@ use job::script::files;
 use model::artefact::{Blamed, Ended, PlannedJob};
 
 /// Asks scontrol for one job, then whatever still knows its end.
-pub async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
+pub(crate) async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
     let command = Command::new(["scontrol", "--oneliner", "show", "job", id], QUERY_LIMIT);
     let answer = match reach.exec(&Host::Here, &command).await {
         Ok(answer) if answer.succeeded() => answer,
@@ -93,7 +93,7 @@ async fn recorded(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Option<Ended
 
 /// A job whose step was cancelled goes on without it, and ends with a code of its own: by what srun said of it. srun's
 /// own code is 0 where it gave up waiting for a step that was aborted, for no task reported another.
-pub async fn with_step(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Ended {
+pub(crate) async fn with_step(reach: &dyn Reach, job: &PlannedJob, end: Ended) -> Ended {
     let Ended::Exited { code } = end else { return end };
     let path = format!("{}/{}", job.folder, files::STDERR);
     let mut step = StepEnd::default();
@@ -163,7 +163,7 @@ async fn down_node(reach: &dyn Reach, job: &PlannedJob) -> Option<Blamed> {
 }
 
 /// The first of these nodes that Slurm starts nothing new on, with its words: those that hold an allocation keep it.
-pub async fn barred(reach: &dyn Reach, of: &[String]) -> Option<String> {
+pub(crate) async fn barred(reach: &dyn Reach, of: &[String]) -> Option<String> {
     let mut nodes = nodes(reach).await?.into_iter();
     let node = nodes.find(|node| of.contains(&node.name) && node.is_barred())?;
     Some(format!("{} is {}: {}", node.name, node.words, node.reason))
@@ -171,7 +171,7 @@ pub async fn barred(reach: &dyn Reach, of: &[String]) -> Option<String> {
 
 /// Slurm names the nodes that a job waits for, and not what is wrong with them: that is put behind its words. From 24.11
 /// on it does not name them either: those of the job on which it starts nothing are named as older releases do.
-pub async fn explain_waiting(reach: &dyn Reach, jobs: &[(&PlannedJob, &str)], polls: &mut [Poll]) {
+pub(crate) async fn explain_waiting(reach: &dyn Reach, jobs: &[(&PlannedJob, &str)], polls: &mut [Poll]) {
     let says = |reason: &str, words: &[&str]| words.iter().any(|word| reason.contains(word));
     let of_nodes = |poll: &Poll| matches!(poll, Poll::Waiting { reason, .. } if reason.contains(UNAVAILABLE) || says(reason, &UNNAMED));
     if !polls.iter().any(of_nodes) {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// What scontrol reports of one job.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SlurmJob {
+pub(crate) struct SlurmJob {
     /// Of several states in JSON, one that has not ended comes first.
     pub state: JobState,
     /// As the text has it: code and signal.
@@ -18,7 +18,7 @@ pub struct SlurmJob {
 }
 
 /// Nothing where this release does not speak it, or says nothing of that job.
-pub async fn ask(reach: &dyn Reach, id: &str) -> Option<SlurmJob> {
+pub(crate) async fn ask(reach: &dyn Reach, id: &str) -> Option<SlurmJob> {
     let command = Command::new(["scontrol", "--json", "show", "job", id], QUERY_LIMIT);
     let answer = reach.exec(&Host::Here, &command).await.ok().filter(|answer| answer.succeeded())?;
     read(&answer.stdout_text(), id)
@@ -47,7 +47,7 @@ fn read(answer: &str, id: &str) -> Option<SlurmJob> {
 }
 
 /// A number, or an object that says whether it is one.
-pub fn number(value: &Value) -> Option<u64> {
+pub(crate) fn number(value: &Value) -> Option<u64> {
     match value {
         Value::Object(object) if object.get("set")?.as_bool()? => object.get("number")?.as_u64(),
         Value::Number(number) => number.as_u64(),

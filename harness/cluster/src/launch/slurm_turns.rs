@@ -7,7 +7,7 @@ use job::script::files;
 use model::artefact::{Ended, PlannedJob};
 
 /// The job that was given that turn, by its number in the allocation, if one was.
-pub async fn given(
+pub(crate) async fn given(
     reach: &dyn Reach,
     batch_job: &PlannedJob,
     turn: u32,
@@ -27,7 +27,7 @@ pub async fn given(
 }
 
 /// Gives the turn to the job of that number.
-pub async fn give(
+pub(crate) async fn give(
     reach: &dyn Reach,
     batch_job: &PlannedJob,
     turn: u32,
@@ -41,23 +41,28 @@ pub async fn give(
 }
 
 /// Nothing more is given: the allocation ends when the job that runs in it has.
-pub async fn close(reach: &dyn Reach, batch_job: &PlannedJob) {
+pub(crate) async fn close(reach: &dyn Reach, batch_job: &PlannedJob) {
     // An allocation that misses it is cancelled.
     let _ = reach.put(&Host::Here, &path(batch_job, files::CLOSE), b"\n").await;
 }
 
 /// Asks a job to end by itself.
-pub async fn interrupt(reach: &dyn Reach, job: &PlannedJob) {
+pub(crate) async fn interrupt(reach: &dyn Reach, job: &PlannedJob) {
     let _ = reach.put(&Host::Here, &path(job, files::INTERRUPT), b"\n").await;
 }
 
 /// Ends a job, and leaves the allocation to the others.
-pub async fn cancel(reach: &dyn Reach, job: &PlannedJob) {
+pub(crate) async fn cancel(reach: &dyn Reach, job: &PlannedJob) {
     let _ = reach.put(&Host::Here, &path(job, files::CANCEL), b"\n").await;
 }
 
 /// How a job is that was given its turn, where Slurm says `of_batch_job` of its allocation.
-pub async fn poll(reach: &dyn Reach, job: &PlannedJob, batch_job: &PlannedJob, of_batch_job: &Poll) -> Poll {
+pub(crate) async fn poll(
+    reach: &dyn Reach,
+    job: &PlannedJob,
+    batch_job: &PlannedJob,
+    of_batch_job: &Poll,
+) -> Poll {
     match ended(reach, job).await {
         Ok(Some(end)) => return Poll::ended(end, None),
         Ok(None) => {}
@@ -89,7 +94,7 @@ pub async fn poll(reach: &dyn Reach, job: &PlannedJob, batch_job: &PlannedJob, o
 }
 
 /// The end of a job that had not ended when its allocation did.
-pub fn lost_with(of_allocation: &Ended, batch_job: &PlannedJob) -> Ended {
+pub(crate) fn lost_with(of_allocation: &Ended, batch_job: &PlannedJob) -> Ended {
     match of_allocation {
         Ended::TimeLimit { .. } => Ended::AllocationOver { limit_s: batch_job.limit_s },
         Ended::Exited { .. } | Ended::Killed { .. } => Ended::Lost {

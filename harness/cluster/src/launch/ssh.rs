@@ -181,7 +181,7 @@ async fn start(reach: &dyn Reach, job: &PlannedJob, name: &str) -> Result<State,
 }
 
 /// A folder that several hosts could not provide is not attributable to one node.
-pub fn on_folder(error: &ReachError, job: &PlannedJob) -> NotLaunched {
+pub(crate) fn on_folder(error: &ReachError, job: &PlannedJob) -> NotLaunched {
     match (error, job.nodes.as_slice()) {
         (ReachError::Unreachable { .. } | ReachError::TimedOut { .. }, [node]) => {
             NotLaunched::on(&Host::Node(node.clone()), error)

@@ -6,7 +6,7 @@ use model::artefact::PlannedFile;
 use std::collections::{BTreeSet, VecDeque};
 
 /// One that is started by supervisor.sh below `/f`.
-pub fn job(nodes: &[&str]) -> PlannedJob {
+pub(crate) fn job(nodes: &[&str]) -> PlannedJob {
     PlannedJob {
         name: "j".into(),
         nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),

@@ -11,7 +11,7 @@ pub mod redacted;
 pub mod shared_folder;
 pub mod sink;
 pub mod slurm_calls;
-pub mod slurm_refusal;
+pub(crate) mod slurm_refusal;
 pub mod slurm_state;
 
 use self::sink::{Sink, unwritten};

@@ -39,7 +39,7 @@ done
 "#;
 
 /// Asks for the progress in each of these folders.
-pub fn command(folders: &[&str]) -> Command {
+pub(crate) fn command(folders: &[&str]) -> Command {
     let mut argv: Vec<String> = ["bash", "-c", SCRIPT, NAME].map(str::to_owned).to_vec();
     argv.extend(folders.iter().map(|folder| (*folder).to_owned()));
     Command::new(argv, LIMIT)
@@ -60,7 +60,7 @@ pub fn render(progress: &Progress) -> String {
 }
 
 /// One for each folder, in their order; nothing where the answer is any other.
-pub fn read(text: &str, folders: usize) -> Option<Vec<Progress>> {
+pub(crate) fn read(text: &str, folders: usize) -> Option<Vec<Progress>> {
     let lines = text.lines().filter_map(|line| line.strip_prefix(NAME)?.strip_prefix(' '));
     let one = |line: &str| {
         let mut words = line.splitn(3, ' ');

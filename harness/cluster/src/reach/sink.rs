@@ -4,7 +4,7 @@ use super::ReachError;
 use std::io::{self, Read};
 
 /// How much of a file is held at once.
-pub const CHUNK: usize = 256 << 10;
+pub(crate) const CHUNK: usize = 256 << 10;
 
 /// Receives one file at a time.
 pub trait Sink {
@@ -29,12 +29,12 @@ impl Sink for Vec<u8> {
 }
 
 /// A sink that fails says nothing about the host.
-pub fn unwritten(error: io::Error) -> ReachError {
+pub(crate) fn unwritten(error: io::Error) -> ReachError {
     ReachError::Unwritten { why: error.to_string() }
 }
 
 /// All of a file of this machine.
-pub fn pour(
+pub(crate) fn pour(
     from: &mut dyn Read,
     sink: &mut dyn Sink,
     failed: impl Fn(io::Error) -> ReachError,

@@ -19,13 +19,13 @@ const NEXT: [(&str, &str); 7] = [
 const SUBMIT_LIMIT: &str = "MaxSubmitJob";
 
 /// To be put behind the complaint; empty where nothing is known.
-pub fn next_step(complaint: &str) -> String {
+pub(crate) fn next_step(complaint: &str) -> String {
     let known = NEXT.iter().find(|(part, _)| complaint.contains(part));
     known.map(|(_, next)| format!("; {next}")).unwrap_or_default()
 }
 
 /// Whether a job was refused because too many others are submitted: it is taken once some of them have ended.
-pub fn is_submit_limit(complaint: &str) -> bool {
+pub(crate) fn is_submit_limit(complaint: &str) -> bool {
     complaint.contains(SUBMIT_LIMIT)
 }
 

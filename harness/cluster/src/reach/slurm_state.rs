@@ -59,14 +59,14 @@ impl JobState {
     }
 
     /// False also for a state that is not known.
-    pub fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         use JobState::{Configuring, Pending, Running, Unknown};
         !matches!(self, Pending | Configuring | Running | Unknown(_))
     }
 }
 
 /// Reasons that no waiting clears: the request itself cannot be met, or somebody holds the job.
-pub fn never_clears(reason: &str) -> bool {
+pub(crate) fn never_clears(reason: &str) -> bool {
     let word = reason.trim_start_matches('(').split([',', ')', ' ']).next().unwrap_or_default();
     // Limits for each job stand whatever else runs; those for all jobs of somebody clear when others of them end.
     let is_limit_of_job = ["Assoc", "QOS"].iter().any(|of| word.starts_with(of))
@@ -131,17 +131,17 @@ impl StateSet {
     }
 
     /// `word` as in `words`: `not_responding`.
-    pub fn has(&self, word: &str) -> bool {
+    pub(crate) fn has(&self, word: &str) -> bool {
         self.words.contains(word)
     }
 
     /// Slurm itself has given the node up, or cannot reach it.
-    pub fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         ["down", "not_responding", "fail", "error"].iter().any(|word| self.has(word))
     }
 
     /// A job would be let onto it: up, or booted for it, and neither drained nor set aside.
-    pub fn takes_jobs(&self) -> bool {
+    pub(crate) fn takes_jobs(&self) -> bool {
         let barred = ["drain", "drained", "draining", "maint", "reserved", "planned", "future", "unknown"];
         !self.words.is_empty()
             && self.unknown.is_empty()

@@ -30,12 +30,12 @@ impl Clock {
     }
 
     /// Seconds since 1970.
-    pub fn now_unix_s(&self) -> f64 {
+    pub(crate) fn now_unix_s(&self) -> f64 {
         self.epoch_unix_s + self.elapsed().as_secs_f64()
     }
 
     /// That moment, as far back as this machine's clock goes.
-    pub fn moment(&self, unix_s: f64) -> Instant {
+    pub(crate) fn moment(&self, unix_s: f64) -> Instant {
         let ago = Duration::try_from_secs_f64(self.now_unix_s() - unix_s).unwrap_or_default();
         Instant::now().checked_sub(ago).unwrap_or_else(Instant::now)
     }

@@ -127,12 +127,12 @@ impl History {
     }
 
     /// None where no event names it.
-    pub fn of_allocation(&self, name: &str) -> Option<&PastAllocation> {
+    pub(crate) fn of_allocation(&self, name: &str) -> Option<&PastAllocation> {
         self.allocations.get(name)
     }
 
     /// None where no event names it.
-    pub fn job(&self, case: &str, job: &str) -> Option<&Past> {
+    pub(crate) fn job(&self, case: &str, job: &str) -> Option<&Past> {
         self.jobs.get(&(case.to_owned(), job.to_owned()))
     }
 }

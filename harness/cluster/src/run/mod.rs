@@ -50,7 +50,7 @@ const GRACE: Duration = Duration::from_secs(30);
 const UNKNOWN_LIMIT: Duration = Duration::from_secs(600);
 
 /// Receives events, with the time since the run began; without an event only time has passed.
-pub type EventSink<'a> = dyn FnMut(Option<&Event>, Duration) + 'a;
+pub(crate) type EventSink<'a> = dyn FnMut(Option<&Event>, Duration) + 'a;
 
 /// Executes one plan: launches its jobs, watches them and ends them.
 pub struct Runner<'a> {
@@ -557,7 +557,7 @@ fn left_out<'a>(plan: &'a Plan, job: &PlannedJob) -> Option<&'a LeftOut> {
 }
 
 /// The files by which a job is given its secrets: over ssh each node reads and removes its own.
-pub fn secret_files(launcher: Launcher, job: &PlannedJob) -> Vec<String> {
+pub(crate) fn secret_files(launcher: Launcher, job: &PlannedJob) -> Vec<String> {
     let file = script::secrets::FILE;
     match (job.secrets.is_empty(), launcher) {
         (true, _) => Vec::new(),

@@ -132,7 +132,7 @@ pub enum State {
 pub const PENDING: &str = ".pending.toml";
 
 /// Fewer samples than this do not show the noise of a number.
-pub const FEWEST_ACCEPTED: usize = 5;
+pub(crate) const FEWEST_ACCEPTED: usize = 5;
 
 impl Baselines {
     /// Reads baselines, or reports every error in them.

@@ -86,7 +86,7 @@ pub fn floor(unit: Unit) -> f64 {
 }
 
 /// Bounds are stated for this many numbers at least: a suite of one today is one of many tomorrow.
-pub const FEWEST_JUDGED: u32 = 10;
+pub(crate) const FEWEST_JUDGED: u32 = 10;
 
 type PerRun<'a> = BTreeMap<&'a str, Vec<(&'a str, f64)>>;
 

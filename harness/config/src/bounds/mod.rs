@@ -11,7 +11,7 @@ pub use outliers::{DEVIATIONS_OF_MAD, Sorted, kept, mad, median};
 pub use pool::{KeySpread, Pool};
 
 /// Of a hundred suites of healthy parts, at most one may be red, however many numbers each of them judges.
-pub const RED_SUITES: f64 = 0.01;
+pub(crate) const RED_SUITES: f64 = 0.01;
 
 /// How much the numbers of one key vary, as a fraction of their middle, and how well that is known.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -12,14 +12,14 @@ pub struct Sorted(Vec<f64>);
 
 impl Sorted {
     /// Sorts them, without those that are not finite.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Sorted {
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Sorted {
         let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         values.sort_by(f64::total_cmp);
         Sorted(values)
     }
 
     /// The number below which this fraction lies, linearly between its neighbours.
-    pub fn quantile(&self, fraction: f64) -> Option<f64> {
+    pub(crate) fn quantile(&self, fraction: f64) -> Option<f64> {
         let last = self.0.len().checked_sub(1)?;
         let at = fraction.clamp(0.0, 1.0) * last as f64;
         let (low, high) = (self.0.get(at.floor() as usize)?, self.0.get(at.ceil() as usize)?);

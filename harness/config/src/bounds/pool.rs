@@ -42,7 +42,7 @@ impl KeySpread {
 
     /// Two spreads that come on top of each other, such as from run to run and from node to node, with the degrees of
     /// freedom of their sum (Welch and Satterthwaite).
-    pub fn and(self, other: KeySpread) -> KeySpread {
+    pub(crate) fn and(self, other: KeySpread) -> KeySpread {
         let (a, b) = (self.relative.powi(2), other.relative.powi(2));
         let freedom = (a + b).powi(2) / (a * a / self.freedom + b * b / other.freedom);
         let freedom = if freedom.is_finite() { freedom } else { self.freedom + other.freedom };

@@ -3,7 +3,6 @@
 //! `conf.rs` a node's `nccl.conf`, and the probe a node's own environment.
 
 mod clash;
-mod conf;
 mod files;
 mod holds;
 #[cfg(test)]
@@ -15,7 +14,6 @@ mod tests;
 mod unset;
 mod version;
 
-pub use conf::{ConfFinding, lint_conf, settings};
 pub use files::{Linted, lint_inventory, lint_suite};
 pub use table::Library;
 pub use unset::{lint_unset, unset};
@@ -48,17 +46,6 @@ pub enum Severity {
     Warning,
     /// With it nothing runs.
     Breaks,
-}
-
-impl Severity {
-    /// For messages: `note`, `breaks the run`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Severity::Note => "note",
-            Severity::Warning => "warning",
-            Severity::Breaks => "breaks the run",
-        }
-    }
 }
 
 /// What is wrong with one variable, set or absent.

@@ -20,9 +20,7 @@ fn current() -> Versions {
 
 /// Severity, name of the variable and the rest, one a line.
 fn findings(env: &[(&str, &str)], versions: &Versions) -> Vec<String> {
-    let line =
-        |finding: Finding| format!("{}: {}; {}", finding.severity.name(), finding.message, finding.advice);
-    lint(env, versions).into_iter().map(line).collect()
+    lint(env, versions).iter().map(super::message_tests::line).collect()
 }
 
 fn one(name: &str, value: &str) -> String {
@@ -271,22 +269,6 @@ fn the_protocol_of_rdma_writes_is_refused_where_the_instance_has_none() {
     assert_eq!(lint(&allowed, &p4), []);
 }
 
-#[test]
-fn a_file_of_nccl_is_read_as_nccl_reads_it() {
-    let text = "# system\nNCCL_DEBUG=WARN\n\nNCCL_SOCKET_IFNAME==ens1f0\nexport NCCL_DEBUG=INFO\nNCCL_IB_HCA = mlx5\n \
-                # late\nNCCL_ALGO\nNCCL_MIN_CHANNELS=8\n";
-    let set = [("NCCL_DEBUG", "WARN"), ("NCCL_SOCKET_IFNAME", "=ens1f0"), ("NCCL_MIN_CHANNELS", "8")];
-    let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    assert_eq!(settings(text), set);
-    let found: Vec<(usize, String)> =
-        lint_conf(text, &current()).into_iter().map(|found| (found.line, found.finding.message)).collect();
-    let lines: Vec<usize> = found.iter().map(|(line, _)| *line).collect();
-    assert_eq!(lines, [5, 6, 7, 8, 9], "{found:?}");
-    assert!(found[0].1.contains("`export`"), "{found:?}");
-    assert!(found[4].1.contains("misspelt"), "{found:?}");
-    assert_eq!(lint_conf("", &current()), []);
-}
-
 fn lines(diagnostics: &[Diagnostic]) -> Vec<String> {
     diagnostics.iter().map(ToString::to_string).collect()
 }
@@ -347,11 +329,10 @@ fn no_name_stands_twice_in_the_table_and_none_is_a_slip_of_another_family() {
 
 proptest::proptest! {
     #[test]
-    fn no_environment_makes_it_panic(name in "[A-Z_]{0,20}", value in "\\PC{0,20}", rest in "\\PC{0,60}") {
+    fn no_environment_makes_it_panic(name in "[A-Z_]{0,20}", value in "\\PC{0,20}") {
         let variables: Vec<(&str, String)> =
             table::all().map(|variable| (variable.name, value.clone())).chain([(name.as_str(), value.clone())]).collect();
         let _ = lint(&variables, &Versions::default());
         let _ = lint(&variables, &current());
-        let _ = lint_conf(&rest, &current());
     }
 }

@@ -12,7 +12,7 @@ pub struct Version {
 
 impl Version {
     /// With patch 0.
-    pub const fn new(major: u32, minor: u32) -> Version {
+    pub(crate) const fn new(major: u32, minor: u32) -> Version {
         Version { major, minor, patch: 0 }
     }
 

@@ -29,7 +29,7 @@ pub enum Bound {
 
 impl Requirement {
     /// How far a clock may be off, either way, in milliseconds.
-    pub const CLOCK_OFFSET_MS: &'static str = "clock_offset_ms";
+    pub(crate) const CLOCK_OFFSET_MS: &'static str = "clock_offset_ms";
 
     /// Why a node does not meet it. An unknown fact does not meet it.
     pub fn unmet(&self, node: &ProbedNode) -> Option<String> {

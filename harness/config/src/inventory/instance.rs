@@ -103,7 +103,7 @@ impl Instance {
     }
 
     /// What all NICs of a node carry together, one way.
-    pub fn node_wire_gb_s(&self) -> f64 {
+    pub(crate) fn node_wire_gb_s(&self) -> f64 {
         self.nics.len() as f64 * self.nic_line_rate_gb_s
     }
 }
@@ -159,7 +159,7 @@ impl Instances {
     }
 
     /// By a profile's name, or by EC2's name of a whole machine, `p5.48xlarge` or `ml.p5.48xlarge`.
-    pub fn by_name(&self, name: &str) -> Option<&Instance> {
+    pub(crate) fn by_name(&self, name: &str) -> Option<&Instance> {
         self.get(name).or_else(|| self.get(whole_machine(name)?))
     }
 
@@ -213,7 +213,7 @@ pub fn is_ec2_type(word: &str) -> bool {
 }
 
 /// A profile within an inventory, which says its own name.
-pub fn inline(table: &Table<'_>, instances: &Instances) -> Option<Instance> {
+pub(crate) fn inline(table: &Table<'_>, instances: &Instances) -> Option<Instance> {
     let name = table.need("name");
     let name = name.and_then(|value| {
         let name = value.words()?;
@@ -230,7 +230,7 @@ pub fn inline(table: &Table<'_>, instances: &Instances) -> Option<Instance> {
 }
 
 /// The file's name without folder and `.toml`.
-pub fn stem(file: &str) -> &str {
+pub(crate) fn stem(file: &str) -> &str {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     name.strip_suffix(".toml").unwrap_or(name)
 }

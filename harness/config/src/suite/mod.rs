@@ -174,7 +174,7 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// Every one that a suite may force.
-    pub const ALL: [Algorithm; 7] = [
+    pub(crate) const ALL: [Algorithm; 7] = [
         Algorithm::Ring,
         Algorithm::Tree,
         Algorithm::Nvls,
@@ -255,7 +255,7 @@ pub enum Placement {
 }
 
 /// The placements in keys of baselines. The number of nodes of a job is a key of its own.
-pub const PLACEMENTS: [&str; 5] = ["all", "pairs", "groups", "each", "each gpu"];
+pub(crate) const PLACEMENTS: [&str; 5] = ["all", "pairs", "groups", "each", "each gpu"];
 
 impl Placement {
     /// Jobs that lie alike are one kind: one alone, or several side by side.
@@ -341,7 +341,7 @@ pub enum Per {
 
 impl Per {
     /// As in suites: `node`.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Per::Job => "job",
             Per::Node => "node",
@@ -387,7 +387,7 @@ impl NcclTests {
     }
 
     /// How many communicators a split mask makes of a job's ranks.
-    pub fn communicators(&self) -> u32 {
+    pub(crate) fn communicators(&self) -> u32 {
         match self.split_mask.as_deref().and_then(workload::mask) {
             Some(mask) => 1u32.checked_shl(mask.count_ones()).unwrap_or(u32::MAX),
             None => 1,

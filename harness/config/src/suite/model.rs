@@ -34,7 +34,7 @@ impl Model {
 }
 
 /// From `model` of a workload; what is absent there stays unset.
-pub fn read(table: &Table<'_>) -> Model {
+pub(crate) fn read(table: &Table<'_>) -> Model {
     let number = |key| table.get(key).and_then(|value: Value<'_>| value.small(1..=1 << 30));
     let parameters = table.get("parameters").and_then(|value| value.whole(1..=1 << 50));
     let model = Model {

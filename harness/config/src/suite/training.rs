@@ -135,7 +135,7 @@ pub enum Within {
 
 /// `kind` of a workload that trains.
 #[derive(Debug, Clone, Copy)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Any script of PyTorch.
     Torchrun,
     /// `train.py` of the FSDP samples.
@@ -150,7 +150,7 @@ pub enum Kind {
 
 impl Kind {
     /// Each with its name in suites.
-    pub const ALL: [(&'static str, Kind); 5] = [
+    pub(crate) const ALL: [(&'static str, Kind); 5] = [
         ("torchrun", Kind::Torchrun),
         ("fsdp", Kind::Fsdp),
         ("nemo", Kind::Nemo),
@@ -183,7 +183,7 @@ impl Training {
     }
 
     /// The script that it is by its usual name, where the suite names none.
-    pub fn usual_script(&self) -> Option<&'static str> {
+    pub(crate) fn usual_script(&self) -> Option<&'static str> {
         match &self.program {
             Program::Fsdp { script: None, .. } => Some("train.py"),
             Program::Ddp { script: None, .. } => Some("run_clm.py"),
@@ -201,7 +201,7 @@ const MOST_STEPS: u32 = 100_000_000;
 const SHARDINGS: [(&str, ()); 2] = [("full", ()), ("hybrid", ())];
 
 /// None where a value that it needs could not be read.
-pub fn read(table: &Table<'_>, kind: Kind) -> Option<Training> {
+pub(crate) fn read(table: &Table<'_>, kind: Kind) -> Option<Training> {
     let steps_value = match kind {
         Kind::Torchrun | Kind::Mpi => table.get("steps"),
         Kind::Fsdp | Kind::Nemo | Kind::Ddp => table.need("steps"),

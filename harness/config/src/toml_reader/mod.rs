@@ -37,7 +37,7 @@ pub fn read<T>(text: &str, file: &str, body: impl FnOnce(&Table<'_>) -> Option<T
 }
 
 /// A value as it lies in toml's tree.
-pub type Raw<'a> = Spanned<DeValue<'a>>;
+pub(crate) type Raw<'a> = Spanned<DeValue<'a>>;
 
 /// The line of a top-level key, for errors that show only once other files are known.
 pub fn line_of(text: &str, key: &str) -> usize {

@@ -50,7 +50,7 @@ pub fn size_of(value: &Value<'_>) -> Option<u64> {
 }
 
 /// A number in `unit`. What has a unit must be written with it; counts and ratios may stand as plain numbers.
-pub fn quantity_of(value: &Value<'_>, unit: Unit) -> Option<f64> {
+pub(crate) fn quantity_of(value: &Value<'_>, unit: Unit) -> Option<f64> {
     let number = match (value.scalar(), unit) {
         (Some(Scalar::Text(text)), Unit::Bytes) => value.parsed(size(&text))? as f64,
         (Some(Scalar::Text(text)), _) => value.parsed(quantity(&text, unit))?,
@@ -75,7 +75,7 @@ pub fn quantity_of(value: &Value<'_>, unit: Unit) -> Option<f64> {
 }
 
 /// A share such as `"20 %"` or `0.2`, above 0 and below 1.
-pub fn share_of(value: &Value<'_>) -> Option<f64> {
+pub(crate) fn share_of(value: &Value<'_>) -> Option<f64> {
     let share = quantity_of(value, Unit::Ratio)?;
     if share <= 0.0 || share >= 1.0 {
         value.diagnostic(format!(
@@ -89,7 +89,7 @@ pub fn share_of(value: &Value<'_>) -> Option<f64> {
 }
 
 /// A line rate such as `"100 Gb/s"`, in GB/s.
-pub fn line_rate_of(value: &Value<'_>) -> Option<f64> {
+pub(crate) fn line_rate_of(value: &Value<'_>) -> Option<f64> {
     let text = value.text()?;
     let wrong_form =
         || format!("`{}` is written such as `\"100 Gb/s\"`, not: `{}`", value.key(), text.escape_debug());

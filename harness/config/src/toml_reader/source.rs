@@ -18,7 +18,7 @@ pub struct Source<'a> {
 
 impl<'a> Source<'a> {
     /// `errors` are toml's own; they are reported with the others.
-    pub fn new(text: &'a str, file: &'a str, errors: &[toml::de::Error]) -> Source<'a> {
+    pub(crate) fn new(text: &'a str, file: &'a str, errors: &[toml::de::Error]) -> Source<'a> {
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         let mut source =
             Source { text, file, starts, diagnostics: RefCell::default(), broken: BTreeSet::new() };
@@ -31,18 +31,13 @@ impl<'a> Source<'a> {
         source
     }
 
-    /// As messages show it.
-    pub fn file(&self) -> &str {
-        self.file
-    }
-
     /// From 1, of where the span begins.
-    pub fn line(&self, span: &Range<usize>) -> usize {
+    pub(crate) fn line(&self, span: &Range<usize>) -> usize {
         self.place(span.start).0
     }
 
     /// As it is written in the file.
-    pub fn written(&self, span: &Range<usize>) -> &'a str {
+    pub(crate) fn written(&self, span: &Range<usize>) -> &'a str {
         self.text.get(span.clone()).unwrap_or_default()
     }
 
@@ -67,7 +62,7 @@ impl<'a> Source<'a> {
     }
 
     /// In the order of the file, each once: a case of a matrix is read once for each of its values.
-    pub fn into_diagnostics(self) -> Vec<Diagnostic> {
+    pub(crate) fn into_diagnostics(self) -> Vec<Diagnostic> {
         let mut diagnostics = self.diagnostics.into_inner();
         diagnostics.sort_by(|a, b| (a.line, a.column, &a.message).cmp(&(b.line, b.column, &b.message)));
         diagnostics.dedup();

@@ -21,7 +21,7 @@ pub struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// The table at `span`, of which nothing was asked yet.
-    pub fn root(source: &'a Source<'a>, raw: &'a DeTable<'a>, span: Range<usize>) -> Table<'a> {
+    pub(crate) fn root(source: &'a Source<'a>, raw: &'a DeTable<'a>, span: Range<usize>) -> Table<'a> {
         let start = span.start.min(span.end);
         Table {
             source,
@@ -34,13 +34,13 @@ impl<'a> Table<'a> {
     }
 
     /// The same table with other values for some keys.
-    pub fn with(mut self, instead: Vec<(String, &'a Raw<'a>)>) -> Table<'a> {
+    pub(crate) fn with(mut self, instead: Vec<(String, &'a Raw<'a>)>) -> Table<'a> {
         self.instead = instead;
         self
     }
 
     /// What to suggest where a list stands for a single value; `KEY` becomes the key.
-    pub fn no_lists(mut self, suggestion: &'static str) -> Table<'a> {
+    pub(crate) fn no_lists(mut self, suggestion: &'static str) -> Table<'a> {
         self.no_lists = Some(suggestion);
         self
     }
@@ -51,7 +51,7 @@ impl<'a> Table<'a> {
     }
 
     /// Where the table begins, from 1.
-    pub fn line(&self) -> usize {
+    pub(crate) fn line(&self) -> usize {
         self.source.line(&self.span)
     }
 
@@ -119,12 +119,12 @@ impl<'a> Table<'a> {
     }
 
     /// Whether no key stands in it.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.raw.is_empty()
     }
 
     /// Adds an error at the table.
-    pub fn diagnostic(&self, message: impl Into<String>) {
+    pub(crate) fn diagnostic(&self, message: impl Into<String>) {
         self.source.diagnostic(&self.span, message);
     }
 

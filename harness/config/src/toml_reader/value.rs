@@ -16,7 +16,7 @@ pub struct Value<'a> {
 
 impl<'a> Value<'a> {
     /// `no_lists` is suggested where a list stands for a single value.
-    pub fn new(
+    pub(crate) fn new(
         source: &'a Source<'a>,
         key: String,
         raw: &'a Raw<'a>,
@@ -36,7 +36,7 @@ impl<'a> Value<'a> {
     }
 
     /// Bytes of the file's text.
-    pub fn span(&self) -> Range<usize> {
+    pub(crate) fn span(&self) -> Range<usize> {
         self.raw.span()
     }
 
@@ -62,12 +62,12 @@ impl<'a> Value<'a> {
     }
 
     /// The result of parsing this value, its error reported as a diagnostic.
-    pub fn parsed<T>(&self, read: Result<T, String>) -> Option<T> {
+    pub(crate) fn parsed<T>(&self, read: Result<T, String>) -> Option<T> {
         read.map_err(|why| self.diagnostic(why)).ok()
     }
 
     /// Any text, an empty one too; else an error.
-    pub fn text(&self) -> Option<String> {
+    pub(crate) fn text(&self) -> Option<String> {
         match self.raw.get_ref() {
             DeValue::String(text) => Some(text.to_string()),
             _ => self.wrong("a text"),
@@ -166,7 +166,7 @@ impl<'a> Value<'a> {
     }
 
     /// The texts of a list; those that are none are errors and left out.
-    pub fn texts(&self) -> Vec<String> {
+    pub(crate) fn texts(&self) -> Vec<String> {
         let values = self.list().unwrap_or_default();
         let mut texts: Vec<String> = Vec::new();
         for value in values {

@@ -102,42 +102,9 @@ pub fn findings(shown: &str, from: impl BufRead) -> Vec<Finding> {
     findings
 }
 
-/// The reports that nsys says it made, by file name.
-pub fn generated(text: &str) -> Vec<String> {
-    let mut reports = Vec::new();
-    let mut listed = false;
-    for line in text.lines() {
-        let line = line.trim();
-        // A launcher's label may stand before it.
-        if line.ends_with("Generated:") {
-            listed = true;
-            continue;
-        }
-        let is_report = line.ends_with(".nsys-rep") || line.ends_with(".qdrep") || line.ends_with(".qdstrm");
-        if listed && is_report {
-            let name = line.rsplit(['/', ' ']).next().unwrap_or(line);
-            reports.push(name.to_owned());
-        } else if !line.is_empty() {
-            listed = false;
-        }
-    }
-    reports
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn success_is_read_from_the_listed_reports() {
-        let text = "Generating '/tmp/nsys-report-1f.qdstrm'\n\
-                    [1/1] [========================100%] a.rank0.nsys-rep\n\
-                    Generated:\n    /fsx/run/a.rank0.nsys-rep\n";
-        assert_eq!(generated(text), ["a.rank0.nsys-rep"]);
-        assert_eq!(findings("stdout", text.as_bytes()), []);
-        assert_eq!(generated("0: Generated:\n0:     /fsx/a.nsys-rep\n"), ["a.nsys-rep"]);
-        assert_eq!(generated("Generating '/tmp/x.qdstrm'\n"), [] as [String; 0]);
-    }
 
     #[test]
     fn each_failure_has_a_cause_and_a_fix() {

@@ -19,7 +19,7 @@ pub fn is_argument(variable: &str) -> bool {
 }
 
 /// How a shell refers to such an argument, if it is one.
-pub fn rendered(word: &str) -> Option<String> {
+pub(crate) fn rendered(word: &str) -> Option<String> {
     match reference(word) {
         Reference::To(from) => Some(format!("\"${}\"", argument(from))),
         _ => None,
@@ -27,7 +27,7 @@ pub fn rendered(word: &str) -> Option<String> {
 }
 
 /// The word as the plan has it, from what a shell would see.
-pub fn read_back(word: String) -> String {
+pub(crate) fn read_back(word: String) -> String {
     match word.strip_prefix('$').and_then(|word| word.strip_prefix(ARGUMENT)) {
         Some(from) => format!("env:{from}"),
         None => word,

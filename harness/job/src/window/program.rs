@@ -27,7 +27,7 @@ pub enum Reaches {
 
 impl Own {
     /// Fills the placeholders; `lowest` is the lowest rank of each session.
-    pub fn arguments(&self, steps: Steps, lowest: &[u32]) -> Vec<String> {
+    pub(crate) fn arguments(&self, steps: Steps, lowest: &[u32]) -> Vec<String> {
         let ranks: Vec<String> = lowest.iter().map(u32::to_string).collect();
         let values = [
             ("{first}", steps.first.to_string()),

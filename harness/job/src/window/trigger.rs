@@ -34,7 +34,7 @@ impl Trigger {
     }
 
     /// Whether a word is one: switches of nsys begin otherwise.
-    pub fn is_one(word: &str) -> bool {
+    pub(crate) fn is_one(word: &str) -> bool {
         word.starts_with("hook:") || word.starts_with("watch:")
     }
 }

@@ -186,7 +186,7 @@ impl Reason {
     const ALL: [Reason; 4] = [Reason::Stop, Reason::Limit, Reason::Signal, Reason::NoUptime];
 
     /// As in the last line of a capture, such as `no-uptime`.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Reason::Stop => "stop",
             Reason::Limit => "limit",

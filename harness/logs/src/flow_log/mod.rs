@@ -138,7 +138,8 @@ pub fn render(flow: &Flow) -> String {
 impl Flow {
     /// The flow as reading the tool's print of it gives it: with the digits that the tool prints. None where these
     /// digits leave nothing of it, such as a rate that prints as zero.
-    pub fn printed(tool: Tool, bytes: u64, iterations: u64, rate_gb_s: f64) -> Option<Flow> {
+    #[cfg(test)]
+    pub(crate) fn printed(tool: Tool, bytes: u64, iterations: u64, rate_gb_s: f64) -> Option<Flow> {
         let seconds = bytes as f64 * iterations as f64 / (rate_gb_s * 1e9);
         read(render(&Flow { tool, bytes, iterations, seconds, rate_gb_s }).as_bytes(), "").ok()
     }
@@ -146,7 +147,7 @@ impl Flow {
 
 impl Tool {
     /// As on the command line of `flows.sh`, such as `fi_rma_bw`.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Tool::FiRmaBw => "fi_rma_bw",
             Tool::IbWriteBw => "ib_write_bw",
@@ -189,7 +190,7 @@ impl fmt::Display for FlowGap {
 
 impl GapKind {
     /// All kinds, in the order of declaration.
-    pub const ALL: [GapKind; 6] = [
+    pub(crate) const ALL: [GapKind; 6] = [
         GapKind::NotConnected,
         GapKind::NoOutput,
         GapKind::ToolMissing,
@@ -199,7 +200,7 @@ impl GapKind {
     ];
 
     /// As in JSON, and in findings behind `flow-`: `not-connected`.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             GapKind::NotConnected => "not-connected",
             GapKind::NoOutput => "no-output",

@@ -47,7 +47,7 @@ impl Operation {
     }
 
     /// Whether each rank of the communicator makes the same call.
-    pub fn is_collective(self) -> bool {
+    pub(crate) fn is_collective(self) -> bool {
         !matches!(self, Operation::Recv | Operation::Send | Operation::Sendrecv)
     }
 }

@@ -117,7 +117,7 @@ pub struct Call {
 
 impl Call {
     /// Nothing for a type whose size is not known, and beyond 64 bits.
-    pub fn bytes(&self) -> Option<u64> {
+    pub(crate) fn bytes(&self) -> Option<u64> {
         self.count.checked_mul(type_bytes(self.datatype)?)
     }
 }

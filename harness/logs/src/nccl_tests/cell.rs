@@ -161,7 +161,8 @@ pub(super) fn is_redop(text: &str) -> bool {
 
 impl Half {
     /// A half as it would be printed: rounded to the digits that fit the columns.
-    pub fn printed(time_us: f64, algbw_gb_s: f64, busbw_gb_s: f64, wrong: Wrong) -> Option<Half> {
+    #[cfg(test)]
+    pub(crate) fn printed(time_us: f64, algbw_gb_s: f64, busbw_gb_s: f64, wrong: Wrong) -> Option<Half> {
         let read = |value: f64, width: usize| match figure(&fit(value, width)) {
             Cell::Figure(figure) => Some(figure),
             _ => None,

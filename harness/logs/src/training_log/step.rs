@@ -41,7 +41,7 @@ impl Dialect {
     }
 
     /// Whether a step's line is written again and again while the step goes on: the last one counts.
-    pub fn is_a_bar(self) -> bool {
+    pub(crate) fn is_a_bar(self) -> bool {
         matches!(self, Dialect::Nemo1 | Dialect::Lightning)
     }
 
@@ -145,7 +145,7 @@ fn is_zero(number: &u64) -> bool {
 
 impl StepLine {
     /// Where it stands among the others.
-    pub fn place(&self) -> (u64, u64) {
+    pub(crate) fn place(&self) -> (u64, u64) {
         (self.epoch.unwrap_or(0), self.iteration)
     }
 }

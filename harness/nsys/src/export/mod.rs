@@ -181,7 +181,7 @@ impl Export {
     }
 
     /// From here on columns are cached for further readers, at most `room` bytes of them.
-    pub fn shared(mut self, room: usize) -> Export {
+    pub(crate) fn shared(mut self, room: usize) -> Export {
         self.shared = Some(shared::Shared::with_room(room));
         self
     }
@@ -304,7 +304,7 @@ const OURS: [&str; 13] = [
 const FOREIGN: &str = "an SQLite file of another program: no table `StringIds` or `META_DATA_*`";
 
 /// Whether a file is of SQLite, whole, and of another program.
-pub fn is_foreign(path: &Path) -> bool {
+pub(crate) fn is_foreign(path: &Path) -> bool {
     matches!(Export::open(path), Err(ExportError::Foreign { .. }))
 }
 

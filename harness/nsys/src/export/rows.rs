@@ -27,12 +27,12 @@ impl Rows {
     }
 
     /// The number of a row in its table, from 1, also where others were left out.
-    pub fn number(&self, row: usize) -> i64 {
+    pub(crate) fn number(&self, row: usize) -> i64 {
         self.kept.as_ref().map_or(row, |kept| kept[row]) as i64 + 1
     }
 
     /// The rows marked so; `None` where none is left.
-    pub fn keeping(self, marked: &[bool]) -> Result<Option<Rows>, ExportError> {
+    pub(crate) fn keeping(self, marked: &[bool]) -> Result<Option<Rows>, ExportError> {
         let mask = BooleanChunked::from_slice(PlSmallStr::EMPTY, marked);
         let mut frame = self.frame.filter(&mask).map_err(|error| self.broken(error.to_string()))?;
         frame.rechunk_mut();
@@ -76,7 +76,7 @@ impl Rows {
     }
 
     /// Values of a `Kind::Bytes` column; rows may lack one.
-    pub fn bytes(&self, column: &str) -> Result<&BinaryChunked, ExportError> {
+    pub(crate) fn bytes(&self, column: &str) -> Result<&BinaryChunked, ExportError> {
         self.column(column)?.binary().map_err(|error| self.broken(error.to_string()))
     }
 

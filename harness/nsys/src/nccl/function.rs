@@ -37,7 +37,7 @@ pub enum Function {
 
 impl Function {
     /// Every function, in the order of declaration.
-    pub const ALL: [Function; 13] = [
+    pub(crate) const ALL: [Function; 13] = [
         Function::AllReduce,
         Function::AllGather,
         Function::ReduceScatter,
@@ -94,7 +94,7 @@ impl Function {
     }
 
     /// Whether a size in its payload is the part of one rank or one peer, and not the whole message.
-    pub fn counts_a_part(self) -> bool {
+    pub(crate) fn counts_a_part(self) -> bool {
         use Function::*;
         matches!(self, AllGather | ReduceScatter | AllToAll | Gather | Scatter)
     }
@@ -108,23 +108,10 @@ impl Function {
         }
     }
 
-    /// The size that a payload has where the whole message is of this many bytes.
-    pub fn bytes_of_total(self, total: u64, ranks: u32) -> Option<u64> {
-        match self.counts_a_part() {
-            true => total.checked_div(u64::from(ranks)),
-            false => Some(total),
-        }
-    }
-
     /// What each rank has to send and receive at least for a message of so many bytes in all: the size times the factor
     /// of the bus bandwidth.
     pub fn wire_bytes(self, total: u64, ranks: Option<u32>) -> Option<f64> {
         Some(total as f64 * self.op()?.bus_factor(ranks?))
-    }
-
-    /// In GB/s of 10^9 bytes.
-    pub fn busbw_gb_s(self, total: u64, ranks: Option<u32>, ns: u64) -> Option<f64> {
-        Some(self.wire_bytes(total, ranks)? / ns as f64).filter(|_| ns > 0)
     }
 }
 
@@ -153,7 +140,7 @@ pub enum Reduction {
 
 impl Reduction {
     /// From the number of an `ncclRedOp_t`; from 5 on it is `Own`.
-    pub fn from_number(number: u32) -> Reduction {
+    pub(crate) fn from_number(number: u32) -> Reduction {
         match number {
             0 => Reduction::Sum,
             1 => Reduction::Product,
@@ -165,7 +152,7 @@ impl Reduction {
     }
 
     /// As payloads spell it; a number stands for what it counts.
-    pub fn from_word(word: &str) -> Option<Reduction> {
+    pub(crate) fn from_word(word: &str) -> Option<Reduction> {
         Some(match word {
             "Sum" => Reduction::Sum,
             "Product" | "Prod" => Reduction::Product,
@@ -209,7 +196,6 @@ mod tests {
                 || matches!(function, Function::Gather | Function::Scatter);
             let total = function.total_bytes(100, Some(8));
             assert_eq!(total, Some(if part { 800 } else { 100 }), "{function}");
-            assert_eq!(total.and_then(|total| function.bytes_of_total(total, 8)), Some(100));
             assert_eq!(function.total_bytes(100, None), if part { None } else { Some(100) });
         }
         assert_eq!(Function::AllGather.total_bytes(u64::MAX, Some(2)), None);
@@ -217,10 +203,10 @@ mod tests {
 
     #[test]
     fn bus_bandwidth_is_that_of_nccl_tests() {
-        let published = Function::AllReduce.busbw_gb_s(1 << 30, Some(16), 4_607_600).expect("known");
+        let wire = Function::AllReduce.wire_bytes(1 << 30, Some(16)).expect("known");
+        let published = wire / 4_607_600.0;
         assert!((published - 436.95).abs() < 0.01, "{published}");
-        assert_eq!(Function::AllReduce.busbw_gb_s(1, Some(16), 0), None);
-        assert_eq!(Function::AllReduce.busbw_gb_s(1, None, 5), None);
-        assert_eq!(Function::Signal.busbw_gb_s(1, Some(2), 5), None);
+        assert_eq!(Function::AllReduce.wire_bytes(1, None), None);
+        assert_eq!(Function::Signal.wire_bytes(1, Some(2)), None);
     }
 }

@@ -143,11 +143,6 @@ impl Kernel {
     pub fn name_number(&self) -> u32 {
         self.name
     }
-
-    /// How long it ran on the GPU, in nanoseconds.
-    pub fn ns(&self) -> u64 {
-        self.end.wrapping_sub(self.start) as u64
-    }
 }
 
 impl NcclCalls {

@@ -33,7 +33,7 @@ fn a_call_has_its_size_its_communicator_and_its_kernel() {
     assert_eq!((one.communicator, one.ranks, one.rank, one.group), (Some(77), Some(16), Some(5), None));
     assert_eq!(starts(&nccl, one), [30]);
     let kernel = &nccl.kernels[0];
-    assert_eq!((kernel.launch_start, kernel.launch_end, kernel.ns()), (Some(12), Some(16), 20));
+    assert_eq!((kernel.launch_start, kernel.launch_end, kernel.end - kernel.start), (Some(12), Some(16), 20));
     assert_eq!((nccl.name(kernel), kernel.process), ("ncclDevKernel", PROCESS));
     assert_eq!(nccl.communicators.len(), 1);
     assert!(nccl.kernels_of_none().is_empty() && made.trace().notes().is_empty());

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub type Kernel<'a> = (i64, i64, &'a str);
 
 /// Their names by number, and a row for each, all on one stream.
-pub fn rows(kernels: &[Kernel]) -> (Vec<(i64, String)>, Vec<KernelRow>) {
+pub(crate) fn rows(kernels: &[Kernel]) -> (Vec<(i64, String)>, Vec<KernelRow>) {
     let mut names: Vec<&str> = kernels.iter().map(|(.., name)| *name).collect();
     names.sort_unstable();
     names.dedup();

@@ -4,7 +4,7 @@ use super::Made;
 use crate::trace::nvtx::{DOMAIN, PUSH_POP};
 
 /// The number of the domain.
-pub const NCCL: i64 = 3;
+pub(crate) const NCCL: i64 = 3;
 
 /// Names the domain, for the first process.
 pub fn domain(made: &Made) {

@@ -36,13 +36,13 @@ pub struct Place {
 /// grow towards the top: a range that ends before a later one that began behind it contains nothing that the later one
 /// does not.
 #[derive(Default)]
-pub struct Stack {
+pub(crate) struct Stack {
     open: Vec<(usize, i64)>,
 }
 
 impl Stack {
     /// Adds a range that begins no earlier than the one before, and gives its place.
-    pub fn push(&mut self, range: usize, end: i64) -> Place {
+    pub(crate) fn push(&mut self, range: usize, end: i64) -> Place {
         while self.open.last().is_some_and(|(_, other)| *other < end) {
             self.open.pop();
         }
@@ -52,7 +52,7 @@ impl Stack {
     }
 
     /// The innermost range that lasts until then.
-    pub fn innermost(&self, until: i64) -> Option<usize> {
+    pub(crate) fn innermost(&self, until: i64) -> Option<usize> {
         let lasting = self.open.partition_point(|(_, end)| *end >= until);
         lasting.checked_sub(1).map(|at| self.open[at].0)
     }

@@ -32,7 +32,7 @@ impl Domains {
     }
 
     /// From rows of all events, with at least these columns.
-    pub fn from_rows(rows: &Rows) -> Result<Domains, ExportError> {
+    pub(crate) fn from_rows(rows: &Rows) -> Result<Domains, ExportError> {
         let (types, texts) = (rows.ints("eventType")?, rows.texts("text")?);
         let (tids, ids) = (rows.maybe_ints("globalTid")?, rows.maybe_ints("domainId")?);
         let mut of_process = HashMap::new();

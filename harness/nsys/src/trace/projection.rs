@@ -223,7 +223,7 @@ fn crossing(spans: Vec<(i64, i64)>, calls: impl Iterator<Item = Launching>) -> V
 }
 
 /// Of each thread its calls among those that are wanted, the earlier first.
-pub fn by_thread(
+pub(crate) fn by_thread(
     calls: &Calls,
     threads: &[Thread],
     wanted: impl Fn(usize) -> bool,

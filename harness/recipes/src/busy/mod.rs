@@ -15,10 +15,10 @@ use nsys::trace::{Keys, Part, Trace, pid_of};
 use std::collections::BTreeMap;
 
 /// The tables that it is read from.
-pub const TABLES: [&TableSpec; 4] = [&KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE];
+pub(crate) const TABLES: [&TableSpec; 4] = [&KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE];
 
 /// All operations on the GPUs of one report, as its filters leave them.
-pub struct Busy {
+pub(crate) struct Busy {
     /// By process and number of the device; at least one, each with at least one operation.
     pub gpus: Vec<Gpu>,
     /// Each distinct pair of names once; `Operation::name` indexes it.
@@ -32,7 +32,7 @@ pub struct Busy {
 }
 
 /// A device as one process sees it: two processes number their devices each for itself.
-pub struct Gpu {
+pub(crate) struct Gpu {
     /// `globalPid` of the export; `None` where a row has none.
     pub process: Option<i64>,
     /// `deviceId` of the export: the process's number for the GPU.
@@ -43,19 +43,19 @@ pub struct Gpu {
 
 impl Gpu {
     /// The process id on its host, from the global one.
-    pub fn pid(&self) -> Option<i64> {
+    pub(crate) fn pid(&self) -> Option<i64> {
         self.process.map(pid_of)
     }
 
     /// Whether graphs were traced as a whole, so that their kernels are unknown.
-    pub fn has_whole_graphs(&self) -> bool {
+    pub(crate) fn has_whole_graphs(&self) -> bool {
         self.operations.iter().any(|one| one.kind == Kind::Graph)
     }
 }
 
 /// Times are within the filter's span, where there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Operation {
+pub(crate) struct Operation {
     /// Nanoseconds on the report's clock.
     pub start: i64,
     /// Nanoseconds on the report's clock; never before `start`.
@@ -76,19 +76,19 @@ pub struct Operation {
 
 impl Operation {
     /// `start` and `end`.
-    pub fn span(&self) -> (i64, i64) {
+    pub(crate) fn span(&self) -> (i64, i64) {
         (self.start, self.end)
     }
 
     /// Duration in nanoseconds.
-    pub fn ns(&self) -> u64 {
+    pub(crate) fn ns(&self) -> u64 {
         self.end.wrapping_sub(self.start) as u64
     }
 }
 
 /// Kernels communicate or compute; copies and fills are memory's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A kernel of any class but `nccl` and `comm`.
     Compute,
     /// A kernel of the class `nccl` or `comm`.
@@ -100,7 +100,7 @@ pub enum Kind {
 }
 
 /// Both names of a kernel, and its class.
-pub struct KernelName {
+pub(crate) struct KernelName {
     /// `shortName` of the export: `ncclDevKernel_AllReduce`.
     pub short: String,
     /// `demangledName` of the export, with types and arguments.
@@ -114,7 +114,7 @@ type Place = (Option<i64>, i64);
 
 impl Busy {
     /// `None` where nothing ran on a GPU. What ends before it begins is left out and noted.
-    pub fn read(trace: &Trace) -> Result<Option<Busy>, ExportError> {
+    pub(crate) fn read(trace: &Trace) -> Result<Option<Busy>, ExportError> {
         let cut = trace.asked_span();
         let mut gpus: BTreeMap<Place, Vec<Operation>> = BTreeMap::new();
         let (mut kernels, mut rows, mut backwards) = (Vec::new(), 0, 0);

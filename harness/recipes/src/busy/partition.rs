@@ -19,7 +19,7 @@ pub struct Sets {
 
 impl Sets {
     /// Merges the operations of each kind.
-    pub fn of<'a>(operations: impl Iterator<Item = &'a Operation> + Clone) -> Sets {
+    pub(crate) fn of<'a>(operations: impl Iterator<Item = &'a Operation> + Clone) -> Sets {
         let of =
             |kind: Kind| Spans::of(operations.clone().filter(|one| one.kind == kind).map(Operation::span));
         Sets {
@@ -31,7 +31,7 @@ impl Sets {
     }
 
     /// Splits the time between two moments, in nanoseconds, by what ran in it.
-    pub fn within(&self, start: i64, end: i64) -> Shares {
+    pub(crate) fn within(&self, start: i64, end: i64) -> Shares {
         let window = Spans::one(start, end);
         let parts = partition([&self.compute, &self.communication, &self.memory, &self.graphs], &window);
         // Beside a graph the other three are what they are without it.
@@ -86,27 +86,27 @@ pub struct Shares {
 
 impl Shares {
     /// Nanoseconds with compute, whatever ran beside it.
-    pub fn compute(&self) -> u64 {
+    pub(crate) fn compute(&self) -> u64 {
         self.compute_alone + self.compute_communication + self.compute_memory + self.all_three
     }
 
     /// Nanoseconds with communication, whatever ran beside it.
-    pub fn communication(&self) -> u64 {
+    pub(crate) fn communication(&self) -> u64 {
         self.communication_alone + self.compute_communication + self.communication_memory + self.all_three
     }
 
     /// Nanoseconds with copies or fills, whatever ran beside them.
-    pub fn memory(&self) -> u64 {
+    pub(crate) fn memory(&self) -> u64 {
         self.memory_alone + self.compute_memory + self.communication_memory + self.all_three
     }
 
     /// Nanoseconds with any operation, graphs included.
-    pub fn active(&self) -> u64 {
+    pub(crate) fn active(&self) -> u64 {
         self.window - self.idle
     }
 
     /// Communication beside which nothing was computed; not known where a graph ran of which nothing is known.
-    pub fn exposed(&self) -> Option<u64> {
+    pub(crate) fn exposed(&self) -> Option<u64> {
         (!self.has_graphs).then_some(self.communication_alone + self.communication_memory)
     }
 }

@@ -1,7 +1,7 @@
 //! Histogram bins: edges at whole numbers, linear or logarithmic, and the number of values between two edges.
 
 /// No chart and no table has more of them.
-pub const MOST_BINS: u64 = 1000;
+pub(crate) const MOST_BINS: u64 = 1000;
 
 /// Ascending; a value on an edge is of the bin above it, one on the last edge of the last bin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct Edges(Vec<u64>);
 
 impl Edges {
     /// As far apart as whole numbers allow. Never more bins than there are distances of one.
-    pub fn linear(least: u64, most: u64, bins: u64) -> Edges {
+    pub(crate) fn linear(least: u64, most: u64, bins: u64) -> Edges {
         let length = most - least.min(most);
         let bins = bins.clamp(1, MOST_BINS);
         let edge = |at: u64| least + (u128::from(length) * u128::from(at) / u128::from(bins)) as u64;
@@ -18,7 +18,7 @@ impl Edges {
 
     /// Each the same multiple of the one before it, as near as whole numbers come to that. What is zero has no logarithm
     /// and a bin of its own, from 0 to 1.
-    pub fn log(least: u64, most: u64, bins: u64) -> Edges {
+    pub(crate) fn log(least: u64, most: u64, bins: u64) -> Edges {
         let bins = bins.clamp(1, MOST_BINS);
         let (from, to) = (least.max(1), most.max(1));
         let edge = |at: u64| match at {
@@ -45,17 +45,17 @@ impl Edges {
     }
 
     /// The edges, one more than there are bins.
-    pub fn as_slice(&self) -> &[u64] {
+    pub(crate) fn as_slice(&self) -> &[u64] {
         &self.0
     }
 
     /// The two edges of each bin.
-    pub fn bins(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub(crate) fn bins(&self) -> impl Iterator<Item = (u64, u64)> {
         self.0.windows(2).map(|pair| (pair[0], pair[1]))
     }
 
     /// How many of these values, each with how often it came, lie in each bin. What lies outside is in none.
-    pub fn count(&self, values: impl IntoIterator<Item = (u64, u64)>) -> Vec<u64> {
+    pub(crate) fn count(&self, values: impl IntoIterator<Item = (u64, u64)>) -> Vec<u64> {
         let mut counts = vec![0; self.0.len() - 1];
         let last = counts.len() - 1;
         for (value, times) in values {

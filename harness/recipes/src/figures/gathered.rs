@@ -77,7 +77,7 @@ pub enum FigureValue {
 
 impl<K> Gathered<K> {
     /// Nothing of no values.
-    pub fn sum(values: impl IntoIterator<Item = u64>) -> Option<Gathered<K>> {
+    pub(crate) fn sum(values: impl IntoIterator<Item = u64>) -> Option<Gathered<K>> {
         let add = |(count, total), value| (count + 1, total + u128::from(value));
         let (count, total) = values.into_iter().fold((0, 0), add);
         (count > 0).then_some(Gathered::Sum { count, total })
@@ -86,7 +86,7 @@ impl<K> Gathered<K> {
 
 impl Gathered<Tally> {
     /// Takes in what another report has of the same measure: both are of one kind.
-    pub fn add(&mut self, other: Gathered<Tally>) {
+    pub(crate) fn add(&mut self, other: Gathered<Tally>) {
         match (self, other) {
             (Gathered::All(tally), Gathered::All(more)) => tally.add(more),
             (Gathered::Sum { count, total }, Gathered::Sum { count: more, total: of_more }) => {
@@ -97,7 +97,7 @@ impl Gathered<Tally> {
     }
 
     /// Statistics of all values added so far; `None` of an empty tally.
-    pub fn figures(&mut self) -> Option<Gathered<Stats>> {
+    pub(crate) fn figures(&mut self) -> Option<Gathered<Stats>> {
         match self {
             Gathered::All(tally) => tally.stats().map(Gathered::All),
             Gathered::Sum { count, total } => Some(Gathered::Sum { count: *count, total: *total }),
@@ -107,7 +107,7 @@ impl Gathered<Tally> {
 
 impl Gathered<Stats> {
     /// Sum of the values, known in either variant.
-    pub fn total(&self) -> u128 {
+    pub(crate) fn total(&self) -> u128 {
         match self {
             Gathered::All(stats) => stats.total,
             Gathered::Sum { total, .. } => *total,
@@ -115,7 +115,7 @@ impl Gathered<Stats> {
     }
 
     /// `None` where a sum does not know it.
-    pub fn value(&self, figure: Figure) -> Option<FigureValue> {
+    pub(crate) fn value(&self, figure: Figure) -> Option<FigureValue> {
         let (stats, count) = match self {
             Gathered::All(stats) => (Some(stats), stats.count),
             Gathered::Sum { count, .. } => (None, *count),
@@ -134,7 +134,7 @@ impl Gathered<Stats> {
 
 impl Figure {
     /// Whether its `FigureValue` is `Whole`.
-    pub const fn is_whole(self) -> bool {
+    pub(crate) const fn is_whole(self) -> bool {
         matches!(self, Figure::Count | Figure::Total | Figure::Min | Figure::Max)
     }
 }

@@ -12,7 +12,7 @@ pub struct Grouped {
 
 impl Grouped {
     /// Of row `i`, `groups[i]` is the group and `values[i]` the value.
-    pub fn new(groups: &[u32], values: &[u64], count: usize) -> Grouped {
+    pub(crate) fn new(groups: &[u32], values: &[u64], count: usize) -> Grouped {
         let mut ends = vec![0usize; count];
         for group in groups {
             if let Some(end) = ends.get_mut(*group as usize) {
@@ -37,12 +37,12 @@ impl Grouped {
     }
 
     /// Of each group; of one without a value there are none.
-    pub fn stats(&mut self) -> Vec<Option<Stats>> {
+    pub(crate) fn stats(&mut self) -> Vec<Option<Stats>> {
         self.gather()
     }
 
     /// The same for whatever is kept of values.
-    pub fn gather<K: Keeps>(&mut self) -> Vec<Option<K>> {
+    pub(crate) fn gather<K: Keeps>(&mut self) -> Vec<Option<K>> {
         let mut slices = Vec::with_capacity(self.ends.len());
         let (mut rest, mut begin) = (self.values.as_mut_slice(), 0);
         for end in &self.ends {
@@ -54,14 +54,9 @@ impl Grouped {
     }
 
     /// The values of one group, in the order of their rows.
-    pub fn values(&self, group: usize) -> &[u64] {
+    pub(crate) fn values(&self, group: usize) -> &[u64] {
         let begin = if group == 0 { 0 } else { self.ends[group - 1] };
         &self.values[begin..self.ends[group]]
-    }
-
-    /// Number of groups, empty ones included.
-    pub fn groups(&self) -> usize {
-        self.ends.len()
     }
 }
 
@@ -74,7 +69,6 @@ mod tests {
     fn rows_come_to_their_groups_and_rows_of_none_are_left_out() {
         let groups = [1, 0, 1, NO_GROUP, 3];
         let mut grouped = Grouped::new(&groups, &[10, 20, 30, 40, 50], 4);
-        assert_eq!(grouped.groups(), 4);
         let values: Vec<&[u64]> = (0..4).map(|group| grouped.values(group)).collect();
         assert_eq!(values, [&[20][..], &[10, 30], &[], &[50]]);
         let totals: Vec<Option<u128>> =

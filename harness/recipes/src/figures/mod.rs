@@ -7,10 +7,10 @@ mod grouped;
 mod shape;
 mod tally;
 
-pub use bins::{Edges, MOST_BINS};
+pub use bins::Edges;
 pub use gathered::{Figure, FigureValue, Gathered, Keeps};
 pub use grouped::Grouped;
-pub use shape::{MODES_FROM, modes};
+pub(crate) use shape::modes;
 pub use tally::Tally;
 
 use rayon::prelude::*;
@@ -46,7 +46,7 @@ impl Stats {
     }
 
     /// The same without a copy. The values are left in another order; the order in which they come changes no digit.
-    pub fn of_mut(values: &mut [u64]) -> Option<Stats> {
+    pub(crate) fn of_mut(values: &mut [u64]) -> Option<Stats> {
         let n = values.len();
         let sums = Sums::of(values)?;
         let [q1, median, q3] = quartiles(values);

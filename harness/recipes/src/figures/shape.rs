@@ -3,7 +3,7 @@
 use metric::quantile::quantile;
 
 /// Fewer values than this do not show how they are spread.
-pub const MODES_FROM: usize = 40;
+pub(crate) const MODES_FROM: usize = 40;
 
 /// Valleys differ from dents where they are less than this of the lower peak beside them.
 const VALLEY: f64 = 0.4;
@@ -16,7 +16,7 @@ const MOST_PLACES: f64 = 8192.0;
 /// The values around which sorted durations lie: the peaks of a density of their logarithms (Gaussian kernel, bandwidth
 /// by Silverman's rule, with a factor of 0.7) that hold at least a tenth of all values, with valleys between them of less
 /// than 0.4 of the lower of the two peaks. Nothing of fewer than `MODES_FROM` values.
-pub fn modes(sorted: &[u64]) -> Option<Vec<f64>> {
+pub(crate) fn modes(sorted: &[u64]) -> Option<Vec<f64>> {
     let n = sorted.len();
     if n < MODES_FROM {
         return None;

@@ -15,7 +15,7 @@ pub struct Tally {
 
 impl Tally {
     /// Counts each distinct value.
-    pub fn of(values: &[u64]) -> Tally {
+    pub(crate) fn of(values: &[u64]) -> Tally {
         let mut values = values.to_vec();
         values.sort_unstable();
         let counted = values.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u64)).collect();
@@ -23,14 +23,14 @@ impl Tally {
     }
 
     /// Values with how often each came, in any order.
-    pub fn weighed(values: Vec<(u64, u64)>) -> Tally {
+    pub(crate) fn weighed(values: Vec<(u64, u64)>) -> Tally {
         let mut tally = Tally { counted: Vec::new(), pending: values };
         tally.count();
         tally
     }
 
     /// Takes in what another one has.
-    pub fn add(&mut self, other: Tally) {
+    pub(crate) fn add(&mut self, other: Tally) {
         self.pending.extend(other.counted);
         self.pending.extend(other.pending);
         // To wait for as many as are counted already keeps the whole work in proportion to the rows.
@@ -59,13 +59,13 @@ impl Tally {
     }
 
     /// Each value once, ascending, with how often it came.
-    pub fn counted(&mut self) -> &[(u64, u64)] {
+    pub(crate) fn counted(&mut self) -> &[(u64, u64)] {
         self.count();
         &self.counted
     }
 
     /// The same figures as of the values themselves; nothing of none.
-    pub fn stats(&mut self) -> Option<Stats> {
+    pub(crate) fn stats(&mut self) -> Option<Stats> {
         self.count();
         let (min, max) = (self.counted.first()?.0, self.counted.last()?.0);
         let n: u64 = self.counted.iter().map(|(_, count)| count).sum();

@@ -134,16 +134,8 @@ pub struct MetricColumn {
 }
 
 impl Declaration {
-    /// A result's columns by the result's name.
-    pub fn columns(&self, of: &str) -> Option<&Columns> {
-        match of {
-            ROWS => Some(&self.rows.columns),
-            _ => self.across.as_ref().map(|across| &across.columns),
-        }
-    }
-
     /// The results that exist, the most informative first.
-    pub fn results(&self) -> &'static [&'static str] {
+    pub(crate) fn results(&self) -> &'static [&'static str] {
         if self.across.is_some() { &[ACROSS, ROWS] } else { &[ROWS] }
     }
 }

@@ -22,7 +22,7 @@ const SECONDS: MetricSpec = MetricSpec {
 };
 
 /// Reads no file: only the exit code and the time of the job.
-pub const SPEC: RecipeSpec = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     name: "command",
     about: "how a program ended, and how long it took",
     metrics: &[EXIT_CODE, SECONDS],

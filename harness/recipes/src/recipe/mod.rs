@@ -3,7 +3,7 @@
 
 pub mod breakdown;
 pub mod command;
-pub mod cross_checks;
+pub(crate) mod cross_checks;
 pub mod cuda_gpu_kern_sum;
 pub mod efa_traffic;
 mod extracts;
@@ -13,7 +13,7 @@ pub mod nccl_shape;
 pub mod nccl_tests;
 pub mod nic_flows;
 pub mod nic_rate;
-pub mod nvtx_unbalanced;
+pub(crate) mod nvtx_unbalanced;
 pub mod of_reports;
 pub mod ring;
 pub mod steps;
@@ -75,7 +75,7 @@ pub struct RecipeSpec {
 }
 
 /// The function of a recipe: it reads the job's files, and no others.
-pub type Run = &'static (dyn Fn(&JobInput) -> Output + Sync);
+pub(crate) type Run = &'static (dyn Fn(&JobInput) -> Output + Sync);
 
 /// Those that users wrote, as far as they were made known.
 pub(crate) static OF_USERS: Registered<RecipeSpec> = Registered::by(|recipe| recipe.name);
@@ -204,7 +204,7 @@ pub struct InputFile {
 
 impl InputFile {
     /// A finding about the file, with the rank and the node that it is of.
-    pub fn finding(&self, code: &str, why: String) -> Finding {
+    pub(crate) fn finding(&self, code: &str, why: String) -> Finding {
         let rank = self.rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
         let finding = Finding::new(code, format!("{rank}{why}")).file(&self.shown);
         match &self.node {
@@ -216,7 +216,7 @@ impl InputFile {
 
 impl JobInput {
     /// The dimensions that every number of this job carries.
-    pub fn dims(&self) -> Dims {
+    pub(crate) fn dims(&self) -> Dims {
         Dims::new().with(Dim::Case, self.case.as_str()).with(Dim::Job, self.job.as_str())
     }
 
@@ -226,7 +226,7 @@ impl JobInput {
     }
 
     /// Whether every profiled rank left a report.
-    pub fn has_every_export(&self) -> bool {
+    pub(crate) fn has_every_export(&self) -> bool {
         let left = |rank: u32| self.files_of(FileRole::NsysExport).any(|file| file.rank == Some(rank));
         self.expected_exports.iter().all(|(rank, _)| left(*rank))
     }
@@ -268,7 +268,7 @@ pub struct Failure {
 const MOST_BYTES: u64 = 16 << 20;
 
 /// Reads a file of a job as a stream; a file that cannot be read is a finding and no number.
-pub fn read_stream<T>(
+pub(crate) fn read_stream<T>(
     file: &InputFile,
     output: &mut Output,
     read: impl FnOnce(BufReader<File>) -> io::Result<T>,
@@ -286,7 +286,7 @@ pub fn read_stream<T>(
 }
 
 /// Reads a small file of a job.
-pub fn bytes_of(file: &InputFile, output: &mut Output) -> Option<Vec<u8>> {
+pub(crate) fn bytes_of(file: &InputFile, output: &mut Output) -> Option<Vec<u8>> {
     read_stream(file, output, |from| {
         let mut bytes = Vec::new();
         match from.take(MOST_BYTES + 1).read_to_end(&mut bytes)? as u64 {

@@ -28,7 +28,7 @@ pub const NIC_RATE: MetricSpec = MetricSpec {
 };
 
 /// For `nic-pairs` cases; `run` makes `FLOW_RATE`, and the caller `NIC_RATE` from all jobs.
-pub const SPEC: RecipeSpec = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     name: "nic_flows",
     about: "rate of every NIC alone, from independent flows between pairs of nodes",
     metrics: &[FLOW_RATE, NIC_RATE],

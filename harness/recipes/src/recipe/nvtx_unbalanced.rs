@@ -43,7 +43,7 @@ const UNENDED: MetricSpec =
     count("nvtx.never_ended", "start/end ranges that lack their start or their end", Better::Lower);
 
 /// For profiled cases, by rank; `harness recipe nvtx_unbalanced` reads stored reports.
-pub const SPEC: RecipeSpec = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     name: "nvtx_unbalanced",
     about: "unbalanced NVTX ranges (pushed and never popped, or popped and never pushed), from nsys reports",
     metrics: &[RANGES, UNPOPPED, REPEATED, UNPUSHED, UNENDED],

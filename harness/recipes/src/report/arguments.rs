@@ -142,7 +142,7 @@ impl Arguments {
     }
 
     /// The last one given counts.
-    pub fn number(&self, spec: &ArgumentSpec) -> u64 {
+    pub(crate) fn number(&self, spec: &ArgumentSpec) -> u64 {
         match (self.last(spec), spec.takes) {
             (Some(ArgumentValue::Number(number)), _) => *number,
             (_, Takes::Number(number)) => number,
@@ -160,7 +160,7 @@ impl Arguments {
     }
 
     /// The last one given counts; there is none where none is given.
-    pub fn span(&self, spec: &ArgumentSpec) -> Option<(u64, u64)> {
+    pub(crate) fn span(&self, spec: &ArgumentSpec) -> Option<(u64, u64)> {
         match self.last(spec) {
             Some(ArgumentValue::Span(first, last)) => Some((*first, *last)),
             _ => None,

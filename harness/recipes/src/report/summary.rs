@@ -18,12 +18,12 @@ pub struct Groups {
 
 impl Groups {
     /// Groups with one word each.
-    pub fn named(of_row: Vec<u32>, values: Vec<u64>, labels: Vec<String>) -> Groups {
+    pub(crate) fn named(of_row: Vec<u32>, values: Vec<u64>, labels: Vec<String>) -> Groups {
         Groups { of_row, values, labels: labels.into_iter().map(|label| vec![label]).collect() }
     }
 
     /// Nothing where no row is in a group.
-    pub fn any(self) -> Option<Groups> {
+    pub(crate) fn any(self) -> Option<Groups> {
         self.of_row.iter().any(|group| *group != NO_GROUP).then_some(self)
     }
 }

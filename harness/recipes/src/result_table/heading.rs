@@ -18,7 +18,7 @@ pub enum TimeUnit {
 
 impl TimeUnit {
     /// Accepted spellings: `nsec`, `nanoseconds`.
-    pub const ALL: [(&'static str, TimeUnit); 8] = [
+    pub(crate) const ALL: [(&'static str, TimeUnit); 8] = [
         ("nsec", TimeUnit::Nanoseconds),
         ("usec", TimeUnit::Microseconds),
         ("msec", TimeUnit::Milliseconds),
@@ -35,7 +35,7 @@ impl TimeUnit {
     }
 
     /// As in headings: `ns`, `us`, `ms`, `s`.
-    pub fn symbol(self) -> &'static str {
+    pub(crate) fn symbol(self) -> &'static str {
         match self {
             TimeUnit::Nanoseconds => "ns",
             TimeUnit::Microseconds => "us",
@@ -45,7 +45,7 @@ impl TimeUnit {
     }
 
     /// How many nanoseconds it has, as a power of ten.
-    pub fn power(self) -> u32 {
+    pub(crate) fn power(self) -> u32 {
         match self {
             TimeUnit::Nanoseconds => 0,
             TimeUnit::Microseconds => 3,

@@ -72,13 +72,8 @@ impl Numbers {
 
 impl Integers {
     /// Number of rows, those without a value included.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.blocks.last().map_or(0, |block| block.end)
-    }
-
-    /// Whether there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.blocks.is_empty()
     }
 
     /// Nothing beyond the last row too.
@@ -93,7 +88,7 @@ impl Integers {
     }
 
     /// Puts the rows of another column below.
-    pub fn append(&mut self, more: Integers) {
+    pub(crate) fn append(&mut self, more: Integers) {
         let rows = self.len();
         self.blocks.extend(more.blocks.into_iter().map(|block| Block { end: rows + block.end, ..block }));
     }
@@ -182,7 +177,7 @@ mod tests {
 
     fn is_kept(values: &[Option<i64>]) {
         let all: Integers = values.iter().copied().collect();
-        assert_eq!((all.len(), all.is_empty()), (values.len(), values.is_empty()));
+        assert_eq!(all.len(), values.len());
         assert_eq!(all.iter().collect::<Vec<_>>(), values);
         assert_eq!((0..values.len()).map(|row| all.get(row)).collect::<Vec<_>>(), values);
         assert_eq!(all.get(values.len()), None);

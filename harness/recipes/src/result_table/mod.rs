@@ -102,7 +102,7 @@ impl From<Vec<i64>> for List {
 
 impl List {
     /// In the order in which they are shown.
-    pub fn numbers(&self) -> &[i64] {
+    pub(crate) fn numbers(&self) -> &[i64] {
         &self.numbers
     }
 
@@ -114,7 +114,7 @@ impl List {
 
 impl Values {
     /// Number of rows, those without a value included.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Values::Integers(all) => all.len(),
             Values::Decimals(all) => all.len(),
@@ -123,13 +123,8 @@ impl Values {
         }
     }
 
-    /// Whether there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// A column of the same kind without a row.
-    pub fn none(&self) -> Values {
+    pub(crate) fn none(&self) -> Values {
         match self {
             Values::Integers(_) => Values::Integers(Integers::default()),
             Values::Decimals(_) => Values::Decimals(Vec::new()),
@@ -139,7 +134,7 @@ impl Values {
     }
 
     /// Puts the rows of another column of the same kind below; of another kind they are left empty.
-    pub fn append(&mut self, other: &Values) {
+    pub(crate) fn append(&mut self, other: &Values) {
         match (&mut *self, other) {
             (Values::Integers(all), Values::Integers(more)) => all.append(more.clone()),
             (Values::Decimals(all), Values::Decimals(more)) => all.extend(more),
@@ -150,7 +145,7 @@ impl Values {
     }
 
     /// Puts so many rows without a value below.
-    pub fn append_empty(&mut self, rows: usize) {
+    pub(crate) fn append_empty(&mut self, rows: usize) {
         match self {
             Values::Integers(all) => all.append(std::iter::repeat_n(None, rows).collect()),
             Values::Decimals(all) => all.extend(std::iter::repeat_n(None, rows)),
@@ -167,7 +162,7 @@ impl ResultTable {
     }
 
     /// Its headings alone.
-    pub fn without_rows(mut self) -> ResultTable {
+    pub(crate) fn without_rows(mut self) -> ResultTable {
         self.columns.iter_mut().for_each(|column| column.values = column.values.none());
         self
     }
@@ -209,7 +204,7 @@ impl Column {
     }
 
     /// A plain column of lists of numbers; `None` where a row has none.
-    pub fn maybe_lists(name: &str, values: impl IntoIterator<Item = Option<Vec<i64>>>) -> Column {
+    pub(crate) fn maybe_lists(name: &str, values: impl IntoIterator<Item = Option<Vec<i64>>>) -> Column {
         let values = values.into_iter().map(|value| value.map(List::from)).collect();
         Column { name: name.to_owned(), quantity: Quantity::Plain, values: Values::Lists(values) }
     }
@@ -236,7 +231,7 @@ impl Column {
     }
 
     /// A column of numbers; `None` where a row has none.
-    pub fn maybe_decimals(
+    pub(crate) fn maybe_decimals(
         name: &str,
         quantity: Quantity,
         values: impl IntoIterator<Item = Option<f64>>,

@@ -35,18 +35,13 @@ impl TryFrom<Written> for Texts {
 
 impl Texts {
     /// Of each row which of the words it has, from 0.
-    pub fn shared(words: Vec<Arc<str>>, of_row: Integers) -> Texts {
+    pub(crate) fn shared(words: Vec<Arc<str>>, of_row: Integers) -> Texts {
         Texts { words, of_row }
     }
 
     /// Number of rows, those without a text included.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.of_row.len()
-    }
-
-    /// Whether there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.of_row.is_empty()
     }
 
     /// Nothing beyond the last row too.
@@ -60,14 +55,14 @@ impl Texts {
     }
 
     /// Puts the rows of another column below.
-    pub fn append(&mut self, more: &Texts) {
+    pub(crate) fn append(&mut self, more: &Texts) {
         let known = self.words.len() as i64;
         self.words.extend(more.words.iter().cloned());
         self.of_row.append(more.of_row.iter().map(|number| Some(known + number?)).collect());
     }
 
     /// Puts so many rows without a text below.
-    pub fn append_empty(&mut self, rows: usize) {
+    pub(crate) fn append_empty(&mut self, rows: usize) {
         self.of_row.append(std::iter::repeat_n(None, rows).collect());
     }
 
@@ -132,7 +127,6 @@ mod tests {
     #[test]
     fn words_of_another_column_stand_below() {
         let mut all = texts(&[]);
-        assert!(all.is_empty());
         all.append(&texts(&[Some("a"), None]));
         all.append_empty(1);
         all.append(&texts(&[Some("b"), Some("a")]));

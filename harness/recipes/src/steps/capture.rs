@@ -3,7 +3,7 @@
 use super::{Found, Source, Step};
 
 /// Calls by moment, in the order of time: where collection starts, and where it stops. Nothing where none is whole.
-pub fn of_capture(starts: &[i64], stops: &[i64]) -> Option<Found> {
+pub(crate) fn of_capture(starts: &[i64], stops: &[i64]) -> Option<Found> {
     let mut moments: Vec<(i64, bool)> = starts.iter().map(|at| (*at, true)).collect();
     moments.extend(stops.iter().map(|at| (*at, false)));
     // Of one moment a stop comes first: it ends what was there before.

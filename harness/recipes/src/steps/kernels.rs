@@ -34,7 +34,7 @@ const COUNTS: f64 = 0.01;
 const MOST_TRIED: usize = 512;
 
 /// Kernels in the order of their beginnings; or why there are no steps to be seen.
-pub fn of_kernels(ran: &[Ran], labels: &[String]) -> Result<Found, String> {
+pub(crate) fn of_kernels(ran: &[Ran], labels: &[String]) -> Result<Found, String> {
     if ran.len() < FEWEST_KERNELS {
         return Err(format!("too few kernels on the busiest stream to find a period: {}", ran.len()));
     }

@@ -13,11 +13,13 @@ mod tests;
 mod trace;
 mod window;
 
-pub use capture::of_capture;
+pub(crate) use capture::of_capture;
 pub use figures::{Figures, figures, quantile};
-pub use kernels::{Ran, of_kernels};
+pub use kernels::Ran;
+pub(crate) use kernels::of_kernels;
 pub use name::{Stem, stem};
-pub use ranges::{Span, asked_for, repeated};
+pub(crate) use ranges::asked_for;
+pub use ranges::{Span, repeated};
 pub use trace::{StepRequest, of_trace};
 pub use window::{Window, window};
 
@@ -39,7 +41,7 @@ pub struct Step {
 
 impl Step {
     /// The distance of any two 64-bit numbers fits.
-    pub fn ns(&self) -> u64 {
+    pub(crate) fn ns(&self) -> u64 {
         self.end.wrapping_sub(self.start) as u64
     }
 
@@ -64,7 +66,7 @@ pub enum Source {
 
 impl Source {
     /// As in the arguments of the recipe `steps`: `ranges`.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Source::Ranges => "ranges",
             Source::Capture => "capture",

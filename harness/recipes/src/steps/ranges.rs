@@ -21,7 +21,7 @@ pub struct Span<'a> {
 
 /// The ranges of this name: `step`, `step 12` without its number or with `#` in place of it, each with `domain:` before
 /// it or without.
-pub fn asked_for(name: &str, spans: &[Span]) -> Option<Found> {
+pub(crate) fn asked_for(name: &str, spans: &[Span]) -> Option<Found> {
     let asked = stem(name).text;
     let is_asked = |span: &Span, text: &str| {
         let whole = |text: &str| format!("{}:{text}", span.domain);

@@ -18,7 +18,7 @@ pub struct Window {
 
 impl Window {
     /// Whether exactly the requested steps are there; without numbers, as many.
-    pub fn is_as_asked(&self) -> bool {
+    pub(crate) fn is_as_asked(&self) -> bool {
         let none_missing = self.missing.as_ref().is_none_or(BTreeSet::is_empty);
         self.asked == self.found && none_missing && self.beyond.is_empty()
     }

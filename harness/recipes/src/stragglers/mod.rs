@@ -10,7 +10,7 @@ mod clocks;
 mod compute;
 #[cfg(test)]
 mod made;
-pub mod robust;
+pub(crate) mod robust;
 mod rounds;
 mod series;
 #[cfg(test)]
@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 
 /// What the ranks of one job recorded.
 #[derive(Debug, Clone, Default)]
-pub struct Evidence<'a> {
+pub(crate) struct Evidence<'a> {
     /// One per GPU that communicates; GPUs of one report follow each other.
     pub ranks: Vec<Rank<'a>>,
     /// How many ranks a communicator has, where that is recorded.
@@ -40,7 +40,7 @@ pub struct Evidence<'a> {
 
 /// One GPU of a rank: its clock, its communication and its compute kernels.
 #[derive(Debug, Clone)]
-pub struct Rank<'a> {
+pub(crate) struct Rank<'a> {
     /// Of the report; its GPUs have the same.
     pub rank: i64,
     /// Its node, or the report's file where the host is unknown.
@@ -61,7 +61,7 @@ pub struct Rank<'a> {
 
 /// One kernel of communication, as the rank's own report records it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Work {
+pub(crate) struct Work {
     /// Its id; `None` where the report does not record it.
     pub communicator: Option<u64>,
     /// Which of the rank's streams it ran on, in the order of their first use.
@@ -94,7 +94,7 @@ pub enum Kind {
 
 impl Kind {
     /// As in kernel names: `AllReduce`; `other` for the rest.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::AllReduce => "AllReduce",
             Kind::AllGather => "AllGather",
@@ -107,7 +107,7 @@ impl Kind {
 
 /// The kernels of one name that compute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Compute {
+pub(crate) struct Compute {
     /// `shortName` of the report.
     pub name: String,
     /// How often it ran.
@@ -118,18 +118,9 @@ pub struct Compute {
     pub first_ns: Vec<u32>,
 }
 
-/// Work in the order that `Rank` wants, and how much of it was left out because it ends before it begins.
-pub fn sorted(mut work: Vec<Work>) -> (Vec<Work>, usize) {
-    let all = work.len();
-    work.retain(|work| work.end >= work.start);
-    work.sort_by_key(|work| (work.start, work.end, work.stream));
-    let left_out = all - work.len();
-    (work, left_out)
-}
-
 /// From when on a culprit is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// A rank that is late by less is not named.
     pub least_ns: u64,
     /// Of fewer rounds nothing is said.
@@ -144,7 +135,7 @@ impl Default for Limits {
 
 /// All results on the ranks of one job; recipes make tables and metrics of it.
 #[derive(Debug, Clone)]
-pub struct Judgement {
+pub(crate) struct Judgement {
     /// In the order of the evidence.
     pub ranks: Vec<RankResult>,
     /// In the order of their names.
@@ -165,7 +156,7 @@ pub struct Judgement {
 
 /// Results on one rank of the evidence; `None` where it could not be compared.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RankResult {
+pub(crate) struct RankResult {
     /// Of the instances that it was part of.
     pub arrived: Option<Arrived>,
     /// What it did beside waiting, against the others.
@@ -177,7 +168,7 @@ pub struct RankResult {
 }
 
 /// Aligns the clocks, compares the ranks round by round, and names culprits beyond the limits.
-pub fn judge(evidence: &Evidence, limits: &Limits) -> Judgement {
+pub(crate) fn judge(evidence: &Evidence, limits: &Limits) -> Judgement {
     let found = series::find(evidence);
     let aligned = clocks::align(evidence, &found.whole);
     let (arrived, instances) = arrivals::find(evidence, &found.whole, &aligned);

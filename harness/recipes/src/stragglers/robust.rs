@@ -1,10 +1,10 @@
 //! Medians and deviations that a few outliers do not move.
 
 /// How many robust deviations one median deviation is, where values are spread normally.
-pub const NORMAL: f64 = 1.4826;
+pub(crate) const NORMAL: f64 = 1.4826;
 
 /// The middle value, or between the two in the middle; the values are left in another order.
-pub fn median<T: Middle>(values: &mut [T]) -> Option<T> {
+pub(crate) fn median<T: Middle>(values: &mut [T]) -> Option<T> {
     let (middle, even) = (values.len() / 2, values.len().is_multiple_of(2));
     if values.is_empty() {
         return None;
@@ -18,14 +18,14 @@ pub fn median<T: Middle>(values: &mut [T]) -> Option<T> {
 }
 
 /// Of sorted values all but the one at `without`.
-pub fn median_of_others(sorted: &[i64], without: usize) -> Option<i64> {
+pub(crate) fn median_of_others(sorted: &[i64], without: usize) -> Option<i64> {
     let left = sorted.len().checked_sub(1).filter(|left| *left > 0)?;
     let at = |place: usize| sorted[place + usize::from(place >= without)];
     Some(i64::between(at((left - 1) / 2), at(left / 2)))
 }
 
 /// The robust deviation of values around their median.
-pub fn deviation(values: &[i64], median: i64) -> f64 {
+pub(crate) fn deviation(values: &[i64], median: i64) -> f64 {
     let mut apart: Vec<i64> = values.iter().map(|value| apart(*value, median)).collect();
     self::median(&mut apart).map_or(0.0, |apart| NORMAL * apart as f64)
 }
@@ -35,7 +35,7 @@ fn apart(a: i64, b: i64) -> i64 {
 }
 
 /// What has a middle.
-pub trait Middle: Copy {
+pub(crate) trait Middle: Copy {
     /// A total order; that of `total_cmp` for `f64`.
     fn order(a: &Self, b: &Self) -> std::cmp::Ordering;
     /// The mean of two; whole numbers are rounded towards 0.
@@ -75,7 +75,7 @@ impl Middle for f64 {
 }
 
 /// What does not fit into 64 bits is as far as they reach.
-pub fn narrow(value: i128) -> i64 {
+pub(crate) fn narrow(value: i128) -> i64 {
     i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX })
 }
 

@@ -350,12 +350,6 @@ fn streams_stand_for_communicators_where_none_is_recorded() {
 }
 
 #[test]
-fn work_that_ends_before_it_begins_is_left_out() {
-    let work = |start, end| Work { communicator: None, stream: 0, kind: Kind::Other, start, end, busy_ns: 0 };
-    assert_eq!(sorted(vec![work(5, 9), work(7, 2), work(1, 1)]), (vec![work(1, 1), work(5, 9)], 1));
-}
-
-#[test]
 fn a_clock_that_goes_faster_makes_nobody_late() {
     let job = Job { drift_ppb: 900_000, ..Job::seeded(17) };
     let judgement = judged(&job.run());

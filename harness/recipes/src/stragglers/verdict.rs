@@ -68,7 +68,7 @@ pub enum Cause {
 
 impl Cause {
     /// As it stands in findings: `its kernels run longer`.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Cause::Kernels => "its kernels run longer",
             Cause::Between => "its kernels run as long as others', but start late",

@@ -57,7 +57,7 @@ pub struct Group {
 
 impl Model {
     /// By the profile's name, or the one that it is like; figures that differ from the family's scale the curves.
-    pub fn new(names: &[&str], wire_gb_s: f64, nvlink_gb_s: f64) -> Model {
+    pub(crate) fn new(names: &[&str], wire_gb_s: f64, nvlink_gb_s: f64) -> Model {
         let is_p4 = names.iter().any(|name| name.trim_start_matches("sim-").starts_with("p4"));
         let (family, wire, nvlink) =
             if is_p4 { (Family::P4de, 50.0, 300.0) } else { (Family::P5, 400.0, 450.0) };
@@ -65,7 +65,7 @@ impl Model {
     }
 
     /// The time of one operation of `bytes`, the size that nccl-tests shows.
-    pub fn time_us(&self, op: Op, bytes: u64, group: Group) -> f64 {
+    pub(crate) fn time_us(&self, op: Op, bytes: u64, group: Group) -> f64 {
         let latency = self.latency_us(group.nodes);
         if group.ranks <= 1 {
             return COPY_LATENCY_US + bytes as f64 / (self.copy_gb_s() * 1e3);
@@ -85,14 +85,14 @@ impl Model {
     }
 
     /// Of a large copy in a GPU's own memory.
-    pub fn copy_gb_s(&self) -> f64 {
+    pub(crate) fn copy_gb_s(&self) -> f64 {
         match self.family {
             Family::P5 => 1300.0,
             Family::P4de => 650.0,
         }
     }
 
-    pub fn latency_us(&self, nodes: u32) -> f64 {
+    pub(crate) fn latency_us(&self, nodes: u32) -> f64 {
         let (one, two) = match self.family {
             Family::P5 => (12.9, 69.0),
             Family::P4de => (21.0, 164.0),

@@ -33,7 +33,7 @@ fn ns(seconds: f64) -> i64 {
 
 /// The file of that name and the node that left it, if a profiled rank of the job did. Tables lie in a folder below the
 /// job's.
-pub fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<(usize, Vec<u8>)> {
+pub(crate) fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> Option<(usize, Vec<u8>)> {
     let profile = over.execution.profile.as_ref()?;
     let rank = rank_of(name)?;
     let one = Rank::new(cluster, over, profile, rank)?;
@@ -65,7 +65,7 @@ pub fn tables_of(
 }
 
 /// What nsys prints among the workload's lines.
-pub fn chatter(cluster: &Cluster, over: &Over) -> String {
+pub(crate) fn chatter(cluster: &Cluster, over: &Over) -> String {
     let Some(profile) = &over.execution.profile else { return String::new() };
     let per_node = tasks_per_node(over, profile);
     let mut text = String::new();

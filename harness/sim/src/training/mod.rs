@@ -11,7 +11,8 @@ mod stopped;
 use metric::op::Op;
 pub use program::{Program, is_script};
 pub use schedule::{Collective, Compute, Doing, Placed, Who};
-pub use stopped::{WATCHDOG_S, waited};
+pub(crate) use stopped::WATCHDOG_S;
+pub use stopped::waited;
 
 use super::active_faults::ActiveFaults;
 use super::cluster::Cluster;
@@ -108,15 +109,15 @@ struct Times {
 const SHARD_BYTES: u64 = 16 << 20;
 const NORM_BYTES: u64 = 4;
 /// What names the draws of its schedule.
-pub const DRAWS: &str = "training";
+pub(crate) const DRAWS: &str = "training";
 /// And those of its loss.
-pub const COURSE: &str = "loss";
+pub(crate) const COURSE: &str = "loss";
 /// Bytes of a parameter that is gathered, and of a gradient that is reduced whole.
 const GATHERED: f64 = 2.0;
 const REDUCED: f64 = 4.0;
 
 /// The training that a command line asks for: nothing where it runs another program, an error as the program prints it.
-pub fn read(
+pub(crate) fn read(
     cluster: &Cluster,
     active_faults: &ActiveFaults,
     nodes: u32,
@@ -200,19 +201,19 @@ impl Training {
     }
 
     /// Of all nodes.
-    pub fn ranks(&self) -> u32 {
+    pub(crate) fn ranks(&self) -> u32 {
         self.nodes * self.ranks_per_node
     }
 
     /// Whether a collective of that step is launched by a graph that holds it, and not called again. The plain
     /// program's graphs hold what it computes alone.
-    pub fn is_replayed(&self, rank: u32, step: u32) -> bool {
+    pub(crate) fn is_replayed(&self, rank: u32, step: u32) -> bool {
         let by_graphs = self.by_graphs.get(rank as usize).is_some_and(|by_graphs| *by_graphs);
         by_graphs && step > 0 && self.program != Program::Plain
     }
 
     /// What the first rank prints, and how long all of it takes.
-    pub fn work(&self, nodes: &[String], noise: Noise, execution: Noise) -> Work {
+    pub(crate) fn work(&self, nodes: &[String], noise: Noise, execution: Noise) -> Work {
         let mut ends = Vec::with_capacity(self.steps as usize);
         self.run(noise, &mut |placed| {
             if let (0, Doing::Step) = (placed.rank, placed.doing) {
@@ -250,7 +251,7 @@ impl Training {
     }
 
     /// What crosses between nodes: the groups, and the bytes of their operation in one step.
-    pub fn across(&self) -> (Group, u64) {
+    pub(crate) fn across(&self) -> (Group, u64) {
         if let (Program::Ddp, Some(model)) = (self.program, &self.model) {
             let world = Group { nodes: self.nodes, ranks: self.ranks(), side_by_side: 1 };
             return (world, bucket_bytes(model, self.layers) * u64::from(self.layers));
@@ -273,7 +274,7 @@ fn across(nodes: u32, ranks_per_node: u32) -> Group {
 }
 
 /// The program's refusal.
-pub fn refused(nodes: &[String], spread: Spread, run: &Run, why: &str) -> Work {
+pub(crate) fn refused(nodes: &[String], spread: Spread, run: &Run, why: &str) -> Work {
     let exits = match spread {
         Spread::Srun => exits(nodes, run.tasks_per_node, 1),
         Spread::Mpirun | Spread::Each => String::new(),

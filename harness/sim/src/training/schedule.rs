@@ -72,10 +72,10 @@ pub enum Who {
 
 impl Who {
     /// In the order of declaration.
-    pub const ALL: [Who; 3] = [Who::World, Who::Node, Who::Across];
+    pub(crate) const ALL: [Who; 3] = [Who::World, Who::Node, Who::Across];
 
     /// Which of the communicators of this kind a rank is in.
-    pub fn which(self, rank: u32, ranks_per_node: u32) -> u32 {
+    pub(crate) fn which(self, rank: u32, ranks_per_node: u32) -> u32 {
         match self {
             Who::World => 0,
             Who::Node => rank / ranks_per_node,
@@ -84,7 +84,7 @@ impl Who {
     }
 
     /// The rank's number in it, and how many there are.
-    pub fn member(self, rank: u32, ranks_per_node: u32, nodes: u32) -> (u32, u32) {
+    pub(crate) fn member(self, rank: u32, ranks_per_node: u32, nodes: u32) -> (u32, u32) {
         match self {
             Who::World => (rank, ranks_per_node * nodes),
             Who::Node => (rank % ranks_per_node, ranks_per_node),
@@ -178,7 +178,7 @@ impl Training {
     }
 
     /// All that all ranks do, step by step and task by task.
-    pub fn run(&self, mut noise: Noise, sink: &mut dyn FnMut(Placed)) {
+    pub(crate) fn run(&self, mut noise: Noise, sink: &mut dyn FnMut(Placed)) {
         let tasks = self.tasks();
         let ranks = self.ranks() as usize;
         let mut free = vec![[0i64; STREAMS]; ranks];

@@ -4,7 +4,7 @@ use super::Training;
 use std::fmt::Write;
 
 /// After so long a call that does not end is given up.
-pub const WATCHDOG_S: f64 = 600.0;
+pub(crate) const WATCHDOG_S: f64 = 600.0;
 
 /// The lines of all ranks, or of those of one node.
 pub fn waited(training: &Training, silent: u32, node: Option<usize>) -> String {

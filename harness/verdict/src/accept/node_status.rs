@@ -37,12 +37,12 @@ pub struct Bad {
 
 impl NodeStatus {
     /// Whether every assertion of every case passed.
-    pub fn has_passed(&self) -> bool {
+    pub(crate) fn has_passed(&self) -> bool {
         self.bad.is_empty()
     }
 
     /// Whether an assertion ended with this status.
-    pub fn any(&self, status: Status) -> bool {
+    pub(crate) fn any(&self, status: Status) -> bool {
         self.bad.iter().any(|bad| bad.status == status)
     }
 
@@ -54,7 +54,7 @@ impl NodeStatus {
     }
 
     /// The gravest of it, in words.
-    pub fn why(&self) -> String {
+    pub(crate) fn why(&self) -> String {
         let gravest = [Status::Fail, Status::Error, Status::Inconclusive];
         let of = |status: &Status| self.bad.iter().find(|bad| bad.status == *status);
         match gravest.iter().find_map(of).or(self.bad.first()) {
@@ -64,7 +64,7 @@ impl NodeStatus {
     }
 
     /// A few of the assertions, measured failures first.
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         const SHOWN: usize = 8;
         let (failed, rest): (Vec<&Bad>, Vec<&Bad>) =
             self.bad.iter().partition(|bad| bad.status == Status::Fail);

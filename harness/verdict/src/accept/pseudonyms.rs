@@ -24,7 +24,7 @@ const KEPT: [&str; 5] = ["/sys/", "/proc/", "/dev/", "/bin/", "/usr/bin/"];
 
 impl Pseudonyms {
     /// Nodes are numbered in their order, so that ranges of them stay ranges.
-    pub fn of_nodes(nodes: &[String]) -> Pseudonyms {
+    pub(crate) fn of_nodes(nodes: &[String]) -> Pseudonyms {
         let mut pseudonyms = Pseudonyms::default();
         let width = nodes.len().to_string().len().max(3);
         for (at, node) in nodes.iter().enumerate() {
@@ -36,7 +36,7 @@ impl Pseudonyms {
     }
 
     /// One more name, and what stands for it.
-    pub fn add(&mut self, name: &str, other: &str) {
+    pub(crate) fn add(&mut self, name: &str, other: &str) {
         let Some(first) = name.bytes().next() else { return };
         let names = self.known.entry(first).or_default();
         if !names.iter().any(|(known, _)| known == name) {

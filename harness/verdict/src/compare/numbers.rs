@@ -256,17 +256,17 @@ impl Numbers {
     }
 
     /// How many are worse by more than their noise.
-    pub fn worse(&self) -> usize {
+    pub(crate) fn worse(&self) -> usize {
         self.count(Beyond::Worse)
     }
 
     /// How many are worse while their noise is unknown.
-    pub fn unknown(&self) -> usize {
+    pub(crate) fn unknown(&self) -> usize {
         self.count(Beyond::Unknown)
     }
 
     /// How many changed without a better direction.
-    pub fn moved(&self) -> usize {
+    pub(crate) fn moved(&self) -> usize {
         self.count(Beyond::Moved)
     }
 }

@@ -135,12 +135,12 @@ impl Verdicts {
     }
 
     /// How many passed before, and are now red or without anything to compare with.
-    pub fn worse(&self) -> usize {
+    pub(crate) fn worse(&self) -> usize {
         self.count(Turned::Worse)
     }
 
     /// Those without a result in the second run, or red without a result in the first.
-    pub fn unknown(&self) -> usize {
+    pub(crate) fn unknown(&self) -> usize {
         self.count(Turned::Unknown) + self.count(Turned::Red) + self.unknown_in_both.len()
     }
 }

@@ -54,7 +54,7 @@ pub struct Drift {
 
 /// What becomes of finite `values` in their order. `least` is the smallest change that is reported, as a fraction, and
 /// `rate` how often one may be reported where there is none.
-pub fn shape(values: &[f64], least: f64, rate: f64) -> Shape {
+pub(crate) fn shape(values: &[f64], least: f64, rate: f64) -> Shape {
     let mut cuts = Vec::new();
     split(values, 0, least, rate, &mut cuts);
     cuts.sort_unstable();

@@ -213,7 +213,7 @@ impl Run {
     }
 
     /// Its `plan.json`.
-    pub fn plan(&self) -> &Plan {
+    pub(crate) fn plan(&self) -> &Plan {
         &self.stored.plan
     }
 
@@ -223,12 +223,12 @@ impl Run {
     }
 
     /// Nodes that its plan leaves out, with the reason.
-    pub fn left_out(&self) -> &[LeftOut] {
+    pub(crate) fn left_out(&self) -> &[LeftOut] {
         &self.plan().left_out
     }
 
     /// The software of its cases, the harness's version and the digests of its suites.
-    pub fn fingerprint(&self) -> Fingerprint {
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
         fingerprint::of_run(self.plan(), &self.cases)
     }
 

@@ -153,7 +153,7 @@ pub fn find(past: &Past, request: &SeriesRequest) -> Found {
 
 /// What one run measured of one key.
 #[derive(Debug, Clone, Default)]
-pub struct Samples {
+pub(crate) struct Samples {
     /// Values that count, in the order of the rows.
     pub finite: Vec<f64>,
     /// How many values are NaN or infinite.
@@ -164,12 +164,12 @@ pub struct Samples {
 
 impl Samples {
     /// Adds one value.
-    pub fn take(&mut self, value: f64) {
+    pub(crate) fn take(&mut self, value: f64) {
         if value.is_finite() { self.finite.push(value) } else { self.others += 1 }
     }
 
     /// Why they are not counted, if so.
-    pub fn why_not(&self) -> Option<String> {
+    pub(crate) fn why_not(&self) -> Option<String> {
         match (self.finite.len(), self.others) {
             (0, 0) => Some("not measured".to_owned()),
             (0, n) => Some(format!("{n} values, none finite")),
@@ -179,7 +179,7 @@ impl Samples {
     }
 
     /// A standard deviation, as a fraction of the middle; nothing where fewer than two were measured.
-    pub fn spread(&self) -> Option<f64> {
+    pub(crate) fn spread(&self) -> Option<f64> {
         let middle = bounds::median(&self.finite)?;
         let deviation = bounds::mad(&self.finite).filter(|_| self.finite.len() > 1)?;
         Some(DEVIATIONS_OF_MAD * deviation / middle.abs()).filter(|relative| relative.is_finite())
@@ -243,7 +243,7 @@ fn point(
 }
 
 /// Why a metric of the case proves nothing, though it was measured.
-pub fn contradiction(run: &Run, case: &PlannedCase, metric: &str) -> Option<String> {
+pub(crate) fn contradiction(run: &Run, case: &PlannedCase, metric: &str) -> Option<String> {
     let analysis = match run.stored.analysis(&case.name) {
         Ok(analysis) => analysis?,
         Err(_) => {
@@ -267,7 +267,7 @@ fn state(baseline: &PlannedBaseline) -> &'static str {
 }
 
 /// The worse, the higher.
-pub fn gravity(status: Status) -> u8 {
+pub(crate) fn gravity(status: Status) -> u8 {
     match status {
         Status::Fail | Status::UnexpectedPass => 5,
         Status::Error => 4,
@@ -311,7 +311,7 @@ impl SeriesRequest {
 
 impl Key {
     /// The key of a number of this case: its dimensions without those of samples.
-    pub fn of(run: &Run, case: &PlannedCase, metric: &Metric) -> Key {
+    pub(crate) fn of(run: &Run, case: &PlannedCase, metric: &Metric) -> Key {
         let job = metric.dims.word(Dim::Job).and_then(|name| case.jobs.iter().find(|job| job.name == name));
         let mut dims = Dims::new();
         for (dim, value) in metric.dims.iter().filter(|(dim, _)| !SAMPLES.contains(dim)) {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A run that is wanted.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Want {
+pub(crate) struct Want {
     /// What the run is to show.
     pub aim: Aim,
     /// The nodes that it is about.
@@ -18,7 +18,7 @@ pub struct Want {
 
 /// Who else takes part.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Beside {
+pub(crate) enum Beside {
     /// No other node.
     Alone,
     /// Good nodes, up to so many in all; of the same group where it has enough.
@@ -33,7 +33,7 @@ const PEERS: usize = 3;
 const MOST_PEERS: usize = 8;
 
 /// The runs of the next round, as they are placed on nodes.
-pub struct Round<'a> {
+pub(crate) struct Round<'a> {
     state: &'a State<'a>,
     free: BTreeSet<usize>,
     trials: Vec<Trial>,
@@ -41,12 +41,12 @@ pub struct Round<'a> {
 
 impl<'a> Round<'a> {
     /// A round without runs, in which every node is free.
-    pub fn new(state: &'a State<'a>) -> Round<'a> {
+    pub(crate) fn new(state: &'a State<'a>) -> Round<'a> {
         Round { state, free: (0..state.fleet.nodes()).collect(), trials: Vec::new() }
     }
 
     /// Not where a node is taken in this round already: it is wanted again in the next.
-    pub fn place(&mut self, want: &Want) {
+    pub(crate) fn place(&mut self, want: &Want) {
         if !want.core.iter().all(|node| self.free.contains(node)) {
             return;
         }
@@ -132,7 +132,7 @@ impl<'a> Round<'a> {
     }
 
     /// The round, with good nodes by themselves wherever a shape lacks peers.
-    pub fn ended(mut self) -> Vec<Trial> {
+    pub(crate) fn ended(mut self) -> Vec<Trial> {
         let mut wanted: BTreeMap<Shape, usize> = BTreeMap::new();
         for trial in &self.trials {
             *wanted.entry(trial.shape).or_default() += 1;
@@ -205,7 +205,7 @@ fn controls(shape: Shape, asked: usize, have: usize, trials: &[Trial], state: &S
 }
 
 /// The shape of a run with this aim on these nodes.
-pub fn shape(fleet: &Fleet, aim: &Aim, nodes: &[usize]) -> Shape {
+pub(crate) fn shape(fleet: &Fleet, aim: &Aim, nodes: &[usize]) -> Shape {
     match aim {
         Aim::Inside(_) => Shape::Inside,
         Aim::Gpus(_) => Shape::Gpus,

@@ -77,7 +77,7 @@ impl Code {
     }
 
     /// That of a part that a run names, by its evidence; none for a node that is only left over by elimination.
-    pub fn of_culprit(part: &str, evidence: &str) -> Option<&'static Code> {
+    pub(crate) fn of_culprit(part: &str, evidence: &str) -> Option<&'static Code> {
         let cause = evidence.split(':').next().unwrap_or_default();
         let code = match part {
             "node" => match cause {

@@ -9,7 +9,7 @@ use super::weigh;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Adds wanted runs, named links and open questions to the state.
-pub fn pursue(state: &mut State) {
+pub(crate) fn pursue(state: &mut State) {
     // Where no node is known to be good, links cannot be judged.
     if state.good.is_empty() {
         return;

@@ -4,7 +4,7 @@
 //! No state is kept between rounds: `next` is a function of the fleet and of all answers so far, so that an interrupted
 //! isolation can be resumed from its answers.
 
-pub mod allot;
+pub(crate) mod allot;
 pub mod code;
 pub mod cost_estimate;
 pub mod evidence;
@@ -17,7 +17,7 @@ pub mod nodes;
 pub mod observations;
 pub mod parts;
 pub mod round;
-pub mod siblings;
+pub(crate) mod siblings;
 pub mod trial;
 pub mod weigh;
 
@@ -83,7 +83,7 @@ pub fn next(fleet: &Fleet, answers: &[Answer], rounds: usize) -> Next {
 }
 
 /// What is known, and what is to be known yet.
-pub struct State<'a> {
+pub(crate) struct State<'a> {
     /// The nodes and their topology groups.
     pub fleet: &'a Fleet,
     /// Of all rounds so far, in their order.

@@ -33,7 +33,7 @@ impl<'a> Model<'a> {
     }
 
     /// The values that such a run would measure; each call draws new noise.
-    pub fn answer(&mut self, trial: &Trial) -> Answer {
+    pub(crate) fn answer(&mut self, trial: &Trial) -> Answer {
         let parts = match trial.shape {
             Shape::Gpus => self.fleet.gpus,
             Shape::Nics => self.fleet.nics,
@@ -79,12 +79,12 @@ impl<'a> Model<'a> {
     }
 
     /// A random number, from the generator that makes the noise.
-    pub fn whole(&mut self) -> u64 {
+    pub(crate) fn whole(&mut self) -> u64 {
         self.random.next_u64()
     }
 
     /// From 0 up to, and without, 1.
-    pub fn fraction(&mut self) -> f64 {
+    pub(crate) fn fraction(&mut self) -> f64 {
         (self.whole() >> 11) as f64 / (1u64 << 53) as f64
     }
 

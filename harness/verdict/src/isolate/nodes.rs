@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 const FEW: usize = 4;
 
 /// Adds wanted runs, good, convicted and suspected nodes to the state.
-pub fn pursue(state: &mut State) {
+pub(crate) fn pursue(state: &mut State) {
     let screen = screen(state.fleet);
     // A node that did well with others is good, whatever else it was in: a fault would have shown there too.
     let mut sets: Vec<&Vec<usize>> = Vec::new();
@@ -117,7 +117,7 @@ fn proven(state: &State, aim: &Aim) -> bool {
 }
 
 /// The groups that are tried first.
-pub struct Screen {
+pub(crate) struct Screen {
     /// Nodes of a group.
     pub size: usize,
     /// Groups of exactly `size` nodes, each within one topology group.
@@ -127,7 +127,7 @@ pub struct Screen {
 }
 
 /// Groups near the square root of the fleet in size, with few nodes left over.
-pub fn screen(fleet: &Fleet) -> Screen {
+pub(crate) fn screen(fleet: &Fleet) -> Screen {
     let groups: Vec<Vec<usize>> = fleet
         .all_groups()
         .into_iter()

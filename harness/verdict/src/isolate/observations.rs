@@ -53,7 +53,7 @@ pub struct Timeouts {
 
 /// Something odd about a node, which alone proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Oddity {
+pub(crate) struct Oddity {
     /// A code that `harness explain` knows.
     pub code: &'static str,
     /// The node's name.
@@ -73,7 +73,7 @@ const BY_COUNTERS: &[&str] = &["nic.retrans_timeouts"];
 
 impl Oddity {
     /// Whether it is itself what was out of bounds, on that very node.
-    pub fn was_judged(&self, observed: &RunObservations) -> bool {
+    pub(crate) fn was_judged(&self, observed: &RunObservations) -> bool {
         observed
             .failed
             .iter()
@@ -83,7 +83,7 @@ impl Oddity {
 
 impl RunObservations {
     /// By node, in the order of how much it says.
-    pub fn oddities(&self) -> Vec<Oddity> {
+    pub(crate) fn oddities(&self) -> Vec<Oddity> {
         let mut odd: Vec<Oddity> = Vec::new();
         for timeouts in &self.timeouts {
             odd.push(Oddity {

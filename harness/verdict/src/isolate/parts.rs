@@ -8,7 +8,7 @@ use super::trial::Aim;
 use super::weigh;
 
 /// Adds wanted runs and named parts of the convicted nodes to the state.
-pub fn pursue(state: &mut State) {
+pub(crate) fn pursue(state: &mut State) {
     for (node, left) in state.convicted.clone() {
         let inside = decided(state, node, Aim::Inside(node), None);
         let gpus = all(state, node, Aim::Gpus(node), state.fleet.gpus);

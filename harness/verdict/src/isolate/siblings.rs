@@ -10,7 +10,7 @@ const FEWEST: usize = 2;
 
 /// A part that is bad.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
+pub(crate) struct Part {
     /// The node's name.
     pub node: String,
     /// A device name, `gpuN`, `fabric` or `node`.
@@ -25,7 +25,7 @@ pub struct Part {
 
 /// A rate and what it should be.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rate {
+pub(crate) struct Rate {
     /// What the bad part reached.
     pub value: f64,
     /// What good peers reach, or what is expected.
@@ -36,7 +36,7 @@ pub struct Rate {
 
 /// Of a node.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Devices {
+pub(crate) struct Devices {
     /// NICs of a node; 0 where unknown.
     pub nics: usize,
     /// GPUs of a node; 0 where unknown.
@@ -60,7 +60,7 @@ const WHOLES: [Whole; 5] = [
 ];
 
 /// One part for all that have one cause, in the place of the first of them; all others as they were.
-pub fn unite(parts: Vec<Part>, devices: Devices) -> Vec<Part> {
+pub(crate) fn unite(parts: Vec<Part>, devices: Devices) -> Vec<Part> {
     let mut kinds: BTreeMap<(String, &'static str), Vec<Part>> = BTreeMap::new();
     for part in &parts {
         if let Some(code) = part.code.filter(|code| WHOLES.iter().any(|whole| whole.of == *code)) {
@@ -151,7 +151,7 @@ const ALIKE: f64 = 1.25;
 
 /// Leaves out what a whole of the same node has in it, as where several cases name parts; and a node whose GPUs are slow
 /// alike and whose NICs are, too, is slow as a whole.
-pub fn absorb(parts: Vec<Part>) -> Vec<Part> {
+pub(crate) fn absorb(parts: Vec<Part>) -> Vec<Part> {
     // By node and code, with all evidence.
     let mut wholes: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for part in parts.iter().filter(|part| WHOLES.iter().any(|whole| part.part == whole.part)) {

@@ -43,7 +43,7 @@ impl Fleet {
     }
 
     /// Whether these nodes lie in more than one topology group.
-    pub fn spans(&self, nodes: &[usize]) -> bool {
+    pub(crate) fn spans(&self, nodes: &[usize]) -> bool {
         let mut groups = nodes.iter().map(|node| self.group(*node));
         let first = groups.next();
         groups.any(|group| Some(group) != first)

@@ -20,22 +20,22 @@ const ASSUMED_SPREAD: f64 = 0.03;
 const ASSUMED_WEIGHT: f64 = 4.0;
 
 /// Up to this weight a thing is good.
-pub const GOOD: f64 = -5.0;
+pub(crate) const GOOD: f64 = -5.0;
 /// From this weight on a thing is slow and is followed up.
-pub const SLOW: f64 = 3.0;
+pub(crate) const SLOW: f64 = 3.0;
 /// A node or a link that is innocent reaches this once in a million.
-pub const PROVEN: f64 = 13.8;
+pub(crate) const PROVEN: f64 = 13.8;
 /// A part of a node that is proven slow already.
-pub const PROVEN_PART: f64 = 11.5;
+pub(crate) const PROVEN_PART: f64 = 11.5;
 /// So often a thing is tried.
-pub const MOST_TRIES: usize = 10;
+pub(crate) const MOST_TRIES: usize = 10;
 
 /// A run that broke counts as one at a hundredth of the rate.
 const BROKE: f64 = -4.6;
 
 /// What is judged: an aim, and within it one GPU or NIC.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Thing {
+pub(crate) struct Thing {
     /// What its runs were to show.
     pub aim: Aim,
     /// Index of the GPU or NIC; `None` for whole runs, and for runs that broke.
@@ -44,7 +44,7 @@ pub struct Thing {
 
 /// How much a thing's values speak for a fault.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Weight {
+pub(crate) struct Weight {
     /// Values it was judged by.
     pub tries: usize,
     /// Those of others that it was compared with.
@@ -59,7 +59,7 @@ pub struct Weight {
 
 /// What a weight amounts to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub(crate) enum State {
     /// No value.
     Untried,
     /// Weight of `GOOD` or less.
@@ -72,14 +72,14 @@ pub enum State {
 
 impl Weight {
     /// The fraction of the healthy rate that is left, at most 1.
-    pub fn left(&self) -> f64 {
+    pub(crate) fn left(&self) -> f64 {
         self.off.exp().min(1.0)
     }
 }
 
 /// All answers so far, compared with each other.
 #[derive(Debug, Clone, Default)]
-pub struct Weighed {
+pub(crate) struct Weighed {
     of: BTreeMap<(Shape, Thing), Weight>,
     /// Answers for each aim, those without a result included.
     pub answered: BTreeMap<Aim, usize>,
@@ -105,7 +105,7 @@ type Values = BTreeMap<Thing, Vec<f64>>;
 
 impl Weighed {
     /// Compares all answers with those of the same shape.
-    pub fn of(answers: &[Answer]) -> Weighed {
+    pub(crate) fn of(answers: &[Answer]) -> Weighed {
         let mut weighed = Weighed { spread: ASSUMED_SPREAD, ..Weighed::default() };
         let mut by_shape: BTreeMap<Shape, Values> = BTreeMap::new();
         for answer in answers {
@@ -263,7 +263,7 @@ impl Weighed {
     }
 
     /// By the shape in which it was tried most.
-    pub fn weight(&self, aim: &Aim, part: Option<usize>) -> Option<&Weight> {
+    pub(crate) fn weight(&self, aim: &Aim, part: Option<usize>) -> Option<&Weight> {
         let thing = Thing { aim: aim.clone(), part };
         self.of
             .iter()
@@ -273,7 +273,7 @@ impl Weighed {
     }
 
     /// `Untried` where no run of it gave a value.
-    pub fn state(&self, aim: &Aim, part: Option<usize>) -> State {
+    pub(crate) fn state(&self, aim: &Aim, part: Option<usize>) -> State {
         match self.weight(aim, part) {
             None => State::Untried,
             Some(weight) if weight.peers == 0 => State::Open,
@@ -284,7 +284,7 @@ impl Weighed {
     }
 
     /// What is tried no more and is still open is followed up as if it were slow; nothing is convicted by that.
-    pub fn settled(&self, aim: &Aim) -> State {
+    pub(crate) fn settled(&self, aim: &Aim) -> State {
         match self.state(aim, None) {
             State::Open | State::Untried if self.tried_out(aim) => State::Slow,
             state => state,
@@ -292,12 +292,12 @@ impl Weighed {
     }
 
     /// The part of its rate that a thing must have lost to be looked for, at the spread of runs on whole nodes.
-    pub fn looked_for(&self) -> f64 {
+    pub(crate) fn looked_for(&self) -> f64 {
         1.0 - (-cost(self.spread)).exp()
     }
 
     /// Whether it was tried `MOST_TRIES` times, runs without a result included.
-    pub fn tried_out(&self, aim: &Aim) -> bool {
+    pub(crate) fn tried_out(&self, aim: &Aim) -> bool {
         self.answered.get(aim).copied().unwrap_or_default() >= MOST_TRIES
     }
 }

@@ -8,7 +8,7 @@ use model::artefact::{PlannedAssertion, Status, Verdict};
 use std::collections::BTreeSet;
 
 /// The cause of such a verdict.
-pub const ABSENT: &str = "source-absent";
+pub(crate) const ABSENT: &str = "source-absent";
 
 /// Whether a node of the assertion lacks the metric's source; the verdict then says so. Where other nodes of the same
 /// assertion have it, the assertion as a whole cannot be judged.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A job that was tried and failed.
 #[derive(Debug, Clone, Copy)]
-pub struct FailedJob<'a> {
+pub(crate) struct FailedJob<'a> {
     /// The nodes it was planned on.
     pub nodes: &'a [String],
     /// The node that its launcher or its workload names.
@@ -24,7 +24,7 @@ pub struct FailedJob<'a> {
 
 /// The last lines that all jobs share, one of each kind; nothing where they did not fail in the same way, or where a
 /// single node is in all of them.
-pub fn shared_by<'a>(jobs: &[FailedJob<'a>]) -> Option<Vec<&'a str>> {
+pub(crate) fn shared_by<'a>(jobs: &[FailedJob<'a>]) -> Option<Vec<&'a str>> {
     let (first, rest) = jobs.split_first()?;
     let is_alike = rest.iter().all(|job| job.cause == first.cause);
     let all_refused = jobs.iter().all(|job| job.refused);
@@ -88,7 +88,7 @@ pub fn normalised(line: &str, nodes: &BTreeSet<&str>) -> String {
 }
 
 /// What all jobs of a case that were tried failed by, if they failed alike.
-pub fn of_case(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> Option<CommonFailure> {
+pub(crate) fn of_case(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> Option<CommonFailure> {
     let mut failed = Vec::new();
     for record in data.jobs.jobs.iter().filter(|record| was_tried(&record.end)) {
         let planned = data.case.jobs.iter().find(|planned| planned.name == record.name)?;
@@ -123,7 +123,7 @@ fn named<'a>(record: &'a JobRecord, by_workload: Option<&'a str>) -> Option<&'a 
 }
 
 /// Whether it failed before any node had to do with it.
-pub fn is_refused(record: &JobRecord) -> bool {
+pub(crate) fn is_refused(record: &JobRecord) -> bool {
     matches!(record.end, Ended::LaunchFailed { .. } | Ended::FolderFailed { .. }) && record.blamed.is_none()
 }
 
@@ -143,7 +143,7 @@ fn was_tried(end: &Ended) -> bool {
 }
 
 /// The same for what a run before this rule had stored: the cause that all jobs of a case share.
-pub fn of_outcomes(outcomes: &[JobOutcome]) -> Option<&str> {
+pub(crate) fn of_outcomes(outcomes: &[JobOutcome]) -> Option<&str> {
     let mut words: Vec<Vec<String>> = Vec::new();
     for outcome in outcomes {
         words.push(vec![outcome.bad.as_ref()?.evidence.clone()]);

@@ -12,7 +12,7 @@ use recipes::recipe::{self, training_log::NAN_RANK};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The parts that this case's measurements name by themselves.
-pub fn of_case(data: &CaseData, verdicts: &[Verdict], nic_rates: &NicRateCache) -> Vec<Culprit> {
+pub(crate) fn of_case(data: &CaseData, verdicts: &[Verdict], nic_rates: &NicRateCache) -> Vec<Culprit> {
     let mut parts = Vec::new();
     for (assertion, verdict) in data.case.assertions.iter().zip(verdicts) {
         if verdict.status == Status::Fail && verdict.cause.as_deref() != Some(BELOW_FLOOR) {

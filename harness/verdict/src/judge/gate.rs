@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 /// The code of a finding of `efa_traffic`.
 const SAMPLER_ENDED: &str = "sampler-ended";
 
-pub enum Gate {
+pub(crate) enum Gate {
     Open,
     /// The machinery failed: every assertion on the job is an error.
     Error {

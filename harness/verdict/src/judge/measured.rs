@@ -25,7 +25,7 @@ pub struct Measured<'a> {
 
 impl<'a> Measured<'a> {
     /// Of these jobs, which are the assertion's own or stand for them.
-    pub fn of(metrics: &'a Metrics, assertion: &PlannedAssertion, jobs: &[String]) -> Measured<'a> {
+    pub(crate) fn of(metrics: &'a Metrics, assertion: &PlannedAssertion, jobs: &[String]) -> Measured<'a> {
         let mut parts = Vec::new();
         let mut missing = Vec::new();
         let mut look = |dims: Dims, name: String| {
@@ -67,19 +67,19 @@ impl<'a> Measured<'a> {
     }
 
     /// How many parts have numbers.
-    pub fn n(&self) -> u32 {
+    pub(crate) fn n(&self) -> u32 {
         self.parts.len() as u32
     }
 
     /// Every number with the name of its part.
-    pub fn numbers(&self) -> impl Iterator<Item = (&str, &Number<'a>)> {
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = (&str, &Number<'a>)> {
         self.parts
             .iter()
             .flat_map(|(name, numbers)| numbers.iter().map(move |number| (name.as_str(), number)))
     }
 
     /// Every value with the name of its part.
-    pub fn values(&self) -> impl Iterator<Item = (&str, f64)> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = (&str, f64)> {
         self.numbers().map(|(name, number)| (name, number.value))
     }
 }

@@ -223,7 +223,7 @@ fn explanation(data: &CaseData, assertion: &PlannedAssertion) -> Option<String> 
 }
 
 /// The result of one comparison of an assertion.
-pub struct JudgedBound {
+pub(crate) struct JudgedBound {
     status: Status,
     observed: f64,
     /// Of its independent runs, where there were several: the one observed is their median.
@@ -344,7 +344,7 @@ fn not_measured(data: &CaseData, assertion: &PlannedAssertion, measured: &Measur
 }
 
 /// The subject of an assertion's messages: metric, operation, size and nodes.
-pub fn subject(assertion: &PlannedAssertion) -> String {
+pub(crate) fn subject(assertion: &PlannedAssertion) -> String {
     let mut text = assertion.metric.clone();
     for (dim, value) in assertion.dims.iter() {
         match dim {
@@ -360,7 +360,7 @@ pub fn subject(assertion: &PlannedAssertion) -> String {
 }
 
 /// A few names, and how many more.
-pub fn listed<S: AsRef<str>>(names: &[S]) -> String {
+pub(crate) fn listed<S: AsRef<str>>(names: &[S]) -> String {
     let shown = names.iter().take(4).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
     match names.len() {
         0..=4 => shown,
@@ -423,7 +423,7 @@ fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
 
 /// Whether a verdict only reports: a warning, or a number whose source a node's software does not have. It judges
 /// nothing, and running it again would change nothing.
-pub fn is_reported_only(verdict: &Verdict) -> bool {
+pub(crate) fn is_reported_only(verdict: &Verdict) -> bool {
     let causes = [warning::WARNING, absent::ABSENT];
     verdict.status == Status::Skipped && verdict.cause.as_deref().is_some_and(|cause| causes.contains(&cause))
 }
@@ -513,7 +513,7 @@ fn findings(data: &CaseData, verdicts: &[Verdict]) -> Vec<Finding> {
 }
 
 /// Whether the job's script ran to its end.
-pub fn exited(end: &Ended) -> Option<i32> {
+pub(crate) fn exited(end: &Ended) -> Option<i32> {
     match end {
         Ended::Exited { code } => Some(*code),
         _ => None,

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// Judging the ring looks at all flows of the case at once, so it is done once per floor and not once per NIC.
 #[derive(Default)]
-pub struct NicRateCache {
+pub(crate) struct NicRateCache {
     by_bound: BTreeMap<(u64, u64), Rates>,
 }
 
@@ -261,7 +261,7 @@ fn gaps<'a>(data: &'a CaseData, job: &str) -> BTreeMap<&'a str, GapKind> {
 
 impl NicRateCache {
     /// NICs that the flows blame, with the rate of good ones.
-    pub fn parts(&self) -> Vec<Part> {
+    pub(crate) fn parts(&self) -> Vec<Part> {
         let mut parts = Vec::new();
         for rates in self.by_bound.values().filter(|rates| rates.rates.fleet_low.is_none()) {
             let good = rates.rates.nics.iter().filter(|nic| nic.verdict == NicVerdict::Pass);
@@ -285,7 +285,7 @@ impl NicRateCache {
     }
 
     /// Suspects, and slowness of the whole fleet: findings that name no single NIC.
-    pub fn others(&self) -> Vec<Culprit> {
+    pub(crate) fn others(&self) -> Vec<Culprit> {
         let mut culprits = Vec::new();
         for rates in self.by_bound.values() {
             if let Some(evidence) = &rates.rates.fleet_low {

@@ -9,7 +9,7 @@ use model::artefact::{Collected, CollectedFile, FileKind, PlannedJob, PlannedPro
 use std::collections::BTreeMap;
 
 /// Every cause for which a rank's report is unusable. The judge reports them as the cause of a missing number.
-pub const CAUSES: [&str; 12] = [
+pub(crate) const CAUSES: [&str; 12] = [
     "report-missing",
     "report-empty",
     "report-unreadable",

@@ -28,7 +28,7 @@ pub enum Library {
 
 impl Library {
     /// As messages show it: `aws-ofi-nccl`.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Library::Nccl => "NCCL",
             Library::Libfabric => "libfabric",

@@ -37,7 +37,7 @@ pub struct Layouts {
 
 impl Layouts {
     /// Reads the export's tables of payload schemas and enumerations.
-    pub fn read(export: &Export) -> Result<Layouts, ExportError> {
+    pub(crate) fn read(export: &Export) -> Result<Layouts, ExportError> {
         let mut layouts = Layouts { words: enum_labels(export)?, ..Layouts::default() };
         let widths = enumerations(export)?;
         let mut sizes: HashMap<(i64, i64), Vec<usize>> = HashMap::new();

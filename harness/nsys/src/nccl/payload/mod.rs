@@ -186,7 +186,7 @@ fn number_of(word: &str) -> Option<i128> {
 
 /// The payload of the range of this name, from its JSON, else from its bytes. What one of them lacks the other may say.
 /// `None` where there is neither.
-pub fn read(
+pub(crate) fn read(
     function: &str,
     json: Option<&str>,
     bytes: Option<&[u8]>,

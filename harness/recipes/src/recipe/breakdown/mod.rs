@@ -54,7 +54,7 @@ const RANK_COMPUTE: MetricSpec =
     share("rank.compute_share", "the fraction of a rank's GPU time with compute", Better::Higher, OF_RANK);
 
 /// Reads nsys reports.
-pub const SPEC: RecipeSpec = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     name: "breakdown",
     about: "where GPU time went: compute, exposed communication, idle; from nsys reports",
     metrics: &[EXPOSED, IDLE, COMPUTE, RANK_EXPOSED, RANK_IDLE, RANK_COMPUTE],

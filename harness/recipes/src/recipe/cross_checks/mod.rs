@@ -76,7 +76,7 @@ const SHARE: MetricSpec = of_job(
 );
 
 /// Reads nsys reports, NCCL's log, the output of nccl-tests and EFA counters.
-pub const SPEC: RecipeSpec = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     name: "cross_checks",
     about: "independent sources of one job compared: NCCL's log, reports, the output of nccl-tests, EFA counters",
     metrics: &[ACCOUNTS, COMPARED, DISAGREE, WITHOUT_CALLS, WITHOUT_KERNELS, OF_ANOTHER, EFA, LEAST, SHARE],

@@ -68,7 +68,7 @@ const RANK_CLASS_SHARE: MetricSpec = MetricSpec {
 };
 
 /// Reads nsys reports.
-pub const SPEC: RecipeSpec = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     name: "cuda_gpu_kern_sum",
     about: "kernels and their time, from nsys reports",
     metrics: &[SHARE, CLASS_SHARE, TIME, COUNT, MEDIAN, RANK_CLASS_SHARE],

@@ -99,7 +99,7 @@ const RESIDUAL: MetricSpec = MetricSpec {
 };
 
 /// Reads the sampler's captures of EFA counters.
-pub const SPEC: RecipeSpec = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     name: "efa_traffic",
     about: "bytes, rates, retransmits and drops of every NIC, and whether sent bytes have arrived",
     metrics: &[PRESENT, TX_BYTES, RX_BYTES, SHARE, RETRANS, TIMEOUTS, DROPS, NODE_TX, NODE_RX, RESIDUAL],

@@ -60,7 +60,7 @@ const WAIT: MetricSpec = MetricSpec {
 };
 
 /// Reads nsys reports and the output of nccl-tests.
-pub const SPEC: RecipeSpec = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     name: "nccl_profile",
     about: "the output of nccl-tests compared with nsys reports",
     metrics: &[TIME, RATIO, BUSBW, RANKS, WAIT],

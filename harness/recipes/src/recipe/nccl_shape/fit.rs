@@ -2,13 +2,13 @@
 //! sizes and judges the distances.
 
 /// Fewer points than this lie on some line whatever they are.
-pub const FEWEST: usize = 4;
+pub(crate) const FEWEST: usize = 4;
 /// Lines are tried through at most this many points: a sweep in small steps has a thousand.
 const ENDS: usize = 48;
 
 /// Time over bytes, as `Line::through` fits it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line {
+pub(crate) struct Line {
     /// Microseconds at zero bytes; never negative.
     pub latency_us: f64,
     /// The slope; above zero.
@@ -18,7 +18,7 @@ pub struct Line {
 impl Line {
     /// The line whose relative distances to all points are least in sum: one size that is far off does not draw it.
     /// Neither latency nor slope is below nothing. Points are bytes and microseconds.
-    pub fn through(points: &[(u64, f64)]) -> Option<Line> {
+    pub(crate) fn through(points: &[(u64, f64)]) -> Option<Line> {
         if points.len() < FEWEST {
             return None;
         }
@@ -42,12 +42,12 @@ impl Line {
     }
 
     /// Predicted microseconds for this many bytes.
-    pub fn us(&self, bytes: u64) -> f64 {
+    pub(crate) fn us(&self, bytes: u64) -> f64 {
         self.latency_us + self.us_per_byte * bytes as f64
     }
 
     /// How far a time lies from the line, as a fraction of what the line says.
-    pub fn distance(&self, bytes: u64, us: f64) -> f64 {
+    pub(crate) fn distance(&self, bytes: u64, us: f64) -> f64 {
         (us / self.us(bytes) - 1.0).abs()
     }
 

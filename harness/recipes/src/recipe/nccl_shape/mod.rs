@@ -13,7 +13,7 @@ use metric::{Blames, Dim, Dims, Metric, MetricSpec};
 use std::collections::BTreeMap;
 
 /// Below this size a time is mostly latency and the choice of a protocol, and its shape says little of the hardware.
-pub const FROM_BYTES: u64 = 64 << 20;
+pub(crate) const FROM_BYTES: u64 = 64 << 20;
 
 const DIP: MetricSpec = MetricSpec {
     name: "nccl.dip",

@@ -57,7 +57,7 @@ const RANKS: MetricSpec = MetricSpec {
 };
 
 /// For cases of nccl-tests; tests of single GPUs have the dimensions `node` and `gpu`.
-pub const SPEC: RecipeSpec = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     name: "nccl_tests",
     about: "bandwidth, time and correctness of a collective, from the table that nccl-tests prints",
     metrics: &[BUSBW, ALGBW, TIME, WRONG, RANKS],

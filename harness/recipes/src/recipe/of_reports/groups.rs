@@ -14,7 +14,7 @@ pub struct Group {
 pub const COMPOSITE: &str = "Composite tables";
 
 /// Recipes over time, and distributions.
-pub const CHARTS: &str = "Charts";
+pub(crate) const CHARTS: &str = "Charts";
 
 /// Every recipe of `LIST` once, as `harness recipe list` shows them.
 pub const GROUPS: &[Group] = &[

@@ -40,9 +40,11 @@ mod tests;
 mod together;
 mod unbalanced;
 
-pub use groups::{CHARTS, COMPOSITE, GROUPS, Group, group_of};
+pub(crate) use groups::CHARTS;
+pub use groups::{COMPOSITE, GROUPS, Group, group_of};
 pub use report_counts::ReportCounts;
-pub use survey::{Input, Outcome, Part, Progress, SUMMARY_CHARTS, Survey, join, part, survey};
+pub(crate) use survey::SUMMARY_CHARTS;
+pub use survey::{Input, Outcome, Part, Progress, Survey, join, part, survey};
 pub use together::{Across, Made, ReportExtract, Together};
 pub(crate) use together::{Extract, Share};
 
@@ -133,7 +135,7 @@ pub struct ReportRecipe {
 }
 
 /// The rows of one report in groups.
-pub type GroupsOf = fn(&Trace, &Arguments) -> Result<Option<Groups>, ExportError>;
+pub(crate) type GroupsOf = fn(&Trace, &Arguments) -> Result<Option<Groups>, ExportError>;
 
 /// How a recipe reads reports, and what it makes of several.
 pub enum RecipeKind {

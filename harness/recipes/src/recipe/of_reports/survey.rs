@@ -7,7 +7,7 @@ mod notes;
 mod part;
 mod result_tables;
 
-pub use charts::SUMMARY_CHARTS;
+pub(crate) use charts::SUMMARY_CHARTS;
 pub(super) use charts::of_summary;
 pub use part::{Part, part};
 pub(super) use result_tables::{below_each_other, result_table};

@@ -59,7 +59,7 @@ const COUNT: MetricSpec = MetricSpec {
 };
 
 /// For profiled cases, by rank; `harness recipe steps` reads stored reports.
-pub const SPEC: RecipeSpec = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     name: "steps",
     about: "the steps of an iterative run, from nsys reports",
     metrics: &[TIME, MEDIAN, CV, SLOPE, COUNT],

@@ -59,7 +59,7 @@ const RESIDUAL: MetricSpec = MetricSpec {
 };
 
 /// For profiled cases; no metrics unless every rank left a readable report.
-pub const SPEC: RecipeSpec = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     name: "stragglers",
     about: "ranks and nodes that keep the others waiting, from nsys reports",
     metrics: &[LATE, LATE_SHARE, WAIT, OFFSET, RESIDUAL],

@@ -110,7 +110,7 @@ const EFA_PER_STEP: MetricSpec = MetricSpec {
 };
 
 /// For trainings and commands: reads the steps that they log to stdout and stderr.
-pub const SPEC: RecipeSpec = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     name: "training_log",
     about: "step times, throughput and loss, from the log of a training",
     metrics: &[

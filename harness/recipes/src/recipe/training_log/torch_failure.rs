@@ -6,7 +6,12 @@ use super::{Failure, JobInput, failure};
 use logs::torch_failure::Account;
 
 /// The failure that torch itself reports, if any. `shown` is the file that the lines stand in.
-pub fn failed_by(job: &JobInput, account: &Account, shown: &str, by: Option<&String>) -> Option<Failure> {
+pub(crate) fn failed_by(
+    job: &JobInput,
+    account: &Account,
+    shown: &str,
+    by: Option<&String>,
+) -> Option<Failure> {
     if let Some(met) = &account.rendezvous {
         let said = &met.said;
         let ends = met.to.as_ref().map(|(host, port)| {

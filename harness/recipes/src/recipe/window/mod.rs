@@ -82,7 +82,7 @@ pub struct StepWindow {
 
 impl StepWindow {
     /// How many steps these are: both ends are in it.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.last.saturating_sub(self.first) + 1
     }
 }

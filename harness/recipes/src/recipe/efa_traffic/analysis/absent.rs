@@ -4,7 +4,7 @@
 use logs::efa_counters::{Capture, Reading};
 
 /// The release of the EFA driver that brought them.
-pub const SINCE_DRIVER: &str = "2.17";
+pub(crate) const SINCE_DRIVER: &str = "2.17";
 
 /// The counters that came with it, of those that numbers are made of.
 const NAMES: [&str; 3] = ["retrans_bytes", "retrans_pkts", "retrans_timeout_events"];

@@ -33,7 +33,7 @@ pub fn residual(value: impl Fn(&str) -> Option<u64>) -> Option<Residual> {
 
 impl Residual {
     /// Whether the law holds in both directions.
-    pub fn is_zero(self) -> bool {
+    pub(crate) fn is_zero(self) -> bool {
         self.tx == 0 && self.rx == 0
     }
 }

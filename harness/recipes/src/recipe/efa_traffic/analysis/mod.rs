@@ -22,9 +22,9 @@ mod notes;
 mod tests;
 mod within;
 
-pub use absent::SINCE_DRIVER;
+pub(crate) use absent::SINCE_DRIVER;
 pub use conservation::{DeviceConservation, JobConservation, Residual, residual};
-pub use within::sent_within;
+pub(crate) use within::sent_within;
 
 use self::conservation::Conservation;
 use self::device::{Columns, DeviceRead};

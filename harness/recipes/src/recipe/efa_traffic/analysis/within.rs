@@ -9,7 +9,7 @@ const FEWEST: f64 = 2.0;
 const NS_PER_CS: f64 = 1e7;
 
 /// Sum over these devices between two moments of UTC; or why it is unknown.
-pub fn sent_within(
+pub(crate) fn sent_within(
     capture: &Capture,
     devices: &[String],
     map: &DirectionMap,

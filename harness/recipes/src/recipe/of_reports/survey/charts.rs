@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 const SHOWN: usize = 10;
 
 /// The charts of a summary.
-pub const SUMMARY_CHARTS: &[(&str, &str)] = &[
+pub(crate) const SUMMARY_CHARTS: &[(&str, &str)] = &[
     ("totals", "the largest totals, as bars"),
     ("spread", "minimum, quartiles, median and maximum of the same, as boxes"),
 ];
