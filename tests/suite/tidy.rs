@@ -301,13 +301,33 @@ fn no_test_passes_by_returning_where_its_data_is_absent() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// What a metric is to the judge, the planner and the reports stands in its declaration.
+#[test]
+fn only_recipes_name_metrics() {
+    let names: BTreeSet<&str> =
+        recipes::recipe::all().flat_map(|recipe| recipe.metrics).map(|metric| metric.name).collect();
+    let literals = names.iter().flat_map(|name| {
+        let prefix = name.split_once('.').map_or(*name, |(prefix, _)| prefix);
+        [format!("\"{name}\""), format!("\"{prefix}.\"")]
+    });
+    let literals: Vec<String> = literals.collect();
+    for folder in ["harness/verdict/src", "harness/plan/src", "harness/config/src", "harness/src/report"] {
+        let all = sources(folder);
+        for (name, text) in all.iter().filter(|(name, _)| !name.contains("tests")) {
+            let code = production(text);
+            let named: Vec<&String> = literals.iter().filter(|literal| code.contains(*literal)).collect();
+            assert!(named.is_empty(), "{name} names {named:?}: declare it with the metric");
+        }
+    }
+}
+
 /// The crate that a file is compiled into; tests and the program itself are crates too.
 fn crate_of(file: &str) -> &str {
     let (folder, rest) = file.split_once("/src/").unwrap_or(("tests", ""));
     if rest == "main.rs" { "the program" } else { folder }
 }
 
-fn words(text: &str) -> impl Iterator<Item = &str> {
+fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     code.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'))
 }
@@ -315,10 +335,10 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 /// Name of the function or constant that a line of code makes public.
 fn public(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix("pub ")?;
-    let mut words =
+    let mut parts =
         rest.split(|c: char| !c.is_alphanumeric() && c != '_').skip_while(|word| *word == "async");
-    match (words.next()?, words.next()?) {
-        ("const" | "unsafe", "fn") => words.next(),
+    match (parts.next()?, parts.next()?) {
+        ("const" | "unsafe", "fn") => parts.next(),
         ("const" | "fn" | "static", name) => Some(name),
         _ => None,
     }
@@ -330,7 +350,7 @@ fn public_functions_are_used_by_another_crate() {
     let files = [sources("harness"), sources("tests")].concat();
     let mut used: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (name, text) in &files {
-        words(text).for_each(|word| {
+        identifiers(text).for_each(|word| {
             used.entry(word).or_default().insert(crate_of(name));
         });
     }

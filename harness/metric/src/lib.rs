@@ -7,9 +7,11 @@ mod metric;
 pub mod op;
 pub mod quantile;
 pub mod slope;
+mod spec;
 mod training;
 pub mod unit;
 pub mod warmup;
 
-pub use metric::{Blames, Dim, DimValue, Dims, Metric, MetricSpec, Metrics, Query};
+pub use metric::{Dim, DimValue, Dims, Metric, Metrics, Query};
+pub use spec::{Blames, Covers, Files, Limit, MetricSpec, Names, Role, Sizes};
 pub use training::TrainingFacts;

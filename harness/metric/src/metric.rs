@@ -219,50 +219,6 @@ pub struct Metric {
     pub better: Better,
 }
 
-/// Whom a metric that is out of bounds speaks against.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Blames {
-    /// What a program does is the same on whatever nodes.
-    #[default]
-    NoNode,
-    /// The parts that it names by itself, and no node by elimination.
-    Part,
-    /// Nodes, by elimination.
-    Node,
-    /// Nodes, where most that ran the same did well: what most show alike is the program's.
-    OddNode,
-}
-
-/// What a recipe declares of a metric before it computes one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MetricSpec {
-    /// Such as `nccl.busbw`.
-    pub name: &'static str,
-    /// A phrase for the manual: what it measures, and how.
-    pub about: &'static str,
-    /// Of every value.
-    pub unit: Unit,
-    /// Which direction is an improvement.
-    pub better: Better,
-    /// The dimensions of every row, beside `Case` and `Job`.
-    pub dims: &'static [Dim],
-    /// Whom the judge may blame where it is out of bounds.
-    pub blames: Blames,
-}
-
-impl MetricSpec {
-    /// The same declaration with other blame.
-    pub const fn blaming(mut self, blames: Blames) -> MetricSpec {
-        self.blames = blames;
-        self
-    }
-
-    /// A row of this metric.
-    pub fn of(&self, dims: Dims, value: f64) -> Metric {
-        Metric { name: Arc::from(self.name), dims, value, unit: self.unit, better: self.better }
-    }
-}
-
 /// A question to the table: a metric's name and the dimensions that are fixed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Query {

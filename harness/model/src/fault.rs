@@ -316,7 +316,7 @@ impl Fault {
             let near = base::suggest::nearest(kind, kinds.iter().copied());
             return Err(match near {
                 Some(near) => format!("unknown fault `{kind}`; did you mean `{near}`?"),
-                None => format!("unknown fault `{kind}`; known are {}", kinds.join(", ")),
+                None => format!("unknown fault `{kind}`; known: `{}`", kinds.join("`, `")),
             });
         };
         if form.contains('=') != value.is_some()

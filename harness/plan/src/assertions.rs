@@ -7,9 +7,9 @@ use base::size;
 use config::baseline::BaselineKey;
 use config::suite::{Assertion, Case, Per, Place, Placement, Suite, Workload};
 use metric::op::Op;
-use metric::{Dim, Dims, MetricSpec};
+use metric::{Dim, Dims, MetricSpec, Role};
 use model::artefact::{PlannedAssertion, PlannedBaseline, PlannedBound, PlannedJob, PlannedSpread};
-use recipes::recipe::{self, nccl_shape, nic_flows};
+use recipes::recipe::{self, nccl_shape};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -138,7 +138,7 @@ impl One<'_> {
 
     /// One assertion per node and part: of each job that the node is in, or over all of them for the rate of a NIC.
     fn per_node(&self, planned: &mut Vec<PlannedAssertion>, parts: &[Option<(Dim, String)>]) {
-        let over_all_jobs = self.metric.name == nic_flows::NIC_RATE.name;
+        let over_all_jobs = self.metric.is(Role::OverRounds);
         for node in &self.context.request.nodes {
             let of_node = self.index.of_node.get(node.as_str()).cloned().unwrap_or_default();
             let jobs: Vec<Vec<usize>> = if over_all_jobs {
@@ -257,7 +257,7 @@ impl One<'_> {
         let mut parts = self.parts_of_node(dims);
         if self.assertion.sizes.is_empty() && self.metric.dims.contains(&Dim::SizeBytes) {
             let sizes = self.sizes_asked(job);
-            let sizes = nccl_shape::sizes_of(self.metric.name, &sizes).unwrap_or(sizes);
+            let sizes = nccl_shape::sizes_of(self.metric, sizes);
             parts = sizes.into_iter().map(|size| Dims::new().with(Dim::SizeBytes, size)).collect();
         }
         if self.metric.dims.contains(&Dim::Place) && self.assertion.place == Place::Both {
@@ -289,7 +289,7 @@ impl One<'_> {
     /// alltoall and sendrecv have no check in place, and print N/A there.
     fn places(&self) -> &'static [&'static str] {
         match self.op() {
-            Some(Op::AllToAll | Op::SendRecv) if self.metric.name == "nccl.wrong" => &["out"],
+            Some(Op::AllToAll | Op::SendRecv) if self.metric.is(Role::DataCheck) => &["out"],
             _ => &["out", "in"],
         }
     }
@@ -298,7 +298,7 @@ impl One<'_> {
         match &self.assertion.name {
             Some(name) => name.clone(),
             None => {
-                let metric = self.assertion.metric.trim_start_matches("nccl.");
+                let metric = self.metric.short_name();
                 match &self.assertion.of {
                     Some((_, name)) => format!("{metric}[{name}]"),
                     None => metric.to_owned(),

@@ -3,7 +3,9 @@
 use config::hardware_limits;
 use config::inventory::Instance;
 use config::suite::{Case, Placement, Workload};
+use metric::Limit;
 use model::artefact::{PlannedAssertion, PlannedJob};
+use recipes::recipe;
 use std::collections::HashMap;
 
 pub(crate) fn state(
@@ -19,9 +21,9 @@ pub(crate) fn state(
     }
     let by_name: HashMap<&str, &PlannedJob> = jobs.iter().map(|job| (job.name.as_str(), job)).collect();
     for assertion in assertions {
-        let ceiling = match assertion.metric.as_str() {
-            "nccl.busbw" => hardware_limits::busbw_ceiling,
-            "nccl.algbw" => hardware_limits::algbw_ceiling,
+        let ceiling = match recipe::spec(&assertion.metric).and_then(|metric| metric.limit) {
+            Some(Limit::BusBandwidth) => hardware_limits::busbw_ceiling,
+            Some(Limit::AlgorithmBandwidth) => hardware_limits::algbw_ceiling,
             _ => continue,
         };
         let extents = assertion.jobs.iter().filter_map(|name| by_name.get(name.as_str())).map(|job| {

@@ -2,8 +2,9 @@
 //! moved apart, so that a healthy suite stays green however many it judges. What the bounds are is the suite's word.
 
 use config::bounds;
+use metric::Role;
 use model::artefact::PlannedCase;
-use recipes::recipe::nccl_shape;
+use recipes::recipe;
 
 /// A comparison is of two numbers that each vary: one new number against one that is known no better.
 const OF_ONE: u32 = 1;
@@ -15,7 +16,7 @@ pub(crate) fn widen(cases: &mut [PlannedCase]) {
     for assertion in cases.iter_mut().flat_map(|case| &mut case.assertions) {
         let Some(spread) = &mut assertion.bound.spread else { continue };
         spread.judged = judged;
-        spread.allows = nccl_shape::compares(&assertion.metric)
+        spread.allows = recipe::has_role(&assertion.metric, Role::ComparesWithin)
             .then(|| bounds::factor(OF_ONE, judged, f64::INFINITY) * spread.relative);
     }
 }

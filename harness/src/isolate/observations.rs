@@ -1,8 +1,9 @@
 //! What a stored run shows to `verdict::isolate::evidence`, read from its folder.
 
 use base::nodeset;
-use metric::Dim;
+use metric::{Dim, Limit, Metric, Role};
 use model::artefact::{Probe, Status, Summary, Verdict};
+use recipes::recipe;
 use std::collections::BTreeMap;
 use store::{self, Stored};
 use verdict::history::blameless;
@@ -31,8 +32,8 @@ pub(crate) fn read(stored: &Stored, summary: &Summary) -> Result<RunObservations
             seen.losses.extend(verdict.verdicts.iter().filter_map(|verdict| loss(&case.name, verdict)));
         }
         let Some(metrics) = stored.metrics(&case.name).map_err(to_text)? else { continue };
-        for row in metrics.rows().iter().filter(|row| *row.name == *"nic.retrans_timeouts" && row.value > 0.0)
-        {
+        let timed_out = |row: &&Metric| row.value > 0.0 && recipe::has_role(&row.name, Role::Timeouts);
+        for row in metrics.rows().iter().filter(timed_out) {
             if let (Some(node), Some(nic)) = (row.dims.word(Dim::Node), row.dims.word(Dim::Nic)) {
                 *timeouts.entry((node.to_owned(), nic.to_owned())).or_default() += row.value as u64;
             }
@@ -54,7 +55,8 @@ fn failed(verdict: &Verdict) -> Option<(String, String)> {
 
 /// A collective that was measured and is too slow. Flows and lists of devices name their parts by themselves.
 fn loss(case: &str, verdict: &Verdict) -> Option<Loss> {
-    let is_rate = ["nccl.busbw", "nccl.algbw"].contains(&verdict.metric.as_str());
+    let limit = recipe::spec(&verdict.metric).and_then(|metric| metric.limit);
+    let is_rate = matches!(limit, Some(Limit::BusBandwidth | Limit::AlgorithmBandwidth));
     if verdict.status != Status::Fail || !is_rate {
         return None;
     }

@@ -1,14 +1,13 @@
 //! Stored runs for tests: written by `store`, read back as `history` and `compare` read them.
 
 use crate::history::past::{self, Past, Run};
-use metric::unit::{Better, Unit};
 use metric::{Dim, Dims, Metric, Metrics};
 use model::artefact::{
     Analysis, CaseOutcomes, CaseVerdict, CoverageSets, Culprit, FORMAT, JobAnalysis, JobOutcome, LeftOut,
     Plan, RunRecord, Status,
 };
+use recipes::recipe::nic_flows;
 use std::path::Path;
-use std::sync::Arc;
 use store::{Scratch, Store};
 
 pub(crate) const NIC: &str = "rdmap79s0";
@@ -108,13 +107,7 @@ pub(crate) fn row(step: usize, value: f64) -> Metric {
         .with(Dim::Nic, NIC)
         .with(Dim::Direction, "tx")
         .with(Dim::Step, step as u64);
-    Metric {
-        name: Arc::from("nic.rate"),
-        dims,
-        value,
-        unit: Unit::GigabytesPerSecond,
-        better: Better::Higher,
-    }
+    nic_flows::NIC_RATE.of(dims, value)
 }
 
 /// All of these in one folder, which lives as long as the first value.

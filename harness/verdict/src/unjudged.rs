@@ -2,9 +2,11 @@
 //! has no judged number in a stage that it took part in. Pure.
 
 use crate::judge::absent::ABSENT;
+use metric::Covers;
 use model::artefact::{
     CaseVerdict, Plan, PlannedAssertion, PlannedBaseline, PlannedCase, Status, Verdict, WorkloadFacts,
 };
+use recipes::recipe;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many numbers of the plan will have nothing to be compared with, and how many numbers it has.
@@ -79,11 +81,11 @@ pub fn nodes_without_judged(plan: &Plan, verdicts: &[&CaseVerdict]) -> BTreeSet<
 
 /// The parts that a number of a job covers.
 fn parts(plan: &Plan, case: &PlannedCase, verdict: &Verdict, nodes: &[String], into: &mut BTreeSet<Part>) {
-    let of_nics = verdict.metric.starts_with("nic.") || verdict.metric.starts_with("node.efa");
+    let covers = recipe::spec(&verdict.metric).map_or(Covers::All, |metric| metric.covers);
+    let of_nics = covers == Covers::Nics;
     let is_command = matches!(case.workload, WorkloadFacts::Command { .. });
-    // Right data shows no rate of what carried it.
     let has_nics =
-        of_nics || !is_command && nodes.len() > 1 && verdict.node.is_none() && verdict.metric != "nccl.wrong";
+        of_nics || !is_command && nodes.len() > 1 && verdict.node.is_none() && covers != Covers::NoNics;
     for node in nodes.iter().filter(|node| verdict.node.as_ref().is_none_or(|own| own == *node)) {
         let mut add = |part: &str| {
             into.insert((nodes.len(), node.clone(), part.to_owned()));

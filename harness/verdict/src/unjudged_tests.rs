@@ -151,7 +151,7 @@ fn right_data_proves_no_nic_and_a_nic_proves_no_gpu() {
         beside(Status::Pass, &|_, verdict| verdict.metric.clone_from(&metric))
     };
     assert_eq!(metric("nccl.busbw"), Vec::<String>::new());
-    for only_some in ["nccl.wrong", "nic.share", "node.efa_retrans"] {
+    for only_some in ["nccl.wrong", "nic.share", "node.efa_tx"] {
         assert_eq!(metric(only_some), BOTH, "{only_some}");
     }
     // The other way round: what a NIC's number leaves open, a collective proves.

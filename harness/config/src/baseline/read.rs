@@ -7,7 +7,7 @@ use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{self, Table, Value};
 use metric::op::Op;
 use metric::unit::{Better, Unit};
-use metric::{Dim, MetricSpec};
+use metric::{Dim, MetricSpec, Role};
 use recipes::recipe;
 use std::collections::BTreeMap;
 
@@ -184,7 +184,7 @@ fn read_key(table: &Table<'_>, metric: Option<&MetricSpec>) -> BaselineKey {
     let placement = placement_value.as_ref().and_then(|value| value.one_of(&placements)).map(str::to_owned);
     let training_value = table.get("training");
     let training = training_value.as_ref().and_then(|value| value.words());
-    if let Some(metric) = metric.filter(|metric| metric.name.starts_with("train."))
+    if let Some(metric) = metric.filter(|metric| metric.is(Role::OfTraining))
         && training_value.is_none()
     {
         table.diagnostic(format!("missing key: `training`, `{}` depends on it", metric.name));

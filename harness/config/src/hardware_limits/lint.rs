@@ -9,6 +9,8 @@ use base::size;
 use base::suggest::nearest;
 use metric::op::Op;
 use metric::unit::Unit;
+use metric::{Limit, Role};
+use recipes::recipe::{self, nccl_tests};
 use std::collections::BTreeMap;
 
 /// What in a suite this instance makes impossible; and in `baselines`, where they are given.
@@ -77,20 +79,21 @@ pub fn lint_baselines(baselines: &Baselines, instance: &Instance) -> Vec<Diagnos
     for entry in &baselines.entries {
         let nodes = entry.key.nodes;
         let ranks = entry.key.ranks.or(nodes.map(|nodes| nodes.saturating_mul(instance.gpus)));
-        let ceiling = match (entry.metric.as_str(), entry.key.op, nodes, ranks) {
-            ("nccl.busbw", Some(op), Some(nodes), Some(ranks)) => {
+        let limit = recipe::spec(&entry.metric).and_then(|metric| metric.limit);
+        let ceiling = match (limit, entry.key.op, nodes, ranks) {
+            (Some(Limit::BusBandwidth), Some(op), Some(nodes), Some(ranks)) => {
                 busbw_ceiling(op, ranks, nodes, None, instance)
             }
-            ("nccl.algbw", Some(op), Some(nodes), Some(ranks)) => {
+            (Some(Limit::AlgorithmBandwidth), Some(op), Some(nodes), Some(ranks)) => {
                 algbw_ceiling(op, ranks, nodes, None, instance)
             }
-            ("nic.rate" | "flow.rate", ..) => instance.nic_line_rate_gb_s,
-            ("node.efa_tx" | "node.efa_rx", ..) => instance.node_wire_gb_s(),
+            (Some(Limit::NicLine), ..) => instance.nic_line_rate_gb_s,
+            (Some(Limit::NodeLine), ..) => instance.node_wire_gb_s(),
             _ => continue,
         };
         // A bandwidth there is the reciprocal of a latency, and no NIC that is slow shows in it.
-        if let ("nccl.busbw", Some(op), Some(bytes), Some(nodes), Some(ranks)) =
-            (entry.metric.as_str(), entry.key.op, entry.key.size_bytes, nodes, ranks)
+        if let (Some(Limit::BusBandwidth), Some(op), Some(bytes), Some(nodes), Some(ranks)) =
+            (limit, entry.key.op, entry.key.size_bytes, nodes, ranks)
             && is_latency_bound(op, bytes, &Span { nodes, ranks }, None, instance)
         {
             let message = format!(
@@ -98,7 +101,9 @@ pub fn lint_baselines(baselines: &Baselines, instance: &Instance) -> Vec<Diagnos
                 entry.metric, entry.key
             );
             let diagnostic = Diagnostic::at(&baselines.file, entry.line, 1, message);
-            diagnostics.push(diagnostic.suggest("keep `nccl.time` there, or a larger size"));
+            diagnostics.push(
+                diagnostic.suggest(format!("keep `{}` there, or a larger size", nccl_tests::TIME.name)),
+            );
         }
         for value in entry.lower.iter().chain([&entry.median()]).filter(|value| **value > ceiling) {
             let message = format!(
@@ -129,30 +134,31 @@ fn limits(case: &Case, assertion: &Assertion, instance: &Instance) -> Vec<LimitE
         }
         None => Vec::new(),
     };
-    match (assertion.metric.as_str(), &case.workload) {
-        ("nic.rate" | "flow.rate", _) => {
-            above("the line rate of a NIC".to_owned(), instance.nic_line_rate_gb_s)
-        }
-        ("node.efa_tx" | "node.efa_rx", _) => {
+    let limit = recipe::spec(&assertion.metric).and_then(|metric| metric.limit);
+    match (limit, &case.workload) {
+        (Some(Limit::NicLine), _) => above("the line rate of a NIC".to_owned(), instance.nic_line_rate_gb_s),
+        (Some(Limit::NodeLine), _) => {
             above("the line rate of a node's NICs".to_owned(), instance.node_wire_gb_s())
         }
-        ("nic.present", _) if floor.is_some_and(|floor| floor > 1.0) => {
-            let message = "`nic.present` is either 1 or 0".to_owned();
+        (Some(Limit::One), _) if floor.is_some_and(|floor| floor > 1.0) => {
+            let message = format!("`{}` is either 1 or 0", assertion.metric);
             vec![(message, "write `equals = 1` and `per = \"nic\"`".to_owned())]
         }
-        (metric @ ("nccl.busbw" | "nccl.algbw"), Workload::NcclTests(tests)) => {
+        (Some(limit @ (Limit::BusBandwidth | Limit::AlgorithmBandwidth)), Workload::NcclTests(tests)) => {
             let spans = spans(case, tests, instance);
             let sizes = sizes_of(assertion, tests);
             let mut found: Vec<LimitError> =
                 latency_bound(&sizes, tests, &spans, instance).into_iter().collect();
-            let ceiling = highest(spans.iter().map(|span| match metric {
-                "nccl.busbw" => busbw_ceiling(tests.op, span.ranks, span.nodes, tests.algorithm, instance),
+            let ceiling = highest(spans.iter().map(|span| match limit {
+                Limit::BusBandwidth => {
+                    busbw_ceiling(tests.op, span.ranks, span.nodes, tests.algorithm, instance)
+                }
                 _ => algbw_ceiling(tests.op, span.ranks, span.nodes, tests.algorithm, instance),
             }));
             found.extend(above(format!("the hardware limit of {}", tests.op), ceiling));
             found
         }
-        ("nccl.time", Workload::NcclTests(tests)) => {
+        (Some(Limit::Time), Workload::NcclTests(tests)) => {
             let limit = bound.at_most.or(bound.equals);
             limit.and_then(|limit| too_fast(limit, case, assertion, tests, instance)).into_iter().collect()
         }
@@ -232,7 +238,7 @@ fn latency_bound(
         [first, .., last] => format!("{} to {}", size::show(*first), size::show(*last)),
     };
     let message = format!("{shown} is latency-bound, its bandwidth shows no slow NIC");
-    Some((message, "assert `nccl.time` there, or name larger sizes".to_owned()))
+    Some((message, format!("assert `{}` there, or name larger sizes", nccl_tests::TIME.name)))
 }
 
 fn is_latency_bound(
@@ -250,8 +256,7 @@ fn is_latency_bound(
 /// Traffic demanded of counters that will not move.
 fn stillness(case: &Case, assertion: &Assertion, instance: &Instance) -> Vec<LimitError> {
     let metric = assertion.metric.as_str();
-    let of_traffic =
-        ["nic.tx_bytes", "nic.rx_bytes", "nic.share", "node.efa_tx", "node.efa_rx"].contains(&metric);
+    let of_traffic = recipe::has_role(metric, Role::Traffic);
     let bound = &assertion.bound;
     let wants_some = bound.at_least.or(bound.equals).is_some_and(|floor| floor > 0.0)
         || bound.baseline

@@ -5,9 +5,9 @@ use crate::toml_reader::quantity::{quantity_of, share_of, size_of};
 use crate::toml_reader::{Table, Value};
 use base::size;
 use base::suggest::nearest;
-use metric::{Dim, MetricSpec};
+use metric::{Dim, MetricSpec, Names, Role};
 use recipes::kernel_class::CLASSES;
-use recipes::recipe::{self, nic_flows::NIC_RATE};
+use recipes::recipe::{self, nccl_tests};
 use std::collections::BTreeMap;
 
 /// `known`: workload and placement could be read; without them only the rest is checked.
@@ -102,7 +102,7 @@ fn metric_of(value: &Value<'_>, case: &Case) -> Option<&'static MetricSpec> {
             format!(
                 "the average of nccl-tests cannot be asserted, the smallest sizes dominate it: `{shown}`"
             ),
-            "assert `nccl.busbw` at named sizes",
+            format!("assert `{}` at named sizes", nccl_tests::BUSBW.name),
         );
         return None;
     }
@@ -180,7 +180,7 @@ fn not_swept(value: &Value<'_>, size: u64, sweep: &[u64]) {
 
 fn check_per(per: Per, value: &Value<'_>, metric: &MetricSpec, case: &Case) {
     // Every GPU by itself: the output of nccl-tests is then that of one node and GPU.
-    let each_gpu = case.placement == Placement::EachGpu && metric.name.starts_with("nccl.");
+    let each_gpu = case.placement == Placement::EachGpu && metric.names == Names::GpuAlone;
     let has = |dim: Dim| metric.dims.contains(&dim) || (each_gpu && matches!(dim, Dim::Node | Dim::Gpu));
     let wanted = match per {
         Per::Job => return,
@@ -316,7 +316,7 @@ fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>, case: &Case) -> Op
 /// Whether runs of the same differ in it a little; what is counted must hold in every run, and the rate of a NIC is
 /// judged over its rounds.
 fn is_measured(metric: &MetricSpec) -> bool {
-    metric.unit.varies() && metric.name != NIC_RATE.name
+    metric.unit.varies() && !metric.is(Role::OverRounds)
 }
 
 /// The identity of an assertion within its case, once for each size and place.

@@ -371,6 +371,19 @@ pub enum FileKind {
 }
 
 impl FileKind {
+    /// The metrics that are read from it; `None` for what no number is read from.
+    pub fn files(self) -> Option<metric::Files> {
+        match self {
+            FileKind::NcclTests | FileKind::GpuNcclTests | FileKind::Stdout => Some(metric::Files::Output),
+            FileKind::Counters => Some(metric::Files::Counters),
+            FileKind::Flow => Some(metric::Files::Flows),
+            FileKind::ProfileAccount | FileKind::ProfileTable => Some(metric::Files::Reports),
+            FileKind::ProfileReport | FileKind::Stderr | FileKind::Log => None,
+        }
+    }
+}
+
+impl FileKind {
     /// Whether its absence is worth a finding; logs and stderr may well be empty or absent.
     pub fn is_required(self) -> bool {
         !matches!(self, FileKind::Stderr | FileKind::Log)

@@ -6,7 +6,7 @@ use super::reports::{across, all_specs, of_report};
 use super::{Declaration, Engine, Literal, MetricColumn, RANK, ROWS, frames};
 use crate::recipe::{FileRole, InputFile, JobInput, Output, RecipeSpec, Run};
 use metric::finding::Finding;
-use metric::{Dim, DimValue, Dims, MetricSpec};
+use metric::{Dim, DimValue, Dims, Files, MetricSpec};
 use nsys::loss::loss;
 use nsys::tables::{DIAGNOSTIC_EVENT, TableSpec};
 use nsys::trace::Trace;
@@ -52,14 +52,9 @@ fn spec(metric: &'static MetricColumn) -> MetricSpec {
         dims.push(Dim::Node);
     }
     dims.sort();
-    MetricSpec {
-        name: &metric.name,
-        about: &metric.about,
-        unit: metric.unit,
-        better: metric.better,
-        dims: dims.leak(),
-        blames: metric.blames,
-    }
+    MetricSpec::new(&metric.name, &metric.about, metric.unit, metric.better, Files::Reports)
+        .per(dims.leak())
+        .blaming(metric.blames)
 }
 
 /// The results of a job's reports, and the nodes of which one is missing.

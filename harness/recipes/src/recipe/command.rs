@@ -2,24 +2,25 @@
 
 use super::{JobInput, Output, RecipeSpec};
 use metric::unit::{Better, Unit};
-use metric::{Blames, MetricSpec};
+use metric::{Blames, Files, MetricSpec};
 
-const EXIT_CODE: MetricSpec = MetricSpec {
-    name: "command.exit_code",
-    about: "the exit code of the program; the highest of its tasks",
-    unit: Unit::Count,
-    better: Better::Neither,
-    dims: &[],
-    blames: Blames::OddNode,
-};
-const SECONDS: MetricSpec = MetricSpec {
-    name: "command.seconds",
-    about: "how long the job ran, launch included",
-    unit: Unit::Seconds,
-    better: Better::Lower,
-    dims: &[],
-    blames: Blames::OddNode,
-};
+const EXIT_CODE: MetricSpec = MetricSpec::new(
+    "command.exit_code",
+    "the exit code of the program; the highest of its tasks",
+    Unit::Count,
+    Better::Neither,
+    Files::Output,
+)
+.blaming(Blames::OddNode)
+.next("look at stdout and stderr of the job, in `raw` of the case");
+const SECONDS: MetricSpec = MetricSpec::new(
+    "command.seconds",
+    "how long the job ran, launch included",
+    Unit::Seconds,
+    Better::Lower,
+    Files::Output,
+)
+.blaming(Blames::OddNode);
 
 /// Reads no file: only the exit code and the time of the job.
 pub(crate) const SPEC: RecipeSpec = RecipeSpec {

@@ -30,7 +30,7 @@ pub(crate) use metric::TrainingFacts;
 use metric::finding::Finding;
 pub(crate) use metric::lacks::{Absent, Contradiction, NotComparable};
 use metric::op::Op;
-use metric::{Dim, Dims, Metric, MetricSpec};
+use metric::{Dim, Dims, Metric, MetricSpec, Role};
 use nsys::tables::TableSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,6 +93,16 @@ pub fn find(name: &str) -> Option<&'static RecipeSpec> {
 /// The declaration of a metric, whichever recipe gives it.
 pub fn metric(name: &str) -> Option<(&'static RecipeSpec, &'static MetricSpec)> {
     all().find_map(|recipe| recipe.metrics.iter().find(|metric| metric.name == name).map(|m| (recipe, m)))
+}
+
+/// The same without its recipe.
+pub fn spec(name: &str) -> Option<&'static MetricSpec> {
+    metric(name).map(|(_, metric)| metric)
+}
+
+/// Whether the metric has the role; one that no recipe gives has none.
+pub fn has_role(name: &str, role: Role) -> bool {
+    spec(name).is_some_and(|metric| metric.is(role))
 }
 
 /// One job as its recipes see it: what was declared of it, and the files it left.

@@ -1,34 +1,43 @@
 //! The rate of every flow of a `nic-pairs` job: one NIC to its peer, the same device on another node, without other
 //! NICs. `nic_rate` finds the slow NIC once all rounds are known.
 
+use super::efa_traffic::OTHER_TRANSPORT;
 use super::{FileRole, JobInput, Output, RecipeSpec, Workload, bytes_of};
 use logs::flow_log::{self, FlowGap, FlowPath};
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, MetricSpec};
+use metric::{Blames, Covers, Dim, Files, Limit, MetricSpec, Role};
 
 /// One row per flow and end: `tx` at the node that data leaves, `rx` at the node where it arrives. `gpu` is the one whose
 /// memory the flow moved; flows of the host's memory have none.
-pub const FLOW_RATE: MetricSpec = MetricSpec {
-    name: "flow.rate",
-    about: "rate of one flow between a NIC and its peer on another node",
-    unit: Unit::GigabytesPerSecond,
-    better: Better::Higher,
-    dims: &[Dim::Node, Dim::Nic, Dim::Peer, Dim::Direction, Dim::Gpu, Dim::Round],
-    blames: Blames::Node,
-};
+pub const FLOW_RATE: MetricSpec = MetricSpec::new(
+    "flow.rate",
+    "rate of one flow between a NIC and its peer on another node",
+    Unit::GigabytesPerSecond,
+    Better::Higher,
+    Files::Flows,
+)
+.per(&[Dim::Node, Dim::Nic, Dim::Peer, Dim::Direction, Dim::Gpu, Dim::Round])
+.blaming(Blames::Node)
+.limited(Limit::NicLine);
 /// Made from the rows above once all rounds of a case are in.
-pub const NIC_RATE: MetricSpec = MetricSpec {
-    name: "nic.rate",
-    about: "rate of a NIC in one direction: the best of its flows, since one good flow proves both its ends",
-    unit: Unit::GigabytesPerSecond,
-    better: Better::Higher,
-    dims: &[Dim::Node, Dim::Nic, Dim::Direction],
-    blames: Blames::Part,
-};
+pub const NIC_RATE: MetricSpec = MetricSpec::new(
+    "nic.rate",
+    "rate of a NIC in one direction: the best of its flows, since one good flow proves both its ends",
+    Unit::GigabytesPerSecond,
+    Better::Higher,
+    Files::Flows,
+)
+.per(&[Dim::Node, Dim::Nic, Dim::Direction])
+.blaming(Blames::Part)
+.covering(Covers::Nics)
+.explained_by(OTHER_TRANSPORT)
+.limited(Limit::NicLine)
+.with(&[Role::OverRounds, Role::Rate, Role::ShowsNics])
+.next("run `harness isolate` with this suite and inventory to name the part; replace it if it is slow with two partners");
 
 /// For `nic-pairs` cases; `run` makes `FLOW_RATE`, and the caller `NIC_RATE` from all jobs.
-pub(crate) const SPEC: RecipeSpec = RecipeSpec {
+pub const SPEC: RecipeSpec = RecipeSpec {
     name: "nic_flows",
     about: "rate of every NIC alone, from independent flows between pairs of nodes",
     metrics: &[FLOW_RATE, NIC_RATE],

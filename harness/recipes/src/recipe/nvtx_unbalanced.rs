@@ -3,7 +3,7 @@
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, MetricSpec};
+use metric::{Dim, Files, MetricSpec};
 use nsys::export::ExportError;
 use nsys::loss::loss;
 use nsys::tables::{DIAGNOSTIC_EVENT, NVTX_EVENTS, STRING_IDS};
@@ -12,14 +12,7 @@ use nsys::trace::balance::{Balance, Lack, Odd};
 use std::collections::BTreeMap;
 
 const fn count(name: &'static str, about: &'static str, better: Better) -> MetricSpec {
-    MetricSpec {
-        name,
-        about,
-        unit: Unit::Count,
-        better,
-        dims: &[Dim::Rank, Dim::Node],
-        blames: Blames::NoNode,
-    }
+    MetricSpec::new(name, about, Unit::Count, better, Files::Reports).per(&[Dim::Rank, Dim::Node])
 }
 
 const RANGES: MetricSpec =

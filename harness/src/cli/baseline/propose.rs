@@ -3,12 +3,15 @@
 use super::files;
 use crate::cli::usage;
 use crate::session::stored;
+use base::text::count;
 use clap::Args;
 use config::baseline::propose::{Number, Origin, Proposed, RunNumbers, propose};
 use config::baseline::review::{name, shown};
 use config::baseline::{Baselines, PENDING};
+use metric::Role;
 use model::artefact::{Plan, PlannedBaseline, Status, Verdict};
 use model::exit_code;
+use recipes::recipe;
 use std::collections::{BTreeMap, BTreeSet};
 use store::{Home, Stored};
 use verdict::fingerprint::{COMPARABLE, VARIABLES, variables};
@@ -68,7 +71,8 @@ impl LeftOut {
             .collect();
         if self.0.len() > MOST_LINES {
             let more: usize = self.0.values().skip(MOST_LINES).map(|(n, _)| n).sum();
-            lines.push(format!("excluded {more} more numbers of {} cases", self.0.len() - MOST_LINES));
+            let (more, cases) = (count(more, "more number"), count(self.0.len() - MOST_LINES, "case"));
+            lines.push(format!("excluded {more} of {cases}"));
         }
         lines
     }
@@ -233,10 +237,6 @@ fn read(run: &Stored, left_out: &mut LeftOut) -> Result<Usability, String> {
     }
 }
 
-/// The metrics of recipe `cross_checks`, and the one of them that is no account of a run that is right.
-const CROSS_CHECKS: &str = "crosscheck.";
-const DISAGREE: &str = "crosscheck.sizes_disagree";
-
 /// Whether cross-checks disagree anywhere in the run: then its other numbers are not trusted either.
 fn disagreement(run: &Stored) -> Result<Option<String>, String> {
     let message_of = |error: store::StoreError| error.to_string();
@@ -244,13 +244,17 @@ fn disagreement(run: &Stored) -> Result<Option<String>, String> {
         let verdicts =
             run.verdict(&case.name).map_err(message_of)?.map(|judged| judged.verdicts).unwrap_or_default();
         let is_red = |one: &&Verdict| {
-            one.metric.starts_with(CROSS_CHECKS) && !matches!(one.status, Status::Pass | Status::Skipped)
+            recipe::has_role(&one.metric, Role::CrossCheck)
+                && !matches!(one.status, Status::Pass | Status::Skipped)
         };
         if let Some(one) = verdicts.iter().find(is_red) {
             return Ok(Some(format!("case `{}`: its cross-checks disagree: {}", case.name, one.message)));
         }
         let metrics = run.metrics(&case.name).map_err(message_of)?.unwrap_or_default();
-        let disagree = metrics.rows().iter().find(|row| row.name.as_ref() == DISAGREE && row.value > 0.0);
+        let disagree = metrics
+            .rows()
+            .iter()
+            .find(|row| row.value > 0.0 && recipe::has_role(&row.name, Role::Disagreement));
         if let Some(row) = disagree {
             let calls = row.unit.show(row.value);
             return Ok(Some(format!(
@@ -347,9 +351,9 @@ fn write(home: &Home, made: &Proposal) -> i32 {
         .count();
     let provisional = if few == 0 { String::new() } else { format!(", {few} of them provisional") };
     println!(
-        "{} proposals from {} runs{provisional}: {file}; review them: harness baseline review {}",
-        made.proposed.entries.len(),
-        made.runs,
+        "{} from {}{provisional}: {file}; review: harness baseline review {}",
+        count(made.proposed.entries.len(), "proposal"),
+        count(made.runs, "run"),
         made.instance
     );
     exit_code::PASSED

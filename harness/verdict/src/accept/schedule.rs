@@ -6,8 +6,10 @@ use super::node_status::NodeStatus;
 use super::stages::Stage;
 use crate::isolate::code::Code;
 use crate::isolate::evidence::Line;
+use metric::{Names, Role};
 use model::artefact::Status;
 use model::artefact::acceptance::{Coded, Rejected, Undecided, Withdrawn};
+use recipes::recipe;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The nodes of a delivery, by their status after the stages so far.
@@ -330,18 +332,26 @@ fn coded(line: &Line) -> Coded {
     }
 }
 
+/// What nccl-tests measured: on one GPU it speaks of that GPU, on all of a node of what joins them.
+fn is_of_nccl(metric: &str) -> bool {
+    recipe::spec(metric).is_some_and(|metric| metric.names == Names::GpuAlone)
+}
+
 /// Which code a failure by itself has: of a GPU alone, of GPUs together whose each is good alone, or of neither.
 fn inside(node: &str, node_status: &NodeStatus, alone: bool) -> Line {
     let failed = || node_status.bad.iter().filter(|bad| bad.status == Status::Fail);
     let of_gpu = failed().find(|bad| bad.part.as_ref().is_some_and(|part| part.starts_with("gpu")));
     if let Some(bad) = of_gpu {
-        let code = if bad.metric == "nccl.wrong" { "HRN-GPU-WRONG" } else { "HRN-GPU-SLOW" };
+        let code =
+            if recipe::has_role(&bad.metric, Role::DataCheck) { "HRN-GPU-WRONG" } else { "HRN-GPU-SLOW" };
         return line(code, node, bad.part.as_deref().unwrap_or("gpu"), &bad.message);
     }
-    let together = failed().find(|bad| bad.metric.starts_with("nccl.") && bad.part.is_none());
+    let together = failed().find(|bad| is_of_nccl(&bad.metric) && bad.part.is_none());
     match together.or_else(|| failed().next()) {
-        Some(bad) if bad.metric == "nccl.wrong" => line("HRN-NODE-BROKEN", node, "node", &bad.message),
-        Some(bad) if alone && bad.metric.starts_with("nccl.") => {
+        Some(bad) if recipe::has_role(&bad.metric, Role::DataCheck) => {
+            line("HRN-NODE-BROKEN", node, "node", &bad.message)
+        }
+        Some(bad) if alone && is_of_nccl(&bad.metric) => {
             line("HRN-NVLINK-SLOW", node, "nvlink", &bad.message)
         }
         Some(bad) => line("HRN-NODE-UNCLEAR", node, bad.part.as_deref().unwrap_or("node"), &bad.message),

@@ -5,7 +5,9 @@
 use super::code::Code;
 use super::observations::{Oddity, RunObservations};
 use super::siblings::{self, Devices, Part};
+use metric::Role;
 use model::artefact::{Culprit, JobOutcome, LeftOut, WorkKind};
+use recipes::recipe;
 use std::collections::BTreeSet;
 
 /// One line about a culprit.
@@ -120,7 +122,8 @@ pub fn of_observations(observed: &RunObservations) -> Evidence {
         let was_judged = odd.was_judged(observed);
         if was_judged {
             // The suspects are resolved: which of them has it was measured.
-            let is_of = |about: &str| odd.shown_by.contains(&about.split(':').next().unwrap_or_default());
+            let shows = |metric: &str| odd.shown_by.is_some_and(|role| recipe::has_role(metric, role));
+            let is_of = |about: &str| shows(about.split(':').next().unwrap_or_default());
             suspected.retain(|(nodes, about)| !(is_of(about) && nodes.contains(&odd.node)));
         }
         if let Some(line) = lines.iter_mut().find(|line| line.node == odd.node) {
@@ -186,9 +189,6 @@ struct Cleared<'a> {
     fabric: BTreeSet<&'a str>,
 }
 
-/// The rates that show whether a node is good.
-const RATES: [&str; 3] = ["nccl.busbw", "nccl.algbw", "nic.rate"];
-
 impl<'a> Cleared<'a> {
     fn by(jobs: &'a [JobOutcome]) -> Cleared<'a> {
         let mut cleared =
@@ -220,12 +220,13 @@ impl<'a> Cleared<'a> {
 }
 
 fn is_good(job: &JobOutcome) -> bool {
-    let rates = || job.judged.iter().filter(|(metric, _)| RATES.contains(&metric.as_str()));
+    let rates = || job.judged.iter().filter(|(metric, _)| recipe::has_role(metric, Role::Rate));
     job.bad.is_none() && rates().next().is_some() && rates().all(|(_, failed)| !failed)
 }
 
 fn is_bad(job: &JobOutcome) -> bool {
-    job.bad.is_some() || job.judged.iter().any(|(metric, failed)| *failed && RATES.contains(&metric.as_str()))
+    job.bad.is_some()
+        || job.judged.iter().any(|(metric, failed)| *failed && recipe::has_role(metric, Role::Rate))
 }
 
 #[cfg(test)]

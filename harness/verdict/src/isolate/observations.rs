@@ -1,8 +1,10 @@
 //! What a stored run holds that may name a part by itself, beside its own culprits: numbers of its jobs, findings of
 //! recipes, counters, and facts of the probe. `evidence` decides what they prove.
 
+use metric::Role;
 use metric::finding::Finding;
 use model::artefact::{Culprit, JobOutcome, LeftOut, Probe};
+use recipes::recipe;
 
 /// What the folder of a stored run holds, as far as it may name a part.
 #[derive(Debug, Default)]
@@ -62,22 +64,18 @@ pub(crate) struct Oddity {
     pub part: String,
     /// What was seen, for people.
     pub evidence: String,
-    /// Metrics that show the same thing.
-    pub shown_by: &'static [&'static str],
+    /// The role of metrics that show the same thing.
+    pub shown_by: Option<Role>,
     /// Whether it is reason enough for all of the node's NICs to be slow.
     pub slows_all_nics: bool,
 }
 
-const BY_LOG: &[&str] = &["nccl_log.not_gdrdma", "nccl_log.provider_efa", "nccl_log.nvls"];
-const BY_COUNTERS: &[&str] = &["nic.retrans_timeouts"];
-
 impl Oddity {
     /// Whether it is itself what was out of bounds, on that very node.
     pub(crate) fn was_judged(&self, observed: &RunObservations) -> bool {
-        observed
-            .failed
-            .iter()
-            .any(|(metric, node)| *node == self.node && self.shown_by.contains(&metric.as_str()))
+        observed.failed.iter().any(|(metric, node)| {
+            *node == self.node && self.shown_by.is_some_and(|role| recipe::has_role(metric, role))
+        })
     }
 }
 
@@ -91,7 +89,7 @@ impl RunObservations {
                 node: timeouts.node.clone(),
                 part: timeouts.nic.clone(),
                 evidence: format!("{} retransmission timeouts while its jobs ran", timeouts.events),
-                shown_by: BY_COUNTERS,
+                shown_by: Some(Role::Timeouts),
                 slows_all_nics: false,
             });
         }
@@ -106,7 +104,7 @@ impl RunObservations {
                     node: node.split('.').next().unwrap_or(node).to_owned(),
                     part: "node".to_owned(),
                     evidence: finding.message.clone(),
-                    shown_by: BY_LOG,
+                    shown_by: Some(Role::Downgrade),
                     slows_all_nics,
                 });
             }
@@ -150,7 +148,7 @@ fn of_probed(code: &'static str, node: &str, part: &str, evidence: String) -> Od
         node: node.to_owned(),
         part: part.to_owned(),
         evidence,
-        shown_by: &[],
+        shown_by: None,
         slows_all_nics: false,
     }
 }

@@ -12,6 +12,7 @@ use metric::op::Op;
 use metric::{Dim, Metric, Metrics};
 use model::artefact::{CaseJobs, Ended};
 use plan::Placed;
+use recipes::recipe::{nccl_tests, nic_flows};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -100,8 +101,8 @@ impl Probes {
             let names: Vec<&str> = able.iter().map(|case| case.name.as_str()).collect();
             return Err(match named {
                 Some(name) => format!(
-                    "no case of nccl-tests over several nodes is named `{name}`; there are: {}",
-                    names.join(", ")
+                    "no case of nccl-tests over several nodes is named `{name}`; known: `{}`",
+                    names.join("`, `")
                 ),
                 None => format!("suite `{}` has no case of nccl-tests over several nodes", suite.name),
             });
@@ -135,7 +136,7 @@ impl Probes {
                 let half =
                     Bound { at_least: Some(inventory.instance.nic_line_rate_gb_s / 2.0), ..Bound::default() };
                 let assertion = Assertion {
-                    metric: "nic.rate".into(),
+                    metric: nic_flows::NIC_RATE.name.into(),
                     sizes: Vec::new(),
                     per: Per::Nic,
                     bound: half,
@@ -144,7 +145,7 @@ impl Probes {
                 bare(case, Workload::NicPairs(pairs), Placement::Pairs, vec![assertion])
             }
         };
-        nics.recipes = vec!["nic_flows".to_owned()];
+        nics.recipes = vec![nic_flows::SPEC.name.to_owned()];
         Ok(Probes { suite: suite.clone(), case: case.name.clone(), together, gpus, nics })
     }
 
@@ -153,7 +154,7 @@ impl Probes {
         let mut judged = self.clone();
         let none_wrong = judged.together.assertions.first().cloned();
         judged.together.assertions.extend(none_wrong.map(|assertion| Assertion {
-            metric: "nccl.busbw".to_owned(),
+            metric: nccl_tests::BUSBW.name.to_owned(),
             bound: Bound { baseline: true, ..Bound::default() },
             ..assertion
         }));
@@ -235,7 +236,7 @@ fn one_size(tests: &NcclTests, size: u64) -> NcclTests {
 fn none_wrong(size: u64) -> Assertion {
     Assertion {
         name: None,
-        metric: "nccl.wrong".to_owned(),
+        metric: nccl_tests::WRONG.name.to_owned(),
         sizes: vec![size],
         place: Place::OutOfPlace,
         per: Per::Job,
@@ -252,7 +253,7 @@ fn bare(case: &Case, workload: Workload, placement: Placement, assertions: Vec<A
         tags: Vec::new(),
         workload,
         placement,
-        recipes: vec!["nccl_tests".to_owned()],
+        recipes: vec![nccl_tests::SPEC.name.to_owned()],
         profile: None,
         requires: Requires::default(),
         after: Vec::new(),
@@ -315,7 +316,7 @@ fn found(tried: &Tried, gpus: usize, nics: &[String], of_case: &CaseRows) -> Fou
     };
     let values: Vec<Option<f64>> = match tried.trial.shape {
         Shape::Gpus => {
-            let (rates, wrong) = (rows("nccl.algbw"), rows("nccl.wrong"));
+            let (rates, wrong) = (rows(nccl_tests::ALGBW.name), rows(nccl_tests::WRONG.name));
             (0..gpus as u64)
                 .map(|gpu| {
                     let of = |row: &&&Metric| row.dims.number(Dim::Gpu) == Some(gpu);
@@ -326,7 +327,7 @@ fn found(tried: &Tried, gpus: usize, nics: &[String], of_case: &CaseRows) -> Fou
                 .collect()
         }
         Shape::Nics => {
-            let rates = rows("flow.rate");
+            let rates = rows(nic_flows::FLOW_RATE.name);
             let of_nic = |nic: &String| {
                 let of: Vec<f64> = rates
                     .iter()
@@ -345,9 +346,9 @@ fn found(tried: &Tried, gpus: usize, nics: &[String], of_case: &CaseRows) -> Fou
             }
         }
         Shape::Together { .. } | Shape::Inside => {
-            match rows("nccl.wrong").iter().any(|row| row.value > 0.0) {
+            match rows(nccl_tests::WRONG.name).iter().any(|row| row.value > 0.0) {
                 true => return Found::Broke,
-                false => match rows("nccl.busbw").as_slice() {
+                false => match rows(nccl_tests::BUSBW.name).as_slice() {
                     [row] => vec![Some(row.value)],
                     _ => vec![None],
                 },

@@ -2,9 +2,11 @@
 
 use super::CaseData;
 use super::gate::Gate;
-use metric::Dim;
+use metric::{Dim, MetricSpec, Role};
 use model::artefact::{CoverageSets, WorkloadFacts};
+use recipes::recipe::{self, RecipeSpec};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub(super) fn of(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> CoverageSets {
     let mut sets = CoverageSets { gpus: data.instance.gpus, ..CoverageSets::default() };
@@ -12,7 +14,8 @@ pub(super) fn of(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> CoverageSets 
         return sets;
     }
     let is_nccl = matches!(data.case.workload, WorkloadFacts::NcclTests { .. });
-    let reads_nics = data.case.recipes.iter().any(|name| name == "efa_traffic" || name == "nic_flows");
+    let shows_nics = |recipe: &RecipeSpec| recipe.metrics.iter().any(|metric| metric.is(Role::ShowsNics));
+    let reads_nics = data.case.recipes.iter().filter_map(|name| recipe::find(name)).any(shows_nics);
     for planned in &data.case.jobs {
         for node in &planned.nodes {
             sets.nodes.expected.insert(node.clone());
@@ -30,6 +33,7 @@ pub(super) fn of(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> CoverageSets 
     let nodes_of: BTreeMap<&str, &[String]> =
         data.case.jobs.iter().map(|job| (job.name.as_str(), job.nodes.as_slice())).collect();
     let is_open = |job: &str| matches!(gates.get(job), Some(Gate::Open));
+    let mut asked: Option<(&Arc<str>, Option<&MetricSpec>)> = None;
     for row in data.metrics.rows() {
         // The rate of a NIC is made of several jobs and names none; its flows do.
         let job = row.dims.word(Dim::Job);
@@ -38,15 +42,19 @@ pub(super) fn of(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> CoverageSets 
         }
         let nodes = job.and_then(|job| nodes_of.get(job).copied()).unwrap_or_default();
         sets.nodes.measured.extend(nodes.iter().cloned());
-        match &*row.name {
-            "nccl.time" => {
+        // Rows are sorted by name.
+        if asked.is_none_or(|(name, _)| *name != row.name) {
+            asked = Some((&row.name, recipe::spec(&row.name)));
+        }
+        match asked.and_then(|(_, metric)| metric) {
+            Some(metric) if metric.is(Role::ShowsSizes) => {
                 sets.sizes.measured.extend(row.dims.number(Dim::SizeBytes));
                 match row.dims.word(Dim::Node) {
                     Some(node) => sets.ranks.measured.extend([node.to_owned()]),
                     None => sets.ranks.measured.extend(nodes.iter().cloned()),
                 }
             }
-            "nic.tx_bytes" | "nic.rate" => {
+            Some(metric) if metric.is(Role::ShowsNics) => {
                 if let (Some(node), Some(nic)) = (row.dims.word(Dim::Node), row.dims.word(Dim::Nic)) {
                     sets.nics_of_nodes.measure(node, nic);
                 }

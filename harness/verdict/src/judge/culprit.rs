@@ -6,9 +6,9 @@ use super::nic_rate::NicRateCache;
 use super::{CaseData, Verdict};
 use crate::isolate::code::Code;
 use crate::isolate::siblings::{self, Devices, Part, Rate};
-use metric::Blames;
+use metric::{Blames, Names};
 use model::artefact::{BELOW_FLOOR, Culprit, JobOutcome, LEFT_OUT, PlannedAssertion, Status, WorkKind};
-use recipes::recipe::{self, training_log::NAN_RANK};
+use recipes::recipe;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The parts that this case's measurements name by themselves.
@@ -38,27 +38,28 @@ fn part(node: &str, part: &str, evidence: String) -> Part {
 
 /// Only what a single part can be responsible for: a device that is not there or moved nothing, a GPU that ran alone.
 fn named_by(data: &CaseData, assertion: &PlannedAssertion, verdict: &Verdict) -> Vec<Part> {
-    if assertion.metric == "train.loss_finite" {
-        return of_nan(data, assertion);
+    let Some(names) = recipe::spec(&assertion.metric).map(|metric| metric.names) else { return Vec::new() };
+    if let Names::FirstFinding(code) = names {
+        return first_finding(data, assertion, code);
     }
     let Some(node) = &assertion.node else { return Vec::new() };
-    if matches!(assertion.metric.as_str(), "straggler.late" | "straggler.late_share") {
-        return stragglers(data, assertion, node);
+    if let Names::Findings(code) = names {
+        return findings(data, assertion, node, code);
     }
     let parts: Vec<(String, f64)> = match (&assertion.part, verdict.observed) {
         (Some(part), Some(observed)) => vec![(part.clone(), observed)],
         (Some(_), None) => return Vec::new(),
         (None, _) => odd_parts(data, assertion),
     };
-    let evidence = |part: &str, observed: f64| match assertion.metric.as_str() {
-        "nic.present" if observed == 0.0 => {
+    let evidence = |part: &str, observed: f64| match names {
+        Names::Unlisted if observed == 0.0 => {
             Some(format!("not listed, expected by the profile of {}", data.instance.name))
         }
         // A share is no rate; a NIC that moved something is never named by it.
-        "nic.share" if observed == 0.0 => {
+        Names::Unmoved if observed == 0.0 => {
             Some(format!("listed, but moved no byte in `{}` while its peers did", data.case.name))
         }
-        name if part.starts_with("gpu") && name.starts_with("nccl.") => Some(verdict.message.clone()),
+        Names::GpuAlone if part.starts_with("gpu") => Some(verdict.message.clone()),
         _ => None,
     };
     parts
@@ -72,21 +73,21 @@ fn named_by(data: &CaseData, assertion: &PlannedAssertion, verdict: &Verdict) ->
         .collect()
 }
 
-/// The stragglers that the recipe is sure of: it compared the ranks with each other, so that a run with another partner
+/// The parts that the recipe is sure of, such as stragglers: it compared the ranks with each other, so that a run with another partner
 /// would add nothing.
-fn stragglers(data: &CaseData, assertion: &PlannedAssertion, node: &str) -> Vec<Part> {
+fn findings(data: &CaseData, assertion: &PlannedAssertion, node: &str, code: &str) -> Vec<Part> {
     let jobs = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
     let findings = jobs.flat_map(|analysis| &analysis.findings);
     findings
-        .filter(|finding| finding.code == "straggler" && finding.node.as_deref() == Some(node))
+        .filter(|finding| finding.code == code && finding.node.as_deref() == Some(node))
         .map(|finding| part(node, finding.part.as_deref().unwrap_or("node"), finding.message.clone()))
         .collect()
 }
 
-/// The rank with a loss that is not finite, where the program itself names it.
-fn of_nan(data: &CaseData, assertion: &PlannedAssertion) -> Vec<Part> {
+/// The part that the program itself names, such as the rank whose loss is not finite.
+fn first_finding(data: &CaseData, assertion: &PlannedAssertion, code: &str) -> Vec<Part> {
     let jobs = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
-    let found = jobs.flat_map(|analysis| &analysis.findings).find(|finding| finding.code == NAN_RANK);
+    let found = jobs.flat_map(|analysis| &analysis.findings).find(|finding| finding.code == code);
     let culprit = found.and_then(|finding| {
         let of = finding.part.as_deref().unwrap_or("node");
         Some(part(finding.node.as_deref()?, of, finding.message.clone()))
@@ -225,7 +226,7 @@ fn slow_nodes(outcomes: &[JobOutcome], guilty_parts: &BTreeSet<&str>, named: &[C
 
 /// What its recipe declares; a metric that no recipe declares blames no node.
 fn blames(metric: &str) -> Blames {
-    recipe::metric(metric).map(|(_, spec)| spec.blames).unwrap_or_default()
+    recipe::spec(metric).map(|metric| metric.blames).unwrap_or_default()
 }
 
 /// Without the jobs of a case whose nodes did badly for the most part.

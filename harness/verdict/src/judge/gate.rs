@@ -6,6 +6,7 @@ use crate::profile_audit::CAUSES as REPORT_CAUSES;
 use logs::flow_log::Tool;
 use metric::finding::Finding;
 use metric::lacks::NOT_READ;
+use metric::{Files, Role};
 use model::artefact::INTERNAL_ERROR;
 use model::artefact::{
     BELOW_FLOOR, Bad, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, JudgedBy, PlannedAssertion,
@@ -123,9 +124,8 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         }
         // A bandwidth reached with wrong data is no bandwidth. Where nothing asks for the data itself, the numbers beside
         // it must not end as a pass.
-        let of_data = ["nccl.wrong", "train.loss_finite"];
         let checks_data =
-            data.case.assertions.iter().any(|assertion| of_data.contains(&assertion.metric.as_str()));
+            data.case.assertions.iter().any(|assertion| recipe::has_role(&assertion.metric, Role::DataCheck));
         if data_wrong && !checks_data {
             if matches!(data.case.workload, WorkloadFacts::Training { .. }) {
                 return Gate::Inconclusive {
@@ -326,24 +326,17 @@ pub(super) fn why_missing(data: &CaseData, assertion: &PlannedAssertion) -> Opti
 
 /// Whether a metric is read from files of that kind.
 pub(super) fn feeds(kind: FileKind, metric: &str) -> bool {
-    let from_flows = metric == "nic.rate" || metric == "flow.rate";
-    let from_counters = !from_flows
-        && (metric.starts_with("nic.") || metric.starts_with("node.") || metric.starts_with("job."));
-    let from_reports = is_from_reports(metric);
-    match kind {
-        FileKind::Counters => from_counters,
-        FileKind::Flow => from_flows,
-        FileKind::ProfileAccount | FileKind::ProfileTable => from_reports,
-        FileKind::NcclTests | FileKind::GpuNcclTests | FileKind::Stdout => {
-            !from_counters && !from_flows && !from_reports
-        }
-        FileKind::ProfileReport | FileKind::Stderr | FileKind::Log => false,
-    }
+    kind.files() == Some(files_of(metric))
+}
+
+/// The files that a metric is read from; what no recipe gives any more was printed.
+fn files_of(metric: &str) -> Files {
+    recipe::spec(metric).map_or(Files::Output, |metric| metric.files)
 }
 
 /// Whether a metric is read from the reports of a profiler.
 pub(super) fn is_from_reports(metric: &str) -> bool {
-    recipe::metric(metric).is_some_and(|(recipe, _)| !recipe.tables.is_empty())
+    files_of(metric) == Files::Reports
 }
 
 /// Why a recipe may not have given the metric, by its own declaration.

@@ -25,15 +25,14 @@ mod warning;
 use gate::Gate;
 pub use measured::Measured;
 use measured::part_name;
-use metric::Dim;
-use metric::Metrics;
 use metric::finding::Finding;
+use metric::{Dim, MetricSpec, Metrics};
 use model::artefact::{
     Analysis, CaseEnd, CaseJobs, CaseOutcomes, CaseVerdict, Collected, CollectedFile, Ended, Evidence,
     FORMAT, InstanceFacts, JudgedBy, LEFT_OUT, PlannedAssertion, PlannedCase, Status, Verdict,
 };
 use nic_rate::NicRateCache;
-use recipes::recipe::{efa_traffic, training_log};
+use recipes::recipe;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that is known of a case once its jobs have ended.
@@ -208,14 +207,7 @@ fn unjudged(assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Ver
 
 /// The finding that explains a number: at which step and rank the loss is not finite, or which transport NCCL used.
 fn explanation(data: &CaseData, assertion: &PlannedAssertion) -> Option<String> {
-    let codes: &[&str] = match assertion.metric.as_str() {
-        "train.loss_finite" => &[training_log::NAN_RANK, training_log::NOT_FINITE],
-        "train.steps_missing" => &[training_log::ENDED_EARLY],
-        name if ["nccl.", "nic.", "node.efa_"].iter().any(|with| name.starts_with(with)) => {
-            &[efa_traffic::SOCKETS, efa_traffic::PROTOCOL]
-        }
-        _ => return None,
-    };
+    let codes = recipe::spec(&assertion.metric)?.explained_by;
     let jobs = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
     let findings: Vec<_> = jobs.flat_map(|analysis| &analysis.findings).collect();
     let found = codes.iter().find_map(|code| findings.iter().find(|finding| finding.code == *code));
@@ -369,56 +361,11 @@ pub(crate) fn listed<S: AsRef<str>>(names: &[S]) -> String {
 }
 
 fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
-    let metric = assertion.metric.as_str();
-    let nodes = &assertion.nodes;
-    match (status, metric) {
-        (Status::Inconclusive, _) => "accept a baseline for this key, or narrow the assertion".to_owned(),
-        (_, "nic.present") => format!(
-            "on {nodes}: `ls /sys/class/infiniband`, then `lspci`; replace the node if the device is still missing"
-        ),
-        (_, "nic.share") => format!(
-            "on {nodes}: look at the link of the NIC and at its counters, then run the nic-pairs case"
-        ),
-        (_, "nic.rate") => {
-            "run `harness isolate` with this suite and inventory to name the part; replace it if it is slow with two partners"
-                .to_owned()
-        }
-        (_, "nccl.wrong") => {
-            format!("take {nodes} out of service: its results cannot be trusted; run the gpu-each case")
-        }
-        (_, "straggler.late" | "straggler.late_share") => format!(
-            "on {nodes}, see the rank in the finding: if its kernels are as long as those of others, check its process (CPU, \
-             data loader, storage, garbage collection), else its GPU (clocks, temperature)"
-        ),
-        (_, "gpu.exposed_comm_share") => {
-            "run `harness recipe nccl_gpu_overlap_trace` on the case's reports: it lists the collectives that run alone".to_owned()
-        }
-        (_, name) if name.starts_with("step.") => {
-            "run `harness recipe steps` on the case's reports: it lists each step of each rank".to_owned()
-        }
-        (_, name) if recipes::recipe::nccl_shape::SPEC.metrics.iter().any(|metric| metric.name == name) => {
-            "look at the case's table of sizes: the tuner may have chosen another algorithm there (see NCCL_DEBUG=INFO with \
-             SUBSYS TUNING), or only that size was slowed down"
-                .to_owned()
-        }
-        (_, name) if name.starts_with("nccl.") => {
-            "run `harness isolate`, or the cases nic-pairs and gpu-each of `nccl-p5`, to find the slow part".to_owned()
-        }
-        (_, name) if name.starts_with("nic.") => {
-            format!("on {nodes}: look at the counters before and after, and at the switch port")
-        }
-        (_, name) if name.starts_with("kernel.") => {
-            "look at `kernel.time` of the case in metrics.parquet, and at the report itself".to_owned()
-        }
-        (_, "command.exit_code") => "look at stdout and stderr of the job, in `raw` of the case".to_owned(),
-        (_, name) if name.starts_with("train.") => {
-            "run `harness logs steps` on stdout of the job, in `raw` of the case".to_owned()
-        }
-        (_, name) if name.starts_with("node.efa") => {
-            format!("run suite `nccl-p5`, case `nic-pairs`, on {nodes}: it measures each NIC separately")
-        }
-        _ => "look at the files of the evidence line".to_owned(),
+    if status == Status::Inconclusive {
+        return "accept a baseline for this key, or narrow the assertion".to_owned();
     }
+    let next = recipe::spec(&assertion.metric).map_or(MetricSpec::NEXT, |metric| metric.next);
+    next.replace("{nodes}", &assertion.nodes)
 }
 
 /// Whether a verdict only reports: a warning, or a number whose source a node's software does not have. It judges

@@ -5,7 +5,7 @@ use super::CaseData;
 use crate::isolate::siblings::{Part, Rate};
 use logs::flow_log::GapKind;
 use logs::flow_log::Tool;
-use metric::{Dim, Query};
+use metric::{Dim, Query, Role};
 use model::artefact::{Culprit, JudgedBy, PlannedAssertion, PlannedBaseline, Status, Verdict, WorkloadFacts};
 use recipes::recipe::nic_flows::{FLOW_RATE, HOST_MEMORY};
 use recipes::recipe::nic_rate::{self, Blame, FlowResult, NicRates, NicVerdict};
@@ -23,11 +23,7 @@ struct Rates {
 }
 
 pub(super) fn judges(assertion: &PlannedAssertion) -> bool {
-    assertion.metric == nic_rate_metric()
-}
-
-fn nic_rate_metric() -> &'static str {
-    recipes::recipe::nic_flows::NIC_RATE.name
+    recipes::recipe::has_role(&assertion.metric, Role::OverRounds)
 }
 
 pub(super) fn judge(

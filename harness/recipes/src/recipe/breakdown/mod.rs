@@ -7,7 +7,7 @@ mod tests;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::busy::{Busy, Kind, Sets};
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, Dims, MetricSpec};
+use metric::{Dim, Dims, Files, MetricSpec};
 use nsys::export::ExportError;
 use nsys::loss::loss;
 use nsys::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, META_DATA_EXPORT, STRING_IDS};
@@ -15,7 +15,7 @@ use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 
 const fn share(name: &'static str, about: &'static str, better: Better, dims: &'static [Dim]) -> MetricSpec {
-    MetricSpec { name, about, unit: Unit::Ratio, better, dims, blames: Blames::NoNode }
+    MetricSpec::new(name, about, Unit::Ratio, better, Files::Reports).per(dims)
 }
 
 const OF_RANK: &[Dim] = &[Dim::Rank, Dim::Node];
@@ -25,7 +25,8 @@ const EXPOSED: MetricSpec = share(
     "the fraction of GPU time with communication and no compute beside it, over all profiled ranks",
     Better::Lower,
     &[],
-);
+)
+.next("run `harness recipe nccl_gpu_overlap_trace` on the case's reports: it lists the collectives that run alone");
 const IDLE: MetricSpec = share(
     "gpu.idle_share",
     "the fraction of GPU time without any operation, between the first and the last operation of each report",

@@ -16,7 +16,7 @@ use logged::{Log, Logged, Process};
 use logs::efa_counters;
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, Dims, MetricSpec};
+use metric::{Dim, Dims, Files, MetricSpec, Role};
 use reported::Reported;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -25,11 +25,11 @@ use std::io::BufReader;
 const OF_RANK: &[Dim] = &[Dim::Rank, Dim::Node];
 
 const fn count(name: &'static str, about: &'static str, better: Better) -> MetricSpec {
-    MetricSpec { name, about, unit: Unit::Count, better, dims: OF_RANK, blames: Blames::NoNode }
+    MetricSpec::new(name, about, Unit::Count, better, Files::Reports).per(OF_RANK).with(&[Role::CrossCheck])
 }
 
 const fn of_job(name: &'static str, about: &'static str, unit: Unit) -> MetricSpec {
-    MetricSpec { name, about, unit, better: Better::Neither, dims: &[], blames: Blames::NoNode }
+    MetricSpec::new(name, about, unit, Better::Neither, Files::Reports).with(&[Role::CrossCheck])
 }
 
 const ACCOUNTS: MetricSpec = count(
@@ -46,7 +46,8 @@ const DISAGREE: MetricSpec = count(
     "crosscheck.sizes_disagree",
     "calls of a rank whose operation or size differs between two sources; given where two can be compared",
     Better::Lower,
-);
+)
+.with(&[Role::CrossCheck, Role::Disagreement]);
 const WITHOUT_CALLS: MetricSpec = count(
     "crosscheck.kernels_without_calls",
     "NCCL kernels in a rank's report that none of its calls launched: by graphs, or by calls before the capture",

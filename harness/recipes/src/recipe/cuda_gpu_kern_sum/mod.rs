@@ -12,60 +12,59 @@ use crate::figures::Stats;
 use crate::kernel_class::{CLASSES, checks_buffers, class_of};
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, MetricSpec};
+use metric::{Blames, Dim, Files, MetricSpec};
 use nsys::export::{Export, KNOWN_MAJOR, WrittenBy};
 use nsys::loss::loss;
 use nsys::tables::{DIAGNOSTIC_EVENT, KERNEL, META_DATA_EXPORT, STRING_IDS};
 use std::collections::BTreeMap;
 
-const SHARE: MetricSpec = MetricSpec {
-    name: "kernel.share",
-    about: "a kernel's fraction of all kernel time, over all profiled ranks",
-    unit: Unit::Ratio,
-    better: Better::Neither,
-    dims: &[Dim::Kernel],
-    blames: Blames::NoNode,
-};
-const CLASS_SHARE: MetricSpec = MetricSpec {
-    name: "kernel.class_share",
-    about: "the fraction of all kernel time spent in a class of kernels, over all profiled ranks",
-    unit: Unit::Ratio,
-    better: Better::Neither,
-    dims: &[Dim::Class],
-    blames: Blames::NoNode,
-};
-const TIME: MetricSpec = MetricSpec {
-    name: "kernel.time",
-    about: "a kernel's time, all its runs on all profiled ranks together",
-    unit: Unit::Nanoseconds,
-    better: Better::Neither,
-    dims: &[Dim::Kernel],
-    blames: Blames::Node,
-};
-const COUNT: MetricSpec = MetricSpec {
-    name: "kernel.count",
-    about: "how often a kernel ran on all profiled ranks",
-    unit: Unit::Count,
-    better: Better::Neither,
-    dims: &[Dim::Kernel],
-    blames: Blames::NoNode,
-};
-const MEDIAN: MetricSpec = MetricSpec {
-    name: "kernel.median",
-    about: "the median of a kernel's runs on all profiled ranks",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    dims: &[Dim::Kernel],
-    blames: Blames::Node,
-};
-const RANK_CLASS_SHARE: MetricSpec = MetricSpec {
-    name: "rank.kernel_class_share",
-    about: "the fraction of a rank's kernel time spent in a class of kernels",
-    unit: Unit::Ratio,
-    better: Better::Neither,
-    dims: &[Dim::Rank, Dim::Node, Dim::Class],
-    blames: Blames::NoNode,
-};
+const fn kernel_metric(name: &'static str, about: &'static str, unit: Unit, better: Better) -> MetricSpec {
+    MetricSpec::new(name, about, unit, better, Files::Reports)
+        .per(&[Dim::Kernel])
+        .next("look at `kernel.time` of the case in metrics.parquet, and at the report itself")
+}
+
+const SHARE: MetricSpec = kernel_metric(
+    "kernel.share",
+    "a kernel's fraction of all kernel time, over all profiled ranks",
+    Unit::Ratio,
+    Better::Neither,
+);
+const CLASS_SHARE: MetricSpec = kernel_metric(
+    "kernel.class_share",
+    "the fraction of all kernel time spent in a class of kernels, over all profiled ranks",
+    Unit::Ratio,
+    Better::Neither,
+)
+.per(&[Dim::Class]);
+const TIME: MetricSpec = kernel_metric(
+    "kernel.time",
+    "a kernel's time, all its runs on all profiled ranks together",
+    Unit::Nanoseconds,
+    Better::Neither,
+)
+.blaming(Blames::Node);
+const COUNT: MetricSpec = kernel_metric(
+    "kernel.count",
+    "how often a kernel ran on all profiled ranks",
+    Unit::Count,
+    Better::Neither,
+);
+const MEDIAN: MetricSpec = kernel_metric(
+    "kernel.median",
+    "the median of a kernel's runs on all profiled ranks",
+    Unit::Nanoseconds,
+    Better::Lower,
+)
+.blaming(Blames::Node);
+const RANK_CLASS_SHARE: MetricSpec = MetricSpec::new(
+    "rank.kernel_class_share",
+    "the fraction of a rank's kernel time spent in a class of kernels",
+    Unit::Ratio,
+    Better::Neither,
+    Files::Reports,
+)
+.per(&[Dim::Rank, Dim::Node, Dim::Class]);
 
 /// Reads nsys reports.
 pub(crate) const SPEC: RecipeSpec = RecipeSpec {

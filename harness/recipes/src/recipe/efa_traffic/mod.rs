@@ -11,92 +11,88 @@ use super::{Absent, FileRole, JobInput, Output, RecipeSpec, Workload, read_strea
 use logs::efa_counters;
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, Dims, MetricSpec};
+use metric::{Blames, Covers, Dim, Dims, Files, Limit, MetricSpec, Names, Role};
 use std::collections::BTreeMap;
 
-const NIC: &[Dim] = &[Dim::Node, Dim::Nic];
+/// Codes of findings that explain a low rate: NCCL used another transport than the instance's profile expects.
+pub(crate) const OTHER_TRANSPORT: &[&str] = &[SOCKETS, PROTOCOL];
 
-const PRESENT: MetricSpec = MetricSpec {
-    name: "nic.present",
-    about: "1 where the node lists the device of its profile, 0 where it does not",
-    unit: Unit::Count,
-    better: Better::Higher,
-    dims: NIC,
-    blames: Blames::Node,
-};
-const TX_BYTES: MetricSpec = MetricSpec {
-    name: "nic.tx_bytes",
-    about: "bytes that left through the NIC, by the instance's direction map",
-    unit: Unit::Bytes,
-    better: Better::Higher,
-    dims: NIC,
-    blames: Blames::Node,
-};
-const RX_BYTES: MetricSpec = MetricSpec {
-    name: "nic.rx_bytes",
-    about: "bytes that arrived through the NIC, by the instance's direction map",
-    unit: Unit::Bytes,
-    better: Better::Higher,
-    dims: NIC,
-    blames: Blames::Node,
-};
-const SHARE: MetricSpec = MetricSpec {
-    name: "nic.share",
-    about: "the NIC's fraction of its node's bytes, over the median of the same device on the job's other nodes; 1 \
-            where those moved none",
-    unit: Unit::Ratio,
-    better: Better::Higher,
-    dims: NIC,
-    blames: Blames::Node,
-};
-const RETRANS: MetricSpec = MetricSpec {
-    name: "nic.retrans_pkts",
-    about: "retransmitted packets",
-    unit: Unit::Count,
-    better: Better::Lower,
-    dims: NIC,
-    blames: Blames::Node,
-};
-const TIMEOUTS: MetricSpec = MetricSpec {
-    name: "nic.retrans_timeouts",
-    about: "retransmission time-outs, each a change of path",
-    unit: Unit::Count,
-    better: Better::Lower,
-    dims: NIC,
-    blames: Blames::Node,
-};
-const DROPS: MetricSpec = MetricSpec {
-    name: "nic.rx_drops",
-    about: "received packets that were dropped",
-    unit: Unit::Count,
-    better: Better::Lower,
-    dims: NIC,
-    blames: Blames::Node,
-};
-const NODE_TX: MetricSpec = MetricSpec {
-    name: "node.efa_tx",
-    about: "sum of the plateau send rates of the node's NICs",
-    unit: Unit::GigabytesPerSecond,
-    better: Better::Higher,
-    dims: &[Dim::Node],
-    blames: Blames::Node,
-};
-const NODE_RX: MetricSpec = MetricSpec {
-    name: "node.efa_rx",
-    about: "sum of the plateau receive rates of the node's NICs",
-    unit: Unit::GigabytesPerSecond,
-    better: Better::Higher,
-    dims: &[Dim::Node],
-    blames: Blames::Node,
-};
-const RESIDUAL: MetricSpec = MetricSpec {
-    name: "job.conservation_residual",
-    about: "absolute difference of bytes sent and received over all nodes of the job; 0 where nothing is lost",
-    unit: Unit::Bytes,
-    better: Better::Lower,
-    dims: &[],
-    blames: Blames::Node,
-};
+const fn nic_metric(name: &'static str, about: &'static str, unit: Unit, better: Better) -> MetricSpec {
+    MetricSpec::new(name, about, unit, better, Files::Counters)
+        .per(&[Dim::Node, Dim::Nic])
+        .blaming(Blames::Node)
+        .covering(Covers::Nics)
+        .explained_by(OTHER_TRANSPORT)
+        .next("on {nodes}: look at the counters before and after, and at the switch port")
+}
+
+const fn node_metric(name: &'static str, about: &'static str) -> MetricSpec {
+    MetricSpec::new(name, about, Unit::GigabytesPerSecond, Better::Higher, Files::Counters)
+        .per(&[Dim::Node])
+        .blaming(Blames::Node)
+        .covering(Covers::Nics)
+        .explained_by(OTHER_TRANSPORT)
+        .limited(Limit::NodeLine)
+        .with(&[Role::Traffic])
+        .next("run suite `nccl-p5`, case `nic-pairs`, on {nodes}: it measures each NIC separately")
+}
+
+const PRESENT: MetricSpec = nic_metric(
+    "nic.present",
+    "1 where the node lists the device of its profile, 0 where it does not",
+    Unit::Count,
+    Better::Higher,
+)
+.naming(Names::Unlisted)
+.limited(Limit::One)
+.next(
+    "on {nodes}: `ls /sys/class/infiniband`, then `lspci`; replace the node if the device is still missing",
+);
+const TX_BYTES: MetricSpec = nic_metric(
+    "nic.tx_bytes",
+    "bytes that left through the NIC, by the instance's direction map",
+    Unit::Bytes,
+    Better::Higher,
+)
+.with(&[Role::Traffic, Role::ShowsNics]);
+const RX_BYTES: MetricSpec = nic_metric(
+    "nic.rx_bytes",
+    "bytes that arrived through the NIC, by the instance's direction map",
+    Unit::Bytes,
+    Better::Higher,
+)
+.with(&[Role::Traffic]);
+const SHARE: MetricSpec = nic_metric(
+    "nic.share",
+    "the NIC's fraction of its node's bytes, over the median of the same device on the job's other nodes; 1 where those \
+     moved none",
+    Unit::Ratio,
+    Better::Higher,
+)
+.naming(Names::Unmoved)
+.with(&[Role::Traffic])
+.next("on {nodes}: look at the link of the NIC and at its counters, then run the nic-pairs case");
+const RETRANS: MetricSpec =
+    nic_metric("nic.retrans_pkts", "retransmitted packets", Unit::Count, Better::Lower);
+const TIMEOUTS: MetricSpec = nic_metric(
+    "nic.retrans_timeouts",
+    "retransmission time-outs, each a change of path",
+    Unit::Count,
+    Better::Lower,
+)
+.with(&[Role::Timeouts]);
+const DROPS: MetricSpec =
+    nic_metric("nic.rx_drops", "received packets that were dropped", Unit::Count, Better::Lower);
+const NODE_TX: MetricSpec = node_metric("node.efa_tx", "sum of the plateau send rates of the node's NICs");
+const NODE_RX: MetricSpec = node_metric("node.efa_rx", "sum of the plateau receive rates of the node's NICs");
+const RESIDUAL: MetricSpec = MetricSpec::new(
+    "job.conservation_residual",
+    "absolute difference of bytes sent and received over all nodes of the job; 0 where nothing is lost",
+    Unit::Bytes,
+    Better::Lower,
+    Files::Counters,
+)
+.blaming(Blames::Node);
 
 /// Reads the sampler's captures of EFA counters.
 pub(crate) const SPEC: RecipeSpec = RecipeSpec {

@@ -8,18 +8,18 @@ use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use logs::nccl_debug::{NcclLog, OfNvls, Reader};
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, MetricSpec};
+use metric::{Blames, Dim, Files, MetricSpec, Role};
 use std::fs::File;
 use std::io::BufReader;
 
 const NODE: &[Dim] = &[Dim::Node];
 
 const fn count(name: &'static str, about: &'static str, better: Better, dims: &'static [Dim]) -> MetricSpec {
-    MetricSpec { name, about, unit: Unit::Count, better, dims, blames: Blames::Node }
+    MetricSpec::new(name, about, Unit::Count, better, Files::Output).per(dims).blaming(Blames::Node)
 }
 
 const fn bytes(name: &'static str, about: &'static str) -> MetricSpec {
-    MetricSpec { name, about, unit: Unit::Bytes, better: Better::Neither, dims: &[], blames: Blames::Node }
+    MetricSpec::new(name, about, Unit::Bytes, Better::Neither, Files::Output).blaming(Blames::Node)
 }
 
 const LINES: MetricSpec = count("nccl_log.lines", "lines of NCCL", Better::Neither, &[]);
@@ -60,19 +60,22 @@ const EFA: MetricSpec = count(
     "1 where every process of a node that logs its provider uses `efa`, else 0",
     Better::Higher,
     NODE,
-);
+)
+.with(&[Role::Downgrade]);
 const NOT_GDRDMA: MetricSpec = count(
     "nccl_log.not_gdrdma",
     "network connections of a node that go through host memory; not given without connections",
     Better::Lower,
     NODE,
-);
+)
+.with(&[Role::Downgrade]);
 const NVLS: MetricSpec = count(
     "nccl_log.nvls",
     "1 where NVLink SHARP is available on all GPUs of a node, else 0",
     Better::Higher,
     NODE,
-);
+)
+.with(&[Role::Downgrade]);
 const WARNINGS: MetricSpec = count("nccl_log.warnings", "warning lines of a node", Better::Lower, NODE);
 const MISMATCHES: MetricSpec = count(
     "nccl_log.sequence_mismatches",
@@ -88,14 +91,14 @@ const UNMATCHED: MetricSpec = count(
 );
 const TIMED_OUT: MetricSpec =
     count("nccl_log.timed_out", "ranks whose watchdog aborted a call", Better::Lower, &[]);
-const INIT: MetricSpec = MetricSpec {
-    name: "nccl_log.init_time",
-    about: "initialization time of the slowest rank's communicator; not logged before NCCL 2.22",
-    unit: Unit::Seconds,
-    better: Better::Lower,
-    dims: &[],
-    blames: Blames::Node,
-};
+const INIT: MetricSpec = MetricSpec::new(
+    "nccl_log.init_time",
+    "initialization time of the slowest rank's communicator; not logged before NCCL 2.22",
+    Unit::Seconds,
+    Better::Lower,
+    Files::Output,
+)
+.blaming(Blames::Node);
 
 /// Reads the output of jobs run with `NCCL_DEBUG=INFO`.
 pub const SPEC: RecipeSpec = RecipeSpec {

@@ -8,56 +8,52 @@ mod rank;
 #[cfg(test)]
 mod tests;
 
+use super::nccl_tests::nccl_metric;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload};
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, MetricSpec};
+use metric::{Dim, Files, MetricSpec};
 use printed::Printed;
 use rank::{RankError, RankRows};
 
-const ROW: &[Dim] = &[Dim::Op, Dim::SizeBytes, Dim::Place];
+const fn row_metric(name: &'static str, about: &'static str, unit: Unit, better: Better) -> MetricSpec {
+    nccl_metric(name, about, unit, better, Files::Reports).per(&[Dim::Op, Dim::SizeBytes, Dim::Place])
+}
 
-const TIME: MetricSpec = MetricSpec {
-    name: "nccl.profile_time",
-    about: "mean time of one operation by the reports: from the first launching call to the end of the last kernel, mean \
-            over the profiled ranks",
-    unit: Unit::Microseconds,
-    better: Better::Lower,
-    dims: ROW,
-    blames: Blames::Node,
-};
-const RATIO: MetricSpec = MetricSpec {
-    name: "nccl.profile_ratio",
-    about: "ratio of the time by the reports to the printed one",
-    unit: Unit::Ratio,
-    better: Better::Neither,
-    dims: ROW,
-    blames: Blames::Node,
-};
-const BUSBW: MetricSpec = MetricSpec {
-    name: "nccl.profile_busbw",
-    about: "bus bandwidth of the transfer alone: by the fastest rank of each operation, whose kernel waited least",
-    unit: Unit::GigabytesPerSecond,
-    better: Better::Higher,
-    dims: ROW,
-    blames: Blames::Node,
-};
-const RANKS: MetricSpec = MetricSpec {
-    name: "nccl.profile_ranks",
-    about: "ranks whose reports were compared with the output",
-    unit: Unit::Count,
-    better: Better::Neither,
-    dims: &[],
-    blames: Blames::Node,
-};
-const WAIT: MetricSpec = MetricSpec {
-    name: "rank.nccl_wait",
-    about: "excess of a rank's kernel times over the fastest rank's, mean over the timed operations",
-    unit: Unit::Microseconds,
-    better: Better::Lower,
-    dims: &[Dim::Rank, Dim::Node, Dim::Op, Dim::SizeBytes, Dim::Place],
-    blames: Blames::NoNode,
-};
+const TIME: MetricSpec = row_metric(
+    "nccl.profile_time",
+    "mean time of one operation by the reports: from the first launching call to the end of the last kernel, mean over \
+     the profiled ranks",
+    Unit::Microseconds,
+    Better::Lower,
+);
+const RATIO: MetricSpec = row_metric(
+    "nccl.profile_ratio",
+    "ratio of the time by the reports to the printed one",
+    Unit::Ratio,
+    Better::Neither,
+);
+const BUSBW: MetricSpec = row_metric(
+    "nccl.profile_busbw",
+    "bus bandwidth of the transfer alone: by the fastest rank of each operation, whose kernel waited least",
+    Unit::GigabytesPerSecond,
+    Better::Higher,
+);
+const RANKS: MetricSpec = nccl_metric(
+    "nccl.profile_ranks",
+    "ranks whose reports were compared with the output",
+    Unit::Count,
+    Better::Neither,
+    Files::Reports,
+);
+const WAIT: MetricSpec = MetricSpec::new(
+    "rank.nccl_wait",
+    "excess of a rank's kernel times over the fastest rank's, mean over the timed operations",
+    Unit::Microseconds,
+    Better::Lower,
+    Files::Reports,
+)
+.per(&[Dim::Rank, Dim::Node, Dim::Op, Dim::SizeBytes, Dim::Place]);
 
 /// Reads nsys reports and the output of nccl-tests.
 pub(crate) const SPEC: RecipeSpec = RecipeSpec {

@@ -5,69 +5,79 @@ pub mod fit;
 #[cfg(test)]
 mod tests;
 
+use super::nccl_tests::nccl_metric;
 use super::{JobInput, Output, RecipeSpec, Workload, nccl_tests};
 use fit::Line;
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, Dims, Metric, MetricSpec};
+use metric::{Dim, Dims, Files, Metric, MetricSpec, Role, Sizes};
 use std::collections::BTreeMap;
 
 /// Below this size a time is mostly latency and the choice of a protocol, and its shape says little of the hardware.
 pub(crate) const FROM_BYTES: u64 = 64 << 20;
 
-const DIP: MetricSpec = MetricSpec {
-    name: "nccl.dip",
-    about: "drop of bus bandwidth from the next smaller size of the sweep, as a fraction of it, 0 where it does not \
-            drop; from 64 MiB up",
-    unit: Unit::Ratio,
-    better: Better::Lower,
-    dims: &[Dim::Op, Dim::SizeBytes, Dim::Place],
-    blames: Blames::Node,
-};
-const IN_OVER_OUT: MetricSpec = MetricSpec {
-    name: "nccl.in_over_out",
-    about: "ratio of bus bandwidth in place to out of place, from 64 MiB up; not given for one rank, which moves \
-            nothing in place",
-    unit: Unit::Ratio,
-    better: Better::Neither,
-    dims: &[Dim::Op, Dim::SizeBytes],
-    blames: Blames::Node,
-};
-const SIZES_MISSING: MetricSpec = MetricSpec {
-    name: "nccl.sizes_missing",
-    about: "declared sizes without a row, of those that the operation prints unchanged",
-    unit: Unit::Count,
-    better: Better::Lower,
-    dims: &[Dim::Op],
-    blames: Blames::Node,
-};
-const LATENCY: MetricSpec = MetricSpec {
-    name: "nccl.fit_latency",
-    about: "latency at 0 bytes, by the line through the sizes from 64 MiB up",
-    unit: Unit::Microseconds,
-    better: Better::Lower,
-    dims: &[Dim::Op, Dim::Place],
-    blames: Blames::Node,
-};
-const BANDWIDTH: MetricSpec = MetricSpec {
-    name: "nccl.fit_busbw",
-    about: "bus bandwidth without latency, by the line through the sizes from 64 MiB up",
-    unit: Unit::GigabytesPerSecond,
-    better: Better::Higher,
-    dims: &[Dim::Op, Dim::Place],
-    blames: Blames::Node,
-};
-const RESIDUAL: MetricSpec = MetricSpec {
-    name: "nccl.fit_residual",
-    about: "deviation of a size's time from that line, as a fraction of the line's time; from 64 MiB up",
-    unit: Unit::Ratio,
-    better: Better::Lower,
-    dims: &[Dim::Op, Dim::SizeBytes, Dim::Place],
-    blames: Blames::Node,
-};
+const fn shape_metric(name: &'static str, about: &'static str, unit: Unit, better: Better) -> MetricSpec {
+    nccl_metric(name, about, unit, better, Files::Output).next(
+        "look at the case's table of sizes: the tuner may have chosen another algorithm there (see NCCL_DEBUG=INFO with \
+         SUBSYS TUNING), or only that size was slowed down",
+    )
+}
+
+const COMPARED: &[Role] = &[Role::ComparesWithin, Role::ShortName];
+
+const DIP: MetricSpec = shape_metric(
+    "nccl.dip",
+    "drop of bus bandwidth from the next smaller size of the sweep, as a fraction of it, 0 where it does not drop; from \
+     64 MiB up",
+    Unit::Ratio,
+    Better::Lower,
+)
+.per(&[Dim::Op, Dim::SizeBytes, Dim::Place])
+.at(Sizes::LargeButFirst)
+.with(COMPARED);
+const IN_OVER_OUT: MetricSpec = shape_metric(
+    "nccl.in_over_out",
+    "ratio of bus bandwidth in place to out of place, from 64 MiB up; not given for one rank, which moves nothing in \
+     place",
+    Unit::Ratio,
+    Better::Neither,
+)
+.per(&[Dim::Op, Dim::SizeBytes])
+.at(Sizes::Large)
+.with(COMPARED);
+const SIZES_MISSING: MetricSpec = shape_metric(
+    "nccl.sizes_missing",
+    "declared sizes without a row, of those that the operation prints unchanged",
+    Unit::Count,
+    Better::Lower,
+)
+.per(&[Dim::Op]);
+const LATENCY: MetricSpec = shape_metric(
+    "nccl.fit_latency",
+    "latency at 0 bytes, by the line through the sizes from 64 MiB up",
+    Unit::Microseconds,
+    Better::Lower,
+)
+.per(&[Dim::Op, Dim::Place]);
+const BANDWIDTH: MetricSpec = shape_metric(
+    "nccl.fit_busbw",
+    "bus bandwidth without latency, by the line through the sizes from 64 MiB up",
+    Unit::GigabytesPerSecond,
+    Better::Higher,
+)
+.per(&[Dim::Op, Dim::Place]);
+const RESIDUAL: MetricSpec = shape_metric(
+    "nccl.fit_residual",
+    "deviation of a size's time from that line, as a fraction of the line's time; from 64 MiB up",
+    Unit::Ratio,
+    Better::Lower,
+)
+.per(&[Dim::Op, Dim::SizeBytes, Dim::Place])
+.at(Sizes::Large)
+.with(COMPARED);
 
 /// For cases of nccl-tests: checks the table that `nccl_tests` reads.
-pub const SPEC: RecipeSpec = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     name: "nccl_shape",
     about: "whether a sweep has the shape of sound hardware: no dips, in place like out of place, latency and \
             bandwidth, no size missing",
@@ -77,20 +87,15 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     run: &run,
 };
 
-/// Whether the metric compares numbers of one run with each other: then its bound is widened by how much they vary.
-pub fn compares(metric: &str) -> bool {
-    [DIP, IN_OVER_OUT, RESIDUAL].iter().any(|spec| spec.name == metric)
-}
-
-/// Of the sizes of a sweep, rising, those that a metric of this recipe is given for; nothing for another's.
-pub fn sizes_of(metric: &str, sizes: &[u64]) -> Option<Vec<u64>> {
-    let large = sizes.iter().copied().filter(|size| *size >= FROM_BYTES);
-    match metric {
-        // The first has no smaller one to fall from.
-        name if name == DIP.name => Some(large.skip(1).collect()),
-        name if name == IN_OVER_OUT.name || name == RESIDUAL.name => Some(large.collect()),
-        _ => None,
+/// Of the sizes of a sweep, rising, those that a metric is given for.
+pub fn sizes_of(metric: &MetricSpec, mut sizes: Vec<u64>) -> Vec<u64> {
+    if metric.sizes != Sizes::All {
+        sizes.retain(|size| *size >= FROM_BYTES);
     }
+    if metric.sizes == Sizes::LargeButFirst && !sizes.is_empty() {
+        sizes.remove(0);
+    }
+    sizes
 }
 
 /// One size's bandwidth and time.

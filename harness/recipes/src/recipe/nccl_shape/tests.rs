@@ -110,11 +110,11 @@ fn missing_sizes_of_a_sweep_are_counted_and_named() {
 
 #[test]
 fn metrics_are_given_for_the_sizes_that_apply() {
-    let sizes = [1 << 20, 1 << 25, 1 << 26, 1 << 27, 1 << 28];
-    assert_eq!(sizes_of("nccl.dip", &sizes), Some(vec![1 << 27, 1 << 28]));
-    assert_eq!(sizes_of("nccl.in_over_out", &sizes), Some(vec![1 << 26, 1 << 27, 1 << 28]));
-    assert_eq!(sizes_of("nccl.busbw", &sizes), None);
-    assert!(compares("nccl.dip") && !compares("nccl.busbw") && !compares("nccl.fit_busbw"));
+    let sizes = vec![1 << 20, 1 << 25, 1 << 26, 1 << 27, 1 << 28];
+    assert_eq!(sizes_of(&DIP, sizes.clone()), [1 << 27, 1 << 28]);
+    assert_eq!(sizes_of(&IN_OVER_OUT, sizes.clone()), [1 << 26, 1 << 27, 1 << 28]);
+    assert_eq!(sizes_of(&BANDWIDTH, sizes.clone()), sizes);
+    assert!(DIP.is(Role::ComparesWithin) && !BANDWIDTH.is(Role::ComparesWithin));
 }
 
 #[test]

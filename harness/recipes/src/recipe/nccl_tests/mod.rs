@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::efa_traffic::OTHER_TRANSPORT;
 use super::{
     Failure, FileRole, InputFile, JobInput, NotComparable, Output, RecipeSpec, Workload, read_stream,
 };
@@ -11,53 +12,64 @@ use logs::nccl_tests::{self as source, FailureClass, Half, NcclRun, Wrong};
 use metric::finding::Finding;
 use metric::op::Op;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, Dims, MetricSpec};
+use metric::{Blames, Covers, Dim, Dims, Files, Limit, MetricSpec, Names, Role};
 
-const ROW: &[Dim] = &[Dim::Op, Dim::SizeBytes, Dim::Place];
+/// A metric of what nccl-tests ran.
+pub(super) const fn nccl_metric(
+    name: &'static str,
+    about: &'static str,
+    unit: Unit,
+    better: Better,
+    files: Files,
+) -> MetricSpec {
+    MetricSpec::new(name, about, unit, better, files)
+        .blaming(Blames::Node)
+        .naming(Names::GpuAlone)
+        .explained_by(OTHER_TRANSPORT)
+        .with(&[Role::ShortName])
+        .next(
+            "run `harness isolate`, or the cases nic-pairs and gpu-each of `nccl-p5`, to find the slow part",
+        )
+}
 
-const BUSBW: MetricSpec = MetricSpec {
-    name: "nccl.busbw",
-    about: "bus bandwidth as printed: the load on the hardware, comparable between numbers of ranks",
-    unit: Unit::GigabytesPerSecond,
-    better: Better::Higher,
-    dims: ROW,
-    blames: Blames::Node,
-};
-const ALGBW: MetricSpec = MetricSpec {
-    name: "nccl.algbw",
-    about: "size over time",
-    unit: Unit::GigabytesPerSecond,
-    better: Better::Higher,
-    dims: ROW,
-    blames: Blames::Node,
-};
-const TIME: MetricSpec = MetricSpec {
-    name: "nccl.time",
-    about: "mean time of one operation",
-    unit: Unit::Microseconds,
-    better: Better::Lower,
-    dims: ROW,
-    blames: Blames::Node,
-};
-const WRONG: MetricSpec = MetricSpec {
-    name: "nccl.wrong",
-    about: "wrong elements; not given where results were not checked",
-    unit: Unit::Count,
-    better: Better::Lower,
-    dims: ROW,
-    blames: Blames::Node,
-};
-const RANKS: MetricSpec = MetricSpec {
-    name: "nccl.ranks",
-    about: "ranks that the program listed",
-    unit: Unit::Count,
-    better: Better::Neither,
-    dims: &[],
-    blames: Blames::Node,
-};
+const fn row_metric(name: &'static str, about: &'static str, unit: Unit, better: Better) -> MetricSpec {
+    nccl_metric(name, about, unit, better, Files::Output).per(&[Dim::Op, Dim::SizeBytes, Dim::Place])
+}
+
+/// The load on the hardware, comparable between numbers of ranks.
+pub const BUSBW: MetricSpec = row_metric(
+    "nccl.busbw",
+    "bus bandwidth as printed: the load on the hardware, comparable between numbers of ranks",
+    Unit::GigabytesPerSecond,
+    Better::Higher,
+)
+.limited(Limit::BusBandwidth)
+.with(&[Role::Rate, Role::ShortName]);
+/// Size over time.
+pub const ALGBW: MetricSpec =
+    row_metric("nccl.algbw", "size over time", Unit::GigabytesPerSecond, Better::Higher)
+        .limited(Limit::AlgorithmBandwidth)
+        .with(&[Role::Rate, Role::ShortName]);
+/// Of one operation.
+pub const TIME: MetricSpec =
+    row_metric("nccl.time", "mean time of one operation", Unit::Microseconds, Better::Lower)
+        .limited(Limit::Time)
+        .with(&[Role::ShowsSizes, Role::ShortName]);
+/// Elements that came out wrong.
+pub const WRONG: MetricSpec = row_metric(
+    "nccl.wrong",
+    "wrong elements; not given where results were not checked",
+    Unit::Count,
+    Better::Lower,
+)
+.covering(Covers::NoNics)
+.with(&[Role::DataCheck, Role::ShortName])
+.next("take {nodes} out of service: its results cannot be trusted; run the gpu-each case");
+const RANKS: MetricSpec =
+    nccl_metric("nccl.ranks", "ranks that the program listed", Unit::Count, Better::Neither, Files::Output);
 
 /// For cases of nccl-tests; tests of single GPUs have the dimensions `node` and `gpu`.
-pub(crate) const SPEC: RecipeSpec = RecipeSpec {
+pub const SPEC: RecipeSpec = RecipeSpec {
     name: "nccl_tests",
     about: "bandwidth, time and correctness of a collective, from the table that nccl-tests prints",
     metrics: &[BUSBW, ALGBW, TIME, WRONG, RANKS],

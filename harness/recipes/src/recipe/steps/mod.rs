@@ -8,55 +8,42 @@ use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::steps::{Figures, Found, StepRequest, figures, of_trace};
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, Dims, MetricSpec};
+use metric::{Dim, Dims, Files, MetricSpec};
 use nsys::export::ExportError;
 use nsys::loss::loss;
 use nsys::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
 use nsys::trace::Trace;
 use std::collections::BTreeMap;
 
-const OF_RANK: &[Dim] = &[Dim::Rank, Dim::Node];
+const fn rank_metric(name: &'static str, about: &'static str, unit: Unit, better: Better) -> MetricSpec {
+    MetricSpec::new(name, about, unit, better, Files::Reports)
+        .per(&[Dim::Rank, Dim::Node])
+        .next("run `harness recipe steps` on the case's reports: it lists each step of each rank")
+}
 
-const TIME: MetricSpec = MetricSpec {
-    name: "step.time",
-    about: "how long a step took on a rank; steps are counted from 0 in each report, or by their own numbers",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    dims: &[Dim::Rank, Dim::Node, Dim::Step],
-    blames: Blames::NoNode,
-};
-const MEDIAN: MetricSpec = MetricSpec {
-    name: "step.time_median",
-    about: "the median of a rank's steps",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    dims: OF_RANK,
-    blames: Blames::NoNode,
-};
-const CV: MetricSpec = MetricSpec {
-    name: "step.time_cv",
-    about: "coefficient of variation of a rank's step times",
-    unit: Unit::Ratio,
-    better: Better::Lower,
-    dims: OF_RANK,
-    blames: Blames::NoNode,
-};
-const SLOPE: MetricSpec = MetricSpec {
-    name: "step.slope",
-    about: "growth of a rank's step time per step; the median over all pairs",
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    dims: OF_RANK,
-    blames: Blames::NoNode,
-};
-const COUNT: MetricSpec = MetricSpec {
-    name: "step.count",
-    about: "number of complete steps in a rank's report",
-    unit: Unit::Count,
-    better: Better::Neither,
-    dims: OF_RANK,
-    blames: Blames::NoNode,
-};
+const TIME: MetricSpec = rank_metric(
+    "step.time",
+    "how long a step took on a rank; steps are counted from 0 in each report, or by their own numbers",
+    Unit::Nanoseconds,
+    Better::Lower,
+)
+.per(&[Dim::Rank, Dim::Node, Dim::Step]);
+const MEDIAN: MetricSpec =
+    rank_metric("step.time_median", "the median of a rank's steps", Unit::Nanoseconds, Better::Lower);
+const CV: MetricSpec = rank_metric(
+    "step.time_cv",
+    "coefficient of variation of a rank's step times",
+    Unit::Ratio,
+    Better::Lower,
+);
+const SLOPE: MetricSpec = rank_metric(
+    "step.slope",
+    "growth of a rank's step time per step; the median over all pairs",
+    Unit::Nanoseconds,
+    Better::Lower,
+);
+const COUNT: MetricSpec =
+    rank_metric("step.count", "number of complete steps in a rank's report", Unit::Count, Better::Neither);
 
 /// For profiled cases, by rank; `harness recipe steps` reads stored reports.
 pub(crate) const SPEC: RecipeSpec = RecipeSpec {

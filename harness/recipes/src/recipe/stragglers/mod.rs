@@ -9,54 +9,61 @@ use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::stragglers::{Culprit, Evidence, Judgement, Limits, Rounds, Verdict, Who, judge};
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, MetricSpec};
+use metric::{Blames, Dim, Files, MetricSpec, Names};
 use nsys::loss::loss;
 use nsys::tables::{DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, RUNTIME, SESSION_START, STRING_IDS, SYSTEM_ENV};
 use nsys::trace::Trace;
 
-const LATE: MetricSpec = MetricSpec {
-    name: "straggler.late",
-    about: "how much longer than its peers a rank takes in each iteration, waiting excluded; the median, and of \
-            several GPUs in a report the latest",
-    unit: Unit::Microseconds,
-    better: Better::Lower,
-    dims: &[Dim::Rank, Dim::Node],
-    blames: Blames::Part,
-};
-const LATE_SHARE: MetricSpec = MetricSpec {
-    name: "straggler.late_share",
-    about: "the same as a fraction of iteration time: the throughput lost by it, where all ranks wait for each other",
-    unit: Unit::Ratio,
-    better: Better::Lower,
-    dims: &[Dim::Rank, Dim::Node],
-    blames: Blames::Part,
-};
-const WAIT: MetricSpec = MetricSpec {
-    name: "straggler.wait",
-    about: "how long a rank waits in a collective for the last rank; the median, and of several GPUs in a report the \
-            longest",
-    unit: Unit::Microseconds,
-    better: Better::Neither,
-    dims: &[Dim::Rank, Dim::Node],
-    blames: Blames::NoNode,
-};
-const OFFSET: MetricSpec = MetricSpec {
-    name: "clock.offset",
-    about: "how far a node's clock is ahead of the first node's, by the ends of collectives",
-    unit: Unit::Microseconds,
-    better: Better::Neither,
-    dims: &[Dim::Node],
-    blames: Blames::Node,
-};
-const RESIDUAL: MetricSpec = MetricSpec {
-    name: "clock.residual",
-    about: "how far the ends of a collective on a node differ from those on the others once clocks are aligned; the \
+const fn rank_metric(name: &'static str, about: &'static str, unit: Unit, better: Better) -> MetricSpec {
+    MetricSpec::new(name, about, unit, better, Files::Reports).per(&[Dim::Rank, Dim::Node])
+}
+
+const fn late(name: &'static str, about: &'static str, unit: Unit) -> MetricSpec {
+    rank_metric(name, about, unit, Better::Lower).blaming(Blames::Part).naming(Names::Findings(STRAGGLER)).next(
+        "on {nodes}, see the rank in the finding: if its kernels are as long as those of others, check its process (CPU, \
+         data loader, storage, garbage collection), else its GPU (clocks, temperature)",
+    )
+}
+
+/// The finding of a rank that keeps the others waiting.
+const STRAGGLER: &str = "straggler";
+
+const LATE: MetricSpec = late(
+    "straggler.late",
+    "how much longer than its peers a rank takes in each iteration, waiting excluded; the median, and of several GPUs in \
+     a report the latest",
+    Unit::Microseconds,
+);
+const LATE_SHARE: MetricSpec = late(
+    "straggler.late_share",
+    "the same as a fraction of iteration time: the throughput lost by it, where all ranks wait for each other",
+    Unit::Ratio,
+);
+const WAIT: MetricSpec = rank_metric(
+    "straggler.wait",
+    "how long a rank waits in a collective for the last rank; the median, and of several GPUs in a report the longest",
+    Unit::Microseconds,
+    Better::Neither,
+);
+const OFFSET: MetricSpec = MetricSpec::new(
+    "clock.offset",
+    "how far a node's clock is ahead of the first node's, by the ends of collectives",
+    Unit::Microseconds,
+    Better::Neither,
+    Files::Reports,
+)
+.per(&[Dim::Node])
+.blaming(Blames::Node);
+const RESIDUAL: MetricSpec = MetricSpec::new(
+    "clock.residual",
+    "how far the ends of a collective on a node differ from those on the others once clocks are aligned; the \
             robust deviation",
-    unit: Unit::Microseconds,
-    better: Better::Lower,
-    dims: &[Dim::Node],
-    blames: Blames::Node,
-};
+    Unit::Microseconds,
+    Better::Lower,
+    Files::Reports,
+)
+.per(&[Dim::Node])
+.blaming(Blames::Node);
 
 /// For profiled cases; no metrics unless every rank left a readable report.
 pub(crate) const SPEC: RecipeSpec = RecipeSpec {
@@ -184,11 +191,10 @@ fn named(culprit: &Culprit) -> Finding {
     );
     match &culprit.who {
         Who::Node { node, .. } => {
-            Finding::new("straggler", format!("the node keeps the others waiting: {late}"))
-                .node(node.as_str())
+            Finding::new(STRAGGLER, format!("the node keeps the others waiting: {late}")).node(node.as_str())
         }
         Who::Rank { rank, node, gpu } => {
-            let finding = Finding::new("straggler", format!("rank {rank} keeps the others waiting: {late}"));
+            let finding = Finding::new(STRAGGLER, format!("rank {rank} keeps the others waiting: {late}"));
             let finding = finding.node(node.as_str());
             match gpu {
                 Some(gpu) => finding.part(format!("gpu{gpu}")),

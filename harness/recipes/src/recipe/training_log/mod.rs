@@ -14,13 +14,16 @@ use super::{Failure, FileRole, InputFile, JobInput, Output, RecipeSpec, Training
 use logs::training_log::{self as source, Dialect, Series, StepLine, TrainerSummary, figures};
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, MetricSpec};
+use metric::{Blames, Dim, Files, MetricSpec, Names, Role};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 
 const fn of_job(name: &'static str, about: &'static str, unit: Unit, better: Better) -> MetricSpec {
-    MetricSpec { name, about, unit, better, dims: &[], blames: Blames::Node }
+    MetricSpec::new(name, about, unit, better, Files::Output)
+        .blaming(Blames::Node)
+        .with(&[Role::OfTraining])
+        .next("run `harness logs steps` on stdout of the job, in `raw` of the case")
 }
 
 const STEP_TIME: MetricSpec =
@@ -68,15 +71,17 @@ const LOSS_FINITE: MetricSpec = of_job(
     Unit::Count,
     Better::Higher,
 )
-.blaming(Blames::Part);
-const LOSS_SLOPE: MetricSpec = MetricSpec {
-    name: "train.loss_slope",
-    about: "change of the loss per step over the whole run; below 0 it falls",
-    unit: Unit::Count,
-    better: Better::Lower,
-    dims: &[],
-    blames: Blames::NoNode,
-};
+.blaming(Blames::Part)
+.naming(Names::FirstFinding(NAN_RANK))
+.explained_by(&[NAN_RANK, NOT_FINITE])
+.with(&[Role::DataCheck, Role::OfTraining]);
+const LOSS_SLOPE: MetricSpec = of_job(
+    "train.loss_slope",
+    "change of the loss per step over the whole run; below 0 it falls",
+    Unit::Count,
+    Better::Lower,
+)
+.blaming(Blames::NoNode);
 const LOSS_FALLING: MetricSpec = of_job(
     "train.loss_falling",
     "1 where the loss falls significantly over the whole run, 0 where it does not",
@@ -92,22 +97,22 @@ const STEPS_MISSING: MetricSpec = of_job(
     "planned steps that the log lacks; not given where no number of steps is planned",
     Unit::Count,
     Better::Lower,
-);
+)
+.explained_by(&[ENDED_EARLY]);
 const RESTARTS: MetricSpec = of_job(
     "train.restarts",
     "how often the run restarted or went back to an earlier step",
     Unit::Count,
     Better::Lower,
 );
-const EFA_PER_STEP: MetricSpec = MetricSpec {
-    name: "train.efa_bytes_per_step",
-    about: "bytes that a node sent through its NICs per logged step, by their counters: of the whole run, start-up and \
-            checkpoints included",
-    unit: Unit::Bytes,
-    better: Better::Neither,
-    dims: &[Dim::Node],
-    blames: Blames::Node,
-};
+const EFA_PER_STEP: MetricSpec = of_job(
+    "train.efa_bytes_per_step",
+    "bytes that a node sent through its NICs per logged step, by their counters: of the whole run, start-up and \
+     checkpoints included",
+    Unit::Bytes,
+    Better::Neither,
+)
+.per(&[Dim::Node]);
 
 /// For trainings and commands: reads the steps that they log to stdout and stderr.
 pub(crate) const SPEC: RecipeSpec = RecipeSpec {

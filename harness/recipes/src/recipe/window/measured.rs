@@ -9,7 +9,7 @@ use logs::efa_counters::{self, Capture};
 use logs::window_mark::MARKS;
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, MetricSpec};
+use metric::{Dim, Files, MetricSpec};
 use nsys::export::ExportError;
 use nsys::trace::Trace;
 use nsys::trace::nvtx::Ranges;
@@ -18,17 +18,10 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 
-pub(super) const STEP_TIME: MetricSpec = MetricSpec {
-    name: "window.step_time",
-    about: "mean step time of the window by a rank's report: from the begin of the first step to the end of the last \
-            one",
-    unit: Unit::Seconds,
-    better: Better::Lower,
-    dims: &[Dim::Rank, Dim::Node],
-    blames: Blames::NoNode,
-};
+pub(super) const STEP_TIME: MetricSpec = MetricSpec::new("window.step_time", "mean step time of the window by a rank's report: from the begin of the first step to the end of the last \
+            one", Unit::Seconds, Better::Lower, Files::Reports).per(&[Dim::Rank, Dim::Node]);
 const fn of_job(name: &'static str, about: &'static str, unit: Unit) -> MetricSpec {
-    MetricSpec { name, about, unit, better: Better::Higher, dims: &[], blames: Blames::NoNode }
+    MetricSpec::new(name, about, unit, Better::Higher, Files::Reports)
 }
 const SAMPLES: MetricSpec = of_job(
     "window.samples_per_s",
@@ -52,15 +45,8 @@ const MFU: MetricSpec = of_job(
     Unit::Ratio,
 );
 pub(super) const REACHED: [MetricSpec; 4] = [SAMPLES, TOKENS, TFLOPS, MFU];
-pub(super) const EFA_PER_STEP: MetricSpec = MetricSpec {
-    name: "window.efa_bytes_per_step",
-    about: "bytes per step that a node sent through its NICs from the begin of the window's first step to the end of \
-            its last one; counters are interpolated linearly between two readings",
-    unit: Unit::Bytes,
-    better: Better::Neither,
-    dims: &[Dim::Node],
-    blames: Blames::NoNode,
-};
+pub(super) const EFA_PER_STEP: MetricSpec = MetricSpec::new("window.efa_bytes_per_step", "bytes per step that a node sent through its NICs from the begin of the window's first step to the end of \
+            its last one; counters are interpolated linearly between two readings", Unit::Bytes, Better::Neither, Files::Reports).per(&[Dim::Node]);
 
 /// Code of the finding that says why a node's bytes within the window are unknown.
 pub(super) const EFA_UNKNOWN: &str = "window-efa-unknown";

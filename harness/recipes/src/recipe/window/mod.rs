@@ -12,7 +12,7 @@ use crate::steps::{Source, StepRequest as StepSearch, of_trace, stem};
 use logs::window_mark::{MARKS, Mark};
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, Dims, MetricSpec};
+use metric::{Dim, Dims, Files, MetricSpec};
 use nsys::export::ExportError;
 use nsys::loss::loss;
 use nsys::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
@@ -27,14 +27,7 @@ const MISCOUNTED: &str = "window-miscounted";
 const OF_RANK: &[Dim] = &[Dim::Rank, Dim::Node];
 
 const fn rank_metric(name: &'static str, about: &'static str) -> MetricSpec {
-    MetricSpec {
-        name,
-        about,
-        unit: Unit::Count,
-        better: Better::Neither,
-        dims: OF_RANK,
-        blames: Blames::NoNode,
-    }
+    MetricSpec::new(name, about, Unit::Count, Better::Neither, Files::Reports).per(OF_RANK)
 }
 
 const OPENED: MetricSpec = rank_metric(

@@ -2,6 +2,7 @@
 
 use super::*;
 use model::artefact::{JobOutcome, WorkKind};
+use recipes::recipe::{efa_traffic, training_log};
 
 /// One job on each node, which both ended with exit code 1 and these last words.
 fn both_failed(words: [&[&str]; 2]) -> World {

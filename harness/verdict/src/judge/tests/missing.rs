@@ -16,7 +16,7 @@ fn each_metric_is_read_from_files_of_its_own_kind() {
         ("flow.rate", &[Flow]),
         ("nic.share", &[Counters]),
         ("node.efa_tx", &[Counters]),
-        ("job.bytes", &[Counters]),
+        ("job.conservation_residual", &[Counters]),
         ("kernel.share", &[ProfileAccount, ProfileTable]),
         ("rank.kernel_class_share", &[ProfileAccount, ProfileTable]),
     ] {

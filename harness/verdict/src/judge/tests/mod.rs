@@ -4,6 +4,7 @@ mod baselines;
 mod contradictions;
 mod control_runs;
 mod day_one;
+mod declared;
 mod evidence;
 mod flow_paths;
 mod flows;

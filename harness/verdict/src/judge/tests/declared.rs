@@ -1,0 +1,44 @@
+//! What the judge makes of each metric that a recipe gives, as a table.
+
+use super::*;
+use metric::Covers;
+use recipes::recipe;
+
+const KINDS: [FileKind; 9] = [
+    FileKind::NcclTests,
+    FileKind::GpuNcclTests,
+    FileKind::Counters,
+    FileKind::Flow,
+    FileKind::Stdout,
+    FileKind::Stderr,
+    FileKind::Log,
+    FileKind::ProfileReport,
+    FileKind::ProfileTable,
+];
+
+#[test]
+fn each_metric_has_its_files_its_blame_and_its_next_step() {
+    let mut table = String::new();
+    for metric in recipe::all().flat_map(|recipe| recipe.metrics) {
+        let files: Vec<String> = KINDS
+            .iter()
+            .filter(|kind| gate::feeds(**kind, metric.name))
+            .map(|kind| format!("{kind:?}"))
+            .collect();
+        let asked = assertion(metric.name, at_least(1.0));
+        let explained = metric.explained_by.join(", ");
+        let covers = match metric.covers {
+            Covers::All => "all",
+            Covers::Nics => "NICs",
+            Covers::NoNics => "all but NICs",
+        };
+        table += &format!(
+            "{}: {:?}; from {}; explained by [{explained}]; covers {covers}\n  {}\n",
+            metric.name,
+            metric.blames,
+            files.join(", "),
+            next_step(&asked, Status::Fail)
+        );
+    }
+    insta::assert_snapshot!(table);
+}
