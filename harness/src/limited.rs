@@ -133,12 +133,14 @@ pub(crate) fn serve(
     words: &[String],
     answer: impl FnOnce(&[u8]) -> Result<Vec<u8>, String>,
 ) -> i32 {
-    let numbers: Vec<u64> = words.iter().filter_map(|word| word.parse().ok()).collect();
-    let [memory, seconds] = numbers.as_slice() else {
-        eprintln!("error: `{verb}` is internal to the harness");
-        return exit_code::USAGE;
+    let (memory, seconds) = match limits(verb, words) {
+        Ok(limits) => limits,
+        Err(why) => {
+            eprintln!("error: {why}");
+            return exit_code::USAGE;
+        }
     };
-    let answered = lower(*memory, *seconds).and_then(|()| {
+    let answered = lower(memory, seconds).and_then(|()| {
         let mut question = Vec::new();
         io::stdin().read_to_end(&mut question).map_err(|error| error.to_string())?;
         answer(&question)
@@ -149,6 +151,15 @@ pub(crate) fn serve(
             eprintln!("{why}");
             exit_code::FAILED
         }
+    }
+}
+
+/// The bytes of memory and the seconds by which the harness starts the verb.
+pub(crate) fn limits(verb: &str, words: &[String]) -> Result<(u64, u64), String> {
+    let numbers: Vec<u64> = words.iter().filter_map(|word| word.parse().ok()).collect();
+    match numbers.as_slice() {
+        [memory, seconds] => Ok((*memory, *seconds)),
+        _ => Err(format!("`{verb}` is internal to the harness")),
     }
 }
 

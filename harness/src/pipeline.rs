@@ -6,6 +6,7 @@ use crate::panics;
 use crate::report::{Progress, REPORTERS, Report, ReportError};
 use crate::summary::summarise;
 use crate::tasks::{self, Cluster};
+use base::text::count;
 use cluster::collect;
 use cluster::interrupt;
 use cluster::launch::folder::Folders;
@@ -170,8 +171,9 @@ pub(crate) async fn run(
         if let Some(max) = plan.max_fail
             && failures as u64 >= u64::from(max)
         {
-            let what = if plan.max_fail_errors { "have failed or ended in errors" } else { "have failed" };
-            runner.stop(&format!("--max-fail {max}: {failures} assertions {what}"));
+            let what = if plan.max_fail_errors { "failed or ended in errors" } else { "failed" };
+            let failures = count(failures, "assertion");
+            runner.stop(&format!("--max-fail {max}: {failures} {what}"));
         }
         judged[finished.case] = Some(of_case);
     }

@@ -149,7 +149,7 @@ fn a_node_without_nvidia_smi_is_not_fit_and_the_exit_code_is_3() {
     );
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert!(ran.stdout.contains("not fit: here: no GPU can be read: no nvidia-smi on PATH"), "{}", ran.all());
-    assert!(ran.stdout.contains("1 nodes: 0 fit, 0 cannot pass, 0 not probed, 1 without"), "{}", ran.all());
+    assert!(ran.stdout.contains("1 node: 0 fit, 0 cannot pass, 0 not probed, 1 without"), "{}", ran.all());
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn cards_are_held_against_the_instance_that_is_named() {
     assert_eq!(ask("p4de").code, Some(0), "it has four");
     let unknown = ask("p9");
     assert_eq!(
-        (unknown.code, unknown.stderr.contains("known are `p4d`")),
+        (unknown.code, unknown.stderr.contains("known: `p4d`")),
         (Some(2), true),
         "{}",
         unknown.stderr

@@ -2,7 +2,7 @@
 //! Which of it is said where is decided in each report.
 
 use std::borrow::Cow;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 /// Said of every simulated run, wherever its results are seen.
 pub const SIMULATED: &str = "SIMULATED: nothing in this run was measured on real hardware";
@@ -54,8 +54,9 @@ pub fn cap(text: &str, most: usize) -> Cow<'_, str> {
 }
 
 /// `1 node`, `3 nodes`.
-pub fn count(n: usize, word: &str) -> String {
-    if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
+pub fn count<N: Display + PartialEq + From<u8>>(n: N, word: &str) -> String {
+    let plural = if n == N::from(1) { "" } else { "s" };
+    format!("{n} {word}{plural}")
 }
 
 /// A duration for a person: exact where it is short, in two units where it is long.

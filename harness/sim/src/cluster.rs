@@ -123,7 +123,7 @@ impl Cluster {
         }
         let hint = |near: Option<&str>, there: String| match near {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("known are {there}"),
+            None => format!("known: {there}"),
         };
         if !self.nodes.contains(node) {
             let near = nearest(node, self.nodes.iter().map(String::as_str));

@@ -36,6 +36,10 @@ pub(crate) struct AcceptanceSession {
 /// A run that was interrupted so often is not begun again.
 const MOST_ATTEMPTS: usize = 50;
 
+pub(crate) fn given_up(about: &str) -> String {
+    format!("interrupted {MOST_ATTEMPTS} times, and given up: {about}")
+}
+
 impl AcceptanceSession {
     pub(crate) fn new(
         delivery: Delivery,
@@ -84,7 +88,7 @@ impl AcceptanceSession {
                 return Ok(());
             }
         }
-        Err(Stopped::Machinery(format!("interrupted {MOST_ATTEMPTS} times, and given up: {about}")))
+        Err(Stopped::Machinery(given_up(about)))
     }
 
     pub(crate) fn plan(

@@ -2,6 +2,7 @@
 
 use super::acceptance_session::AcceptanceSession;
 use super::delivery::{Made, Stopped, machinery};
+use super::messages;
 use base::nodeset;
 use base::text::SIMULATED;
 use model::artefact::FORMAT;
@@ -112,9 +113,9 @@ fn not_measured(accepting: &AcceptanceSession) -> Vec<String> {
     let mut lines = Vec::new();
     for stage in Stage::ALL.into_iter().skip(1) {
         if !accepting.suites.contains_key(&stage) {
-            lines.push(format!("{}: the suite has no case for this stage", stage.name()));
+            lines.push(messages::no_case(stage.name()));
         } else if !accepting.stages.iter().any(|one| one.name == stage.name()) {
-            lines.push(format!("{}: no node reached it, or the budget ran out", stage.name()));
+            lines.push(messages::not_reached(stage.name()));
         }
     }
     let came = accepting.stages.iter().find(|one| one.name == Stage::All.name());
@@ -124,31 +125,24 @@ fn not_measured(accepting: &AcceptanceSession) -> Vec<String> {
         for case in &made.stored.plan.cases {
             let at_once = case.jobs.iter().map(|job| job.nodes.len()).max().unwrap_or_default();
             if at_once < entered {
-                lines.push(format!(
-                    "all {entered} at once: `{}` was run on {at_once} at a time, in {} sets that cover them, for which there are \
-                     numbers to compare it with",
-                    case.name,
-                    case.jobs.len()
-                ));
+                lines.push(messages::fewer_at_once(entered, &case.name, at_once, case.jobs.len()));
             }
         }
     }
     let of_suite = accepting.delivery.made.iter().filter(|made| is_of_suite(accepting, made));
     let provisional: u32 = of_suite.map(|made| made.summary.counts.provisional).sum();
     if provisional > 0 {
-        lines.push(format!(
-            "{provisional} assertions passed against provisional baselines only, which are not accepted yet"
-        ));
+        lines.push(messages::provisional(provisional));
     }
     let new = &accepting.delivery.record.asked.nodes;
     let asked = accepting.probe.iter().flat_map(|probe| &probe.nodes).filter(|node| new.contains(&node.node));
-    let mut unread: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut unread: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
     for node in asked {
         for (name, why) in &node.unknown {
-            unread.entry(format!("{name}, by the preflight: {why}")).or_default().push(node.node.clone());
+            unread.entry((name.as_str(), why.as_str())).or_default().push(node.node.clone());
         }
     }
-    lines.extend(unread.into_iter().map(|(what, nodes)| format!("{what}: {}", nodeset::fold(&nodes))));
+    lines.extend(unread.iter().map(|((fact, why), nodes)| messages::fact_unknown(fact, why, nodes)));
     lines.extend(accepting.notes.iter().cloned());
     lines
 }

@@ -173,10 +173,7 @@ impl Delivery {
         };
         match stored.plan.sources == plan.sources && jobs(&stored.plan) == jobs(plan) {
             true => Ok(stored),
-            false => Err(Stopped::Machinery(format!(
-                "run {}: suite, inventory or baselines were changed since; restore them, or start a new delivery",
-                plan.run_id
-            ))),
+            false => Err(Stopped::Machinery(changed_since(&plan.run_id))),
         }
     }
 
@@ -227,6 +224,12 @@ fn rounded(hours: f64) -> f64 {
 
 pub(crate) fn machinery(error: impl ToString) -> Stopped {
     Stopped::Machinery(error.to_string())
+}
+
+pub(crate) fn changed_since(run: &str) -> String {
+    format!(
+        "run {run}: suite, inventory or baselines were changed since; restore them, or start a new delivery"
+    )
 }
 
 /// What was asked for in a delivery's folder.

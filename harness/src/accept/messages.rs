@@ -1,100 +1,176 @@
-//! What an acceptance prints: its costs, the result of each stage, and at the end that of each node.
+//! The messages of an acceptance, one function each: its costs, the result of each stage and of each node, what was not
+//! measured, and errors. `accept` prints them.
 
-use super::acceptance_session::AcceptanceSession;
-use super::certificate::{MARKDOWN, VENDOR};
 use super::cost_estimate::CostEstimate;
 use base::nodeset;
-use base::text::duration;
-use model::artefact::acceptance::Acceptance;
+use base::text::{count, duration};
+use model::artefact::acceptance::{Acceptance, StageRecord};
+use std::path::Path;
+use verdict::accept::schedule::Schedule;
 
-pub(crate) fn heading(accepting: &AcceptanceSession) {
-    let asked = &accepting.delivery.record.asked;
-    let simulated = if accepting.delivery.inventory.is_simulated() { " (SIMULATED)" } else { "" };
-    println!(
-        "accept {}: {} nodes by `{}`, compared with {}{simulated}",
-        nodeset::fold(&asked.nodes),
-        asked.nodes.len(),
-        asked.suite,
-        asked.vouched
-    );
-    println!("delivery: {}", accepting.delivery.folder.display());
+pub(crate) fn heading(nodes: &[String], suite: &str, vouched: &str, is_simulated: bool) -> String {
+    let simulated = if is_simulated { " (SIMULATED)" } else { "" };
+    let (names, all) = (nodeset::fold(nodes), count(nodes.len(), "node"));
+    format!("accept {names}: {all} by `{suite}`, compared with {vouched}{simulated}")
 }
 
-pub(crate) fn cost_estimate(cost_estimate: &CostEstimate, budget: Option<f64>) {
-    println!("stage preflight: every node is probed");
-    for of in &cost_estimate.stages {
-        println!(
-            "stage {}: {} jobs, {:.2} node-hours, {} where no two cases run side by side",
+pub(crate) fn delivery(folder: &Path) -> String {
+    format!("delivery: {}", folder.display())
+}
+
+pub(crate) fn cost_estimate(cost_estimate: &CostEstimate, budget: Option<f64>) -> Vec<String> {
+    let mut lines = vec!["stage preflight: every node is probed".to_owned()];
+    lines.extend(cost_estimate.stages.iter().map(|of| {
+        format!(
+            "stage {}: {}, {:.2} node-hours, {} where no two cases run side by side",
             of.stage.name(),
-            of.jobs,
+            count(of.jobs, "job"),
             of.node_hours,
             duration(of.seconds as f64)
-        );
-    }
-    println!(
+        )
+    }));
+    lines.push(format!(
         "expected: runs {} to {}, node-hours {:.2} to {:.2} (all are good; every stage twice, and two searches)",
         cost_estimate.best.runs,
         cost_estimate.worst.runs,
         cost_estimate.best.node_hours,
         cost_estimate.worst.node_hours
-    );
-    if let Some(budget) = budget {
-        println!("budget: {budget} node-hours");
-    }
+    ));
+    lines.extend(budget.map(|budget| format!("budget: {budget} node-hours")));
+    lines
 }
 
-/// After each stage, of the stage that was the last.
-pub(crate) fn stage(accepting: &AcceptanceSession) {
-    let Some(stage) = accepting.stages.last() else { return };
-    let schedule = &accepting.schedule;
+/// After each stage.
+pub(crate) fn stage(stage: &StageRecord, schedule: &Schedule, node_hours: f64) -> Vec<String> {
     let of = |name: &String| *name == stage.name;
     let rejected: Vec<String> =
         schedule.rejected.iter().filter(|one| of(&one.stage)).map(|one| one.node.clone()).collect();
     let open: Vec<String> =
         schedule.undecided.iter().filter(|one| of(&one.stage)).map(|one| one.node.clone()).collect();
-    println!(
-        "{}: passed {}, rejected {}, not decided {}, runs {}, {:.2} node-hours so far",
+    let mut lines = vec![format!(
+        "{}: passed {}, rejected {}, not decided {}, runs {}, {node_hours:.2} node-hours so far",
         stage.name,
         counted(&schedule.candidates),
         counted(&rejected),
         counted(&open),
-        stage.runs.len(),
-        accepting.delivery.node_hours()
-    );
-    for one in schedule.withdrawn.iter().filter(|one| of(&one.stage)) {
-        println!("  {} is no longer a partner: {}", one.node, one.why);
-    }
+        stage.runs.len()
+    )];
+    let withdrawn = schedule.withdrawn.iter().filter(|one| of(&one.stage));
+    lines.extend(withdrawn.map(|one| format!("  {} is no longer a partner: {}", one.node, one.why)));
+    lines
 }
 
-pub(crate) fn conclusion(accepting: &AcceptanceSession, of: &Acceptance, copied: Option<usize>) {
+/// `copied` is the vendor's copy and how many files it has.
+pub(crate) fn conclusion(of: &Acceptance, certificate: &Path, copied: Option<(usize, &Path)>) -> Vec<String> {
+    let mut lines = Vec::new();
     for one in &of.rejected {
-        for culprit in &one.culprits {
-            println!(
+        lines.extend(one.culprits.iter().map(|culprit| {
+            format!(
                 "rejected at {}: {} {} {} {}: {}",
                 one.stage, culprit.code, culprit.severity, one.node, culprit.part, culprit.evidence
-            );
-        }
+            )
+        }));
     }
     for (stage, nodes, why) in of.undecided_alike() {
-        println!("not decided at {stage}: {}: {why}", nodeset::fold(&nodes));
+        lines.push(format!("not decided at {stage}: {}: {why}", nodeset::fold(&nodes)));
     }
-    of.not_measured.iter().for_each(|what| println!("not measured: {what}"));
-    if let Some(note) = &of.note {
-        println!("{note}");
+    lines.extend(of.not_measured.iter().map(|what| format!("not measured: {what}")));
+    lines.extend(of.note.clone());
+    if let Some((files, folder)) = copied {
+        lines.push(format!("for the vendor: {} in {}", count(files, "file"), folder.display()));
     }
-    let folder = accepting.delivery.folder.display();
-    if let Some(copied) = copied {
-        println!("for the vendor: {copied} files in {folder}/{VENDOR}");
-    }
-    println!("certificate: {folder}/{MARKDOWN}");
-    println!(
+    lines.push(format!("certificate: {}", certificate.display()));
+    lines.push(format!(
         "accepted {}, rejected {}, not decided {}, runs {}, node-hours {:.2}",
         of.accepted.len(),
         of.rejected.len(),
         of.undecided.len(),
         of.stages.iter().map(|stage| stage.runs.len()).sum::<usize>(),
         of.node_hours
-    );
+    ));
+    lines
+}
+
+pub(crate) fn interrupted(folder: &Path) -> String {
+    format!("interrupted: {}", continues(folder))
+}
+
+pub(crate) fn continues(folder: &Path) -> String {
+    format!("`harness accept --resume {}` goes on", folder.display())
+}
+
+pub(crate) fn over_budget(needed: f64) -> String {
+    format!("the next run needs {needed:.2} node-hours")
+}
+
+/// Why nodes are not decided where the budget runs out.
+pub(crate) fn budget_spent(needed: f64, used: f64, budget: f64) -> String {
+    format!("the next run needs about {needed:.2} node-hours; used {used:.2} of the budget of {budget}")
+}
+
+pub(crate) fn unprobed(why: &str) -> String {
+    format!("it could not be probed: {why}")
+}
+
+pub(crate) fn gpus_unread(why: &str) -> String {
+    format!("its GPUs could not be read: {why}")
+}
+
+pub(crate) fn too_few_nodes(case: &str, new: usize, good: usize) -> String {
+    format!("too few nodes to run `{case}` with it: new nodes left {new}, known-good nodes {good}")
+}
+
+pub(crate) fn slow_group(nodes: &[String]) -> String {
+    format!("slow group not isolated: too few nodes, or no case to isolate with: {}", nodeset::fold(nodes))
+}
+
+pub(crate) fn no_case(stage: &str) -> String {
+    format!("{stage}: the suite has no case for this stage")
+}
+
+pub(crate) fn not_reached(stage: &str) -> String {
+    format!("{stage}: no node reached it, or the budget ran out")
+}
+
+/// Fewer nodes ran together than came into the last stage.
+pub(crate) fn fewer_at_once(entered: usize, case: &str, at_once: usize, sets: usize) -> String {
+    let sets = count(sets, "set");
+    format!(
+        "all {entered} at once: `{case}` was run on {at_once} at a time, in {sets} of nodes, for which there are baselines"
+    )
+}
+
+pub(crate) fn provisional(assertions: u32) -> String {
+    let assertions = count(assertions, "assertion");
+    format!("{assertions} passed against provisional baselines only, which are not accepted yet")
+}
+
+pub(crate) fn fact_unknown(fact: &str, why: &str, nodes: &[String]) -> String {
+    format!("{fact}, by the preflight: {why}: {}", nodeset::fold(nodes))
+}
+
+pub(crate) fn folder_taken(folder: &Path) -> String {
+    format!("--out: it is not empty; `--resume DIR` continues a delivery: {}", folder.display())
+}
+
+pub(crate) fn fault_of_real_cluster(inventory: &str) -> String {
+    format!("--sim-fault: needs a simulated cluster, `{inventory}` is a real one")
+}
+
+pub(crate) fn partner_is_new(node: &str) -> String {
+    format!("--partners: a node cannot be new and known to be good: `{node}`")
+}
+
+pub(crate) fn no_partners(inventory: &str, others: &[String]) -> String {
+    format!(
+        "no passing run on another node of `{inventory}`: name known-good nodes with `--partners RANGE`, or compare the new \
+         nodes with each other with `--partners none`: {}",
+        nodeset::fold(others)
+    )
+}
+
+pub(crate) fn name_left(file: &str, name: &str) -> String {
+    format!("no copy is made, a name would be left in `{file}`, where it is part of a longer word: `{name}`")
 }
 
 /// Nodes as a person reads them, and how many.

@@ -5,6 +5,8 @@ mod acceptance_session;
 mod certificate;
 mod cost_estimate;
 mod delivery;
+#[cfg(test)]
+mod message_tests;
 mod messages;
 mod partners;
 mod placement;
@@ -36,39 +38,54 @@ pub(crate) fn accept(home: &Home, request: &AcceptRequest) -> i32 {
         Ok(accepting) => accepting,
         Err(diagnostics) => return print_errors(&diagnostics),
     };
-    messages::heading(&accepting);
-    let cost_estimate = cost_estimate::estimate(&accepting);
-    messages::cost_estimate(&cost_estimate, accepting.delivery.record.asked.budget);
+    let (asked, folder) = (&accepting.delivery.record.asked, accepting.delivery.folder.clone());
+    let is_simulated = accepting.delivery.inventory.is_simulated();
+    print(&[messages::heading(&asked.nodes, &asked.suite, &asked.vouched, is_simulated)]);
+    print(&[messages::delivery(&folder)]);
+    print(&messages::cost_estimate(&cost_estimate::estimate(&accepting), asked.budget));
     if request.dry_run {
         return exit_code::PASSED;
     }
     interrupt::watch();
-    let folder = accepting.delivery.folder.clone();
     match go_through(home, &mut accepting) {
         Ok(code) => code,
         Err(Stopped::Interrupted(code)) => {
-            eprintln!("interrupted: `harness accept --resume {}` goes on", folder.display());
+            eprintln!("{}", messages::interrupted(&folder));
             code
         }
-        Err(Stopped::Budget(needed)) => report_error(&format!("the next run needs {needed:.2} node-hours")),
+        Err(Stopped::Budget(needed)) => report_error(&messages::over_budget(needed)),
         Err(Stopped::Machinery(why)) => {
             let code = report_error(&why);
-            eprintln!("`harness accept --resume {}` goes on", folder.display());
+            eprintln!("{}", messages::continues(&folder));
             code
         }
     }
 }
 
+fn print(lines: &[String]) {
+    lines.iter().for_each(|line| println!("{line}"));
+}
+
+/// Of the stage that was the last.
+fn print_stage(accepting: &AcceptanceSession) {
+    if let Some(stage) = accepting.stages.last() {
+        print(&messages::stage(stage, &accepting.schedule, accepting.delivery.node_hours()));
+    }
+}
+
 fn go_through(home: &Home, accepting: &mut AcceptanceSession) -> Result<i32, Stopped> {
     accepting.delivery.write_record()?;
-    accepting.go(&mut messages::stage)?;
+    accepting.go(&mut print_stage)?;
     let acceptance = certificate::new(accepting);
     certificate::write(accepting, &acceptance)?;
     let copied = match accepting.delivery.record.asked.sanitise {
         true => Some(vendor::write(home, &accepting.delivery)?),
         false => None,
     };
-    messages::conclusion(accepting, &acceptance, copied);
+    let folder = &accepting.delivery.folder;
+    let vendor = folder.join(certificate::VENDOR);
+    let copied = copied.map(|files| (files, vendor.as_path()));
+    print(&messages::conclusion(&acceptance, &folder.join(certificate::MARKDOWN), copied));
     Ok(match (acceptance.rejected.is_empty(), acceptance.undecided.is_empty()) {
         (false, _) => exit_code::FAILED,
         (true, false) => exit_code::INCONCLUSIVE,
@@ -116,10 +133,7 @@ fn begin_new(home: &Home, request: &AcceptRequest) -> Result<AcceptanceSession, 
     let folder = request.out.clone().unwrap_or_else(|| home.path().join("deliveries").join(&id));
     let is_taken = fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some());
     if is_taken {
-        return Err(one(format!(
-            "--out: it is not empty; `--resume DIR` continues a delivery: {}",
-            folder.display()
-        )));
+        return Err(one(messages::folder_taken(&folder)));
     }
     assemble(home, request, &folder, &suite, &request.inventory, |inventory| {
         let nodes = inventory.select(request.nodes.as_deref(), None).map_err(one)?;
@@ -129,10 +143,7 @@ fn begin_new(home: &Home, request: &AcceptRequest) -> Result<AcceptanceSession, 
         });
         faults.collect::<Result<Vec<()>, String>>().map_err(one)?;
         if !inventory.is_simulated() && !request.sim_faults.is_empty() {
-            return Err(one(format!(
-                "--sim-fault: needs a simulated cluster, `{}` is a real one",
-                inventory.name
-            )));
+            return Err(one(messages::fault_of_real_cluster(&inventory.name)));
         }
         let (partners, vouched) =
             partners::choose(home, inventory, &nodes, request.partners.as_deref()).map_err(one)?;

@@ -1,5 +1,6 @@
 //! Which nodes are taken for good: those that the user names, or those of the last passing run.
 
+use super::messages;
 use base::nodeset;
 use config::inventory::Inventory;
 use store::{self, Home, Stored};
@@ -20,22 +21,17 @@ pub(crate) fn choose(
         Some(range) => {
             let partners = inventory.select(Some(range), None).map_err(|why| format!("--partners: {why}"))?;
             match partners.iter().find(|node| nodes.contains(node)) {
-                Some(both) => Err(format!("--partners: a node cannot be new and known to be good: `{both}`")),
+                Some(both) => Err(messages::partner_is_new(both)),
                 None => {
-                    let vouched = format!("{}, which were named as known to be good", nodeset::fold(&partners));
+                    let vouched =
+                        format!("{}, which were named as known to be good", nodeset::fold(&partners));
                     Ok((partners, vouched))
                 }
             }
         }
         None if others.is_empty() => Ok(among()),
-        None => vouched_for(home, inventory, &others).ok_or_else(|| {
-            format!(
-                "no passing run on another node of `{}`: name known-good nodes with `--partners RANGE`, or compare the new nodes \
-                 with each other with `--partners none`: {}",
-                inventory.name,
-                nodeset::fold(&others)
-            )
-        }),
+        None => vouched_for(home, inventory, &others)
+            .ok_or_else(|| messages::no_partners(&inventory.name, &others)),
     }
 }
 

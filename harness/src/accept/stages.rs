@@ -3,6 +3,7 @@
 
 use super::acceptance_session::{AcceptanceSession, Sets};
 use super::delivery::{Stopped, machinery};
+use super::messages;
 use super::placement::members;
 use crate::session::{execution, preflight};
 use base::nodeset;
@@ -35,10 +36,7 @@ impl AcceptanceSession {
                 Ok(()) => false,
                 Err(Stopped::Budget(needed)) => {
                     let asked = self.delivery.record.asked.budget.unwrap_or_default();
-                    let why = format!(
-                        "the next run needs about {needed:.2} node-hours; used {:.2} of the budget of {asked}",
-                        self.delivery.node_hours()
-                    );
+                    let why = messages::budget_spent(needed, self.delivery.node_hours(), asked);
                     for node in self.schedule.candidates.clone() {
                         self.schedule.leave_open(stage, &node, &why);
                     }
@@ -85,17 +83,12 @@ impl AcceptanceSession {
             let unfit = node.unfit.join("; ");
             match (&node.unprobed, node.unfit.is_empty()) {
                 (Some(why), true) if is_new => {
-                    self.schedule.leave_open(
-                        Stage::Preflight,
-                        &node.node,
-                        &format!("it could not be probed: {why}"),
-                    );
+                    self.schedule.leave_open(Stage::Preflight, &node.node, &messages::unprobed(why));
                 }
                 (Some(why), true) => self.schedule.withdraw(Stage::Preflight, &node.node, why),
                 (None, true) => {
                     if let Some(why) = node.gpus_unread().filter(|_| is_new) {
-                        let why = format!("its GPUs could not be read: {why}");
-                        self.schedule.leave_open(Stage::Preflight, &node.node, &why);
+                        self.schedule.leave_open(Stage::Preflight, &node.node, &messages::gpus_unread(why));
                     }
                 }
                 (_, false) if !is_new => self.schedule.withdraw(Stage::Preflight, &node.node, &unfit),
@@ -191,12 +184,8 @@ impl AcceptanceSession {
         for node in nodes {
             let lacks = sets.iter().find(|(_, placed)| !placed.iter().any(|job| job.nodes.contains(node)));
             if let Some((case, _)) = lacks {
-                let why = format!(
-                    "too few nodes to run `{case}` with it: {} new ones are left, and {} that are known to be good",
-                    nodes.len(),
-                    self.schedule.good().iter().filter(|good| !nodes.contains(good)).count()
-                );
-                self.schedule.leave_open(stage, node, &why);
+                let good = self.schedule.good().iter().filter(|good| !nodes.contains(good)).count();
+                self.schedule.leave_open(stage, node, &messages::too_few_nodes(case, nodes.len(), good));
             }
         }
     }

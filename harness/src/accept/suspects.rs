@@ -3,6 +3,7 @@
 
 use super::acceptance_session::AcceptanceSession;
 use super::delivery::{Stopped, machinery};
+use super::messages::slow_group;
 use crate::isolate::{fleet, messages};
 use base::nodeset;
 use model::artefact::acceptance::RunOfStage;
@@ -34,10 +35,7 @@ impl AcceptanceSession {
         nodes.extend(others);
         nodeset::sort(&mut nodes);
         let Some(probes) = self.probes.clone().filter(|_| nodes.len() >= FEWEST) else {
-            self.notes.push(format!(
-                "slow group not isolated: too few nodes, or no case to isolate with: {}",
-                nodeset::fold(&nodes)
-            ));
+            self.notes.push(slow_group(&nodes));
             return Ok(());
         };
         let (of_nodes, groups) = fleet::number(&self.delivery.inventory, &nodes);

@@ -3,6 +3,7 @@
 
 use super::certificate::VENDOR;
 use super::delivery::{Delivery, RECORD, Stopped, machinery};
+use super::messages;
 use std::fs;
 use std::path::Path;
 use store::{self, CHECKSUMS, Home, checksums};
@@ -36,9 +37,7 @@ pub(crate) fn write(home: &Home, delivery: &Delivery) -> Result<usize, Stopped> 
     for (name, text) in &texts {
         let left = pseudonyms.first_left(text).or_else(|| pseudonyms.first_left(name));
         if let Some(left) = left {
-            return Err(Stopped::Machinery(format!(
-                "no copy is made, a name would be left in `{name}`, where it is part of a longer word: `{left}`"
-            )));
+            return Err(Stopped::Machinery(messages::name_left(name, left)));
         }
     }
     for (name, text) in &texts {

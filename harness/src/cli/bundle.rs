@@ -3,6 +3,7 @@
 use super::{home_or_here, no_home, usage};
 use crate::bundle;
 use crate::session::stored;
+use base::text::count;
 use clap::Parser;
 use model::exit_code;
 use std::path::PathBuf;
@@ -29,7 +30,7 @@ pub(super) fn run(args: &BundleArgs) -> i32 {
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{id}.tar.gz")));
     match bundle::pack(&run, &out) {
         Ok(files) => {
-            println!("{files} files of {id}: {}", out.display());
+            println!("{} of {id}: {}", count(files, "file"), out.display());
             println!("to read it elsewhere: harness --run {} --from analyze", out.display());
             exit_code::PASSED
         }

@@ -2,6 +2,7 @@
 
 use super::{home, no_home};
 use crate::check;
+use base::text::count;
 use clap::Parser;
 use model::exit_code;
 
@@ -19,14 +20,12 @@ pub(super) fn run(_: &CheckArgs) -> i32 {
     for (word, diagnostics) in [("warning", &report.warnings), ("note", &report.notes)] {
         diagnostics.iter().for_each(|diagnostic| println!("{word}: {diagnostic}"));
     }
-    let count = |count: usize, word: &str| match count {
+    let more = |n: usize, word: &str| match n {
         0 => String::new(),
-        1 => format!(", 1 {word}"),
-        count => format!(", {count} {word}s"),
+        n => format!(", {}", count(n, word)),
     };
-    let (warnings, notes) = (count(report.warnings.len(), "warning"), count(report.notes.len(), "note"));
-    let files = report.files.len();
-    let diagnostics = report.diagnostics.len();
-    println!("{files} files, {diagnostics} errors{warnings}{notes}");
-    if diagnostics == 0 { exit_code::PASSED } else { exit_code::USAGE }
+    let (warnings, notes) = (more(report.warnings.len(), "warning"), more(report.notes.len(), "note"));
+    let (files, errors) = (count(report.files.len(), "file"), count(report.diagnostics.len(), "error"));
+    println!("{files}, {errors}{warnings}{notes}");
+    if report.diagnostics.is_empty() { exit_code::PASSED } else { exit_code::USAGE }
 }

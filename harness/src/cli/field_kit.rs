@@ -3,6 +3,7 @@
 use super::{home, no_home, usage};
 use crate::session::reached::Reached;
 use crate::session::{load, report_error};
+use base::text::count;
 use clap::Parser;
 use cluster::field_kit::{self, Evidence, Finding, Gathering};
 use cluster::interrupt;
@@ -98,9 +99,9 @@ pub(super) fn run(args: &FieldKitArgs) -> i32 {
     match packed {
         Ok(packed) => {
             eprintln!(
-                "written: {} ({} files, names and secrets removed; review it before you send it)",
+                "written: {} ({}, names and secrets removed; review it before you send it)",
                 output.display(),
-                packed.files
+                count(packed.files, "file")
             );
             match (differs, not_seen) {
                 (0, 0) => exit_code::PASSED,

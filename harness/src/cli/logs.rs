@@ -2,6 +2,7 @@
 
 use super::{home, no_home, usage};
 use crate::logs;
+use base::suggest;
 use clap::Parser;
 use config::inventory::Instances;
 use std::io;
@@ -60,13 +61,26 @@ fn nccl(mut args: logs::nccl::NcclArgs) -> i32 {
             Err(diagnostics) => return usage(&diagnostics.to_string()),
         };
         let Some(instance) = instances.get(name) else {
-            let known: Vec<&str> = instances.names().collect();
-            return usage(&format!(
-                "--instance: unknown instance type `{name}`; known are `{}`",
-                known.join("`, `")
-            ));
+            return usage(&unknown_instance(name, &instances.names().collect::<Vec<_>>()));
         };
         args.nics = Some(instance.nics.len() as u64);
     }
     logs::nccl::run(&args, &mut io::stdout(), &mut io::stderr())
+}
+
+fn unknown_instance(name: &str, known: &[&str]) -> String {
+    let near = suggest::nearest(name, known.iter().copied());
+    let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    format!("--instance: unknown instance type `{name}`; {near}known: `{}`", known.join("`, `"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unknown_instance;
+
+    #[test]
+    fn messages() {
+        let lines = ["p55", "gb200"].map(|name| unknown_instance(name, &["p4de", "p5", "sim-p5"]));
+        insta::assert_snapshot!(lines.join("\n"));
+    }
 }

@@ -183,8 +183,8 @@ impl RunArgs {
 /// A new run of the suites that are named.
 pub(super) fn run(home: &Home, options: &RunOptions) -> i32 {
     if options.suites.is_empty() {
-        let names = load::names(home, "suites").join(", ");
-        return usage(&format!("which suite? --suite NAME; there are: {names}"));
+        let names = load::names(home, "suites").join("`, `");
+        return usage(&format!("which suite? --suite NAME; known: `{names}`"));
     }
     session::plan_and_run(home, options)
 }

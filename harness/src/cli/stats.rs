@@ -163,5 +163,5 @@ fn headings(text: &str) -> Result<Headings, String> {
 fn one_of(word: &str, known: &[&str]) -> String {
     let near = nearest(word, known.iter().copied());
     let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-    format!("{near}known are: {}", known.join(", "))
+    format!("{near}known: `{}`", known.join("`, `"))
 }

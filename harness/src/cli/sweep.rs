@@ -2,6 +2,7 @@
 
 use super::{home, no_home};
 use crate::sweep::{Swept, sweep};
+use base::text;
 use clap::Parser;
 use config::inventory::Instances;
 use model::exit_code;
@@ -89,7 +90,8 @@ impl Tally {
         let faults: Vec<String> = self.faults.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
         let codes: Vec<String> =
             self.exit_codes.iter().map(|(code, count)| format!("{code}: {count}")).collect();
-        println!("{} seeds, {} jobs, {} assertions", self.seeds, self.jobs, self.assertions);
+        let (seeds, jobs) = (text::count(self.seeds, "seed"), text::count(self.jobs, "job"));
+        println!("{seeds}, {jobs}, {}", text::count(self.assertions, "assertion"));
         println!("exit codes: {}", codes.join(", "));
         println!("faults drawn: {}", faults.join(", "));
         match self.broken {

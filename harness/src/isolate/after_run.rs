@@ -80,7 +80,7 @@ fn expected(
     sources: &[Source],
 ) -> Result<(String, IsolationCost, IsolationCost), String> {
     if plan.nodes.len() < FEWEST {
-        return Err(format!("at least {FEWEST} nodes are needed; there are: {}", nodeset::fold(&plan.nodes)));
+        return Err(format!("at least {FEWEST} nodes are needed; selected: {}", nodeset::fold(&plan.nodes)));
     }
     let probes = Probes::of(suite, inventory, None)?;
     let (fleet, groups) = fleet::number(inventory, &plan.nodes);

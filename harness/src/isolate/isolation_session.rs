@@ -176,7 +176,7 @@ fn start(home: &Home, request: &IsolationRequest, output: Output) -> Result<Star
     };
     if nodes.len() < FEWEST {
         return Err(vec![format!(
-            "at least {FEWEST} nodes are needed, so that some are left to compare with; there are: {}",
+            "at least {FEWEST} nodes are needed, so that some are left to compare with; selected: {}",
             nodeset::fold(&nodes)
         )]);
     }

@@ -3,6 +3,7 @@
 use super::rounds::Isolation;
 use crate::session::output::Output;
 use base::nodeset;
+use base::text::count;
 use config::inventory::Inventory;
 use model::exit_code;
 use verdict::isolate::code::Code;
@@ -15,14 +16,14 @@ pub(crate) fn heading(isolation: &Isolation) {
     let asked = &isolation.asked;
     let groups = match asked.groups.len() {
         0 => "no topology groups known".to_owned(),
-        n => format!("{n} topology groups"),
+        n => count(n, "topology group"),
     };
     isolation.output.print(format_args!(
-        "isolate {} by `{}` on {}: {} nodes, {groups}{}",
+        "isolate {} by `{}` on {}: {}, {groups}{}",
         asked.suite,
         asked.case,
         nodeset::fold(&asked.nodes),
-        asked.nodes.len(),
+        count(asked.nodes.len(), "node"),
         simulated(&isolation.inventory)
     ));
 }

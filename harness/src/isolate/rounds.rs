@@ -7,6 +7,7 @@ use crate::session::output::Output;
 use crate::session::past_events::{PastEvents, read_ended_run};
 use crate::session::{execution, planning, stored};
 use base::nodeset;
+use base::text::count;
 use cluster::interrupt;
 use config::baseline::Baselines;
 use config::inventory::Inventory;
@@ -245,10 +246,10 @@ impl Isolation {
 
     fn print_round(&self, plan: &Plan, trials: &[Trial]) {
         self.output.print(format_args!(
-            "round {}: {} runs on {} nodes ({}), {:.2} node-hours so far: runs/{}",
+            "round {}: {} on {} ({}), {:.2} node-hours so far: runs/{}",
             self.ids.len(),
-            trials.len(),
-            plan.nodes.len(),
+            count(trials.len(), "run"),
+            count(plan.nodes.len(), "node"),
             nodeset::fold(&plan.nodes),
             self.node_hours(),
             plan.run_id

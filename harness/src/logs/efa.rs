@@ -2,6 +2,7 @@
 //! the text.
 
 use super::{open, visible, write_json};
+use base::text::count;
 use clap::Args;
 use logs::efa_counters::{MOST_BYTES, Totals, read_totals};
 use model::exit_code;
@@ -68,7 +69,8 @@ fn bytes(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Counters of traffic always, all others where they are not 0.
 fn write(out: &mut dyn Write, file: &str, devices: &[Totals]) -> io::Result<()> {
-    writeln!(out, "{}: {} devices, counters since their driver was loaded", visible(file), devices.len())?;
+    let (file, all) = (visible(file), count(devices.len(), "device"));
+    writeln!(out, "{file}: {all}, counters since the driver was loaded")?;
     for device in devices {
         let name = if device.device.is_empty() { "unnamed device" } else { &device.device };
         writeln!(out, "  {}", visible(name))?;
@@ -98,7 +100,7 @@ mod tests {
         let (code, out, err) = show(&[STATISTIC], &[]);
         assert_eq!((code, err.as_str()), (0, ""));
         insta::assert_snapshot!(out, @r"
-        1.log: 1 devices, counters since their driver was loaded
+        1.log: 1 device, counters since the driver was loaded
           rdmap16s27
             rx_bytes                                        7
             rx_drops                                        3

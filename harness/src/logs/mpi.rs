@@ -2,6 +2,7 @@
 
 use super::nccl::edge;
 use super::{open, visible, write_finding, write_json};
+use base::text::count;
 use clap::Args;
 use logs::mpi_log::{MpiLog, Reader};
 use logs::nccl_debug::EDGES;
@@ -46,7 +47,8 @@ pub(crate) fn run(args: &MpiArgs, out: &mut dyn Write, err: &mut dyn Write) -> i
         let why = match log.lines {
             0 => "the file is empty".to_owned(),
             lines => format!(
-                "no line of an MPI message logger among {lines} lines; expected such as `[1.5] MPI_Send: world_rank=0 ...`"
+                "no line of an MPI message logger in {}; expected such as `[1.5] MPI_Send: world_rank=0 ...`",
+                count(lines, "line")
             ),
         };
         let _ = writeln!(err, "{}: {why}", visible(&files));
@@ -78,9 +80,9 @@ fn write(out: &mut dyn Write, files: &str, log: &MpiLog) -> io::Result<()> {
     };
     writeln!(
         out,
-        "{}: {} lines, {} of MPI, {} of them understood{share}",
+        "{}: {}, {} of MPI, {} of them understood{share}",
         visible(files),
-        log.lines,
+        count(log.lines, "line"),
         log.of_mpi,
         log.understood
     )?;
@@ -119,7 +121,8 @@ fn write(out: &mut dyn Write, files: &str, log: &MpiLog) -> io::Result<()> {
     write_more(out, calls.len())?;
     for it in log.ranks.iter().take(SHOWN) {
         let bytes = cell(it.bytes);
-        writeln!(out, "  rank {}: {} {} calls, {bytes} bytes", it.rank, it.calls, it.operation.name())?;
+        let calls = count(it.calls, &format!("{} call", it.operation.name()));
+        writeln!(out, "  rank {}: {calls}, {bytes} bytes", it.rank)?;
     }
     write_more(out, log.ranks.len())?;
     for finding in &log.findings {
@@ -169,10 +172,7 @@ mod tests {
         assert!(code == 1 && out.contains("finding: mpi-ranks-missing: 1 of 2 ranks logged"), "{out}");
         assert_eq!(show(&[rank(0).as_bytes()], &["/no/such/file"]).0, 2);
         let (code, _, err) = show(&[b"prose\n"], &[]);
-        assert!(
-            code == 3 && err.starts_with("1.log: no line of an MPI message logger among 1 lines"),
-            "{err}"
-        );
+        assert!(code == 3 && err.starts_with("1.log: no line of an MPI message logger in 1 line;"), "{err}");
         assert_eq!((show(&[b""], &[]).0, show(&[b""], &[]).2), (3, "1.log: the file is empty\n".to_owned()));
     }
 

@@ -3,6 +3,7 @@
 
 use super::nccl_text::write;
 use super::{open, visible, write_json};
+use base::text::count;
 use clap::{Args, ValueEnum};
 use logs::nccl_debug::{Compat, EDGES, Explain, NcclLog, Reader, Script, Wrong};
 use model::exit_code;
@@ -149,8 +150,8 @@ fn run_read(args: &NcclArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
         let why = match log.lines {
             0 => "the file is empty".to_owned(),
             lines => match log.looks_like {
-                Some(what) => format!("no NCCL line among {lines} lines; it looks like {what}"),
-                None => format!("no NCCL line among {lines} lines; was `NCCL_DEBUG=INFO` set?"),
+                Some(what) => format!("no NCCL line in {}; it looks like {what}", count(lines, "line")),
+                None => format!("no NCCL line in {}; was `NCCL_DEBUG=INFO` set?", count(lines, "line")),
             },
         };
         let _ = writeln!(err, "{}: {why}", visible(&files));
@@ -226,10 +227,7 @@ mod tests {
         assert!(out.contains("finding: nccl-sequence-differs, line 8: "), "{out}");
         assert_eq!(show(&[whole.as_bytes()], &["/no/such/file"]).0, 2);
         let (code, _, err) = show(&[b"prose\n"], &[]);
-        assert_eq!(
-            (code, err.as_str()),
-            (3, "1.log: no NCCL line among 1 lines; was `NCCL_DEBUG=INFO` set?\n")
-        );
+        assert_eq!((code, err.as_str()), (3, "1.log: no NCCL line in 1 line; was `NCCL_DEBUG=INFO` set?\n"));
         assert_eq!(show(&[b""], &[]), (3, show(&[b""], &[]).1, "1.log: the file is empty\n".to_owned()));
         let (code, _, err) = show(&[&[0xff, 0, 0x1b, 7, b'\n', 0x80]], &[]);
         assert_eq!((code, err.contains("no NCCL line")), (3, true));
@@ -275,8 +273,8 @@ mod tests {
             "a:10:2 [0] NCCL INFO NCCL version 2.99.1+cuda17.0\na:10:2 [0] NCCL INFO Warp drive 7 engaged\n";
         let table: [(&str, String, i32, &str, &str); 10] = [
             ("an empty log", String::new(), 3, "", "1.log: the file is empty"),
-            ("a binary log", "\u{0}\u{1}\u{fffd}\n\u{7}".to_owned(), 3, "", "no NCCL line among 2 lines"),
-            ("no line of NCCL", "loss 2.5\n".to_owned(), 3, "", "no NCCL line among 1 lines"),
+            ("a binary log", "\u{0}\u{1}\u{fffd}\n\u{7}".to_owned(), 3, "", "no NCCL line in 2 lines"),
+            ("no line of NCCL", "loss 2.5\n".to_owned(), 3, "", "no NCCL line in 1 line;"),
             (
                 "half a line at the end",
                 whole.trim_end().rsplit_once(" datatype").expect("a call").0.to_owned(),
@@ -288,7 +286,7 @@ mod tests {
                 "lines cut at 1023 characters",
                 long.chars().take(1023).collect(),
                 0,
-                "1 lines were cut by NCCL for their length",
+                "1 line cut by NCCL for length",
                 "",
             ),
             (
@@ -309,7 +307,7 @@ mod tests {
                 "a version that is not known",
                 version.to_owned(),
                 0,
-                "not understood: Warp drive # engaged (1 lines)",
+                "not understood: Warp drive # engaged (1 line)",
                 "",
             ),
             (
@@ -317,7 +315,7 @@ mod tests {
                 "{\n  \"rank\": 0\n}\n".to_owned(),
                 3,
                 "",
-                "no NCCL line among 3 lines; it looks like JSON",
+                "no NCCL line in 3 lines; it looks like JSON",
             ),
             (
                 "two lines in one",

@@ -1,6 +1,7 @@
 //! `harness logs nccl-tests`: the tables of outputs of nccl-tests. Crate `logs` reads them.
 
 use super::{open, visible, write_finding, write_json};
+use base::text::count;
 use logs::nccl_tests::{self as source, Half, NcclRun, NcclTests, Wrong};
 use model::exit_code;
 use std::collections::BTreeSet;
@@ -66,7 +67,7 @@ pub(crate) fn run(
 }
 
 fn write_file(out: &mut dyn Write, file: &str, read: &NcclTests) -> io::Result<()> {
-    writeln!(out, "{}: {} lines, {} understood", visible(file), read.lines, read.understood)?;
+    writeln!(out, "{}: {}, {} understood", visible(file), count(read.lines, "line"), read.understood)?;
     for (run, number) in read.runs.iter().zip(1..) {
         if read.runs.len() > 1 {
             writeln!(out, "  run {number} of {}", read.runs.len())?;
@@ -85,7 +86,7 @@ fn write_run(out: &mut dyn Write, run: &NcclRun) -> io::Result<()> {
     let hosts: BTreeSet<&str> = run.ranks.iter().map(|rank| rank.host.as_str()).collect();
     match run.ranks.len() {
         0 => writeln!(out, "  ranks: unknown")?,
-        ranks => writeln!(out, "  ranks: {ranks} on {} hosts", hosts.len())?,
+        ranks => writeln!(out, "  ranks: {ranks} on {}", count(hosts.len(), "host"))?,
     }
     if let Some((ratio, implied)) = source::ranks_from_ratio(run) {
         let implied = implied.map_or_else(String::new, |ranks| format!(", as with {ranks} ranks"));

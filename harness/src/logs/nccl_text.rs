@@ -1,6 +1,7 @@
 //! The tables that `harness logs nccl` prints for a person.
 
 use super::{visible, write_finding};
+use base::text::count;
 use logs::nccl_debug::{NcclLog, Wrong, type_name};
 use std::io::{self, Write};
 
@@ -19,21 +20,22 @@ pub(super) fn write(
     };
     writeln!(
         out,
-        "{}: {} lines, {} of NCCL, {} of them understood{share}",
+        "{}: {}, {} of NCCL, {} of them understood{share}",
         visible(files),
-        log.lines,
+        count(log.lines, "line"),
         log.of_nccl,
         log.understood
     )?;
     if log.cut > 0 {
-        writeln!(out, "  {} lines were cut by NCCL for their length", log.cut)?;
+        writeln!(out, "  {} cut by NCCL for length", count(log.cut, "line"))?;
     }
-    let hosts = log.hosts.len();
+    let processes = if log.processes == 1 { "process" } else { "processes" };
     writeln!(
         out,
-        "  {} processes on {hosts} hosts, {} communicators",
+        "  {} {processes} on {}, {}",
         log.processes,
-        log.communicators.len() as u64 + log.communicators_beyond
+        count(log.hosts.len(), "host"),
+        count(log.communicators.len() as u64 + log.communicators_beyond, "communicator")
     )?;
     for (name, texts) in [
         ("version", &log.versions),
@@ -46,7 +48,7 @@ pub(super) fn write(
         ("not understood", &log.unknown),
     ] {
         for it in texts.iter().take(SHOWN) {
-            writeln!(out, "  {name}: {} ({} lines)", visible(&it.text), it.lines)?;
+            writeln!(out, "  {name}: {} ({})", visible(&it.text), count(it.lines, "line"))?;
         }
         write_more(out, texts.len())?;
     }
@@ -60,8 +62,10 @@ pub(super) fn write(
     for it in wrong.unwrap_or_default() {
         writeln!(
             out,
-            "  the scripts are wrong on {} lines, first on line {}: {}",
-            it.lines, it.line, it.what
+            "  the scripts are wrong on {}, first on line {}: {}",
+            count(it.lines, "line"),
+            it.line,
+            it.what
         )?;
     }
     Ok(())
@@ -147,12 +151,11 @@ fn write_places(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
     for it in log.gpus.iter().take(SHOWN) {
         writeln!(
             out,
-            "  {}:{} GPU {}: {} {} calls, {} bytes",
+            "  {}:{} GPU {}: {}, {} bytes",
             visible(&it.host),
             it.pid,
             cell(it.device),
-            it.calls,
-            it.operation.name(),
+            count(it.calls, &format!("{} call", it.operation.name())),
             cell(it.bytes)
         )?;
     }
@@ -160,11 +163,11 @@ fn write_places(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
     for it in log.communicators.iter().take(SHOWN) {
         writeln!(
             out,
-            "  communicator {}: {} of {} ranks on {} hosts, {} complete, {} to {} collective calls",
+            "  communicator {}: {} of {} on {}, {} complete, {} to {} collective calls",
             it.id.as_deref().unwrap_or("without id"),
             it.ranks_seen,
-            it.nranks,
-            it.hosts.len(),
+            count(it.nranks, "rank"),
+            count(it.hosts.len(), "host"),
             it.ranks_complete,
             it.fewest_calls,
             it.most_calls
@@ -175,11 +178,11 @@ fn write_places(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
         let gdrdma = if it.gdrdma { ", GPUDirect RDMA" } else { "" };
         writeln!(
             out,
-            "  rank {} to {}: {}{gdrdma} ({} lines)",
+            "  rank {} to {}: {}{gdrdma} ({})",
             it.from,
             it.to,
             visible(&it.transport),
-            it.lines
+            count(it.lines, "line")
         )?;
     }
     write_more(out, log.connections.len())?;
@@ -187,12 +190,12 @@ fn write_places(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
         let operation = it.operation.as_deref().unwrap_or("calls");
         writeln!(
             out,
-            "  {} of {} to {} bytes: {} ({} lines)",
+            "  {} of {} to {} bytes: {} ({})",
             visible(operation),
             it.min_bytes,
             it.max_bytes,
             visible(&it.by),
-            it.lines
+            count(it.lines, "line")
         )?;
     }
     write_more(out, log.choices.len())
@@ -202,11 +205,10 @@ fn write_steps(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
     for it in log.steps.iter().take(SHOWN) {
         writeln!(
             out,
-            "  step {} to line {}: {} {} calls, {} bytes",
+            "  step {} to line {}: {}, {} bytes",
             it.step,
             it.line,
-            it.calls,
-            it.operation.name(),
+            count(it.calls, &format!("{} call", it.operation.name())),
             cell(it.bytes)
         )?;
     }
@@ -222,7 +224,7 @@ fn ranks<T: ToString>(ranks: &[T]) -> String {
 
 fn write_wires(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
     for it in log.rings.iter().take(SHOWN) {
-        writeln!(out, "  ring {}: {} ({} lines)", it.channel, ranks(&it.ranks), it.lines)?;
+        writeln!(out, "  ring {}: {} ({})", it.channel, ranks(&it.ranks), count(it.lines, "line"))?;
     }
     write_more(out, log.rings.len())?;
     for it in log.trees.iter().take(SHOWN) {
@@ -234,20 +236,20 @@ fn write_wires(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
     for it in log.channels.iter().take(SHOWN) {
         writeln!(
             out,
-            "  {} channels, {} of them for NVLS, {} for messages, {} for each peer ({} lines)",
-            it.coll,
+            "  {}, {} of them for NVLS, {} for messages, {} for each peer ({})",
+            count(it.coll, "channel"),
             cell(it.nvls),
             it.p2p,
             it.per_peer,
-            it.lines
+            count(it.lines, "line")
         )?;
     }
     for it in log.nvls.iter().take(SHOWN) {
         writeln!(
             out,
-            "  {}: NVLS available in {} lines, not in {}",
+            "  {}: NVLS available in {}, not in {}",
             visible(&it.host),
-            it.available,
+            count(it.available, "line"),
             it.not_available
         )?;
     }
@@ -270,9 +272,9 @@ fn write_wires(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
             .collect();
         writeln!(
             out,
-            "  {} of {} ranks: mean {:.2} s, {:.2} s on rank {} of {}; longest parts: {}",
+            "  {} of {}: mean {:.2} s, {:.2} s on rank {} of {}; longest parts: {}",
             visible(it.function.as_deref().unwrap_or("init")),
-            it.nranks,
+            count(it.nranks, "rank"),
             it.mean_s,
             it.slowest_s,
             it.slowest_rank,

@@ -1,6 +1,7 @@
 //! `harness logs steps`: the time, throughput and loss of training steps from logs. Crate `logs` reads them.
 
 use super::{open, visible, write_finding, write_json};
+use base::text::count;
 use clap::Args;
 use logs::training_log::{
     self as source, Dialect, Figures, ITERATIONS, Series, StepLine, TrainingLog, figures,
@@ -103,18 +104,19 @@ fn why_empty(args: &StepsArgs, log: &TrainingLog) -> Option<String> {
     Some(match (log.lines, log.of_steps, args.steps) {
         (0, _, _) => "the file is empty".to_owned(),
         (lines, 0, _) => format!(
-            "no step line among {lines} lines; known are those of Megatron-LM, Megatron-Bridge, NeMo, Lightning, the FSDP samples, \
-             torchtitan and the Trainer{}",
+            "no step line in {}; known: those of Megatron-LM, Megatron-Bridge, NeMo, Lightning, the FSDP samples, torchtitan and \
+             the Trainer{}",
+            count(lines, "line"),
             match log.of_epochs {
                 0 => String::new(),
-                epochs => format!("; {epochs} lines report whole epochs without their steps"),
+                epochs => format!("; whole epochs without their steps in {}", count(epochs, "line")),
             }
         ),
         (_, of_steps, _) if of_steps == log.garbled => {
-            format!("none of {of_steps} step lines can be read")
+            format!("{} not readable", count(of_steps, "step line"))
         }
         (_, _, Some((first, last))) => format!("no step from {first} to {last}"),
-        (_, of_steps, None) => format!("{of_steps} step lines hold no value"),
+        (_, of_steps, None) => format!("no value in {}", count(of_steps, "step line")),
     })
 }
 
@@ -177,7 +179,8 @@ impl<'a> JsonReport<'a> {
 
 fn write(out: &mut dyn Write, file: &str, log: &TrainingLog, each: bool) -> io::Result<()> {
     let read = log.of_steps - log.garbled;
-    writeln!(out, "{}: {} lines, {} of steps, {read} of them read", visible(file), log.lines, log.of_steps)?;
+    let (file, lines) = (visible(file), count(log.lines, "line"));
+    writeln!(out, "{file}: {lines}, {} of steps, {read} of them read", log.of_steps)?;
     for series in &log.series {
         write_series(out, series)?;
         if each {
@@ -198,15 +201,18 @@ fn write_series(out: &mut dyn Write, series: &Series) -> io::Result<()> {
     };
     let of = last.of.map_or_else(String::new, |of| format!(" of {of}"));
     let word = series.dialect.word();
-    let count = series.steps.len();
-    let words = if count == 1 { word } else { series.dialect.plural() };
-    write!(out, "  {}: {count} {words}, {}", visible(&series.render()), place(first))?;
-    if count > 1 {
+    let steps = series.steps.len();
+    let words = if steps == 1 { word } else { series.dialect.plural() };
+    write!(out, "  {}: {steps} {words}, {}", visible(&series.render()), place(first))?;
+    if steps > 1 {
         write!(out, " to {}", place(last))?;
     }
     let copies: u64 = series.steps.iter().map(|step| step.copies).sum();
-    let copies =
-        if copies > 0 { format!("; {copies} more lines of the same {words}") } else { String::new() };
+    let copies = if copies > 0 {
+        format!("; {} of the same {words}", count(copies, "more line"))
+    } else {
+        String::new()
+    };
     writeln!(out, "{of}{copies}")?;
     let all = all_figures(series);
     if !all.is_empty() {
@@ -253,7 +259,7 @@ fn write_times(out: &mut dyn Write, series: &Series, times: &Figures) -> io::Res
         writeln!(out, "    times are the program's running means, not those of single steps")?;
     }
     if times.warm_up > 0 {
-        writeln!(out, "    warm-up: the first {} lines are excluded", times.warm_up)?;
+        writeln!(out, "    warm-up: first {} excluded", count(times.warm_up, "line"))?;
     }
     if let Some((slope, low, high)) = times.slope {
         let sure = if low > 0.0 || high < 0.0 { "" } else { ", which may be chance" };
@@ -383,16 +389,12 @@ mod tests {
         let (code, _, err) = show(&[whole.as_bytes(), b"prose\n", b""], &[]);
         assert_eq!(code, 3);
         assert!(
-            err.starts_with("2.log: no step line among 1 lines; ")
-                && err.ends_with("3.log: the file is empty\n"),
+            err.starts_with("2.log: no step line in 1 line; ") && err.ends_with("3.log: the file is empty\n"),
             "{err}"
         );
         let (code, _, err) = show(&[whole.as_bytes()], &["--steps", "70..75"]);
         assert_eq!((code, err.as_str()), (3, "1.log: no step from 70 to 75\n"));
-        assert_eq!(
-            show(&[b"iteration 7/9 | lm loss: 2 |\n"], &[]).2,
-            "1.log: none of 1 step lines can be read\n"
-        );
+        assert_eq!(show(&[b"iteration 7/9 | lm loss: 2 |\n"], &[]).2, "1.log: 1 step line not readable\n");
         assert_eq!(show(&[whole.as_bytes()], &["/no/such/file"]).0, 2);
     }
 

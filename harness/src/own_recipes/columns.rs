@@ -165,7 +165,7 @@ fn read_dims(table: &Table<'_>, results: &Results, of: &str) -> Option<Vec<(Dim,
         let Some(dim) = DIMS.into_iter().find(|dim| dim.name() == name) else {
             let message = format!("unknown dimension `{}`", name.escape_debug());
             let names = DIMS.map(Dim::name).join("`, `");
-            table.source().diagnostic_with(&span, message, format!("there are `{names}`"));
+            table.source().diagnostic_with(&span, message, format!("known: `{names}`"));
             sound = false;
             continue;
         };

@@ -66,7 +66,7 @@ fn report<T>(value: &Value<'_>, errors: Vec<SqlError>) -> Option<T> {
             nearest(word, right.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"))
         });
         let all = one.instead.as_ref().filter(|(_, right)| (1..=24).contains(&right.len()));
-        let all = all.map(|(_, right)| format!("there are `{}`", right.join("`, `")));
+        let all = all.map(|(_, right)| format!("known: `{}`", right.join("`, `")));
         let suggestion = near.or_else(|| one.hint.map(str::to_owned)).or(all);
         value.diagnostic_within((one.line, one.column), one.message, suggestion);
     }

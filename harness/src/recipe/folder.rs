@@ -66,7 +66,7 @@ fn named(
                 }
                 _ => {
                     return Err(format!(
-                        "unknown `%` sequence in `{written}`; known are %q{{NAME}} %h %p %n %%"
+                        "unknown `%` sequence in `{written}`; known: `%q{{NAME}}`, `%h`, `%p`, `%n`, `%%`"
                     ));
                 }
             }

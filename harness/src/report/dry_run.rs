@@ -230,7 +230,7 @@ fn shared(text: &mut String, plan: &Plan, scripts: &[(&str, &str)]) {
 
 fn totals(text: &mut String, plan: &Plan) {
     let run: Vec<&PlannedCase> = plan.cases.iter().filter(|case| case.skip.is_none()).collect();
-    let jobs = run.iter().map(|case| first(case).count()).sum();
+    let jobs: usize = run.iter().map(|case| first(case).count()).sum();
     let assertions: usize = plan.cases.iter().map(|case| case.assertions.len()).sum();
     let skipped = plan.cases.len() - run.len();
     line(text, 0, "");

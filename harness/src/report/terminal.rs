@@ -256,7 +256,7 @@ fn findings(text: &mut String, cases: &[CaseVerdict], paint: &Paint) {
 }
 
 fn counts(counts: &Counts) -> String {
-    let mut text = format!("{}: ", count(counts.total as usize, "assertion"));
+    let mut text = format!("{}: ", count(counts.total, "assertion"));
     let parts = [
         (counts.fail, "fail"),
         (counts.unexpected_pass, "unexpected pass"),

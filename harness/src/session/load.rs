@@ -162,8 +162,8 @@ fn read(
         let known = names(home, folder);
         let near = suggest::nearest(name, known.iter().map(String::as_str));
         let hint = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-        let all = known.join(", ");
-        return Err(vec![format!("no `{name}` in {folder}; {hint}there are {all}")]);
+        let all = known.join("`, `");
+        return Err(vec![format!("no `{name}` in {folder}; {hint}known: `{all}`")]);
     }
     let path = path.canonicalize().unwrap_or(path);
     match file::read(&path) {

@@ -2,6 +2,7 @@
 //! node; then it is lost, and the reason is reported.
 
 use super::{AnalysisFolder, PART, part};
+use base::text::count;
 use cluster::interrupt;
 use cluster::launch::slurm_array::{Arrays, Task};
 use cluster::reach::ReachError;
@@ -144,7 +145,8 @@ pub(super) async fn gather<R: PartReader>(
                     to_start.insert(task, TaskStart { tries: of_task.tries + 1, off: on });
                 }
                 TaskState::Lost { why, .. } => {
-                    let why = format!("its task was started {} times and lost: {why}", of_task.tries);
+                    let why =
+                        format!("its task was started {} and lost: {why}", count(of_task.tries, "time"));
                     gathered.lost.insert(task, why);
                 }
             }

@@ -91,7 +91,12 @@ fn of_job(job: JobInput, recipes: &[String], own: &[PlannedRecipe]) -> Vec<Quest
 
 fn ask(question: &Question, limits: &Limits) -> Result<Vec<u8>, String> {
     let bytes = serde_json::to_vec(question).map_err(|error| error.to_string())?;
-    limited::ask(VERB, bytes, limits).map_err(|failed| match failed {
+    limited::ask(VERB, bytes, limits).map_err(|failed| message_of(failed, limits))
+}
+
+/// Why reports could not be read.
+pub(super) fn message_of(failed: Failed, limits: &Limits) -> String {
+    match failed {
         Failed::NotStarted(error) => format!("cannot start a process to read it: {error}"),
         Failed::Timeout => format!("not read within {} min", SECONDS / 60),
         Failed::Memory => format!(
@@ -101,7 +106,7 @@ fn ask(question: &Question, limits: &Limits) -> Result<Vec<u8>, String> {
         Failed::Answer => format!("its result is larger than {} GiB", ANSWER >> 30),
         Failed::Message(line) => line,
         Failed::Silent(status) => format!("the process that read it ended: {status}"),
-    })
+    }
 }
 
 /// Of the machine's memory; the least where that is not known.
@@ -114,11 +119,15 @@ fn share_of_memory(at_once: usize) -> u64 {
 pub(crate) fn serve(words: &[String]) -> i32 {
     limited::serve(VERB, words, |question| {
         let read = panics::caught(VERB, || read(question));
-        read.unwrap_or_else(|why| Err(format!("internal error while it was read: {}", why.escape_debug())))
+        read.unwrap_or_else(|why| Err(internal_error(&why)))
     })
 }
 
-fn read(question: &[u8]) -> Result<Vec<u8>, String> {
+pub(super) fn internal_error(why: &str) -> String {
+    format!("internal error while it was read: {}", why.escape_debug())
+}
+
+pub(super) fn read(question: &[u8]) -> Result<Vec<u8>, String> {
     let Question { own, work, share } =
         serde_json::from_slice(question).map_err(|error| error.to_string())?;
     own_recipes::from_plan(&own)

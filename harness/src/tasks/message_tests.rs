@@ -4,14 +4,17 @@ use super::gather::{PartReader, gather};
 use super::job_work::JobWork;
 use super::order::{FORMAT, Program, TaskOrder, Work};
 use super::report_work::ReportWork;
-use super::{AnalysisFolder, Cluster, Failed, folder, part, program, task};
+use super::{AnalysisFolder, Cluster, Failed, folder, local, part, program, task};
+use crate::limited::{self, Limits};
 use base::digest::sha256;
 use cluster::launch::slurm_array::Arrays;
 use cluster::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 use config::inventory::{Instances, Inventory, Paths, SamplePaths};
 use recipes::recipe::of_reports::find;
 use std::cell::Cell;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
 /// A Slurm that reports the state of its tasks by the number of the array and of the question.
 struct FakeSlurm {
@@ -240,5 +243,37 @@ fn messages_of_clusters() {
         on_nodes(Some("/nowhere/harness")),
         on_nodes(Some("/bin/sh")),
     ];
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn messages_of_tasks_that_are_served() {
+    let arguments = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+    let refused = |all: &[&str]| task::parse_and_work(&arguments(all)).expect_err("refused");
+    let lines = [
+        refused(&[]),
+        refused(&["/no/such/order.json"]),
+        refused(&["/no/such/order.json", "one"]),
+        refused(&["/no/such/order.json", "1"]),
+        limited::limits(local::VERB, &arguments(&["1"])).expect_err("refused"),
+        local::read(b"{").expect_err("refused"),
+        local::internal_error("index out of bounds"),
+    ];
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn messages_of_processes_that_read_reports() {
+    let limits = Limits { memory: 4 << 30, seconds: 60, threads: 1, answer: 1 << 30 };
+    let refused = std::io::Error::from_raw_os_error(11);
+    let failures = [
+        limited::Failed::NotStarted(refused),
+        limited::Failed::Timeout,
+        limited::Failed::Memory,
+        limited::Failed::Answer,
+        limited::Failed::Message("r.parquet: not a table".to_owned()),
+        limited::Failed::Silent(ExitStatus::from_raw(9)),
+    ];
+    let lines = failures.map(|failed| local::message_of(failed, &limits));
     insta::assert_snapshot!(lines.join("\n"));
 }

@@ -14,19 +14,22 @@ pub(crate) const VERB: &str = "analyze-part";
 
 /// The order's file, and the number of the task.
 pub(crate) fn serve(words: &[String]) -> i32 {
-    let done = match words {
-        [order, task] => match task.parse() {
-            Ok(task) => work(Path::new(order), task),
-            Err(_) => Err(format!("not a task number: {task}")),
-        },
-        _ => Err(format!("`{VERB}` is internal to the harness, which reads reports on nodes with it")),
-    };
-    match done {
+    match parse_and_work(words) {
         Ok(()) => exit_code::PASSED,
         Err(why) => {
             eprintln!("error: {why}");
             exit_code::USAGE
         }
+    }
+}
+
+pub(super) fn parse_and_work(words: &[String]) -> Result<(), String> {
+    match words {
+        [order, task] => match task.parse() {
+            Ok(task) => work(Path::new(order), task),
+            Err(_) => Err(format!("not a task number: `{task}`")),
+        },
+        _ => Err(format!("`{VERB}` is internal to the harness, which reads reports on nodes with it")),
     }
 }
 

@@ -127,7 +127,7 @@ fn answer(state: &State, call: &Call) -> Result<i32, String> {
             "ibv_devices" => Ok(fabric::devices(state)),
             program => match program.strip_suffix("_perf").and_then(Op::from_name) {
                 Some(op) => nccl_tests::answer(state, op, &call.arguments).await,
-                None => Err(format!("unknown program; known are {}", names().join(", "))),
+                None => Err(format!("unknown program; known: `{}`", names().join("`, `"))),
             },
         }
     })

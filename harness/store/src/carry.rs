@@ -36,7 +36,8 @@ fn walk(folder: &Path, is_unfinished: bool) -> Result<Vec<PathBuf>, StoreError> 
     let mut found = Vec::new();
     let mut open = vec![PathBuf::new()];
     while let Some(inner) = open.pop() {
-        let path = folder.join(&inner);
+        // Joined with an empty path it would end in a slash.
+        let path = if inner.as_os_str().is_empty() { folder.to_owned() } else { folder.join(&inner) };
         let entries = fs::read_dir(&path).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
         for entry in entries.map_err(|error| StoreError::at(&path, error))? {
             let kind = entry.file_type().map_err(|error| StoreError::at(&entry.path(), error))?;

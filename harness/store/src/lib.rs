@@ -91,7 +91,10 @@ impl Store {
         fs::create_dir_all(&store.runs).map_err(|error| StoreError::at(&store.runs, error))?;
         let folder = store.folder();
         // Not with all above it: a run is written once, and an id that is taken must not be written into.
-        atomic_file::create_private(&folder).map_err(|error| StoreError::at(&folder, error))?;
+        atomic_file::create_private(&folder).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => StoreError::taken(runs, id),
+            _ => StoreError::at(&folder, error),
+        })?;
         store._held = Arc::new(hold(&folder)?);
         store.link_latest()?;
         Ok(store)
@@ -299,7 +302,7 @@ impl Scratch {
 /// Reads an artefact, and refuses one of a newer format by naming the version needed.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
     let bytes = fs::read(path).map_err(|error| StoreError::at(path, error))?;
-    let bad = |why: String| StoreError { path: path.to_owned(), why };
+    let bad = |why: String| StoreError::other(path, &why);
     let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
     match value.get("format").and_then(serde_json::Value::as_u64) {
         Some(format) if format > u64::from(FORMAT) => {
@@ -347,25 +350,26 @@ pub fn iso8601(unix_s: f64) -> String {
 
 /// A file of a run that could not be read or written, and why.
 #[derive(Debug)]
-pub struct StoreError {
-    path: PathBuf,
-    why: String,
-}
+pub struct StoreError(String);
 
 impl StoreError {
     fn at(path: &Path, error: io::Error) -> Self {
-        StoreError { path: path.to_owned(), why: error.to_string() }
+        StoreError::other(path, &error)
+    }
+
+    fn taken(runs: &Path, id: &str) -> Self {
+        StoreError(format!("run `{id}` exists already in {}; choose another id", runs.display()))
     }
 
     /// What could not be made, and so not be written.
     pub fn other(path: &Path, error: &dyn fmt::Display) -> Self {
-        StoreError { path: path.to_owned(), why: error.to_string() }
+        StoreError(format!("{}: {error}", path.display()))
     }
 }
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.why)
+        f.write_str(&self.0)
     }
 }
 

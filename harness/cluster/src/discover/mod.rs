@@ -16,6 +16,7 @@ pub use render::render;
 use crate::reach::Reach;
 use crate::reach::slurm_state::StateSet;
 use base::nodeset;
+use base::text::count;
 use config::inventory::Instances;
 use job::script::GpuRequest;
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,10 +117,8 @@ pub async fn discover(
     if !found.boot.is_empty() {
         let took = queries::resume_timeout(reach).await;
         let took = took.map(|time| format!(", which may take {time} (ResumeTimeout)")).unwrap_or_default();
-        let (n, nodes) = (found.boot.len(), nodeset::fold(&found.boot));
-        found
-            .notes
-            .push(format!("{n} nodes are powered down, the first job on each boots it{took}: {nodes}"));
+        let (n, nodes) = (count(found.boot.len(), "node"), nodeset::fold(&found.boot));
+        found.notes.push(format!("{n} powered down, the first job on each boots it{took}: {nodes}"));
     }
     found.mpi = queries::mpi(reach).await;
     if let Some(mpi) = found.mpi.as_deref().filter(|mpi| *mpi != "pmix") {

@@ -4,6 +4,7 @@ use super::queries::Reserved;
 use super::{Discovered, Failure, LeftOut, Node, Reason, Request};
 use base::nodeset;
 use base::suggest::nearest;
+use base::text::count;
 use config::inventory::instance::{is_ec2_type, whole_machine};
 use config::inventory::{Instance, Instances};
 use job::script::GpuRequest;
@@ -62,7 +63,10 @@ pub(super) fn select(
             None if known.is_empty() => "; they have no features".to_owned(),
             None => format!("; features: `{}`", known.into_iter().collect::<Vec<_>>().join("`, `")),
         };
-        return Err(Failure::InvalidRequest(format!("--feature: none of {all} nodes has `{feature}`{hint}")));
+        return Err(Failure::InvalidRequest(format!(
+            "--feature: none of {} has `{feature}`{hint}",
+            count(all, "node")
+        )));
     }
     nodes.retain(|node| request.features.iter().all(|feature| node.features.contains(feature)));
     if nodes.is_empty() {
@@ -138,7 +142,7 @@ fn barred(node: &Node, is_reserved: bool, instance: &Instance, asked_by: GpuRequ
         return Some("its GRES names no GPU, but jobs request GPUs by GRES".to_owned());
     }
     let gpus = node.gpus.filter(|gpus| *gpus != instance.gpus)?;
-    Some(format!("its GRES has {gpus} GPUs, {} has {}", instance.name, instance.gpus))
+    Some(format!("its GRES has {}, {} has {}", count(gpus, "GPU"), instance.name, instance.gpus))
 }
 
 /// `: text (who, when)`.

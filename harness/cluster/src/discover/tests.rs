@@ -166,7 +166,7 @@ fn nodes_in_power_saving_are_usable_and_reported_with_their_boot_time() {
             "down: ResumeTimeout reached (slurm(401), 2026-11-20T11:00:00)".to_owned()
         )]
     );
-    let note = "2 nodes are powered down, the first job on each boots it, which may take 1800 sec (ResumeTimeout): p5-dy-gpu-[1-2]";
+    let note = "2 nodes powered down, the first job on each boots it, which may take 1800 sec (ResumeTimeout): p5-dy-gpu-[1-2]";
     assert!(dynamic.notes.contains(&note.to_owned()), "{:?}", dynamic.notes);
     let text = render(&dynamic, &asked, "/fsx", "now");
     assert!(text.contains("gpus = \"none\"\nmpi = \"pmix\""), "{text}");

@@ -1,6 +1,7 @@
 //! Which culprits are taken out of the queue, how many at most, and under which reason.
 
 use super::{Bound, NodeState, Wanted};
+use base::text::count;
 use std::collections::{BTreeMap, BTreeSet};
 use verdict::isolate::code::Code;
 use verdict::isolate::evidence::Line;
@@ -49,7 +50,8 @@ impl Bound for Limits {
         let is_over = by_now + more > self.at_most && (more > 0 || next.is_none());
         is_over.then(|| {
             format!(
-                "{by_now} nodes are now drained by the harness, limit {}: another harness drains nodes, too",
+                "{} now drained by the harness, limit {}: another harness drains nodes, too",
+                count(by_now, "node"),
                 self.at_most
             )
         })

@@ -4,6 +4,7 @@ use super::Outcome::{self, Differs, Holds, NotSeen};
 use super::evidence::{Section, section};
 use super::{Assumption, Evidence, On, assumption};
 use base::nodeset;
+use base::text;
 use config::inventory::{Instance, Inventory};
 use model::artefact::Value;
 use plan::EXCLUDED_INTERFACES;
@@ -230,7 +231,7 @@ fn other_rdma(evidence: &Evidence<'_>) -> Outcome {
                 .map(|device| format!("{} {}", device.name, device.vendor))
                 .collect();
             match others.is_empty() {
-                true => Holds(format!("{} devices", devices.len())),
+                true => Holds(text::count(devices.len(), "device")),
                 false => Differs(others.join(", ")),
             }
         })
@@ -250,7 +251,7 @@ fn links(evidence: &Evidence<'_>) -> Outcome {
                 (0, ..) => Differs("no EFA device".to_owned()),
                 (_, false, _) => Differs(down.join(", ")),
                 (count, true, 0) => Holds(format!("{count} active")),
-                (_, true, silent) => NotSeen(format!("{silent} devices have no `state`")),
+                (_, true, silent) => NotSeen(format!("no `state` of {}", text::count(silent, "device"))),
             }
         })
     })
@@ -331,7 +332,7 @@ fn gpu_of_nic(evidence: &Evidence<'_>) -> Outcome {
                     }
                 }
                 match alone.as_slice() {
-                    [] => Holds(format!("{} NICs", nics.len())),
+                    [] => Holds(text::count(nics.len(), "NIC")),
                     [first, ..] => {
                         Differs(format!("{} of {} NICs have none, such as {first}", alone.len(), nics.len()))
                     }

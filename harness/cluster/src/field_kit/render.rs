@@ -1,6 +1,7 @@
 //! The findings of a field kit for a person: what differs and what was not seen, each in a line.
 
 use super::{Finding, Outcome, counts};
+use base::text::count;
 use std::fmt::Write;
 
 const WIDTH: usize = 120;
@@ -27,9 +28,9 @@ pub fn render(findings: &[Finding], inventory: &str, nodes: usize, verbose: bool
     let [holds, differs, not_seen] = counts(findings);
     let _ = writeln!(
         text,
-        "{inventory}: {} assumptions on {nodes} node{}: {holds} hold, {differs} differ, {not_seen} not seen",
-        findings.len(),
-        if nodes == 1 { "" } else { "s" }
+        "{inventory}: {} on {}: {holds} hold, {differs} differ, {not_seen} not seen",
+        count(findings.len(), "assumption"),
+        count(nodes, "node")
     );
     text
 }

@@ -2,6 +2,7 @@
 
 use super::Outcome::{self, Differs, Holds, NotSeen};
 use super::{Assumption, Evidence, On, assumption};
+use base::text;
 use config::facts::compare_versions;
 use config::inventory::ReachBy;
 use job::script::GpuRequest;
@@ -122,7 +123,7 @@ fn is_none(value: &str) -> bool {
 
 fn controller(evidence: &Evidence<'_>) -> Outcome {
     match evidence.here.get("nodes") {
-        Some(Ok(section)) if section.status == Some(0) => Holds(format!("{} lines", section.lines.len())),
+        Some(Ok(section)) if section.status == Some(0) => Holds(text::count(section.lines.len(), "line")),
         Some(Ok(section)) => Differs(section.first().to_owned()),
         // A command that is not there is a fact of the machine; no answer is none.
         Some(Err(why)) if why.contains("no such program") => Differs(why.clone()),
@@ -248,7 +249,7 @@ fn nodes(evidence: &Evidence<'_>) -> Outcome {
         let missing: Vec<&String> =
             evidence.inventory.nodes.iter().filter(|node| !known.contains(&node.as_str())).collect();
         match missing.as_slice() {
-            [] => Holds(format!("{} nodes", evidence.inventory.nodes.len())),
+            [] => Holds(text::count(evidence.inventory.nodes.len(), "node")),
             [first] => Differs(format!("Slurm does not know {first}")),
             [first, rest @ ..] => Differs(format!("Slurm does not know {first} and {} more", rest.len())),
         }
@@ -267,9 +268,10 @@ fn powered_up(evidence: &Evidence<'_>) -> Outcome {
             ours.iter().filter(|(_, state)| state.contains(['~', '#', '%'])).collect();
         match (down.as_slice(), ours.len()) {
             (_, 0) => NotSeen("sinfo lists no node of the inventory".to_owned()),
-            ([], count) => Holds(format!("{count} nodes")),
+            ([], all) => Holds(text::count(all, "node")),
             ([(node, state), ..], _) => {
-                Differs(format!("{} nodes must boot first, such as {node}: {state}", down.len()))
+                let nodes = text::count(down.len(), "node");
+                Differs(format!("{nodes} must boot first, such as {node}: {state}"))
             }
         }
     })

@@ -327,6 +327,6 @@ fn a_person_reads_lines_of_bounded_width() {
     assert!(lines[0].starts_with("DIFFERS  node.x: first second long") && lines[0].len() <= 120, "{text}");
     assert_eq!(
         lines[1..],
-        ["         assumed: a", "lab: 1 assumptions on 2 nodes: 0 hold, 1 differ, 0 not seen"]
+        ["         assumed: a", "lab: 1 assumption on 2 nodes: 0 hold, 1 differ, 0 not seen"]
     );
 }

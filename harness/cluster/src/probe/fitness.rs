@@ -3,6 +3,7 @@
 //! node has it.
 
 use super::environment::environment_findings;
+use base::text::count;
 use config::facts::version;
 use config::inventory::{Instance, Inventory, Kind};
 use model::artefact::{Probe, ProbedNode, Value};
@@ -82,7 +83,8 @@ fn gpus(node: &ProbedNode, instance: &Instance, unfit: &mut Vec<String>) {
     if let Some(Value::Number(gpus)) = node.facts.get("gpus")
         && *gpus != u64::from(instance.gpus)
     {
-        unfit.push(format!("nvidia-smi lists {gpus} GPUs, expected {} (`{}`)", instance.gpus, instance.name));
+        let gpus = count(*gpus, "GPU");
+        unfit.push(format!("nvidia-smi lists {gpus}, expected {} (`{}`)", instance.gpus, instance.name));
     }
     // The driver says more of a model than its name, and in other words.
     let name = instance.gpu.split(' ').next().unwrap_or_default();
@@ -113,7 +115,8 @@ fn nics(node: &ProbedNode, instance: &Instance, unfit: &mut Vec<String>, notes: 
             notes.push(format!("NICs beyond those of `{}`: {}", instance.name, listed(&others)));
         }
     } else if there.len() != instance.nics.len() {
-        unfit.push(format!("{} NICs, expected {} (`{}`)", there.len(), instance.nics.len(), instance.name));
+        let nics = count(there.len(), "NIC");
+        unfit.push(format!("{nics}, expected {} (`{}`)", instance.nics.len(), instance.name));
     }
     if let Some(Value::Names(down)) = node.facts.get("nics_down")
         && !down.is_empty()

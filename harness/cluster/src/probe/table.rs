@@ -1,7 +1,7 @@
 //! A probe as a person reads it: a line for each node, then why some cannot pass, and what is odd.
 
 use base::nodeset;
-use base::text::show;
+use base::text::{self, show};
 use config::facts::Comparison;
 use model::artefact::{Probe, ProbedNode, Value};
 use std::collections::BTreeMap;
@@ -33,8 +33,8 @@ pub fn table(probe: &Probe) -> String {
     let count = |of: fn(&ProbedNode) -> bool| probe.nodes.iter().filter(|node| of(node)).count();
     let _ = writeln!(
         text,
-        "{} nodes: {} fit, {} cannot pass, {} not probed{}",
-        probe.nodes.len(),
+        "{}: {} fit, {} cannot pass, {} not probed{}",
+        text::count(probe.nodes.len(), "node"),
         count(is_fit),
         count(|node| !node.unfit.is_empty()),
         count(|node| node.unprobed.is_some()),
@@ -103,11 +103,11 @@ pub fn differences(compared: &Comparison) -> String {
         compared.differences.iter().map(|one| one.node.as_str()).collect();
     let _ = writeln!(
         text,
-        "{} nodes compared with {}: {} differ, {} ties",
-        compared.compared,
+        "{} compared with {}: {} differ, {}",
+        text::count(compared.compared, "node"),
         show(&compared.against),
         unlike.len(),
-        compared.ties.len()
+        text::count(compared.ties.len(), "tie")
     );
     if compared.simulated {
         text.push_str("SIMULATED: some or all of this was not reported by real hardware\n");

@@ -68,7 +68,7 @@ impl Runner<'_> {
         let blamed: BTreeSet<&String> =
             lost.iter().filter_map(|at| self.jobs[*at].blamed.as_ref()).map(|blamed| &blamed.node).collect();
         let says = |lost: usize, of: usize, what: &str| {
-            format!("not rerun: {lost} of the case's {of} {what} were lost, more than half")
+            format!("not rerun: more than half of the case's {what} were lost: {lost} of {of}")
         };
         // One job on all nodes is lost by one of them: then its nodes are counted.
         if first.len() > 1 && lost.len() * 2 > first.len() {

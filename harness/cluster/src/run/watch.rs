@@ -173,7 +173,11 @@ impl Runner<'_> {
             self.next_poll = now + SLICE;
         } else if live.started.is_none() || waited >= GRACE {
             if waited > GRACE * 4 {
-                let end = Ended::Lost { why: format!("{}; its end was not observed", why.cause()) };
+                let cause = match &*why {
+                    Ended::Lost { why } => why.clone(),
+                    why => why.cause(),
+                };
+                let end = Ended::Lost { why: format!("{cause}; its end was not observed") };
                 let event = Event::JobEnded {
                     at: self.clock.now(),
                     case: &case.name,

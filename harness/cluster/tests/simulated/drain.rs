@@ -272,7 +272,7 @@ fn nodes_that_another_call_drains_meanwhile_count_before_each_node_and_behind_it
     let drained = |slurm: &Slurm| wait(drain_all(slurm, &wanted, &limits));
     assert_eq!(drained(&Slurm::new()), (vec![Drained::Done, Drained::Done], None));
     let by_now = |n: usize| {
-        Some(format!("{n} nodes are now drained by the harness, limit 2: another harness drains nodes, too"))
+        Some(format!("{n} nodes now drained by the harness, limit 2: another harness drains nodes, too"))
     };
     let slurm = Slurm::new();
     *slurm.after.borrow_mut() = Some(("scontrol update NodeName=p5-002", other()));

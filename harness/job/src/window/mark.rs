@@ -47,7 +47,7 @@ pub fn never_opened(planned: &PlannedWindow, mark: Option<&Mark>) -> Option<(&'s
         Some(seen) if seen <= steps.first => {
             missed(&format!("the last step was {}; the window must begin before it", seen - 1))
         }
-        Some(seen) => failed(&format!("the window did not open, although {seen} steps were seen")),
+        Some(seen) => failed(&format!("the window did not open; steps seen: {seen}")),
         None => failed("the program ended before it reported its number of steps"),
     }
 }
@@ -81,7 +81,7 @@ mod tests {
             (r#"{"way": "hook", "steps": 30}"#, "the last step was 29"),
             (r#"{"way": "hook", "steps": 70}"#, "was 69"),
             (r#"{"way": "hook", "steps": 0}"#, "no step was seen"),
-            (r#"{"way": "hook", "steps": 80}"#, "although 80 steps were seen"),
+            (r#"{"way": "hook", "steps": 80}"#, "steps seen: 80"),
             (r#"{"way": "hook"}"#, "ended before it reported its number"),
             (
                 r#"{"way": "hook", "steps": 80, "error": "torch sees no GPU"}"#,

@@ -9,7 +9,7 @@ mod tests;
 pub use line::Operation;
 
 use super::stream::Pieces;
-use super::text::plain;
+use super::text::{count, plain};
 use line::Unread;
 use metric::finding::Finding;
 use serde::Serialize;
@@ -166,12 +166,13 @@ impl Reader {
     pub fn finish(self) -> MpiLog {
         let Reader { mut log, tally } = self;
         if log.garbled > MOST_LISTED {
-            let why = format!("{} more call lines could not be read", log.garbled - MOST_LISTED);
+            let more = count(log.garbled - MOST_LISTED, "more call line");
+            let why = format!("{more} could not be read");
             log.findings.push(Finding::new("mpi-garbled", why));
         }
         if let Some((name, lines)) = log.unknown.iter().next() {
-            let why =
-                format!("skipped calls of unknown operations, for example `MPI_{name}` in {lines} lines");
+            let lines = count(*lines, "line");
+            let why = format!("skipped calls of unknown operations, for example `MPI_{name}` in {lines}");
             log.findings.push(Finding::new("mpi-unknown", why));
         }
         tally.finish(&mut log);

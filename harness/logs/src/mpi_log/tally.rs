@@ -2,6 +2,7 @@
 
 use super::line::{Call, Line, OPERATIONS, Operation, Said};
 use super::{Bucket, Calls, MpiLog, OfOperation, OfRank};
+use crate::text;
 use metric::finding::Finding;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -240,7 +241,8 @@ impl Tally {
             .map(|(rank, _)| rank.to_string())
             .collect();
         if let Some(first) = open.first() {
-            let why = format!("{} ranks never called MPI_Finalize, the first rank {first}", open.len());
+            let ranks = text::count(open.len() as u64, "rank");
+            let why = format!("{ranks} never called MPI_Finalize, the first rank {first}");
             find("mpi-not-finalised", why);
         }
         for (rank, line) in self.ranks.iter().filter_map(|(rank, it)| Some((rank, it.clock_back?))).take(3) {
@@ -276,14 +278,15 @@ impl Tally {
             let (least, greatest) = (count(least), count(greatest));
             let name = operation.name();
             (least != greatest).then(|| {
-                format!(
-                    "`MPI_{name}` was called {least} times by rank {fewest} and {greatest} times by rank {most}"
-                )
+                let (least, greatest) = (text::count(least, "time"), text::count(greatest, "time"));
+                format!("`MPI_{name}` was called {least} by rank {fewest} and {greatest} by rank {most}")
             })
         });
         let first = differing.next()?;
-        let more = differing.count();
-        let more = if more > 0 { format!("; {more} more operations differ") } else { String::new() };
+        let more = match differing.count() as u64 {
+            0 => String::new(),
+            more => format!("; {} with unequal calls", text::count(more, "more operation")),
+        };
         Some(Finding::new("mpi-calls-differ", format!("{first}{more}")))
     }
 
@@ -297,11 +300,10 @@ impl Tally {
         odd.first()
             .map(|((from, to), pair)| {
                 let why = format!(
-                    "rank {from} sent {} messages to rank {to}, which received {}; first of {} such pairs; \
-                     non-blocking calls are not logged",
-                    pair.sends,
+                    "rank {from} sent {} to rank {to}, which received {}; first of {}; non-blocking calls are not logged",
+                    text::count(pair.sends, "message"),
                     pair.receives,
-                    odd.len()
+                    text::count(odd.len() as u64, "such pair")
                 );
                 Finding::new("mpi-unpaired", why)
             })

@@ -6,6 +6,7 @@ use super::checks::MOST_LISTED;
 use super::communicators::{Communicator, Communicators};
 use super::tables::Checks;
 use super::{Reader, worlds};
+use crate::text::count;
 use metric::finding::Finding;
 
 pub(super) fn findings(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
@@ -43,8 +44,8 @@ fn missing(reader: &Reader, all: &mut Vec<Finding>) {
     let lacking: Vec<_> = communicators.filter(|(_, it)| (it.members.len() as u64) < it.nranks).collect();
     if let Some((at, first)) = lacking.first() {
         let why = format!(
-            "{} communicators have ranks without a log, for example {}: {} logged",
-            lacking.len(),
+            "ranks without a log in {}, for example {}: {} logged",
+            count(lacking.len() as u64, "communicator"),
             name(*at, first),
             first.members.len()
         );
@@ -63,8 +64,8 @@ fn sequences(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
             unfinished += 1;
             if unfinished <= MOST_LISTED {
                 let why = format!(
-                    "{name}: {} ranks began initialization and never completed it, the first rank {rank}",
-                    incomplete.len()
+                    "{name}: {} began initialization and never completed it, the first rank {rank}",
+                    count(incomplete.len() as u64, "rank")
                 );
                 all.push(Finding::new("nccl-init-incomplete", why));
             }
@@ -112,25 +113,28 @@ fn sequences(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
             if short <= MOST_LISTED {
                 let behind = it.members.values().filter(|member| member.calls < most.calls).count();
                 let why = format!(
-                    "{name}: rank {rank} made {} collective calls, others {}; furthest behind of {behind}: exited, \
+                    "{name}: rank {rank} made {}, others {}; furthest behind of {behind}: exited, \
                      hung, or its log is incomplete",
-                    least.calls, most.calls
+                    count(least.calls, "collective call"),
+                    most.calls
                 );
                 let node = tally.processes.host(least.process);
                 all.push(Finding::new("nccl-sequence-short", why).node(node));
             }
         }
     }
-    for (code, count, what) in [
-        ("nccl-sequence-short", short, "have ranks with fewer calls than others"),
-        ("nccl-init-incomplete", unfinished, "were not fully initialized"),
+    for (code, found, what) in [
+        ("nccl-sequence-short", short, "in which ranks made fewer calls than others"),
+        ("nccl-init-incomplete", unfinished, "not fully initialized"),
     ] {
-        if count > MOST_LISTED {
-            all.push(Finding::new(code, format!("{} more communicators {what}", count - MOST_LISTED)));
+        if found > MOST_LISTED {
+            let more = count((found - MOST_LISTED) as u64, "more communicator");
+            all.push(Finding::new(code, format!("{more} {what}")));
         }
     }
     if holes > 0 {
-        let why = format!("calls of {holes} communicators are not compared: garbled call lines");
+        let communicators = count(holes, "communicator");
+        let why = format!("calls of {communicators} are not compared: garbled call lines");
         all.push(Finding::new("nccl-sequence-not-compared", why));
     }
 }
@@ -153,17 +157,17 @@ fn unmatched(reader: &Reader, checks: &mut Checks, all: &mut Vec<Finding>) {
         unmatched_pairs += 1;
         if unmatched_pairs <= MOST_LISTED {
             let why = format!(
-                "{}: rank {from} sends {} times to rank {to}, which receives {} times",
+                "{}: rank {from} sends {} to rank {to}, which receives {}",
                 name(*communicator as usize, it),
-                pair.sends,
-                pair.receives
+                count(pair.sends, "time"),
+                count(pair.receives, "time")
             );
             all.push(Finding::new("nccl-send-unmatched", why));
         }
     }
     if unmatched_pairs > MOST_LISTED {
-        let why =
-            format!("{} more pairs of ranks have unequal sends and receives", unmatched_pairs - MOST_LISTED);
+        let more = count((unmatched_pairs - MOST_LISTED) as u64, "more pair");
+        let why = format!("{more} of ranks with unequal sends and receives");
         all.push(Finding::new("nccl-send-unmatched", why));
     }
 }

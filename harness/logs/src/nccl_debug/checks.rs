@@ -4,6 +4,7 @@
 use super::Reader;
 use super::tables::Checks;
 use super::{agreement, communicators, distinct, network, processes, steps, tally, wired};
+use crate::text::count;
 use metric::finding::Finding;
 
 /// At most this many of a kind are listed one by one.
@@ -23,7 +24,8 @@ pub(super) fn findings(reader: &Reader) -> (Vec<Finding>, Checks) {
 
 fn reading(reader: &Reader, all: &mut Vec<Finding>) {
     if reader.garbled_calls > MOST_LISTED as u64 {
-        let why = format!("{} more call lines could not be read", reader.garbled_calls - MOST_LISTED as u64);
+        let more = count(reader.garbled_calls - MOST_LISTED as u64, "more call line");
+        let why = format!("{more} could not be read");
         all.push(Finding::new("nccl-garbled", why));
     }
     if reader.unknown_calls > 0 {
@@ -34,17 +36,19 @@ fn reading(reader: &Reader, all: &mut Vec<Finding>) {
             .take(MOST_LISTED)
             .map(|it| format!("`{}`", it.text))
             .collect();
-        let why =
-            format!("skipped {} calls of unknown operations: {}", reader.unknown_calls, names.join(", "));
+        let calls = count(reader.unknown_calls, "call");
+        let why = format!("skipped {calls} of unknown operations: {}", names.join(", "));
         all.push(Finding::new("nccl-unknown-operation", why));
     }
     if reader.clocks_back > MOST_LISTED {
-        let why = format!("clocks go back {} more times, not listed", reader.clocks_back - MOST_LISTED);
+        let more = count((reader.clocks_back - MOST_LISTED) as u64, "more time");
+        let why = format!("clocks go back {more}, not listed");
         all.push(Finding::new("nccl-clock-back", why));
     }
     let unsized_calls: u64 = reader.tally.operations.table().iter().map(|it| it.unsized_calls).sum();
     if unsized_calls > 0 {
-        let why = format!("{unsized_calls} calls have no size: unknown data type, or too many bytes");
+        let calls = count(unsized_calls, "call");
+        let why = format!("no size of {calls}: unknown data type, or too many bytes");
         all.push(Finding::new("nccl-unsized", why));
     }
     let versions = reader.tally.versions.all();

@@ -5,6 +5,7 @@
 use super::distinct::{Distinct, OTHER};
 use super::hasher::Mixed;
 use super::setup::{Setup, Stage};
+use crate::text::count;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 pub(super) const MOST: usize = 4096;
@@ -222,7 +223,8 @@ impl Communicators {
         let shown = |kind: u32| kinds.kind(kind).map_or_else(String::new, |kind| kind.render());
         let Difference { at, rank, did, others_did, .. } = difference;
         format!(
-            "after {at} matching collective calls rank {rank} calls {}, an earlier rank called {}",
+            "after {} rank {rank} calls {}, an earlier rank called {}",
+            count(*at, "matching collective call"),
             shown(*did),
             shown(*others_did)
         )

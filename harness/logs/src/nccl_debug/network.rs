@@ -3,6 +3,7 @@
 
 use super::Reader;
 use super::tables::Checks;
+use crate::text::count;
 use metric::finding::Finding;
 
 /// Its interfaces are not the network cards of GPUs.
@@ -33,13 +34,13 @@ pub(super) fn findings(reader: &Reader, checks: &mut Checks, all: &mut Vec<Findi
     for provider in tally.providers.all() {
         let name = provider.text.split(',').next().unwrap_or_default();
         if name != "efa" && !name.starts_with("efa;") {
-            let why = format!("{} lines report provider `{name}`, expected `efa`", provider.lines);
+            let why = format!("provider `{name}` in {}, expected `efa`", count(provider.lines, "line"));
             all.push(Finding::new("nccl-provider", why));
         }
     }
     for network in tally.networks.all().into_iter().filter(|network| network.text == "Socket") {
-        let why =
-            format!("{} lines report network `Socket`: NCCL used no plugin and no RDMA card", network.lines);
+        let lines = count(network.lines, "line");
+        let why = format!("network `Socket` in {lines}: NCCL used no plugin and no RDMA card");
         all.push(Finding::new("nccl-network-socket", why));
     }
     let nvls = tally.wired.nvls_rows();

@@ -3,6 +3,7 @@
 
 use super::Reader;
 use super::processes::Processes;
+use crate::text::count;
 use metric::finding::Finding;
 use std::collections::{BTreeSet, HashMap};
 
@@ -84,8 +85,9 @@ impl Reader {
         };
         let name: String = name.chars().take(100).collect();
         let why = format!(
-            "{lines} lines begin with a torn host name, for example `{name}`{of}; set NCCL_DEBUG_FILE=/path/%h.%p for \
-             one file per process"
+            "torn host name at the start of {}, for example `{name}`{of}; set NCCL_DEBUG_FILE=/path/%h.%p for one file per \
+             process",
+            count(lines, "line")
         );
         let mut finding = Finding::new("nccl-torn", why);
         finding.file = self.files.first().filter(|_| self.files.len() == 1).cloned();

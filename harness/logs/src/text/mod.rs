@@ -15,6 +15,11 @@ pub(super) use tags::without_tags;
 
 use std::borrow::Cow;
 
+/// `1 node`, `3 nodes`.
+pub(super) fn count(n: u64, word: &str) -> String {
+    if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
+}
+
 /// A line of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plain<'a> {

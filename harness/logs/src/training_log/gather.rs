@@ -3,6 +3,7 @@
 
 use super::ranks;
 use super::step::{Dialect, ReportedStep, StepLine};
+use crate::text;
 use metric::finding::Finding;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -209,7 +210,7 @@ fn missing(series: &Series, shown: &str) -> Option<Finding> {
         series.steps.windows(2).filter(|pair| apart(pair).is_some_and(|distance| distance > usual));
     let first = gaps.next()?;
     let more = gaps.count();
-    let more = if more > 0 { format!(", {more} more gaps") } else { String::new() };
+    let more = if more > 0 { format!(", {}", text::count(more as u64, "more gap")) } else { String::new() };
     let why = format!(
         "{shown}: {} follows {} {}, lines are usually {usual} apart{more}: steps between not logged or not readable",
         first[1].iteration,

@@ -87,7 +87,8 @@ pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
     }
     let Reader { gathered, mut findings, of_steps, garbled, of_epochs, summary, .. } = reader;
     if garbled > MOST_LISTED {
-        let why = format!("{} more step lines could not be read", garbled - MOST_LISTED);
+        let more = text::count(garbled - MOST_LISTED, "more step line");
+        let why = format!("{more} could not be read");
         findings.push(Finding::new("training-garbled", why));
     }
     let series = gathered.series();

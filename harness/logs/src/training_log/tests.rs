@@ -241,7 +241,7 @@ fn the_first_step_and_then_those_of_round_numbers_are_no_gap() {
 fn steps_that_were_not_logged_are_a_gap() {
     let log = log(&run([10, 20, 30, 50, 60, 80]));
     assert_eq!(codes(&log), ["training-gap"]);
-    let why = "megatron: 50 follows iteration 30, lines are usually 10 apart, 1 more gaps: steps between not logged or not readable";
+    let why = "megatron: 50 follows iteration 30, lines are usually 10 apart, 1 more gap: steps between not logged or not readable";
     assert_eq!(log.findings[0].message, why);
 }
 

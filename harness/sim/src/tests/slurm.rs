@@ -159,7 +159,7 @@ fn sbatch_refuses_what_it_does_not_understand() {
 /// Faults that do not exist on this cluster, with a part of their messages.
 const REFUSED: [(&str, &str); 6] = [
     ("p5-0O1:hang", "`p5-0O1`; did you mean `p5-001`?"),
-    ("zz:hang", "`zz`; known are p5-[001-002]"),
+    ("zz:hang", "`zz`; known: p5-[001-002]"),
     ("p5-001:nic-dead@rdmap79", "`rdmap79`; did you mean `rdmap79s0`?"),
     ("p5-001:corrupt@8", "`8`; the last is `7`"),
     ("p5-001:host-unreachable", "on nodes reached by slurm"),

@@ -4,6 +4,7 @@ use super::files;
 use crate::check;
 use crate::cli::columns::{columns, comma_separated};
 use crate::cli::usage;
+use base::text::count;
 use clap::Args;
 use config::baseline::review::{name, percent};
 use config::baseline::{Baseline, Baselines, PENDING};
@@ -98,7 +99,7 @@ pub(super) fn lint(home: &Home) -> i32 {
     let errors: Vec<_> = diagnostics.chain(without).collect();
     errors.iter().for_each(|diagnostic| println!("{diagnostic}"));
     let files = report.files.iter().filter(|file| is_ours(file)).count();
-    println!("{files} files, {} errors", errors.len());
+    println!("{}, {}", count(files, "file"), count(errors.len(), "error"));
     if errors.is_empty() { exit_code::PASSED } else { exit_code::USAGE }
 }
 
@@ -252,8 +253,8 @@ fn read(home: &Home, instance: Option<&str>) -> Result<Vec<Baselines>, String> {
     }
     match (all.is_empty(), instance) {
         (true, Some(instance)) => Err(format!(
-            "no baselines for `{instance}`; there are baselines for {}",
-            files::instances(home, ".toml").join(", ")
+            "no baselines for `{instance}`; known: `{}`",
+            files::instances(home, ".toml").join("`, `")
         )),
         _ => Ok(all),
     }

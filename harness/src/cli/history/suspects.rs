@@ -2,7 +2,7 @@
 
 use crate::cli::columns::{columns, comma_separated};
 use base::suggest;
-use base::text::show;
+use base::text::{count, show};
 use model::artefact::FORMAT;
 use model::exit_code;
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ fn cells(past: &Past, suspect: &Suspect) -> [String; 10] {
 fn text(past: &Past, all: &[Suspect]) -> String {
     let mut text = String::new();
     if all.is_empty() {
-        text.push_str(&format!("no part was blamed in {} runs\n", past.runs.len()));
+        text.push_str(&format!("no part was blamed in {}\n", count(past.runs.len(), "run")));
     } else {
         let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
         rows.extend(all.iter().map(|suspect| cells(past, suspect).map(|cell| show(&cell)).to_vec()));

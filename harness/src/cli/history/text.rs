@@ -1,7 +1,7 @@
 //! A history for a person: one series as a table with its changes, several as one line each.
 
 use crate::cli::columns::columns;
-use base::text::show;
+use base::text::{count, show};
 use std::fmt::Write;
 use verdict::history::change::Shape;
 use verdict::history::past::Past;
@@ -15,7 +15,7 @@ pub(super) fn text(past: &Past, metric: &str, found: &Found) -> String {
     let mut text = String::new();
     match found.series.as_slice() {
         // Writing to a string cannot fail, here and below.
-        [] => _ = writeln!(text, "{}: measured in none of {} runs", show(metric), past.runs.len()),
+        [] => _ = writeln!(text, "{}: measured in none of {}", show(metric), count(past.runs.len(), "run")),
         [one] => table(&mut text, past, metric, one),
         several => lines(&mut text, past, metric, several),
     }
@@ -36,7 +36,7 @@ pub(super) fn text(past: &Past, metric: &str, found: &Found) -> String {
         let ids_shown: Vec<String> = ids.take(MOST).collect();
         let n = found.without.len();
         let more = if n > MOST { format!(" and {} more", n - MOST) } else { String::new() };
-        let _ = writeln!(text, "not measured in {n} runs: {}{more}", ids_shown.join(", "));
+        let _ = writeln!(text, "not measured in {}: {}{more}", count(n, "run"), ids_shown.join(", "));
     }
     if past.runs.iter().any(|run| run.is_simulated()) {
         let (n, of) = (past.runs.iter().filter(|run| run.is_simulated()).count(), past.runs.len());
@@ -99,15 +99,16 @@ fn changes(text: &mut String, past: &Past, series: &Series) {
     let changed = series.changed(past);
     let id = |at: usize| past.runs.get(at).map(|run| show(run.id())).unwrap_or_default();
     match &series.shape {
-        Shape::Level => _ = writeln!(text, "no significant change in {n} runs"),
+        Shape::Level => _ = writeln!(text, "no significant change in {}", count(n, "run")),
         Shape::Drift(drift) => {
             let (from, to) = (drift.from, drift.to);
             let _ = writeln!(
                 text,
-                "drift: {} -> {}{} over {n} runs",
+                "drift: {} -> {}{} over {}",
                 show_value(from),
                 show_value(to),
-                percent(from, to)
+                percent(from, to),
+                count(n, "run")
             );
         }
         Shape::Steps(_) => {}
@@ -165,7 +166,7 @@ fn lines(text: &mut String, past: &Past, metric: &str, several: &[Series]) {
             show(&series.key.to_string()),
             spark(&values),
             newest.map_or_else(|| "-".to_owned(), |newest| series.unit.show(*newest)),
-            format!("{} runs", series.points.len()),
+            count(series.points.len(), "run"),
             what,
         ]);
     }

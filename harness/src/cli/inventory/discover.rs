@@ -2,6 +2,7 @@
 
 use crate::cli::usage;
 use crate::session::reached::Reached;
+use base::text::count;
 use cluster::discover::{self as found_by, Discovered, Failure, LeftOut, Request};
 use config::inventory::{Instances, Inventory};
 use model::exit_code;
@@ -71,7 +72,7 @@ pub(super) fn discover(home: &Home, args: &DiscoverArgs) -> i32 {
         }
         Err(Failure::NoUsableNode(left_out)) => {
             print_left_out(&left_out);
-            eprintln!("error: none of {} nodes takes jobs, nothing is written", left_out.len());
+            eprintln!("error: none of {} takes jobs, nothing is written", count(left_out.len(), "node"));
             return exit_code::NOTHING_SELECTED;
         }
     };
@@ -100,8 +101,8 @@ fn summary(found: &Discovered, args: &DiscoverArgs, shown: &str) {
     for note in &found.notes {
         println!("note: {note}");
     }
-    let (nodes, left) = (found.nodes.len(), found.left_out.len());
-    println!("{nodes} nodes of {}: {}; {left} excluded", found.instance, base::nodeset::fold(&found.nodes));
+    let (nodes, left) = (count(found.nodes.len(), "node"), found.left_out.len());
+    println!("{nodes} of {}: {}; {left} excluded", found.instance, base::nodeset::fold(&found.nodes));
     println!("written: {shown}");
     println!("assumed shared folder: `{}`; change it with --shared", args.shared);
 }

@@ -4,6 +4,7 @@
 use super::resolve::Values;
 use super::shell::{self, Word};
 use super::{Diagnostics, ParsedFile, assignment, base, number, option};
+use ::base::text::count;
 use job::window::calls_on_rank_zero;
 
 pub(super) fn rule(file: &ParsedFile, all: &[ParsedFile], diagnostics: &mut Diagnostics) {
@@ -193,9 +194,10 @@ impl Inside<'_> {
         let tasks = self.launch.per_node.or(self.launch.tasks).unwrap_or(1);
         if !gpus.contains('$') && listed > 0 && listed < tasks {
             let message = format!(
-                "`CUDA_VISIBLE_DEVICES={}`{by_file} is the same for {}: they share {listed} GPUs",
+                "`CUDA_VISIBLE_DEVICES={}`{by_file} is the same for {}: they share {}",
                 gpus.escape_debug(),
-                self.launch.describe_tasks()
+                self.launch.describe_tasks(),
+                count(listed, "GPU")
             );
             diagnostics.error(place, message, "remove it, or give each task its own GPU by its local rank");
         }

@@ -149,10 +149,15 @@ fn outcome(apart: &[String], verdicts: &Verdicts, metrics: &Numbers) -> (Outcome
     if !apart.is_empty() {
         return (Outcome::Inconclusive, apart.to_vec());
     }
-    let counted = |n: usize, what: &str| (n > 0).then(|| format!("{n} {what}"));
+    let counted =
+        |n: usize, one: &str, many: &str| (n > 0).then(|| format!("{n} {}", if n == 1 { one } else { many }));
     let worse: Vec<String> = [
-        counted(verdicts.worse(), "verdicts are worse"),
-        counted(metrics.worse(), "numbers are worse by more than their noise"),
+        counted(verdicts.worse(), "verdict is worse", "verdicts are worse"),
+        counted(
+            metrics.worse(),
+            "number is worse by more than its noise",
+            "numbers are worse by more than their noise",
+        ),
     ]
     .into_iter()
     .flatten()
@@ -163,12 +168,32 @@ fn outcome(apart: &[String], verdicts: &Verdicts, metrics: &Numbers) -> (Outcome
     let nothing = verdicts.known_in_both == 0 && metrics.compared == 0;
     let open: Vec<String> = [
         nothing.then(|| "no number was measured in both runs".to_owned()),
-        counted(verdicts.unknown(), "verdicts of the second run are inconclusive"),
-        counted(metrics.unknown(), "numbers are worse, but their noise is unknown"),
-        counted(metrics.moved(), "numbers without a better direction changed"),
-        counted(verdicts.only_a.len(), "assertions are only in the first run"),
-        counted(metrics.only_a.len(), "numbers are only in the first run"),
-        counted(metrics.uncounted.len(), "numbers are not counted: contradicted or not finite"),
+        counted(
+            verdicts.unknown(),
+            "verdict of the second run is inconclusive",
+            "verdicts of the second run are inconclusive",
+        ),
+        counted(
+            metrics.unknown(),
+            "number is worse, but its noise is unknown",
+            "numbers are worse, but their noise is unknown",
+        ),
+        counted(
+            metrics.moved(),
+            "number without a better direction changed",
+            "numbers without a better direction changed",
+        ),
+        counted(
+            verdicts.only_a.len(),
+            "assertion is only in the first run",
+            "assertions are only in the first run",
+        ),
+        counted(metrics.only_a.len(), "number is only in the first run", "numbers are only in the first run"),
+        counted(
+            metrics.uncounted.len(),
+            "number is not counted: contradicted or not finite",
+            "numbers are not counted: contradicted or not finite",
+        ),
     ]
     .into_iter()
     .flatten()

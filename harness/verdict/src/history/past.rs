@@ -3,6 +3,7 @@
 
 use super::blameless;
 use crate::fingerprint::{self, Fingerprint};
+use base::text::count;
 use model::artefact::{CaseVerdict, Culprit, LeftOut, Plan};
 use std::collections::BTreeMap;
 use std::fs;
@@ -246,7 +247,7 @@ impl Run {
         let faults = self.plan().sim_faults.iter();
         let faults = faults.chain(self.plan().cases.iter().flat_map(|case| &case.sim_faults)).count();
         if faults > 0 {
-            words.push(format!("{faults} simulated faults"));
+            words.push(count(faults, "simulated fault"));
         }
         words.join(", ")
     }

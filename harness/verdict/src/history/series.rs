@@ -5,6 +5,7 @@ use super::change::{self, Shape};
 use super::past::{Past, Run};
 use crate::fingerprint::{Difference, differences};
 use base::size;
+use base::text;
 use config::baseline::propose::floor;
 use config::bounds::{self, DEVIATIONS_OF_MAD, KeySpread, Spread};
 use metric::unit::{Better, Unit};
@@ -172,7 +173,7 @@ impl Samples {
     pub(crate) fn why_not(&self) -> Option<String> {
         match (self.finite.len(), self.others) {
             (0, 0) => Some("not measured".to_owned()),
-            (0, n) => Some(format!("{n} values, none finite")),
+            (0, n) => Some(format!("{}, none finite", text::count(n, "value"))),
             (_, 0) => self.contradiction.clone(),
             (finite, n) => Some(format!("{n} of {} values are not finite", finite + n)),
         }
@@ -393,9 +394,8 @@ impl fmt::Display for Key {
             (Dim::Op | Dim::Class | Dim::Direction, value) => value.to_string(),
             (dim, value) => format!("{} {value}", dim.name()),
         });
-        let count = |n: u32, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
-        let nodes = self.nodes.map(|nodes| count(nodes, "node"));
-        let ranks = self.ranks.map(|ranks| count(ranks, "rank"));
+        let nodes = self.nodes.map(|nodes| text::count(nodes, "node"));
+        let ranks = self.ranks.map(|ranks| text::count(ranks, "rank"));
         let words: Vec<String> = dims.chain(nodes).chain(ranks).collect();
         write!(f, "{} {}::{} {}", self.instance, self.suite, self.case, words.join(", "))
     }

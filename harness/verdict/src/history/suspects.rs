@@ -4,6 +4,7 @@
 use super::past::{Past, Run};
 use crate::isolate::evidence;
 use base::nodeset;
+use base::text::count;
 use model::artefact::{CaseVerdict, Culprit, Status};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -239,8 +240,9 @@ pub fn before(past: &Past, simulated: bool, inventory: &str, culprits: &[Culprit
             let last = suspect.blamed().last().and_then(|at| past.runs.get(*at));
             let last = last.map(|run| format!(", last {}", run.made)).unwrap_or_default();
             lines.push(format!(
-                "before: {node} {}: {role} in {times} of the last {of} runs with it{last}",
-                suspect.component.part
+                "before: {node} {}: {role} in {times} of the last {} with it{last}",
+                suspect.component.part,
+                count(of, "run")
             ));
         }
     }

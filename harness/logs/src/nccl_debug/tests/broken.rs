@@ -155,7 +155,7 @@ fn torn_lines_make_no_hosts_and_no_processes() {
     let found = log(torn);
     assert_eq!((found.processes, found.hosts.as_slice()), (1, &["node-a".to_owned()][..]));
     assert_eq!(codes(&found), ["nccl-torn"]);
-    let why = "2 lines begin with a torn host name, for example `e-a` for `node-a`; set NCCL_DEBUG_FILE=/path/%h.%p for one file per process";
+    let why = "torn host name at the start of 2 lines, for example `e-a` for `node-a`; set NCCL_DEBUG_FILE=/path/%h.%p for one file per process";
     assert_eq!(found.findings[0].message, why);
 
     // Eight ranks on two hosts whose names are alike, with lines that another one broke into.

@@ -42,7 +42,7 @@ fn a_rank_that_called_less_is_named() {
     text.extend((0..8).map(|rank| called(rank, 8, "AllReduce", 4, 0)));
     text.extend((0..8).filter(|rank| *rank != 6).map(|rank| called(rank, 8, "AllReduce", 4, 0)));
     let message = message(&text, "nccl-sequence-short");
-    assert!(message.contains("rank 6 made 1 collective calls, others 2; furthest behind of 1"), "{message}");
+    assert!(message.contains("rank 6 made 1 collective call, others 2; furthest behind of 1"), "{message}");
     assert_eq!(log(&text).findings[0].node.as_deref(), Some("b"));
 }
 
@@ -59,12 +59,12 @@ fn behind_a_call_that_cannot_be_read_nothing_is_compared() {
 fn a_send_without_receive_is_named() {
     let sends = begin(2) + &called(0, 2, "Send", 4, 1) + &called(1, 2, "Recv", 4, 0);
     assert_eq!(codes(&log(&sends)), Vec::<&str>::new());
-    let expected = "communicator 0xabc of 2 ranks: rank 0 sends 2 times to rank 1, which receives 1 times";
+    let expected = "communicator 0xabc of 2 ranks: rank 0 sends 2 times to rank 1, which receives 1 time";
     assert_eq!(message(&format!("{sends}{}", called(0, 2, "Send", 4, 1)), "nccl-send-unmatched"), expected);
     // What a rank did whose log is not there is not known.
     let half = begun(0, 2) + &called(0, 2, "Send", 4, 1);
     let missing =
-        "1 communicators have ranks without a log, for example communicator 0xabc of 2 ranks: 1 logged";
+        "ranks without a log in 1 communicator, for example communicator 0xabc of 2 ranks: 1 logged";
     assert_eq!(message(&half, "nccl-ranks-missing"), missing);
 }
 
@@ -77,7 +77,7 @@ fn slow_networks_are_named() {
         "1 of 2 pairs of ranks use no GPUDirect RDMA (through host memory), for example rank 0 to 8 via NET/AWS Libfabric"
     );
     let tcp = line(0, "NET/OFI Selected Provider is tcp (found 2 nics)");
-    assert_eq!(message(&tcp, "nccl-provider"), "1 lines report provider `tcp`, expected `efa`");
+    assert_eq!(message(&tcp, "nccl-provider"), "provider `tcp` in 1 line, expected `efa`");
     message(&line(0, "Using network Socket"), "nccl-network-socket");
 }
 

@@ -1,0 +1,184 @@
+//! Every message of an acceptance, as a person reads it.
+
+use super::acceptance_session::given_up;
+use super::cost_estimate::{Cost, CostEstimate, OfStage};
+use super::{delivery, messages};
+use model::artefact::FORMAT;
+use model::artefact::acceptance::{
+    Acceptance, Coded, Rejected, RunOfStage, StageRecord, Undecided, Withdrawn,
+};
+use std::path::Path;
+use verdict::accept::schedule::Schedule;
+use verdict::accept::stages::Stage;
+
+fn names<const N: usize>(names: [&str; N]) -> Vec<String> {
+    names.map(str::to_owned).to_vec()
+}
+
+#[test]
+fn messages_of_costs() {
+    let of = |stage: Stage, jobs: usize, node_hours: f64, seconds: u64| OfStage {
+        stage,
+        jobs,
+        node_hours,
+        seconds,
+    };
+    let costs = CostEstimate {
+        stages: vec![of(Stage::Single, 1, 0.25, 95), of(Stage::Pairs, 32, 12.5, 4000)],
+        best: Cost { runs: 2, node_hours: 12.75 },
+        worst: Cost { runs: 9, node_hours: 40.0 },
+    };
+    let vouched = "p5-[001-008], which were named as known to be good";
+    let mut lines = vec![
+        messages::heading(&names(["p5-033", "p5-034"]), "acceptance-p5", vouched, true),
+        messages::heading(&names(["p5-033"]), "acceptance-p5", vouched, false),
+        messages::delivery(Path::new("deliveries/d")),
+    ];
+    lines.extend(messages::cost_estimate(&costs, Some(20.0)));
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+fn rejected() -> Rejected {
+    Rejected {
+        node: "p5-059".to_owned(),
+        stage: Stage::Pairs.name().to_owned(),
+        culprits: vec![Coded {
+            code: "HRN-NIC-SLOW".to_owned(),
+            severity: "replace".to_owned(),
+            part: "rdmap113s0".to_owned(),
+            evidence: "4.8 GB/s with p5-001, limit 11 GB/s".to_owned(),
+        }],
+        assertions: Vec::new(),
+        run: None,
+    }
+}
+
+fn undecided(node: &str) -> Undecided {
+    let why = messages::budget_spent(1.5, 0.25, 1.0);
+    Undecided { node: node.to_owned(), stage: Stage::Pairs.name().to_owned(), why }
+}
+
+fn stage_of_pairs() -> StageRecord {
+    let run = RunOfStage {
+        run: "d-02-pairs".to_owned(),
+        about: String::new(),
+        nodes: "p5-[033-034]".to_owned(),
+        jobs: 1,
+        node_hours: 0.25,
+        planned_node_hours: 0.25,
+        planned_s: 60,
+        seconds: 60.0,
+    };
+    StageRecord {
+        name: Stage::Pairs.name().to_owned(),
+        entered: "p5-[033-036,059]".to_owned(),
+        passed: "p5-[035-036]".to_owned(),
+        runs: vec![run],
+        node_hours: 0.25,
+    }
+}
+
+#[test]
+fn messages_of_stages() {
+    let withdrawn = Withdrawn {
+        node: "p5-003".to_owned(),
+        stage: Stage::Pairs.name().to_owned(),
+        why: "HRN-PORT-SLOW replace p5-003 fabric: all 32 NICs at 6.0 GB/s".to_owned(),
+    };
+    let schedule = Schedule {
+        candidates: names(["p5-035", "p5-036"]),
+        rejected: vec![rejected()],
+        undecided: vec![undecided("p5-033"), undecided("p5-034")],
+        withdrawn: vec![withdrawn],
+        ..Schedule::default()
+    };
+    insta::assert_snapshot!(messages::stage(&stage_of_pairs(), &schedule, 1.75).join("\n"));
+}
+
+fn acceptance() -> Acceptance {
+    Acceptance {
+        format: FORMAT,
+        harness: String::new(),
+        delivery: "d".to_owned(),
+        simulated: true,
+        note: Some(base::text::SIMULATED.to_owned()),
+        suite: "acceptance-p5".to_owned(),
+        inventory: "sim-64".to_owned(),
+        instance: "sim-p5".to_owned(),
+        seed: 1,
+        nodes: "p5-[033-036,059]".to_owned(),
+        count: 5,
+        partners: "p5-[001-004]".to_owned(),
+        vouched: String::new(),
+        began: String::new(),
+        ended: String::new(),
+        budget_node_hours: None,
+        node_hours: 1.75,
+        accepted: names(["p5-035", "p5-036"]),
+        rejected: vec![rejected()],
+        undecided: vec![undecided("p5-033"), undecided("p5-034")],
+        withdrawn: Vec::new(),
+        stages: vec![stage_of_pairs()],
+        limits: Vec::new(),
+        judged_by: Vec::new(),
+        stack: Vec::new(),
+        not_measured: vec![messages::not_reached(Stage::Groups.name())],
+    }
+}
+
+#[test]
+fn messages_of_conclusions() {
+    let (certificate, vendor) = (Path::new("d/acceptance.md"), Path::new("d/vendor"));
+    let healthy = Acceptance {
+        simulated: false,
+        note: None,
+        rejected: Vec::new(),
+        undecided: Vec::new(),
+        not_measured: Vec::new(),
+        ..acceptance()
+    };
+    let all = [
+        messages::conclusion(&acceptance(), certificate, Some((120, vendor))),
+        messages::conclusion(&healthy, certificate, Some((1, vendor))),
+        messages::conclusion(&healthy, certificate, None),
+    ];
+    insta::assert_snapshot!(all.concat().join("\n"));
+}
+
+#[test]
+fn messages_of_what_was_not_measured() {
+    let nodes = names(["p5-033", "p5-034"]);
+    let lines = [
+        messages::unprobed("no answer within 30 s"),
+        messages::gpus_unread("no nvidia-smi on PATH"),
+        messages::too_few_nodes("group-all_gather", 1, 2),
+        messages::slow_group(&nodes),
+        messages::no_case(Stage::Groups.name()),
+        messages::not_reached(Stage::All.name()),
+        messages::fewer_at_once(7, "all-all_gather", 4, 2),
+        messages::fewer_at_once(7, "all-all_gather", 4, 1),
+        messages::provisional(1),
+        messages::provisional(12),
+        messages::fact_unknown("driver", "no nvidia-smi on PATH", &nodes),
+    ];
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn messages_of_errors() {
+    let folder = Path::new("/no/such/delivery");
+    let lines = [
+        messages::interrupted(folder),
+        messages::continues(folder),
+        messages::over_budget(1.5),
+        messages::folder_taken(folder),
+        messages::fault_of_real_cluster("prod"),
+        messages::partner_is_new("p5-034"),
+        messages::no_partners("prod", &names(["p5-001", "p5-002"])),
+        messages::name_left("runs/d-01-single/plan.json", "p5-001"),
+        delivery::changed_since("d-01-single"),
+        delivery::read_record(folder).expect_err("no delivery"),
+        given_up("groups of nodes"),
+    ];
+    insta::assert_snapshot!(lines.join("\n"));
+}
