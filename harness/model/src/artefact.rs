@@ -12,6 +12,7 @@ mod culprit;
 mod ended;
 mod isolation;
 mod jobs;
+mod launcher;
 mod outcome;
 mod plan;
 mod probed;
@@ -29,9 +30,10 @@ pub use jobs::{
     Blamed, CaseEnd, CaseJobs, Change, ChangedFile, Collected, CollectedFile, JobRecord, KeptReports,
     MissingFile,
 };
+pub use launcher::Launcher;
 pub use outcome::{Bad, CaseOutcomes, CoverageSets, JobOutcome, WorkKind};
 pub use plan::{
-    ExpectedFile, FileKind, InstanceFacts, Launcher, Plan, PlannedAllocation, PlannedAssertion, PlannedCase,
+    ExpectedFile, FileKind, InstanceFacts, Plan, PlannedAllocation, PlannedAssertion, PlannedCase,
     PlannedFile, PlannedJob, PlannedProfile, PlannedRecipe, PlannedSecret, PlannedTurn, ProfiledRank, Source,
     WorkloadFacts,
 };

@@ -1,6 +1,7 @@
 //! The faults that a simulated cluster can have, and how a person writes them: `NODE:FAULT`.
 //! What each does to a job is in the files of the simulated cluster that apply it.
 
+use crate::artefact::Launcher;
 use std::fmt;
 
 /// One fault of one node. It holds for the whole run and hits every job that includes the node.
@@ -266,11 +267,11 @@ impl Fault {
         }
     }
 
-    /// Whether a fault of that kind can come about on nodes that are reached that way.
-    pub fn happens_via(kind: &str, via: &str) -> bool {
+    /// Whether a fault of that kind can come about on nodes where jobs are started that way.
+    pub fn happens_on(kind: &str, launcher: Launcher) -> bool {
         match kind {
-            "queue-stuck" | "preempted" | "preempted-once" => via == "slurm",
-            "connection-drops" | "host-unreachable" => via == "ssh",
+            "queue-stuck" | "preempted" | "preempted-once" => launcher == Launcher::Slurm,
+            "connection-drops" | "host-unreachable" => launcher == Launcher::Ssh,
             _ => true,
         }
     }

@@ -73,16 +73,14 @@ pub fn plan(
     request: Request,
 ) -> Result<Plan, Vec<String>> {
     let mut diagnostics = Vec::new();
-    let launcher = match &inventory.reach {
-        ReachBy::Slurm(slurm) if slurm.login.is_some() && inventory.kind == Kind::Simulated => {
-            diagnostics
-                .push(format!("{}: a simulated cluster has no login host; remove `login`", inventory.file));
-            Launcher::Slurm
-        }
-        ReachBy::Slurm(_) => Launcher::Slurm,
-        ReachBy::Local => Launcher::Local,
-        ReachBy::Ssh(_) => Launcher::Ssh,
-    };
+    let launcher = inventory.reach.launcher();
+    if let ReachBy::Slurm(slurm) = &inventory.reach
+        && slurm.login.is_some()
+        && inventory.kind == Kind::Simulated
+    {
+        diagnostics
+            .push(format!("{}: a simulated cluster has no login host; remove `login`", inventory.file));
+    }
     if launcher == Launcher::Local && inventory.kind == Kind::Simulated {
         diagnostics.push(format!(
             "{}: a simulated cluster needs `via = \"slurm\"` or `via = \"ssh\"`",

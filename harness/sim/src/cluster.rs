@@ -5,7 +5,8 @@ use super::model::Model;
 use super::traffic;
 use base::nodeset;
 use base::suggest::nearest;
-use config::inventory::{FlowOp, Inventory, ReachBy, WorldSettings};
+use config::inventory::{FlowOp, Inventory, WorldSettings};
+use model::artefact::Launcher;
 use model::fault::{Fault, NodeFault};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,7 +79,7 @@ impl Cluster {
             shared: format!("{}/", inventory.paths.shared.trim_end_matches('/')),
             world: inventory.world.clone(),
             groups: inventory.groups.values().cloned().collect(),
-            by_ssh: matches!(inventory.reach, ReachBy::Ssh(_)),
+            by_ssh: inventory.reach.launcher() == Launcher::Ssh,
             faults,
             case_faults,
         };
@@ -117,9 +118,9 @@ impl Cluster {
     }
 
     fn check(&self, NodeFault { node, fault }: &NodeFault) -> Result<(), String> {
-        let via = if self.by_ssh { "ssh" } else { "slurm" };
-        if !Fault::happens_via(fault.kind(), via) {
-            return Err(format!("fault `{}` does not exist on nodes reached by {via}", fault.kind()));
+        let launcher = if self.by_ssh { Launcher::Ssh } else { Launcher::Slurm };
+        if !Fault::happens_on(fault.kind(), launcher) {
+            return Err(format!("fault `{}` does not exist on nodes reached by {launcher}", fault.kind()));
         }
         let hint = |near: Option<&str>, there: String| match near {
             Some(near) => format!("did you mean `{near}`?"),

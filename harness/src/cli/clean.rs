@@ -172,11 +172,7 @@ pub(super) fn analyses(stored: &Stored, ends: bool) -> Result<Option<Cleaned>, S
 }
 
 fn print(plan: &Plan, cleaned: &Cleaned, parts: &[PathBuf], dry_run: bool) {
-    let launcher = match plan.launcher {
-        Launcher::Slurm => "slurm",
-        Launcher::Ssh => "ssh",
-        Launcher::Local => "local",
-    };
+    let launcher = plan.launcher;
     let simulated = if plan.simulated { ", SIMULATED" } else { "" };
     let id = &plan.run_id;
     match plan.replayed_from {

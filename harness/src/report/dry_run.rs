@@ -5,8 +5,8 @@ use base::nodeset;
 use base::text::SIMULATED;
 use base::text::{command_line, count, duration, show, show_lines};
 use model::artefact::{
-    ControlRun, ExpectedFile, FileKind, Launcher, Plan, PlannedAllocation, PlannedCase, PlannedIsolation,
-    PlannedJob, WorkloadFacts,
+    ControlRun, ExpectedFile, FileKind, Plan, PlannedAllocation, PlannedCase, PlannedIsolation, PlannedJob,
+    WorkloadFacts,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -46,11 +46,7 @@ fn head(text: &mut String, plan: &Plan) {
     }
     line(text, 0, &format!("harness: {}", show(&plan.harness)));
     line(text, 0, &format!("suites: {}", show(&plan.suites.join(", "))));
-    let launcher = match plan.launcher {
-        Launcher::Slurm => "slurm",
-        Launcher::Ssh => "ssh",
-        Launcher::Local => "local",
-    };
+    let launcher = plan.launcher;
     let instance = show(&plan.instance.name);
     line(text, 0, &format!("inventory: {} ({instance}, launched by {launcher})", show(&plan.inventory)));
     line(text, 0, &format!("nodes: {}", nodes(&plan.nodes)));

@@ -1,6 +1,7 @@
 //! Draws a cluster, a suite and faults from one seed. The suite and the inventory are text, so that reading them is
 //! swept too. Faults are drawn with swarm weights: each seed has its own few kinds, which then come often.
 
+use model::artefact::Launcher;
 use model::fault::Fault;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -81,13 +82,13 @@ pub fn draw(seed: u64) -> Drawn {
     let mut dice = Dice::from_seed(seed);
     let instance = dice.pick(&INSTANCES);
     let nodes = dice.number(1, 6);
-    let via = if dice.chance(3) { "ssh" } else { "slurm" };
+    let launcher = if dice.chance(3) { Launcher::Ssh } else { Launcher::Slurm };
     let inventory = format!(
-        "kind = \"simulated\"\ninstance = \"{}\"\nnodes = \"n[1-{nodes}]\"\n[reach]\nvia = \"{via}\"\n",
+        "kind = \"simulated\"\ninstance = \"{}\"\nnodes = \"n[1-{nodes}]\"\n[reach]\nvia = \"{launcher}\"\n",
         instance.name
     );
-    let suite = suite(&mut dice, instance, nodes, via);
-    let faults = faults(&mut dice, instance, nodes, via);
+    let suite = suite(&mut dice, instance, nodes, launcher);
+    let faults = faults(&mut dice, instance, nodes, launcher);
     let max_fail = dice.chance(12).then(|| dice.number(1, 3) as u32);
     let limit_s = dice.chance(12).then(|| dice.number(30, 900));
     Drawn { inventory, suite, faults, max_fail, limit_s }
@@ -96,13 +97,13 @@ pub fn draw(seed: u64) -> Drawn {
 /// Faults that show only to a probe, or between groups of nodes, of which a random cluster has none.
 const NOT_DRAWN: [&str; 4] = ["gpu-missing", "gpu-busy", "driver-differs", "link-slow"];
 
-fn faults(dice: &mut Dice, instance: &Instance, nodes: u64, via: &str) -> Vec<String> {
+fn faults(dice: &mut Dice, instance: &Instance, nodes: u64, launcher: Launcher) -> Vec<String> {
     // A third of the kinds, each with its own weight; some seeds have none at all.
     let mut weights: Vec<(&str, u64)> = Vec::new();
     for form in Fault::FORMS {
         let weight = if dice.chance(3) { dice.number(1, 5) } else { 0 };
         let kind = form.split(['=', '@']).next().unwrap_or(form);
-        if weight > 0 && Fault::happens_via(kind, via) && !NOT_DRAWN.contains(&kind) {
+        if weight > 0 && Fault::happens_on(kind, launcher) && !NOT_DRAWN.contains(&kind) {
             weights.push((form, weight));
         }
     }
@@ -133,7 +134,7 @@ fn faults(dice: &mut Dice, instance: &Instance, nodes: u64, via: &str) -> Vec<St
     faults
 }
 
-fn suite(dice: &mut Dice, instance: &Instance, nodes: u64, via: &str) -> String {
+fn suite(dice: &mut Dice, instance: &Instance, nodes: u64, launcher: Launcher) -> String {
     let mut text = format!("instance = \"{}\"\nabout = \"drawn\"\n", instance.suite);
     let cases = dice.number(1, 4);
     for at in 1..=cases {
@@ -156,7 +157,7 @@ fn suite(dice: &mut Dice, instance: &Instance, nodes: u64, via: &str) -> String 
         }
         match dice.number(1, 10) {
             1 => flows(dice, &mut text),
-            2 | 3 => command(dice, &mut text, via),
+            2 | 3 => command(dice, &mut text, launcher),
             4 => each_gpu(dice, &mut text),
             _ => collective(dice, &mut text, nodes),
         }
@@ -173,7 +174,7 @@ fn flows(dice: &mut Dice, text: &mut String) {
     }
 }
 
-fn command(dice: &mut Dice, text: &mut String, via: &str) {
+fn command(dice: &mut Dice, text: &mut String, launcher: Launcher) {
     let programs = [
         "program = \"true\"",
         "program = \"false\"",
@@ -185,7 +186,7 @@ fn command(dice: &mut Dice, text: &mut String, via: &str) {
     let program = *dice.pick(&programs);
     let placement = *dice.pick(&["\"each\"", "\"all\"", "1"]);
     // Over ssh a command runs once on each node.
-    let tasks = if via == "ssh" { 1 } else { dice.number(1, 8) };
+    let tasks = if launcher == Launcher::Ssh { 1 } else { dice.number(1, 8) };
     let _ = write!(
         text,
         "placement = {placement}\nworkload = {{ kind = \"command\", {program}, tasks_per_node = {tasks} }}\n\

@@ -116,11 +116,7 @@ fn texts(evidence: &Evidence<'_>, findings: &[Finding], at: &str) -> Result<Vec<
         simulated,
         at,
         instance: &inventory.instance.name,
-        reach: match inventory.reach {
-            config::inventory::ReachBy::Slurm(_) => "slurm",
-            config::inventory::ReachBy::Ssh(_) => "ssh",
-            config::inventory::ReachBy::Local => "local",
-        },
+        reach: inventory.reach.launcher().name(),
         container: inventory.container.is_some(),
         nodes: evidence.nodes.len(),
         findings,

@@ -15,6 +15,7 @@ use crate::diagnostic::Diagnostics;
 use crate::facts::Requirement;
 use job::profile::NsysVersion;
 use job::script::GpuRequest;
+use model::artefact::Launcher;
 use std::collections::BTreeMap;
 
 /// An inventory, from `inventory/NAME.toml`.
@@ -70,6 +71,17 @@ pub enum ReachBy {
     Ssh(SshReach),
     /// This machine alone.
     Local,
+}
+
+impl ReachBy {
+    /// What starts jobs there.
+    pub fn launcher(&self) -> Launcher {
+        match self {
+            ReachBy::Slurm(_) => Launcher::Slurm,
+            ReachBy::Ssh(_) => Launcher::Ssh,
+            ReachBy::Local => Launcher::Local,
+        }
+    }
 }
 
 /// `[reach]` with `via = "slurm"`.

@@ -1,6 +1,6 @@
 //! The plan of a run: what is launched where, and what is asserted of it. No choice is left open in it.
 
-use super::{CaseEnd, ControlRun, LeftOut, PlannedBound, PlannedIsolation};
+use super::{CaseEnd, ControlRun, Launcher, LeftOut, PlannedBound, PlannedIsolation};
 use job::profile::{Keep, NsysVersion};
 use job::window::PlannedWindow;
 use metric::op::Op;
@@ -145,18 +145,6 @@ pub struct InstanceFacts {
     pub rx_counters: Vec<String>,
     /// Whether the conservation law of the counters has been shown on this instance.
     pub conservation_shown: bool,
-}
-
-/// How jobs are started, by `via` in the inventory's `reach`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Launcher {
-    /// `sbatch`, on this machine or the login host.
-    Slurm,
-    /// Processes on each node over SSH, kept alive by heartbeats.
-    Ssh,
-    /// Processes of this machine; a job has one node.
-    Local,
 }
 
 /// A case of a suite with all its jobs and assertions.
