@@ -30,7 +30,7 @@ pub use jobs::{
     Blamed, CaseEnd, CaseJobs, Change, ChangedFile, Collected, CollectedFile, JobRecord, KeptReports,
     MissingFile,
 };
-pub use launcher::Launcher;
+pub use launcher::{FolderAccess, Launcher, LauncherFacts, Queue, ScriptRuns};
 pub use outcome::{Bad, CaseOutcomes, CoverageSets, JobOutcome, WorkKind};
 pub use plan::{
     ExpectedFile, FileKind, InstanceFacts, Plan, PlannedAllocation, PlannedAssertion, PlannedCase,

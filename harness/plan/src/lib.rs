@@ -198,11 +198,12 @@ fn placed_case(
         }
         (_, how) => placement::place(how, &context.request.nodes),
     };
-    if context.launcher == Launcher::Local
+    if context.launcher.facts().single_node
         && let Some(job) = placed.iter().find(|job| job.nodes.len() > 1)
     {
         let nodes = job.nodes.join(" ");
-        return Err(format!("placed on {nodes}, but the local launcher runs on one node at a time"));
+        let launcher = context.launcher;
+        return Err(format!("placed on {nodes}, but the {launcher} launcher runs on one node at a time"));
     }
     let skip = precondition(context, case, placed.is_empty());
     let (jobs, assertions) = match &skip {

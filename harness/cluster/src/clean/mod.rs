@@ -9,7 +9,7 @@ mod queue;
 
 use crate::reach::{Host, Reach};
 use futures::stream::{self, StreamExt};
-use model::artefact::{Launcher, Plan};
+use model::artefact::{FolderAccess, Plan, Queue};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Something of a run that is still there.
@@ -132,7 +132,7 @@ const SHARED: &str = "shared folder";
 pub async fn clean(plan: &Plan, recorded: &Recorded, reach: &dyn Reach, ends: bool) -> Cleaned {
     let jobs = Jobs::from_plan(plan);
     let mut cleaned = Cleaned::default();
-    if plan.launcher == Launcher::Slurm
+    if plan.launcher.facts().queue.is_some()
         && let Some(why) = &recorded.unread
     {
         let why = format!("the run's records cannot be read, so jobs are searched without their ids: {why}");
@@ -204,10 +204,10 @@ async fn look(
     reach: &dyn Reach,
     cleaned: &mut Cleaned,
 ) -> BTreeSet<Leftover> {
-    let mut found = BTreeSet::new();
-    if plan.launcher == Launcher::Slurm {
-        found = queue::look(jobs, recorded, reach, cleaned).await;
-    }
+    let mut found = match plan.launcher.facts().queue {
+        Some(Queue::Slurm) => queue::look(jobs, recorded, reach, cleaned).await,
+        None => BTreeSet::new(),
+    };
     found.extend(ask(plan, jobs, reach, "look", &|_| true, &mut cleaned.unasked).await);
     found
 }
@@ -223,7 +223,10 @@ async fn ask(
 ) -> BTreeSet<Leftover> {
     let here = [Host::Here];
     let nodes: Vec<Host> = plan.nodes.iter().cloned().map(Host::Node).collect();
-    let hosts = if plan.launcher == Launcher::Ssh { nodes.as_slice() } else { &here };
+    let hosts = match plan.launcher.facts().folder {
+        FolderAccess::Nodes => nodes.as_slice(),
+        FolderAccess::ThisMachine => &here,
+    };
     let asked = hosts.iter().map(|host| async move {
         let is_of = |job: &&Job| {
             meant(&job.name)

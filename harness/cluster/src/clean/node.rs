@@ -5,7 +5,7 @@ use crate::launch::QUERY_LIMIT;
 use crate::reach::{Command, Host, Reach};
 use base::digest::sha256;
 use job::script;
-use model::artefact::{Launcher, Plan, PlannedFile};
+use model::artefact::{FolderAccess, Plan, PlannedFile};
 use std::time::Duration;
 
 /// An argument list has its limits; a run may have hundreds of jobs.
@@ -55,8 +55,8 @@ pub(super) async fn remove<'a>(
 ) {
     for left in broken {
         let Some(job) = jobs.0.iter().find(|job| job.name == left.job) else { continue };
-        let host = match (plan.launcher, job.nodes.first()) {
-            (Launcher::Ssh, Some(node)) => Host::Node(node.clone()),
+        let host = match (plan.launcher.facts().folder, job.nodes.first()) {
+            (FolderAccess::Nodes, Some(node)) => Host::Node(node.clone()),
             _ => Host::Here,
         };
         // Whether it worked is seen by looking again.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::reach::{Answer, Command, ReachError, Wait};
+use model::artefact::Launcher;
 use std::cell::RefCell;
 
 /// A queue whose jobs go on until they are cancelled; or that gives no answer.

@@ -21,12 +21,12 @@ use crate::reach::ReachError;
 use futures::stream::{self, StreamExt};
 use job::script::SIMULATED;
 use model::artefact::{
-    CaseJobs, Collected, CollectedFile, Ended, ExpectedFile, FORMAT, FileKind, JobRecord, Launcher,
+    CaseJobs, Collected, CollectedFile, Ended, ExpectedFile, FORMAT, FileKind, FolderAccess, JobRecord,
     MissingFile, PlannedCase, PlannedJob,
 };
 use store::{Store, StoreError};
 
-/// Over ssh so many jobs' files are fetched side by side: each comes from a host of its own, and one may be slow.
+/// From nodes so many jobs' files are fetched side by side: each comes from a host of its own, and one may be slow.
 const AT_ONCE: usize = 8;
 
 /// Every file that the plan expects of the case's jobs is found in `files` or in `missing`. `before` is what an earlier
@@ -45,7 +45,10 @@ pub async fn collect(
         changed: Vec::new(),
         simulated: Vec::new(),
     };
-    let at_once = if folders.launcher == Launcher::Ssh { AT_ONCE } else { 1 };
+    let at_once = match folders.launcher.facts().folder {
+        FolderAccess::Nodes => AT_ONCE,
+        FolderAccess::ThisMachine => 1,
+    };
     let fetches = case.jobs.iter().map(|planned| fetch(case, planned, jobs, folders.for_job(planned), store));
     let mut fetched = stream::iter(fetches).buffered(at_once);
     while let Some(of_job) = fetched.next().await {

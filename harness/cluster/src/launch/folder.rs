@@ -5,7 +5,7 @@
 use crate::interrupt;
 use crate::reach::sink::Sink;
 use crate::reach::{Answer, Command, Host, Reach, ReachError};
-use model::artefact::{Launcher, PlannedJob};
+use model::artefact::{FolderAccess, Launcher, PlannedJob};
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
@@ -14,18 +14,18 @@ use std::time::Duration;
 pub struct Folders<'a> {
     /// The path to the hosts that see them.
     pub reach: &'a dyn Reach,
-    /// Over ssh nodes are asked; otherwise this machine.
+    /// Decides whether nodes are asked or this machine.
     pub launcher: Launcher,
     /// The nodes of the run.
     pub nodes: &'a [String],
 }
 
 impl<'a> Folders<'a> {
-    /// Over ssh the job's own nodes are asked first, then up to two others of the run.
+    /// Where nodes see it, the job's own are asked first, then up to two others of the run.
     pub(crate) fn for_job(&self, job: &PlannedJob) -> Folder<'a> {
-        let hosts = match self.launcher {
-            Launcher::Slurm | Launcher::Local => vec![Host::Here],
-            Launcher::Ssh => {
+        let hosts = match self.launcher.facts().folder {
+            FolderAccess::ThisMachine => vec![Host::Here],
+            FolderAccess::Nodes => {
                 let others = self.nodes.iter().filter(|node| !job.nodes.contains(node)).take(OTHERS);
                 job.nodes.iter().chain(others).map(|node| Host::Node(node.clone())).collect()
             }

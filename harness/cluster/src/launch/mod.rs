@@ -17,7 +17,7 @@ mod step_end;
 
 use crate::reach::{Host, Reach, ReachError, Wait};
 use metric::finding::Finding;
-use model::artefact::{Blamed, Ended, Launcher, PlannedJob};
+use model::artefact::{Blamed, Ended, FolderAccess, Launcher, PlannedJob};
 use std::time::Duration;
 
 /// How long one question to a launcher may take: a query without a limit hangs the whole run.
@@ -139,11 +139,11 @@ impl NotLaunched {
 }
 
 impl NotLaunched {
-    /// The job's folder, by whoever fills it: a node over ssh, else this machine.
+    /// The job's folder, by whoever fills it: a node or this machine.
     pub(crate) fn on_folder(launcher: Launcher, error: &ReachError, job: &PlannedJob) -> NotLaunched {
-        match launcher {
-            Launcher::Ssh => ssh::on_folder(error, job),
-            Launcher::Slurm | Launcher::Local => {
+        match launcher.facts().folder {
+            FolderAccess::Nodes => ssh::on_folder(error, job),
+            FolderAccess::ThisMachine => {
                 NotLaunched { end: Ended::FolderFailed { why: error.to_string() }, blamed: None }
             }
         }

@@ -30,7 +30,9 @@ use background::Background;
 use base::redact::Secrets;
 use job::{Job, JobState, Live};
 use launching::Launching;
-use model::artefact::{CaseEnd, CaseJobs, Ended, FORMAT, Launcher, LeftOut, Plan, PlannedCase, PlannedJob};
+use model::artefact::{
+    CaseEnd, CaseJobs, Ended, FORMAT, Launcher, LeftOut, Plan, PlannedCase, PlannedJob, ScriptRuns,
+};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
@@ -187,7 +189,7 @@ impl<'a> Runner<'a> {
     /// So many jobs are launched side by side, where the launcher is one that can. A scheduler is asked for one at a
     /// time.
     pub fn at_once(mut self, many: usize) -> Self {
-        if self.plan.launcher == Launcher::Ssh {
+        if self.plan.launcher.facts().side_by_side {
             self.at_once = many.max(1);
         }
         self
@@ -556,13 +558,13 @@ fn left_out<'a>(plan: &'a Plan, job: &PlannedJob) -> Option<&'a LeftOut> {
     plan.left_out.iter().find(|left| job.nodes.contains(&left.node))
 }
 
-/// The files by which a job is given its secrets: over ssh each node reads and removes its own.
+/// The files by which a job is given its secrets: each node that runs its script reads and removes its own.
 pub(crate) fn secret_files(launcher: Launcher, job: &PlannedJob) -> Vec<String> {
     let file = script::secrets::FILE;
-    match (job.secrets.is_empty(), launcher) {
-        (true, _) => Vec::new(),
-        (false, Launcher::Ssh) => job.nodes.iter().map(|node| script::files::of_node(file, node)).collect(),
-        (false, Launcher::Slurm | Launcher::Local) => vec![file.to_owned()],
+    match launcher.facts().script {
+        _ if job.secrets.is_empty() => Vec::new(),
+        ScriptRuns::OnEachNode => job.nodes.iter().map(|node| script::files::of_node(file, node)).collect(),
+        ScriptRuns::Once => vec![file.to_owned()],
     }
 }
 
