@@ -3,9 +3,9 @@
 
 use base::digest::sha256;
 use base::nodeset;
-use config::inventory::{Inventory, ReachBy};
+use config::inventory::Inventory;
 use job::script::{self, Directives, Script, Start, Step, Turn, Turns, files};
-use model::artefact::{Launcher, Plan, PlannedAllocation, PlannedFile, PlannedJob, PlannedTurn};
+use model::artefact::{Plan, PlannedAllocation, PlannedFile, PlannedJob, PlannedTurn};
 use std::collections::BTreeMap;
 
 /// No case has such a name, so their folders lie apart.
@@ -21,12 +21,9 @@ const BETWEEN_S: u64 = 60;
 
 /// Re-decides it for all jobs that are launched at all, where the inventory wants it.
 pub fn share(mut plan: Plan, inventory: &Inventory) -> Plan {
-    plan.allocations = match (&inventory.reach, plan.launcher) {
-        (ReachBy::Slurm(slurm), Launcher::Slurm) => {
-            slurm.share.map(|longest_s| allocations(&plan, longest_s)).unwrap_or_default()
-        }
-        _ => Vec::new(),
-    };
+    let slurm = inventory.reach.slurm().filter(|_| plan.launcher == inventory.reach.launcher());
+    let longest_s = slurm.and_then(|slurm| slurm.share);
+    plan.allocations = longest_s.map(|longest_s| allocations(&plan, longest_s)).unwrap_or_default();
     plan
 }
 

@@ -21,7 +21,7 @@ use cluster::launch::slurm_array::Arrays;
 use cluster::reach::process::ProcessReach;
 use cluster::reach::slurm_calls::SlurmCalls;
 use cluster::reach::{Command, Host, Reach};
-use config::inventory::{Inventory, ReachBy, SlurmReach};
+use config::inventory::{Inventory, SlurmReach};
 use gather::{Gathered, gather};
 use job_work::JobWork;
 use model::analysis_names;
@@ -91,7 +91,7 @@ impl Cluster {
                  `--inventory`"
             ));
         }
-        let ReachBy::Slurm(slurm) = &inventory.reach else {
+        let Some(slurm) = inventory.reach.slurm() else {
             return Err(format!("--analyze-on {SLURM}: the nodes of {name} are not reached through Slurm"));
         };
         if slurm.login.is_some() {

@@ -38,7 +38,7 @@ pub async fn gather<'i>(gathering: &Gathering<'_, 'i>) -> Result<Evidence<'i>, N
         biased;
         evidence = all(gathering) => evidence,
         code = interrupted() => {
-            if matches!(gathering.inventory.reach, ReachBy::Slurm(_)) {
+            if gathering.inventory.reach.slurm().is_some() {
                 // Their limit ends them where even this gets no answer.
                 let _ = probe::end_jobs(gathering.reach, gathering.name).await;
             }
@@ -59,7 +59,7 @@ async fn interrupted() -> i32 {
 async fn all<'i>(gathering: &Gathering<'_, 'i>) -> Result<Evidence<'i>, NotMade> {
     let inventory = gathering.inventory;
     let mut here = BTreeMap::new();
-    if matches!(inventory.reach, ReachBy::Slurm(_)) {
+    if inventory.reach.slurm().is_some() {
         for (name, argv) in CLUSTER_COMMANDS {
             here.insert(name, cluster_command(gathering, name, argv).await);
         }
@@ -125,9 +125,9 @@ async fn cluster_command(
 /// Rows about others' nodes and partitions stay where they are.
 fn is_wanted(inventory: &Inventory, name: &str, line: &str) -> bool {
     let first = line.split('|').next().unwrap_or_default().trim();
-    match (name, &inventory.reach) {
+    match (name, inventory.reach.slurm()) {
         ("nodes", _) => inventory.nodes.iter().any(|node| node == first),
-        ("partitions", ReachBy::Slurm(slurm)) => {
+        ("partitions", Some(slurm)) => {
             slurm.partition.as_ref().is_none_or(|wanted| first.trim_end_matches('*') == wanted.as_str())
         }
         ("config", _) => {

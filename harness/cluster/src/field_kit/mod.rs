@@ -19,7 +19,8 @@ pub use pack::{Packed, pack};
 pub use render::render;
 pub use request::NodeRequest;
 
-use config::inventory::{Inventory, ReachBy};
+use config::inventory::Inventory;
+use model::artefact::Launcher;
 use serde::Serialize;
 
 /// Something that the harness relies on, and how a cluster shows whether it is so.
@@ -96,8 +97,8 @@ impl On {
     fn concerns(self, inventory: &Inventory) -> bool {
         match self {
             On::Any => true,
-            On::Slurm => matches!(inventory.reach, ReachBy::Slurm(_)),
-            On::Ssh => matches!(inventory.reach, ReachBy::Ssh(_)),
+            On::Slurm => inventory.reach.slurm().is_some(),
+            On::Ssh => inventory.reach.launcher() == Launcher::Ssh,
             On::Host => inventory.container.is_none(),
             On::Container => inventory.container.is_some(),
         }

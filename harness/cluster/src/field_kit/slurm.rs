@@ -4,7 +4,6 @@ use super::Outcome::{self, Differs, Holds, NotSeen};
 use super::{Assumption, Evidence, On, assumption};
 use base::text;
 use config::facts::compare_versions;
-use config::inventory::ReachBy;
 use job::script::GpuRequest;
 use std::cmp::Ordering;
 
@@ -146,7 +145,7 @@ fn release(evidence: &Evidence<'_>) -> Outcome {
 fn gres(evidence: &Evidence<'_>) -> Outcome {
     let gpus = evidence.inventory.instance.gpus;
     seen(evidence.cluster("partitions"), |section| {
-        let ReachBy::Slurm(slurm) = &evidence.inventory.reach else { return NotSeen("no Slurm".to_owned()) };
+        let Some(slurm) = evidence.inventory.reach.slurm() else { return NotSeen("no Slurm".to_owned()) };
         let is_ours = |name: &str| {
             slurm.partition.as_ref().is_none_or(|wanted| name.trim_end_matches('*') == wanted.as_str())
         };
@@ -181,7 +180,7 @@ fn gres_gpus(row: &str) -> Option<u32> {
 }
 
 fn mpi(evidence: &Evidence<'_>) -> Outcome {
-    let ReachBy::Slurm(slurm) = &evidence.inventory.reach else { return NotSeen("no Slurm".to_owned()) };
+    let Some(slurm) = evidence.inventory.reach.slurm() else { return NotSeen("no Slurm".to_owned()) };
     seen(evidence.cluster("mpi"), |section| {
         // From 20.11 on one to a line; the specific versions behind a colon, before that with a mark of its own.
         let words: Vec<&str> = section
@@ -196,14 +195,14 @@ fn mpi(evidence: &Evidence<'_>) -> Outcome {
 }
 
 fn memory(evidence: &Evidence<'_>) -> Outcome {
-    let is_set = matches!(&evidence.inventory.reach, ReachBy::Slurm(slurm) if slurm.mem.is_some());
+    let is_set = evidence.inventory.reach.slurm().is_some_and(|slurm| slurm.mem.is_some());
     seen(evidence.config("SelectTypeParameters"), |value| {
         holds_if(is_set || !value.to_ascii_uppercase().contains("MEMORY"), value.to_owned())
     })
 }
 
 fn limits(evidence: &Evidence<'_>) -> Outcome {
-    let is_set = matches!(&evidence.inventory.reach, ReachBy::Slurm(slurm) if slurm.qos.is_some());
+    let is_set = evidence.inventory.reach.slurm().is_some_and(|slurm| slurm.qos.is_some());
     seen(evidence.config("AccountingStorageEnforce"), |value| {
         let enforced = value.split(',').any(|word| matches!(word.trim(), "limits" | "qos" | "safe"));
         holds_if(is_set || !enforced, value.to_owned())

@@ -53,7 +53,7 @@ pub async fn make(probing: &Probing<'_>) -> Result<Probe, NotMade> {
         biased;
         nodes = all(probing) => nodes,
         code = asked_to_end() => {
-            if matches!(probing.inventory.reach, ReachBy::Slurm(_)) {
+            if probing.inventory.reach.slurm().is_some() {
                 // Their limit ends them where even this gets no answer.
                 let _ = slurm::end(probing.reach, probing.name).await;
             }
@@ -84,13 +84,13 @@ pub async fn asked_to_end() -> i32 {
 }
 
 async fn all(probing: &Probing<'_>) -> Vec<ProbedNode> {
-    let (states, minutes) = match &probing.inventory.reach {
+    let (states, minutes) = match probing.inventory.reach.slurm() {
         // Where Slurm reports no node states, the nodes are asked themselves.
-        ReachBy::Slurm(slurm) => (
+        Some(slurm) => (
             slurm::states(probing.reach).await.unwrap_or_default(),
             slurm::minutes(probing.reach, slurm).await,
         ),
-        ReachBy::Ssh(_) | ReachBy::Local => (BTreeMap::new(), 0),
+        None => (BTreeMap::new(), 0),
     };
     let asked = probing.nodes.iter().map(|node| one(probing, node, states.get(node), minutes));
     stream::iter(asked).buffered(probing.fanout.max(1)).collect().await

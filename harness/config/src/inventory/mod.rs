@@ -1,21 +1,20 @@
 //! An inventory: which nodes there are, of which instance type, and how they are reached, as `inventory/*.toml` says
 //! it. Instance types have files of their own (`instance.rs`); reaching the nodes is the business of `reach`.
 
-mod extra;
 pub mod instance;
+mod launcher;
 mod probe;
 mod read;
 mod select;
 mod world;
 
 pub use instance::{FlowOp, Instance, Instances, Transport};
+pub use launcher::{ReachBy, SlurmReach, SshReach, SshStart};
 pub use world::WorldSettings;
 
 use crate::diagnostic::Diagnostics;
 use crate::facts::Requirement;
 use job::profile::NsysVersion;
-use job::script::GpuRequest;
-use model::artefact::Launcher;
 use std::collections::BTreeMap;
 
 /// An inventory, from `inventory/NAME.toml`.
@@ -58,109 +57,6 @@ pub enum Kind {
     Simulated,
     /// Real nodes, or this machine alone.
     Real,
-}
-
-/// How its nodes are reached and jobs start there: `reach.via`.
-// There are few of them: a box would only be in the way.
-#[allow(clippy::large_enum_variant)]
-#[derive(Debug, Clone, PartialEq)]
-pub enum ReachBy {
-    /// By sbatch and srun.
-    Slurm(SlurmReach),
-    /// One by one over ssh, without a scheduler.
-    Ssh(SshReach),
-    /// This machine alone.
-    Local,
-}
-
-impl ReachBy {
-    /// What starts jobs there.
-    pub fn launcher(&self) -> Launcher {
-        match self {
-            ReachBy::Slurm(_) => Launcher::Slurm,
-            ReachBy::Ssh(_) => Launcher::Ssh,
-            ReachBy::Local => Launcher::Local,
-        }
-    }
-}
-
-/// `[reach]` with `via = "slurm"`.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct SlurmReach {
-    /// `--partition`.
-    pub partition: Option<String>,
-    /// `--account`.
-    pub account: Option<String>,
-    /// `--reservation`; that of the command line replaces it.
-    pub reservation: Option<String>,
-    /// `--constraint`, with Slurm's operators on features.
-    pub constraint: Option<String>,
-    /// `--qos`.
-    pub qos: Option<String>,
-    /// Of a node; `0` is all of it.
-    pub mem: Option<String>,
-    /// How GPUs are asked for; by GRES, where it does not say.
-    pub gpus: Option<GpuRequest>,
-    /// Further arguments of sbatch, such as `--comment=acceptance`.
-    pub sbatch: Vec<String>,
-    /// Further arguments of each srun, in jobs and of the probe.
-    pub srun: Vec<String>,
-    /// Where Slurm's commands are called, over ssh; on this machine, where absent.
-    pub login: Option<String>,
-    /// A configuration file for the ssh to it.
-    pub login_config: Option<String>,
-    /// So many jobs of a run are in the queue or run at the same time; as many as nodes allow, where absent.
-    pub most_jobs: Option<u32>,
-    /// Jobs of a run that follow each other on the same nodes share an allocation of no more than so many seconds; each
-    /// has one of its own, where absent.
-    pub share: Option<u64>,
-    /// What `srun --mpi` is given.
-    pub mpi: String,
-    /// `--exclusive`: whole nodes; so by default.
-    pub exclusive: bool,
-}
-
-impl SlurmReach {
-    /// As the inventory has it, or by GRES.
-    pub fn gpu_request(&self) -> GpuRequest {
-        self.gpus.unwrap_or_default()
-    }
-
-    /// What sbatch and srun are both given, by the names of their options.
-    pub fn named(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let named = [
-            ("partition", &self.partition),
-            ("account", &self.account),
-            ("reservation", &self.reservation),
-            ("constraint", &self.constraint),
-            ("qos", &self.qos),
-        ];
-        named.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)))
-    }
-}
-
-/// `[reach]` with `via = "ssh"`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SshReach {
-    /// `ssh -l`; left to ssh where absent.
-    pub user: Option<String>,
-    /// `ssh -p`; left to ssh where absent.
-    pub port: Option<u16>,
-    /// A configuration file for ssh.
-    pub config: Option<String>,
-    /// `mpirun` by default.
-    pub start: SshStart,
-    /// What was started on a node ends by itself when the harness has not looked for so long.
-    pub heartbeat_timeout_s: u64,
-}
-
-/// How the ranks of nccl-tests come about without a scheduler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SshStart {
-    /// One mpirun on the first node of a job, which reaches the others by ssh of its own.
-    Mpirun,
-    /// One process on each node, with its rank in the environment; then nothing connects nccl-tests.
-    Processes,
 }
 
 /// `[paths]`: where programs and files lie on the nodes, from `/` on.
@@ -252,7 +148,7 @@ impl Inventory {
 
     /// Has jobs run inside another reservation of Slurm than the file says, or inside one at all.
     pub fn reserve(&mut self, name: &str) -> Result<(), String> {
-        let ReachBy::Slurm(slurm) = &mut self.reach else {
+        let Some(slurm) = self.reach.slurm_mut() else {
             return Err(format!("only Slurm has reservations, inventory `{}` does not use Slurm", self.name));
         };
         if !is_word(name) {

@@ -1,32 +1,15 @@
 //! Reads the tables of an inventory.
 
 use super::{
-    Container, Instance, Instances, Inventory, Kind, NicTool, Paths, ReachBy, SamplePaths, SlurmReach,
-    SshReach, SshStart, extra, instance, is_word, probe, world,
+    Container, Instance, Instances, Inventory, Kind, NicTool, Paths, ReachBy, SamplePaths, instance, is_word,
+    launcher, probe, world,
 };
 use crate::diagnostic::Diagnostics;
 use crate::toml_reader::{self, Table, Value};
 use base::nodeset;
 use job::profile::NsysVersion;
-use job::script::GpuRequest;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::DeValue;
-
-#[derive(Clone, Copy)]
-enum Via {
-    Slurm,
-    Ssh,
-    Local,
-}
-
-const STARTS: [(&str, SshStart); 2] = [("mpirun", SshStart::Mpirun), ("processes", SshStart::Processes)];
-const HEARTBEAT_TIMEOUT_S: u64 = 300;
-/// Shorter than the time after which a job that gives no answer is given up, longer than a few looks.
-const HEARTBEAT_TIMEOUT_LIMITS_S: std::ops::RangeInclusive<u32> = 30..=540;
-/// An allocation that jobs share is asked for as a whole: what is longer waits longer in a busy queue, and is bounded by
-/// the time limits of most partitions.
-const ALLOCATION_S: u64 = 4 * 3600;
-const ALLOCATION_LIMITS_S: std::ops::RangeInclusive<u32> = 600..=30 * 24 * 3600;
 
 /// The defaults of the nodes of a simulated cluster.
 const SIMULATED_NSYS: NsysVersion = NsysVersion::new(2025, 3);
@@ -40,12 +23,12 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
         let groups = table.get("groups").and_then(|value| value.table());
         let groups = groups.map(|groups| read_groups(&groups, nodes.as_deref())).unwrap_or_default();
         let reach = match (table.get("reach"), kind) {
-            (Some(reach), _) => reach.table().and_then(|reach| read_reach(&reach)),
+            (Some(reach), _) => reach.table().and_then(|reach| launcher::read(&reach)),
             (None, Some(Kind::Real)) => {
                 table.diagnostic_with("missing key: `reach`", "write `reach = { via = \"slurm\" }`");
                 None
             }
-            (None, _) => Some(ReachBy::Slurm(slurm())),
+            (None, _) => Some(ReachBy::default()),
         };
         let paths = match (table.get("paths"), kind) {
             (Some(paths), _) => paths.table().and_then(|paths| read_paths(&paths, kind)),
@@ -163,69 +146,6 @@ fn read_groups(table: &Table<'_>, nodes: Option<&[String]>) -> BTreeMap<String, 
     groups
 }
 
-fn slurm() -> SlurmReach {
-    SlurmReach { mpi: "pmix".to_owned(), exclusive: true, ..SlurmReach::default() }
-}
-
-const GPUS: [(&str, Option<GpuRequest>); 4] = [
-    ("auto", None),
-    ("gres", Some(GpuRequest::Gres)),
-    ("gpus-per-node", Some(GpuRequest::GpusPerNode)),
-    ("none", Some(GpuRequest::None)),
-];
-
-fn read_reach(table: &Table<'_>) -> Option<ReachBy> {
-    let ways = [("slurm", Via::Slurm), ("ssh", Via::Ssh), ("local", Via::Local)];
-    let via = table.need("via").and_then(|value| value.one_of(&ways))?;
-    let word = |key: &'static str| table.get(key).and_then(|value| word_of(&value));
-    let reach = match via {
-        Via::Slurm => ReachBy::Slurm(SlurmReach {
-            partition: word("partition"),
-            account: word("account"),
-            reservation: word("reservation"),
-            // Slurm's operators on features; it reaches sbatch as one argument of its own.
-            constraint: table.get("constraint").and_then(|value| line_of_text(&value)),
-            qos: word("qos"),
-            mem: word("mem"),
-            gpus: table.get("gpus").and_then(|value| value.one_of(&GPUS)).flatten(),
-            sbatch: table.get("sbatch").map(|value| extra::of_sbatch(&value)).unwrap_or_default(),
-            srun: table.get("srun").map(|value| extra::of_srun(&value)).unwrap_or_default(),
-            login: word("login"),
-            login_config: table.get("login_config").and_then(|value| line_of_text(&value)),
-            most_jobs: table.get("most_jobs").and_then(|value| value.small(1..=100_000)),
-            share: read_share(table),
-            mpi: word("mpi").unwrap_or_else(|| slurm().mpi),
-            exclusive: table.get("exclusive").and_then(|value| value.boolean()).unwrap_or(true),
-        }),
-        Via::Ssh => ReachBy::Ssh(SshReach {
-            user: word("user"),
-            port: table.get("port").and_then(|value| u16::try_from(value.small(1..=65_535)?).ok()),
-            config: table.get("config").and_then(|value| line_of_text(&value)),
-            start: table.get("start").map_or(Some(SshStart::Mpirun), |value| value.one_of(&STARTS))?,
-            heartbeat_timeout_s: table
-                .get("heartbeat_timeout_s")
-                .map_or(Some(HEARTBEAT_TIMEOUT_S), |value| {
-                    value.small(HEARTBEAT_TIMEOUT_LIMITS_S).map(u64::from)
-                })?,
-        }),
-        Via::Local => ReachBy::Local,
-    };
-    table.close();
-    Some(reach)
-}
-
-/// The longest allocation that jobs may share.
-fn read_share(table: &Table<'_>) -> Option<u64> {
-    let shares = table.get("share_allocations").and_then(|value| value.boolean()).unwrap_or(false);
-    let longest = table.get("longest_allocation_s");
-    if let Some(value) = longest.as_ref().filter(|_| !shares) {
-        let message = "`longest_allocation_s` needs `share_allocations = true`";
-        value.diagnostic_with(message, "add `share_allocations = true`");
-    }
-    let longest = longest.and_then(|value| value.small(ALLOCATION_LIMITS_S)).map(u64::from);
-    shares.then(|| longest.unwrap_or(ALLOCATION_S))
-}
-
 fn default_paths(shared: String) -> Paths {
     Paths {
         shared,
@@ -299,7 +219,7 @@ fn read_container(table: &Table<'_>) -> Option<Container> {
     Some(Container { image: image?, mounts: mounts_texts, mount_home, remap_root, reuse })
 }
 
-fn word_of(value: &Value<'_>) -> Option<String> {
+pub(super) fn word_of(value: &Value<'_>) -> Option<String> {
     let text = value.words()?;
     if !is_word(&text) {
         value.diagnostic(format!("`{}` must be one word: {text:?}", value.key()));
@@ -308,7 +228,7 @@ fn word_of(value: &Value<'_>) -> Option<String> {
     Some(text)
 }
 
-fn line_of_text(value: &Value<'_>) -> Option<String> {
+pub(super) fn line_of_text(value: &Value<'_>) -> Option<String> {
     let text = value.words()?;
     if text.chars().any(char::is_control) {
         value.diagnostic(format!("`{}` contains control characters: {text:?}", value.key()));

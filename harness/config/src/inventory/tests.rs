@@ -1,6 +1,7 @@
 //! Reading of inventories and profiles, and the errors of wrong ones.
 
 use super::*;
+use job::script::GpuRequest;
 
 const P5: &str = r#"
 gpus = 8

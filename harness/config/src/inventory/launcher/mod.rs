@@ -1,0 +1,69 @@
+//! How nodes are reached and jobs are started: `[reach]`, whose `via` names the launcher. Each launcher has a file here.
+
+mod extra;
+mod slurm;
+mod ssh;
+
+pub use slurm::SlurmReach;
+pub use ssh::{SshReach, SshStart};
+
+use crate::toml_reader::Table;
+use model::artefact::Launcher;
+
+/// How its nodes are reached and jobs start there: `reach.via`.
+// There are few of them: a box would only be in the way.
+#[allow(clippy::large_enum_variant)]
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReachBy {
+    /// By sbatch and srun.
+    Slurm(SlurmReach),
+    /// One by one over ssh, without a scheduler.
+    Ssh(SshReach),
+    /// This machine alone.
+    Local,
+}
+
+impl ReachBy {
+    /// What starts jobs there.
+    pub fn launcher(&self) -> Launcher {
+        match self {
+            ReachBy::Slurm(_) => Launcher::Slurm,
+            ReachBy::Ssh(_) => Launcher::Ssh,
+            ReachBy::Local => Launcher::Local,
+        }
+    }
+
+    /// What only Slurm has, where it starts the jobs.
+    pub fn slurm(&self) -> Option<&SlurmReach> {
+        match self {
+            ReachBy::Slurm(slurm) => Some(slurm),
+            _ => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub(super) fn slurm_mut(&mut self) -> Option<&mut SlurmReach> {
+        match self {
+            ReachBy::Slurm(slurm) => Some(slurm),
+            _ => None,
+        }
+    }
+}
+
+impl Default for ReachBy {
+    fn default() -> ReachBy {
+        ReachBy::Slurm(SlurmReach::usual())
+    }
+}
+
+/// Reads `[reach]`.
+pub(super) fn read(table: &Table<'_>) -> Option<ReachBy> {
+    let launchers = Launcher::ALL.map(|launcher| (launcher.name(), launcher));
+    let reach = match table.need("via").and_then(|value| value.one_of(&launchers))? {
+        Launcher::Slurm => ReachBy::Slurm(SlurmReach::read(table)),
+        Launcher::Ssh => ReachBy::Ssh(SshReach::read(table)?),
+        Launcher::Local => ReachBy::Local,
+    };
+    table.close();
+    Some(reach)
+}

@@ -1,0 +1,112 @@
+//! `[reach]` with `via = "slurm"`: what sbatch and srun are given.
+
+use super::extra;
+use crate::inventory::read::{line_of_text, word_of};
+use crate::toml_reader::Table;
+use job::script::GpuRequest;
+
+/// An allocation that jobs share is asked for as a whole: what is longer waits longer in a busy queue, and is bounded by
+/// the time limits of most partitions.
+const ALLOCATION_S: u64 = 4 * 3600;
+const ALLOCATION_LIMITS_S: std::ops::RangeInclusive<u32> = 600..=30 * 24 * 3600;
+
+const GPUS: [(&str, Option<GpuRequest>); 4] = [
+    ("auto", None),
+    ("gres", Some(GpuRequest::Gres)),
+    ("gpus-per-node", Some(GpuRequest::GpusPerNode)),
+    ("none", Some(GpuRequest::None)),
+];
+
+/// `[reach]` with `via = "slurm"`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SlurmReach {
+    /// `--partition`.
+    pub partition: Option<String>,
+    /// `--account`.
+    pub account: Option<String>,
+    /// `--reservation`; that of the command line replaces it.
+    pub reservation: Option<String>,
+    /// `--constraint`, with Slurm's operators on features.
+    pub constraint: Option<String>,
+    /// `--qos`.
+    pub qos: Option<String>,
+    /// Of a node; `0` is all of it.
+    pub mem: Option<String>,
+    /// How GPUs are asked for; by GRES, where it does not say.
+    pub gpus: Option<GpuRequest>,
+    /// Further arguments of sbatch, such as `--comment=acceptance`.
+    pub sbatch: Vec<String>,
+    /// Further arguments of each srun, in jobs and of the probe.
+    pub srun: Vec<String>,
+    /// Where Slurm's commands are called, over ssh; on this machine, where absent.
+    pub login: Option<String>,
+    /// A configuration file for the ssh to it.
+    pub login_config: Option<String>,
+    /// So many jobs of a run are in the queue or run at the same time; as many as nodes allow, where absent.
+    pub most_jobs: Option<u32>,
+    /// Jobs of a run that follow each other on the same nodes share an allocation of no more than so many seconds; each
+    /// has one of its own, where absent.
+    pub share: Option<u64>,
+    /// What `srun --mpi` is given.
+    pub mpi: String,
+    /// `--exclusive`: whole nodes; so by default.
+    pub exclusive: bool,
+}
+
+impl SlurmReach {
+    /// Where an inventory says nothing.
+    pub(super) fn usual() -> SlurmReach {
+        SlurmReach { mpi: "pmix".to_owned(), exclusive: true, ..SlurmReach::default() }
+    }
+
+    pub(super) fn read(table: &Table<'_>) -> SlurmReach {
+        let word = |key: &'static str| table.get(key).and_then(|value| word_of(&value));
+        SlurmReach {
+            partition: word("partition"),
+            account: word("account"),
+            reservation: word("reservation"),
+            // Slurm's operators on features; it reaches sbatch as one argument of its own.
+            constraint: table.get("constraint").and_then(|value| line_of_text(&value)),
+            qos: word("qos"),
+            mem: word("mem"),
+            gpus: table.get("gpus").and_then(|value| value.one_of(&GPUS)).flatten(),
+            sbatch: table.get("sbatch").map(|value| extra::of_sbatch(&value)).unwrap_or_default(),
+            srun: table.get("srun").map(|value| extra::of_srun(&value)).unwrap_or_default(),
+            login: word("login"),
+            login_config: table.get("login_config").and_then(|value| line_of_text(&value)),
+            most_jobs: table.get("most_jobs").and_then(|value| value.small(1..=100_000)),
+            share: read_share(table),
+            mpi: word("mpi").unwrap_or_else(|| SlurmReach::usual().mpi),
+            exclusive: table.get("exclusive").and_then(|value| value.boolean()).unwrap_or(true),
+        }
+    }
+
+    /// As the inventory has it, or by GRES.
+    pub fn gpu_request(&self) -> GpuRequest {
+        self.gpus.unwrap_or_default()
+    }
+
+    /// What sbatch and srun are both given, by the names of their options.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let named = [
+            ("partition", &self.partition),
+            ("account", &self.account),
+            ("reservation", &self.reservation),
+            ("constraint", &self.constraint),
+            ("qos", &self.qos),
+        ];
+        named.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)))
+    }
+}
+
+/// The longest allocation that jobs may share.
+fn read_share(table: &Table<'_>) -> Option<u64> {
+    let shares = table.get("share_allocations").and_then(|value| value.boolean()).unwrap_or(false);
+    let longest = table.get("longest_allocation_s");
+    if let Some(value) = longest.as_ref().filter(|_| !shares) {
+        let message = "`longest_allocation_s` needs `share_allocations = true`";
+        value.diagnostic_with(message, "add `share_allocations = true`");
+    }
+    let longest = longest.and_then(|value| value.small(ALLOCATION_LIMITS_S)).map(u64::from);
+    shares.then(|| longest.unwrap_or(ALLOCATION_S))
+}

@@ -1,0 +1,49 @@
+//! `[reach]` with `via = "ssh"`: how the nodes are connected to, and how long they run without the harness.
+
+use crate::inventory::read::{line_of_text, word_of};
+use crate::toml_reader::Table;
+
+const STARTS: [(&str, SshStart); 2] = [("mpirun", SshStart::Mpirun), ("processes", SshStart::Processes)];
+const HEARTBEAT_TIMEOUT_S: u64 = 300;
+/// Shorter than the time after which a job that gives no answer is given up, longer than a few looks.
+const HEARTBEAT_TIMEOUT_LIMITS_S: std::ops::RangeInclusive<u32> = 30..=540;
+
+/// `[reach]` with `via = "ssh"`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SshReach {
+    /// `ssh -l`; left to ssh where absent.
+    pub user: Option<String>,
+    /// `ssh -p`; left to ssh where absent.
+    pub port: Option<u16>,
+    /// A configuration file for ssh.
+    pub config: Option<String>,
+    /// `mpirun` by default.
+    pub start: SshStart,
+    /// What was started on a node ends by itself when the harness has not looked for so long.
+    pub heartbeat_timeout_s: u64,
+}
+
+/// How the ranks of nccl-tests come about without a scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SshStart {
+    /// One mpirun on the first node of a job, which reaches the others by ssh of its own.
+    Mpirun,
+    /// One process on each node, with its rank in the environment; then nothing connects nccl-tests.
+    Processes,
+}
+
+impl SshReach {
+    pub(super) fn read(table: &Table<'_>) -> Option<SshReach> {
+        Some(SshReach {
+            user: table.get("user").and_then(|value| word_of(&value)),
+            port: table.get("port").and_then(|value| u16::try_from(value.small(1..=65_535)?).ok()),
+            config: table.get("config").and_then(|value| line_of_text(&value)),
+            start: table.get("start").map_or(Some(SshStart::Mpirun), |value| value.one_of(&STARTS))?,
+            heartbeat_timeout_s: table
+                .get("heartbeat_timeout_s")
+                .map_or(Some(HEARTBEAT_TIMEOUT_S), |value| {
+                    value.small(HEARTBEAT_TIMEOUT_LIMITS_S).map(u64::from)
+                })?,
+        })
+    }
+}
