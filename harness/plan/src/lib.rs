@@ -31,7 +31,7 @@ pub use settings::{SETTINGS, apply_settings};
 
 use base::nodeset;
 use config::baseline::Baselines;
-use config::inventory::{Inventory, Kind, ReachBy};
+use config::inventory::{Inventory, Kind};
 use config::suite::{Case, Placement, Suite, Workload};
 use model::artefact::{
     FORMAT, InstanceFacts, Launcher, Plan, PlannedCase, PlannedRecipe, Source, WorkloadFacts,
@@ -74,18 +74,10 @@ pub fn plan(
 ) -> Result<Plan, Vec<String>> {
     let mut diagnostics = Vec::new();
     let launcher = inventory.reach.launcher();
-    if let ReachBy::Slurm(slurm) = &inventory.reach
-        && slurm.login.is_some()
-        && inventory.kind == Kind::Simulated
+    if inventory.kind == Kind::Simulated
+        && let Some(why) = inventory.reach.planner().refuse_simulated()
     {
-        diagnostics
-            .push(format!("{}: a simulated cluster has no login host; remove `login`", inventory.file));
-    }
-    if launcher == Launcher::Local && inventory.kind == Kind::Simulated {
-        diagnostics.push(format!(
-            "{}: a simulated cluster needs `via = \"slurm\"` or `via = \"ssh\"`",
-            inventory.file
-        ));
+        diagnostics.push(format!("{}: {why}", inventory.file));
     }
     if request.nodes.is_empty() {
         diagnostics.push("no nodes selected".to_owned());
@@ -152,10 +144,7 @@ pub fn plan(
         strict: false,
         max_fail_errors: false,
         keep_bad_nodes: false,
-        most_jobs: match &inventory.reach {
-            ReachBy::Slurm(slurm) => slurm.most_jobs,
-            ReachBy::Ssh(_) | ReachBy::Local => None,
-        },
+        most_jobs: inventory.reach.planner().most_jobs(),
         reservation: request.reservation.clone(),
         allocations: Vec::new(),
         recipes: request.recipes.clone(),

@@ -7,16 +7,16 @@ use crate::session::reached::{Reached, through_slurm};
 use cluster::drain::limits::{self, Limits};
 use cluster::drain::{self, Drained, Wanted};
 use cluster::reach::Reach;
-use config::inventory::{Inventory, Kind, ReachBy};
+use config::inventory::{Inventory, Kind};
 use sim::SimulatedReach;
 use std::collections::BTreeMap;
 use verdict::isolate::evidence::Line;
 
 /// Why an inventory's nodes have no queue to be taken out of, if so.
 pub(crate) fn refused(inventory: &Inventory, flag: &str) -> Result<(), String> {
-    match &inventory.reach {
-        ReachBy::Slurm(_) => Ok(()),
-        ReachBy::Ssh(_) | ReachBy::Local => Err(format!(
+    match inventory.reach.planner().drains() {
+        true => Ok(()),
+        false => Err(format!(
             "{flag}: only Slurm drains nodes, and those of this inventory are reached without it: `{}`",
             inventory.name
         )),

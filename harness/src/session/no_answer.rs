@@ -3,15 +3,18 @@
 use crate::report::last_lines;
 use base::nodeset;
 use base::text::show;
-use config::inventory::{Inventory, ReachBy};
+use config::inventory::Inventory;
 use model::artefact::Probe;
 use std::collections::{BTreeMap, BTreeSet};
 use verdict::judge::common_failure::normalised;
 
 /// `None` if at least one node answered, or is known to Slurm.
 pub(crate) fn text(probe: &Probe, inventory: &Inventory) -> Option<String> {
+    let planner = inventory.reach.planner();
     let silent: Vec<&String> = probe.nodes.iter().filter_map(|node| node.unprobed.as_ref()).collect();
-    if silent.is_empty() || silent.len() < probe.nodes.len() || !is_of_launcher(inventory, &silent) {
+    // Nodes that are only busy do not answer either; jobs wait for them.
+    let is_busy = |why: &&String| planner.is_busy(why);
+    if silent.is_empty() || silent.len() < probe.nodes.len() || silent.iter().any(is_busy) {
         return None;
     }
     let names: Vec<&String> = probe.nodes.iter().map(|node| &node.node).collect();
@@ -25,30 +28,11 @@ pub(crate) fn text(probe: &Probe, inventory: &Inventory) -> Option<String> {
         kinds.values().max_by_key(|(times, _)| *times).map(|(_, why)| why.as_str()).unwrap_or_default();
     let lines: Vec<String> =
         most.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect();
-    let check = match &inventory.reach {
-        ReachBy::Slurm(_) => {
-            "`sinfo` and `srun --nodes=1 true` on this machine: is slurmctld up, is slurm.conf the cluster's, do partition, \
-             account, QOS and GRES exist? `--no-probe` launches without asking"
-        }
-        ReachBy::Ssh(_) => {
-            "`ssh NODE true` from this machine: names, keys, known hosts, login shell. `--no-probe` launches without asking"
-        }
-        ReachBy::Local => "is bash installed on this machine? `--no-probe` launches without asking",
-    };
+    let check = planner.check_when_silent();
     let nodes = nodeset::fold(&names);
     Some(format!(
         "error: no answer from any node, nothing was launched, no node is blamed: {}\n{}check: {check}\n",
         show(&nodes),
         last_lines(&lines)
     ))
-}
-
-/// Nodes that are only busy do not answer either; jobs wait for them.
-fn is_of_launcher(inventory: &Inventory, silent: &[&String]) -> bool {
-    let busy = |why: &&&String| {
-        ["Requested nodes are busy", "Unable to allocate resources: Requested node configuration"]
-            .iter()
-            .any(|sign| why.contains(sign))
-    };
-    !matches!(inventory.reach, ReachBy::Slurm(_)) || !silent.iter().any(|why| busy(&why))
 }

@@ -1,7 +1,7 @@
 //! The names that an inventory and this machine call their own, each with what stands for it where others read.
 
 use super::pseudonyms::Pseudonyms;
-use config::inventory::{Inventory, ReachBy};
+use config::inventory::Inventory;
 use std::fs;
 
 /// What every other cluster has too.
@@ -52,21 +52,8 @@ pub fn of_inventory(inventory: &Inventory) -> Pseudonyms {
     pseudonyms
 }
 
-fn names_of_reach(inventory: &Inventory) -> Vec<String> {
-    let names = match &inventory.reach {
-        ReachBy::Slurm(slurm) => vec![
-            slurm.partition.clone(),
-            slurm.account.clone(),
-            slurm.qos.clone(),
-            slurm.reservation.clone(),
-            slurm.constraint.clone(),
-            slurm.login.clone(),
-            slurm.login_config.clone(),
-        ],
-        ReachBy::Ssh(ssh) => vec![ssh.user.clone(), ssh.config.clone()],
-        ReachBy::Local => Vec::new(),
-    };
-    let mut names: Vec<String> = names.into_iter().flatten().collect();
-    names.extend(inventory.container.iter().map(|container| container.image.clone()));
+fn names_of_reach(inventory: &Inventory) -> Vec<&str> {
+    let mut names = inventory.reach.planner().site_names();
+    names.extend(inventory.container.iter().map(|container| container.image.as_str()));
     names
 }

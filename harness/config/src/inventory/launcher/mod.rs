@@ -1,9 +1,12 @@
 //! How nodes are reached and jobs are started: `[reach]`, whose `via` names the launcher. Each launcher has a file here.
 
 mod extra;
+mod local;
+mod planner;
 mod slurm;
 mod ssh;
 
+pub use planner::LaunchPlanner;
 pub use slurm::SlurmReach;
 pub use ssh::{SshReach, SshStart};
 
@@ -26,10 +29,15 @@ pub enum ReachBy {
 impl ReachBy {
     /// What starts jobs there.
     pub fn launcher(&self) -> Launcher {
+        self.planner().launcher()
+    }
+
+    /// What planning and reporting ask of it.
+    pub fn planner(&self) -> &dyn LaunchPlanner {
         match self {
-            ReachBy::Slurm(_) => Launcher::Slurm,
-            ReachBy::Ssh(_) => Launcher::Ssh,
-            ReachBy::Local => Launcher::Local,
+            ReachBy::Slurm(slurm) => slurm,
+            ReachBy::Ssh(ssh) => ssh,
+            ReachBy::Local => &local::ThisMachine,
         }
     }
 

@@ -1,9 +1,10 @@
 //! `[reach]` with `via = "slurm"`: what sbatch and srun are given.
 
-use super::extra;
+use super::{LaunchPlanner, extra};
 use crate::inventory::read::{line_of_text, word_of};
 use crate::toml_reader::Table;
 use job::script::GpuRequest;
+use model::artefact::Launcher;
 
 /// An allocation that jobs share is asked for as a whole: what is longer waits longer in a busy queue, and is bounded by
 /// the time limits of most partitions.
@@ -109,4 +110,46 @@ fn read_share(table: &Table<'_>) -> Option<u64> {
     }
     let longest = longest.and_then(|value| value.small(ALLOCATION_LIMITS_S)).map(u64::from);
     shares.then(|| longest.unwrap_or(ALLOCATION_S))
+}
+
+impl LaunchPlanner for SlurmReach {
+    fn launcher(&self) -> Launcher {
+        Launcher::Slurm
+    }
+
+    fn site_names(&self) -> Vec<&str> {
+        let names = [
+            &self.partition,
+            &self.account,
+            &self.qos,
+            &self.reservation,
+            &self.constraint,
+            &self.login,
+            &self.login_config,
+        ];
+        names.into_iter().flatten().map(String::as_str).collect()
+    }
+
+    fn check_when_silent(&self) -> &'static str {
+        "`sinfo` and `srun --nodes=1 true` on this machine: is slurmctld up, is slurm.conf the cluster's, do partition, \
+         account, QOS and GRES exist? `--no-probe` launches without asking"
+    }
+
+    fn is_busy(&self, answer: &str) -> bool {
+        ["Requested nodes are busy", "Unable to allocate resources: Requested node configuration"]
+            .iter()
+            .any(|sign| answer.contains(sign))
+    }
+
+    fn refuse_simulated(&self) -> Option<&'static str> {
+        self.login.is_some().then_some("a simulated cluster has no login host; remove `login`")
+    }
+
+    fn most_jobs(&self) -> Option<u32> {
+        self.most_jobs
+    }
+
+    fn drains(&self) -> bool {
+        true
+    }
 }

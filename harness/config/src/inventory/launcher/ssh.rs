@@ -1,7 +1,9 @@
 //! `[reach]` with `via = "ssh"`: how the nodes are connected to, and how long they run without the harness.
 
+use super::LaunchPlanner;
 use crate::inventory::read::{line_of_text, word_of};
 use crate::toml_reader::Table;
+use model::artefact::Launcher;
 
 const STARTS: [(&str, SshStart); 2] = [("mpirun", SshStart::Mpirun), ("processes", SshStart::Processes)];
 const HEARTBEAT_TIMEOUT_S: u64 = 300;
@@ -45,5 +47,19 @@ impl SshReach {
                     value.small(HEARTBEAT_TIMEOUT_LIMITS_S).map(u64::from)
                 })?,
         })
+    }
+}
+
+impl LaunchPlanner for SshReach {
+    fn launcher(&self) -> Launcher {
+        Launcher::Ssh
+    }
+
+    fn site_names(&self) -> Vec<&str> {
+        [&self.user, &self.config].into_iter().flatten().map(String::as_str).collect()
+    }
+
+    fn check_when_silent(&self) -> &'static str {
+        "`ssh NODE true` from this machine: names, keys, known hosts, login shell. `--no-probe` launches without asking"
     }
 }
