@@ -5,16 +5,13 @@ use super::{Context, flow_path, nccl_log, profile, training};
 use base::digest::sha256;
 use base::nodeset;
 use base::redact::{Reference, reference};
-use config::inventory::{Inventory, ReachBy, SshStart};
+use config::inventory::{Inventory, JobNeeds, JobSite};
 use config::suite::{Case, NcclTests, NicPairs, Placement, Step as Sizes, Workload};
 use job::profile::account;
-use job::script::start;
-use job::script::{
-    self, Container, Directives, Flows, Gpus, Run, Sampler, Script, Start, Step, files, secrets,
-};
+use job::script::{self, Container, Flows, Gpus, Run, Sampler, Script, Step, files, secrets};
 use job::window::{HOOK_FILE, Trigger};
 use model::artefact::{
-    ExpectedFile, FileKind, Launcher, PlannedFile, PlannedJob, PlannedProfile, PlannedSecret,
+    ExpectedFile, FileKind, PlannedFile, PlannedJob, PlannedProfile, PlannedSecret, ScriptRuns,
 };
 use std::collections::BTreeMap;
 
@@ -72,27 +69,24 @@ fn job(
     if case.counters.enabled {
         steps.push(Step::CountersEnd);
     }
-    let script = Script { start: start(context, case, placed, &folder, tasks_per_node), nodes, steps };
+    let planner = inventory.reach.planner();
+    let start = planner.start(&JobSite {
+        queued_as: format!("{}.{}.{}", context.request.run_id, case.name, placed.name),
+        folder: &folder,
+        tasks_per_node,
+        gpus: inventory.instance.gpus,
+        limit_s: case.limit_s,
+    });
+    let script = Script { start, nodes, steps };
     let text = script::render(&script);
     let mut put = vec![PlannedFile { name: files::JOB.to_owned(), text: Some(text), sha256: None }];
-    if let ReachBy::Ssh(_) = &inventory.reach {
-        helpers.push(files::SUPERVISOR);
-        if let Some(ranks_per_node) = mpirun_ranks(&script) {
-            let text = script::hostfile(&script.nodes, ranks_per_node);
-            put.push(PlannedFile { name: files::HOSTFILE.to_owned(), text: Some(text), sha256: None });
-        }
-    }
+    helpers.extend(planner.shared_scripts());
+    put.extend(planner.files(&script));
     for name in helpers {
         let digest = script::shared_text(name).map(|text| sha256(text.as_bytes()));
         put.push(PlannedFile { name: name.to_owned(), text: None, sha256: digest });
     }
-    let launch = match context.launcher {
-        Launcher::Slurm => {
-            ["sbatch".to_owned(), "--parsable".to_owned(), format!("{folder}/{}", files::JOB)].to_vec()
-        }
-        Launcher::Local => start::on_this_machine(&folder),
-        Launcher::Ssh => start::over_ssh(&folder, heartbeat_timeout_s(inventory)),
-    };
+    let launch = planner.launch(&folder);
     Ok(PlannedJob {
         name: placed.name.clone(),
         nodes: placed.nodes.clone(),
@@ -101,7 +95,7 @@ fn job(
         folder,
         files: put,
         launch,
-        expected: expected(inventory, case, placed, mpirun_ranks(&script), profile.as_ref()),
+        expected: expected(inventory, case, placed, &script, profile.as_ref()),
         estimate_s: estimate_s.ceil() as u64,
         limit_s: case.limit_s,
         secrets,
@@ -219,16 +213,17 @@ fn workload(
         env: Vec::new(),
         name: None,
     });
-    let wiring = match &inventory.reach {
-        ReachBy::Slurm(slurm) => Some(slurm.mpi.as_str()),
-        ReachBy::Ssh(ssh) if ssh.start == SshStart::Mpirun => {
-            Some(inventory.paths.mpirun.as_deref().unwrap_or(script::FIND_MPIRUN))
-        }
-        ReachBy::Ssh(_) | ReachBy::Local => None,
-    };
-    if let ReachBy::Ssh(_) = &inventory.reach {
-        without_scheduler(inventory, case, placed, wiring)?;
-    }
+    let planner = inventory.reach.planner();
+    let wiring = planner.mpi(&inventory.paths);
+    planner.refuse_job(&JobNeeds {
+        nodes: &placed.nodes,
+        container: inventory.container.is_some(),
+        mpi: matches!(case.workload, Workload::NcclTests(_)) && case.placement != Placement::EachGpu,
+        tasks_per_node: match &case.workload {
+            Workload::Command(command) => command.tasks_per_node,
+            _ => 1,
+        },
+    })?;
     match &case.workload {
         Workload::NcclTests(tests) if case.placement == Placement::EachGpu => {
             let argv = nccl_argv(inventory, tests, 1);
@@ -282,49 +277,6 @@ fn workload(
             let (run, ranks) = training::run(training, site)?;
             Ok((Step::Run(run.clone()), run.tasks_per_node, ranks, None))
         }
-    }
-}
-
-/// What needs Slurm, and is not made to look as if it ran.
-fn without_scheduler(
-    inventory: &Inventory,
-    case: &Case,
-    placed: &Placed,
-    wiring: Option<&str>,
-) -> Result<(), String> {
-    if inventory.container.is_some() {
-        return Err("`[container]` needs Slurm with Pyxis, and these nodes are reached by ssh".into());
-    }
-    match &case.workload {
-        Workload::NcclTests(_)
-            if wiring.is_none() && case.placement != Placement::EachGpu && placed.nodes.len() > 1 =>
-        {
-            Err(format!(
-                "placed on {}, but `start = \"processes\"` runs nccl-tests on one node only; use \
-                 `start = \"mpirun\"`",
-                nodeset::fold(&placed.nodes)
-            ))
-        }
-        Workload::Command(command) if command.tasks_per_node > 1 => Err(format!(
-            "`tasks_per_node = {}` needs Slurm: over ssh a command runs once on each node",
-            command.tasks_per_node
-        )),
-        _ => Ok(()),
-    }
-}
-
-/// The ranks on each node, where one mpirun starts them all.
-fn mpirun_ranks(script: &Script) -> Option<u32> {
-    script.steps.iter().find_map(|step| match (&script.start, step) {
-        (Start::Ssh, Step::Run(run)) => run.mpi.is_some().then_some(run.tasks_per_node),
-        _ => None,
-    })
-}
-
-fn heartbeat_timeout_s(inventory: &Inventory) -> u64 {
-    match &inventory.reach {
-        ReachBy::Ssh(ssh) => ssh.heartbeat_timeout_s,
-        _ => 0,
     }
 }
 
@@ -409,34 +361,6 @@ fn leave_out_docker0(variables: &mut BTreeMap<String, String>) {
 /// The variable that jobs of nccl-tests get where no interfaces were chosen, and its value.
 pub const EXCLUDED_INTERFACES: (&str, &str) = ("OMPI_MCA_btl_tcp_if_exclude", "lo,docker0,veth_def_agent");
 
-fn start(context: &Context, case: &Case, placed: &Placed, folder: &str, tasks_per_node: u32) -> Start {
-    let slurm = match &context.inventory.reach {
-        ReachBy::Slurm(slurm) => slurm,
-        ReachBy::Ssh(_) => return Start::Ssh,
-        ReachBy::Local => return Start::Bash,
-    };
-    Start::Slurm(Directives {
-        job_name: format!("{}.{}.{}", context.request.run_id, case.name, placed.name),
-        folder: folder.to_owned(),
-        tasks_per_node,
-        gpus_per_node: slurm.gpu_request().count(context.inventory.instance.gpus),
-        // Slurm counts in minutes and looks every half minute: its limit stands behind the harness's own.
-        minutes: (case.limit_s + 180).div_ceil(60),
-        exclusive: slurm.exclusive,
-        stands_alone: true,
-        partition: slurm.partition.clone(),
-        account: slurm.account.clone(),
-        reservation: slurm.reservation.clone(),
-        constraint: slurm.constraint.clone(),
-        gpus: slurm.gpu_request(),
-        qos: slurm.qos.clone(),
-        mem: slurm.mem.clone(),
-        sbatch: slurm.sbatch.clone(),
-        srun: slurm.srun.clone(),
-        records_environment: true,
-    })
-}
-
 fn interval_s(case: &Case, estimate_s: f64) -> f64 {
     match case.counters.between {
         Some(readings) => {
@@ -451,16 +375,15 @@ fn expected(
     inventory: &Inventory,
     case: &Case,
     placed: &Placed,
-    mpirun_ranks: Option<u32>,
+    script: &Script,
     profile: Option<&PlannedProfile>,
 ) -> Vec<ExpectedFile> {
     let mut expected = Vec::new();
-    let over_ssh = matches!(inventory.reach, ReachBy::Ssh(_));
-    // Nobody gathers what the nodes print over ssh: each writes files of its own, and mpirun those of its ranks.
-    let each = over_ssh && mpirun_ranks.is_none();
-    let printed = |name: &str| match each {
-        true => placed.nodes.iter().map(|node| (files::of_node(name, node), Some(node))).collect(),
-        false => vec![(name.to_owned(), None)],
+    let planner = inventory.reach.planner();
+    let runs = planner.launcher().facts().script;
+    let printed = |name: &str| match planner.gathers_output(script) {
+        true => vec![(name.to_owned(), None)],
+        false => placed.nodes.iter().map(|node| (files::of_node(name, node), Some(node))).collect(),
     };
     let mut expect = |name: String, kind, node: Option<&String>, part: Option<String>| {
         expected.push(ExpectedFile { name, kind, node: node.cloned(), part, rank: None });
@@ -501,23 +424,26 @@ fn expected(
         for node in &placed.nodes {
             expect(files::counters(node), FileKind::Counters, Some(node), None);
         }
-        if !over_ssh {
+        if runs == ScriptRuns::Once {
             expect(files::SAMPLER_LOG.to_owned(), FileKind::Log, None, None);
         }
     }
     for (name, node) in printed(files::STDERR) {
         expect(name, FileKind::Stderr, node, None);
     }
-    if over_ssh {
-        for node in &placed.nodes {
-            expect(files::of_node(files::LOG, node), FileKind::Log, Some(node), None);
+    match runs {
+        ScriptRuns::OnEachNode => {
+            for node in &placed.nodes {
+                expect(files::of_node(files::LOG, node), FileKind::Log, Some(node), None);
+            }
         }
-    } else {
-        expect(files::BATCH_ERR.to_owned(), FileKind::Log, None, None);
-        expect(files::BATCH_OUT.to_owned(), FileKind::Log, None, None);
-        if matches!(inventory.reach, ReachBy::Slurm(_)) {
-            expect(files::ENVIRONMENT.to_owned(), FileKind::Log, None, None);
+        ScriptRuns::Once => {
+            expect(files::BATCH_ERR.to_owned(), FileKind::Log, None, None);
+            expect(files::BATCH_OUT.to_owned(), FileKind::Log, None, None);
         }
+    }
+    if planner.records_environment() {
+        expect(files::ENVIRONMENT.to_owned(), FileKind::Log, None, None);
     }
     expected.extend(profile.into_iter().flat_map(|profile| &profile.ranks).map(|profiled| ExpectedFile {
         name: account::file_name(profiled.rank),

@@ -4,7 +4,7 @@
 use super::placement::Placed;
 use super::samples::{self, Sample};
 use base::nodeset;
-use config::inventory::{Inventory, ReachBy};
+use config::inventory::Inventory;
 use config::suite::training::{Nemo, NemoForm, Program, Training, Within};
 use job::script::{Container, Run};
 use metric::TrainingFacts;
@@ -33,7 +33,7 @@ pub(crate) fn run(training: &Training, site: Site) -> Result<(Run, u32), String>
         ));
     }
     let ranks = nodes * processes;
-    let by_slurm = matches!(site.inventory.reach, ReachBy::Slurm(_));
+    let planner = site.inventory.reach.planner();
     let own = Own { training, nodes, processes, ranks };
     let in_image = match training.container {
         Within::Inventory => site.container.is_some(),
@@ -70,7 +70,7 @@ pub(crate) fn run(training: &Training, site: Site) -> Result<(Run, u32), String>
                     (torchrun(None, own.megatron(script, nemo)), 1, None)
                 }
                 // Under Slurm each rank is a task, as the launcher of NeMo has it; elsewhere tasks are not numbered.
-                NemoForm::Nemo1 if by_slurm => {
+                NemoForm::Nemo1 if planner.numbers_tasks() => {
                     let mut argv = vec!["python3".to_owned(), "-u".to_owned()];
                     argv.extend(own.nemo1(script(&nemo.program, Sample::Nemo1), nemo));
                     (argv, processes, site.wiring)
@@ -79,7 +79,7 @@ pub(crate) fn run(training: &Training, site: Site) -> Result<(Run, u32), String>
                     let script = script(&nemo.program, Sample::Nemo1);
                     (torchrun(None, own.nemo1(script, nemo)), 1, None)
                 }
-                NemoForm::Nemo2 if by_slurm => (own.nemo2(nemo), processes, site.wiring),
+                NemoForm::Nemo2 if planner.numbers_tasks() => (own.nemo2(nemo), processes, site.wiring),
                 NemoForm::Nemo2 => {
                     let mut rest = vec!["--no-python".to_owned()];
                     rest.extend(own.nemo2(nemo));
@@ -100,7 +100,7 @@ pub(crate) fn run(training: &Training, site: Site) -> Result<(Run, u32), String>
         Within::Inventory => site.container,
         Within::Host => None,
         Within::Image(image) => {
-            if !by_slurm {
+            if !planner.runs_images() {
                 return Err(format!("container `{image}` needs Slurm with Pyxis"));
             }
             let shared = &site.inventory.paths.shared;

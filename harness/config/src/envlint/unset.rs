@@ -1,7 +1,7 @@
 //! The variables that every EFA recipe of AWS sets, and what happens on a p instance where one of them is unset.
 
 use crate::diagnostic::Diagnostic;
-use crate::inventory::{Instance, Inventory, ReachBy, SshStart};
+use crate::inventory::{Instance, Inventory};
 use crate::toml_reader::line_of;
 
 struct Needed {
@@ -67,10 +67,14 @@ pub struct Unset {
 
 /// What of it a real cluster's inventory leaves out. One node alone, and instances that are not AWS's, need none of it.
 pub fn unset(inventory: &Inventory) -> Vec<Unset> {
-    if inventory.is_simulated() || inventory.reach == ReachBy::Local || !is_p_instance(&inventory.instance) {
+    let planner = inventory.reach.planner();
+    if inventory.is_simulated()
+        || planner.launcher().facts().single_node
+        || !is_p_instance(&inventory.instance)
+    {
         return Vec::new();
     }
-    let has_mpi = !matches!(&inventory.reach, ReachBy::Ssh(ssh) if ssh.start == SshStart::Processes);
+    let has_mpi = planner.mpi(&inventory.paths).is_some();
     let is_needed = |needed: &&Needed| match needed.only {
         Only::Everywhere => true,
         Only::OpenMpi => has_mpi,

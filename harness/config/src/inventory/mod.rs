@@ -9,7 +9,7 @@ mod select;
 mod world;
 
 pub use instance::{FlowOp, Instance, Instances, Transport};
-pub use launcher::{LaunchPlanner, ReachBy, SlurmReach, SshReach, SshStart};
+pub use launcher::{JobNeeds, JobSite, LaunchPlanner, ReachBy, SlurmReach, SshReach, SshStart};
 pub use world::WorldSettings;
 
 use crate::diagnostic::Diagnostics;

@@ -1,6 +1,8 @@
 //! `[reach]` with `via = "local"`: this machine alone. It has no keys.
 
-use super::LaunchPlanner;
+use super::{JobSite, LaunchPlanner};
+use crate::inventory::Paths;
+use job::script::{Start, start};
 use model::artefact::Launcher;
 
 /// Jobs are processes of this machine.
@@ -21,5 +23,17 @@ impl LaunchPlanner for ThisMachine {
 
     fn refuse_simulated(&self) -> Option<&'static str> {
         Some("a simulated cluster needs `via = \"slurm\"` or `via = \"ssh\"`")
+    }
+
+    fn mpi<'a>(&'a self, _paths: &'a Paths) -> Option<&'a str> {
+        None
+    }
+
+    fn start(&self, _job: &JobSite<'_>) -> Start {
+        Start::Bash
+    }
+
+    fn launch(&self, folder: &str) -> Vec<String> {
+        start::on_this_machine(folder)
     }
 }

@@ -6,7 +6,7 @@ mod planner;
 mod slurm;
 mod ssh;
 
-pub use planner::LaunchPlanner;
+pub use planner::{JobNeeds, JobSite, LaunchPlanner};
 pub use slurm::SlurmReach;
 pub use ssh::{SshReach, SshStart};
 

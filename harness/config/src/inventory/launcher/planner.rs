@@ -1,6 +1,8 @@
 //! What planning and reporting ask of a launcher. Nothing here touches the cluster.
 
-use model::artefact::Launcher;
+use crate::inventory::Paths;
+use job::script::{Script, Start};
+use model::artefact::{Launcher, PlannedFile};
 
 /// A launcher before anything is launched, by what its table says.
 pub trait LaunchPlanner {
@@ -32,4 +34,74 @@ pub trait LaunchPlanner {
     fn drains(&self) -> bool {
         false
     }
+
+    /// What connects the ranks of a job by MPI, as its script names it; absent where nothing does.
+    fn mpi<'a>(&'a self, paths: &'a Paths) -> Option<&'a str>;
+
+    /// It starts every rank as a task with a number; otherwise one process on each node starts the others there.
+    fn numbers_tasks(&self) -> bool {
+        false
+    }
+
+    /// Jobs can run in the image of a container.
+    fn runs_images(&self) -> bool {
+        false
+    }
+
+    /// Why it cannot start such a job, if it cannot.
+    fn refuse_job(&self, _needs: &JobNeeds<'_>) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// How the script of a job begins.
+    fn start(&self, job: &JobSite<'_>) -> Start;
+
+    /// The arguments that start the job of this folder.
+    fn launch(&self, folder: &str) -> Vec<String>;
+
+    /// Files of the job that only this launcher needs.
+    fn files(&self, _script: &Script) -> Vec<PlannedFile> {
+        Vec::new()
+    }
+
+    /// Shared scripts that only this launcher needs, by name.
+    fn shared_scripts(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// What the nodes print comes into one file; otherwise each writes files of its own.
+    fn gathers_output(&self, _script: &Script) -> bool {
+        true
+    }
+
+    /// The script writes down the environment that it was given.
+    fn records_environment(&self) -> bool {
+        false
+    }
+}
+
+/// What a job needs of its launcher.
+pub struct JobNeeds<'a> {
+    /// Its nodes.
+    pub nodes: &'a [String],
+    /// It runs in the inventory's container.
+    pub container: bool,
+    /// Only MPI connects its ranks.
+    pub mpi: bool,
+    /// As the suite has it.
+    pub tasks_per_node: u32,
+}
+
+/// Where and for how long a job runs.
+pub struct JobSite<'a> {
+    /// The name of the job in a queue.
+    pub queued_as: String,
+    /// Its folder on the nodes.
+    pub folder: &'a str,
+    /// Processes that are started on each node.
+    pub tasks_per_node: u32,
+    /// Of a node.
+    pub gpus: u32,
+    /// The harness ends it after so long.
+    pub limit_s: u64,
 }

@@ -1,9 +1,10 @@
 //! `[reach]` with `via = "slurm"`: what sbatch and srun are given.
 
-use super::{LaunchPlanner, extra};
+use super::{JobSite, LaunchPlanner, extra};
+use crate::inventory::Paths;
 use crate::inventory::read::{line_of_text, word_of};
 use crate::toml_reader::Table;
-use job::script::GpuRequest;
+use job::script::{Directives, GpuRequest, Start, files};
 use model::artefact::Launcher;
 
 /// An allocation that jobs share is asked for as a whole: what is longer waits longer in a busy queue, and is bounded by
@@ -150,6 +151,50 @@ impl LaunchPlanner for SlurmReach {
     }
 
     fn drains(&self) -> bool {
+        true
+    }
+
+    fn mpi<'a>(&'a self, _paths: &'a Paths) -> Option<&'a str> {
+        Some(&self.mpi)
+    }
+
+    fn numbers_tasks(&self) -> bool {
+        true
+    }
+
+    /// By Pyxis.
+    fn runs_images(&self) -> bool {
+        true
+    }
+
+    fn start(&self, job: &JobSite<'_>) -> Start {
+        Start::Slurm(Directives {
+            job_name: job.queued_as.clone(),
+            folder: job.folder.to_owned(),
+            tasks_per_node: job.tasks_per_node,
+            gpus_per_node: self.gpu_request().count(job.gpus),
+            // Slurm counts in minutes and looks every half minute: its limit stands behind the harness's own.
+            minutes: (job.limit_s + 180).div_ceil(60),
+            exclusive: self.exclusive,
+            stands_alone: true,
+            partition: self.partition.clone(),
+            account: self.account.clone(),
+            reservation: self.reservation.clone(),
+            constraint: self.constraint.clone(),
+            gpus: self.gpu_request(),
+            qos: self.qos.clone(),
+            mem: self.mem.clone(),
+            sbatch: self.sbatch.clone(),
+            srun: self.srun.clone(),
+            records_environment: true,
+        })
+    }
+
+    fn launch(&self, folder: &str) -> Vec<String> {
+        vec!["sbatch".to_owned(), "--parsable".to_owned(), format!("{folder}/{}", files::JOB)]
+    }
+
+    fn records_environment(&self) -> bool {
         true
     }
 }

@@ -1,9 +1,12 @@
 //! `[reach]` with `via = "ssh"`: how the nodes are connected to, and how long they run without the harness.
 
-use super::LaunchPlanner;
+use super::{JobNeeds, JobSite, LaunchPlanner};
+use crate::inventory::Paths;
 use crate::inventory::read::{line_of_text, word_of};
 use crate::toml_reader::Table;
-use model::artefact::Launcher;
+use base::nodeset;
+use job::script::{self, Run, Script, Start, Step, files, start};
+use model::artefact::{Launcher, PlannedFile};
 
 const STARTS: [(&str, SshStart); 2] = [("mpirun", SshStart::Mpirun), ("processes", SshStart::Processes)];
 const HEARTBEAT_TIMEOUT_S: u64 = 300;
@@ -62,4 +65,66 @@ impl LaunchPlanner for SshReach {
     fn check_when_silent(&self) -> &'static str {
         "`ssh NODE true` from this machine: names, keys, known hosts, login shell. `--no-probe` launches without asking"
     }
+
+    fn mpi<'a>(&'a self, paths: &'a Paths) -> Option<&'a str> {
+        match self.start {
+            SshStart::Mpirun => Some(paths.mpirun.as_deref().unwrap_or(script::FIND_MPIRUN)),
+            SshStart::Processes => None,
+        }
+    }
+
+    /// What needs Slurm is not made to look as if it ran.
+    fn refuse_job(&self, needs: &JobNeeds<'_>) -> Result<(), String> {
+        if needs.container {
+            return Err("`[container]` needs Slurm with Pyxis, and these nodes are reached by ssh".into());
+        }
+        if needs.mpi && self.start == SshStart::Processes && needs.nodes.len() > 1 {
+            return Err(format!(
+                "placed on {}, but `start = \"processes\"` runs nccl-tests on one node only; use \
+                 `start = \"mpirun\"`",
+                nodeset::fold(needs.nodes)
+            ));
+        }
+        if needs.tasks_per_node > 1 {
+            return Err(format!(
+                "`tasks_per_node = {}` needs Slurm: over ssh a command runs once on each node",
+                needs.tasks_per_node
+            ));
+        }
+        Ok(())
+    }
+
+    fn start(&self, _job: &JobSite<'_>) -> Start {
+        Start::Ssh
+    }
+
+    fn launch(&self, folder: &str) -> Vec<String> {
+        start::over_ssh(folder, self.heartbeat_timeout_s)
+    }
+
+    fn files(&self, script: &Script) -> Vec<PlannedFile> {
+        let hostfile = |ranks_per_node| PlannedFile {
+            name: files::HOSTFILE.to_owned(),
+            text: Some(script::hostfile(&script.nodes, ranks_per_node)),
+            sha256: None,
+        };
+        mpirun_ranks(script).map(hostfile).into_iter().collect()
+    }
+
+    fn shared_scripts(&self) -> &'static [&'static str] {
+        &[files::SUPERVISOR]
+    }
+
+    /// mpirun gathers what its ranks print.
+    fn gathers_output(&self, script: &Script) -> bool {
+        mpirun_ranks(script).is_some()
+    }
+}
+
+/// The ranks on each node, where one mpirun starts them all.
+fn mpirun_ranks(script: &Script) -> Option<u32> {
+    script.steps.iter().find_map(|step| match step {
+        Step::Run(Run { mpi: Some(_), tasks_per_node, .. }) => Some(*tasks_per_node),
+        _ => None,
+    })
 }
