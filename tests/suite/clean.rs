@@ -3,6 +3,7 @@
 use crate::project::{Project, Ran};
 use job::script::{CLEAN_SH, SUPERVISOR_SH};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -225,6 +226,52 @@ fn jobs_that_a_site_renames_and_moves_are_found_and_no_job_is_launched_twice() {
     let resumed = project.command(&["--run", "latest", "--resume"]).env("PLANTED", "planted-1").output();
     let resumed = crate::project::ran(resumed.expect("the harness starts"));
     assert_eq!(resumed.code, Some(0), "{}", resumed.all());
+}
+
+/// sbatch, squeue and scancel of one job, in a folder that is on nobody's PATH.
+const SLURM: [(&str, &str); 3] = [
+    ("sbatch", "for script; do :; done; echo \"$script\" > \"${0%/*}/queued\"; echo 7"),
+    (
+        "squeue",
+        "[[ $* != *'%i|%T|'* || ! -e ${0%/*}/queued ]] || echo \"7|RUNNING|n1|x|x|$(< \"${0%/*}/queued\")\"",
+    ),
+    ("scancel", "rm \"${0%/*}/queued\""),
+];
+
+#[test]
+fn a_run_whose_inventory_names_slurms_commands_is_cleaned_by_those() {
+    let project = Project::new();
+    for (name, text) in SLURM {
+        let file = format!("slurm/{name}");
+        project.write(&file, &format!("#!/bin/bash\n{text}\n"));
+        fs::set_permissions(project.path().join(file), fs::Permissions::from_mode(0o755))
+            .expect("executable");
+    }
+    let path = project.path().display();
+    let inventory = format!(
+        "kind = \"real\"\ninstance = \"p5\"\nnodes = \"n1\"\n[reach]\nvia = \"slurm\"\n[paths]\n\
+         shared = \"{path}/shared\"\nslurm = \"{path}/slurm\"\n"
+    );
+    project.write("inventory/own.toml", &inventory);
+    project.write("suites/test.toml", &suite("p5", "sleep", "\"500\""));
+    let mut command = project.command(&["--suite", "test", "--inventory", "own", "--no-probe"]);
+    let command = command.env("PLANTED", "planted-1").stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the harness starts");
+    let queued = project.path().join("slurm/queued");
+    until("the job", || queued.exists().then_some(()));
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    let reported = clean(&project, &["--dry-run"]);
+    assert_eq!(reported.code, Some(1), "{}", reported.all());
+    assert!(reported.stdout.contains("job in the queue"), "{}", reported.all());
+    // Which Slurm it was is not known for certain, where the inventory has changed.
+    project.write("inventory/own.toml", &inventory.replace("n1", "n[1-2]"));
+    let changed = clean(&project, &[]);
+    assert_eq!((changed.code, queued.exists()), (Some(3), true), "{}", changed.all());
+    assert!(changed.stdout.contains("changed since the run was planned"), "{}", changed.all());
+    project.write("inventory/own.toml", &inventory);
+    let ended = clean(&project, &[]);
+    assert!(ended.stdout.contains("job in the queue") && !queued.exists(), "{}", ended.all());
 }
 
 #[test]

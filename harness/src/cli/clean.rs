@@ -8,7 +8,6 @@ use crate::session::{report_error, stored};
 use clap::{ArgGroup, Parser};
 use cluster::clean::{self, Cleaned, Leftover, Recorded};
 use cluster::reach::openssh;
-use cluster::reach::process::ProcessReach;
 use model::artefact::{Launcher, Plan};
 use model::exit_code;
 use std::collections::BTreeSet;
@@ -143,18 +142,19 @@ fn cleaned(home: &Home, stored: &Stored, store: &Store, args: &CleanArgs) -> Res
             tokio::time::sleep(MEANWHILE).await;
             return Ok(clean::clean(plan, &recorded, &through_slurm(&inventory, &reach), ends).await);
         }
-        let reached = match plan.launcher {
-            Launcher::Local => Reached::Processes(ProcessReach),
-            Launcher::Slurm => Reached::slurm(None),
-            Launcher::Ssh => {
-                let inventory = planned_inventory(home, plan, &args.inventory)?;
-                Reached::new(&inventory, plan.seed, args.ssh_fanout as usize)?
+        let (reached, unclear) = match Reached::for_run(home, plan, &args.inventory, args.ssh_fanout) {
+            // It may be another one than the run's. What it has of the run is ended all the same.
+            Err(why) if plan.launcher == Launcher::Slurm => {
+                let unclear = format!("the queue that was asked is that of this machine's Slurm: {why}");
+                (Reached::slurm(None), Some(unclear))
             }
+            reached => (reached?, None),
         };
         reached.begin().await;
         let redactor = store::redactor();
-        let cleaned = clean::clean(plan, &recorded, &reached.clean(&redactor), ends).await;
+        let mut cleaned = clean::clean(plan, &recorded, &reached.clean(&redactor), ends).await;
         reached.end().await;
+        cleaned.unclear.extend(unclear);
         Ok(cleaned)
     })
 }

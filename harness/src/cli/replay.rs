@@ -3,14 +3,12 @@
 use super::usage;
 use crate::replay::{self, From};
 use crate::session::execution::new_runtime;
-use crate::session::past_events::planned_inventory;
 use crate::session::planning::load_recipes_of;
 use crate::session::reached::Reached;
 use crate::session::reports::close;
 use crate::session::{RunOptions, load, report_error, stored};
 use crate::tasks::Cluster;
-use cluster::reach::process::ProcessReach;
-use model::artefact::{Launcher, Plan, Source};
+use model::artefact::{Plan, Source};
 use store::{self, Home, Store, is_foreign};
 
 pub(super) fn replay(home: &Home, id: &str, from: From, fetch: bool, options: &RunOptions) -> i32 {
@@ -43,7 +41,10 @@ pub(super) fn replay(home: &Home, id: &str, from: From, fetch: bool, options: &R
         Err(error) => return usage(&error.to_string()),
     };
     let plan = ready.plan().clone();
-    let beyond = match fetch.then(|| reached(home, &plan, options)).transpose() {
+    let beyond = match fetch
+        .then(|| Reached::for_run(home, &plan, &options.inventory, options.ssh_fanout))
+        .transpose()
+    {
         Ok(beyond) => beyond,
         Err(why) => return usage(&format!("--fetch: {why}")),
     };
@@ -80,18 +81,6 @@ fn analyze_on(home: &Home, from: From, options: &RunOptions) -> Result<Option<Cl
     let loaded =
         load::load(home, &[], &options.inventory, None).map_err(|diagnostics| diagnostics.join("; "))?;
     Cluster::from_inventory(&loaded.inventory, None).map(Some)
-}
-
-/// How the run reached its nodes, so that they are asked in the same way: where ssh is on the way, the inventory says
-/// more of it than the plan.
-fn reached(home: &Home, plan: &Plan, options: &RunOptions) -> Result<Reached, String> {
-    match plan.launcher {
-        Launcher::Local => Ok(Reached::Processes(ProcessReach)),
-        Launcher::Slurm | Launcher::Ssh => {
-            let inventory = planned_inventory(home, plan, &options.inventory)?;
-            Reached::new(&inventory, plan.seed, options.ssh_fanout as usize)
-        }
-    }
 }
 
 /// The baselines as they are now: where the numbers are re-judged, and where a person names a folder of them.

@@ -1,6 +1,7 @@
 //! How the nodes of a real inventory are reached in a run: as processes of this machine or of a login host, or over ssh.
 //! Simulated nodes are reached where the run is made.
 
+use super::past_events::planned_inventory;
 use base::redact::{Redactor, Reference, Secrets, reference};
 use cluster::reach::Reach;
 use cluster::reach::login::AtLogin;
@@ -9,7 +10,9 @@ use cluster::reach::process::ProcessReach;
 use cluster::reach::redacted::Redacted;
 use cluster::reach::slurm_calls::{self, SlurmCalls};
 use config::inventory::{Inventory, ReachBy};
+use model::artefact::{Launcher, Plan};
 use sim::SimulatedReach;
+use store::Home;
 
 pub(crate) enum Reached {
     Processes(ProcessReach),
@@ -45,6 +48,18 @@ impl Reached {
                 Reached::Ssh(Box::new(over_ssh(way)?))
             }
         })
+    }
+
+    /// As the run reached its nodes: its inventory has more of it than its plan. `named` is where that is, should it lie
+    /// outside of the project.
+    pub(crate) fn for_run(home: &Home, plan: &Plan, named: &str, fanout: u32) -> Result<Reached, String> {
+        match plan.launcher {
+            Launcher::Local => Ok(Reached::Processes(ProcessReach)),
+            Launcher::Slurm | Launcher::Ssh => {
+                let inventory = planned_inventory(home, plan, named)?;
+                Reached::new(&inventory, plan.seed, fanout as usize)
+            }
+        }
     }
 
     /// Slurm's commands are called on this machine.
