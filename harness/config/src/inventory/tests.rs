@@ -2,6 +2,7 @@
 
 use super::*;
 use job::script::GpuRequest;
+use model::artefact::Launcher;
 
 const P5: &str = r#"
 gpus = 8
@@ -266,5 +267,15 @@ fn what_slurm_is_asked_for_is_read_and_what_the_harness_sets_itself_is_refused()
     ] {
         let why = slurm(keys).expect_err(keys);
         assert!(why.contains(part), "{keys}: {why}");
+    }
+}
+
+#[test]
+fn each_launcher_is_read_by_its_name() {
+    for launcher in Launcher::ALL {
+        let text = format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"n1\"\npaths = {{ shared = \"/f\" }}\nreach = {{ via = \"{launcher}\" }}\n"
+        );
+        assert_eq!(read(&text).expect("read").reach.launcher(), launcher);
     }
 }

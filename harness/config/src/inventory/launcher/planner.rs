@@ -9,10 +9,10 @@ pub trait LaunchPlanner {
     /// Which one it is.
     fn launcher(&self) -> Launcher;
 
-    /// What its table calls things of the site: a certificate that is published must not hold them.
+    /// Names of the site that stand in its table: a published certificate must not hold them.
     fn site_names(&self) -> Vec<&str>;
 
-    /// What to check where no node answers: the end of the message.
+    /// What to check where no node answers, as the message of it ends.
     fn check_when_silent(&self) -> &'static str;
 
     /// Whether that answer for a node means no more than that it is busy: jobs wait for it.
