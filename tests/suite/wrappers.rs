@@ -129,7 +129,7 @@ const WAYS: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-fn words(version: &str, workload: &str, profile: &str) -> Vec<String> {
+fn arguments(version: &str, workload: &str, profile: &str) -> Vec<String> {
     planned(version, workload, profile).unwrap_or_else(|why| panic!("{profile}: {why}"))
 }
 
@@ -143,7 +143,7 @@ fn every_published_way_of_profiling_can_be_said_and_gives_these_words() {
     for (name, version, workload, profile) in WAYS {
         text.push_str(&format!(
             "# {name} (nsys {version})\n{}\n\n",
-            words(version, workload, profile).join("\n  ")
+            arguments(version, workload, profile).join("\n  ")
         ));
     }
     insta::assert_snapshot!(text);
@@ -165,10 +165,10 @@ fn efa_is_sampled_by_exactly_one_rank_of_each_node_in_the_spelling_of_the_releas
         ("ranks = [3, 5, 12]", "3,12"),
         ("ranks = \"every 3\"", "0,9"),
     ] {
-        let new = words("2024.4.1", NCCL, profile);
+        let new = arguments("2024.4.1", NCCL, profile);
         assert_eq!(parts(&new).1, ["--enable=efa_metrics"], "{profile}");
         assert_eq!(parts(&new).2, node_ranks, "{profile}");
-        let old = words("2024.3.1", NCCL, profile);
+        let old = arguments("2024.3.1", NCCL, profile);
         assert_eq!(
             parts(&old).1,
             ["--enable=nic_sampler,-mode:counters,-struct:true,-efa:true"],
@@ -177,13 +177,13 @@ fn efa_is_sampled_by_exactly_one_rank_of_each_node_in_the_spelling_of_the_releas
     }
     let why = refused("2024.1", NCCL, "ranks = \"all\"");
     assert!(why.contains("EFA sampling needs nsys 2024.2 or newer, the nodes have 2024.1"), "{why}");
-    let none = words("2024.1", NCCL, "ranks = \"all\"\nefa = false");
+    let none = arguments("2024.1", NCCL, "ranks = \"all\"\nefa = false");
     assert_eq!(parts(&none).2, "none");
 }
 
 #[test]
 fn a_duration_never_ends_the_workload() {
-    let words = words("2024.4.1", NCCL, "duration_s = 50");
+    let words = arguments("2024.4.1", NCCL, "duration_s = 50");
     let (every, ..) = parts(&words);
     assert!(every.contains(&"--duration=50") && every.contains(&"--kill=none"), "{every:?}");
 }
@@ -193,7 +193,7 @@ fn the_gpus_counters_are_asked_for_all_gpus_and_once_a_node() {
     for (version, switch) in
         [("2024.4.1", "--gpu-metrics-devices=all"), ("2024.2", "--gpu-metrics-device=all")]
     {
-        let words = words(version, NCCL, "ranks = \"all\"\ngpu_metrics = true");
+        let words = arguments(version, NCCL, "ranks = \"all\"\ngpu_metrics = true");
         let (every, once, _) = parts(&words);
         assert!(
             once.contains(&switch) && !every.iter().any(|word| word.contains("gpu-metrics")),
@@ -215,7 +215,8 @@ fn a_switch_that_the_release_lacks_is_refused_before_anything_is_launched() {
     let why = refused("2024.4.1", PER_GPU, "extra = [\"--trace=cuda\"]");
     assert!(why.contains("the key `trace` sets it"), "{why}");
     assert!(
-        words("2024.4.1", PER_GPU, "unchecked = [\"--quite-new=1\"]").contains(&"--quite-new=1".to_owned())
+        arguments("2024.4.1", PER_GPU, "unchecked = [\"--quite-new=1\"]")
+            .contains(&"--quite-new=1".to_owned())
     );
 }
 

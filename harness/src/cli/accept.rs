@@ -3,7 +3,7 @@
 use super::{home, no_home};
 use crate::accept::accept;
 use crate::accept::request::AcceptRequest;
-use clap::Parser;
+use clap::Args;
 use cluster::reach::openssh;
 use std::path::PathBuf;
 
@@ -12,9 +12,8 @@ Exit codes: 0 all are accepted; 1 some are rejected (beats 3); 2 wrong usage; 3 
 measured, was inconclusive, or the budget ran out; 130/143 interrupted, `--resume DIR` continues.";
 
 /// `harness accept`
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 #[command(
-    name = "harness accept",
     about = "Accept or reject new nodes: preflight, each by itself, pairs, groups, all at once; with a certificate.",
     after_help = CODES
 )]

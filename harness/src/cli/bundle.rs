@@ -4,13 +4,13 @@ use super::{home_or_here, no_home, usage};
 use crate::bundle;
 use crate::session::stored;
 use base::text::count;
-use clap::Parser;
+use clap::Args;
 use model::exit_code;
 use std::path::PathBuf;
 
 /// `harness bundle`
-#[derive(Debug, Parser)]
-#[command(name = "harness bundle", about = "Pack a run into one file that opens on any machine.")]
+#[derive(Debug, Args)]
+#[command(about = "Pack a run into one file that opens on any machine.")]
 pub(super) struct BundleArgs {
     /// The run: its id, the beginning of it, `latest`, or its folder
     #[arg(long, value_name = "ID|PATH")]

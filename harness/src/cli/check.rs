@@ -3,12 +3,12 @@
 use super::{home, no_home};
 use crate::check;
 use base::text::count;
-use clap::Parser;
+use clap::Args;
 use model::exit_code;
 
 /// `harness check`
-#[derive(Debug, Parser)]
-#[command(name = "harness check", about = "Lint every suite, inventory and baseline, offline.")]
+#[derive(Debug, Args)]
+#[command(about = "Lint every suite, inventory and baseline, offline.")]
 pub(super) struct CheckArgs {}
 
 pub(super) fn run(_: &CheckArgs) -> i32 {

@@ -5,7 +5,7 @@ use crate::session::execution::{new_runtime, simulated_cluster};
 use crate::session::past_events::{PastEvents, planned_inventory};
 use crate::session::reached::{Reached, through_slurm};
 use crate::session::{report_error, stored};
-use clap::{ArgGroup, Parser};
+use clap::{ArgGroup, Args};
 use cluster::clean::{self, Cleaned, Leftover, Recorded};
 use cluster::reach::openssh;
 use model::artefact::{Launcher, Plan};
@@ -25,8 +25,8 @@ Exit codes: 0 nothing is left; 1 something is, and could not be ended (or was no
 const MEANWHILE: Duration = Duration::from_secs(60);
 
 /// `harness clean`
-#[derive(Debug, Parser)]
-#[command(name = "harness clean", about = ABOUT, after_help = CODES, group(ArgGroup::new("which").required(true)))]
+#[derive(Debug, Args)]
+#[command(about = ABOUT, after_help = CODES, group(ArgGroup::new("which").required(true)))]
 pub(super) struct CleanArgs {
     /// The run: its id, the beginning of it, `latest`, or its folder
     #[arg(long, value_name = "ID|PATH", group = "which")]

@@ -5,7 +5,7 @@ use super::{home_or_here, no_home, usage};
 use crate::session::stored;
 use base::text::SIMULATED;
 use base::text::show;
-use clap::Parser;
+use clap::Args;
 use std::fmt::Write;
 use std::io::{self, Write as _};
 use store::Home;
@@ -17,9 +17,8 @@ Exit codes: 0 nothing is worse by more than its variation; 1 something is; 2 wro
 compared, nothing was measured in both, or something of the first was not measured in the second. 1 beats 3.";
 
 /// `harness compare`
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 #[command(
-    name = "harness compare",
     about = "Show what is worse in run B than in run A, and whether they can be compared.",
     after_help = CODES
 )]

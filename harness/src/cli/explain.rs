@@ -1,13 +1,13 @@
 //! `harness explain`: what the code of a culprit means.
 
 use super::usage;
-use clap::Parser;
+use clap::Args;
 use model::exit_code;
 use verdict::isolate::code::{CODES, Code};
 
 /// `harness explain`
-#[derive(Debug, Parser)]
-#[command(name = "harness explain", about = "Explain what the code of a culprit means, and what to do next.")]
+#[derive(Debug, Args)]
+#[command(about = "Explain what the code of a culprit means, and what to do next.")]
 pub(super) struct ExplainArgs {
     /// The code, such as `HRN-NIC-SLOW`; all of them where absent
     #[arg(value_name = "CODE")]

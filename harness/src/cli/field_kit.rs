@@ -4,7 +4,7 @@ use super::{home, no_home, usage};
 use crate::session::reached::Reached;
 use crate::session::{load, report_error};
 use base::text::count;
-use clap::Parser;
+use clap::Args;
 use cluster::field_kit::{self, Evidence, Finding, Gathering};
 use cluster::interrupt;
 use cluster::probe::NotMade;
@@ -29,8 +29,9 @@ const CODES: &str = "Exit codes:
   3    an assumption could not be checked, or nothing could be packed
   130  interrupted (143: terminated)";
 
-#[derive(Debug, Parser)]
-#[command(name = "harness field-kit", about = ABOUT, after_help = CODES, disable_help_subcommand = true)]
+/// `harness field-kit`
+#[derive(Debug, Args)]
+#[command(about = ABOUT, after_help = CODES)]
 pub(super) struct FieldKitArgs {
     /// The cluster, by name or path
     #[arg(long, value_name = "NAME|PATH", env = "HARNESS_INVENTORY", default_value = "default")]

@@ -6,7 +6,7 @@ use crate::isolate::recheck::{RecheckRequest, recheck};
 use crate::isolate::request::{DrainRequest, IsolationRequest};
 use crate::session::output::Output;
 use crate::session::print_errors;
-use clap::Parser;
+use clap::Args;
 use cluster::reach::openssh;
 use std::path::PathBuf;
 
@@ -24,9 +24,8 @@ ran out, or the machinery failed; 130/143 interrupted, `--resume` goes on. With 
 are in the queue again; 1 a re-check has failed; 3 a re-check was inconclusive, or could not be made.";
 
 /// `harness isolate`
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 #[command(
-    name = "harness isolate",
     about = "Find the faulty component behind a failed suite, in as few runs as possible.",
     after_help = CODES
 )]

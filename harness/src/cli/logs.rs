@@ -3,21 +3,15 @@
 use super::{home, no_home, usage};
 use crate::logs;
 use base::suggest;
-use clap::Parser;
+use clap::Subcommand;
 use config::inventory::Instances;
 use std::io;
 use std::path::PathBuf;
 
 /// `harness logs`
-#[derive(Debug, Parser)]
-#[command(name = "harness logs", about = "Print the calls, steps or counters of logs.")]
-pub(super) struct LogsArgs {
-    #[command(subcommand)]
-    kind: LogKind,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum LogKind {
+#[derive(Debug, Subcommand)]
+#[command(about = "Print the calls, steps or counters of logs.")]
+pub(super) enum LogKind {
     /// Counters of EFA devices, as `rdma statistic`, `hw_counters` or a node exporter show them
     Efa(logs::efa::EfaArgs),
     /// Logs of MPI messages, as a preloaded logger writes them: calls with their bytes, ranks, and findings
@@ -39,7 +33,7 @@ enum LogKind {
     Steps(logs::steps::StepsArgs),
 }
 
-pub(super) fn run(LogsArgs { kind }: LogsArgs) -> i32 {
+pub(super) fn run(kind: LogKind) -> i32 {
     let (out, err) = (&mut io::stdout(), &mut io::stderr());
     match kind {
         LogKind::Efa(args) => logs::efa::run(&args, out, err),

@@ -24,28 +24,35 @@ mod sweep;
 mod together;
 mod verbs;
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 use model::exit_code;
 use run_suites::RunArgs;
 use std::ffi::OsString;
 use store::Home;
 
 /// The whole program but for ending the process.
-pub fn main(args: Vec<OsString>) -> i32 {
-    match verbs::find(&args) {
-        verbs::Found::Verb(run) => run(args),
-        verbs::Found::Help(args) => main(args),
-        verbs::Found::Version => {
+pub fn main(mut args: Vec<OsString>) -> i32 {
+    match args.get(1).map(|first| first.to_string_lossy()).as_deref() {
+        Some("--version" | "-V") => {
             println!("harness {}", env!("CARGO_PKG_VERSION"));
             exit_code::PASSED
         }
-        verbs::Found::Refused(why) => usage(&why),
-        verbs::Found::Suites => suites(args),
+        Some("help") => {
+            args.remove(1);
+            args.truncate(2);
+            args.push("--help".into());
+            if args.len() > 2 { verbs::run(args) } else { suites(args) }
+        }
+        // What is no flag is a verb: libtest-mimic would take a mistyped one for a filter.
+        Some(first) if !first.starts_with('-') => verbs::run(args),
+        _ => suites(args),
     }
 }
 
 fn suites(args: Vec<OsString>) -> i32 {
-    let (args, matches) = match parse_with_matches::<RunArgs>(args) {
+    // In place of what libtest-mimic says there.
+    let command = page(RunArgs::command().after_help(None::<&str>));
+    let (args, matches) = match parse::<RunArgs>(command, args) {
         Ok(parsed) => parsed,
         Err(code) => return code,
     };
@@ -74,29 +81,32 @@ fn default_verb(args: RunArgs) -> i32 {
 }
 
 /// clap prints its own message with a suggestion; its exit code for usage is ours too.
-fn parse<A: Parser + CommandFactory + FromArgMatches>(args: Vec<OsString>) -> Result<A, i32> {
-    parse_with_matches(args).map(|(args, _)| args)
-}
-
-fn parse_with_matches<A: Parser + CommandFactory + FromArgMatches>(
-    args: Vec<OsString>,
-) -> Result<(A, ArgMatches), i32> {
-    let settings: Vec<String> =
-        plan::SETTINGS.iter().map(|setting| format!("  {:<20}  {}", setting.key, setting.about)).collect();
-    let all = format!("{}{}\n\n{}", verbs::HELP, settings.join("\n"), exit_code::TABLE);
-    // A verb that has codes and words of its own says these; what the default verb has of the kind is libtest-mimic's.
-    let own = A::command().get_after_help().map(ToString::to_string);
-    let after = own.filter(|_| A::command().get_name() != RunArgs::command().get_name()).unwrap_or(all);
-    let command = A::command()
-        // libtest-mimic's own template would take the place of ours.
-        .help_template("{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}{after-help}")
-        .after_help(after);
+fn parse<A: FromArgMatches>(command: Command, args: Vec<OsString>) -> Result<(A, ArgMatches), i32> {
     let matches =
         command.try_get_matches_from(args).and_then(|matches| Ok((A::from_arg_matches(&matches)?, matches)));
     matches.map_err(|error| {
         let _ = error.print();
         if error.use_stderr() { exit_code::USAGE } else { exit_code::PASSED }
     })
+}
+
+/// Lays out the help of a command. One that has no exit codes and words of its own gets those of the program.
+fn page(command: Command) -> Command {
+    // libtest-mimic's own template would take the place of ours.
+    let command =
+        command.help_template("{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}{after-help}");
+    if command.get_after_help().is_some() {
+        return command;
+    }
+    let settings: Vec<String> =
+        plan::SETTINGS.iter().map(|setting| format!("  {:<20}  {}", setting.key, setting.about)).collect();
+    command.after_help(format!(
+        "Verbs (the first argument; filters of assertion names come behind the flags):\n{}\n\n\
+         Settings (--set KEY=VALUE, or --set CASE.KEY=VALUE):\n{}\n\n{}",
+        verbs::list(),
+        settings.join("\n"),
+        exit_code::TABLE
+    ))
 }
 
 /// What libtest-mimic offers and means nothing here: verdicts are known before it is called.

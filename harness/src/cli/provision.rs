@@ -2,23 +2,14 @@
 
 use super::usage;
 use crate::provision::{self, Provisioned};
-use clap::{Parser, Subcommand};
+use clap::Subcommand;
 use model::exit_code;
 use std::path::PathBuf;
 
 /// `harness provision`
-#[derive(Debug, Parser)]
-#[command(
-    name = "harness provision",
-    about = "Put programs that you have as packages where all nodes find them."
-)]
-pub(super) struct ProvisionArgs {
-    #[command(subcommand)]
-    what: What,
-}
-
 #[derive(Debug, Subcommand)]
-enum What {
+#[command(about = "Put programs that you have as packages where all nodes find them.")]
+pub(super) enum Package {
     /// Unpack an nsys into a shared folder and check that it is complete; downloads nothing, and runs no program of it
     Nsys {
         /// The package: .deb, tar (plain, gz, xz, zst), or .rpm where `bsdtar` or `rpm2cpio` is there
@@ -30,8 +21,8 @@ enum What {
     },
 }
 
-pub(super) fn run(args: &ProvisionArgs) -> i32 {
-    let What::Nsys { from, to } = &args.what;
+pub(super) fn run(package: &Package) -> i32 {
+    let Package::Nsys { from, to } = package;
     match provision::provision(from, to) {
         Ok(done) => print(&done),
         Err(why) => usage(&why),

@@ -5,7 +5,7 @@ use crate::recipe::{self, Order, RecipeRequest, TableForm};
 use crate::session::load::load;
 use crate::stats::Exporting;
 use crate::tasks::{Cluster, SLURM};
-use clap::{CommandFactory, Parser};
+use clap::{Args, Command};
 use model::exit_code;
 use nsys::trace::Filter;
 use recipes::result_table::{Headings, Look, TimeUnit};
@@ -33,8 +33,8 @@ Exits 0 if there is a table, 3 if no report has data for any recipe or memory is
 be read.";
 
 /// `harness recipe`
-#[derive(Debug, Parser)]
-#[command(name = "harness recipe", about = ABOUT, long_about = LONG_ABOUT, disable_help_flag = true)]
+#[derive(Debug, Args)]
+#[command(about = ABOUT, long_about = LONG_ABOUT, disable_help_flag = true)]
 pub(super) struct RecipeArgs {
     /// Recipe with its arguments, several between commas; `list`; `summaries`; `all`; `index`
     #[arg(value_name = "NAME[:ARG...]")]
@@ -120,7 +120,7 @@ pub(super) fn run(args: &RecipeArgs) -> i32 {
     }
     let printed = match (args.name.as_deref(), args.help) {
         (None | Some("all" | "index" | "summaries"), true) => {
-            Ok(RecipeArgs::command().render_long_help().to_string())
+            Ok(RecipeArgs::augment_args(Command::new("harness recipe")).render_long_help().to_string())
         }
         (None, false) if args.sets.is_empty() => {
             Err(vec!["no recipe given; `harness recipe list` lists them".to_owned()])

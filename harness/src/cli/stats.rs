@@ -3,7 +3,7 @@
 use crate::memory;
 use crate::stats::{self, Exporting, Order};
 use base::suggest::nearest;
-use clap::Parser;
+use clap::Args;
 use model::exit_code;
 use nsys::trace::Filter;
 use recipes::result_table::{Headings, Look, TimeUnit};
@@ -27,8 +27,8 @@ Exits 0 if there is a table, 3 if no input has data for any report or memory is 
 cannot be read or written.";
 
 /// `harness stats`
-#[derive(Debug, Parser)]
-#[command(name = "harness stats", about = ABOUT, long_about = LONG_ABOUT)]
+#[derive(Debug, Args)]
+#[command(about = ABOUT, long_about = LONG_ABOUT)]
 pub(super) struct StatsArgs {
     #[arg(value_name = "INPUT", required_unless_present_any = ["help_reports", "help_formats"])]
     inputs: Vec<PathBuf>,

@@ -3,16 +3,15 @@
 use super::{home, no_home};
 use crate::sweep::{Swept, sweep};
 use base::text;
-use clap::Parser;
+use clap::Args;
 use config::inventory::Instances;
 use model::exit_code;
 use std::collections::BTreeMap;
 use store::Scratch;
 
 /// `harness sweep`
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 #[command(
-    name = "harness sweep",
     about = "Run random suites with random faults on simulated clusters, and look for a broken invariant."
 )]
 pub(super) struct SweepArgs {

@@ -17,8 +17,9 @@ use model::exit_code;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Which kind of files is checked.
+/// `harness lint`: which kind of files is checked.
 #[derive(Debug, Subcommand)]
+#[command(about = "Errors in files for other programs, with their places.")]
 pub(crate) enum LintCommand {
     /// Check scripts and manifests that launch jobs: environment, tasks, variables, step windows. Give files that start
     /// each other together

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use store::Home;
 
 #[derive(Debug, Args)]
-pub(super) struct ShowArgs {
+pub(crate) struct ShowArgs {
     /// The instance; by default all
     #[arg(value_name = "INSTANCE")]
     instance: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct DiffArgs {
+pub(crate) struct DiffArgs {
     /// The instance, or a file
     #[arg(value_name = "A")]
     a: String,
@@ -34,7 +34,7 @@ pub(super) struct DiffArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct ExportArgs {
+pub(crate) struct ExportArgs {
     /// The instance; by default all
     #[arg(value_name = "INSTANCE")]
     instance: Option<String>,

@@ -6,23 +6,16 @@ mod propose;
 mod review;
 
 use super::{home, no_home};
-use clap::{Parser, Subcommand};
+use clap::Subcommand;
 
 /// `harness baseline`
-#[derive(Debug, Parser)]
+#[derive(Debug, Subcommand)]
 #[command(
-    name = "harness baseline",
     about = "Propose, review and show baselines.",
     long_about = "Propose, review and show baselines.\n\n\
         Proposals are stored as `baselines/<instance>.pending.toml` and judge nothing until they are accepted."
 )]
-pub(super) struct BaselineArgs {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
-#[derive(Debug, Subcommand)]
-enum Verb {
+pub(super) enum BaselineVerb {
     /// Make proposals from independent runs
     Propose(propose::ProposeArgs),
     /// Accept or reject proposals: one by one at a terminal, or with `--accept` and `--reject`
@@ -37,14 +30,14 @@ enum Verb {
     Export(list::ExportArgs),
 }
 
-pub(super) fn run(args: &BaselineArgs) -> i32 {
+pub(super) fn run(verb: &BaselineVerb) -> i32 {
     let Some(home) = home() else { return no_home() };
-    match &args.verb {
-        Verb::Propose(args) => propose::run(&home, args),
-        Verb::Review(args) => review::run(&home, args),
-        Verb::Show(args) => list::show(&home, args),
-        Verb::Lint => list::lint(&home),
-        Verb::Diff(args) => list::diff(&home, args),
-        Verb::Export(args) => list::export(&home, args),
+    match verb {
+        BaselineVerb::Propose(args) => propose::run(&home, args),
+        BaselineVerb::Review(args) => review::run(&home, args),
+        BaselineVerb::Show(args) => list::show(&home, args),
+        BaselineVerb::Lint => list::lint(&home),
+        BaselineVerb::Diff(args) => list::diff(&home, args),
+        BaselineVerb::Export(args) => list::export(&home, args),
     }
 }

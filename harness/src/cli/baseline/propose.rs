@@ -17,7 +17,7 @@ use store::{Home, Stored};
 use verdict::fingerprint::{COMPARABLE, VARIABLES, variables};
 
 #[derive(Debug, Args)]
-pub(super) struct ProposeArgs {
+pub(crate) struct ProposeArgs {
     /// The runs: ids, the beginning of them, `latest`, or their folders; each counts once, even if it was judged again
     #[arg(long = "run", value_name = "ID|PATH", required = true, num_args = 1..)]
     runs: Vec<String>,

@@ -10,7 +10,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use store::{self, Home};
 
 #[derive(Debug, Args)]
-pub(super) struct ReviewArgs {
+pub(crate) struct ReviewArgs {
     /// The instance; by default all that have proposals
     #[arg(value_name = "INSTANCE")]
     instance: Option<String>,

@@ -6,7 +6,7 @@ mod suspects;
 mod text;
 
 use super::{home_or_here, no_home, usage};
-use clap::Parser;
+use clap::Args;
 use model::exit_code;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -20,9 +20,8 @@ Changes are found by a rank test: a step or a drift is reported if the same runs
 Exit codes: 0 reported; 2 wrong usage, or there is no run; 3 no run has measured it.";
 
 /// `harness history`
-#[derive(Debug, Parser)]
+#[derive(Debug, Args)]
 #[command(
-    name = "harness history",
     about = "Show how a metric changed from run to run, or which parts were blamed before.",
     after_help = ABOUT
 )]

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use store::{Home, iso8601, wall_clock_s, write_whole};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct DiscoverArgs {
+pub(crate) struct DiscoverArgs {
     /// The partition of the nodes
     #[arg(long, value_name = "NAME")]
     partition: String,

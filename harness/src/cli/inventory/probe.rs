@@ -49,13 +49,13 @@ struct ProbeTarget {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct ProbeArgs {
+pub(crate) struct ProbeArgs {
     #[command(flatten)]
     target: ProbeTarget,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct DiffArgs {
+pub(crate) struct DiffArgs {
     #[command(flatten)]
     target: ProbeTarget,
     /// Compare with the nodes in this file, which `harness inventory probe --json` wrote
