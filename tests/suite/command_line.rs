@@ -290,6 +290,40 @@ fn a_verb_that_is_none_is_an_error_and_no_filter() {
 }
 
 #[test]
+fn shells_complete_every_verb_but_internal_ones() {
+    let project = Project::new();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let ran = project.harness(&["completions", shell]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{shell}");
+        for expected in ["isolate", "function-trace", "sim-fault", "help"] {
+            assert!(ran.stdout.contains(expected), "{shell}: no `{expected}`");
+        }
+        assert!(!ran.stdout.contains("answer-query"), "{shell}");
+    }
+    assert_eq!(project.harness(&["completions", "sh"]).code, Some(2));
+    project.write("complete.bash", &project.harness(&["completions", "bash"]).stdout);
+    for (typed, expected) in [
+        (&["harness", "isol"][..], "isolate\n"),
+        (&["harness", "help", "cle"], "clean\n"),
+        (&["harness", "baseline", "pro"], "propose\n"),
+        (&["harness", "clean", "--dry"], "--dry-run\n"),
+        (&["harness", "--sim-f"], "--sim-fault\n"),
+    ] {
+        let (words, last) = (typed.join(" "), typed.len() - 1);
+        let script = format!(
+            "source complete.bash; COMP_WORDS=({words}); COMP_CWORD={last}; \
+             _harness harness {} {}; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            typed[last],
+            typed[last - 1],
+        );
+        let mut bash = std::process::Command::new("bash");
+        let output = bash.args(["-c", &script]).current_dir(project.path()).output().expect("bash");
+        let ran = crate::project::ran(output);
+        assert_eq!(ran.stdout, expected, "{typed:?}: {}", ran.all());
+    }
+}
+
+#[test]
 fn a_report_that_cannot_be_written_hides_no_failure() {
     let project = Project::new();
     let fault = ["--sim-fault", "p5-002:nic-slow=0.4@rdmap113s0"];

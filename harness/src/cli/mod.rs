@@ -7,6 +7,7 @@ mod check;
 mod clean;
 mod columns;
 mod compare;
+mod completions;
 mod explain;
 mod field_kit;
 mod history;

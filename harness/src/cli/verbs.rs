@@ -1,7 +1,8 @@
 //! The verbs: what the first argument can be, and what runs it.
 
 use super::{
-    accept, baseline, bundle, check, clean, compare, explain, field_kit, history, inventory, isolate,
+    accept, baseline, bundle, check, clean, compare, completions, explain, field_kit, history, inventory,
+    isolate,
 };
 use super::{logs, page, parse, provision, recipe, stats, sweep, usage};
 use crate::lint;
@@ -23,6 +24,7 @@ enum Verb {
     Check(check::CheckArgs),
     Clean(clean::CleanArgs),
     Compare(compare::CompareArgs),
+    Completions(completions::CompletionsArgs),
     Explain(explain::ExplainArgs),
     FieldKit(field_kit::FieldKitArgs),
     History(history::HistoryArgs),
@@ -70,6 +72,7 @@ impl Verb {
             Verb::Check(args) => check::run(&args),
             Verb::Clean(args) => clean::run(&args),
             Verb::Compare(args) => compare::run(&args),
+            Verb::Completions(args) => completions::run(&args, visible(&command()).cloned().collect()),
             Verb::Explain(args) => explain::run(&args),
             Verb::FieldKit(args) => field_kit::run(&args),
             Verb::History(args) => history::run(&args),
