@@ -34,6 +34,11 @@ impl Project {
         Project { folder }
     }
 
+    /// A folder with nothing in it.
+    pub(crate) fn bare() -> Project {
+        Project { folder: tempfile::tempdir().expect("a folder") }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }

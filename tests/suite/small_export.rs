@@ -1,13 +1,12 @@
 //! Small exports of reports that tests write, in a folder of their own, and `harness stats` run in it.
 
-use crate::project::{HARNESS, Ran, ran};
+use crate::project::{HARNESS, Project, Ran, ran};
 use nsys::tables::{KernelRow, write};
 use rusqlite::{Connection, params};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
-use tempfile::TempDir;
 
 /// Start, end, name; of ranges the domain is the default one.
 pub(crate) type Row<'a> = (i64, i64, &'a str);
@@ -36,12 +35,12 @@ pub(crate) const PLAIN: Report = Report {
 };
 
 pub(crate) struct Place {
-    folder: TempDir,
+    folder: Project,
 }
 
 impl Place {
     pub(crate) fn new() -> Place {
-        Place { folder: tempfile::tempdir().expect("a folder") }
+        Place { folder: Project::bare() }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -98,34 +97,8 @@ impl Place {
         sqlite(&self.path(name), report);
     }
 
-    /// Kernels alone, as a folder of Parquet files.
     pub(crate) fn parquet(&self, name: &str, kernels: &[Row]) {
-        let folder = self.path(name);
-        fs::create_dir_all(&folder).expect("made");
-        let rows: Vec<KernelRow> = kernels
-            .iter()
-            .zip(1..)
-            .map(|((start, end, _), id)| KernelRow {
-                start: *start,
-                end: *end,
-                device_id: 0,
-                context_id: 1,
-                stream_id: 7,
-                correlation_id: None,
-                global_pid: None,
-                short_name: id,
-                demangled_name: id,
-            })
-            .collect();
-        let names: Vec<(i64, String)> =
-            kernels.iter().zip(1..).map(|((.., name), id)| (id, (*name).to_owned())).collect();
-        for (table, bytes) in [
-            ("CUPTI_ACTIVITY_KIND_KERNEL", write::kernels(&rows)),
-            ("StringIds", write::strings(&names)),
-            ("META_DATA_EXPORT", write::meta("3.20.0", "2025.3.1")),
-        ] {
-            fs::write(folder.join(format!("{table}.parquet")), bytes.expect("made")).expect("written");
-        }
+        parquet(&self.path(name), kernels);
     }
 }
 
@@ -179,4 +152,33 @@ pub(crate) fn sqlite(path: &Path, report: Report) {
         .expect("put");
     }
     rows.commit().expect("kept");
+}
+
+/// Kernels alone, as a folder of Parquet files.
+pub(crate) fn parquet(folder: &Path, kernels: &[Row]) {
+    fs::create_dir_all(folder).expect("made");
+    let rows: Vec<KernelRow> = kernels
+        .iter()
+        .zip(1..)
+        .map(|((start, end, _), id)| KernelRow {
+            start: *start,
+            end: *end,
+            device_id: 0,
+            context_id: 1,
+            stream_id: 7,
+            correlation_id: None,
+            global_pid: None,
+            short_name: id,
+            demangled_name: id,
+        })
+        .collect();
+    let names: Vec<(i64, String)> =
+        kernels.iter().zip(1..).map(|((.., name), id)| (id, (*name).to_owned())).collect();
+    for (table, bytes) in [
+        ("CUPTI_ACTIVITY_KIND_KERNEL", write::kernels(&rows)),
+        ("StringIds", write::strings(&names)),
+        ("META_DATA_EXPORT", write::meta("3.20.0", "2025.3.1")),
+    ] {
+        fs::write(folder.join(format!("{table}.parquet")), bytes.expect("made")).expect("written");
+    }
 }

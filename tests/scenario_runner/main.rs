@@ -1,0 +1,75 @@
+//! The tests that are data: each TOML file under `tests/scenarios` is one, and this program runs them all. What stands in
+//! such a file is described in CONTRIBUTING.md.
+
+// Tests wait for real processes by the machine's clock; what they test must not.
+#![allow(clippy::disallowed_methods)]
+
+mod pattern;
+#[path = "../suite/project.rs"]
+#[allow(dead_code)]
+mod project;
+mod runner_tests;
+mod scenario;
+#[path = "../suite/small_export.rs"]
+#[allow(dead_code)]
+mod small_export;
+mod steps;
+mod value;
+mod variables;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use project::root;
+use scenario::Scenario;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+const FOLDER: &str = "tests/scenarios";
+
+/// Every `AREA/NAME.toml`, by path; what lies deeper belongs to scenarios.
+fn scenarios() -> Vec<PathBuf> {
+    let list = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        entries.flatten().map(|entry| entry.path()).collect()
+    };
+    let areas = list(&root().join(FOLDER)).into_iter().filter(|path| path.is_dir());
+    let mut files: Vec<PathBuf> = areas.flat_map(|area| list(&area)).filter(|path| path.is_file()).collect();
+    files.sort();
+    files
+}
+
+/// One trial, or one for each row of its table; a file that cannot be read is a trial that fails.
+fn trials(path: &Path) -> Vec<Trial> {
+    let area = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = format!("{area}::{stem}");
+    let shown = path.strip_prefix(root()).unwrap_or(path).display().to_string();
+    let scenario = match fs::read_to_string(path).map_err(|error| error.to_string()).and_then(Scenario::read)
+    {
+        Ok(scenario) => Arc::new(scenario),
+        Err(error) => {
+            return vec![Trial::test(name, move || Err(Failed::from(format!("{shown}: {error}"))))];
+        }
+    };
+    let one = |row: Option<usize>| {
+        let name = row.map_or_else(|| name.clone(), |row| format!("{name}::{}", scenario.label(row)));
+        let (scenario, path, area) = (Arc::clone(&scenario), path.to_owned(), area.clone());
+        let shown = shown.clone();
+        Trial::test(name, move || {
+            steps::run(&scenario, &path, &area, row)
+                .map_err(|error| Failed::from(format!("{shown}: {error}")))
+        })
+    };
+    match scenario.each.len() {
+        0 => vec![one(None)],
+        rows => (0..rows).map(|row| one(Some(row))).collect(),
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let mut all: Vec<Trial> = scenarios().iter().flat_map(|path| trials(path)).collect();
+    all.extend(runner_tests::trials());
+    libtest_mimic::run(&arguments, all).exit_code()
+}
