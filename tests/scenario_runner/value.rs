@@ -178,7 +178,8 @@ fn child(value: &Value, key: &str) -> Result<Value, String> {
     }
     if key.contains(',') {
         let cell = |key: &str| {
-            value.get(key).map(|cell| cell.as_str().map_or_else(|| cell.to_string(), str::to_owned))
+            let cell = value.get(key).filter(|cell| !cell.is_null())?;
+            Some(cell.as_str().map_or_else(|| cell.to_string(), str::to_owned))
         };
         let cells: Vec<String> = key.split(',').filter_map(cell).collect();
         return Ok(Value::from(cells.join(" ")));
