@@ -8,53 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-pub(crate) const SUITE: &str = r#"
-instance = "p5"
-about = "a little of everything, as small as it can be"
-[[case]]
-name = "pair"
-placement = "pairs"
-workload = { kind = "nccl-tests", op = "all_reduce", from = "256MiB", to = "1GiB", factor = 2 }
-recipes = ["nccl_tests", "efa_traffic"]
-counters = { between = 10 }
-[[case.assert]]
-metric = "nccl.busbw"
-size = "1GiB"
-against = "baseline"
-[[case.assert]]
-metric = "nic.share"
-per = "node"
-at_least = 0.9
-[[case]]
-name = "kernels"
-placement = "pairs"
-workload = { kind = "nccl-tests", op = "all_reduce", from = "64MiB", to = "256MiB", factor = 2 }
-recipes = ["nccl_tests", "cuda_gpu_kern_sum"]
-counters = false
-[case.profile]
-keep = "always"
-[[case.assert]]
-metric = "kernel.class_share"
-class = "nccl"
-at_least = "95 %"
-[[case]]
-name = "fails"
-placement = 1
-workload = { kind = "command", program = "false" }
-recipes = ["command"]
-[[case.assert]]
-metric = "command.exit_code"
-equals = 0
-[[case]]
-name = "stopped"
-after = ["fails"]
-placement = 1
-workload = { kind = "command", program = "true" }
-recipes = ["command"]
-[[case.assert]]
-metric = "command.exit_code"
-equals = 0
-"#;
+pub(crate) const SUITE: &str = include_str!("../scenarios/little/files/suites/little.toml");
 
 /// Pairs of nodes, two sizes, and this bound on their bandwidth: a run of it is over at once.
 pub(crate) fn pairs(case: &str, bound: &str) -> String {

@@ -67,15 +67,6 @@ fn one_hung_node_costs_one_time_limit_and_the_others_are_measured_without_it() {
 }
 
 #[test]
-fn bad_nodes_are_kept_where_somebody_wants_them() {
-    let project = Project::new();
-    let ran = project.harness(&[&HANG[..], &["--keep-bad-nodes", "node-"]].concat());
-    assert_eq!(ran.code, Some(3), "{}", ran.all());
-    assert!(!ran.stdout.contains("quarantined"), "{}", ran.all());
-    assert!(launched_on(&project, "p5-002").len() > 1);
-}
-
-#[test]
 fn a_quarantine_outlives_the_process_that_decided_it() {
     let project = Project::new();
     let amended = |project: &Project| {
@@ -97,48 +88,4 @@ fn a_quarantine_outlives_the_process_that_decided_it() {
         return assert_quarantined(&project, &resumed);
     }
     panic!("no run was killed after its plan was amended");
-}
-
-#[test]
-fn errors_count_against_max_fail_where_somebody_wants_it() {
-    let project = Project::new();
-    let args = ["--suite", "nccl-p5", "-q", "--max-fail", "1", "--errors", "--sim-fault", "p5-002:rank-dies"];
-    let ran = project.harness(&args);
-    assert_eq!(ran.code, Some(3), "{}", ran.all());
-    let summary = project.json("summary.json");
-    assert!(summary["interrupted"].as_str().is_some_and(|why| why.contains("--max-fail 1")), "{summary}");
-    let alone = project.harness(&["--suite", "nccl-p5", "-q", "--errors"]);
-    assert_eq!(alone.code, Some(2), "{}", alone.all());
-}
-
-#[test]
-fn a_job_that_stands_still_is_ended_before_its_time_limit_and_a_silent_command_is_not() {
-    let project = Project::new();
-    let suite = |stall: &str| {
-        format!(
-            "instance = \"p5\"\nabout = \"a test\"\n[[case]]\nname = \"table\"\nplacement = \"each\"\nlimit_s = 3000\n\
-             workload = {{ kind = \"nccl-tests\", op = \"all_reduce\", from = \"1GiB\", to = \"2GiB\", factor = 2{stall} }}\n\
-             recipes = [\"nccl_tests\"]\n[[case.assert]]\nmetric = \"nccl.busbw\"\nsize = \"2GiB\"\nat_least = \"1 GB/s\"\n\
-             [[case]]\nname = \"silent\"\nplacement = 1\nlimit_s = 3000\n\
-             workload = {{ kind = \"command\", program = \"sleep\", args = [\"2000\"] }}\nrecipes = [\"command\"]\n\
-             [[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n"
-        )
-    };
-    let seconds_of = |stall: &str| {
-        project.write("suites/still.toml", &suite(stall));
-        let ran = project.harness(&["--suite", "still", "-q", "--sim-fault", "p5-002:hang"]);
-        assert_eq!(
-            (ran.code, ran.blamed()),
-            (Some(3), vec!["culprit p5-002 node".to_owned()]),
-            "{}",
-            ran.all()
-        );
-        assert_eq!(project.json("cases/silent/verdict.json")["end"], "pass", "{}", ran.all());
-        let end = project.json("cases/table/job.json")["jobs"][1]["end"]["how"].clone();
-        (end, project.json("cases/table/job.json")["jobs"][1]["seconds"].as_f64().expect("seconds"))
-    };
-    let (how, took) = seconds_of(", stall_s = 60");
-    assert!(how == "stall" && took < 200.0, "{how} {took}");
-    let (how, took) = seconds_of(", stall_s = 0");
-    assert!(how == "time-limit" && took > 2900.0, "{how} {took}");
 }
