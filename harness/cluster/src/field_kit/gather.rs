@@ -3,7 +3,7 @@
 use super::evidence::{Evidence, NodeEvidence, Section, read_sections};
 use super::request::{CLUSTER_COMMANDS, CONFIG_KEYS, NodeRequest};
 use crate::interrupt;
-use crate::probe::{self, NotMade, Probing};
+use crate::probe::{self, NodeJob, NotMade, Probing, on_node};
 use crate::reach::{Command, Host, Reach, Status};
 use crate::run::Clock;
 use config::inventory::{Inventory, ReachBy, SshStart};
@@ -38,10 +38,7 @@ pub async fn gather<'i>(gathering: &Gathering<'_, 'i>) -> Result<Evidence<'i>, N
         biased;
         evidence = all(gathering) => evidence,
         code = interrupted() => {
-            if gathering.inventory.reach.slurm().is_some() {
-                // Their limit ends them where even this gets no answer.
-                let _ = probe::end_jobs(gathering.reach, gathering.name).await;
-            }
+            on_node(&gathering.inventory.reach).end(gathering.reach, gathering.name).await;
             Err(NotMade::Interrupted(code))
         }
     }
@@ -146,14 +143,10 @@ async fn of_node(gathering: &Gathering<'_, '_>, chosen: &[String], at: usize, no
     let wires_by_ssh = matches!(&inventory.reach, ReachBy::Ssh(ssh) if ssh.start == SshStart::Mpirun);
     let peer = chosen.get(1).filter(|_| wires_by_ssh && at == 0).map(String::as_str);
     let argv = NodeRequest::new(inventory, node, peer).argv();
-    let (host, argv) = match &inventory.reach {
-        ReachBy::Slurm(slurm) => {
-            let asks = (inventory.instance.gpus, probe::minutes(gathering.reach, slurm).await);
-            (Host::Here, probe::srun(slurm, asks, gathering.name, node, &argv))
-        }
-        ReachBy::Ssh(_) => (Host::Node(node.to_owned()), argv),
-        ReachBy::Local => (Host::Here, argv),
-    };
+    let launcher = on_node(&inventory.reach);
+    let minutes = launcher.minutes(gathering.reach).await;
+    let job = NodeJob { name: gathering.name, gpus: inventory.instance.gpus, minutes };
+    let (host, argv) = launcher.command(node, argv, &job);
     let sections = match gathering.reach.exec(&host, &Command::new(argv, NODE_LIMIT)).await {
         Err(error) => Err(error.to_string()),
         Ok(answer) => read_sections(&answer.stdout_text()).map_err(|why| match answer.succeeded() {

@@ -42,17 +42,6 @@ pub fn weigh(
     node.notes = notes;
 }
 
-/// What Slurm says of a node on which it starts nothing.
-pub(super) fn unusable(state: &str) -> bool {
-    let words = ["down", "drain", "drained", "draining", "fail", "failing", "error", "unknown", "inval"];
-    // A star marks a node that does not respond; other marks, and further states, stand behind the word too.
-    state.contains('*')
-        || state.split('+').any(|word| {
-            let word = word.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
-            words.contains(&word.to_ascii_lowercase().as_str())
-        })
-}
-
 /// What every node of such an instance has, and nothing on this one reports: a driver or a module is gone, or was never
 /// installed. On machines whose firmware says that they are something else it is a note.
 fn unread(node: &ProbedNode, inventory: &Inventory, unfit: &mut Vec<String>, notes: &mut Vec<String>) {

@@ -5,13 +5,15 @@ pub mod answer;
 mod clock;
 mod environment;
 mod fitness;
+mod on_node;
 mod probing;
 mod request;
 mod slurm;
 mod table;
 
 pub use fitness::{is_by_folder, weigh};
+pub(crate) use on_node::{NodeJob, on_node};
 pub use probing::{NotMade, Probing, asked_to_end, make};
 pub use request::{CLOCK, ProbeRequest};
-pub use slurm::{end as end_jobs, minutes, read_srun, srun};
+pub use slurm::read_srun;
 pub use table::{differences, remarks, table};

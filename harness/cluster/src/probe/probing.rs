@@ -3,15 +3,16 @@
 
 use super::answer::{self, Answer};
 use super::clock::Offset;
+use super::fitness;
+use super::on_node::{NodeJob, NodeState, on_node};
 use super::request::{CLOCK, ProbeRequest};
-use super::{fitness, slurm};
 use crate::interrupt;
 use crate::reach::slurm_refusal;
 use crate::reach::{Command, Host, Reach};
 use crate::run::Clock;
 use base::digest::sha256;
 use config::facts::fact;
-use config::inventory::{Inventory, Kind, ReachBy};
+use config::inventory::{Inventory, Kind};
 use futures::{StreamExt, stream};
 use model::artefact::{FORMAT, Probe, ProbedNode};
 use std::collections::BTreeMap;
@@ -53,10 +54,7 @@ pub async fn make(probing: &Probing<'_>) -> Result<Probe, NotMade> {
         biased;
         nodes = all(probing) => nodes,
         code = asked_to_end() => {
-            if probing.inventory.reach.slurm().is_some() {
-                // Their limit ends them where even this gets no answer.
-                let _ = slurm::end(probing.reach, probing.name).await;
-            }
+            on_node(&probing.inventory.reach).end(probing.reach, probing.name).await;
             return Err(NotMade::Interrupted(code));
         }
     };
@@ -84,19 +82,14 @@ pub async fn asked_to_end() -> i32 {
 }
 
 async fn all(probing: &Probing<'_>) -> Vec<ProbedNode> {
-    let (states, minutes) = match probing.inventory.reach.slurm() {
-        // Where Slurm reports no node states, the nodes are asked themselves.
-        Some(slurm) => (
-            slurm::states(probing.reach).await.unwrap_or_default(),
-            slurm::minutes(probing.reach, slurm).await,
-        ),
-        None => (BTreeMap::new(), 0),
-    };
+    let launcher = on_node(&probing.inventory.reach);
+    let states = launcher.states(probing.reach).await;
+    let minutes = launcher.minutes(probing.reach).await;
     let asked = probing.nodes.iter().map(|node| one(probing, node, states.get(node), minutes));
     stream::iter(asked).buffered(probing.fanout.max(1)).collect().await
 }
 
-async fn one(probing: &Probing<'_>, node: &str, state: Option<&slurm::State>, minutes: u32) -> ProbedNode {
+async fn one(probing: &Probing<'_>, node: &str, state: Option<&NodeState>, minutes: u32) -> ProbedNode {
     let mut probed = ProbedNode {
         node: node.to_owned(),
         slurm: state.map(|state| state.state.clone()),
@@ -107,15 +100,10 @@ async fn one(probing: &Probing<'_>, node: &str, state: Option<&slurm::State>, mi
         return probed;
     }
     let ask = ProbeRequest::for_node(probing.inventory, node);
-    let (host, argv, limit) = match &probing.inventory.reach {
-        ReachBy::Slurm(slurm) => {
-            let gpus = probing.inventory.instance.gpus;
-            let limit = slurm::limit(state.is_some_and(|state| state.boots));
-            (Host::Here, slurm::srun(slurm, (gpus, minutes), probing.name, node, &ask.argv()), limit)
-        }
-        ReachBy::Ssh(_) => (Host::Node(node.to_owned()), ask.argv(), LIMIT),
-        ReachBy::Local => (Host::Here, ask.argv(), LIMIT),
-    };
+    let launcher = on_node(&probing.inventory.reach);
+    let job = NodeJob { name: probing.name, gpus: probing.inventory.instance.gpus, minutes };
+    let (host, argv) = launcher.command(node, ask.argv(), &job);
+    let limit = launcher.limit(state.is_some_and(|state| state.boots)).unwrap_or(LIMIT);
     let asked_s = probing.clock.now_unix_s();
     let output = match probing.reach.exec(&host, &Command::new(argv, limit)).await {
         Ok(output) => output,

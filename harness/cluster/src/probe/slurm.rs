@@ -1,8 +1,8 @@
-//! Nodes that only Slurm reaches: the states that it reports, and one short job on each.
+//! One command on one node under Slurm: the states of nodes that it reports, and one short job on each.
 
-use super::fitness;
+use super::on_node::{NodeJob, NodeState, OnNode};
 use crate::reach::slurm_state::StateSet;
-use crate::reach::{Command, Host, Reach, ReachError};
+use crate::reach::{Command, Host, Reach, Wait};
 use config::inventory::SlurmReach;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,18 +12,35 @@ const QUERY_LIMIT: Duration = Duration::from_secs(60);
 const IMMEDIATE_S: u32 = 30;
 const MINUTES: u32 = 3;
 
-/// How a node stands with Slurm.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct State {
-    pub state: String,
-    /// Why nothing starts on it, where nothing does.
-    pub unusable: Option<String>,
-    /// It is powered down, and boots for the job that comes to it.
-    pub boots: bool,
+impl OnNode for SlurmReach {
+    /// Where Slurm reports none, the nodes are asked themselves.
+    fn states<'a>(&'a self, reach: &'a dyn Reach) -> Wait<'a, BTreeMap<String, NodeState>> {
+        Box::pin(async { states(reach).await.unwrap_or_default() })
+    }
+
+    fn minutes<'a>(&'a self, reach: &'a dyn Reach) -> Wait<'a, u32> {
+        Box::pin(minutes(reach, self))
+    }
+
+    fn command(&self, node: &str, argv: Vec<String>, job: &NodeJob<'_>) -> (Host, Vec<String>) {
+        (Host::Here, srun(self, (job.gpus, job.minutes), job.name, node, &argv))
+    }
+
+    fn limit(&self, boots: bool) -> Option<Duration> {
+        Some(limit(boots))
+    }
+
+    /// By their name, which is theirs alone. Their limit ends them where even this gets no answer.
+    fn end<'a>(&'a self, reach: &'a dyn Reach, name: &'a str) -> Wait<'a, ()> {
+        Box::pin(async move {
+            let argv = ["scancel".to_owned(), format!("--name={name}")];
+            let _ = reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await;
+        })
+    }
 }
 
 /// By node. A query that fails says nothing about any of them.
-pub(super) async fn states(reach: &dyn Reach) -> Result<BTreeMap<String, State>, String> {
+async fn states(reach: &dyn Reach) -> Result<BTreeMap<String, NodeState>, String> {
     let argv = ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"];
     let answer = reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await;
     let answer = answer.map_err(|error| error.to_string())?;
@@ -33,28 +50,28 @@ pub(super) async fn states(reach: &dyn Reach) -> Result<BTreeMap<String, State>,
     Ok(read_states(&answer.stdout_text()))
 }
 
-fn read_states(text: &str) -> BTreeMap<String, State> {
-    let mut states: BTreeMap<String, State> = BTreeMap::new();
+fn read_states(text: &str) -> BTreeMap<String, NodeState> {
+    let mut states: BTreeMap<String, NodeState> = BTreeMap::new();
     for line in text.lines() {
         // A reason may hold anything, the separator too.
         let mut fields = line.splitn(3, '|').map(str::trim);
         let (Some(node), Some(state)) = (fields.next(), fields.next()) else { continue };
         let reason = fields.next().unwrap_or_default();
-        let unusable = fitness::unusable(state).then(|| match reason {
+        let unusable = unusable(state).then(|| match reason {
             "" | "none" => format!("Slurm reports it as {state}"),
             reason => format!("Slurm reports it as {state}: {reason}"),
         });
         // A node is listed once for each of its partitions, and is the same in all.
         let set = StateSet::parse(state);
         let boots = ["powered_down", "powering_down", "powering_up"].iter().any(|word| set.has(word));
-        states.entry(node.to_owned()).or_insert(State { state: state.to_owned(), unusable, boots });
+        states.entry(node.to_owned()).or_insert(NodeState { state: state.to_owned(), unusable, boots });
     }
     states
 }
 
 /// How many minutes a node's job may ask for: no more than its partition allows, or Slurm never starts it. Where Slurm
 /// does not say how many that are, as many as are wanted.
-pub async fn minutes(reach: &dyn Reach, slurm: &SlurmReach) -> u32 {
+async fn minutes(reach: &dyn Reach, slurm: &SlurmReach) -> u32 {
     let argv = ["sinfo", "--noheader", "--all", "--format=%P|%l"];
     let answer = reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await;
     let text = answer.ok().filter(|answer| answer.succeeded()).map(|answer| answer.stdout_text());
@@ -91,7 +108,7 @@ fn whole_minutes(limit: &str) -> Option<u32> {
 }
 
 /// The argument list that runs another on one node, as a job of its own.
-pub fn srun(
+fn srun(
     slurm: &SlurmReach,
     (gpus, minutes): (u32, u32),
     job: &str,
@@ -137,15 +154,20 @@ pub fn read_srun<'a>(argv: &'a [&'a str]) -> Option<(&'a str, &'a [&'a str])> {
 
 /// How long one node's job is waited for: its time in the queue, its limit, and Slurm's own; and the boot of a node
 /// that is powered down, which ParallelCluster gives half an hour.
-pub(super) fn limit(boots: bool) -> Duration {
+fn limit(boots: bool) -> Duration {
     let boot_s = if boots { 1800 } else { 0 };
     Duration::from_secs(u64::from(IMMEDIATE_S) + u64::from(MINUTES) * 60 + 60 + boot_s)
 }
 
-/// Ends leftover jobs, by their name, which is this probe's alone.
-pub async fn end(reach: &dyn Reach, job: &str) -> Result<(), ReachError> {
-    let argv = ["scancel".to_owned(), format!("--name={job}")];
-    reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await.map(|_| ())
+/// What Slurm says of a node on which it starts nothing.
+fn unusable(state: &str) -> bool {
+    let words = ["down", "drain", "drained", "draining", "fail", "failing", "error", "unknown", "inval"];
+    // A star marks a node that does not respond; other marks, and further states, stand behind the word too.
+    state.contains('*')
+        || state.split('+').any(|word| {
+            let word = word.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
+            words.contains(&word.to_ascii_lowercase().as_str())
+        })
 }
 
 #[cfg(test)]
