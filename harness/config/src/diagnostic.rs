@@ -5,7 +5,7 @@ use base::text::show;
 use std::fmt;
 
 /// One error. `line` and `column` count from 1; line 0 says that the file as a whole is meant.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub struct Diagnostic {
     /// As messages show it: `suites/nccl-p5.toml`.
     pub file: String,
@@ -51,10 +51,8 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-impl std::error::Error for Diagnostic {}
-
 /// Every error of a file or of several, one a line.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
 impl fmt::Display for Diagnostics {
@@ -68,8 +66,6 @@ impl fmt::Display for Diagnostics {
         Ok(())
     }
 }
-
-impl std::error::Error for Diagnostics {}
 
 impl From<Diagnostic> for Diagnostics {
     fn from(diagnostic: Diagnostic) -> Diagnostics {

@@ -4,21 +4,13 @@ use metric::unit::{Better, Unit};
 use metric::{Dim, DimValue, Dims, Metric, Metrics};
 use nsys::safe_parquet::{self, UNPACKED, check_columns, check_texts, guarded};
 use polars::prelude::*;
-use std::fmt;
 use std::io::Cursor;
 use std::sync::Arc;
 
 /// Why metrics could not be written as Parquet, or read from it.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("metrics: {0}")]
 pub struct ParquetError(String);
-
-impl fmt::Display for ParquetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "metrics: {}", self.0)
-    }
-}
-
-impl std::error::Error for ParquetError {}
 
 impl From<PolarsError> for ParquetError {
     fn from(error: PolarsError) -> Self {

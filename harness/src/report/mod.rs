@@ -25,7 +25,6 @@ pub(crate) use trials::face;
 pub use trials::{Unprinted, trials};
 
 use model::artefact::{CaseVerdict, Plan, Summary};
-use std::fmt;
 
 /// All that a report is made from.
 #[derive(Debug, Clone, Copy)]
@@ -55,16 +54,9 @@ pub(crate) const REPORTERS: [Reporter; 2] = [
 ];
 
 /// Why a report could not be made.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct ReportError(pub String);
-
-impl fmt::Display for ReportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ReportError {}
 
 #[cfg(test)]
 mod tests {

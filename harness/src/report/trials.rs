@@ -5,7 +5,6 @@ use super::Report;
 use base::text::show;
 use libtest_mimic::{Arguments, Completion, Conclusion, Failed, Trial};
 use model::artefact::{Status, Verdict};
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 
 /// Prints the verdicts on stdout, on the caller's own thread. Of `args` only filter, format, quietness and colour
@@ -35,24 +34,15 @@ pub fn trials(report: &Report) -> Vec<Trial> {
 }
 
 /// Why not all of the results were printed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unprinted {
     /// The reader of stdout has gone away: no message, and the exit code stays.
+    #[error("stdout is closed")]
     Closed,
     /// Stdout cannot be written: a full disk, say.
+    #[error("cannot print the results: {0}")]
     Broken(String),
 }
-
-impl fmt::Display for Unprinted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Unprinted::Closed => f.write_str("stdout is closed"),
-            Unprinted::Broken(why) => write!(f, "cannot print the results: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for Unprinted {}
 
 fn trial(verdict: &Verdict) -> Trial {
     let name = show(&verdict.name);

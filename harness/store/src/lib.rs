@@ -349,7 +349,8 @@ pub fn iso8601(unix_s: f64) -> String {
 }
 
 /// A file of a run that could not be read or written, and why.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct StoreError(String);
 
 impl StoreError {
@@ -366,14 +367,6 @@ impl StoreError {
         StoreError(format!("{}: {error}", path.display()))
     }
 }
-
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for StoreError {}
 
 #[cfg(test)]
 mod tests {

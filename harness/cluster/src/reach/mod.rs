@@ -213,9 +213,10 @@ impl fmt::Display for Status {
 }
 
 /// Why a command has no `Answer`, or why a file could not be read or written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReachError {
     /// The program to run is not there.
+    #[error("no such program on {host}: `{program}`")]
     NoProgram {
         /// The node, or `this machine`.
         host: String,
@@ -223,11 +224,13 @@ pub enum ReachError {
         program: String,
     },
     /// The file is not there.
+    #[error("no such file: `{path}`")]
     NotFound {
         /// As it was asked for.
         path: String,
     },
     /// The host gave no answer at all: whether the command ran there is not known.
+    #[error("{host} cannot be reached: {why}")]
     Unreachable {
         /// The node, or the login host.
         host: String,
@@ -236,6 +239,7 @@ pub enum ReachError {
     },
     /// The host answers and does not let us work there: its key, our key, its login shell, or no sftp. It says nothing
     /// about the node itself, so it is not attributable to the node.
+    #[error("ssh to {host}: {why}")]
     NoAccess {
         /// The node, or the login host.
         host: String,
@@ -243,6 +247,7 @@ pub enum ReachError {
         why: String,
     },
     /// There was no answer within the limit.
+    #[error("{what}: no answer within {limit_s} s")]
     TimedOut {
         /// The command or the file, for a message.
         what: String,
@@ -250,6 +255,7 @@ pub enum ReachError {
         limit_s: u64,
     },
     /// Everything else that can go wrong.
+    #[error("{what}: {why}")]
     Failed {
         /// What could not be done, with the command or the file.
         what: String,
@@ -257,27 +263,12 @@ pub enum ReachError {
         why: String,
     },
     /// What came cannot be written on this machine.
+    #[error("cannot write on this machine: {why}")]
     Unwritten {
         /// The system's message.
         why: String,
     },
 }
-
-impl fmt::Display for ReachError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReachError::NoProgram { host, program } => write!(f, "no such program on {host}: `{program}`"),
-            ReachError::NotFound { path } => write!(f, "no such file: `{path}`"),
-            ReachError::Unreachable { host, why } => write!(f, "{host} cannot be reached: {why}"),
-            ReachError::NoAccess { host, why } => write!(f, "ssh to {host}: {why}"),
-            ReachError::TimedOut { what, limit_s } => write!(f, "{what}: no answer within {limit_s} s"),
-            ReachError::Failed { what, why } => write!(f, "{what}: {why}"),
-            ReachError::Unwritten { why } => write!(f, "cannot write on this machine: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for ReachError {}
 
 #[cfg(test)]
 mod tests {

@@ -20,7 +20,6 @@ pub use read::{read, read_stream};
 pub use render::render;
 pub use step::Step;
 
-use std::fmt;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -197,7 +196,8 @@ impl Reason {
 }
 
 /// Why a text is no capture, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {why}")]
 pub struct NotUnderstood {
     /// As in `Capture::file`.
     pub file: String,
@@ -206,11 +206,3 @@ pub struct NotUnderstood {
     /// For people, such as `reading has 3 values, expected 22`.
     pub why: String,
 }
-
-impl fmt::Display for NotUnderstood {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.file, self.line, self.why)
-    }
-}
-
-impl std::error::Error for NotUnderstood {}

@@ -40,7 +40,6 @@ use metric::finding::Finding;
 use metric::op::Op;
 use serde::Serialize;
 use std::borrow::Cow;
-use std::fmt;
 use std::io::{self, BufRead, Read};
 
 /// So much of a file is looked at beforehand: in which form it is, and which hosts it names.
@@ -96,19 +95,12 @@ pub struct NcclTests {
 }
 
 /// Why nothing of nccl-tests is in a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{reason}")]
 pub struct NotUnderstood {
     /// For people, such as `the file is empty`.
     pub reason: String,
 }
-
-impl fmt::Display for NotUnderstood {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason)
-    }
-}
-
-impl std::error::Error for NotUnderstood {}
 
 /// One start of one program. A file may hold several; they stay apart.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]

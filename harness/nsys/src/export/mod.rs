@@ -23,7 +23,6 @@ use logs::efa_counters::{self, Capture};
 use polars::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -65,9 +64,10 @@ impl WrittenBy {
 }
 
 /// Why an export, one of its tables or a user's query cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExportError {
     /// It does not exist, or has no form that can be opened.
+    #[error("`{}` is not a readable export: {why}", file_name(.path))]
     NotAnExport {
         /// As given to `Export::open`.
         path: PathBuf,
@@ -75,11 +75,13 @@ pub enum ExportError {
         why: String,
     },
     /// An SQLite file of another program.
+    #[error("`{}` is not a readable export: {}", file_name(.path), FOREIGN)]
     Foreign {
         /// As given to `Export::open`.
         path: PathBuf,
     },
     /// A table exists and cannot be read: truncated or damaged.
+    #[error("table `{table}` cannot be read: {why}")]
     Broken {
         /// Current name, also where the export has the older one.
         table: &'static str,
@@ -87,6 +89,7 @@ pub enum ExportError {
         why: String,
     },
     /// A table exists and lacks a required column.
+    #[error("table `{table}` has no column `{column}` (export schema {schema})")]
     NoColumn {
         /// Current name, also where the export has the older one.
         table: &'static str,
@@ -96,6 +99,7 @@ pub enum ExportError {
         schema: String,
     },
     /// The query of a user's recipe failed.
+    #[error("`{what}`: {why}")]
     Query {
         /// The recipe, or the table that it queries.
         what: String,
@@ -104,26 +108,9 @@ pub enum ExportError {
     },
 }
 
-impl fmt::Display for ExportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ExportError::NotAnExport { path, why } => not_an_export(f, path, why),
-            ExportError::Foreign { path } => not_an_export(f, path, FOREIGN),
-            ExportError::Broken { table, why } => write!(f, "table `{table}` cannot be read: {why}"),
-            ExportError::NoColumn { table, column, schema } => {
-                write!(f, "table `{table}` has no column `{column}` (export schema {schema})")
-            }
-            ExportError::Query { what, why } => write!(f, "`{what}`: {why}"),
-        }
-    }
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().escape_debug().to_string()
 }
-
-fn not_an_export(f: &mut fmt::Formatter<'_>, path: &Path, why: &str) -> fmt::Result {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    write!(f, "`{}` is not a readable export: {why}", name.escape_debug())
-}
-
-impl std::error::Error for ExportError {}
 
 impl Export {
     /// Opens a folder or file; its contents decide in which form it is read.

@@ -6,7 +6,6 @@ use super::{Trace, nvtx};
 use crate::export::{Export, ExportError, Rows};
 use crate::tables::TableSpec;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::str::FromStr;
 
 /// From `--filter-time` or `--filter-nvtx`.
@@ -46,16 +45,9 @@ pub enum Domain {
 }
 
 /// Why a filter cannot be parsed, with an example of a correct one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct BadFilter(String);
-
-impl fmt::Display for BadFilter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadFilter {}
 
 impl FromStr for TimeFilter {
     type Err = BadFilter;

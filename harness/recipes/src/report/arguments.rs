@@ -1,7 +1,5 @@
 //! The arguments behind the name of a report: `cuda_gpu_kern_sum:base`, `network_congestion:ticks_threshold=500`.
 
-use std::fmt;
-
 /// An argument that a report or a recipe accepts behind its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArgumentSpec {
@@ -45,16 +43,9 @@ enum ArgumentValue {
 }
 
 /// Why an argument was refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct BadArgument(String);
-
-impl fmt::Display for BadArgument {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadArgument {}
 
 impl Arguments {
     /// Parses each of `NAME` or `NAME=VALUE`; errors name the report `of`.

@@ -2,7 +2,6 @@
 //! declaration in the file of its family and its line in `LIST`.
 
 use super::{Shown, column, delimited, html, json};
-use std::fmt;
 use std::io::{self, Write};
 
 /// Every format, in the order of `--help-formats`.
@@ -67,16 +66,9 @@ pub(super) struct Options {
 const MOST_WIDTH: usize = 100_000;
 
 /// Why an option of a format was refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct BadForm(String);
-
-impl fmt::Display for BadForm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadForm {}
 
 /// By its exact name; `None` for an unknown one.
 pub fn find(name: &str) -> Option<&'static FormSpec> {
