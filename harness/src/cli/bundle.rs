@@ -1,7 +1,8 @@
 //! `harness bundle`: a stored run as one file.
 
-use super::{home_or_here, no_home, usage};
+use super::home_or_here;
 use crate::bundle;
+use crate::error::Error;
 use crate::session::stored;
 use base::text::count;
 use clap::Args;
@@ -20,20 +21,13 @@ pub(super) struct BundleArgs {
     out: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &BundleArgs) -> i32 {
-    let Some(home) = home_or_here() else { return no_home() };
-    let run = match stored::open(&home, &args.run) {
-        Ok(run) => run,
-        Err(why) => return usage(&format!("--run: {why}")),
-    };
+pub(super) fn run(args: &BundleArgs) -> Result<i32, Error> {
+    let home = home_or_here().ok_or(Error::NoProject)?;
+    let run = stored::open(&home, &args.run).map_err(|why| Error::Usage(format!("--run: {why}")))?;
     let id = &run.plan.run_id;
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{id}.tar.gz")));
-    match bundle::pack(&run, &out) {
-        Ok(files) => {
-            println!("{} of {id}: {}", count(files, "file"), out.display());
-            println!("to read it elsewhere: harness --run {} --from analyze", out.display());
-            exit_code::PASSED
-        }
-        Err(error) => usage(&error.to_string()),
-    }
+    let files = bundle::pack(&run, &out).map_err(|error| Error::Usage(error.to_string()))?;
+    println!("{} of {id}: {}", count(files, "file"), out.display());
+    println!("to read it elsewhere: harness --run {} --from analyze", out.display());
+    Ok(exit_code::PASSED)
 }

@@ -1,7 +1,8 @@
 //! `harness check`: every file of a project, read and linted.
 
-use super::{home, no_home};
+use super::home;
 use crate::check;
+use crate::error::Error;
 use base::text::count;
 use clap::Args;
 use model::exit_code;
@@ -11,8 +12,8 @@ use model::exit_code;
 #[command(about = "Lint every suite, inventory and baseline, offline.")]
 pub(super) struct CheckArgs {}
 
-pub(super) fn run(_: &CheckArgs) -> i32 {
-    let Some(home) = home() else { return no_home() };
+pub(super) fn run(_: &CheckArgs) -> Result<i32, Error> {
+    let home = home().ok_or(Error::NoProject)?;
     let report = check::check(home.path());
     for diagnostic in &report.diagnostics {
         println!("{diagnostic}");
@@ -27,5 +28,5 @@ pub(super) fn run(_: &CheckArgs) -> i32 {
     let (warnings, notes) = (more(report.warnings.len(), "warning"), more(report.notes.len(), "note"));
     let (files, errors) = (count(report.files.len(), "file"), count(report.diagnostics.len(), "error"));
     println!("{files}, {errors}{warnings}{notes}");
-    if report.diagnostics.is_empty() { exit_code::PASSED } else { exit_code::USAGE }
+    Ok(if report.diagnostics.is_empty() { exit_code::PASSED } else { exit_code::USAGE })
 }

@@ -1,7 +1,8 @@
 //! `harness compare`: what is worse in one stored run than in another, for a person or a program.
 
 use super::columns::columns;
-use super::{home_or_here, no_home, usage};
+use super::home_or_here;
+use crate::error::Error;
 use crate::session::stored;
 use base::text::SIMULATED;
 use base::text::show;
@@ -36,21 +37,18 @@ pub(super) struct CompareArgs {
     format: String,
 }
 
-pub(super) fn run(args: &CompareArgs) -> i32 {
-    let Some(home) = home_or_here() else { return no_home() };
+pub(super) fn run(args: &CompareArgs) -> Result<i32, Error> {
+    let home = home_or_here().ok_or(Error::NoProject)?;
     let read = read(&home, &args.a).and_then(|a| Ok((a, read(&home, &args.b)?)));
     let compared = read.and_then(|(a, b)| compare(&a, &b));
-    let comparison = match compared {
-        Ok(comparison) => comparison,
-        Err(why) => return usage(&why),
-    };
+    let comparison = compared.map_err(Error::Usage)?;
     let text = match args.format.as_str() {
         "json" => serde_json::to_string_pretty(&comparison).unwrap_or_default() + "\n",
         _ => text(&comparison, args.all),
     };
     // A reader that has gone away has read enough.
     let _ = io::stdout().lock().write_all(text.as_bytes());
-    comparison.outcome.exit_code()
+    Ok(comparison.outcome.exit_code())
 }
 
 fn read(home: &Home, word: &str) -> Result<Run, String> {

@@ -1,6 +1,6 @@
 //! `harness explain`: what the code of a culprit means.
 
-use super::usage;
+use crate::error::Error;
 use clap::Args;
 use model::exit_code;
 use verdict::isolate::code::{CODES, Code};
@@ -14,22 +14,22 @@ pub(super) struct ExplainArgs {
     code: Option<String>,
 }
 
-pub(super) fn run(args: &ExplainArgs) -> i32 {
+pub(super) fn run(args: &ExplainArgs) -> Result<i32, Error> {
     let Some(name) = &args.code else {
         for code in CODES {
             println!("{:<18} {:<9} {}", code.name, code.severity.name(), code.what);
         }
-        return exit_code::PASSED;
+        return Ok(exit_code::PASSED);
     };
     match Code::find(name) {
         Some(code) => {
             print!("{}", code.page());
-            exit_code::PASSED
+            Ok(exit_code::PASSED)
         }
         None => {
             let near = base::suggest::nearest(name, CODES.iter().map(|code| code.name));
             let hint = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-            usage(&format!("no code `{name}`; {hint}`harness explain` lists them"))
+            Err(Error::Usage(format!("no code `{name}`; {hint}`harness explain` lists them")))
         }
     }
 }

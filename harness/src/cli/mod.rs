@@ -25,6 +25,7 @@ mod sweep;
 mod together;
 mod verbs;
 
+use crate::error::{self, Error};
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 use model::exit_code;
 use run_suites::RunArgs;
@@ -137,12 +138,11 @@ fn home_or_here() -> Option<Home> {
 }
 
 fn no_home() -> i32 {
-    usage("no `suites` and `inventory` here or above: run it inside the project's folder")
+    error::end(Err(Error::NoProject))
 }
 
 fn usage(why: &str) -> i32 {
-    eprintln!("error: {why}");
-    exit_code::USAGE
+    error::end(Err(Error::Usage(why.to_owned())))
 }
 
 fn key_and_value(text: &str) -> Result<(String, String), String> {

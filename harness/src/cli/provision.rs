@@ -1,6 +1,6 @@
 //! `harness provision`: programs that a user has as packages, put where all nodes find them.
 
-use super::usage;
+use crate::error::Error;
 use crate::provision::{self, Provisioned};
 use clap::Subcommand;
 use model::exit_code;
@@ -21,12 +21,9 @@ pub(super) enum Package {
     },
 }
 
-pub(super) fn run(package: &Package) -> i32 {
+pub(super) fn run(package: &Package) -> Result<i32, Error> {
     let Package::Nsys { from, to } = package;
-    match provision::provision(from, to) {
-        Ok(done) => print(&done),
-        Err(why) => usage(&why),
-    }
+    provision::provision(from, to).map(|done| print(&done)).map_err(Error::Usage)
 }
 
 fn print(done: &Provisioned) -> i32 {

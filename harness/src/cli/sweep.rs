@@ -1,6 +1,7 @@
 //! `harness sweep`: simulated clusters with drawn suites and faults, one per seed, checked against invariants.
 
-use super::{home, no_home};
+use super::home;
+use crate::error::Error;
 use crate::sweep::{Swept, sweep};
 use base::text;
 use clap::Args;
@@ -26,15 +27,9 @@ pub(super) struct SweepArgs {
     seed: Option<u64>,
 }
 
-pub(super) fn run(args: &SweepArgs) -> i32 {
-    let Some(home) = home() else { return no_home() };
-    let instances = match Instances::load(home.path()) {
-        Ok(instances) => instances,
-        Err(diagnostics) => {
-            eprintln!("error: {diagnostics}");
-            return exit_code::USAGE;
-        }
-    };
+pub(super) fn run(args: &SweepArgs) -> Result<i32, Error> {
+    let home = home().ok_or(Error::NoProject)?;
+    let instances = Instances::load(home.path())?;
     if let Some(seed) = args.seed {
         let drawn = crate::sweep::draw(seed);
         println!("{}{}\nfaults: {}", drawn.inventory, drawn.suite, drawn.faults.join(" "));
@@ -59,7 +54,7 @@ pub(super) fn run(args: &SweepArgs) -> i32 {
         tally.count(swept.as_ref().ok());
     }
     tally.print();
-    if tally.broken == 0 { exit_code::PASSED } else { exit_code::FAILED }
+    Ok(if tally.broken == 0 { exit_code::PASSED } else { exit_code::FAILED })
 }
 
 /// The totals of all seeds.

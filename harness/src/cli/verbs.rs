@@ -5,6 +5,7 @@ use super::{
     isolate,
 };
 use super::{logs, page, parse, provision, recipe, stats, sweep, usage};
+use crate::error::{self, Error};
 use crate::lint;
 use crate::own_recipes::worker;
 use crate::tasks::local;
@@ -64,30 +65,31 @@ impl InternalArgs {
 }
 
 impl Verb {
-    fn run(self) -> i32 {
-        match self {
+    fn run(self) -> Result<i32, Error> {
+        let code = match self {
             Verb::Accept(args) => accept::run(args),
             Verb::Baseline(verb) => baseline::run(&verb),
-            Verb::Bundle(args) => bundle::run(&args),
-            Verb::Check(args) => check::run(&args),
+            Verb::Bundle(args) => return bundle::run(&args),
+            Verb::Check(args) => return check::run(&args),
             Verb::Clean(args) => clean::run(&args),
-            Verb::Compare(args) => compare::run(&args),
+            Verb::Compare(args) => return compare::run(&args),
             Verb::Completions(args) => completions::run(&args, visible(&command()).cloned().collect()),
-            Verb::Explain(args) => explain::run(&args),
+            Verb::Explain(args) => return explain::run(&args),
             Verb::FieldKit(args) => field_kit::run(&args),
-            Verb::History(args) => history::run(&args),
+            Verb::History(args) => return history::run(&args),
             Verb::Inventory(verb) => inventory::run(&verb),
             Verb::Isolate(args) => isolate::run(args),
             Verb::Lint(command) => lint::run(&command, &mut io::stdout(), &mut io::stderr()),
             Verb::Logs(kind) => logs::run(kind),
-            Verb::Provision(package) => provision::run(&package),
+            Verb::Provision(package) => return provision::run(&package),
             Verb::Recipe(args) => recipe::run(&args),
             Verb::Stats(args) => stats::run(&args),
-            Verb::Sweep(args) => sweep::run(&args),
+            Verb::Sweep(args) => return sweep::run(&args),
             Verb::AnswerQuery(args) => worker::serve(&args.texts()),
             Verb::AnalyzePart(args) => task::serve(&args.texts()),
             Verb::ReadReports(args) => local::serve(&args.texts()),
-        }
+        };
+        Ok(code)
     }
 }
 
@@ -99,7 +101,7 @@ pub(super) fn run(args: Vec<OsString>) -> i32 {
         return usage(&unknown(&first));
     }
     match parse::<Verb>(command.mut_subcommands(page), args) {
-        Ok((verb, _)) => verb.run(),
+        Ok((verb, _)) => error::end(verb.run()),
         Err(code) => code,
     }
 }

@@ -5,7 +5,8 @@ mod program;
 mod suspects;
 mod text;
 
-use super::{home_or_here, no_home, usage};
+use super::home_or_here;
+use crate::error::Error;
 use clap::Args;
 use model::exit_code;
 use std::io::{self, Write};
@@ -43,30 +44,25 @@ pub(super) struct HistoryArgs {
     format: String,
 }
 
-pub(super) fn run(args: &HistoryArgs) -> i32 {
-    let Some(home) = home_or_here() else { return no_home() };
+pub(super) fn run(args: &HistoryArgs) -> Result<i32, Error> {
+    let home = home_or_here().ok_or(Error::NoProject)?;
     let folder = args.runs.clone().unwrap_or_else(|| home.path().join("runs"));
-    let past = match past::read(&folder) {
-        Ok(past) => past,
-        Err(why) => return usage(&why),
-    };
+    let past = past::read(&folder).map_err(Error::Usage)?;
     if past.runs.is_empty() {
         for passed in &past.passed {
             eprintln!("not counted: {}: {}", passed.name.escape_debug(), passed.why.escape_debug());
         }
-        return usage(&format!("no runs in `{}`; give a folder of runs with --runs", folder.display()));
+        let folder = folder.display();
+        return Err(Error::Usage(format!("no runs in `{folder}`; give a folder of runs with --runs")));
     }
     let rendered = match &args.metric {
         Some(metric) => of_metric(&past, metric, args),
         None => suspects::render(&past, &args.only, &args.format),
     };
-    let (text, code) = match rendered {
-        Ok(rendered) => rendered,
-        Err(why) => return usage(&why),
-    };
+    let (text, code) = rendered.map_err(Error::Usage)?;
     // A reader that has gone away has read enough.
     let _ = io::stdout().lock().write_all(text.as_bytes());
-    code
+    Ok(code)
 }
 
 fn of_metric(past: &Past, metric: &str, args: &HistoryArgs) -> Result<(String, i32), String> {

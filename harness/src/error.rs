@@ -1,0 +1,34 @@
+//! Why a verb ended without an answer. The exit code follows from the type of the error.
+
+use model::exit_code;
+
+/// What ends a verb before it has an answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// What was typed, or what it names, is wrong.
+    #[error("{0}")]
+    Usage(String),
+    /// No project where one is needed.
+    #[error("no `suites` and `inventory` here or above: run it inside the project's folder")]
+    NoProject,
+    /// Files that a person wrote have errors.
+    #[error(transparent)]
+    Files(#[from] config::diagnostic::Diagnostics),
+}
+
+impl Error {
+    /// The code that the program ends with.
+    pub(crate) fn exit_code(&self) -> i32 {
+        match self {
+            Error::Usage(_) | Error::NoProject | Error::Files(_) => exit_code::USAGE,
+        }
+    }
+}
+
+/// The exit code of a verb, with its error printed.
+pub(crate) fn end(result: Result<i32, Error>) -> i32 {
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        error.exit_code()
+    })
+}
