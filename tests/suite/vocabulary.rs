@@ -33,7 +33,7 @@ fn is_ours(path: &Path) -> bool {
 }
 
 /// The words of a text in lower case: `NotTold`, `not_told` and `not told` are the same two.
-fn words(text: &str) -> Vec<String> {
+fn lowercase_words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut inside, mut lower) = (false, false);
     for c in text.chars() {
@@ -57,9 +57,9 @@ fn words(text: &str) -> Vec<String> {
 
 /// How often each of these stands there, one word or several in a row.
 fn counts<'a>(names: impl Iterator<Item = &'a str>, texts: &[String]) -> BTreeMap<String, usize> {
-    let texts: Vec<Vec<String>> = texts.iter().map(|text| words(text)).collect();
+    let texts: Vec<Vec<String>> = texts.iter().map(|text| lowercase_words(text)).collect();
     let count = |name: &str| {
-        let wanted = words(name);
+        let wanted = lowercase_words(name);
         texts.iter().map(|text| text.windows(wanted.len()).filter(|found| *found == wanted).count()).sum()
     };
     names.map(|name| (name.to_owned(), count(name))).collect()
