@@ -30,6 +30,7 @@ pub use select::{Selection, select};
 pub use settings::{SETTINGS, apply_settings};
 
 use base::nodeset;
+use base::text::count;
 use config::baseline::Baselines;
 use config::inventory::{Inventory, Kind};
 use config::suite::{Case, Placement, Suite, Workload};
@@ -190,7 +191,7 @@ fn placed_case(
     if context.launcher.facts().single_node
         && let Some(job) = placed.iter().find(|job| job.nodes.len() > 1)
     {
-        let nodes = job.nodes.join(" ");
+        let nodes = nodeset::fold(&job.nodes);
         let launcher = context.launcher;
         return Err(format!("placed on {nodes}, but the {launcher} launcher runs on one node at a time"));
     }
@@ -240,10 +241,10 @@ fn precondition(context: &Context, case: &Case, nothing_placed: bool) -> Option<
         );
     }
     if let Some(min) = requires.min_nodes.filter(|min| n < *min) {
-        return Some(format!("needs at least {min} nodes, selected: {n}"));
+        return Some(format!("needs at least {}, selected: {n}", count(min, "node")));
     }
     if let Some(max) = requires.max_nodes.filter(|max| n > *max) {
-        return Some(format!("takes at most {max} nodes, selected: {n}"));
+        return Some(format!("takes at most {}, selected: {n}", count(max, "node")));
     }
     let needed = match case.placement {
         Placement::Nodes(k) | Placement::Groups(k) => k,

@@ -107,6 +107,8 @@ fn messages_of_clusters_that_do_not_fit() {
         ("a simulated machine", "simulated", LOCAL, "", 1, all(ALL_REDUCE)),
         ("no nodes", "real", SLURM, "", 0, placed("each", ALL_REDUCE)),
         ("local, 2 nodes", "real", LOCAL, "", 2, all(ALL_REDUCE)),
+        ("a container on this machine", "real", LOCAL, MOUNTS, 1, all(ALL_REDUCE)),
+        ("tasks on this machine", "real", LOCAL, "", 1, all(COMMAND)),
         ("a container over ssh", "real", SSH, MOUNTS, 2, all(ALL_REDUCE)),
         ("no mount of the job's folder", "real", SLURM, MOUNTS, 2, placed("each gpu", ALL_REDUCE)),
         ("processes on 2 nodes", "real", PROCESSES, "", 2, all(ALL_REDUCE)),

@@ -32,10 +32,10 @@ pub fn apply_settings<'a>(
         };
         if !SETTINGS.iter().any(|setting| setting.key == name) {
             let near = suggest::nearest(name, SETTINGS.iter().map(|setting| setting.key));
-            let keys = SETTINGS.iter().map(|setting| setting.key).collect::<Vec<_>>().join(", ");
+            let keys = SETTINGS.iter().map(|setting| setting.key).collect::<Vec<_>>().join("`, `");
             diagnostics.push(match near {
                 Some(near) => format!("--set: unknown key `{key}`; did you mean `{near}`?"),
-                None => format!("--set: unknown key `{key}`; known are {keys}"),
+                None => format!("--set: unknown key `{key}`; known: `{keys}`"),
             });
             continue;
         }

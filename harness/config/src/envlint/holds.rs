@@ -115,7 +115,7 @@ fn strange_word<'w>(variable: &Variable, word: &str, words: impl Iterator<Item =
         format!("`{}` has a value that {} does not know: `{word}`", variable.name, variable.library.name());
     let advice = match suggest::nearest(word, words.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("there are `{}`", words.collect::<Vec<_>>().join("`, `")),
+        None => format!("known: `{}`", words.collect::<Vec<_>>().join("`, `")),
     };
     Issue { severity: Severity::Warning, message, advice }
 }
@@ -144,7 +144,7 @@ fn wrong_word(variable: &Variable, value: &str, words: &[Word], here: Option<Ver
             let message =
                 format!("`{}` has a value that {what} {library} {release}: `{named}`", variable.name);
             let names: Vec<&str> = words.iter().map(|word| word.name).collect();
-            let advice = format!("there are `{}`", names.join("`, `"));
+            let advice = format!("known: `{}`", names.join("`, `"));
             Some(Issue { severity: Severity::Warning, message, advice })
         })
     };

@@ -17,7 +17,7 @@ pub(super) fn requirements(table: &Table<'_>) -> Vec<Requirement> {
                 let message = format!("unknown fact: `{}`", name.escape_debug());
                 let suggestion = match nearest(name, names.clone()) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("there are `{}`", names.collect::<Vec<_>>().join("`, `")),
+                    None => format!("known: `{}`", names.collect::<Vec<_>>().join("`, `")),
                 };
                 table.source().diagnostic_with(&span, message, suggestion);
                 continue;

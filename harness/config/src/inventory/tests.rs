@@ -52,7 +52,7 @@ fn profiles_like_nothing_or_like_each_other_are_errors() {
     ];
     let (_, diagnostics) = Instances::read(&files);
     let errors: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
-    assert!(errors.contains(&"a.toml:1:8: unknown like: `b`; there are `p5`".to_owned()), "{errors:?}");
+    assert!(errors.contains(&"a.toml:1:8: unknown like: `b`; known: `p5`".to_owned()), "{errors:?}");
     assert!(errors.contains(&"c.toml:1:8: unknown like: `p55`; did you mean `p5`?".to_owned()), "{errors:?}");
     assert!(errors.contains(&"d.toml:1:1: missing key: `nics`".to_owned()), "{errors:?}");
 }

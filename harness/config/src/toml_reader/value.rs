@@ -197,7 +197,7 @@ impl<'a> Value<'a> {
         let suggestion = match nearest(text, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None if names.is_empty() => "there is none".to_owned(),
-            None => format!("there are `{}`", names.join("`, `")),
+            None => format!("known: `{}`", names.join("`, `")),
         };
         self.diagnostic_with(format!("unknown {}: `{}`", self.key, text.escape_debug()), suggestion);
     }

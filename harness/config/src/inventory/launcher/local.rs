@@ -1,6 +1,6 @@
 //! `[reach]` with `via = "local"`: this machine alone. It has no keys.
 
-use super::{JobSite, LaunchPlanner};
+use super::{JobNeeds, JobSite, LaunchPlanner};
 use crate::inventory::Paths;
 use job::script::{Start, start};
 use model::artefact::Launcher;
@@ -27,6 +27,20 @@ impl LaunchPlanner for ThisMachine {
 
     fn mpi<'a>(&'a self, _paths: &'a Paths) -> Option<&'a str> {
         None
+    }
+
+    /// What needs Slurm is not made to look as if it ran.
+    fn refuse_job(&self, needs: &JobNeeds<'_>) -> Result<(), String> {
+        if needs.container {
+            return Err("`[container]` needs Slurm with Pyxis, and jobs run on this machine itself".into());
+        }
+        if needs.tasks_per_node > 1 {
+            return Err(format!(
+                "`tasks_per_node = {}` needs Slurm: on this machine a command runs once",
+                needs.tasks_per_node
+            ));
+        }
+        Ok(())
     }
 
     fn start(&self, _job: &JobSite<'_>) -> Start {
