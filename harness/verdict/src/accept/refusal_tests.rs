@@ -188,6 +188,7 @@ fn wrong_results_of_all_gpus_together_and_a_slow_nic_have_codes_of_their_own() {
     let pair = |code: &str, part: &str| (code.to_owned(), part.to_owned());
     assert_eq!(code("nccl.wrong", None, true), pair("HRN-NODE-BROKEN", "node"));
     assert_eq!(code("nccl.wrong", None, false), pair("HRN-NODE-BROKEN", "node"));
+    assert_eq!(code("train.loss_finite", None, true), pair("HRN-NODE-UNCLEAR", "node"));
     assert_eq!(code("nic.share", Some("rdmap79s0"), true), pair("HRN-NODE-UNCLEAR", "rdmap79s0"));
     assert_eq!(code("nccl.busbw", None, true), pair("HRN-NVLINK-SLOW", "nvlink"));
 }

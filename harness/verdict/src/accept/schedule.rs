@@ -337,20 +337,22 @@ fn is_of_nccl(metric: &str) -> bool {
     recipe::spec(metric).is_some_and(|metric| metric.names == Names::GpuAlone)
 }
 
+/// Wrong results of nccl-tests; a training whose loss is not finite shows no fault of the hardware.
+fn is_wrong(metric: &str) -> bool {
+    is_of_nccl(metric) && recipe::has_role(metric, Role::DataCheck)
+}
+
 /// Which code a failure by itself has: of a GPU alone, of GPUs together whose each is good alone, or of neither.
 fn inside(node: &str, node_status: &NodeStatus, alone: bool) -> Line {
     let failed = || node_status.bad.iter().filter(|bad| bad.status == Status::Fail);
     let of_gpu = failed().find(|bad| bad.part.as_ref().is_some_and(|part| part.starts_with("gpu")));
     if let Some(bad) = of_gpu {
-        let code =
-            if recipe::has_role(&bad.metric, Role::DataCheck) { "HRN-GPU-WRONG" } else { "HRN-GPU-SLOW" };
+        let code = if is_wrong(&bad.metric) { "HRN-GPU-WRONG" } else { "HRN-GPU-SLOW" };
         return line(code, node, bad.part.as_deref().unwrap_or("gpu"), &bad.message);
     }
     let together = failed().find(|bad| is_of_nccl(&bad.metric) && bad.part.is_none());
     match together.or_else(|| failed().next()) {
-        Some(bad) if recipe::has_role(&bad.metric, Role::DataCheck) => {
-            line("HRN-NODE-BROKEN", node, "node", &bad.message)
-        }
+        Some(bad) if is_wrong(&bad.metric) => line("HRN-NODE-BROKEN", node, "node", &bad.message),
         Some(bad) if alone && is_of_nccl(&bad.metric) => {
             line("HRN-NVLINK-SLOW", node, "nvlink", &bad.message)
         }

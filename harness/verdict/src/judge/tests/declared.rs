@@ -42,3 +42,10 @@ fn each_metric_has_its_files_its_blame_and_its_next_step() {
     }
     insta::assert_snapshot!(table);
 }
+
+#[test]
+fn assertions_are_named_without_the_prefix_of_nccl_alone() {
+    for metric in recipe::all().flat_map(|recipe| recipe.metrics) {
+        assert_eq!(metric.short_name(), metric.name.trim_start_matches("nccl."));
+    }
+}
