@@ -267,11 +267,9 @@ fn a_run_whose_inventory_names_slurms_commands_is_cleaned_by_those() {
     // Which Slurm it was is not known for certain, where the inventory has changed.
     project.write("inventory/own.toml", &inventory.replace("n1", "n[1-2]"));
     let changed = clean(&project, &[]);
-    assert_eq!((changed.code, queued.exists()), (Some(3), true), "{}", changed.all());
-    assert!(changed.stdout.contains("changed since the run was planned"), "{}", changed.all());
-    project.write("inventory/own.toml", &inventory);
-    let ended = clean(&project, &[]);
-    assert!(ended.stdout.contains("job in the queue") && !queued.exists(), "{}", ended.all());
+    assert_eq!((changed.code, queued.exists()), (Some(3), false), "{}", changed.all());
+    assert!(changed.stdout.contains("job in the queue"), "{}", changed.all());
+    assert!(changed.stdout.contains("has changed since the run was planned"), "{}", changed.all());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{home, no_home, usage};
 use crate::session::execution::{new_runtime, simulated_cluster};
-use crate::session::past_events::{PastEvents, planned_inventory};
+use crate::session::past_events::{PastEvents, current_inventory, planned_inventory};
 use crate::session::reached::{Reached, through_slurm};
 use crate::session::{report_error, stored};
 use clap::{ArgGroup, Args};
@@ -19,7 +19,8 @@ const ABOUT: &str =
     "End the leftovers of a run in the queue, on its nodes and in its folders, and verify that none remain.";
 const CODES: &str = "\
 Exit codes: 0 nothing is left; 1 something is, and could not be ended (or was not to be, with --dry-run);
-2 wrong usage; 3 inconclusive: a host or Slurm could not be asked, or records are unreadable or contradictory.";
+2 wrong usage; 3 inconclusive: a host or Slurm could not be asked, its inventory has
+changed or is gone before the run had ended, or records are unreadable or contradictory.";
 
 /// Simulated time that has passed since the last record of the cluster: what was ending then has ended.
 const MEANWHILE: Duration = Duration::from_secs(60);
@@ -142,13 +143,11 @@ fn cleaned(home: &Home, stored: &Stored, store: &Store, args: &CleanArgs) -> Res
             tokio::time::sleep(MEANWHILE).await;
             return Ok(clean::clean(plan, &recorded, &through_slurm(&inventory, &reach), ends).await);
         }
-        let (reached, unclear) = match Reached::for_run(home, plan, &args.inventory, args.ssh_fanout) {
-            // It may be another one than the run's. What it has of the run is ended all the same.
-            Err(why) if plan.launcher == Launcher::Slurm => {
-                let unclear = format!("the queue that was asked is that of this machine's Slurm: {why}");
-                (Reached::slurm(None), Some(unclear))
+        let (reached, unclear) = match plan.launcher {
+            Launcher::Slurm => of_slurm(home, stored, args)?,
+            Launcher::Ssh | Launcher::Local => {
+                (Reached::for_run(home, plan, &args.inventory, args.ssh_fanout)?, None)
             }
-            reached => (reached?, None),
         };
         reached.begin().await;
         let redactor = store::redactor();
@@ -159,6 +158,22 @@ fn cleaned(home: &Home, stored: &Stored, store: &Store, args: &CleanArgs) -> Res
     })
 }
 
+/// The Slurm that the run's inventory names now, else this machine's. Only what is the run's is ended there, so that
+/// another one than the run's loses nothing; but where the run did not end by itself, its jobs may be in the other one.
+fn of_slurm(home: &Home, stored: &Stored, args: &CleanArgs) -> Result<(Reached, Option<String>), String> {
+    let plan = &stored.plan;
+    let (reached, unclear) = match current_inventory(home, plan, &args.inventory) {
+        Ok((inventory, changed)) => {
+            let unclear = changed.map(|file| format!("{file} has changed since the run was planned"));
+            (Reached::new(&inventory, plan.seed, args.ssh_fanout as usize)?, unclear)
+        }
+        Err(why) => (Reached::slurm(None), Some(format!("this machine's Slurm was asked: {why}"))),
+    };
+    let has_ended = stored.summary().map_err(|error| error.to_string())?.is_some();
+    let unclear = unclear.filter(|_| !has_ended);
+    Ok((reached, unclear.map(|unclear| format!("its jobs may be in the queue of another Slurm: {unclear}"))))
+}
+
 /// What tasks that read its reports left: real ones, of whatever kind the run's own nodes are. Nothing where none did.
 pub(super) fn analyses(stored: &Stored, ends: bool) -> Result<Option<Cleaned>, String> {
     let Some(analyses) = stored.analyses().map_err(|error| error.to_string())? else { return Ok(None) };
@@ -166,7 +181,7 @@ pub(super) fn analyses(stored: &Stored, ends: bool) -> Result<Option<Cleaned>, S
     Ok(Some(new_runtime(false)?.block_on(clean::analyses::clean(
         run,
         &analyses.shared,
-        Reached::slurm(None).reach(),
+        Reached::slurm(analyses.slurm.as_deref()).reach(),
         ends,
     ))))
 }

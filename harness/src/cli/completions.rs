@@ -1,6 +1,7 @@
 //! `harness completions`: a script by which a shell completes verbs and flags.
 
 use super::run_suites::RunArgs;
+use crate::session::report_error;
 use clap::{Arg, Args, Command, CommandFactory};
 use clap_complete::Shell;
 use model::exit_code;
@@ -28,7 +29,9 @@ pub(super) fn run(args: &CompletionsArgs, verbs: Vec<Command>) -> i32 {
     let mut command = RunArgs::command().subcommands(verbs).subcommand(help);
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "harness", &mut script);
-    // A reader that has gone away has read enough.
-    let _ = io::stdout().lock().write_all(&script);
-    exit_code::PASSED
+    match io::stdout().lock().write_all(&script) {
+        // A reader that has gone away has read enough.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => report_error(&error.to_string()),
+        _ => exit_code::PASSED,
+    }
 }

@@ -96,11 +96,11 @@ impl Verb {
 /// Runs the verb that is the first argument.
 pub(super) fn run(args: Vec<OsString>) -> i32 {
     let command = command();
-    let first = args.get(1).map(|first| first.to_string_lossy()).unwrap_or_default();
+    let first = args.get(1).map(|first| first.to_string_lossy().into_owned()).unwrap_or_default();
     if command.find_subcommand(&*first).is_none() {
         return usage(&unknown(&first));
     }
-    match parse::<Verb>(command.mut_subcommands(page), args) {
+    match parse::<Verb>(command.mut_subcommand(&*first, page), args) {
         Ok((verb, _)) => error::end(verb.run()),
         Err(code) => code,
     }

@@ -63,6 +63,19 @@ pub(crate) fn read_ended_run(
 /// The inventory that the plan was made for, unchanged: nodes are reached as they were.
 /// `named` is where it is, should it lie outside of the project.
 pub(crate) fn planned_inventory(home: &Home, plan: &Plan, named: &str) -> Result<Inventory, String> {
+    let (inventory, changed) = current_inventory(home, plan, named)?;
+    match changed {
+        Some(file) => Err(format!("changed since the run was planned, restore it: {file}")),
+        None => Ok(inventory),
+    }
+}
+
+/// The same as it is now, and the first file that has changed since.
+pub(crate) fn current_inventory(
+    home: &Home,
+    plan: &Plan,
+    named: &str,
+) -> Result<(Inventory, Option<String>), String> {
     let of_inventory = |file: &str| file.rsplit('/').next() == Some(&format!("{}.toml", plan.inventory));
     let planned = plan.sources.iter().find(|source| {
         of_inventory(&source.file)
@@ -80,11 +93,13 @@ pub(crate) fn planned_inventory(home: &Home, plan: &Plan, named: &str) -> Result
             plan.inventory
         ));
     }
-    for source in loaded.sources.iter().filter(|source| !source.file.starts_with("baselines/")) {
-        let planned = plan.sources.iter().find(|planned| planned.file == source.file);
-        if planned.is_none_or(|planned| planned.sha256 != source.sha256) {
-            return Err(format!("changed since the run was planned, restore it: {}", source.file));
-        }
-    }
-    Ok(loaded.inventory)
+    let mut sources = loaded.sources.iter().filter(|source| !source.file.starts_with("baselines/"));
+    let has_changed = |file: &str, sha256: &str| {
+        plan.sources
+            .iter()
+            .find(|planned| planned.file == file)
+            .is_none_or(|planned| planned.sha256 != sha256)
+    };
+    let changed = sources.find(|source| has_changed(&source.file, &source.sha256));
+    Ok((loaded.inventory, changed.map(|source| source.file.clone())))
 }

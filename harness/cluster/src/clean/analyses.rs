@@ -20,7 +20,9 @@ pub async fn clean(run: &str, shared: &str, reach: &dyn Reach, ends: bool) -> Cl
         let of = |what: LeftoverKind| cleaned.found.iter().filter(move |left| left.what == what);
         let arrays: Vec<String> = of(LeftoverKind::Queued).map(|left| left.which.clone()).collect();
         queue::end(arrays, &queue::OWN_ARRAYS, reach).await;
-        for folder in of(LeftoverKind::Folder) {
+        // Tasks that are there, or may be there, write into their folder.
+        let writes = !matches!(in_queue(run, shared, reach).await, Ok(queued) if queued.is_empty());
+        for folder in of(LeftoverKind::Folder).filter(|_| !writes) {
             let path = format!("{shared}/{}", folder.which);
             // Whether it worked is seen by looking again.
             let _ =
@@ -44,14 +46,8 @@ async fn look(
         which,
         job: ANALYSIS.to_owned(),
     };
-    match queue::listed(&queue::OWN_ARRAYS, reach).await {
-        // Each task of an array has a line of its own.
-        Ok(listed) => found.extend(
-            listed
-                .into_iter()
-                .filter(|queued| is_of(run, shared, &queued.name))
-                .map(|queued| left(QUEUE, LeftoverKind::Queued, queued.id)),
-        ),
+    match in_queue(run, shared, reach).await {
+        Ok(ids) => found.extend(ids.into_iter().map(|id| left(QUEUE, LeftoverKind::Queued, id))),
         Err(why) => {
             unasked.insert(QUEUE.to_owned(), why);
         }
@@ -65,6 +61,12 @@ async fn look(
         }
     }
     found
+}
+
+/// The ids of the run's arrays; each task of one has a line of its own in the queue.
+async fn in_queue(run: &str, shared: &str, reach: &dyn Reach) -> Result<BTreeSet<String>, String> {
+    let listed = queue::listed(&queue::OWN_ARRAYS, reach).await?;
+    Ok(listed.into_iter().filter(|queued| is_of(run, shared, &queued.name)).map(|queued| queued.id).collect())
 }
 
 /// Whether name or script, as the queue lists them, is that of an array of the run: a submit plugin may rename it.
@@ -187,6 +189,7 @@ mod tests {
         assert_eq!(seen.left.len(), 3);
         let heedless = There { heeds: false, ..there() };
         assert_eq!(cleaned(&heedless, "/fsx/a b", true).left.len(), 3);
+        assert_eq!(heedless.commands.take(), ["scancel 6 7"], "its tasks write into the folder");
     }
 
     #[test]
@@ -194,6 +197,7 @@ mod tests {
         let away = There { queue_answers: false, ..there() };
         let seen = cleaned(&away, "/fsx/a b", true);
         assert!(seen.unasked["queue"].contains("Socket timed out"), "{seen:?}");
+        assert!(away.commands.take().is_empty(), "a task may write into the folder");
         let seen = cleaned(&there(), "/elsewhere", true);
         assert!(seen.unasked["shared folder /elsewhere"].contains("No such file"), "{seen:?}");
     }

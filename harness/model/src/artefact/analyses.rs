@@ -10,4 +10,7 @@ pub struct Analyses {
     pub format: u32,
     /// The folder that all nodes see, in which each analysis has one of its own.
     pub shared: String,
+    /// The folder of Slurm's commands on this machine, as `paths.slurm` names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slurm: Option<String>,
 }
