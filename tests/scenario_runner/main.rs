@@ -27,16 +27,26 @@ use std::sync::Arc;
 
 const FOLDER: &str = "tests/scenarios";
 
-/// Every `AREA/NAME.toml`, by path; what lies deeper belongs to scenarios.
-fn scenarios() -> Vec<PathBuf> {
+/// Every `AREA/NAME.toml`, by path, and what lies where it is none; `AREA/files` belongs to scenarios.
+fn scenarios(folder: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let list = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         entries.flatten().map(|entry| entry.path()).collect()
     };
-    let areas = list(&root().join(FOLDER)).into_iter().filter(|path| path.is_dir());
-    let mut files: Vec<PathBuf> = areas.flat_map(|area| list(&area)).filter(|path| path.is_file()).collect();
+    let (areas, mut misplaced): (Vec<_>, Vec<_>) = list(folder).into_iter().partition(|path| path.is_dir());
+    let (mut files, folders): (Vec<_>, Vec<_>) =
+        areas.iter().flat_map(|area| list(area)).partition(|path| path.is_file());
+    misplaced.extend(folders.into_iter().filter(|path| !path.ends_with("files")));
     files.sort();
-    files
+    misplaced.sort();
+    (files, misplaced)
+}
+
+fn misplaced(path: &Path) -> Trial {
+    let shown = path.strip_prefix(root()).unwrap_or(path).display().to_string();
+    let error =
+        format!("{shown} is no test: scenarios are {FOLDER}/AREA/NAME.toml, their files are in AREA/files");
+    Trial::test(format!("misplaced::{shown}"), move || Err(Failed::from(error)))
 }
 
 /// One trial, or one for each row of its table; a file that cannot be read is a trial that fails.
@@ -69,7 +79,9 @@ fn trials(path: &Path) -> Vec<Trial> {
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let mut all: Vec<Trial> = scenarios().iter().flat_map(|path| trials(path)).collect();
+    let (files, others) = scenarios(&root().join(FOLDER));
+    let mut all: Vec<Trial> = files.iter().flat_map(|path| trials(path)).collect();
+    all.extend(others.iter().map(|path| misplaced(path)));
     all.extend(runner_tests::trials());
     libtest_mimic::run(&arguments, all).exit_code()
 }

@@ -3,13 +3,19 @@
 use crate::pattern::{is_in, is_whole};
 use crate::project::{Project, Ran};
 use crate::scenario::Scenario;
+use crate::scenarios;
+use crate::steps::run;
 use crate::value::Values;
 use libtest_mimic::{Failed, Trial};
 use serde_json::json;
+use std::path::Path;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let all: [(&str, fn()); 3] = [
+    let all: [(&str, fn()); 6] = [
         ("errors_of_a_scenario_are_reported_with_their_line", errors),
+        ("errors_that_show_only_in_a_run_are_reported_with_their_step", errors_in_runs),
+        ("trials_are_named_by_all_texts_of_their_rows", labels),
+        ("what_lies_where_it_is_no_test_is_found", misplaced),
         ("gaps_stay_within_a_line_or_not", gaps),
         ("values_are_found_by_place", places),
     ];
@@ -25,8 +31,10 @@ fn errors() {
     for (text, expected) in [
         ("", "no step"),
         ("[[step]]\nrun = \"check\"\n", "the last step expects nothing"),
-        ("[[step]]\nrun = \"check\"\nout = [\"\"]\n", "step 1: an empty text is expected"),
-        ("[[step]]\nexit = 0\n", "step 1: expects an end and has no `run`"),
+        ("[[step]]\nexit = 0\n", "step 1: expects something of a command and has no `run`"),
+        ("[[step]]\nno_out = \"a\"\n", "has no `run`"),
+        ("[[step]]\nblamed = []\n", "has no `run`"),
+        ("[[step]]\nis = { \"lines(err)#/len()\" = 0 }\n", "has no `run`"),
         ("[[step]]\nrun = \"check\"\nexti = 1\n", "line 3, column 1"),
         ("[[step]]\nrun = \"check\"\nout = 7\n", "a text or a list of texts"),
         ("each = [{ a = 1 }, { b = 1 }]\n[[step]]\nrun = \"check\"\nexit = 0\n", "differ in their keys"),
@@ -34,6 +42,46 @@ fn errors() {
         let error = Scenario::read(text.to_owned()).err().unwrap_or_default();
         assert!(error.contains(expected), "{text}: {error}");
     }
+}
+
+fn errors_in_runs() {
+    for (step, expected) in [
+        ("out = [\"\"]", "out: an empty text is expected"),
+        ("no_err = \"{none}\"", "err: an empty text is expected"),
+        ("text = { \"./a\" = [\"{none}\"] }", "./a: an empty text is expected"),
+        ("no_out = \"{nine}\"", "no variable `nine`"),
+        ("env = { A = \"{nine}\" }", "no variable `nine`"),
+        ("remove = \"{nine}\"", "no variable `nine`"),
+        ("blamed = [\"{nine}\"]", "no variable `nine`"),
+        ("err_is = \"{nine}\"", "no variable `nine`"),
+        ("no_text = { \"./a\" = \"{nine}\" }", "no variable `nine`"),
+        ("is = { \"./{nine}\" = 1 }", "no variable `nine`"),
+        ("is = { \"text(./a)\" = [{ b = \"{nine}\" }] }", "no variable `nine`"),
+        ("keep = { b = \"text(./{nine})\" }", "no variable `nine`"),
+    ] {
+        let head = "bare = true\nvars = { none = \"\" }\nfiles = { a = \"{nine}\" }\n[[step]]\nrun = \"--version\"\n";
+        let scenario = Scenario::read(format!("{head}{step}\n[[step]]\nruns = 0\n")).expect("a scenario");
+        let error = run(&scenario, Path::new(""), "none", None).err().unwrap_or_default();
+        assert!(error.contains("step 1: ") && error.contains(expected), "{step}: {error}");
+    }
+}
+
+fn labels() {
+    let rows =
+        "each = [{ b = \"x y\", a = \"1\", c = 2, d = \"\" }, { a = \"1\", b = \"x y\", c = 3, d = \"\" }]";
+    let scenario = Scenario::read(format!("{rows}\n[[step]]\nruns = 0\n")).expect("a scenario");
+    assert_eq!([scenario.label(0), scenario.label(1)], ["1-1-x_y", "2-1-x_y"]);
+}
+
+fn misplaced() {
+    let project = Project::bare();
+    for name in ["on_top.toml", "area/one.toml", "area/files/suites/a.toml", "area/below/two.toml"] {
+        project.write(name, "");
+    }
+    let paths = |names: [&str; 1]| names.map(|name| project.path().join(name)).to_vec();
+    let (files, others) = scenarios(project.path());
+    assert_eq!(files, paths(["area/one.toml"]));
+    assert_eq!(others, [paths(["area/below"]), paths(["on_top.toml"])].concat());
 }
 
 fn gaps() {
@@ -61,6 +109,9 @@ fn places() {
         ("out#/all[n=2]/len()", json!(1)),
         ("out#/all/len()", json!("<=2")),
         ("out#/none", json!("absent()")),
+        ("out#/all/2", json!("absent()")),
+        ("out#/all/*/m", json!("absent()")),
+        ("out#/all[n=3]", json!("absent()")),
         ("lines(err)#[=t*]", json!(["two"])),
         ("text(err)", json!("same as text(err)")),
         ("exists(./none)", json!(false)),
@@ -73,6 +124,14 @@ fn places() {
         ("out#/all[name=c]/n", json!(1)),
         ("out#/all/*/n", json!(">1")),
         ("out#/all", json!("absent()")),
+        ("out#/all/*/n", json!("absent()")),
+        ("out#/all/len()", json!("absent()")),
+        ("out#/all/none", json!("absent()")),
+        ("out#/all[name=c]/n", json!("absent()")),
+        ("out#/nono/x", json!("absent()")),
+        ("none.json#/a", json!("absent()")),
+        ("lnes(err)", json!("absent()")),
+        ("lnes(err)#/0", json!("absent()")),
         ("none.json#/a", json!(1)),
         ("lnes(err)#/0", json!("one")),
     ] {

@@ -19,7 +19,7 @@ pub(crate) struct Scenario {
     /// `{name}` stands for the value everywhere, in files too.
     #[serde(default)]
     pub vars: Table,
-    /// One trial for each row; its cells are variables, and the first names the trial.
+    /// One trial for each row; its cells are variables, and those that are texts name the trial, by their keys' order.
     #[serde(default)]
     pub each: Vec<Table>,
     #[serde(default)]
@@ -100,12 +100,23 @@ pub(crate) struct Step {
 
 impl Step {
     fn expects(&self) -> bool {
-        let lists =
-            [&self.out, &self.err, &self.no_out, &self.no_err].iter().any(|texts| !texts.list().is_empty());
         let files = [&self.text, &self.no_text].into_iter().flat_map(|files| files.values());
         let files = files.map(Texts::list).any(|texts| !texts.is_empty());
+        self.expects_a_command() || files || self.runs.is_some() || !self.is.is_empty()
+    }
+
+    /// An end, streams, or who is blamed.
+    fn expects_a_command(&self) -> bool {
+        let lists = [&self.out, &self.err, &self.no_out, &self.no_err];
         let whole = self.exit.is_some() || self.out_is.is_some() || self.err_is.is_some();
-        lists || files || whole || self.blamed.is_some() || self.runs.is_some() || !self.is.is_empty()
+        let places =
+            self.text.keys().chain(self.no_text.keys()).chain(self.is.keys()).chain(self.keep.values());
+        let is_stream = |place: &String| {
+            let subject = place.split('#').next().unwrap_or_default().trim_end_matches(')');
+            matches!(subject.rsplit('(').next(), Some("out" | "err"))
+        };
+        let lists = lists.iter().any(|texts| !texts.list().is_empty());
+        lists || whole || self.blamed.is_some() || places.into_iter().any(is_stream)
     }
 }
 
@@ -120,13 +131,8 @@ impl Scenario {
             );
         }
         for (step, at) in scenario.step.iter().zip(1..) {
-            let empty = |texts: &Texts| texts.list().iter().any(String::is_empty);
-            let lists = [&step.out, &step.err, &step.no_out, &step.no_err];
-            if lists.into_iter().chain(step.text.values()).chain(step.no_text.values()).any(empty) {
-                return Err(format!("step {at}: an empty text is expected, which stands everywhere"));
-            }
-            if step.run.is_none() && (step.exit.is_some() || step.out_is.is_some() || step.err_is.is_some()) {
-                return Err(format!("step {at}: expects an end and has no `run`"));
+            if step.run.is_none() && step.expects_a_command() {
+                return Err(format!("step {at}: expects something of a command and has no `run`"));
             }
         }
         for row in &scenario.each {
@@ -139,9 +145,9 @@ impl Scenario {
 
     /// What a row's trial is called.
     pub(crate) fn label(&self, row: usize) -> String {
-        let first = self.each[row].values().next();
-        let text = first.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-        let word: String = text.unwrap_or_default().replace(char::is_whitespace, "_");
-        format!("{}-{word}", row + 1)
+        let texts = self.each[row].values().filter_map(Value::as_str).filter(|text| !text.is_empty());
+        let words = texts.map(|text| text.replace(char::is_whitespace, "_"));
+        // Rows may have the same texts; the number is theirs alone.
+        std::iter::once((row + 1).to_string()).chain(words).collect::<Vec<_>>().join("-")
     }
 }

@@ -50,6 +50,7 @@ pub(crate) fn run(scenario: &Scenario, path: &Path, area: &str, row: Option<usiz
     }
     let mut rewritten = Rewritten::new();
     for (step, at) in scenario.step.iter().zip(1..) {
+        known(&before(step), &variables).map_err(|error| format!("step {at}: {error}"))?;
         prepare(&project, step, &variables).map_err(|error| format!("step {at}: {error}"))?;
         let command = step.run.as_ref().map(|line| variables.text(line));
         let ran = match &command {
@@ -62,6 +63,7 @@ pub(crate) fn run(scenario: &Scenario, path: &Path, area: &str, row: Option<usiz
         if let Ok(id) = fs::read_link(project.latest()) {
             variables.set(&format!("run{at}"), Value::from(id.display().to_string()));
         }
+        known(&after(step), &variables).map_err(|error| format!("step {at}: {error}"))?;
         let may_write =
             row.is_none() && std::env::var_os("HARNESS_EXPECT").is_some_and(|what| what == "write");
         let wrong = check(&project, &ran, step, &variables, may_write.then_some(&mut rewritten));
@@ -126,16 +128,49 @@ fn prepare(project: &Project, step: &Step, variables: &Variables) -> Result<(), 
     Ok(())
 }
 
-/// As a shell would split them; a name in braces that stands for nothing is an error.
+/// As a shell would split them.
 fn arguments(line: &str) -> Result<Vec<String>, String> {
+    shlex::split(line).ok_or_else(|| format!("an open quote in: {line}"))
+}
+
+/// Texts of a step that its command needs. Files may have braces around anything, and so may what is replaced in them.
+fn before(step: &Step) -> Vec<&str> {
+    let texts = step.run.iter().chain(step.env.values()).chain(step.remove.list());
+    texts.chain(step.files.keys()).chain(step.replace.keys()).map(String::as_str).collect()
+}
+
+/// Texts that are compared with what came.
+fn after(step: &Step) -> Vec<&str> {
+    fn texts(value: &toml::Value) -> Vec<&str> {
+        match value {
+            toml::Value::String(text) => vec![text],
+            toml::Value::Array(values) => values.iter().flat_map(texts).collect(),
+            toml::Value::Table(fields) => {
+                fields.iter().flat_map(|(key, value)| [vec![key.as_str()], texts(value)].concat()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+    let files = || [&step.text, &step.no_text].into_iter().flatten();
+    let lists = [&step.out, &step.err, &step.no_out, &step.no_err].into_iter().chain(&step.blamed);
+    let whole = [&step.out_is, &step.err_is].into_iter().flatten().map(Spanned::get_ref);
+    let texts_of_lists = lists.chain(files().map(|(_, texts)| texts)).flat_map(Texts::list).chain(whole);
+    let places = files().map(|(name, _)| name).chain(step.is.keys()).chain(step.keep.values());
+    let values = step.exit.iter().chain(step.is.values()).flat_map(texts);
+    texts_of_lists.chain(places).map(String::as_str).chain(values).collect()
+}
+
+/// A name in braces that stands for nothing is an error.
+fn known(texts: &[&str], variables: &Variables) -> Result<(), String> {
     let is_name =
         |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let unknown =
-        line.split('{').skip(1).filter_map(|rest| rest.split_once('}')).find(|(word, _)| is_name(word));
-    match unknown {
-        Some((word, _)) => Err(format!("no variable `{word}` in: {line}")),
-        None => shlex::split(line).ok_or_else(|| format!("an open quote in: {line}")),
+    for text in texts.iter().map(|text| variables.text(text)) {
+        let mut words = text.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+        if let Some((word, _)) = words.find(|(word, _)| is_name(word)) {
+            return Err(format!("no variable `{word}` in: {text}"));
+        }
     }
+    Ok(())
 }
 
 fn execute(project: &Project, args: &[String], step: &Step, bare: bool, variables: &Variables) -> Ran {
@@ -174,6 +209,9 @@ fn check(
         [files(&step.no_text), vec![stream("out", &step.no_out), stream("err", &step.no_err)]].concat();
     for (all, is_there) in [(present, true), (absent, false)] {
         for (name, patterns) in all {
+            if patterns.iter().any(String::is_empty) {
+                wrong.push(format!("{name}: an empty text is expected, which stands everywhere"));
+            }
             match values.text(&name) {
                 Ok(text) => wrong.extend(
                     patterns.iter().filter(|pattern| is_in(pattern, &text) != is_there).map(|pattern| {

@@ -71,20 +71,38 @@ impl Values<'_> {
 
     fn selected(&self, place: &str) -> Result<Selected, String> {
         let (subject, path) = place.split_once('#').unwrap_or((place, ""));
-        let mut selected = Selected::One(self.subject(subject)?);
-        for part in parts(path)? {
-            selected = step(selected, part)?;
+        parts(path)?.into_iter().try_fold(Selected::One(self.subject(subject)?), step)
+    }
+
+    /// What is at a place whose last key may lead nowhere, and nothing else of it.
+    fn any(&self, place: &str) -> Result<Selected, String> {
+        let (subject, path) = place.split_once('#').unwrap_or((place, ""));
+        let all = parts(path)?;
+        let (last, before) = all.split_last().ok_or_else(|| format!("no path in `{place}`"))?;
+        let key = last.trim_start_matches('/');
+        let lacks = |value: &Value| match value {
+            _ if key.starts_with(['[', '*']) || key.contains(',') || key == "len()" => false,
+            Value::Array(values) => key.parse::<usize>().is_ok_and(|at| at >= values.len()),
+            Value::Object(fields) => !fields.contains_key(key),
+            _ => false,
+        };
+        match before.iter().copied().try_fold(Selected::One(self.subject(subject)?), step)? {
+            Selected::One(value) if lacks(&value) => Ok(Selected::Many(Vec::new())),
+            Selected::Many(values) if values.is_empty() => Err(format!("nothing is left before `{last}`")),
+            Selected::Many(mut values) => {
+                values.retain(|value| !lacks(value));
+                step(Selected::Many(values), last)
+            }
+            one => step(one, last),
         }
-        Ok(selected)
     }
 
     /// What is wrong with the value at a place, if anything.
     pub(crate) fn check(&self, place: &str, expected: &Value) -> Result<(), String> {
-        let found = self.selected(place);
         if expected == "absent()" {
-            return match found {
-                Ok(Selected::One(value)) if !value.is_null() => Err(format!("expected none, found {value}")),
-                Ok(Selected::Many(values)) if !values.is_empty() => {
+            return match self.any(place)? {
+                Selected::One(value) if !value.is_null() => Err(format!("expected none, found {value}")),
+                Selected::Many(values) if !values.is_empty() => {
                     Err(format!("expected none, found {}", Value::from(values)))
                 }
                 _ => Ok(()),
@@ -92,7 +110,7 @@ impl Values<'_> {
         }
         let other = expected.as_str().and_then(|text| text.strip_prefix("same as "));
         let expected = other.map_or_else(|| Ok(expected.clone()), |place| self.at(place))?;
-        let (is, found) = match found? {
+        let (is, found) = match self.selected(place)? {
             Selected::One(value) => (agree(&expected, &value), value),
             Selected::Many(values) if expected.is_array() => {
                 let found = Value::from(values);
