@@ -228,7 +228,7 @@ fn jobs_that_a_site_renames_and_moves_are_found_and_no_job_is_launched_twice() {
     assert_eq!(resumed.code, Some(0), "{}", resumed.all());
 }
 
-/// sbatch, squeue and scancel of one job, in a folder that is on nobody's PATH.
+/// sbatch, squeue and scancel of one job, in a folder that no PATH names.
 const SLURM: [(&str, &str); 3] = [
     ("sbatch", "for script; do :; done; echo \"$script\" > \"${0%/*}/queued\"; echo 7"),
     (

@@ -8,12 +8,12 @@ use crate::session::{report_error, stored};
 use clap::{ArgGroup, Args};
 use cluster::clean::{self, Cleaned, Leftover, Recorded};
 use cluster::reach::openssh;
-use model::artefact::{Launcher, Plan};
+use model::artefact::{Ended, Launcher, Plan};
 use model::exit_code;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use store::{self, Home, Named, Store, Stored, is_foreign};
+use store::{self, Home, Named, Store, StoreError, Stored, is_foreign};
 
 const ABOUT: &str =
     "End the leftovers of a run in the queue, on its nodes and in its folders, and verify that none remain.";
@@ -159,7 +159,7 @@ fn cleaned(home: &Home, stored: &Stored, store: &Store, args: &CleanArgs) -> Res
 }
 
 /// The Slurm that the run's inventory names now, else this machine's. Only what is the run's is ended there, so that
-/// another one than the run's loses nothing; but where the run did not end by itself, its jobs may be in the other one.
+/// another one than the run's loses nothing; but where a job was not seen to end, it may be in the other one.
 fn of_slurm(home: &Home, stored: &Stored, args: &CleanArgs) -> Result<(Reached, Option<String>), String> {
     let plan = &stored.plan;
     let (reached, unclear) = match current_inventory(home, plan, &args.inventory) {
@@ -169,9 +169,40 @@ fn of_slurm(home: &Home, stored: &Stored, args: &CleanArgs) -> Result<(Reached, 
         }
         Err(why) => (Reached::slurm(None), Some(format!("this machine's Slurm was asked: {why}"))),
     };
-    let has_ended = stored.summary().map_err(|error| error.to_string())?.is_some();
+    let has_ended = has_ended(stored).map_err(|error| error.to_string())?;
     let unclear = unclear.filter(|_| !has_ended);
     Ok((reached, unclear.map(|unclear| format!("its jobs may be in the queue of another Slurm: {unclear}"))))
+}
+
+/// Whether the run ended, and each of its jobs was seen to end.
+fn has_ended(stored: &Stored) -> Result<bool, StoreError> {
+    if stored.summary()?.is_none() {
+        return Ok(false);
+    }
+    for case in stored.plan.cases.iter().filter(|case| case.skip.is_none()) {
+        let jobs = stored.jobs(&case.name)?;
+        if !jobs.is_some_and(|jobs| jobs.jobs.iter().all(|job| was_seen_to_end(&job.end))) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Every other end is one that the harness gave a job: what became of the job in the queue is not known by it.
+fn was_seen_to_end(end: &Ended) -> bool {
+    use Ended::{BootFail, Exited, Killed, LeftOut, NodeFail, NotRun, OutOfMemory, Preempted, TimeLimit};
+    matches!(
+        end,
+        Exited { .. }
+            | Killed { .. }
+            | TimeLimit { .. }
+            | NodeFail
+            | BootFail
+            | OutOfMemory
+            | Preempted
+            | LeftOut { .. }
+            | NotRun { .. }
+    )
 }
 
 /// What tasks that read its reports left: real ones, of whatever kind the run's own nodes are. Nothing where none did.
@@ -234,5 +265,27 @@ fn print(plan: &Plan, cleaned: &Cleaned, parts: &[PathBuf], dry_run: bool) {
         (0, 0) => println!("nothing is left: {} found, all ended", rows.len()),
         (0, n) => println!("inconclusive: {n} reasons above"),
         (n, _) => println!("left: {n}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_that_was_given_up_may_still_be_in_the_queue() {
+        let why = || "squeue did not answer".to_owned();
+        assert!(
+            was_seen_to_end(&Ended::Exited { code: 1 }) && was_seen_to_end(&Ended::TimeLimit { limit_s: 9 })
+        );
+        for end in [
+            Ended::Lost { why: why() },
+            Ended::Interrupted { why: why() },
+            Ended::LaunchFailed { why: why() },
+            Ended::HostUnreachable { why: why() },
+            Ended::QueueStuck { reason: why() },
+        ] {
+            assert!(!was_seen_to_end(&end), "{end:?}");
+        }
     }
 }
