@@ -229,13 +229,34 @@ impl Cut {
         counts.fold(0, |parts, (_, count)| divisor(parts, *count)).max(1)
     }
 
+    /// Whether in most steps the stream waits at least as long before the first kernel as before any other.
+    fn begins_after_a_pause(&self, ran: &[Ran]) -> bool {
+        let wait = |at: usize| ran[at].start.saturating_sub(ran[at - 1].end).max(0);
+        let steps: Vec<_> = self.at.windows(2).filter(|pair| pair[0] > 0).collect();
+        let paused = steps.iter().filter(|pair| {
+            let longest = (pair[0] + 1..pair[1]).map(wait).max().unwrap_or(0);
+            wait(pair[0]) > 0 && wait(pair[0]) >= longest
+        });
+        paused.count() as f64 >= MOST_OF_THEM * steps.len() as f64
+    }
+
     fn found(self, ran: &[Ran], labels: &[String]) -> Found {
         let by = labels.get(self.name(ran)).cloned().unwrap_or_default();
-        let confidence = {
+        let alike = {
             let whole = &self.alike[..self.alike.len() - 1];
             whole.iter().sum::<f64>() / whole.len() as f64
         };
         let mut notes = Vec::new();
+        // Layers repeat as steps do; only a pause distinguishes the first kernel of a step.
+        let confidence = if self.begins_after_a_pause(ran) {
+            alike
+        } else {
+            notes.push(
+                "no pause marks where a step begins: what repeats may be a layer; name the steps with `range=`"
+                    .to_owned(),
+            );
+            alike * HALF
+        };
         let mut steps: Vec<Step> = self
             .at
             .windows(2)

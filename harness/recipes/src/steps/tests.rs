@@ -81,6 +81,17 @@ fn steps_of_kernels_begin_where_they_began_whatever_the_jitter() {
 }
 
 #[test]
+fn what_repeats_without_a_pause_may_be_layers_and_has_half_the_confidence() {
+    let mut stream = Stream::new(11);
+    for _ in 0..15 {
+        of_step().into_iter().for_each(|name| stream.run(name));
+    }
+    let found = of_kernels(&stream.ran, &labels()).expect("a period");
+    assert_eq!(found.confidence, 0.5);
+    assert!(found.notes.iter().any(|note| note.starts_with("no pause marks")), "{:?}", found.notes);
+}
+
+#[test]
 fn a_capture_that_begins_within_a_step_leaves_its_rest_out() {
     let mut stream = Stream::new(3);
     let truth: Vec<i64> = (0..8).map(|_| stream.step()).collect();

@@ -22,7 +22,8 @@ pub(super) const STEPS: ReportRecipe = ReportRecipe {
                  between whose runs the others come equally often, where the order of kernels repeats at all; the time \
                  of such a step is from its first kernel to the next step's, so that the last one has none. Confidence \
                  is, for ranges, the fraction of time that they cover times the evenness of their distances; for \
-                 kernels the mean fraction of a step that equals the others. The slope is the median of those of all \
+                 kernels the mean fraction of a step that equals the others, halved where no pause marks where a step begins, \
+                 since layers repeat as steps do. The slope is the median of those of all \
                  pairs (Theil and Sen), with its interval of 95 %. A window has its first and its last step. Times are \
                  each report's own",
     arguments: &[RANGE, RANGES, CAPTURE, KERNELS, WINDOW, SKIP],
