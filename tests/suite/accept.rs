@@ -238,6 +238,22 @@ fn a_budget_is_kept_and_a_delivery_goes_on_with_a_larger_one() {
     assert_eq!(checked(&project.path().join("out")).code, Some(0));
 }
 
+fn ended_run(runs: &Path, name: &str) -> PathBuf {
+    let mut entries = fs::read_dir(runs).expect("runs").map(|entry| entry.expect("an entry").path());
+    entries.find(|path| path.to_string_lossy().ends_with(name)).expect("the run that was ended")
+}
+
+/// Gives each job of a stored plan an estimate that no new plan has; the event of a submitted job repeats it.
+fn mark_estimates(path: &Path) {
+    let mut plan: Value = serde_json::from_slice(&fs::read(path).expect("a plan")).expect("JSON");
+    for case in plan["cases"].as_array_mut().expect("cases") {
+        for job in case["jobs"].as_array_mut().expect("jobs") {
+            job["estimate_s"] = 4711.into();
+        }
+    }
+    fs::write(path, plan.to_string()).expect("written");
+}
+
 #[test]
 fn a_delivery_whose_process_is_killed_goes_on_and_comes_to_the_same() {
     let project = Project::new();
@@ -258,12 +274,18 @@ fn a_delivery_whose_process_is_killed_goes_on_and_comes_to_the_same() {
     child.kill().expect("killed");
     child.wait().expect("gone");
     assert!(!project.path().join("killed/acceptance.json").exists(), "it had ended before");
+    let pairs = ended_run(&project.path().join("killed/runs"), "-02-pairs");
+    mark_estimates(&pairs.join("plan.json"));
     let resumed = project.harness(&["accept", "--resume", "killed"]);
     assert_eq!(resumed.code, Some(1), "{}", resumed.all());
+    let events = fs::read_to_string(pairs.join("events.jsonl")).expect("events");
+    assert!(events.contains("\"estimate_s\":4711"), "jobs are started by the stored plan: {events}");
     // But for how long the run took that was gone on with.
     let but_for_time = |out: &str| {
         let text = nameless(&project, out);
-        let is_time = |line: &&str| ["node_hours", "seconds", "ended"].iter().any(|word| line.contains(word));
+        let is_time = |line: &&str| {
+            ["node_hours", "seconds", "ended", "planned_s"].iter().any(|word| line.contains(word))
+        };
         text.lines().filter(|line| !is_time(line)).map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(but_for_time("killed"), but_for_time("whole"));
