@@ -1,6 +1,7 @@
 //! Which nodes Slurm has, asked once and written into an inventory: plans and lists read that file only, never Slurm.
 //! Nodes that take no jobs are named with Slurm's reasons and left out.
 
+mod demands;
 mod json;
 #[cfg(test)]
 mod message_tests;
@@ -70,6 +71,10 @@ pub struct Discovered {
     pub left_out: Vec<LeftOut>,
     /// How GPUs are asked for here: by GRES, where its nodes have some.
     pub gpus: GpuRequest,
+    /// A QOS that the partition demands and the user has.
+    pub qos: Option<String>,
+    /// Memory to ask for, where Slurm shares it out.
+    pub mem: Option<String>,
     /// What srun wires ranks together with; nothing where it did not say.
     pub mpi: Option<String>,
     /// Nodes that are powered down, and boot for the first job on them.
@@ -114,12 +119,16 @@ pub async fn discover(
         return Err(queries::no_nodes(reach, &request.partition).await);
     }
     let mut found = selection::select(nodes, reserved, request, instances, slurm.version)?;
+    let config = queries::config(reach).await;
     if !found.boot.is_empty() {
-        let took = queries::resume_timeout(reach).await;
+        let took = demands::value(&config, "ResumeTimeout").filter(|time| (1..40).contains(&time.len()));
         let took = took.map(|time| format!(", which may take {time} (ResumeTimeout)")).unwrap_or_default();
         let (n, nodes) = (count(found.boot.len(), "node"), nodeset::fold(&found.boot));
         found.notes.push(format!("{n} powered down, the first job on each boots it{took}: {nodes}"));
     }
+    let demands = demands::demands(reach, &request.partition, &config).await;
+    (found.qos, found.mem) = (demands.qos, demands.mem);
+    found.notes.extend(demands.notes);
     found.mpi = queries::mpi(reach).await;
     if let Some(mpi) = found.mpi.as_deref().filter(|mpi| *mpi != "pmix") {
         found.notes.push(format!(

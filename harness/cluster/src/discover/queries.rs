@@ -92,11 +92,9 @@ pub(super) async fn no_nodes(reach: &dyn Reach, partition: &str) -> Failure {
     Failure::InvalidRequest(format!("--partition: no partition named `{partition}`; {hint}"))
 }
 
-/// How long Slurm lets a node boot, as it writes it; nothing where it does not say.
-pub(super) async fn resume_timeout(reach: &dyn Reach) -> Option<String> {
-    let answer = once(reach, &["scontrol", "show", "config"]).await.ok()?;
-    let time = answer.lines().find_map(|line| line.trim().strip_prefix("ResumeTimeout")?.split_once('='))?;
-    Some(time.1.trim().to_owned()).filter(|time| !time.is_empty() && time.len() < 40)
+/// The controller's settings; empty where it gives no answer.
+pub(super) async fn config(reach: &dyn Reach) -> String {
+    once(reach, &["scontrol", "show", "config"]).await.unwrap_or_default()
 }
 
 /// The MPI plugin that srun is to wire ranks together with: the best that it has. Older releases list it on stderr.
@@ -110,7 +108,7 @@ pub(super) async fn mpi(reach: &dyn Reach) -> Option<String> {
     ["pmix", "pmi2", "none"].iter().copied().find(has).filter(|_| is_list).map(str::to_owned)
 }
 
-enum Unanswered {
+pub(super) enum Unanswered {
     Said(String),
     Failed(String),
 }
@@ -131,7 +129,7 @@ async fn ask(reach: &dyn Reach, argv: &[&str]) -> Result<String, Failure> {
     }
 }
 
-async fn once(reach: &dyn Reach, argv: &[&str]) -> Result<String, Unanswered> {
+pub(super) async fn once(reach: &dyn Reach, argv: &[&str]) -> Result<String, Unanswered> {
     let command = Command::new(argv.iter().copied(), QUERY_LIMIT);
     match reach.exec(&Host::Here, &command).await {
         Ok(answer) if answer.succeeded() => Ok(answer.stdout_text()),

@@ -42,6 +42,12 @@ pub fn render(found: &Discovered, request: &Request, shared: &str, when: &str) -
     }
     let gpus = if found.gpus == GpuRequest::None { "none" } else { "gres" };
     let _ = writeln!(text, "gpus = {}", quoted(gpus));
+    if let Some(qos) = &found.qos {
+        let _ = writeln!(text, "qos = {} # of those that the partition admits", quoted(qos));
+    }
+    if let Some(mem) = &found.mem {
+        let _ = writeln!(text, "mem = {} # all memory of a node: Slurm shares memory out", quoted(mem));
+    }
     if let Some(mpi) = &found.mpi {
         let _ = writeln!(text, "mpi = {} # of those that `srun --mpi=list` lists", quoted(mpi));
     }

@@ -104,6 +104,8 @@ pub(super) fn select(
         instance: instance.name.clone(),
         groups: groups(&nodes),
         gpus,
+        qos: None,
+        mem: None,
         mpi: None,
         boot: nodes.iter().filter(boots).map(|node| node.name.clone()).collect(),
         nodes: nodes.into_iter().map(|node| node.name).collect(),

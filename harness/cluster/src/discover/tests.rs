@@ -49,6 +49,8 @@ pub(super) fn found(answers: Vec<(&'static str, Answer)>, request: &Request) -> 
         "scontrol --oneliner show ",
         "scontrol show config",
         "srun --mpi=list",
+        "id -un",
+        "sacctmgr --noheader --parsable2 show associations where user=alice ",
     ];
     assert!(asked.iter().all(|line| reads.iter().any(|read| line.starts_with(read))), "{asked:?}");
     found
@@ -182,6 +184,54 @@ fn nodes_in_power_saving_are_usable_and_reported_with_their_boot_time() {
     assert!(without.notes.iter().any(|note| note.contains("no pmix")), "{:?}", without.notes);
     let silent = found(answers(Answer::failed(1, "srun: fatal: no")), &asked).expect("found");
     assert_eq!(silent.mpi, None);
+}
+
+/// Of Slurm 22.05; the partition's own list of QOS stands for `{}`.
+const PARTITION: &str = "PartitionName=gpu AllowGroups=ALL AllowAccounts=ALL AllowQos={} AllocNodes=ALL Default=NO \
+QoS=N/A DefaultTime=NONE Nodes=p5-[001-012] State=UP SelectTypeParameters=NONE DefMemPerCPU=4096 MaxMemPerNode=UNLIMITED";
+
+#[test]
+fn a_qos_that_the_partition_demands_and_memory_that_slurm_shares_out_are_asked_for() {
+    let discovered = |admitted: &str, own: Answer, types: &str| {
+        let partition = PARTITION.replace("{}", admitted);
+        let config =
+            format!("SelectType              = select/cons_tres\nSelectTypeParameters    = {types}\n");
+        let answers = vec![
+            ("sinfo --version", Answer::ok(OLD)),
+            ("sinfo", Answer::ok(LINES)),
+            ("scontrol --oneliner show partition gpu", Answer::ok(partition)),
+            ("scontrol show config", Answer::ok(config)),
+            ("id -un", Answer::ok("alice\n")),
+            ("sacctmgr", own),
+        ];
+        let found = found(answers, &request()).expect("found");
+        let text = render(&found, &request(), "/fsx", "now");
+        let read = Inventory::read(&text, "inventory/x.toml", &instances()).expect(&text);
+        let ReachBy::Slurm(slurm) = read.reach else { panic!("not over Slurm") };
+        let note = found.notes.into_iter().find(|note| note.contains("QOS"));
+        (slurm.qos, slurm.mem, note)
+    };
+    let own = || Answer::ok("low,normal,p5|normal\n");
+    assert_eq!(discovered("ALL", own(), "CR_CORE"), (None, None, None));
+    assert_eq!(discovered("normal,high", own(), "CR_CORE"), (None, None, None), "the default is admitted");
+    let (qos, mem, note) = discovered("high,p5,low", own(), "CR_CORE_MEMORY");
+    assert_eq!((qos.as_deref(), mem.as_deref()), (Some("p5"), Some("0")));
+    let admits = "partition `gpu` admits only the QOS `high`, `p5`, `low`";
+    assert_eq!(note, Some(format!("{admits}; wrote qos = \"p5\"")));
+    // Two associations with defaults of their own: which one a job gets depends on its account.
+    let two = Answer::ok("normal|normal\nhigh|high\n");
+    assert_eq!(discovered("high", two, "CR_CORE").0.as_deref(), Some("high"));
+    for (own, says) in [
+        (Answer::ok("normal|\n"), "and none of these is yours: its jobs will be refused"),
+        (
+            Answer::failed(1, "You are not running a supported accounting_storage plugin"),
+            "which are yours is unknown",
+        ),
+    ] {
+        let (qos, _, note) = discovered("high", own, "CR_CORE");
+        assert_eq!(qos, None);
+        assert!(note.as_ref().is_some_and(|note| note.contains(says)), "{note:?}");
+    }
 }
 
 #[test]
