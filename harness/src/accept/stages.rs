@@ -5,7 +5,8 @@ use super::acceptance_session::{AcceptanceSession, Sets};
 use super::delivery::{Stopped, machinery};
 use super::messages;
 use super::placement::members;
-use crate::session::{execution, preflight};
+use crate::session::execution;
+use crate::session::preflight::{self, ProbeScope};
 use base::nodeset;
 use cluster::probe;
 use config::suite::{Placement, Suite};
@@ -92,7 +93,7 @@ impl AcceptanceSession {
                     }
                 }
                 (_, false) if !is_new => self.schedule.withdraw(Stage::Preflight, &node.node, &unfit),
-                (_, false) if probe::is_by_folder(node, &made, &self.delivery.inventory) => {
+                (_, false) if probe::is_external(node, &made, &self.delivery.inventory) => {
                     self.schedule.leave_open(Stage::Preflight, &node.node, &unfit);
                 }
                 (_, false) => {
@@ -106,15 +107,18 @@ impl AcceptanceSession {
     }
 
     fn ask(&self) -> Result<Probe, Stopped> {
-        let suite = self.suites.values().next().ok_or_else(|| machinery("the suite has no case"))?;
         let nodes: Vec<String> =
             self.schedule.candidates.iter().chain(&self.schedule.partners).cloned().collect();
-        let plan = self.plan(suite, &self.delivery.record.delivery, nodes, Sets::new());
-        // Only its nodes are asked, and its faults are those of the cluster.
-        let plan = plan.map_err(|diagnostics| Stopped::Machinery(diagnostics.join("; ")))?;
         let (inventory, options) = (&self.delivery.inventory, &self.delivery.options);
-        let reached = execution::reached_by(inventory, plan.seed, options).map_err(Stopped::Machinery)?;
-        let made = preflight::probe_nodes(&plan, inventory, reached.as_ref(), options);
+        let asked = &self.delivery.record.asked;
+        let scope = ProbeScope {
+            name: format!("{}.probe", self.delivery.record.delivery),
+            nodes: &nodes,
+            seed: asked.seed,
+            sim_faults: &asked.sim_faults,
+        };
+        let reached = execution::reached_by(inventory, scope.seed, options).map_err(Stopped::Machinery)?;
+        let made = preflight::probe_nodes(&scope, inventory, reached.as_ref(), options);
         made.map_err(|stopped| match stopped {
             preflight::Stopped::Interrupted(code) => Stopped::Interrupted(code),
             preflight::Stopped::Machinery(why) | preflight::Stopped::NoAnswer(why) => Stopped::Machinery(why),

@@ -54,6 +54,15 @@ pub(super) struct IsolateArgs {
     /// Ignore the evidence of earlier runs
     #[arg(long)]
     no_evidence: bool,
+    /// Start on all nodes without probing them
+    #[arg(long, conflicts_with = "probe")]
+    no_probe: bool,
+    /// Probe the nodes of a simulated cluster too, before the first round
+    #[arg(long)]
+    probe: bool,
+    /// Nodes whose GPUs are in use take part
+    #[arg(long)]
+    allow_busy: bool,
     /// Run inside this reservation of Slurm, whatever the inventory says
     #[arg(long, value_name = "NAME")]
     reservation: Option<String>,
@@ -108,6 +117,9 @@ impl IsolateArgs {
             case: self.case,
             run: self.run,
             no_evidence: self.no_evidence,
+            no_probe: self.no_probe,
+            probe: self.probe,
+            allow_busy: self.allow_busy,
             reservation: self.reservation,
             drain: self.drain.then_some(drain),
             dry_run: self.dry_run,

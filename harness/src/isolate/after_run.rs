@@ -2,8 +2,8 @@
 //! reports. How a faulty component is isolated stands in `isolation_session`.
 
 use super::fleet;
-use super::isolation_session::{FEWEST, IsolationOutcome, isolate};
-use super::request::IsolationRequest;
+use super::isolation_session::{FEWEST, isolate};
+use super::request::{IsolationOutcome, IsolationRequest};
 use super::rounds::Isolation;
 use crate::session::load;
 use crate::session::options::{AfterRun, FailedSuite, RunOptions};
@@ -90,6 +90,7 @@ fn expected(
         inventory: inventory.name.clone(),
         case: case.clone(),
         nodes: plan.nodes.clone(),
+        left_out: Vec::new(),
         groups,
         budget: None,
         seed: plan.seed,
@@ -129,6 +130,8 @@ fn request(
         budget: Some(planned.budget_node_h),
         case: Some(case.clone()),
         run: Some(plan.run_id.clone()),
+        // The run itself has probed them.
+        no_probe: true,
         reservation: plan.reservation.clone(),
         seed: plan.seed,
         sim_faults: plan.sim_faults.clone(),

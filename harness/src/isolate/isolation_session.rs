@@ -2,9 +2,9 @@
 //! decided in `verdict::isolate`.
 
 use super::drain::{self, Drain};
-use super::request::IsolationRequest;
+use super::request::{IsolationOutcome, IsolationRequest};
 use super::rounds::{self, Isolation, Stopped};
-use super::{fleet, fleetwide, messages, observations};
+use super::{fleet, fleetwide, messages, observations, preflight};
 use crate::report;
 use crate::session::load::{self, Loaded};
 use crate::session::output::Output;
@@ -28,15 +28,6 @@ use verdict::judge::common_failure::HANGS;
 
 /// With fewer nodes nothing would be left to compare with.
 pub(crate) const FEWEST: usize = 4;
-
-#[derive(Debug, Default)]
-pub(crate) struct IsolationOutcome {
-    pub code: i32,
-    pub culprits: Vec<Line>,
-    /// The ids of its rounds.
-    pub rounds: Vec<String>,
-    pub node_hours: f64,
-}
 
 pub(crate) fn isolate(
     home: &Home,
@@ -126,6 +117,7 @@ fn resume(
         Isolation::new(home, loaded.inventory, probes, fleet, asked, sources, request.ssh_fanout);
     isolation.baselines = loaded.baselines;
     isolation.output = output;
+    isolation.name_left_out();
     isolation.take_up(&records).map_err(refused)?;
     messages::heading(&isolation);
     Ok(Started::Rounds(Box::new(isolation)))
@@ -181,12 +173,25 @@ fn start(home: &Home, request: &IsolationRequest, output: Output) -> Result<Star
         )]);
     }
     let probes = Probes::of(&suite, &inventory, request.case.as_deref()).map_err(one)?;
+    let left_out = match request.dry_run {
+        true => Vec::new(),
+        false => match preflight::unfit(request, &inventory, &nodes) {
+            Ok(left_out) => left_out,
+            Err(outcome) => return Ok(Started::Ended(outcome)),
+        },
+    };
+    let nodes: Vec<String> =
+        nodes.into_iter().filter(|node| !left_out.iter().any(|left| left.node == *node)).collect();
+    if nodes.len() < FEWEST {
+        return Ok(Started::Ended(messages::too_few_are_fit(output, &left_out, &nodes)));
+    }
     let (fleet, groups) = fleet::number(&inventory, &nodes);
     let asked = IsolationScope {
         suite: name,
         inventory: request.inventory.clone(),
         case: probes.case.clone(),
         nodes,
+        left_out,
         groups,
         budget: request.budget,
         seed: request.seed,
@@ -200,6 +205,7 @@ fn start(home: &Home, request: &IsolationRequest, output: Output) -> Result<Star
         isolation.known = found.evidence.lines;
         isolation.hung_once = found.hung_once;
     }
+    isolation.name_left_out();
     isolation.baselines = loaded.baselines;
     isolation.output = output;
     messages::heading(&isolation);

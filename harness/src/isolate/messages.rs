@@ -1,14 +1,16 @@
 //! What an isolation prints: what it will cost, the culprits, and what it cost.
 
+use super::request::IsolationOutcome;
 use super::rounds::Isolation;
 use crate::session::output::Output;
 use base::nodeset;
 use base::text::count;
 use config::inventory::Inventory;
+use model::artefact::LeftOut;
 use model::exit_code;
 use verdict::isolate::code::Code;
 use verdict::isolate::cost_estimate::CostEstimate;
-use verdict::isolate::evidence::{Evidence, Line};
+use verdict::isolate::evidence::{self, Evidence, Line};
 use verdict::isolate::fleetwide::Fleetwide;
 use verdict::isolate::{Conclusion, Named, Place};
 
@@ -66,6 +68,15 @@ pub(crate) fn evidence_alone(output: Output, found: &Evidence, left: usize) {
     ));
 }
 
+/// The probe left too few nodes to compare with each other. Those that are at fault themselves are named all the same.
+pub(crate) fn too_few_are_fit(output: Output, left_out: &[LeftOut], fit: &[String]) -> IsolationOutcome {
+    let culprits = evidence::of_run(&[], left_out).lines;
+    culprits.iter().for_each(|line| print_culprit(output, line));
+    output.print(format_args!("inconclusive: nodes that can pass: {}, too few to compare", fit.len()));
+    let code = if culprits.is_empty() { exit_code::INCONCLUSIVE } else { exit_code::FAILED };
+    IsolationOutcome { code, culprits, ..IsolationOutcome::default() }
+}
+
 /// Anomalies that are not attributable.
 pub(crate) fn hints(output: Output, hints: &[String]) {
     hints
@@ -114,6 +125,8 @@ pub(crate) fn end(isolation: &Isolation, conclusion: &Conclusion, culprits: usiz
     sum_of(isolation, culprits);
     // If all nodes are slow, no culprit can be separated from its peers.
     let is_certain = conclusion.is_certain() && !matches!(all, Fleetwide::Slow(_));
+    // Of a node that took no part nothing is known.
+    let is_certain = is_certain && isolation.asked.left_out.is_empty();
     match (culprits == 0, is_certain) {
         (false, _) => exit_code::FAILED,
         (true, true) => exit_code::PASSED,

@@ -9,6 +9,7 @@ mod fleetwide;
 mod isolation_session;
 pub(crate) mod messages;
 mod observations;
+mod preflight;
 pub(crate) mod recheck;
 pub(crate) mod request;
 mod rounds;

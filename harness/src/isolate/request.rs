@@ -1,4 +1,6 @@
-//! What an isolation is asked for.
+//! What an isolation is asked for, and what comes of it.
+
+use verdict::isolate::evidence::Line;
 
 /// An isolation of a suite, or the one to go on with.
 #[derive(Debug, Clone, Default)]
@@ -14,6 +16,10 @@ pub(crate) struct IsolationRequest {
     /// The run whose evidence is looked at first; else the newest of that suite and inventory.
     pub run: Option<String>,
     pub no_evidence: bool,
+    /// As in a run: nodes are probed first, simulated ones where `probe` asks for it.
+    pub no_probe: bool,
+    pub probe: bool,
+    pub allow_busy: bool,
     pub reservation: Option<String>,
     pub drain: Option<DrainRequest>,
     /// Only print what it would cost.
@@ -35,4 +41,13 @@ pub(crate) struct DrainRequest {
     pub yes: bool,
     /// The command that makes the same request without asking.
     pub command: String,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct IsolationOutcome {
+    pub code: i32,
+    pub culprits: Vec<Line>,
+    /// The ids of its rounds.
+    pub rounds: Vec<String>,
+    pub node_hours: f64,
 }

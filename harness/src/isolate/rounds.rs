@@ -16,7 +16,7 @@ use plan::{self, Request};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use store::{self, Home, Store, Stored};
-use verdict::isolate::evidence::Line;
+use verdict::isolate::evidence::{self, Line};
 use verdict::isolate::round::{CaseRows, IsolationScope, Probes, Record, Tried, answers};
 use verdict::isolate::{self, Answer, Conclusion, Fleet, Next, Trial};
 
@@ -88,6 +88,11 @@ impl Isolation {
             versions: Versions::new(),
             simulated,
         }
+    }
+
+    /// Nodes that the probe left out are known culprits, but for those that lack what all nodes share.
+    pub(crate) fn name_left_out(&mut self) {
+        self.known.extend(evidence::of_run(&[], &self.asked.left_out).lines);
     }
 
     pub(crate) fn first(&self) -> &str {

@@ -5,7 +5,7 @@ pub(crate) mod access;
 pub(crate) mod after_run;
 pub(crate) mod execution;
 pub(crate) mod load;
-mod no_answer;
+pub(crate) mod no_answer;
 pub(crate) mod options;
 pub(crate) mod output;
 pub(crate) mod past_events;

@@ -42,29 +42,33 @@ pub(crate) fn before(
     options: &RunOptions,
     replanning: &Replanning<'_>,
 ) -> Result<(Plan, Probe), Stopped> {
-    let made = probe_nodes(&plan, inventory, reached, options)?;
+    let scope = ProbeScope::from_plan(&plan);
+    let made = probe_nodes(&scope, inventory, reached, options)?;
     if let Some(text) = no_answer::text(&made, inventory) {
         return Err(Stopped::NoAnswer(text));
     }
     if !options.libtest.quiet {
         eprint!("{}", probe::remarks(&made));
     }
-    let is_refused = |node: &str| refused.iter().any(|left| left.node == node);
-    let unfit: Vec<LeftOut> = made
-        .nodes
-        .iter()
-        .filter(|node| !node.unfit.is_empty() && !is_refused(&node.node))
-        .map(|node| LeftOut {
-            node: node.node.clone(),
-            why: node.unfit.join("; "),
-            by_folder: probe::is_by_folder(node, &made, inventory),
-            after: None,
-        })
-        .collect();
+    let mut unfit = unfit(&made, inventory);
+    unfit.retain(|left| !refused.iter().any(|before| before.node == left.node));
     let left_out = [refused, unfit].concat();
     let mut plan = without(home, plan, left_out, replanning)?;
     plan::settle_flows(&mut plan, &made);
     Ok((plan, made))
+}
+
+/// The nodes that cannot pass, with why.
+pub(crate) fn unfit(made: &Probe, inventory: &Inventory) -> Vec<LeftOut> {
+    let unfit = made.nodes.iter().filter(|node| !node.unfit.is_empty());
+    unfit
+        .map(|node| LeftOut {
+            node: node.node.clone(),
+            why: node.unfit.join("; "),
+            by_folder: probe::is_external(node, made, inventory),
+            after: None,
+        })
+        .collect()
 }
 
 /// The plan on the nodes that are not left out.
@@ -108,16 +112,31 @@ pub(crate) fn runtime(paused: bool) -> Result<tokio::runtime::Runtime, Stopped> 
     new_runtime(paused).map_err(Stopped::Machinery)
 }
 
-/// Probes the nodes of a plan.
+/// Which nodes are probed, and on which simulated cluster.
+pub(crate) struct ProbeScope<'a> {
+    /// Of the probe's folder on the nodes, unique for each.
+    pub name: String,
+    pub nodes: &'a [String],
+    pub seed: u64,
+    pub sim_faults: &'a [String],
+}
+
+impl<'a> ProbeScope<'a> {
+    fn from_plan(plan: &'a Plan) -> ProbeScope<'a> {
+        let name = format!("{}.probe", plan.run_id);
+        ProbeScope { name, nodes: &plan.nodes, seed: plan.seed, sim_faults: &plan.sim_faults }
+    }
+}
+
+/// Asks the nodes what they have.
 pub(crate) fn probe_nodes(
-    plan: &Plan,
+    scope: &ProbeScope<'_>,
     inventory: &Inventory,
     reached: Option<&Reached>,
     options: &RunOptions,
 ) -> Result<Probe, Stopped> {
     let simulated = inventory.kind == Kind::Simulated;
     let runtime = runtime(simulated)?;
-    let name = format!("{}.probe", plan.run_id);
     let made = runtime.block_on(async {
         match reached {
             Some(reached) => {
@@ -125,19 +144,19 @@ pub(crate) fn probe_nodes(
                 let clock = Clock::starting_at(store::wall_clock_s());
                 let redactor = redactor(inventory);
                 let clean = reached.clean(&redactor);
-                let made = probe::make(&probing(plan, inventory, &clean, clock, &name, options)).await;
+                let made = probe::make(&probing(scope, inventory, &clean, clock, options)).await;
                 if made.is_err() {
                     reached.end().await;
                 }
                 Ok(made)
             }
             None => {
-                let faults = parse_faults(&plan.sim_faults)?;
+                let faults = parse_faults(scope.sim_faults)?;
                 // The run's own cluster begins when the run does, and remembers nothing of this.
-                let reach = SimulatedReach::new(inventory, plan.seed, faults, BTreeMap::new())?;
-                let clock = Clock::starting_at(SimulatedReach::epoch_unix_s(plan.seed) as f64);
+                let reach = SimulatedReach::new(inventory, scope.seed, faults, BTreeMap::new())?;
+                let clock = Clock::starting_at(SimulatedReach::epoch_unix_s(scope.seed) as f64);
                 let calls = through_slurm(inventory, &reach);
-                Ok(probe::make(&probing(plan, inventory, &calls, clock, &name, options)).await)
+                Ok(probe::make(&probing(scope, inventory, &calls, clock, options)).await)
             }
         }
     });
@@ -145,20 +164,19 @@ pub(crate) fn probe_nodes(
 }
 
 fn probing<'a>(
-    plan: &'a Plan,
+    scope: &'a ProbeScope<'_>,
     inventory: &'a Inventory,
     reach: &'a dyn Reach,
     clock: Clock,
-    name: &'a str,
     options: &RunOptions,
 ) -> Probing<'a> {
     Probing {
         inventory,
-        nodes: &plan.nodes,
+        nodes: scope.nodes,
         reach,
         clock,
         fanout: options.ssh_fanout as usize,
-        name,
+        name: &scope.name,
         allow_busy: options.allow_busy,
     }
 }

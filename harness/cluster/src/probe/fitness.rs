@@ -32,7 +32,7 @@ pub fn weigh(
     if let Some(Value::Names(busy)) = node.facts.get("busy")
         && !busy.is_empty()
     {
-        let busy = format!("busy: its GPUs are in use by {}", listed(busy));
+        let busy = format!("{BUSY}its GPUs are in use by {}", listed(busy));
         if allow_busy { notes.push(busy) } else { unfit.push(busy) }
     }
     unfit.extend(inventory.probe.iter().filter_map(|requirement| requirement.unmet(node)));
@@ -147,17 +147,18 @@ fn lacks_room(node: &ProbedNode, inventory: &Inventory) -> Vec<String> {
     lacks
 }
 
-/// Whether a node cannot pass for want of room in the shared folder, and for nothing else. A folder that is full on some
-/// nodes only is not the one that they share.
-pub fn is_by_folder(node: &ProbedNode, made: &Probe, inventory: &Inventory) -> bool {
+/// Whether nothing of the node itself keeps it from passing: its GPUs are in use, or the shared folder has no room. A
+/// folder that is full on some nodes only is not the one that they share.
+pub fn is_external(node: &ProbedNode, made: &Probe, inventory: &Inventory) -> bool {
     let mut probed = made.nodes.iter().filter(|node| node.unprobed.is_none());
-    let lacks = lacks_room(node, inventory);
+    let is_shared = probed.all(|other| !lacks_room(other, inventory).is_empty());
     // Counted, not compared: an older version worded the reasons of a stored probe otherwise.
-    !lacks.is_empty()
-        && node.unfit.len() == lacks.len()
-        && probed.all(|other| !lacks_room(other, inventory).is_empty())
+    let room = if is_shared { lacks_room(node, inventory).len() } else { 0 };
+    let busy = node.unfit.iter().filter(|why| why.starts_with(BUSY)).count();
+    room + busy > 0 && node.unfit.len() == room + busy
 }
 
+const BUSY: &str = "busy: ";
 const ROOM: &str = "shared_free";
 
 fn odd(node: &ProbedNode, inventory: &Inventory, notes: &mut Vec<String>) {

@@ -11,7 +11,7 @@ mod request;
 mod slurm;
 mod table;
 
-pub use fitness::{is_by_folder, weigh};
+pub use fitness::{is_external, weigh};
 pub(crate) use on_node::{NodeJob, on_node};
 pub use probing::{NotMade, Probing, asked_to_end, make};
 pub use request::{CLOCK, ProbeRequest};

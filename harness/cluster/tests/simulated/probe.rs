@@ -99,11 +99,19 @@ fn a_folder_that_is_full_for_all_is_no_nodes_fault_however_an_older_version_word
     const FULL: [&str; 4] = ["p5-001:disk-full", "p5-002:disk-full", "p5-003:disk-full", "p5-004:disk-full"];
     let inventory = inventory("ssh", "");
     let mut full = probed("ssh", "", &FULL, false);
-    let by_folder = |probe: &Probe, at: usize| is_by_folder(&probe.nodes[at], probe, &inventory);
+    let by_folder = |probe: &Probe, at: usize| is_external(&probe.nodes[at], probe, &inventory);
     assert!((0..4).all(|at| by_folder(&full, at)), "{:?}", full.nodes[0].unfit);
     full.nodes[0].unfit = vec!["room in the shared folder `/fsx/harness`, in MiB: 0".into()];
     full.nodes[1].unfit.push("7 GPUs, expected 8 (`sim-p5`)".into());
     assert!(by_folder(&full, 0) && !by_folder(&full, 1));
+}
+
+#[test]
+fn a_job_on_its_gpus_is_no_fault_of_the_node_and_a_missing_gpu_beside_it_is() {
+    let inventory = inventory("ssh", "");
+    let made = probed("ssh", "", &["p5-002:gpu-busy@3", "p5-003:gpu-busy@3", "p5-003:gpu-missing@1"], false);
+    let is_external = |name: &str| is_external(node(&made, name), &made, &inventory);
+    assert!(is_external("p5-002") && !is_external("p5-003") && !is_external("p5-001"));
 }
 
 #[test]

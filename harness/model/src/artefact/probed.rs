@@ -115,8 +115,8 @@ pub struct LeftOut {
     pub node: String,
     /// What the probe or the earlier case showed.
     pub why: String,
-    /// It is nothing of its own that keeps it from passing: the folder that all nodes share, or the account by which they
-    /// are reached. No node is blamed.
+    /// It is nothing of its own that keeps it from passing: the folder that all nodes share, a job on its GPUs, or the
+    /// account by which they are reached. No node is blamed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_folder: bool,
     /// The case after which it was quarantined; nothing where a probe showed it before anything was launched.

@@ -10,7 +10,7 @@ use config::suite::{
 };
 use metric::op::Op;
 use metric::{Dim, Metric, Metrics};
-use model::artefact::{CaseJobs, Ended};
+use model::artefact::{CaseJobs, Ended, LeftOut};
 use plan::Placed;
 use recipes::recipe::{nccl_tests, nic_flows};
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,9 @@ pub struct IsolationScope {
     pub case: String,
     /// Names in the order of their numbers in `Fleet`.
     pub nodes: Vec<String>,
+    /// Nodes that the probe before the first round left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// The names of topology groups, where they are known.
     pub groups: Vec<String>,
     /// Node-hours of all rounds; `None` for no limit.

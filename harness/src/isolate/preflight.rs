@@ -1,0 +1,50 @@
+//! The probe before an isolation: nodes that cannot pass are named and left out, instead of making every set slow.
+
+use super::request::{IsolationOutcome, IsolationRequest};
+use crate::session::preflight::{self, ProbeScope, Stopped};
+use crate::session::{RunOptions, execution, no_answer, report_error};
+use cluster::{interrupt, probe};
+use config::inventory::Inventory;
+use model::artefact::LeftOut;
+use model::exit_code;
+
+/// The nodes that cannot pass; or how the isolation ends without a round.
+pub(crate) fn unfit(
+    request: &IsolationRequest,
+    inventory: &Inventory,
+    nodes: &[String],
+) -> Result<Vec<LeftOut>, IsolationOutcome> {
+    let options = RunOptions {
+        no_probe: request.no_probe,
+        probe: request.probe,
+        allow_busy: request.allow_busy,
+        ..RunOptions::quiet(request.ssh_fanout)
+    };
+    if !preflight::is_wanted(inventory, &options) {
+        return Ok(Vec::new());
+    }
+    interrupt::watch();
+    let scope = ProbeScope {
+        name: format!("{}.probe", store::new_run_id("isolate")),
+        nodes,
+        seed: request.seed,
+        sim_faults: &request.sim_faults,
+    };
+    let made = execution::reached_by(inventory, request.seed, &options)
+        .map_err(Stopped::Machinery)
+        .and_then(|reached| preflight::probe_nodes(&scope, inventory, reached.as_ref(), &options));
+    let end = |code| IsolationOutcome { code, ..IsolationOutcome::default() };
+    let made = made.map_err(|stopped| match stopped {
+        Stopped::Interrupted(code) => {
+            eprintln!("interrupted while nodes were probed: nothing was launched");
+            end(code)
+        }
+        Stopped::Machinery(why) | Stopped::NoAnswer(why) => end(report_error(&why)),
+    })?;
+    if let Some(text) = no_answer::text(&made, inventory) {
+        eprint!("{text}");
+        return Err(end(exit_code::INCONCLUSIVE));
+    }
+    eprint!("{}", probe::remarks(&made));
+    Ok(preflight::unfit(&made, inventory))
+}
