@@ -15,7 +15,7 @@ use cluster::reach::redacted::Redacted;
 use cluster::run::{Clock, Event, History, Runner, quarantine};
 use metric::Metrics;
 use model::artefact::{
-    Analysis, CaseJobs, CaseVerdict, Collected, Culprit, FORMAT, JobOutcome, LEFT_OUT, LeftOut, Plan,
+    Analysis, CaseJobs, CaseVerdict, Collected, Culprit, Format, JobOutcome, LEFT_OUT, LeftOut, Plan,
     PlannedCase, RunRecord, Status, Summary, Unfit, Verdict,
 };
 use recipes::recipe::ExtractStore;
@@ -71,7 +71,7 @@ pub(crate) async fn run(
 ) -> Result<Finished, StoreError> {
     let World { reach, clock, release, history, on, replan, at_once } = world;
     let mut record = RunRecord {
-        format: FORMAT,
+        format: Format,
         started: clock.started(),
         ended: None,
         seconds: None,

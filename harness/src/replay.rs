@@ -8,7 +8,7 @@ use cluster::reach::Reach;
 use metric::Metrics;
 use metric::lacks::NotComparable;
 use model::artefact::{
-    Analysis, CaseJobs, Collected, Ended, FORMAT, JobAnalysis, JobRecord, MissingFile, Plan, PlannedCase,
+    Analysis, CaseJobs, Collected, Ended, Format, JobAnalysis, JobRecord, MissingFile, Plan, PlannedCase,
     RunRecord,
 };
 use std::path::Path;
@@ -59,7 +59,7 @@ struct CaseInput {
 /// The plan of a run that is made from another: its own id, and the parent's name.
 pub(crate) fn child(parent: &Plan, run_id: String, from: From) -> Plan {
     Plan {
-        format: FORMAT,
+        format: Format,
         run_id,
         parent: Some(parent.run_id.clone()),
         replayed_from: Some(from.name().to_owned()),
@@ -196,7 +196,7 @@ fn record(parent: &Stored, without: usize, of: usize) -> Result<RunRecord, Store
         return Err(StoreError::other(&path, &"the run had not begun: there is nothing to replay"));
     };
     Ok(RunRecord {
-        format: FORMAT,
+        format: Format,
         seconds: seconds_between(&started, &last),
         started,
         ended: Some(last),
@@ -228,7 +228,7 @@ fn none_run(case: &PlannedCase) -> CaseJobs {
     };
     let first = case.jobs.iter().filter(|job| job.again_of.is_none());
     let jobs = first.map(|job| never(&job.name)).collect();
-    CaseJobs { format: FORMAT, skipped: case.skip.clone(), jobs }
+    CaseJobs { format: Format, skipped: case.skip.clone(), jobs }
 }
 
 /// What is missing of a case whose files were not accounted for: all that must be there.
@@ -246,7 +246,7 @@ fn none_collected(case: &PlannedCase) -> Collected {
             refused: false,
         }));
     }
-    Collected { format: FORMAT, files: Vec::new(), missing, changed: Vec::new(), simulated: Vec::new() }
+    Collected { format: Format, files: Vec::new(), missing, changed: Vec::new(), simulated: Vec::new() }
 }
 
 /// The analysis of a case that has none: its jobs cannot be judged, whatever became of them.
@@ -254,5 +254,5 @@ fn none_analyzed(case: &PlannedCase) -> Analysis {
     let why = "the stored run has no metrics of it";
     let none = NotComparable { cause: "not-analyzed".to_owned(), why: why.to_owned() };
     let job = JobAnalysis { not_comparable: Some(none), ..JobAnalysis::default() };
-    Analysis { format: FORMAT, jobs: case.jobs.iter().map(|one| (one.name.clone(), job.clone())).collect() }
+    Analysis { format: Format, jobs: case.jobs.iter().map(|one| (one.name.clone(), job.clone())).collect() }
 }

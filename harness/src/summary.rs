@@ -3,7 +3,7 @@
 use base::nodeset;
 use base::text::SIMULATED;
 use model::artefact::{
-    CaseSummary, Counts, CoverageSets, FORMAT, JobOutcome, Plan, RunRecord, Status, Summary, Verdict,
+    CaseSummary, Counts, CoverageSets, Format, JobOutcome, Plan, RunRecord, Status, Summary, Verdict,
 };
 use model::exit_code;
 use verdict::judge::{self, Judged};
@@ -54,7 +54,7 @@ pub(crate) fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> S
     };
     let simulated = plan.simulated || judged.iter().any(|judged| judged.verdict.simulated);
     Summary {
-        format: FORMAT,
+        format: Format,
         run_id: plan.run_id.clone(),
         parent: plan.parent.clone(),
         harness: plan.harness.clone(),

@@ -10,6 +10,7 @@ mod common_failure;
 mod control_run;
 mod culprit;
 mod ended;
+mod format;
 mod isolation;
 mod jobs;
 mod launcher;
@@ -25,6 +26,7 @@ pub use common_failure::CommonFailure;
 pub use control_run::{AGAIN, ControlRun};
 pub use culprit::Culprit;
 pub use ended::{Ended, LEFT_OUT};
+pub use format::Format;
 pub use isolation::{Isolated, IsolationCost, PlannedIsolation};
 pub use jobs::{
     Blamed, CaseEnd, CaseJobs, Change, ChangedFile, Collected, CollectedFile, JobRecord, KeptReports,
@@ -43,9 +45,6 @@ pub use verdict::{
     Analysis, BELOW_FLOOR, CaseVerdict, Coverage, Evidence, JobAnalysis, JudgedBy, Share, Status, Unfit,
     Verdict, WorkloadFailure,
 };
-
-/// Layout version of what this harness writes; a file with a higher one is refused.
-pub const FORMAT: u32 = 1;
 
 /// The cause of a job whose files ended a recipe by a panic.
 pub const INTERNAL_ERROR: &str = "internal-error";

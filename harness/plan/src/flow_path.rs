@@ -83,7 +83,7 @@ mod tests {
             ProbedNode { node: node.clone(), facts, ..ProbedNode::default() }
         });
         let probe = Probe {
-            format: 1,
+            format: model::artefact::Format,
             harness: String::new(),
             simulated: true,
             inventory: String::new(),

@@ -35,7 +35,7 @@ use config::baseline::Baselines;
 use config::inventory::{Inventory, Kind};
 use config::suite::{Case, Placement, Suite, Workload};
 use model::artefact::{
-    FORMAT, InstanceFacts, Launcher, Plan, PlannedCase, PlannedRecipe, Source, WorkloadFacts,
+    Format, InstanceFacts, Launcher, Plan, PlannedCase, PlannedRecipe, Source, WorkloadFacts,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -114,7 +114,7 @@ pub fn plan(
     }
     let instance = &inventory.instance;
     Ok(Plan {
-        format: FORMAT,
+        format: Format,
         harness: env!("CARGO_PKG_VERSION").to_owned(),
         run_id: request.run_id.clone(),
         parent: None,

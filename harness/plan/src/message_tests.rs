@@ -223,7 +223,7 @@ fn messages_of_flow_paths() {
             ProbedNode { node: node.clone(), facts, ..ProbedNode::default() }
         };
         let probe = Probe {
-            format: 1,
+            format: model::artefact::Format,
             harness: String::new(),
             simulated: false,
             inventory: String::new(),

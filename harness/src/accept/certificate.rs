@@ -5,7 +5,7 @@ use super::delivery::{Made, Stopped, machinery};
 use super::messages;
 use base::nodeset;
 use base::text::SIMULATED;
-use model::artefact::FORMAT;
+use model::artefact::Format;
 use model::artefact::acceptance::{Acceptance, StackPart};
 use std::collections::{BTreeMap, BTreeSet};
 use store::{CHECKSUMS, checksums};
@@ -41,7 +41,7 @@ pub(crate) fn new(accepting: &AcceptanceSession) -> Acceptance {
     rejected.sort_by(|a, b| nodeset::compare(&a.node, &b.node));
     undecided.sort_by(|a, b| nodeset::compare(&a.node, &b.node));
     Acceptance {
-        format: FORMAT,
+        format: Format,
         harness: env!("CARGO_PKG_VERSION").to_owned(),
         delivery: delivery.record.delivery.clone(),
         simulated,

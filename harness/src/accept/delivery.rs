@@ -9,7 +9,7 @@ use base::nodeset;
 use cluster::interrupt;
 use config::inventory::Inventory;
 use model::artefact::acceptance::RunOfStage;
-use model::artefact::{CaseVerdict, Plan, Summary};
+use model::artefact::{CaseVerdict, Format, Plan, Summary};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(crate) const RECORD: &str = "delivery.json";
 /// `delivery.json`: what was asked for. What came of it is in the runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
-    pub format: u32,
+    pub format: Format<1>,
     pub delivery: String,
     pub asked: Asked,
 }

@@ -3,7 +3,7 @@
 use super::acceptance_session::given_up;
 use super::cost_estimate::{Cost, CostEstimate, OfStage};
 use super::{delivery, messages};
-use model::artefact::FORMAT;
+use model::artefact::Format;
 use model::artefact::acceptance::{
     Acceptance, Coded, Rejected, RunOfStage, StageRecord, Undecided, Withdrawn,
 };
@@ -97,7 +97,7 @@ fn messages_of_stages() {
 
 fn acceptance() -> Acceptance {
     Acceptance {
-        format: FORMAT,
+        format: Format,
         harness: String::new(),
         delivery: "d".to_owned(),
         simulated: true,

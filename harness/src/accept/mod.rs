@@ -22,7 +22,7 @@ use cluster::interrupt;
 use config::hardware_limits;
 use config::inventory::Inventory;
 use delivery::{Asked, Delivery, Record, Stopped};
-use model::artefact::FORMAT;
+use model::artefact::Format;
 use model::exit_code;
 use model::fault::NodeFault;
 use request::AcceptRequest;
@@ -159,7 +159,7 @@ fn begin_new(home: &Home, request: &AcceptRequest) -> Result<AcceptanceSession, 
             allow_busy: request.allow_busy,
             sanitise: request.sanitise,
         };
-        Ok(Record { format: FORMAT, delivery: id.clone(), asked })
+        Ok(Record { format: Format, delivery: id.clone(), asked })
     })
 }
 

@@ -64,7 +64,7 @@ fn not_set_by(planned: &PlannedJob, text: &str) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::artefact::FORMAT;
+    use model::artefact::Format;
 
     fn inherited(script: &str, environment: &str) -> Option<Inherited> {
         let folder = tempfile::tempdir().expect("a folder");
@@ -77,7 +77,7 @@ mod tests {
             "job": "j", "path": files::ENVIRONMENT, "kind": "log", "bytes": 1, "sha256": "x",
         });
         let collected = Collected {
-            format: FORMAT,
+            format: Format,
             files: vec![serde_json::from_value(file).expect("a file")],
             missing: Vec::new(),
             changed: Vec::new(),

@@ -11,7 +11,7 @@ use metric::finding::Finding;
 use metric::lacks::NotComparable;
 use metric::{Dim, Dims, Metric, Metrics};
 use model::artefact::{
-    Analysis, CaseJobs, Change, Collected, Ended, FORMAT, FileKind, INTERNAL_ERROR, InstanceFacts,
+    Analysis, CaseJobs, Change, Collected, Ended, FileKind, Format, INTERNAL_ERROR, InstanceFacts,
     JobAnalysis, JobRecord, PlannedCase, PlannedJob, Unfit, WorkloadFacts, WorkloadFailure,
 };
 use recipes::recipe::training_log::torch_failure::EXCEPTION;
@@ -34,7 +34,7 @@ pub(crate) fn analyze(
     folder: &Path,
     kept: &Arc<ExtractStore>,
 ) -> (Metrics, Analysis) {
-    let mut analysis = Analysis { format: FORMAT, jobs: BTreeMap::new() };
+    let mut analysis = Analysis { format: Format, jobs: BTreeMap::new() };
     let mut rows: Vec<Metric> = Vec::new();
     for (planned, record) in jobs_that_ran(case, jobs) {
         if let Some(why) = unfit.get(&planned.name) {

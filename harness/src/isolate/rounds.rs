@@ -11,7 +11,7 @@ use base::text::count;
 use cluster::interrupt;
 use config::baseline::Baselines;
 use config::inventory::Inventory;
-use model::artefact::{FORMAT, Plan, PlannedBaseline, Source, Summary};
+use model::artefact::{Format, Plan, PlannedBaseline, Source, Summary};
 use plan::{self, Request};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -129,7 +129,7 @@ impl Isolation {
                 planning::resolve_secrets(&plan).map_err(|why| Stopped::Machinery(why.join("; ")))?;
             let store = store.hiding(secrets).simulated(plan.simulated);
             let record = Record {
-                format: FORMAT,
+                format: Format,
                 first: self.ids.first().unwrap_or(&plan.run_id).clone(),
                 round: self.ids.len() + 1,
                 asked: self.asked.clone(),

@@ -115,7 +115,7 @@ impl Cluster {
 
     /// What is written down of a run before tasks read its reports.
     pub(crate) fn analyses(&self) -> Analyses {
-        Analyses { format: artefact::FORMAT, shared: self.shared.clone(), slurm: self.tools.clone() }
+        Analyses { format: artefact::Format, shared: self.shared.clone(), slurm: self.tools.clone() }
     }
 }
 

@@ -22,7 +22,7 @@ pub use stored::{Stored, is_inside};
 use self::held::{Held, hold};
 use self::journal::Appender;
 use base::redact::{Redactor, Secrets};
-use model::artefact::{FORMAT, Probe};
+use model::artefact::Probe;
 use rand::Rng;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -299,19 +299,17 @@ impl Scratch {
     }
 }
 
-/// Reads an artefact, and refuses one of a newer format by naming the version needed.
+/// Reads an artefact; its type refuses one of a newer format, before anything else of it is read.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
     let bytes = fs::read(path).map_err(|error| StoreError::at(path, error))?;
     let bad = |why: String| StoreError::other(path, &why);
-    let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
-    match value.get("format").and_then(serde_json::Value::as_u64) {
-        Some(format) if format > u64::from(FORMAT) => {
-            return Err(bad(format!(
-                "written in format {format}, this harness reads up to {FORMAT}; use a newer harness"
-            )));
-        }
-        Some(_) => {}
-        None => return Err(bad("no `format`: not an artefact of this harness".to_owned())),
+    let mut value: serde_json::Value =
+        serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
+    let format = value.get("format").filter(|format| format.is_u64()).cloned();
+    match (value.as_object_mut(), format) {
+        // Read before the fields that a newer format may have changed.
+        (Some(fields), Some(format)) => drop(fields.shift_insert(0, "format".to_owned(), format)),
+        _ => return Err(bad("no `format`: not an artefact of this harness".to_owned())),
     }
     serde_json::from_value(value).map_err(|error| bad(error.to_string()))
 }
@@ -388,8 +386,8 @@ mod tests {
     fn a_file_appears_whole_and_a_newer_format_is_refused_by_name() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("deep/plan.json");
-        write_whole(&path, b"{\"format\": 99}").expect("written");
-        let error = read_json::<serde_json::Value>(&path).expect_err("too new").to_string();
+        write_whole(&path, b"{\"started\": [], \"format\": 99}").expect("written");
+        let error = read_json::<model::artefact::RunRecord>(&path).expect_err("too new").to_string();
         assert!(error.contains("format 99"), "{error}");
         write_whole(&path, b"{}").expect("written");
         assert!(

@@ -1,7 +1,7 @@
 //! Why a run is not found, and what is said of a file of it that cannot be read or written: every message.
 
 use super::{Home, Named, Store, Stored, checksums, files, read_json, write_whole};
-use model::artefact::{Collected, CollectedFile, FORMAT, FileKind, Plan, RunRecord};
+use model::artefact::{Collected, CollectedFile, FileKind, Format, Plan, RunRecord};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
@@ -103,7 +103,7 @@ fn messages_of_artefacts_that_contradict_the_plan() {
         redacted: 0,
     };
     let collected = Collected {
-        format: FORMAT,
+        format: Format,
         files: vec![file],
         missing: Vec::new(),
         changed: Vec::new(),

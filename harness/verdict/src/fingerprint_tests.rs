@@ -1,7 +1,7 @@
 //! What of a probe and of a script becomes part of a job's fingerprint, and how two of them differ.
 
 use super::*;
-use model::artefact::{FORMAT, ProbedNode, Value};
+use model::artefact::{Format, ProbedNode, Value};
 
 fn job(nodes: &[&str], text: &str, profiled: bool) -> PlannedJob {
     let mut json = serde_json::json!({
@@ -26,7 +26,7 @@ fn probe(nodes: &[(&str, &[(&str, &str)])]) -> Probe {
         ..ProbedNode::default()
     };
     Probe {
-        format: FORMAT,
+        format: Format,
         harness: "x".to_owned(),
         simulated: false,
         inventory: "i".to_owned(),

@@ -3,7 +3,7 @@
 use crate::history::past::{self, Past, Run};
 use metric::{Dim, Dims, Metric, Metrics};
 use model::artefact::{
-    Analysis, CaseOutcomes, CaseVerdict, CoverageSets, Culprit, FORMAT, JobAnalysis, JobOutcome, LeftOut,
+    Analysis, CaseOutcomes, CaseVerdict, CoverageSets, Culprit, Format, JobAnalysis, JobOutcome, LeftOut,
     Plan, RunRecord, Status,
 };
 use recipes::recipe::nic_flows;
@@ -37,7 +37,7 @@ impl Made {
         let mut case = fixture::case("nics");
         case.verdicts = vec![fixture::verdict("nics", "rate", "p5-001", NIC, Status::Pass)];
         let analysis = Analysis {
-            format: FORMAT,
+            format: Format,
             jobs: [(JOB.to_owned(), JobAnalysis::default())].into_iter().collect(),
         };
         Made {
@@ -47,7 +47,7 @@ impl Made {
             analysis,
             outcomes: Vec::new(),
             record: Some(RunRecord {
-                format: FORMAT,
+                format: Format,
                 started: "2026-03-01T08:00:00Z".into(),
                 ended: Some("2026-03-01T08:02:00Z".into()),
                 seconds: Some(120.0),
@@ -88,7 +88,7 @@ impl Made {
         store.write_json(&case.join("verdict.json"), &self.case).expect("a verdict");
         store.write_json(&case.join("analysis.json"), &self.analysis).expect("an analysis");
         let outcomes =
-            CaseOutcomes { format: FORMAT, jobs: self.outcomes.clone(), coverage: CoverageSets::default() };
+            CaseOutcomes { format: Format, jobs: self.outcomes.clone(), coverage: CoverageSets::default() };
         store.write_json(&case.join("outcomes.json"), &outcomes).expect("outcomes");
         if !self.rows.is_empty() {
             let metrics = Metrics::from_rows(self.rows.clone());

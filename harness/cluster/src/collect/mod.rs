@@ -21,7 +21,7 @@ use crate::reach::ReachError;
 use futures::stream::{self, StreamExt};
 use job::script::SIMULATED;
 use model::artefact::{
-    CaseJobs, Collected, CollectedFile, Ended, ExpectedFile, FORMAT, FileKind, FolderAccess, JobRecord,
+    CaseJobs, Collected, CollectedFile, Ended, ExpectedFile, FileKind, FolderAccess, Format, JobRecord,
     MissingFile, PlannedCase, PlannedJob,
 };
 use store::{Store, StoreError};
@@ -39,7 +39,7 @@ pub async fn collect(
     store: &Store,
 ) -> Result<Collected, StoreError> {
     let mut collected = Collected {
-        format: FORMAT,
+        format: Format,
         files: Vec::new(),
         missing: Vec::new(),
         changed: Vec::new(),

@@ -158,7 +158,7 @@ mod tests {
 
     fn collected(files: &[CollectedFile], missing: &[MissingFile]) -> Collected {
         Collected {
-            format: model::artefact::FORMAT,
+            format: model::artefact::Format,
             files: files.to_vec(),
             missing: missing.to_vec(),
             changed: Vec::new(),

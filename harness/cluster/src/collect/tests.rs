@@ -88,7 +88,7 @@ pub(super) fn ended(end: Ended) -> CaseJobs {
         blamed: None,
         findings: Vec::new(),
     };
-    CaseJobs { format: FORMAT, skipped: None, jobs: vec![record] }
+    CaseJobs { format: Format, skipped: None, jobs: vec![record] }
 }
 
 fn collect_with(end: Ended) -> Collected {

@@ -14,7 +14,7 @@ use base::digest::sha256;
 use config::facts::fact;
 use config::inventory::{Inventory, Kind};
 use futures::{StreamExt, stream};
-use model::artefact::{FORMAT, Probe, ProbedNode};
+use model::artefact::{Format, Probe, ProbedNode};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ pub async fn make(probing: &Probing<'_>) -> Result<Probe, NotMade> {
     let says_simulated =
         |node: &ProbedNode| node.facts.values().any(|fact| fact.to_string().contains("SIMULATED"));
     Ok(Probe {
-        format: FORMAT,
+        format: Format,
         harness: env!("CARGO_PKG_VERSION").to_owned(),
         simulated: probing.inventory.kind == Kind::Simulated || nodes.iter().any(says_simulated),
         inventory: probing.inventory.name.clone(),

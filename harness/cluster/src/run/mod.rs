@@ -31,7 +31,7 @@ use base::redact::Secrets;
 use job::{Job, JobState, Live};
 use launching::Launching;
 use model::artefact::{
-    CaseEnd, CaseJobs, Ended, FORMAT, Launcher, LeftOut, Plan, PlannedCase, PlannedJob, ScriptRuns,
+    CaseEnd, CaseJobs, Ended, Format, Launcher, LeftOut, Plan, PlannedCase, PlannedJob, ScriptRuns,
 };
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -301,7 +301,7 @@ impl<'a> Runner<'a> {
                 .filter(|job| job.case == case)
                 .filter_map(|job| job.record())
                 .collect::<Vec<_>>();
-            return Some(Finished { case, jobs: CaseJobs { format: FORMAT, skipped, jobs } });
+            return Some(Finished { case, jobs: CaseJobs { format: Format, skipped, jobs } });
         }
         None
     }

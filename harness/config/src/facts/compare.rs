@@ -2,7 +2,7 @@
 //! that is known on one node only is a difference too.
 
 use super::{FACTS, fact};
-use model::artefact::{Probe, ProbedNode};
+use model::artefact::{Format, Probe, ProbedNode};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// Of the probe that was compared.
-    pub format: u32,
+    pub format: Format<1>,
     /// The probed cluster is simulated.
     pub simulated: bool,
     /// `majority`, or the golden file.

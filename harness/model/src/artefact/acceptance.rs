@@ -1,14 +1,15 @@
 //! The certificate of a delivery of nodes: who is accepted, who is not and why, by which limits, and what was not looked
 //! at. How it came about is `accept`'s business.
 
+use super::Format;
 use metric::unit::Unit;
 use serde::{Deserialize, Serialize};
 
 /// `acceptance.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Acceptance {
-    /// `FORMAT` of the harness that wrote it.
-    pub format: u32,
+    /// Version of this layout.
+    pub format: Format<1>,
     /// Version of the harness that made it: `0.1.0`.
     pub harness: String,
     /// What this delivery is called; its runs' names begin so.

@@ -1,13 +1,14 @@
 //! Where tasks of a cluster read the reports of a run: what is needed to find their leftovers, should the process that
 //! waits for them be killed.
 
+use super::Format;
 use serde::{Deserialize, Serialize};
 
 /// `analyses.json`: written before the first of them begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Analyses {
-    /// `FORMAT` of the harness that wrote it.
-    pub format: u32,
+    /// Version of this layout.
+    pub format: Format<1>,
     /// The folder that all nodes see, in which each analysis has one of its own.
     pub shared: String,
     /// The folder of Slurm's commands on this machine, as `paths.slurm` names it.

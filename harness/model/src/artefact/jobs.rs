@@ -1,6 +1,6 @@
 //! How jobs ended, and what was collected of them.
 
-use super::{Ended, FileKind};
+use super::{Ended, FileKind, Format};
 use metric::finding::Finding;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -47,8 +47,8 @@ impl fmt::Display for CaseEnd {
 /// `cases/<case>/job.json`: what became of each job of the case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseJobs {
-    /// `FORMAT` of the harness that wrote it.
-    pub format: u32,
+    /// Version of this layout.
+    pub format: Format<1>,
     /// The case was not launched at all, and why: a precondition, or a dependency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
@@ -92,8 +92,8 @@ pub struct Blamed {
 /// `cases/<case>/collected.json`: what lies in `raw/`, and what is missing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Collected {
-    /// `FORMAT` of the harness that wrote it.
-    pub format: u32,
+    /// Version of this layout.
+    pub format: Format<1>,
     /// Files that lie in `raw/`, job by job.
     pub files: Vec<CollectedFile>,
     /// Expected and required files that are absent or empty, and refused ones.
@@ -188,8 +188,8 @@ pub struct MissingFile {
 /// `cases/<case>/reports.json`: the reports that were brought home whole, once the case was judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeptReports {
-    /// `FORMAT` of the harness that wrote it.
-    pub format: u32,
+    /// Version of this layout.
+    pub format: Format<1>,
     /// Complete reports that lie in `raw/` now.
     pub files: Vec<CollectedFile>,
     /// Reports that the suite keeps and that could not be fetched.

@@ -1,15 +1,15 @@
 //! What the judgement of a case leaves for the judgement of the run: how its jobs went, and what was measured of what.
 //! Verdicts themselves are in a file of their own.
 
-use super::{Coverage, Share};
+use super::{Coverage, Format, Share};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `cases/<case>/outcomes.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseOutcomes {
-    /// `FORMAT` of the harness that wrote it.
-    pub format: u32,
+    /// Version of this layout.
+    pub format: Format<1>,
     /// Without jobs whose end says nothing about nodes, such as interrupted ones.
     pub jobs: Vec<JobOutcome>,
     /// What this case measured; united over all cases for `summary.json`.

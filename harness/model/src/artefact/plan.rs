@@ -1,6 +1,6 @@
 //! The plan of a run: what is launched where, and what is asserted of it. No choice is left open in it.
 
-use super::{CaseEnd, ControlRun, Launcher, LeftOut, PlannedBound, PlannedIsolation};
+use super::{CaseEnd, ControlRun, Format, Launcher, LeftOut, PlannedBound, PlannedIsolation};
 use job::profile::{Keep, NsysVersion};
 use job::window::PlannedWindow;
 use metric::op::Op;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// `plan.json`: everything decided before anything is launched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// `FORMAT` of the harness that wrote it.
-    pub format: u32,
+    /// Version of this layout.
+    pub format: Format<1>,
     /// Version of the harness that made the plan: `0.1.0`.
     pub harness: String,
     /// Also the name of the run's folder: `20261121T031000Z-nccl-p5-3f9c`.

@@ -1,14 +1,15 @@
 //! What nodes reported before anything ran on them, and which of them can pass. How they are asked, and what
 //! the facts are, is `probe`'s business.
 
+use super::Format;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// `probe.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
-    /// `FORMAT` of the harness that wrote it.
-    pub format: u32,
+    /// Version of this layout.
+    pub format: Format<1>,
     /// Version of the harness that asked: `0.1.0`.
     pub harness: String,
     /// Whether any of it was reported by simulated hardware.

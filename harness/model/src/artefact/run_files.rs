@@ -1,15 +1,15 @@
 //! The artefacts of a run as a whole: how it went, and what it came to. The results of each case are in files of their
 //! own.
 
-use super::{CaseEnd, CommonFailure, Coverage, Culprit, Isolated, LeftOut};
+use super::{CaseEnd, CommonFailure, Coverage, Culprit, Format, Isolated, LeftOut};
 use metric::finding::Finding;
 use serde::{Deserialize, Serialize};
 
 /// `run.json`: how the run went; written when it begins, and again when it is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// `FORMAT` of the harness that wrote it.
-    pub format: u32,
+    /// Version of this layout.
+    pub format: Format<1>,
     /// Simulated time where the run is simulated.
     pub started: String,
     /// Nothing while it goes on, and where its process was ended.
@@ -26,8 +26,8 @@ pub struct RunRecord {
 /// read under its older name, too, and stands in CHANGELOG.md.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// `FORMAT` of the harness that wrote it.
-    pub format: u32,
+    /// Version of this layout.
+    pub format: Format<1>,
     /// Also the name of the run's folder.
     pub run_id: String,
     /// The run that this one was made from, as in the plan.

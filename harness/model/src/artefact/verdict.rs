@@ -1,6 +1,6 @@
 //! What was found in the files of a case, and what came of its assertions.
 
-use super::{CaseEnd, CommonFailure, Culprit};
+use super::{CaseEnd, CommonFailure, Culprit, Format};
 use metric::finding::Finding;
 use metric::lacks::{Absent, Contradiction, NotComparable};
 use metric::unit::Unit;
@@ -11,8 +11,8 @@ use std::fmt;
 /// `cases/<case>/analysis.json`, beside `metrics.parquet`: what the recipes found that is no number.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Analysis {
-    /// `FORMAT` of the harness that wrote it.
-    pub format: u32,
+    /// Version of this layout.
+    pub format: Format<1>,
     /// By job name; without jobs that were not run or left out.
     pub jobs: BTreeMap<String, JobAnalysis>,
 }
@@ -59,8 +59,8 @@ pub struct WorkloadFailure {
 /// `cases/<case>/verdict.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseVerdict {
-    /// `FORMAT` of the harness that wrote it.
-    pub format: u32,
+    /// Version of this layout.
+    pub format: Format<1>,
     /// Stem of the suite's file.
     pub suite: String,
     /// The case's name.

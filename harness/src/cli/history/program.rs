@@ -1,7 +1,7 @@
 //! A history for programs: JSON with everything in it, and CSV with one line per run and series.
 
 use crate::cli::columns::comma_separated;
-use model::artefact::FORMAT;
+use model::artefact::Format;
 use serde_json::{Value, json};
 use verdict::history::change::{FALSE_ALARMS, Shape};
 use verdict::history::past::{Past, Run};
@@ -15,7 +15,7 @@ pub(super) fn json(past: &Past, metric: &str, found: &Found) -> String {
     let unread = found.unread.iter().map(|(at, why)| json!({ "run": ids(&[*at]).first(), "why": why }));
     let passed = past.passed.iter().map(|passed| json!({ "run": passed.name, "why": passed.why }));
     let document = json!({
-        "format": FORMAT,
+        "format": Format::<1>,
         "metric": metric,
         "false_alarms": FALSE_ALARMS,
         "simulated": past.runs.iter().any(Run::is_simulated),

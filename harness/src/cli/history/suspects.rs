@@ -3,7 +3,7 @@
 use crate::cli::columns::{columns, comma_separated};
 use base::suggest;
 use base::text::{count, show};
-use model::artefact::FORMAT;
+use model::artefact::Format;
 use model::exit_code;
 use serde_json::{Value, json};
 use verdict::history::past::{Past, Run};
@@ -98,7 +98,7 @@ fn json(past: &Past, all: &[Suspect]) -> String {
     };
     let partial = past.runs.iter().filter(|run| !run.partial.is_empty());
     let document = json!({
-        "format": FORMAT,
+        "format": Format::<1>,
         "simulated": past.runs.iter().any(Run::is_simulated),
         "suspects": all.iter().map(one).collect::<Vec<_>>(),
         "not_whole": partial.map(|run| json!({ "run": run.id(), "why": run.partial })).collect::<Vec<_>>(),

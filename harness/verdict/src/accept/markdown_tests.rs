@@ -9,7 +9,7 @@ use model::artefact::acceptance::{
 
 fn empty() -> Acceptance {
     Acceptance {
-        format: 1,
+        format: model::artefact::Format,
         harness: "0.9.7".into(),
         delivery: "delivery-7".into(),
         simulated: false,

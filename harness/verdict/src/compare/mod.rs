@@ -14,15 +14,15 @@ pub use verdicts::{Turned, Verdicts};
 use crate::fingerprint::{Difference, differences};
 use crate::history::past::Run;
 use base::nodeset;
-use model::artefact::FORMAT;
+use model::artefact::Format;
 use model::exit_code;
 use serde::Serialize;
 
 /// What `harness compare` shows, and prints as JSON.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
-    /// Version of the format, `FORMAT` of the artefacts.
-    pub format: u32,
+    /// Version of this layout.
+    pub format: Format<1>,
     /// The run given first, which the other is compared with.
     pub a: Side,
     /// The run given second, which is judged.
@@ -102,7 +102,7 @@ pub fn compare(a: &Run, b: &Run) -> Result<Comparison, String> {
     let apart = apart(a, b);
     let (outcome, because) = outcome(&apart, &verdicts, &metrics);
     Ok(Comparison {
-        format: FORMAT,
+        format: Format,
         a: side(a),
         b: side(b),
         apart,

@@ -94,7 +94,7 @@ fn probe(odd: &str, fact: &str, value: Value) -> Probe {
         node
     };
     Probe {
-        format: 1,
+        format: model::artefact::Format,
         harness: "0".into(),
         simulated: false,
         inventory: "i".into(),

@@ -10,7 +10,7 @@ use config::suite::{
 };
 use metric::op::Op;
 use metric::{Dim, Metric, Metrics};
-use model::artefact::{CaseJobs, Ended, LeftOut};
+use model::artefact::{CaseJobs, Ended, Format, LeftOut};
 use plan::Placed;
 use recipes::recipe::{nccl_tests, nic_flows};
 use serde::{Deserialize, Serialize};
@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 /// `isolation.json` of a round's folder: what it was for. The answers are in the run itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Version of the file, `FORMAT` of the artefacts.
-    pub format: u32,
+    /// Version of this layout.
+    pub format: Format<1>,
     /// The run of the first round, by which all of them are known.
     pub first: String,
     /// Counted from 1.

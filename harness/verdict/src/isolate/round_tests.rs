@@ -7,7 +7,7 @@ use config::suite::{Case, Suite, Workload};
 use metric::op::Op;
 use metric::unit::{Better, Unit};
 use metric::{Dim, Dims, Metric, Metrics};
-use model::artefact::{CaseJobs, Ended, FORMAT, JobRecord};
+use model::artefact::{CaseJobs, Ended, Format, JobRecord};
 use std::collections::BTreeMap;
 
 const NICS: [&str; 3] = ["a", "b", "c"];
@@ -38,7 +38,7 @@ fn found(shape: Shape, jobs: &[&str], rows: Vec<Metric>, end: Ended) -> Found {
     };
     let stored = CaseRows {
         metrics: Metrics::from_rows(rows),
-        jobs: CaseJobs { format: FORMAT, skipped: None, jobs: jobs.iter().map(record).collect() },
+        jobs: CaseJobs { format: Format, skipped: None, jobs: jobs.iter().map(record).collect() },
     };
     let tried = Tried {
         trial: Trial { aim: Aim::Node(0), shape, nodes: vec![0, 1] },

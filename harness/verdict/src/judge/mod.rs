@@ -29,7 +29,7 @@ use metric::finding::Finding;
 use metric::{Dim, MetricSpec, Metrics};
 use model::artefact::{
     Analysis, CaseEnd, CaseJobs, CaseOutcomes, CaseVerdict, Collected, CollectedFile, Ended, Evidence,
-    FORMAT, InstanceFacts, JudgedBy, LEFT_OUT, PlannedAssertion, PlannedCase, Status, Verdict,
+    Format, InstanceFacts, JudgedBy, LEFT_OUT, PlannedAssertion, PlannedCase, Status, Verdict,
 };
 use nic_rate::NicRateCache;
 use recipes::recipe;
@@ -87,7 +87,7 @@ pub fn judge(data: &CaseData) -> Judged {
     let culprits = culprit::of_case(data, &verdicts, &nic_rates);
     Judged {
         verdict: CaseVerdict {
-            format: FORMAT,
+            format: Format,
             suite: data.case.suite.clone(),
             case: data.case.name.clone(),
             end: end_of(&verdicts),
@@ -100,7 +100,7 @@ pub fn judge(data: &CaseData) -> Judged {
             culprits,
             common_failure,
         },
-        outcomes: CaseOutcomes { format: FORMAT, jobs: outcomes, coverage },
+        outcomes: CaseOutcomes { format: Format, jobs: outcomes, coverage },
     }
 }
 

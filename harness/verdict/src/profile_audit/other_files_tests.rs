@@ -2,7 +2,7 @@
 
 use super::*;
 use job::profile::{Keep, NsysVersion};
-use model::artefact::{FORMAT, MissingFile};
+use model::artefact::{Format, MissingFile};
 
 const DIGEST: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
@@ -48,7 +48,7 @@ fn account(job: &str, kind: FileKind, rank: u32) -> CollectedFile {
 }
 
 fn collected(files: Vec<CollectedFile>, missing: Vec<MissingFile>) -> Collected {
-    Collected { format: FORMAT, files, missing, changed: Vec::new(), simulated: Vec::new() }
+    Collected { format: Format, files, missing, changed: Vec::new(), simulated: Vec::new() }
 }
 
 fn text(rank: u32, more: &str) -> String {

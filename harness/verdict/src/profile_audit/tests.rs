@@ -3,7 +3,7 @@
 use super::*;
 use job::profile::{Keep, NsysVersion};
 use job::window::{PlannedWindow, Steps, Way};
-use model::artefact::{FORMAT, MissingFile};
+use model::artefact::{Format, MissingFile};
 
 const DIGEST: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 const TABLE: &str = "c.r3_pqtdir/StringIds.parquet";
@@ -90,7 +90,7 @@ fn collected(missing: &[(FileKind, &str)], files: &[(FileKind, &str)]) -> Collec
         refused: false,
     };
     Collected {
-        format: FORMAT,
+        format: Format,
         files: files.iter().map(|(kind, name)| file(*kind, name)).collect(),
         missing: missing.iter().map(lost).collect(),
         changed: Vec::new(),

@@ -10,7 +10,7 @@ use base::digest::{Sum, sha256_of_file};
 use job::profile::Keep;
 use job::profile::account::{self, Account};
 use model::artefact::{
-    CaseEnd, Collected, ExpectedFile, FORMAT, FileKind, KeptReports, PlannedCase, PlannedJob, PlannedProfile,
+    CaseEnd, Collected, ExpectedFile, FileKind, Format, KeptReports, PlannedCase, PlannedJob, PlannedProfile,
 };
 use std::fs::File;
 use std::io::{self, Read};
@@ -70,7 +70,7 @@ pub async fn keep(
         return Ok(None);
     }
     let mut kept =
-        KeptReports { format: FORMAT, files: Vec::new(), missing: Vec::new(), removed: Vec::new() };
+        KeptReports { format: Format, files: Vec::new(), missing: Vec::new(), removed: Vec::new() };
     for planned in &case.jobs {
         let Some(profile) = &planned.profile else { continue };
         let folder = folders.for_job(planned);

@@ -119,7 +119,7 @@ fn brought(nodes: &Nodes, how: Keep, end: CaseEnd) -> (Collected, KeptReports, V
     let folder = tempfile::tempdir().expect("a folder");
     let store = Store::create_in(folder.path(), "run").expect("store");
     let jobs = CaseJobs {
-        format: FORMAT,
+        format: Format,
         skipped: None,
         jobs: vec![JobRecord {
             name: "j".into(),

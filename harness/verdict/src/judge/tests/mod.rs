@@ -144,7 +144,7 @@ impl World {
                 conservation_shown: false,
             },
             jobs: CaseJobs {
-                format: FORMAT,
+                format: Format,
                 skipped: None,
                 jobs: vec![JobRecord {
                     name: "j".into(),
@@ -159,14 +159,14 @@ impl World {
                 }],
             },
             collected: Collected {
-                format: FORMAT,
+                format: Format,
                 files: Vec::new(),
                 missing: Vec::new(),
                 changed: Vec::new(),
                 simulated: Vec::new(),
             },
             analysis: Analysis {
-                format: FORMAT,
+                format: Format,
                 jobs: std::collections::BTreeMap::from([("j".to_owned(), JobAnalysis::default())]),
             },
             rows: Vec::new(),
