@@ -137,7 +137,7 @@ fn own_file<'a>(over: &Over, name: &'a str) -> Option<(&'a str, Option<usize>)> 
         Spread::Each => &[files::STDOUT, files::STDERR, files::LOG],
         _ => &[files::LOG],
     };
-    let node = |base: &str| over.execution.nodes.iter().position(|node| files::of_node(base, node) == name);
+    let node = |base: &str| over.execution.nodes.iter().position(|node| files::node_file(base, node) == name);
     let found = own.iter().find_map(|base| Some((*base, Some(node(base)?))));
     Some(found.unwrap_or((name, None)))
 }

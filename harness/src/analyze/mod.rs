@@ -232,7 +232,7 @@ fn job_input(
 
 fn is_stdout(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
-    name == files::STDOUT || name.starts_with(&files::of_node(files::STDOUT, ""))
+    name == files::STDOUT || name.starts_with(&files::node_file(files::STDOUT, ""))
 }
 
 /// One finding per kind of file that was not collected, with the names.

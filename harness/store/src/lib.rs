@@ -279,7 +279,7 @@ impl Store {
 pub fn redactor() -> Redactor {
     // A name or a value that is no text is looked for nowhere: no artefact could hold it.
     let variables = std::env::vars_os();
-    Redactor::of_environment(
+    Redactor::from_environment(
         variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
     )
 }
