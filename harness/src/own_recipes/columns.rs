@@ -5,7 +5,7 @@ use config::toml_reader::{Table, Value};
 use metric::unit::Better;
 use metric::unit::Unit;
 use metric::{Blames, Dim};
-use nsys::tables::Kind;
+use nsys::tables::ColumnType;
 use recipes::own::{ACROSS, ChartSpec, Columns, MetricColumn, ROWS, Shape};
 use recipes::recipe;
 use recipes::result_table::Quantity;
@@ -38,13 +38,13 @@ impl Results {
 
 /// The kind of a column, or an error where the result has no such column. Columns of a result that could not be read
 /// are not checked.
-fn column(value: &Value<'_>, results: &Results, of: &str) -> Option<(String, Option<Kind>)> {
+fn column(value: &Value<'_>, results: &Results, of: &str) -> Option<(String, Option<ColumnType>)> {
     let name = value.words()?;
     let Some(columns) = results.columns(of) else { return Some((name, None)) };
     // The rank and the host stand before each row of all reports.
     let own = columns.iter().map(|(name, kind)| (name.as_str(), *kind));
-    let before = [(recipes::own::RANK, Kind::Integer), (recipes::own::HOST, Kind::Text)];
-    let all: Vec<(&str, Kind)> = before.into_iter().filter(|_| of == ROWS).chain(own).collect();
+    let before = [(recipes::own::RANK, ColumnType::Integer), (recipes::own::HOST, ColumnType::Text)];
+    let all: Vec<(&str, ColumnType)> = before.into_iter().filter(|_| of == ROWS).chain(own).collect();
     match all.iter().find(|(known, _)| *known == name) {
         Some((_, kind)) => Some((name, Some(*kind))),
         None => {
@@ -85,7 +85,7 @@ pub(super) fn quantities(table: &Table<'_>, results: &Results) -> Vec<(String, Q
                 None => table.source().diagnostic(&span, message),
             }
         }
-        if let Some((_, Kind::Text)) = found {
+        if let Some((_, ColumnType::Text)) = found {
             value.diagnostic(format!("a column of strings has no unit: `{name}`"));
         }
         all.extend(value.one_of(&units).map(|quantity| (name.to_owned(), quantity)));
@@ -121,7 +121,7 @@ pub(super) fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results
         });
         let Some(of) = of else { continue };
         let value = value.and_then(|value| match column(&value, results, of)? {
-            (name, Some(Kind::Text)) => {
+            (name, Some(ColumnType::Text)) => {
                 value.diagnostic(format!("`value` of a metric needs a column of numbers, found `{name}`"));
                 None
             }
@@ -170,7 +170,7 @@ fn read_dims(table: &Table<'_>, results: &Results, of: &str) -> Option<Vec<(Dim,
             continue;
         };
         let found = column(&value, results, of);
-        let wanted = if dim.is_number() { Kind::Integer } else { Kind::Text };
+        let wanted = if dim.is_number() { ColumnType::Integer } else { ColumnType::Text };
         match found {
             Some((column, Some(kind))) if kind != wanted => {
                 let wanted = if dim.is_number() { "whole numbers" } else { "strings" };
@@ -228,17 +228,18 @@ pub(super) fn charts(tables: &[Table<'_>], results: &Results) -> Vec<ChartSpec> 
         let label: Option<Vec<String>> =
             labels.iter().map(|value| column(value, results, of).map(|(name, _)| name)).collect();
         // Columns of a heatmap begin at whole numbers, all else is any number.
-        let wanted = |at: usize| if kind == "heatmap" && at == 0 { Kind::Integer } else { Kind::Real };
+        let wanted =
+            |at: usize| if kind == "heatmap" && at == 0 { ColumnType::Integer } else { ColumnType::Real };
         let columns = values.iter().enumerate().map(|(at, value)| {
             let value = value.as_ref()?;
             let (name, found) = column(value, results, of)?;
             let fits = match (wanted(at), found) {
-                (Kind::Integer, Some(kind)) => kind == Kind::Integer,
-                (_, Some(kind)) => kind != Kind::Text,
+                (ColumnType::Integer, Some(kind)) => kind == ColumnType::Integer,
+                (_, Some(kind)) => kind != ColumnType::Text,
                 (_, None) => true,
             };
             if !fits {
-                let needs = if wanted(at) == Kind::Integer { "whole numbers" } else { "numbers" };
+                let needs = if wanted(at) == ColumnType::Integer { "whole numbers" } else { "numbers" };
                 value.diagnostic(format!(
                     "`{}` of a chart of {kind} needs a column of {needs}, found `{name}`",
                     value.key()

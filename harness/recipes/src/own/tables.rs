@@ -4,7 +4,7 @@
 use super::{Columns, frames};
 use crate::recipe::of_reports::{self, ReportRecipe};
 use nsys::export::ExportError;
-use nsys::tables::{self, Kind, TableSpec};
+use nsys::tables::{self, ColumnType, TableSpec};
 use nsys::trace::Trace;
 use polars::prelude::DataFrame;
 use std::collections::BTreeSet;
@@ -163,9 +163,9 @@ pub fn columns_of(name: &str) -> Option<Columns> {
     if let Some((composite, _)) = composite(name) {
         let of =
             |names: &[&str], kind| names.iter().map(|name| ((*name).to_owned(), kind)).collect::<Columns>();
-        let mut columns = of(composite.integers, Kind::Integer);
-        columns.extend(of(composite.reals, Kind::Real));
-        columns.extend(of(composite.texts, Kind::Text));
+        let mut columns = of(composite.integers, ColumnType::Integer);
+        columns.extend(of(composite.reals, ColumnType::Real));
+        columns.extend(of(composite.texts, ColumnType::Text));
         return Some(columns);
     }
     let columns = of_report(name)?.columns.iter().map(|column| (column.name.to_owned(), column.kind));

@@ -71,7 +71,7 @@ pub(super) const CUDA_API_TRACE: ReportSpec = ReportSpec {
             let (names, ranks) = (named.ints("nameId")?, named.maybe_ints("priority")?);
             for (row, tid) in named.maybe_ints("globalTid")?.iter().enumerate() {
                 if let Some(tid) = tid {
-                    threads.insert(tid, (ranks.get(row), strings.shown(names[row]).into_owned()));
+                    threads.insert(tid, (ranks.get(row), strings.render(names[row]).into_owned()));
                 }
             }
         }

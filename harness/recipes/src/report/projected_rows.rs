@@ -6,7 +6,7 @@ use super::pushpop::shallow_enough;
 use super::summary::fitting;
 use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
-use nsys::trace::nesting::{Place, ids, path};
+use nsys::trace::nesting::{NestedPosition, ids, path};
 use nsys::trace::projection::Work;
 use nsys::trace::{Trace, pid_of, tid_of};
 
@@ -75,7 +75,7 @@ impl Entries<'_> {
     /// And of its place: start/end ranges have none.
     fn places<'a, T: 'a>(
         &'a self,
-        value: impl Fn(Place) -> Option<T> + 'a,
+        value: impl Fn(NestedPosition) -> Option<T> + 'a,
     ) -> impl Iterator<Item = Option<T>> + 'a {
         self.rows.iter().map(move |(row, ..)| self.all.places[(*row)?].and_then(&value))
     }

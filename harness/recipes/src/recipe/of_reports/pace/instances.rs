@@ -68,7 +68,7 @@ pub(super) fn kernels(trace: &Trace) -> Result<Option<Instances>, ExportError> {
     for (number, short) in whole.of_row.iter().zip(shorts) {
         let number = *number as usize;
         if names[number].is_none() {
-            let (shown, short) = (whole.labels[number].clone(), strings.shown(*short).into_owned());
+            let (shown, short) = (whole.labels[number].clone(), strings.render(*short).into_owned());
             names[number] = Some(Name { shown, short });
         }
     }
