@@ -211,9 +211,9 @@ fn iterated(mut values: Vec<f64>) -> f64 {
 
 fn ours(keys: &[Key], n: u32, judged: u32) -> Vec<Limits> {
     let measured: Vec<bounds::Measured> =
-        keys.iter().map(|key| bounds::Measured::of(&key.baseline, FLOOR)).collect();
+        keys.iter().map(|key| bounds::Measured::from_runs(&key.baseline, FLOOR)).collect();
     let own: Vec<KeySpread> = measured.iter().filter_map(|one| one.spread).collect();
-    let pool = Pool::of(&own, FLOOR / 4.0);
+    let pool = Pool::fit(&own, FLOOR / 4.0);
     measured
         .iter()
         .map(|one| {

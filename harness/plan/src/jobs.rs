@@ -130,7 +130,7 @@ fn apart(
     }
     let words: Vec<&String> = match &case.workload {
         Workload::Command(command) => std::iter::once(&command.program).chain(&command.args).collect(),
-        Workload::Training(training) => training.words().collect(),
+        Workload::Training(training) => training.arguments().collect(),
         Workload::NcclTests(_) | Workload::NicPairs(_) => Vec::new(),
     };
     for word in words {

@@ -39,7 +39,7 @@ impl Results {
 /// The kind of a column, or an error where the result has no such column. Columns of a result that could not be read
 /// are not checked.
 fn column(value: &Value<'_>, results: &Results, of: &str) -> Option<(String, Option<ColumnType>)> {
-    let name = value.words()?;
+    let name = value.non_empty_text()?;
     let Some(columns) = results.columns(of) else { return Some((name, None)) };
     // The rank and the host stand before each row of all reports.
     let own = columns.iter().map(|(name, kind)| (name.as_str(), *kind));
@@ -100,7 +100,7 @@ pub(super) fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results
     let mut all: Vec<MetricColumn> = Vec::new();
     for table in tables {
         let name = table.need("name");
-        let about = table.need("about").and_then(|value| value.words());
+        let about = table.need("about").and_then(|value| value.non_empty_text());
         let of = results.of(table);
         let value = table.need("value");
         let unit =
@@ -138,7 +138,7 @@ pub(super) fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results
 }
 
 fn metric_name(value: &Value<'_>, recipe_name: &str) -> Option<String> {
-    let name = value.words()?;
+    let name = value.non_empty_text()?;
     let sound = name.strip_prefix(recipe_name).and_then(|rest| rest.strip_prefix('.')).is_some_and(|rest| {
         !rest.is_empty()
             && rest
@@ -191,8 +191,8 @@ pub(super) fn charts(tables: &[Table<'_>], results: &Results) -> Vec<ChartSpec> 
     let mut all: Vec<ChartSpec> = Vec::new();
     for table in tables {
         let name_value = table.get("name");
-        let title = table.need("title").and_then(|value| value.words());
-        let about = table.get("about").and_then(|value| value.words()).unwrap_or_default();
+        let title = table.need("title").and_then(|value| value.non_empty_text());
+        let about = table.get("about").and_then(|value| value.non_empty_text()).unwrap_or_default();
         let of = results.of(table);
         let log = table.get("log").and_then(|value| value.boolean()).unwrap_or_default();
         let kinds = Shape::KINDS.map(|kind| (kind, kind));
@@ -212,7 +212,7 @@ pub(super) fn charts(tables: &[Table<'_>], results: &Results) -> Vec<ChartSpec> 
             table.close();
         }
         let name = match &name_value {
-            Some(value) => value.words().and_then(|name| chart_name(value, name)),
+            Some(value) => value.non_empty_text().and_then(|name| chart_name(value, name)),
             None => kind.map(str::to_owned),
         };
         let (Some(of), Some(kind), Some(name), Some(title)) = (of, kind, name, title) else { continue };

@@ -296,7 +296,7 @@ fn newest_off(counted: &[f64], shape: &Shape, least: f64, judged: u32) -> Option
     let kept = bounds::kept(before, least);
     let alike: Vec<f64> =
         before.iter().zip(kept).filter(|(_, kept)| *kept).map(|(value, _)| *value).collect();
-    let own = KeySpread::of(&alike)?;
+    let own = KeySpread::from_values(&alike)?;
     let spread = Spread { relative: own.relative, freedom: own.freedom };
     let bounds = bounds::bounds(bounds::median(&alike)?, alike.len() as u32, judged, least, spread);
     (!(bounds.lower..=bounds.upper).contains(newest)).then_some(bounds)

@@ -218,7 +218,7 @@ pub fn lint(suite: &Suite) -> Option<Diagnostic> {
     (wants && !suite.cases.iter().any(spans)).then(|| {
         let why =
             "`on_failure = \"isolate\"` needs a case of nccl-tests over several nodes, and there is none";
-        Diagnostic::of_file(&suite.file, why.to_owned())
+        Diagnostic::in_file(&suite.file, why.to_owned())
             .suggest("add one whose `placement` is several nodes, or remove `on_failure`".to_owned())
     })
 }
