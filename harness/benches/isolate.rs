@@ -9,7 +9,7 @@ mod rivals;
 
 use verdict::isolate::Fleet;
 use verdict::isolate::cost_estimate::{Played, play};
-use verdict::isolate::fault_sampling::{self, Cost, Kind};
+use verdict::isolate::fault_sampling::{self, Cost, FaultSite};
 use verdict::isolate::model::{Fault, Model};
 
 const NOISES: [f64; 3] = [0.01, 0.02, 0.05];
@@ -32,7 +32,7 @@ fn main() {
     }
     Tally::head("one fault that costs 20 to 90 %");
     for noise in NOISES {
-        for kind in Kind::ALL {
+        for kind in FaultSite::ALL {
             let tally = tally(&fleet, &[kind], Cost::Promised, noise, seeds);
             tally.line(&format!("{} at {:.0} %", kind.name(), noise * 100.0));
             all.add(&tally);
@@ -40,7 +40,7 @@ fn main() {
     }
     Tally::head("two such faults that some run can tell apart");
     for noise in NOISES {
-        for [one, other] in Kind::pairs() {
+        for [one, other] in FaultSite::pairs() {
             let tally = tally(&fleet, &[one, other], Cost::Promised, noise, seeds);
             tally.line(&format!("{} + {} at {:.0} %", one.name(), other.name(), noise * 100.0));
             all.add(&tally);
@@ -51,7 +51,7 @@ fn main() {
     for cost in [0.10, 0.05] {
         Tally::head(&format!("one fault that costs {:.0} %, of which nothing is promised", cost * 100.0));
         for noise in NOISES {
-            for kind in Kind::ALL {
+            for kind in FaultSite::ALL {
                 let tally = tally(&fleet, &[kind], Cost::Exactly(cost), noise, seeds);
                 tally.line(&format!("{} at {:.0} %", kind.name(), noise * 100.0));
                 small.add(&tally);
@@ -75,7 +75,7 @@ struct Tally {
     node_runs: usize,
 }
 
-fn tally(fleet: &Fleet, kinds: &[Kind], cost: Cost, noise: f64, seeds: u64) -> Tally {
+fn tally(fleet: &Fleet, kinds: &[FaultSite], cost: Cost, noise: f64, seeds: u64) -> Tally {
     let mut tally = Tally::default();
     let mut seed = 0;
     while tally.seeds < seeds && seed < 10 * seeds {
@@ -171,7 +171,8 @@ fn against_others(fleet: &Fleet, seeds: u64) {
         "{:<28} {:>10} {:>9} {:>9} {:>9} {:>9} {:>10}",
         "fault and noise", "strategy", "right %", "blamed %", "runs", "rounds", "node-runs"
     );
-    let kinds: [&[Kind]; 4] = [&[], &[Kind::Nic], &[Kind::Nic, Kind::Gpu], &[Kind::Link]];
+    let kinds: [&[FaultSite]; 4] =
+        [&[], &[FaultSite::Nic], &[FaultSite::Nic, FaultSite::Gpu], &[FaultSite::Link]];
     for noise in NOISES {
         for kinds in kinds {
             let name = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" + ");

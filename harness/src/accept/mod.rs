@@ -185,7 +185,7 @@ fn assemble(
         return Err(diagnostics);
     }
     let record = record(&inventory)?;
-    let probes = Probes::of(read, &inventory, None).ok();
+    let probes = Probes::choose(read, &inventory, None).ok();
     let names = read.cases.iter().flat_map(|case| case.recipes.iter().map(String::as_str));
     let recipes = own_recipes::planned(names);
     let delivery = Delivery::new(folder, record, inventory, request.ssh_fanout);

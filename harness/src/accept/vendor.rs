@@ -51,7 +51,7 @@ pub(crate) fn write(home: &Home, delivery: &Delivery) -> Result<usize, Stopped> 
 
 /// Whatever the inventory, this machine and the delivery call their own.
 fn known(home: &Home, delivery: &Delivery) -> Pseudonyms {
-    let mut pseudonyms = site_names::of_inventory(&delivery.inventory);
+    let mut pseudonyms = site_names::pseudonyms_for(&delivery.inventory);
     let folder = delivery.folder.canonicalize().unwrap_or_else(|_| delivery.folder.clone());
     for (other, name) in
         [("/delivery", folder.to_string_lossy()), ("/project", home.path().to_string_lossy())]

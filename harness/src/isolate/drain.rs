@@ -10,7 +10,7 @@ use cluster::reach::Reach;
 use config::inventory::{Inventory, Kind};
 use sim::SimulatedReach;
 use std::collections::BTreeMap;
-use verdict::isolate::evidence::Line;
+use verdict::isolate::evidence::EvidenceLine;
 
 /// Why an inventory's nodes have no queue to be taken out of, if so.
 pub(crate) fn refused(inventory: &Inventory, flag: &str) -> Result<(), String> {
@@ -27,7 +27,7 @@ pub(crate) fn refused(inventory: &Inventory, flag: &str) -> Result<(), String> {
 pub(crate) struct Drain<'a> {
     pub inventory: &'a Inventory,
     pub ssh_fanout: u32,
-    pub lines: &'a [Line],
+    pub lines: &'a [EvidenceLine],
     pub run: &'a str,
     pub simulated: bool,
     pub limits: Limits,

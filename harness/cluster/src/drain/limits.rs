@@ -4,7 +4,7 @@ use super::{Bound, NodeState, Wanted};
 use base::text::count;
 use std::collections::{BTreeMap, BTreeSet};
 use verdict::isolate::code::Code;
-use verdict::isolate::evidence::Line;
+use verdict::isolate::evidence::EvidenceLine;
 use verdict::judge::common_failure::HANGS;
 
 /// Drained by the harness at the same time, where no number is given: one node in so many, and never more than `MOST`.
@@ -76,14 +76,14 @@ fn becoming_ours(wanted: &[Wanted], all: &[(String, NodeState)]) -> usize {
 }
 
 /// Whether it was named because it hung.
-pub fn is_hang(line: &Line) -> bool {
+pub fn is_hang(line: &EvidenceLine) -> bool {
     HANGS.contains(&line.evidence.split(':').next().unwrap_or_default())
 }
 
 /// The nodes to be drained, each once, for its gravest finding; and for the other culprits why they are not.
-pub fn of_lines(lines: &[Line], run: &str, limits: &Limits) -> (Vec<Wanted>, Vec<String>) {
-    let mut gravest: BTreeMap<&str, (&Line, &Code)> = BTreeMap::new();
-    let mut left: Vec<(&Line, String)> = Vec::new();
+pub fn of_lines(lines: &[EvidenceLine], run: &str, limits: &Limits) -> (Vec<Wanted>, Vec<String>) {
+    let mut gravest: BTreeMap<&str, (&EvidenceLine, &Code)> = BTreeMap::new();
+    let mut left: Vec<(&EvidenceLine, String)> = Vec::new();
     for line in lines {
         match Code::find(line.code) {
             Some(_) if is_hang(line) && limits.hung_once.contains(&line.node) => {
@@ -102,10 +102,11 @@ pub fn of_lines(lines: &[Line], run: &str, limits: &Limits) -> (Vec<Wanted>, Vec
             None => left.push((line, "unknown code".to_owned())),
         }
     }
-    let why = |(line, why): (&Line, String)| format!("not drained {}: {}: {why}", line.node, line.code);
+    let why =
+        |(line, why): (&EvidenceLine, String)| format!("not drained {}: {}: {why}", line.node, line.code);
     let left: Vec<String> =
         left.into_iter().filter(|(line, _)| !gravest.contains_key(line.node.as_str())).map(why).collect();
-    let mut gravest: Vec<(&Line, &Code)> = gravest.into_values().collect();
+    let mut gravest: Vec<(&EvidenceLine, &Code)> = gravest.into_values().collect();
     gravest.sort_by_key(|(line, _)| &line.node);
     let wanted = gravest.into_iter().map(|(line, code)| Wanted {
         node: line.node.clone(),
@@ -118,8 +119,8 @@ pub fn of_lines(lines: &[Line], run: &str, limits: &Limits) -> (Vec<Wanted>, Vec
 mod tests {
     use super::*;
 
-    fn line(code: &'static str, node: &str, part: &str) -> Line {
-        Line { code, node: node.into(), part: part.into(), evidence: "50 % of\nits like".into() }
+    fn line(code: &'static str, node: &str, part: &str) -> EvidenceLine {
+        EvidenceLine { code, node: node.into(), part: part.into(), evidence: "50 % of\nits like".into() }
     }
 
     #[test]

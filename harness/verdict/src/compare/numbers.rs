@@ -124,7 +124,7 @@ fn measured(run: &Run) -> Result<Measured, String> {
         let mut contradictions: BTreeMap<&str, Option<String>> = BTreeMap::new();
         for row in metrics.rows() {
             let why = contradictions.entry(&row.name).or_insert_with(|| contradiction(run, case, &row.name));
-            let key = (row.name.to_string(), Key::of(run, case, row));
+            let key = (row.name.to_string(), Key::new(run, case, row));
             let (.., samples) = all.entry(key).or_insert_with(|| (row.unit, row.better, Samples::default()));
             samples.take(row.value);
             samples.contradiction.clone_from(why);

@@ -205,7 +205,7 @@ fn messages() {
     ];
     let line = |(verdicts, numbers): &(Verdicts, Numbers)| {
         let (outcome, because) = outcome(&[], verdicts, numbers);
-        format!("{}: {}", outcome.words(), because.join("; "))
+        format!("{}: {}", outcome.text(), because.join("; "))
     };
     insta::assert_snapshot!(cases.iter().map(line).collect::<Vec<_>>().join("\n"));
 }

@@ -92,7 +92,7 @@ const NICS: &str = "nics";
 
 impl Probes {
     /// By the case of that name; else by the first that spans nodes, all_gather before others, since it loads every NIC.
-    pub fn of(suite: &Suite, inventory: &Inventory, named: Option<&str>) -> Result<Probes, String> {
+    pub fn choose(suite: &Suite, inventory: &Inventory, named: Option<&str>) -> Result<Probes, String> {
         let is = |case: &Case, op: Op| matches!(&case.workload, Workload::NcclTests(tests) if tests.op == op);
         let mut able = suite.cases.iter().filter(|case| spans(case)).collect::<Vec<_>>();
         able.sort_by_key(|case| (case.profile.is_some(), !is(case, Op::AllGather), !is(case, Op::AllReduce)));
