@@ -182,7 +182,7 @@ fn part(cluster: &Cluster, over: &Over, name: &str, started: bool) -> Option<Vec
         return Some(text.as_bytes().to_vec());
     }
     if let Some(broken) = over.execution.broken_start {
-        let own = over.execution.nodes.iter().find_map(|node| broken.of_gpu(name, node));
+        let own = over.execution.nodes.iter().find_map(|node| broken.gpu_program_output(name, node));
         return own.map(String::into_bytes);
     }
     let active_faults = &over.execution.active_faults;

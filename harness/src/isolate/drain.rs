@@ -38,7 +38,7 @@ pub(crate) struct Drain<'a> {
 
 /// Drains the culprits where the user agrees, and prints the result for each.
 pub(crate) fn drain(drain: &Drain) {
-    let (mut wanted, left) = limits::of_lines(drain.lines, drain.run, &drain.limits);
+    let (mut wanted, left) = limits::choose_nodes(drain.lines, drain.run, &drain.limits);
     left.iter().for_each(|line| println!("{line}"));
     if drain.simulated {
         // The reason must not look like a measurement to a reader of the queue.

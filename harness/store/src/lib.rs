@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_id_tells_when_and_which_suite() {
+    fn a_run_id_names_the_time_and_the_suite() {
         let id = new_run_id("nccl-p5");
         let parts: Vec<&str> = id.splitn(2, '-').collect();
         assert_eq!(parts[0].len(), "20261121T031000Z".len(), "{id}");
