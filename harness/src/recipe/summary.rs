@@ -190,7 +190,7 @@ mod tests {
         let shown = recipes::result_table::find_form("csv").expect("there").plain();
         let mut text = Vec::new();
         shown
-            .write(&result_table(&run).shown(recipes::result_table::Look::default()), &mut text)
+            .write(&result_table(&run).render(recipes::result_table::Look::default()), &mut text)
             .expect("written");
         let text = String::from_utf8(text).expect("text");
         assert_eq!(text.lines().nth(2), Some("diff,left out,,,,,it compares"), "{text}");

@@ -79,7 +79,7 @@ pub(super) fn plain(frame: DataFrame) -> Result<DataFrame, String> {
 }
 
 /// These columns of a table; one that it lacks is empty.
-pub(super) fn of_result_table(result_table: &ResultTable, columns: &Columns) -> Result<DataFrame, String> {
+pub(super) fn from_result_table(result_table: &ResultTable, columns: &Columns) -> Result<DataFrame, String> {
     let height = result_table.height();
     let of = |(name, kind): &(String, ColumnType)| {
         let name: PlSmallStr = name.as_str().into();
@@ -88,7 +88,7 @@ pub(super) fn of_result_table(result_table: &ResultTable, columns: &Columns) -> 
             Values::Decimals(all) => Column::new(name.clone(), all),
             Values::Texts(all) => StringChunked::from_iter_options(name.clone(), all.iter()).into_column(),
             Values::Lists(all) => {
-                let texts = all.iter().map(|list| list.as_ref().map(|list| list.shown()));
+                let texts = all.iter().map(|list| list.as_ref().map(|list| list.text()));
                 StringChunked::from_iter_options(name.clone(), texts).into_column()
             }
         });

@@ -17,7 +17,7 @@ pub(super) const CUDA_API_SUM: ReportSpec = ReportSpec {
     tables: &[&RUNTIME, &STRING_IDS],
     run: |trace, _| {
         let Some(groups) = calls(trace)? else { return Ok(None) };
-        Summary::new(groups).of_times("cuda_api_sum", "CUDA API Summary", "Num Calls", &["Name"]).map(Some)
+        Summary::new(groups).time_table("cuda_api_sum", "CUDA API Summary", "Num Calls", &["Name"]).map(Some)
     },
 };
 

@@ -62,7 +62,7 @@ pub(super) struct Messages<'a> {
 
 impl Messages<'_> {
     /// Of each key which messages are of it, in their order.
-    pub(super) fn of_keys(&self) -> OfKeys {
+    pub(super) fn by_key(&self) -> OfKeys {
         let mut ends = vec![0u32; self.keys.len()];
         self.all.iter().for_each(|message| ends[message.key as usize] += 1);
         let mut begin = 0;
