@@ -184,7 +184,7 @@ fn judge(child: Child, project: &Project, canaries: &Canaries, nodes: [&str; 2])
 }
 
 fn over_ssh() {
-    let bench = Bench::of(Hosts::start(2), &[], "", "");
+    let bench = Bench::with_suite(Hosts::start(2), &[], "", "");
     let canary = bench.project.path().join("canary");
     let canaries = Canaries::plant(&canary, ["h1", "h2"]);
     bench.project.write("suites/live.toml", &suite(&bench.project, &canary));
@@ -195,7 +195,7 @@ fn over_ssh() {
 }
 
 fn under_slurm() {
-    let bench = slurm::Bench::of(2, "", "");
+    let bench = slurm::Bench::with_cases(2, "", "");
     let canary = bench.project.path().join("canary");
     let canaries = Canaries::plant(&canary, ["n1", "n2"]);
     bench.project.write("suites/live.toml", &suite(&bench.project, &canary));

@@ -30,13 +30,13 @@ const NEEDS: [Need; 6] = [
 ];
 
 /// Why each need is absent, asked for once.
-pub(crate) struct Seen([Option<String>; NEEDS.len()]);
+pub(crate) struct AbsentNeeds([Option<String>; NEEDS.len()]);
 
-pub(crate) fn seen() -> Seen {
-    Seen(NEEDS.map(|need| (need.absent)()))
+pub(crate) fn seen() -> AbsentNeeds {
+    AbsentNeeds(NEEDS.map(|need| (need.absent)()))
 }
 
-impl Seen {
+impl AbsentNeeds {
     pub(crate) fn trials(&self, room: &str, facts: &[Fact], needs: &[usize]) -> Vec<Trial> {
         let absent: Vec<usize> = needs.iter().copied().filter(|need| self.0[*need].is_some()).collect();
         let why: Vec<&str> = absent.iter().filter_map(|need| self.0[*need].as_deref()).collect();

@@ -72,7 +72,7 @@ fn checked(folder: &Path) -> Ran {
 }
 
 #[test]
-fn of_thirty_two_nodes_with_three_faults_exactly_those_three_are_rejected() {
+fn exactly_the_three_faulty_of_thirty_two_nodes_are_rejected() {
     let project = Project::new();
     let first = accept(&project, "one", &[&DELIVERY, &THREE]);
     assert_eq!(first.code, Some(1), "{}", first.all());

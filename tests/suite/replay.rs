@@ -465,7 +465,7 @@ fn a_stored_run_of_each_format_replays_to_the_bytes_that_it_came_to() {
     for entry in fs::read_dir(&runs).expect("stored runs").flatten().filter(|entry| entry.path().is_dir()) {
         formats += 1;
         let stored = entry.path();
-        let expected = of_this_version(&stored);
+        let expected = as_of_this_version(&stored);
         let before = files(&stored, "");
         let elsewhere = nowhere();
         for from in STAGES {
@@ -474,7 +474,7 @@ fn a_stored_run_of_each_format_replays_to_the_bytes_that_it_came_to() {
                 project.command(&["-q", "--run", &stored.display().to_string(), "--from", from]);
             let ran = crate::project::ran(command.current_dir(elsewhere.path()).output().expect("starts"));
             assert_eq!(ran.code, Some(1), "{from}: {}", ran.all());
-            assert_same(&reworded(shown(results(&elsewhere.path().join("runs/latest")))), &expected);
+            assert_same(&reworded(comparable(results(&elsewhere.path().join("runs/latest")))), &expected);
         }
         assert_same(&files(&stored, ""), &before);
     }
@@ -511,7 +511,7 @@ fn without_advice(junit: &[u8]) -> Vec<u8> {
     text.lines().filter(|line| !line.starts_with("next: ")).collect::<Vec<_>>().join("\n").into_bytes()
 }
 
-fn shown(mut files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
+fn comparable(mut files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
     let reported = ["verdict.json", "analysis.json", "metrics.parquet", "junit.xml", "summary.json"];
     files.retain(|name, _| reported.iter().any(|file| name.ends_with(file)));
     for (name, bytes) in &mut files {
@@ -544,8 +544,8 @@ fn reworded(mut files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// A report says by which version it was written, and a replay writes it.
-fn of_this_version(stored: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut files = shown(results(stored));
+fn as_of_this_version(stored: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = comparable(results(stored));
     let plan = fs::read(stored.join("plan.json")).expect("a plan");
     let plan: serde_json::Value = serde_json::from_slice(&plan).expect("JSON");
     let (was, now) = (plan["harness"].as_str().expect("a version"), env!("CARGO_PKG_VERSION"));

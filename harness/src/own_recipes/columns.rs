@@ -28,7 +28,7 @@ impl Results {
         if of == ROWS { self.rows.as_ref() } else { self.across.as_ref() }
     }
 
-    fn of(&self, table: &Table<'_>) -> Option<&'static str> {
+    fn source(&self, table: &Table<'_>) -> Option<&'static str> {
         let Some(value) = table.get("of") else { return Some(self.last()) };
         let all: &[(&str, &'static str)] =
             if self.has_across { &[(ROWS, ROWS), (ACROSS, ACROSS)] } else { &[(ROWS, ROWS)] };
@@ -101,7 +101,7 @@ pub(super) fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results
     for table in tables {
         let name = table.need("name");
         let about = table.need("about").and_then(|value| value.non_empty_text());
-        let of = results.of(table);
+        let of = results.source(table);
         let value = table.need("value");
         let unit =
             table.need("unit").and_then(|value| value.one_of(&Unit::ALL.map(|unit| (unit.name(), unit))));
@@ -193,7 +193,7 @@ pub(super) fn charts(tables: &[Table<'_>], results: &Results) -> Vec<ChartSpec> 
         let name_value = table.get("name");
         let title = table.need("title").and_then(|value| value.non_empty_text());
         let about = table.get("about").and_then(|value| value.non_empty_text()).unwrap_or_default();
-        let of = results.of(table);
+        let of = results.source(table);
         let log = table.get("log").and_then(|value| value.boolean()).unwrap_or_default();
         let kinds = Shape::KINDS.map(|kind| (kind, kind));
         let kind = table.need("kind").and_then(|value| value.one_of(&kinds));

@@ -177,7 +177,7 @@ mod tests {
         Outcome { recipe: "gpu_gaps", tables, seen, ..Outcome::default() }
     }
 
-    fn of(outcome: Outcome, is_filtered: bool) -> (String, String) {
+    fn summary_of(outcome: Outcome, is_filtered: bool) -> (String, String) {
         let recipe = find("gpu_gaps").expect("there");
         let run = SurveyRun {
             asked: &[(recipe, Arguments::default())],
@@ -221,9 +221,9 @@ mod tests {
             (failed, "gpu_gaps,failed,2,7,0,0,gpu_gaps: too large"),
             (says_why, "gpu_gaps,found none,2,7,0,0,nothing repeats"),
         ] {
-            assert_eq!(of(outcome, false).0, expected);
+            assert_eq!(summary_of(outcome, false).0, expected);
         }
-        assert!(of(outcome(without.clone(), &[]), true).0.contains("within the filter"));
-        assert!(of(outcome(without, &[]), false).1.contains(r#""absent":["A","B"]"#));
+        assert!(summary_of(outcome(without.clone(), &[]), true).0.contains("within the filter"));
+        assert!(summary_of(outcome(without, &[]), false).1.contains(r#""absent":["A","B"]"#));
     }
 }

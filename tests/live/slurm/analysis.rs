@@ -17,8 +17,8 @@ pub(super) const FACTS: &[Fact] = &[
     ("what_tasks_read_of_sixty_four_reports_gives_the_bytes_of_one_machine", the_same_bytes),
     ("a_task_that_is_killed_or_cancelled_is_started_again", killed),
     ("a_task_that_is_lost_every_time_is_named_and_nothing_of_its_reports_is_reported", lost),
-    ("a_case_whose_reports_tasks_read_has_the_numbers_of_one_machine", of_a_run),
-    ("a_case_of_which_a_task_is_lost_every_time_passes_nothing_that_its_reports_show", of_a_run_lost),
+    ("a_case_whose_reports_tasks_read_has_the_numbers_of_one_machine", numbers_of_one_machine),
+    ("a_case_of_which_a_task_is_lost_every_time_passes_nothing_that_its_reports_show", lost_task),
     ("an_interruption_ends_all_tasks_of_an_analysis", interrupted),
 ];
 
@@ -253,7 +253,7 @@ fn again(bench: &Bench, id: &str, on: &[&str]) -> (Ran, BTreeMap<String, Vec<u8>
     (ran(output), files)
 }
 
-fn of_a_run() {
+fn numbers_of_one_machine() {
     let bench = bench();
     bench.project.write("hook", &format!("touch {}/started-$SLURM_ARRAY_TASK_ID\n", bench.folder()));
     let id = finished(&bench);
@@ -270,7 +270,7 @@ fn of_a_run() {
     bench.cluster.assert_nothing_is_left();
 }
 
-fn of_a_run_lost() {
+fn lost_task() {
     let bench = bench();
     let id = finished(&bench);
     bench.project.write("hook", "[[ $SLURM_ARRAY_TASK_ID != 2 ]] || exit 9\n");

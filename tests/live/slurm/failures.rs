@@ -62,7 +62,7 @@ fn cancelled() {
 
 /// The job itself goes on, and ends by itself as far as Slurm can determine.
 fn step_cancelled() {
-    let bench = Bench::of(2, "", &case("waits", "\"each\"", "waits", ""));
+    let bench = Bench::with_cases(2, "", &case("waits", "\"each\"", "waits", ""));
     bench.program("waits", WAITS);
     let run = bench.start();
     bench.wait_for(&ALL[..2]);
@@ -100,7 +100,7 @@ fn step_given_up() {
 }
 
 fn requeued() {
-    let bench = Bench::of(2, "", &case("waits", "\"all\"", "waits", ""));
+    let bench = Bench::with_cases(2, "", &case("waits", "\"all\"", "waits", ""));
     bench.program("waits", WAITS);
     let run = bench.start();
     until("the start of the job", || bench.events("job-started").into_iter().next());
@@ -228,7 +228,8 @@ fn drained() {
 }
 
 fn never_starts() {
-    let bench = Bench::of(2, "partition = \"short\"", &case("each", "\"each\"", "well", "limit_s = 600"));
+    let bench =
+        Bench::with_cases(2, "partition = \"short\"", &case("each", "\"each\"", "well", "limit_s = 600"));
     bench.program("well", "exit 0");
     let ran = bench.run();
     assert_eq!(ran.code, Some(3), "{}", ran.all());
@@ -241,7 +242,8 @@ fn never_starts() {
 
 fn held() {
     let cases = [case("waits", "\"all\"", "waits", ""), case("each", "\"each\"", "well", "")];
-    let bench = Bench::of(2, "", &cases.concat().replace("queue_limit_s = 20", "queue_limit_s = 600"));
+    let bench =
+        Bench::with_cases(2, "", &cases.concat().replace("queue_limit_s = 20", "queue_limit_s = 600"));
     bench.program("waits", WAITS);
     bench.program("well", "exit 0");
     // A node that is busy with another's job: what is to run on it waits, and somebody holds it.
@@ -291,7 +293,7 @@ fn killed() {
 
 fn interrupted() {
     for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
-        let bench = Bench::of(2, "", &case("waits", "\"each\"", "waits", ""));
+        let bench = Bench::with_cases(2, "", &case("waits", "\"each\"", "waits", ""));
         bench.program("waits", WAITS);
         let run = bench.start();
         bench.wait_for(&ALL[..2]);

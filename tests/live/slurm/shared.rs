@@ -25,7 +25,7 @@ const NOTES: &str = "echo \"$SLURM_JOB_ID $PWD $SLURMD_NODENAME\" >>BENCH/ran";
 const WAITS: &str = "touch \"BENCH/$SLURMD_NODENAME\"\nuntil [[ -e BENCH/go ]]; do sleep 0.1; done";
 
 fn bench(nodes: u16, reach: &str, cases: &[String]) -> Bench {
-    let bench = Bench::of(nodes, reach, &cases.concat());
+    let bench = Bench::with_cases(nodes, reach, &cases.concat());
     bench.program("notes", NOTES);
     bench.program("waits", &format!("{NOTES}\n{WAITS}"));
     bench.program("fails-on-n2", &format!("{NOTES}\n[[ $(hostname) != n2 ]] || exit 9"));

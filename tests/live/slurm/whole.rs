@@ -126,7 +126,7 @@ fn any_word_arrives_unchanged_as_argument_value_and_path() {
         // sbatch refuses scripts with the line breaks of another system, and says so.
         words.extend(Some(word).filter(|word| !word.contains("\r\n")));
     }
-    let bench = Bench::of(2, "", "");
+    let bench = Bench::with_cases(2, "", "");
     let shared = "a 'shared' \"folder\" # $(id) \u{e9}";
     let folder = bench.folder();
     let words: Vec<String> = words.iter().map(|word| word.replace("BENCH", &folder)).collect();
@@ -178,7 +178,7 @@ fn sixty_four_nodes_are_one_job_and_sixty_four_jobs_in_little_memory() {
             .replace("BENCH/bin/well\"", "BENCH/bin/well\", tasks_per_node = 8"),
         case("each", "\"each\"", "well", ""),
     ];
-    let bench = Bench::of(64, "", &cases.concat());
+    let bench = Bench::with_cases(64, "", &cases.concat());
     bench.program("well", "[[ $(hostname) == \"$SLURMD_NODENAME\" ]]");
     let mut run = bench.start();
     let status = format!("/proc/{}/status", run.id());

@@ -13,7 +13,7 @@ pub(super) const FACTS: &[Fact] = &[
     ("a_planted_token_reaches_every_node_and_is_found_nowhere_in_the_run", planted),
     ("what_a_killed_harness_left_on_nodes_is_ended_by_clean", left),
     ("a_node_that_gives_no_answer_is_not_said_to_be_clean", silent),
-    ("drawn_words_arrive_as_they_are_on_every_node", words),
+    ("drawn_words_arrive_as_they_are_on_every_node", drawn_words_arrive),
 ];
 
 const ARGS: [&str; 4] = ["--suite", "test", "--inventory", "live"];
@@ -87,7 +87,7 @@ fn silent() {
     assert!(reported.stdout.contains("h2 could not be asked"), "{}", reported.all());
 }
 
-fn words() {
+fn drawn_words_arrive() {
     let hosts = Hosts::start(2);
     for seed in seeds(3) {
         let words = Words::drawn(seed);

@@ -31,7 +31,7 @@ fn set(hosts: &Hosts, nth: usize, line: &str) {
 }
 
 fn bench(many: usize) -> Bench {
-    Bench::of(Hosts::start(many), &["each"], "echo here", "limit_s = 120\ncounters = false")
+    Bench::with_suite(Hosts::start(many), &["each"], "echo here", "limit_s = 120\ncounters = false")
 }
 
 /// How long a run took.

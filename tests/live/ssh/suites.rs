@@ -34,11 +34,11 @@ const ARGS: [&str; 4] = ["--suite", "test", "--inventory", "live"];
 
 impl Bench {
     fn new(many: usize, placements: &[&str], program: &str) -> Bench {
-        Bench::of(Hosts::start(many), placements, program, "limit_s = 120")
+        Bench::with_suite(Hosts::start(many), placements, program, "limit_s = 120")
     }
 
     /// `more` are further lines of each case.
-    pub(crate) fn of(hosts: Hosts, placements: &[&str], program: &str, more: &str) -> Bench {
+    pub(crate) fn with_suite(hosts: Hosts, placements: &[&str], program: &str, more: &str) -> Bench {
         let bench = Bench { hosts, project: Project::new() };
         bench.project.write("inventory/live.toml", &bench.hosts.inventory("heartbeat_timeout_s = 30"));
         let mut suite = "instance = \"p5\"\nabout = \"over real ssh\"\n".to_owned();
