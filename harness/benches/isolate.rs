@@ -38,7 +38,7 @@ fn main() {
             all.add(&tally);
         }
     }
-    Tally::head("two such faults that some run can tell apart");
+    Tally::head("two such faults that some run can distinguish");
     for noise in NOISES {
         for [one, other] in FaultSite::pairs() {
             let tally = tally(&fleet, &[one, other], Cost::Promised, noise, seeds);
@@ -68,7 +68,7 @@ struct Tally {
     exact: u64,
     blamed: u64,
     /// Neither named exactly, nor anybody blamed, and said to be uncertain.
-    told_open: u64,
+    reported_open: u64,
     runs: usize,
     most_runs: usize,
     rounds: usize,
@@ -99,7 +99,7 @@ impl Tally {
         self.seeds += 1;
         self.exact += u64::from(outcome.exact);
         self.blamed += u64::from(outcome.blamed);
-        self.told_open += u64::from(!outcome.exact && !outcome.blamed && !played.conclusion.is_certain());
+        self.reported_open += u64::from(!outcome.exact && !outcome.blamed && !played.conclusion.is_certain());
         self.runs += played.runs;
         self.most_runs = self.most_runs.max(played.runs);
         self.rounds += played.rounds;
@@ -125,7 +125,7 @@ impl Tally {
             "{what:<58} {:>8.2} {:>8} {:>7} {:>7.1} {:>5} {:>7.1} {:>10.0}",
             100.0 * self.exact as f64 / self.seeds.max(1) as f64,
             self.blamed,
-            self.told_open,
+            self.reported_open,
             mean(self.runs),
             self.most_runs,
             mean(self.rounds),
@@ -165,7 +165,7 @@ fn against_others(fleet: &Fleet, seeds: u64) {
         "\nThe same fleets by other strategies, which name nodes and not parts ({seeds} seeds for each line)."
     );
     println!(
-        "`right`: the node, or one end of the link, and nobody else. A link has no node: naming nobody is right.\n"
+        "`right`: the node, or one end of the link, and no other. A link has no node: naming none is right.\n"
     );
     println!(
         "{:<28} {:>10} {:>9} {:>9} {:>9} {:>9} {:>10}",

@@ -1,4 +1,4 @@
-//! Figures of nccl-tests that follow from others, computed once more and apart from the reader's own check: time and size
+//! Figures of nccl-tests that follow from others, computed again, apart from the reader's own check: time and size
 //! give algbw, algbw and the number of ranks give busbw, and all busbw give the average.
 
 use logs::nccl_tests::{Half, NcclRun};

@@ -20,8 +20,8 @@ use std::process::{Child, Command};
 use std::time::{Duration, SystemTime};
 
 pub(crate) fn tests() -> Vec<Trial> {
-    let over_ssh: &[Fact] = &[("a_hostile_node_harms_nobody_over_ssh", over_ssh)];
-    let under_slurm: &[Fact] = &[("a_hostile_node_harms_nobody_under_slurm", under_slurm)];
+    let over_ssh: &[Fact] = &[("a_hostile_node_harms_no_other_over_ssh", over_ssh)];
+    let under_slurm: &[Fact] = &[("a_hostile_node_harms_no_other_under_slurm", under_slurm)];
     let mut all = trials("hostile", over_ssh, hosts::absent());
     all.extend(trials("hostile", under_slurm, slurm_cluster::absent()));
     all

@@ -1,4 +1,4 @@
-//! Real exports of reports that nobody here wrote, where they lie beside the project: the time of each kernel is what a
+//! Real exports of foreign reports, where they lie beside the project: the time of each kernel is what a
 //! second, independent implementation makes of the same files.
 
 use crate::corpus::export;

@@ -1,5 +1,5 @@
 //! What tests need beyond the repository. Under `tests/run --all` a test fails where its need is absent and `tests/setup`
-//! could have installed it; what nobody can install, such as data whose owner does not let it be copied, stays ignored.
+//! could have installed it; what cannot be installed, such as data whose owner does not let it be copied, stays ignored.
 
 use crate::{corpus, fact};
 use fact::Fact;

@@ -140,7 +140,7 @@ fn a_job_that_is_cancelled_or_over_its_limit_is_ended_with_all_it_started_and_th
     shared.write("deaf", "");
     shared.write("job 1/interrupt", "");
     until("its steps were asked", || shared.text("asked").contains("--signal=INT 7.0 7.1"));
-    assert!(!shared.path("job 1/ended").exists(), "it heeds nobody");
+    assert!(!shared.path("job 1/ended").exists(), "it heeds no signal");
     shared.write("turn.2", "2\n");
     shared.write("turn.3", "3\n");
     shared.write("job 1/cancel", "");
@@ -162,7 +162,7 @@ fn a_job_that_is_cancelled_or_over_its_limit_is_ended_with_all_it_started_and_th
 #[test]
 fn what_a_job_leaves_behind_is_ended_before_the_next_one_begins() {
     let leaves = "sleep 600 & echo $! > child; echo 0 > exit_code";
-    // What nobody has reaped yet is over.
+    // What is not reaped yet is over.
     let looks = "read -r pid < '../job 1/child'; { read -r stat < \"/proc/$pid/stat\"; } 2> /dev/null\n\
                  [[ -n ${stat-} && $stat != *') Z '* ]] && echo there > seen; echo 0 > exit_code";
     let shared = Allocation::new(60, &[(leaves, 60), (looks, 60)]);
@@ -189,7 +189,7 @@ fn a_process_name_with_a_line_break_does_not_end_the_allocation() {
 }
 
 #[test]
-fn no_job_runs_twice_even_where_the_allocation_begins_anew() {
+fn no_job_runs_twice_even_where_the_allocation_restarts() {
     let mut shared =
         Allocation::new(60, &[("echo x >> ran; echo 0 > exit_code", 60), ("echo 0 > exit_code", 60)]);
     shared.write("turn.1", "1\n");

@@ -247,7 +247,7 @@ fn a_run_that_was_killed_is_judged_by_what_is_there_and_the_rest_is_never_a_pass
 }
 
 #[test]
-fn what_a_case_lost_is_inconclusive_and_the_stage_that_makes_it_anew_is_named() {
+fn what_a_case_lost_is_inconclusive_and_the_stage_that_remakes_it_is_named() {
     let project = project();
     let parent = ended(&project);
     let case = project.path().join("runs").join(&parent).join("cases/pair");
@@ -560,7 +560,7 @@ fn as_of_this_version(stored: &Path) -> BTreeMap<String, Vec<u8>> {
     reworded(files)
 }
 
-/// Makes `tests/runs/format-N` anew, where the format has risen: `cargo test -- --ignored make_a_stored_run`.
+/// Remakes `tests/runs/format-N`, where the format has risen: `cargo test -- --ignored make_a_stored_run`.
 #[test]
 #[ignore = "writes into the repository"]
 fn make_a_stored_run_of_this_format() {

@@ -152,7 +152,7 @@ fn the_users_own_nsys_exports_a_report_once_and_what_it_says_is_not_on_stdout() 
 }
 
 #[test]
-fn a_stale_export_is_made_anew_where_that_is_asked_for() {
+fn a_stale_export_is_remade_where_that_is_asked_for() {
     let place = ExportFolder::new();
     place.sqlite("made", OTHER);
     place.sqlite("a.sqlite", PLAIN);

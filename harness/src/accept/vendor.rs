@@ -1,4 +1,4 @@
-//! A copy of a delivery for its vendor: every text without the names that tell whose cluster it is, and nothing that is
+//! A copy of a delivery for its vendor: every text without the names that show whose cluster it is, and nothing that is
 //! no text. What a name is replaced by is `accept::pseudonyms`' business.
 
 use super::certificate::VENDOR;

@@ -10,7 +10,7 @@ use std::path::Path;
 #[derive(Debug, Default)]
 pub(super) struct Differences {
     /// By file, field and reason, how many files.
-    pub told: BTreeMap<String, usize>,
+    pub reported: BTreeMap<String, usize>,
     pub strange: BTreeSet<String>,
 }
 
@@ -100,7 +100,7 @@ impl Differences {
         let field = part.as_deref().unwrap_or(field);
         let is = |(file, fields, _): &&(&str, &[&str], &str)| fits(&pattern, file) && fields.contains(&field);
         match MUST.iter().find(is) {
-            Some((file, _, why)) => *self.told.entry(format!("{file} {field} ({why})")).or_default() += 1,
+            Some((file, _, why)) => *self.reported.entry(format!("{file} {field} ({why})")).or_default() += 1,
             None => {
                 self.strange.insert(format!("{name}: {field}"));
             }

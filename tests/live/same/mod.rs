@@ -38,7 +38,7 @@ fn healthy() {
     for (simulated, real) in [(slurm, real_slurm), (ssh, real_ssh)] {
         let seen = differ::between(&simulated.project.latest(), &real.project.latest());
         println!("{} and {} differ in", simulated.name, real.name);
-        for (line, many) in &seen.told {
+        for (line, many) in &seen.reported {
             println!("  {line}: {many}");
         }
         assert!(seen.strange.is_empty(), "{} and {}: {:#?}", simulated.name, real.name, seen.strange);
@@ -58,7 +58,7 @@ fn assert_no_baselines(way: &Way) {
     );
 }
 
-/// Some cases of the suite that ships, one operation standing for all.
+/// Some cases of the suite that ships, one operation for all.
 fn parts(kept: &[&str]) -> String {
     let shipped =
         std::fs::read_to_string(crate::project::root().join("suites/nccl-p5.toml")).expect("a suite");

@@ -110,7 +110,7 @@ fn project(asked: &SuiteRequest<'_>) -> Project {
     project
 }
 
-/// The one baseline that is held against a rate by the machine's clock, with wider bounds.
+/// The one baseline that is compared with a rate by the machine's clock, with wider bounds.
 fn widened(baselines: &str) -> String {
     let mut of_clock = false;
     let line = |line: &str| {

@@ -146,11 +146,11 @@ fn the_same_bytes() {
 /// The first tries of tasks 3 and 5 report their process and wait.
 const WAITS: &str = "task=$SLURM_ARRAY_TASK_ID\necho \"$SLURMD_NODENAME\" >>\"BENCH/nodes-$task\"\n\
     if [[ $task == 3 || $task == 5 ]] && mkdir \"BENCH/first-$task\" 2>/dev/null; then\n\
-    echo \"$SLURM_ARRAY_JOB_ID $$\" >\"BENCH/told-$task.new\"\nmv \"BENCH/told-$task.new\" \"BENCH/told-$task\"\n\
+    echo \"$SLURM_ARRAY_JOB_ID $$\" >\"BENCH/reported-$task.new\"\nmv \"BENCH/reported-$task.new\" \"BENCH/reported-$task\"\n\
     exec sleep 600\nfi\n";
 
 fn started_task(bench: &Bench, task: usize) -> (String, i32) {
-    let file = format!("told-{task}");
+    let file = format!("reported-{task}");
     bench.wait_for(&[&file]);
     let text = fs::read_to_string(bench.project.path().join(file)).expect("reported");
     let (array, process) = text.trim().split_once(' ').expect("two words");
@@ -241,7 +241,7 @@ pub(super) fn finished(bench: &Bench) -> String {
         .into_owned()
 }
 
-/// Its cases, analysed once more: of each file of numbers, findings and verdicts what is in it.
+/// Its cases, reanalysed: of each file of numbers, findings and verdicts what is in it.
 fn again(bench: &Bench, id: &str, on: &[&str]) -> (Ran, BTreeMap<String, Vec<u8>>) {
     let mut command = bench.command(&[&["--run", id, "--from", "analyze"], on].concat());
     let output =

@@ -128,7 +128,7 @@ fn killed_run() {
     assert!(here.len() >= 2, "{here:?}");
     let on_nodes = ["--suite", "live", "--analyze-on", "slurm", "--inventory", "live"];
     assert_eq!(all(&on_nodes), here);
-    assert!(bench.project.latest().join("analyses.json").exists(), "where they read is told");
+    assert!(bench.project.latest().join("analyses.json").exists(), "where they read is recorded");
     // It goes on by itself, and leaves nothing of what was before.
     let resume = ["--run", "latest", "--resume", "--analyze-on", "slurm"];
     killed(&bench, &on_nodes);

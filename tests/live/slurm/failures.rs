@@ -57,7 +57,7 @@ fn cancelled() {
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert_eq!(odd(&bench, "waits"), ["command.exit_code@n2 error CANCELLED"], "{}", ran.all());
     assert!(ran.blamed().is_empty(), "somebody's hand is no node's fault: {}", ran.all());
-    bench.came_to("a job that somebody else cancels, Slurm", &ran, ["1 error CANCELLED", "nobody", "3 pass"]);
+    bench.came_to("a job that somebody else cancels, Slurm", &ran, ["1 error CANCELLED", "none", "3 pass"]);
 }
 
 /// The job itself goes on, and ends by itself as far as Slurm can determine.
@@ -115,7 +115,7 @@ fn requeued() {
     bench.came_to(
         "a job that is put back into the queue, Slurm",
         &ran,
-        ["1 error REQUEUED", "nobody", "0 pass"],
+        ["1 error REQUEUED", "none", "0 pass"],
     );
 }
 
@@ -183,7 +183,7 @@ fn daemon_killed() {
     go(&bench);
     let ran = ended(run);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
-    bench.came_to("slurmd killed while its job runs, and started again", &ran, ["pass", "nobody", "1 pass"]);
+    bench.came_to("slurmd killed while its job runs, and started again", &ran, ["pass", "none", "1 pass"]);
 }
 
 /// Away while jobs are watched, while they end, and while the next is to be submitted.
@@ -202,7 +202,7 @@ fn controller_away() {
     let ran = ended(run);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     assert_eq!(lines(&bench, "ran").len(), 4, "each job ran once");
-    bench.came_to("slurmctld away for 30 s while jobs are watched", &ran, ["pass", "nobody", "5 pass"]);
+    bench.came_to("slurmctld away for 30 s while jobs are watched", &ran, ["pass", "none", "5 pass"]);
 }
 
 fn drained() {
@@ -276,7 +276,7 @@ fn killed() {
     bench.wait_for(&ALL);
     run.kill();
     go(&bench);
-    // What it had launched ends while nobody looks.
+    // What it had launched ends unwatched.
     until("the end of the jobs", || bench.cluster.ask(&["squeue", "--noheader"]).is_empty().then_some(()));
     let resumed = bench.command(&["--run", "latest", "--resume"]).output().expect("the harness starts");
     let ran = crate::project::ran(resumed);
@@ -288,7 +288,7 @@ fn killed() {
     ids.dedup();
     assert_eq!(ids.len(), 5, "five jobs, each run once");
     assert_eq!(lines(&bench, "ran").len(), 8, "one task on each of their nodes");
-    bench.came_to("the harness killed by force and resumed, Slurm", &ran, ["pass", "nobody", "5 pass"]);
+    bench.came_to("the harness killed by force and resumed, Slurm", &ran, ["pass", "none", "5 pass"]);
 }
 
 fn interrupted() {
@@ -297,7 +297,7 @@ fn interrupted() {
         bench.program("waits", WAITS);
         let run = bench.start();
         bench.wait_for(&ALL[..2]);
-        tell(&run, signal);
+        send(&run, signal);
         let ran = ended(run);
         assert_eq!(ran.code, Some(code), "{}", ran.all());
         assert!(
@@ -310,7 +310,7 @@ fn interrupted() {
     }
 }
 
-fn tell(run: &Running, signal: Signal) {
+fn send(run: &Running, signal: Signal) {
     kill(Pid::from_raw(run.id()), signal).expect("signalled");
 }
 

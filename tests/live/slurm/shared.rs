@@ -124,7 +124,7 @@ fn cancelled() {
         let id = bench.id("+allocations", "a1");
         bench.cluster.ask(&["scancel", &id]);
     };
-    lost(cancel, "CANCELLED", "an allocation that jobs share and somebody cancels, Slurm", "nobody");
+    lost(cancel, "CANCELLED", "an allocation that jobs share and somebody cancels, Slurm", "none");
 }
 
 fn node_lost() {
@@ -181,7 +181,7 @@ fn killed() {
     bench.came_to(
         "the harness killed by force while jobs share allocations, and resumed, Slurm",
         &output,
-        ["pass", "nobody", "7 pass"],
+        ["pass", "none", "7 pass"],
     );
 }
 
@@ -190,7 +190,7 @@ fn interrupted() {
     let bench = bench(2, SHARES, &cases);
     let run = bench.start();
     bench.wait_for(&["n1", "n2"]);
-    tell(&run);
+    interrupt(&run);
     let output = ended(run);
     assert_eq!(output.code, Some(130), "{}", output.all());
     assert!(
@@ -203,6 +203,6 @@ fn interrupted() {
     bench.cluster.assert_nothing_is_left();
 }
 
-fn tell(run: &Running) {
+fn interrupt(run: &Running) {
     kill(Pid::from_raw(run.id()), Signal::SIGINT).expect("signalled");
 }

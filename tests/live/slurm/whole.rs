@@ -1,4 +1,4 @@
-//! Runs that nobody disturbs: from the suite to the verdicts, on the words of users and of strangers.
+//! Undisturbed runs: from the suite to the verdicts, on the words of users and of strangers.
 
 use super::bench::{Bench, case, ended};
 use crate::fact::Fact;
@@ -142,7 +142,7 @@ fn any_word_arrives_unchanged_as_argument_value_and_path() {
             "instance = \"p5\"\nabout = \"words\"\n[[case]]\nname = \"words\"\nplacement = \"all\"\nrecipes = [\"command\"]\n\
              [case.workload]\nkind = \"command\"\nprogram = {}\nargs = [{}]\nenvironment = {{ {} }}\n\
              [[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n",
-            literal(&format!("{folder}/bin/keeps what it's $told")),
+            literal(&format!("{folder}/bin/keeps what it's $given")),
             arguments.join(", "),
             values.join(", ")
         ),
@@ -152,7 +152,7 @@ fn any_word_arrives_unchanged_as_argument_value_and_path() {
     let line = literal(&format!("{folder}/{shared}"));
     fs::write(&inventory, text.replace(&format!("\"{folder}/shared\""), &line)).expect("written");
     bench.program(
-        "keeps what it's $told",
+        "keeps what it's $given",
         "printf '%s\\0' \"$@\" >\"BENCH/arguments.$SLURMD_NODENAME\"\n\
          for name in \"${!WORD@}\"; do printf '%s\\0' \"${!name}\"; done >\"BENCH/values.$SLURMD_NODENAME\"",
     );

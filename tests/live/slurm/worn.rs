@@ -71,7 +71,7 @@ fn folder_full() {
     let ran = ended(bench.start_with(&[RUN.as_slice(), &["--no-probe"]].concat()));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert!(ran.stdout.contains("No space left on device"), "{}", ran.all());
-    bench.came_to("a shared folder that is full, Slurm", &ran, ["1 error folder-failed", "nobody", "1 pass"]);
+    bench.came_to("a shared folder that is full, Slurm", &ran, ["1 error folder-failed", "none", "1 pass"]);
 }
 
 fn report_cut() {

@@ -58,7 +58,7 @@ fn left() {
     let supervisors =
         || processes_with(&shared).into_iter().filter(|(_, line)| line.contains(" keep ")).count();
     wait_until(60, "the jobs run", || supervisors() == 3 && project.latest().join("events.jsonl").exists());
-    wait_until(60, "the run tells of it", || {
+    wait_until(60, "the run reports it", || {
         fs::read_to_string(project.latest().join("events.jsonl")).unwrap_or_default().contains("job-started")
     });
     run.kill().expect("killed");

@@ -42,7 +42,7 @@ fn server_killed_mid_command() {
     go(&folder);
     bench.hosts.up(2);
     let ran = ran(child.wait_with_output().expect("ends"));
-    bench.came_to("sshd killed while a job runs, and started again", &ran, ["pass", "nobody", "4 pass"]);
+    bench.came_to("sshd killed while a job runs, and started again", &ran, ["pass", "none", "4 pass"]);
 }
 
 /// Of the output of one job: more than goes over in a moment.
@@ -60,7 +60,7 @@ fn server_killed_mid_transfer() {
     std::thread::sleep(Duration::from_secs(3));
     bench.hosts.up(2);
     let ran = ran(child.wait_with_output().expect("ends"));
-    bench.came_to("sshd killed while a file is fetched", &ran, ["pass", "nobody", "3 pass"]);
+    bench.came_to("sshd killed while a file is fetched", &ran, ["pass", "none", "3 pass"]);
     let raw = bench.project.latest().join("cases/on-each/raw/h2");
     let sizes = fs::read_dir(&raw).expect("raw").flatten().map(|file| file.metadata().expect("there").len());
     assert_eq!(sizes.max(), Some(BYTES), "all of it came home");
