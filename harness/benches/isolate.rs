@@ -9,7 +9,7 @@ mod rivals;
 
 use verdict::isolate::Fleet;
 use verdict::isolate::cost_estimate::{Played, play};
-use verdict::isolate::fault_sampling::{self, Cost, Kind};
+use verdict::isolate::fault_sampling::{self, Cost, FaultSite};
 use verdict::isolate::model::{Fault, Model};
 
 const NOISES: [f64; 3] = [0.01, 0.02, 0.05];
@@ -32,15 +32,15 @@ fn main() {
     }
     Tally::head("one fault that costs 20 to 90 %");
     for noise in NOISES {
-        for kind in Kind::ALL {
+        for kind in FaultSite::ALL {
             let tally = tally(&fleet, &[kind], Cost::Promised, noise, seeds);
             tally.line(&format!("{} at {:.0} %", kind.name(), noise * 100.0));
             all.add(&tally);
         }
     }
-    Tally::head("two such faults that some run can tell apart");
+    Tally::head("two such faults that some run can distinguish");
     for noise in NOISES {
-        for [one, other] in Kind::pairs() {
+        for [one, other] in FaultSite::pairs() {
             let tally = tally(&fleet, &[one, other], Cost::Promised, noise, seeds);
             tally.line(&format!("{} + {} at {:.0} %", one.name(), other.name(), noise * 100.0));
             all.add(&tally);
@@ -51,7 +51,7 @@ fn main() {
     for cost in [0.10, 0.05] {
         Tally::head(&format!("one fault that costs {:.0} %, of which nothing is promised", cost * 100.0));
         for noise in NOISES {
-            for kind in Kind::ALL {
+            for kind in FaultSite::ALL {
                 let tally = tally(&fleet, &[kind], Cost::Exactly(cost), noise, seeds);
                 tally.line(&format!("{} at {:.0} %", kind.name(), noise * 100.0));
                 small.add(&tally);
@@ -68,14 +68,14 @@ struct Tally {
     exact: u64,
     blamed: u64,
     /// Neither named exactly, nor anybody blamed, and said to be uncertain.
-    told_open: u64,
+    reported_open: u64,
     runs: usize,
     most_runs: usize,
     rounds: usize,
     node_runs: usize,
 }
 
-fn tally(fleet: &Fleet, kinds: &[Kind], cost: Cost, noise: f64, seeds: u64) -> Tally {
+fn tally(fleet: &Fleet, kinds: &[FaultSite], cost: Cost, noise: f64, seeds: u64) -> Tally {
     let mut tally = Tally::default();
     let mut seed = 0;
     while tally.seeds < seeds && seed < 10 * seeds {
@@ -99,7 +99,7 @@ impl Tally {
         self.seeds += 1;
         self.exact += u64::from(outcome.exact);
         self.blamed += u64::from(outcome.blamed);
-        self.told_open += u64::from(!outcome.exact && !outcome.blamed && !played.conclusion.is_certain());
+        self.reported_open += u64::from(!outcome.exact && !outcome.blamed && !played.conclusion.is_certain());
         self.runs += played.runs;
         self.most_runs = self.most_runs.max(played.runs);
         self.rounds += played.rounds;
@@ -125,7 +125,7 @@ impl Tally {
             "{what:<58} {:>8.2} {:>8} {:>7} {:>7.1} {:>5} {:>7.1} {:>10.0}",
             100.0 * self.exact as f64 / self.seeds.max(1) as f64,
             self.blamed,
-            self.told_open,
+            self.reported_open,
             mean(self.runs),
             self.most_runs,
             mean(self.rounds),
@@ -165,13 +165,14 @@ fn against_others(fleet: &Fleet, seeds: u64) {
         "\nThe same fleets by other strategies, which name nodes and not parts ({seeds} seeds for each line)."
     );
     println!(
-        "`right`: the node, or one end of the link, and nobody else. A link has no node: naming nobody is right.\n"
+        "`right`: the node, or one end of the link, and no other. A link has no node: naming none is right.\n"
     );
     println!(
         "{:<28} {:>10} {:>9} {:>9} {:>9} {:>9} {:>10}",
         "fault and noise", "strategy", "right %", "blamed %", "runs", "rounds", "node-runs"
     );
-    let kinds: [&[Kind]; 4] = [&[], &[Kind::Nic], &[Kind::Nic, Kind::Gpu], &[Kind::Link]];
+    let kinds: [&[FaultSite]; 4] =
+        [&[], &[FaultSite::Nic], &[FaultSite::Nic, FaultSite::Gpu], &[FaultSite::Link]];
     for noise in NOISES {
         for kinds in kinds {
             let name = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" + ");

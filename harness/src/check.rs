@@ -60,7 +60,7 @@ pub(crate) fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
                 if instances.get(&inventory.instance.name).is_none() {
                     report.diagnostics.extend(hardware_limits::lint_instance(&inventory.instance, &file));
                 }
-                let versions = Versions::of_instance(&inventory.instance);
+                let versions = Versions::from_instance(&inventory.instance);
                 report.add(envlint::lint_inventory(&text, &file, &versions));
                 report.warnings.extend(envlint::lint_unset(&inventory, &text));
             }
@@ -91,7 +91,7 @@ pub(crate) fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
                 report.diagnostics.extend(windows.diagnostics);
                 report.diagnostics.extend(isolate::round::lint(&suite));
                 report.warnings.extend(windows.warnings);
-                let versions = instance.map(Versions::of_instance).unwrap_or_default();
+                let versions = instance.map(Versions::from_instance).unwrap_or_default();
                 report.add(envlint::lint_suite(&text, &file, &versions));
                 let scripts = scripts(home, &suite);
                 report.files.extend(scripts.iter().map(|script| script.name.clone()));
@@ -106,7 +106,7 @@ pub(crate) fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
         let has_none = !baselines.iter().any(|(file, _)| *file == format!("baselines/{name}.toml"));
         if has_none && asked.iter().any(|suite| instance.fits(suite)) {
             let message = format!("suites compare `{name}` with baselines, but it has none");
-            let diagnostic = Diagnostic::of_file(&file, message);
+            let diagnostic = Diagnostic::in_file(&file, message);
             let try_this = format!("run `harness baseline propose`, or write `baselines/{name}.toml`");
             report.warnings.push(diagnostic.suggest(try_this));
         }
@@ -137,7 +137,7 @@ fn scripts(home: &Path, suite: &Suite) -> Vec<lint::Source> {
             Workload::Command(command) => {
                 names.extend(std::iter::once(&command.program).chain(&command.args))
             }
-            Workload::Training(training) => names.extend(training.words()),
+            Workload::Training(training) => names.extend(training.arguments()),
             Workload::NcclTests(_) | Workload::NicPairs(_) => {}
         }
     }

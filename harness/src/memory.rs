@@ -11,7 +11,7 @@ use std::{process, thread};
 static LIMIT: OnceLock<u64> = OnceLock::new();
 
 /// The memory of the machine in bytes; `None` where unknown.
-pub(crate) fn of_machine() -> Option<u64> {
+pub(crate) fn total_bytes() -> Option<u64> {
     let known = std::fs::read_to_string("/proc/meminfo").ok()?;
     let total = known.strip_prefix("MemTotal:")?.split_whitespace().next()?;
     Some(total.parse::<u64>().ok()?.saturating_mul(1024))
@@ -21,7 +21,7 @@ pub(crate) fn of_machine() -> Option<u64> {
 /// less. Mapped files do not count.
 pub(crate) fn limit() {
     let Ok((soft, most)) = getrlimit(Resource::RLIMIT_DATA) else { return };
-    let limit = of_machine().map_or(soft, |bytes| (bytes / 4 * 3).min(soft));
+    let limit = total_bytes().map_or(soft, |bytes| (bytes / 4 * 3).min(soft));
     // Without a limit it is as it was.
     if setrlimit(Resource::RLIMIT_DATA, limit, most).is_ok() && LIMIT.set(limit).is_ok() {
         huge_pages::on_failure(refuse);

@@ -1,5 +1,5 @@
 //! What becomes of a panic: an error of one job where it can be kept to that, else exit 3 with how to report it; and a
-//! single line in any case. The exit code of a panic that nobody met with stands in no table.
+//! single line in any case. The exit code of an uncaught panic stands in no table.
 
 use model::exit_code;
 use std::any::Any;

@@ -240,8 +240,8 @@ pub(crate) async fn extract(
     };
     // Before there is anything of it that a process could leave behind.
     store.write_json(&store.folder().join("analyses.json"), &cluster.analyses())?;
-    let mut tell = |what: &str| eprintln!("note: {what}");
-    let kept = tasks::extract(cluster, &plan.run_id, inputs(), &case.recipes, &plan.recipes, &mut tell).await;
+    let mut note = |what: &str| eprintln!("note: {what}");
+    let kept = tasks::extract(cluster, &plan.run_id, inputs(), &case.recipes, &plan.recipes, &mut note).await;
     Ok(Arc::new(kept))
 }
 

@@ -74,7 +74,7 @@ pub(crate) struct Score {
 pub(crate) fn scores(truth: Truth, judged: u32, n: u32, seeds: std::ops::Range<u64>) -> [Score; 4] {
     let mut scores = [Score::default(); 4];
     for seed in seeds {
-        let mut draws = Draws::of(seed, judged, n);
+        let mut draws = Draws::new(seed, judged, n);
         let keys: Vec<Key> = (0..judged).map(|_| Key::draw(truth, n, &mut draws)).collect();
         let judges: [Vec<Limits>; 4] = WAYS.map(|way| limits(way, &keys, n, judged));
         for (score, limits) in scores.iter_mut().zip(&judges) {
@@ -211,9 +211,9 @@ fn iterated(mut values: Vec<f64>) -> f64 {
 
 fn ours(keys: &[Key], n: u32, judged: u32) -> Vec<Limits> {
     let measured: Vec<bounds::Measured> =
-        keys.iter().map(|key| bounds::Measured::of(&key.baseline, FLOOR)).collect();
+        keys.iter().map(|key| bounds::Measured::from_runs(&key.baseline, FLOOR)).collect();
     let own: Vec<KeySpread> = measured.iter().filter_map(|one| one.spread).collect();
-    let pool = Pool::of(&own, FLOOR / 4.0);
+    let pool = Pool::fit(&own, FLOOR / 4.0);
     measured
         .iter()
         .map(|one| {
@@ -231,7 +231,7 @@ fn ours(keys: &[Key], n: u32, judged: u32) -> Vec<Limits> {
 struct Draws(ChaCha8Rng);
 
 impl Draws {
-    fn of(seed: u64, judged: u32, n: u32) -> Draws {
+    fn new(seed: u64, judged: u32, n: u32) -> Draws {
         let mut key = [0; 32];
         for (lane, bytes) in key.chunks_exact_mut(8).zip([seed, u64::from(judged), u64::from(n), 7]) {
             lane.copy_from_slice(&bytes.to_le_bytes());

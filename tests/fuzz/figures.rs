@@ -1,4 +1,4 @@
-//! Figures of nccl-tests that follow from others, computed once more and apart from the reader's own check: time and size
+//! Figures of nccl-tests that follow from others, computed again, apart from the reader's own check: time and size
 //! give algbw, algbw and the number of ranks give busbw, and all busbw give the average.
 
 use logs::nccl_tests::{Half, NcclRun};
@@ -13,10 +13,10 @@ pub(crate) fn contradiction(run: &NcclRun) -> Option<String> {
     if run.cpu_time || run.op != Some(Op::AllReduce) {
         return None;
     }
-    halves.clone().find_map(|(size, half)| of_half(size, half))
+    halves.clone().find_map(|(size, half)| half_contradiction(size, half))
 }
 
-fn of_half(size: u64, half: &Half) -> Option<String> {
+fn half_contradiction(size: u64, half: &Half) -> Option<String> {
     let (time, algbw) = (half.time_us, half.algbw_gb_s);
     // Bytes in a microsecond are a thousandth of a gigabyte in a second. What rounding can hide is no contradiction: the
     // last digit of a printed time is a whole at worst, that of a bandwidth a hundredth, and a tenth above 10,000.

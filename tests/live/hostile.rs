@@ -20,8 +20,8 @@ use std::process::{Child, Command};
 use std::time::{Duration, SystemTime};
 
 pub(crate) fn tests() -> Vec<Trial> {
-    let over_ssh: &[Fact] = &[("a_hostile_node_harms_nobody_over_ssh", over_ssh)];
-    let under_slurm: &[Fact] = &[("a_hostile_node_harms_nobody_under_slurm", under_slurm)];
+    let over_ssh: &[Fact] = &[("a_hostile_node_harms_no_other_over_ssh", over_ssh)];
+    let under_slurm: &[Fact] = &[("a_hostile_node_harms_no_other_under_slurm", under_slurm)];
     let mut all = trials("hostile", over_ssh, hosts::absent());
     all.extend(trials("hostile", under_slurm, slurm_cluster::absent()));
     all
@@ -184,7 +184,7 @@ fn judge(child: Child, project: &Project, canaries: &Canaries, nodes: [&str; 2])
 }
 
 fn over_ssh() {
-    let bench = Bench::of(Hosts::start(2), &[], "", "");
+    let bench = Bench::with_suite(Hosts::start(2), &[], "", "");
     let canary = bench.project.path().join("canary");
     let canaries = Canaries::plant(&canary, ["h1", "h2"]);
     bench.project.write("suites/live.toml", &suite(&bench.project, &canary));
@@ -195,7 +195,7 @@ fn over_ssh() {
 }
 
 fn under_slurm() {
-    let bench = slurm::Bench::of(2, "", "");
+    let bench = slurm::Bench::with_cases(2, "", "");
     let canary = bench.project.path().join("canary");
     let canaries = Canaries::plant(&canary, ["n1", "n2"]);
     bench.project.write("suites/live.toml", &suite(&bench.project, &canary));

@@ -49,7 +49,7 @@ impl Row {
         let or = |text: String, nothing: &str| if text.is_empty() { nothing.to_owned() } else { text };
         Row {
             verdict: or(verdict.join(", "), "pass"),
-            culprit: or(ran.blamed().join(", "), "nobody"),
+            culprit: or(ran.blamed().join(", "), "none"),
             others: format!("{passed} pass"),
             left: or(left.trim().replace('\n', "; "), "nothing"),
         }

@@ -67,7 +67,7 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn()
             .expect("bash starts");
-        // Open for both, so that nobody waits for a browser that did not start.
+        // Open for both, so that neither waits for a browser that did not start.
         let to = File::options().read(true).write(true).open(to).expect("opened");
         let (say, heard) = channel();
         thread::spawn(move || {

@@ -3,8 +3,8 @@
 
 use harness::page::{Page, write};
 use recipes::chart::{
-    Along, Axis, Bar, Bars, Bins, Boxes, Chart, Figure, FiveNumbers, Heatmap, HeatmapRow, Histogram, Line,
-    Lines, Mark,
+    Along, Axis, Bar, Bars, Bins, Boxes, Chart, ChartLine, Figure, FiveNumbers, Heatmap, HeatmapRow,
+    Histogram, Lines, Mark,
 };
 use recipes::recipe::of_reports::Outcome;
 use recipes::result_table::{Column, Look, Quantity, ResultTable};
@@ -91,7 +91,7 @@ pub(super) fn lines(ranks: i64, points: usize) -> Chart {
             let took = (2_000_000.0 + late + spike + 300_000.0 * noise.next()).round();
             (at as f64, (rank != 1 || at % 50 > 4).then_some(took))
         };
-        Line {
+        ChartLine {
             label: format!("rank {rank}"),
             rank: Some(rank),
             points: (0..points).map(&mut point).collect(),

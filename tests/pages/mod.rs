@@ -17,7 +17,7 @@ pub(crate) fn tests() -> Vec<Trial> {
 const FACTS: &[Fact] = &[
     ("pages_of_256_ranks_are_small_and_open", pages_of_256_ranks_are_small_and_open),
     (
-        "every_kind_of_picture_opens_without_complaint_on_a_desk_in_the_dark_and_on_a_phone",
+        "every_kind_of_chart_opens_without_complaint_on_a_desk_in_the_dark_and_on_a_phone",
         every_kind_of_chart_opens_without_complaint_on_a_desk_in_the_dark_and_on_a_phone,
     ),
     (

@@ -20,7 +20,7 @@ fn secrets() -> impl Iterator<Item = String> {
     (100..).map(|nth| format!("x1Y2q9W8e{nth}R6t5Z4"))
 }
 
-/// Forms that a value has which nobody knows, with `{X}` in its place, `{L}` for one of 60 characters and `{E}` for ESC.
+/// Forms of an unknown value, with `{X}` in its place, `{L}` for one of 60 characters and `{E}` for ESC.
 pub(super) fn unknown() -> Vec<Form> {
     UNKNOWN.iter().zip(secrets()).map(|(text, x)| form(fill(text, &x), x)).collect()
 }
@@ -160,7 +160,7 @@ const NOT_CAUGHT: &[&str] = &[
     // A password with no name beside it, and the columns of .pgpass.
     "{X}",
     "host:5432:db:me:{X}",
-    // The rest of a token that nobody knows, behind the column at which a terminal wrapped it.
+    // The rest of an unknown token, behind the column at which a terminal wrapped it.
     "hf_x1Y2q9W8e7R6t5Z4x1Y2q9W8\n{X}",
     // A sentence.
     "the password is {X}",

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Nobody's.
+/// No one's.
 pub(crate) const TOKEN: &str = "planted 4nd \"quoted\" it's";
 /// What can be found of it in any form.
 pub(crate) const CORE: &str = "planted 4nd";

@@ -4,7 +4,7 @@
 use crate::corpus;
 use crate::drawn::{Shape, draw};
 use crate::fact::Fact;
-use crate::small_export::Place;
+use crate::small_export::ExportFolder;
 use rusqlite::{Connection, OpenFlags, params};
 use std::path::Path;
 use std::process::Command;
@@ -36,7 +36,7 @@ fn has_kernels(export: &Path) -> bool {
 }
 
 fn the_ten_numbers_of_real_exports_are_those_of_a_second_implementation() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     let mut compared = 0;
     for export in corpus::exports().into_iter().filter(|export| has_kernels(export)) {
         let expected = second_opinion(&export);
@@ -48,7 +48,7 @@ fn the_ten_numbers_of_real_exports_are_those_of_a_second_implementation() {
 }
 
 fn the_ten_numbers_of_drawn_exports_are_those_of_a_second_implementation() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     for seed in 0..24u64 {
         let shape = Shape {
             gpus: [1, 2, 8][seed as usize % 3],
@@ -77,7 +77,7 @@ const UNION: &str = "WITH kernels AS (
 fn overlap_and_exposed_communication_of_a_real_export_are_those_of_sql() {
     let export = corpus::export("h100-2gpu-mfu-before");
     let db = Connection::open_with_flags(&export, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("opens");
-    let place = Place::new();
+    let place = ExportFolder::new();
     let tables = |recipe: &str, table: &str| -> Vec<serde_json::Value> {
         let export = export.display().to_string();
         let ran = place.verb("recipe", &[recipe, &export, "--json", "--table", table]);

@@ -3,7 +3,7 @@
 use crate::corpus;
 use crate::ended::assert_ended;
 use crate::fact::Fact;
-use crate::small_export::Place;
+use crate::small_export::ExportFolder;
 use serde_json::Value;
 
 pub(crate) const FACTS: &[Fact] = &[
@@ -26,7 +26,7 @@ fn every_report_over_every_real_export_is_a_table_or_skipped() {
     let files = exports();
     assert!(files.len() > 3, "{files:?}");
     let names: Vec<&str> = recipes::report::LIST.iter().map(|report| report.name).collect();
-    let place = Place::new();
+    let place = ExportFolder::new();
     for file in &files {
         for (format, unit) in [("csv", "nsec"), ("json", "usec"), ("column", "seconds")] {
             let ran = place.stats(&["-q", "-r", &names.join(","), "-f", format, "--timeunit", unit, file]);
@@ -48,7 +48,7 @@ fn every_report_over_every_real_export_is_a_table_or_skipped() {
 }
 
 fn real_exports_are_gone_through_by_every_recipe() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     let names =
         recipes::recipe::of_reports::LIST.iter().map(|recipe| recipe.name).filter(|name| *name != "diff");
     let names: Vec<&str> = names.collect();
@@ -63,7 +63,7 @@ fn real_exports_are_gone_through_by_every_recipe() {
 
 fn real_exports_are_gone_through_by_all_recipes_at_once() {
     let exports = exports();
-    let place = Place::new();
+    let place = ExportFolder::new();
     let composite: Vec<&str> = recipes::recipe::of_reports::GROUPS
         .iter()
         .filter(|group| group.title == recipes::recipe::of_reports::COMPOSITE)

@@ -1,4 +1,4 @@
-//! Real exports of reports that nobody here wrote, where they lie beside the project: the time of each kernel is what a
+//! Real exports of foreign reports, where they lie beside the project: the time of each kernel is what a
 //! second, independent implementation makes of the same files.
 
 use crate::corpus::export;
@@ -8,7 +8,7 @@ use nsys::trace::Trace;
 use recipes::figures::Stats;
 use recipes::kernel_class::{CLASSES, class_of};
 use recipes::recipe::cuda_gpu_kern_sum::durations;
-use recipes::steps::{Source, StepRequest, of_trace};
+use recipes::steps::{Source, StepRequest, find_in_trace};
 use std::collections::BTreeSet;
 
 pub(crate) const FACTS: &[Fact] = &[
@@ -59,7 +59,7 @@ fn the_time_of_each_kernel_is_that_of_a_second_implementation() {
         let sum: u128 = expected.iter().map(|figures| figures.2).sum();
         assert_eq!(all, sum, "{name}: equal totals give equal shares");
         for (_, kernel, total, count, mean, median, min, max, stddev) in expected {
-            let stats = Stats::of(&kernels[*kernel]).expect("it ran");
+            let stats = Stats::from_values(&kernels[*kernel]).expect("it ran");
             assert_eq!(
                 (stats.total, stats.count, stats.min, stats.max),
                 (*total, *count, *min, *max),
@@ -103,7 +103,7 @@ fn the_order_of_kernels_reports_the_steps_of_a_run_whose_ranges_do_not() {
     ] {
         let path = export(name);
         let trace = Trace::open(&path).expect("opens");
-        let found = of_trace(&trace, &StepRequest::default()).expect("read").expect("steps");
+        let found = find_in_trace(&trace, &StepRequest::default()).expect("read").expect("steps");
         let ended = found.steps.iter().filter(|step| step.has_end && step.is_whole()).count();
         assert_eq!((found.source, found.by.as_str(), ended), (Source::Kernels, kernel, steps));
         assert!(found.confidence > 0.95, "{name}: {}", found.confidence);

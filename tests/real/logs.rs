@@ -1,4 +1,4 @@
-//! Real logs that nobody here wrote, where they lie beside the project: each is read, or refused with a reason.
+//! Real foreign logs, where they lie beside the project: each is read, or refused with a reason.
 
 use crate::corpus;
 use crate::fact::Fact;

@@ -1,4 +1,4 @@
-//! Calls of NCCL in a real report that nobody here wrote, where it lies beside the project, held against questions to its
+//! Calls of NCCL in a foreign real report, where it lies beside the project, compared with questions to its
 //! tables: which launch lies in which end of a group is asked row by row, and no code of the recipes is used for it.
 
 use crate::fact::Fact;

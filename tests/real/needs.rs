@@ -1,5 +1,5 @@
 //! What tests need beyond the repository. Under `tests/run --all` a test fails where its need is absent and `tests/setup`
-//! could have installed it; what nobody can install, such as data whose owner does not let it be copied, stays ignored.
+//! could have installed it; what cannot be installed, such as data whose owner does not let it be copied, stays ignored.
 
 use crate::{corpus, fact};
 use fact::Fact;
@@ -30,13 +30,13 @@ const NEEDS: [Need; 6] = [
 ];
 
 /// Why each need is absent, asked for once.
-pub(crate) struct Seen([Option<String>; NEEDS.len()]);
+pub(crate) struct AbsentNeeds([Option<String>; NEEDS.len()]);
 
-pub(crate) fn seen() -> Seen {
-    Seen(NEEDS.map(|need| (need.absent)()))
+pub(crate) fn seen() -> AbsentNeeds {
+    AbsentNeeds(NEEDS.map(|need| (need.absent)()))
 }
 
-impl Seen {
+impl AbsentNeeds {
     pub(crate) fn trials(&self, room: &str, facts: &[Fact], needs: &[usize]) -> Vec<Trial> {
         let absent: Vec<usize> = needs.iter().copied().filter(|need| self.0[*need].is_some()).collect();
         let why: Vec<&str> = absent.iter().filter_map(|need| self.0[*need].as_deref()).collect();

@@ -256,7 +256,7 @@ fn cells(values: &Values, quantity: Quantity) -> Vec<Cell> {
     let real = |number: &Option<f64>| number.map_or(Cell::None, |number| Cell::Real(number / unit, step));
     match values {
         Values::Texts(all) => all.iter().map(text).collect(),
-        Values::Lists(all) => all.iter().map(|cell| text(cell.as_ref().map(List::shown))).collect(),
+        Values::Lists(all) => all.iter().map(|cell| text(cell.as_ref().map(List::text))).collect(),
         Values::Integers(all) => all.iter().map(whole).collect(),
         Values::Decimals(all) => all.iter().map(real).collect(),
     }

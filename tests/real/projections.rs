@@ -5,7 +5,7 @@
 use crate::fact::Fact;
 use lzma_rust2::XzReader;
 use nsys::export::Export;
-use nsys::tables::{ColumnSpec, Kind, TableSpec};
+use nsys::tables::{ColumnSpec, ColumnType, TableSpec};
 use nsys::trace::Trace;
 use recipes::recipe::of_reports::{self, Input, Survey};
 use recipes::report::{Arguments, find};
@@ -31,7 +31,7 @@ pub(crate) const FACTS: &[Fact] = &[
 const PROCESSES: [(&str, usize, usize); 2] =
     [("jax-pax-fsdp4-proc0", 27_891, 14_305), ("jax-pax-fsdp4-proc2", 27_885, 14_299)];
 
-const fn column(name: &'static str, kind: Kind) -> ColumnSpec {
+const fn column(name: &'static str, kind: ColumnType) -> ColumnSpec {
     ColumnSpec { name, kind, required: true }
 }
 
@@ -39,20 +39,20 @@ static PROJECTED: TableSpec = TableSpec {
     name: "nvtx_gpu_proj_trace__trace",
     older_name: None,
     columns: &[
-        column("Name", Kind::Text),
-        column("Projected Start", Kind::Integer),
-        column("Projected Duration", Kind::Integer),
-        column("Orig Start", Kind::Integer),
-        column("Orig Duration", Kind::Integer),
-        column("Style", Kind::Text),
-        column("PID", Kind::Integer),
-        column("TID", Kind::Integer),
-        column("NumGPUOps", Kind::Integer),
-        column("Lvl", Kind::Integer),
-        column("NumChild", Kind::Integer),
-        column("RangeId", Kind::Integer),
-        column("ParentId", Kind::Integer),
-        column("RangeStack", Kind::Text),
+        column("Name", ColumnType::Text),
+        column("Projected Start", ColumnType::Integer),
+        column("Projected Duration", ColumnType::Integer),
+        column("Orig Start", ColumnType::Integer),
+        column("Orig Duration", ColumnType::Integer),
+        column("Style", ColumnType::Text),
+        column("PID", ColumnType::Integer),
+        column("TID", ColumnType::Integer),
+        column("NumGPUOps", ColumnType::Integer),
+        column("Lvl", ColumnType::Integer),
+        column("NumChild", ColumnType::Integer),
+        column("RangeId", ColumnType::Integer),
+        column("ParentId", ColumnType::Integer),
+        column("RangeStack", ColumnType::Text),
     ],
 };
 
@@ -92,7 +92,7 @@ fn projected(folder: &Path) -> Vec<Row> {
     let rows = export.table(&PROJECTED).expect("read").expect("rows");
     let texts = |column: &ColumnSpec| -> Vec<String> {
         let texts = match column.kind {
-            Kind::Text => {
+            ColumnType::Text => {
                 let all = rows.texts(column.name).expect("texts");
                 all.iter().map(|text| text.map(str::to_owned)).collect::<Vec<_>>()
             }

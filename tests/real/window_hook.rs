@@ -13,10 +13,10 @@ use tempfile::TempDir;
 
 pub(crate) const FACTS: &[Fact] = &[
     (
-        "of_four_processes_in_one_session_the_lowest_starts_once_before_step_3_and_stops_once_behind_step_5",
-        of_four_processes_in_one_session_the_lowest_starts_once_before_step_3_and_stops_once_behind_step_5,
+        "the_lowest_of_four_processes_in_one_session_starts_once_before_step_3_and_stops_once_behind_step_5",
+        the_lowest_of_four_processes_in_one_session_starts_once_before_step_3_and_stops_once_behind_step_5,
     ),
-    ("of_four_sessions_each_has_its_own_start_and_stop", of_four_sessions_each_has_its_own_start_and_stop),
+    ("each_of_four_sessions_has_its_own_start_and_stop", each_of_four_sessions_has_its_own_start_and_stop),
     (
         "processes_without_a_rank_settle_who_opens_the_window",
         processes_without_a_rank_settle_who_opens_the_window,
@@ -181,7 +181,7 @@ fn unwatched() -> Vec<String> {
     (0..10).flat_map(|step| [format!("begin {step}"), format!("ended {step}")]).collect()
 }
 
-fn of_four_processes_in_one_session_the_lowest_starts_once_before_step_3_and_stops_once_behind_step_5() {
+fn the_lowest_of_four_processes_in_one_session_starts_once_before_step_3_and_stops_once_behind_step_5() {
     let node = Node::new();
     let (code, stderr) = node.run("python3 torchrun.py", &[]);
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
@@ -196,7 +196,7 @@ fn of_four_processes_in_one_session_the_lowest_starts_once_before_step_3_and_sto
     assert_eq!(ranges, ["range harness step 3", "range harness step 4", "range harness step 5"]);
 }
 
-fn of_four_sessions_each_has_its_own_start_and_stop() {
+fn each_of_four_sessions_has_its_own_start_and_stop() {
     let node = Node::new();
     std::thread::scope(|scope| {
         for rank in 0..4 {

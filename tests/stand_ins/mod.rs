@@ -43,11 +43,11 @@ pub(crate) struct StandIns {
 impl StandIns {
     /// Of `sim-p5` nodes; `more` are further lines of `cluster.toml`.
     pub(crate) fn new(nodes: &str, more: &str) -> StandIns {
-        StandIns::of(&root(), "sim-p5", nodes, more)
+        StandIns::set_up(&root(), "sim-p5", nodes, more)
     }
 
     /// Of nodes of an instance whose profile lies in another project.
-    pub(crate) fn of(home: &Path, instance: &str, nodes: &str, more: &str) -> StandIns {
+    pub(crate) fn set_up(home: &Path, instance: &str, nodes: &str, more: &str) -> StandIns {
         let folder = tempfile::tempdir().expect("a folder");
         let text = format!("home = {home:?}\ninstance = \"{instance}\"\nnodes = \"{nodes}\"\n{more}\n");
         fs::write(folder.path().join("cluster.toml"), text).expect("written");

@@ -72,7 +72,7 @@ fn checked(folder: &Path) -> Ran {
 }
 
 #[test]
-fn of_thirty_two_nodes_with_three_faults_exactly_those_three_are_rejected() {
+fn exactly_the_three_faulty_of_thirty_two_nodes_are_rejected() {
     let project = Project::new();
     let first = accept(&project, "one", &[&DELIVERY, &THREE]);
     assert_eq!(first.code, Some(1), "{}", first.all());
@@ -187,7 +187,7 @@ fn what_could_not_be_determined_is_never_accepted() {
     assert!(last(&bare).starts_with("accepted 0, rejected 0, not decided 4, runs 3, "), "{}", bare.all());
 }
 
-/// Its one case needs no GPU and passes; nobody has read whether the node has any, nor their ECC errors.
+/// Its one case needs no GPU and passes; whether the node has any was not read, nor their ECC errors.
 #[test]
 fn a_node_whose_gpus_could_not_be_read_is_not_accepted_by_a_suite_that_needs_none() {
     let project = Project::new();
@@ -357,7 +357,7 @@ fn a_slow_way_between_nodes_rejects_none_of_them_and_accepts_none() {
 }
 
 #[test]
-fn a_copy_for_the_vendor_names_nobody() {
+fn a_copy_for_the_vendor_names_no_node_or_person() {
     let project = Project::new();
     let inventory = "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"ACME-east-h[001-012]\"\n\n[groups]\n\
                      hall-seven = \"ACME-east-h[001-006]\"\nhall-eight = \"ACME-east-h[007-012]\"\n\n[reach]\nvia = \"slurm\"\n\
@@ -410,8 +410,12 @@ fn a_copy_for_the_vendor_names_nobody() {
 fn good_nodes_are_those_that_are_named_or_that_the_last_passing_run_was_on() {
     let project = Project::new();
     let nodes = ["--nodes", "p5-[033-036]"];
-    let nobody = accept(&project, "out", &[&nodes, &["--dry-run"]]);
-    assert!(nobody.code == Some(2) && nobody.stderr.contains("`--partners RANGE`"), "{}", nobody.all());
+    let no_partners = accept(&project, "out", &[&nodes, &["--dry-run"]]);
+    assert!(
+        no_partners.code == Some(2) && no_partners.stderr.contains("`--partners RANGE`"),
+        "{}",
+        no_partners.all()
+    );
     let passing = [
         "--suite",
         "acceptance-p5",

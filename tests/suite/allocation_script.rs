@@ -22,7 +22,7 @@ struct Allocation {
 
 impl Allocation {
     /// Its jobs by their scripts, each with that limit.
-    fn of(idle_s: u32, jobs: &[(&str, u32)]) -> Allocation {
+    fn new(idle_s: u32, jobs: &[(&str, u32)]) -> Allocation {
         let folder = TempDir::new().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         fs::create_dir(path("bin")).expect("made");
@@ -112,7 +112,7 @@ fn jobs_run_one_after_the_other_in_the_order_of_their_turns_and_report_how_they_
     let job =
         |status: &str| format!("pwd >> ../ran; echo out; echo err >&2; sleep 1; status={status}; {LEAVES}");
     let (well, badly) = (job("0"), job("137"));
-    let mut shared = Allocation::of(60, &[(&well, 60), (&badly, 60), ("kill -9 $$", 60)]);
+    let mut shared = Allocation::new(60, &[(&well, 60), (&badly, 60), ("kill -9 $$", 60)]);
     shared.write("turn.2", "1\n");
     shared.write("turn.1", "2\n");
     assert_eq!(shared.ended(2), "exited 137\n", "a code is a code, whatever it looks like");
@@ -133,14 +133,14 @@ fn jobs_run_one_after_the_other_in_the_order_of_their_turns_and_report_how_they_
 #[test]
 fn a_job_that_is_cancelled_or_over_its_limit_is_ended_with_all_it_started_and_the_next_one_runs() {
     let sleeps = "trap '' TERM INT\nsleep 600 & echo $! > child\nwhile :; do sleep 1; done";
-    let mut shared = Allocation::of(60, &[(sleeps, 600), (sleeps, 3), ("status=0; echo 0 > exit_code", 60)]);
+    let mut shared = Allocation::new(60, &[(sleeps, 600), (sleeps, 3), ("status=0; echo 0 > exit_code", 60)]);
     shared.write("turn.1", "1\n");
     until("the job has begun", || shared.path("job 1/child").exists());
     shared.write("steps", "7.0\n7.batch\n7.1\n");
     shared.write("deaf", "");
     shared.write("job 1/interrupt", "");
     until("its steps were asked", || shared.text("asked").contains("--signal=INT 7.0 7.1"));
-    assert!(!shared.path("job 1/ended").exists(), "it heeds nobody");
+    assert!(!shared.path("job 1/ended").exists(), "it heeds no signal");
     shared.write("turn.2", "2\n");
     shared.write("turn.3", "3\n");
     shared.write("job 1/cancel", "");
@@ -162,10 +162,10 @@ fn a_job_that_is_cancelled_or_over_its_limit_is_ended_with_all_it_started_and_th
 #[test]
 fn what_a_job_leaves_behind_is_ended_before_the_next_one_begins() {
     let leaves = "sleep 600 & echo $! > child; echo 0 > exit_code";
-    // What nobody has reaped yet is over.
+    // What is not reaped yet is over.
     let looks = "read -r pid < '../job 1/child'; { read -r stat < \"/proc/$pid/stat\"; } 2> /dev/null\n\
                  [[ -n ${stat-} && $stat != *') Z '* ]] && echo there > seen; echo 0 > exit_code";
-    let shared = Allocation::of(60, &[(leaves, 60), (looks, 60)]);
+    let shared = Allocation::new(60, &[(leaves, 60), (looks, 60)]);
     shared.write("turn.2", "2\n");
     shared.write("turn.1", "1\n");
     assert_eq!(shared.ended(2), "exited 0\n");
@@ -178,7 +178,7 @@ const LINE_BREAK: &str = "printf '#!/bin/bash\\necho $$ > child; sleep 600 & wai
 /// The kernel does not escape a process name in /proc/PID/stat.
 #[test]
 fn a_process_name_with_a_line_break_does_not_end_the_allocation() {
-    let mut shared = Allocation::of(60, &[(LINE_BREAK, 1), ("echo 0 > exit_code", 60)]);
+    let mut shared = Allocation::new(60, &[(LINE_BREAK, 1), ("echo 0 > exit_code", 60)]);
     shared.write("turn.2", "2\n");
     shared.write("turn.1", "1\n");
     assert_eq!(shared.ended(1), "limit\n");
@@ -189,9 +189,9 @@ fn a_process_name_with_a_line_break_does_not_end_the_allocation() {
 }
 
 #[test]
-fn no_job_runs_twice_even_where_the_allocation_begins_anew() {
+fn no_job_runs_twice_even_where_the_allocation_restarts() {
     let mut shared =
-        Allocation::of(60, &[("echo x >> ran; echo 0 > exit_code", 60), ("echo 0 > exit_code", 60)]);
+        Allocation::new(60, &[("echo x >> ran; echo 0 > exit_code", 60), ("echo 0 > exit_code", 60)]);
     shared.write("turn.1", "1\n");
     shared.ended(1);
     shared.child.kill().expect("killed");
@@ -208,7 +208,7 @@ fn no_job_runs_twice_even_where_the_allocation_begins_anew() {
 
 #[test]
 fn an_allocation_that_is_given_nothing_ends_by_itself_and_wrong_words_are_refused() {
-    let mut shared = Allocation::of(1, &[("true", 60)]);
+    let mut shared = Allocation::new(1, &[("true", 60)]);
     assert_eq!(shared.code(), Some(0));
     assert!(!shared.path("job 1/began").exists());
     for arguments in [&["60"][..], &["0", "/f", "60"], &["60", "/f"]] {
@@ -216,7 +216,7 @@ fn an_allocation_that_is_given_nothing_ends_by_itself_and_wrong_words_are_refuse
         let ended = start(&shared.folder, &words).wait().expect("ended");
         assert_eq!(ended.code(), Some(2), "{arguments:?}");
     }
-    let mut other = Allocation::of(60, &[("true", 60)]);
+    let mut other = Allocation::new(60, &[("true", 60)]);
     other.write("turn.1", "2\n");
     assert_eq!(other.code(), Some(2), "there is no second job");
 }

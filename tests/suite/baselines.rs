@@ -186,7 +186,7 @@ fn typed(project: &Project, args: &[&str], lines: &str) -> (String, Option<i32>)
     terminal.write_all(lines.as_bytes()).expect("typed");
     let mut shown = Vec::new();
     let mut some = [0; 4096];
-    // The terminal ends with an error once nobody holds its other end.
+    // The terminal ends with an error once no process holds its other end.
     while let Ok(n @ 1..) = terminal.read(&mut some) {
         shown.extend(some.iter().take(n));
     }
@@ -230,8 +230,8 @@ fn at_a_terminal_one_is_accepted_one_rejected_and_one_skipped() {
     // Only the skipped one is asked for again; a closed terminal decides nothing.
     let (shown, _) = typed(&project, &["baseline", "review", "p5", "--by", "ann"], "a\n\u{4}");
     assert!(shown.contains("1 of 1: ") && shown.contains("0 accepted, 0 rejected, 1 left"), "{shown}");
-    let nobody = project.harness(&["baseline", "review", "p5", "--by", "ann"]);
-    assert!(nobody.stderr.contains("interactive review needs a terminal"), "{}", nobody.all());
+    let unattended = project.harness(&["baseline", "review", "p5", "--by", "ann"]);
+    assert!(unattended.stderr.contains("interactive review needs a terminal"), "{}", unattended.all());
 }
 
 #[test]
@@ -397,7 +397,7 @@ fn a_run_whose_cross_checks_disagree_is_no_baseline() {
     ));
     let ran = run(&project, "1", &["--sim-fault", "p5-002:graph-launch"]);
     assert!(ran.code != Some(0) && ran.code != Some(2), "{}", ran.all());
-    // As if nobody knew why.
+    // As if unattended knew why.
     let path = project.latest().canonicalize().expect("a run").join("plan.json");
     let mut plan: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(&path).expect("read")).expect("JSON");

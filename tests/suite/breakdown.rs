@@ -1,13 +1,13 @@
 //! Where the time of GPUs went: eight GPUs of which an older script makes one, and the text of its numbers as a file.
 
 use crate::drawn::{Shape, draw};
-use crate::small_export::Place;
+use crate::small_export::ExportFolder;
 use rusqlite::{Connection, params};
 
 /// A second in which GPU after GPU communicates alone for an eighth while the other seven compute.
 #[test]
 fn eight_gpus_taken_for_one_hide_all_communication_that_each_of_them_exposes() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     draw(&place.path("eight.sqlite"), 1, &Shape { gpus: 8, kernels: 1, has_copies: false, has_fills: false });
     let db = Connection::open(place.path("eight.sqlite")).expect("opens");
     db.execute_batch(
@@ -51,7 +51,7 @@ fn eight_gpus_taken_for_one_hide_all_communication_that_each_of_them_exposes() {
 
 #[test]
 fn the_text_is_a_file_of_a_folder_too() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     draw(&place.path("r.sqlite"), 3, &Shape { gpus: 2, kernels: 9, has_copies: true, has_fills: true });
     let printed = place.verb("recipe", &["breakdown:compat", "r.sqlite"]).stdout;
     let ran = place.verb("recipe", &["breakdown:compat", "r.sqlite", "--output", "out", "--csv"]);

@@ -75,7 +75,7 @@ fn running(project: &Project) -> (Child, Vec<i32>) {
 fn what_a_killed_harness_left_on_this_machine_is_reported_then_ended_then_gone() {
     let project = Project::new();
     let (mut child, pids) = running(&project);
-    // As long as it goes on nobody cleans up after it.
+    // As long as it goes on it is not cleaned up.
     let refused = clean(&project, &[]);
     assert_eq!(refused.code, Some(3), "{}", refused.all());
     assert!(refused.stderr.contains("another harness process is working on this run"), "{}", refused.all());

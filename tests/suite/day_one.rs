@@ -35,7 +35,7 @@ fn faults_are_named_on_day_one_and_innocents_are_not() {
 }
 
 #[test]
-fn three_nodes_that_disagree_exit_3_and_name_nobody() {
+fn three_nodes_that_disagree_exit_3_without_a_culprit() {
     let day_one = day_one();
     let folder = tempfile::tempdir().expect("a folder");
     let faults = ["p5-002:nvlink-slow=0.75".to_owned()];

@@ -1,5 +1,5 @@
 //! The suite that profiles every rank: each fault that only profiles can show makes the assertion red that is about it,
-//! and nobody is named who did nothing.
+//! and no innocent node is named.
 
 use crate::project::Project;
 
@@ -57,7 +57,7 @@ fn exposed_communication_is_red_and_nobodys_fault() {
 }
 
 #[test]
-fn graphs_that_launch_what_was_to_be_called_leave_the_printed_times_in_doubt() {
+fn graphs_that_launch_what_was_to_be_called_leave_the_printed_times_uncertain() {
     let (code, failed, _) = ran(Some("p5-002:graph-launch"));
     assert_eq!(code, Some(3), "{failed:?}");
     assert!(failed.contains(&"arrivals::profile_ratio/64MiB@p5-[001-004]".to_owned()), "{failed:?}");

@@ -45,7 +45,7 @@ fn a_case_that_comes_after_another_brings_it_along() {
 }
 
 #[test]
-fn a_name_that_nobody_has_is_nothing_selected() {
+fn a_name_that_no_test_has_is_nothing_selected() {
     let project = Project::new();
     let ran = project.harness(&["--suite", "nccl-p5", "--exact", "no-such-assertion"]);
     assert_eq!(ran.code, Some(4), "{}", ran.all());

@@ -1,4 +1,4 @@
-//! `harness field-kit` end to end: on a simulated cluster, on this very machine, and where nobody answers.
+//! `harness field-kit` end to end: on a simulated cluster, on this very machine, and where no node answers.
 
 use crate::project::{Project, Ran};
 use serde_json::Value;

@@ -161,7 +161,7 @@ fn runs_that_are_broken_partial_or_judged_again_are_reported_and_not_left_out_in
 }
 
 #[test]
-fn no_run_a_slip_of_the_pen_and_what_nobody_measured_are_no_history() {
+fn no_run_a_slip_of_the_pen_and_what_was_not_measured_are_no_history() {
     let project = Project::new();
     fs::create_dir_all(project.path().join("runs")).expect("made");
     let none = project.harness(&ONE);

@@ -122,7 +122,7 @@ fn panicking(whole: &[u8]) -> Vec<u8> {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(bytes).expect("written");
         let look = || nsys::export::cleaned(&file, &|_| None);
-        // Where nobody meets with the panic, it comes through to here.
+        // Where the panic is not caught, it comes through to here.
         match catch_unwind(AssertUnwindSafe(look)) {
             Ok(read) => read.is_err_and(|why| why.contains("damaged Parquet")),
             Err(_) => true,
@@ -258,7 +258,7 @@ fn a_report_that_cannot_be_made_keeps_no_other_from_being_written() {
 }
 
 #[test]
-fn a_panic_that_nobody_met_is_exit_3_with_how_to_report_it() {
+fn an_uncaught_panic_is_exit_3_with_how_to_report_it() {
     let project = Project::new();
     let mut command = project.command(&["check"]);
     let ran = crate::project::ran(command.env("HARNESS_TEST_PANIC_AT", "main").output().expect("starts"));

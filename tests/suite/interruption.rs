@@ -55,7 +55,7 @@ fn once_ends_what_runs_and_writes_the_reports() {
         let summary = project.json("summary.json");
         assert_eq!(summary["counts"]["error"], 1);
         assert_eq!(summary["exit_code"], code);
-        assert!(ran.blamed().is_empty(), "an interruption is nobody's fault: {}", ran.all());
+        assert!(ran.blamed().is_empty(), "an interruption has no culprit: {}", ran.all());
     }
 }
 

@@ -72,7 +72,7 @@ fn what_probe_prints_as_json_is_what_golden_reads() {
 }
 
 #[test]
-fn nodes_unlike_the_majority_are_named_and_a_tie_names_nobody() {
+fn nodes_unlike_the_majority_are_named_and_a_tie_names_no_node() {
     let project = Project::new();
     let ran = project.harness(&["inventory", "diff", "--sim-fault", "p5-003:nic-missing@rdmap113s0"]);
     assert_eq!(ran.code, Some(1), "{}", ran.all());

@@ -43,7 +43,7 @@ fn named_with(seeds: std::ops::Range<u64>) {
 }
 
 #[test]
-fn each_fault_of_a_simulated_cluster_is_named_with_its_part_and_nobody_else_is() {
+fn each_fault_of_a_simulated_cluster_is_named_with_its_part_and_no_other_node() {
     named_with(1..2);
 }
 
@@ -166,7 +166,7 @@ fn a_node_on_which_every_run_hangs_is_named_and_so_is_a_gpu_that_returns_wrong_d
 }
 
 #[test]
-fn nobody_is_drained_unasked_and_where_asked_it_is_reported_about_each_culprit() {
+fn no_node_is_drained_unasked_and_where_asked_each_culprit_is_reported() {
     let project = Project::new();
     let fault = ["--sim-fault", "p5-002:nic-dead@rdmap113s0"];
     project.harness(&[&["--suite", "nccl-p5", "-q", "all-all_gather"], &fault[..]].concat());
@@ -334,7 +334,7 @@ fn a_fleet_that_is_slow_alike_is_said_to_be_and_no_node_is_blamed() {
     assert!(!ran.stdout.contains("drained") && !ran.stdout.contains("scontrol"), "{}", ran.all());
     let last = ran.stdout.lines().last().unwrap_or_default();
     assert!(last.starts_with("culprits 0, "), "{last}");
-    // Without a baseline nobody can determine.
+    // Without a baseline it cannot be determined.
     fs::remove_file(project.path().join("baselines/sim-p5.toml")).expect("removed");
     let _ = fs::remove_dir_all(project.path().join("runs"));
     let ran = isolate(&project, &words);

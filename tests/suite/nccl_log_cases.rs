@@ -68,7 +68,7 @@ fn accounts_of_one_job_that_disagree_are_red() {
     assert_eq!(line.map(|it| &it["node"]), Some(&serde_json::json!("p5-002")), "{findings}");
 }
 
-/// A training calls NCCL as nccl-tests do: its log, its reports and its counters are held against each other alike.
+/// A training calls NCCL as nccl-tests do: its log, its reports and its counters are compared with each other alike.
 #[test]
 fn accounts_of_one_training_are_held_against_each_other() {
     let ran = |faults: &[&str]| {

@@ -2,7 +2,7 @@
 //! their limits, and that a run goes through them again without their files.
 
 use crate::project::{Project, Ran, root};
-use crate::small_export::{PLAIN, Place, Report};
+use crate::small_export::{ExportFolder, PLAIN, Report};
 use rusqlite::{Connection, params};
 use serde_json::Value;
 
@@ -17,8 +17,8 @@ fn assert_reported(ran: &Ran, code: i32, expected: &str) {
 }
 
 /// Two ranks: the second's device takes twice as long for what it computes, and as long for what it sends.
-fn two_ranks() -> Place {
-    let place = Place::new();
+fn two_ranks() -> ExportFolder {
+    let place = ExportFolder::new();
     let of = |long: i64| {
         [
             (0, 1_000 * long, "gemm"),
@@ -62,8 +62,8 @@ fn kernel_times_by_name_on_each_device_are_exact_and_the_slow_device_is_first() 
 }
 
 /// Requests of the plugin as its domains name them: two rails of one device, one of which carries three times as much.
-fn with_plugin() -> Place {
-    let place = Place::new();
+fn with_plugin() -> ExportFolder {
+    let place = ExportFolder::new();
     place.sqlite("rank0.sqlite", PLAIN);
     let db = Connection::open(place.path("rank0.sqlite")).expect("opens");
     let tid = (7i64 << 24) | 7;
@@ -139,12 +139,12 @@ fn own_recipes_are_listed_have_a_manual_and_are_looked_for_in_the_project() {
     assert_reported(&project.harness(&["--suite", "canary", "--dry-run"]), 2, expected);
     let checked = project.harness(&["check"]);
     assert!(checked.code == Some(2) && checked.stdout.contains(expected), "{}", checked.all());
-    let gone = Place::new().verb("recipe", &["list", "--recipe-path", "nowhere.toml"]);
+    let gone = ExportFolder::new().verb("recipe", &["list", "--recipe-path", "nowhere.toml"]);
     assert_reported(&gone, 2, "nowhere.toml: --recipe-path: cannot read it");
 }
 
 /// One recipe of a join that meets its equality for every pair of rows.
-fn runaway(place: &Place, limits: &str, sql: &str) -> Ran {
+fn runaway(place: &ExportFolder, limits: &str, sql: &str) -> Ran {
     let kernels: Vec<(i64, i64, &str)> = (0..20_000).map(|at| (at * 10, at * 10 + 5, "gemm")).collect();
     place.sqlite("rank0.sqlite", Report { kernels: &kernels, ..Report::default() });
     let text = format!("about = \"x\"\ntables = [\"CUDA_KERNEL\"]\nsql = '''{sql}'''\n[limits]\n{limits}\n");
@@ -154,7 +154,7 @@ fn runaway(place: &Place, limits: &str, sql: &str) -> Ran {
 
 #[test]
 fn a_query_that_would_fill_the_memory_is_ended_with_one_error() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     let sql = "SELECT a.start, b.\"end\", a.shortName AS x, b.shortName AS y \
                FROM CUDA_KERNEL a JOIN CUDA_KERNEL b ON a.deviceId = b.deviceId";
     let ran = runaway(&place, "memory = \"512MiB\"", sql);
@@ -165,7 +165,7 @@ fn a_query_that_would_fill_the_memory_is_ended_with_one_error() {
 
 #[test]
 fn a_query_that_does_not_end_is_ended_with_one_error() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     let join = "SELECT a.start FROM CUDA_KERNEL a JOIN CUDA_KERNEL b ON a.deviceId = b.deviceId";
     let sql = format!("SELECT COUNT(*) AS n FROM ({join} WHERE SQRT(a.start * b.start) > 1) AS c");
     let ran = runaway(&place, "memory = \"64GiB\"\nseconds = 1", &sql);
@@ -175,7 +175,7 @@ fn a_query_that_does_not_end_is_ended_with_one_error() {
 
 #[test]
 fn more_rows_than_allowed_are_reported_with_both_numbers() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     let ran = runaway(&place, "rows_out = 10", "SELECT start FROM CUDA_KERNEL");
     assert_reported(&ran, 2, "the result has more rows than `limits.rows_out` allows: 20000 > 10");
     let ran = runaway(&place, "rows_in = 10", "SELECT COUNT(*) AS n FROM CUDA_KERNEL");
@@ -184,7 +184,7 @@ fn more_rows_than_allowed_are_reported_with_both_numbers() {
 
 #[test]
 fn the_verb_that_answers_queries_is_not_typed() {
-    assert_reported(&Place::new().verb("answer-query", &[]), 2, "is internal to the harness");
+    assert_reported(&ExportFolder::new().verb("answer-query", &[]), 2, "is internal to the harness");
 }
 
 fn own_suite(assertion: &str) -> String {

@@ -259,7 +259,7 @@ fn the_shared_folder_is_reported_by_what_is_there() {
     };
     assert_eq!(state(&node.at("not/there")), "writable");
     assert!(state(&file).starts_with("no folder: "));
-    // Nobody writes there, root neither: it is refused by what it is mounted as.
+    // No user writes there, root neither: it is refused by what it is mounted as.
     let odd = state(Path::new("/proc/none"));
     assert!(odd == "writable" || odd.starts_with("not writable: /proc"), "{odd}");
 }

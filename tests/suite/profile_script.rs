@@ -49,7 +49,7 @@ impl Node {
         Node::below(tempfile::tempdir().expect("a folder"))
     }
 
-    /// Where nobody but the user and root can write, unlike below /tmp.
+    /// Where only the user and root can write, unlike below /tmp.
     fn trusted() -> Node {
         let folder = tempfile::Builder::new()
             .permissions(fs::Permissions::from_mode(0o755))
@@ -205,7 +205,7 @@ fn torchrun_under_srun_numbers_ranks_by_torchrun() {
 }
 
 #[test]
-fn a_rank_that_nobody_numbers_runs_bare_and_is_not_taken_for_rank_0() {
+fn a_rank_without_a_number_runs_bare_and_is_not_taken_for_rank_0() {
     let node = Node::new();
     let (code, stdout, stderr) = node.run(ALL, &[("PET_NODE_RANK", "1")]);
     assert_eq!((code, stdout.as_str()), (Some(0), "ran: 2: a b c\n"));

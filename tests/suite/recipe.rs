@@ -1,17 +1,17 @@
 //! What `harness recipe` puts on stdout and into folders, and its exit codes.
 
 use crate::project::Ran;
-use crate::small_export::{PLAIN, Place};
+use crate::small_export::{ExportFolder, PLAIN};
 
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> ExportFolder {
+    let place = ExportFolder::new();
     std::fs::create_dir_all(place.path("reports")).expect("made");
     place.sqlite("reports/rank2.sqlite", PLAIN);
     place.sqlite("reports/rank10.sqlite", PLAIN);
     place
 }
 
-fn recipe(place: &Place, args: &[&str]) -> Ran {
+fn recipe(place: &ExportFolder, args: &[&str]) -> Ran {
     place.verb("recipe", args)
 }
 

@@ -2,23 +2,23 @@
 
 use crate::ended::assert_ended;
 use crate::project::{Project, Ran};
-use crate::small_export::{PLAIN, Place, Report};
+use crate::small_export::{ExportFolder, PLAIN, Report};
 use serde_json::Value;
 use std::path::PathBuf;
 
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> ExportFolder {
+    let place = ExportFolder::new();
     place.sqlite("reports/rank0.sqlite", PLAIN);
     place.sqlite("reports/rank1.sqlite", PLAIN);
     place
 }
 
-fn all(place: &Place, args: &[&str]) -> Ran {
+fn all(place: &ExportFolder, args: &[&str]) -> Ran {
     place.verb("recipe", &[&["all", "--input", "reports", "--output", "out"], args].concat())
 }
 
 /// The line of one recipe.
-fn summary_line(place: &Place, recipe: &str) -> Value {
+fn summary_line(place: &ExportFolder, recipe: &str) -> Value {
     let summary: Value = serde_json::from_str(&place.read("out/summary.json")).expect("JSON");
     let recipes = summary["recipes"].as_array().expect("a list").clone();
     let found = recipes.into_iter().find(|line| line["recipe"] == recipe);
@@ -85,7 +85,7 @@ fn a_recipe_that_one_report_has_no_sound_table_for_stops_no_other_recipe() {
 
 #[test]
 fn without_any_data_there_is_no_folder_and_the_exit_code_says_so() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     place.sqlite("reports/empty.sqlite", Report::default());
     let ran = all(&place, &[]);
     assert_eq!(ran.code, Some(3), "{}", ran.all());
@@ -159,7 +159,7 @@ const FIELD: &[&str] = &[
 #[test]
 fn every_name_of_the_field_and_of_this_project_answers_the_list() {
     assert_eq!(FIELD.len(), 33);
-    let list = Place::new().verb("recipe", &["list"]);
+    let list = ExportFolder::new().verb("recipe", &["list"]);
     let own = recipes::recipe::of_reports::LIST.iter().map(|recipe| recipe.name);
     let names: Vec<&str> = FIELD.iter().copied().chain(own).collect();
     let answers = |name: &str| list.stdout.lines().any(|line| line.split_whitespace().next() == Some(name));
@@ -167,7 +167,7 @@ fn every_name_of_the_field_and_of_this_project_answers_the_list() {
     assert!(silent.is_empty(), "not in the list: {silent:?}");
 }
 
-fn of_run(project: &Project, args: &[&str]) -> (Value, Ran) {
+fn run_all(project: &Project, args: &[&str]) -> (Value, Ran) {
     let raw = project.latest().join("cases/kernels-all_reduce/raw/all").display().to_string();
     let ran = project.harness(
         &[&["recipe", "all", "--input", &raw, "--output", "out", "--force-overwrite"], args].concat(),
@@ -181,7 +181,7 @@ fn of_run(project: &Project, args: &[&str]) -> (Value, Ran) {
 fn the_reports_of_a_simulated_run_are_gone_through_by_all_recipes_and_those_of_users() {
     let project = Project::new();
     project.harness(&["--suite", "nccl-p5", "kernels-all_reduce"]);
-    let (summary, _) = of_run(&project, &[]);
+    let (summary, _) = run_all(&project, &[]);
     assert_ended(&summary);
     let ended = |name: &str| {
         let lines = summary["recipes"].as_array().expect("a list");
@@ -191,7 +191,7 @@ fn the_reports_of_a_simulated_run_are_gone_through_by_all_recipes_and_those_of_u
         assert_eq!(ended(name), Some("ok".into()), "{name}");
     }
     // A set is those recipes alone; the kernel whose pace it shows is found and named.
-    let (summary, ran) = of_run(&project, &["--set", "seed-2024"]);
+    let (summary, ran) = run_all(&project, &["--set", "seed-2024"]);
     assert_ended(&summary);
     assert_eq!(summary["recipes"].as_array().map(Vec::len), Some(10));
     let note = "no kernel name contains `ReduceScatter`; existing kernels: `ncclDevKernel_AllReduce";

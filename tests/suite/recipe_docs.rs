@@ -1,5 +1,5 @@
 //! The pages of the manual are what the declarations of recipes make them.
-//! `UPDATE_DOCS=1 cargo test -p harness --test suite recipe_docs` writes them anew.
+//! `UPDATE_DOCS=1 cargo test -p harness --test suite recipe_docs` rewrites them.
 
 use crate::project::root;
 use harness::recipe::docs::pages;

@@ -247,7 +247,7 @@ fn a_run_that_was_killed_is_judged_by_what_is_there_and_the_rest_is_never_a_pass
 }
 
 #[test]
-fn what_a_case_lost_is_inconclusive_and_the_stage_that_makes_it_anew_is_named() {
+fn what_a_case_lost_is_inconclusive_and_the_stage_that_remakes_it_is_named() {
     let project = project();
     let parent = ended(&project);
     let case = project.path().join("runs").join(&parent).join("cases/pair");
@@ -465,7 +465,7 @@ fn a_stored_run_of_each_format_replays_to_the_bytes_that_it_came_to() {
     for entry in fs::read_dir(&runs).expect("stored runs").flatten().filter(|entry| entry.path().is_dir()) {
         formats += 1;
         let stored = entry.path();
-        let expected = of_this_version(&stored);
+        let expected = as_of_this_version(&stored);
         let before = files(&stored, "");
         let elsewhere = nowhere();
         for from in STAGES {
@@ -476,7 +476,7 @@ fn a_stored_run_of_each_format_replays_to_the_bytes_that_it_came_to() {
             assert_eq!(ran.code, Some(1), "{from}: {}", ran.all());
             let child = elsewhere.path().join("runs/latest");
             written = written.max(format_of(&child));
-            assert_same(&reworded(shown(results(&child))), &expected);
+            assert_same(&reworded(comparable(results(&child))), &expected);
         }
         assert_same(&files(&stored, ""), &before);
     }
@@ -520,7 +520,7 @@ fn without_advice(junit: &[u8]) -> Vec<u8> {
     text.lines().filter(|line| !line.starts_with("next: ")).collect::<Vec<_>>().join("\n").into_bytes()
 }
 
-fn shown(mut files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
+fn comparable(mut files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
     let reported = ["verdict.json", "analysis.json", "metrics.parquet", "junit.xml", "summary.json"];
     files.retain(|name, _| reported.iter().any(|file| name.ends_with(file)));
     for (name, bytes) in &mut files {
@@ -553,8 +553,8 @@ fn reworded(mut files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// A report says by which version it was written, and a replay writes it.
-fn of_this_version(stored: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut files = shown(results(stored));
+fn as_of_this_version(stored: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = comparable(results(stored));
     let plan = fs::read(stored.join("plan.json")).expect("a plan");
     let plan: serde_json::Value = serde_json::from_slice(&plan).expect("JSON");
     let (was, now) = (plan["harness"].as_str().expect("a version"), env!("CARGO_PKG_VERSION"));
@@ -569,7 +569,7 @@ fn of_this_version(stored: &Path) -> BTreeMap<String, Vec<u8>> {
     reworded(files)
 }
 
-/// Makes `tests/runs/format-N` anew, where the format has risen: `cargo test -- --ignored make_a_stored_run`.
+/// Remakes `tests/runs/format-N`, where the format has risen: `cargo test -- --ignored make_a_stored_run`.
 #[test]
 #[ignore = "writes into the repository"]
 fn make_a_stored_run_of_this_format() {

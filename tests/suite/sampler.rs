@@ -267,7 +267,7 @@ fn a_sampler_that_is_killed_leaves_what_it_has_read() {
 }
 
 #[test]
-fn a_sampler_that_nobody_stops_ends_at_its_limit() {
+fn a_sampler_that_is_not_stopped_ends_at_its_limit() {
     let node = Node::with(&["d0"]);
     let mut sampler = node.sampler("0.2", "1");
     assert!(sampler.wait().expect("the sampler ends").success());
@@ -303,7 +303,7 @@ fn counters_that_never_rest_are_reported_and_hold_no_workload_up() {
     moving.store(false, Ordering::Relaxed);
     let capture = node.stop(sampler);
     running.store(false, Ordering::Relaxed);
-    // Held until the writer has ended: it may be about to open the pipe once more, or never again.
+    // Held until the writer has ended: it may be about to reopen the pipe, or never again.
     let no_wait = OFlag::O_NONBLOCK.bits();
     let reader = fs::OpenOptions::new().read(true).custom_flags(no_wait).open(&counter);
     writer.join().expect("the writer ends");

@@ -7,7 +7,7 @@ use job::script::{
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-fn words(text: &str) -> Vec<String> {
+fn arguments(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
@@ -88,7 +88,7 @@ fn what_slurm_is_asked_for_stands_in_the_text_and_is_read_back() {
         asked.srun = ["--network=no_vni", "--comment=a b"].map(str::to_owned).to_vec();
         asked.records_environment = true;
         let run =
-            Run { argv: words("hostname"), tasks_per_node: 8, mpi: None, container: None, profile: None };
+            Run { argv: arguments("hostname"), tasks_per_node: 8, mpi: None, container: None, profile: None };
         script.steps = vec![sampler(), Step::Run(run), Step::CountersEnd];
         let text = render(&script);
         assert_eq!(read(&text), Ok(script), "{text}");
@@ -108,7 +108,7 @@ fn a_collective_under_slurm() {
         Step::Environment { variables: BTreeMap::from([("NCCL_DEBUG".into(), "it's \"WARN\"".into())]) },
         sampler(),
         Step::Run(Run {
-            argv: words("/opt/nccl-tests/build/all_reduce_perf -b 8 -e 17179869184 -f 2 -g 1"),
+            argv: arguments("/opt/nccl-tests/build/all_reduce_perf -b 8 -e 17179869184 -f 2 -g 1"),
             tasks_per_node: 8,
             mpi: Some("pmix".into()),
             container: container(),
@@ -124,7 +124,7 @@ fn a_collective_under_slurm() {
 fn every_gpu_by_itself_under_slurm() {
     let mut script = slurm(&["p5-001"], 1);
     script.steps = vec![Step::Gpus(Gpus {
-        argv: words("/opt/nccl-tests/build/all_reduce_perf -b 1024 -e 4096 -f 2 -g 1"),
+        argv: arguments("/opt/nccl-tests/build/all_reduce_perf -b 1024 -e 4096 -f 2 -g 1"),
         gpus: 8,
         container: None,
     })];
@@ -147,7 +147,7 @@ fn flows_between_two_nodes_under_slurm() {
             iterations: 59605,
             limit_s: 110,
             memory: FlowMemory::Auto,
-            devices: words("rdmap79s0 rdmap96s0"),
+            devices: arguments("rdmap79s0 rdmap96s0"),
             gpus: vec![0, 1],
         }),
         Step::CountersEnd,
@@ -164,7 +164,7 @@ fn a_command_on_this_machine() {
         steps: vec![
             sampler(),
             Step::Run(Run {
-                argv: words("python3 check.py --quick"),
+                argv: arguments("python3 check.py --quick"),
                 tasks_per_node: 1,
                 mpi: None,
                 container: None,
@@ -190,7 +190,7 @@ fn a_collective_over_ssh_by_mpirun() {
             Step::Environment { variables },
             sampler(),
             Step::Run(Run {
-                argv: words("/opt/nccl-tests/build/all_reduce_perf -b 8 -e 17179869184 -f 2 -g 1"),
+                argv: arguments("/opt/nccl-tests/build/all_reduce_perf -b 8 -e 17179869184 -f 2 -g 1"),
                 tasks_per_node: 8,
                 mpi: Some("mpirun".into()),
                 container: None,
@@ -206,7 +206,7 @@ fn a_collective_over_ssh_by_mpirun() {
 #[test]
 fn a_command_over_ssh_as_one_process_on_every_node() {
     let run = Run {
-        argv: words("python3 train.py -x 3"),
+        argv: arguments("python3 train.py -x 3"),
         tasks_per_node: 1,
         mpi: None,
         container: None,
@@ -220,7 +220,7 @@ fn a_command_over_ssh_as_one_process_on_every_node() {
 #[test]
 fn every_gpu_by_itself_over_ssh() {
     let gpus =
-        Gpus { argv: words("/opt/nccl-tests/build/all_reduce_perf -b 8 -g 1"), gpus: 8, container: None };
+        Gpus { argv: arguments("/opt/nccl-tests/build/all_reduce_perf -b 8 -g 1"), gpus: 8, container: None };
     let script = over_ssh(&["p5-001"], vec![Step::Gpus(gpus)]);
     insta::assert_snapshot!(render(&script));
     assert_eq!(read(&render(&script)), Ok(script));
@@ -229,7 +229,7 @@ fn every_gpu_by_itself_over_ssh() {
 #[test]
 fn a_text_for_ssh_that_the_harness_would_not_have_written_is_refused() {
     let run = |mpi: Option<&str>| Run {
-        argv: words("x -b 8"),
+        argv: arguments("x -b 8"),
         tasks_per_node: 1,
         mpi: mpi.map(str::to_owned),
         container: None,
@@ -291,7 +291,7 @@ fn mpirun_is_found_by_the_script_or_called_as_the_inventory_says() {
         ("/opt/ompi/bin/mpirun", "\n  /opt/ompi/bin/mpirun -np 16 "),
     ] {
         let run = Run {
-            argv: words("x -b 8"),
+            argv: arguments("x -b 8"),
             tasks_per_node: 8,
             mpi: Some(mpi.to_owned()),
             container: None,
@@ -318,7 +318,7 @@ fn scripts_of_older_plans_are_read_as_they_are() {
 fn a_text_that_the_harness_would_not_have_written_is_refused() {
     let mut script = slurm(&["p5-001"], 8);
     script.steps = vec![Step::Run(Run {
-        argv: words("all_reduce_perf -b 8"),
+        argv: arguments("all_reduce_perf -b 8"),
         tasks_per_node: 8,
         mpi: None,
         container: None,

@@ -299,7 +299,7 @@ fn a_dry_run_reports_who_shares_and_no_allocation_is_longer_than_the_inventory_s
             "{allocation}"
         );
         let jobs = allocation["jobs"].as_array().expect("jobs");
-        assert!(jobs.len() > 1, "what shares with nobody has its own");
+        assert!(jobs.len() > 1, "a job that does not share has its own");
         for job in jobs {
             assert!(seen.insert(job.to_string()), "in two allocations: {job}");
         }

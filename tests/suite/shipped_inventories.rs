@@ -46,7 +46,7 @@ fn each_line_that_has_to_be_changed_says_so() {
             let line = text.lines().find(|line| line.starts_with(key)).expect(key);
             assert!(line.contains("# CHANGE"), "{name}: {line}");
         }
-        // Nobody's own instance needs more than the lines so marked.
+        // No instance of a user's own needs more than the lines so marked.
         assert!(text.lines().filter(|line| line.contains("CHANGE")).count() >= 5, "{name}");
     }
 }

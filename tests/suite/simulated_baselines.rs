@@ -85,7 +85,7 @@ fn made(instance: &str, runs: &[Made]) -> Baselines {
                     let (_, key) = plan::read_shown(key).expect("a key");
                     // The model knows of no placement: one number stands for any.
                     let key = key.anywhere();
-                    // Three nodes are the canary's: nobody has accepted a baseline for them.
+                    // Three nodes are the canary's: no baseline is accepted for them.
                     if key.nodes == Some(3) {
                         continue;
                     }

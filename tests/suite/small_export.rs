@@ -34,13 +34,13 @@ pub(crate) const PLAIN: Report = Report {
     ranges: &[(0, 12_000, "first"), (14_000, 30_000, "second/half")],
 };
 
-pub(crate) struct Place {
+pub(crate) struct ExportFolder {
     folder: Project,
 }
 
-impl Place {
-    pub(crate) fn new() -> Place {
-        Place { folder: Project::bare() }
+impl ExportFolder {
+    pub(crate) fn new() -> ExportFolder {
+        ExportFolder { folder: Project::bare() }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

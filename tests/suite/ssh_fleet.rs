@@ -48,7 +48,7 @@ fn launching_sixty_four_nodes_slowly_loses_no_job_with_the_shortest_heartbeat_ti
 
 #[test]
 fn a_host_that_answers_slowly_costs_the_others_no_job() {
-    // Each question to it takes longer than half a heartbeat timeout: it may lose its own job, and nobody else's.
+    // Each question to it takes longer than half a heartbeat timeout: it may lose its own job, and no other node's.
     let (project, ran) = run(8, "ssh_answer_s = { p5-003 = 50 }", "100", &[]);
     let ended = events(&project, "job-ended");
     let lost: Vec<_> = ended.iter().filter(|event| event.to_string().contains("no heartbeat")).collect();

@@ -34,8 +34,8 @@ fn ended(mut command: Command) -> (Option<i32>, String, String) {
 #[test]
 fn mpirun_reports_every_rank_who_it_is_and_hands_on_what_is_exported() {
     let bed = StandIns::new("n[1-2]", "");
-    let tells = "echo \"$OMPI_COMM_WORLD_RANK $OMPI_COMM_WORLD_LOCAL_RANK $HARNESS_NODE $GREETING $PWD\"";
-    let (folder, command) = mpirun(&bed, &["-x", "GREETING", "bash", "-c", tells]);
+    let prints = "echo \"$OMPI_COMM_WORLD_RANK $OMPI_COMM_WORLD_LOCAL_RANK $HARNESS_NODE $GREETING $PWD\"";
+    let (folder, command) = mpirun(&bed, &["-x", "GREETING", "bash", "-c", prints]);
     let (code, stdout, stderr) = ended(command);
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
     let mut lines: Vec<&str> = stdout.lines().collect();
@@ -153,5 +153,9 @@ fn nvidia_smi_lists_the_gpus_of_its_node_and_refuses_fields_that_there_are_not()
     assert_eq!(ask("n1", &fields).1, "3, NVIDIA H100 80GB HBM3, 81559\n");
     let (code, said, _) = ask("n1", &["--query-gpu=index,colour", "--format=csv"]);
     assert_eq!((code, said.as_str()), (Some(2), "Field \"colour\" is not a valid field to query.\n"));
-    assert_eq!(ask("n1", &["--query-compute-apps=pid", "--format=csv,noheader"]).1, "", "nobody computes");
+    assert_eq!(
+        ask("n1", &["--query-compute-apps=pid", "--format=csv,noheader"]).1,
+        "",
+        "no process computes"
+    );
 }

@@ -61,7 +61,7 @@ impl Bench {
     }
 
     /// The numbers of the steps that begin in a report.
-    fn shown(&self, report: &str) -> BTreeSet<u64> {
+    fn reported(&self, report: &str) -> BTreeSet<u64> {
         let words =
             ["export", "--type=parquetdir", "--tables=NVTX_EVENTS,StringIds", &format!("{report}.nsys-rep")];
         assert_eq!(self.says(&words).0, Some(0), "{report}");
@@ -107,7 +107,7 @@ fn a_session_collects_from_its_start_to_its_stop_and_its_program_goes_on() {
     assert!(child.wait().expect("it ends").success());
     assert_eq!(bench.steps(), 12);
     // By the clock: which steps had begun and ended when it was asked to.
-    let shown = bench.shown("watched");
+    let shown = bench.reported("watched");
     let (first, last) = (shown.first().copied().unwrap_or(99), shown.last().copied().unwrap_or(99));
     assert!(
         (from - 1..=from + 1).contains(&first) && (to - 1..=to + 1).contains(&last),
@@ -125,7 +125,7 @@ fn what_still_collects_ends_with_its_program_and_what_never_began_leaves_no_repo
     let mut child = bench.launch("one");
     assert_eq!(bench.says(&["start", "--session=one", "--output=rest"]).0, Some(0));
     assert!(child.wait().expect("it ends").success());
-    assert_eq!(bench.shown("rest").last(), Some(&11));
+    assert_eq!(bench.reported("rest").last(), Some(&11));
     let bench = Bench::new("");
     let mut child = bench.launch("one");
     assert!(child.wait().expect("it ends").success());

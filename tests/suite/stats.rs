@@ -2,12 +2,12 @@
 //! codes.
 
 use crate::project::Ran;
-use crate::small_export::{PLAIN, Place, Report};
+use crate::small_export::{ExportFolder, PLAIN, Report};
 use std::io::Read;
 use std::process::Stdio;
 
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> ExportFolder {
+    let place = ExportFolder::new();
     place.sqlite("a.sqlite", PLAIN);
     place
 }
@@ -126,7 +126,7 @@ fn diagnostics_are_reported_all_at_once_with_the_nearest_right_word() {
 
 #[test]
 fn the_manual_lists_every_report_and_format() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     let ran = place.stats(&["--help-reports"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.all());
     for report in recipes::report::LIST {
@@ -219,7 +219,7 @@ fn filters_leave_what_overlaps_a_span_or_a_range() {
 
 #[test]
 fn names_that_were_written_to_do_harm_do_none_in_any_format() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     let name = hostile();
     place.sqlite("a.sqlite", Report { kernels: &[(0, 5, &name)], ..Report::default() });
     let of = |format: &str| {
@@ -249,7 +249,7 @@ fn names_that_were_written_to_do_harm_do_none_in_any_format() {
 
 #[test]
 fn a_reader_that_goes_away_ends_it_quietly() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     let names: Vec<String> = (0..200).map(|at| format!("{at}{}", "x".repeat(5_000))).collect();
     let kernels: Vec<(i64, i64, &str)> = names.iter().map(|name| (0, 5, name.as_str())).collect();
     place.sqlite("a.sqlite", Report { kernels: &kernels, ..Report::default() });

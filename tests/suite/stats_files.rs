@@ -1,10 +1,10 @@
 //! Where `harness stats` puts its tables: reports, formats and outputs side by side, the names of files, and that none is
 //! written over another.
 
-use crate::small_export::{PLAIN, Place};
+use crate::small_export::{ExportFolder, PLAIN};
 
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> ExportFolder {
+    let place = ExportFolder::new();
     place.sqlite("a.sqlite", PLAIN);
     place
 }

@@ -2,18 +2,18 @@
 //! one that the user's own nsys makes. The nsys here is a script that stands in for it.
 
 use crate::project::Ran;
-use crate::small_export::{PLAIN, Place, Report};
+use crate::small_export::{ExportFolder, PLAIN, Report};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 const OTHER: Report = Report { kernels: &[(0, 7, "other")], calls: &[], ranges: &[] };
 
-fn kernels(place: &Place, args: &[&str]) -> Ran {
+fn kernels(place: &ExportFolder, args: &[&str]) -> Ran {
     place.stats(&[&["-r", "cuda_gpu_kern_sum", "-f", "csv:nohdr"], args].concat())
 }
 
 /// A program that does with its last word and `--output=` what it is asked to, and notes how it was called.
-fn nsys(place: &Place, does: &str) {
+fn nsys(place: &ExportFolder, does: &str) {
     let text = format!(
         "#!/bin/bash\necho \"$@\" >>calls\necho \"nsys speaks\"\n\
          for word; do case $word in --output=*) output=${{word#--output=}};; esac; done\n{does}\n"
@@ -29,7 +29,7 @@ fn all_of(ran: &Ran) -> (Option<i32>, &str) {
 
 #[test]
 fn a_folder_is_all_its_reports_in_the_order_of_counting_and_each_once() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     for (name, kernel) in [("r10", "ten"), ("r9", "nine"), ("r1", "one")] {
         place.sqlite(&format!("all/{name}.sqlite"), Report { kernels: &[(0, 1, kernel)], ..OTHER });
     }
@@ -55,7 +55,7 @@ fn a_folder_is_all_its_reports_in_the_order_of_counting_and_each_once() {
 
 #[test]
 fn one_unreadable_report_of_many_is_named_and_stops_no_other() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     place.sqlite("all/a.sqlite", PLAIN);
     place.write("all/b.sqlite", "no export");
     place.sqlite("all/c.sqlite", OTHER);
@@ -81,7 +81,7 @@ fn one_unreadable_report_of_many_is_named_and_stops_no_other() {
 
 #[test]
 fn the_export_beside_a_report_is_read_unless_it_is_stale() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     place.write("a.nsys-rep", "report");
     place.sqlite("a.sqlite", PLAIN);
     place.set_hour("a.nsys-rep", 1);
@@ -110,7 +110,7 @@ fn the_export_beside_a_report_is_read_unless_it_is_stale() {
 
 #[test]
 fn a_report_without_an_export_needs_an_nsys() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     place.write("a.nsys-rep", "report");
     for args in [&["a.nsys-rep"][..], &["--nsys", "./no-such", "a.nsys-rep"]] {
         let ran = kernels(&place, args);
@@ -125,7 +125,7 @@ fn a_report_without_an_export_needs_an_nsys() {
 
 #[test]
 fn the_users_own_nsys_exports_a_report_once_and_what_it_says_is_not_on_stdout() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     place.sqlite("made", PLAIN);
     place.write("a.nsys-rep", "report");
     nsys(&place, "cp made \"$output\"");
@@ -152,8 +152,8 @@ fn the_users_own_nsys_exports_a_report_once_and_what_it_says_is_not_on_stdout() 
 }
 
 #[test]
-fn a_stale_export_is_made_anew_where_that_is_asked_for() {
-    let place = Place::new();
+fn a_stale_export_is_remade_where_that_is_asked_for() {
+    let place = ExportFolder::new();
     place.sqlite("made", OTHER);
     place.sqlite("a.sqlite", PLAIN);
     place.write("a.nsys-rep", "report");
@@ -170,7 +170,7 @@ fn a_stale_export_is_made_anew_where_that_is_asked_for() {
 
 #[test]
 fn an_nsys_that_fails_or_makes_nothing_is_reported_and_leaves_what_was_there() {
-    let place = Place::new();
+    let place = ExportFolder::new();
     place.sqlite("a.sqlite", PLAIN);
     place.write("a.nsys-rep", "report");
     place.set_hour("a.sqlite", 1);

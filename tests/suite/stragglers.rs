@@ -1,5 +1,5 @@
 //! Ranks of the simulated cluster that keep the others waiting are named by what their reports hold, whatever their
-//! clocks report; and where all is well nobody is.
+//! clocks report; and where all is well no rank is.
 
 use crate::project::{Project, Ran};
 
@@ -73,7 +73,7 @@ fn a_rank_that_comes_late_is_found_in_training_and_in_collectives() {
 }
 
 #[test]
-fn clocks_that_are_off_and_drift_make_nobody_late() {
+fn clocks_that_are_off_and_drift_make_no_rank_late() {
     for faults in [&[][..], &["p5-001:clock-offset=50", "p5-002:clock-offset=3", "p5-002:clock-drift=50"]] {
         let (project, ran) = run(faults);
         assert_eq!((ran.code, found(&project)), (Some(0), Vec::new()), "{}", ran.all());

@@ -1,4 +1,4 @@
-//! `supervisor.sh` under a real bash: a job is started once, ends with all that it started, and ends by itself when nobody
+//! `supervisor.sh` under a real bash: a job is started once, ends with all that it started, and ends by itself when no one
 //! asks for it any more. What the launcher makes of the answers is tested beside it.
 
 use job::script::{SUPERVISOR_SH, files, shared_text};
@@ -112,7 +112,7 @@ fn two_callers_at_once_start_one_job() {
 }
 
 #[test]
-fn a_job_that_nobody_asks_for_ends_and_one_that_is_asked_for_goes_on() {
+fn a_job_without_heartbeats_ends_and_one_with_them_goes_on() {
     let job = Job::new("sleep 600 & echo $! > child\nwait");
     job.call("start", &["2"]);
     let child = job.pid("child");

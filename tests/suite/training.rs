@@ -229,7 +229,7 @@ fn a_window_that_never_opens_is_no_pass_and_named() {
 }
 
 #[test]
-fn each_suite_names_what_is_wrong_and_nobody_else() {
+fn each_suite_names_what_is_wrong_and_no_other_node() {
     let mut wrong = Vec::new();
     for (suite, inventory, node, nic) in SHIPPED {
         let gpu3 = || vec![format!("culprit {node} gpu3")];

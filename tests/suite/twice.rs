@@ -42,7 +42,7 @@ fn verdicts(project: &Project, metric: &str) -> Vec<serde_json::Value> {
     all.into_iter().filter(|verdict| verdict["metric"] == metric).collect()
 }
 
-fn words(value: &serde_json::Value, key: &str) -> String {
+fn texts_at(value: &serde_json::Value, key: &str) -> String {
     value[key].as_str().unwrap_or_default().to_owned()
 }
 
@@ -68,7 +68,7 @@ fn repeats_are_planned_counted_run_and_judged_together() {
             verdict["runs"].as_array().expect("runs").iter().filter_map(|run| run.as_f64()).collect();
         assert_eq!(runs.len(), 3);
         assert!(runs[0] != runs[1] && runs[1] != runs[2], "independent runs: {runs:?}");
-        assert!(words(verdict, "message").contains("median of 3 runs"), "{verdict}");
+        assert!(texts_at(verdict, "message").contains("median of 3 runs"), "{verdict}");
     }
     // A suite says it for all of its cases, and a case for itself.
     let all = thrice.replace("repeats = 3\n", "").replace("about = \"pairs", "repeats = 2\nabout = \"pairs");
@@ -97,12 +97,12 @@ fn a_job_that_the_cluster_ended_is_run_once_more_where_the_suite_asks_for_it_and
         assert_eq!(without.code, Some(3), "never silently: {}", without.all());
         let ran = run(&project, &retries, &["--sim-fault", &fault]);
         assert_eq!(ran.code, Some(0), "{}", ran.all());
-        let reported = words(&verdicts(&project, "nccl.busbw")[0], "message");
+        let reported = texts_at(&verdicts(&project, "nccl.busbw")[0], "message");
         assert!(reported.contains(&format!("(attempt 2 of 2; attempt 1: {cause}")), "{reported}");
         // Both attempts stand in the record, with a folder each, and in the stream of events.
         let jobs = project.json("cases/pairs/job.json");
         let names: Vec<String> =
-            jobs["jobs"].as_array().expect("jobs").iter().map(|job| words(job, "name")).collect();
+            jobs["jobs"].as_array().expect("jobs").iter().map(|job| texts_at(job, "name")).collect();
         assert_eq!(names, ["p5-001+p5-002", "p5-003+p5-004", "p5-001+p5-002.again"]);
         let events = fs::read_to_string(project.latest().join("events.jsonl")).expect("events");
         assert!(events.contains("\"event\":\"job-again\""), "{events}");
@@ -130,7 +130,7 @@ fn what_fails_hangs_or_is_lost_everywhere_is_not_run_again() {
     // Lost again it stays lost, and both attempts are reported.
     let ran = run(&project, &retries, &["--sim-fault", "p5-002:preempted"]);
     assert_eq!((ran.code, names(&project)), (Some(3), 3), "{}", ran.all());
-    let reported = words(&verdicts(&project, "nccl.busbw")[0], "message");
+    let reported = texts_at(&verdicts(&project, "nccl.busbw")[0], "message");
     assert!(reported.ends_with("(attempt 2 of 2; attempt 1: PREEMPTED)"), "{reported}");
     // Both pairs: more than half of the jobs.
     let everywhere = ["--sim-fault", "p5-002:preempted-once", "--sim-fault", "p5-003:preempted-once"];
@@ -158,10 +158,10 @@ fn an_expensive_profiler_judges_no_bandwidth_where_an_unprofiled_control_run_is(
     let ran = run(&project, &control_run, &dear);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     let found = verdicts(&project, "nccl.busbw");
-    let reported = words(&found[0], "message");
+    let reported = texts_at(&found[0], "message");
     assert!(reported.contains("judged by the run without nsys"), "{reported}");
     assert!(found[0]["observed"].as_f64().is_some_and(|seen| seen > 300.0), "{reported}");
-    assert!(!words(&found[1], "message").contains("nsys"), "the other pair pays nothing");
+    assert!(!texts_at(&found[1], "message").contains("nsys"), "the other pair pays nothing");
     // Without the control run the profiler's cost is taken for the fabric's.
     let alone = control_run.replace("unprofiled_control_run = true\ncosts_at_most = \"3 %\"", "");
     assert_eq!(run(&project, &alone, &dear).code, Some(1));
@@ -238,13 +238,13 @@ fn the_shape_of_a_sweep_is_judged_without_a_baseline() {
     let again = project.harness(&["-q", "--run", "latest", "--from", "collect"]);
     assert_eq!(again.code, Some(1), "{}", again.all());
     let status = |metric: &str| -> Vec<String> {
-        verdicts(&project, metric).iter().map(|verdict| words(verdict, "status")).collect()
+        verdicts(&project, metric).iter().map(|verdict| texts_at(verdict, "status")).collect()
     };
     assert_eq!(status("nccl.dip"), ["fail", "pass"]);
     assert_eq!(status("nccl.in_over_out"), ["fail", "pass"]);
     assert_eq!(status("nccl.fit_residual"), ["fail", "pass"]);
     assert_eq!(status("nccl.fit_busbw"), ["pass", "pass"], "one size does not draw the line");
-    let reported = words(&verdicts(&project, "nccl.dip")[0], "message");
+    let reported = texts_at(&verdicts(&project, "nccl.dip")[0], "message");
     assert!(reported.contains("512MiB out"), "{reported}");
     // A sweep that stopped short, as nccl-tests do where memory is short.
     let short: String = text

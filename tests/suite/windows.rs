@@ -246,7 +246,7 @@ fn check_reports_windows_that_cannot_come_about() {
 }
 
 /// What a training's plan says of its window, and the words of its command.
-fn of_kind(workload: &str, profile: &str) -> (String, String) {
+fn window_and_command(workload: &str, profile: &str) -> (String, String) {
     let project = Project::new();
     let text = format!(
         "instance = \"p5\"\nabout = \"a window of steps\"\n\n[[case]]\nname = \"train\"\nplacement = 2\nworkload = {workload}\n\
@@ -267,11 +267,11 @@ fn of_kind(workload: &str, profile: &str) -> (String, String) {
 #[test]
 fn trainings_that_have_options_of_their_own_are_given_the_window_by_these() {
     let fsdp = "{ kind = \"command\", program = \"torchrun\", args = [\"--nproc_per_node=8\", \"train.py\", \"--max_steps=80\", \"--sharding_strategy=hybrid\"] }";
-    let (window, command) = of_kind(fsdp, "ranks = \"rank0\"");
+    let (window, command) = window_and_command(fsdp, "ranks = \"rank0\"");
     assert!(window.starts_with("window: steps 70..75, by `options`"), "{window}");
     assert!(command.contains(" --nsys_start_step=70 --nsys_end_step=75 >"), "{command}");
     let nemo = "{ kind = \"command\", program = \"python3\", args = [\"-u\", \"/opt/NeMo/megatron_gpt_pretraining.py\"], tasks_per_node = 8 }";
-    let (window, command) = of_kind(nemo, "ranks = \"one-per-node\"");
+    let (window, command) = window_and_command(nemo, "ranks = \"one-per-node\"");
     assert!(window.contains("by `options`"), "{window}");
     for word in ["enabled=True", "start_step=70", "end_step=75", "ranks=[0,8]", "gen_shape=False"] {
         assert!(command.contains(&format!("++model.nsys_profile.{word}")), "{command}");
@@ -280,14 +280,14 @@ fn trainings_that_have_options_of_their_own_are_given_the_window_by_these() {
     for (profile, ranks) in
         [("ranks = \"one-per-node\"", "0,8"), ("ranks = \"all\"", "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15")]
     {
-        let (window, command) = of_kind(nemo2, profile);
+        let (window, command) = window_and_command(nemo2, profile);
         assert!(window.contains("by `options`"), "{window}");
         for word in ["start_step=70", "end_step=76", &format!("ranks=[{ranks}]"), "gen_shape=False"] {
             assert!(command.contains(&format!("trainer.callbacks[1].{word}")), "{command}");
         }
     }
     let megatron = "{ kind = \"command\", program = \"torchrun\", args = [\"--nproc_per_node=8\", \"pretrain_gpt.py\", \"--train-iters\", \"100\"] }";
-    let (window, command) = of_kind(megatron, "ranks = \"one-per-node\"");
+    let (window, command) = window_and_command(megatron, "ranks = \"one-per-node\"");
     assert!(window.contains("by `options`"), "{window}");
     let words = " --profile --profile-step-start=70 --profile-step-end=76 --profile-ranks 0 8 >";
     assert!(command.contains(words), "{command}");
@@ -322,7 +322,7 @@ fn trainings_without_fitting_options_use_the_hook() {
             "the program has no known options",
         ),
     ] {
-        let (window, command) = of_kind(workload, profile);
+        let (window, command) = window_and_command(workload, profile);
         assert!(window.contains("by `hook`") && window.contains(why), "{window}");
         assert!(command.contains(" hook:70..75 "), "{command}");
     }

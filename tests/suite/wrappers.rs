@@ -7,12 +7,12 @@
 //! | switches that the release does not have | the same |
 //! | two spellings of the EFA sampler, by release; the sampler left out; one on every first rank of a shared node | `efa_is_sampled_by_exactly_one_rank_of_each_node_in_the_spelling_of_the_release`, `the_node_is_sampled_by_one_rank_alone_though_several_would_be_its_first` |
 //! | a trace that drops the rows which are then looked for | `a_number_that_the_trace_cannot_feed_is_refused` |
-//! | every rank under nsys, and none but rank 0 opens the range | `a_range_that_nobody_opens_is_refused`, `what_went_wrong_with_a_report_stands_in_the_account` |
+//! | every rank under nsys, and none but rank 0 opens the range | `a_range_that_is_never_opened_is_refused`, `what_went_wrong_with_a_report_stands_in_the_account` |
 //! | a local rank taken for a GPU's number | `the_gpus_counters_are_asked_for_all_gpus_and_once_a_node` |
 //! | nsys ends the workload when its duration is over | `a_duration_never_ends_the_workload` |
 //! | the oldest nsys found instead of the newest | `the_newest_nsys_of_the_vendor_s_folders_is_found_by_number` |
 //! | a name made of variables that may be unset; reports that overwrite each other | `names_do_not_collide_and_need_no_variable_that_may_be_unset` |
-//! | no rank known, so every process is rank 0 | `a_rank_that_nobody_numbers_runs_bare_and_is_not_taken_for_rank_0` |
+//! | no rank known, so every process is rank 0 | `a_rank_without_a_number_runs_bare_and_is_not_taken_for_rank_0` |
 //! | ranks counted per pod and not over the job | `torchrun_under_srun_numbers_ranks_by_torchrun` |
 //! | a script that must be executable; arguments split at blanks; secrets traced to stderr | `arguments_are_not_split_and_nothing_of_the_command_line_is_traced_to_stderr` |
 //! | no exit code of its own | `the_exit_code_is_the_commands_whatever_becomes_of_the_profiler` |
@@ -227,7 +227,7 @@ fn a_number_that_the_trace_cannot_feed_is_refused() {
 }
 
 #[test]
-fn a_range_that_nobody_opens_is_refused() {
+fn a_range_that_is_never_opened_is_refused() {
     let why = refused("2024.4.1", NCCL, "ranks = \"all\"\ncapture = \"cudaProfilerApi\"");
     assert!(why.contains("nccl-tests never call the profiler API"), "{why}");
 }

@@ -144,10 +144,10 @@ impl Words {
 /// A program that writes down what it was given, one folder for all nodes.
 pub(crate) fn recorder(path: &Path, reported: &Path) {
     let text = format!(
-        "#!/bin/bash\ncd_from=$PWD\nnode=${{HARNESS_NODE:-${{SLURMD_NODENAME:-here}}}}\ntold='{}'\n\
-         printf '%s\\0' \"$@\" > \"$told/arguments.$node\"\n\
-         for name in ${{!W_*}}; do printf '%s=%s\\0' \"$name\" \"${{!name}}\"; done > \"$told/environment.$node\"\n\
-         printf '%s\\0' \"$cd_from/\" > \"$told/folder.$node\"\n",
+        "#!/bin/bash\ncd_from=$PWD\nnode=${{HARNESS_NODE:-${{SLURMD_NODENAME:-here}}}}\nreported='{}'\n\
+         printf '%s\\0' \"$@\" > \"$reported/arguments.$node\"\n\
+         for name in ${{!W_*}}; do printf '%s=%s\\0' \"$name\" \"${{!name}}\"; done > \"$reported/environment.$node\"\n\
+         printf '%s\\0' \"$cd_from/\" > \"$reported/folder.$node\"\n",
         reported.display()
     );
     fs::create_dir_all(reported).expect("made");

@@ -26,7 +26,7 @@ impl Diagnostic {
     }
 
     /// An error of the file as a whole.
-    pub fn of_file(file: &str, message: impl Into<String>) -> Diagnostic {
+    pub fn in_file(file: &str, message: impl Into<String>) -> Diagnostic {
         Diagnostic::at(file, 0, 0, message)
     }
 
@@ -83,7 +83,7 @@ mod tests {
             Diagnostic::at("suites/x.toml", 12, 5, "unknown key: `abuot`").suggest("did you mean `about`?");
         let expected = "suites/x.toml:12:5: unknown key: `abuot`; did you mean `about`?";
         assert_eq!(diagnostic.to_string(), expected);
-        let unread = Diagnostic::of_file("suites/x.toml", "cannot be read");
+        let unread = Diagnostic::in_file("suites/x.toml", "cannot be read");
         assert_eq!(
             Diagnostics(vec![diagnostic, unread]).to_string(),
             format!("{expected}\nsuites/x.toml: cannot be read")
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_message_is_one_line_without_terminal_or_ci_commands() {
         let diagnostic =
-            Diagnostic::of_file("suites/a\n::error ::b.toml", "no: `\n::stop-commands::x\u{1b}[2J`");
+            Diagnostic::in_file("suites/a\n::error ::b.toml", "no: `\n::stop-commands::x\u{1b}[2J`");
         let shown = diagnostic.suggest("try\r::error ::c").to_string();
         assert!(!shown.contains(char::is_control), "{shown:?}");
     }

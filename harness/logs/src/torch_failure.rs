@@ -107,7 +107,7 @@ impl Reader {
     }
 
     fn exception(&mut self, text: &str, line: u64) {
-        let (rank, rest) = of_rank(text);
+        let (rank, rest) = split_rank(text);
         if rest.starts_with("Traceback (most recent call last):") {
             self.in_traceback = rank.is_none();
             return;
@@ -143,7 +143,7 @@ fn cut(text: &str) -> String {
 }
 
 /// `[rank2]: ...`: the rank, and the rest of the line.
-fn of_rank(text: &str) -> (Option<u64>, &str) {
+fn split_rank(text: &str) -> (Option<u64>, &str) {
     let rank = || {
         let (number, rest) = text.strip_prefix("[rank")?.split_once("]:")?;
         Some((number.parse().ok()?, rest.strip_prefix(' ').unwrap_or(rest)))

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn of_steps_that_differ_by_chance_the_interval_holds_zero() {
+    fn the_interval_of_steps_that_differ_by_chance_holds_zero() {
         let mut state = 7u64;
         let mut held = 0;
         for _ in 0..200 {

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_two_codes_the_graver_one_counts_and_not_the_higher_number() {
+    fn the_graver_of_two_codes_counts_and_not_the_higher_number() {
         for (one, other, graver_one) in [
             (FAILED, INCONCLUSIVE, FAILED),
             (NOTHING_SELECTED, INCONCLUSIVE, INCONCLUSIVE),

@@ -39,7 +39,7 @@ pub(crate) fn assertions(
 }
 
 /// The assertions of a case that is not run: one each, so that the report says what was not asked.
-pub(crate) fn of_skipped(context: &Context, suite: &Suite, case: &Case) -> Vec<PlannedAssertion> {
+pub(crate) fn plan_skipped(context: &Context, suite: &Suite, case: &Case) -> Vec<PlannedAssertion> {
     let nodes = nodeset::fold(&context.request.nodes);
     case.assertions
         .iter()

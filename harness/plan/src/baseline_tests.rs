@@ -74,7 +74,7 @@ fn a_size_between_two_is_drawn_only_where_that_is_declared_and_never_between_nod
 }
 
 #[test]
-fn what_tells_keys_apart_is_looked_up_exactly() {
+fn what_distinguishes_keys_is_looked_up_exactly() {
     let baselines = read(TWO_SIZES);
     for other in [
         BaselineKey { dtype: Some("bfloat16".into()), ..key(1 << 30, 2) },

@@ -130,7 +130,7 @@ fn apart(
     }
     let words: Vec<&String> = match &case.workload {
         Workload::Command(command) => std::iter::once(&command.program).chain(&command.args).collect(),
-        Workload::Training(training) => training.words().collect(),
+        Workload::Training(training) => training.arguments().collect(),
         Workload::NcclTests(_) | Workload::NicPairs(_) => Vec::new(),
     };
     for word in words {
@@ -383,7 +383,7 @@ fn expected(
     let runs = planner.launcher().facts().script;
     let printed = |name: &str| match planner.gathers_output(script) {
         true => vec![(name.to_owned(), None)],
-        false => placed.nodes.iter().map(|node| (files::of_node(name, node), Some(node))).collect(),
+        false => placed.nodes.iter().map(|node| (files::node_file(name, node), Some(node))).collect(),
     };
     let mut expect = |name: String, kind, node: Option<&String>, part: Option<String>| {
         expected.push(ExpectedFile { name, kind, node: node.cloned(), part, rank: None });
@@ -434,7 +434,7 @@ fn expected(
     match runs {
         ScriptRuns::OnEachNode => {
             for node in &placed.nodes {
-                expect(files::of_node(files::LOG, node), FileKind::Log, Some(node), None);
+                expect(files::node_file(files::LOG, node), FileKind::Log, Some(node), None);
             }
         }
         ScriptRuns::Once => {

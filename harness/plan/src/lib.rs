@@ -206,7 +206,7 @@ fn placed_case(
             (control_run::with(context, case, &placed, jobs, &mut assertions)?, assertions)
         }
     };
-    let assertions = if skip.is_some() { assertions::of_skipped(context, suite, case) } else { assertions };
+    let assertions = if skip.is_some() { assertions::plan_skipped(context, suite, case) } else { assertions };
     Ok(PlannedCase {
         suite: suite.name.clone(),
         name: case.name.clone(),

@@ -207,7 +207,7 @@ impl Own<'_> {
     }
 
     /// Options for what is stated of the model.
-    fn of_model(&self, names: [Option<&str>; 7]) -> impl Iterator<Item = (String, u32)> {
+    fn model_options(&self, names: [Option<&str>; 7]) -> impl Iterator<Item = (String, u32)> {
         let model = &self.training.model;
         let stated = [
             model.layers,
@@ -236,7 +236,7 @@ impl Own<'_> {
         let mut words = vec![script.to_owned(), format!("--max_steps={}", self.steps())];
         words.push(format!("--train_batch_size={batch}"));
         words.push(format!("--sharding_strategy={sharding}"));
-        words.extend(self.of_model(names).map(|(name, value)| format!("--{name}={value}")));
+        words.extend(self.model_options(names).map(|(name, value)| format!("--{name}={value}")));
         // A line for each step: who judges a run by its log has nothing else.
         words.push("--logging_freq=1".to_owned());
         words.extend(args.iter().cloned());
@@ -278,7 +278,7 @@ impl Own<'_> {
             ("global-batch-size".to_owned(), self.samples()),
             ("train-iters".to_owned(), self.steps()),
         ];
-        pairs.extend(self.of_model(names).map(|(name, value)| (name, value.to_string())));
+        pairs.extend(self.model_options(names).map(|(name, value)| (name, value.to_string())));
         if let Some(sequence) = self.training.model.sequence {
             pairs.push(("max-position-embeddings".to_owned(), sequence.to_string()));
         }
@@ -317,7 +317,7 @@ impl Own<'_> {
             format!("model.micro_batch_size={}", nemo.micro_batch),
             format!("model.global_batch_size={}", self.samples()),
         ];
-        words.extend(self.of_model(names).map(|(name, value)| format!("{name}={value}")));
+        words.extend(self.model_options(names).map(|(name, value)| format!("{name}={value}")));
         words.extend(nemo.args.iter().cloned());
         words
     }

@@ -9,7 +9,7 @@ pub struct Spans {
 
 impl Spans {
     /// The union of spans in whatever order; a span that does not end behind its beginning has no moment.
-    pub(crate) fn of(spans: impl IntoIterator<Item = (i64, i64)>) -> Spans {
+    pub(crate) fn union(spans: impl IntoIterator<Item = (i64, i64)>) -> Spans {
         let mut spans: Vec<(i64, i64)> = spans.into_iter().filter(|(start, end)| end > start).collect();
         spans.sort_unstable();
         let mut apart: Vec<(i64, i64)> = Vec::new();
@@ -24,7 +24,7 @@ impl Spans {
 
     /// One span; none where `end` is not later than `start`.
     pub(crate) fn one(start: i64, end: i64) -> Spans {
-        Spans::of([(start, end)])
+        Spans::union([(start, end)])
     }
 
     /// Spans that lie apart fit between the least and the greatest moment, and so does their sum.
@@ -44,7 +44,7 @@ impl Spans {
 
     /// Union: all moments in either set.
     pub(crate) fn or(&self, other: &Spans) -> Spans {
-        Spans::of(self.apart.iter().chain(&other.apart).copied())
+        Spans::union(self.apart.iter().chain(&other.apart).copied())
     }
 
     /// Intersection: all moments in both sets.
@@ -189,10 +189,10 @@ mod tests {
 
     #[test]
     fn what_touches_is_one_span_and_what_has_no_moment_is_none() {
-        let spans = Spans::of([(5, 5), (9, 3), (10, 20), (20, 30), (12, 13), (40, 41)]);
+        let spans = Spans::union([(5, 5), (9, 3), (10, 20), (20, 30), (12, 13), (40, 41)]);
         assert_eq!(spans.as_slice(), [(10, 30), (40, 41)]);
         assert_eq!((spans.ns(), spans.bounds()), (21, Some((10, 41))));
-        assert_eq!(Spans::of([(5, 5)]).as_slice(), []);
+        assert_eq!(Spans::union([(5, 5)]).as_slice(), []);
         assert_eq!(Spans::default().bounds(), None);
     }
 
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn many_spans_are_gone_through_once() {
         let many =
-            |shift: i64| Spans::of((0..200_000).rev().map(|at| (at * 10 + shift, at * 10 + shift + 6)));
+            |shift: i64| Spans::union((0..200_000).rev().map(|at| (at * 10 + shift, at * 10 + shift + 6)));
         let (one, two) = (many(0), many(3));
         assert_eq!(
             (one.and(&two).ns(), one.without(&two).ns(), one.or(&two).ns()),
@@ -219,7 +219,7 @@ mod tests {
     proptest! {
         #[test]
         fn sets_are_those_of_their_moments(one in drawn(), two in drawn(), three in drawn(), window in drawn()) {
-            let [a, b, c, w] = [&one, &two, &three, &window].map(|spans| Spans::of(spans.iter().copied()));
+            let [a, b, c, w] = [&one, &two, &three, &window].map(|spans| Spans::union(spans.iter().copied()));
             for (set, expected) in [
                 (a.clone(), &(|moment| holds(&one, moment)) as &dyn Fn(i64) -> bool),
                 (a.or(&b), &|moment| holds(&one, moment) || holds(&two, moment)),
@@ -242,7 +242,7 @@ mod tests {
 
         #[test]
         fn a_ruler_measures_the_intersection(set in drawn(), start in -45i64..60, ns in -3i64..40) {
-            let set = Spans::of(set);
+            let set = Spans::union(set);
             let expected = set.and(&Spans::one(start, start + ns)).ns();
             prop_assert_eq!(set.ruler().within(start, start + ns), expected);
         }

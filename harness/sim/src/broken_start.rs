@@ -52,7 +52,7 @@ impl BrokenStart {
     }
 
     /// What a program of `gpus.sh` left in a file of that name.
-    pub(crate) fn of_gpu(self, name: &str, node: &str) -> Option<String> {
+    pub(crate) fn gpu_program_output(self, name: &str, node: &str) -> Option<String> {
         let is_of_gpu = name.starts_with("gpu") && self == BrokenStart::MpiOfEachGpu;
         match name.strip_suffix(&format!(".{node}.err")) {
             Some(_) if is_of_gpu => Some(mpi(node)),

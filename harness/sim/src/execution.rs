@@ -122,7 +122,7 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
                 match training::read(cluster, &active_faults, nodes.len() as u32, run) {
                     Some(Ok(read)) => {
                         let draws = |what| noise_of(cluster, case, job, what);
-                        work = read.work(&nodes, draws(training::DRAWS), draws(training::COURSE));
+                        work = read.work(&nodes, draws(training::DRAWS), draws(training::LOSS));
                         trained = Some(read);
                     }
                     Some(Err(why)) => work = training::refused(&nodes, spread, run, &why),

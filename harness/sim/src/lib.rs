@@ -339,7 +339,7 @@ impl World {
 
     /// What becomes of a command of Slurm, called by its name or `in_full`, before anybody looks at what it asks: how
     /// long it takes, and what it says where it does not come to that.
-    fn of_slurm(
+    fn admit_slurm(
         &self,
         host: &Host,
         argv: &[String],
@@ -410,7 +410,7 @@ impl Reach for SimulatedReach {
             })?;
             let path = argv.iter().find(|word| word.starts_with('/'));
             self.answers(host, path.map_or("", String::as_str)).await?;
-            let (takes, refused) = self.world().of_slurm(host, argv, inner.is_some());
+            let (takes, refused) = self.world().admit_slurm(host, argv, inner.is_some());
             tokio::time::sleep(takes.min(command.limit)).await;
             if takes > command.limit {
                 let what = format!("`{}`", argv.first().map_or("", String::as_str));

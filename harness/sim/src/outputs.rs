@@ -137,7 +137,7 @@ fn own_file<'a>(over: &Over, name: &'a str) -> Option<(&'a str, Option<usize>)> 
         Spread::Each => &[files::STDOUT, files::STDERR, files::LOG],
         _ => &[files::LOG],
     };
-    let node = |base: &str| over.execution.nodes.iter().position(|node| files::of_node(base, node) == name);
+    let node = |base: &str| over.execution.nodes.iter().position(|node| files::node_file(base, node) == name);
     let found = own.iter().find_map(|base| Some((*base, Some(node(base)?))));
     Some(found.unwrap_or((name, None)))
 }
@@ -182,7 +182,7 @@ fn part(cluster: &Cluster, over: &Over, name: &str, started: bool) -> Option<Vec
         return Some(text.as_bytes().to_vec());
     }
     if let Some(broken) = over.execution.broken_start {
-        let own = over.execution.nodes.iter().find_map(|node| broken.of_gpu(name, node));
+        let own = over.execution.nodes.iter().find_map(|node| broken.gpu_program_output(name, node));
         return own.map(String::into_bytes);
     }
     let active_faults = &over.execution.active_faults;

@@ -7,7 +7,7 @@ use super::work::Table;
 /// Calls one behind the other, after which all ranks wait until they are done.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Round {
-    pub kind: Kind,
+    pub kind: RoundKind,
     pub in_place: bool,
     pub bytes: u64,
     /// Elements, as the program counts them for its operation.
@@ -23,7 +23,7 @@ pub(crate) struct Round {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RoundKind {
     WarmUp,
     Meet,
     Timed,
@@ -84,7 +84,7 @@ impl Table {
         for warm in &self.warmup {
             let iterations = options.warmup;
             let (bytes, count, us) = (warm.bytes, warm.count, warm.us);
-            let kind = Kind::WarmUp;
+            let kind = RoundKind::WarmUp;
             let round =
                 Round { kind, in_place: false, bytes, count, iterations, aggregated: 1, us, from_s: 0.0 };
             push(&mut now, round);
@@ -105,18 +105,18 @@ impl Table {
                     from_s: 0.0,
                 };
                 now += filling(bytes);
-                push(&mut now, once(Kind::Meet));
+                push(&mut now, once(RoundKind::Meet));
                 now += BARRIER_S;
                 let timed = Round {
                     iterations: options.iterations * options.graph_launches.max(1),
                     aggregated: options.aggregated,
                     us: us * f64::from(options.aggregated),
-                    ..once(Kind::Timed)
+                    ..once(RoundKind::Timed)
                 };
                 push(&mut now, timed);
                 if options.check {
                     now += filling(bytes);
-                    push(&mut now, once(Kind::Checked));
+                    push(&mut now, once(RoundKind::Checked));
                     now += filling(bytes);
                 }
             }

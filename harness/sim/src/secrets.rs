@@ -17,7 +17,7 @@ pub(crate) fn take(
         _ => None,
     });
     let Some(wanted) = wanted else { return Ok(()) };
-    let name = node.map_or_else(|| secrets::FILE.to_owned(), |node| files::of_node(secrets::FILE, node));
+    let name = node.map_or_else(|| secrets::FILE.to_owned(), |node| files::node_file(secrets::FILE, node));
     let path = format!("{folder}/{name}");
     let bytes = world.files.remove(&path).ok_or_else(|| format!("no such file: `{path}`"))?;
     let given = secrets::assigned(&String::from_utf8_lossy(&bytes));

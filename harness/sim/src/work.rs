@@ -146,7 +146,7 @@ pub(crate) fn table(
     let mut rows = Vec::new();
     for asked in options.sizes() {
         let (bytes, count) = sized(options, asked, group.ranks);
-        let mut half = || time_us(bytes, noise.factor(0.003) * variation.of_value());
+        let mut half = || time_us(bytes, noise.factor(0.003) * variation.value_factor());
         let (out_us, in_us) = (half(), half());
         let wrong =
             if corrupt && options.check && bytes > 0 { 1 + noise.whole() % (count / 64 + 1) } else { 0 };
@@ -188,7 +188,7 @@ impl Variation {
         Variation { of_job: of_run / of_nodes, values: Values::draw(cluster, draws) }
     }
 
-    fn of_value(&mut self) -> f64 {
+    fn value_factor(&mut self) -> f64 {
         self.values.as_mut().map_or(1.0, Values::time)
     }
 }

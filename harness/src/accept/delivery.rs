@@ -23,11 +23,11 @@ pub(crate) const RECORD: &str = "delivery.json";
 pub(crate) struct Record {
     pub format: Format<1>,
     pub delivery: String,
-    pub asked: Asked,
+    pub asked: DeliveryRequest,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct DeliveryRequest {
     pub suite: String,
     pub inventory: String,
     pub nodes: Vec<String>,

@@ -21,7 +21,7 @@ use acceptance_session::AcceptanceSession;
 use cluster::interrupt;
 use config::hardware_limits;
 use config::inventory::Inventory;
-use delivery::{Asked, Delivery, Record, Stopped};
+use delivery::{Delivery, DeliveryRequest, Record, Stopped};
 use model::artefact::Format;
 use model::exit_code;
 use model::fault::NodeFault;
@@ -108,7 +108,7 @@ fn begin_resumed(
     folder: &Path,
 ) -> Result<AcceptanceSession, Vec<String>> {
     let record = delivery::read_record(folder).map_err(|why| vec![format!("--resume: {why}")])?;
-    let asked = Asked {
+    let asked = DeliveryRequest {
         // More may be spent than was thought, and a copy be wanted afterwards.
         budget: request.budget.or(record.asked.budget),
         sanitise: request.sanitise || record.asked.sanitise,
@@ -147,7 +147,7 @@ fn begin_new(home: &Home, request: &AcceptRequest) -> Result<AcceptanceSession, 
         }
         let (partners, vouched) =
             partners::choose(home, inventory, &nodes, request.partners.as_deref()).map_err(one)?;
-        let asked = Asked {
+        let asked = DeliveryRequest {
             suite: suite.clone(),
             inventory: request.inventory.clone(),
             nodes,
@@ -185,7 +185,7 @@ fn assemble(
         return Err(diagnostics);
     }
     let record = record(&inventory)?;
-    let probes = Probes::of(read, &inventory, None).ok();
+    let probes = Probes::choose(read, &inventory, None).ok();
     let names = read.cases.iter().flat_map(|case| case.recipes.iter().map(String::as_str));
     let recipes = own_recipes::planned(names);
     let delivery = Delivery::new(folder, record, inventory, request.ssh_fanout);

@@ -209,7 +209,7 @@ impl AcceptanceSession {
         let result = RunResult {
             run: made.summary.run_id.clone(),
             node_statuses: node_statuses(&asked, &made.stored.plan, &made.verdicts),
-            lines: evidence::of_run(&made.summary.culprits, &[]).lines,
+            lines: evidence::from_culprits(&made.summary.culprits, &[]).lines,
         };
         for set in sets.values().flatten().map(|job| &job.nodes) {
             for node in set {

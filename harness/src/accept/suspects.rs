@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use verdict::accept::node_status::NodeStatus;
 use verdict::accept::schedule::Open;
 use verdict::accept::stages::Stage;
-use verdict::isolate::evidence::Line;
+use verdict::isolate::evidence::EvidenceLine;
 use verdict::isolate::round::{CaseRows, Tried, answers};
 use verdict::isolate::{self, Answer, Conclusion, Next};
 
@@ -80,7 +80,7 @@ impl AcceptanceSession {
     fn take(&mut self, stage: Stage, nodes: &[String], groups: &[String], conclusion: &Conclusion) {
         let nics = self.delivery.inventory.instance.nics.clone();
         let run = self.delivery.made.last().map(|made| made.of_stage.clone());
-        let mut lines: BTreeMap<String, Vec<Line>> = BTreeMap::new();
+        let mut lines: BTreeMap<String, Vec<EvidenceLine>> = BTreeMap::new();
         for named in &conclusion.named {
             let line = messages::line_of(nodes, groups, &nics, named);
             lines.entry(line.node.clone()).or_default().push(line);

@@ -1,4 +1,4 @@
-//! A copy of a delivery for its vendor: every text without the names that tell whose cluster it is, and nothing that is
+//! A copy of a delivery for its vendor: every text without the names that show whose cluster it is, and nothing that is
 //! no text. What a name is replaced by is `accept::pseudonyms`' business.
 
 use super::certificate::VENDOR;
@@ -51,7 +51,7 @@ pub(crate) fn write(home: &Home, delivery: &Delivery) -> Result<usize, Stopped> 
 
 /// Whatever the inventory, this machine and the delivery call their own.
 fn known(home: &Home, delivery: &Delivery) -> Pseudonyms {
-    let mut pseudonyms = site_names::of_inventory(&delivery.inventory);
+    let mut pseudonyms = site_names::pseudonyms_for(&delivery.inventory);
     let folder = delivery.folder.canonicalize().unwrap_or_else(|_| delivery.folder.clone());
     for (other, name) in
         [("/delivery", folder.to_string_lossy()), ("/project", home.path().to_string_lossy())]

@@ -24,7 +24,7 @@ pub(super) struct Inherited {
 }
 
 /// `None` where the job recorded nothing, or inherited nothing.
-pub(super) fn of_job(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Option<Inherited> {
+pub(super) fn read(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Option<Inherited> {
     let is_it = |path: &str| path.rsplit('/').next() == Some(files::ENVIRONMENT);
     let file = collected.files.iter().find(|file| file.job == planned.name && is_it(&file.path))?;
     let mut bytes = Vec::new();
@@ -83,7 +83,7 @@ mod tests {
             changed: Vec::new(),
             simulated: Vec::new(),
         };
-        of_job(&serde_json::from_value(planned).expect("a job"), &collected, folder.path())
+        read(&serde_json::from_value(planned).expect("a job"), &collected, folder.path())
     }
 
     #[test]

@@ -16,7 +16,12 @@ const TAIL: u64 = 64 << 10;
 const FILES: usize = 16;
 
 /// Empty for a job that ended well, or that was not started on purpose.
-pub(super) fn of_job(planned: &PlannedJob, end: &Ended, collected: &Collected, folder: &Path) -> Vec<String> {
+pub(super) fn collect(
+    planned: &PlannedJob,
+    end: &Ended,
+    collected: &Collected,
+    folder: &Path,
+) -> Vec<String> {
     match end {
         Ended::Exited { code: 0 } => return Vec::new(),
         Ended::LaunchFailed { why } | Ended::FolderFailed { why } | Ended::HostUnreachable { why } => {

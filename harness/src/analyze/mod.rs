@@ -66,14 +66,14 @@ struct AnalyzedJob<'a> {
 
 fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, JobAnalysis) {
     let AnalyzedJob { case, instance, planned, record, collected, folder } = job;
-    let reports = reports::of_job(planned, collected, folder);
+    let reports = reports::audit(planned, collected, folder);
     let kept = kept.clone();
     let mut rows = Vec::new();
     let input = JobInput { kept, ..job_input(case, instance, planned, record, collected, &reports, folder) };
     let mut result = JobAnalysis::default();
     result.findings.extend(reports.into_iter().flat_map(|report| report.findings));
     result.findings.extend(reports::chatter(planned, collected, folder));
-    if let Some(inherited) = inherited::of_job(planned, collected, folder) {
+    if let Some(inherited) = inherited::read(planned, collected, folder) {
         result.versions.insert(inherited::PART.to_owned(), [inherited.variables].into());
         result.findings.extend(inherited.finding);
     }
@@ -109,7 +109,7 @@ fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, 
     let weak = result.failure.as_ref().is_some_and(|own| own.cause == EXCEPTION);
     let is_training = matches!(case.workload, WorkloadFacts::Training { .. });
     let knows = result.failure.is_some() && is_training && !weak;
-    result.last_words = last_words::of_job(planned, &record.end, collected, folder);
+    result.last_words = last_words::collect(planned, &record.end, collected, folder);
     let blamed = launcher_blame(planned, &record.end, collected, folder).filter(|_| !knows);
     if let Some(blamed) = blamed.filter(|blamed| !(weak && blamed.cause == stderr_blame::RANK_FAILED)) {
         let blamed = in_own_words(blamed, &result.last_words);
@@ -146,7 +146,7 @@ pub(crate) fn inputs(
 ) -> Vec<JobInput> {
     let fit = jobs_that_ran(case, jobs).filter(|(planned, _)| !unfit.contains_key(&planned.name));
     fit.map(|(planned, record)| {
-        let reports = reports::of_job(planned, collected, folder);
+        let reports = reports::audit(planned, collected, folder);
         job_input(case, instance, planned, record, collected, &reports, folder)
     })
     .collect()
@@ -232,7 +232,7 @@ fn job_input(
 
 fn is_stdout(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
-    name == files::STDOUT || name.starts_with(&files::of_node(files::STDOUT, ""))
+    name == files::STDOUT || name.starts_with(&files::node_file(files::STDOUT, ""))
 }
 
 /// One finding per kind of file that was not collected, with the names.

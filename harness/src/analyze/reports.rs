@@ -13,7 +13,7 @@ use std::path::Path;
 use verdict::profile_audit::{self, RankReport};
 
 /// One entry per profiled rank of the plan.
-pub(super) fn of_job(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Vec<RankReport> {
+pub(super) fn audit(planned: &PlannedJob, collected: &Collected, folder: &Path) -> Vec<RankReport> {
     let Some(profile) = &planned.profile else { return Vec::new() };
     let read = |file: &model::artefact::CollectedFile| account(&folder.join(&file.path));
     profile_audit::audit(planned, profile, collected, &read)

@@ -144,7 +144,7 @@ fn cleaned(home: &Home, stored: &Stored, store: &Store, args: &CleanArgs) -> Res
             return Ok(clean::clean(plan, &recorded, &through_slurm(&inventory, &reach), ends).await);
         }
         let (reached, unclear) = match plan.launcher {
-            Launcher::Slurm => of_slurm(home, stored, args)?,
+            Launcher::Slurm => reach_slurm(home, stored, args)?,
             Launcher::Ssh | Launcher::Local => {
                 (Reached::for_run(home, plan, &args.inventory, args.ssh_fanout)?, None)
             }
@@ -160,7 +160,7 @@ fn cleaned(home: &Home, stored: &Stored, store: &Store, args: &CleanArgs) -> Res
 
 /// The Slurm that the run's inventory names now, else this machine's. Only what is the run's is ended there, so that
 /// another one than the run's loses nothing; but where a job was not seen to end, it may be in the other one.
-fn of_slurm(home: &Home, stored: &Stored, args: &CleanArgs) -> Result<(Reached, Option<String>), String> {
+fn reach_slurm(home: &Home, stored: &Stored, args: &CleanArgs) -> Result<(Reached, Option<String>), String> {
     let plan = &stored.plan;
     let (reached, unclear) = match current_inventory(home, plan, &args.inventory) {
         Ok((inventory, changed)) => {

@@ -91,7 +91,7 @@ fn text(comparison: &Comparison, all: bool) -> String {
     }
     let because = comparison.because.iter().map(|why| show(why)).collect::<Vec<_>>().join("; ");
     let code = comparison.outcome.exit_code();
-    let _ = writeln!(text, "exit {code}: {}: {because}", comparison.outcome.words());
+    let _ = writeln!(text, "exit {code}: {}: {because}", comparison.outcome.text());
     text
 }
 

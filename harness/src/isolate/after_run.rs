@@ -82,7 +82,7 @@ fn expected(
     if plan.nodes.len() < FEWEST {
         return Err(format!("at least {FEWEST} nodes are needed; selected: {}", nodeset::fold(&plan.nodes)));
     }
-    let probes = Probes::of(suite, inventory, None)?;
+    let probes = Probes::choose(suite, inventory, None)?;
     let (fleet, groups) = fleet::number(inventory, &plan.nodes);
     let case = probes.case.clone();
     let asked = IsolationScope {

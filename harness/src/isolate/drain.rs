@@ -10,7 +10,7 @@ use cluster::reach::Reach;
 use config::inventory::{Inventory, Kind};
 use sim::SimulatedReach;
 use std::collections::BTreeMap;
-use verdict::isolate::evidence::Line;
+use verdict::isolate::evidence::EvidenceLine;
 
 /// Why an inventory's nodes have no queue to be taken out of, if so.
 pub(crate) fn refused(inventory: &Inventory, flag: &str) -> Result<(), String> {
@@ -27,7 +27,7 @@ pub(crate) fn refused(inventory: &Inventory, flag: &str) -> Result<(), String> {
 pub(crate) struct Drain<'a> {
     pub inventory: &'a Inventory,
     pub ssh_fanout: u32,
-    pub lines: &'a [Line],
+    pub lines: &'a [EvidenceLine],
     pub run: &'a str,
     pub simulated: bool,
     pub limits: Limits,
@@ -38,7 +38,7 @@ pub(crate) struct Drain<'a> {
 
 /// Drains the culprits where the user agrees, and prints the result for each.
 pub(crate) fn drain(drain: &Drain) {
-    let (mut wanted, left) = limits::of_lines(drain.lines, drain.run, &drain.limits);
+    let (mut wanted, left) = limits::choose_nodes(drain.lines, drain.run, &drain.limits);
     left.iter().for_each(|line| println!("{line}"));
     if drain.simulated {
         // The reason must not look like a measurement to a reader of the queue.

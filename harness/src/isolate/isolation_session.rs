@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use store::{self, Home, Stored};
 use verdict::isolate::cost_estimate::cost_estimate;
-use verdict::isolate::evidence::{self, Evidence, Line};
+use verdict::isolate::evidence::{self, Evidence, EvidenceLine};
 use verdict::isolate::observations::RunObservations;
 use verdict::isolate::round::{IsolationScope, Probes, Record};
 use verdict::judge::common_failure::HANGS;
@@ -66,7 +66,7 @@ pub(crate) fn isolate(
 }
 
 /// Drains the culprits of the rounds, where that was asked for.
-fn drain_found(isolation: &Isolation, lines: &[Line], request: &IsolationRequest) {
+fn drain_found(isolation: &Isolation, lines: &[EvidenceLine], request: &IsolationRequest) {
     let Some(asked) = &request.drain else { return };
     let mut limits = Limits::new(isolation.inventory.nodes.len(), asked.at_most);
     limits.hung_once.clone_from(&isolation.hung_once);
@@ -111,7 +111,7 @@ fn resume(
     let asked = first.asked.clone();
     let (loaded, suite) =
         load_files(home, request, &asked.suite, &asked.inventory, asked.reservation.as_deref())?;
-    let probes = Probes::of(&suite, &loaded.inventory, Some(&asked.case)).map_err(|why| vec![why])?;
+    let probes = Probes::choose(&suite, &loaded.inventory, Some(&asked.case)).map_err(|why| vec![why])?;
     let (sources, fleet) = (loaded.sources, first.fleet.clone());
     let mut isolation =
         Isolation::new(home, loaded.inventory, probes, fleet, asked, sources, request.ssh_fanout);
@@ -172,7 +172,7 @@ fn start(home: &Home, request: &IsolationRequest, output: Output) -> Result<Star
             nodeset::fold(&nodes)
         )]);
     }
-    let probes = Probes::of(&suite, &inventory, request.case.as_deref()).map_err(one)?;
+    let probes = Probes::choose(&suite, &inventory, request.case.as_deref()).map_err(one)?;
     let left_out = match request.dry_run {
         true => Vec::new(),
         false => match preflight::unfit(request, &inventory, &nodes) {
@@ -339,7 +339,7 @@ fn evidence_at_hand(
         )));
     }
     let seen = observations::read(&stored, &summary)?;
-    let mut found = evidence::of_observations(&seen);
+    let mut found = evidence::from_observations(&seen);
     found.lines.retain(|line| nodes.contains(&line.node));
     found.explains_all &= !found.lines.is_empty();
     let hung_once = found.lines.iter().filter(|line| limits::is_hang(line)).map(|line| line.node.clone());

@@ -10,7 +10,7 @@ use model::artefact::LeftOut;
 use model::exit_code;
 use verdict::isolate::code::Code;
 use verdict::isolate::cost_estimate::CostEstimate;
-use verdict::isolate::evidence::{self, Evidence, Line};
+use verdict::isolate::evidence::{self, Evidence, EvidenceLine};
 use verdict::isolate::fleetwide::Fleetwide;
 use verdict::isolate::{Conclusion, Named, Place};
 
@@ -70,7 +70,7 @@ pub(crate) fn evidence_alone(output: Output, found: &Evidence, left: usize) {
 
 /// The probe left too few nodes to compare with each other. Those that are at fault themselves are named all the same.
 pub(crate) fn too_few_are_fit(output: Output, left_out: &[LeftOut], fit: &[String]) -> IsolationOutcome {
-    let culprits = evidence::of_run(&[], left_out).lines;
+    let culprits = evidence::from_culprits(&[], left_out).lines;
     culprits.iter().for_each(|line| print_culprit(output, line));
     output.print(format_args!("inconclusive: nodes that can pass: {}, too few to compare", fit.len()));
     let code = if culprits.is_empty() { exit_code::INCONCLUSIVE } else { exit_code::FAILED };
@@ -91,7 +91,7 @@ pub(crate) fn hints(output: Output, hints: &[String]) {
 const MOST_HINTS: usize = 9;
 
 /// Prints and returns the culprits by the evidence at hand and by the rounds.
-pub(crate) fn culprits(isolation: &Isolation, conclusion: &Conclusion) -> Vec<Line> {
+pub(crate) fn culprits(isolation: &Isolation, conclusion: &Conclusion) -> Vec<EvidenceLine> {
     let mut lines = isolation.known.clone();
     lines.extend(conclusion.named.iter().map(|named| line(isolation, named)));
     lines.iter().for_each(|line| print_culprit(isolation.output, line));
@@ -166,7 +166,7 @@ fn fleetwide(isolation: &Isolation, all: &Fleetwide, is_unattributed: bool) {
 
 const FLEET_SLOW: &str = "HRN-FLEET-SLOW";
 
-fn print_culprit(output: Output, line: &Line) {
+fn print_culprit(output: Output, line: &EvidenceLine) {
     output.print(format_args!("{line}"));
     if let Some(code) = Code::find(line.code).filter(|code| code.drains) {
         output.print(format_args!("  {}", code.drain(&line.node, &line.part)));
@@ -187,13 +187,13 @@ pub(crate) fn sum(output: Output, culprits: usize, runs: usize, nodes: usize, no
     ));
 }
 
-fn line(isolation: &Isolation, named: &Named) -> Line {
+fn line(isolation: &Isolation, named: &Named) -> EvidenceLine {
     let asked = &isolation.asked;
     line_of(&asked.nodes, &asked.groups, &isolation.inventory.instance.nics, named)
 }
 
 /// What is named by number, by name.
-pub(crate) fn line_of(nodes: &[String], groups: &[String], nics: &[String], named: &Named) -> Line {
+pub(crate) fn line_of(nodes: &[String], groups: &[String], nics: &[String], named: &Named) -> EvidenceLine {
     let node = |node: usize| nodes.get(node).cloned().unwrap_or_default();
     let group = |group: usize| groups.get(group).cloned().unwrap_or_else(|| format!("group {group}"));
     let nic = |nic: usize| nics.get(nic).cloned().unwrap_or_default();
@@ -217,11 +217,11 @@ pub(crate) fn line_of(nodes: &[String], groups: &[String], nics: &[String], name
             ("HRN-NIC-DEAD", "no flow on it could be set up, with good partners".to_owned())
         }
         left => (
-            Code::of(named.place).name,
+            Code::for_place(named.place).name,
             format!("{:.0} % of what its peers reach, {}", left * 100.0, how(named.place)),
         ),
     };
-    Line { code, node: subject, part, evidence }
+    EvidenceLine { code, node: subject, part, evidence }
 }
 
 fn how(place: Place) -> &'static str {

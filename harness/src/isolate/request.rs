@@ -1,6 +1,6 @@
 //! What an isolation is asked for, and what comes of it.
 
-use verdict::isolate::evidence::Line;
+use verdict::isolate::evidence::EvidenceLine;
 
 /// An isolation of a suite, or the one to go on with.
 #[derive(Debug, Clone, Default)]
@@ -46,7 +46,7 @@ pub(crate) struct DrainRequest {
 #[derive(Debug, Default)]
 pub(crate) struct IsolationOutcome {
     pub code: i32,
-    pub culprits: Vec<Line>,
+    pub culprits: Vec<EvidenceLine>,
     /// The ids of its rounds.
     pub rounds: Vec<String>,
     pub node_hours: f64,

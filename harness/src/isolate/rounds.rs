@@ -16,7 +16,7 @@ use plan::{self, Request};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use store::{self, Home, Store, Stored};
-use verdict::isolate::evidence::{self, Line};
+use verdict::isolate::evidence::{self, EvidenceLine};
 use verdict::isolate::round::{CaseRows, IsolationScope, Probes, Record, Tried, answers};
 use verdict::isolate::{self, Answer, Conclusion, Fleet, Next, Trial};
 
@@ -47,7 +47,7 @@ pub(crate) struct Isolation {
     answers: Vec<Answer>,
     pub node_seconds: f64,
     /// The culprits by the evidence at hand.
-    pub known: Vec<Line>,
+    pub known: Vec<EvidenceLine>,
     /// Nodes that it names for one job alone that came to its time limit.
     pub hung_once: BTreeSet<String>,
     pub output: Output,
@@ -92,7 +92,7 @@ impl Isolation {
 
     /// Nodes that the probe left out are known culprits, but for those that lack what all nodes share.
     pub(crate) fn name_left_out(&mut self) {
-        self.known.extend(evidence::of_run(&[], &self.asked.left_out).lines);
+        self.known.extend(evidence::from_culprits(&[], &self.asked.left_out).lines);
     }
 
     pub(crate) fn first(&self) -> &str {

@@ -5,7 +5,7 @@ use config::toml_reader::{Table, Value};
 use metric::unit::Better;
 use metric::unit::Unit;
 use metric::{Blames, Dim};
-use nsys::tables::Kind;
+use nsys::tables::ColumnType;
 use recipes::own::{ACROSS, ChartSpec, Columns, MetricColumn, ROWS, Shape};
 use recipes::recipe;
 use recipes::result_table::Quantity;
@@ -28,7 +28,7 @@ impl Results {
         if of == ROWS { self.rows.as_ref() } else { self.across.as_ref() }
     }
 
-    fn of(&self, table: &Table<'_>) -> Option<&'static str> {
+    fn source(&self, table: &Table<'_>) -> Option<&'static str> {
         let Some(value) = table.get("of") else { return Some(self.last()) };
         let all: &[(&str, &'static str)] =
             if self.has_across { &[(ROWS, ROWS), (ACROSS, ACROSS)] } else { &[(ROWS, ROWS)] };
@@ -38,13 +38,13 @@ impl Results {
 
 /// The kind of a column, or an error where the result has no such column. Columns of a result that could not be read
 /// are not checked.
-fn column(value: &Value<'_>, results: &Results, of: &str) -> Option<(String, Option<Kind>)> {
-    let name = value.words()?;
+fn column(value: &Value<'_>, results: &Results, of: &str) -> Option<(String, Option<ColumnType>)> {
+    let name = value.non_empty_text()?;
     let Some(columns) = results.columns(of) else { return Some((name, None)) };
     // The rank and the host stand before each row of all reports.
     let own = columns.iter().map(|(name, kind)| (name.as_str(), *kind));
-    let before = [(recipes::own::RANK, Kind::Integer), (recipes::own::HOST, Kind::Text)];
-    let all: Vec<(&str, Kind)> = before.into_iter().filter(|_| of == ROWS).chain(own).collect();
+    let before = [(recipes::own::RANK, ColumnType::Integer), (recipes::own::HOST, ColumnType::Text)];
+    let all: Vec<(&str, ColumnType)> = before.into_iter().filter(|_| of == ROWS).chain(own).collect();
     match all.iter().find(|(known, _)| *known == name) {
         Some((_, kind)) => Some((name, Some(*kind))),
         None => {
@@ -85,7 +85,7 @@ pub(super) fn quantities(table: &Table<'_>, results: &Results) -> Vec<(String, Q
                 None => table.source().diagnostic(&span, message),
             }
         }
-        if let Some((_, Kind::Text)) = found {
+        if let Some((_, ColumnType::Text)) = found {
             value.diagnostic(format!("a column of strings has no unit: `{name}`"));
         }
         all.extend(value.one_of(&units).map(|quantity| (name.to_owned(), quantity)));
@@ -100,8 +100,8 @@ pub(super) fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results
     let mut all: Vec<MetricColumn> = Vec::new();
     for table in tables {
         let name = table.need("name");
-        let about = table.need("about").and_then(|value| value.words());
-        let of = results.of(table);
+        let about = table.need("about").and_then(|value| value.non_empty_text());
+        let of = results.source(table);
         let value = table.need("value");
         let unit =
             table.need("unit").and_then(|value| value.one_of(&Unit::ALL.map(|unit| (unit.name(), unit))));
@@ -121,7 +121,7 @@ pub(super) fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results
         });
         let Some(of) = of else { continue };
         let value = value.and_then(|value| match column(&value, results, of)? {
-            (name, Some(Kind::Text)) => {
+            (name, Some(ColumnType::Text)) => {
                 value.diagnostic(format!("`value` of a metric needs a column of numbers, found `{name}`"));
                 None
             }
@@ -138,7 +138,7 @@ pub(super) fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results
 }
 
 fn metric_name(value: &Value<'_>, recipe_name: &str) -> Option<String> {
-    let name = value.words()?;
+    let name = value.non_empty_text()?;
     let sound = name.strip_prefix(recipe_name).and_then(|rest| rest.strip_prefix('.')).is_some_and(|rest| {
         !rest.is_empty()
             && rest
@@ -170,7 +170,7 @@ fn read_dims(table: &Table<'_>, results: &Results, of: &str) -> Option<Vec<(Dim,
             continue;
         };
         let found = column(&value, results, of);
-        let wanted = if dim.is_number() { Kind::Integer } else { Kind::Text };
+        let wanted = if dim.is_number() { ColumnType::Integer } else { ColumnType::Text };
         match found {
             Some((column, Some(kind))) if kind != wanted => {
                 let wanted = if dim.is_number() { "whole numbers" } else { "strings" };
@@ -191,9 +191,9 @@ pub(super) fn charts(tables: &[Table<'_>], results: &Results) -> Vec<ChartSpec> 
     let mut all: Vec<ChartSpec> = Vec::new();
     for table in tables {
         let name_value = table.get("name");
-        let title = table.need("title").and_then(|value| value.words());
-        let about = table.get("about").and_then(|value| value.words()).unwrap_or_default();
-        let of = results.of(table);
+        let title = table.need("title").and_then(|value| value.non_empty_text());
+        let about = table.get("about").and_then(|value| value.non_empty_text()).unwrap_or_default();
+        let of = results.source(table);
         let log = table.get("log").and_then(|value| value.boolean()).unwrap_or_default();
         let kinds = Shape::KINDS.map(|kind| (kind, kind));
         let kind = table.need("kind").and_then(|value| value.one_of(&kinds));
@@ -212,7 +212,7 @@ pub(super) fn charts(tables: &[Table<'_>], results: &Results) -> Vec<ChartSpec> 
             table.close();
         }
         let name = match &name_value {
-            Some(value) => value.words().and_then(|name| chart_name(value, name)),
+            Some(value) => value.non_empty_text().and_then(|name| chart_name(value, name)),
             None => kind.map(str::to_owned),
         };
         let (Some(of), Some(kind), Some(name), Some(title)) = (of, kind, name, title) else { continue };
@@ -228,17 +228,18 @@ pub(super) fn charts(tables: &[Table<'_>], results: &Results) -> Vec<ChartSpec> 
         let label: Option<Vec<String>> =
             labels.iter().map(|value| column(value, results, of).map(|(name, _)| name)).collect();
         // Columns of a heatmap begin at whole numbers, all else is any number.
-        let wanted = |at: usize| if kind == "heatmap" && at == 0 { Kind::Integer } else { Kind::Real };
+        let wanted =
+            |at: usize| if kind == "heatmap" && at == 0 { ColumnType::Integer } else { ColumnType::Real };
         let columns = values.iter().enumerate().map(|(at, value)| {
             let value = value.as_ref()?;
             let (name, found) = column(value, results, of)?;
             let fits = match (wanted(at), found) {
-                (Kind::Integer, Some(kind)) => kind == Kind::Integer,
-                (_, Some(kind)) => kind != Kind::Text,
+                (ColumnType::Integer, Some(kind)) => kind == ColumnType::Integer,
+                (_, Some(kind)) => kind != ColumnType::Text,
                 (_, None) => true,
             };
             if !fits {
-                let needs = if wanted(at) == Kind::Integer { "whole numbers" } else { "numbers" };
+                let needs = if wanted(at) == ColumnType::Integer { "whole numbers" } else { "numbers" };
                 value.diagnostic(format!(
                     "`{}` of a chart of {kind} needs a column of {needs}, found `{name}`",
                     value.key()

@@ -55,7 +55,7 @@ pub(crate) fn from_plan(planned: &[PlannedRecipe]) -> Result<(), Vec<Diagnostic>
     for recipe in planned {
         if sha256(recipe.text.as_bytes()) != recipe.sha256 {
             let message = "the text of this recipe does not match its sha256 in the plan";
-            diagnostics.push(Diagnostic::of_file(&recipe.file, message));
+            diagnostics.push(Diagnostic::in_file(&recipe.file, message));
             continue;
         }
         diagnostics.extend(register(&recipe.text, &recipe.file));
@@ -82,7 +82,7 @@ fn register(text: &str, file: &str) -> Vec<Diagnostic> {
     match read(text, file) {
         Ok(declaration) => match own::register(declaration, worker::engine()) {
             Ok(()) => Vec::new(),
-            Err(why) => vec![Diagnostic::of_file(file, why).suggest("give the file another name")],
+            Err(why) => vec![Diagnostic::in_file(file, why).suggest("give the file another name")],
         },
         Err(diagnostics) => diagnostics.0,
     }
@@ -101,7 +101,7 @@ fn texts_at(path: &Path) -> (Vec<(String, String)>, Vec<Diagnostic>) {
     match std::fs::read_to_string(path) {
         Ok(text) => (vec![(shown, text)], Vec::new()),
         Err(error) => {
-            (Vec::new(), vec![Diagnostic::of_file(&shown, format!("--recipe-path: cannot read it: {error}"))])
+            (Vec::new(), vec![Diagnostic::in_file(&shown, format!("--recipe-path: cannot read it: {error}"))])
         }
     }
 }

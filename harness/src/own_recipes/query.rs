@@ -28,7 +28,7 @@ pub(super) fn read(
             (None, BTreeSet::new())
         }
         (Some(sql), None) => {
-            let Some(text) = sql.words() else { return (None, BTreeSet::new()) };
+            let Some(text) = sql.non_empty_text() else { return (None, BTreeSet::new()) };
             match own::parse(&text) {
                 Ok(query) => checked(&sql, query, scope),
                 Err(errors) => (report(&sql, errors), BTreeSet::new()),
@@ -137,7 +137,7 @@ impl<'a> WrittenSteps<'a> {
         let names: Vec<&str> = scope.tables.iter().map(|(name, _)| name.as_str()).collect();
         let from = match (&self.from, over, names.as_slice()) {
             (Some(value), _, _) => {
-                let text = value.words()?;
+                let text = value.non_empty_text()?;
                 if !names.contains(&text.as_str()) {
                     value.unknown(&text, names.iter().copied());
                     return None;
@@ -155,7 +155,7 @@ impl<'a> WrittenSteps<'a> {
         let mut columns: Vec<String> = of_table.iter().map(|(name, _)| name.clone()).collect();
         let mut sound = true;
         let mut expression = |value: &Value<'_>, columns: &[String]| {
-            let text = value.words()?;
+            let text = value.non_empty_text()?;
             match own::expression(&text, columns, scope.parameters) {
                 Ok(names) => {
                     named.extend(names);
@@ -183,7 +183,7 @@ impl<'a> WrittenSteps<'a> {
         }
         let mut taken = BTreeSet::new();
         for item in self.group.iter().filter_map(Value::list).flatten() {
-            let name = item.words()?;
+            let name = item.non_empty_text()?;
             if !columns.contains(&name) {
                 item.unknown(&name, columns.iter().map(String::as_str));
                 sound = false;
@@ -219,7 +219,7 @@ impl<'a> WrittenSteps<'a> {
             steps.taken = Some(if taken.is_empty() { first } else { taken });
         }
         for item in self.order.iter().filter_map(Value::list).flatten() {
-            let text = item.words()?;
+            let text = item.non_empty_text()?;
             let (name, down) = match text.strip_suffix(" DESC").or_else(|| text.strip_suffix(" desc")) {
                 Some(name) => (name.trim(), true),
                 None => (text.trim(), false),

@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 pub(crate) fn read(text: &str, file: &str) -> Result<Declaration, Diagnostics> {
     toml_reader::read(text, file, |table| {
         let name = name(table, file);
-        let about = table.need("about").and_then(|value| value.words());
-        let title = table.get("title").map(|value| value.words());
+        let about = table.need("about").and_then(|value| value.non_empty_text());
+        let title = table.get("title").map(|value| value.non_empty_text());
         let (sources, seen, mut complete) = tables(table);
         let parameters =
             table.get("parameters").and_then(|value| value.table()).map(|table| parameters(&table));
@@ -124,7 +124,7 @@ fn tables(table: &Table<'_>) -> (Vec<Source>, Vec<(String, Columns)>, bool) {
     }
     for (value, optional) in [(needed, false), (table.get("optional_tables"), true)] {
         for item in value.as_ref().and_then(Value::list).unwrap_or_default() {
-            let Some(name) = item.words() else {
+            let Some(name) = item.non_empty_text() else {
                 complete = false;
                 continue;
             };
@@ -167,7 +167,7 @@ fn parameters(table: &Table<'_>) -> (Vec<(Parameter, std::ops::Range<usize>)>, b
             complete = false;
             continue;
         };
-        let about = table.need("about").and_then(|value| value.words());
+        let about = table.need("about").and_then(|value| value.non_empty_text());
         let default = table.need("default").and_then(|value| default(&value));
         table.close();
         match (about, default) {
@@ -185,7 +185,7 @@ fn default(value: &Value<'_>) -> Option<Literal> {
     match value.scalar() {
         Some(Scalar::Integer(_)) => value.whole(0..=i64::MAX as u64).map(Literal::Whole),
         Some(Scalar::Float(_)) => value.number().map(Literal::Number),
-        Some(Scalar::Text(_)) => value.words().map(Literal::Text),
+        Some(Scalar::Text(_)) => value.non_empty_text().map(Literal::Text),
         Some(Scalar::Boolean(false)) => Some(Literal::Flag(false)),
         Some(Scalar::Boolean(true)) => {
             value.diagnostic_with("a switch is off by default", "invert its meaning, and write `false`");

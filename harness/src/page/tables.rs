@@ -43,7 +43,7 @@ pub(super) fn page_tables(outcome: &Outcome, look: Look) -> Vec<PageTable> {
     let result_tables: Vec<&(&'static str, ResultTable)> =
         outcome.tables.iter().filter(|(_, result_table)| result_table.lines().is_none()).collect();
     let sizes: Vec<usize> =
-        result_tables.iter().map(|(_, result_table)| row_bytes(&result_table.shown(look))).collect();
+        result_tables.iter().map(|(_, result_table)| row_bytes(&result_table.render(look))).collect();
     let mut order: Vec<usize> = (0..result_tables.len()).collect();
     order.sort_by_key(|at| (sizes[*at].saturating_mul(result_tables[*at].1.height()), *at));
     let mut left = MOST_BYTES;
@@ -51,7 +51,7 @@ pub(super) fn page_tables(outcome: &Outcome, look: Look) -> Vec<PageTable> {
     for (done, at) in order.iter().enumerate() {
         let (name, result_table) = result_tables[*at];
         let share = left / (result_tables.len() - done);
-        let result_table = result_table.shown(look);
+        let result_table = result_table.render(look);
         let mut rows = result_table.height.min(MOST_ROWS).min(share / sizes[*at].max(1));
         let mut table = table(name, &result_table, rows);
         while table.bytes() > share && rows > 0 {
@@ -133,7 +133,7 @@ mod tests {
             TableColumn::maybe_texts("Name", [Some("a,\"</script>\x1b"), None, Some("a,\"</script>\x1b")]),
         ];
         let result_table = ResultTable { name: "x", title: "X", columns };
-        let text = ResultTable::of_lines("t", "T", vec!["no table".to_owned()]);
+        let text = ResultTable::from_lines("t", "T", vec!["no table".to_owned()]);
         let tables = wire(&page_tables(&outcome(vec![("x", result_table), ("t", text)]), Look::default()));
         assert_eq!(
             tables,

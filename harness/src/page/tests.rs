@@ -49,7 +49,7 @@ fn hostile() -> Outcome {
             Column::texts("Host", names()),
         ],
     };
-    let lines = ResultTable::of_lines("text", "T", names().map(str::to_owned).collect());
+    let lines = ResultTable::from_lines("text", "T", names().map(str::to_owned).collect());
     let mut outcome = outcome(vec![("x", result_table), ("text", lines), ("files", files)], vec![chart]);
     outcome.notes = names().map(str::to_owned).collect();
     outcome.unreadable = names().map(|name| (name.to_owned(), name.to_owned())).collect();

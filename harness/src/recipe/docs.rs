@@ -56,15 +56,15 @@ fn page(name: &str) -> String {
     let mut text = format!("{MADE}# {name}\n");
     let (over_reports, in_suites) = (of_reports::find(name), recipes::recipe::find(name));
     if let Some(recipe) = over_reports {
-        text.push_str(&of_report(recipe, if in_suites.is_some() { "## Over reports\n\n" } else { "" }));
+        text.push_str(&report_page(recipe, if in_suites.is_some() { "## Over reports\n\n" } else { "" }));
     }
     if let Some(recipe) = in_suites {
-        text.push_str(&of_suite(recipe));
+        text.push_str(&suite_page(recipe));
     }
     text
 }
 
-fn of_report(recipe: &ReportRecipe, heading: &str) -> String {
+fn report_page(recipe: &ReportRecipe, heading: &str) -> String {
     let mut text = format!(
         "\n{heading}**{}**: {}.\n\n    harness recipe {} --input reports/\n\n",
         recipe.title, recipe.about, recipe.name
@@ -94,7 +94,7 @@ fn of_report(recipe: &ReportRecipe, heading: &str) -> String {
     text
 }
 
-fn of_suite(recipe: &RecipeSpec) -> String {
+fn suite_page(recipe: &RecipeSpec) -> String {
     let mut text = format!(
         "\n## In suites\n\n{}.\n\n    recipes = [\"{}\"]\n\n| metric | what it is | unit | better | of each |\n\
          |---|---|---|---|---|\n",

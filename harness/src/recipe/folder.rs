@@ -92,7 +92,7 @@ fn named(
 mod tests {
     use super::*;
 
-    fn of(written: &str) -> Result<String, String> {
+    fn named_folder(written: &str) -> Result<String, String> {
         let variable = |name: &str| (name == "JOB").then(|| "17".to_owned());
         let taken = |path: &Path| path == Path::new("out-1") || path == Path::new("out-2");
         named(written, &variable, Some("n1"), &taken).map(|path| path.display().to_string())
@@ -100,13 +100,13 @@ mod tests {
 
     #[test]
     fn words_in_the_name_are_filled_in() {
-        assert_eq!(of("out-%n").as_deref(), Ok("out-3"));
-        assert_eq!(of("new-%n").as_deref(), Ok("new-1"));
-        assert_eq!(of("a%%b-%h-%q{JOB}x").as_deref(), Ok("a%b-n1-17x"));
-        assert_eq!(of("plain").as_deref(), Ok("plain"));
-        assert_eq!(of("%p"), Ok(std::process::id().to_string()));
+        assert_eq!(named_folder("out-%n").as_deref(), Ok("out-3"));
+        assert_eq!(named_folder("new-%n").as_deref(), Ok("new-1"));
+        assert_eq!(named_folder("a%%b-%h-%q{JOB}x").as_deref(), Ok("a%b-n1-17x"));
+        assert_eq!(named_folder("plain").as_deref(), Ok("plain"));
+        assert_eq!(named_folder("%p"), Ok(std::process::id().to_string()));
         for wrong in ["", "%", "a%z", "%q{JOB", "%q{NONE}", "%q"] {
-            assert!(of(wrong).is_err(), "{wrong}");
+            assert!(named_folder(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -290,7 +290,7 @@ fn to_stdout(order: &Order, run: &SurveyRun, out: &mut dyn Write, messages: &mut
             for (at, (name, result_table)) in tables.iter().enumerate() {
                 write!(out, "{}\"{name}\":", if at > 0 { "," } else { "" })?;
                 let mut array = Vec::new();
-                form.write(&result_table.shown(order.look), &mut array)?;
+                form.write(&result_table.render(order.look), &mut array)?;
                 out.write_all(array.trim_ascii_end())?;
             }
             writeln!(out, "}}}}")?;
@@ -308,7 +308,7 @@ fn to_stdout(order: &Order, run: &SurveyRun, out: &mut dyn Write, messages: &mut
             if form_of == TableForm::Console {
                 writeln!(out, " ** {} ({}, {name}):\n", result_table.title, outcome.recipe)?;
             }
-            form.write(&result_table.shown(order.look), &mut out)?;
+            form.write(&result_table.render(order.look), &mut out)?;
             shown += 1;
         }
     }
@@ -318,7 +318,7 @@ fn to_stdout(order: &Order, run: &SurveyRun, out: &mut dyn Write, messages: &mut
 /// One table by itself.
 fn print(of: TableForm, look: Look, result_table: &ResultTable, out: &mut dyn Write) -> io::Result<()> {
     let Some(form) = form(of).map(FormSpec::plain) else { return Ok(()) };
-    form.write(&result_table.shown(look), out)?;
+    form.write(&result_table.render(look), out)?;
     out.flush()
 }
 
@@ -393,7 +393,7 @@ fn write_table(
     let plain = form.plain();
     let write = &mut |whole: &mut dyn Write| {
         let mut whole = BufWriter::new(whole);
-        plain.write(&result_table.shown(order.look), &mut whole)?;
+        plain.write(&result_table.render(order.look), &mut whole)?;
         whole.flush()
     };
     store::write_whole_by(&path, write).map_err(failed)

@@ -177,7 +177,7 @@ mod tests {
         Outcome { recipe: "gpu_gaps", tables, seen, ..Outcome::default() }
     }
 
-    fn of(outcome: Outcome, is_filtered: bool) -> (String, String) {
+    fn summary_of(outcome: Outcome, is_filtered: bool) -> (String, String) {
         let recipe = find("gpu_gaps").expect("there");
         let run = SurveyRun {
             asked: &[(recipe, Arguments::default())],
@@ -190,7 +190,7 @@ mod tests {
         let shown = recipes::result_table::find_form("csv").expect("there").plain();
         let mut text = Vec::new();
         shown
-            .write(&result_table(&run).shown(recipes::result_table::Look::default()), &mut text)
+            .write(&result_table(&run).render(recipes::result_table::Look::default()), &mut text)
             .expect("written");
         let text = String::from_utf8(text).expect("text");
         assert_eq!(text.lines().nth(2), Some("diff,left out,,,,,it compares"), "{text}");
@@ -221,9 +221,9 @@ mod tests {
             (failed, "gpu_gaps,failed,2,7,0,0,gpu_gaps: too large"),
             (says_why, "gpu_gaps,found none,2,7,0,0,nothing repeats"),
         ] {
-            assert_eq!(of(outcome, false).0, expected);
+            assert_eq!(summary_of(outcome, false).0, expected);
         }
-        assert!(of(outcome(without.clone(), &[]), true).0.contains("within the filter"));
-        assert!(of(outcome(without, &[]), false).1.contains(r#""absent":["A","B"]"#));
+        assert!(summary_of(outcome(without.clone(), &[]), true).0.contains("within the filter"));
+        assert!(summary_of(outcome(without, &[]), false).1.contains(r#""absent":["A","B"]"#));
     }
 }

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_jobs_only_the_first_and_the_failed_are_shown() {
+    fn only_the_first_and_the_failed_of_many_jobs_are_shown() {
         let text = lines_of(|progress| {
             for n in 0..500 {
                 progress.job_started("each", &format!("job-{n}"), &[format!("p5-{n:03}")], 10);

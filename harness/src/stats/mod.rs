@@ -208,7 +208,7 @@ impl Printer<'_> {
     fn write_file(&mut self, file: &Path, result_table: &ResultTable, target: &Target) {
         let written = store::write_whole_by(file, &mut |whole| {
             let mut whole = BufWriter::new(whole);
-            target.form.write(&result_table.shown(self.order.look), &mut whole)?;
+            target.form.write(&result_table.render(self.order.look), &mut whole)?;
             whole.flush()
         });
         match written {
@@ -238,7 +238,7 @@ impl Printer<'_> {
             let of = if self.several { format!("{}: ", visible_path(path)) } else { String::new() };
             writeln!(out, " ** {of}{} ({}):\n", result_table.title, result_table.name)?;
         }
-        target.form.write(&result_table.shown(self.order.look), &mut out)?;
+        target.form.write(&result_table.render(self.order.look), &mut out)?;
         out.flush()?;
         drop(out);
         self.shown += 1;

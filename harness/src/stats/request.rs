@@ -256,7 +256,7 @@ mod tests {
         let result_table = recipes::result_table::ResultTable { name: "x", title: "X", columns: Vec::new() };
         let mut out = Vec::new();
         let form = asked[0].form.as_ref().expect("a form");
-        form.write(&result_table.shown(recipes::result_table::Look::default()), &mut out).expect("written");
+        form.write(&result_table.render(recipes::result_table::Look::default()), &mut out).expect("written");
         assert!(String::from_utf8_lossy(&out).contains("<title>a,b:c\\d\\e</title>"));
     }
 }

@@ -40,7 +40,8 @@ struct Question {
 pub(crate) fn extract(jobs: Vec<JobInput>, recipes: &[String], own: &[PlannedRecipe]) -> ExtractStore {
     let reads = |name: &&String| recipe::find(name).is_some_and(|recipe| !recipe.tables.is_empty());
     let recipes: Vec<String> = recipes.iter().filter(reads).cloned().collect();
-    let questions: Vec<Question> = jobs.into_iter().flat_map(|job| of_job(job, &recipes, own)).collect();
+    let questions: Vec<Question> =
+        jobs.into_iter().flat_map(|job| job_questions(job, &recipes, own)).collect();
     let kept = Mutex::new(ExtractStore::default());
     if questions.is_empty() || recipes.is_empty() {
         return ExtractStore::default();
@@ -71,7 +72,7 @@ pub(crate) fn extract(jobs: Vec<JobInput>, recipes: &[String], own: &[PlannedRec
 }
 
 /// One for the reports of each node.
-fn of_job(job: JobInput, recipes: &[String], own: &[PlannedRecipe]) -> Vec<Question> {
+fn job_questions(job: JobInput, recipes: &[String], own: &[PlannedRecipe]) -> Vec<Question> {
     let nodes: Vec<Option<String>> =
         job.files_of(FileRole::NsysExport).map(|report| report.node.clone()).collect();
     let question = |share: Vec<usize>| {
@@ -111,7 +112,7 @@ pub(super) fn message_of(failed: Failed, limits: &Limits) -> String {
 
 /// Of the machine's memory; the least where that is not known.
 fn share_of_memory(at_once: usize) -> u64 {
-    let bytes = memory::of_machine().unwrap_or(0);
+    let bytes = memory::total_bytes().unwrap_or(0);
     (bytes / 4 * 3 / at_once as u64).clamp(LEAST_MEMORY, MOST_MEMORY)
 }
 

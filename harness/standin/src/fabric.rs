@@ -1,6 +1,6 @@
 //! fi_info and ibv_devices: which devices the host lists.
 
-use super::place::Place;
+use super::place::ProcessPlace;
 use super::print_line;
 use super::state::State;
 
@@ -41,7 +41,7 @@ pub(crate) fn devices(state: &State) -> i32 {
 
 /// As the tree of the host has them.
 fn listed(state: &State) -> Vec<String> {
-    let Ok(place) = Place::of_process() else { return Vec::new() };
+    let Ok(place) = ProcessPlace::from_environment() else { return Vec::new() };
     let folder = state.counters(&place.node);
     state.cluster.nics.iter().filter(|nic| folder.join(nic).is_dir()).cloned().collect()
 }

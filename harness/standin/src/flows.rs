@@ -2,7 +2,7 @@
 //! the state folder, since all hosts may be one machine with one set of ports.
 
 use super::job_run::JobRun;
-use super::place::Place;
+use super::place::ProcessPlace;
 use super::rank::{self, Part};
 use super::state::State;
 use super::world::now_ns;
@@ -44,7 +44,7 @@ pub(crate) async fn answer(state: &State, program: &str, words: &[String]) -> Re
         eprint!("{text}");
         return Ok(code);
     }
-    let place = Place::of_process()?;
+    let place = ProcessPlace::from_environment()?;
     let tool = if program == "fi_rma_bw" { program } else { "ib_write_bw" };
     let failed = |error: io::Error| format!("meeting point of the flow's ends: {error}");
     let server = asked.server.clone().unwrap_or_else(|| place.node.clone());
@@ -69,7 +69,7 @@ pub(crate) async fn answer(state: &State, program: &str, words: &[String]) -> Re
         let pair = [server.clone(), client.to_owned()];
         let own = place.nodes.clone().filter(|nodes| pair.iter().all(|node| nodes.contains(node)));
         let nodes = own.unwrap_or(pair.to_vec());
-        JobRun::of_flow(state, (&place.case, &place.job), nodes, flows(client), device, begin_ns)
+        JobRun::for_flow(state, (&place.case, &place.job), nodes, flows(client), device, begin_ns)
     };
     let (client, begin_ns) = match &asked.server {
         Some(_) => {

@@ -43,7 +43,7 @@ impl JobRun {
     }
 
     /// Of one flow among those of a job: the others have lives of their own.
-    pub(crate) fn of_flow(
+    pub(crate) fn for_flow(
         state: &State,
         (case, job): (&str, &str),
         nodes: Vec<String>,

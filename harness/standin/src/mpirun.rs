@@ -1,7 +1,7 @@
 //! mpirun, as Open MPI has it: on every host of a hostfile it starts the ranks, with their numbers in the environment,
 //! forwards their output, and kills them when it ends, however it ends.
 
-use super::place::Place;
+use super::place::ProcessPlace;
 use super::state::State;
 use super::world::now_ns;
 use base::nodeset;
@@ -104,7 +104,7 @@ struct Order {
 
 /// The process that was called: it starts one on every host, and ends with the first code that is not 0.
 async fn first(state: &State, asked: &MpirunArguments) -> Result<i32, String> {
-    let here = Place::of_process()?.node;
+    let here = ProcessPlace::from_environment()?.node;
     let folder = std::env::current_dir().map_err(|error| format!("no working folder: {error}"))?;
     let start = format!("mpirun {} {} {}", folder.display(), std::process::id(), now_ns());
     let variable = |name: &String| match name.split_once('=') {

@@ -3,7 +3,7 @@
 
 use super::job_run::{Counters, JobRun};
 use super::nccl_json;
-use super::place::Place;
+use super::place::ProcessPlace;
 use super::rank::{self, Part};
 use super::state::State;
 use super::world;
@@ -18,7 +18,7 @@ use sim::work::{Table, Work, noise_of};
 const SPLIT: &str = "NCCL_TESTS_SPLIT_MASK";
 
 pub(crate) async fn answer(state: &State, op: Op, arguments: &[String]) -> Result<i32, String> {
-    let place = Place::of_process()?;
+    let place = ProcessPlace::from_environment()?;
     if state.cluster.world.openmpi == 4 && aborts(&place) {
         eprint!("{}", mpi_start::ABORT);
         return Ok(1);
@@ -86,18 +86,18 @@ pub(crate) async fn answer(state: &State, op: Op, arguments: &[String]) -> Resul
 }
 
 /// As Open MPI 4 does where srun launched a process and gave it no PMI.
-fn aborts(place: &Place) -> bool {
+fn aborts(place: &ProcessPlace) -> bool {
     !place.wired && mpi_start::DIRECT_LAUNCH.iter().all(|name| std::env::var_os(name).is_some())
 }
 
 /// The one GPU that a process is assigned, where nothing connects it to others.
-fn own_gpu(place: &Place) -> Option<u32> {
+fn own_gpu(place: &ProcessPlace) -> Option<u32> {
     let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok()?;
     let alone = !place.wired && place.local == 0;
     visible.parse().ok().filter(|_| alone)
 }
 
-fn ranks(place: &Place, nodes: usize, argv: Vec<String>) -> Vec<Step> {
+fn ranks(place: &ProcessPlace, nodes: usize, argv: Vec<String>) -> Vec<Step> {
     let mpi = place.wired.then(|| "wired".to_owned());
     let tasks_per_node = place.tasks / nodes.max(1) as u32;
     let run = Run { argv, tasks_per_node, mpi, container: None, profile: None };

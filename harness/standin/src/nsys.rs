@@ -1,7 +1,7 @@
 //! nsys: `--version`, `status`, `profile` and `export`, in the words that the harness uses. Sessions that are started and
 //! stopped by hand are in `session`, the contents of a report in `report`.
 
-use super::place::Place;
+use super::place::ProcessPlace;
 use super::profiling::{free_report, generate, in_folder, switches, under, value};
 use super::report::ProfiledProcess;
 use super::state::State;
@@ -16,7 +16,7 @@ const OLD: &str = "2023.2.1";
 pub(crate) async fn answer(state: &State, words: &[String]) -> Result<i32, String> {
     match words.split_first() {
         Some((word, _)) if word == "--version" || word == "-v" => {
-            let place = Place::of_process()?;
+            let place = ProcessPlace::from_environment()?;
             let old = state.ails(&place.node).iter().any(|fault| matches!(fault, Fault::NsysOld));
             let version = if old { OLD } else { &state.nsys_version };
             print_line(format!("NVIDIA Nsight Systems version {version}.0-SIMULATED"));

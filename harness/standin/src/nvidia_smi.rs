@@ -1,6 +1,6 @@
 //! nvidia-smi: the list of GPUs, queries of single fields, and a table for people.
 
-use super::place::Place;
+use super::place::ProcessPlace;
 use super::print_line;
 use super::state::State;
 use model::fault::Fault;
@@ -10,7 +10,7 @@ const DRIVER: &str = "570.133.20-SIMULATED";
 const OTHER_DRIVER: &str = "550.163.01-SIMULATED";
 
 pub(crate) fn answer(state: &State, arguments: &[String]) -> i32 {
-    let node = Place::of_process().map(|place| place.node).unwrap_or_default();
+    let node = ProcessPlace::from_environment().map(|place| place.node).unwrap_or_default();
     let ails = |fault: Fault| state.ails(&node).contains(&fault);
     let gpus = (0..state.cluster.gpus).filter(|gpu| !ails(Fault::GpuMissing { gpu: *gpu }));
     let gpus: Vec<u32> = gpus.filter(|gpu| chosen(arguments, *gpu)).collect();

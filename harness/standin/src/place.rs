@@ -6,7 +6,7 @@ use sim::case_and_job;
 use std::env;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct ProcessPlace {
     pub node: String,
     /// Of the whole job, in its order; none where only the ranks themselves know.
     pub nodes: Option<Vec<String>>,
@@ -21,11 +21,11 @@ pub(crate) struct Place {
     pub job: String,
 }
 
-impl Place {
-    pub(crate) fn of_process() -> Result<Place, String> {
+impl ProcessPlace {
+    pub(crate) fn from_environment() -> Result<ProcessPlace, String> {
         let folder = env::current_dir().map_err(|error| format!("no working folder: {error}"))?;
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        Place::read(
+        ProcessPlace::read(
             &|name| env::var(name).ok().filter(|value| !value.is_empty()),
             &folder.to_string_lossy(),
             host.trim(),
@@ -37,7 +37,7 @@ impl Place {
         of: &dyn Fn(&str) -> Option<String>,
         folder: &str,
         host: &str,
-    ) -> Result<Place, String> {
+    ) -> Result<ProcessPlace, String> {
         let number = |name: &str| match of(name) {
             None => Ok(None),
             Some(text) => {
@@ -49,7 +49,7 @@ impl Place {
         let (case, job) = case_and_job(folder);
         let list = first(&["HARNESS_STANDIN_NODES", "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"]);
         let nodes = list.map(|list| nodeset::expand(&list)).transpose()?;
-        let mut place = Place {
+        let mut place = ProcessPlace {
             node,
             nodes,
             rank: 0,

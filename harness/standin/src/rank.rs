@@ -2,7 +2,7 @@
 //! its part, leaves a record for a profiler around it, and ends as the model says. Each program makes its own output.
 
 use super::job_run::{Counters, JobRun};
-use super::place::Place;
+use super::place::ProcessPlace;
 use super::report::Record;
 use job::script::Step;
 use nix::sys::prctl::set_pdeathsig;
@@ -20,7 +20,7 @@ pub(crate) type Text<'a> = &'a dyn Fn(f64) -> String;
 
 /// Its part in a job.
 pub(crate) struct Part<'a> {
-    pub place: &'a Place,
+    pub place: &'a ProcessPlace,
     pub steps: Vec<Step>,
     /// What it does on its host, of so many that do.
     pub local: (u32, u32),
@@ -40,7 +40,7 @@ pub(crate) async fn live(life: &JobRun, part: Part<'_>) -> Result<i32, String> {
     let ails = |is: &dyn Fn(usize) -> bool| node.is_some_and(is);
     let silent = ails(&|node| execution.active_faults.output_missing(node));
     let garbled = ails(&|node| execution.active_faults.garbled(node));
-    let record = Record::of_process(place, life, steps)?;
+    let record = Record::for_process(place, life, steps)?;
     if record.is_some() {
         // A profiler that is killed must not leave behind what it started.
         let _ = set_pdeathsig(Signal::SIGKILL);

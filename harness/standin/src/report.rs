@@ -3,7 +3,7 @@
 
 use super::MARK;
 use super::job_run::JobRun;
-use super::place::Place;
+use super::place::ProcessPlace;
 use super::state::State;
 use job::profile::nsys::Arguments;
 use job::profile::{NsysVersion, Ranks};
@@ -48,8 +48,8 @@ pub(crate) struct Record(PathBuf);
 
 impl Record {
     /// Nothing where there is no profiler around the process.
-    pub(crate) fn of_process(
-        place: &Place,
+    pub(crate) fn for_process(
+        place: &ProcessPlace,
         life: &JobRun,
         steps: Vec<Step>,
     ) -> Result<Option<Record>, String> {

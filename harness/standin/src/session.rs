@@ -1,7 +1,7 @@
 //! Sessions of nsys that collect on command: `launch` runs a program in one, `start` and `stop` begin and end its
 //! collection by the machine's clock, `shutdown` ends it. They stand in the state folder, one to a host and name.
 
-use super::place::Place;
+use super::place::ProcessPlace;
 use super::profiling::{free_report, generate, in_folder, switches, under, value};
 use super::report::ProfiledProcess;
 use super::state::State;
@@ -40,7 +40,7 @@ struct Started {
 }
 
 pub(crate) async fn answer(state: &State, verb: &str, arguments: &[String]) -> Result<i32, String> {
-    let place = Place::of_process()?;
+    let place = ProcessPlace::from_environment()?;
     let (switches, command) = switches(arguments);
     let name = value(&switches, &[if verb == "launch" { "--session-new" } else { "--session" }]);
     let name = name.ok_or_else(|| format!("`{verb}` needs a session"))?;
@@ -91,7 +91,7 @@ impl Session {
         self.collect(state, ProfiledProcess::read(record)?)
     }
 
-    fn start(&self, state: &State, place: &Place, switches: &[String]) -> Result<i32, String> {
+    fn start(&self, state: &State, place: &ProcessPlace, switches: &[String]) -> Result<i32, String> {
         if state.ails(&place.node).iter().any(|fault| matches!(fault, Fault::WindowShut)) {
             return Err("cannot start the collection".to_owned());
         }

@@ -1,15 +1,15 @@
 //! The rank of a process, by the variables of its launcher; and which clusters stand-ins can simulate.
 
-use super::place::Place;
+use super::place::ProcessPlace;
 use super::state::State;
 use super::{Call, names};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-fn place(variables: &[(&str, &str)]) -> Result<Place, String> {
+fn place(variables: &[(&str, &str)]) -> Result<ProcessPlace, String> {
     let variables: BTreeMap<&str, &str> = variables.iter().copied().collect();
     let of = |name: &str| variables.get(name).map(|value| (*value).to_owned());
-    Place::read(&of, "/fsx/run/all-all_gather/all", "host")
+    ProcessPlace::read(&of, "/fsx/run/all-all_gather/all", "host")
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn a_process_without_a_launcher_is_alone_on_its_host() {
 }
 
 #[test]
-fn the_launcher_nearest_to_the_program_tells_its_rank() {
+fn the_launcher_nearest_to_the_program_sets_its_rank() {
     let slurm = [
         ("SLURM_PROCID", "1"),
         ("SLURM_LOCALID", "0"),

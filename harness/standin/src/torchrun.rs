@@ -2,7 +2,7 @@
 //! `nemo` and `python3`, each of whose ranks is a task, of which the first prints.
 
 use super::job_run::JobRun;
-use super::place::Place;
+use super::place::ProcessPlace;
 use super::rank::{self, Part};
 use super::state::State;
 use super::world;
@@ -10,7 +10,7 @@ use job::script::{Run, Step};
 use sim::work::Work;
 
 pub(crate) async fn answer(state: &State, program: &str, arguments: &[String]) -> Result<i32, String> {
-    let place = Place::of_process()?;
+    let place = ProcessPlace::from_environment()?;
     let met = if place.tasks > 1 { world::meet(state, &place).await? } else { world::alone(&place) };
     let nodes = place.nodes.clone().unwrap_or_else(|| world::nodes(&met.hosts));
     let argv = std::iter::once(program.to_owned()).chain(arguments.iter().cloned()).collect();

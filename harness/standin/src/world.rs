@@ -1,7 +1,7 @@
 //! Where the ranks of one start meet before any of them goes on, as those of a real program do: files of the state
 //! folder. What they do afterwards they do by one clock, from one moment.
 
-use super::place::Place;
+use super::place::ProcessPlace;
 use super::state::State;
 use base::digest::sha256;
 use std::fs;
@@ -25,11 +25,11 @@ const LOOK: Duration = Duration::from_millis(20);
 const NOTICE_NS: i64 = 60_000_000;
 
 /// Alone, without waiting.
-pub(crate) fn alone(place: &Place) -> Met {
+pub(crate) fn alone(place: &ProcessPlace) -> Met {
     Met { hosts: vec![place.node.clone()], begin_ns: now_ns() }
 }
 
-pub(crate) async fn meet(state: &State, place: &Place) -> Result<Met, String> {
+pub(crate) async fn meet(state: &State, place: &ProcessPlace) -> Result<Met, String> {
     let failed = |error: io::Error| format!("meeting point of ranks: {error}");
     let key: String = sha256(place.start.as_bytes()).chars().take(16).collect();
     let worlds = state.folder.join("worlds");

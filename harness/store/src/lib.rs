@@ -279,7 +279,7 @@ impl Store {
 pub fn redactor() -> Redactor {
     // A name or a value that is no text is looked for nowhere: no artefact could hold it.
     let variables = std::env::vars_os();
-    Redactor::of_environment(
+    Redactor::from_environment(
         variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
     )
 }
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_id_tells_when_and_which_suite() {
+    fn a_run_id_names_the_time_and_the_suite() {
         let id = new_run_id("nccl-p5");
         let parts: Vec<&str> = id.splitn(2, '-').collect();
         assert_eq!(parts[0].len(), "20261121T031000Z".len(), "{id}");

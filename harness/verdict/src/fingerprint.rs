@@ -38,7 +38,7 @@ pub fn complete(fingerprint: &mut Fingerprint, job: &PlannedJob, probe: Option<&
     let names = COMPARABLE.iter().chain(&INFORMATIVE).filter(|name| **name != IMAGE);
     for name in names {
         if !fingerprint.contains_key(*name)
-            && let Some(versions) = probe.and_then(|probe| of_nodes(probe, &job.nodes, name))
+            && let Some(versions) = probe.and_then(|probe| node_versions(probe, &job.nodes, name))
         {
             fingerprint.insert((*name).to_owned(), versions);
         }
@@ -78,7 +78,7 @@ fn slurm(job: &PlannedJob) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
-fn of_nodes(probe: &Probe, nodes: &[String], name: &str) -> Option<BTreeSet<String>> {
+fn node_versions(probe: &Probe, nodes: &[String], name: &str) -> Option<BTreeSet<String>> {
     let one = |node: &String| {
         let probed = probe.nodes.iter().find(|probed| probed.node == *node)?;
         probed.facts.get(name).map(ToString::to_string)
@@ -107,7 +107,7 @@ pub fn variables(job: &PlannedJob) -> String {
 }
 
 /// Of a whole run: the versions of its cases and of the harness.
-pub(crate) fn of_run(plan: &Plan, cases: &[CaseVerdict]) -> Fingerprint {
+pub(crate) fn from_run(plan: &Plan, cases: &[CaseVerdict]) -> Fingerprint {
     let mut all = Fingerprint::new();
     for (part, versions) in cases.iter().flat_map(|case| &case.versions) {
         all.entry(part.clone()).or_default().extend(versions.iter().cloned());

@@ -8,9 +8,9 @@ use std::fs;
 use std::path::Path;
 
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct Differences {
     /// By file, field and reason, how many files.
-    pub told: BTreeMap<String, usize>,
+    pub reported: BTreeMap<String, usize>,
     pub strange: BTreeSet<String>,
 }
 
@@ -76,13 +76,13 @@ const OF_NODES: &[&str] = &[
     "versions.slurm",
 ];
 
-pub(super) fn between(one: &Path, two: &Path) -> Seen {
+pub(super) fn between(one: &Path, two: &Path) -> Differences {
     let (first, second) = (files(one), files(two));
-    let mut seen = Seen::default();
+    let mut seen = Differences::default();
     for name in first.keys().chain(second.keys()).collect::<BTreeSet<_>>() {
         let fields = match (first.get(name), second.get(name)) {
             (Some(one), Some(two)) if one == two => continue,
-            (Some(one), Some(two)) => of_file(name, one, two),
+            (Some(one), Some(two)) => differing_fields(name, one, two),
             _ => BTreeSet::from(["only one has it".to_owned()]),
         };
         for field in fields {
@@ -92,7 +92,7 @@ pub(super) fn between(one: &Path, two: &Path) -> Seen {
     seen
 }
 
-impl Seen {
+impl Differences {
     fn take(&mut self, name: &str, field: &str) {
         let pattern = pattern(name);
         // Of whichever job.
@@ -100,7 +100,7 @@ impl Seen {
         let field = part.as_deref().unwrap_or(field);
         let is = |(file, fields, _): &&(&str, &[&str], &str)| fits(&pattern, file) && fields.contains(&field);
         match MUST.iter().find(is) {
-            Some((file, _, why)) => *self.told.entry(format!("{file} {field} ({why})")).or_default() += 1,
+            Some((file, _, why)) => *self.reported.entry(format!("{file} {field} ({why})")).or_default() += 1,
             None => {
                 self.strange.insert(format!("{name}: {field}"));
             }
@@ -123,7 +123,7 @@ fn files(run: &Path) -> BTreeMap<String, Vec<u8>> {
                 folders.push(path);
             } else {
                 let name = path.strip_prefix(&run).expect("below it").display().to_string();
-                found.insert(of_any_step(&name), fs::read(&path).expect("read"));
+                found.insert(without_step_number(&name), fs::read(&path).expect("read"));
             }
         }
     }
@@ -131,7 +131,7 @@ fn files(run: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Under Slurm the sampler is a step of its own, so that the workload is the next one.
-fn of_any_step(text: &str) -> String {
+fn without_step_number(text: &str) -> String {
     text.replace(".step1.", ".step0.")
 }
 
@@ -158,14 +158,14 @@ fn fits(name: &str, pattern: &str) -> bool {
     }
 }
 
-fn of_file(name: &str, one: &[u8], two: &[u8]) -> BTreeSet<String> {
+fn differing_fields(name: &str, one: &[u8], two: &[u8]) -> BTreeSet<String> {
     let mut fields = BTreeSet::new();
     if name.ends_with("/metrics.parquet") {
         metrics(one, two, &mut fields);
     } else if name.ends_with(".parquet") {
         fields.insert("bytes".to_owned());
     } else {
-        let texts = [one, two].map(|bytes| of_any_step(&String::from_utf8_lossy(bytes)));
+        let texts = [one, two].map(|bytes| without_step_number(&String::from_utf8_lossy(bytes)));
         if name.ends_with(".json") {
             let [one, two] = texts.map(|text| sorted(serde_json::from_str(&text).expect("JSON")));
             values(&one, &two, "", &mut fields);
@@ -239,7 +239,7 @@ fn metrics(one: &[u8], two: &[u8], fields: &mut BTreeSet<String>) {
         let row = |row: &metric::Metric| {
             let dims: Vec<String> =
                 row.dims.iter().map(|(dim, value)| format!("{}={value}", dim.name())).collect();
-            ((row.name.to_string(), of_any_step(&dims.join(" "))), row.value.to_bits())
+            ((row.name.to_string(), without_step_number(&dims.join(" "))), row.value.to_bits())
         };
         metrics.rows().iter().map(row).collect::<BTreeMap<_, _>>()
     };

@@ -10,7 +10,7 @@ use crate::{slurm_cluster, ssh};
 use libtest_mimic::Trial;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use ways::{Asked, SHORT_S, Way};
+use ways::{SHORT_S, SuiteRequest, Way};
 
 pub(crate) const FACTS: &[Fact] = &[
     ("nccl_p5_ends_with_the_same_verdicts_over_all_of_them", healthy),
@@ -27,7 +27,7 @@ pub(crate) fn tests() -> Vec<Trial> {
 const BY_THE_CLOCK: [(&str, f64); 2] = [("node.efa_tx", 0.6), ("nic.share", 1e-6)];
 
 fn healthy() {
-    let ways = ways::all(&Asked { suite: "nccl-p5", faults: &[], text: "", floor_s: SHORT_S });
+    let ways = ways::all(&SuiteRequest { suite: "nccl-p5", faults: &[], text: "", floor_s: SHORT_S });
     for way in &ways {
         assert_eq!(way.ran.code, Some(0), "{}: {}", way.name, way.ran.all());
         way.assert_marked();
@@ -38,7 +38,7 @@ fn healthy() {
     for (simulated, real) in [(slurm, real_slurm), (ssh, real_ssh)] {
         let seen = differ::between(&simulated.project.latest(), &real.project.latest());
         println!("{} and {} differ in", simulated.name, real.name);
-        for (line, many) in &seen.told {
+        for (line, many) in &seen.reported {
             println!("  {line}: {many}");
         }
         assert!(seen.strange.is_empty(), "{} and {}: {:#?}", simulated.name, real.name, seen.strange);
@@ -58,7 +58,7 @@ fn assert_no_baselines(way: &Way) {
     );
 }
 
-/// Some cases of the suite that ships, one operation standing for all.
+/// Some cases of the suite that ships, one operation for all.
 fn parts(kept: &[&str]) -> String {
     let shipped =
         std::fs::read_to_string(crate::project::root().join("suites/nccl-p5.toml")).expect("a suite");
@@ -84,7 +84,7 @@ fn ill() {
     );
     let slow = (&["n4:nic-slow=0.4@rdmap113s0"][..], &["nic-pairs"][..], &["culprit n4 rdmap113s0"][..]);
     for (faults, cases, culprits) in [dead, slow] {
-        let ways = ways::all(&Asked { suite: "ill", faults, text: &parts(cases), floor_s: SHORT_S });
+        let ways = ways::all(&SuiteRequest { suite: "ill", faults, text: &parts(cases), floor_s: SHORT_S });
         for way in &ways {
             assert_eq!(way.ran.code, Some(1), "{}: {}", way.name, way.ran.all());
             let mut blamed = way.ran.blamed();

@@ -1,7 +1,7 @@
 //! Trainings over real servers: shortened suites that ship pass over a real Slurm, and a window that the watcher of the
 //! log makes holds the steps that were asked for, over a real Slurm and real ssh.
 
-use super::ways::{self, Asked, Way};
+use super::ways::{self, SuiteRequest, Way};
 use crate::fact::Fact;
 use crate::project::root;
 use std::fs;
@@ -27,7 +27,7 @@ fn first_case(suite: &str, instead: &[(&str, &str)]) -> String {
 /// All of it is lived through: what crosses between nodes in a step is read off their counters.
 fn passes(suite: &str, instead: &[(&str, &str)]) {
     let text = first_case(suite, instead);
-    let way = ways::by_slurm(&Asked { suite, faults: &[], text: &text, floor_s: 600.0 });
+    let way = ways::by_slurm(&SuiteRequest { suite, faults: &[], text: &text, floor_s: 600.0 });
     assert_eq!(way.ran.code, Some(0), "{}", way.ran.all());
     way.assert_marked();
 }
@@ -71,7 +71,7 @@ equals = 3
 "#;
 
 fn watched() {
-    let asked = Asked { suite: "watched", faults: &[], text: WATCHED, floor_s: 600.0 };
+    let asked = SuiteRequest { suite: "watched", faults: &[], text: WATCHED, floor_s: 600.0 };
     for way in [ways::by_slurm(&asked), ways::by_ssh(&asked)] {
         assert_eq!(way.ran.code, Some(0), "{}: {}", way.name, way.ran.all());
         way.assert_marked();

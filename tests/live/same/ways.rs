@@ -15,7 +15,7 @@ pub(super) struct Way {
 }
 
 /// What is run: a suite by name, with its text where it does not ship.
-pub(super) struct Asked<'a> {
+pub(super) struct SuiteRequest<'a> {
     pub suite: &'a str,
     pub faults: &'a [&'a str],
     pub text: &'a str,
@@ -32,7 +32,7 @@ const NODES: &str = "n[1-4]";
 const NSYS: &str = "nsys_version = \"2025.3.1\"\n";
 
 /// Simulated Slurm, simulated ssh, real Slurm, real ssh. The real ones run side by side.
-pub(super) fn all(asked: &Asked<'_>) -> [Way; 4] {
+pub(super) fn all(asked: &SuiteRequest<'_>) -> [Way; 4] {
     thread::scope(|scope| {
         let slurm = scope.spawn(|| by_slurm(asked));
         let ssh = scope.spawn(|| by_ssh(asked));
@@ -44,7 +44,7 @@ pub(super) fn all(asked: &Asked<'_>) -> [Way; 4] {
     })
 }
 
-fn pretended(asked: &Asked<'_>, via: &'static str) -> Way {
+fn pretended(asked: &SuiteRequest<'_>, via: &'static str) -> Way {
     let project = project(asked);
     let start = if via == "ssh" { "start = \"mpirun\"\n" } else { "" };
     let inventory = format!(
@@ -52,26 +52,26 @@ fn pretended(asked: &Asked<'_>, via: &'static str) -> Way {
     );
     project.write("inventory/way.toml", &inventory);
     let faults = asked.faults.iter().flat_map(|fault| ["--sim-fault", fault]);
-    let args: Vec<&str> = words(asked).into_iter().chain(["--seed", SEED]).chain(faults).collect();
+    let args: Vec<&str> = arguments(asked).into_iter().chain(["--seed", SEED]).chain(faults).collect();
     let ran = project.harness(&args);
     Way { name: if via == "ssh" { "simulated ssh" } else { "simulated Slurm" }, project, ran }
 }
 
-pub(super) fn by_slurm(asked: &Asked<'_>) -> Way {
+pub(super) fn by_slurm(asked: &SuiteRequest<'_>) -> Way {
     let project = project(asked);
     let programs = programs(asked);
     let cluster = Cluster::start(4);
     let reach = "via = \"slurm\"\nmpi = \"pmi2\"\n";
     project
         .write("inventory/way.toml", &inventory(&project, &programs, (reach, &cluster.first_on_path()), ""));
-    let mut command = project.command(&words(asked));
+    let mut command = project.command(&arguments(asked));
     command.envs(cluster.variables());
     let ran = ran(command.output().expect("the harness starts"));
     cluster.assert_nothing_is_left();
     Way { name: "real Slurm", project, ran }
 }
 
-pub(super) fn by_ssh(asked: &Asked<'_>) -> Way {
+pub(super) fn by_ssh(asked: &SuiteRequest<'_>) -> Way {
     let project = project(asked);
     let programs = programs(asked);
     let named = (1..=4).map(|nth| format!("Host n{nth}\n    HostName 127.0.11.{nth}\n"));
@@ -81,7 +81,7 @@ pub(super) fn by_ssh(asked: &Asked<'_>) -> Way {
     // As a user's own ssh_config would report mpirun how to reach the others.
     let agent = format!("OMPI_MCA_plm_rsh_agent = \"ssh -F {config}\"\n");
     project.write("inventory/way.toml", &inventory(&project, &programs, (&reach, ""), &agent));
-    let ran = project.harness(&words(asked));
+    let ran = project.harness(&arguments(asked));
     let state = programs.state().display().to_string();
     wait_until(20, "nothing is left", || {
         processes_with(&config).is_empty() && processes_with(&state).is_empty()
@@ -89,13 +89,13 @@ pub(super) fn by_ssh(asked: &Asked<'_>) -> Way {
     Way { name: "real ssh", project, ran }
 }
 
-fn words<'a>(asked: &Asked<'a>) -> Vec<&'a str> {
+fn arguments<'a>(asked: &SuiteRequest<'a>) -> Vec<&'a str> {
     // What is lived through is short, and has to be met by a reading.
     vec!["--suite", asked.suite, "--inventory", "way", "--quiet", "--set", "interval_s=0.5"]
 }
 
 /// The baselines of the simulated instance stand for those of the real one, since its programs have the same model.
-fn project(asked: &Asked<'_>) -> Project {
+fn project(asked: &SuiteRequest<'_>) -> Project {
     let project = Project::new();
     let measured = fs::read_to_string(root().join("baselines/sim-p5.toml")).expect("baselines");
     let reported = "instance = \"sim-p5\"\nsimulated = true\n";
@@ -110,7 +110,7 @@ fn project(asked: &Asked<'_>) -> Project {
     project
 }
 
-/// The one baseline that is held against a rate by the machine's clock, with wider bounds.
+/// The one baseline that is compared with a rate by the machine's clock, with wider bounds.
 fn widened(baselines: &str) -> String {
     let mut of_clock = false;
     let line = |line: &str| {
@@ -127,7 +127,7 @@ fn widened(baselines: &str) -> String {
 }
 
 /// The one case that asserts a rate of counters has some windows of a second.
-fn programs(asked: &Asked<'_>) -> StandIns {
+fn programs(asked: &SuiteRequest<'_>) -> StandIns {
     let faults: Vec<String> = asked.faults.iter().map(|fault| format!("{fault:?}")).collect();
     let more = format!(
         "seed = {SEED}\nfaults = [{}]\nfloor_s = {:.1}\n[case_floor_s]\nall-all_gather = 4.0\n",

@@ -7,8 +7,8 @@ use crate::project::{Project, ran};
 use crate::slurm_cluster::Cluster;
 
 pub(super) const FACTS: &[Fact] = &[(
-    "of_four_new_nodes_the_one_with_a_slow_nic_is_rejected_and_costs_nothing_more",
-    of_four_new_nodes_the_one_with_a_slow_nic_is_rejected_and_costs_nothing_more,
+    "the_one_of_four_new_nodes_with_a_slow_nic_is_rejected_and_costs_nothing_more",
+    the_one_of_four_new_nodes_with_a_slow_nic_is_rejected_and_costs_nothing_more,
 )];
 
 /// Short, and by limits that need no baseline.
@@ -23,7 +23,7 @@ const SUITE: &str = "instance = \"p5\"\nabout = \"new nodes\"\n\
     workload = { kind = \"nccl-tests\", op = \"all_gather\", from = \"1GiB\", to = \"1GiB\", factor = 2 }\n\
     [[case.assert]]\nmetric = \"nccl.wrong\"\nequals = 0\n";
 
-fn of_four_new_nodes_the_one_with_a_slow_nic_is_rejected_and_costs_nothing_more() {
+fn the_one_of_four_new_nodes_with_a_slow_nic_is_rejected_and_costs_nothing_more() {
     let project = Project::new();
     let fault = "seed = 7\nfaults = [\"n6:nic-slow=0.5@rdmap113s0\"]\nfloor_s = 0.8\n";
     let programs = StandIns::new("n[1-8]", fault);

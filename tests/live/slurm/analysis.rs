@@ -17,8 +17,8 @@ pub(super) const FACTS: &[Fact] = &[
     ("what_tasks_read_of_sixty_four_reports_gives_the_bytes_of_one_machine", the_same_bytes),
     ("a_task_that_is_killed_or_cancelled_is_started_again", killed),
     ("a_task_that_is_lost_every_time_is_named_and_nothing_of_its_reports_is_reported", lost),
-    ("a_case_whose_reports_tasks_read_has_the_numbers_of_one_machine", of_a_run),
-    ("a_case_of_which_a_task_is_lost_every_time_passes_nothing_that_its_reports_show", of_a_run_lost),
+    ("a_case_whose_reports_tasks_read_has_the_numbers_of_one_machine", numbers_of_one_machine),
+    ("a_case_of_which_a_task_is_lost_every_time_passes_nothing_that_its_reports_show", lost_task),
     ("an_interruption_ends_all_tasks_of_an_analysis", interrupted),
 ];
 
@@ -146,11 +146,11 @@ fn the_same_bytes() {
 /// The first tries of tasks 3 and 5 report their process and wait.
 const WAITS: &str = "task=$SLURM_ARRAY_TASK_ID\necho \"$SLURMD_NODENAME\" >>\"BENCH/nodes-$task\"\n\
     if [[ $task == 3 || $task == 5 ]] && mkdir \"BENCH/first-$task\" 2>/dev/null; then\n\
-    echo \"$SLURM_ARRAY_JOB_ID $$\" >\"BENCH/told-$task.new\"\nmv \"BENCH/told-$task.new\" \"BENCH/told-$task\"\n\
+    echo \"$SLURM_ARRAY_JOB_ID $$\" >\"BENCH/reported-$task.new\"\nmv \"BENCH/reported-$task.new\" \"BENCH/reported-$task\"\n\
     exec sleep 600\nfi\n";
 
 fn started_task(bench: &Bench, task: usize) -> (String, i32) {
-    let file = format!("told-{task}");
+    let file = format!("reported-{task}");
     bench.wait_for(&[&file]);
     let text = fs::read_to_string(bench.project.path().join(file)).expect("reported");
     let (array, process) = text.trim().split_once(' ').expect("two words");
@@ -241,7 +241,7 @@ pub(super) fn finished(bench: &Bench) -> String {
         .into_owned()
 }
 
-/// Its cases, analysed once more: of each file of numbers, findings and verdicts what is in it.
+/// Its cases, reanalysed: of each file of numbers, findings and verdicts what is in it.
 fn again(bench: &Bench, id: &str, on: &[&str]) -> (Ran, BTreeMap<String, Vec<u8>>) {
     let mut command = bench.command(&[&["--run", id, "--from", "analyze"], on].concat());
     let output =
@@ -253,7 +253,7 @@ fn again(bench: &Bench, id: &str, on: &[&str]) -> (Ran, BTreeMap<String, Vec<u8>
     (ran(output), files)
 }
 
-fn of_a_run() {
+fn numbers_of_one_machine() {
     let bench = bench();
     bench.project.write("hook", &format!("touch {}/started-$SLURM_ARRAY_TASK_ID\n", bench.folder()));
     let id = finished(&bench);
@@ -270,7 +270,7 @@ fn of_a_run() {
     bench.cluster.assert_nothing_is_left();
 }
 
-fn of_a_run_lost() {
+fn lost_task() {
     let bench = bench();
     let id = finished(&bench);
     bench.project.write("hook", "[[ $SLURM_ARRAY_TASK_ID != 2 ]] || exit 9\n");

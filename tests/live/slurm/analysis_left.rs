@@ -10,8 +10,8 @@ use serde_json::Value;
 use std::fs;
 
 pub(super) const FACTS: &[Fact] = &[
-    ("what_a_killed_replay_left_of_its_analysis_is_ended_by_clean_and_nothing_of_others", of_a_replay),
-    ("a_run_that_is_killed_while_tasks_read_its_reports_goes_on_to_the_verdicts_of_one_machine", of_a_run),
+    ("what_a_killed_replay_left_of_its_analysis_is_ended_by_clean_and_nothing_of_others", killed_replay),
+    ("a_run_that_is_killed_while_tasks_read_its_reports_goes_on_to_the_verdicts_of_one_machine", killed_run),
 ];
 
 /// The first task that begins reports so, and waits.
@@ -51,7 +51,7 @@ fn folders(bench: &Bench) -> Vec<String> {
     names
 }
 
-fn of_a_replay() {
+fn killed_replay() {
     let bench = Bench::new("");
     reads(&bench);
     let parent = finished(&bench);
@@ -110,7 +110,7 @@ fn verdicts(bench: &Bench) -> Vec<Value> {
     file["verdicts"].as_array().expect("verdicts").iter().map(of).collect()
 }
 
-fn of_a_run() {
+fn killed_run() {
     let profiled = "[[case]]\nname = \"profiled\"\nplacement = \"all\"\nrecipes = [\"nccl_tests\", \"cuda_gpu_kern_sum\"]\n\
         workload = { kind = \"nccl-tests\", op = \"scatter\", from = \"64MiB\", to = \"256MiB\", factor = 2 }\n\
         profile = { ranks = \"one-per-node\" }\n\
@@ -128,7 +128,7 @@ fn of_a_run() {
     assert!(here.len() >= 2, "{here:?}");
     let on_nodes = ["--suite", "live", "--analyze-on", "slurm", "--inventory", "live"];
     assert_eq!(all(&on_nodes), here);
-    assert!(bench.project.latest().join("analyses.json").exists(), "where they read is told");
+    assert!(bench.project.latest().join("analyses.json").exists(), "where they read is recorded");
     // It goes on by itself, and leaves nothing of what was before.
     let resume = ["--run", "latest", "--resume", "--analyze-on", "slurm"];
     killed(&bench, &on_nodes);

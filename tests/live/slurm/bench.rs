@@ -20,11 +20,11 @@ pub(crate) struct Bench {
 impl Bench {
     /// Four nodes, and the suite `live` of these cases.
     pub(crate) fn new(cases: &str) -> Bench {
-        Bench::of(4, "", cases)
+        Bench::with_cases(4, "", cases)
     }
 
     /// `reach`: more lines on how the nodes are reached.
-    pub(crate) fn of(nodes: u16, reach: &str, cases: &str) -> Bench {
+    pub(crate) fn with_cases(nodes: u16, reach: &str, cases: &str) -> Bench {
         Bench::on(nodes, &[], reach, cases)
     }
 
@@ -48,7 +48,7 @@ impl Bench {
 
     /// The same with stand-ins for the programs of its nodes, `n1` and so on.
     pub(crate) fn with(programs: &StandIns, nodes: u16, cases: &str) -> Bench {
-        let bench = Bench::of(nodes, "", cases);
+        let bench = Bench::with_cases(nodes, "", cases);
         let (folder, state) = (bench.folder(), programs.state().display());
         let slurm = bench.cluster.first_on_path();
         bench.project.write(

@@ -53,18 +53,18 @@ fn an_inventory_is_discovered_without_the_nodes_that_take_no_jobs() {
     let again = discover(&[]);
     assert_eq!(again.code, Some(2), "{}", again.all());
     assert!(again.stderr.contains("--force"), "{}", again.all());
-    // Slurm has changed its mind; the file has not, until it is written anew.
+    // Slurm has changed its mind; the file has not, until it is rewritten.
     update("n2", "resume", "");
     let listed = bench.project.harness(&["--suite", "live", "--inventory", "found", "--list"]);
     assert!(listed.stdout.contains("@n4") && !listed.stdout.contains("@n2"), "{}", listed.all());
     // Beside it a busy machine may lose another node for a moment.
     let has_n2 = |ran: &Ran| ran.code == Some(0) && !ran.stdout.contains("excluded n2");
     let from = Instant::now();
-    let mut anew = discover(&["--force"]);
-    while !has_n2(&anew) && from.elapsed() < Duration::from_secs(60) {
-        anew = discover(&["--force"]);
+    let mut renewed = discover(&["--force"]);
+    while !has_n2(&renewed) && from.elapsed() < Duration::from_secs(60) {
+        renewed = discover(&["--force"]);
     }
-    assert!(has_n2(&anew), "{}", anew.all());
+    assert!(has_n2(&renewed), "{}", renewed.all());
 
     let wrong = discover(&["--force", "--feature", "nosuch"]);
     assert_eq!(wrong.code, Some(2), "{}", wrong.all());

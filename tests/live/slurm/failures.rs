@@ -57,12 +57,12 @@ fn cancelled() {
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert_eq!(odd(&bench, "waits"), ["command.exit_code@n2 error CANCELLED"], "{}", ran.all());
     assert!(ran.blamed().is_empty(), "somebody's hand is no node's fault: {}", ran.all());
-    bench.came_to("a job that somebody else cancels, Slurm", &ran, ["1 error CANCELLED", "nobody", "3 pass"]);
+    bench.came_to("a job that somebody else cancels, Slurm", &ran, ["1 error CANCELLED", "none", "3 pass"]);
 }
 
 /// The job itself goes on, and ends by itself as far as Slurm can determine.
 fn step_cancelled() {
-    let bench = Bench::of(2, "", &case("waits", "\"each\"", "waits", ""));
+    let bench = Bench::with_cases(2, "", &case("waits", "\"each\"", "waits", ""));
     bench.program("waits", WAITS);
     let run = bench.start();
     bench.wait_for(&ALL[..2]);
@@ -100,7 +100,7 @@ fn step_given_up() {
 }
 
 fn requeued() {
-    let bench = Bench::of(2, "", &case("waits", "\"all\"", "waits", ""));
+    let bench = Bench::with_cases(2, "", &case("waits", "\"all\"", "waits", ""));
     bench.program("waits", WAITS);
     let run = bench.start();
     until("the start of the job", || bench.events("job-started").into_iter().next());
@@ -115,7 +115,7 @@ fn requeued() {
     bench.came_to(
         "a job that is put back into the queue, Slurm",
         &ran,
-        ["1 error REQUEUED", "nobody", "0 pass"],
+        ["1 error REQUEUED", "none", "0 pass"],
     );
 }
 
@@ -183,7 +183,7 @@ fn daemon_killed() {
     go(&bench);
     let ran = ended(run);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
-    bench.came_to("slurmd killed while its job runs, and started again", &ran, ["pass", "nobody", "1 pass"]);
+    bench.came_to("slurmd killed while its job runs, and started again", &ran, ["pass", "none", "1 pass"]);
 }
 
 /// Away while jobs are watched, while they end, and while the next is to be submitted.
@@ -202,7 +202,7 @@ fn controller_away() {
     let ran = ended(run);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     assert_eq!(lines(&bench, "ran").len(), 4, "each job ran once");
-    bench.came_to("slurmctld away for 30 s while jobs are watched", &ran, ["pass", "nobody", "5 pass"]);
+    bench.came_to("slurmctld away for 30 s while jobs are watched", &ran, ["pass", "none", "5 pass"]);
 }
 
 fn drained() {
@@ -228,7 +228,8 @@ fn drained() {
 }
 
 fn never_starts() {
-    let bench = Bench::of(2, "partition = \"short\"", &case("each", "\"each\"", "well", "limit_s = 600"));
+    let bench =
+        Bench::with_cases(2, "partition = \"short\"", &case("each", "\"each\"", "well", "limit_s = 600"));
     bench.program("well", "exit 0");
     let ran = bench.run();
     assert_eq!(ran.code, Some(3), "{}", ran.all());
@@ -241,7 +242,8 @@ fn never_starts() {
 
 fn held() {
     let cases = [case("waits", "\"all\"", "waits", ""), case("each", "\"each\"", "well", "")];
-    let bench = Bench::of(2, "", &cases.concat().replace("queue_limit_s = 20", "queue_limit_s = 600"));
+    let bench =
+        Bench::with_cases(2, "", &cases.concat().replace("queue_limit_s = 20", "queue_limit_s = 600"));
     bench.program("waits", WAITS);
     bench.program("well", "exit 0");
     // A node that is busy with another's job: what is to run on it waits, and somebody holds it.
@@ -274,7 +276,7 @@ fn killed() {
     bench.wait_for(&ALL);
     run.kill();
     go(&bench);
-    // What it had launched ends while nobody looks.
+    // What it had launched ends unwatched.
     until("the end of the jobs", || bench.cluster.ask(&["squeue", "--noheader"]).is_empty().then_some(()));
     let resumed = bench.command(&["--run", "latest", "--resume"]).output().expect("the harness starts");
     let ran = crate::project::ran(resumed);
@@ -286,16 +288,16 @@ fn killed() {
     ids.dedup();
     assert_eq!(ids.len(), 5, "five jobs, each run once");
     assert_eq!(lines(&bench, "ran").len(), 8, "one task on each of their nodes");
-    bench.came_to("the harness killed by force and resumed, Slurm", &ran, ["pass", "nobody", "5 pass"]);
+    bench.came_to("the harness killed by force and resumed, Slurm", &ran, ["pass", "none", "5 pass"]);
 }
 
 fn interrupted() {
     for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
-        let bench = Bench::of(2, "", &case("waits", "\"each\"", "waits", ""));
+        let bench = Bench::with_cases(2, "", &case("waits", "\"each\"", "waits", ""));
         bench.program("waits", WAITS);
         let run = bench.start();
         bench.wait_for(&ALL[..2]);
-        tell(&run, signal);
+        send(&run, signal);
         let ran = ended(run);
         assert_eq!(ran.code, Some(code), "{}", ran.all());
         assert!(
@@ -308,7 +310,7 @@ fn interrupted() {
     }
 }
 
-fn tell(run: &Running, signal: Signal) {
+fn send(run: &Running, signal: Signal) {
     kill(Pid::from_raw(run.id()), signal).expect("signalled");
 }
 

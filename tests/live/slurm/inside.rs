@@ -10,7 +10,7 @@ pub(super) const FACTS: &[Fact] =
     &[("a_harness_inside_an_allocation_probes_and_measures_other_nodes", inside_an_allocation)];
 
 fn inside_an_allocation() {
-    let bench = Bench::of(3, "", &case("each", "\"each\"", "well", ""));
+    let bench = Bench::with_cases(3, "", &case("each", "\"each\"", "well", ""));
     bench.program("well", "[[ $(hostname) == \"$SLURMD_NODENAME\" ]]");
     let inventory = bench.project.path().join("inventory/live.toml");
     let text = fs::read_to_string(&inventory).expect("an inventory");

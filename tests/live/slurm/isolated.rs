@@ -11,8 +11,8 @@ use std::fs;
 
 pub(super) const FACTS: &[Fact] = &[
     (
-        "one_slow_nic_among_eight_nodes_is_named_and_nobody_else_is",
-        one_slow_nic_among_eight_nodes_is_named_and_nobody_else_is,
+        "one_slow_nic_among_eight_nodes_is_named_and_no_other",
+        one_slow_nic_among_eight_nodes_is_named_and_no_other,
     ),
     (
         "a_culprit_is_drained_only_where_asked_and_comes_back_only_after_a_run_that_passes",
@@ -36,7 +36,7 @@ pub(super) fn inventory(project: &Project, nodes: &str, programs: &StandIns, clu
     );
 }
 
-fn one_slow_nic_among_eight_nodes_is_named_and_nobody_else_is() {
+fn one_slow_nic_among_eight_nodes_is_named_and_no_other() {
     let project = Project::new();
     let fault = "seed = 7\nfaults = [\"n6:nic-slow=0.5@rdmap113s0\"]\nfloor_s = 0.8\n";
     let programs = StandIns::new("n[1-8]", fault);
@@ -91,7 +91,7 @@ fn a_culprit_is_drained_only_where_asked_and_comes_back_only_after_a_run_that_pa
     let named = harness(&isolate);
     assert_eq!((named.code, said("n3")), (Some(1), "IDLE".to_owned()), "{}", named.all());
 
-    // Nobody is at a terminal to agree to it.
+    // There is no terminal to agree at.
     let unanswered = harness(&[&isolate[..], &["--drain"]].concat());
     assert!(unanswered.stdout.contains("\nwould drain n3: [harness] HRN-NIC-DEAD"), "{}", unanswered.all());
     assert_eq!((unanswered.code, said("n3")), (Some(1), "IDLE".to_owned()), "{}", unanswered.all());

@@ -57,7 +57,7 @@ fn killed_at_twenty_moments() {
         bench.came_to(
             "the harness killed by force at drawn moments and resumed, Slurm",
             &ran,
-            ["pass", "nobody", "11 pass"],
+            ["pass", "none", "11 pass"],
         );
         fs::remove_file(bench.project.path().join("ran")).expect("jobs have run");
     }

@@ -19,7 +19,7 @@ fn given(name: &str, placement: &str, program: &str) -> String {
 }
 
 fn planted() {
-    let bench = Bench::of(2, "", &given("shows", "\"all\"", "shows"));
+    let bench = Bench::with_cases(2, "", &given("shows", "\"all\"", "shows"));
     bench.program(
         "shows",
         "env; printf '%s|' \"$@\"; echo \"error: not let in: $MY_TOKEN\" >&2\n[[ $2 == \"$MY_TOKEN\" && $1 == --token && -n $2 ]]",
@@ -37,7 +37,7 @@ fn planted() {
 
 fn left() {
     let cases = [case("runs", "\"each\"", "runs", ""), given("waits", "\"all\"", "runs")];
-    let bench = Bench::of(2, "", &cases.concat());
+    let bench = Bench::with_cases(2, "", &cases.concat());
     bench.program("runs", "trap '' TERM\ntouch \"BENCH/$SLURMD_NODENAME\"\nwhile :; do sleep 1; done");
     let mut command = bench.command(&RUN);
     let mut run = command

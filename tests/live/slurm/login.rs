@@ -15,7 +15,7 @@ pub(super) const FACTS: &[Fact] = &[
 
 /// A cluster and its login host, with a suite whose one case fails on n3.
 fn bench(cases: &str) -> (Hosts, Bench) {
-    let bench = Bench::of(4, "login = \"h1\"\nlogin_config = \"BENCH/ssh_config\"", cases);
+    let bench = Bench::with_cases(4, "login = \"h1\"\nlogin_config = \"BENCH/ssh_config\"", cases);
     let conf = bench.cluster.configuration();
     let first = bench.cluster.first_on_path();
     let path = if first.is_empty() { first } else { format!(" PATH={first}/usr/local/bin:/usr/bin:/bin") };

@@ -55,7 +55,7 @@ fn world(reach: &str, environment: &str) -> World {
     project.write("inventory/instances/small.toml", INSTANCE);
     project.write("inventory/instances/sim-small.toml", SIMULATED);
     project.write("suites/mpi.toml", SUITE);
-    let programs = StandIns::of(project.path(), "sim-small", "n[1-2]", "seed = 7\nfloor_s = 0.2\n");
+    let programs = StandIns::set_up(project.path(), "sim-small", "n[1-2]", "seed = 7\nfloor_s = 0.2\n");
     let cluster = Cluster::start_with(2, &["no-gres"]);
     let (folder, state) = (project.path().display(), programs.state().display());
     let slurm = cluster.first_on_path();

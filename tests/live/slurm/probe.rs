@@ -14,7 +14,7 @@ pub(super) const FACTS: &[Fact] = &[
 const PROBE: [&str; 4] = ["inventory", "probe", "--inventory", "live"];
 
 fn nodes_report() {
-    let bench = Bench::of(4, "partition = \"main\"", &case("each", "\"each\"", "well", ""));
+    let bench = Bench::with_cases(4, "partition = \"main\"", &case("each", "\"each\"", "well", ""));
     let reported = ran(bench.command(&[PROBE.as_slice(), &["--json"]].concat()).output().expect("starts"));
     // Their GPUs cannot be read, and all else is.
     assert_eq!(reported.code, Some(3), "{}", reported.all());

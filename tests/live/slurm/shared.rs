@@ -25,7 +25,7 @@ const NOTES: &str = "echo \"$SLURM_JOB_ID $PWD $SLURMD_NODENAME\" >>BENCH/ran";
 const WAITS: &str = "touch \"BENCH/$SLURMD_NODENAME\"\nuntil [[ -e BENCH/go ]]; do sleep 0.1; done";
 
 fn bench(nodes: u16, reach: &str, cases: &[String]) -> Bench {
-    let bench = Bench::of(nodes, reach, &cases.concat());
+    let bench = Bench::with_cases(nodes, reach, &cases.concat());
     bench.program("notes", NOTES);
     bench.program("waits", &format!("{NOTES}\n{WAITS}"));
     bench.program("fails-on-n2", &format!("{NOTES}\n[[ $(hostname) != n2 ]] || exit 9"));
@@ -124,7 +124,7 @@ fn cancelled() {
         let id = bench.id("+allocations", "a1");
         bench.cluster.ask(&["scancel", &id]);
     };
-    lost(cancel, "CANCELLED", "an allocation that jobs share and somebody cancels, Slurm", "nobody");
+    lost(cancel, "CANCELLED", "an allocation that jobs share and somebody cancels, Slurm", "none");
 }
 
 fn node_lost() {
@@ -181,7 +181,7 @@ fn killed() {
     bench.came_to(
         "the harness killed by force while jobs share allocations, and resumed, Slurm",
         &output,
-        ["pass", "nobody", "7 pass"],
+        ["pass", "none", "7 pass"],
     );
 }
 
@@ -190,7 +190,7 @@ fn interrupted() {
     let bench = bench(2, SHARES, &cases);
     let run = bench.start();
     bench.wait_for(&["n1", "n2"]);
-    tell(&run);
+    interrupt(&run);
     let output = ended(run);
     assert_eq!(output.code, Some(130), "{}", output.all());
     assert!(
@@ -203,6 +203,6 @@ fn interrupted() {
     bench.cluster.assert_nothing_is_left();
 }
 
-fn tell(run: &Running) {
+fn interrupt(run: &Running) {
     kill(Pid::from_raw(run.id()), Signal::SIGINT).expect("signalled");
 }

@@ -1,4 +1,4 @@
-//! Runs that nobody disturbs: from the suite to the verdicts, on the words of users and of strangers.
+//! Undisturbed runs: from the suite to the verdicts, on the words of users and of strangers.
 
 use super::bench::{Bench, case, ended};
 use crate::fact::Fact;
@@ -126,7 +126,7 @@ fn any_word_arrives_unchanged_as_argument_value_and_path() {
         // sbatch refuses scripts with the line breaks of another system, and says so.
         words.extend(Some(word).filter(|word| !word.contains("\r\n")));
     }
-    let bench = Bench::of(2, "", "");
+    let bench = Bench::with_cases(2, "", "");
     let shared = "a 'shared' \"folder\" # $(id) \u{e9}";
     let folder = bench.folder();
     let words: Vec<String> = words.iter().map(|word| word.replace("BENCH", &folder)).collect();
@@ -142,7 +142,7 @@ fn any_word_arrives_unchanged_as_argument_value_and_path() {
             "instance = \"p5\"\nabout = \"words\"\n[[case]]\nname = \"words\"\nplacement = \"all\"\nrecipes = [\"command\"]\n\
              [case.workload]\nkind = \"command\"\nprogram = {}\nargs = [{}]\nenvironment = {{ {} }}\n\
              [[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n",
-            literal(&format!("{folder}/bin/keeps what it's $told")),
+            literal(&format!("{folder}/bin/keeps what it's $given")),
             arguments.join(", "),
             values.join(", ")
         ),
@@ -152,7 +152,7 @@ fn any_word_arrives_unchanged_as_argument_value_and_path() {
     let line = literal(&format!("{folder}/{shared}"));
     fs::write(&inventory, text.replace(&format!("\"{folder}/shared\""), &line)).expect("written");
     bench.program(
-        "keeps what it's $told",
+        "keeps what it's $given",
         "printf '%s\\0' \"$@\" >\"BENCH/arguments.$SLURMD_NODENAME\"\n\
          for name in \"${!WORD@}\"; do printf '%s\\0' \"${!name}\"; done >\"BENCH/values.$SLURMD_NODENAME\"",
     );
@@ -178,7 +178,7 @@ fn sixty_four_nodes_are_one_job_and_sixty_four_jobs_in_little_memory() {
             .replace("BENCH/bin/well\"", "BENCH/bin/well\", tasks_per_node = 8"),
         case("each", "\"each\"", "well", ""),
     ];
-    let bench = Bench::of(64, "", &cases.concat());
+    let bench = Bench::with_cases(64, "", &cases.concat());
     bench.program("well", "[[ $(hostname) == \"$SLURMD_NODENAME\" ]]");
     let mut run = bench.start();
     let status = format!("/proc/{}/status", run.id());

@@ -45,7 +45,7 @@ fn disk_full() {
         bench.project.write(&format!("disk/{node}/here"), "");
     }
     let scratch = "head -c 1M /dev/zero >\"BENCH/disk/$SLURMD_NODENAME/scratch.$SLURM_PROCID\" || exit 1\n";
-    bench.program("all_reduce_perf", &format!("{scratch}{}", of_eight(ALL_REDUCE)));
+    bench.program("all_reduce_perf", &format!("{scratch}{}", for_eight_ranks(ALL_REDUCE)));
     bench.program("well", "exit 0");
     // A probe would find so little room before anything is launched; here it fills up meanwhile.
     let ran = ended(bench.start_with(&[RUN.as_slice(), &["--no-probe"]].concat()));
@@ -55,7 +55,7 @@ fn disk_full() {
 }
 
 /// The bandwidth on the bus that eight ranks have, in place of that of 32.
-fn of_eight(printed: &str) -> String {
+fn for_eight_ranks(printed: &str) -> String {
     printed.replace("416.08", "375.81")
 }
 
@@ -71,7 +71,7 @@ fn folder_full() {
     let ran = ended(bench.start_with(&[RUN.as_slice(), &["--no-probe"]].concat()));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert!(ran.stdout.contains("No space left on device"), "{}", ran.all());
-    bench.came_to("a shared folder that is full, Slurm", &ran, ["1 error folder-failed", "nobody", "1 pass"]);
+    bench.came_to("a shared folder that is full, Slurm", &ran, ["1 error folder-failed", "none", "1 pass"]);
 }
 
 fn report_cut() {

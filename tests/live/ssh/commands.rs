@@ -151,7 +151,7 @@ fn a_limit_ends_the_wait_and_the_command() {
         let output = reach.exec(&host("h1"), &Command::new(argv, Duration::from_secs(2))).await;
         assert_eq!(output, Err(ReachError::TimedOut { what: "`sh` on h1".into(), limit_s: 2 }));
         assert!(began.elapsed() < Duration::from_secs(4));
-        // The node ends it by itself, though nobody asks it to.
+        // The node ends it by itself, though it is not asked to.
         let process = hosts.text("mark").trim().to_owned();
         let ended = "! kill -0 \"$1\" 2> /dev/null";
         let mut left = 40;
@@ -214,5 +214,5 @@ fn a_crowded_jump_host_lets_all_in_by_and_by() {
     });
     let refused = hosts.text("h1.log").matches("beginning MaxStartups throttling").count()
         + hosts.text("h1.log").matches("drop connection").count();
-    assert!(refused > 0, "nobody was refused, so nothing was shown: {}", hosts.text("h1.log"));
+    assert!(refused > 0, "no connection was refused, so nothing was shown: {}", hosts.text("h1.log"));
 }

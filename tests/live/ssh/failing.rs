@@ -15,7 +15,7 @@ pub(super) const FACTS: &[Fact] = &[
     ("an_unknown_key_is_refused_with_the_line_that_adds_it", an_unknown_key_is_refused_with_its_line),
     ("a_key_that_changed_is_refused_with_its_place", a_key_that_changed_is_refused_with_its_place),
     ("a_host_that_takes_no_key_is_refused_without_a_question", a_host_that_takes_no_key_is_refused),
-    ("a_host_that_accepts_and_never_answers_keeps_nobody_waiting", a_silent_host_keeps_nobody_waiting),
+    ("a_host_that_accepts_and_never_answers_keeps_no_other_waiting", a_silent_host_keeps_no_other_waiting),
     ("a_command_whose_connection_breaks_is_unknown_and_the_next_one_runs", a_broken_command_is_unknown),
     ("a_host_that_is_down_comes_back_by_itself", a_host_that_is_down_comes_back_by_itself),
     ("connections_end_with_the_run_and_without_it", connections_end_with_the_run_and_without_it),
@@ -77,7 +77,7 @@ fn a_host_that_takes_no_key_is_refused() {
     assert!(why.contains(&line) && why.contains("Permission denied"), "{why}");
 }
 
-fn a_silent_host_keeps_nobody_waiting() {
+fn a_silent_host_keeps_no_other_waiting() {
     let silent = TcpListener::bind("127.0.11.250:0").expect("an address");
     let port = silent.local_addr().expect("bound").port();
     let config = format!("Host mute\n    HostName 127.0.11.250\n    Port {port}\n");
@@ -123,7 +123,7 @@ fn a_broken_command_is_unknown() {
         assert!(why.starts_with("h1 cannot be reached: the connection was lost"), "{why}");
         assert!(why.ends_with("whether it finished is unknown"), "{why}");
         assert!(other.expect("unharmed").succeeded());
-        assert!(exec(&reach, "h1", &["true"]).await.expect("connected anew").succeeded());
+        assert!(exec(&reach, "h1", &["true"]).await.expect("reconnected").succeeded());
         reach.end().await;
     });
 }
@@ -168,7 +168,7 @@ fn connections_end_with_the_run_and_without_it() {
     let reach = hosts.reach();
     block(exec(&reach, "h1", &["true"])).expect("an answer");
     assert_eq!(processes_with(&config).len(), 1);
-    wait_until(40, "a connection that nobody uses ends", || processes_with(&config).is_empty());
+    wait_until(40, "an unused connection ends", || processes_with(&config).is_empty());
 }
 
 fn sixty_four_hosts_at_once() {

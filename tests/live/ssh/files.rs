@@ -101,7 +101,7 @@ fn a_put_that_broke_off_goes_on_where_it_was() {
             while !folder.join("large").exists() {
                 tokio::time::sleep(Duration::from_millis(2)).await;
                 let Some(length) = part() else { continue };
-                assert!(length >= least, "what was there is sent anew: {length} of {least} bytes");
+                assert!(length >= least, "what was there is resent: {length} of {least} bytes");
                 least = length;
                 if cut == 0 && length > LARGE as u64 / 8 {
                     cut = hosts.cut(1);

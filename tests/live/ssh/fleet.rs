@@ -16,7 +16,7 @@ pub(super) const NIGHTLY: &[Fact] =
 struct Load(Vec<Child>);
 
 impl Load {
-    fn of(many: usize) -> Load {
+    fn start(many: usize) -> Load {
         let spin = || {
             Command::new("sh")
                 .args(["-c", "while :; do :; done"])
@@ -40,7 +40,7 @@ impl Drop for Load {
 }
 
 fn sixty_four_hosts_lose_no_job_on_a_busy_machine() {
-    let bench = Bench::of(Hosts::start(64), &[], "", "");
+    let bench = Bench::with_suite(Hosts::start(64), &[], "", "");
     let case = |name: &str, seconds: u32| {
         format!(
             "[[case]]\nname = \"{name}\"\nplacement = \"each\"\nlimit_s = 900\ncounters = false\n\
@@ -55,7 +55,7 @@ fn sixty_four_hosts_lose_no_job_on_a_busy_machine() {
         case("longer-than-its-timeout", 45)
     );
     bench.project.write("suites/test.toml", &suite);
-    let load = Load::of(10);
+    let load = Load::start(10);
     let began = Instant::now();
     let args = ["--suite", "test", "--inventory", "live", "--no-probe", "-q"];
     let child = bench.project.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();

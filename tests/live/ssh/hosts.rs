@@ -41,7 +41,7 @@ impl Hosts {
     /// The same, with lines of one's own for each sshd and for ssh, which take the first word on anything.
     pub(crate) fn start_with(many: usize, sshd: &[&str], ssh: &str) -> Hosts {
         let folder = tempfile::Builder::new().prefix("sshds-").tempdir().expect("a folder");
-        // The port is free on the first address, and the others have nobody else.
+        // The port is free on the first address, and nothing else listens on the others.
         let port =
             TcpListener::bind("127.0.11.1:0").and_then(|free| free.local_addr()).expect("a port").port();
         for name in ["user", "host"] {

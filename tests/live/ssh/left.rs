@@ -13,7 +13,7 @@ pub(super) const FACTS: &[Fact] = &[
     ("a_planted_token_reaches_every_node_and_is_found_nowhere_in_the_run", planted),
     ("what_a_killed_harness_left_on_nodes_is_ended_by_clean", left),
     ("a_node_that_gives_no_answer_is_not_said_to_be_clean", silent),
-    ("drawn_words_arrive_as_they_are_on_every_node", words),
+    ("drawn_words_arrive_as_they_are_on_every_node", drawn_words_arrive),
 ];
 
 const ARGS: [&str; 4] = ["--suite", "test", "--inventory", "live"];
@@ -58,7 +58,7 @@ fn left() {
     let supervisors =
         || processes_with(&shared).into_iter().filter(|(_, line)| line.contains(" keep ")).count();
     wait_until(60, "the jobs run", || supervisors() == 3 && project.latest().join("events.jsonl").exists());
-    wait_until(60, "the run tells of it", || {
+    wait_until(60, "the run reports it", || {
         fs::read_to_string(project.latest().join("events.jsonl")).unwrap_or_default().contains("job-started")
     });
     run.kill().expect("killed");
@@ -87,7 +87,7 @@ fn silent() {
     assert!(reported.stdout.contains("h2 could not be asked"), "{}", reported.all());
 }
 
-fn words() {
+fn drawn_words_arrive() {
     let hosts = Hosts::start(2);
     for seed in seeds(3) {
         let words = Words::drawn(seed);

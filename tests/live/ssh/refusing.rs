@@ -1,5 +1,5 @@
 //! Hosts that answer and do not let us work there: a login shell that refuses, a forced command, and what prints where
-//! sftp should begin. Each is reported with its own first line, before anything is launched, and nobody is blamed.
+//! sftp should begin. Each is reported with its own first line, before anything is launched, and no node is blamed.
 
 use super::hosts::{Hosts, block};
 use super::suites::Bench;
@@ -31,7 +31,7 @@ fn set(hosts: &Hosts, nth: usize, line: &str) {
 }
 
 fn bench(many: usize) -> Bench {
-    Bench::of(Hosts::start(many), &["each"], "echo here", "limit_s = 120\ncounters = false")
+    Bench::with_suite(Hosts::start(many), &["each"], "echo here", "limit_s = 120\ncounters = false")
 }
 
 /// How long a run took.

@@ -34,11 +34,11 @@ const ARGS: [&str; 4] = ["--suite", "test", "--inventory", "live"];
 
 impl Bench {
     fn new(many: usize, placements: &[&str], program: &str) -> Bench {
-        Bench::of(Hosts::start(many), placements, program, "limit_s = 120")
+        Bench::with_suite(Hosts::start(many), placements, program, "limit_s = 120")
     }
 
     /// `more` are further lines of each case.
-    pub(crate) fn of(hosts: Hosts, placements: &[&str], program: &str, more: &str) -> Bench {
+    pub(crate) fn with_suite(hosts: Hosts, placements: &[&str], program: &str, more: &str) -> Bench {
         let bench = Bench { hosts, project: Project::new() };
         bench.project.write("inventory/live.toml", &bench.hosts.inventory("heartbeat_timeout_s = 30"));
         let mut suite = "instance = \"p5\"\nabout = \"over real ssh\"\n".to_owned();
@@ -170,7 +170,7 @@ fn a_connection_that_breaks_costs_nothing() {
     fs::write(&go, "").expect("written");
     let ran = ran(child.wait_with_output().expect("ends"));
     assert_eq!(ran.code, Some(0), "{}", ran.all());
-    bench.came_to("a connection cut while a job runs, ssh", &ran, ["pass", "nobody", "1 pass"]);
+    bench.came_to("a connection cut while a job runs, ssh", &ran, ["pass", "none", "1 pass"]);
 }
 
 fn waiting(many: usize) -> (Bench, String) {
@@ -233,7 +233,7 @@ fn a_run_that_was_killed_goes_on() {
         assert_eq!(begun, 1, "the job ran {begun} times on h{nth}");
     }
     bench.reported_quiet(30);
-    bench.came_to("the harness killed by force and resumed, ssh", &ran, ["pass", "nobody", "1 pass"]);
+    bench.came_to("the harness killed by force and resumed, ssh", &ran, ["pass", "none", "1 pass"]);
 }
 
 fn what_a_killed_run_started_ends_by_its_heartbeat_timeout() {

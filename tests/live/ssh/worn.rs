@@ -21,7 +21,7 @@ pub(super) const FACTS: &[Fact] = &[
 fn waiting(many: usize, placements: &[&str]) -> (Bench, Folder) {
     let folder = Folder(tempfile::tempdir().expect("a folder").keep().display().to_string());
     let program = Bench::program_that_waits(&folder.0);
-    (Bench::of(Hosts::start(many), placements, &program, "limit_s = 120"), folder)
+    (Bench::with_suite(Hosts::start(many), placements, &program, "limit_s = 120"), folder)
 }
 
 fn go(folder: &Folder) {
@@ -42,7 +42,7 @@ fn server_killed_mid_command() {
     go(&folder);
     bench.hosts.up(2);
     let ran = ran(child.wait_with_output().expect("ends"));
-    bench.came_to("sshd killed while a job runs, and started again", &ran, ["pass", "nobody", "4 pass"]);
+    bench.came_to("sshd killed while a job runs, and started again", &ran, ["pass", "none", "4 pass"]);
 }
 
 /// Of the output of one job: more than goes over in a moment.
@@ -50,7 +50,7 @@ const BYTES: u64 = 96 << 20;
 
 fn server_killed_mid_transfer() {
     let program = format!("[ \"$HARNESS_NODE\" != h2 ] || head -c {BYTES} /dev/zero | tr '\\0' x");
-    let bench = Bench::of(Hosts::start(3), &["each"], &program, "limit_s = 120");
+    let bench = Bench::with_suite(Hosts::start(3), &["each"], &program, "limit_s = 120");
     let child = bench.start();
     for nth in 1..=2 {
         wait_until(60, "the file is on its way", || bench.hosts.sent(2) > BYTES / 8);
@@ -60,7 +60,7 @@ fn server_killed_mid_transfer() {
     std::thread::sleep(Duration::from_secs(3));
     bench.hosts.up(2);
     let ran = ran(child.wait_with_output().expect("ends"));
-    bench.came_to("sshd killed while a file is fetched", &ran, ["pass", "nobody", "3 pass"]);
+    bench.came_to("sshd killed while a file is fetched", &ran, ["pass", "none", "3 pass"]);
     let raw = bench.project.latest().join("cases/on-each/raw/h2");
     let sizes = fs::read_dir(&raw).expect("raw").flatten().map(|file| file.metadata().expect("there").len());
     assert_eq!(sizes.max(), Some(BYTES), "all of it came home");
@@ -70,7 +70,8 @@ fn silent_host() {
     let silent = TcpListener::bind("127.0.11.250:0").expect("an address");
     let port = silent.local_addr().expect("bound").port();
     let config = format!("Host h3\n    HostName 127.0.11.250\n    Port {port}\n");
-    let bench = Bench::of(Hosts::start_with(4, &[], &config), &["each"], "echo here", "limit_s = 120");
+    let bench =
+        Bench::with_suite(Hosts::start_with(4, &[], &config), &["each"], "echo here", "limit_s = 120");
     let ran = ran(bench.start().wait_with_output().expect("ends"));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     bench.came_to(
@@ -82,7 +83,7 @@ fn silent_host() {
 
 fn over_the_limit() {
     let program = "trap '' INT TERM; [ \"$HARNESS_NODE\" != h2 ] || while :; do sleep 1; done";
-    let bench = Bench::of(Hosts::start(3), &["each"], program, "limit_s = 2");
+    let bench = Bench::with_suite(Hosts::start(3), &["each"], program, "limit_s = 2");
     let ran = ran(bench.start().wait_with_output().expect("ends"));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     bench.came_to(

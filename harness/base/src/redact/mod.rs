@@ -43,7 +43,7 @@ pub struct Redacted {
 
 impl Redactor {
     /// What looks like a secret, and the values of these variables, where their names are those of secrets.
-    pub fn of_environment(variables: impl IntoIterator<Item = (String, String)>) -> Redactor {
+    pub fn from_environment(variables: impl IntoIterator<Item = (String, String)>) -> Redactor {
         let mut redactor = Redactor::default();
         for (name, value) in variables {
             if is_secret_name(&name).is_some() && secrets::is_unmistakable(&value) {
@@ -68,7 +68,7 @@ impl Redactor {
 
     /// A whole file: in what is no text everything stays in its place.
     pub fn bytes(&self, bytes: &[u8]) -> Redacted {
-        let mut stream = self.stream(How::of_file(bytes));
+        let mut stream = self.stream(How::detect(bytes));
         let mut out = Vec::with_capacity(bytes.len());
         for chunk in bytes.chunks(64 << 10) {
             stream.push(chunk, &mut out);

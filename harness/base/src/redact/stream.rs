@@ -21,7 +21,7 @@ pub enum How {
 
 impl How {
     /// By how a file begins: in what is no text everything stays in its place.
-    pub fn of_file(begins: &[u8]) -> How {
+    pub fn detect(begins: &[u8]) -> How {
         let is_text = !begins.get(..HEAD).unwrap_or(begins).contains(&0);
         if is_text { How::Word } else { How::Mask }
     }

@@ -206,7 +206,7 @@ fn variables_of_the_environment_are_known_by_value_unless_that_is_an_everyday_wo
     let variables =
         [("A_TOKEN", "q9w8e7r6"), ("B_SECRET", "/home/me/1"), ("C_KEY", "production"), ("D", "a1b2c3d4e5")];
     let own = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let redactor = Redactor::of_environment(own);
+    let redactor = Redactor::from_environment(own);
     assert_eq!(
         redactor.text("q9w8e7r6 /home/me/1 production a1b2c3d4e5"),
         "[redacted] /home/me/1 production a1b2c3d4e5"

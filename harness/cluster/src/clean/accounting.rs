@@ -51,7 +51,7 @@ async fn goes_on(jobs: &Jobs, ids: &[&str], reach: &dyn Reach) -> Vec<(String, S
         let goes_on =
             matches!(JobState::parse(state), JobState::Pending | JobState::Configuring | JobState::Running);
         // An id that was given again is another's.
-        let is_ours = ids.contains(&id) && jobs.of_queue(&format!("{named}|")).is_some();
+        let is_ours = ids.contains(&id) && jobs.find_listed(&format!("{named}|")).is_some();
         (goes_on && is_ours).then(|| (id.to_owned(), state.escape_debug().to_string()))
     });
     going.collect()

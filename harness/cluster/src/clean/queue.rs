@@ -67,7 +67,7 @@ pub(super) async fn look(
             "" => format!("{QUEUE}, {state}"),
             nodes => format!("{QUEUE}, {state} on {nodes}"),
         };
-        match jobs.of_queue(&queued.name) {
+        match jobs.find_listed(&queued.name) {
             Some(job) => {
                 found.insert(Leftover {
                     at,
@@ -95,7 +95,7 @@ pub(super) async fn look(
                 let id = queued.job_id().to_owned();
                 missing.remove(&id);
                 let [owner, submitted] = &queued.fields;
-                match jobs.of_queue(&queued.name) {
+                match jobs.find_listed(&queued.name) {
                     Some(job) => {
                         let (at, job) = (format!("{QUEUE}, of {}", owner.escape_debug()), job.to_owned());
                         found.insert(Leftover {
@@ -128,7 +128,7 @@ pub(super) async fn look(
 
 impl Jobs {
     /// The job of the run that the queue lists so, by its name, its folder or its script.
-    pub(super) fn of_queue(&self, listed: &str) -> Option<&str> {
+    pub(super) fn find_listed(&self, listed: &str) -> Option<&str> {
         let job = self.0.iter().find(|job| is_of(job, listed));
         job.map(|job| job.name.as_str())
     }

@@ -95,7 +95,7 @@ impl<'a> Arrival<'a> {
     fn begin(&mut self) -> io::Result<()> {
         let Content::Head(head) = &mut self.content else { return Ok(()) };
         let head = std::mem::take(head);
-        let how = How::of_file(&head);
+        let how = How::detect(&head);
         if head.starts_with(TABLE) {
             let mut raw = self.store.unnamed()?;
             raw.write_all(&head)?;

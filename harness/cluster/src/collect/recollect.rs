@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_edited_added_or_taken_away_is_told_and_what_is_as_it_was_is_not() {
+    fn what_was_edited_added_or_taken_away_is_reported_and_what_is_as_it_was_is_not() {
         let before = collected(&[file("same", "1"), file("edited", "1"), file("gone", "1")], &[]);
         let mut now = collected(
             &[file("same", "1"), file("edited", "2"), file("added", "1"), file("fetched", "1")],
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_look_told_is_told_once() {
+    fn what_an_earlier_look_reported_is_reported_once() {
         let mut before = collected(&[file("a", "1"), file("b", "1")], &[]);
         let change = |path: &str, how| ChangedFile { job: "j".into(), path: path.into(), how };
         before.changed = vec![change("raw/j/a", Change::Added), change("raw/j/c", Change::Gone)];

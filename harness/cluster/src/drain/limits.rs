@@ -4,7 +4,7 @@ use super::{Bound, NodeState, Wanted};
 use base::text::count;
 use std::collections::{BTreeMap, BTreeSet};
 use verdict::isolate::code::Code;
-use verdict::isolate::evidence::Line;
+use verdict::isolate::evidence::EvidenceLine;
 use verdict::judge::common_failure::HANGS;
 
 /// Drained by the harness at the same time, where no number is given: one node in so many, and never more than `MOST`.
@@ -76,14 +76,14 @@ fn becoming_ours(wanted: &[Wanted], all: &[(String, NodeState)]) -> usize {
 }
 
 /// Whether it was named because it hung.
-pub fn is_hang(line: &Line) -> bool {
+pub fn is_hang(line: &EvidenceLine) -> bool {
     HANGS.contains(&line.evidence.split(':').next().unwrap_or_default())
 }
 
 /// The nodes to be drained, each once, for its gravest finding; and for the other culprits why they are not.
-pub fn of_lines(lines: &[Line], run: &str, limits: &Limits) -> (Vec<Wanted>, Vec<String>) {
-    let mut gravest: BTreeMap<&str, (&Line, &Code)> = BTreeMap::new();
-    let mut left: Vec<(&Line, String)> = Vec::new();
+pub fn choose_nodes(lines: &[EvidenceLine], run: &str, limits: &Limits) -> (Vec<Wanted>, Vec<String>) {
+    let mut gravest: BTreeMap<&str, (&EvidenceLine, &Code)> = BTreeMap::new();
+    let mut left: Vec<(&EvidenceLine, String)> = Vec::new();
     for line in lines {
         match Code::find(line.code) {
             Some(_) if is_hang(line) && limits.hung_once.contains(&line.node) => {
@@ -102,10 +102,11 @@ pub fn of_lines(lines: &[Line], run: &str, limits: &Limits) -> (Vec<Wanted>, Vec
             None => left.push((line, "unknown code".to_owned())),
         }
     }
-    let why = |(line, why): (&Line, String)| format!("not drained {}: {}: {why}", line.node, line.code);
+    let why =
+        |(line, why): (&EvidenceLine, String)| format!("not drained {}: {}: {why}", line.node, line.code);
     let left: Vec<String> =
         left.into_iter().filter(|(line, _)| !gravest.contains_key(line.node.as_str())).map(why).collect();
-    let mut gravest: Vec<(&Line, &Code)> = gravest.into_values().collect();
+    let mut gravest: Vec<(&EvidenceLine, &Code)> = gravest.into_values().collect();
     gravest.sort_by_key(|(line, _)| &line.node);
     let wanted = gravest.into_iter().map(|(line, code)| Wanted {
         node: line.node.clone(),
@@ -118,8 +119,8 @@ pub fn of_lines(lines: &[Line], run: &str, limits: &Limits) -> (Vec<Wanted>, Vec
 mod tests {
     use super::*;
 
-    fn line(code: &'static str, node: &str, part: &str) -> Line {
-        Line { code, node: node.into(), part: part.into(), evidence: "50 % of\nits like".into() }
+    fn line(code: &'static str, node: &str, part: &str) -> EvidenceLine {
+        EvidenceLine { code, node: node.into(), part: part.into(), evidence: "50 % of\nits peers".into() }
     }
 
     #[test]
@@ -133,14 +134,14 @@ mod tests {
             line("HRN-LINK-SLOW", "a-c", "link"),
             line("HRN-NODE-UNCLEAR", "n2", "node"),
         ];
-        let (wanted, left) = of_lines(&lines, "20261122-x", &Limits::new(30, None));
+        let (wanted, left) = choose_nodes(&lines, "20261122-x", &Limits::new(30, None));
         let reasons: Vec<(&str, &str)> =
             wanted.iter().map(|wanted| (wanted.node.as_str(), wanted.reason.as_str())).collect();
         assert_eq!(
             reasons,
             [
-                ("n1", "[harness] HRN-NIC-SLOW rdmap79s0: 50 % of its like, run 20261122-x"),
-                ("n2", "[harness] HRN-NODE-SLOW node: 50 % of its like, run 20261122-x"),
+                ("n1", "[harness] HRN-NIC-SLOW rdmap79s0: 50 % of its peers, run 20261122-x"),
+                ("n2", "[harness] HRN-NODE-SLOW node: 50 % of its peers, run 20261122-x"),
             ]
         );
         assert_eq!(
@@ -157,7 +158,7 @@ mod tests {
         nodes.iter().map(|node| Wanted { node: (*node).to_owned(), reason: "[harness] x".into() }).collect()
     }
 
-    fn shown(nodes: &[(&str, &str)]) -> Vec<(String, NodeState)> {
+    fn node_states(nodes: &[(&str, &str)]) -> Vec<(String, NodeState)> {
         let read = |text: &str| NodeState::read(text).expect("a node");
         nodes.iter().map(|(name, text)| ((*name).to_owned(), read(text))).collect()
     }
@@ -182,22 +183,22 @@ mod tests {
     fn too_many_nodes_are_drained_all_or_none_and_drains_of_other_calls_count() {
         let idle = [("n1", "State=IDLE"), ("n2", "State=IDLE"), ("n3", "State=IDLE")];
         let limits = |asked| Limits::new(4, asked);
-        assert_eq!(limits(None).refuse(&wanted(&["n1"]), &shown(&idle)), None);
-        let why = limits(None).refuse(&wanted(&["n1", "n2", "n3"]), &shown(&idle)).expect("too many");
+        assert_eq!(limits(None).refuse(&wanted(&["n1"]), &node_states(&idle)), None);
+        let why = limits(None).refuse(&wanted(&["n1", "n2", "n3"]), &node_states(&idle)).expect("too many");
         assert_eq!(
             why,
             "nothing is drained: 3 to drain and 0 drained by the harness before, limit 1; `--drain-at-most 3` allows it"
         );
-        assert_eq!(limits(Some(3)).refuse(&wanted(&["n1", "n2", "n3"]), &shown(&idle)), None);
+        assert_eq!(limits(Some(3)).refuse(&wanted(&["n1", "n2", "n3"]), &node_states(&idle)), None);
         let before = [("n1", "State=IDLE"), ("n2", "State=IDLE+DRAIN Reason=[harness] HRN-NIC-DEAD x")];
-        let why = limits(None).refuse(&wanted(&["n1"]), &shown(&before)).expect("too many");
+        let why = limits(None).refuse(&wanted(&["n1"]), &node_states(&before)).expect("too many");
         assert!(why.contains("1 to drain and 1 drained by the harness before, limit 1"), "{why}");
         // A drain that changes nothing is no further one, nor is a node with somebody else's reason.
         let same = [("n1", "State=IDLE+DRAIN Reason=a fan"), before[1]];
-        assert_eq!(limits(None).refuse(&wanted(&["n1", "n2"]), &shown(&same)), None);
+        assert_eq!(limits(None).refuse(&wanted(&["n1", "n2"]), &node_states(&same)), None);
         // A reason of ours on a node in the queue is a leftover of a drain that was ended.
         let left = [("n1", "State=IDLE Reason=[harness] x"), before[1]];
-        assert!(limits(None).refuse(&wanted(&["n1"]), &shown(&left)).is_some());
+        assert!(limits(None).refuse(&wanted(&["n1"]), &node_states(&left)).is_some());
     }
 
     #[test]
@@ -205,9 +206,9 @@ mod tests {
         let mut hung = line("HRN-NODE-BROKEN", "n1", "node");
         hung.evidence = "hang: job n1 of `each`: the job did not end within 10 s".into();
         let mut limits = Limits::new(4, None);
-        assert_eq!(of_lines(&[hung.clone()], "r", &limits).0.len(), 1);
+        assert_eq!(choose_nodes(&[hung.clone()], "r", &limits).0.len(), 1);
         limits.hung_once.insert("n1".into());
-        let (wanted, left) = of_lines(&[hung], "r", &limits);
+        let (wanted, left) = choose_nodes(&[hung], "r", &limits);
         assert!(wanted.is_empty() && left[0].contains("is no proof"), "{left:?}");
     }
 
@@ -232,9 +233,9 @@ mod tests {
             line("HRN-RANK-LATE", "n4", "gpu1"),
             line("X", "n5", "gpu1"),
         ];
-        let mut lines = of_lines(&culprits, "r", &limits).1;
-        lines.extend(limits.refuse(&wanted(&["n1", "n3"]), &shown(&idle)));
-        lines.extend(limits.exceeded(wanted(&["n1"]).first(), &shown(&idle)));
+        let mut lines = choose_nodes(&culprits, "r", &limits).1;
+        lines.extend(limits.refuse(&wanted(&["n1", "n3"]), &node_states(&idle)));
+        lines.extend(limits.exceeded(wanted(&["n1"]).first(), &node_states(&idle)));
         insta::assert_snapshot!(lines.join("\n"));
     }
 }

@@ -101,10 +101,10 @@ mod tests {
     fn state_reason_and_author_are_separated() {
         let node = read(
             "State=IDLE+DRAIN ThreadsPerCore=1 ExtSensorsTemp=n/s Reason=[harness] HRN-NIC-SLOW rdmap79s0: 50 % \
-             of its like, run 7 [root@2026-11-22T03:55:51]\n",
+             of its peers, run 7 [root@2026-11-22T03:55:51]\n",
         );
         assert!(node.is_draining() && !node.is_idle() && !node.answers());
-        assert_eq!(node.ours(), Some("[harness] HRN-NIC-SLOW rdmap79s0: 50 % of its like, run 7"));
+        assert_eq!(node.ours(), Some("[harness] HRN-NIC-SLOW rdmap79s0: 50 % of its peers, run 7"));
         assert_eq!(node.by.as_deref(), Some("root@2026-11-22T03:55:51"));
         let loud =
             read("State=IDLE+DRAIN Reason=a fan is loud, mail a@b [x] [ops@2026-11-22T03:55:51] Comment=c");

@@ -79,7 +79,7 @@ async fn all<'i>(gathering: &Gathering<'_, 'i>) -> Result<Evidence<'i>, NotMade>
         allow_busy: true,
     };
     let probe = probe::make(&probing).await?;
-    let asked = chosen.iter().enumerate().map(|(at, node)| of_node(gathering, &chosen, at, node));
+    let asked = chosen.iter().enumerate().map(|(at, node)| gather_node(gathering, &chosen, at, node));
     let nodes = stream::iter(asked).buffered(FANOUT).collect().await;
     Ok(Evidence { inventory, here, nodes, probe: Some(probe) })
 }
@@ -138,7 +138,12 @@ fn is_wanted(inventory: &Inventory, name: &str, line: &str) -> bool {
     }
 }
 
-async fn of_node(gathering: &Gathering<'_, '_>, chosen: &[String], at: usize, node: &str) -> NodeEvidence {
+async fn gather_node(
+    gathering: &Gathering<'_, '_>,
+    chosen: &[String],
+    at: usize,
+    node: &str,
+) -> NodeEvidence {
     let inventory = gathering.inventory;
     let wires_by_ssh = matches!(&inventory.reach, ReachBy::Ssh(ssh) if ssh.start == SshStart::Mpirun);
     let peer = chosen.get(1).filter(|_| wires_by_ssh && at == 0).map(String::as_str);

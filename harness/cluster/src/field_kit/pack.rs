@@ -62,7 +62,7 @@ pub fn pack(
     redactor: &Redactor,
     out: &Path,
 ) -> Result<Packed, String> {
-    let mut names = site_names::of_inventory(evidence.inventory);
+    let mut names = site_names::pseudonyms_for(evidence.inventory);
     names.keep(&PUBLIC);
     for partition in partitions(evidence) {
         site_names::add(&mut names, evidence.inventory, "partition-1", partition);

@@ -95,7 +95,7 @@ fn a_failed_query_is_unknown_and_never_the_end_of_a_job() {
 }
 
 #[test]
-fn a_waiting_job_tells_its_reason_and_whether_it_ever_clears() {
+fn a_waiting_job_reports_its_reason_and_whether_it_ever_clears() {
     for (reason, never) in [
         ("Resources", false),
         ("ReqNodeNotAvail, UnavailableNodes:n2", false),
@@ -288,8 +288,8 @@ fn a_submission_waits_for_a_controller_that_is_away_and_is_not_made_twice() {
 /// Names of jobs are public: whoever sees one in the queue can give it to a job of his own.
 #[test]
 fn a_job_of_another_user_or_folder_is_not_adopted_by_its_name() {
-    struct Asked(Scripted, RefCell<Vec<Vec<String>>>);
-    impl Reach for Asked {
+    struct RecordedCalls(Scripted, RefCell<Vec<Vec<String>>>);
+    impl Reach for RecordedCalls {
         fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
             self.1.borrow_mut().push(command.argv.clone());
             self.0.exec(host, command)
@@ -307,7 +307,7 @@ fn a_job_of_another_user_or_folder_is_not_adopted_by_its_name() {
         }
     }
     let find = |text: &str| {
-        let reach = Asked(Scripted::new(vec![("squeue", said(text))]), RefCell::default());
+        let reach = RecordedCalls(Scripted::new(vec![("squeue", said(text))]), RefCell::default());
         let result = wait(Slurm::default().find_started(&reach, &job()));
         let asked = reach.1.into_inner();
         assert!(asked[0].contains(&"--me".to_owned()), "{asked:?}");

@@ -3,7 +3,7 @@
 
 use base::nodeset;
 use config::facts::version;
-use config::facts::{FACTS, Fact, Kind, fact};
+use config::facts::{FACTS, Fact, FactType, fact};
 use model::artefact::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -82,7 +82,7 @@ impl Answer {
     }
 
     fn names(&mut self, key: &str, items: &[&str]) {
-        if fact(key).is_some_and(|fact| fact.kind == Kind::Names) {
+        if fact(key).is_some_and(|fact| fact.kind == FactType::Names) {
             let mut names: Vec<String> = items.iter().map(|item| (*item).to_owned()).collect();
             // Lists in order of time keep it.
             if key != "xid" {
@@ -178,14 +178,14 @@ fn value(fact: &Fact, text: &str) -> Result<Value, String> {
     let odd = |what: &str| Err(format!("not {what}: `{}`", shortened(text)));
     match fact.kind {
         _ if text.is_empty() => Err("empty value".to_owned()),
-        Kind::Bytes if text == "unlimited" => Ok(Value::Text(text.to_owned())),
-        Kind::Count | Kind::Bytes => match text.parse() {
+        FactType::Bytes if text == "unlimited" => Ok(Value::Text(text.to_owned())),
+        FactType::Count | FactType::Bytes => match text.parse() {
             Ok(number) => Ok(Value::Number(number)),
             Err(_) => odd("a whole number"),
         },
-        Kind::Version if !version::is_one(text) => odd("a version"),
-        Kind::Version | Kind::Text => Ok(Value::Text(text.to_owned())),
-        Kind::Names => odd("a list"),
+        FactType::Version if !version::is_one(text) => odd("a version"),
+        FactType::Version | FactType::Text => Ok(Value::Text(text.to_owned())),
+        FactType::Names => odd("a list"),
     }
 }
 

@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_meanwhile_tells_no_offset() {
+    fn a_clock_that_was_set_meanwhile_has_no_offset() {
         let mut offset = Offset::unknown();
         offset.read(105.0, 100.0, 100.1);
         offset.read(100.2, 100.1, 100.2);

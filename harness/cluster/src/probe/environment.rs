@@ -14,7 +14,7 @@ pub(super) fn environment_findings(node: &ProbedNode, inventory: &Inventory) -> 
         nccl: version("nccl"),
         libfabric: version("libfabric"),
         plugin: version("ofi_nccl"),
-        ..Versions::of_instance(&inventory.instance)
+        ..Versions::from_instance(&inventory.instance)
     };
     let findings = lint(&set, &versions).into_iter();
     let grave = findings.filter(|finding| finding.at < set.len() && finding.severity > Severity::Note);

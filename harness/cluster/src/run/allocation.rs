@@ -50,7 +50,7 @@ pub(super) fn index_of(plan: &Plan, case: &str, job: &str) -> Option<usize> {
 
 impl<'a> Allocation<'a> {
     pub(super) fn with(planned: &'a PlannedAllocation, history: Option<&History>, clock: &Clock) -> Self {
-        let past = history.and_then(|history| history.of_allocation(&planned.batch_job.name));
+        let past = history.and_then(|history| history.allocation(&planned.batch_job.name));
         let now = Instant::now();
         let state = match past {
             None => State::Planned,

@@ -127,7 +127,7 @@ impl History {
     }
 
     /// None where no event names it.
-    pub(crate) fn of_allocation(&self, name: &str) -> Option<&PastAllocation> {
+    pub(crate) fn allocation(&self, name: &str) -> Option<&PastAllocation> {
         self.allocations.get(name)
     }
 
@@ -206,7 +206,7 @@ mod tests {
             r#"{"event":"allocation-ended","at":"2026-01-01T00:00:03.000Z","allocation":"a2","end":{"how":"node-fail"}}"#,
         ]))
         .expect("a history");
-        let past = |name: &str| history.of_allocation(name).cloned();
+        let past = |name: &str| history.allocation(name).cloned();
         let allocation = |handle: &str, closed, ended, turns, after: Option<f64>| {
             let started = after.zip(history.began).map(|(after, began)| began + after);
             Some(PastAllocation { handle: handle.to_owned(), closed, ended, turns, started })

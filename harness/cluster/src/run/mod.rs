@@ -563,7 +563,7 @@ pub(crate) fn secret_files(launcher: Launcher, job: &PlannedJob) -> Vec<String> 
     let file = script::secrets::FILE;
     match launcher.facts().script {
         _ if job.secrets.is_empty() => Vec::new(),
-        ScriptRuns::OnEachNode => job.nodes.iter().map(|node| script::files::of_node(file, node)).collect(),
+        ScriptRuns::OnEachNode => job.nodes.iter().map(|node| script::files::node_file(file, node)).collect(),
         ScriptRuns::Once => vec![file.to_owned()],
     }
 }

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::Future;
 
-const OURS: &str = "[harness] HRN-NIC-SLOW rdmap79s0: 50 % of its like, run 7";
+const OURS: &str = "[harness] HRN-NIC-SLOW rdmap79s0: 50 % of its peers, run 7";
 
 /// The simulated Slurm, with reservations, and with another client that acts at a given moment.
 struct Slurm {

@@ -139,9 +139,9 @@ fn harmless_oddities_are_notes_unless_the_inventory_requires_otherwise() {
     assert!(why("p5-002").contains("limit 100 ms"), "{}", why("p5-002"));
     assert!(why("p5-003").contains("`nsys` must be at least 2024.4, but is 2023.2.1"), "{}", why("p5-003"));
     assert!(why("p5-004").contains("`driver` must be at least 570, but is 550.163.01-SIMULATED"));
-    // What is asked for and not told is not there.
-    let untold = "`instance` must be p5.48xlarge, but is unknown: a simulated node has no firmware";
-    assert!(made.nodes.iter().all(|node| node.unfit.iter().any(|why| why == untold)));
+    // A fact that was asked for and is unknown makes a node unfit.
+    let unknown = "`instance` must be p5.48xlarge, but is unknown: a simulated node has no firmware";
+    assert!(made.nodes.iter().all(|node| node.unfit.iter().any(|why| why == unknown)));
 }
 
 #[test]

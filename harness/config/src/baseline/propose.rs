@@ -121,8 +121,10 @@ pub fn propose(runs: &[RunNumbers], origin: &Origin) -> Proposed {
             group.runs.entry(&run.id).or_default().push((&number.subject, number.value));
         }
     }
-    let measured: BTreeMap<_, Measured> =
-        groups.iter().map(|(key, group)| (*key, Measured::of(&group.values(), floor(group.unit)))).collect();
+    let measured: BTreeMap<_, Measured> = groups
+        .iter()
+        .map(|(key, group)| (*key, Measured::from_runs(&group.values(), floor(group.unit))))
+        .collect();
     let mut spreads: BTreeMap<&str, Vec<KeySpread>> = BTreeMap::new();
     for ((metric, _), one) in &measured {
         spreads.entry(metric).or_default().extend(one.spread);
@@ -131,7 +133,7 @@ pub fn propose(runs: &[RunNumbers], origin: &Origin) -> Proposed {
     for ((metric, key), group) in &groups {
         let Some(one) = measured.get(&(*metric, *key)) else { continue };
         let floor = floor(group.unit);
-        let pool = spreads.get(metric).and_then(|all| Pool::of(all, floor / 4.0));
+        let pool = spreads.get(metric).and_then(|all| Pool::fit(all, floor / 4.0));
         proposed.entries.push(entry(metric, key, group, one, pool.as_ref(), origin));
         proposed.left_out.extend(group.left_out(metric, key, one));
         let in_part = group.software.iter().filter(|(_, (_, times))| *times < group.numbers);
@@ -156,7 +158,7 @@ fn entry(
     let judged = origin.judged.max(FEWEST_JUDGED);
     let bounds = bounds::bounds(measured.middle, n, judged, floor(group.unit), spread);
     let is_known = spread.freedom > 0.0;
-    let kept = Sorted::of(group.values().iter().zip(&measured.kept).flat_map(|(run, kept)| {
+    let kept = Sorted::new(group.values().iter().zip(&measured.kept).flat_map(|(run, kept)| {
         run.iter().zip(kept).filter(|(_, kept)| **kept).map(|(value, _)| *value).collect::<Vec<_>>()
     }));
     let quantile = |fraction: f64| kept.quantile(fraction).map_or(0.0, rounded);

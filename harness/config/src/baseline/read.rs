@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 pub(super) fn baselines(text: &str, file: &str) -> Result<Baselines, Diagnostics> {
     toml_reader::read(text, file, |table| {
-        let instance = table.need("instance").and_then(|value| value.words());
+        let instance = table.need("instance").and_then(|value| value.non_empty_text());
         let simulated_value = table.get("simulated");
         let simulated = simulated_value.as_ref().map_or(Some(false), |value| value.boolean());
         if let (Some(instance), Some(simulated)) = (&instance, simulated)
@@ -86,14 +86,14 @@ fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
     let upper = upper_value.as_ref().map(amount);
     let floor_value = table.get("floor");
     let floor = floor_value.as_ref().and_then(amount);
-    let floor_source = table.get("floor_source").and_then(|value| value.words());
+    let floor_source = table.get("floor_source").and_then(|value| value.non_empty_text());
     let spread = read_spread(table);
     let quantiles = table.get("quantiles").and_then(|value| read_quantiles(&value));
     let fingerprint = table.get("fingerprint").map(|value| read_fingerprint(&value)).unwrap_or_default();
     let runs = table.get("runs").map(|value| value.texts()).unwrap_or_default();
-    let source = table.need("source").and_then(|value| value.words());
+    let source = table.need("source").and_then(|value| value.non_empty_text());
     let [accepted_by, rejected_by, reason, date] = ["accepted_by", "rejected_by", "reason", "date"]
-        .map(|key| table.get(key).and_then(|value| value.words()));
+        .map(|key| table.get(key).and_then(|value| value.non_empty_text()));
     table.close();
     if let (Some(State::Accepted), Some(samples), Some(value)) = (state, &samples, &state_value)
         && samples.len() < FEWEST_ACCEPTED
@@ -183,14 +183,14 @@ fn read_key(table: &Table<'_>, metric: Option<&MetricSpec>) -> BaselineKey {
     let placements = PLACEMENTS.map(|name| (name, name));
     let placement = placement_value.as_ref().and_then(|value| value.one_of(&placements)).map(str::to_owned);
     let training_value = table.get("training");
-    let training = training_value.as_ref().and_then(|value| value.words());
+    let training = training_value.as_ref().and_then(|value| value.non_empty_text());
     if let Some(metric) = metric.filter(|metric| metric.is(Role::OfTraining))
         && training_value.is_none()
     {
         table.diagnostic(format!("missing key: `training`, `{}` depends on it", metric.name));
     }
-    let [dtype, algorithm, protocol, kernel] =
-        ["type", "algorithm", "protocol", "kernel"].map(|key| table.get(key).and_then(|value| value.words()));
+    let [dtype, algorithm, protocol, kernel] = ["type", "algorithm", "protocol", "kernel"]
+        .map(|key| table.get(key).and_then(|value| value.non_empty_text()));
     if let Some(metric) = metric {
         let absent = [("op", Dim::Op, op_value.is_none()), ("size", Dim::SizeBytes, size_value.is_none())];
         for (key, _, _) in absent.iter().filter(|(_, dim, absent)| *absent && metric.dims.contains(dim)) {
@@ -242,7 +242,7 @@ fn read_fingerprint(value: &Value<'_>) -> BTreeMap<String, Vec<String>> {
     let mut parts = BTreeMap::new();
     for (name, _, value) in table.entries() {
         let those = match value.scalar() {
-            Some(_) => value.words().into_iter().collect(),
+            Some(_) => value.non_empty_text().into_iter().collect(),
             None => value.texts(),
         };
         if those.is_empty() {

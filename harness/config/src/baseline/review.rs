@@ -62,7 +62,7 @@ pub fn decide(
 }
 
 /// Old and new beside each other, for the reviewer.
-pub fn shown(old: Option<&Baseline>, new: &Baseline) -> String {
+pub fn render(old: Option<&Baseline>, new: &Baseline) -> String {
     let mut text = String::new();
     let mut line = |name: &str, what: String| {
         let _ = writeln!(text, "  {name:<9} {what}");

@@ -18,13 +18,13 @@ pub struct Measured {
 
 impl Measured {
     /// Of runs of any number of subjects each. `least` is the smallest deviation that is believed (`outliers.rs`).
-    pub fn of(runs: &[Vec<f64>], least: f64) -> Measured {
+    pub fn from_runs(runs: &[Vec<f64>], least: f64) -> Measured {
         let kept = kept(runs, least);
         let inner: Vec<Vec<f64>> = runs.iter().zip(&kept).map(|(run, kept)| chosen(run, kept)).collect();
         // A whole run that lies off is no bad node: another mode of the software comes again, and is left in.
         let samples: Vec<f64> = inner.iter().filter_map(|run| outliers::median(run)).collect();
         let middle = outliers::median(&samples).unwrap_or(f64::NAN);
-        let spread = match (KeySpread::of(&samples), within(&inner)) {
+        let spread = match (KeySpread::from_values(&samples), within(&inner)) {
             (Some(between), Some(within)) => Some(between.and(within)),
             (between, _) => between,
         };
@@ -61,7 +61,7 @@ fn chosen(run: &[f64], kept: &[bool]) -> Vec<f64> {
 
 /// The spread about each run's own middle, over all runs.
 fn within(runs: &[Vec<f64>]) -> Option<KeySpread> {
-    let own: Vec<KeySpread> = runs.iter().filter_map(|run| KeySpread::of(run)).collect();
+    let own: Vec<KeySpread> = runs.iter().filter_map(|run| KeySpread::from_values(run)).collect();
     let freedom: f64 = own.iter().map(|one| one.freedom).sum();
     let squares: f64 = own.iter().map(|one| one.freedom * one.relative.powi(2)).sum();
     (freedom > 0.0).then(|| KeySpread { relative: (squares / freedom).sqrt(), freedom })

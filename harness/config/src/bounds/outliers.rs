@@ -12,7 +12,7 @@ pub struct Sorted(Vec<f64>);
 
 impl Sorted {
     /// Sorts them, without those that are not finite.
-    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Sorted {
+    pub(crate) fn new(values: impl IntoIterator<Item = f64>) -> Sorted {
         let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         values.sort_by(f64::total_cmp);
         Sorted(values)
@@ -34,13 +34,13 @@ impl Sorted {
 
 /// Of the finite ones; none where there are none.
 pub fn median(values: &[f64]) -> Option<f64> {
-    Sorted::of(values.iter().copied()).median()
+    Sorted::new(values.iter().copied()).median()
 }
 
 /// The median of the distances from the median.
 pub fn mad(values: &[f64]) -> Option<f64> {
     let middle = median(values)?;
-    Sorted::of(values.iter().map(|value| (value - middle).abs())).median()
+    Sorted::new(values.iter().map(|value| (value - middle).abs())).median()
 }
 
 /// Which numbers belong together, by iterating median and MAD until none is left out any more. `least` is the smallest

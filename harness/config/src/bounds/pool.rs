@@ -32,7 +32,7 @@ pub struct Pool {
 
 impl KeySpread {
     /// Of independent numbers; nothing where there are fewer than two, or their middle is zero.
-    pub fn of(values: &[f64]) -> Option<KeySpread> {
+    pub fn from_values(values: &[f64]) -> Option<KeySpread> {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -54,7 +54,7 @@ impl Pool {
     /// From the keys of one metric: the variance that they scatter about, and how many degrees of freedom it is worth,
     /// by the mean and the variance of the logarithms of their variances (Smyth 2004). `least` keeps a key whose few
     /// numbers happen to be equal from having no logarithm.
-    pub fn of(keys: &[KeySpread], least: f64) -> Option<Pool> {
+    pub fn fit(keys: &[KeySpread], least: f64) -> Option<Pool> {
         let keys: Vec<&KeySpread> = keys.iter().filter(|key| key.freedom >= 1.0).collect();
         if keys.len() < FEWEST_KEYS {
             return None;

@@ -76,7 +76,7 @@ fn a_bad_node_is_left_out_in_every_run_and_another_mode_is_not() {
         .iter()
         .map(|run| vec![node(*run, 1.0), node(*run, 0.5), node(*run, 1.01), node(*run, 0.99)])
         .collect();
-    let measured = Measured::of(&runs, 0.02);
+    let measured = Measured::from_runs(&runs, 0.02);
     assert!(measured.kept.iter().all(|run| *run == [true, false, true, true]), "{:?}", measured.kept);
     assert_eq!(measured.samples, [100.0, 92.0, 101.0, 99.0, 93.0]);
     assert_eq!(measured.middle, 99.0);
@@ -88,16 +88,16 @@ fn a_bad_node_is_left_out_in_every_run_and_another_mode_is_not() {
 fn keys_that_are_alike_lend_each_other_freedom_and_others_do_not() {
     let alike: Vec<KeySpread> =
         (0..50).map(|at| KeySpread { relative: 0.02 + 0.0001 * f64::from(at % 5), freedom: 4.0 }).collect();
-    let pool = Pool::of(&alike, 0.005).expect("a pool");
+    let pool = Pool::fit(&alike, 0.005).expect("a pool");
     let spread = pool.spread(Some(KeySpread { relative: 0.002, freedom: 4.0 }), 5);
     assert!(spread.freedom > 100.0 && (0.019..0.022).contains(&spread.relative), "{spread:?}");
     let unlike: Vec<KeySpread> =
         (0..50).map(|at| KeySpread { relative: 0.001 * 1.2f64.powi(at % 25), freedom: 4.0 }).collect();
-    let spread = Pool::of(&unlike, 0.0001)
+    let spread = Pool::fit(&unlike, 0.0001)
         .expect("a pool")
         .spread(Some(KeySpread { relative: 0.05, freedom: 4.0 }), 5);
     assert!(spread.freedom < 10.0 && spread.relative > 0.02, "{spread:?}");
-    assert_eq!(Pool::of(&alike[..4], 0.005), None, "four keys do not show how alike they are");
+    assert_eq!(Pool::fit(&alike[..4], 0.005), None, "four keys do not show how alike they are");
 }
 
 #[test]
@@ -113,7 +113,7 @@ proptest! {
     fn bounds_are_never_nan_and_hold_the_middle(
         runs in prop::collection::vec(prop::collection::vec(prop::num::f64::ANY, 0..4), 0..8), judged in 0u32..5000,
     ) {
-        let measured = Measured::of(&runs, 0.02);
+        let measured = Measured::from_runs(&runs, 0.02);
         let n = measured.samples.len() as u32;
         prop_assume!(n > 0 && measured.middle.is_finite() && measured.middle >= 0.0 && measured.middle < 1e300);
         let bounds = bounds(measured.middle, n, judged, 0.02, spread(None, measured.spread, n));

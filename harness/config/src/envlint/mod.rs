@@ -63,11 +63,11 @@ pub struct Finding {
 
 impl Versions {
     /// The transport alone is known of it, no version.
-    pub fn of_instance(instance: &Instance) -> Versions {
+    pub fn from_instance(instance: &Instance) -> Versions {
         Versions { transport: Some(instance.transport), ..Versions::default() }
     }
 
-    fn of(&self, library: Library) -> Option<Version> {
+    fn get(&self, library: Library) -> Option<Version> {
         match library {
             Library::Nccl => self.nccl,
             Library::Libfabric => self.libfabric,
@@ -84,7 +84,7 @@ pub fn lint<N: AsRef<str>, V: AsRef<str>>(env: &[(N, V)], versions: &Versions) -
     let mut findings = Vec::new();
     for (at, (name, value)) in env.iter().enumerate() {
         let issues = match table::find(name) {
-            Some(variable) => of_known(variable, value, versions),
+            Some(variable) => check_known(variable, value, versions),
             None => name::unknown(name).into_iter().collect(),
         };
         findings.extend(issues.into_iter().map(|issue| issue.at(at)));
@@ -109,9 +109,9 @@ impl Issue {
     }
 }
 
-fn of_known(variable: &Variable, value: &str, versions: &Versions) -> Vec<Issue> {
+fn check_known(variable: &Variable, value: &str, versions: &Versions) -> Vec<Issue> {
     let name = variable.name;
-    let here = versions.of(variable.library);
+    let here = versions.get(variable.library);
     let library = variable.library.name();
     let mut issues = Vec::new();
     if let Some(gone) = variable.gone {
@@ -166,7 +166,7 @@ fn condition(when: When, versions: &Versions) -> Option<String> {
         When::From(releases) => {
             let mut open = Vec::new();
             for (library, from) in releases {
-                match versions.of(*library) {
+                match versions.get(*library) {
                     Some(here) if here < *from => return None,
                     Some(_) => {}
                     None => open.push(format!("{} {from}", library.name())),

@@ -11,7 +11,7 @@ pub use version::compare as compare_versions;
 
 /// What a fact's value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FactType {
     /// A whole number.
     Count,
     /// Or `unlimited`.
@@ -31,67 +31,87 @@ pub struct Fact {
     /// What it is, for people.
     pub about: &'static str,
     /// How it is read and compared.
-    pub kind: Kind,
+    pub kind: FactType,
     /// Whether it is part of a fingerprint.
     pub is_alike: bool,
 }
 
-const fn of_kind(name: &'static str, kind: Kind, about: &'static str) -> Fact {
+const fn shared_fact(name: &'static str, kind: FactType, about: &'static str) -> Fact {
     Fact { name, about, kind, is_alike: true }
 }
 
 /// A node's own, and of this moment.
-const fn of_node(name: &'static str, kind: Kind, about: &'static str) -> Fact {
+const fn node_fact(name: &'static str, kind: FactType, about: &'static str) -> Fact {
     Fact { name, about, kind, is_alike: false }
 }
 
 /// Every fact that a probe may report.
 pub const FACTS: [Fact; 37] = [
-    of_kind("gpus", Kind::Count, "GPUs that nvidia-smi lists"),
-    of_kind("gpu", Kind::Text, "their model, as the driver calls it"),
-    of_kind("driver", Kind::Version, "NVIDIA's driver"),
-    of_kind("ecc", Kind::Text, "whether the GPUs' memory is checked"),
-    of_node("ecc_errors", Kind::Count, "errors of that memory which were not corrected, since the last boot"),
-    of_kind("gpu_clocks", Kind::Text, "the highest clocks of GPUs and of their memory, in MHz"),
-    of_node("gpu_throttled", Kind::Names, "GPUs that run slower than they could, with the driver's reason"),
-    of_node("busy", Kind::Names, "processes that compute on the GPUs"),
-    of_node("xid", Kind::Names, "the newest lines of the kernel's log in which the driver reports a fault"),
-    of_kind("nics", Kind::Names, "EFA devices"),
-    of_node("nics_down", Kind::Names, "devices whose link is not active"),
-    of_kind("other_rdma_devices", Kind::Names, "RDMA devices that are not EFA"),
-    of_kind("efa", Kind::Version, "the kernel's EFA driver"),
-    of_kind("efa_installer", Kind::Version, "the installer of the fabric's software"),
-    of_kind("libfabric", Kind::Version, "libfabric"),
-    of_kind("ofi_nccl", Kind::Version, "NCCL's plugin for libfabric"),
-    of_kind("nccl", Kind::Version, "NCCL, by its library's name"),
-    of_kind("nccl_tests", Kind::Names, "programs of nccl-tests"),
-    of_kind(
+    shared_fact("gpus", FactType::Count, "GPUs that nvidia-smi lists"),
+    shared_fact("gpu", FactType::Text, "their model, as the driver calls it"),
+    shared_fact("driver", FactType::Version, "NVIDIA's driver"),
+    shared_fact("ecc", FactType::Text, "whether the GPUs' memory is checked"),
+    node_fact(
+        "ecc_errors",
+        FactType::Count,
+        "errors of that memory which were not corrected, since the last boot",
+    ),
+    shared_fact("gpu_clocks", FactType::Text, "the highest clocks of GPUs and of their memory, in MHz"),
+    node_fact(
+        "gpu_throttled",
+        FactType::Names,
+        "GPUs that run slower than they could, with the driver's reason",
+    ),
+    node_fact("busy", FactType::Names, "processes that compute on the GPUs"),
+    node_fact(
+        "xid",
+        FactType::Names,
+        "the newest lines of the kernel's log in which the driver reports a fault",
+    ),
+    shared_fact("nics", FactType::Names, "EFA devices"),
+    node_fact("nics_down", FactType::Names, "devices whose link is not active"),
+    shared_fact("other_rdma_devices", FactType::Names, "RDMA devices that are not EFA"),
+    shared_fact("efa", FactType::Version, "the kernel's EFA driver"),
+    shared_fact("efa_installer", FactType::Version, "the installer of the fabric's software"),
+    shared_fact("libfabric", FactType::Version, "libfabric"),
+    shared_fact("ofi_nccl", FactType::Version, "NCCL's plugin for libfabric"),
+    shared_fact("nccl", FactType::Version, "NCCL, by its library's name"),
+    shared_fact("nccl_tests", FactType::Names, "programs of nccl-tests"),
+    shared_fact(
         "nccl_tests_missing_libraries",
-        Kind::Names,
+        FactType::Names,
         "libraries that all_reduce_perf is linked with and that are not found",
     ),
-    of_kind(
+    shared_fact(
         "flow_tools",
-        Kind::Names,
+        FactType::Names,
         "tools of nic-pairs cases; `TOOL:cuda` can move GPU memory, `TOOL:srd` goes over EFA's connections",
     ),
-    of_kind("launchers", Kind::Names, "mpirun and torchrun, and where they lie"),
-    of_kind("nsys", Kind::Version, "the nsys that a job would use"),
-    of_kind("nsys_path", Kind::Text, "where it lies"),
-    of_kind("nsys_plugins", Kind::Names, "its plugins"),
-    of_kind("cuda", Kind::Version, "the CUDA toolkit"),
-    of_kind("kernel", Kind::Text, "the kernel"),
-    of_kind("os", Kind::Text, "the operating system"),
-    of_kind("instance", Kind::Text, "the instance type, as the firmware reports it"),
-    of_kind("gdrdrv", Kind::Text, "`loaded` or `not loaded`: the module that copies from GPUs' memory"),
-    of_kind("fabric_manager", Kind::Text, "the state of its service: `active`"),
-    of_kind("containers", Kind::Names, "what runs containers: enroot, pyxis"),
-    of_kind("memlock", Kind::Bytes, "how much memory a process may lock"),
-    of_kind("huge_pages", Kind::Count, "huge pages that are set aside"),
-    of_kind("shared", Kind::Text, "`writable`, or what is wrong with the folder that all nodes see"),
-    of_node("shared_free", Kind::Bytes, "room in that folder"),
-    of_kind("shared_source", Kind::Text, "what is mounted there"),
-    of_kind("environment", Kind::Names, "variables of NCCL, libfabric and its plugin that a job finds set"),
+    shared_fact("launchers", FactType::Names, "mpirun and torchrun, and where they lie"),
+    shared_fact("nsys", FactType::Version, "the nsys that a job would use"),
+    shared_fact("nsys_path", FactType::Text, "where it lies"),
+    shared_fact("nsys_plugins", FactType::Names, "its plugins"),
+    shared_fact("cuda", FactType::Version, "the CUDA toolkit"),
+    shared_fact("kernel", FactType::Text, "the kernel"),
+    shared_fact("os", FactType::Text, "the operating system"),
+    shared_fact("instance", FactType::Text, "the instance type, as the firmware reports it"),
+    shared_fact(
+        "gdrdrv",
+        FactType::Text,
+        "`loaded` or `not loaded`: the module that copies from GPUs' memory",
+    ),
+    shared_fact("fabric_manager", FactType::Text, "the state of its service: `active`"),
+    shared_fact("containers", FactType::Names, "what runs containers: enroot, pyxis"),
+    shared_fact("memlock", FactType::Bytes, "how much memory a process may lock"),
+    shared_fact("huge_pages", FactType::Count, "huge pages that are set aside"),
+    shared_fact("shared", FactType::Text, "`writable`, or what is wrong with the folder that all nodes see"),
+    node_fact("shared_free", FactType::Bytes, "room in that folder"),
+    shared_fact("shared_source", FactType::Text, "what is mounted there"),
+    shared_fact(
+        "environment",
+        FactType::Names,
+        "variables of NCCL, libfabric and its plugin that a job finds set",
+    ),
 ];
 
 /// None where no fact has that name.

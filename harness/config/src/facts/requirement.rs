@@ -1,7 +1,7 @@
 //! What an inventory asks of every node before jobs run on it: bounds on facts. Reading them from TOML is the
 //! inventory's business.
 
-use super::{Kind, fact, version};
+use super::{FactType, fact, version};
 use model::artefact::{ProbedNode, Value};
 use std::cmp::Ordering;
 
@@ -67,15 +67,17 @@ impl Requirement {
     }
 }
 
-fn compare(kind: Kind, value: &Value, bound: &Value) -> Option<Ordering> {
+fn compare(kind: FactType, value: &Value, bound: &Value) -> Option<Ordering> {
     match (kind, value, bound) {
-        (Kind::Bytes, Value::Text(_), Value::Text(_)) => Some(Ordering::Equal),
-        (Kind::Bytes, Value::Text(_), Value::Number(_)) => Some(Ordering::Greater),
-        (Kind::Bytes, Value::Number(_), Value::Text(_)) => Some(Ordering::Less),
-        (Kind::Count | Kind::Bytes, Value::Number(value), Value::Number(bound)) => Some(value.cmp(bound)),
-        (Kind::Names, Value::Names(value), Value::Number(bound)) => Some((value.len() as u64).cmp(bound)),
-        (Kind::Version, Value::Text(value), Value::Text(bound)) => Some(version::compare(value, bound)),
-        (Kind::Text, Value::Text(value), Value::Text(bound)) => Some(value.cmp(bound)),
+        (FactType::Bytes, Value::Text(_), Value::Text(_)) => Some(Ordering::Equal),
+        (FactType::Bytes, Value::Text(_), Value::Number(_)) => Some(Ordering::Greater),
+        (FactType::Bytes, Value::Number(_), Value::Text(_)) => Some(Ordering::Less),
+        (FactType::Count | FactType::Bytes, Value::Number(value), Value::Number(bound)) => {
+            Some(value.cmp(bound))
+        }
+        (FactType::Names, Value::Names(value), Value::Number(bound)) => Some((value.len() as u64).cmp(bound)),
+        (FactType::Version, Value::Text(value), Value::Text(bound)) => Some(version::compare(value, bound)),
+        (FactType::Text, Value::Text(value), Value::Text(bound)) => Some(value.cmp(bound)),
         _ => None,
     }
 }

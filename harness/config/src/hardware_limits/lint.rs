@@ -34,7 +34,7 @@ pub fn lint(suite: &Suite, instance: &Instance, baselines: Option<&Baselines>) -
 /// What in a profile contradicts what is published, or itself.
 pub fn lint_instance(instance: &Instance, file: &str) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
-    let mut report = |message: String| diagnostics.push(Diagnostic::of_file(file, message));
+    let mut report = |message: String| diagnostics.push(Diagnostic::in_file(file, message));
     if let Some(published) = published(instance) {
         let gbit = instance.nic_line_rate_gb_s * 8.0;
         if gbit > published.nic_gbit_s {
@@ -67,7 +67,7 @@ pub fn lint_instance(instance: &Instance, file: &str) -> Vec<Diagnostic> {
             let near =
                 nearest(counter, other.iter().copied()).unwrap_or(other.first().copied().unwrap_or_default());
             let message = format!("`{key}` lists counter `{counter}`, which does not count on this instance");
-            diagnostics.push(Diagnostic::of_file(file, message).suggest(format!("did you mean `{near}`?")));
+            diagnostics.push(Diagnostic::in_file(file, message).suggest(format!("did you mean `{near}`?")));
         }
     }
     diagnostics

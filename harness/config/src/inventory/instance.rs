@@ -216,7 +216,7 @@ pub fn is_ec2_type(word: &str) -> bool {
 pub(crate) fn inline(table: &Table<'_>, instances: &Instances) -> Option<Instance> {
     let name = table.need("name");
     let name = name.and_then(|value| {
-        let name = value.words()?;
+        let name = value.non_empty_text()?;
         if instances.get(&name).is_some() {
             let message = format!("profile `{name}` exists already in `inventory/instances`");
             value.diagnostic_with(
@@ -242,7 +242,7 @@ fn like_of(text: &str) -> Option<String> {
 
 fn profile(table: &Table<'_>, name: Option<String>, instances: &Instances) -> Option<Instance> {
     let like_value = table.get("like");
-    let like = like_value.as_ref().and_then(|value| value.words());
+    let like = like_value.as_ref().and_then(|value| value.non_empty_text());
     let base = like.as_deref().and_then(|like| instances.get(like)).cloned();
     if let (Some(value), Some(like), None) = (&like_value, &like, &base)
         && !instances.is_broken(like)
@@ -254,7 +254,7 @@ fn profile(table: &Table<'_>, name: Option<String>, instances: &Instances) -> Op
     }
     let field = Fields { table, is_needed: like_value.is_none() };
     let gpus = field.read("gpus", |value| value.small(1..=1024));
-    let gpu = field.read("gpu", |value| value.words());
+    let gpu = field.read("gpu", |value| value.non_empty_text());
     let bf16 = table.get("bf16_tflops").and_then(|value| positive(&value));
     let nvlink = field.read("nvlink_gb_s", positive);
     let nics = field.read("nics", nics_of);
@@ -268,7 +268,7 @@ fn profile(table: &Table<'_>, name: Option<String>, instances: &Instances) -> Op
     let flow_op = field.read("flow_op", |value| value.one_of(&flows));
     let shown = field.read("conservation_shown", |value| value.boolean());
     let seen = table.get("device_names_seen").and_then(|value| value.boolean());
-    let source = field.read("source", |value| value.words());
+    let source = field.read("source", |value| value.non_empty_text());
     table.close();
     let of = base.as_ref();
     // Another GPU has another peak, unless it is said to be the same.

@@ -1,6 +1,6 @@
 //! Reads the requirements of an inventory on its nodes: bounds on the facts of a probe, by name.
 
-use crate::facts::{Bound, FACTS, Kind, Requirement, fact};
+use crate::facts::{Bound, FACTS, FactType, Requirement, fact};
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
 use base::suggest::nearest;
@@ -26,8 +26,8 @@ pub(super) fn requirements(table: &Table<'_>) -> Vec<Requirement> {
         let Some(bounds) = value.table() else { continue };
         let before = requirements.len();
         let asked = |bound: Bound| Requirement { fact: name.to_owned(), bound };
-        let is_ordered = !matches!(kind, Asked::Fact(Kind::Text));
-        let is_list = matches!(kind, Asked::Fact(Kind::Names));
+        let is_ordered = !matches!(kind, Asked::Fact(FactType::Text));
+        let is_list = matches!(kind, Asked::Fact(FactType::Names));
         let may_be_at_least = is_ordered && !matches!(kind, Asked::ClockMs);
         if may_be_at_least && let Some(value) = bounds.get("at_least") {
             requirements.extend(kind.read(&value).map(Bound::AtLeast).map(asked));
@@ -53,7 +53,7 @@ pub(super) fn requirements(table: &Table<'_>) -> Vec<Requirement> {
 
 #[derive(Clone, Copy)]
 enum Asked {
-    Fact(Kind),
+    Fact(FactType),
     ClockMs,
 }
 
@@ -61,12 +61,12 @@ impl Asked {
     fn read(self, value: &Value<'_>) -> Option<FactValue> {
         let whole = || value.whole(0..=u64::MAX).map(FactValue::Number);
         match self {
-            Asked::ClockMs | Asked::Fact(Kind::Count | Kind::Names) => whole(),
-            Asked::Fact(Kind::Bytes) if value.is_text("unlimited") => value.text().map(FactValue::Text),
-            Asked::Fact(Kind::Bytes) => size_of(value).map(FactValue::Number),
-            Asked::Fact(Kind::Text) => value.words().map(FactValue::Text),
-            Asked::Fact(Kind::Version) => {
-                let text = value.words()?;
+            Asked::ClockMs | Asked::Fact(FactType::Count | FactType::Names) => whole(),
+            Asked::Fact(FactType::Bytes) if value.is_text("unlimited") => value.text().map(FactValue::Text),
+            Asked::Fact(FactType::Bytes) => size_of(value).map(FactValue::Number),
+            Asked::Fact(FactType::Text) => value.non_empty_text().map(FactValue::Text),
+            Asked::Fact(FactType::Version) => {
+                let text = value.non_empty_text()?;
                 if !text.starts_with(|c: char| c.is_ascii_digit()) {
                     value.diagnostic_with(
                         format!("not a version: `{}`", text.escape_debug()),

@@ -46,7 +46,7 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
         let tools = [NicTool::FiRmaBw, NicTool::IbWriteBw].map(|tool| (tool.name(), tool));
         let nic_tool = table.get("nic_tool").map_or(Some(NicTool::FiRmaBw), |value| value.one_of(&tools));
         let nsys_version = table.get("nsys_version").and_then(|value| {
-            let text = value.words()?;
+            let text = value.non_empty_text()?;
             let version = NsysVersion::parse(&text);
             if version.is_none() {
                 let message = format!("not a version of nsys: `{}`", text.escape_debug());
@@ -91,7 +91,7 @@ fn read_instance(value: &Value<'_>, kind: Option<Kind>, instances: &Instances) -
     let instance = match value.raw().get_ref() {
         DeValue::Table(_) => instance::inline(&value.table()?, instances)?,
         _ => {
-            let name = value.words()?;
+            let name = value.non_empty_text()?;
             match instances.by_name(&name) {
                 Some(instance) => instance.clone(),
                 None if instances.is_broken(&name) => return None,
@@ -220,7 +220,7 @@ fn read_container(table: &Table<'_>) -> Option<Container> {
 }
 
 pub(super) fn word_of(value: &Value<'_>) -> Option<String> {
-    let text = value.words()?;
+    let text = value.non_empty_text()?;
     if !is_word(&text) {
         value.diagnostic(format!("`{}` must be one word: {text:?}", value.key()));
         return None;
@@ -229,7 +229,7 @@ pub(super) fn word_of(value: &Value<'_>) -> Option<String> {
 }
 
 pub(super) fn line_of_text(value: &Value<'_>) -> Option<String> {
-    let text = value.words()?;
+    let text = value.non_empty_text()?;
     if text.chars().any(char::is_control) {
         value.diagnostic(format!("`{}` contains control characters: {text:?}", value.key()));
         return None;

@@ -142,10 +142,10 @@ pub(super) fn read(table: &Table<'_>) -> WorldSettings {
         world.shell_env = crate::suite::variables(&variables);
     }
     world.outlier_every = table.get("outlier_every").and_then(|value| value.small(2..=1_000_000));
-    world.sbatch_refuses = table.get("sbatch_refuses").and_then(|value| value.words());
+    world.sbatch_refuses = table.get("sbatch_refuses").and_then(|value| value.non_empty_text());
     world.max_minutes = table.get("max_minutes").and_then(|value| value.small(1..=1_000_000));
-    world.job_name = table.get("job_name").and_then(|value| value.words());
-    world.job_folder = table.get("job_folder").and_then(|value| value.words());
+    world.job_name = table.get("job_name").and_then(|value| value.non_empty_text());
+    world.job_folder = table.get("job_folder").and_then(|value| value.non_empty_text());
     let failures: [(&'static str, &mut bool); 2] = [
         ("mpi_start_fails", &mut world.mpi_start_fails),
         ("image_import_fails", &mut world.image_import_fails),

@@ -73,7 +73,7 @@ fn read(table: &Table<'_>, case: &Case, known: bool) -> Option<Assertion> {
 }
 
 fn label(value: &Value<'_>) -> Option<String> {
-    let text = value.words()?;
+    let text = value.non_empty_text()?;
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
     if !text.chars().all(allowed) {
         value.diagnostic(format!(
@@ -85,7 +85,7 @@ fn label(value: &Value<'_>) -> Option<String> {
 }
 
 fn metric_of(value: &Value<'_>, case: &Case) -> Option<&'static MetricSpec> {
-    let name = value.words()?;
+    let name = value.non_empty_text()?;
     let own = || {
         let given = recipe::all().filter(|spec| case.recipes.iter().any(|recipe| recipe == spec.name));
         given.flat_map(|spec| spec.metrics)
@@ -216,7 +216,7 @@ fn subject(
     let mut sound = true;
     for (dim, value) in subjects {
         match (metric.dims.contains(dim), value) {
-            (true, Some(value)) => match value.words() {
+            (true, Some(value)) => match value.non_empty_text() {
                 Some(word) if *dim == Dim::Class && !CLASSES.contains(&word.as_str()) => {
                     value.unknown(&word, CLASSES.iter().copied());
                     sound = false;

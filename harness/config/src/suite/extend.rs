@@ -19,7 +19,7 @@ pub fn base_of(text: &str) -> Option<String> {
 /// Reads a suite, with the one that it extends, if it does. Lines and file are those of the file that has the cases.
 pub(super) fn suite(text: &str, file: &str, find: Find<'_>) -> Result<Suite, Diagnostics> {
     if let Some(why) = odd_name(read::stem(file)) {
-        return Err(Diagnostic::of_file(file, why).into());
+        return Err(Diagnostic::in_file(file, why).into());
     }
     let Some(base) = base_of(text) else { return read::suite(text, file) };
     let refuse = |message: String| Err(Diagnostic::at(file, line_of(text, "extends"), 1, message).into());
@@ -52,8 +52,8 @@ fn odd_name(name: &str) -> Option<String> {
 fn extended(table: &Table<'_>, base: &Suite, file: &str) -> Option<Suite> {
     // Read in `base_of`; asked for here so that it is a known key.
     table.get("extends");
-    let instance = table.need("instance").and_then(|value| value.words());
-    let about = table.need("about").and_then(|value| value.words());
+    let instance = table.need("instance").and_then(|value| value.non_empty_text());
+    let about = table.need("about").and_then(|value| value.non_empty_text());
     let changes = table.get("change").and_then(|value| value.list()).unwrap_or_default();
     table.close();
     let mut suite = base.clone();
@@ -73,7 +73,9 @@ fn apply(table: &Table<'_>, suite: &mut Suite) {
     let bounds = ["at_least", "at_most"].map(|key| table.get(key));
     table.close();
     let (Some(case_value), Some(metric_value)) = (case_value, metric_value) else { return };
-    let (Some(case), Some(metric)) = (case_value.words(), metric_value.words()) else { return };
+    let (Some(case), Some(metric)) = (case_value.non_empty_text(), metric_value.non_empty_text()) else {
+        return;
+    };
     let names: Vec<String> = suite.cases.iter().map(|case| case.name.clone()).collect();
     let Some(found) = suite.cases.iter_mut().find(|found| found.name == case) else {
         let message = format!("no case named `{}` in the extended suite", case.escape_debug());

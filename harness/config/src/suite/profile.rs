@@ -67,7 +67,7 @@ pub(super) fn read(
     }
     let efa = table.get("efa").and_then(|value| value.boolean());
     let gpu_metrics = table.get("gpu_metrics").and_then(|value| value.boolean());
-    let python_functions = table.get("python_functions").and_then(|value| value.words());
+    let python_functions = table.get("python_functions").and_then(|value| value.non_empty_text());
     let extra_value = table.get("extra");
     let extra = extra_value.as_ref().map(|value| value.texts()).unwrap_or_default();
     for switch in &extra {
@@ -194,7 +194,7 @@ fn steps(table: &Table<'_>, value: &Value<'_>) -> Option<Window> {
 
 /// Bash on the nodes checks the expression itself; here only that it has a group and is one line.
 fn step_line(value: &Value<'_>) -> Option<String> {
-    let text = value.words()?;
+    let text = value.non_empty_text()?;
     let is_group = text.find('(').is_some_and(|at| text[at..].contains(')'));
     if !is_group || text.chars().any(char::is_control) {
         value.diagnostic_with(
@@ -234,7 +234,7 @@ fn window(table: &Table<'_>) -> Option<Window> {
             value.diagnostic(format!("`{name}` and `capture` exclude each other"));
         }
     }
-    let text = capture.words()?;
+    let text = capture.non_empty_text()?;
     if text == "cudaProfilerApi" {
         return Some(Window::CudaProfilerApi);
     }

@@ -11,8 +11,8 @@ use model::fault::NodeFault;
 
 pub(super) fn suite(text: &str, file: &str) -> Result<Suite, Diagnostics> {
     toml_reader::read(text, file, |table| {
-        let instance = table.need("instance").and_then(|value| value.words());
-        let about = table.need("about").and_then(|value| value.words());
+        let instance = table.need("instance").and_then(|value| value.non_empty_text());
+        let about = table.need("about").and_then(|value| value.non_empty_text());
         let tables = table.need("case").and_then(|value| match value.list() {
             Some(list) if list.is_empty() => value.wrong("at least one case"),
             list => list,
@@ -110,7 +110,7 @@ fn read_case(
 ) -> (Case, Places) {
     let name_value = table.need("name");
     let name = name_value.as_ref().and_then(|value| case_name(value, combination));
-    let about = table.get("about").and_then(|value| value.words()).unwrap_or_default();
+    let about = table.get("about").and_then(|value| value.non_empty_text()).unwrap_or_default();
     let tags = table.get("tags").map(|value| value.texts()).unwrap_or_default();
     let workload = table.need("workload").and_then(|value| workload::read(&value, combination));
     let stall_s = table.get("workload").and_then(|value| workload::stall_s(&value, workload.as_ref()));
@@ -174,7 +174,7 @@ fn read_case(
 }
 
 fn case_name(value: &Value<'_>, combination: &matrix::Combination<'_>) -> Option<String> {
-    let pattern = value.words()?;
+    let pattern = value.non_empty_text()?;
     for key in combination.keys() {
         if !pattern.contains(&format!("{{{key}}}")) {
             value.diagnostic_with(
@@ -356,5 +356,5 @@ fn read_reason(value: &Value<'_>) -> Option<String> {
 
 fn read_faults(value: &Value<'_>) -> Vec<NodeFault> {
     let items = value.list().unwrap_or_default();
-    items.iter().filter_map(|item| item.parsed(NodeFault::parse(&item.words()?))).collect()
+    items.iter().filter_map(|item| item.parsed(NodeFault::parse(&item.non_empty_text()?))).collect()
 }

@@ -172,7 +172,7 @@ impl Training {
     }
 
     /// The words that a person wrote, in which a value may be referred to.
-    pub fn words(&self) -> impl Iterator<Item = &String> {
+    pub fn arguments(&self) -> impl Iterator<Item = &String> {
         let (first, args) = match &self.program {
             Program::Torchrun { script, args } => (Some(script), args),
             Program::Fsdp { script, args, .. } | Program::Ddp { script, args, .. } => (script.as_ref(), args),
@@ -208,12 +208,12 @@ pub(crate) fn read(table: &Table<'_>, kind: Kind) -> Option<Training> {
     };
     let steps = steps_value.map(|value| value.small(1..=MOST_STEPS));
     let batch = match kind {
-        Kind::Nemo => table.need("global_batch").and_then(|value| of_samples(&value)).map(Batch::Global),
+        Kind::Nemo => table.need("global_batch").and_then(|value| read_samples(&value)).map(Batch::Global),
         Kind::Fsdp | Kind::Ddp => {
-            table.get("batch").map_or(Some(1), |value| of_samples(&value)).map(Batch::PerRank)
+            table.get("batch").map_or(Some(1), |value| read_samples(&value)).map(Batch::PerRank)
         }
         Kind::Torchrun | Kind::Mpi => match table.get("global_batch") {
-            Some(value) => of_samples(&value).map(Batch::Global),
+            Some(value) => read_samples(&value).map(Batch::Global),
             None => Some(Batch::Unknown),
         },
     };
@@ -301,7 +301,7 @@ fn nemo(table: &Table<'_>, args: Vec<String>) -> Option<Nemo> {
     })
 }
 
-fn of_samples(value: &Value<'_>) -> Option<u64> {
+fn read_samples(value: &Value<'_>) -> Option<u64> {
     value.whole(1..=1 << 32)
 }
 

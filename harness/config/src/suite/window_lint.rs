@@ -41,7 +41,7 @@ fn argv(case: &Case) -> Option<Vec<String>> {
         }
         Workload::Training(training) => {
             let script = training.usual_script().map(str::to_owned);
-            Some(script.into_iter().chain(training.words().cloned()).collect())
+            Some(script.into_iter().chain(training.arguments().cloned()).collect())
         }
         Workload::NcclTests(_) | Workload::NicPairs(_) => None,
     }

@@ -181,7 +181,7 @@ fn read_command(table: &Table<'_>) -> Option<Command> {
 
 /// A program that a shell would take for something of its own, or srun for an option, would not be what is run.
 pub(super) fn program_of(value: &Value<'_>) -> Option<String> {
-    let text = value.words().filter(|_| argument(value).is_some())?;
+    let text = value.non_empty_text().filter(|_| argument(value).is_some())?;
     let is_path = text.contains('/');
     if text.starts_with('-') || (text.contains('=') && !is_path) {
         value.diagnostic_with(format!("not a program name: {text:?}"), "write its path");

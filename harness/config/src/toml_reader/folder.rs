@@ -12,7 +12,7 @@ pub fn texts(home: &Path, folder: &str) -> (Vec<(String, String)>, Vec<Diagnosti
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return (texts, diagnostics),
         Err(error) => {
-            diagnostics.push(Diagnostic::of_file(folder, format!("cannot be read: {error}")));
+            diagnostics.push(Diagnostic::in_file(folder, format!("cannot be read: {error}")));
             return (texts, diagnostics);
         }
     };
@@ -24,7 +24,7 @@ pub fn texts(home: &Path, folder: &str) -> (Vec<(String, String)>, Vec<Diagnosti
         let file = format!("{folder}/{name}");
         match file::read(&entry.path()) {
             Ok(text) => texts.push((file, text)),
-            Err(error) => diagnostics.push(Diagnostic::of_file(&file, format!("cannot be read: {error}"))),
+            Err(error) => diagnostics.push(Diagnostic::in_file(&file, format!("cannot be read: {error}"))),
         }
     }
     texts.sort();

@@ -32,7 +32,7 @@ pub fn read<T>(text: &str, file: &str, body: impl FnOnce(&Table<'_>) -> Option<T
     match (source.into_diagnostics(), read) {
         (diagnostics, Some(read)) if diagnostics.is_empty() => Ok(read),
         (diagnostics, _) if !diagnostics.is_empty() => Err(Diagnostics(diagnostics)),
-        _ => Err(crate::diagnostic::Diagnostic::of_file(file, "cannot be understood").into()),
+        _ => Err(crate::diagnostic::Diagnostic::in_file(file, "cannot be understood").into()),
     }
 }
 

@@ -72,7 +72,7 @@ mod tests {
     use super::super::read;
     use super::*;
 
-    fn shown(text: &str) -> Vec<String> {
+    fn warned(text: &str) -> Vec<String> {
         warnings(text, "x.toml").iter().map(ToString::to_string).collect()
     }
 
@@ -82,17 +82,17 @@ mod tests {
         assert_eq!(value("kind", "real"), "real");
         assert_eq!(value("via", "pretend"), "pretend");
         assert_eq!(
-            shown("instance = \"sim-p5\"\nkind = \"pretend\"\n"),
+            warned("instance = \"sim-p5\"\nkind = \"pretend\"\n"),
             ["x.toml:2:1: `kind = \"pretend\"` is an older spelling; write `kind = \"simulated\"`"]
         );
-        assert_eq!(shown("kind = \"simulated\"\n"), [] as [&str; 0]);
-        assert_eq!(shown("kind = \"pretend\n"), [] as [&str; 0]);
+        assert_eq!(warned("kind = \"simulated\"\n"), [] as [&str; 0]);
+        assert_eq!(warned("kind = \"pretend\n"), [] as [&str; 0]);
     }
 
     #[test]
     fn an_older_key_is_warned_about_in_its_own_table_only() {
         assert_eq!(
-            shown(
+            warned(
                 "[reach]\nlease_s = 30\n[env]\nlease_s = \"1\"\n[[case]]\n[case.profile]\nbare_twin = true\n"
             ),
             [
@@ -101,7 +101,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            shown("[[picture]]\nkind = \"bars\"\n"),
+            warned("[[picture]]\nkind = \"bars\"\n"),
             ["x.toml:1:1: `picture` is an older spelling; write `chart`"]
         );
     }

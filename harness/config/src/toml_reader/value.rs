@@ -80,7 +80,7 @@ impl<'a> Value<'a> {
     }
 
     /// A text that says something.
-    pub fn words(&self) -> Option<String> {
+    pub fn non_empty_text(&self) -> Option<String> {
         let text = self.text()?;
         if text.trim().is_empty() {
             self.diagnostic(format!("`{}` is empty", self.key));
@@ -170,7 +170,7 @@ impl<'a> Value<'a> {
         let values = self.list().unwrap_or_default();
         let mut texts: Vec<String> = Vec::new();
         for value in values {
-            let Some(text) = value.words() else { continue };
+            let Some(text) = value.non_empty_text() else { continue };
             if texts.contains(&text) {
                 value.diagnostic(format!("`{}` lists `{text}` twice", self.key));
                 continue;

@@ -401,7 +401,7 @@ pub mod files {
     }
 
     /// The file of one node, where every node has its own of that name.
-    pub fn of_node(name: &str, node: &str) -> String {
+    pub fn node_file(name: &str, node: &str) -> String {
         format!("{name}.{node}")
     }
 

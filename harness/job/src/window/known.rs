@@ -1,7 +1,7 @@
 //! The trainings whose own options open a window, by their scripts, and how their logs show that a step has ended. In
 //! their options all count from 0, whatever their logs do.
 
-use super::program::{CALLBACKS, last_step, name, of_callback, value};
+use super::program::{CALLBACKS, callback_field, last_step, name, value};
 use super::{Own, Reaches, Steps};
 
 #[derive(Clone, Copy)]
@@ -98,7 +98,7 @@ pub fn line(argv: &[String]) -> Option<(&'static str, u32)> {
 /// The steps around which a command line makes its program call the profiler, by any of the known options.
 pub fn profiled_steps(argv: &[String]) -> Option<Steps> {
     let number = |name: &str| value(argv, &[name]).map(|(number, _)| number);
-    let callback = |field: &str| of_callback(argv, field).map(|(number, _)| number);
+    let callback = |field: &str| callback_field(argv, field).map(|(number, _)| number);
     let steps = |first: Option<u64>, last: Option<u64>, behind: u64| {
         let (first, last) = (first?, last?.checked_sub(behind)?);
         (first <= last).then_some(Steps { first, last })

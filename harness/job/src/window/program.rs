@@ -105,14 +105,14 @@ pub fn last_step(argv: &[String]) -> Option<(u64, String)> {
 
 /// The arguments that make a program call the profiler.
 pub fn own_start(argv: &[String]) -> Option<(u64, String)> {
-    value(argv, &STARTS).or_else(|| of_callback(argv, "start_step"))
+    value(argv, &STARTS).or_else(|| callback_field(argv, "start_step"))
 }
 
 /// What stands in front of the place of one of NeMo 2's callbacks.
 pub(super) const CALLBACKS: &str = "trainer.callbacks[";
 
 /// The number that a command line gives a field of a callback, with the arguments that set it.
-pub(super) fn of_callback(argv: &[String], field: &str) -> Option<(u64, String)> {
+pub(super) fn callback_field(argv: &[String], field: &str) -> Option<(u64, String)> {
     let find = |word: &String| {
         let (place, rest) = word.strip_prefix(CALLBACKS)?.split_once(']')?;
         place.parse::<u32>().ok()?;

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_counter_that_falls_passed_its_end_or_began_anew() {
+    fn a_counter_that_falls_passed_its_end_or_was_reset() {
         for (before, value, cs, expected) in [
             (5, 5, 0, Step::On(0)),
             (5, 9, 100, Step::On(4)),

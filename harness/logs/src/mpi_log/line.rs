@@ -84,7 +84,7 @@ pub(super) enum Said {
 
 /// A line that the logger wrote.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Line {
+pub(super) struct CallLine {
     /// By the clock of its process, which is none of the others'.
     pub seconds: f64,
     /// Nothing where MPI was not begun.
@@ -106,7 +106,7 @@ pub(super) fn begins(text: &str) -> bool {
 }
 
 /// Nothing where the line is none of the logger's; a launcher's label may stand before it.
-pub(super) fn parse(text: &str) -> Option<Result<Line, Unread>> {
+pub(super) fn parse(text: &str) -> Option<Result<CallLine, Unread>> {
     let (before, rest) = text.split_once("] MPI_")?;
     let (_, seconds) = before.rsplit_once('[')?;
     let is_time = seconds.starts_with(|c: char| c.is_ascii_digit() || c == '-')
@@ -119,7 +119,7 @@ pub(super) fn parse(text: &str) -> Option<Result<Line, Unread>> {
     Some(line(seconds, name, fields))
 }
 
-fn line(seconds: f64, name: &str, fields: &str) -> Result<Line, Unread> {
+fn line(seconds: f64, name: &str, fields: &str) -> Result<CallLine, Unread> {
     let mut words = Fields(fields.trim_end());
     let world = words.signed("world_rank")?;
     let world_rank = u64::try_from(world).ok();
@@ -137,7 +137,7 @@ fn line(seconds: f64, name: &str, fields: &str) -> Result<Line, Unread> {
         }
     };
     match words.0.trim().is_empty() {
-        true => Ok(Line { seconds, world_rank, said }),
+        true => Ok(CallLine { seconds, world_rank, said }),
         false => Err(Unread::Garbled("more follows than such a call has")),
     }
 }

@@ -1,6 +1,6 @@
 //! What the lines of MPI messages add up to, in bounded memory, and what is odd about it.
 
-use super::line::{Call, Line, OPERATIONS, Operation, Said};
+use super::line::{Call, CallLine, OPERATIONS, Operation, Said};
 use super::{Bucket, Calls, MpiLog, OfOperation, OfRank};
 use crate::text;
 use metric::finding::Finding;
@@ -92,7 +92,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn line(&mut self, line: &Line, number: u64) {
+    pub(super) fn line(&mut self, line: &CallLine, number: u64) {
         if let Said::Call(call) = &line.said {
             self.call(call);
         }
@@ -177,7 +177,7 @@ impl Tally {
         log.calls = kinds
             .map(|((operation, bytes), calls)| Calls { operation: *operation, bytes: *bytes, calls: *calls })
             .collect();
-        log.ranks = self.of_ranks();
+        log.ranks = self.rank_rows();
         log.largest_communicator = (self.largest > 0).then_some(self.largest);
         log.findings.extend(self.findings());
     }
@@ -210,7 +210,7 @@ impl Tally {
         all
     }
 
-    fn of_ranks(&self) -> Vec<OfRank> {
+    fn rank_rows(&self) -> Vec<OfRank> {
         let rows = self.ranks.iter().flat_map(|(rank, it)| {
             it.calls.iter().map(|(operation, sum)| OfRank {
                 rank: *rank,

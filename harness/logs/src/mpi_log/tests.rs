@@ -1,6 +1,6 @@
 //! Logs of MPI messages, written by hand and at random, whole and broken.
 
-use super::line::{Call, Line, OPERATIONS, Operation, Peer, Said, parse};
+use super::line::{Call, CallLine, OPERATIONS, Operation, Peer, Said, parse};
 use super::{MpiLog, Reader};
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn codes(log: &MpiLog) -> Vec<&str> {
 }
 
 /// As the logger writes it.
-fn rendered(line: &Line) -> String {
+fn rendered(line: &CallLine) -> String {
     let world = line.world_rank.map_or(-1, |rank| rank as i64);
     let Said::Call(call) = &line.said else {
         let name = if line.said == Said::Begin { "Init" } else { "Finalize" };
@@ -46,7 +46,7 @@ fn rendered(line: &Line) -> String {
     )
 }
 
-fn call(operation: Operation, rank: u64, peer: i64, bytes: u64) -> Line {
+fn call(operation: Operation, rank: u64, peer: i64, bytes: u64) -> CallLine {
     let peer = Peer { rank: peer, tag: 5 };
     let is_rooted = matches!(operation, Operation::Bcast | Operation::Reduce);
     let said = Said::Call(Call {
@@ -59,14 +59,14 @@ fn call(operation: Operation, rank: u64, peer: i64, bytes: u64) -> Line {
         bytes,
         receive_bytes: matches!(operation, Operation::Sendrecv | Operation::Allgather).then_some(bytes * 2),
     });
-    Line { seconds: 1.5, world_rank: Some(rank), said }
+    CallLine { seconds: 1.5, world_rank: Some(rank), said }
 }
 
 /// One rank of two, which sends, receives and calls everything once.
 fn rank(rank: u64) -> String {
     let other = 1 - rank as i64;
-    let begin = Line { seconds: 1.0, world_rank: Some(rank), said: Said::Begin };
-    let end = Line { seconds: 9.0, world_rank: Some(rank), said: Said::End };
+    let begin = CallLine { seconds: 1.0, world_rank: Some(rank), said: Said::Begin };
+    let end = CallLine { seconds: 9.0, world_rank: Some(rank), said: Said::End };
     let calls = OPERATIONS.map(|operation| call(operation, rank, other, 3 << 30));
     std::iter::once(begin).chain(calls).chain([end]).map(|line| rendered(&line)).collect()
 }
@@ -168,7 +168,7 @@ fn a_receive_from_any_rank_leaves_pairs_uncompared() {
 proptest! {
     #[test]
     fn what_is_rendered_is_read_back(at in 0..OPERATIONS.len(), rank in 0..4096u64, peer in -2..4096i64, bytes: u64, seconds in 0..1_000_000u64) {
-        let line = Line { seconds: seconds as f64, ..call(OPERATIONS[at], rank, peer, bytes / 2) };
+        let line = CallLine { seconds: seconds as f64, ..call(OPERATIONS[at], rank, peer, bytes / 2) };
         prop_assert_eq!(parse(&rendered(&line)), Some(Ok(line)));
     }
 

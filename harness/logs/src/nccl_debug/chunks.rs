@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_line_without_end_the_beginning_is_kept() {
+    fn the_beginning_of_a_line_without_end_is_kept() {
         let mut text = vec![b'x'; 3 * LONGEST];
         text.extend_from_slice(b"\nnext\n");
         let (chunks, lines) = all(&text, LONGEST + 10);

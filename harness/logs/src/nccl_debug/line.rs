@@ -13,7 +13,7 @@ use super::tokens::{Words, whole};
 
 /// Who wrote a line, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+pub(super) struct DebugLine<'a> {
     pub level: Level,
     /// Empty where the line does not say.
     pub host: &'a str,
@@ -98,7 +98,7 @@ pub(super) enum Unread<'a> {
 }
 
 /// Splits a line into what stands before NCCL's text and the text; nothing where it is no line of NCCL.
-pub(super) fn split(line: &str) -> Option<Line<'_>> {
+pub(super) fn split(line: &str) -> Option<DebugLine<'_>> {
     let front = text::front(line, nccl_prefix::begins);
     let line = line.get(front.length..)?;
     let Some((at, text, level)) = nccl_prefix::mark(line) else { return version(line) };
@@ -107,7 +107,7 @@ pub(super) fn split(line: &str) -> Option<Line<'_>> {
     let Some(prefix) = nccl_prefix::prefix(before) else {
         // In the middle of words it is prose.
         let bare = before.trim_end();
-        let none = Line { level, host: "", pid: 0, device: None, stamp: None, place: "", text };
+        let none = DebugLine { level, host: "", pid: 0, device: None, stamp: None, place: "", text };
         return (bare.is_empty() || is_label(bare)).then_some(none);
     };
     // Behind a label that is not known, or in a row of a table, the stamp is not at the front.
@@ -122,7 +122,7 @@ pub(super) fn split(line: &str) -> Option<Line<'_>> {
         _ => log_host(before, &prefix),
     };
     let nccl_prefix::Prefix { pid, device, place, .. } = prefix;
-    Some(Line { level, host, pid, device, stamp, place, text })
+    Some(DebugLine { level, host, pid, device, stamp, place, text })
 }
 
 /// `0:`, `[1,0]<stdout>:`, `(worker)`, `[rank0]`.
@@ -131,11 +131,11 @@ fn is_label(text: &str) -> bool {
 }
 
 /// The line of the version stands alone, up to its launcher's label.
-fn version(line: &str) -> Option<Line<'_>> {
+fn version(line: &str) -> Option<DebugLine<'_>> {
     let (before, _) = line.split_once("NCCL version ")?;
     let bare = before.trim();
     let text = line.get(before.len()..)?.trim_end();
-    let it = Line { level: Level::Info, host: "", pid: 0, device: None, stamp: None, place: "", text };
+    let it = DebugLine { level: Level::Info, host: "", pid: 0, device: None, stamp: None, place: "", text };
     (bare.is_empty() || is_label(bare)).then_some(it)
 }
 

@@ -53,7 +53,7 @@ use call::NoCall;
 use chunks::Chunks;
 use counts::Counts;
 use graph::Edge;
-use line::{Line, Said, Unread};
+use line::{DebugLine, Said, Unread};
 use metric::finding::Finding;
 use quick::{Item, Parsed};
 use std::io::{self, BufRead};
@@ -194,14 +194,14 @@ impl Reader {
         let text = text::without_escapes(&piece.text);
         let text = text::without_tags(&text);
         let Some(line) = line::split(&text) else {
-            self.of_others(&text, piece.line);
+            self.parse_other_programs(&text, piece.line);
             return;
         };
         self.line(&line, piece, text.len() >= CUT_FROM);
     }
 
     /// What other programs say that bears on NCCL.
-    fn of_others(&mut self, text: &str, line: u64) {
+    fn parse_other_programs(&mut self, text: &str, line: u64) {
         if self.timed_out.len() < MOST_TIMED_OUT {
             self.timed_out.extend(watchdog::parse(text, line));
         }
@@ -214,7 +214,7 @@ impl Reader {
         }
     }
 
-    fn line(&mut self, line: &Line, piece: &Piece, is_long: bool) {
+    fn line(&mut self, line: &DebugLine, piece: &Piece, is_long: bool) {
         self.of_nccl += 1;
         let process = match line.host {
             "" => None,
@@ -276,7 +276,7 @@ impl Reader {
         text.split_at_checked(prefix.before.len() + prefix.word.len() - host.len())
     }
 
-    fn said(&mut self, said: &Said, line: &Line, process: Option<u32>, piece: &Piece) {
+    fn said(&mut self, said: &Said, line: &DebugLine, process: Option<u32>, piece: &Piece) {
         let tally = &mut self.tally;
         match said {
             Said::Call(call) => {

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn older_versions_tell_no_number_of_the_call() {
+    fn older_versions_log_no_number_of_the_call() {
         let text = "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(OpType=BROADCAST, Timeout(ms)=1800000) ran for \
                     1802710 milliseconds before timing out.";
         let read = parse(text, 1).expect("a time-out");

@@ -37,7 +37,7 @@ pub(super) fn first<'a>(
 }
 
 /// Reads a warning of NCCL; nothing where it gives no known reason.
-pub(super) fn of_warning(log: &LogLine, line: u64) -> Option<Complaint> {
+pub(super) fn parse_warning(log: &LogLine, line: u64) -> Option<Complaint> {
     let class = reason(log.text)?;
     let node = (!log.host.is_empty()).then(|| log.host.to_owned());
     // A generic error in a warning only repeats what another line gives the reason of.
@@ -46,9 +46,9 @@ pub(super) fn of_warning(log: &LogLine, line: u64) -> Option<Complaint> {
 }
 
 /// Reads any other line; nothing where it is no known failure.
-pub(super) fn of_line(text: &str, line: u64) -> Option<Complaint> {
+pub(super) fn parse_line(text: &str, line: u64) -> Option<Complaint> {
     let text = text.trim();
-    of_nccl_tests(text, line).or_else(|| of_slurm(text, line)).or_else(|| of_others(text, line))
+    parse_nccl_tests(text, line).or_else(|| parse_slurm(text, line)).or_else(|| parse_other(text, line))
 }
 
 pub(super) fn complaint(
@@ -65,7 +65,7 @@ pub(super) fn complaint(
 }
 
 /// What nccl-tests itself prints: `HOST: Test NCCL failure FILE:LINE 'WHY'`, and `.. HOST pid 1: Test failure ...`.
-fn of_nccl_tests(text: &str, line: u64) -> Option<Complaint> {
+fn parse_nccl_tests(text: &str, line: u64) -> Option<Complaint> {
     let host = |before: &str| before.strip_suffix(": ").and_then(word);
     if let Some((before, why)) = text.split_once("Test NCCL failure ") {
         let class = reason(why).unwrap_or(FailureClass::NcclError);
@@ -95,7 +95,7 @@ fn of_nccl_tests(text: &str, line: u64) -> Option<Complaint> {
     None
 }
 
-fn of_slurm(text: &str, line: u64) -> Option<Complaint> {
+fn parse_slurm(text: &str, line: u64) -> Option<Complaint> {
     let (_, said) = ["srun: error: ", "slurmstepd: error: ", "srun: ", "sbatch: error: "]
         .iter()
         .find_map(|start| text.split_once(start).filter(|(before, _)| before.len() <= 40))?;
@@ -141,7 +141,7 @@ fn of_slurm(text: &str, line: u64) -> Option<Complaint> {
 }
 
 /// What shells, mpirun, watchdogs and libraries print.
-fn of_others(text: &str, line: u64) -> Option<Complaint> {
+fn parse_other(text: &str, line: u64) -> Option<Complaint> {
     let make = |class, depth, node| Some(complaint(class, depth, true, text, node, line));
     if text.contains("No space left on device") {
         return make(FailureClass::NoSpace, Depth::Reason, None);
@@ -297,7 +297,7 @@ mod tests {
             ("slurmstepd: error: Detected 1 oom_kill event in StepId=1.0.", OutOfMemory, Depth::Reason, None),
         ];
         for (text, class, depth, node) in table {
-            let read = of_line(text, 1).unwrap_or_else(|| panic!("{text}"));
+            let read = parse_line(text, 1).unwrap_or_else(|| panic!("{text}"));
             assert_eq!(
                 (read.failure.class, read.depth, read.failure.node.as_deref()),
                 (class, depth, node),
@@ -311,7 +311,7 @@ mod tests {
         for text in
             ["Killed processes leave no trace", "# Using devices", "Test it first", "Aborted runs are kept"]
         {
-            assert_eq!(of_line(text, 1), None, "{text}");
+            assert_eq!(parse_line(text, 1), None, "{text}");
         }
     }
 

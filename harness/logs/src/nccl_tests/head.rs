@@ -76,7 +76,7 @@ pub(super) fn comment(text: &str) -> Option<Comment> {
     }
     let words: Vec<&str> = bare.split_whitespace().collect();
     let wide = bare.split_once("busbw").is_some_and(|(_, rest)| rest.starts_with("  "));
-    if let Some(layout) = Layout::of_headings(&words) {
+    if let Some(layout) = Layout::from_headings(&words) {
         return Some(Comment::Headings(layout, wide));
     }
     let known = ["Using devices", "out-of-place", "(B) ", "GPU memory usage", "Blocking Enabled"];

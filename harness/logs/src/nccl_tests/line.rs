@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// One line of the program's own.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Line<'a> {
+pub(super) struct ProgramLine<'a> {
     /// One-based.
     pub number: u64,
     /// What a launcher put before the line to say whose it is; empty where nothing did.
@@ -19,13 +19,13 @@ pub(super) struct Line<'a> {
     pub too_long: bool,
 }
 
-impl<'a> Line<'a> {
+impl<'a> ProgramLine<'a> {
     pub(super) fn new(piece: &'a Piece) -> Self {
         let Piece { line: number, text, .. } = piece;
         // Some editors put a mark before the first line.
         let text = text.strip_prefix('\u{feff}').filter(|_| *number == 1).unwrap_or(text);
         let text::Plain { tag, text, .. } = text::plain(text, is_the_programs);
-        Line { number: *number, tag, text, ended: piece.ended, too_long: piece.too_long }
+        ProgramLine { number: *number, tag, text, ended: piece.ended, too_long: piece.too_long }
     }
 }
 

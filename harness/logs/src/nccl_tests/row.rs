@@ -50,7 +50,7 @@ impl Layout {
     }
 
     /// Reads `size count type redop root time algbw busbw #wrong ...`; nothing where a line is no such headings.
-    pub(super) fn of_headings(words: &[&str]) -> Option<Layout> {
+    pub(super) fn from_headings(words: &[&str]) -> Option<Layout> {
         let size = words.windows(3).position(|three| three == ["size", "count", "type"])?;
         let mut layout = Layout::bare();
         layout.foreign = words.iter().take(size).map(|word| (*word).to_owned()).collect();

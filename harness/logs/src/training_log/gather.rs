@@ -137,12 +137,12 @@ pub(super) fn findings(series: &[Series]) -> Vec<Finding> {
         );
         findings.push(Finding::new("training-two-meanings", why));
     }
-    findings.extend(series.iter().flat_map(of_series));
-    findings.extend(ranks::of_labels(series));
+    findings.extend(series.iter().flat_map(series_findings));
+    findings.extend(ranks::slowest_of_programs(series));
     findings
 }
 
-fn of_series(series: &Series) -> Vec<Finding> {
+fn series_findings(series: &Series) -> Vec<Finding> {
     let shown = series.render();
     let word = series.dialect.word();
     let mut findings = Vec::new();
@@ -187,7 +187,7 @@ fn of_series(series: &Series) -> Vec<Finding> {
         );
         findings.push(Finding::new("training-clock-back", why).line(step.line));
     }
-    findings.extend(ranks::of_copies(series));
+    findings.extend(ranks::conflicting_lines(series));
     findings.extend(missing(series, &shown));
     findings
 }

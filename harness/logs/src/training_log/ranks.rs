@@ -90,7 +90,7 @@ fn differs(step: &StepLine) -> Option<(&'static str, f64, f64)> {
 }
 
 /// Lines of ranks without a label.
-pub(super) fn of_copies(series: &Series) -> Option<Finding> {
+pub(super) fn conflicting_lines(series: &Series) -> Option<Finding> {
     let mut all = series.steps.iter().filter_map(|step| Some((step, differs(step)?)));
     let (step, (unit, slow, fast)) = all.next()?;
     let more = 1 + all.count();
@@ -148,7 +148,7 @@ pub fn slowest<'a>(ranks: &[&'a Series]) -> Option<Slowest<'a>> {
 }
 
 /// The last run of each rank of a file, those of one program together.
-pub(super) fn of_labels(series: &[Series]) -> impl Iterator<Item = Finding> {
+pub(super) fn slowest_of_programs(series: &[Series]) -> impl Iterator<Item = Finding> {
     let mut programs: BTreeMap<Dialect, Vec<&Series>> = BTreeMap::new();
     for (at, one) in series.iter().enumerate() {
         let goes_on =

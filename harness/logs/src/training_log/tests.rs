@@ -39,7 +39,7 @@ const TRAINER: &str = " 10%|█         | 50/500 [01:23<12:34,  1.68s/it]\n{'los
                        'learning_rate': 5e-05, 'epoch': 0.12}\n";
 
 #[test]
-fn each_program_s_line_gives_what_it_tells_and_nothing_else() {
+fn each_program_s_line_gives_what_it_reports_and_nothing_else() {
     let step = only(MEGATRON);
     assert_eq!((step.iteration, step.of, step.epoch, step.global_batch), (7, Some(100), None, Some(128)));
     assert_eq!(
@@ -106,7 +106,7 @@ fn automodel_s_tokens_are_those_of_one_gpu_and_its_validation_is_no_step() {
 }
 
 #[test]
-fn of_a_figure_of_primus_the_step_s_own_is_taken_and_not_the_mean_behind_it() {
+fn a_figure_of_primus_is_the_step_s_own_and_not_the_mean_behind_it() {
     let both = |ms: &str| {
         let own =
             "throughput per GPU (TFLOP/s/GPU): 100.5/34.7 | tokens per GPU (tokens/s/GPU): 2825.0/975.5";

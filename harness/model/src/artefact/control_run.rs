@@ -28,7 +28,7 @@ pub enum ControlRun {
 }
 
 impl ControlRun {
-    fn of_mut(&mut self) -> &mut String {
+    fn original_mut(&mut self) -> &mut String {
         match self {
             ControlRun::Repeat { of } | ControlRun::Bare { of, .. } => of,
         }
@@ -45,7 +45,7 @@ impl PlannedJob {
     pub fn rename(&mut self, renamed: impl Fn(&str) -> String) {
         self.name = renamed(&self.name);
         if let Some(control_run) = &mut self.control_run {
-            *control_run.of_mut() = renamed(control_run.of_mut());
+            *control_run.original_mut() = renamed(control_run.original_mut());
         }
         if let Some(first) = &mut self.again_of {
             *first = renamed(first);
@@ -84,7 +84,7 @@ impl PlannedCase {
         case.jobs
             .iter_mut()
             .filter_map(|job| job.control_run.as_mut())
-            .for_each(|control_run| by_second(control_run.of_mut()));
+            .for_each(|control_run| by_second(control_run.original_mut()));
         case.assertions.iter_mut().flat_map(|assertion| &mut assertion.jobs).for_each(by_second);
         Cow::Owned(case)
     }

@@ -18,7 +18,7 @@ pub use cleaned::cleaned;
 pub use rows::{MaybeInts, Rows};
 pub use shared::Decoded;
 
-use crate::tables::{ColumnSpec, Kind, META_DATA_EXPORT, TableSpec};
+use crate::tables::{ColumnSpec, ColumnType, META_DATA_EXPORT, TableSpec};
 use logs::efa_counters::{self, Capture};
 use polars::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -309,11 +309,11 @@ impl<E: std::error::Error> From<E> for Fault {
 }
 
 /// As the engine holds columns of that kind.
-pub fn type_of(kind: Kind) -> DataType {
+pub fn type_of(kind: ColumnType) -> DataType {
     match kind {
-        Kind::Integer => DataType::Int64,
-        Kind::Real => DataType::Float64,
-        Kind::Text => DataType::String,
-        Kind::Bytes => DataType::Binary,
+        ColumnType::Integer => DataType::Int64,
+        ColumnType::Real => DataType::Float64,
+        ColumnType::Text => DataType::String,
+        ColumnType::Bytes => DataType::Binary,
     }
 }

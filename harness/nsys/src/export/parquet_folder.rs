@@ -2,7 +2,7 @@
 
 use super::{Fault, type_of};
 use crate::safe_parquet::{self, UNPACKED, check_columns, check_texts, guarded};
-use crate::tables::{ColumnSpec, Kind};
+use crate::tables::{ColumnSpec, ColumnType};
 use polars::prelude::*;
 use polars_parquet::parquet::metadata::{FileMetadata, SchemaDescriptor};
 use polars_parquet::parquet::schema::types::ParquetType;
@@ -34,7 +34,8 @@ fn read(folder: &Path, name: &str, columns: &[&'static ColumnSpec]) -> Result<Op
     let asked = |name: &str| columns.iter().any(|column| column.name == name);
     check_columns(&mut file, &metadata, asked, UNPACKED).map_err(Fault::Broken)?;
     let mut reader = ParquetReader::new(file);
-    let raw = |name: &str| columns.iter().any(|column| column.kind == Kind::Bytes && column.name == name);
+    let raw =
+        |name: &str| columns.iter().any(|column| column.kind == ColumnType::Bytes && column.name == name);
     reader.set_metadata(Arc::new(with_bytes(metadata, raw)));
     let schema = reader.schema()?;
     let there = |column: &str| schema.iter_names().any(|name| name.as_str() == column);

@@ -64,18 +64,18 @@ impl Rows {
         })
     }
 
-    /// Values of a `Kind::Real` column, `None` in rows without one.
+    /// Values of a `ColumnType::Real` column, `None` in rows without one.
     pub fn maybe_reals(&self, column: &str) -> Result<Vec<Option<f64>>, ExportError> {
         let values = self.column(column)?.f64().map_err(|error| self.broken(error.to_string()))?;
         Ok(values.iter().collect())
     }
 
-    /// Values of a `Kind::Text` column; rows may lack one.
+    /// Values of a `ColumnType::Text` column; rows may lack one.
     pub fn texts(&self, column: &str) -> Result<&StringChunked, ExportError> {
         self.column(column)?.str().map_err(|error| self.broken(error.to_string()))
     }
 
-    /// Values of a `Kind::Bytes` column; rows may lack one.
+    /// Values of a `ColumnType::Bytes` column; rows may lack one.
     pub(crate) fn bytes(&self, column: &str) -> Result<&BinaryChunked, ExportError> {
         self.column(column)?.binary().map_err(|error| self.broken(error.to_string()))
     }

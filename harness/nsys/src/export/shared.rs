@@ -2,7 +2,7 @@
 //! is still to come, as far as memory allows. Decoding is the caller's.
 
 use super::{ExportError, Rows};
-use crate::tables::{ColumnSpec, Kind, TableSpec};
+use crate::tables::{ColumnSpec, ColumnType, TableSpec};
 use polars::prelude::{Column, DataFrame};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -141,7 +141,10 @@ impl State {
         if too_large || self.readers.get(spec.name).is_none_or(|readers| *readers < MANY) {
             return Vec::new();
         }
-        let numbers = spec.columns.iter().filter(|column| matches!(column.kind, Kind::Integer | Kind::Real));
+        let numbers = spec
+            .columns
+            .iter()
+            .filter(|column| matches!(column.kind, ColumnType::Integer | ColumnType::Real));
         numbers.filter(|column| !missing.contains(column) && !self.has(spec, column)).collect()
     }
 

@@ -1,7 +1,7 @@
 //! Tables of an export into one SQLite file.
 
 use super::Fault;
-use crate::tables::{ColumnSpec, Kind};
+use crate::tables::{ColumnSpec, ColumnType};
 use polars::prelude::*;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
@@ -93,12 +93,12 @@ enum Values {
 }
 
 impl Values {
-    fn new(kind: Kind) -> Values {
+    fn new(kind: ColumnType) -> Values {
         match kind {
-            Kind::Integer => Values::Integers(Vec::new()),
-            Kind::Real => Values::Reals(Vec::new()),
-            Kind::Text => Values::Texts(Vec::new()),
-            Kind::Bytes => Values::Bytes(Vec::new()),
+            ColumnType::Integer => Values::Integers(Vec::new()),
+            ColumnType::Real => Values::Reals(Vec::new()),
+            ColumnType::Text => Values::Texts(Vec::new()),
+            ColumnType::Bytes => Values::Bytes(Vec::new()),
         }
     }
 

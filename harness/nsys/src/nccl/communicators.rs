@@ -29,7 +29,7 @@ pub struct Communicator {
 }
 
 /// Each once, in the order in which they are mentioned.
-pub(super) fn of_events(events: &Events) -> Vec<Communicator> {
+pub(super) fn collect(events: &Events) -> Vec<Communicator> {
     let mut all: Vec<Communicator> = Vec::new();
     let mut known = BTreeSet::new();
     let mut mentions: Vec<&Event> =

@@ -37,13 +37,13 @@ pub(super) fn owners(events: &[Event]) -> Owners {
     };
     let mut begin = 0;
     for thread in events.chunk_by(|a, b| a.global_tid == b.global_tid) {
-        of_thread(&mut all, thread, begin);
+        assign_owners(&mut all, thread, begin);
         begin += thread.len();
     }
     all
 }
 
-fn of_thread(all: &mut Owners, thread: &[Event], begin: usize) {
+fn assign_owners(all: &mut Owners, thread: &[Event], begin: usize) {
     let mut stack = Stack::default();
     // How many groups are open, the outermost one's owner, and the call in whose range it was opened.
     let (mut depth, mut group) = (0usize, None);

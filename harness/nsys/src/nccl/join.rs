@@ -56,7 +56,7 @@ pub(super) fn join(trace: &Trace, events: &[Event], of_event: &[Option<u32>]) ->
             Some((id, of_nccl)) if id == ids[row] => of_nccl,
             _ => {
                 let (_, of_nccl) = *named.entry(ids[row]).or_insert_with(|| {
-                    let name = strings.shown(ids[row]).into_owned();
+                    let name = strings.render(ids[row]).into_owned();
                     let of_nccl = name.starts_with("nccl");
                     names.push(name);
                     (names.len() as u32 - 1, of_nccl)

@@ -59,7 +59,7 @@ fn assembled(
 ) -> Result<NcclCalls, ExportError> {
     let of_owner = places(owners.owners.len(), &joined.owned);
     let (kernels, names) = joined.kernels()?;
-    let communicators = communicators::of_events(events);
+    let communicators = communicators::collect(events);
     let known = KnownRanks::new(&communicators);
     // Groups by their beginnings; a group without a call is none of data.
     let mut order: Vec<u32> = (0..owners.owners.len() as u32)

@@ -76,7 +76,7 @@ impl Part {
 
 /// Where one call stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct CallPosition {
     /// What the call is made for.
     pub part: Part,
     /// Which of the plan's rows; of a warm-up call, which of its warm-up rows.
@@ -150,16 +150,16 @@ impl Plan {
     }
 
     /// The place of each call, in their order, with its size.
-    fn places(&self) -> impl Iterator<Item = (Place, u64)> + '_ {
+    fn places(&self) -> impl Iterator<Item = (CallPosition, u64)> + '_ {
         let warmup = self.warmup_rows.iter().enumerate().flat_map(|(row, bytes)| {
-            let place = Place { part: Part::WarmUp, row: row as u32, placement: None, cycle: 0 };
+            let place = CallPosition { part: Part::WarmUp, row: row as u32, placement: None, cycle: 0 };
             std::iter::repeat_n((place, *bytes), self.warmup as usize)
         });
         let rows = (0..self.cycles.max(1)).flat_map(move |cycle| {
             self.rows.iter().enumerate().flat_map(move |(row, bytes)| {
                 self.placements().iter().flat_map(move |placement| {
                     let place = move |part| {
-                        (Place { part, row: row as u32, placement: Some(*placement), cycle }, *bytes)
+                        (CallPosition { part, row: row as u32, placement: Some(*placement), cycle }, *bytes)
                     };
                     let timed = (0..self.iterations).flat_map(move |iteration| {
                         let times = self.aggregated.max(1) as usize;
@@ -176,7 +176,7 @@ impl Plan {
 
 /// The place of each call of one rank, in the order in which it made them. A size that was not recorded is taken to be as
 /// planned.
-pub fn assign(calls: &[Option<u64>], plan: &Plan) -> Result<Vec<Place>, Difference> {
+pub fn assign(calls: &[Option<u64>], plan: &Plan) -> Result<Vec<CallPosition>, Difference> {
     let (expected, seen) = (plan.calls(), calls.len() as u64);
     let mut places = Vec::with_capacity(calls.len());
     for (call, (bytes, (place, planned))) in calls.iter().zip(plan.places()).enumerate() {

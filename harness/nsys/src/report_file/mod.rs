@@ -72,7 +72,7 @@ const TABLES: [&str; 2] = ["parquet", "arrow"];
 pub fn find(inputs: &[PathBuf]) -> Found {
     let mut found = Found::default();
     for input in inputs {
-        match of_input(input, &mut found.foreign) {
+        match resolve_input(input, &mut found.foreign) {
             Ok(reports) => reports.into_iter().for_each(|report| found.add(report)),
             Err(why) => found.diagnostics.push(Diagnostic { path: input.clone(), why }),
         }
@@ -118,9 +118,9 @@ fn is_older(export: &Path, report: &Path) -> bool {
     matches!((oldest, written(report)), (Some(export), Some(report)) if export < report)
 }
 
-fn of_input(input: &Path, foreign: &mut Vec<PathBuf>) -> Result<Vec<ReportFile>, String> {
+fn resolve_input(input: &Path, foreign: &mut Vec<PathBuf>) -> Result<Vec<ReportFile>, String> {
     if input.exists() {
-        return of_path(input, None, foreign);
+        return resolve_path(input, None, foreign);
     }
     if let Some((folder, most)) = with_number(input).filter(|(folder, _)| folder.exists()) {
         if !folder.is_dir() {
@@ -128,7 +128,7 @@ fn of_input(input: &Path, foreign: &mut Vec<PathBuf>) -> Result<Vec<ReportFile>,
         }
         let most = most.filter(|most| *most > 0);
         let most = most.ok_or("`:n` needs a number of at least 1")?;
-        return of_path(&folder, Some(most), foreign);
+        return resolve_path(&folder, Some(most), foreign);
     }
     Err("no such file or folder".to_owned())
 }
@@ -139,17 +139,21 @@ fn with_number(input: &Path) -> Option<(PathBuf, Option<usize>)> {
     Some((PathBuf::from(folder), most.parse().ok()))
 }
 
-fn of_path(path: &Path, most: Option<usize>, foreign: &mut Vec<PathBuf>) -> Result<Vec<ReportFile>, String> {
+fn resolve_path(
+    path: &Path,
+    most: Option<usize>,
+    foreign: &mut Vec<PathBuf>,
+) -> Result<Vec<ReportFile>, String> {
     let name = match path.file_name() {
         Some(name) => name.to_string_lossy().into_owned(),
         // `.` and `..` have no name of their own.
         None => whole(path).file_name().unwrap_or_default().to_string_lossy().into_owned(),
     };
     if !path.is_dir() {
-        return Ok(vec![of_file(path, &name)]);
+        return Ok(vec![from_file(path, &name)]);
     }
     if EXPORTS.iter().any(|(ending, is_folder)| *is_folder && name.ends_with(ending)) {
-        return Ok(vec![of_file(path, &name)]);
+        return Ok(vec![from_file(path, &name)]);
     }
     let entries = fs::read_dir(path).map_err(|error| format!("cannot be read: {error}"))?;
     let mut names = Vec::new();
@@ -175,7 +179,7 @@ fn of_path(path: &Path, most: Option<usize>, foreign: &mut Vec<PathBuf>) -> Resu
                 continue;
             }
             if reports.iter().all(|known| known.base != path.join(stem)) {
-                reports.push(ReportFile { is_export: false, ..of_file(&entry, name) });
+                reports.push(ReportFile { is_export: false, ..from_file(&entry, name) });
             }
         }
     }
@@ -183,12 +187,12 @@ fn of_path(path: &Path, most: Option<usize>, foreign: &mut Vec<PathBuf>) -> Resu
     match reports.is_empty() {
         // A folder of tables under another name is an export too.
         true if most.is_none() && names.iter().any(|name| is_table(Path::new(name))) => {
-            Ok(vec![of_file(path, &name)])
+            Ok(vec![from_file(path, &name)])
         }
         // Where nothing was profiled, counters may have been sampled.
         true if names.iter().any(|name| is_called_so(name)) => {
             let captures = names.iter().filter(|name| is_called_so(name));
-            let captures = captures.map(|name| of_file(&path.join(name), name));
+            let captures = captures.map(|name| from_file(&path.join(name), name));
             Ok(captures.take(most.unwrap_or(usize::MAX)).collect())
         }
         true => Err("no report or export in this folder".to_owned()),
@@ -199,7 +203,7 @@ fn of_path(path: &Path, most: Option<usize>, foreign: &mut Vec<PathBuf>) -> Resu
     }
 }
 
-fn of_file(path: &Path, name: &str) -> ReportFile {
+fn from_file(path: &Path, name: &str) -> ReportFile {
     let folder = path.parent().unwrap_or(Path::new(""));
     match stem_of(path, name) {
         Some((stem, true)) => ReportFile {

@@ -14,7 +14,7 @@ fn file(columns: Vec<Column>) -> Vec<u8> {
     bytes
 }
 
-fn of_columns(bytes: &[u8], most: u64) -> Result<(), String> {
+fn check_all_columns(bytes: &[u8], most: u64) -> Result<(), String> {
     let mut file = Cursor::new(bytes);
     let metadata = metadata(&mut file).expect("a footer");
     check_columns(&mut file, &metadata, |_| true, most)
@@ -31,7 +31,7 @@ fn dictionary() -> Vec<u8> {
 fn a_dictionary_of_one_long_text_is_refused_by_the_texts_that_it_stands_for() {
     let bytes = dictionary();
     assert!(bytes.len() < 20_000, "{} bytes", bytes.len());
-    assert_eq!(of_columns(&bytes, 1 << 20), Ok(()), "packed it is small");
+    assert_eq!(check_all_columns(&bytes, 1 << 20), Ok(()), "packed it is small");
     let frame = ParquetReader::new(Cursor::new(bytes.as_slice())).finish().expect("read");
     assert_eq!(check_texts(&frame, 1_000 * (64 << 10)), Ok(()));
     let why = check_texts(&frame, 32 << 20).expect_err("64 MiB");
@@ -42,16 +42,16 @@ fn a_dictionary_of_one_long_text_is_refused_by_the_texts_that_it_stands_for() {
 fn rows_that_are_said_to_be_there_count_before_any_of_them_is_unpacked() {
     let bytes = file(vec![Column::new("start".into(), vec![7_i64; 1 << 20])]);
     assert!(bytes.len() < 20_000, "{} bytes", bytes.len());
-    assert_eq!(of_columns(&bytes, 64 << 20), Ok(()));
-    assert!(of_columns(&bytes, 8 << 20).is_err_and(|why| why.contains("more than 8 MiB")));
+    assert_eq!(check_all_columns(&bytes, 64 << 20), Ok(()));
+    assert!(check_all_columns(&bytes, 8 << 20).is_err_and(|why| why.contains("more than 8 MiB")));
 }
 
 #[test]
 fn a_page_that_unpacks_to_much_counts_by_its_own_head() {
     let bytes = file(vec![Column::new("value".into(), ["0".repeat(16 << 20)])]);
     assert!(bytes.len() < 20_000, "{} bytes", bytes.len());
-    assert_eq!(of_columns(&bytes, 64 << 20), Ok(()));
-    assert!(of_columns(&bytes, 8 << 20).is_err_and(|why| why.contains("more than 8 MiB")));
+    assert_eq!(check_all_columns(&bytes, 64 << 20), Ok(()));
+    assert!(check_all_columns(&bytes, 8 << 20).is_err_and(|why| why.contains("more than 8 MiB")));
 }
 
 /// The library would allocate what a list is said to hold, and end the process where there is not so much memory.

@@ -1,15 +1,15 @@
 //! The profiler's diagnostics of its own work: among others, that events were lost.
 
-use super::{Kind, TableSpec, int, int_opt, optional, required, table};
+use super::{ColumnType, TableSpec, int, int_opt, optional, required, table};
 
 /// Messages of nsys; `severity` 1 is information, 2 a warning, 3 an error.
 pub const DIAGNOSTIC_EVENT: TableSpec = TableSpec {
     name: "DIAGNOSTIC_EVENT",
     older_name: None,
     columns: &[
-        required("text", Kind::Text),
-        optional("severity", Kind::Integer),
-        optional("source", Kind::Integer),
+        required("text", ColumnType::Text),
+        optional("severity", ColumnType::Integer),
+        optional("source", ColumnType::Integer),
     ],
 };
 

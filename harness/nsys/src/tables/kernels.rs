@@ -1,34 +1,34 @@
 //! Kernels that ran on GPUs: one row each, in nanoseconds since the start of the session.
 
-use super::{Kind, TableSpec, optional, required};
+use super::{ColumnType, TableSpec, optional, required};
 
 /// Columns of names hold ids of `STRING_IDS`.
 pub const KERNEL: TableSpec = TableSpec {
     name: "CUPTI_ACTIVITY_KIND_KERNEL",
     older_name: None,
     columns: &[
-        required("start", Kind::Integer),
-        required("end", Kind::Integer),
-        required("deviceId", Kind::Integer),
-        required("streamId", Kind::Integer),
-        required("demangledName", Kind::Integer),
-        required("shortName", Kind::Integer),
-        optional("contextId", Kind::Integer),
-        optional("correlationId", Kind::Integer),
-        optional("globalPid", Kind::Integer),
-        optional("mangledName", Kind::Integer),
-        optional("greenContextId", Kind::Integer),
-        optional("graphNodeId", Kind::Integer),
-        optional("graphId", Kind::Integer),
-        optional("gridX", Kind::Integer),
-        optional("gridY", Kind::Integer),
-        optional("gridZ", Kind::Integer),
-        optional("blockX", Kind::Integer),
-        optional("blockY", Kind::Integer),
-        optional("blockZ", Kind::Integer),
-        optional("registersPerThread", Kind::Integer),
-        optional("staticSharedMemory", Kind::Integer),
-        optional("dynamicSharedMemory", Kind::Integer),
+        required("start", ColumnType::Integer),
+        required("end", ColumnType::Integer),
+        required("deviceId", ColumnType::Integer),
+        required("streamId", ColumnType::Integer),
+        required("demangledName", ColumnType::Integer),
+        required("shortName", ColumnType::Integer),
+        optional("contextId", ColumnType::Integer),
+        optional("correlationId", ColumnType::Integer),
+        optional("globalPid", ColumnType::Integer),
+        optional("mangledName", ColumnType::Integer),
+        optional("greenContextId", ColumnType::Integer),
+        optional("graphNodeId", ColumnType::Integer),
+        optional("graphId", ColumnType::Integer),
+        optional("gridX", ColumnType::Integer),
+        optional("gridY", ColumnType::Integer),
+        optional("gridZ", ColumnType::Integer),
+        optional("blockX", ColumnType::Integer),
+        optional("blockY", ColumnType::Integer),
+        optional("blockZ", ColumnType::Integer),
+        optional("registersPerThread", ColumnType::Integer),
+        optional("staticSharedMemory", ColumnType::Integer),
+        optional("dynamicSharedMemory", ColumnType::Integer),
     ],
 };
 

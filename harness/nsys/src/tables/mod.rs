@@ -61,14 +61,14 @@ pub struct ColumnSpec {
     /// As exports name it, such as `deviceId`.
     pub name: &'static str,
     /// What its values are read as.
-    pub kind: Kind,
+    pub kind: ColumnType,
     /// An export without it cannot be read; one that is not required is empty where it is absent.
     pub required: bool,
 }
 
 /// Numbers are widened to 64 bits, whatever width an export has them in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnType {
     /// Read as `i64`.
     Integer,
     /// Read as `f64`.
@@ -133,36 +133,36 @@ const fn table(name: &'static str, columns: &'static [ColumnSpec]) -> TableSpec 
     TableSpec { name, older_name: None, columns }
 }
 
-const fn required(name: &'static str, kind: Kind) -> ColumnSpec {
+const fn required(name: &'static str, kind: ColumnType) -> ColumnSpec {
     ColumnSpec { name, kind, required: true }
 }
 
-const fn optional(name: &'static str, kind: Kind) -> ColumnSpec {
+const fn optional(name: &'static str, kind: ColumnType) -> ColumnSpec {
     ColumnSpec { name, kind, required: false }
 }
 
 /// A number that every row has.
 const fn int(name: &'static str) -> ColumnSpec {
-    required(name, Kind::Integer)
+    required(name, ColumnType::Integer)
 }
 
 /// A number that a row, or a whole export, may lack.
 const fn int_opt(name: &'static str) -> ColumnSpec {
-    optional(name, Kind::Integer)
+    optional(name, ColumnType::Integer)
 }
 
 const fn text(name: &'static str) -> ColumnSpec {
-    required(name, Kind::Text)
+    required(name, ColumnType::Text)
 }
 
 const fn text_opt(name: &'static str) -> ColumnSpec {
-    optional(name, Kind::Text)
+    optional(name, ColumnType::Text)
 }
 
 const fn bytes_opt(name: &'static str) -> ColumnSpec {
-    optional(name, Kind::Bytes)
+    optional(name, ColumnType::Bytes)
 }
 
 const fn real_opt(name: &'static str) -> ColumnSpec {
-    optional(name, Kind::Real)
+    optional(name, ColumnType::Real)
 }

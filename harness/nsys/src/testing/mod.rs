@@ -1,6 +1,6 @@
 //! Small exports that tests put together row by row, through the declarations of their tables.
 
-use crate::tables::{self, Kind, TableSpec};
+use crate::tables::{self, ColumnType, TableSpec};
 use crate::trace::{Trace, nvtx};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -33,10 +33,10 @@ impl Made {
     pub fn put(&self, spec: &TableSpec, row: &[(&str, Value)]) -> &Made {
         let columns = spec.columns.iter().map(|column| {
             let kind = match column.kind {
-                Kind::Integer => "INTEGER",
-                Kind::Real => "REAL",
-                Kind::Text => "TEXT",
-                Kind::Bytes => "BLOB",
+                ColumnType::Integer => "INTEGER",
+                ColumnType::Real => "REAL",
+                ColumnType::Text => "TEXT",
+                ColumnType::Bytes => "BLOB",
             };
             format!("\"{}\" {kind}", column.name)
         });

@@ -140,7 +140,7 @@ impl Balance {
         let odd = lacking.into_iter().map(|(lack, row)| {
             let name = match (texts.get(row), text_ids.get(row)) {
                 (Some(text), _) => text.to_owned(),
-                (None, Some(id)) => strings.shown(id).into_owned(),
+                (None, Some(id)) => strings.render(id).into_owned(),
                 (None, None) => String::new(),
             };
             let domain = domains.name(tid(row), domain_ids.get(row).unwrap_or_default());

@@ -238,7 +238,7 @@ impl Windows {
                 let (pids, ids) = (rows.maybe_ints("globalPid")?, rows.maybe_ints("correlationId")?);
                 let (begun, done) = (calls.rows().ints("start")?, calls.rows().ints("end")?);
                 let by_call = |row: usize| {
-                    let of_row = calls.of_correlation(pids.get(row)?, ids.get(row)?);
+                    let of_row = calls.with_correlation(pids.get(row)?, ids.get(row)?);
                     of_row.map(|call| self.keeps(begun[call], done[call])).reduce(|any, one| any || one)
                 };
                 (0..rows.len()).map(|row| by_call(row).unwrap_or_else(|| itself(row))).collect()

@@ -48,7 +48,7 @@ impl Part<String> {
         let of_row = ids
             .map(|id| {
                 known.number(id, || {
-                    let shown = strings.shown(id);
+                    let shown = strings.render(id);
                     let text = rename(&shown);
                     if let Some(number) = of_text.get(text) {
                         return *number;

@@ -138,7 +138,7 @@ impl Calls {
     }
 
     /// The calls of one correlation, in the order of their rows.
-    pub fn of_correlation(&self, process: i64, correlation: i64) -> impl Iterator<Item = usize> + '_ {
+    pub fn with_correlation(&self, process: i64, correlation: i64) -> impl Iterator<Item = usize> + '_ {
         self.chain(self.processes.get(&process), correlation)
     }
 

@@ -31,7 +31,7 @@ impl Strings {
     }
 
     /// What stands for it where it must be shown.
-    pub fn shown(&self, id: i64) -> Cow<'_, str> {
+    pub fn render(&self, id: i64) -> Cow<'_, str> {
         match self.get(id) {
             Some(text) => Cow::Borrowed(text),
             None => Cow::Owned(format!("[no string {id}]")),

@@ -25,7 +25,7 @@ pub fn threads(ranges: &Ranges) -> Vec<Thread> {
 
 /// Where a push/pop range stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct NestedPosition {
     /// In how many ranges; 0 for an outermost one.
     pub level: usize,
     /// The innermost range around it, as row of `Ranges`; `None` for an outermost one.
@@ -42,11 +42,12 @@ pub(crate) struct Stack {
 
 impl Stack {
     /// Adds a range that begins no earlier than the one before, and gives its place.
-    pub(crate) fn push(&mut self, range: usize, end: i64) -> Place {
+    pub(crate) fn push(&mut self, range: usize, end: i64) -> NestedPosition {
         while self.open.last().is_some_and(|(_, other)| *other < end) {
             self.open.pop();
         }
-        let place = Place { level: self.open.len(), parent: self.open.last().map(|(range, _)| *range) };
+        let place =
+            NestedPosition { level: self.open.len(), parent: self.open.last().map(|(range, _)| *range) };
         self.open.push((range, end));
         place
     }
@@ -59,7 +60,7 @@ impl Stack {
 }
 
 /// Of each range of the report its place; ranges of the other style and those of two threads have none.
-pub fn places(ranges: &Ranges, threads: &[Thread]) -> Vec<Option<Place>> {
+pub fn places(ranges: &Ranges, threads: &[Thread]) -> Vec<Option<NestedPosition>> {
     let mut places = vec![None; ranges.len()];
     for thread in threads {
         let mut stack = Stack::default();
@@ -73,7 +74,7 @@ pub fn places(ranges: &Ranges, threads: &[Thread]) -> Vec<Option<Place>> {
 }
 
 /// The ids of a range and of those in which it stands, the outermost first.
-pub fn ids(ranges: &Ranges, places: &[Option<Place>], range: usize) -> Vec<i64> {
+pub fn ids(ranges: &Ranges, places: &[Option<NestedPosition>], range: usize) -> Vec<i64> {
     let parent = |row: &usize| places[*row].and_then(|place| place.parent);
     let mut ids: Vec<i64> = std::iter::successors(Some(range), parent).map(|row| ranges.id[row]).collect();
     ids.reverse();
@@ -81,7 +82,7 @@ pub fn ids(ranges: &Ranges, places: &[Option<Place>], range: usize) -> Vec<i64> 
 }
 
 /// The same as `:1:5:7`.
-pub fn path(ranges: &Ranges, places: &[Option<Place>], range: usize) -> String {
+pub fn path(ranges: &Ranges, places: &[Option<NestedPosition>], range: usize) -> String {
     let mut path = String::new();
     for id in ids(ranges, places, range) {
         // A string takes whatever is written to it.

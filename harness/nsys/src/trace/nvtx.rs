@@ -160,7 +160,7 @@ impl Ranges {
         // By domain and by string first, so that a name is put together once and not once per row.
         let name = Part::texts(kept.iter().map(|row| match (texts.get(*row), text_ids.get(*row)) {
             (Some(text), _) => Some(Cow::Borrowed(text)),
-            (None, Some(id)) => Some(strings.shown(id)),
+            (None, Some(id)) => Some(strings.render(id)),
             (None, None) => Some(Cow::Borrowed("")),
         }));
         let tid = |row: usize| tids.get(row).unwrap_or_default();

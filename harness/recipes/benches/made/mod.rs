@@ -32,7 +32,7 @@ fn drawn(state: &mut u64) -> u64 {
 const PROCESS: i64 = (1 << 48) | (4000 << 24);
 const NAMES: u64 = 43;
 
-/// The kernels of a report, drawn anew for each seed.
+/// The kernels of a report, drawn for each seed.
 fn rows(kernels: usize, seed: u64) -> Vec<KernelRow> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed);
     let mut clock = [10_000_000i64; 16];

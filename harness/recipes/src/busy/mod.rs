@@ -49,7 +49,7 @@ impl Gpu {
 
     /// Whether graphs were traced as a whole, so that their kernels are unknown.
     pub(crate) fn has_whole_graphs(&self) -> bool {
-        self.operations.iter().any(|one| one.kind == Kind::Graph)
+        self.operations.iter().any(|one| one.kind == Activity::Graph)
     }
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Operation {
     /// `contextId` of the export; `None` where the row has none.
     pub context: Option<i64>,
     /// By the table, and for a kernel by its class.
-    pub kind: Kind,
+    pub kind: Activity,
     /// Of a kernel its place among the names.
     pub name: u32,
     /// Index of its table in `TABLES`.
@@ -88,7 +88,7 @@ impl Operation {
 
 /// Kernels communicate or compute; copies and fills are memory's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum Activity {
     /// A kernel of any class but `nccl` and `comm`.
     Compute,
     /// A kernel of the class `nccl` or `comm`.
@@ -132,10 +132,10 @@ impl Busy {
                 (kernels, of_row) = names(trace, &table)?;
             }
             let kind = |name: u32| match (is_kernel, kernels.get(name as usize)) {
-                (true, Some(KernelName { class, .. })) if communicates(class) => Kind::Communication,
-                (true, _) => Kind::Compute,
-                (false, _) if spec.name == GRAPH_TRACE.name => Kind::Graph,
-                (false, _) => Kind::Memory,
+                (true, Some(KernelName { class, .. })) if communicates(class) => Activity::Communication,
+                (true, _) => Activity::Compute,
+                (false, _) if spec.name == GRAPH_TRACE.name => Activity::Graph,
+                (false, _) => Activity::Memory,
             };
             let columns = Columns::read(&table)?;
             // Counts what is left out, for the note.
@@ -194,7 +194,7 @@ impl Busy {
             None => found,
         };
         for gpu in gpus.iter().filter(|gpu| gpu.has_whole_graphs()) {
-            let graphs = gpu.operations.iter().filter(|one| one.kind == Kind::Graph).count();
+            let graphs = gpu.operations.iter().filter(|one| one.kind == Activity::Graph).count();
             trace.note(format!(
                 "device {}: {graphs} CUDA graphs traced as a whole, their kernels are unknown; trace with \
                  `--cuda-graph-trace=node`",

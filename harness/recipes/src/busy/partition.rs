@@ -1,32 +1,33 @@
 //! Where time went within a window: to compute, to communication, to memory, to several of them at once, or to nothing.
 
-use super::{Kind, Operation};
+use super::{Activity, Operation};
 use crate::spans::{Spans, partition};
 use serde::{Deserialize, Serialize};
 
 /// The moments at which each kind of operation ran.
 #[derive(Debug, Clone, Default)]
 pub struct Sets {
-    /// Union of the operations of `Kind::Compute`.
+    /// Union of the operations of `Activity::Compute`.
     pub compute: Spans,
-    /// Union of the operations of `Kind::Communication`.
+    /// Union of the operations of `Activity::Communication`.
     pub communication: Spans,
-    /// Union of the operations of `Kind::Memory`.
+    /// Union of the operations of `Activity::Memory`.
     pub memory: Spans,
-    /// Union of the operations of `Kind::Graph`.
+    /// Union of the operations of `Activity::Graph`.
     pub graphs: Spans,
 }
 
 impl Sets {
     /// Merges the operations of each kind.
-    pub(crate) fn of<'a>(operations: impl Iterator<Item = &'a Operation> + Clone) -> Sets {
-        let of =
-            |kind: Kind| Spans::of(operations.clone().filter(|one| one.kind == kind).map(Operation::span));
+    pub(crate) fn from_operations<'a>(operations: impl Iterator<Item = &'a Operation> + Clone) -> Sets {
+        let of = |kind: Activity| {
+            Spans::union(operations.clone().filter(|one| one.kind == kind).map(Operation::span))
+        };
         Sets {
-            compute: of(Kind::Compute),
-            communication: of(Kind::Communication),
-            memory: of(Kind::Memory),
-            graphs: of(Kind::Graph),
+            compute: of(Activity::Compute),
+            communication: of(Activity::Communication),
+            memory: of(Activity::Memory),
+            graphs: of(Activity::Graph),
         }
     }
 

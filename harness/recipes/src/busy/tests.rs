@@ -40,7 +40,7 @@ fn every_moment_of_the_window_is_in_one_part() {
     let busy = busy.expect("something ran");
     assert_eq!((busy.gpus.len(), busy.window, busy.rows), (1, (0, 40), 5));
     assert!(notes.iter().any(|note| note.contains("end before they begin, left out: 1")), "{notes:?}");
-    let shares = Sets::of(busy.gpus[0].operations.iter()).within(0, 50);
+    let shares = Sets::from_operations(busy.gpus[0].operations.iter()).within(0, 50);
     let expected = Shares {
         window: 50,
         idle: 10,
@@ -85,7 +85,7 @@ fn what_ran_in_a_graph_that_was_traced_as_a_whole_is_not_known() {
     let busy = busy.expect("something ran");
     assert!(busy.gpus[0].has_whole_graphs());
     assert!(notes.iter().any(|note| note.contains("1 CUDA graphs traced as a whole")), "{notes:?}");
-    let shares = Sets::of(busy.gpus[0].operations.iter()).within(0, 30);
+    let shares = Sets::from_operations(busy.gpus[0].operations.iter()).within(0, 30);
     assert_eq!((shares.graphs_alone, shares.communication_alone, shares.idle), (20, 10, 0));
     assert_eq!(shares.exposed(), None);
 }

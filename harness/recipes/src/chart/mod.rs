@@ -85,14 +85,14 @@ pub struct Lines {
     /// What the second number of each point is.
     pub y: Axis,
     /// One per rank or name, over the same axes.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ChartLine>,
     /// Such as a threshold.
     pub marks: Vec<Mark>,
 }
 
 /// The points of one rank or name.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct ChartLine {
     /// Such as `rank 0, GPU 1`.
     pub label: String,
     /// Pages hide lines by it; `None` where the line is of no single rank, and always shown.

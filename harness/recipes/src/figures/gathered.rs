@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 /// Figures, or what figures can be made of later.
 pub trait Keeps: Sized + Send {
     /// Nothing of no values; the values may be left in another order.
-    fn of(values: &mut [u64]) -> Option<Self>;
+    fn from_values(values: &mut [u64]) -> Option<Self>;
 
     /// Of values with how often each came.
-    fn of_weighed(values: Vec<(u64, u64)>) -> Option<Self>;
+    fn from_weighed(values: Vec<(u64, u64)>) -> Option<Self>;
 }
 
 impl Keeps for Stats {
-    fn of(values: &mut [u64]) -> Option<Stats> {
-        Stats::of_mut(values)
+    fn from_values(values: &mut [u64]) -> Option<Stats> {
+        Stats::from_values_mut(values)
     }
 
-    fn of_weighed(values: Vec<(u64, u64)>) -> Option<Stats> {
+    fn from_weighed(values: Vec<(u64, u64)>) -> Option<Stats> {
         Tally::weighed(values).stats()
     }
 }
 
 impl Keeps for Tally {
-    fn of(values: &mut [u64]) -> Option<Tally> {
-        (!values.is_empty()).then(|| Tally::of(values))
+    fn from_values(values: &mut [u64]) -> Option<Tally> {
+        (!values.is_empty()).then(|| Tally::from_values(values))
     }
 
-    fn of_weighed(values: Vec<(u64, u64)>) -> Option<Tally> {
+    fn from_weighed(values: Vec<(u64, u64)>) -> Option<Tally> {
         (!values.is_empty()).then(|| Tally::weighed(values))
     }
 }
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn all(values: &[u64]) -> Gathered<Tally> {
-        Gathered::All(Tally::of(values))
+        Gathered::All(Tally::from_values(values))
     }
 
     #[test]
@@ -162,9 +162,12 @@ mod tests {
     }
 
     #[test]
-    fn of_no_values_nothing_is_kept() {
+    fn no_values_give_nothing() {
         assert_eq!(Gathered::<Stats>::sum([]), None);
-        assert!(<Tally as Keeps>::of(&mut []).is_none() && <Stats as Keeps>::of(&mut []).is_none());
-        assert!(<Tally as Keeps>::of_weighed(Vec::new()).is_none());
+        assert!(
+            <Tally as Keeps>::from_values(&mut []).is_none()
+                && <Stats as Keeps>::from_values(&mut []).is_none()
+        );
+        assert!(<Tally as Keeps>::from_weighed(Vec::new()).is_none());
     }
 }

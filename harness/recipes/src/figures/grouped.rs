@@ -50,7 +50,7 @@ impl Grouped {
             slices.push(group);
             (rest, begin) = (others, *end);
         }
-        slices.into_par_iter().map(K::of).collect()
+        slices.into_par_iter().map(K::from_values).collect()
     }
 
     /// The values of one group, in the order of their rows.

@@ -41,14 +41,14 @@ pub struct Stats {
 
 impl Stats {
     /// Nothing of no values.
-    pub fn of(values: &[u64]) -> Option<Stats> {
-        Stats::of_mut(&mut values.to_vec())
+    pub fn from_values(values: &[u64]) -> Option<Stats> {
+        Stats::from_values_mut(&mut values.to_vec())
     }
 
     /// The same without a copy. The values are left in another order; the order in which they come changes no digit.
-    pub(crate) fn of_mut(values: &mut [u64]) -> Option<Stats> {
+    pub(crate) fn from_values_mut(values: &mut [u64]) -> Option<Stats> {
         let n = values.len();
-        let sums = Sums::of(values)?;
+        let sums = Sums::from_values(values)?;
         let [q1, median, q3] = quartiles(values);
         Some(Stats {
             count: n as u64,
@@ -78,11 +78,11 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(values: &[u64]) -> Option<Sums> {
-        values.par_chunks(MANY).filter_map(Sums::of_chunk).reduce_with(Sums::and)
+    fn from_values(values: &[u64]) -> Option<Sums> {
+        values.par_chunks(MANY).filter_map(Sums::from_chunk).reduce_with(Sums::and)
     }
 
-    fn of_chunk(values: &[u64]) -> Option<Sums> {
+    fn from_chunk(values: &[u64]) -> Option<Sums> {
         let (min, max) = (*values.iter().min()?, *values.iter().max()?);
         let total = values.iter().map(|value| u128::from(*value)).sum();
         let squares = if max < 1 << 32 {
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_figures_are_those_of_the_definitions() {
-        let stats = Stats::of(&[40, 10, 20, 30]).expect("four values");
+        let stats = Stats::from_values(&[40, 10, 20, 30]).expect("four values");
         assert_eq!((stats.count, stats.total, stats.min, stats.max), (4, 100, 10, 40));
         assert_eq!((stats.mean, stats.median, stats.q1, stats.q3), (25.0, 25.0, 17.5, 32.5));
         assert!((stats.stddev - 12.909_944_487_358_056).abs() < 1e-12);
@@ -174,7 +174,8 @@ mod tests {
 
     #[test]
     fn published_deviations_are_with_one_less() {
-        let rounded = |values: &[u64]| (Stats::of(values).expect("values").stddev * 10.0).round() / 10.0;
+        let rounded =
+            |values: &[u64]| (Stats::from_values(values).expect("values").stddev * 10.0).round() / 10.0;
         assert_eq!(rounded(&[7468, 7849]), 269.4);
         assert_eq!(rounded(&[1466, 3583]), 1496.9);
         assert_eq!(rounded(&[334_351, 336_623, 491_302]), 89_967.0);
@@ -182,23 +183,23 @@ mod tests {
 
     #[test]
     fn one_value_has_no_deviation_and_none_has_no_figures() {
-        let stats = Stats::of(&[7]).expect("one value");
+        let stats = Stats::from_values(&[7]).expect("one value");
         assert_eq!((stats.stddev, stats.median, stats.q1, stats.q3), (0.0, 7.0, 7.0, 7.0));
-        assert_eq!(Stats::of(&[]), None);
+        assert_eq!(Stats::from_values(&[]), None);
     }
 
     #[test]
     fn values_too_large_to_square_exactly_still_have_figures() {
-        let stats = Stats::of(&[u64::MAX, 0, u64::MAX, 0]).expect("values");
+        let stats = Stats::from_values(&[u64::MAX, 0, u64::MAX, 0]).expect("values");
         assert_eq!(stats.total, 2 * u128::from(u64::MAX));
         assert!((stats.stddev / u64::MAX as f64 - (1.0f64 / 3.0).sqrt()).abs() < 1e-12, "{}", stats.stddev);
-        assert_eq!(Stats::of(&[u64::MAX; 3]).expect("values").stddev, 0.0);
+        assert_eq!(Stats::from_values(&[u64::MAX; 3]).expect("values").stddev, 0.0);
     }
 
     proptest::proptest! {
         #[test]
         fn quantiles_are_those_of_the_sorted_values(mut values in proptest::collection::vec(0u64..1000, 1..50)) {
-            let stats = Stats::of(&values).expect("values");
+            let stats = Stats::from_values(&values).expect("values");
             values.sort_unstable();
             for (part, seen) in [(0.25, stats.q1), (0.5, stats.median), (0.75, stats.q3)] {
                 let at = (values.len() - 1) as f64 * part;

@@ -15,7 +15,7 @@ pub struct Tally {
 
 impl Tally {
     /// Counts each distinct value.
-    pub(crate) fn of(values: &[u64]) -> Tally {
+    pub(crate) fn from_values(values: &[u64]) -> Tally {
         let mut values = values.to_vec();
         values.sort_unstable();
         let counted = values.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u64)).collect();
@@ -134,15 +134,15 @@ mod tests {
         ) {
             let mut tally = Tally::default();
             for part in &parts {
-                tally.add(Tally::of(part));
+                tally.add(Tally::from_values(part));
             }
-            proptest::prop_assert_eq!(tally.stats(), Stats::of(&parts.concat()));
+            proptest::prop_assert_eq!(tally.stats(), Stats::from_values(&parts.concat()));
         }
     }
 
     #[test]
     fn values_too_large_to_square_exactly_still_have_figures() {
-        let mut tally = Tally::of(&[u64::MAX, 0, u64::MAX, 0]);
+        let mut tally = Tally::from_values(&[u64::MAX, 0, u64::MAX, 0]);
         let stats = tally.stats().expect("values");
         assert!((stats.stddev / u64::MAX as f64 - (1.0f64 / 3.0).sqrt()).abs() < 1e-12);
         assert_eq!(Tally::default().stats(), None);

@@ -2,8 +2,8 @@
 
 use super::RANK;
 use crate::chart::{
-    Axis, Bar, Bars, Bins, Boxes, Chart, Figure, FiveNumbers, Heatmap, HeatmapRow, Histogram, Line, Lines,
-    Scale,
+    Axis, Bar, Bars, Bins, Boxes, Chart, ChartLine, Figure, FiveNumbers, Heatmap, HeatmapRow, Histogram,
+    Lines, Scale,
 };
 use crate::result_table::{Column, ResultTable, Values};
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,7 +91,7 @@ pub(super) fn chart(spec: &ChartSpec, result_table: &ResultTable) -> Result<Char
         Shape::Bars { value, .. } => {
             let column = of(value)?;
             let bars = (0..result_table.height()).map(|row| {
-                let (label, rank) = labels.of_row(row);
+                let (label, rank) = labels.label_and_rank(row);
                 Bar { label, rank, value: number(column, row) }
             });
             Figure::Bars(Bars { value: axis(value, scale)?, bars: bars.collect(), marks: Vec::new() })
@@ -105,7 +105,7 @@ pub(super) fn chart(spec: &ChartSpec, result_table: &ResultTable) -> Result<Char
             }
             let lines = lines.into_iter().map(|((rank, label), mut points)| {
                 points.sort_by(|a, b| a.0.total_cmp(&b.0));
-                Line { label, rank, points }
+                ChartLine { label, rank, points }
             });
             Figure::Lines(Lines {
                 x: axis(x, Scale::Linear)?,
@@ -175,7 +175,7 @@ impl<'a> Labels<'a> {
         Ok(Labels { columns, ranks })
     }
 
-    fn of_row(&self, row: usize) -> (String, Option<i64>) {
+    fn label_and_rank(&self, row: usize) -> (String, Option<i64>) {
         let (rank, label) = self.key(row);
         (label, rank)
     }
@@ -202,7 +202,7 @@ fn word(column: &Column, row: usize) -> Option<String> {
         Values::Integers(all) => all.get(row).map(|value| value.to_string()),
         Values::Decimals(all) => all[row].map(|value| value.to_string()),
         Values::Texts(all) => all.get(row).map(str::to_owned),
-        Values::Lists(all) => all[row].as_ref().map(|list| list.shown().to_owned()),
+        Values::Lists(all) => all[row].as_ref().map(|list| list.text().to_owned()),
     }
 }
 

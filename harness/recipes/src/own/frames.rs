@@ -3,7 +3,7 @@
 use super::Columns;
 use crate::result_table::{Column as TableColumn, Quantity, ResultTable, Values};
 use nsys::export::type_of;
-use nsys::tables::Kind;
+use nsys::tables::ColumnType;
 use polars::prelude::*;
 use serde::de::{self, Deserialize, Deserializer};
 use serde::ser::{Error, Serialize, Serializer};
@@ -47,9 +47,9 @@ pub(super) fn empty(columns: &Columns) -> DataFrame {
 /// The columns of a result that is plain.
 pub(super) fn columns_of(frame: &DataFrame) -> Result<Columns, String> {
     let kind = |column: &Column| match column.dtype() {
-        DataType::Int64 => Ok(Kind::Integer),
-        DataType::Float64 => Ok(Kind::Real),
-        DataType::String => Ok(Kind::Text),
+        DataType::Int64 => Ok(ColumnType::Integer),
+        DataType::Float64 => Ok(ColumnType::Real),
+        DataType::String => Ok(ColumnType::Text),
         other => Err(format!("result column `{}` holds {other}, expected numbers or texts", column.name())),
     };
     frame.columns().iter().map(|column| Ok((column.name().to_string(), kind(column)?))).collect()
@@ -79,16 +79,16 @@ pub(super) fn plain(frame: DataFrame) -> Result<DataFrame, String> {
 }
 
 /// These columns of a table; one that it lacks is empty.
-pub(super) fn of_result_table(result_table: &ResultTable, columns: &Columns) -> Result<DataFrame, String> {
+pub(super) fn from_result_table(result_table: &ResultTable, columns: &Columns) -> Result<DataFrame, String> {
     let height = result_table.height();
-    let of = |(name, kind): &(String, Kind)| {
+    let of = |(name, kind): &(String, ColumnType)| {
         let name: PlSmallStr = name.as_str().into();
         let found = result_table.column(&name).map(|column| match &column.values {
             Values::Integers(all) => Int64Chunked::from_iter_options(name.clone(), all.iter()).into_column(),
             Values::Decimals(all) => Column::new(name.clone(), all),
             Values::Texts(all) => StringChunked::from_iter_options(name.clone(), all.iter()).into_column(),
             Values::Lists(all) => {
-                let texts = all.iter().map(|list| list.as_ref().map(|list| list.shown()));
+                let texts = all.iter().map(|list| list.as_ref().map(|list| list.text()));
                 StringChunked::from_iter_options(name.clone(), texts).into_column()
             }
         });

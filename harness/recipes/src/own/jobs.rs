@@ -2,7 +2,7 @@
 //! value is missing, a finding says so and the metric is left out: a number of some ranks is not one of all.
 
 use super::frames::Handed;
-use super::reports::{across, all_specs, of_report};
+use super::reports::{across, all_specs, query_report};
 use super::{Declaration, Engine, Literal, MetricColumn, RANK, ROWS, frames};
 use crate::recipe::{FileRole, InputFile, JobInput, Output, RecipeSpec, Run};
 use metric::finding::Finding;
@@ -76,8 +76,8 @@ fn run(
         declaration.parameters.iter().map(|one| (one.name.clone(), one.default.clone())).collect();
     for file in job.files_of(FileRole::NsysExport) {
         let (Some(rank), Some(node)) = (file.rank, &file.node) else { continue };
-        let read = || of_file(declaration, engine, &defaults, file).map(Handed);
-        match job.of_report(&declaration.name, file, read) {
+        let read = || query_file(declaration, engine, &defaults, file).map(Handed);
+        match job.report_extract(&declaration.name, file, read) {
             Ok(Handed(frame)) => {
                 results.of_rank.insert(rank, frame);
             }
@@ -121,7 +121,7 @@ fn run(
     output
 }
 
-fn of_file(
+fn query_file(
     declaration: &Declaration,
     engine: &dyn Engine,
     defaults: &[(String, Literal)],
@@ -132,7 +132,7 @@ fn of_file(
     if let Some((code, text)) = loss(trace.export()).map_err(|error| unreadable(&error))? {
         return Err((code, format!("the profiler reported: {text}")));
     }
-    match of_report(declaration, engine, &trace, defaults) {
+    match query_report(declaration, engine, &trace, defaults) {
         Ok(Some((frame, _))) => Ok(frame),
         Ok(None) => {
             let wanted = declaration.tables.iter().filter(|table| !table.optional);

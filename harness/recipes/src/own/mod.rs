@@ -25,10 +25,10 @@ pub use tables::{columns_of, names};
 use crate::result_table::Quantity;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Dim};
-use nsys::tables::Kind;
+use nsys::tables::ColumnType;
 
 /// Names of columns with what they hold, in order.
-pub type Columns = Vec<(String, Kind)>;
+pub type Columns = Vec<(String, ColumnType)>;
 
 /// The results of all reports below each other, as `of` in a recipe's file names them.
 pub const ROWS: &str = "rows";
@@ -165,7 +165,7 @@ pub fn check(
 
 /// The columns of the results of all reports, as the query over them sees them.
 pub fn seen_across(rows: &Columns) -> Columns {
-    let mut columns = vec![(RANK.to_owned(), Kind::Integer), (HOST.to_owned(), Kind::Text)];
+    let mut columns = vec![(RANK.to_owned(), ColumnType::Integer), (HOST.to_owned(), ColumnType::Text)];
     columns.extend(rows.iter().cloned());
     columns
 }

@@ -84,7 +84,7 @@ fn definition(declaration: &Declaration) -> String {
 }
 
 /// The result of one report: none where a table is absent that must be there, with how many rows it came from.
-pub(super) fn of_report(
+pub(super) fn query_report(
     declaration: &Declaration,
     engine: &dyn Engine,
     trace: &Trace,
@@ -196,7 +196,7 @@ impl Together for OfReports {
     }
 
     fn take(&self, trace: &Trace, arguments: &Arguments, _: &Mutex<Extract>) -> Share<Extract> {
-        let taken = of_report(self.declaration, self.engine, trace, &self.literals(arguments))?;
+        let taken = query_report(self.declaration, self.engine, trace, &self.literals(arguments))?;
         Ok(taken.map(|(frame, rows)| (Box::new(frame) as Extract, rows)))
     }
 

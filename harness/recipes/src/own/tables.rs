@@ -4,7 +4,7 @@
 use super::{Columns, frames};
 use crate::recipe::of_reports::{self, ReportRecipe};
 use nsys::export::ExportError;
-use nsys::tables::{self, Kind, TableSpec};
+use nsys::tables::{self, ColumnType, TableSpec};
 use nsys::trace::Trace;
 use polars::prelude::DataFrame;
 use std::collections::BTreeSet;
@@ -145,7 +145,7 @@ fn composite(name: &str) -> Option<(&'static Composite, &'static ReportRecipe)> 
     Some((composite, of_reports::LIST.iter().find(|recipe| recipe.name == composite.recipe)?))
 }
 
-fn of_report(name: &str) -> Option<&'static TableSpec> {
+fn report_table(name: &str) -> Option<&'static TableSpec> {
     tables::LIST.into_iter().find(|spec| spec.name == name)
 }
 
@@ -163,12 +163,12 @@ pub fn columns_of(name: &str) -> Option<Columns> {
     if let Some((composite, _)) = composite(name) {
         let of =
             |names: &[&str], kind| names.iter().map(|name| ((*name).to_owned(), kind)).collect::<Columns>();
-        let mut columns = of(composite.integers, Kind::Integer);
-        columns.extend(of(composite.reals, Kind::Real));
-        columns.extend(of(composite.texts, Kind::Text));
+        let mut columns = of(composite.integers, ColumnType::Integer);
+        columns.extend(of(composite.reals, ColumnType::Real));
+        columns.extend(of(composite.texts, ColumnType::Text));
         return Some(columns);
     }
-    let columns = of_report(name)?.columns.iter().map(|column| (column.name.to_owned(), column.kind));
+    let columns = report_table(name)?.columns.iter().map(|column| (column.name.to_owned(), column.kind));
     Some(columns.collect())
 }
 
@@ -176,7 +176,7 @@ pub fn columns_of(name: &str) -> Option<Columns> {
 pub(super) fn specs(name: &str) -> Vec<&'static TableSpec> {
     match composite(name) {
         Some((_, recipe)) => recipe.tables.to_vec(),
-        None => of_report(name).into_iter().collect(),
+        None => report_table(name).into_iter().collect(),
     }
 }
 
@@ -197,12 +197,12 @@ pub(super) fn read(
     if let Some((composite, recipe)) = composite(name) {
         return match of_reports::table_of(recipe, trace, composite.table)? {
             Some(result_table) if result_table.height() > 0 => {
-                frames::of_result_table(&result_table, &columns).map(Some).map_err(broken)
+                frames::from_result_table(&result_table, &columns).map(Some).map_err(broken)
             }
             _ => Ok(None),
         };
     }
-    let Some(spec) = of_report(name) else { return Ok(None) };
+    let Some(spec) = report_table(name) else { return Ok(None) };
     let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
     match trace.rows(spec, &names)? {
         Some(rows) => rows.frame().select(names).map(Some).map_err(|error| broken(error.to_string())),

@@ -13,7 +13,7 @@ use crate::report::Arguments;
 use crate::result_table::{ResultTable, Values};
 use crate::testing::{Made, OTHER_PROCESS};
 use metric::DimValue;
-use nsys::tables::{KERNEL, Kind as Holds, LIST};
+use nsys::tables::{ColumnType as Holds, KERNEL, LIST};
 use std::collections::BTreeSet;
 
 fn known() -> Vec<(String, Columns)> {

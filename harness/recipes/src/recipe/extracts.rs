@@ -53,7 +53,7 @@ impl ExtractStore {
 
 impl JobInput {
     /// A recipe's extract of a report, or the finding that says why there is none. `take` fails with a code and a reason.
-    pub(crate) fn of_report<T: Serialize + DeserializeOwned, C: Into<String>>(
+    pub(crate) fn report_extract<T: Serialize + DeserializeOwned, C: Into<String>>(
         &self,
         recipe: &str,
         file: &InputFile,

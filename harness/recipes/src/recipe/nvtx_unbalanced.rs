@@ -49,7 +49,7 @@ fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
     for file in job.files_of(FileRole::NsysExport) {
         let (Some(rank), Some(node)) = (file.rank, &file.node) else { continue };
-        let balance = match job.of_report(SPEC.name, file, || of_rank(file)) {
+        let balance = match job.report_extract(SPEC.name, file, || read_balance(file)) {
             Ok(balance) => balance,
             Err(finding) => {
                 output.findings.push(*finding);
@@ -71,7 +71,7 @@ fn run(job: &JobInput) -> Output {
     output
 }
 
-fn of_rank(file: &InputFile) -> Result<Balance, (&'static str, String)> {
+fn read_balance(file: &InputFile) -> Result<Balance, (&'static str, String)> {
     let unreadable = |error: ExportError| ("report-unreadable", error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;
     // The half that a range lacks may be among the events that are lost.

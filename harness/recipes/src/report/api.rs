@@ -17,7 +17,7 @@ pub(super) const CUDA_API_SUM: ReportSpec = ReportSpec {
     tables: &[&RUNTIME, &STRING_IDS],
     run: |trace, _| {
         let Some(groups) = calls(trace)? else { return Ok(None) };
-        Summary::new(groups).of_times("cuda_api_sum", "CUDA API Summary", "Num Calls", &["Name"]).map(Some)
+        Summary::new(groups).time_table("cuda_api_sum", "CUDA API Summary", "Num Calls", &["Name"]).map(Some)
     },
 };
 
@@ -71,7 +71,7 @@ pub(super) const CUDA_API_TRACE: ReportSpec = ReportSpec {
             let (names, ranks) = (named.ints("nameId")?, named.maybe_ints("priority")?);
             for (row, tid) in named.maybe_ints("globalTid")?.iter().enumerate() {
                 if let Some(tid) = tid {
-                    threads.insert(tid, (ranks.get(row), strings.shown(names[row]).into_owned()));
+                    threads.insert(tid, (ranks.get(row), strings.render(names[row]).into_owned()));
                 }
             }
         }

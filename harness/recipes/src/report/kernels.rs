@@ -33,7 +33,7 @@ pub(super) const CUDA_GPU_KERN_SUM: ReportSpec = ReportSpec {
     run: |trace, arguments| {
         let Some(groups) = by_name(trace, arguments)? else { return Ok(None) };
         let title = "CUDA GPU Kernel Summary";
-        Summary::new(groups).of_times("cuda_gpu_kern_sum", title, "Instances", &["Name"]).map(Some)
+        Summary::new(groups).time_table("cuda_gpu_kern_sum", title, "Instances", &["Name"]).map(Some)
     },
 };
 
@@ -88,7 +88,7 @@ pub(super) const CUDA_GPU_KERN_GB_SUM: ReportSpec = ReportSpec {
         let groups = Groups { labels: labels.collect(), of_row: keys.of_row, values: durations.into_ns() };
         let Some(groups) = groups.any() else { return Ok(None) };
         let (name, title) = ("cuda_gpu_kern_gb_sum", "CUDA GPU Kernel/Grid/Block Summary");
-        Summary::new(groups).of_times(name, title, "Instances", &["GridXYZ", "BlockXYZ", "Name"]).map(Some)
+        Summary::new(groups).time_table(name, title, "Instances", &["GridXYZ", "BlockXYZ", "Name"]).map(Some)
     },
 };
 

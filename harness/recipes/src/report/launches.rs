@@ -87,12 +87,12 @@ struct Times<'a> {
 }
 
 impl Times<'_> {
-    fn of_call(&self, pair: &Launch) -> u64 {
+    fn call_ns(&self, pair: &Launch) -> u64 {
         let call = pair.call as usize;
         self.call.1[call].wrapping_sub(self.call.0[call]) as u64
     }
 
-    fn of_kernel(&self, pair: &Launch) -> u64 {
+    fn kernel_ns(&self, pair: &Launch) -> u64 {
         let kernel = pair.operation as usize;
         self.kernel.1[kernel].wrapping_sub(self.kernel.0[kernel]) as u64
     }
@@ -120,14 +120,14 @@ pub(crate) fn launches_by_name<K: Keeps>(
     let tids = calls.maybe_ints("globalTid")?;
     let threads = Part::numbers((0..calls.len()).map(|call| tids.get(call).unwrap_or_default()));
     let devices = Part::numbers(launches.kernels.ints("deviceId")?.iter().copied());
-    let of_call = |part: &[u32]| pairs.iter().map(|pair| part[pair.call as usize]).collect::<Vec<u32>>();
-    let of_kernel =
+    let call_ns = |part: &[u32]| pairs.iter().map(|pair| part[pair.call as usize]).collect::<Vec<u32>>();
+    let kernel_ns =
         |part: &[u32]| pairs.iter().map(|pair| part[pair.operation as usize]).collect::<Vec<u32>>();
     let keys = Keys::by(&[
-        &of_call(&threads.of_row),
-        &of_kernel(&devices.of_row),
-        &of_call(&launches.call_names.of_row),
-        &of_kernel(&launches.kernel_names.of_row),
+        &call_ns(&threads.of_row),
+        &kernel_ns(&devices.of_row),
+        &call_ns(&launches.call_names.of_row),
+        &kernel_ns(&launches.kernel_names.of_row),
     ]);
     let times = launches.times()?;
     let (mut of_row, groups) = (keys.of_row, keys.groups);
@@ -136,8 +136,8 @@ pub(crate) fn launches_by_name<K: Keeps>(
         Grouped::new(of_row, &values, groups.len()).gather::<K>()
     };
     let total = kept(&of_row, &|pair| times.total(pair));
-    let call = kept(&of_row, &|pair| times.of_call(pair));
-    let kernel = kept(&of_row, &|pair| times.of_kernel(pair));
+    let call = kept(&of_row, &|pair| times.call_ns(pair));
+    let kernel = kept(&of_row, &|pair| times.kernel_ns(pair));
     for (group, pair) in of_row.iter_mut().zip(pairs) {
         if times.in_queue(pair).is_none() {
             *group = NO_GROUP;
@@ -237,7 +237,7 @@ fn each(launches: &Launches) -> Result<ResultTable, ExportError> {
         |pair: &Launch| kernel_names[launches.kernel_names.of_row[pair.operation as usize] as usize].clone();
     let columns = vec![
         Column::integers("API Start", bare, pairs.iter().map(|pair| times.call.0[pair.call as usize])),
-        span("API Dur", &|pair| times.of_call(pair))?,
+        span("API Dur", &|pair| times.call_ns(pair))?,
         Column::maybe_integers("Queue Start", bare, queued),
         Column::maybe_integers("Queue Dur", bare, waited),
         Column::integers(
@@ -245,7 +245,7 @@ fn each(launches: &Launches) -> Result<ResultTable, ExportError> {
             bare,
             pairs.iter().map(|pair| times.kernel.0[pair.operation as usize]),
         ),
-        span("Kernel Dur", &|pair| times.of_kernel(pair))?,
+        span("Kernel Dur", &|pair| times.kernel_ns(pair))?,
         span("Total Dur", &|pair| times.total(pair))?,
         Column::maybe_integers("PID", plain, thread(pid_of)),
         Column::maybe_integers("TID", plain, thread(tid_of)),

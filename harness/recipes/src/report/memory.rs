@@ -110,7 +110,7 @@ pub(super) const CUDA_GPU_MEM_TIME_SUM: ReportSpec = ReportSpec {
     run: |trace, _| {
         let Some(groups) = by_time(trace)? else { return Ok(None) };
         let title = "CUDA GPU MemOps Summary (by Time)";
-        Summary::new(groups).of_times("cuda_gpu_mem_time_sum", title, "Count", &["Operation"]).map(Some)
+        Summary::new(groups).time_table("cuda_gpu_mem_time_sum", title, "Count", &["Operation"]).map(Some)
     },
 };
 

@@ -51,7 +51,7 @@ pub(super) const MPI_EVENT_SUM: ReportSpec = ReportSpec {
     run: |trace, _| {
         let Some(groups) = calls(trace)? else { return Ok(None) };
         let words = ["Source", "Name"];
-        Summary::new(groups).of_times("mpi_event_sum", "MPI Event Summary", "Instances", &words).map(Some)
+        Summary::new(groups).time_table("mpi_event_sum", "MPI Event Summary", "Instances", &words).map(Some)
     },
 };
 

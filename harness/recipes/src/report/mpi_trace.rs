@@ -81,7 +81,7 @@ fn calls(trace: &Trace) -> Result<Vec<Call>, ExportError> {
             calls.push(Call {
                 start: *start,
                 end,
-                name: texts.get(row).map(|id| strings.shown(id).into_owned()).unwrap_or_default(),
+                name: texts.get(row).map(|id| strings.render(id).into_owned()).unwrap_or_default(),
                 tid: tids.get(row),
                 tag: of("tag"),
                 peer: of("remoteRank"),

@@ -18,7 +18,7 @@ pub(super) const NVTX_SUM: ReportSpec = ReportSpec {
     data: DATA,
     arguments: &[],
     tables: &[&NVTX_EVENTS, &STRING_IDS],
-    run: |trace, _| of_styles(trace, None, "nvtx_sum", "NVTX Range Summary"),
+    run: |trace, _| style_summary(trace, None, "nvtx_sum", "NVTX Range Summary"),
 };
 
 pub(super) const NVTX_PUSHPOP_SUM: ReportSpec = ReportSpec {
@@ -28,7 +28,9 @@ pub(super) const NVTX_PUSHPOP_SUM: ReportSpec = ReportSpec {
     data: DATA,
     arguments: &[],
     tables: &[&NVTX_EVENTS, &STRING_IDS],
-    run: |trace, _| of_styles(trace, Some(Style::PushPop), "nvtx_pushpop_sum", "NVTX Push/Pop Range Summary"),
+    run: |trace, _| {
+        style_summary(trace, Some(Style::PushPop), "nvtx_pushpop_sum", "NVTX Push/Pop Range Summary")
+    },
 };
 
 pub(super) const NVTX_STARTEND_SUM: ReportSpec = ReportSpec {
@@ -39,11 +41,11 @@ pub(super) const NVTX_STARTEND_SUM: ReportSpec = ReportSpec {
     arguments: &[],
     tables: &[&NVTX_EVENTS, &STRING_IDS],
     run: |trace, _| {
-        of_styles(trace, Some(Style::StartEnd), "nvtx_startend_sum", "NVTX Start/End Range Summary")
+        style_summary(trace, Some(Style::StartEnd), "nvtx_startend_sum", "NVTX Start/End Range Summary")
     },
 };
 
-fn of_styles(
+fn style_summary(
     trace: &Trace,
     only: Option<Style>,
     name: &'static str,
@@ -51,7 +53,7 @@ fn of_styles(
 ) -> Result<Option<ResultTable>, ExportError> {
     let Some(groups) = by_name(trace, only)? else { return Ok(None) };
     let words: &[&str] = if only.is_some() { &["Range"] } else { &["Style", "Range"] };
-    Summary::new(groups).of_times(name, title, "Instances", words).map(Some)
+    Summary::new(groups).time_table(name, title, "Instances", words).map(Some)
 }
 
 /// Ranges by name, with their durations: of one style, or of both in separate rows.

@@ -19,7 +19,7 @@ pub(super) const OSRT_SUM: ReportSpec = ReportSpec {
     tables: &[&OSRT_API, &STRING_IDS],
     run: |trace, _| {
         let Some(groups) = calls(trace)? else { return Ok(None) };
-        Summary::new(groups).of_times("osrt_sum", "OS Runtime Summary", "Num Calls", &["Name"]).map(Some)
+        Summary::new(groups).time_table("osrt_sum", "OS Runtime Summary", "Num Calls", &["Name"]).map(Some)
     },
 };
 

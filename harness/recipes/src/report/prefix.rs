@@ -20,7 +20,7 @@ pub(super) fn put_before(
     let of_call = innermost(&calls, &ranges, &threads(&ranges))?;
     let (pids, ids) = (kernels.maybe_ints("globalPid")?, kernels.maybe_ints("correlationId")?);
     let range_of = |row: usize| {
-        let call = calls.of_correlation(pids.get(row)?, ids.get(row)?).next()?;
+        let call = calls.with_correlation(pids.get(row)?, ids.get(row)?).next()?;
         of_call[call]
     };
     let labels = &ranges.label.labels;

@@ -6,7 +6,7 @@ use super::pushpop::shallow_enough;
 use super::summary::fitting;
 use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
-use nsys::trace::nesting::{Place, ids, path};
+use nsys::trace::nesting::{NestedPosition, ids, path};
 use nsys::trace::projection::Work;
 use nsys::trace::{Trace, pid_of, tid_of};
 
@@ -75,7 +75,7 @@ impl Entries<'_> {
     /// And of its place: start/end ranges have none.
     fn places<'a, T: 'a>(
         &'a self,
-        value: impl Fn(Place) -> Option<T> + 'a,
+        value: impl Fn(NestedPosition) -> Option<T> + 'a,
     ) -> impl Iterator<Item = Option<T>> + 'a {
         self.rows.iter().map(move |(row, ..)| self.all.places[(*row)?].and_then(&value))
     }
@@ -94,7 +94,7 @@ impl Entries<'_> {
         Column::maybe_integers(name, Quantity::Plain, parents)
     }
 
-    fn of_thread(&self, name: &str, value: fn(i64) -> i64) -> Column {
+    fn thread_column(&self, name: &str, value: fn(i64) -> i64) -> Column {
         Column::integers(name, Quantity::Plain, self.rows.iter().map(|(_, tid, _)| value(*tid)))
     }
 
@@ -118,8 +118,8 @@ impl Entries<'_> {
             Column::maybe_integers("Orig Start", time, self.ranges(|row| ranges.start[row])),
             Column::maybe_integers("Orig Duration", time, lasted),
             Column::maybe_texts("Style", self.ranges(|row| ranges.style[row].name())),
-            self.of_thread("PID", pid_of),
-            self.of_thread("TID", tid_of),
+            self.thread_column("PID", pid_of),
+            self.thread_column("TID", tid_of),
             Column::integers("NumGPUOps", Quantity::Plain, self.work().map(|work| work.operations as i64)),
             self.levels("Lvl"),
             Column::integers("NumChild", Quantity::Plain, children),
@@ -140,10 +140,10 @@ impl Entries<'_> {
             self.integers("Children Count", |row| all.children[row]),
             self.integers("Range ID", |row| ranges.id[row]),
             self.parents("Parent ID"),
-            self.of_thread("PID", pid_of),
+            self.thread_column("PID", pid_of),
             Column::maybe_lists("Range Stack", self.ranges(stack).map(Option::flatten)),
             self.levels("Stack Level"),
-            self.of_thread("TID", tid_of),
+            self.thread_column("TID", tid_of),
         ]
     }
 }

@@ -9,7 +9,7 @@ use crate::figures::{Figure, Gathered, Grouped, Keeps};
 use crate::result_table::ResultTable;
 use nsys::export::ExportError;
 use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS, TableSpec};
-use nsys::trace::nesting::{Place, Thread, places, threads};
+use nsys::trace::nesting::{NestedPosition, Thread, places, threads};
 use nsys::trace::nvtx::{Ranges, Style};
 use nsys::trace::projection::{Launched, Work};
 use nsys::trace::{Keys, Part, Trace};
@@ -50,7 +50,7 @@ pub(super) const NVTX_GPU_PROJ_SUM: ReportSpec = ReportSpec {
 
 pub(super) struct Projected {
     pub(super) ranges: Ranges,
-    pub(super) places: Vec<Option<Place>>,
+    pub(super) places: Vec<Option<NestedPosition>>,
     /// The ranges that launched something, in the order of their projections.
     pub(super) work: Vec<(usize, Work)>,
     /// Of each range how many of them stand in it directly.

@@ -5,7 +5,7 @@ use super::summary::fitting;
 use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::tables::{NVTX_EVENTS, STRING_IDS};
-use nsys::trace::nesting::{Place, path, places, threads};
+use nsys::trace::nesting::{NestedPosition, path, places, threads};
 use nsys::trace::nvtx::{Ranges, Style};
 use nsys::trace::{pid_of, tid_of};
 
@@ -34,9 +34,9 @@ fn is_pushed(ranges: &Ranges, row: usize) -> bool {
     ranges.style[row] == Style::PushPop
 }
 
-fn trace_of(ranges: &Ranges, places: &[Option<Place>]) -> Result<Option<ResultTable>, ExportError> {
+fn trace_of(ranges: &Ranges, places: &[Option<NestedPosition>]) -> Result<Option<ResultTable>, ExportError> {
     let report = NVTX_PUSHPOP_TRACE.name;
-    let mut order: Vec<(usize, Place)> =
+    let mut order: Vec<(usize, NestedPosition)> =
         places.iter().enumerate().filter_map(|(row, place)| Some((row, (*place)?))).collect();
     if order.is_empty() {
         return Ok(None);

@@ -46,7 +46,7 @@ impl Summary {
     }
 
     /// `Time (%)`, `Total Time`, the count under its name, the figures, the words.
-    pub(super) fn of_times(
+    pub(super) fn time_table(
         &self,
         name: &'static str,
         title: &'static str,

@@ -13,7 +13,7 @@ pub(super) fn lines(trace: &Trace, asked: &str) -> Vec<String> {
         Values::Integers(all) => all.get(row).map(|value| value.to_string()),
         Values::Decimals(all) => all[row].map(|value| format!("{value:.1}")),
         Values::Texts(all) => all.get(row).map(str::to_owned),
-        Values::Lists(all) => all[row].as_ref().map(|list| list.shown().to_owned()),
+        Values::Lists(all) => all[row].as_ref().map(|list| list.text().to_owned()),
     };
     let mut lines = vec![result_table.columns.iter().filter_map(heading).collect::<Vec<_>>().join("|")];
     lines.extend((0..result_table.height()).map(|row| {

@@ -83,6 +83,6 @@ impl United {
             return Ok(None);
         };
         let summary = Summary::new(groups);
-        summary.of_times(name, title, "Instances", &["Category", "Operation"]).map(Some)
+        summary.time_table(name, title, "Instances", &["Category", "Operation"]).map(Some)
     }
 }

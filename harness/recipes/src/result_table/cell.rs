@@ -45,7 +45,7 @@ pub enum Cell<'a> {
 
 impl ResultTable {
     /// Headings, unit and columns under this look; values are formatted when asked for.
-    pub fn shown(&self, look: Look) -> Shown<'_> {
+    pub fn render(&self, look: Look) -> Shown<'_> {
         let columns = self.columns.iter().filter_map(|column| {
             let heading = column.heading(look.headings, look.unit)?;
             Some(ShownColumn { heading, column, unit: look.unit })
@@ -66,7 +66,7 @@ impl ShownColumn<'_> {
             Values::Texts(all) => return all.get(row).map_or(Cell::Empty, Cell::Text),
             Values::Lists(all) => {
                 let list = all.get(row).and_then(Option::as_ref);
-                return list.map_or(Cell::Empty, |list| Cell::Text(list.shown()));
+                return list.map_or(Cell::Empty, |list| Cell::Text(list.text()));
             }
             Values::Integers(all) => all.get(row).map(|value| self.integer(value)),
             Values::Decimals(all) => all.get(row).copied().flatten().and_then(|value| self.decimal(value)),
@@ -142,9 +142,9 @@ fn rounded(value: f64, decimals: u32) -> String {
 mod tests {
     use super::*;
 
-    fn shown(column: Column, unit: TimeUnit) -> String {
+    fn cell_text(column: Column, unit: TimeUnit) -> String {
         let result_table = ResultTable { name: "x", title: "X", columns: vec![column] };
-        let shown = result_table.shown(Look { unit, ..Look::default() });
+        let shown = result_table.render(Look { unit, ..Look::default() });
         match shown.columns[0].cell(0) {
             Cell::Empty => "empty".to_owned(),
             Cell::Text(text) => format!("text {text}"),
@@ -156,15 +156,15 @@ mod tests {
     fn integers_stand_as_they_are_and_decimals_have_one_place() {
         let ns = TimeUnit::Nanoseconds;
         for quantity in [Quantity::Plain, Quantity::Nanoseconds, Quantity::BareNanoseconds] {
-            assert_eq!(shown(Column::integers("x", quantity, [1_234_567]), ns), "1234567");
-            assert_eq!(shown(Column::decimals("x", quantity, [7658.54]), ns), "7658.5");
-            assert_eq!(shown(Column::decimals("x", quantity, [3.0]), ns), "3.0");
+            assert_eq!(cell_text(Column::integers("x", quantity, [1_234_567]), ns), "1234567");
+            assert_eq!(cell_text(Column::decimals("x", quantity, [7658.54]), ns), "7658.5");
+            assert_eq!(cell_text(Column::decimals("x", quantity, [3.0]), ns), "3.0");
         }
-        assert_eq!(shown(Column::integers("x", Quantity::Plain, [i64::MIN]), ns), "-9223372036854775808");
-        assert_eq!(shown(Column::decimals("x", Quantity::Percent, [99.96]), ns), "100.0");
-        assert_eq!(shown(Column::integers("x", Quantity::Percent, [7]), ns), "7.0");
-        assert_eq!(shown(Column::decimals("x", Quantity::Plain, [-0.01]), ns), "0.0");
-        assert_eq!(shown(Column::decimals("x", Quantity::Fraction, [0.012_345_678]), ns), "0.012346");
+        assert_eq!(cell_text(Column::integers("x", Quantity::Plain, [i64::MIN]), ns), "-9223372036854775808");
+        assert_eq!(cell_text(Column::decimals("x", Quantity::Percent, [99.96]), ns), "100.0");
+        assert_eq!(cell_text(Column::integers("x", Quantity::Percent, [7]), ns), "7.0");
+        assert_eq!(cell_text(Column::decimals("x", Quantity::Plain, [-0.01]), ns), "0.0");
+        assert_eq!(cell_text(Column::decimals("x", Quantity::Fraction, [0.012_345_678]), ns), "0.012346");
     }
 
     #[test]
@@ -174,13 +174,16 @@ mod tests {
             (TimeUnit::Milliseconds, "1234.567891", "0.000334"),
             (TimeUnit::Seconds, "1.234567891", "0.000000334"),
         ] {
-            assert_eq!(shown(Column::integers("x", Quantity::Nanoseconds, [1_234_567_891]), unit), integer);
-            assert_eq!(shown(Column::decimals("x", Quantity::Nanoseconds, [334.4]), unit), decimal);
+            assert_eq!(
+                cell_text(Column::integers("x", Quantity::Nanoseconds, [1_234_567_891]), unit),
+                integer
+            );
+            assert_eq!(cell_text(Column::decimals("x", Quantity::Nanoseconds, [334.4]), unit), decimal);
             // A heading without a unit cannot show that its values are in another one.
-            assert_eq!(shown(Column::integers("x", Quantity::BareNanoseconds, [1500]), unit), "1500");
-            assert_eq!(shown(Column::integers("x", Quantity::Plain, [1500]), unit), "1500");
+            assert_eq!(cell_text(Column::integers("x", Quantity::BareNanoseconds, [1500]), unit), "1500");
+            assert_eq!(cell_text(Column::integers("x", Quantity::Plain, [1500]), unit), "1500");
         }
-        let least = shown(Column::integers("x", Quantity::Nanoseconds, [i64::MIN]), TimeUnit::Seconds);
+        let least = cell_text(Column::integers("x", Quantity::Nanoseconds, [i64::MIN]), TimeUnit::Seconds);
         assert_eq!(least, "-9223372036.854775808");
     }
 
@@ -190,22 +193,22 @@ mod tests {
         for (bytes, shown_as) in
             [(4_194_304, "4.194"), (499, "0.000"), (500, "0.001"), (-500, "-0.001"), (-1, "0.000")]
         {
-            assert_eq!(shown(Column::integers("x", Quantity::Bytes, [bytes]), ns), shown_as);
-            assert_eq!(shown(Column::decimals("x", Quantity::Bytes, [bytes as f64]), ns), shown_as);
+            assert_eq!(cell_text(Column::integers("x", Quantity::Bytes, [bytes]), ns), shown_as);
+            assert_eq!(cell_text(Column::decimals("x", Quantity::Bytes, [bytes as f64]), ns), shown_as);
         }
         let rate = Column::decimals("x", Quantity::BytesPerSecond, [24_345_678_901.5]);
-        assert_eq!(shown(rate, ns), "24345.679");
+        assert_eq!(cell_text(rate, ns), "24345.679");
     }
 
     #[test]
     fn what_is_not_there_or_no_number_is_empty_and_never_zero() {
         let ns = TimeUnit::Nanoseconds;
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            assert_eq!(shown(Column::decimals("x", Quantity::Plain, [value]), ns), "empty");
-            assert_eq!(shown(Column::decimals("x", Quantity::Bytes, [value]), ns), "empty");
+            assert_eq!(cell_text(Column::decimals("x", Quantity::Plain, [value]), ns), "empty");
+            assert_eq!(cell_text(Column::decimals("x", Quantity::Bytes, [value]), ns), "empty");
         }
-        assert_eq!(shown(Column::maybe_integers("x", Quantity::Plain, [None]), ns), "empty");
-        assert_eq!(shown(Column::maybe_texts::<&str>("x", [None]), ns), "empty");
-        assert_eq!(shown(Column::texts("x", ["3"]), ns), "text 3");
+        assert_eq!(cell_text(Column::maybe_integers("x", Quantity::Plain, [None]), ns), "empty");
+        assert_eq!(cell_text(Column::maybe_texts::<&str>("x", [None]), ns), "empty");
+        assert_eq!(cell_text(Column::texts("x", ["3"]), ns), "text 3");
     }
 }

@@ -26,7 +26,7 @@ fn printed_as(form: &str, result_table: &ResultTable, look: Look) -> String {
     let spec = find_form(words[0]).expect("known");
     let form = spec.read(&words[1..]).unwrap_or_else(|error| panic!("{form}: {error}"));
     let mut out = Vec::new();
-    form.write(&result_table.shown(look), &mut out).expect("written");
+    form.write(&result_table.render(look), &mut out).expect("written");
     String::from_utf8(out).expect("text")
 }
 

@@ -107,7 +107,7 @@ impl List {
     }
 
     /// As in a cell of text: `[6, 7]`.
-    pub fn shown(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.shown
     }
 }
@@ -168,7 +168,7 @@ impl ResultTable {
     }
 
     /// A text instead of a table: programs find its lines in the one column `Text`.
-    pub fn of_lines(name: &'static str, title: &'static str, lines: Vec<String>) -> ResultTable {
+    pub fn from_lines(name: &'static str, title: &'static str, lines: Vec<String>) -> ResultTable {
         let mut column = Column::texts("Text", lines);
         column.quantity = Quantity::Verbatim;
         ResultTable { name, title, columns: vec![column] }

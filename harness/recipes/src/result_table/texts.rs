@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_another_column_stand_below() {
+    fn texts_of_another_column_stand_below() {
         let mut all = texts(&[]);
         all.append(&texts(&[Some("a"), None]));
         all.append_empty(1);

@@ -3,7 +3,7 @@
 use super::{Found, Source, Step};
 
 /// Calls by moment, in the order of time: where collection starts, and where it stops. Nothing where none is whole.
-pub(crate) fn of_capture(starts: &[i64], stops: &[i64]) -> Option<Found> {
+pub(crate) fn find_by_capture(starts: &[i64], stops: &[i64]) -> Option<Found> {
     let mut moments: Vec<(i64, bool)> = starts.iter().map(|at| (*at, true)).collect();
     moments.extend(stops.iter().map(|at| (*at, false)));
     // Of one moment a stop comes first: it ends what was there before.
@@ -35,13 +35,13 @@ mod tests {
 
     #[test]
     fn each_start_with_its_stop_is_a_step() {
-        let found = of_capture(&[0, 20, 40], &[10, 30]).expect("two");
+        let found = find_by_capture(&[0, 20, 40], &[10, 30]).expect("two");
         let spans: Vec<(i64, i64)> = found.steps.iter().map(|step| (step.start, step.end)).collect();
         assert_eq!(spans, [(0, 10), (20, 30)]);
         assert_eq!(found.notes.len(), 1, "the last one was never stopped");
-        assert_eq!(of_capture(&[0], &[]), None);
-        assert_eq!(of_capture(&[], &[5]), None);
-        let found = of_capture(&[0, 5], &[10]).expect("one");
+        assert_eq!(find_by_capture(&[0], &[]), None);
+        assert_eq!(find_by_capture(&[], &[5]), None);
+        let found = find_by_capture(&[0, 5], &[10]).expect("one");
         assert_eq!((found.steps[0].start, found.notes.len()), (0, 1));
     }
 }

@@ -31,7 +31,7 @@ pub fn figures(steps: &[&Step]) -> Option<Figures> {
     let place = |at: usize| numbers.as_ref().map_or(whole[at].0 as f64, |numbers| numbers[at] as f64);
     let points: Vec<(f64, f64)> = times.iter().enumerate().map(|(at, ns)| (place(at), *ns as f64)).collect();
     let slope = slope(&points);
-    let stats = Stats::of_mut(&mut times)?;
+    let stats = Stats::from_values_mut(&mut times)?;
     times.sort_unstable();
     let cv = (stats.count > 1 && stats.mean > 0.0).then(|| stats.stddev / stats.mean);
     Some(Figures { cv, p5: quantile(&times, 0.05), p95: quantile(&times, 0.95), slope, stats })

@@ -34,7 +34,7 @@ const COUNTS: f64 = 0.01;
 const MOST_TRIED: usize = 512;
 
 /// Kernels in the order of their beginnings; or why there are no steps to be seen.
-pub(crate) fn of_kernels(ran: &[Ran], labels: &[String]) -> Result<Found, String> {
+pub(crate) fn find_by_kernels(ran: &[Ran], labels: &[String]) -> Result<Found, String> {
     if ran.len() < FEWEST_KERNELS {
         return Err(format!("too few kernels on the busiest stream to find a period: {}", ran.len()));
     }
@@ -45,7 +45,7 @@ pub(crate) fn of_kernels(ran: &[Ran], labels: &[String]) -> Result<Found, String
     let often = (0..labels.len()).max_by_key(|name| (places[*name].len(), std::cmp::Reverse(*name)));
     if let Some(often) = often.filter(|name| places[*name].len() as f64 >= NEARLY_ALL * ran.len() as f64) {
         let own: Vec<Ran> = places[often].iter().map(|at| ran[*at]).collect();
-        return of_one_name(&own, &labels[often], ran.len() - own.len());
+        return find_by_one_name(&own, &labels[often], ran.len() - own.len());
     }
     let repeats = repeats(ran, &places)?;
     if repeats < HALF {
@@ -129,7 +129,7 @@ fn hashes(ran: &[Ran], length: usize) -> Vec<u64> {
 }
 
 /// Where nearly every kernel is the same, or every graph, each one is a step if they come at even distances.
-fn of_one_name(ran: &[Ran], label: &str, others: usize) -> Result<Found, String> {
+fn find_by_one_name(ran: &[Ran], label: &str, others: usize) -> Result<Found, String> {
     let starts: Vec<i64> = ran.iter().map(|one| one.start).collect();
     let confidence = evenness(&starts);
     if confidence < MOST_OF_THEM {

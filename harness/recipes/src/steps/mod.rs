@@ -13,14 +13,14 @@ mod tests;
 mod trace;
 mod window;
 
-pub(crate) use capture::of_capture;
+pub(crate) use capture::find_by_capture;
 pub use figures::{Figures, figures, quantile};
 pub use kernels::Ran;
-pub(crate) use kernels::of_kernels;
+pub(crate) use kernels::find_by_kernels;
 pub use name::{Stem, stem};
 pub(crate) use ranges::asked_for;
 pub use ranges::{Span, repeated};
-pub use trace::{StepRequest, of_trace};
+pub use trace::{StepRequest, find_in_trace};
 pub use window::{Window, window};
 
 /// One step, in nanoseconds of its report.

@@ -22,7 +22,7 @@ fn labels() -> Vec<String> {
 }
 
 /// What one step runs: an embedding, 12 layers forth and back, a loss, an optimizer.
-fn of_step() -> Vec<u32> {
+fn step_kernels() -> Vec<u32> {
     let mut names = vec![0];
     for _ in 0..12 {
         names.extend([3, 1, 1, 2, 1, 3, 1, 1]);
@@ -54,7 +54,7 @@ impl Stream {
 
     fn step(&mut self) -> i64 {
         let begun = self.now;
-        for name in of_step() {
+        for name in step_kernels() {
             self.run(name);
         }
         self.now += 400_000 + self.drawn.below(50_000) as i64;
@@ -71,7 +71,7 @@ fn steps_of_kernels_begin_where_they_began_whatever_the_jitter() {
     for seed in 0..40 {
         let mut stream = Stream::new(seed);
         let truth: Vec<i64> = (0..6 + seed % 9).map(|_| stream.step()).collect();
-        let found = of_kernels(&stream.ran, &labels()).expect("steps");
+        let found = find_by_kernels(&stream.ran, &labels()).expect("steps");
         assert_eq!(starts(&found), truth, "seed {seed}");
         assert_eq!((found.by.as_str(), found.confidence), ("embed", 1.0));
         let ends: Vec<i64> = found.steps.iter().filter(|step| step.has_end).map(|step| step.end).collect();
@@ -84,9 +84,9 @@ fn steps_of_kernels_begin_where_they_began_whatever_the_jitter() {
 fn what_repeats_without_a_pause_may_be_layers_and_has_half_the_confidence() {
     let mut stream = Stream::new(11);
     for _ in 0..15 {
-        of_step().into_iter().for_each(|name| stream.run(name));
+        step_kernels().into_iter().for_each(|name| stream.run(name));
     }
-    let found = of_kernels(&stream.ran, &labels()).expect("a period");
+    let found = find_by_kernels(&stream.ran, &labels()).expect("a period");
     assert_eq!(found.confidence, 0.5);
     assert!(found.notes.iter().any(|note| note.starts_with("no pause marks")), "{:?}", found.notes);
 }
@@ -96,9 +96,9 @@ fn a_capture_that_begins_within_a_step_leaves_its_rest_out() {
     let mut stream = Stream::new(3);
     let truth: Vec<i64> = (0..8).map(|_| stream.step()).collect();
     let cut = stream.ran.split_off(70);
-    let found = of_kernels(&cut[..cut.len() - 20], &labels()).expect("steps");
+    let found = find_by_kernels(&cut[..cut.len() - 20], &labels()).expect("steps");
     assert_eq!(starts(&found), truth[1..7], "the first lacks its beginning, the last its end");
-    let rest = of_step().len();
+    let rest = step_kernels().len();
     assert_eq!(
         found.notes,
         [format!("kernels before the first or after the last complete step: {}", 2 * rest - 90)]
@@ -115,7 +115,7 @@ fn what_runs_only_every_so_many_steps_makes_these_not_one() {
             stream.run(6);
         }
     }
-    let found = of_kernels(&stream.ran, &labels()).expect("steps");
+    let found = find_by_kernels(&stream.ran, &labels()).expect("steps");
     assert_eq!(starts(&found), truth);
     assert!(found.confidence > 0.98, "{}", found.confidence);
 }
@@ -128,7 +128,7 @@ fn a_warm_up_that_runs_other_kernels_too_is_shown_and_counts_for_nothing() {
         stream.run(7);
     }
     truth.extend((0..10).map(|_| stream.step()));
-    let found = of_kernels(&stream.ran, &labels()).expect("steps");
+    let found = find_by_kernels(&stream.ran, &labels()).expect("steps");
     assert_eq!(starts(&found), truth[1..]);
     // Within a step: its time is none of a step.
     let mut stream = Stream::new(6);
@@ -138,7 +138,7 @@ fn a_warm_up_that_runs_other_kernels_too_is_shown_and_counts_for_nothing() {
             (0..500).for_each(|_| stream.run(7));
         }
     }
-    let found = of_kernels(&stream.ran, &labels()).expect("steps");
+    let found = find_by_kernels(&stream.ran, &labels()).expect("steps");
     let odd: Vec<usize> = (0..12).filter(|at| !found.steps[*at].is_whole()).collect();
     assert_eq!(odd, [4]);
     let figures = figures(&found.steps.iter().collect::<Vec<_>>()).expect("figures");
@@ -162,7 +162,7 @@ fn noise_has_no_steps() {
             })
             .collect();
         let labels: Vec<String> = (0..names).map(|name| format!("k{name}")).collect();
-        let found = of_kernels(&ran, &labels);
+        let found = find_by_kernels(&ran, &labels);
         assert!(found.is_err(), "seed {seed}: {found:?}");
     }
 }
@@ -187,7 +187,7 @@ fn layers_without_steps_around_them_in_random_number_are_no_steps() {
                 Ran { name, start: now, end: now + 9000 }
             })
             .collect();
-        if let Ok(found) = of_kernels(&ran, &labels()) {
+        if let Ok(found) = find_by_kernels(&ran, &labels()) {
             assert!(found.steps.len() > 100, "seed {seed}: what repeats is a layer: {}", found.steps.len());
         }
     }
@@ -197,7 +197,7 @@ fn layers_without_steps_around_them_in_random_number_are_no_steps() {
 fn kernels_of_one_name_are_steps_where_they_come_evenly() {
     let even: Vec<Ran> =
         (0..20).map(|at| Ran { name: 0, start: at * 1000 + at % 3, end: at * 1000 + 900 }).collect();
-    let found = of_kernels(&even, &labels()).expect("steps");
+    let found = find_by_kernels(&even, &labels()).expect("steps");
     assert_eq!((found.steps.len(), found.steps[19].has_end), (20, false));
     let mut drawn = Drawn(77);
     let mut now = 0;
@@ -207,8 +207,8 @@ fn kernels_of_one_name_are_steps_where_they_come_evenly() {
             Ran { name: 0, start: now, end: now + 500 }
         })
         .collect();
-    assert!(of_kernels(&uneven, &labels()).is_err());
-    assert!(of_kernels(&even[..5], &labels()).expect_err("few").contains("too few kernels"));
+    assert!(find_by_kernels(&uneven, &labels()).is_err());
+    assert!(find_by_kernels(&even[..5], &labels()).expect_err("few").contains("too few kernels"));
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn kernels_of_other_names_before_and_behind_a_long_loop_of_one_are_no_steps() {
     let mut ran: Vec<Ran> =
         (1..=500).map(|at| Ran { name: 1, start: at * 1000, end: at * 1000 + 900 }).collect();
     ran.insert(0, Ran { name: 0, start: 0, end: 500 });
-    let found = of_kernels(&ran, &labels()).expect("steps");
+    let found = find_by_kernels(&ran, &labels()).expect("steps");
     assert_eq!((found.by.as_str(), found.steps.len(), found.steps[0].start), ("gemm", 500, 1000));
     assert_eq!(found.notes, ["kernels of other names, in no step: 1"]);
 }
@@ -318,7 +318,7 @@ fn messages() {
             let start = gap(at as i64);
             Ran { name: *name, start, end: start + 10 }
         });
-        of_kernels(&ran.collect::<Vec<_>>(), &labels()).expect_err("no steps")
+        find_by_kernels(&ran.collect::<Vec<_>>(), &labels()).expect_err("no steps")
     };
     let mut drawn = Drawn(77);
     let noise: Vec<u32> = (0..4000).map(|_| drawn.below(8) as u32).collect();

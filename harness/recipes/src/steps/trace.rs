@@ -1,7 +1,7 @@
 //! Where in a report steps are looked for: ranges first; then capture ranges, where there are several; then kernels of
 //! the busiest stream.
 
-use super::{Found, Ran, Source, Span, asked_for, of_capture, of_kernels, repeated};
+use super::{Found, Ran, Source, Span, asked_for, find_by_capture, find_by_kernels, repeated};
 use nsys::export::ExportError;
 use nsys::tables::{GRAPH_TRACE, KERNEL, RUNTIME};
 use nsys::trace::nvtx::Ranges;
@@ -18,7 +18,10 @@ pub struct StepRequest<'a> {
 }
 
 /// Or why nothing is said to be a step, by source.
-pub fn of_trace(trace: &Trace, request: &StepRequest) -> Result<Result<Found, Vec<String>>, ExportError> {
+pub fn find_in_trace(
+    trace: &Trace,
+    request: &StepRequest,
+) -> Result<Result<Found, Vec<String>>, ExportError> {
     if let Some(name) = request.range {
         let why = || vec![format!("no range named `{name}` begins and ends on one thread")];
         return Ok(ranges(trace, Some(name))?.ok_or_else(why));
@@ -89,8 +92,9 @@ fn capture(trace: &Trace) -> Result<Option<Found>, ExportError> {
             false => stopped.push(starts[row]),
         }
     }
-    let of =
-        |of_runtime: bool| moments.get(&of_runtime).and_then(|(begun, stopped)| of_capture(begun, stopped));
+    let of = |of_runtime: bool| {
+        moments.get(&of_runtime).and_then(|(begun, stopped)| find_by_capture(begun, stopped))
+    };
     Ok(of(true).or_else(|| of(false)))
 }
 
@@ -133,5 +137,5 @@ fn kernels(trace: &Trace) -> Result<Result<Found, String>, ExportError> {
     let busiest = streams.into_values().rev().max_by_key(|ran| busy(ran));
     let Some(mut ran) = busiest else { return Ok(Err("the report has none".to_owned())) };
     ran.sort_by_key(|one| (one.start, one.end));
-    Ok(of_kernels(&ran, &labels))
+    Ok(find_by_kernels(&ran, &labels))
 }

@@ -3,7 +3,7 @@
 use super::clocks::Aligned;
 use super::robust::{median, median_of_others, narrow};
 use super::series::Series;
-use super::{Evidence, Kind};
+use super::{Collective, Evidence};
 
 /// How a rank came to its collectives. Times are medians over the instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub struct Arrived {
 pub struct Instances {
     /// Its id, or the number of a stream under `Evidence::by_order`.
     pub communicator: u64,
-    /// Never `Kind::Other`.
-    pub kind: Kind,
+    /// Never `Collective::Other`.
+    pub kind: Collective,
     /// How many ranks took part.
     pub ranks: usize,
     /// How many each of its ranks recorded.

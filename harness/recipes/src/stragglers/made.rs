@@ -1,7 +1,7 @@
 //! A job with known truth for tests: ranks on hosts whose clocks are off and drift, steps that jitter, collectives that
 //! end everywhere when the last rank has come.
 
-use super::{Compute, Evidence, Kind, Rank, Work};
+use super::{Collective, Compute, Evidence, Rank, Work};
 use std::collections::BTreeMap;
 
 const MS: i64 = 1_000_000;
@@ -91,7 +91,7 @@ impl Job {
                     &mut ready,
                     &of_node(host),
                     100 + host as u64,
-                    Kind::AllGather,
+                    Collective::AllGather,
                     3 * MS,
                 );
             }
@@ -102,7 +102,7 @@ impl Job {
                     let before: Vec<i64> = ranks.iter().map(|rank| ready[*rank]).collect();
                     let transfer = if self.overlap { 150 * MS } else { 9 * MS };
                     let id = 200 + place as u64;
-                    ran.collective(&mut draw, &mut ready, &ranks, id, Kind::ReduceScatter, transfer);
+                    ran.collective(&mut draw, &mut ready, &ranks, id, Collective::ReduceScatter, transfer);
                     if self.overlap {
                         self.beside(&mut ran, &mut draw, &mut ready, &ranks, &before);
                     }
@@ -112,7 +112,7 @@ impl Job {
                 self.compute(&mut draw, &mut ready, 190 * MS);
             }
             if self.global {
-                ran.collective(&mut draw, &mut ready, &all, 1, Kind::AllReduce, 2 * MS);
+                ran.collective(&mut draw, &mut ready, &all, 1, Collective::AllReduce, 2 * MS);
             }
         }
         ran
@@ -171,7 +171,7 @@ impl Ran {
         ready: &mut [i64],
         ranks: &[usize],
         communicator: u64,
-        kind: Kind,
+        kind: Collective,
         transfer: i64,
     ) {
         self.sizes.insert(communicator, ranks.len() as u32);

@@ -67,7 +67,7 @@ pub(crate) struct Work {
     /// Which of the rank's streams it ran on, in the order of their first use.
     pub stream: u32,
     /// By the NCCL call, else by the kernel's name.
-    pub kind: Kind,
+    pub kind: Collective,
     /// Nanoseconds of the report; `Rank::zero` makes it a time of the clock.
     pub start: i64,
     /// The same; of a collective all ranks end at one moment.
@@ -79,7 +79,7 @@ pub(crate) struct Work {
 
 /// What a kernel of communication does. No rank leaves the four that are named before every rank has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Kind {
+pub enum Collective {
     /// By the NCCL call, else `_AllReduce` in the kernel's name.
     AllReduce,
     /// By the NCCL call, else `_AllGather` in the kernel's name.
@@ -92,15 +92,15 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl Collective {
     /// As in kernel names: `AllReduce`; `other` for the rest.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Kind::AllReduce => "AllReduce",
-            Kind::AllGather => "AllGather",
-            Kind::ReduceScatter => "ReduceScatter",
-            Kind::AlltoAll => "AlltoAll",
-            Kind::Other => "other",
+            Collective::AllReduce => "AllReduce",
+            Collective::AllGather => "AllGather",
+            Collective::ReduceScatter => "ReduceScatter",
+            Collective::AlltoAll => "AlltoAll",
+            Collective::Other => "other",
         }
     }
 }

@@ -5,7 +5,7 @@
 use super::clocks::Aligned;
 use super::robust::{deviation, median, median_of_others, narrow};
 use super::series::Series;
-use super::{Evidence, Kind, Limits};
+use super::{Collective, Evidence, Limits};
 use std::collections::BTreeMap;
 
 /// Of one rank, over all rounds. Times are medians but where it is said.
@@ -38,7 +38,7 @@ pub(super) struct Group {
 /// Communicators that have the same part on several ranks: the n-th of one size that a rank uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Family {
-    kind: Kind,
+    kind: Collective,
     ranks: usize,
     nth: usize,
 }
@@ -236,7 +236,7 @@ mod tests {
         let work = |communicator, start| Work {
             communicator: Some(communicator),
             stream: 0,
-            kind: Kind::AllGather,
+            kind: Collective::AllGather,
             start,
             end: start + 1,
             busy_ns: 0,

@@ -1,14 +1,14 @@
 //! Which kernels of the ranks are one collective: the n-th of an operation in a communicator is the same on every
 //! rank, where every rank recorded as many. Anything else is reported as a flaw, and not used.
 
-use super::{Evidence, Kind};
+use super::{Collective, Evidence};
 use std::collections::BTreeMap;
 
 /// All instances of one operation in one communicator, recorded by all its ranks.
 #[derive(Debug)]
 pub(super) struct Series {
     pub communicator: u64,
-    pub kind: Kind,
+    pub kind: Collective,
     /// Ranks, as places in the evidence.
     pub members: Vec<usize>,
     /// Of each member its work of each instance, as places in its work.
@@ -33,8 +33,8 @@ pub enum Flaw {
     UnequalCounts {
         /// Its id, or the number of a stream under `Evidence::by_order`.
         communicator: u64,
-        /// The operation; never `Kind::Other`.
-        kind: Kind,
+        /// The operation; never `Collective::Other`.
+        kind: Collective,
         /// A rank, and how many it recorded; 0 is possible.
         fewest: (i64, usize),
         /// A rank, and how many it recorded.
@@ -52,7 +52,7 @@ pub(super) struct Found {
 type Places = BTreeMap<usize, Vec<u32>>;
 
 pub(super) fn find(evidence: &Evidence) -> Found {
-    let mut of_key: BTreeMap<(u64, Kind), Places> = BTreeMap::new();
+    let mut of_key: BTreeMap<(u64, Collective), Places> = BTreeMap::new();
     let mut ranks_of: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for (at, rank) in evidence.ranks.iter().enumerate() {
         for (place, work) in rank.work.iter().enumerate() {
@@ -65,7 +65,7 @@ pub(super) fn find(evidence: &Evidence) -> Found {
             if ranks.last() != Some(&at) {
                 ranks.push(at);
             }
-            if work.kind != Kind::Other {
+            if work.kind != Collective::Other {
                 of_key.entry((communicator, work.kind)).or_default().entry(at).or_default().push(place);
             }
         }

@@ -70,7 +70,7 @@ fn clocks_are_found_as_they_are_with_their_signs() {
     assert!(judgement.apart.is_empty() && judgement.flaws.is_empty());
 }
 
-/// By how much the rate of a clock is off at most, in parts of a million.
+/// By how much the rate of a clock is off at most, in millionths.
 fn rate_off(ran: &Ran) -> f64 {
     let of_host = |host: usize| ran.ranks.iter().find(|own| own.host == host).expect("a rank").clock.1;
     let off = judged(ran).clocks.into_iter().enumerate().map(|(host, clock)| {
@@ -188,7 +188,7 @@ fn hosts_that_no_collective_connects_are_said_so_and_compared_within_themselves(
         // What crosses hosts becomes a chain of pairs: 0 with 1, 1 with 2, and so on by the place of the GPU.
         let host = own.host;
         own.work.retain_mut(|work| match (work.kind, work.communicator) {
-            (Kind::ReduceScatter, Some(id)) => {
+            (Collective::ReduceScatter, Some(id)) => {
                 let place = (id - 200) as usize;
                 host == place || host == place + 1
             }
@@ -207,7 +207,7 @@ fn hosts_that_no_collective_connects_are_said_so_and_compared_within_themselves(
 }
 
 #[test]
-fn of_few_steps_nothing_is_said_but_that() {
+fn few_steps_are_reported_and_nothing_else() {
     let judgement = judged(&Job { steps: 3, ..Job::seeded(1) }.late(5, 20 * MS).run());
     assert_eq!(inconclusive(&judgement), "2 rounds, at least 16 needed");
     assert!(
@@ -226,18 +226,22 @@ fn of_few_steps_nothing_is_said_but_that() {
 #[test]
 fn unequal_counts_are_reported_and_not_used() {
     let mut ran = Job::seeded(4).late(9, 5 * MS).run();
-    let last = ran.ranks[17].work.iter().rposition(|work| work.kind == Kind::AllReduce).expect("some");
+    let last = ran.ranks[17].work.iter().rposition(|work| work.kind == Collective::AllReduce).expect("some");
     ran.ranks[17].work.remove(last);
     let judgement = judged(&ran);
-    let expected =
-        Flaw::UnequalCounts { communicator: 1, kind: Kind::AllReduce, fewest: (17, 53), most: (63, 54) };
+    let expected = Flaw::UnequalCounts {
+        communicator: 1,
+        kind: Collective::AllReduce,
+        fewest: (17, 53),
+        most: (63, 54),
+    };
     assert_eq!(judgement.flaws, [expected]);
     assert_eq!(named(&judgement), ["9"], "by what is left");
     // A rank that recorded none of it has the fewest.
-    ran.ranks[17].work.retain(|work| work.kind != Kind::AllReduce);
+    ran.ranks[17].work.retain(|work| work.kind != Collective::AllReduce);
     ran.ranks[17].work.insert(
         0,
-        Work { communicator: Some(1), stream: 0, kind: Kind::Other, start: 0, end: 0, busy_ns: 0 },
+        Work { communicator: Some(1), stream: 0, kind: Collective::Other, start: 0, end: 0, busy_ns: 0 },
     );
     let flaws = judged(&ran).flaws;
     assert!(matches!(flaws[..], [Flaw::UnequalCounts { fewest: (17, 0), .. }]), "{flaws:?}");
@@ -282,7 +286,7 @@ fn reports_of_one_host_that_begin_at_other_zeros_than_they_say_are_still_aligned
 }
 
 #[test]
-fn nobody_is_named_for_less_than_three_residuals() {
+fn no_rank_is_named_for_less_than_three_residuals() {
     let mut ran = Job { steps: 300, ..Job::seeded(14) }.late(9, 2 * MS).run();
     let mut draw = Draw(1);
     for own in &mut ran.ranks {
@@ -314,7 +318,10 @@ fn times_at_the_edges_of_64_bits_neither_overflow_nor_blame() {
         assert_eq!(named(&judgement), [] as [&str; 0]);
     }
     let wild = |start, end| {
-        vec![Work { communicator: Some(1), stream: 0, kind: Kind::AllReduce, start, end, busy_ns: 0 }; 20]
+        vec![
+            Work { communicator: Some(1), stream: 0, kind: Collective::AllReduce, start, end, busy_ns: 0 };
+            20
+        ]
     };
     let (one, other) = (wild(i64::MIN, i64::MAX), wild(i64::MAX, i64::MAX));
     let rank = |rank, node, zero, work| Rank {
@@ -336,7 +343,7 @@ fn times_at_the_edges_of_64_bits_neither_overflow_nor_blame() {
 fn streams_stand_for_communicators_where_none_is_recorded() {
     let mut ran = Job { across: false, ..Job::seeded(16) }.late(33, 5 * MS).run();
     for own in &mut ran.ranks {
-        own.work.retain(|work| work.kind == Kind::AllReduce);
+        own.work.retain(|work| work.kind == Collective::AllReduce);
         own.work.iter_mut().for_each(|work| work.communicator = None);
     }
     let computes = ran.computes();
@@ -350,7 +357,7 @@ fn streams_stand_for_communicators_where_none_is_recorded() {
 }
 
 #[test]
-fn a_clock_that_goes_faster_makes_nobody_late() {
+fn a_clock_that_goes_faster_makes_no_rank_late() {
     let job = Job { drift_ppb: 900_000, ..Job::seeded(17) };
     let judgement = judged(&job.run());
     assert!(
@@ -393,7 +400,7 @@ fn collectives_that_come_only_at_the_beginning_part_no_rounds() {
         for n in 0..20 {
             let start = first - 400 * MS + n * MS;
             let (communicator, end) = (Some(50), start + 1000);
-            let work = Work { communicator, stream: 0, kind: Kind::AllGather, start, end, busy_ns: 0 };
+            let work = Work { communicator, stream: 0, kind: Collective::AllGather, start, end, busy_ns: 0 };
             own.work.insert(n as usize, work);
         }
     }
@@ -430,7 +437,7 @@ fn ranks_with_another_part_in_the_work_are_not_held_against_each_other() {
         let more: Vec<Work> = own
             .work
             .iter()
-            .filter(|work| work.kind == Kind::AllReduce)
+            .filter(|work| work.kind == Collective::AllReduce)
             .map(|work| Work { communicator: Some(60), start: work.end, end: work.end + 1000, ..*work })
             .collect();
         own.work.extend(more);
@@ -440,12 +447,12 @@ fn ranks_with_another_part_in_the_work_are_not_held_against_each_other() {
 }
 
 #[test]
-fn who_comes_together_is_last_for_nobody() {
+fn no_rank_of_those_that_come_together_is_last() {
     let work: Vec<Work> = (0..20)
         .map(|n| Work {
             communicator: Some(1),
             stream: 0,
-            kind: Kind::AllReduce,
+            kind: Collective::AllReduce,
             start: n * 100,
             end: n * 100 + 10,
             busy_ns: 0,
@@ -472,7 +479,7 @@ fn a_rate_is_not_made_up_from_few_ends_close_together() {
     let work = |noisy: bool| -> Vec<Work> {
         let ends = noise.iter().enumerate().map(|(n, noise)| {
             let end = n as i64 * MS + if noisy { *noise } else { 0 };
-            let (communicator, kind) = (Some(1), Kind::AllReduce);
+            let (communicator, kind) = (Some(1), Collective::AllReduce);
             Work { communicator, stream: 0, kind, start: end - 50_000, end, busy_ns: 0 }
         });
         ends.collect()

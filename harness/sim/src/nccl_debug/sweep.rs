@@ -8,7 +8,7 @@ use crate::execution::Execution;
 use crate::nccl;
 use crate::nccl_wanted::Wanted;
 use crate::options::Options;
-use crate::rounds::{Kind, Round};
+use crate::rounds::{Round, RoundKind};
 use crate::work::{Table, noise_of};
 use metric::op::Op;
 
@@ -92,7 +92,7 @@ struct Log<'a> {
 }
 
 /// Its communicator among those side by side, and its rank there.
-fn of_group(table: &Table, rank: usize) -> (u64, u64) {
+fn rank_in_group(table: &Table, rank: usize) -> (u64, u64) {
     let side_by_side = table.world.group.side_by_side.max(1) as usize;
     ((rank % side_by_side) as u64, (rank / side_by_side) as u64)
 }
@@ -133,7 +133,7 @@ impl Log<'_> {
         writers.communicator(("ncclCommInitRank", 0), &world, &|_| true, text);
         if group.side_by_side > 1 {
             let own = |rank: usize| {
-                let (color, own) = of_group(self.context.table, rank);
+                let (color, own) = rank_in_group(self.context.table, rank);
                 let (nranks, id) = (u64::from(group.ranks), id + 1 + color);
                 Some(Membership {
                     own,
@@ -161,7 +161,7 @@ impl Log<'_> {
         };
         // What a graph launches again was called once.
         let calls = match round.kind {
-            Kind::Timed => iterations / self.context.table.options.graph_launches.max(1),
+            RoundKind::Timed => iterations / self.context.table.options.graph_launches.max(1),
             _ => iterations,
         };
         let calls = calls.max(1) * round.aggregated;
@@ -183,7 +183,7 @@ impl Log<'_> {
             _ => (u64::from(group.ranks), handle(1, rank)),
         };
         let Some(count) = counts.get_mut(rank) else { return };
-        let (_, own) = of_group(self.context.table, rank);
+        let (_, own) = rank_in_group(self.context.table, rank);
         let (datatype, redop) = (datatype(options), redop(options));
         if own == 0 && self.writers.wanted.has("TUNING") && !is_of_messages(options.op) {
             let (algorithm, protocol) =

@@ -8,7 +8,7 @@ use super::payload::{Of, Payload};
 use super::{FIRST_KERNEL_S, ns};
 use crate::nccl::group_of;
 use crate::noise::Noise;
-use crate::rounds::{BARRIER_S, Kind, Round, fill_us, filling_s};
+use crate::rounds::{BARRIER_S, Round, RoundKind, fill_us, filling_s};
 use crate::work::Table;
 
 /// One process of a table, and the draws that concern it.
@@ -139,7 +139,7 @@ impl Run<'_> {
     fn round(&mut self, round: &Round, shared: &mut Noise) -> i64 {
         let base = ns(FIRST_KERNEL_S + round.from_s);
         let check = self.process.table.options.check;
-        if check && matches!(round.kind, Kind::Meet | Kind::Checked) {
+        if check && matches!(round.kind, RoundKind::Meet | RoundKind::Checked) {
             self.fills(
                 base - ns(filling_s(round.bytes)),
                 round.bytes,
@@ -147,7 +147,7 @@ impl Run<'_> {
             );
         }
         let end = self.collectives(round, base, shared);
-        if check && round.kind == Kind::Checked {
+        if check && round.kind == RoundKind::Checked {
             self.fills(end + 30_000, round.bytes, &["verifyPrepared"]);
         }
         end
@@ -262,11 +262,11 @@ impl Run<'_> {
         let options = &self.process.table.options;
         let asked = options.graph_launches > 0 || self.process.by_graphs;
         let free_s = match round.kind {
-            Kind::Timed => BARRIER_S,
-            Kind::Checked => 0.000_1,
-            Kind::WarmUp | Kind::Meet => return None,
+            RoundKind::Timed => BARRIER_S,
+            RoundKind::Checked => 0.000_1,
+            RoundKind::WarmUp | RoundKind::Meet => return None,
         };
-        let launches = if round.kind == Kind::Timed { options.graph_launches.max(1) } else { 1 };
+        let launches = if round.kind == RoundKind::Timed { options.graph_launches.max(1) } else { 1 };
         let iterations = (round.iterations / launches) as usize;
         if !asked || iterations == 0 {
             return None;

@@ -28,12 +28,12 @@ impl Observed {
         let (execution, over) = (&rank.over.execution, rank.over);
         let mut events = Events::default();
         if let Work::Tables(tables) = &execution.work
-            && let Some(of_task) = of_tables(rank, tables)
+            && let Some(of_task) = nccl_tests_events(rank, tables)
         {
             events = of_task;
         }
         if let Some(training) = &execution.training {
-            events = of_training(rank, training);
+            events = training_events(rank, training);
         }
         if !rank.traces("cuda") {
             (events.kernels, events.copies, events.calls) = Default::default();
@@ -74,7 +74,7 @@ impl Observed {
 }
 
 /// The one process of a task of nccl-tests.
-fn of_tables(rank: &Rank, tables: &[Table]) -> Option<Events> {
+fn nccl_tests_events(rank: &Rank, tables: &[Table]) -> Option<Events> {
     let execution = &rank.over.execution;
     let gpus = tables.first()?.options.gpus.max(1);
     let first = rank.rank * gpus;
@@ -105,7 +105,7 @@ fn of_tables(rank: &Rank, tables: &[Table]) -> Option<Events> {
 }
 
 /// The processes of a task of the training program, each with a GPU of its own.
-fn of_training(rank: &Rank, program: &Training) -> Events {
+fn training_events(rank: &Rank, program: &Training) -> Events {
     let execution = &rank.over.execution;
     let first = rank.rank * program.processes;
     let own = first..first + program.processes;

@@ -6,7 +6,7 @@ use crate::noise::Noise;
 use std::fmt::Write;
 
 /// What is printed of a step.
-struct Line {
+struct StepLine {
     step: u32,
     /// From the end of the step before: what a person waits for it.
     seconds: f64,
@@ -31,7 +31,7 @@ pub(super) fn print(training: &Training, nodes: &[String], ends: &[f64], mut noi
         // Falls fast, then slowly, and never alike.
         let loss = 2.2 + 8.4 * (-f64::from(step) / 45.0).exp() + 0.03 * (noise.fraction() - 0.5);
         let norm = 0.8 + 3.0 / (1.0 + f64::from(step) / 10.0) + 0.1 * noise.fraction();
-        let mut line = Line { step, seconds: end - before, loss, norm };
+        let mut line = StepLine { step, seconds: end - before, loss, norm };
         before = *end;
         if let Some(nan) = training.nan.filter(|nan| step >= nan.step) {
             if checks(training.program) {
@@ -75,8 +75,8 @@ fn found(training: &Training, nodes: &[String], nan: Nan) -> String {
     )
 }
 
-fn write(training: &Training, model: &Model, line: &Line, printed: &mut Printed) {
-    let Line { step, seconds, loss, norm } = line;
+fn write(training: &Training, model: &Model, line: &StepLine, printed: &mut Printed) {
+    let StepLine { step, seconds, loss, norm } = line;
     let (done, all) = (step + 1, training.asked);
     let ranks = f64::from(training.ranks());
     let samples = model.samples as f64;

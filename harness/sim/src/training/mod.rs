@@ -111,7 +111,7 @@ const NORM_BYTES: u64 = 4;
 /// What names the draws of its schedule.
 pub(crate) const DRAWS: &str = "training";
 /// And those of its loss.
-pub(crate) const COURSE: &str = "loss";
+pub(crate) const LOSS: &str = "loss";
 /// Bytes of a parameter that is gathered, and of a gradient that is reduced whole.
 const GATHERED: f64 = 2.0;
 const REDUCED: f64 = 4.0;

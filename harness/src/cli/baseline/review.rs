@@ -3,7 +3,7 @@
 use super::files;
 use crate::cli::usage;
 use clap::Args;
-use config::baseline::review::{Decision, Reviewer, decide, name, open, shown};
+use config::baseline::review::{Decision, Reviewer, decide, name, open, render};
 use config::baseline::{BaselineKey, Baselines, PENDING};
 use model::exit_code;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -155,7 +155,7 @@ impl Desk<'_> {
         for (at, it) in all.iter().enumerate() {
             let Some(new) = self.pending.find(&it.0, &it.1) else { continue };
             println!("{} of {}: {} {}", at + 1, all.len(), self.pending.instance, name(&it.0, &it.1));
-            print!("{}", shown(self.accepted.find(&it.0, &it.1), new));
+            print!("{}", render(self.accepted.find(&it.0, &it.1), new));
             let decision = loop {
                 match ask("accept (a), reject (r), skip (s), quit (q)? ")?.as_deref() {
                     Some("a" | "accept") => break Some(Decision::Accept),

@@ -56,7 +56,7 @@ pub(super) fn run(args: &HistoryArgs) -> Result<i32, Error> {
         return Err(Error::Usage(format!("no runs in `{folder}`; give a folder of runs with --runs")));
     }
     let rendered = match &args.metric {
-        Some(metric) => of_metric(&past, metric, args),
+        Some(metric) => metric_report(&past, metric, args),
         None => suspects::render(&past, &args.only, &args.format),
     };
     let (text, code) = rendered.map_err(Error::Usage)?;
@@ -65,7 +65,7 @@ pub(super) fn run(args: &HistoryArgs) -> Result<i32, Error> {
     Ok(code)
 }
 
-fn of_metric(past: &Past, metric: &str, args: &HistoryArgs) -> Result<(String, i32), String> {
+fn metric_report(past: &Past, metric: &str, args: &HistoryArgs) -> Result<(String, i32), String> {
     let asked = filter::read(metric, &args.only)?;
     let found: Found = series::find(past, &asked);
     let is_measured =

@@ -1,7 +1,7 @@
 //! Small charts and what becomes of them on their way into a page, whole and thinned.
 
 use super::*;
-use recipes::chart::{Bar, Bins, HeatmapRow, Line as ChartLine};
+use recipes::chart::{Bar, Bins, ChartLine, HeatmapRow};
 use serde_json::{Value, json};
 
 fn chart(figure: Figure) -> Chart {

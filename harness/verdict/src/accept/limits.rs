@@ -27,7 +27,7 @@ pub fn limits(runs: &[OfRun]) -> Vec<Limit> {
             let Some(of_case) = of_case else { continue };
             for (assertion, verdict) in case.assertions.iter().zip(&of_case.verdicts) {
                 let what = what(assertion);
-                let shown = shown(assertion);
+                let shown = render(assertion);
                 let key = format!("{}\n{}\n{what}\n{}\n{}", run.stage, case.name, shown.limit, shown.source);
                 let (limit, values) = found.entry(key.clone()).or_insert_with(|| {
                     order.push(key);
@@ -95,7 +95,7 @@ fn what(assertion: &PlannedAssertion) -> String {
     label.split('@').next().unwrap_or_default().to_owned()
 }
 
-fn shown(assertion: &PlannedAssertion) -> Shown {
+fn render(assertion: &PlannedAssertion) -> Shown {
     let unit = assertion.unit;
     let bound = &assertion.bound;
     let mut words = Vec::new();

@@ -1,7 +1,7 @@
 //! Every reason, as a person reads it: why a node is rejected, left open or withdrawn, or a suite is refused.
 
 use super::node_status::{Bad, NodeStatus};
-use super::refusal_tests::{bad, of_job, result, schedule, slow};
+use super::refusal_tests::{bad, result, schedule, slow, statuses_after};
 use super::schedule::{Open, Schedule, line};
 use super::stages::{Stage, divide};
 use super::tests::twice;
@@ -132,17 +132,17 @@ fn messages_of_nodes_that_ran_with_others() {
 #[test]
 fn messages_of_what_did_not_pass() {
     let cases: [(&str, BTreeMap<String, NodeStatus>); 5] = [
-        ("failed", of_job(Status::Fail, &|_, _, _| {})),
-        ("nothing to compare with", of_job(Status::Unjudged, &|_, _, _| {})),
-        ("not judged", of_job(Status::Pass, &|_, _, case| case.case = "other".into())),
+        ("failed", statuses_after(Status::Fail, &|_, _, _| {})),
+        ("nothing to compare with", statuses_after(Status::Unjudged, &|_, _, _| {})),
+        ("not judged", statuses_after(Status::Pass, &|_, _, case| case.case = "other".into())),
         (
             "skipped",
-            of_job(Status::Pass, &|plan, _, case| {
+            statuses_after(Status::Pass, &|plan, _, case| {
                 plan.cases[0].skip = Some("needs 8 nodes".into());
                 case.case = "other".into();
             }),
         ),
-        ("no case", of_job(Status::Pass, &|plan, _, _| plan.cases.clear())),
+        ("no case", statuses_after(Status::Pass, &|plan, _, _| plan.cases.clear())),
     ];
     let mut lines = Vec::new();
     for (what, statuses) in cases {

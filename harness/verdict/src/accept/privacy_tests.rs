@@ -1,7 +1,7 @@
 //! Names of a site that leave it in a bundle: each name in an inventory must be gone, and what is everybody's must stay.
 
 use super::pseudonyms::Pseudonyms;
-use super::site_names::{add, of_inventory};
+use super::site_names::{add, pseudonyms_for};
 use config::inventory::{Instances, Inventory};
 
 fn inventory(reach: &str) -> Inventory {
@@ -18,7 +18,7 @@ fn inventory(reach: &str) -> Inventory {
 #[test]
 fn nodes_paths_groups_and_slurm_names_of_an_inventory_are_replaced() {
     let slurm = "via = \"slurm\"\npartition = \"acme-gpu\"\naccount = \"secret-lab\"\nqos = \"normal\"";
-    let mut names = of_inventory(&inventory(slurm));
+    let mut names = pseudonyms_for(&inventory(slurm));
     let shown = names.text(
         "acme-02 in rack-paris of acme-east: sbatch --partition=acme-gpu --account=secret-lab --qos=normal \
          /fsx/jdoe/harness/run-1 /opt/acme/tests/all_reduce_perf /opt/acme/mpi/mpirun p5 gpu",
@@ -35,7 +35,7 @@ fn nodes_paths_groups_and_slurm_names_of_an_inventory_are_replaced() {
 
 #[test]
 fn the_user_of_ssh_is_replaced_and_plain_or_short_names_are_not() {
-    let mut names = of_inventory(&inventory("via = \"ssh\"\nuser = \"mueller\""));
+    let mut names = pseudonyms_for(&inventory("via = \"ssh\"\nuser = \"mueller\""));
     assert_eq!(names.text("ssh mueller@acme-01"), "ssh name-1@node-001");
     let of_all = inventory("via = \"ssh\"\nuser = \"mueller\"");
     for (name, shown) in [("ab", "ab"), ("abc", "other"), ("root", "root"), ("p5", "p5"), ("batch", "batch")]
@@ -49,7 +49,7 @@ fn the_user_of_ssh_is_replaced_and_plain_or_short_names_are_not() {
 #[test]
 fn addresses_hosts_and_ranges_are_replaced_as_a_whole() {
     let nodes: Vec<String> = (1..=4).map(|n| format!("acme-{n:02}")).collect();
-    let mut names = Pseudonyms::of_nodes(&nodes);
+    let mut names = Pseudonyms::for_nodes(&nodes);
     for (text, shown) in [
         ("acme-[01-02]x", "acme-[01-02]x"),
         ("acme-[01-02] acme-[] [01]", "node-[001-002] acme-[] [01]"),

@@ -24,7 +24,7 @@ const KEPT: [&str; 5] = ["/sys/", "/proc/", "/dev/", "/bin/", "/usr/bin/"];
 
 impl Pseudonyms {
     /// Nodes are numbered in their order, so that ranges of them stay ranges.
-    pub(crate) fn of_nodes(nodes: &[String]) -> Pseudonyms {
+    pub(crate) fn for_nodes(nodes: &[String]) -> Pseudonyms {
         let mut pseudonyms = Pseudonyms::default();
         let width = nodes.len().to_string().len().max(3);
         for (at, node) in nodes.iter().enumerate() {
@@ -222,7 +222,7 @@ mod tests {
 
     fn pseudonyms() -> Pseudonyms {
         let nodes: Vec<String> = (1..=40).map(|n| format!("acme-gpu{n:03}")).collect();
-        let mut pseudonyms = Pseudonyms::of_nodes(&nodes);
+        let mut pseudonyms = Pseudonyms::for_nodes(&nodes);
         for (name, other) in
             [("acme-east", "cluster-1"), ("jdoe", "user-1"), ("/fsx/jdoe/harness", "/shared")]
         {

@@ -3,7 +3,7 @@
 use super::node_status::{Bad, NodeStatus, node_statuses};
 use super::schedule::{RunResult, Schedule, line};
 use super::stages::{Stage, divide};
-use crate::isolate::evidence::Line;
+use crate::isolate::evidence::EvidenceLine;
 use config::suite::Suite;
 use model::artefact::{BELOW_FLOOR, CaseVerdict, Plan, Status, Verdict};
 use std::collections::BTreeMap;
@@ -34,13 +34,13 @@ fn one(status: Status, with: &[&str]) -> NodeStatus {
     NodeStatus { bad: vec![bad(status, with)] }
 }
 
-pub(super) fn result(node_statuses: &[(&str, NodeStatus)], lines: &[Line]) -> RunResult {
+pub(super) fn result(node_statuses: &[(&str, NodeStatus)], lines: &[EvidenceLine]) -> RunResult {
     let node_statuses: BTreeMap<String, NodeStatus> =
         node_statuses.iter().map(|(node, node_status)| ((*node).to_owned(), node_status.clone())).collect();
     RunResult { run: "run".into(), node_statuses, lines: lines.to_vec() }
 }
 
-pub(super) fn slow(node: &str) -> Line {
+pub(super) fn slow(node: &str) -> EvidenceLine {
     line("HRN-NIC-SLOW", node, "rdmap79s0", "4.8 GB/s")
 }
 
@@ -64,7 +64,7 @@ fn half_of_a_fleet_that_cannot_run_is_judged_node_by_node() {
         };
         let all: Vec<(&str, NodeStatus)> =
             nodes.iter().enumerate().map(|(at, node)| (node.as_str(), node_status(at))).collect();
-        let mut lines: Vec<Line> = vec![slow("g1")];
+        let mut lines: Vec<EvidenceLine> = vec![slow("g1")];
         lines.extend(nodes.iter().take(broken).map(|node| slow(node)));
         schedule.first(Stage::Single, &result(&all, &lines));
         (schedule.rejected.len(), schedule.undecided.len(), schedule.partners.len())
@@ -152,7 +152,7 @@ fn only_two_measured_failures_of_a_pair_reject_a_node_that_nothing_names() {
 
 #[test]
 fn a_partner_stays_good_unless_several_measured_failures_with_it_went_away_elsewhere() {
-    let partners = |first: [Status; 2], second: [Option<Status>; 2], lines: &[Line]| {
+    let partners = |first: [Status; 2], second: [Option<Status>; 2], lines: &[EvidenceLine]| {
         let mut schedule = schedule(2, 2);
         let with_g1 = |node: &'static str, status: Status| (node, one(status, &["g1"]));
         let open =
@@ -216,7 +216,7 @@ fn a_node_status_gives_its_gravest_reason_first() {
 }
 
 /// One assertion over the first job of the fixture's plan, with this status.
-pub(super) fn of_job(
+pub(super) fn statuses_after(
     status: Status,
     change: &dyn Fn(&mut Plan, &mut Verdict, &mut CaseVerdict),
 ) -> BTreeMap<String, NodeStatus> {
@@ -235,25 +235,26 @@ pub(super) fn of_job(
 
 #[test]
 fn a_failure_of_a_job_speaks_of_all_its_nodes_with_each_other_as_company() {
-    let statuses = of_job(Status::Fail, &|_, _, _| {});
+    let statuses = statuses_after(Status::Fail, &|_, _, _| {});
     let bad = &statuses["p5-001"].bad[0];
     assert_eq!((bad.is_own, bad.is_alike), (false, false));
     assert_eq!(bad.with, ["p5-002".to_owned()].into());
-    let own = of_job(Status::Fail, &|plan, _, _| plan.cases[0].assertions[0].node = Some("p5-001".into()));
+    let own =
+        statuses_after(Status::Fail, &|plan, _, _| plan.cases[0].assertions[0].node = Some("p5-001".into()));
     assert!(own["p5-001"].bad[0].is_own);
     assert_eq!(own["p5-001"].bad[0].with, ["p5-002".to_owned()].into());
-    let floor = of_job(Status::Fail, &|_, verdict, _| verdict.cause = Some(BELOW_FLOOR.into()));
+    let floor = statuses_after(Status::Fail, &|_, verdict, _| verdict.cause = Some(BELOW_FLOOR.into()));
     assert!(floor["p5-001"].bad[0].is_alike && !floor["p5-001"].has_failed());
 }
 
 #[test]
 fn an_unjudged_number_or_the_verdict_of_another_suite_accepts_no_node() {
-    assert!(of_job(Status::Pass, &|_, _, _| {}).values().all(NodeStatus::has_passed));
-    let unjudged = of_job(Status::Unjudged, &|_, _, _| {});
+    assert!(statuses_after(Status::Pass, &|_, _, _| {}).values().all(NodeStatus::has_passed));
+    let unjudged = statuses_after(Status::Unjudged, &|_, _, _| {});
     assert!(unjudged.values().all(|status| !status.has_passed() && !status.has_failed()));
-    let other_suite = of_job(Status::Pass, &|_, _, case| case.suite = "mine".into());
+    let other_suite = statuses_after(Status::Pass, &|_, _, case| case.suite = "mine".into());
     assert!(other_suite.values().all(|status| !status.has_passed()));
-    let other_case = of_job(Status::Pass, &|_, _, case| case.case = "other".into());
+    let other_case = statuses_after(Status::Pass, &|_, _, case| case.case = "other".into());
     assert!(other_case.values().all(|status| !status.has_passed()));
 }
 

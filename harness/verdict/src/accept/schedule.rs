@@ -5,7 +5,7 @@
 use super::node_status::NodeStatus;
 use super::stages::Stage;
 use crate::isolate::code::Code;
-use crate::isolate::evidence::Line;
+use crate::isolate::evidence::EvidenceLine;
 use metric::{Names, Role};
 use model::artefact::Status;
 use model::artefact::acceptance::{Coded, Rejected, Undecided, Withdrawn};
@@ -36,7 +36,7 @@ pub struct RunResult {
     /// By name, the candidates that took part.
     pub node_statuses: BTreeMap<String, NodeStatus>,
     /// What its measurements name by themselves.
-    pub lines: Vec<Line>,
+    pub lines: Vec<EvidenceLine>,
 }
 
 /// A node that did not pass and is not named.
@@ -56,7 +56,7 @@ pub struct Open {
 const FEWEST_OF_A_FLEET: usize = 3;
 
 impl Open {
-    fn of(result: &RunResult, node: &str, node_status: &NodeStatus) -> Open {
+    fn new(result: &RunResult, node: &str, node_status: &NodeStatus) -> Open {
         let with = node_status.bad.iter().flat_map(|bad| bad.with.iter().cloned()).collect();
         Open { node: node.to_owned(), node_status: node_status.clone(), run: result.run.clone(), with }
     }
@@ -78,7 +78,7 @@ impl Schedule {
         &mut self,
         stage: Stage,
         node: &str,
-        lines: &[Line],
+        lines: &[EvidenceLine],
         node_status: &NodeStatus,
         run: Option<&str>,
     ) {
@@ -152,7 +152,7 @@ impl Schedule {
             } else if !lines.is_empty() {
                 self.reject(stage, node, &lines, node_status, Some(&result.run));
             } else {
-                open.push(Open::of(result, node, node_status));
+                open.push(Open::new(result, node, node_status));
             }
         }
         open
@@ -234,7 +234,7 @@ impl Schedule {
                 );
                 continue;
             };
-            let then = Open::of(result, &one.node, node_status);
+            let then = Open::new(result, &one.node, node_status);
             let was_explained = one.with.iter().any(|other| self.is_bad(other));
             let is_explained = then.with.iter().any(|other| self.is_bad(other));
             let company =
@@ -314,16 +314,16 @@ impl Schedule {
     }
 }
 
-fn named(result: &RunResult, node: &str) -> Vec<Line> {
+fn named(result: &RunResult, node: &str) -> Vec<EvidenceLine> {
     result.lines.iter().filter(|line| line.node == node).cloned().collect()
 }
 
 /// A culprit's line with these fields.
-pub fn line(code: &'static str, node: &str, part: &str, evidence: &str) -> Line {
-    Line { code, node: node.to_owned(), part: part.to_owned(), evidence: evidence.to_owned() }
+pub fn line(code: &'static str, node: &str, part: &str, evidence: &str) -> EvidenceLine {
+    EvidenceLine { code, node: node.to_owned(), part: part.to_owned(), evidence: evidence.to_owned() }
 }
 
-fn coded(line: &Line) -> Coded {
+fn coded(line: &EvidenceLine) -> Coded {
     Coded {
         code: line.code.to_owned(),
         severity: Code::find(line.code).map_or("watch", |code| code.severity.name()).to_owned(),
@@ -343,7 +343,7 @@ fn is_wrong(metric: &str) -> bool {
 }
 
 /// Which code a failure by itself has: of a GPU alone, of GPUs together whose each is good alone, or of neither.
-fn inside(node: &str, node_status: &NodeStatus, alone: bool) -> Line {
+fn inside(node: &str, node_status: &NodeStatus, alone: bool) -> EvidenceLine {
     let failed = || node_status.bad.iter().filter(|bad| bad.status == Status::Fail);
     let of_gpu = failed().find(|bad| bad.part.as_ref().is_some_and(|part| part.starts_with("gpu")));
     if let Some(bad) = of_gpu {

@@ -20,8 +20,8 @@ fn add_from(pseudonyms: &mut Pseudonyms, inventory: &Inventory, other: &str, nam
 }
 
 /// Pseudonyms for the names in the inventory, and for user, home and host of this machine.
-pub fn of_inventory(inventory: &Inventory) -> Pseudonyms {
-    let mut pseudonyms = Pseudonyms::of_nodes(&inventory.nodes);
+pub fn pseudonyms_for(inventory: &Inventory) -> Pseudonyms {
+    let mut pseudonyms = Pseudonyms::for_nodes(&inventory.nodes);
     let mut add = |other: &str, name: &str, least: usize| {
         add_from(&mut pseudonyms, inventory, other, name, least);
     };

@@ -41,7 +41,7 @@ impl Stage {
         }
     }
 
-    fn of(case: &Case) -> Stage {
+    fn from_case(case: &Case) -> Stage {
         match (&case.workload, case.placement) {
             (Workload::NicPairs(_), _) => Stage::Pairs,
             (_, Placement::Each | Placement::EachGpu | Placement::Nodes(0 | 1)) => Stage::Single,
@@ -69,8 +69,9 @@ pub fn divide(suite: &Suite) -> Result<BTreeMap<Stage, Suite>, Vec<String>> {
             diagnostics
                 .push(format!("{file}:{line}: case `{}` cannot be used to accept nodes: {odd}", case.name));
         }
-        let of_stage =
-            stages.entry(Stage::of(case)).or_insert_with(|| Suite { cases: Vec::new(), ..suite.clone() });
+        let of_stage = stages
+            .entry(Stage::from_case(case))
+            .or_insert_with(|| Suite { cases: Vec::new(), ..suite.clone() });
         // Each new node has its own run of what is declared for one node.
         let placement = match case.placement {
             Placement::Nodes(0 | 1) => Placement::Each,

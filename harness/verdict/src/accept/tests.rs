@@ -4,7 +4,7 @@ use super::node_status::{Bad, NodeStatus};
 use super::pairing::{Had, all, flows_of_pairs, groups, jobs_of_pairs, pairs};
 use super::schedule::{Open, RunResult, Schedule, line};
 use super::stages::{Stage, divide};
-use crate::isolate::evidence::Line;
+use crate::isolate::evidence::EvidenceLine;
 use config::suite::Suite;
 use model::artefact::Status;
 use plan::Placed;
@@ -14,18 +14,18 @@ fn names(prefix: &str, n: usize) -> Vec<String> {
     (1..=n).map(|at| format!("{prefix}{at}")).collect()
 }
 
-fn shown(placed: &[Placed]) -> Vec<String> {
+fn placements(placed: &[Placed]) -> Vec<String> {
     placed.iter().map(|job| format!("{}:{}", job.round, job.nodes.join("+"))).collect()
 }
 
 #[test]
-fn partners_are_taken_in_turn_and_nobody_has_one_twice() {
+fn partners_are_taken_in_turn_and_no_node_has_one_twice() {
     let (new, good) = (names("n", 5), names("g", 2));
     let first = pairs(&new, &good, &Had::new());
-    assert_eq!(shown(&jobs_of_pairs(&first)), ["1:n1+g1", "1:n2+g2", "2:n3+g1", "2:n4+g2", "3:n5+g1"]);
+    assert_eq!(placements(&jobs_of_pairs(&first)), ["1:n1+g1", "1:n2+g2", "2:n3+g1", "2:n4+g2", "3:n5+g1"]);
     let had: Had = first.iter().map(|(node, with)| (node.clone(), BTreeSet::from([with.clone()]))).collect();
     let second = pairs(&new[..1], &good, &had);
-    assert_eq!(shown(&flows_of_pairs(&second)), ["1:n1+g2", "1:g2+n1"]);
+    assert_eq!(placements(&flows_of_pairs(&second)), ["1:n1+g2", "1:g2+n1"]);
     let both: Had = BTreeMap::from([("n1".to_owned(), good.iter().cloned().collect())]);
     assert_eq!(pairs(&new[..1], &good, &both), []);
     // One that has proven itself is no partner of its own.
@@ -35,10 +35,10 @@ fn partners_are_taken_in_turn_and_nobody_has_one_twice() {
 #[test]
 fn groups_cover_all_and_are_filled_up_with_good_nodes_before_others() {
     let new = names("n", 5);
-    assert_eq!(shown(&groups(&new, &names("g", 4), 4)), ["1:n1+n2+n3+n4", "1:n5+g1+g2+g3"]);
-    assert_eq!(shown(&groups(&new, &names("g", 1), 4)), ["1:n1+n2+n3+n4", "2:n3+n4+n5+g1"]);
-    assert_eq!(shown(&groups(&new[..2], &[], 4)), Vec::<String>::new());
-    assert_eq!(shown(&groups(&[], &names("g", 4), 4)), Vec::<String>::new());
+    assert_eq!(placements(&groups(&new, &names("g", 4), 4)), ["1:n1+n2+n3+n4", "1:n5+g1+g2+g3"]);
+    assert_eq!(placements(&groups(&new, &names("g", 1), 4)), ["1:n1+n2+n3+n4", "2:n3+n4+n5+g1"]);
+    assert_eq!(placements(&groups(&new[..2], &[], 4)), Vec::<String>::new());
+    assert_eq!(placements(&groups(&[], &names("g", 4), 4)), Vec::<String>::new());
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn who_ran_with_one_that_is_named_is_tried_again_and_goes_on() {
 
 #[test]
 fn who_fills_a_group_up_answers_for_what_is_its_own_there() {
-    let filled = |own: NodeStatus, lines: Vec<Line>| {
+    let filled = |own: NodeStatus, lines: Vec<EvidenceLine>| {
         let mut schedule = schedule(3, 0);
         let fails = |with: &[&str]| bad(Status::Fail, with);
         let first = result(&[("n1", fails(&["n2"])), ("n2", fails(&["n1"])), ("n3", NodeStatus::default())]);
@@ -195,7 +195,7 @@ fn who_fills_a_group_up_answers_for_what_is_its_own_there() {
 }
 
 #[test]
-fn where_most_of_a_fleet_cannot_run_nobody_is_rejected() {
+fn where_most_of_a_fleet_cannot_run_no_node_is_rejected() {
     let mut schedule = schedule(4, 0);
     let broken = |node: &'static str| (node, bad(Status::Error, &[]));
     let mut all = result(&[broken("n1"), broken("n2"), broken("n3"), ("n4", NodeStatus::default())]);

@@ -86,7 +86,7 @@ impl Outcome {
     }
 
     /// The wording of the last line of the output.
-    pub fn words(self) -> &'static str {
+    pub fn text(self) -> &'static str {
         match self {
             Outcome::Same => "the same, or better",
             Outcome::Worse => "worse",

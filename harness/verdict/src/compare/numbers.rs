@@ -124,7 +124,7 @@ fn measured(run: &Run) -> Result<Measured, String> {
         let mut contradictions: BTreeMap<&str, Option<String>> = BTreeMap::new();
         for row in metrics.rows() {
             let why = contradictions.entry(&row.name).or_insert_with(|| contradiction(run, case, &row.name));
-            let key = (row.name.to_string(), Key::of(run, case, row));
+            let key = (row.name.to_string(), Key::new(run, case, row));
             let (.., samples) = all.entry(key).or_insert_with(|| (row.unit, row.better, Samples::default()));
             samples.take(row.value);
             samples.contradiction.clone_from(why);
@@ -141,7 +141,7 @@ fn pools<'a>(a: &'a Measured, b: &'a Measured) -> BTreeMap<&'a str, Pool> {
         all.extend(own(&samples.finite, floor(*unit)).1);
     }
     let pool = |(metric, (least, all)): (&'a str, (f64, Vec<KeySpread>))| {
-        Some((metric, Pool::of(&all, least / 4.0)?))
+        Some((metric, Pool::fit(&all, least / 4.0)?))
     };
     spreads.into_iter().filter_map(pool).collect()
 }
@@ -188,7 +188,7 @@ fn own(samples: &[f64], least: f64) -> (u32, Option<KeySpread>) {
     let kept = bounds::kept(samples, least);
     let alike: Vec<f64> =
         samples.iter().zip(kept).filter(|(_, kept)| *kept).map(|(value, _)| *value).collect();
-    (alike.len() as u32, KeySpread::of(&alike))
+    (alike.len() as u32, KeySpread::from_values(&alike))
 }
 
 /// What is known of a metric beside the samples of a pair, and how many pairs are compared at once.

@@ -83,7 +83,7 @@ fn one_number_alone_is_judged_by_the_noise_of_its_metric_or_not_at_all() {
     assert_eq!(beyond(Better::Higher, &[100.0], &[99.0], None), Beyond::No, "less than what is declared");
     assert_eq!(beyond(Better::Higher, &[100.0], &[120.0], None), Beyond::Better);
     let alike = [KeySpread { relative: 0.01, freedom: 5.0 }; 8];
-    let pool = Pool::of(&alike, 0.005).expect("a pool");
+    let pool = Pool::fit(&alike, 0.005).expect("a pool");
     assert_eq!(beyond(Better::Higher, &[100.0], &[80.0], Some(&pool)), Beyond::Worse);
     assert_eq!(beyond(Better::Higher, &[100.0], &[97.5], Some(&pool)), Beyond::No);
 }
@@ -205,7 +205,7 @@ fn messages() {
     ];
     let line = |(verdicts, numbers): &(Verdicts, Numbers)| {
         let (outcome, because) = outcome(&[], verdicts, numbers);
-        format!("{}: {}", outcome.words(), because.join("; "))
+        format!("{}: {}", outcome.text(), because.join("; "))
     };
     insta::assert_snapshot!(cases.iter().map(line).collect::<Vec<_>>().join("\n"));
 }

@@ -15,7 +15,7 @@ pub fn clear(stored: &Stored, cases: &[CaseVerdict], culprits: &mut Vec<Culprit>
     for case in cases.iter().filter(|case| case.common_failure.is_none()) {
         // What cannot be read takes nothing back.
         let Ok(Some(outcomes)) = stored.outcomes(&case.case) else { continue };
-        if let Some(cause) = common_failure::of_outcomes(&outcomes.jobs) {
+        if let Some(cause) = common_failure::find_in_outcomes(&outcomes.jobs) {
             let nodes = outcomes.jobs.iter().flat_map(|job| job.nodes.iter().cloned()).collect();
             alike.push((cause.to_owned(), nodes));
         }

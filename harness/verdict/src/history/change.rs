@@ -63,7 +63,7 @@ pub(crate) fn shape(values: &[f64], least: f64, rate: f64) -> Shape {
     if steps.is_empty() {
         return Shape::Level;
     }
-    let line = Line::through(values);
+    let line = TrendLine::through(values);
     let (from, to) = (line.at(0), line.at(values.len() - 1));
     let is_drift = is_far(from, to, least) && line.weight(values) < weight_of_steps(values, &steps);
     if is_drift { Shape::Drift(Drift { from, to }) } else { Shape::Steps(steps) }
@@ -191,21 +191,21 @@ fn weight_of_steps(values: &[f64], steps: &[Step]) -> f64 {
     weight(distances, values, 2 * steps.len() + 1)
 }
 
-struct Line {
+struct TrendLine {
     start: f64,
     slope: f64,
 }
 
-impl Line {
+impl TrendLine {
     /// The median of the slopes between all two runs (Theil and Sen): a few odd runs do not turn it.
-    fn through(values: &[f64]) -> Line {
+    fn through(values: &[f64]) -> TrendLine {
         let numbered = || values.iter().enumerate();
         let slopes: Vec<f64> = numbered()
             .flat_map(|(i, a)| numbered().skip(i + 1).map(move |(j, b)| (b - a) / (j - i) as f64))
             .collect();
         let slope = median(&slopes);
         let starts: Vec<f64> = numbered().map(|(at, value)| value - slope * at as f64).collect();
-        Line { start: median(&starts), slope }
+        TrendLine { start: median(&starts), slope }
     }
 
     fn at(&self, at: usize) -> f64 {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 struct Noise(ChaCha8Rng);
 
 impl Noise {
-    fn of(seed: u64) -> Noise {
+    fn new(seed: u64) -> Noise {
         Noise(ChaCha8Rng::seed_from_u64(seed))
     }
 
@@ -20,7 +20,7 @@ impl Noise {
     }
 
     /// A normal number, one of two modes, one of heavy tails, one that lies off to one side alone.
-    fn of_kind(&mut self, kind: u64) -> f64 {
+    fn draw(&mut self, kind: u64) -> f64 {
         match kind {
             0 => self.normal(),
             1 if self.share() < 0.3 => self.normal() - 4.0,
@@ -32,7 +32,7 @@ impl Noise {
 }
 
 fn series(seed: u64, n: usize, noise: f64, truth: impl Fn(usize) -> f64) -> Vec<f64> {
-    let mut random = Noise::of(seed);
+    let mut random = Noise::new(seed);
     (0..n).map(|at| 400.0 * truth(at) * (1.0 + noise * random.normal())).collect()
 }
 
@@ -45,8 +45,8 @@ fn a_fleet_that_does_not_change_has_a_reported_change_in_at_most_one_of_a_hundre
             for noise in [0.01, 0.05] {
                 let alarms = (0..seeds)
                     .filter(|seed| {
-                        let mut random = Noise::of(seed * 31 + n as u64 * 7 + kind);
-                        let value = |_| 400.0 * (1.0 + noise * random.of_kind(kind));
+                        let mut random = Noise::new(seed * 31 + n as u64 * 7 + kind);
+                        let value = |_| 400.0 * (1.0 + noise * random.draw(kind));
                         let values: Vec<f64> = (0..n).map(value).collect();
                         shape(&values, 0.0, FALSE_ALARMS) != Shape::Level
                     })

@@ -49,14 +49,14 @@ pub fn read(folder: &Path) -> Result<Past, String> {
     if folder.join("plan.json").is_file() {
         return Err(format!("`{}` is a single run; give the folder that contains it", folder.display()));
     }
-    folders(folder).map(|all| of(&all)).map_err(|error| format!("{}: {error}", folder.display()))
+    folders(folder).map(|all| read_runs(&all)).map_err(|error| format!("{}: {error}", folder.display()))
 }
 
 /// The newest runs of a folder, at most so many, without some. A folder that cannot be read has none.
 pub fn newest(folder: &Path, most: usize, but: &[Option<&str>]) -> Past {
     let all = folders(folder).unwrap_or_default();
     let others = all.into_iter().rev().filter(|path| !but.contains(&Some(name(path).as_str())));
-    of(&others.take(most).collect::<Vec<_>>())
+    read_runs(&others.take(most).collect::<Vec<_>>())
 }
 
 fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
@@ -70,7 +70,7 @@ fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-fn of(folders: &[PathBuf]) -> Past {
+fn read_runs(folders: &[PathBuf]) -> Past {
     let mut past = Past::default();
     for folder in folders {
         if is_foreign(folder) {
@@ -127,10 +127,10 @@ pub fn run(folder: &Path) -> Result<Run, String> {
     }
     let mut culprits = match stored.summary() {
         Ok(Some(summary)) => summary.culprits,
-        Ok(None) => of_cases(&cases),
+        Ok(None) => culprits_of_cases(&cases),
         Err(error) => {
             partial.push(within(error));
-            of_cases(&cases)
+            culprits_of_cases(&cases)
         }
     };
     blameless::clear(&stored, &cases, &mut culprits);
@@ -139,7 +139,7 @@ pub fn run(folder: &Path) -> Result<Run, String> {
     Ok(Run { stored, made, cases, partial, culprits })
 }
 
-fn of_cases(cases: &[CaseVerdict]) -> Vec<Culprit> {
+fn culprits_of_cases(cases: &[CaseVerdict]) -> Vec<Culprit> {
     cases.iter().flat_map(|case| case.culprits.iter().cloned()).collect()
 }
 
@@ -230,7 +230,7 @@ impl Run {
 
     /// The software of its cases, the harness's version and the digests of its suites.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
-        fingerprint::of_run(self.plan(), &self.cases)
+        fingerprint::from_run(self.plan(), &self.cases)
     }
 
     /// Short: `whole`, or why it is incomplete.

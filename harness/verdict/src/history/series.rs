@@ -125,7 +125,7 @@ pub fn find(past: &Past, request: &SeriesRequest) -> Found {
             let contradiction = contradiction(run, case, &request.metric);
             let query = Query { metric: request.metric.clone(), dims: request.dims.clone() };
             for metric in metrics.select(&query) {
-                let key = Key::of(run, case, metric);
+                let key = Key::new(run, case, metric);
                 if request.nodes.is_some() && request.nodes != key.nodes {
                     continue;
                 }
@@ -296,7 +296,7 @@ fn newest_off(counted: &[f64], shape: &Shape, least: f64, judged: u32) -> Option
     let kept = bounds::kept(before, least);
     let alike: Vec<f64> =
         before.iter().zip(kept).filter(|(_, kept)| *kept).map(|(value, _)| *value).collect();
-    let own = KeySpread::of(&alike)?;
+    let own = KeySpread::from_values(&alike)?;
     let spread = Spread { relative: own.relative, freedom: own.freedom };
     let bounds = bounds::bounds(bounds::median(&alike)?, alike.len() as u32, judged, least, spread);
     (!(bounds.lower..=bounds.upper).contains(newest)).then_some(bounds)
@@ -312,7 +312,7 @@ impl SeriesRequest {
 
 impl Key {
     /// The key of a number of this case: its dimensions without those of samples.
-    pub(crate) fn of(run: &Run, case: &PlannedCase, metric: &Metric) -> Key {
+    pub(crate) fn new(run: &Run, case: &PlannedCase, metric: &Metric) -> Key {
         let job = metric.dims.word(Dim::Job).and_then(|name| case.jobs.iter().find(|job| job.name == name));
         let mut dims = Dims::new();
         for (dim, value) in metric.dims.iter().filter(|(dim, _)| !SAMPLES.contains(dim)) {

@@ -247,7 +247,7 @@ fn a_case_of_the_same_name_in_another_suite_is_another_series() {
 }
 
 #[test]
-fn of_several_baselines_the_one_that_says_least_is_shown() {
+fn the_least_certain_of_several_baselines_is_shown() {
     let state = |known: [PlannedBaseline; 2]| {
         let mut made = Made::at(1, &[12.0]);
         let planned = made.plan.cases[0].assertions.remove(0);

@@ -71,7 +71,7 @@ pub fn suspects(past: &Past) -> Vec<Suspect> {
         }
         for blame in blames {
             let suspect =
-                found.entry(blame.component.clone()).or_insert_with(|| Suspect::of(&blame.component));
+                found.entry(blame.component.clone()).or_insert_with(|| Suspect::new(&blame.component));
             let runs = if blame.alone { &mut suspect.culprit } else { &mut suspect.suspect };
             if runs.last() != Some(&at) {
                 runs.push(at);
@@ -110,7 +110,7 @@ fn blames(run: &Run) -> Vec<Blame> {
         });
     let named = run.culprits.iter().flat_map(|culprit| match culprit {
         Culprit::Culprit { node, part, evidence, .. } => {
-            let coded = evidence::of_run(std::slice::from_ref(culprit), &[]);
+            let coded = evidence::from_culprits(std::slice::from_ref(culprit), &[]);
             vec![Blame {
                 component: component(node, part),
                 alone: true,
@@ -176,7 +176,7 @@ impl SuspectedPart {
 }
 
 impl Suspect {
-    fn of(component: &SuspectedPart) -> Suspect {
+    fn new(component: &SuspectedPart) -> Suspect {
         Suspect {
             component: component.clone(),
             culprit: Vec::new(),

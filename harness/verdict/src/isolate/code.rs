@@ -64,7 +64,7 @@ impl Code {
     }
 
     /// The code of a part that an isolation named by its own runs.
-    pub fn of(place: Place) -> &'static Code {
+    pub fn for_place(place: Place) -> &'static Code {
         match place {
             Place::Node(_) => &NODE_SLOW,
             Place::Somewhere(_) => &NODE_UNCLEAR,
@@ -77,7 +77,7 @@ impl Code {
     }
 
     /// That of a part that a run names, by its evidence; none for a node that is only left over by elimination.
-    pub(crate) fn of_culprit(part: &str, evidence: &str) -> Option<&'static Code> {
+    pub(crate) fn for_culprit(part: &str, evidence: &str) -> Option<&'static Code> {
         let cause = evidence.split(':').next().unwrap_or_default();
         let code = match part {
             "node" => match cause {

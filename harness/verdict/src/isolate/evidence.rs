@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 /// One line about a culprit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct EvidenceLine {
     /// A code that `harness explain` knows.
     pub code: &'static str,
     /// A node, or two groups with a hyphen between them.
@@ -23,7 +23,7 @@ pub struct Line {
     pub evidence: String,
 }
 
-impl std::fmt::Display for Line {
+impl std::fmt::Display for EvidenceLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let severity = Code::find(self.code).map_or("watch", |code| code.severity.name());
         write!(f, "{} {severity} {} {}: {}", self.code, self.node, self.part, self.evidence)
@@ -34,7 +34,7 @@ impl std::fmt::Display for Line {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
     /// One for each named part.
-    pub lines: Vec<Line>,
+    pub lines: Vec<EvidenceLine>,
     /// Whether nothing that went badly is left unexplained, so that no round has to run.
     pub explains_all: bool,
     /// Oddities of nodes that no run blames: reported only.
@@ -42,7 +42,7 @@ pub struct Evidence {
 }
 
 /// By the culprits and left-out nodes of a run alone.
-pub fn of_run(culprits: &[Culprit], left_out: &[LeftOut]) -> Evidence {
+pub fn from_culprits(culprits: &[Culprit], left_out: &[LeftOut]) -> Evidence {
     let found = findings(culprits, left_out, Devices::default());
     let explains_all = found.eliminated.is_empty() && found.suspected.is_empty() && !found.lines.is_empty();
     Evidence { lines: found.lines, explains_all, hints: Vec::new() }
@@ -50,7 +50,7 @@ pub fn of_run(culprits: &[Culprit], left_out: &[LeftOut]) -> Evidence {
 
 /// The culprits of a run's own verdicts, before anything else is read.
 struct VerdictFindings {
-    lines: Vec<Line>,
+    lines: Vec<EvidenceLine>,
     /// Nodes that are slow for an unknown cause.
     eliminated: Vec<String>,
     /// Several of which one must be it, and what it is about.
@@ -61,7 +61,7 @@ fn findings(culprits: &[Culprit], left_out: &[LeftOut], devices: Devices) -> Ver
     let mut found = VerdictFindings { lines: Vec::new(), eliminated: Vec::new(), suspected: Vec::new() };
     // A quarantined node is among the culprits already; a folder that all nodes lack is no node's fault.
     for left in left_out.iter().filter(|left| left.after.is_none() && !left.by_folder) {
-        found.lines.push(Line {
+        found.lines.push(EvidenceLine {
             code: "HRN-NODE-UNFIT",
             node: left.node.clone(),
             part: "node".to_owned(),
@@ -82,20 +82,20 @@ fn findings(culprits: &[Culprit], left_out: &[LeftOut], devices: Devices) -> Ver
         };
         // Runs of earlier versions hold no code.
         let known = code.as_ref().and_then(|code| Code::find(code));
-        match known.or_else(|| Code::of_culprit(part, evidence)) {
+        match known.or_else(|| Code::for_culprit(part, evidence)) {
             Some(code) => {
                 let known = found.lines.iter().any(|line| line.node == *node);
                 let is_of_all = code.name == "HRN-NODE-SLOW";
                 if is_of_all || !(known && part == "node") {
                     let (node, part, evidence) = (node.clone(), part.clone(), evidence.clone());
-                    found.lines.push(Line { code: code.name, node, part, evidence });
+                    found.lines.push(EvidenceLine { code: code.name, node, part, evidence });
                 }
             }
             None => found.eliminated.push(node.clone()),
         }
     }
     // So do those of parts that have one cause, each by itself.
-    let parts = found.lines.drain(..).map(|Line { code, node, part, evidence }| Part {
+    let parts = found.lines.drain(..).map(|EvidenceLine { code, node, part, evidence }| Part {
         node,
         part,
         code: Some(code),
@@ -105,14 +105,14 @@ fn findings(culprits: &[Culprit], left_out: &[LeftOut], devices: Devices) -> Ver
     found.lines = siblings::unite(parts.collect(), devices)
         .into_iter()
         .filter_map(|Part { node, part, code, evidence, .. }| {
-            Some(Line { code: code?, node, part, evidence })
+            Some(EvidenceLine { code: code?, node, part, evidence })
         })
         .collect();
     found
 }
 
 /// The same with everything else that the run holds.
-pub fn of_observations(observed: &RunObservations) -> Evidence {
+pub fn from_observations(observed: &RunObservations) -> Evidence {
     let devices = Devices { nics: observed.nics, gpus: observed.gpus };
     let VerdictFindings { mut lines, eliminated, mut suspected } =
         findings(&observed.culprits, &observed.left_out, devices);
@@ -133,16 +133,17 @@ pub fn of_observations(observed: &RunObservations) -> Evidence {
             || cleared.speaks_against(&odd.node, &observed.jobs)
         {
             let Oddity { code, node, part, evidence, .. } = odd;
-            lines.push(Line { code, node, part, evidence });
+            lines.push(EvidenceLine { code, node, part, evidence });
         } else {
             hints.push(format!("{} {} {}: {}", odd.code, odd.node, odd.part, odd.evidence));
         }
     }
     let named = |node: &String| lines.iter().any(|line| line.node == *node);
     let explains = |loss: &super::observations::Loss| {
-        let guilty: Vec<&Line> = lines.iter().filter(|line| loss.nodes.contains(&line.node)).collect();
+        let guilty: Vec<&EvidenceLine> =
+            lines.iter().filter(|line| loss.nodes.contains(&line.node)).collect();
         let others = loss.nodes.iter().filter(|node| !named(node)).all(|node| cleared.has(node));
-        let enough = |line: &&Line| {
+        let enough = |line: &&EvidenceLine| {
             most_lost(line.code, observed).zip(loss.left).is_some_and(|(most, left)| 1.0 - left <= most)
         };
         !guilty.is_empty() && (others || guilty.iter().any(enough))
@@ -155,7 +156,7 @@ pub fn of_observations(observed: &RunObservations) -> Evidence {
 }
 
 /// More evidence on a node that is named: a link that is down is more precise than an unfit node.
-fn add(line: &mut Line, odd: &Oddity) {
+fn add(line: &mut EvidenceLine, odd: &Oddity) {
     let is_all = line.evidence.starts_with("NICs whose link is not active") && !line.evidence.contains("; ");
     if odd.code == "HRN-NIC-DOWN" && line.code == "HRN-NODE-UNFIT" && is_all {
         (line.code, line.part, line.evidence) = (odd.code, odd.part.clone(), odd.evidence.clone());

@@ -18,7 +18,7 @@ fn what_names_a_part_is_evidence_and_has_a_code_with_a_page() {
         culprit("n7", "node", "hang: job 3 of `all`: n7"),
     ];
     let left = [LeftOut { node: "n8".into(), why: "7 GPUs of 8".into(), by_folder: false, after: None }];
-    let evidence = of_run(&culprits, &left);
+    let evidence = from_culprits(&culprits, &left);
     let codes: Vec<&str> = evidence.lines.iter().map(|line| line.code).collect();
     let wanted = [
         "HRN-NODE-UNFIT",
@@ -44,11 +44,11 @@ fn what_names_a_part_is_evidence_and_has_a_code_with_a_page() {
 #[test]
 fn a_node_that_was_left_over_and_suspects_explain_nothing() {
     let slow = culprit("n2", "node", "nccl.busbw: out of bounds in job all of `all`");
-    assert_eq!(of_run(&[slow], &[]), Evidence::default());
+    assert_eq!(from_culprits(&[slow], &[]), Evidence::default());
     let suspects = Culprit::Suspects { nodes: vec!["n1".into(), "n2".into()], evidence: "hang: x".into() };
-    let both = of_run(&[suspects, culprit("n3", "gpu1", "`nccl.algbw` is low")], &[]);
+    let both = from_culprits(&[suspects, culprit("n3", "gpu1", "`nccl.algbw` is low")], &[]);
     assert_eq!((both.lines.len(), both.explains_all), (1, false));
-    assert!(!of_run(&[], &[]).explains_all);
+    assert!(!from_culprits(&[], &[]).explains_all);
 }
 
 use crate::isolate::observations::{Loss, Timeouts};
@@ -142,7 +142,7 @@ fn each_kind_of_oddity_is_named_where_the_runs_speak_against_its_node_and_ends_t
         let of_pairs = pairs(&["n2"]);
         seen.jobs = of_pairs.jobs;
         seen.losses = of_pairs.losses;
-        let evidence = of_observations(&seen);
+        let evidence = from_observations(&seen);
         assert_eq!(codes(&evidence), [(code, "n2")], "{evidence:?}");
         assert!(evidence.explains_all && evidence.hints.is_empty(), "{code} {evidence:?}");
         assert!(Code::find(code).is_some_and(|code| code.page().contains("cause")), "{code}");
@@ -157,23 +157,23 @@ fn no_kind_of_oddity_hides_a_second_fault() {
         let of_pairs = pairs(&["n2", "n3"]);
         seen.jobs = of_pairs.jobs;
         seen.losses = of_pairs.losses;
-        let evidence = of_observations(&seen);
+        let evidence = from_observations(&seen);
         assert!(!evidence.explains_all, "{code} {evidence:?}");
         // Neither is a slow node by elimination that nothing is odd about.
         let slow = culprit("n3", "node", "nccl.busbw: out of bounds");
-        let evidence = of_observations(&RunObservations { culprits: vec![slow], ..seen });
+        let evidence = from_observations(&RunObservations { culprits: vec![slow], ..seen });
         assert!(!evidence.explains_all, "{code} {evidence:?}");
     }
 }
 
 #[test]
-fn what_is_odd_about_a_node_that_did_well_is_a_hint_and_blames_nobody() {
+fn what_is_odd_about_a_node_that_did_well_is_a_hint_and_no_culprit() {
     for (code, odd) in oddities("n1") {
         let mut seen = RunObservations { nics: 32, gpus: 8, ..odd };
         let of_pairs = pairs(&["n2"]);
         seen.jobs = of_pairs.jobs;
         seen.losses = of_pairs.losses;
-        let evidence = of_observations(&seen);
+        let evidence = from_observations(&seen);
         assert_eq!(codes(&evidence), []);
         assert!(!evidence.explains_all);
         assert!(
@@ -186,7 +186,7 @@ fn what_is_odd_about_a_node_that_did_well_is_a_hint_and_blames_nobody() {
         let all = ["n1", "n2", "n3", "n4"];
         let jobs = vec![job(WorkKind::Collective, &all, "nccl.busbw", true)];
         let seen = RunObservations { jobs, losses: vec![loss(&all, Some(0.5))], nics: 32, gpus: 8, ..odd };
-        let evidence = of_observations(&seen);
+        let evidence = from_observations(&seen);
         assert!(evidence.lines.is_empty() && !evidence.explains_all, "{evidence:?}");
     }
 }
@@ -201,14 +201,14 @@ fn what_was_itself_out_of_bounds_on_a_node_names_it_and_answers_who_of_several_i
             |about: &str| Culprit::Suspects { nodes: all.clone(), evidence: format!("{about}: of one job") };
         let failed = vec![(metric.to_owned(), "n2".to_owned())];
         let mut seen = RunObservations { culprits: vec![suspects(metric)], failed, nics: 32, gpus: 8, ..odd };
-        let evidence = of_observations(&seen);
+        let evidence = from_observations(&seen);
         assert_eq!((codes(&evidence), evidence.explains_all), (vec![(code, "n2")], true), "{evidence:?}");
         // It answers nothing else that is open.
         seen.culprits.push(suspects("nccl.busbw"));
-        assert!(!of_observations(&seen).explains_all, "{code}");
+        assert!(!from_observations(&seen).explains_all, "{code}");
         seen.culprits.pop();
         seen.losses = vec![loss(&["n1", "n2", "n3", "n4"], Some(0.5))];
-        assert!(!of_observations(&seen).explains_all, "{code}");
+        assert!(!from_observations(&seen).explains_all, "{code}");
     }
 }
 
@@ -234,7 +234,7 @@ fn a_dead_nic_explains_what_it_can_cost_and_a_greater_loss_keeps_the_search_goin
             gpus: 8,
             ..RunObservations::default()
         };
-        let evidence = of_observations(&seen);
+        let evidence = from_observations(&seen);
         assert_eq!(codes(&evidence), [("HRN-NIC-DEAD", "n2")]);
         assert_eq!(evidence.explains_all, explains, "{left:?} {nics}");
     }
@@ -244,19 +244,19 @@ fn a_dead_nic_explains_what_it_can_cost_and_a_greater_loss_keeps_the_search_goin
 fn a_part_that_was_measured_by_itself_explains_where_all_others_did_well() {
     let slow = culprit("n2", "rdmap79s0", "4.8 GB/s with n1 and n3");
     let mut seen = RunObservations { culprits: vec![slow], ..pairs(&["n2"]) };
-    assert!(of_observations(&seen).explains_all);
+    assert!(from_observations(&seen).explains_all);
     // By themselves and on the fabric each is as good as together.
     let all = ["n1", "n2", "n3", "n4"];
     seen.jobs = vec![job(WorkKind::Collective, &all, "nccl.busbw", true)];
     seen.losses = vec![loss(&all, Some(0.5))];
-    assert!(!of_observations(&seen).explains_all);
+    assert!(!from_observations(&seen).explains_all);
     for node in ["n1", "n3", "n4"] {
         seen.jobs.push(job(WorkKind::Collective, &[node], "nccl.busbw", false));
     }
-    assert!(!of_observations(&seen).explains_all);
+    assert!(!from_observations(&seen).explains_all);
     seen.jobs.push(job(WorkKind::Flows, &["n3", "n4"], "nic.rate", false));
     seen.jobs.push(job(WorkKind::Flows, &["n4", "n1"], "nic.rate", false));
-    assert!(of_observations(&seen).explains_all);
+    assert!(from_observations(&seen).explains_all);
 }
 
 #[test]
@@ -268,14 +268,14 @@ fn a_node_that_was_left_out_for_a_link_that_is_down_is_named_with_its_nic() {
         probe: Some(probe("n2", "nics_down", down)),
         ..RunObservations::default()
     };
-    let evidence = of_observations(&seen);
+    let evidence = from_observations(&seen);
     assert_eq!((evidence.lines[0].code, evidence.lines[0].part.as_str()), ("HRN-NIC-DOWN", "rdmap79s0"));
     assert!(evidence.explains_all);
 }
 
 #[test]
 fn a_line_is_code_severity_node_part_and_evidence() {
-    let evidence = of_run(&[culprit("n3", "rdmap79s0", "4.8 GB/s")], &[]);
+    let evidence = from_culprits(&[culprit("n3", "rdmap79s0", "4.8 GB/s")], &[]);
     let lines: Vec<String> = evidence.lines.iter().map(ToString::to_string).collect();
     assert_eq!(lines, ["HRN-NIC-SLOW replace n3 rdmap79s0: 4.8 GB/s"]);
 }
@@ -287,7 +287,7 @@ fn only_what_slows_all_nics_explains_a_slow_port() {
         finding.node = Some("n2".into());
         let culprits = vec![culprit("n2", "fabric", "all 32 NICs at 6 GB/s, healthy: 12")];
         let seen = RunObservations { culprits, findings: vec![finding], ..RunObservations::default() };
-        of_observations(&seen).lines.remove(0).code
+        from_observations(&seen).lines.remove(0).code
     };
     assert_eq!(slow_port("nccl-not-gdrdma"), "HRN-NET-DOWNGRADED");
     assert_eq!(slow_port("nccl-network-socket"), "HRN-NET-DOWNGRADED");
@@ -306,22 +306,23 @@ fn messages() {
         culprit("n6", "rank12", "keeps the others waiting: 3 ms in each iteration"),
     ];
     let left = [LeftOut { node: "n7".into(), why: "7 GPUs of 8".into(), by_folder: false, after: None }];
-    let mut lines: Vec<String> = of_run(&culprits, &left).lines.iter().map(ToString::to_string).collect();
+    let mut lines: Vec<String> =
+        from_culprits(&culprits, &left).lines.iter().map(ToString::to_string).collect();
     let with_pairs = |odd: RunObservations| {
         let of_pairs = pairs(&["n2"]);
         RunObservations { jobs: of_pairs.jobs, losses: of_pairs.losses, nics: 32, gpus: 8, ..odd }
     };
     for (_, odd) in oddities("n2") {
-        lines.extend(of_observations(&with_pairs(odd)).lines.iter().map(ToString::to_string));
+        lines.extend(from_observations(&with_pairs(odd)).lines.iter().map(ToString::to_string));
     }
     for (_, odd) in oddities("n1") {
-        let evidence = of_observations(&with_pairs(odd));
+        let evidence = from_observations(&with_pairs(odd));
         lines.extend(evidence.hints.iter().map(|hint| format!("hint: {hint}")));
     }
     let finding = Finding::new("nccl-not-gdrdma", "8 pairs go through host memory").node("n2");
     let port = culprit("n2", "fabric", "all 32 NICs at 6.0 GB/s, healthy: 12.0");
     let both =
         RunObservations { culprits: vec![port], findings: vec![finding], ..RunObservations::default() };
-    lines.extend(of_observations(&both).lines.iter().map(ToString::to_string));
+    lines.extend(from_observations(&both).lines.iter().map(ToString::to_string));
     insta::assert_snapshot!(lines.join("\n"));
 }

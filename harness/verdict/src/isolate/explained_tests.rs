@@ -1,7 +1,7 @@
 //! What a stored run proves of a part without another run: too much blames the innocent, too little repeats the search.
 
 use super::code::{Code, Severity};
-use super::evidence::{Evidence, of_observations, of_run};
+use super::evidence::{Evidence, from_culprits, from_observations};
 use super::observations::{Loss, RunObservations, Timeouts};
 use metric::finding::Finding;
 use model::artefact::{Bad, Culprit, JobOutcome, LeftOut, WorkKind};
@@ -20,7 +20,7 @@ fn codes(evidence: &Evidence) -> Vec<&'static str> {
 
 #[test]
 fn a_quarantined_node_or_one_without_the_shared_folder_is_not_reported_unfit() {
-    let codes_of = |left: LeftOut| codes(&of_run(&[], &[left]));
+    let codes_of = |left: LeftOut| codes(&from_culprits(&[], &[left]));
     assert_eq!(codes_of(left_out("n1", "7 GPUs of 8")), ["HRN-NODE-UNFIT"]);
     assert!(codes_of(LeftOut { after: Some("nics".into()), ..left_out("n1", "hang") }).is_empty());
     assert!(codes_of(LeftOut { by_folder: true, ..left_out("n1", "no /fsx") }).is_empty());
@@ -30,22 +30,22 @@ fn a_quarantined_node_or_one_without_the_shared_folder_is_not_reported_unfit() {
 fn a_broken_node_with_a_named_part_is_one_line_and_another_node_has_its_own() {
     let hang = |node: &str| culprit(node, "node", "hang: job 3 of `all`");
     let nic = |node: &str| culprit(node, "rdmap79s0", "4.8 GB/s with n4 and n5");
-    assert_eq!(codes(&of_run(&[nic("n1"), hang("n1")], &[])), ["HRN-NIC-SLOW"]);
-    assert_eq!(codes(&of_run(&[nic("n1"), hang("n2")], &[])), ["HRN-NIC-SLOW", "HRN-NODE-BROKEN"]);
-    assert_eq!(codes(&of_run(&[hang("n1"), nic("n1")], &[])), ["HRN-NODE-BROKEN", "HRN-NIC-SLOW"]);
-    assert_eq!(codes(&of_run(&[nic("n1"), nic("n1")], &[])).len(), 2);
+    assert_eq!(codes(&from_culprits(&[nic("n1"), hang("n1")], &[])), ["HRN-NIC-SLOW"]);
+    assert_eq!(codes(&from_culprits(&[nic("n1"), hang("n2")], &[])), ["HRN-NIC-SLOW", "HRN-NODE-BROKEN"]);
+    assert_eq!(codes(&from_culprits(&[hang("n1"), nic("n1")], &[])), ["HRN-NODE-BROKEN", "HRN-NIC-SLOW"]);
+    assert_eq!(codes(&from_culprits(&[nic("n1"), nic("n1")], &[])).len(), 2);
     let slow = Culprit::Culprit {
         node: "n1".into(),
         part: "node".into(),
         evidence: "all 8 GPUs at 650 GB/s".into(),
         code: Some("HRN-NODE-SLOW".into()),
     };
-    assert_eq!(codes(&of_run(&[nic("n1"), slow], &[])), ["HRN-NIC-SLOW", "HRN-NODE-SLOW"]);
+    assert_eq!(codes(&from_culprits(&[nic("n1"), slow], &[])), ["HRN-NIC-SLOW", "HRN-NODE-SLOW"]);
 }
 
 #[test]
 fn a_node_whose_job_was_killed_or_failed_is_broken_and_one_that_is_left_over_has_no_code() {
-    let code = |evidence: &str| Code::of_culprit("node", evidence).map(|code| code.name);
+    let code = |evidence: &str| Code::for_culprit("node", evidence).map(|code| code.name);
     for evidence in ["exit 1: job j", "signal 9: job j", "hang: job j", "stall: job j"] {
         assert_eq!(code(evidence), Some("HRN-NODE-BROKEN"), "{evidence}");
     }
@@ -84,7 +84,7 @@ fn timeouts(node: &str) -> Vec<Timeouts> {
 #[test]
 fn retransmissions_blame_a_node_only_where_a_bad_job_leaves_no_other() {
     let counts = |jobs: Vec<JobOutcome>| {
-        let evidence = of_observations(&RunObservations {
+        let evidence = from_observations(&RunObservations {
             jobs,
             timeouts: timeouts("n1"),
             ..RunObservations::default()
@@ -119,7 +119,7 @@ fn retransmissions_blame_a_node_only_where_a_bad_job_leaves_no_other() {
 fn a_counter_that_was_out_of_bounds_itself_names_its_node_alone() {
     let lines = |metric: &str, node: &str| {
         let failed = vec![(metric.to_owned(), node.to_owned())];
-        of_observations(&RunObservations { failed, timeouts: timeouts("n1"), ..RunObservations::default() })
+        from_observations(&RunObservations { failed, timeouts: timeouts("n1"), ..RunObservations::default() })
             .lines
             .len()
     };
@@ -140,7 +140,7 @@ fn what_is_odd_about_a_named_node_is_added_to_its_line_once() {
             timeouts: timeouts("n1"),
             ..RunObservations::default()
         };
-        of_observations(&observed).lines[0].evidence.clone()
+        from_observations(&observed).lines[0].evidence.clone()
     };
     let oddity = RunObservations { timeouts: timeouts("n1"), ..RunObservations::default() }
         .oddities()
@@ -167,7 +167,7 @@ fn host_memory_explains_slow_nics_only_where_all_of_a_node_are_slow() {
             findings: vec![down("n1.local")],
             ..RunObservations::default()
         };
-        codes(&of_observations(&observed))
+        codes(&from_observations(&observed))
     };
     assert_eq!(codes_of("HRN-PORT-SLOW", "fabric"), ["HRN-NET-DOWNGRADED"]);
     assert_eq!(codes_of("HRN-NIC-SLOW", "rdmap79s0"), ["HRN-NIC-SLOW"]);
@@ -189,7 +189,7 @@ fn a_dead_nic_explains_no_more_than_the_share_of_a_nic() {
             gpus,
             ..RunObservations::default()
         };
-        of_observations(&observed).explains_all
+        from_observations(&observed).explains_all
     };
     // Four NICs of each GPU: a quarter, and a little for noise.
     assert_eq!((explains(32, 8, 0.71), explains(32, 8, 0.69)), (true, false));

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// What a fault lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum FaultSite {
     /// The whole node.
     Node,
     /// One GPU.
@@ -24,28 +24,35 @@ pub enum Kind {
     Link,
 }
 
-impl Kind {
+impl FaultSite {
     /// In the order of the benchmark's output.
-    pub const ALL: [Kind; 6] = [Kind::Node, Kind::Gpu, Kind::NvLink, Kind::Nic, Kind::Port, Kind::Link];
+    pub const ALL: [FaultSite; 6] = [
+        FaultSite::Node,
+        FaultSite::Gpu,
+        FaultSite::NvLink,
+        FaultSite::Nic,
+        FaultSite::Port,
+        FaultSite::Link,
+    ];
 
     /// As the benchmark prints it: `nvlink`.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Node => "node",
-            Kind::Gpu => "gpu",
-            Kind::NvLink => "nvlink",
-            Kind::Nic => "nic",
-            Kind::Port => "port",
-            Kind::Link => "link",
+            FaultSite::Node => "node",
+            FaultSite::Gpu => "gpu",
+            FaultSite::NvLink => "nvlink",
+            FaultSite::Nic => "nic",
+            FaultSite::Port => "port",
+            FaultSite::Link => "link",
         }
     }
 
     /// Every two of them, one kind twice included.
-    pub fn pairs() -> Vec<[Kind; 2]> {
-        let with = |(at, one): (usize, &Kind)| {
-            Kind::ALL.iter().skip(at).map(|other| [*one, *other]).collect::<Vec<_>>()
+    pub fn pairs() -> Vec<[FaultSite; 2]> {
+        let with = |(at, one): (usize, &FaultSite)| {
+            FaultSite::ALL.iter().skip(at).map(|other| [*one, *other]).collect::<Vec<_>>()
         };
-        Kind::ALL.iter().enumerate().flat_map(with).collect()
+        FaultSite::ALL.iter().enumerate().flat_map(with).collect()
     }
 }
 
@@ -59,7 +66,7 @@ pub enum Cost {
 }
 
 /// One fault of each kind, somewhere.
-pub fn faults(fleet: &Fleet, kinds: &[Kind], cost: Cost, seed: u64) -> Vec<Fault> {
+pub fn faults(fleet: &Fleet, kinds: &[FaultSite], cost: Cost, seed: u64) -> Vec<Fault> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut below = |n: usize| (random.next_u64() % n.max(1) as u64) as usize;
     let groups = fleet.all_groups().len();
@@ -68,12 +75,12 @@ pub fn faults(fleet: &Fleet, kinds: &[Kind], cost: Cost, seed: u64) -> Vec<Fault
         .map(|kind| {
             let node = below(fleet.nodes());
             let place = match kind {
-                Kind::Node => Place::Node(node),
-                Kind::Gpu => Place::Gpu(node, below(fleet.gpus)),
-                Kind::NvLink => Place::NvLink(node),
-                Kind::Nic => Place::Nic(node, below(fleet.nics)),
-                Kind::Port => Place::Port(node),
-                Kind::Link => {
+                FaultSite::Node => Place::Node(node),
+                FaultSite::Gpu => Place::Gpu(node, below(fleet.gpus)),
+                FaultSite::NvLink => Place::NvLink(node),
+                FaultSite::Nic => Place::Nic(node, below(fleet.nics)),
+                FaultSite::Port => Place::Port(node),
+                FaultSite::Link => {
                     let a = below(groups);
                     let b = (a + 1 + below(groups - 1)) % groups;
                     Place::Link(a.min(b), a.max(b))

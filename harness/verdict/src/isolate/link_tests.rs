@@ -35,7 +35,7 @@ pub(super) fn named_and_open(slow: &[((usize, usize), Runs<'_>)]) -> (Vec<Place>
             }
         }
     }
-    let mut state = State::new(&fleet, &answers, Weighed::of(&answers));
+    let mut state = State::new(&fleet, &answers, Weighed::from_answers(&answers));
     state.good.extend(0..16);
     links::pursue(&mut state);
     (state.named.iter().map(|named| named.place).collect(), state.open)

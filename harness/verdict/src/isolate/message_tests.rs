@@ -57,7 +57,7 @@ fn messages_of_conclusions() {
     for (what, faults, lost) in cases {
         let conclusion = concluded(faults, lost);
         lines.push(render(what, &conclusion.open, &conclusion.notes));
-        let codes = conclusion.named.iter().map(|named| (Code::of(named.place).name, named.place));
+        let codes = conclusion.named.iter().map(|named| (Code::for_place(named.place).name, named.place));
         lines.extend(codes.map(|(code, place)| format!("  named: {code} {place}")));
     }
     let Next::Done(ended) = next(&Fleet::flat(8, 8, 32), &[], MOST_ROUNDS) else { panic!("not done") };
@@ -71,7 +71,7 @@ fn answer(aim: Aim, shape: Shape, value: f64) -> Answer {
 
 /// What stays open of the nodes after these runs.
 fn open_nodes(fleet: &Fleet, answers: &[Answer]) -> Vec<String> {
-    let mut state = State::new(fleet, answers, Weighed::of(answers));
+    let mut state = State::new(fleet, answers, Weighed::from_answers(answers));
     nodes::pursue(&mut state);
     state.open
 }
@@ -125,7 +125,7 @@ fn links_slow_only_together() -> Vec<String> {
     let mut answers: Vec<Answer> =
         good.iter().enumerate().map(|(at, groups)| run(groups, 400.0 + at as f64)).collect();
     answers.extend((0..MOST_TRIES).map(|_| run(&[0, 1, 2, 3], 200.0)));
-    let mut state = State::new(&fleet, &answers, Weighed::of(&answers));
+    let mut state = State::new(&fleet, &answers, Weighed::from_answers(&answers));
     state.good.extend(0..16);
     links::pursue(&mut state);
     state.open
@@ -172,7 +172,7 @@ fn messages_of_aims_and_places() {
         Place::Link(1, 2),
     ];
     let mut lines: Vec<String> = aims.iter().map(ToString::to_string).collect();
-    lines.extend(places.iter().map(|place| format!("{} {place}", Code::of(*place).name)));
+    lines.extend(places.iter().map(|place| format!("{} {place}", Code::for_place(*place).name)));
     insta::assert_snapshot!(lines.join("\n"));
 }
 

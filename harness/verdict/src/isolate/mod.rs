@@ -59,7 +59,7 @@ const MOST_ROUNDS: usize = 60;
 
 /// `answers` are those of all rounds so far, in their order; `rounds` is how many these were.
 pub fn next(fleet: &Fleet, answers: &[Answer], rounds: usize) -> Next {
-    let weighed = Weighed::of(answers);
+    let weighed = Weighed::from_answers(answers);
     let mut state = State::new(fleet, answers, weighed);
     nodes::pursue(&mut state);
     let still_looking = !state.wants.is_empty();

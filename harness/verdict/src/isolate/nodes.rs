@@ -122,7 +122,7 @@ pub(crate) struct Screen {
     pub size: usize,
     /// Groups of exactly `size` nodes, each within one topology group.
     pub whole: Vec<Vec<usize>>,
-    /// What is left of topology groups whose number of nodes is no multiple of that size.
+    /// The leftovers of topology groups whose number of nodes is no multiple of that size.
     pub rests: Vec<Vec<usize>>,
 }
 

@@ -110,14 +110,14 @@ impl RunObservations {
             }
         }
         if let Some(probe) = &self.probe {
-            odd.extend(of_probe(probe));
+            odd.extend(oddities_of_probe(probe));
         }
         odd.dedup();
         odd
     }
 }
 
-fn of_probe(probe: &Probe) -> Vec<Oddity> {
+fn oddities_of_probe(probe: &Probe) -> Vec<Oddity> {
     use model::artefact::Value;
     let mut odd = Vec::new();
     let names = |node: &model::artefact::ProbedNode, fact: &str| match node.facts.get(fact) {
@@ -128,21 +128,21 @@ fn of_probe(probe: &Probe) -> Vec<Oddity> {
         for down in names(node, "nics_down") {
             let part = down.split([' ', ':']).next().unwrap_or("nic").to_owned();
             let evidence = format!("link not active: {down}");
-            odd.push(of_probed("HRN-NIC-DOWN", &node.node, &part, evidence));
+            odd.push(oddity("HRN-NIC-DOWN", &node.node, &part, evidence));
         }
         if let Some(newest) = names(node, "xid").last() {
             let evidence = format!("driver reported a fault before the run: {newest}");
-            odd.push(of_probed("HRN-GPU-XID", &node.node, "node", evidence));
+            odd.push(oddity("HRN-GPU-XID", &node.node, "node", evidence));
         }
     }
     for unlike in config::facts::against_majority(probe).differences {
         let evidence = format!("{} is `{}`, on most nodes `{}`", unlike.fact, unlike.value, unlike.expected);
-        odd.push(of_probed("HRN-NODE-DIFFERS", &unlike.node, "node", evidence));
+        odd.push(oddity("HRN-NODE-DIFFERS", &unlike.node, "node", evidence));
     }
     odd
 }
 
-fn of_probed(code: &'static str, node: &str, part: &str, evidence: String) -> Oddity {
+fn oddity(code: &'static str, node: &str, part: &str, evidence: String) -> Oddity {
     Oddity {
         code,
         node: node.to_owned(),

@@ -29,7 +29,7 @@ struct Level {
 
 const HEALTHY: Level = Level { off: 0.0, own: 0.0, shared: 0.0 };
 
-/// Whether it is slow, with what is left of its rate.
+/// Whether it is slow, and by how much.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Part {
     Good,

@@ -40,7 +40,7 @@ pub(super) fn probes(suite: &Suite, named: Option<&str>) -> Result<Probes, Strin
     let instances = Instances::load(root).expect("sound instances");
     let text = "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\nreach = { via = \"slurm\" }\n";
     let inventory = Inventory::read(text, "inventory/x.toml", &instances).expect("good");
-    Probes::of(suite, &inventory, named)
+    Probes::choose(suite, &inventory, named)
 }
 
 fn trial(aim: Aim, shape: Shape) -> Trial {

@@ -92,7 +92,7 @@ const NICS: &str = "nics";
 
 impl Probes {
     /// By the case of that name; else by the first that spans nodes, all_gather before others, since it loads every NIC.
-    pub fn of(suite: &Suite, inventory: &Inventory, named: Option<&str>) -> Result<Probes, String> {
+    pub fn choose(suite: &Suite, inventory: &Inventory, named: Option<&str>) -> Result<Probes, String> {
         let is = |case: &Case, op: Op| matches!(&case.workload, Workload::NcclTests(tests) if tests.op == op);
         let mut able = suite.cases.iter().filter(|case| spans(case)).collect::<Vec<_>>();
         able.sort_by_key(|case| (case.profile.is_some(), !is(case, Op::AllGather), !is(case, Op::AllReduce)));
@@ -218,7 +218,7 @@ pub fn lint(suite: &Suite) -> Option<Diagnostic> {
     (wants && !suite.cases.iter().any(spans)).then(|| {
         let why =
             "`on_failure = \"isolate\"` needs a case of nccl-tests over several nodes, and there is none";
-        Diagnostic::of_file(&suite.file, why.to_owned())
+        Diagnostic::in_file(&suite.file, why.to_owned())
             .suggest("add one whose `placement` is several nodes, or remove `on_failure`".to_owned())
     })
 }

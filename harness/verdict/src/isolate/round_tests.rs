@@ -124,7 +124,7 @@ fn cases(text: &str) -> (String, Vec<Case>) {
     let instances = Instances::load(home).expect("sound instances");
     let text = "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\nreach = { via = \"slurm\" }\n";
     let inventory = Inventory::read(text, "inventory/x.toml", &instances).expect("good");
-    let probes = Probes::of(&suite, &inventory, None).expect("a case over several nodes");
+    let probes = Probes::choose(&suite, &inventory, None).expect("a case over several nodes");
     let nodes = ["p5-001", "p5-002"].map(str::to_owned);
     let trials = [(Aim::Node(0), PAIR), (Aim::Gpus(0), Shape::Gpus), (Aim::Nics(0), Shape::Nics)]
         .map(|(aim, shape)| Trial { aim, shape, nodes: vec![0, 1] });

@@ -1,7 +1,7 @@
 //! Rounds of an isolation: who takes part in them, which runs they are compared with, and how its parts are called.
 
 use super::allot::shape;
-use super::fault_sampling::{Cost, Kind, are_distinguishable, faults};
+use super::fault_sampling::{Cost, FaultSite, are_distinguishable, faults};
 use super::model::{Fault, Model};
 use super::trial::{Found, Shape, Trial};
 use super::weigh::{self, Weighed};
@@ -112,7 +112,7 @@ fn sampled_faults_lie_within_the_fleet_and_cost_what_was_asked_for() {
     let fleet = Fleet::grouped(32, 4, 8, 16);
     let mut links = BTreeSet::new();
     for seed in 0..64 {
-        for fault in faults(&fleet, &Kind::ALL, Cost::Promised, seed) {
+        for fault in faults(&fleet, &FaultSite::ALL, Cost::Promised, seed) {
             assert!((0.1..=0.8).contains(&fault.left), "{fault:?}");
             match fault.place {
                 Place::Link(a, b) => assert!(
@@ -128,10 +128,10 @@ fn sampled_faults_lie_within_the_fleet_and_cost_what_was_asked_for() {
         }
     }
     assert_eq!(links.len(), 6, "every two groups");
-    let exact = faults(&fleet, &Kind::ALL, Cost::Exactly(0.25), 1);
+    let exact = faults(&fleet, &FaultSite::ALL, Cost::Exactly(0.25), 1);
     assert!(exact.iter().all(|fault| fault.left == 0.75) && exact.len() == 6);
-    assert_eq!(Kind::pairs().len(), 21);
-    let names: BTreeSet<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    assert_eq!(FaultSite::pairs().len(), 21);
+    let names: BTreeSet<&str> = FaultSite::ALL.iter().map(|kind| kind.name()).collect();
     assert!(names.len() == 6 && !names.contains(""));
 }
 
@@ -176,7 +176,7 @@ fn weighed_and_convicted(tries: &[(usize, f64)]) -> (f64, Vec<usize>) {
     for (partner, value) in tries {
         run(Aim::Node(5), vec![5, *partner], *value);
     }
-    let mut state = State::new(&fleet, &answers, Weighed::of(&answers));
+    let mut state = State::new(&fleet, &answers, Weighed::from_answers(&answers));
     nodes::pursue(&mut state);
     let weight = state.weighed.weight(&Aim::Node(5), None).expect("tried").weight;
     (weight, state.convicted.iter().map(|(node, _)| *node).collect())
@@ -240,7 +240,7 @@ fn weighed_and_named(rate: f64) -> (f64, Vec<Place>) {
             }
         }
     }
-    let mut state = State::new(&fleet, &answers, Weighed::of(&answers));
+    let mut state = State::new(&fleet, &answers, Weighed::from_answers(&answers));
     state.convicted.push((5, 0.5));
     parts::pursue(&mut state);
     let weight = state.weighed.weight(&Aim::Gpus(5), Some(3)).expect("tried").weight;

@@ -71,7 +71,7 @@ pub(crate) fn unite(parts: Vec<Part>, devices: Devices) -> Vec<Part> {
         .into_iter()
         .filter_map(|((node, code), of_kind)| {
             let whole = WHOLES.iter().find(|whole| whole.of == code)?;
-            let part = of_whole(&node, whole, &of_kind, devices)?;
+            let part = merge_whole(&node, whole, &of_kind, devices)?;
             Some(((node, code), part))
         })
         .collect();
@@ -93,7 +93,7 @@ pub(crate) fn unite(parts: Vec<Part>, devices: Devices) -> Vec<Part> {
     absorb(all)
 }
 
-fn of_whole(node: &str, whole: &Whole, of_kind: &[Part], devices: Devices) -> Option<Part> {
+fn merge_whole(node: &str, whole: &Whole, of_kind: &[Part], devices: Devices) -> Option<Part> {
     let names: BTreeSet<&str> = of_kind.iter().map(|part| part.part.as_str()).collect();
     if names.contains(whole.part) {
         return None;
@@ -200,7 +200,7 @@ mod tests {
         (0..count).map(part).collect()
     }
 
-    fn shown(parts: Vec<Part>) -> Vec<String> {
+    fn united(parts: Vec<Part>) -> Vec<String> {
         unite(parts, P5)
             .into_iter()
             .map(|part| format!("{} {}: {}", part.code.unwrap_or_default(), part.part, part.evidence))
@@ -210,14 +210,14 @@ mod tests {
     #[test]
     fn all_or_nearly_all_siblings_are_one_culprit_and_fewer_are_their_own() {
         let nics = |count| parts("HRN-NIC-SLOW", "rdmap", count, 6.0);
-        assert_eq!(shown(nics(32)), ["HRN-PORT-SLOW fabric: all 32 NICs at 6.2 GB/s, healthy: 12.0"]);
-        assert_eq!(shown(nics(29)), ["HRN-PORT-SLOW fabric: 29 of 32 NICs at 6.1 GB/s, healthy: 12.0"]);
-        assert_eq!(shown(nics(28)).len(), 28);
+        assert_eq!(united(nics(32)), ["HRN-PORT-SLOW fabric: all 32 NICs at 6.2 GB/s, healthy: 12.0"]);
+        assert_eq!(united(nics(29)), ["HRN-PORT-SLOW fabric: 29 of 32 NICs at 6.1 GB/s, healthy: 12.0"]);
+        assert_eq!(united(nics(28)).len(), 28);
         let gpus = |count| parts("HRN-GPU-SLOW", "gpu", count, 650.0);
-        assert_eq!(shown(gpus(8)), ["HRN-NODE-SLOW node: all 8 GPUs at 650 GB/s, healthy: 1300"]);
-        assert_eq!(shown(gpus(7)).len(), 7);
+        assert_eq!(united(gpus(8)), ["HRN-NODE-SLOW node: all 8 GPUs at 650 GB/s, healthy: 1300"]);
+        assert_eq!(united(gpus(7)).len(), 7);
         assert_eq!(
-            shown([gpus(8), nics(32)].concat()),
+            united([gpus(8), nics(32)].concat()),
             [
                 "HRN-NODE-SLOW node: all 8 GPUs at 650 GB/s, healthy: 1300; all 32 NICs at 6.2 GB/s, healthy: 12.0"
             ]
@@ -231,10 +231,10 @@ mod tests {
         let mut some = parts("HRN-NIC-SLOW", "rdmap", 32, 6.0);
         some.truncate(31);
         some.extend(parts("HRN-NIC-DEAD", "rdmap", 1, 0.0));
-        assert_eq!(shown(some.clone()).len(), 2);
+        assert_eq!(united(some.clone()).len(), 2);
         some[0].node = "n3".into();
-        assert_eq!(shown(some).len(), 3);
-        let missing = shown(parts("HRN-NIC-MISSING", "rdmap", 32, 0.0).into_iter().map(bare).collect());
+        assert_eq!(united(some).len(), 3);
+        let missing = united(parts("HRN-NIC-MISSING", "rdmap", 32, 0.0).into_iter().map(bare).collect());
         assert_eq!(missing, ["HRN-NIC-MISSING fabric: all 32 NICs: not listed"]);
     }
 
@@ -260,7 +260,7 @@ mod tests {
     fn rates_that_differ_are_shown_from_the_least_to_the_most() {
         let mut some = parts("HRN-NIC-SLOW", "rdmap", 32, 6.0);
         some[5].rate = Some(Rate { value: 1.0, healthy: None, unit: Unit::GigabytesPerSecond });
-        assert_eq!(shown(some), ["HRN-PORT-SLOW fabric: all 32 NICs at 1.0 to 6.3 GB/s, healthy: 12.0"]);
+        assert_eq!(united(some), ["HRN-PORT-SLOW fabric: all 32 NICs at 1.0 to 6.3 GB/s, healthy: 12.0"]);
     }
 
     #[test]
@@ -287,7 +287,7 @@ mod tests {
             gpus("HRN-GPU-WRONG"),
             [gpus("HRN-GPU-SLOW"), nics("HRN-NIC-SLOW", 32)].concat(),
         ]
-        .map(|parts| shown(parts).join("\n"));
+        .map(|parts| united(parts).join("\n"));
         insta::assert_snapshot!(lines.join("\n"));
     }
 }

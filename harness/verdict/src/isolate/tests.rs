@@ -1,7 +1,7 @@
 //! The strategy against fleets whose faults are known, with few seeds: `cargo bench -p harness --bench isolate` has many.
 
 use super::cost_estimate::{Played, cost_estimate, play};
-use super::fault_sampling::{self, Cost, Kind};
+use super::fault_sampling::{self, Cost, FaultSite};
 use super::model::{Fault, Model};
 use super::nodes::screen;
 use super::*;
@@ -18,7 +18,7 @@ fn places(played: &Played) -> Vec<Place> {
 fn each_kind_of_fault_alone_is_named_exactly_at_each_noise() {
     let fleet = p5(256, 16);
     for noise in [0.01, 0.02, 0.05] {
-        for kind in Kind::ALL {
+        for kind in FaultSite::ALL {
             for seed in 0..4 {
                 let faults = fault_sampling::faults(&fleet, &[kind], Cost::Promised, seed);
                 let played = play(&mut Model::new(&fleet, faults.clone(), noise, seed));
@@ -35,7 +35,7 @@ fn each_kind_of_fault_alone_is_named_exactly_at_each_noise() {
 #[test]
 fn two_faults_of_whatever_kinds_are_both_named() {
     let fleet = p5(256, 16);
-    for kinds in Kind::pairs() {
+    for kinds in FaultSite::pairs() {
         for seed in 0..2 {
             let faults = fault_sampling::faults(&fleet, &kinds, Cost::Promised, seed);
             if fault_sampling::are_distinguishable(&faults) {
@@ -77,7 +77,7 @@ fn fleets_of_any_size_and_topology_find_a_slow_nic_in_any_place() {
 #[test]
 fn no_node_is_in_two_runs_of_a_round_and_only_good_ones_stand_beside() {
     let fleet = p5(256, 16);
-    let faults = fault_sampling::faults(&fleet, &[Kind::Gpu, Kind::Port], Cost::Promised, 3);
+    let faults = fault_sampling::faults(&fleet, &[FaultSite::Gpu, FaultSite::Port], Cost::Promised, 3);
     let mut model = Model::new(&fleet, faults, 0.05, 3);
     let (mut answers, mut rounds) = (Vec::new(), 0);
     while let Next::Round(trials) = next(&fleet, &answers, rounds) {
@@ -149,7 +149,7 @@ fn failures_of_the_machinery_convict_no_node() {
 }
 
 #[test]
-fn a_fleet_that_is_mostly_slow_names_nobody() {
+fn a_fleet_that_is_mostly_slow_has_no_culprit() {
     let fleet = p5(64, 8);
     let faults = (0..48).step_by(4).map(|node| Fault { place: Place::Node(node), left: 0.5 }).collect();
     let played = play(&mut Model::new(&fleet, faults, 0.01, 1));
@@ -160,7 +160,7 @@ fn a_fleet_that_is_mostly_slow_names_nobody() {
 fn what_slows_a_whole_node_by_little_is_blamed_on_none_of_its_parts() {
     let fleet = p5(64, 8);
     for seed in 0..20 {
-        let faults = fault_sampling::faults(&fleet, &[Kind::Node], Cost::Exactly(0.1), seed);
+        let faults = fault_sampling::faults(&fleet, &[FaultSite::Node], Cost::Exactly(0.1), seed);
         let played = play(&mut Model::new(&fleet, faults.clone(), 0.02, seed));
         assert!(!fault_sampling::outcome(&played.conclusion, &faults).blamed, "{faults:?}: {played:?}");
     }
@@ -223,7 +223,7 @@ fn a_weight_is_that_of_students_t_over_the_spread_of_the_controls() {
     let offs: [f64; 5] = [-0.02, -0.01, 0.0, 0.01, 0.02];
     let mut answers = offs.map(|off| answer(Aim::Control, 400.0 * off.exp())).to_vec();
     answers.push(answer(Aim::Node(0), 200.0));
-    let weighed = Weighed::of(&answers);
+    let weighed = Weighed::from_answers(&answers);
     // Four runs are assumed at 3 %, and five controls have four degrees of freedom.
     let squares = 4.0 * 0.03 * 0.03 + offs.iter().map(|off| off * off).sum::<f64>();
     let spread = (squares / 8.0).sqrt();

@@ -105,7 +105,7 @@ type Values = BTreeMap<Thing, Vec<f64>>;
 
 impl Weighed {
     /// Compares all answers with those of the same shape.
-    pub(crate) fn of(answers: &[Answer]) -> Weighed {
+    pub(crate) fn from_answers(answers: &[Answer]) -> Weighed {
         let mut weighed = Weighed { spread: ASSUMED_SPREAD, ..Weighed::default() };
         let mut by_shape: BTreeMap<Shape, Values> = BTreeMap::new();
         for answer in answers {

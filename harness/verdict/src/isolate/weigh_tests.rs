@@ -19,7 +19,7 @@ fn among_eight(noise: f64, more: &[Answer]) -> Weighed {
         let factor = 1.0 + noise * (f64::from(at) - 3.5) / 3.5;
         value(Aim::Set(vec![at as usize * 2, at as usize * 2 + 1]), 400.0 * factor)
     });
-    Weighed::of(&sets.chain(more.iter().cloned()).collect::<Vec<_>>())
+    Weighed::from_answers(&sets.chain(more.iter().cloned()).collect::<Vec<_>>())
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn each_further_try_makes_a_slow_run_weigh_more() {
 
 #[test]
 fn a_run_alone_of_its_shape_has_nothing_to_be_compared_with() {
-    let alone = Weighed::of(&[value(Aim::Node(1), 400.0)]);
+    let alone = Weighed::from_answers(&[value(Aim::Node(1), 400.0)]);
     assert_eq!(alone.state(&Aim::Node(1), None), State::Open);
     // Runs of another shape are no peers.
     let other =
@@ -82,18 +82,18 @@ fn a_run_that_broke_counts_as_very_slow() {
 #[test]
 fn the_smallest_loss_that_is_looked_for_grows_with_the_spread_within_ten_and_twenty_percent() {
     let looked_for = |noise: f64| among_eight(noise, &[]).looked_for();
-    assert!((Weighed::of(&[]).looked_for() - (1.0 - (-0.135f64).exp())).abs() < 1e-9);
+    assert!((Weighed::from_answers(&[]).looked_for() - (1.0 - (-0.135f64).exp())).abs() < 1e-9);
     assert!((looked_for(0.0) - 0.10).abs() < 0.01, "{}", looked_for(0.0));
     assert!(looked_for(0.02) < looked_for(0.05) && looked_for(0.05) < 0.2);
     let wild: Vec<Answer> =
         (0..12).map(|at| value(Aim::Control, if at % 2 == 0 { 300.0 } else { 400.0 })).collect();
-    assert!((Weighed::of(&wild).looked_for() - 0.20).abs() < 1e-9);
+    assert!((Weighed::from_answers(&wild).looked_for() - 0.20).abs() < 1e-9);
 }
 
 #[test]
 fn what_stays_open_after_ten_tries_is_followed_up_as_slow() {
     let aim = Aim::Node(1);
-    let tried = |times: usize| Weighed::of(&vec![answer(aim.clone(), PAIR, Found::Unknown); times]);
+    let tried = |times: usize| Weighed::from_answers(&vec![answer(aim.clone(), PAIR, Found::Unknown); times]);
     assert_eq!(tried(MOST_TRIES).settled(&aim), State::Slow);
     assert_eq!(tried(MOST_TRIES - 1).settled(&aim), State::Untried);
     assert!(tried(MOST_TRIES).tried_out(&aim) && !tried(MOST_TRIES - 1).tried_out(&aim));
@@ -102,11 +102,11 @@ fn what_stays_open_after_ten_tries_is_followed_up_as_slow() {
 }
 
 #[test]
-fn one_slow_gpu_of_a_node_is_told_from_its_siblings() {
+fn one_slow_gpu_of_a_node_is_distinguished_from_its_siblings() {
     let gpus = |node: usize, values: [f64; 4]| {
         answer(Aim::Gpus(node), Shape::Gpus, Found::Values(values.map(Some).to_vec()))
     };
-    let weighed = Weighed::of(&[
+    let weighed = Weighed::from_answers(&[
         gpus(1, [1300.0, 1302.0, 900.0, 1299.0]),
         gpus(1, [1301.0, 1300.0, 905.0, 1298.0]),
         answer(Aim::Control, Shape::Gpus, Found::Values([1300.0, 1301.0, 1299.0, 1300.5].map(Some).to_vec())),

@@ -88,7 +88,7 @@ pub fn normalised(line: &str, nodes: &BTreeSet<&str>) -> String {
 }
 
 /// What all jobs of a case that were tried failed by, if they failed alike.
-pub(crate) fn of_case(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> Option<CommonFailure> {
+pub(crate) fn find(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> Option<CommonFailure> {
     let mut failed = Vec::new();
     for record in data.jobs.jobs.iter().filter(|record| was_tried(&record.end)) {
         let planned = data.case.jobs.iter().find(|planned| planned.name == record.name)?;
@@ -143,7 +143,7 @@ fn was_tried(end: &Ended) -> bool {
 }
 
 /// The same for what a run before this rule had stored: the cause that all jobs of a case share.
-pub(crate) fn of_outcomes(outcomes: &[JobOutcome]) -> Option<&str> {
+pub(crate) fn find_in_outcomes(outcomes: &[JobOutcome]) -> Option<&str> {
     let mut words: Vec<Vec<String>> = Vec::new();
     for outcome in outcomes {
         words.push(vec![outcome.bad.as_ref()?.evidence.clone()]);
@@ -284,9 +284,9 @@ mod tests {
             bad: Some(Bad { cause: cause.into(), node: node.map(str::to_owned), evidence: "x".into() }),
             judged: BTreeMap::new(),
         };
-        assert_eq!(of_outcomes(&[stored("launch-failed", None)]), Some("launch-failed"));
-        assert_eq!(of_outcomes(&[stored("launch-failed", Some("n1"))]), None);
-        assert_eq!(of_outcomes(&[stored("exit 1", None)]), None);
+        assert_eq!(find_in_outcomes(&[stored("launch-failed", None)]), Some("launch-failed"));
+        assert_eq!(find_in_outcomes(&[stored("launch-failed", Some("n1"))]), None);
+        assert_eq!(find_in_outcomes(&[stored("exit 1", None)]), None);
     }
 
     #[test]

@@ -34,8 +34,8 @@ pub(super) fn choose(
     if let Some((_, _, why, _)) = gate::shut(gates, &of_controls, false) {
         return unknown(verdict, &why);
     }
-    let profiled = Measured::of(data.metrics, assertion, &assertion.jobs);
-    let bare = Measured::of(data.metrics, assertion, &control_runs);
+    let profiled = Measured::select(data.metrics, assertion, &assertion.jobs);
+    let bare = Measured::select(data.metrics, assertion, &control_runs);
     if !profiled.missing.is_empty() || profiled.parts.is_empty() {
         // A missing number is reported as that of any other job.
         return Chosen::Own;

@@ -8,7 +8,7 @@ use recipes::recipe::{self, RecipeSpec};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub(super) fn of(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> CoverageSets {
+pub(super) fn collect(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> CoverageSets {
     let mut sets = CoverageSets { gpus: data.instance.gpus, ..CoverageSets::default() };
     if data.jobs.skipped.is_some() {
         return sets;

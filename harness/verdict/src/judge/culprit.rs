@@ -12,7 +12,7 @@ use recipes::recipe;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The parts that this case's measurements name by themselves.
-pub(crate) fn of_case(data: &CaseData, verdicts: &[Verdict], nic_rates: &NicRateCache) -> Vec<Culprit> {
+pub(crate) fn find_in_case(data: &CaseData, verdicts: &[Verdict], nic_rates: &NicRateCache) -> Vec<Culprit> {
     let mut parts = Vec::new();
     for (assertion, verdict) in data.case.assertions.iter().zip(verdicts) {
         if verdict.status == Status::Fail && verdict.cause.as_deref() != Some(BELOW_FLOOR) {
@@ -21,18 +21,18 @@ pub(crate) fn of_case(data: &CaseData, verdicts: &[Verdict], nic_rates: &NicRate
     }
     parts.extend(nic_rates.parts());
     let devices = Devices { nics: data.instance.nics.len(), gpus: data.instance.gpus as usize };
-    let mut culprits: Vec<Culprit> = siblings::unite(parts, devices).into_iter().map(of_part).collect();
+    let mut culprits: Vec<Culprit> = siblings::unite(parts, devices).into_iter().map(from_part).collect();
     culprits.extend(nic_rates.others());
     culprits
 }
 
-fn of_part(part: Part) -> Culprit {
+fn from_part(part: Part) -> Culprit {
     let Part { node, part, evidence, code, .. } = part;
     Culprit::Culprit { node, part, evidence, code: code.map(str::to_owned) }
 }
 
 fn part(node: &str, part: &str, evidence: String) -> Part {
-    let code = Code::of_culprit(part, &evidence).map(|code| code.name);
+    let code = Code::for_culprit(part, &evidence).map(|code| code.name);
     Part { node: node.to_owned(), part: part.to_owned(), code, evidence, rate: None }
 }
 
@@ -97,7 +97,7 @@ fn first_finding(data: &CaseData, assertion: &PlannedAssertion, code: &str) -> V
 
 /// The parts of an assertion over a whole node that are at zero.
 fn odd_parts(data: &CaseData, assertion: &PlannedAssertion) -> Vec<(String, f64)> {
-    let measured = super::Measured::of(data.metrics, assertion, &assertion.jobs);
+    let measured = super::Measured::select(data.metrics, assertion, &assertion.jobs);
     measured
         .values()
         .filter(|(_, value)| *value == 0.0)
@@ -106,7 +106,7 @@ fn odd_parts(data: &CaseData, assertion: &PlannedAssertion) -> Vec<(String, f64)
 }
 
 /// The nodes at fault by the run as a whole, given the parts that are named already.
-pub fn of_run(outcomes: &[JobOutcome], named: &[Culprit]) -> Vec<Culprit> {
+pub fn find_in_run(outcomes: &[JobOutcome], named: &[Culprit]) -> Vec<Culprit> {
     let mut culprits = Vec::new();
     let guilty_parts: BTreeSet<&str> = named
         .iter()
@@ -297,7 +297,7 @@ fn eliminate(
 }
 
 fn node_culprit(node: &str, cause: &str, evidence: &str) -> Culprit {
-    of_part(part(node, "node", format!("{cause}: {evidence}")))
+    from_part(part(node, "node", format!("{cause}: {evidence}")))
 }
 
 fn suspects(nodes: &BTreeSet<&str>, cause: &str, evidence: &str) -> Culprit {
@@ -326,7 +326,7 @@ pub fn merge(per_case: Vec<Culprit>, of_run: Vec<Culprit>) -> Vec<Culprit> {
         }
         _ => None,
     });
-    let mut merged: Vec<Culprit> = siblings::absorb(parts.collect()).into_iter().map(of_part).collect();
+    let mut merged: Vec<Culprit> = siblings::absorb(parts.collect()).into_iter().map(from_part).collect();
     for culprit in all {
         match &culprit {
             Culprit::Suspects { nodes, .. }
@@ -365,7 +365,7 @@ mod tests {
     }
 
     fn lines(outcomes: &[JobOutcome]) -> Vec<String> {
-        let culprits = merge(Vec::new(), of_run(outcomes, &[]));
+        let culprits = merge(Vec::new(), find_in_run(outcomes, &[]));
         culprits
             .iter()
             .map(|culprit| culprit.to_string().split(':').next().unwrap_or_default().to_owned())
@@ -460,8 +460,8 @@ mod tests {
     fn a_slow_job_is_explained_by_the_part_that_is_named_already() {
         let mut slow = outcome(&["n1", "n2"], None);
         slow.judged.insert("nccl.busbw".into(), true);
-        let named = [of_part(part("n2", "rdmap0s0", "4.1 GB/s".into()))];
-        assert_eq!(of_run(&[slow.clone()], &named), []);
+        let named = [from_part(part("n2", "rdmap0s0", "4.1 GB/s".into()))];
+        assert_eq!(find_in_run(&[slow.clone()], &named), []);
         assert_eq!(lines(&[slow]), ["suspects n1 n2"]);
     }
 
@@ -520,7 +520,7 @@ mod tests {
 
     #[test]
     fn a_culprit_is_not_listed_as_a_suspect_too() {
-        let named = of_part(part("n2", "a", "slow".into()));
+        let named = from_part(part("n2", "a", "slow".into()));
         let merged = merge(vec![suspects(&["n1", "n2"]), suspects(&["n3", "n4"])], vec![named.clone()]);
         assert_eq!(merged, [named, suspects(&["n3", "n4"])]);
     }

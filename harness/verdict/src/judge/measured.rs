@@ -25,7 +25,11 @@ pub struct Measured<'a> {
 
 impl<'a> Measured<'a> {
     /// Of these jobs, which are the assertion's own or stand for them.
-    pub(crate) fn of(metrics: &'a Metrics, assertion: &PlannedAssertion, jobs: &[String]) -> Measured<'a> {
+    pub(crate) fn select(
+        metrics: &'a Metrics,
+        assertion: &PlannedAssertion,
+        jobs: &[String],
+    ) -> Measured<'a> {
         let mut parts = Vec::new();
         let mut missing = Vec::new();
         let mut look = |dims: Dims, name: String| {

@@ -77,14 +77,14 @@ pub fn judge(data: &CaseData) -> Judged {
     if let Some(reason) = &data.case.expected_failure {
         expect_failure(&mut verdicts, reason);
     }
-    let coverage = coverage::of(data, &gates);
-    let common_failure = common_failure::of_case(data, &gates);
+    let coverage = coverage::collect(data, &gates);
+    let common_failure = common_failure::find(data, &gates);
     let mut outcomes = gate::outcomes(data, &gates, &verdicts);
     if common_failure.is_some() {
         // What fails everywhere speaks against no node.
         outcomes.retain(|outcome| outcome.bad.is_none());
     }
-    let culprits = culprit::of_case(data, &verdicts, &nic_rates);
+    let culprits = culprit::find_in_case(data, &verdicts, &nic_rates);
     Judged {
         verdict: CaseVerdict {
             format: Format,
@@ -136,7 +136,7 @@ fn judge_one(
         control_run::Chosen::Bare(jobs, why) => (jobs, Some(why)),
         control_run::Chosen::Unknown => return verdict,
     };
-    compare(data, assertion, &Measured::of(data.metrics, assertion, &jobs), &mut verdict);
+    compare(data, assertion, &Measured::select(data.metrics, assertion, &jobs), &mut verdict);
     if let Some(why) = instead {
         verdict.message = format!("{}; {why}", verdict.message);
     }
@@ -467,5 +467,5 @@ pub(crate) fn exited(end: &Ended) -> Option<i32> {
     }
 }
 
+pub use culprit::find_in_run as culprits_of_run;
 pub use culprit::merge as merge_culprits;
-pub use culprit::of_run as culprits_of_run;

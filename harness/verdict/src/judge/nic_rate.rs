@@ -42,7 +42,7 @@ pub(super) fn judge(
     let rates = cache
         .by_bound
         .entry((floor.to_bits(), tolerance.to_bits()))
-        .or_insert_with(|| Rates::of(data, floor, tolerance));
+        .or_insert_with(|| Rates::collect(data, floor, tolerance));
     verdict.lower = Some(floor);
     let (mut worst, mut measured) = (None, 0);
     let direction = assertion.dims.word(Dim::Direction);
@@ -179,7 +179,7 @@ fn floor(assertion: &PlannedAssertion, verdict: &mut Verdict) -> Option<f64> {
 }
 
 impl Rates {
-    fn of(data: &CaseData, floor: f64, tolerance: f64) -> Rates {
+    fn collect(data: &CaseData, floor: f64, tolerance: f64) -> Rates {
         let flows = flows(data);
         let mut nodes: Vec<String> = Vec::new();
         for node in data.case.jobs.iter().flat_map(|job| &job.nodes) {

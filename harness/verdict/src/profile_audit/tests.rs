@@ -99,7 +99,7 @@ fn collected(missing: &[(FileKind, &str)], files: &[(FileKind, &str)]) -> Collec
 }
 
 /// The one report of a job whose rank 3 left that account, with its table home.
-fn of(account: &[&str]) -> RankReport {
+fn audit_account(account: &[&str]) -> RankReport {
     let home =
         collected(&[], &[(FileKind::ProfileAccount, "profile.rank3.txt"), (FileKind::ProfileTable, TABLE)]);
     weighed(&home, Some(account))
@@ -135,7 +135,7 @@ fn without<'a>(word: &str) -> Vec<&'a str> {
 
 #[test]
 fn a_whole_report_feeds_the_recipes_and_leaves_no_finding() {
-    let report = of(&WHOLE);
+    let report = audit_account(&WHOLE);
     assert_eq!(report.tables, Some(vec![format!("raw/j/{TABLE}")]));
     assert_eq!(causes(&report), [] as [&str; 0]);
 }
@@ -168,7 +168,7 @@ fn unusable() -> Vec<(Vec<&'static str>, &'static str)> {
 #[test]
 fn every_unusable_report_has_its_cause_and_names_its_rank_and_node() {
     for (account, cause) in unusable() {
-        let report = of(&account);
+        let report = audit_account(&account);
         assert_eq!(causes(&report), [cause], "{account:?}");
         assert_eq!(report.tables, None, "{account:?}");
         assert_eq!(report.findings[0].node.as_deref(), Some("n1"), "{account:?}");
@@ -181,7 +181,7 @@ fn every_unusable_report_has_its_cause_and_names_its_rank_and_node() {
 fn messages() {
     let lost = collected(&[(FileKind::ProfileAccount, "profile.rank3.txt")], &[]);
     let mut reports = vec![weighed(&lost, None)];
-    reports.extend(unusable().iter().map(|(account, _)| of(account)));
+    reports.extend(unusable().iter().map(|(account, _)| audit_account(account)));
     for (line, other) in [(0, "node n2"), (3, "recovered c.r3.qdstrm")] {
         let mut account = WHOLE.to_vec();
         if line == 0 {
@@ -189,7 +189,7 @@ fn messages() {
         } else {
             account.insert(line, other)
         }
-        reports.push(of(&account));
+        reports.push(audit_account(&account));
     }
     let lines = reports.iter().flat_map(|report| &report.findings);
     let lines: Vec<String> = lines.map(|finding| format!("{}: {}", finding.code, finding.message)).collect();
@@ -213,12 +213,12 @@ fn an_account_or_a_table_that_was_not_collected_is_reported_with_the_reason() {
 fn a_report_that_was_recovered_or_came_from_another_node_counts_and_says_so() {
     let mut account = WHOLE.to_vec();
     account.insert(3, "recovered c.r3.qdstrm");
-    let report = of(&account);
+    let report = audit_account(&account);
     assert_eq!(causes(&report), ["report-recovered"]);
     assert!(report.tables.is_some());
     let mut account = WHOLE.to_vec();
     account[0] = "node n2";
-    let report = of(&account);
+    let report = audit_account(&account);
     assert_eq!((causes(&report), report.node.as_str()), (vec!["rank-elsewhere"], "n2"));
 }
 
@@ -228,6 +228,6 @@ fn a_case_whose_recipes_read_no_table_needs_no_export() {
         .into_iter()
         .map(|line| if line.starts_with("export") { "export none 0" } else { line })
         .collect();
-    let report = of(&account);
+    let report = audit_account(&account);
     assert_eq!((causes(&report), report.tables.clone()), (Vec::new(), Some(Vec::new())));
 }

@@ -40,7 +40,7 @@ pub(super) async fn tables(
     let Some(text) = small(&raw.join(&expected.name)) else { return Ok(()) };
     let Ok(account) = account::read(&String::from_utf8_lossy(&text)) else { return Ok(()) };
     for table in &account.tables {
-        let file = of_rank(expected, FileKind::ProfileTable, &table.name);
+        let file = rank_file(expected, FileKind::ProfileTable, &table.name);
         let path = format!("raw/{}/{}", planned.name, table.name);
         // One that came home with a secret in it has been another since.
         let was =
@@ -80,7 +80,7 @@ pub async fn keep(
             let Some(report) = &account.report else { continue };
             let mut is_complete = true;
             if wanted(profile, nth, end) {
-                let file = of_rank(rank, FileKind::ProfileReport, &report.name);
+                let file = rank_file(rank, FileKind::ProfileReport, &report.name);
                 // A run that goes on after its process was ended may have it already, and have freed the node.
                 let raw = store.raw(&case.name, &planned.name);
                 let home = raw.join(&report.name);
@@ -146,7 +146,7 @@ fn accounts(
         .collect()
 }
 
-fn of_rank(rank: &ExpectedFile, kind: FileKind, name: &str) -> ExpectedFile {
+fn rank_file(rank: &ExpectedFile, kind: FileKind, name: &str) -> ExpectedFile {
     ExpectedFile { name: name.to_owned(), kind, ..rank.clone() }
 }
 

@@ -78,11 +78,11 @@ const OF_SRUN: [(&str, &str); 38] = [
     ("time", ""),
 ];
 
-pub(super) fn of_sbatch(value: &Value<'_>) -> Vec<String> {
+pub(super) fn read_sbatch(value: &Value<'_>) -> Vec<String> {
     arguments(value, &OF_SBATCH)
 }
 
-pub(super) fn of_srun(value: &Value<'_>) -> Vec<String> {
+pub(super) fn read_srun(value: &Value<'_>) -> Vec<String> {
     arguments(value, &OF_SRUN)
 }
 

@@ -51,7 +51,7 @@ proptest! {
 }
 
 #[test]
-fn an_empty_log_a_binary_one_and_one_of_others_tell_nothing() {
+fn an_empty_log_a_binary_one_and_one_of_others_report_nothing() {
     for text in ["", "\n\n", "\u{0}\u{1}NCCL \u{fffd}\n", "loss 2.5\nsee NCCL INFO for more\n"] {
         let log = log(text);
         assert_eq!((log.of_nccl, log.operations.len(), log.findings.len()), (0, 0, 0), "{text:?}");

@@ -129,7 +129,7 @@ fn a_clock_that_goes_back_and_versions_that_differ_are_named() {
 }
 
 #[test]
-fn of_ranks_that_give_up_the_first_by_their_clocks_is_named_and_the_one_that_is_behind() {
+fn the_first_rank_to_give_up_by_their_clocks_is_named_and_the_one_that_is_behind() {
     let watchdog = |rank: u64, s: u64| {
         format!(
             "[rank{rank}]:[E1121 12:34:{s:02}.000001 ProcessGroupNCCL.cpp:607] [Rank {rank}] Watchdog caught collective operation \

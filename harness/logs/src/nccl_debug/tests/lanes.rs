@@ -44,14 +44,14 @@ fn some(seed: u64) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn chunks_of_any_size_tell_what_one_tells(seed in any::<u64>(), chunk in 700..4000_usize) {
+    fn chunks_of_any_size_are_read_like_one(seed in any::<u64>(), chunk in 700..4000_usize) {
         let text = some(seed);
         prop_assert_eq!(read(&text, chunk), read(&text, 1 << 20));
     }
 
     /// A carriage return before each line end bypasses the fast parser: both give the same result.
     #[test]
-    fn both_ways_of_a_line_tell_the_same(seed in any::<u64>()) {
+    fn both_readers_of_a_line_agree(seed in any::<u64>()) {
         let text = String::from_utf8(some(seed)).expect("text").replace('\r', "\n");
         let slow = text.replace('\n', "\r\n");
         let (quick, slow) = (read(text.as_bytes(), 1 << 20), read(slow.as_bytes(), 1 << 20));

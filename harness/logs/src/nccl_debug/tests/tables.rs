@@ -90,7 +90,7 @@ fn the_device_of_a_call_is_that_of_its_communicator() {
 }
 
 #[test]
-fn many_files_tell_one_story() {
+fn many_files_make_one_report() {
     let mut reader = Reader::new(&[]);
     for rank in 0..8 {
         let text = begun(rank, 8) + &called(rank, 8, "AllReduce", 4, 0);

@@ -130,7 +130,7 @@ fn headers_in_a_burst_are_reported() {
 }
 
 #[test]
-fn the_command_line_tells_the_operation_where_the_program_does_not() {
+fn the_command_line_names_the_operation_where_the_program_does_not() {
     let row = "8 2 float none -1 34.94 0.00 0.00 0 35.20 0.00 0.00 N/A\n";
     let op = |text: &str| super::text(text).runs.first().and_then(|run| run.op);
     assert_eq!(op(&format!("+ srun /x/alltoall_perf -b 8 -e 8\n{row}")), Some(Op::AllToAll));

@@ -56,7 +56,7 @@ fn a_host_that_only_lines_behind_the_head_name_is_known_where_it_sticks_to_a_cel
 }
 
 #[test]
-fn of_findings_and_complaints_without_end_some_are_held_and_the_cause_is_among_them() {
+fn endless_findings_and_complaints_are_capped_and_the_cause_is_kept() {
     let odd: String = (0..3000).map(|_| "8 2 float sum -1 34.94 0.00 0.00 0 35.20 0.00 x 0\n").collect();
     let read = text(&format!("{WHOLE}{odd}"));
     assert_eq!(codes(&read).iter().filter(|code| **code == "row-odd").count(), 1001);

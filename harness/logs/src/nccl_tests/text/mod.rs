@@ -8,7 +8,7 @@ mod sweep;
 
 use super::failure::{self, Complaint, Depth};
 use super::head::{self, Comment};
-use super::line::Line;
+use super::line::ProgramLine;
 use super::nccl_log::{self, Hosts, LogLine};
 use super::row::{self, Layout};
 use super::{NcclRun, NcclTests, NotUnderstood};
@@ -87,7 +87,7 @@ impl Reader {
         let mut noted = 0;
         while let Some(piece) = pieces.next_piece()? {
             if piece.ended || is_whole {
-                self.hosts.note(&Line::new(&piece).text);
+                self.hosts.note(&ProgramLine::new(&piece).text);
                 noted = piece.line;
             }
         }
@@ -103,7 +103,7 @@ impl Reader {
         if self.full_at.is_some() {
             return;
         }
-        let line = Line::new(piece);
+        let line = ProgramLine::new(piece);
         if is_new {
             self.hosts.note(&line.text);
         }
@@ -118,7 +118,7 @@ impl Reader {
         }
     }
 
-    fn line(&mut self, line: &Line) {
+    fn line(&mut self, line: &ProgramLine) {
         if line.text.trim().is_empty() {
             return;
         }
@@ -164,7 +164,7 @@ impl Reader {
         let version =
             log.text.split("NCCL version ").nth(1).or_else(|| log.text.strip_prefix("NCCL version "));
         let version = version.and_then(|rest| rest.split_whitespace().next()).map(str::to_owned);
-        let complaint = if log.warns { failure::of_warning(log, line) } else { None };
+        let complaint = if log.warns { failure::parse_warning(log, line) } else { None };
         self.held += version.as_ref().map_or(0, String::len);
         let Some(state) = self.state_of(stream) else {
             self.nccl_version = version.or(self.nccl_version.take());
@@ -195,7 +195,7 @@ impl Reader {
     }
 
     /// Anything but NCCL's log; whether it was understood.
-    fn content(&mut self, stream: usize, text: &str, line: &Line, cut_in: bool) -> bool {
+    fn content(&mut self, stream: usize, text: &str, line: &ProgramLine, cut_in: bool) -> bool {
         let words: Vec<&str> = text.split_whitespace().collect();
         if self.row(stream, text, &words, line, cut_in) {
             return true;
@@ -210,7 +210,7 @@ impl Reader {
             self.comment(stream, comment, line.number);
             return true;
         }
-        if let Some(complaint) = failure::of_line(text, line.number) {
+        if let Some(complaint) = failure::parse_line(text, line.number) {
             self.complain(stream, complaint, text);
             return true;
         }

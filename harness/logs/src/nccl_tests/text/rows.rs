@@ -2,7 +2,7 @@
 //! Whether a line of cells is a row is asked of `super::super::row`.
 
 use super::super::Row;
-use super::super::line::Line;
+use super::super::line::ProgramLine;
 use super::super::row::{self, Layout, Parsed};
 use super::{Reader, limits, render};
 use metric::finding::Finding;
@@ -32,7 +32,14 @@ impl Pending {
 
 impl Reader {
     /// Takes a line of cells; whether it was one.
-    pub(super) fn row(&mut self, at: usize, text: &str, words: &[&str], line: &Line, cut_in: bool) -> bool {
+    pub(super) fn row(
+        &mut self,
+        at: usize,
+        text: &str,
+        words: &[&str],
+        line: &ProgramLine,
+        cut_in: bool,
+    ) -> bool {
         let Some(stream) = self.streams.get_mut(at) else { return false };
         let in_table = stream.layout.is_some();
         let layout = stream.layout.clone().unwrap_or_else(Layout::bare);
@@ -86,7 +93,14 @@ impl Reader {
     }
 
     /// Looks whether the pending row is whole by now.
-    pub(super) fn complete(&mut self, at: usize, layout: &Layout, line: &Line, cut_in: bool, joined: bool) {
+    pub(super) fn complete(
+        &mut self,
+        at: usize,
+        layout: &Layout,
+        line: &ProgramLine,
+        cut_in: bool,
+        joined: bool,
+    ) {
         let Some(stream) = self.streams.get_mut(at) else { return };
         let Some(pending) = stream.pending.take() else { return };
         let words: Vec<&str> = pending.text.split_whitespace().collect();

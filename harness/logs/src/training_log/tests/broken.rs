@@ -87,7 +87,7 @@ proptest! {
     /// Lines taken out, doubled, swapped, cut, glued together and with bytes changed: whatever comes of it, no step
     /// counts that no line reported, and those of a series are in order, each once.
     #[test]
-    fn a_log_that_was_changed_anywhere_tells_no_step_twice(edits in proptest::collection::vec((0..7u8, any::<u16>(), any::<u16>(), any::<u8>()), 1..12)) {
+    fn a_log_that_was_changed_anywhere_reports_no_step_twice(edits in proptest::collection::vec((0..7u8, any::<u16>(), any::<u16>(), any::<u8>()), 1..12)) {
         let mut lines: Vec<Vec<u8>> = mixed().into_iter().map(String::into_bytes).collect();
         for (kind, one, two, byte) in edits {
             let (one, two) = (usize::from(one) % lines.len(), usize::from(two));

@@ -7,7 +7,7 @@ mod tests;
 
 use super::{Fault, type_of};
 use crate::guarded::guarded;
-use crate::tables::{ColumnSpec, Kind};
+use crate::tables::{ColumnSpec, ColumnType};
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, RecordBatch};
@@ -81,7 +81,7 @@ fn read(path: &Path, stream: &Stream, columns: &[&'static ColumnSpec]) -> Result
 
 fn decode(path: &Path, stream: &Stream, columns: &[&'static ColumnSpec]) -> Result<DataFrame, Fault> {
     let raw: Vec<&str> =
-        columns.iter().filter(|column| column.kind == Kind::Bytes).map(|column| column.name).collect();
+        columns.iter().filter(|column| column.kind == ColumnType::Bytes).map(|column| column.name).collect();
     let (head, begin) = messages::schema_with_bytes(path, stream, &raw).map_err(Fault::Broken)?;
     let open = || -> std::io::Result<_> {
         let mut file = File::open(path)?;
@@ -138,12 +138,12 @@ macro_rules! numbers {
 }
 
 impl Values {
-    fn new(kind: Kind) -> Values {
+    fn new(kind: ColumnType) -> Values {
         match kind {
-            Kind::Integer => Values::Integers(Vec::new()),
-            Kind::Real => Values::Reals(Vec::new()),
-            Kind::Text => Values::Texts(Vec::new()),
-            Kind::Bytes => Values::Bytes(Vec::new()),
+            ColumnType::Integer => Values::Integers(Vec::new()),
+            ColumnType::Real => Values::Reals(Vec::new()),
+            ColumnType::Text => Values::Texts(Vec::new()),
+            ColumnType::Bytes => Values::Bytes(Vec::new()),
         }
     }
 

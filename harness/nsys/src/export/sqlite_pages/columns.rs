@@ -6,7 +6,7 @@ use super::repeated_texts::RepeatedTexts;
 use super::scan::Wanted;
 use super::shapes::Shaped;
 use crate::export::type_of;
-use crate::tables::Kind;
+use crate::tables::ColumnType;
 use polars::prelude::*;
 
 /// One column as a whole.
@@ -31,7 +31,7 @@ enum Values<'w> {
     Bytes(BinaryChunkedBuilder),
 }
 
-/// What is left of a share when its rows are read.
+/// A share whose rows are read.
 pub(super) struct Filled {
     rows: usize,
     holes: Vec<usize>,
@@ -46,12 +46,12 @@ enum Piece {
 }
 
 impl ColumnBuffer {
-    pub(super) fn new(kind: Kind, rows: usize) -> ColumnBuffer {
+    pub(super) fn new(kind: ColumnType, rows: usize) -> ColumnBuffer {
         match kind {
-            Kind::Integer => ColumnBuffer::Integers(vec![0; rows]),
-            Kind::Real => ColumnBuffer::Reals(vec![0.0; rows]),
-            Kind::Text => ColumnBuffer::Texts,
-            Kind::Bytes => ColumnBuffer::Bytes,
+            ColumnType::Integer => ColumnBuffer::Integers(vec![0; rows]),
+            ColumnType::Real => ColumnBuffer::Reals(vec![0.0; rows]),
+            ColumnType::Text => ColumnBuffer::Texts,
+            ColumnType::Bytes => ColumnBuffer::Bytes,
         }
     }
 
@@ -72,7 +72,7 @@ impl ColumnBuffer {
         }
     }
 
-    /// The whole column, from what is left of all its shares in their order.
+    /// The whole column, from all its shares in their order.
     pub(super) fn finish(self, wanted: &Wanted, filled: Vec<Filled>) -> PolarsResult<Column> {
         let name = PlSmallStr::from(wanted.name);
         let rows = filled.iter().map(|filled| filled.rows).sum();

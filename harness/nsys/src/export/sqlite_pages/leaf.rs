@@ -7,7 +7,7 @@ use super::record::{Cell, Layout, Spot, big_endian, varint, varint_length};
 use super::scan::{From, Wanted};
 use super::shapes::{Shaped, Shapes};
 use super::tree;
-use crate::tables::Kind;
+use crate::tables::ColumnType;
 
 pub(super) struct Reader<'a, 'w> {
     file: &'a PageFile,
@@ -86,7 +86,7 @@ impl<'a, 'w> Reader<'a, 'w> {
         // Whole numbers that stand for reals, and are not asked for as such, are read one by one.
         let plain = wanted.iter().all(|wanted| match wanted.from {
             From::RowNumber => false,
-            From::Field { real, .. } => !real || wanted.kind == Kind::Real,
+            From::Field { real, .. } => !real || wanted.kind == ColumnType::Real,
         });
         let shapes = if plain { Shapes::new(&layout) } else { None };
         Reader {

@@ -70,7 +70,7 @@ pub(super) struct Spot {
     end: u32,
     /// The type of the value; blobs and texts of all lengths are one type each.
     serial: u8,
-    /// What is left of eight bytes beside a number of this width.
+    /// The rest of eight bytes beside a number of this width.
     bits: u8,
 }
 

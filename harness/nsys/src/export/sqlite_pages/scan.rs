@@ -5,14 +5,14 @@ use super::columns::{ColumnBuffer, Filled, Share};
 use super::file::{PageFile, VisitedPages};
 use super::leaf::{ReadError, Reader};
 use super::tree::{self, Branch};
-use crate::tables::Kind;
+use crate::tables::ColumnType;
 use polars::prelude::*;
 use rayon::prelude::*;
 
 /// A column that is asked for, and is there.
 pub(super) struct Wanted {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: ColumnType,
     pub from: From,
 }
 

@@ -3,7 +3,7 @@
 use super::super::Fault;
 use super::file::PageFile;
 use super::scan::{self, From, Wanted};
-use crate::tables::Kind;
+use crate::tables::ColumnType;
 
 pub(super) struct Schema {
     tables: Vec<Entry>,
@@ -21,10 +21,10 @@ impl Schema {
     pub(super) fn read(file: &PageFile) -> Result<Schema, String> {
         let field = |name, kind, at| Wanted { name, kind, from: From::Field { at, real: false } };
         let wanted = [
-            field("type", Kind::Text, 0),
-            field("name", Kind::Text, 1),
-            field("rootpage", Kind::Integer, 3),
-            field("sql", Kind::Text, 4),
+            field("type", ColumnType::Text, 0),
+            field("name", ColumnType::Text, 1),
+            field("rootpage", ColumnType::Integer, 3),
+            field("sql", ColumnType::Text, 4),
         ];
         let read = scan::table(file, 1, &wanted);
         let frame = read.map_err(|fault| match fault {

@@ -61,10 +61,10 @@ impl Shapes {
             None => padded(bytes),
         };
         let used = layout.types() + 1;
-        let mut key = words(&first, self.masks.get(used)?);
+        let mut key = masked(&first, self.masks.get(used)?);
         // Types of long texts and blobs take more than one byte.
         if key.iter().any(|word| word & HIGHEST != 0) {
-            key = words(&first, self.masks.get(length(&first, used)?)?);
+            key = masked(&first, self.masks.get(length(&first, used)?)?);
         }
         let mix = |mixed: u64, word: &u64| (mixed.rotate_left(29) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = key.iter().fold(0, mix);
@@ -117,7 +117,7 @@ fn mask(used: usize) -> [u64; WORDS] {
 }
 
 #[inline(always)]
-fn words(first: &[u8; BYTES], mask: &[u64; WORDS]) -> [u64; WORDS] {
+fn masked(first: &[u8; BYTES], mask: &[u64; WORDS]) -> [u64; WORDS] {
     let mut words = *mask;
     for (word, bytes) in words.iter_mut().zip(first.as_chunks::<8>().0) {
         *word &= u64::from_le_bytes(*bytes);

@@ -11,7 +11,7 @@ const HEAD: usize = 32;
 pub(super) fn read(bytes: &[u8], function: &str, layouts: &Layouts, domain: i64) -> Result<Payload, Refusal> {
     match read_raw(bytes, function, layouts, domain) {
         Ok(payload) => Ok(payload),
-        Err(why) => match of_digits(bytes) {
+        Err(why) => match decode_hex(bytes) {
             Some(bytes) => read_raw(&bytes, function, layouts, domain),
             None => Err(why),
         },
@@ -82,7 +82,7 @@ fn take(layout: &Layout, fields: &[u8], layouts: &Layouts) -> Result<Payload, Re
 }
 
 /// `00ff...`, `0x00ff...`, `\x00\xFF...` with letters that can be printed as they are; `None` for anything else.
-fn of_digits(bytes: &[u8]) -> Option<Vec<u8>> {
+fn decode_hex(bytes: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(bytes).ok()?;
     if text.contains("\\x") {
         let mut all = Vec::new();

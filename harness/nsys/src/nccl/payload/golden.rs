@@ -76,7 +76,7 @@ fn sized() -> Payload {
     Payload { bytes: Some(MIB), ..Payload::default() }
 }
 
-fn of_communicator() -> Payload {
+fn with_communicator() -> Payload {
     Payload { communicator: Some(COMMUNICATOR), ..sized() }
 }
 
@@ -135,31 +135,31 @@ const NEW: &[Golden] = &[
     Golden { function: "ncclAllGather", number: 4, since: "2.25", fields: &[COMM, SIZES],
         bytes: "8877665544332211 0000100000000000",
         json: r#"{"NCCL communicator ID":1234605616436508552,"Message size [bytes]":1048576}"#,
-        says: of_communicator },
+        says: with_communicator },
     Golden { function: "ncclAllReduce", number: 5, since: "2.25", fields: &[COMM, SIZES, REDUCTION],
         bytes: "8877665544332211 0000100000000000 02000000 00000000",
         json: r#"{"NCCL communicator ID":1234605616436508552,"Message size [bytes]":1048576,"Reduction operation":"Max"}"#,
-        says: || Payload { reduction: Some(Reduction::Max), ..of_communicator() } },
+        says: || Payload { reduction: Some(Reduction::Max), ..with_communicator() } },
     Golden { function: "ncclBroadcast", number: 6, since: "2.25", fields: &[COMM, SIZES, ROOT],
         bytes: "8877665544332211 0000100000000000 03000000 00000000",
         json: r#"{"NCCL communicator ID":1234605616436508552,"Message size [bytes]":1048576,"Root":3}"#,
-        says: || Payload { root: Some(3), ..of_communicator() } },
+        says: || Payload { root: Some(3), ..with_communicator() } },
     Golden { function: "ncclReduceScatter", number: 7, since: "2.25", fields: &[COMM, SIZES, REDUCTION],
         bytes: "8877665544332211 0000100000000000 05000000 00000000",
         json: r#"{"NCCL communicator ID":1234605616436508552,"Message size [bytes]":1048576,"Reduction operation":5}"#,
-        says: || Payload { reduction: Some(Reduction::Own(5)), ..of_communicator() } },
+        says: || Payload { reduction: Some(Reduction::Own(5)), ..with_communicator() } },
     Golden { function: "ncclReduce", number: 8, since: "2.25", fields: &[COMM, SIZES, ROOT, REDUCTION],
         bytes: "8877665544332211 0000100000000000 03000000 01000000",
         json: r#"{"NCCL communicator ID":1234605616436508552,"Message size [bytes]":1048576,"Root":3,"Reduction operation":"Product"}"#,
-        says: || Payload { root: Some(3), reduction: Some(Reduction::Product), ..of_communicator() } },
+        says: || Payload { root: Some(3), reduction: Some(Reduction::Product), ..with_communicator() } },
     Golden { function: "ncclSend", number: 9, since: "2.25", fields: &[COMM, SIZES, PEER],
         bytes: "8877665544332211 0000100000000000 05000000 00000000",
         json: r#"{"NCCL communicator ID":1234605616436508552,"Message size [bytes]":1048576,"Peer rank":5}"#,
-        says: || Payload { peer: Some(5), ..of_communicator() } },
+        says: || Payload { peer: Some(5), ..with_communicator() } },
     Golden { function: "ncclRecv", number: 10, since: "2.25", fields: &[COMM, SIZES, PEER],
         bytes: "8877665544332211 0000100000000000 05000000 00000000",
         json: r#"{"NCCL communicator ID":1234605616436508552,"Message size [bytes]":1048576,"Peer rank":5}"#,
-        says: || Payload { peer: Some(5), ..of_communicator() } },
+        says: || Payload { peer: Some(5), ..with_communicator() } },
     Golden { function: "ncclCommSplit", number: 13, since: "2.25",
         fields: &[COMM, ("Parent NCCL communicator ID", U64), RANKS, RANK, DEVICE, ("Color", INT), ("Key", INT)],
         bytes: "8877665544332211 00ffeeddccbbaa99 10000000 09000000 01000000 07000000 06000000 00000000",
@@ -177,15 +177,15 @@ const NEW: &[Golden] = &[
     Golden { function: "ncclAlltoAll", number: 16, since: "2.28.3", fields: &[COMM, SIZES],
         bytes: "8877665544332211 0000100000000000",
         json: r#"{"NCCL communicator ID":1234605616436508552,"Message size [bytes]":1048576}"#,
-        says: of_communicator },
+        says: with_communicator },
     Golden { function: "ncclGather", number: 17, since: "2.28.3", fields: &[COMM, SIZES, ROOT],
         bytes: "8877665544332211 0000100000000000 03000000 00000000",
         json: r#"{"NCCL communicator ID":1234605616436508552,"Message size [bytes]":1048576,"Root":3}"#,
-        says: || Payload { root: Some(3), ..of_communicator() } },
+        says: || Payload { root: Some(3), ..with_communicator() } },
     Golden { function: "ncclScatter", number: 18, since: "2.28.3", fields: &[COMM, SIZES, ROOT],
         bytes: "8877665544332211 0000100000000000 03000000 00000000",
         json: r#"{"NCCL communicator ID":1234605616436508552,"Message size [bytes]":1048576,"Root":3}"#,
-        says: || Payload { root: Some(3), ..of_communicator() } },
+        says: || Payload { root: Some(3), ..with_communicator() } },
     Golden { function: "ncclCommGrow", number: 20, since: "2.30",
         fields: &[COMM, ("Parent NCCL communicator ID", U64), RANKS, RANK, DEVICE],
         bytes: "8877665544332211 00ffeeddccbbaa99 10000000 09000000 01000000 00000000",
@@ -195,10 +195,10 @@ const NEW: &[Golden] = &[
         fields: &[COMM, SIZES, PEER, ("Context ID", INT)],
         bytes: "8877665544332211 0000100000000000 05000000 01000000",
         json: r#"{"NCCL communicator ID":1234605616436508552,"Message size [bytes]":1048576,"Peer rank":5,"Context ID":1}"#,
-        says: || Payload { peer: Some(5), ..of_communicator() } },
+        says: || Payload { peer: Some(5), ..with_communicator() } },
 ];
 
-fn of_release(release: &Release) -> Vec<&'static Golden> {
+fn payloads_written_by(release: &Release) -> Vec<&'static Golden> {
     let at = |name: &str| RELEASES.iter().position(|release| release.name == name).expect("a release");
     let all = if release.is_new { NEW } else { OLD };
     all.iter().filter(|golden| at(golden.since) <= at(release.name)).collect()
@@ -225,7 +225,7 @@ fn put(made: &Made, spec: &crate::tables::TableSpec, numbers: &[(&str, i64)], na
 
 /// The tables of one process that runs this release.
 fn declare(made: &Made, release: &Release) {
-    for golden in of_release(release) {
+    for golden in payloads_written_by(release) {
         let id = [("domainId", DOMAIN), ("schemaId", FIRST + golden.number)];
         let size = bytes_of(golden.bytes).len() as i64;
         put(made, &NVTX_PAYLOAD_SCHEMAS, &[id[0], id[1], ("payloadSize", size)], golden.function);
@@ -262,7 +262,7 @@ fn payloads_of_each_release_say_the_same_in_each_form() {
         declare(&tables, release);
         let declared = Layouts::read(tables.trace().export()).expect("sound");
         let none = Layouts::default();
-        for golden in of_release(release) {
+        for golden in payloads_written_by(release) {
             let expected = Some(Ok((golden.says)()));
             let payload = bytes_of(golden.bytes);
             let (begins, ends) =
@@ -286,7 +286,7 @@ fn bytes_that_are_too_few_too_many_or_not_aligned_are_refused() {
     let tables = Made::begin();
     declare(&tables, release);
     let (declared, none) = (Layouts::read(tables.trace().export()).expect("sound"), Layouts::default());
-    for golden in of_release(release) {
+    for golden in payloads_written_by(release) {
         let payload = bytes_of(golden.bytes);
         let whole = blob(golden.number, &payload, 32);
         let refused = |bytes: &[u8], layouts: &Layouts| {
@@ -371,7 +371,7 @@ fn several_payloads_of_one_range_are_taken_together() {
     assert_eq!(read_one, Some(Ok(sized())), "what the first one says stands");
     let json = r#"[{"Message size [bytes]":1048576},{"NCCL communicator ID":"0x1122334455667788"}]"#;
     let read_two = read("ncclAllGather", Some(json), None, &Layouts::default(), DOMAIN);
-    assert_eq!(read_two, Some(Ok(of_communicator())));
+    assert_eq!(read_two, Some(Ok(with_communicator())));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! be written, and what every row must have cannot be left out: a simulated profiler and the recipes cannot drift apart.
 
 use super::table;
-use crate::tables::{Kind, TableSpec};
+use crate::tables::{ColumnType, TableSpec};
 use polars::prelude::Column;
 
 /// A table that is being written.
@@ -21,7 +21,7 @@ impl Columns {
 
     /// A column of whole numbers, empty where a row has none.
     pub fn integers(mut self, name: &'static str, values: impl Iterator<Item = Option<i64>>) -> Columns {
-        self.check(name, Kind::Integer);
+        self.check(name, ColumnType::Integer);
         self.columns.push(super::integers(name, values));
         self
     }
@@ -37,7 +37,7 @@ impl Columns {
         name: &'static str,
         values: impl Iterator<Item = Option<T>>,
     ) -> Columns {
-        self.check(name, Kind::Text);
+        self.check(name, ColumnType::Text);
         let values: Vec<Option<T>> = values.collect();
         self.columns.push(Column::new(
             name.into(),
@@ -48,7 +48,7 @@ impl Columns {
 
     /// A column of bytes, whatever they hold.
     pub fn blobs(mut self, name: &'static str, values: impl Iterator<Item = Option<Vec<u8>>>) -> Columns {
-        self.check(name, Kind::Bytes);
+        self.check(name, ColumnType::Bytes);
         let values: Vec<Option<Vec<u8>>> = values.collect();
         let values: Vec<Option<&[u8]>> = values.iter().map(Option::as_deref).collect();
         self.columns.push(Column::new(name.into(), values));
@@ -70,7 +70,7 @@ impl Columns {
         }
     }
 
-    fn check(&mut self, name: &str, kind: Kind) {
+    fn check(&mut self, name: &str, kind: ColumnType) {
         let declared = self.spec.columns.iter().any(|column| column.name == name && column.kind == kind);
         if !declared {
             let table = self.spec.name;

@@ -5,7 +5,7 @@
 mod tests;
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
-use crate::busy::{Busy, Kind, Sets};
+use crate::busy::{Activity, Busy, Sets};
 use metric::unit::{Better, Unit};
 use metric::{Dim, Dims, Files, MetricSpec};
 use nsys::export::ExportError;
@@ -101,7 +101,7 @@ fn run(job: &JobInput) -> Output {
     let files: Vec<&InputFile> = job.files_of(FileRole::NsysExport).collect();
     let mut whole = !files.is_empty();
     for file in &files {
-        match job.of_report(SPEC.name, file, || of_rank(file)) {
+        match job.report_extract(SPEC.name, file, || read_times(file)) {
             Ok(times) => {
                 all.add(times);
                 if let (Some(rank), Some(node)) = (file.rank, &file.node) {
@@ -123,7 +123,7 @@ fn run(job: &JobInput) -> Output {
 }
 
 /// The times of one report, or the code and reason why there are none.
-fn of_rank(file: &InputFile) -> Result<Times, (&'static str, String)> {
+fn read_times(file: &InputFile) -> Result<Times, (&'static str, String)> {
     let unreadable = |error: ExportError| ("report-unreadable", error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;
     if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
@@ -140,7 +140,7 @@ fn of_rank(file: &InputFile) -> Result<Times, (&'static str, String)> {
             "CUDA graphs were traced as a whole, which hides their kernels; use `--cuda-graph-trace=node`";
         return Err(("graphs-whole", why.to_owned()));
     }
-    let is_kernel = |kind: Kind| matches!(kind, Kind::Compute | Kind::Communication);
+    let is_kernel = |kind: Activity| matches!(kind, Activity::Compute | Activity::Communication);
     let operations = busy.gpus.iter().flat_map(|gpu| &gpu.operations);
     // Without any kernel time there are no shares.
     if operations.filter(|one| is_kernel(one.kind)).all(|one| one.ns() == 0) {
@@ -148,7 +148,7 @@ fn of_rank(file: &InputFile) -> Result<Times, (&'static str, String)> {
     }
     let mut times = Times::default();
     for gpu in &busy.gpus {
-        let shares = Sets::of(gpu.operations.iter()).within(busy.window.0, busy.window.1);
+        let shares = Sets::from_operations(gpu.operations.iter()).within(busy.window.0, busy.window.1);
         times.add(Times {
             window: u128::from(shares.window),
             exposed: u128::from(shares.communication_alone + shares.communication_memory),

@@ -28,7 +28,7 @@ const fn count(name: &'static str, about: &'static str, better: Better) -> Metri
     MetricSpec::new(name, about, Unit::Count, better, Files::Reports).per(OF_RANK).with(&[Role::CrossCheck])
 }
 
-const fn of_job(name: &'static str, about: &'static str, unit: Unit) -> MetricSpec {
+const fn job_metric(name: &'static str, about: &'static str, unit: Unit) -> MetricSpec {
     MetricSpec::new(name, about, unit, Better::Neither, Files::Reports).with(&[Role::CrossCheck])
 }
 
@@ -64,13 +64,13 @@ const OF_ANOTHER: MetricSpec = count(
     Better::Lower,
 );
 const EFA: MetricSpec =
-    of_job("crosscheck.efa_bytes", "bytes sent by all NICs of the job, by their counters", Unit::Bytes);
-const LEAST: MetricSpec = of_job(
+    job_metric("crosscheck.efa_bytes", "bytes sent by all NICs of the job, by their counters", Unit::Bytes);
+const LEAST: MetricSpec = job_metric(
     "crosscheck.efa_least_bytes",
     "the least that the logged calls must move between nodes, by the algorithm that the log names",
     Unit::Bytes,
 );
-const SHARE: MetricSpec = of_job(
+const SHARE: MetricSpec = job_metric(
     "crosscheck.efa_share_of_least",
     "bytes by the counters over that least; below 1 some took another path, or were not counted",
     Unit::Ratio,
@@ -155,7 +155,7 @@ fn reports(job: &JobInput, output: &mut Output) -> BTreeMap<u64, (String, Report
     let mut all = BTreeMap::new();
     for file in job.files_of(FileRole::NsysExport) {
         let (Some(rank), Some(node)) = (file.rank, &file.node) else { continue };
-        match job.of_report(SPEC.name, file, || reported::read(file)) {
+        match job.report_extract(SPEC.name, file, || reported::read(file)) {
             Ok(reported) => drop(all.insert(u64::from(rank), (node.clone(), reported))),
             Err(finding) => output.findings.push(*finding),
         }

@@ -85,7 +85,7 @@ fn run(job: &JobInput) -> Output {
     let mut whole = true;
     let files: Vec<&InputFile> = job.files_of(FileRole::NsysExport).collect();
     for file in &files {
-        match of_rank(job, file, &mut output) {
+        match read_rank(job, file, &mut output) {
             Some(kernels) => {
                 per_rank(job, file, &kernels, &mut output);
                 for (name, durations) in kernels {
@@ -97,15 +97,15 @@ fn run(job: &JobInput) -> Output {
     }
     // Shares need the reports of all ranks. The collector reports missing ones.
     if whole && job.has_every_export() && !files.is_empty() {
-        of_job(job, &all, &mut output);
+        add_job_metrics(job, &all, &mut output);
     }
     output
 }
 
 /// The kernels of one report; `None`, with a finding, where it has none to use.
-fn of_rank(job: &JobInput, file: &InputFile, output: &mut Output) -> Option<Kernels> {
+fn read_rank(job: &JobInput, file: &InputFile, output: &mut Output) -> Option<Kernels> {
     let finding = |code: &str, why: String| file.finding(code, why);
-    let (kernels, lost, written) = match job.of_report(SPEC.name, file, || read(file)) {
+    let (kernels, lost, written) = match job.report_extract(SPEC.name, file, || read(file)) {
         Ok(read) => read,
         Err(finding) => {
             output.findings.push(*finding);
@@ -165,12 +165,14 @@ fn per_rank(job: &JobInput, file: &InputFile, kernels: &Kernels, output: &mut Ou
     }
 }
 
-fn of_job(job: &JobInput, kernels: &Kernels, output: &mut Output) {
+fn add_job_metrics(job: &JobInput, kernels: &Kernels, output: &mut Output) {
     for (class, share) in class_shares(kernels) {
         output.metrics.push(CLASS_SHARE.of(job.dims().with(Dim::Class, class), share));
     }
-    let mut stats: Vec<(&str, Stats)> =
-        kernels.iter().filter_map(|(name, durations)| Some((name.as_str(), Stats::of(durations)?))).collect();
+    let mut stats: Vec<(&str, Stats)> = kernels
+        .iter()
+        .filter_map(|(name, durations)| Some((name.as_str(), Stats::from_values(durations)?)))
+        .collect();
     let all: u128 = stats.iter().map(|(_, stats)| stats.total).sum();
     stats.sort_by(|a, b| b.1.total.cmp(&a.1.total).then(a.0.cmp(b.0)));
     for (name, stats) in stats.iter().take(MOST_KERNELS) {

@@ -152,8 +152,8 @@ fn run(job: &JobInput) -> Output {
         return output;
     }
     if is_whole {
-        of_job(job, &log, &mut output);
-        of_nodes(job, &log, &mut output);
+        add_job_metrics(job, &log, &mut output);
+        add_node_metrics(job, &log, &mut output);
     }
     // GPUs that run by themselves are worlds of their own.
     let alone = job.files_of(FileRole::GpuNcclTests).next().is_some();
@@ -178,7 +178,7 @@ fn printed(file: &InputFile) -> bool {
     matches!(file.role, FileRole::NcclTests | FileRole::GpuNcclTests | FileRole::Stdout | FileRole::Stderr)
 }
 
-fn of_job(job: &JobInput, log: &NcclLog, output: &mut Output) {
+fn add_job_metrics(job: &JobInput, log: &NcclLog, output: &mut Output) {
     let mut give = |metric: &MetricSpec, value: f64| output.metrics.push(metric.of(job.dims(), value));
     give(&LINES, log.of_nccl as f64);
     give(&NOT_UNDERSTOOD, (log.of_nccl - log.understood) as f64);
@@ -224,7 +224,7 @@ fn of_job(job: &JobInput, log: &NcclLog, output: &mut Output) {
     }
 }
 
-fn of_nodes(job: &JobInput, log: &NcclLog, output: &mut Output) {
+fn add_node_metrics(job: &JobInput, log: &NcclLog, output: &mut Output) {
     for host in &log.hosts {
         let Some(node) = node_of(job, host) else {
             let why = format!("NCCL lines of host `{host}`, which is not a node of the job");

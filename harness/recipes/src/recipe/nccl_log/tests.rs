@@ -65,7 +65,7 @@ fn value(output: &Output, metric: &str) -> Option<f64> {
     rows.first().map(|row| row.value)
 }
 
-fn of_node(output: &Output, metric: &str, node: &str) -> Option<f64> {
+fn node_value(output: &Output, metric: &str, node: &str) -> Option<f64> {
     let is = |row: &&metric::Metric| &*row.name == metric && row.dims.word(Dim::Node) == Some(node);
     output.metrics.iter().find(is).map(|row| row.value)
 }
@@ -95,7 +95,7 @@ fn a_healthy_job_gives_every_number_that_is_declared() {
         ("nccl_log.nvls", 1.0),
         ("nccl_log.warnings", 0.0),
     ] {
-        assert_eq!(of_node(&output, metric, "n1.cluster"), Some(expected), "{metric}");
+        assert_eq!(node_value(&output, metric, "n1.cluster"), Some(expected), "{metric}");
     }
     for metric in ["nccl_log.sequence_mismatches", "nccl_log.sends_unmatched", "nccl_log.timed_out"] {
         assert_eq!(of(metric), 0.0, "{metric}");
@@ -116,13 +116,13 @@ fn problems_are_reported_for_their_node() {
         let whole = healthy();
         let (first, second) = whole.split_at(whole.find("n1:").expect("a second node"));
         let output = ran(&(first.to_owned() + &second.replace(from, to)));
-        assert_eq!(of_node(&output, metric, "n1.cluster"), Some(expected), "{metric}");
-        assert_ne!(of_node(&output, metric, "n0.cluster"), Some(expected), "{metric}");
+        assert_eq!(node_value(&output, metric, "n1.cluster"), Some(expected), "{metric}");
+        assert_ne!(node_value(&output, metric, "n0.cluster"), Some(expected), "{metric}");
         assert_eq!(codes(&output), [code]);
     }
     let warned = healthy() + "n1:101:1 [0] misc/socket.cc:50 NCCL WARN Connection refused\n";
     let output = ran(&warned);
-    assert_eq!(of_node(&output, "nccl_log.warnings", "n1.cluster"), Some(1.0));
+    assert_eq!(node_value(&output, "nccl_log.warnings", "n1.cluster"), Some(1.0));
     assert_eq!(
         (codes(&output), output.findings[0].node.as_deref()),
         (vec!["nccl-warning"], Some("n1.cluster"))
@@ -175,7 +175,7 @@ fn values_that_are_not_logged_give_no_metric() {
         (value(&half, "nccl_log.sequence_mismatches"), codes(&half)),
         (None, vec!["nccl-ranks-missing"])
     );
-    assert_eq!(of_node(&half, "nccl_log.warnings", "n1.cluster"), None);
+    assert_eq!(node_value(&half, "nccl_log.warnings", "n1.cluster"), None);
     let torn = ran(&(healthy()
         + &call(0, "AllReduce", 0)
         + &call(1, "AllReduce", 0).replace("count 1024", "count ?")));
@@ -186,5 +186,5 @@ fn values_that_are_not_logged_give_no_metric() {
     assert_eq!(codes(&torn), ["nccl-garbled", "nccl-sequence-not-compared"]);
     let elsewhere = ran(&healthy().replace("n1:", "login:"));
     assert_eq!(codes(&elsewhere), ["nccl-host-unknown"]);
-    assert_eq!(of_node(&elsewhere, "nccl_log.nics", "n1.cluster"), None);
+    assert_eq!(node_value(&elsewhere, "nccl_log.nics", "n1.cluster"), None);
 }

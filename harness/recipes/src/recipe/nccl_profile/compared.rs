@@ -1,4 +1,4 @@
-//! Compares the rows of all ranks with the printed ones: metrics of both, and a doubt where they contradict each other.
+//! Compares the rows of all ranks with the printed ones: metrics of both, and a warning where they contradict each other.
 
 use super::super::{Contradiction, InputFile, JobInput, Output};
 use super::printed::{Printed, Row};
@@ -14,7 +14,7 @@ const PART: f64 = 0.05;
 const PER_OPERATION_US: f64 = 5.0;
 
 /// All metrics that follow from the time of a row, so not those of correctness.
-fn of_time() -> Vec<String> {
+fn time_metrics() -> Vec<String> {
     ["nccl.busbw", "nccl.algbw", "nccl.time", TIME.name, RATIO.name, BUSBW.name].map(str::to_owned).to_vec()
 }
 
@@ -22,7 +22,7 @@ fn of_time() -> Vec<String> {
 pub(super) fn differs(file: &InputFile, why: String, output: &mut Output) {
     let finding = file.finding("profile-calls-disagree", why);
     output.doubts.push(Contradiction {
-        metrics: of_time(),
+        metrics: time_metrics(),
         dims: Dims::new(),
         cause: finding.code.clone(),
         why: format!("{}: {}", file.shown, finding.message),
@@ -58,7 +58,7 @@ pub(super) fn rows(job: &JobInput, printed: &Printed, ranks: &[RankRows], output
                 .with(Dim::SizeBytes, row.size_bytes)
                 .with(Dim::Place, row.place);
             let cause = "profile-time-disagrees".to_owned();
-            output.doubts.push(Contradiction { metrics: of_time(), dims, cause, why });
+            output.doubts.push(Contradiction { metrics: time_metrics(), dims, cause, why });
         }
     }
 }

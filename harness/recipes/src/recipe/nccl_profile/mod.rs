@@ -92,7 +92,7 @@ fn run(job: &JobInput) -> Output {
     let mut ranks = Vec::new();
     let mut whole = job.has_every_export();
     for file in exports {
-        let read = job.of_report(SPEC.name, file, || match rank::read(file, &printed) {
+        let read = job.report_extract(SPEC.name, file, || match rank::read(file, &printed) {
             Ok(rows) => Ok(Ok(rows)),
             Err(RankError::Differs(why)) => Ok(Err(why)),
             Err(RankError::Broken { code, why }) => Err((code, why)),

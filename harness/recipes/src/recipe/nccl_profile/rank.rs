@@ -4,7 +4,7 @@ use super::super::InputFile;
 use super::printed::Printed;
 use nsys::loss::loss;
 use nsys::nccl::NcclCalls;
-use nsys::nccl::sequence::{Difference, Part, Place, Placement, assign};
+use nsys::nccl::sequence::{CallPosition, Difference, Part, Placement, assign};
 use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,7 +109,7 @@ fn units(calls: &NcclCalls) -> Vec<Unit> {
 }
 
 /// By the plan, with the current or the older warm-up, that has as many calls.
-fn places(units: &[Unit], printed: &Printed) -> Result<Vec<Place>, Difference> {
+fn places(units: &[Unit], printed: &Printed) -> Result<Vec<CallPosition>, Difference> {
     let seen = units.len() as u64;
     let [plan, older] = &printed.plans;
     let plan = [plan, older].into_iter().find(|plan| plan.calls() == seen);

@@ -136,10 +136,14 @@ fn a_printed_time_that_the_reports_contradict_is_untrustworthy_and_both_values_a
     let printed = PRINTED.replacen("100.00   83.89   83.89", "150.00   55.92   55.92", 1);
     let output = ran(&printed, &[RankCalls::printed(), RankCalls::printed()]);
     assert_eq!(codes(&output), ["profile-time-disagrees"]);
-    let [doubt] = output.doubts.as_slice() else { panic!("{:?}", output.doubts) };
-    assert!(doubt.why.contains("150.00 us printed") && doubt.why.contains("100.00 us"), "{}", doubt.why);
-    assert_eq!(doubt.dims.number(Dim::SizeBytes), Some(8 * MIB));
-    assert_eq!(doubt.dims.word(Dim::Place), Some("out"));
+    let [uncertain] = output.doubts.as_slice() else { panic!("{:?}", output.doubts) };
+    assert!(
+        uncertain.why.contains("150.00 us printed") && uncertain.why.contains("100.00 us"),
+        "{}",
+        uncertain.why
+    );
+    assert_eq!(uncertain.dims.number(Dim::SizeBytes), Some(8 * MIB));
+    assert_eq!(uncertain.dims.word(Dim::Place), Some("out"));
     // 5 us and a twentieth apart is agreement.
     for (text, agrees) in [("109.90   76.33   76.33", true), ("110.70   75.78   75.78", false)] {
         let printed = PRINTED.replacen("100.00   83.89   83.89", text, 1);
@@ -216,7 +220,7 @@ fn incomplete_ranks_give_no_metric_but_still_contradict() {
     for (printed, doubts) in [(PRINTED, 0), (lying.as_str(), 1)] {
         // The second rank's report is missing, or is no report.
         for (broken, expected) in [(None, None), (Some("no report"), Some("report-unreadable"))] {
-            let output = of_two(printed, broken);
+            let output = run_two_ranks(printed, broken);
             assert_eq!((output.metrics.len(), output.doubts.len()), (0, doubts), "{broken:?}");
             assert_eq!(codes(&output).first().copied().filter(|_| broken.is_some()), expected);
         }
@@ -224,7 +228,7 @@ fn incomplete_ranks_give_no_metric_but_still_contradict() {
 }
 
 /// Of the first rank's report and what stands for the second one's.
-fn of_two(printed: &str, second: Option<&str>) -> Output {
+fn run_two_ranks(printed: &str, second: Option<&str>) -> Output {
     let (made, folder) = (RankCalls::printed().made(0), tempfile::tempdir().expect("a folder"));
     let (stdout, report) = (folder.path().join("stdout"), folder.path().join("r.sqlite"));
     std::fs::write(&stdout, printed).expect("written");

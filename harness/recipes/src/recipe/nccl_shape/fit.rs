@@ -6,19 +6,19 @@ pub(crate) const FEWEST: usize = 4;
 /// Lines are tried through at most this many points: a sweep in small steps has a thousand.
 const ENDS: usize = 48;
 
-/// Time over bytes, as `Line::through` fits it.
+/// Time over bytes, as `FittedLine::through` fits it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Line {
+pub(crate) struct FittedLine {
     /// Microseconds at zero bytes; never negative.
     pub latency_us: f64,
     /// The slope; above zero.
     pub us_per_byte: f64,
 }
 
-impl Line {
+impl FittedLine {
     /// The line whose relative distances to all points are least in sum: one size that is far off does not draw it.
     /// Neither latency nor slope is below nothing. Points are bytes and microseconds.
-    pub(crate) fn through(points: &[(u64, f64)]) -> Option<Line> {
+    pub(crate) fn through(points: &[(u64, f64)]) -> Option<FittedLine> {
         if points.len() < FEWEST {
             return None;
         }
@@ -29,11 +29,12 @@ impl Line {
             .chain(points.last())
             .map(|(bytes, us)| (*bytes as f64, *us))
             .collect();
-        let through_origin = ends.iter().map(|(bytes, us)| Line { latency_us: 0.0, us_per_byte: us / bytes });
+        let through_origin =
+            ends.iter().map(|(bytes, us)| FittedLine { latency_us: 0.0, us_per_byte: us / bytes });
         let pairs = ends.iter().enumerate().flat_map(|(at, a)| ends[at + 1..].iter().map(move |b| (a, b)));
         let through_two = pairs.filter(|(a, b)| b.0 > a.0).map(|(a, b)| {
             let us_per_byte = (b.1 - a.1) / (b.0 - a.0);
-            Line { latency_us: a.1 - us_per_byte * a.0, us_per_byte }
+            FittedLine { latency_us: a.1 - us_per_byte * a.0, us_per_byte }
         });
         through_origin
             .chain(through_two)
@@ -66,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_fit_finds_latency_and_slope() {
-        let line = Line::through(&sweep(|bytes| 120.0 + bytes as f64 * 0.004)).expect("a line");
+        let line = FittedLine::through(&sweep(|bytes| 120.0 + bytes as f64 * 0.004)).expect("a line");
         assert!(
             (line.latency_us - 120.0).abs() < 1e-6 && (line.us_per_byte - 0.004).abs() < 1e-12,
             "{line:?}"
@@ -77,7 +78,7 @@ mod tests {
     fn the_fit_ignores_an_outlier() {
         let mut points = sweep(|bytes| 120.0 + bytes as f64 * 0.004);
         points[5].1 *= 2.0;
-        let line = Line::through(&points).expect("a line");
+        let line = FittedLine::through(&points).expect("a line");
         assert!((line.us_per_byte - 0.004).abs() < 1e-12, "{line:?}");
         assert!((line.distance(points[5].0, points[5].1) - 1.0).abs() < 1e-6);
     }
@@ -85,17 +86,17 @@ mod tests {
     #[test]
     fn latency_and_slope_are_never_negative() {
         // The bandwidth falls with the size: the line through it would begin below nothing.
-        let line = Line::through(&sweep(|bytes| (bytes as f64).powf(1.1))).expect("a line");
+        let line = FittedLine::through(&sweep(|bytes| (bytes as f64).powf(1.1))).expect("a line");
         assert!(line.latency_us >= 0.0 && line.us_per_byte > 0.0, "{line:?}");
-        assert!(Line::through(&sweep(|_| 5.0)).is_some_and(|line| line.us_per_byte > 0.0));
-        assert_eq!(Line::through(&sweep(|bytes| bytes as f64)[..FEWEST - 1]), None);
+        assert!(FittedLine::through(&sweep(|_| 5.0)).is_some_and(|line| line.us_per_byte > 0.0));
+        assert_eq!(FittedLine::through(&sweep(|bytes| bytes as f64)[..FEWEST - 1]), None);
     }
 
     #[test]
     fn a_sweep_of_a_thousand_sizes_has_a_fit() {
         let points: Vec<(u64, f64)> =
             (1..=1000u64).map(|n| (n << 26, 50.0 + (n << 26) as f64 * 0.01)).collect();
-        let line = Line::through(&points).expect("a line");
+        let line = FittedLine::through(&points).expect("a line");
         assert!((line.us_per_byte - 0.01).abs() < 1e-9, "{line:?}");
     }
 }

@@ -7,7 +7,7 @@ mod tests;
 
 use super::nccl_tests::nccl_metric;
 use super::{JobInput, Output, RecipeSpec, Workload, nccl_tests};
-use fit::Line;
+use fit::FittedLine;
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
 use metric::{Dim, Dims, Files, Metric, MetricSpec, Role, Sizes};
@@ -205,7 +205,7 @@ fn over(one: f64, other: f64) -> f64 {
 
 fn fitted(job: &JobInput, dims: &Dims, halves: &[Half], output: &mut Output) {
     let points: Vec<(u64, f64)> = halves.iter().map(|half| (half.bytes, half.us)).collect();
-    let (Some(line), Some(last)) = (Line::through(&points), halves.last()) else {
+    let (Some(line), Some(last)) = (FittedLine::through(&points), halves.last()) else {
         let place = if dims.word(Dim::Place) == Some("in") { "in" } else { "out of" };
         let why = format!(
             "{}: a fit {place} place needs more sizes from 64 MiB up: measured {}, needed {}",

@@ -10,14 +10,14 @@ const SLOW: f64 = 4.1;
 const FLOOR: f64 = 10.0;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
+enum NicFault {
     Slow,
     Dead,
 }
-use Kind::{Dead, Slow};
+use NicFault::{Dead, Slow};
 
 /// A node, a device and what is wrong with it in both directions.
-type Fault = (usize, usize, Kind);
+type Fault = (usize, usize, NicFault);
 
 fn names(prefix: &str, count: usize) -> Vec<String> {
     (0..count).map(|at| format!("{prefix}{at}")).collect()
@@ -25,7 +25,7 @@ fn names(prefix: &str, count: usize) -> Vec<String> {
 
 /// Every flow that the ring runs, as bad as the worse of its ends.
 fn flows(nodes: &[String], devices: &[String], faults: &[Fault]) -> Vec<FlowResult> {
-    let wrong = |node: usize, device: usize, kind: Kind| faults.contains(&(node, device, kind));
+    let wrong = |node: usize, device: usize, kind: NicFault| faults.contains(&(node, device, kind));
     let mut flows = Vec::new();
     for (one, other) in ring::rounds(nodes).into_iter().flatten() {
         for (tx, rx) in [(one, other), (other, one)] {

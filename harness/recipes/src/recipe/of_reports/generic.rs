@@ -91,14 +91,14 @@ pub(super) fn sources(trace: &Trace) -> Result<HashMap<i64, String>, ExportError
     let mut of_source: HashMap<i64, String> = HashMap::new();
     if let Some(rows) = trace.export().table(&GENERIC_EVENT_SOURCES)? {
         for (id, name) in rows.ints("sourceId")?.iter().zip(rows.maybe_ints("nameId")?.iter()) {
-            of_source.insert(*id, name.map(|name| strings.shown(name).into_owned()).unwrap_or_default());
+            of_source.insert(*id, name.map(|name| strings.render(name).into_owned()).unwrap_or_default());
         }
     }
     let mut all = HashMap::new();
     if let Some(rows) = trace.export().table(&GENERIC_EVENT_TYPES)? {
         let (sources, names) = (rows.ints("sourceId")?, rows.maybe_ints("nameId")?);
         for (row, kind) in rows.ints("typeId")?.iter().enumerate() {
-            let name = names.get(row).map(|name| strings.shown(name).into_owned()).unwrap_or_default();
+            let name = names.get(row).map(|name| strings.render(name).into_owned()).unwrap_or_default();
             let source = of_source.get(&sources[row]).map(String::as_str).unwrap_or_default();
             all.insert(*kind, format!("{source}/{name}"));
         }
@@ -112,7 +112,7 @@ fn field_names(trace: &Trace) -> Result<HashMap<(i64, i64), Arc<str>>, ExportErr
     if let Some(rows) = trace.export().table(&GENERIC_EVENT_TYPE_FIELDS)? {
         let keys = rows.ints("typeId")?.iter().zip(rows.ints("fieldIdx")?);
         for ((kind, index), name) in keys.zip(rows.ints("fieldNameId")?) {
-            names.insert((*kind, *index), strings.shown(*name).into());
+            names.insert((*kind, *index), strings.render(*name).into());
         }
     }
     Ok(names)

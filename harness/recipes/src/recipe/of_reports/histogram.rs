@@ -90,7 +90,7 @@ fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Extract, u64)>, 
     if rows == 0 && others.is_empty() {
         return Ok(None);
     }
-    Ok(Some((Extract { durations: Tally::of(&chosen).counted().to_vec(), others }, rows)))
+    Ok(Some((Extract { durations: Tally::from_values(&chosen).counted().to_vec(), others }, rows)))
 }
 
 fn make(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {

@@ -75,14 +75,14 @@ fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Extract, u64)>, 
     let nccl_only = arguments.has(NCCL_ONLY.name);
     let communicates = |one: &Operation| match busy.kernels.get(one.name as usize) {
         Some(name) if nccl_only => name.short.to_lowercase().starts_with("nccl"),
-        _ => one.kind == busy::Kind::Communication,
+        _ => one.kind == busy::Activity::Communication,
     };
     let is_kernel = |one: &&Operation| (one.name as usize) < busy.kernels.len();
     let (mut gpus, mut kernels) = (Vec::new(), Vec::new());
     for (at, gpu) in busy.gpus.iter().enumerate() {
         let of = |wanted: bool| {
             let of_kind = gpu.operations.iter().filter(is_kernel).filter(|one| communicates(one) == wanted);
-            Spans::of(of_kind.map(Operation::span))
+            Spans::union(of_kind.map(Operation::span))
         };
         let (communication, compute) = (of(true), of(false));
         let (beside_communication, beside_compute) = (compute.ruler(), communication.ruler());

@@ -2,10 +2,10 @@
 //! them.
 
 use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
-use crate::chart::{Axis, Chart, Figure, Line, Lines};
+use crate::chart::{Axis, Chart, ChartLine, Figure, Lines};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::result_table::{Column, Quantity, ResultTable};
-use crate::steps::{Figures, Found, Source, Step, StepRequest, Window, figures, of_trace, window};
+use crate::steps::{Figures, Found, Source, Step, StepRequest, Window, figures, find_in_trace, window};
 use nsys::tables::{GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub(super) const STEPS: ReportRecipe = ReportRecipe {
             let range = Some(arguments.text(&RANGE)).filter(|name| !name.is_empty());
             let named = [(RANGES, Source::Ranges), (CAPTURE, Source::Capture), (KERNELS, Source::Kernels)];
             let source = named.iter().find(|(spec, _)| arguments.has(spec.name)).map(|(_, source)| *source);
-            match of_trace(trace, &StepRequest { range, source })? {
+            match find_in_trace(trace, &StepRequest { range, source })? {
                 Ok(found) => {
                     found.notes.iter().for_each(|note| trace.note(format!("steps: {note}")));
                     let rows = found.steps.len() as u64;
@@ -85,7 +85,7 @@ fn make(reports: &[ReportExtract<&Found>], arguments: &Arguments) -> Made {
         .map(|report| asked.map(|(first, last)| window(first, last, &report.extract.steps)))
         .collect();
     let mut notes = disagreements(reports);
-    notes.extend(asked.into_iter().flat_map(|asked| of_windows(asked, reports, &windows)));
+    notes.extend(asked.into_iter().flat_map(|asked| window_differences(asked, reports, &windows)));
     let tables = vec![
         ("stats", stats(reports, skip, &windows)),
         ("steps", each(reports)),
@@ -104,7 +104,7 @@ fn chart(reports: &[ReportExtract<&Found>]) -> Chart {
         });
         let mut points: Vec<(f64, Option<f64>)> = points.collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Line { label: format!("rank {}", report.rank), rank: Some(report.rank), points }
+        ChartLine { label: format!("rank {}", report.rank), rank: Some(report.rank), points }
     };
     Chart {
         name: "steps",
@@ -259,7 +259,7 @@ fn disagreements(reports: &[ReportExtract<&Found>]) -> Vec<String> {
 }
 
 /// Windows that differ from the requested one: ranks with the same difference on one line.
-fn of_windows(
+fn window_differences(
     asked: (u64, u64),
     reports: &[ReportExtract<&Found>],
     windows: &[Option<Window>],

@@ -8,7 +8,7 @@ mod part;
 mod result_tables;
 
 pub(crate) use charts::SUMMARY_CHARTS;
-pub(super) use charts::of_summary;
+pub(super) use charts::summary_charts;
 pub use part::{Part, part};
 pub(super) use result_tables::{below_each_other, result_table};
 
@@ -200,7 +200,7 @@ fn take(
             let rows = groups.values.len() as u64;
             let mut stats = Vec::new();
             for (group, words) in groups.labels.into_iter().enumerate() {
-                let mut tally = Tally::of(grouped.values(group));
+                let mut tally = Tally::from_values(grouped.values(group));
                 if let Some(figures) = tally.stats() {
                     add(&words, tally);
                     stats.push((words, figures));
@@ -304,7 +304,7 @@ fn outcome(
             let rows =
                 all.into_iter().filter_map(|((_, words), mut tally)| Some((None, words, tally.stats()?)));
             let rows: Vec<_> = rows.collect();
-            charts.extend(of_summary(recipe.title, *quantity, &rows));
+            charts.extend(summary_charts(recipe.title, *quantity, &rows));
             tables.push(("all_stats", result_table(recipe, *quantity, words, rows)));
             let mut rows = Vec::new();
             for (report, rank) in ranks.iter().enumerate() {

@@ -5,7 +5,7 @@
 mod tests;
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
-use crate::steps::{Figures, Found, StepRequest, figures, of_trace};
+use crate::steps::{Figures, Found, StepRequest, figures, find_in_trace};
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
 use metric::{Dim, Dims, Files, MetricSpec};
@@ -64,7 +64,7 @@ fn run(job: &JobInput) -> Output {
     let mut counts: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
     for file in job.files_of(FileRole::NsysExport) {
         let (Some(rank), Some(node)) = (file.rank, &file.node) else { continue };
-        match job.of_report(SPEC.name, file, || of_rank(file)) {
+        match job.report_extract(SPEC.name, file, || read_rank(file)) {
             Err(finding) => output.findings.push(*finding),
             Ok((found, figures)) => {
                 let notes = found.notes.iter().map(|note| file.finding("steps", note.clone()));
@@ -88,14 +88,14 @@ fn run(job: &JobInput) -> Output {
 }
 
 /// The steps of a report with their figures, or why there are none.
-fn of_rank(file: &InputFile) -> Result<(Found, Figures), (&'static str, String)> {
+fn read_rank(file: &InputFile) -> Result<(Found, Figures), (&'static str, String)> {
     let unreadable = |error: ExportError| ("report-unreadable", error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;
     // With dropped events a step may look shorter or longer, and two may look like one.
     if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
         return Err((code, format!("the profiler reported: {text}")));
     }
-    let found = match of_trace(&trace, &StepRequest::default()).map_err(unreadable)? {
+    let found = match find_in_trace(&trace, &StepRequest::default()).map_err(unreadable)? {
         Ok(found) => found,
         Err(why) => return Err(("no-steps", format!("no steps found: {}", why.join("; ")))),
     };

@@ -3,7 +3,7 @@
 
 use crate::kernel_class::{class_of_both, communicates};
 use crate::stragglers::robust::median;
-use crate::stragglers::{Compute, Evidence, Kind, Rank, Work};
+use crate::stragglers::{Collective, Compute, Evidence, Rank, Work};
 use nsys::export::ExportError;
 use nsys::nccl::{Call, Function, NcclCalls};
 use nsys::tables::KERNEL;
@@ -113,7 +113,7 @@ struct KernelKey {
 /// Communicator, kind and launch time of each kernel, by the NCCL calls.
 #[derive(Default)]
 struct CallIndex {
-    of_kernel: HashMap<KernelKey, (Option<u64>, Kind)>,
+    of_kernel: HashMap<KernelKey, (Option<u64>, Collective)>,
     launches: HashMap<KernelKey, i64>,
 }
 
@@ -138,7 +138,7 @@ impl CallIndex {
                 // Of calls that differ and share their kernels it is not known which kernel is whose.
                 if *known != said {
                     let communicator = known.0.filter(|_| known.0 == said.0);
-                    *known = (communicator, Kind::Other);
+                    *known = (communicator, Collective::Other);
                 }
             }
         }
@@ -146,21 +146,22 @@ impl CallIndex {
     }
 }
 
-fn kind(call: &Call) -> Kind {
+fn kind(call: &Call) -> Collective {
     match call.function {
-        Function::AllReduce => Kind::AllReduce,
-        Function::AllGather => Kind::AllGather,
-        Function::ReduceScatter => Kind::ReduceScatter,
-        Function::AllToAll => Kind::AlltoAll,
-        _ => Kind::Other,
+        Function::AllReduce => Collective::AllReduce,
+        Function::AllGather => Collective::AllGather,
+        Function::ReduceScatter => Collective::ReduceScatter,
+        Function::AllToAll => Collective::AlltoAll,
+        _ => Collective::Other,
     }
 }
 
 /// By its name alone.
-fn kind_of(name: &str) -> Kind {
-    let kinds = [Kind::AllReduce, Kind::AllGather, Kind::ReduceScatter, Kind::AlltoAll];
-    let named = |kind: &Kind| name.starts_with("nccl") && name.contains(&format!("_{}", kind.name()));
-    kinds.into_iter().find(named).unwrap_or(Kind::Other)
+fn kind_of(name: &str) -> Collective {
+    let kinds =
+        [Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter, Collective::AlltoAll];
+    let named = |kind: &Collective| name.starts_with("nccl") && name.contains(&format!("_{}", kind.name()));
+    kinds.into_iter().find(named).unwrap_or(Collective::Other)
 }
 
 fn sizes(calls: &NcclCalls) -> BTreeMap<u64, u32> {
@@ -269,7 +270,7 @@ pub(crate) fn evidence<'a>(reports: &[RankReport<'a>]) -> Evidence<'a> {
         work: &gpu.work,
         compute: &gpu.compute,
     });
-    let collective = |work: &&Work| work.kind != Kind::Other;
+    let collective = |work: &&Work| work.kind != Collective::Other;
     let collectives = || all().flat_map(|(_, gpu)| &gpu.work).filter(collective);
     Evidence {
         ranks: ranks.collect(),
@@ -325,7 +326,7 @@ mod tests {
             let work = work.iter().map(|(start, end)| Work {
                 communicator: None,
                 stream: 0,
-                kind: Kind::Other,
+                kind: Collective::Other,
                 start: *start,
                 end: *end,
                 busy_ns: 0,
@@ -345,13 +346,13 @@ mod tests {
     #[test]
     fn kernel_names_give_the_kind_of_collective() {
         for (name, kind) in [
-            ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", Kind::AllReduce),
-            ("ncclKernel_AllGather_RING_LL_Sum_int8_t", Kind::AllGather),
-            ("ncclSymkDevKernel_ReduceScatter_LD", Kind::ReduceScatter),
-            ("ncclDevKernel_AlltoAll", Kind::AlltoAll),
-            ("ncclDevKernel_SendRecv", Kind::Other),
-            ("ncclDevKernel_Reduce_Sum_f32_RING_LL", Kind::Other),
-            ("my_AllReduce", Kind::Other),
+            ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", Collective::AllReduce),
+            ("ncclKernel_AllGather_RING_LL_Sum_int8_t", Collective::AllGather),
+            ("ncclSymkDevKernel_ReduceScatter_LD", Collective::ReduceScatter),
+            ("ncclDevKernel_AlltoAll", Collective::AlltoAll),
+            ("ncclDevKernel_SendRecv", Collective::Other),
+            ("ncclDevKernel_Reduce_Sum_f32_RING_LL", Collective::Other),
+            ("my_AllReduce", Collective::Other),
         ] {
             assert_eq!(kind_of(name), kind, "{name}");
         }

@@ -140,12 +140,12 @@ fn read<'a>(job: &JobInput, file: &'a InputFile) -> Result<RankExtract<'a>, Box<
             file.finding("report-unreadable", "rank and node of the report are unknown".to_owned()),
         ));
     };
-    let (zero, extract) = job.of_report(SPEC.name, file, || of_rank(file))?;
+    let (zero, extract) = job.report_extract(SPEC.name, file, || read_rank(file))?;
     Ok(RankExtract { file, rank, node, zero, extract })
 }
 
 /// The UTC of its zero, and its extract.
-fn of_rank(file: &InputFile) -> Result<(Option<i64>, KernelExtract), (&'static str, String)> {
+fn read_rank(file: &InputFile) -> Result<(Option<i64>, KernelExtract), (&'static str, String)> {
     let read = Trace::open(&file.path).and_then(|trace| {
         let lost = loss(trace.export())?;
         Ok((lost, extract::take(&trace)?, trace.utc_epoch_ns()?))

@@ -7,7 +7,7 @@ use crate::recipe::of_reports::part_tests::both_ways;
 use crate::recipe::of_reports::{self, Input, Outcome, Survey};
 use crate::report::Arguments;
 use crate::result_table::{ResultTable, Values};
-use crate::stragglers::Kind;
+use crate::stragglers::Collective;
 use crate::testing::Made;
 use crate::testing::nccl as testing;
 use nsys::tables;
@@ -90,7 +90,7 @@ fn codes(output: &Output) -> Vec<&str> {
     output.findings.iter().map(|finding| finding.code.as_str()).collect()
 }
 
-fn of_rank(output: &Output, metric: &str) -> Vec<f64> {
+fn metric_values(output: &Output, metric: &str) -> Vec<f64> {
     let rows = output.metrics.iter().filter(|row| &*row.name == metric);
     rows.map(|row| row.value).collect()
 }
@@ -131,24 +131,24 @@ fn a_late_rank_is_named_with_its_node_and_gpu_and_the_others_wait() {
     let finding = &output.findings[0];
     assert_eq!((finding.node.as_deref(), finding.part.as_deref()), (Some("n1"), Some("gpu0")));
     assert!(finding.message.starts_with("rank 3 keeps the others waiting: "), "{}", finding.message);
-    let late = of_rank(&output, "straggler.late");
+    let late = metric_values(&output, "straggler.late");
     assert!(late[..3].iter().all(|us| us.abs() < 100.0) && (late[3] - 5000.0).abs() < 100.0, "{late:?}");
     let round_us =
         finding.message.split("in each iteration of ").nth(1).and_then(|rest| rest.split(' ').next());
     let round_us: f64 = round_us.and_then(|us| us.parse().ok()).expect("how long a round is");
-    let share = of_rank(&output, "straggler.late_share");
+    let share = metric_values(&output, "straggler.late_share");
     assert!((share[3] - late[3] / round_us).abs() < 1e-3, "{share:?} of {round_us} us");
-    let wait = of_rank(&output, "straggler.wait");
+    let wait = metric_values(&output, "straggler.wait");
     assert!(wait[..3].iter().all(|us| (us - 5000.0).abs() < 120.0) && wait[3] < 1.0, "{wait:?}");
-    assert_eq!(of_rank(&output, "clock.offset"), [0.0, 30_000.0]);
-    assert_eq!(of_rank(&output, "clock.residual"), [0.0, 0.0]);
+    assert_eq!(metric_values(&output, "clock.offset"), [0.0, 30_000.0]);
+    assert_eq!(metric_values(&output, "clock.residual"), [0.0, 0.0]);
 }
 
 #[test]
-fn of_healthy_ranks_there_are_numbers_and_no_finding() {
+fn healthy_ranks_have_numbers_and_no_finding() {
     let output = ran(&small([0; 4]));
     assert_eq!(codes(&output), [] as [&str; 0]);
-    assert_eq!(of_rank(&output, "straggler.late").len(), 4);
+    assert_eq!(metric_values(&output, "straggler.late").len(), 4);
     for spec in SPEC.metrics {
         assert!(output.metrics.iter().any(|row| &*row.name == spec.name), "{}", spec.name);
     }
@@ -307,7 +307,7 @@ fn the_gpus_of_one_report_are_compared_with_each_other() {
     let output = run(&job);
     assert_eq!(codes(&output), ["straggler"], "{:?}", output.findings);
     assert_eq!(output.findings[0].part.as_deref(), Some("gpu1"));
-    let late = of_rank(&output, "straggler.late");
+    let late = metric_values(&output, "straggler.late");
     assert!(late.len() == 1 && (late[0] - 5000.0).abs() < 100.0, "the latest of the report: {late:?}");
     job.files[0].node = None;
     assert_eq!(codes(&run(&job)), ["report-unreadable"], "it is not known whose it is");
@@ -335,9 +335,9 @@ fn kernels_shared_by_different_calls_belong_to_neither() {
         assert_eq!(work.len(), 1);
         (work[0].communicator, work[0].kind)
     };
-    assert_eq!(of([("ncclAllReduce", 7), ("ncclAllReduce", 7)]), (Some(7), Kind::AllReduce));
-    assert_eq!(of([("ncclAllReduce", 7), ("ncclAllGather", 7)]), (Some(7), Kind::Other));
-    assert_eq!(of([("ncclAllReduce", 7), ("ncclAllReduce", 8)]), (None, Kind::Other));
+    assert_eq!(of([("ncclAllReduce", 7), ("ncclAllReduce", 7)]), (Some(7), Collective::AllReduce));
+    assert_eq!(of([("ncclAllReduce", 7), ("ncclAllGather", 7)]), (Some(7), Collective::Other));
+    assert_eq!(of([("ncclAllReduce", 7), ("ncclAllReduce", 8)]), (None, Collective::Other));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 
-const fn of_job(name: &'static str, about: &'static str, unit: Unit, better: Better) -> MetricSpec {
+const fn job_metric(name: &'static str, about: &'static str, unit: Unit, better: Better) -> MetricSpec {
     MetricSpec::new(name, about, unit, better, Files::Output)
         .blaming(Blames::Node)
         .with(&[Role::OfTraining])
@@ -27,35 +27,35 @@ const fn of_job(name: &'static str, about: &'static str, unit: Unit, better: Bet
 }
 
 const STEP_TIME: MetricSpec =
-    of_job("train.step_time", "mean step time after the warm-up", Unit::Seconds, Better::Lower);
+    job_metric("train.step_time", "mean step time after the warm-up", Unit::Seconds, Better::Lower);
 const STEP_TIME_MEDIAN: MetricSpec =
-    of_job("train.step_time_median", "median step time after the warm-up", Unit::Seconds, Better::Lower);
-const STEP_TIME_CV: MetricSpec = of_job(
+    job_metric("train.step_time_median", "median step time after the warm-up", Unit::Seconds, Better::Lower);
+const STEP_TIME_CV: MetricSpec = job_metric(
     "train.step_time_cv",
     "coefficient of variation of step times after the warm-up; not given where the log prints running means",
     Unit::Ratio,
     Better::Lower,
 );
-const SAMPLES: MetricSpec = of_job(
+const SAMPLES: MetricSpec = job_metric(
     "train.samples_per_s",
     "samples per second of all ranks together, as logged, or from the samples and the time of a step",
     Unit::PerSecond,
     Better::Higher,
 );
-const TOKENS: MetricSpec = of_job(
+const TOKENS: MetricSpec = job_metric(
     "train.tokens_per_s",
     "tokens per second of all ranks together, as logged, or from samples and their length",
     Unit::PerSecond,
     Better::Higher,
 );
-const TFLOPS: MetricSpec = of_job(
+const TFLOPS: MetricSpec = job_metric(
     "train.tflops_per_gpu",
     "TFLOP/s of each GPU, as logged, or from tokens and the model's shape: 6 x parameters + 12 x layers x hidden x \
      sequence operations per token",
     Unit::Teraflops,
     Better::Higher,
 );
-const MFU: MetricSpec = of_job(
+const MFU: MetricSpec = job_metric(
     "train.mfu",
     "model FLOPs utilization as a fraction of the GPU's dense bfloat16 peak, as logged, or from TFLOP/s per GPU and \
      the instance's profile",
@@ -64,8 +64,8 @@ const MFU: MetricSpec = of_job(
 );
 // The loss is that of all ranks together; the program itself names a rank with NaN.
 const LOSS: MetricSpec =
-    of_job("train.loss", "the last finite loss", Unit::Count, Better::Lower).blaming(Blames::NoNode);
-const LOSS_FINITE: MetricSpec = of_job(
+    job_metric("train.loss", "the last finite loss", Unit::Count, Better::Lower).blaming(Blames::NoNode);
+const LOSS_FINITE: MetricSpec = job_metric(
     "train.loss_finite",
     "1 where every loss and every gradient norm is finite, 0 where one is not",
     Unit::Count,
@@ -75,14 +75,14 @@ const LOSS_FINITE: MetricSpec = of_job(
 .naming(Names::FirstFinding(NAN_RANK))
 .explained_by(&[NAN_RANK, NOT_FINITE])
 .with(&[Role::DataCheck, Role::OfTraining]);
-const LOSS_SLOPE: MetricSpec = of_job(
+const LOSS_SLOPE: MetricSpec = job_metric(
     "train.loss_slope",
     "change of the loss per step over the whole run; below 0 it falls",
     Unit::Count,
     Better::Lower,
 )
 .blaming(Blames::NoNode);
-const LOSS_FALLING: MetricSpec = of_job(
+const LOSS_FALLING: MetricSpec = job_metric(
     "train.loss_falling",
     "1 where the loss falls significantly over the whole run, 0 where it does not",
     Unit::Count,
@@ -90,22 +90,23 @@ const LOSS_FALLING: MetricSpec = of_job(
 )
 .blaming(Blames::NoNode);
 const GRAD_NORM: MetricSpec =
-    of_job("train.grad_norm", "the last finite gradient norm", Unit::Count, Better::Neither);
-const STEPS: MetricSpec = of_job("train.steps", "distinct steps in the log", Unit::Count, Better::Neither);
-const STEPS_MISSING: MetricSpec = of_job(
+    job_metric("train.grad_norm", "the last finite gradient norm", Unit::Count, Better::Neither);
+const STEPS: MetricSpec =
+    job_metric("train.steps", "distinct steps in the log", Unit::Count, Better::Neither);
+const STEPS_MISSING: MetricSpec = job_metric(
     "train.steps_missing",
     "planned steps that the log lacks; not given where no number of steps is planned",
     Unit::Count,
     Better::Lower,
 )
 .explained_by(&[ENDED_EARLY]);
-const RESTARTS: MetricSpec = of_job(
+const RESTARTS: MetricSpec = job_metric(
     "train.restarts",
     "how often the run restarted or went back to an earlier step",
     Unit::Count,
     Better::Lower,
 );
-const EFA_PER_STEP: MetricSpec = of_job(
+const EFA_PER_STEP: MetricSpec = job_metric(
     "train.efa_bytes_per_step",
     "bytes that a node sent through its NICs per logged step, by their counters: of the whole run, start-up and \
      checkpoints included",
@@ -209,7 +210,7 @@ fn read(job: &JobInput, output: &mut Output) -> Option<ReferenceLogs> {
         };
         is_read = true;
         lines += log.lines;
-        output.findings.extend(log.findings.into_iter().map(|it| of_node(it.file(&file.shown), file)));
+        output.findings.extend(log.findings.into_iter().map(|it| on_node(it.file(&file.shown), file)));
         for series in log.series {
             let same = accounts.last_mut().filter(|last| {
                 (last.file, last.series.dialect, &last.series.who) == (at, series.dialect, &series.who)
@@ -245,14 +246,14 @@ fn read(job: &JobInput, output: &mut Output) -> Option<ReferenceLogs> {
         let is_across =
             accounts.iter().any(|it| std::ptr::eq(&it.series, slow.fastest) && it.file != accounts[at].file);
         let file = files[accounts[at].file];
-        output.findings.extend(is_across.then(|| of_node(slow.finding().file(&file.shown), file)));
+        output.findings.extend(is_across.then(|| on_node(slow.finding().file(&file.shown), file)));
         Some(at)
     });
     let steps = accounts.first()?.series.clone();
     Some(ReferenceLogs { steps, time: accounts.swap_remove(slow.unwrap_or(0)) })
 }
 
-fn of_node(finding: Finding, file: &InputFile) -> Finding {
+fn on_node(finding: Finding, file: &InputFile) -> Finding {
     match &file.node {
         Some(node) => finding.node(node.as_str()),
         None => finding,

@@ -20,7 +20,7 @@ fn ran(facts: TrainingFacts, stdout: &str, stderr: &str) -> Output {
 }
 
 /// A job whose profiler was to capture these steps.
-pub(super) fn of_window((first, last): (u64, u64), facts: TrainingFacts, stdout: &str) -> Output {
+pub(super) fn windowed((first, last): (u64, u64), facts: TrainingFacts, stdout: &str) -> Output {
     with(Some(StepWindow { first, last, marks: BTreeMap::new(), planned_steps: None }), facts, stdout, "")
 }
 
@@ -341,7 +341,7 @@ fn messages() {
         ran(FACTS, &fsdp(40, falls), &waits((0..16).filter(|rank| *rank != 13))),
         ran(FACTS, &fsdp(40, falls), &waits(std::iter::once(3))),
         ran(FACTS, &fsdp(40, falls), nan),
-        of_window((38, 43), FACTS, &fsdp(40, falls)),
+        windowed((38, 43), FACTS, &fsdp(40, falls)),
     ];
     insta::assert_snapshot!(crate::recipe::testing::messages(&outputs));
 }

@@ -34,7 +34,7 @@ pub(crate) fn failed_by(
     match (account.first_exception(), signal) {
         (Some((rank, said)), _) => {
             let evidence = format!("{shown}:{}: {}: {}", said.line, who(rank), said.text);
-            match of_hardware(&said.text) {
+            match is_hardware_error(&said.text) {
                 true => Some(failure(GPU_ERROR, node, evidence)),
                 false => Some(failure(EXCEPTION, None, evidence)),
             }
@@ -56,7 +56,7 @@ pub const EXCEPTION: &str = "exception";
 const GPU_ERROR: &str = "gpu-error";
 
 /// Signs of a GPU or of its links; a program that asks for too much memory is none.
-fn of_hardware(text: &str) -> bool {
+fn is_hardware_error(text: &str) -> bool {
     let signs = ["CUDA error", "uncorrectable", "ECC error", "NVLink", "Xid", "unspecified launch failure"];
     signs.iter().any(|sign| text.contains(sign)) && !text.contains("out of memory")
 }

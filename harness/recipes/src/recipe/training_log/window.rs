@@ -2,7 +2,7 @@
 //! same from reports.
 
 use super::throughput::{Extent, Throughput};
-use super::{TrainingFacts, of_job};
+use super::{TrainingFacts, job_metric};
 use crate::recipe::window::StepWindow;
 use crate::recipe::{JobInput, Output};
 use logs::training_log::Series;
@@ -10,27 +10,31 @@ use metric::MetricSpec;
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
 
-const STEP_TIME: MetricSpec =
-    of_job("train.window_step_time", "mean step time of the window by the log", Unit::Seconds, Better::Lower);
-const SAMPLES: MetricSpec = of_job(
+const STEP_TIME: MetricSpec = job_metric(
+    "train.window_step_time",
+    "mean step time of the window by the log",
+    Unit::Seconds,
+    Better::Lower,
+);
+const SAMPLES: MetricSpec = job_metric(
     "train.window_samples_per_s",
     "samples per second of all ranks in the steps of the window",
     Unit::PerSecond,
     Better::Higher,
 );
-const TOKENS: MetricSpec = of_job(
+const TOKENS: MetricSpec = job_metric(
     "train.window_tokens_per_s",
     "tokens per second of all ranks in the steps of the window",
     Unit::PerSecond,
     Better::Higher,
 );
-const TFLOPS: MetricSpec = of_job(
+const TFLOPS: MetricSpec = job_metric(
     "train.window_tflops_per_gpu",
     "TFLOP/s of each GPU in the steps of the window",
     Unit::Teraflops,
     Better::Higher,
 );
-const MFU: MetricSpec = of_job(
+const MFU: MetricSpec = job_metric(
     "train.window_mfu",
     "model FLOPs utilization in the steps of the window, as a fraction of the GPU's peak",
     Unit::Ratio,
@@ -52,7 +56,7 @@ pub(super) fn put(
         let why = format!("the log gives no times for steps {}..{}: {why}", asked.first, asked.last);
         Finding::new(UNKNOWN, why)
     };
-    let steps = match of_window(series, asked) {
+    let steps = match lines_in_window(series, asked) {
         Ok(steps) => steps,
         Err(why) => return output.findings.push(unknown(why)),
     };
@@ -80,7 +84,7 @@ pub(super) fn put(
 }
 
 /// All lines of the window's steps, in a log of one run from its first step on; or why they are unknown.
-fn of_window(series: &Series, asked: &StepWindow) -> Result<Series, String> {
+fn lines_in_window(series: &Series, asked: &StepWindow) -> Result<Series, String> {
     let (word, from) = (series.dialect.word(), series.dialect.counts_from());
     let Some(first) = series.steps.first() else { return Err("it has no step".to_owned()) };
     if series.run > 1 || !series.restarts.is_empty() {
@@ -115,7 +119,7 @@ fn of_window(series: &Series, asked: &StepWindow) -> Result<Series, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{FACTS, falls, fsdp, message, of_window as ran, value};
+    use super::super::tests::{FACTS, falls, fsdp, message, value, windowed as ran};
     use super::*;
 
     #[test]

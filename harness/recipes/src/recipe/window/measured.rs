@@ -20,26 +20,26 @@ use std::io::BufReader;
 
 pub(super) const STEP_TIME: MetricSpec = MetricSpec::new("window.step_time", "mean step time of the window by a rank's report: from the begin of the first step to the end of the last \
             one", Unit::Seconds, Better::Lower, Files::Reports).per(&[Dim::Rank, Dim::Node]);
-const fn of_job(name: &'static str, about: &'static str, unit: Unit) -> MetricSpec {
+const fn job_metric(name: &'static str, about: &'static str, unit: Unit) -> MetricSpec {
     MetricSpec::new(name, about, unit, Better::Higher, Files::Reports)
 }
-const SAMPLES: MetricSpec = of_job(
+const SAMPLES: MetricSpec = job_metric(
     "window.samples_per_s",
     "samples per second of all ranks in the window, from `window.step_time` and the stated samples per step",
     Unit::PerSecond,
 );
-const TOKENS: MetricSpec = of_job(
+const TOKENS: MetricSpec = job_metric(
     "window.tokens_per_s",
     "tokens per second of all ranks in the window, from its samples per second and the \
                                    stated tokens per sample",
     Unit::PerSecond,
 );
-const TFLOPS: MetricSpec = of_job(
+const TFLOPS: MetricSpec = job_metric(
     "window.tflops_per_gpu",
     "TFLOP/s of each GPU in the window, from its tokens and the model's shape",
     Unit::Teraflops,
 );
-const MFU: MetricSpec = of_job(
+const MFU: MetricSpec = job_metric(
     "window.mfu",
     "model FLOPs utilization in the window, as a fraction of the GPU's peak",
     Unit::Ratio,

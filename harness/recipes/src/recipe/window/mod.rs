@@ -8,7 +8,7 @@ mod tests;
 
 use self::measured::{EFA_PER_STEP, EFA_UNKNOWN, REACHED, STEP_TIME, Span, Spans, UNTIMED};
 use super::{Contradiction, FileRole, InputFile, JobInput, LIST, Output, RecipeSpec, Workload};
-use crate::steps::{Source, StepRequest as StepSearch, of_trace, stem};
+use crate::steps::{Source, StepRequest as StepSearch, find_in_trace, stem};
 use logs::window_mark::{MARKS, Mark};
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
@@ -99,7 +99,7 @@ fn run(job: &JobInput) -> Output {
     let mut spans = Spans::new();
     for file in job.files_of(FileRole::NsysExport) {
         let (Some(rank), Some(node)) = (file.rank, &file.node) else { continue };
-        let shown = match job.of_report(SPEC.name, file, || take(file, requested)) {
+        let shown = match job.report_extract(SPEC.name, file, || take(file, requested)) {
             Ok(shown) => shown,
             Err(finding) => {
                 output.findings.push(*finding);
@@ -152,12 +152,12 @@ fn take(file: &InputFile, requested: &StepWindow) -> Result<ReportSteps, (&'stat
     }
     for source in [Source::Ranges, Source::Kernels] {
         let sought = StepSearch { source: Some(source), range: None };
-        let Ok(found) = of_trace(&trace, &sought).map_err(unreadable)? else { continue };
+        let Ok(found) = find_in_trace(&trace, &sought).map_err(unreadable)? else { continue };
         if found.by.trim_start_matches(':').starts_with(MARKS) {
             continue;
         }
         if found.steps.iter().all(|step| step.number.is_some()) {
-            shown.numbers = of_threads(&trace, &found.by).map_err(unreadable)?;
+            shown.numbers = thread_steps(&trace, &found.by).map_err(unreadable)?;
         }
         shown.count = Some(found.steps.len() as u64);
         shown.by = format!("{} `{}`", source.name(), found.by);
@@ -169,7 +169,7 @@ fn take(file: &InputFile, requested: &StepWindow) -> Result<ReportSteps, (&'stat
 }
 
 /// The step numbers in each thread's ranges of this name.
-fn of_threads(trace: &Trace, by: &str) -> Result<Vec<BTreeSet<u64>>, ExportError> {
+fn thread_steps(trace: &Trace, by: &str) -> Result<Vec<BTreeSet<u64>>, ExportError> {
     let Some(ranges) = Ranges::read(trace)? else { return Ok(Vec::new()) };
     let mut threads: BTreeMap<i64, BTreeSet<u64>> = BTreeMap::new();
     for row in 0..ranges.len() {

@@ -37,7 +37,7 @@ fn figures(output: &Output) -> Vec<(&str, f64)> {
 
 fn codes_and_causes(output: &Output) -> (Vec<&str>, Vec<&str>) {
     let codes = output.findings.iter().map(|finding| finding.code.as_str()).collect();
-    (codes, output.doubts.iter().map(|doubt| doubt.cause.as_str()).collect())
+    (codes, output.doubts.iter().map(|uncertain| uncertain.cause.as_str()).collect())
 }
 
 #[test]
@@ -68,11 +68,11 @@ fn the_program_s_step_numbers_count_without_a_hook() {
 fn a_window_that_the_program_s_end_cut_makes_all_numbers_of_the_node_untrustworthy() {
     let cut = ranges(MARKS, 27..=29);
     let output = output(&cut, (27, 32), mark("hook", Some(27), None, 30));
-    let doubt = &output.doubts[0];
-    assert_eq!(doubt.dims.word(Dim::Node), Some("n0"));
-    assert!(doubt.metrics.iter().any(|metric| metric == "step.time"));
-    assert!(doubt.metrics.iter().any(|metric| metric == "window.steps"));
-    assert!(doubt.why.contains("the program ended before the window was closed"), "{}", doubt.why);
+    let uncertain = &output.doubts[0];
+    assert_eq!(uncertain.dims.word(Dim::Node), Some("n0"));
+    assert!(uncertain.metrics.iter().any(|metric| metric == "step.time"));
+    assert!(uncertain.metrics.iter().any(|metric| metric == "window.steps"));
+    assert!(uncertain.why.contains("the program ended before the window was closed"), "{}", uncertain.why);
 }
 
 #[test]

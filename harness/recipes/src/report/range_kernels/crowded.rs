@@ -24,7 +24,7 @@ pub(super) fn within<K: Keeps>(launched: &[Launched], spans: &[(i64, i64)]) -> V
     }
     let found = of_name.into_iter().filter_map(|(name, of_name)| {
         let ranges = of_name.ranges(spans);
-        Some(Within { name, ranges, kept: K::of_weighed(of_name.ns)? })
+        Some(Within { name, ranges, kept: K::from_weighed(of_name.ns)? })
     });
     found.collect()
 }
@@ -120,7 +120,7 @@ mod tests {
                     ranges += u64::from(!ns.is_empty());
                     all.extend(ns);
                 }
-                expected.extend(Stats::of(&all).map(|kept| Within { name, ranges, kept }));
+                expected.extend(Stats::from_values(&all).map(|kept| Within { name, ranges, kept }));
             }
             proptest::prop_assert_eq!(within::<Stats>(&launched, &spans), expected.as_slice());
             let mut either = super::super::within::<Stats>(&launched, &spans);

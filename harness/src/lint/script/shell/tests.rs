@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-fn words(text: &str) -> Vec<Vec<String>> {
+fn arguments(text: &str) -> Vec<Vec<String>> {
     let commands = read(text).commands;
     commands.iter().map(|command| command.words.iter().map(|word| word.text.clone()).collect()).collect()
 }
@@ -21,7 +21,7 @@ fn commands_are_words_whatever_stands_between_them() {
         vec!["n", "o"],
         vec!["m", "$(n o)"],
     ];
-    assert_eq!(words(text), expected);
+    assert_eq!(arguments(text), expected);
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn none() -> PlannedBaseline {
 }
 
 /// The verdict of each node, and who is named.
-fn of(values: &[f64], baseline: PlannedBaseline) -> (Vec<Status>, Vec<String>) {
+fn judge_values(values: &[f64], baseline: PlannedBaseline) -> (Vec<Status>, Vec<String>) {
     let rows: Vec<[(u64, f64); 1]> = values.iter().map(|value| [(8, *value)]).collect();
     let rows: Vec<&[(u64, f64)]> = rows.iter().map(|rows| rows.as_slice()).collect();
     let judged = fleet(&rows, day_one(baseline)).judged();
@@ -60,14 +60,14 @@ fn below_the_published_floor_fails_on_day_one_and_between_floor_and_bound_is_inc
     for (value, status) in
         [(90.0, Pass), (85.0, Pass), (84.0, Inconclusive), (60.0, Inconclusive), (59.0, Fail)]
     {
-        assert_eq!(of(&[value], published(60.0, 85.0)).0, [status], "{value}");
+        assert_eq!(judge_values(&[value], published(60.0, 85.0)).0, [status], "{value}");
     }
 }
 
 #[test]
 fn a_fleet_below_the_floor_fails_and_names_no_culprit() {
     for nodes in [1, 2, 3, 4, 7] {
-        let (statuses, named) = of(&vec![50.0; nodes], published(60.0, 85.0));
+        let (statuses, named) = judge_values(&vec![50.0; nodes], published(60.0, 85.0));
         assert!(statuses.iter().all(|status| *status == Fail), "{statuses:?}");
         assert_eq!(named, Vec::<String>::new(), "{nodes}");
     }
@@ -77,7 +77,7 @@ fn a_fleet_below_the_floor_fails_and_names_no_culprit() {
 fn one_of_four_nodes_below_its_peers_is_named_with_or_without_a_floor() {
     for baseline in [none(), published(60.0, 85.0)] {
         for low in [80.0, 40.0] {
-            let (statuses, named) = of(&[100.0, 101.0, low, 99.0], baseline.clone());
+            let (statuses, named) = judge_values(&[100.0, 101.0, low, 99.0], baseline.clone());
             assert_eq!(statuses, [Pass, Pass, Fail, Pass], "{baseline:?} {low}");
             assert_eq!(named.len(), 1, "{named:?}");
             assert!(named[0].starts_with("culprit n3 node"), "{named:?}");
@@ -87,16 +87,16 @@ fn one_of_four_nodes_below_its_peers_is_named_with_or_without_a_floor() {
 
 #[test]
 fn two_or_three_nodes_that_disagree_name_no_culprit() {
-    assert_eq!(of(&[100.0, 99.0], none()), (vec![Pass, Pass], Vec::new()));
-    assert_eq!(of(&[100.0, 50.0], none()), (vec![Pass, Inconclusive], Vec::new()));
-    assert_eq!(of(&[100.0, 50.0, 100.0], none()), (vec![Pass, Inconclusive, Pass], Vec::new()));
+    assert_eq!(judge_values(&[100.0, 99.0], none()), (vec![Pass, Pass], Vec::new()));
+    assert_eq!(judge_values(&[100.0, 50.0], none()), (vec![Pass, Inconclusive], Vec::new()));
+    assert_eq!(judge_values(&[100.0, 50.0, 100.0], none()), (vec![Pass, Inconclusive, Pass], Vec::new()));
     // Within a published figure, and still not like the other.
-    assert_eq!(of(&[120.0, 90.0], published(60.0, 85.0)).0, [Pass, Inconclusive]);
+    assert_eq!(judge_values(&[120.0, 90.0], published(60.0, 85.0)).0, [Pass, Inconclusive]);
 }
 
 #[test]
 fn peers_where_there_are_enough_decide_before_a_published_figure() {
-    let (statuses, _) = of(&[70.0, 71.0, 69.0, 70.0], published(60.0, 85.0));
+    let (statuses, _) = judge_values(&[70.0, 71.0, 69.0, 70.0], published(60.0, 85.0));
     assert_eq!(statuses, [Pass; 4]);
     let rows: [&[(u64, f64)]; 4] = [&[(8, 70.0)]; 4];
     let judged = fleet(&rows, day_one(published(60.0, 85.0))).judged().verdict.verdicts;
@@ -131,6 +131,6 @@ fn one_low_row_is_chance_and_a_low_neighbour_beside_it_is_not() {
 #[test]
 fn an_accepted_baseline_decides_where_few_peers_disagree() {
     let accepted = PlannedBaseline::Accepted(numbers(Some(60.0), Some(140.0)));
-    assert_eq!(of(&[120.0, 90.0], accepted.clone()).0, [Pass, Pass]);
-    assert_eq!(of(&[120.0, 50.0], accepted).0, [Pass, Fail]);
+    assert_eq!(judge_values(&[120.0, 90.0], accepted.clone()).0, [Pass, Pass]);
+    assert_eq!(judge_values(&[120.0, 50.0], accepted).0, [Pass, Fail]);
 }

@@ -16,7 +16,7 @@ fn file(name: &str, kind: FileKind, node: Option<&str>, part: Option<&str>) -> C
     }
 }
 
-fn shown(world: &World) -> Vec<String> {
+fn evidence_paths(world: &World) -> Vec<String> {
     world.one().evidence.iter().map(|evidence| evidence.file.clone()).collect()
 }
 
@@ -35,13 +35,13 @@ fn evidence_is_of_the_assertions_own_job_node_part_and_kind() {
     ];
     let all =
         ["gpu3.n1.out", "gpu3.n2.out", "gpu4.n1.out", "stdout"].map(|name| format!("cases/c/raw/j/{name}"));
-    assert_eq!(shown(&world), all);
+    assert_eq!(evidence_paths(&world), all);
     world.case.assertions[0].node = Some("n1".into());
-    assert_eq!(shown(&world), [all[0].clone(), all[2].clone(), all[3].clone()]);
+    assert_eq!(evidence_paths(&world), [all[0].clone(), all[2].clone(), all[3].clone()]);
     world.case.assertions[0].part = Some("gpu3".into());
-    assert_eq!(shown(&world), [all[0].clone(), all[3].clone()]);
+    assert_eq!(evidence_paths(&world), [all[0].clone(), all[3].clone()]);
     world.collected.files.clear();
-    assert_eq!(shown(&world), ["cases/c/raw/j"], "the job's folder where there is no file");
+    assert_eq!(evidence_paths(&world), ["cases/c/raw/j"], "the job's folder where there is no file");
 }
 
 #[test]

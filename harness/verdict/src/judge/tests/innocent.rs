@@ -297,7 +297,7 @@ fn a_case_whose_bad_nodes_are_quarantined_ends_as_the_others_did() {
     assert_eq!(end(&[verdict("n1", Status::Error, Some(LEFT_OUT)), passed()], &[]), CaseEnd::Pass);
     assert_eq!(end(&[verdict("n1", Status::Error, Some("hang")), passed()], &[]), CaseEnd::Error);
     assert_eq!(end(&[verdict("", Status::Fail, None), passed()], &[]), CaseEnd::Fail, "of no node");
-    // Nobody took part: that is no pass.
+    // No node took part: that is no pass.
     assert_eq!(end(&[failed()], &["n1", "n2"]), CaseEnd::Error);
     assert_eq!(end(&[passed()], &["n3"]), CaseEnd::Error);
     assert_eq!(end(&[], &[]), CaseEnd::Inconclusive);

@@ -4,7 +4,7 @@ use super::*;
 use model::artefact::PlannedSpread;
 
 /// Status, message and next step of the first assertion.
-fn shown(world: &World) -> String {
+fn message_lines(world: &World) -> String {
     let verdict = world.one();
     let next = verdict.next.map(|next| format!("\n    next: {next}")).unwrap_or_default();
     format!("{} {}{next}", verdict.status, verdict.message)
@@ -93,7 +93,7 @@ fn messages_of_comparisons() {
         expected,
         unexpected,
     ];
-    insta::assert_snapshot!(worlds.iter().map(shown).collect::<Vec<_>>().join("\n"));
+    insta::assert_snapshot!(worlds.iter().map(message_lines).collect::<Vec<_>>().join("\n"));
 }
 
 #[test]
@@ -131,33 +131,33 @@ fn messages_of_jobs_that_cannot_be_judged() {
         WorkloadFacts::NicPairs { tool: "fi_rma_bw".into(), op: "write".into(), memory: None, path: None };
     for code in [job::script::EXIT_NO_TOOL, job::script::EXIT_TOOL_REFUSED] {
         flows.jobs.jobs[0].end = Ended::Exited { code };
-        lines.push(shown(&flows));
+        lines.push(message_lines(&flows));
     }
     for cause in ["wrong-ranks", "raw-edited", "not-analyzed", "output-cut"] {
         let mut world = World::new(at_least(1.0)).saw(2.0);
         world.analysis().not_comparable =
             Some(NotComparable { cause: cause.into(), why: format!("the reason of {cause}") });
-        lines.push(shown(&world));
+        lines.push(message_lines(&world));
     }
     let mut wrong = World::new(at_least(1.0)).saw(2.0);
     wrong.analysis().data_wrong = true;
-    lines.push(shown(&wrong));
+    lines.push(message_lines(&wrong));
     let mut refused = World::new(at_least(1.0)).saw(2.0);
     refused.collected.missing.push(MissingFile { refused: true, ..missing_stdout(FileKind::NcclTests) });
-    lines.push(shown(&refused));
+    lines.push(message_lines(&refused));
     let mut lost = World::new(at_least(1.0));
     lost.jobs.jobs.clear();
-    lines.push(shown(&lost));
+    lines.push(message_lines(&lost));
     let mut missing = World::new(at_least(1.0));
     missing.collected.missing.push(missing_stdout(FileKind::NcclTests));
-    lines.push(shown(&missing));
+    lines.push(message_lines(&missing));
     insta::assert_snapshot!(lines.join("\n"));
 }
 
 fn ended(end: Ended) -> String {
     let mut world = World::new(at_least(1.0));
     world.jobs.jobs[0].end = end;
-    shown(&world)
+    message_lines(&world)
 }
 
 #[test]

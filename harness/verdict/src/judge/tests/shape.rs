@@ -51,7 +51,7 @@ fn ratio(noise: &mut noise::Noise, deviation: f64) -> f64 {
 }
 
 #[test]
-fn of_a_hundred_healthy_suites_at_most_one_is_red_for_a_dip_at_five_percent_noise() {
+fn at_most_one_of_a_hundred_healthy_suites_is_red_for_a_dip_at_five_percent_noise() {
     // The bound allows 10 % beside the noise; without it the promise is the same, and harder to keep.
     for (deviation, least) in [(0.01, 0.0), (0.02, 0.0), (0.05, 0.0), (0.05, 0.1)] {
         let judged = 100;

@@ -49,7 +49,7 @@ fn what_to_try_next_depends_on_what_is_out_of_bounds() {
 }
 
 #[test]
-fn of_many_names_four_are_listed_and_the_rest_counted() {
+fn four_of_many_names_are_listed_and_the_rest_counted() {
     assert_eq!(listed(&["a", "b", "c", "d"]), "a, b, c, d");
     assert_eq!(listed(&["a", "b", "c", "d", "e", "f"]), "a, b, c, d and 2 more");
 }

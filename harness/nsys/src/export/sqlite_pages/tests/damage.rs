@@ -61,8 +61,16 @@ fn read_damaged(count: u64, threads: u64) -> u64 {
     let sound = sound();
     let read = AtomicU64::new(0);
     let wanted: [Vec<&'static ColumnSpec>; 2] = [
-        vec![column("a", Kind::Integer, true), column("b", Kind::Text, true), column("z", Kind::Real, false)],
-        vec![column("id", Kind::Integer, true), column("b", Kind::Text, true), column("c", Kind::Real, true)],
+        vec![
+            column("a", ColumnType::Integer, true),
+            column("b", ColumnType::Text, true),
+            column("z", ColumnType::Real, false),
+        ],
+        vec![
+            column("id", ColumnType::Integer, true),
+            column("b", ColumnType::Text, true),
+            column("c", ColumnType::Real, true),
+        ],
     ];
     std::thread::scope(|scope| {
         for thread in 0..threads {

@@ -37,7 +37,7 @@ struct Table {
     deleted: Option<i64>,
     added: bool,
     index: bool,
-    wanted: Vec<(usize, Kind)>,
+    wanted: Vec<(usize, ColumnType)>,
 }
 
 fn integer() -> impl Strategy<Value = i64> {
@@ -97,16 +97,16 @@ fn table() -> impl Strategy<Value = Table> {
         });
         let row: Vec<_> = columns.iter().map(|(_, content)| value(*content)).collect();
         let kind = |content: Content| match content {
-            Content::Integers => Kind::Integer,
-            Content::Reals => Kind::Real,
-            Content::Texts | Content::Anything => Kind::Text,
+            Content::Integers => ColumnType::Integer,
+            Content::Reals => ColumnType::Real,
+            Content::Texts | Content::Anything => ColumnType::Text,
         };
-        let usual: Vec<Kind> = columns.iter().map(|(_, content)| kind(*content)).collect();
-        let kinds = prop::sample::select(vec![Kind::Integer, Kind::Real, Kind::Text]);
+        let usual: Vec<ColumnType> = columns.iter().map(|(_, content)| kind(*content)).collect();
+        let kinds = prop::sample::select(vec![ColumnType::Integer, ColumnType::Real, ColumnType::Text]);
         // Two more than there are: one that may be added, one that is not there.
         let wanted = prop::collection::vec((0..columns.len() + 2, kinds, 0u8..8), 1..8);
         let wanted = wanted.prop_map(move |wanted| {
-            let mut wanted: Vec<(usize, Kind)> = wanted
+            let mut wanted: Vec<(usize, ColumnType)> = wanted
                 .into_iter()
                 .map(|(at, any, odd)| {
                     (at, if odd == 0 { any } else { usual.get(at).copied().unwrap_or(any) })
@@ -195,7 +195,8 @@ fn a_deep_tree_keeps_the_order_of_its_rows() {
     let root = pages.schema.called("t").next().and_then(|table| table.root).expect("a root");
     let leaves = tree::leaves(&pages.file, root, &visited).expect("a tree");
     assert!(leaves.len() > 62 * 62, "more than two levels can hold: {}", leaves.len());
-    let frame = both(&path, "t", &[column("a", Kind::Integer, true), column("b", Kind::Text, true)]);
+    let frame =
+        both(&path, "t", &[column("a", ColumnType::Integer, true), column("b", ColumnType::Text, true)]);
     assert_eq!(frame.expect("read").expect("there").height(), 30_000 - 30_000 / 7);
 }
 
@@ -233,7 +234,7 @@ fn pages_of_two_tables_lie_between_each_other() {
 fn texts_that_are_no_utf_8_and_blobs_are_texts_as_far_as_they_can_be() {
     let values = "INSERT INTO t VALUES (CAST(x'61ff62' AS TEXT)), (x'6162'), (7), (1.5), (NULL), ('')";
     let (_folder, path) = database(512, &format!("CREATE TABLE t(a); {values}"));
-    let frame = both(&path, "t", &[column("a", Kind::Text, true)]).expect("read").expect("there");
+    let frame = both(&path, "t", &[column("a", ColumnType::Text, true)]).expect("read").expect("there");
     let texts = frame.column("a").expect("there").str().expect("texts").clone();
     let expected = [Some("a\u{fffd}b"), Some("ab"), Some("7"), Some("1.5"), None, Some("")];
     assert_eq!(texts.iter().collect::<Vec<_>>(), expected);
@@ -311,7 +312,7 @@ fn a_large_record_flows_over_many_pages() {
         INSERT INTO t VALUES (3, 'short', 4, zeroblob(300000))";
     for page_size in PAGE_SIZES {
         let (_folder, path) = database(page_size, large);
-        let columns = [column("b", Kind::Text, true), column("c", Kind::Integer, true)];
+        let columns = [column("b", ColumnType::Text, true), column("c", ColumnType::Integer, true)];
         let frame = both(&path, "t", &columns).expect("read").expect("there");
         let texts = frame.column("b").expect("there").str().expect("texts").clone();
         assert_eq!(texts.get(0).map(str::len), Some(1_000_001), "{page_size}");
@@ -326,7 +327,7 @@ fn a_header_that_is_longer_than_its_page_is_gathered_too() {
         512,
         &format!("CREATE TABLE t({}); INSERT INTO t VALUES ({})", names.join(","), values.join(",")),
     );
-    let columns = ["c3", "c699", "c350"].map(|name| column(name, Kind::Text, true));
+    let columns = ["c3", "c699", "c350"].map(|name| column(name, ColumnType::Text, true));
     let frame = both(&path, "t", &columns).expect("read").expect("there");
     let last = frame.column("c699").expect("there").str().expect("texts").clone();
     assert_eq!(last.get(0), Some(format!("{:0100}", 699).as_str()));

@@ -20,7 +20,7 @@ fn why(page_size: usize, statements: &str, change: impl Fn(&mut Vec<u8>, usize))
         Ok(Opened::NotPlain(why)) => return format!("not plain: {why}"),
         Err(why) => return why,
     };
-    let columns = [column("a", Kind::Integer, true), column("b", Kind::Text, true)];
+    let columns = [column("a", ColumnType::Integer, true), column("b", ColumnType::Text, true)];
     with_message(pages.table("t", &columns))
         .map(|frame| frame.map(|frame| frame.height()))
         .expect_err("damaged")

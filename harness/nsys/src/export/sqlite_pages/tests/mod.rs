@@ -6,16 +6,16 @@ mod equal;
 mod fixtures;
 
 use super::*;
-use crate::tables::Kind;
+use crate::tables::ColumnType;
 use rusqlite::Connection;
 
 /// A declared column, for as long as the tests run.
-fn column(name: &str, kind: Kind, required: bool) -> &'static ColumnSpec {
+fn column(name: &str, kind: ColumnType, required: bool) -> &'static ColumnSpec {
     Box::leak(Box::new(ColumnSpec { name: Box::leak(name.to_owned().into_boxed_str()), kind, required }))
 }
 
 fn numbers(names: &[&str]) -> Vec<&'static ColumnSpec> {
-    names.iter().map(|name| column(name, Kind::Integer, true)).collect()
+    names.iter().map(|name| column(name, ColumnType::Integer, true)).collect()
 }
 
 fn with_message(read: Result<Option<DataFrame>, Fault>) -> Result<Option<DataFrame>, String> {

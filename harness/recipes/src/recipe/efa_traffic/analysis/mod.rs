@@ -138,7 +138,7 @@ pub fn analyze(captures: &[Capture], expected: &[ExpectedNode], map: &DirectionM
     let mut job = Conservation::new(map.conservation_shown);
     for node in expected {
         match by_node.get(node.node.as_str()) {
-            Some(capture) => of_node(capture, node, map, &mut job, &mut traffic),
+            Some(capture) => add_node(capture, node, map, &mut job, &mut traffic),
             None => {
                 job.unknown();
                 let message = "no capture of the node's counters; see the sampler's log";
@@ -153,7 +153,7 @@ pub fn analyze(captures: &[Capture], expected: &[ExpectedNode], map: &DirectionM
     traffic
 }
 
-fn of_node(
+fn add_node(
     capture: &Capture,
     expected: &ExpectedNode,
     map: &DirectionMap,

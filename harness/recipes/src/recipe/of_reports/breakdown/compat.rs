@@ -60,14 +60,14 @@ pub(super) fn read(trace: &Trace) -> Result<Option<Compat>, ExportError> {
     }
     let mut memory = Vec::new();
     for spec in [&MEMCPY, &MEMSET] {
-        memory.extend(of_table(trace, spec)?);
+        memory.extend(table_spans(trace, spec)?);
     }
-    let [communication, compute, memory] = [communication, compute, memory].map(Spans::of);
+    let [communication, compute, memory] = [communication, compute, memory].map(Spans::union);
     let ns = |spans: &Spans| spans.ns() as i64;
     let both = |one: &Spans, two: &Spans| ns(one) + ns(two) - ns(&one.or(two));
     Ok(Some(Compat {
         session,
-        active: ns(&Spans::of(all.into_iter().flatten()).or(&memory)),
+        active: ns(&Spans::union(all.into_iter().flatten()).or(&memory)),
         compute: ns(&compute),
         communication: ns(&communication),
         memory: ns(&memory),
@@ -103,7 +103,7 @@ fn spans(rows: &Rows) -> Result<Vec<Option<(i64, i64)>>, ExportError> {
     Ok(starts.iter().zip(ends.iter()).map(|(start, end)| start.zip(end)).collect())
 }
 
-fn of_table(trace: &Trace, spec: &'static TableSpec) -> Result<Vec<(i64, i64)>, ExportError> {
+fn table_spans(trace: &Trace, spec: &'static TableSpec) -> Result<Vec<(i64, i64)>, ExportError> {
     match trace.export().columns(spec, &["start", "end"])? {
         Some(rows) => Ok(spans(&rows)?.into_iter().flatten().collect()),
         None => Ok(Vec::new()),

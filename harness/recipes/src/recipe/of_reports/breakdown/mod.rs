@@ -105,13 +105,13 @@ fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Extract, u64)>, 
             operations: operations as u64,
             shares,
         };
-        let of_gpu = Sets::of(gpu.operations.iter());
+        let of_gpu = Sets::from_operations(gpu.operations.iter());
         gpus.push(row(None, gpu.operations.len(), of_gpu.within(start, end)));
         sets.push(of_gpu);
         let mut of_stream: Vec<_> = gpu.operations.iter().map(|one| (one.stream, *one)).collect();
         of_stream.sort_by_key(|(stream, _)| *stream);
         for operations in of_stream.chunk_by(|one, two| one.0 == two.0) {
-            let shares = Sets::of(operations.iter().map(|(_, one)| one)).within(start, end);
+            let shares = Sets::from_operations(operations.iter().map(|(_, one)| one)).within(start, end);
             streams.push(row(operations[0].0, operations.len(), shares));
         }
     }
@@ -137,7 +137,7 @@ fn make(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
         let all: Vec<(i64, Compat)> =
             reports.iter().filter_map(|report| Some((report.rank, report.extract.compat?))).collect();
         if !all.is_empty() {
-            made.tables.push(("compat", ResultTable::of_lines(BREAKDOWN.name, BREAKDOWN.title, lines)));
+            made.tables.push(("compat", ResultTable::from_lines(BREAKDOWN.name, BREAKDOWN.title, lines)));
             made.tables.push(("compat_numbers", compat::result_table(&all)));
         }
     }

@@ -50,7 +50,7 @@ fn session(made: &Made, start: i64, stop: i64) {
     made.put(&ANALYSIS_DETAILS, &[("startTime", start.into()), ("stopTime", stop.into())]);
 }
 
-fn of(made: &Made, words: &[&str]) -> Outcome {
+fn run(made: &Made, words: &[&str]) -> Outcome {
     surveyed("breakdown", words, &inputs(vec![made.path()]))
 }
 
@@ -79,7 +79,7 @@ fn two_gpus() -> Made {
 
 #[test]
 fn the_older_script_takes_two_gpus_for_one_and_the_tables_beside_it_do_not() {
-    let outcome = of(&two_gpus(), &["compat"]);
+    let outcome = run(&two_gpus(), &["compat"]);
     let text = table(&outcome, "compat");
     let lines: Vec<&str> = text.lines().expect("a text").collect();
     assert_eq!(
@@ -118,7 +118,7 @@ fn the_older_script_takes_two_gpus_for_one_and_the_tables_beside_it_do_not() {
 
 #[test]
 fn the_parts_of_every_row_add_up_to_its_window() {
-    let outcome = of(&two_gpus(), &[]);
+    let outcome = run(&two_gpus(), &[]);
     let parts = [
         "Idle",
         "Compute Alone",
@@ -159,7 +159,7 @@ fn a_step_has_what_its_calls_launched_and_all_that_ran_beside_it() {
     kernel(&made, (PROCESS, 0, 8), (1350, 1450), GEMM, 3);
     kernel(&made, (PROCESS, 0, 7), (1400, 1500), NCCL, 2);
     kernel(&made, (OTHER_PROCESS, 0, 7), (1000, 1500), GEMM, 1);
-    let outcome = of(&made, &["step=step"]);
+    let outcome = run(&made, &["step=step"]);
     let steps = table(&outcome, "steps");
     assert_eq!(integers(steps, "PID"), [Some(40), Some(40)], "the other process has no step");
     assert_eq!(integers(steps, "Step"), [Some(0), Some(1)]);
@@ -172,7 +172,7 @@ fn a_step_has_what_its_calls_launched_and_all_that_ran_beside_it() {
         "{:?}",
         outcome.notes
     );
-    let outcome = of(&made, &["step=nothing"]);
+    let outcome = run(&made, &["step=nothing"]);
     assert_eq!(table(&outcome, "steps").height(), 0);
     assert!(
         outcome.notes.iter().any(|note| note.ends_with("no range is named `nothing`")),
@@ -185,7 +185,7 @@ fn a_step_has_what_its_calls_launched_and_all_that_ran_beside_it() {
 fn without_a_session_length_the_script_s_numbers_are_missing() {
     let made = begun();
     kernel(&made, (PROCESS, 0, 7), (0, 10), GEMM, 1);
-    let outcome = of(&made, &["compat"]);
+    let outcome = run(&made, &["compat"]);
     assert_eq!(integers(table(&outcome, "gpus"), "Session"), [None]);
     assert!(outcome.tables.iter().all(|(name, _)| !name.starts_with("compat")));
     assert!(
@@ -196,7 +196,7 @@ fn without_a_session_length_the_script_s_numbers_are_missing() {
     let made = begun();
     made.fill((0, 10), 1);
     session(&made, 0, 100);
-    let outcome = of(&made, &["compat"]);
+    let outcome = run(&made, &["compat"]);
     assert_eq!(integers(table(&outcome, "gpus"), "Memory Alone"), [Some(10)]);
     assert!(
         outcome.notes.iter().any(|note| note.contains("none of the ten numbers: no kernels")),
@@ -212,7 +212,7 @@ fn exposed_communication_beside_a_whole_graph_is_not_known() {
     let graph = [("start", 5), ("end", 30), ("deviceId", 0), ("globalPid", PROCESS)];
     let graph: Vec<_> = graph.iter().map(|(name, value)| (*name, (*value).into())).collect();
     made.put(&GRAPH_TRACE, &graph);
-    let outcome = of(&made, &[]);
+    let outcome = run(&made, &[]);
     let gpus = table(&outcome, "gpus");
     assert_eq!(integers(gpus, "Exposed Communication"), [None]);
     assert_eq!(decimals(gpus, "Exposed of Window"), [None]);
@@ -230,5 +230,5 @@ fn texts_of_several_reports_stand_behind_their_names() {
 
 #[test]
 fn without_anything_on_a_gpu_there_is_no_table() {
-    assert!(of(&begun(), &["compat"]).tables.is_empty());
+    assert!(run(&begun(), &["compat"]).tables.is_empty());
 }

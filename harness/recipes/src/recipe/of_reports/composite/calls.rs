@@ -38,7 +38,7 @@ fn ranges(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
     let plain = Quantity::Plain;
     let text = |row: &usize| match texts.get(*row) {
         Some(text) => Some(text.to_owned()),
-        None => ids.get(*row).map(|id| strings.shown(id).into_owned()),
+        None => ids.get(*row).map(|id| strings.render(id).into_owned()),
     };
     let mut columns = vec![Column::maybe_texts("text", order.iter().map(text))];
     for name in ["start", "end", "globalTid", "endGlobalTid", "domainId"] {
@@ -98,7 +98,7 @@ fn calls(
         let (starts, ends) = (rows.ints("start")?, rows.maybe_ints("end")?);
         let (tids, texts) = (rows.maybe_ints("globalTid")?, rows.maybe_ints("textId")?);
         all.extend((0..rows.len()).map(|row| {
-            let text = texts.get(row).map(|id| strings.shown(id).into_owned());
+            let text = texts.get(row).map(|id| strings.render(id).into_owned());
             Call { start: starts[row], end: ends.get(row), tid: tids.get(row), text }
         }));
     }

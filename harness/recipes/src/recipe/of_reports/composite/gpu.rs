@@ -100,7 +100,7 @@ pub(crate) const CUDA_KERNEL: ReportRecipe = ReportRecipe {
             let strings = trace.strings()?;
             for name in names {
                 let ids = rows.maybe_ints(name)?;
-                let texts = order.iter().map(|row| ids.get(*row).map(|id| strings.shown(id)));
+                let texts = order.iter().map(|row| ids.get(*row).map(|id| strings.render(id)));
                 columns.push(Column::maybe_texts(name, texts));
             }
             let pids = rows.maybe_ints("globalPid")?;

@@ -91,7 +91,7 @@ fn joined(
         call(&|row| Some(starts[row]), "start"),
         call(&|row| Some(ends[row]), "end"),
         call(&|row| tids.get(row), "globalTid"),
-        Column::texts("name", pairs.iter().map(|pair| strings.shown(ids[pair.launch.call as usize]))),
+        Column::texts("name", pairs.iter().map(|pair| strings.render(ids[pair.launch.call as usize]))),
         operation("correlationId", "correlationId")?,
         operation("start", "gpu_start")?,
         operation("end", "gpu_end")?,
@@ -107,7 +107,7 @@ fn joined(
             of_tables.push(rows.maybe_ints(name)?);
         }
         let text = |pair: &Pair| {
-            of_tables[pair.table].get(pair.launch.operation as usize).map(|id| strings.shown(id))
+            of_tables[pair.table].get(pair.launch.operation as usize).map(|id| strings.render(id))
         };
         columns.push(Column::maybe_texts(name, pairs.iter().map(text)));
     }

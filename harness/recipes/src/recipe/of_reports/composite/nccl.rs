@@ -43,7 +43,7 @@ fn ranges(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
     let (texts, ids) = (rows.texts("text")?, rows.maybe_ints("textId")?);
     let text = |row: usize| match texts.get(row) {
         Some(text) => Some(Cow::Borrowed(text)),
-        None => ids.get(row).map(|id| strings.shown(id)),
+        None => ids.get(row).map(|id| strings.render(id)),
     };
     let of_nccl = |row: usize| {
         let domain = of_domain.get(row).unwrap_or_default();

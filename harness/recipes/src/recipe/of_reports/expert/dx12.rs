@@ -99,7 +99,7 @@ fn found(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
             pages: pages.get(row),
             bytes: to.get(row).zip(from.get(row)).map(|(to, from)| to.saturating_sub(from)),
         };
-        let name = strings.shown(calls.ints("nameId")?[call]);
+        let name = strings.render(calls.ints("nameId")?[call]);
         match operation.cost(&name) {
             Some(Some(why)) => {
                 let (start, end) = (calls.ints("start")?[call], calls.ints("end")?[call]);

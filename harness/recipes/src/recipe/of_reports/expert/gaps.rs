@@ -26,7 +26,7 @@ pub(in super::super) const GPU_GAPS: ReportRecipe = ReportRecipe {
             let least = arguments.number(&GAP).saturating_mul(1_000_000);
             let mut found = Vec::new();
             for gpu in &busy.gpus {
-                let worked = Spans::of(gpu.operations.iter().map(Operation::span));
+                let worked = Spans::union(gpu.operations.iter().map(Operation::span));
                 let Some((first, last)) = worked.bounds() else { continue };
                 let overhead = united(gpu.process.and_then(|process| overheads.get(&process)));
                 let idle = Spans::one(first, last).without(&worked.or(&overhead));

@@ -54,5 +54,5 @@ fn overheads(trace: &Trace) -> Result<HashMap<i64, Vec<(i64, i64)>>, ExportError
 }
 
 fn united(spans: Option<&Vec<(i64, i64)>>) -> Spans {
-    Spans::of(spans.into_iter().flatten().copied())
+    Spans::union(spans.into_iter().flatten().copied())
 }

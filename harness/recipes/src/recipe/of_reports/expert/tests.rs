@@ -10,7 +10,7 @@ fn put(made: &Made, spec: &TableSpec, row: &[(&str, i64)]) {
     made.put(spec, &row);
 }
 
-fn of(made: &Made, words: &str) -> Outcome {
+fn run(made: &Made, words: &str) -> Outcome {
     let mut words: Vec<&str> = words.split(':').collect();
     surveyed(words.remove(0), &words, &inputs(vec![made.path()]))
 }
@@ -34,20 +34,20 @@ fn calls_that_wait_for_a_gpu_are_listed_and_those_that_wait_for_an_event_are_not
         "my_cudaDeviceSynchronize",
     ]);
     made.string(9, "cudaDeviceSynchronize_v3020").call((500, 900), 8, 9, 9).call((9, 3), 8, 10, 9);
-    let outcome = of(&made, "cuda_api_sync");
+    let outcome = run(&made, "cuda_api_sync");
     let rows = table(&outcome, "rows");
     assert_eq!(texts(rows, "API"), ["cudaDeviceSynchronize", "cudaStreamSynchronize", "cuCtxSynchronize"]);
     assert_eq!(integers(rows, "Duration"), [Some(400), Some(10), Some(10)]);
     assert_eq!((integers(rows, "TID")[0], integers(rows, "PID")[0]), (Some(8), Some(40)));
-    assert_eq!(table(&of(&made, "cuda_api_sync:least=11"), "rows").height(), 1);
-    let none = of(&calls(&["cudaMalloc"]), "cuda_api_sync");
+    assert_eq!(table(&run(&made, "cuda_api_sync:least=11"), "rows").height(), 1);
+    let none = run(&calls(&["cudaMalloc"]), "cuda_api_sync");
     assert_eq!(table(&none, "rows").height(), 0);
     assert!(
         none.notes.iter().any(|note| note.ends_with("looked at 1 calls, found none")),
         "{:?}",
         none.notes
     );
-    assert!(of(Made::begin().string(1, "a"), "cuda_api_sync").tables.is_empty());
+    assert!(run(Made::begin().string(1, "a"), "cuda_api_sync").tables.is_empty());
 }
 
 fn copy(made: &Made, correlation: i64, kind: i64, memory: &[(&str, i64)], ns: i64) {
@@ -95,7 +95,7 @@ fn copies() -> Made {
 
 #[test]
 fn asynchronous_copies_of_pageable_memory_are_listed() {
-    let outcome = of(&copies(), "cuda_memcpy_async");
+    let outcome = run(&copies(), "cuda_memcpy_async");
     let rows = table(&outcome, "rows");
     assert_eq!(texts(rows, "API"), ["cuMemcpyHtoDAsync_v2", "cudaMemcpyAsync"]);
     assert_eq!(integers(rows, "Duration"), [Some(30), Some(20)]);
@@ -110,7 +110,7 @@ fn asynchronous_copies_of_pageable_memory_are_listed() {
 
 #[test]
 fn blocking_copies_are_listed_but_not_between_gpus_nor_of_graphs() {
-    let outcome = of(&copies(), "cuda_memcpy_sync");
+    let outcome = run(&copies(), "cuda_memcpy_sync");
     let rows = table(&outcome, "rows");
     assert_eq!(
         (texts(rows, "API"), integers(rows, "Duration")),
@@ -139,7 +139,7 @@ fn blocking_fills_are_listed() {
         row.extend(kind.map(|kind| ("memKind", kind)));
         put(&made, &MEMSET, &row);
     }
-    let outcome = of(&made, "cuda_memset_sync");
+    let outcome = run(&made, "cuda_memset_sync");
     let rows = table(&outcome, "rows");
     assert_eq!(texts(rows, "API"), ["cuMemsetD8_v2", "cudaMemset"]);
     assert_eq!(texts(rows, "Memory Kind"), ["Managed Static", "Pinned"]);
@@ -153,16 +153,16 @@ fn blocking_fills_are_listed() {
 #[test]
 fn where_cuda_was_traced_a_table_that_is_absent_means_that_there_was_none() {
     for name in ["cuda_memcpy_async", "cuda_memcpy_sync", "cuda_memset_sync"] {
-        let outcome = of(&calls(&["cudaMalloc"]), name);
+        let outcome = run(&calls(&["cudaMalloc"]), name);
         let rows = table(&outcome, "rows");
         assert_eq!((rows.height(), texts(rows, "API").len()), (0, 0), "{name} has its headings");
         assert!(outcome.notes.iter().any(|note| note.contains("looked at 0 ")), "{:?}", outcome.notes);
-        assert!(of(Made::begin().string(1, "a"), name).tables.is_empty(), "{name}");
+        assert!(run(Made::begin().string(1, "a"), name).tables.is_empty(), "{name}");
         // Without calls the launches are unknown.
         let made = Made::begin();
         copy(&made, 1, 1, &[PAGEABLE, DEVICE], 5);
         made.fill((0, 5), 1);
-        let outcome = of(&made, name);
+        let outcome = run(&made, name);
         assert_eq!(table(&outcome, "rows").height(), 0, "{name}");
         assert!(
             outcome
@@ -188,15 +188,15 @@ fn with_gaps() -> Made {
 #[test]
 fn gaps_above_the_limit_are_listed_per_process_the_longest_first() {
     let made = with_gaps();
-    let outcome = of(&made, "gpu_gaps");
+    let outcome = run(&made, "gpu_gaps");
     let rows = table(&outcome, "rows");
     assert_eq!(integers(rows, "Duration"), [Some(690 * MS), Some(590 * MS)]);
     assert_eq!(integers(rows, "Start"), [Some(610 * MS), Some(10 * MS)]);
     assert_eq!(integers(rows, "PID"), [Some(40), Some(40)]);
-    assert_eq!(table(&of(&made, "gpu_gaps:gap=690"), "rows").height(), 0);
-    assert_eq!(table(&of(&made, "gpu_gaps:gap=689"), "rows").height(), 1);
+    assert_eq!(table(&run(&made, "gpu_gaps:gap=690"), "rows").height(), 0);
+    assert_eq!(table(&run(&made, "gpu_gaps:gap=689"), "rows").height(), 1);
     made.fill((300 * MS, 301 * MS), 5);
-    assert_eq!(table(&of(&made, "gpu_gaps"), "rows").height(), 1, "a fill is work");
+    assert_eq!(table(&run(&made, "gpu_gaps"), "rows").height(), 1, "a fill is work");
 }
 
 #[test]
@@ -207,11 +207,11 @@ fn the_profilers_own_overhead_explains_a_gap_in_its_process_alone() {
         &PROFILER_OVERHEAD,
         &[("start", 700 * MS), ("end", 1290 * MS), ("globalTid", OTHER_PROCESS | 9)],
     );
-    assert_eq!(table(&of(&made, "gpu_gaps"), "rows").height(), 2);
+    assert_eq!(table(&run(&made, "gpu_gaps"), "rows").height(), 2);
     put(&made, &PROFILER_OVERHEAD, &[("start", 700 * MS), ("end", 1290 * MS), ("globalTid", PROCESS | 9)]);
-    assert_eq!(integers(table(&of(&made, "gpu_gaps"), "rows"), "Start"), [Some(10 * MS)]);
+    assert_eq!(integers(table(&run(&made, "gpu_gaps"), "rows"), "Start"), [Some(10 * MS)]);
     assert_eq!(
-        integers(table(&of(&made, "gpu_gaps:gap=80"), "rows"), "Duration"),
+        integers(table(&run(&made, "gpu_gaps:gap=80"), "rows"), "Duration"),
         [Some(590 * MS), Some(90 * MS)]
     );
 }
@@ -219,27 +219,27 @@ fn the_profilers_own_overhead_explains_a_gap_in_its_process_alone() {
 #[test]
 fn regions_of_little_use_are_listed_the_least_used_first() {
     let made = with_gaps();
-    let outcome = of(&made, "gpu_time_util:chunks=131");
+    let outcome = run(&made, "gpu_time_util:chunks=131");
     let rows = table(&outcome, "rows");
     assert_eq!(integers(rows, "Start"), [Some(10 * MS), Some(610 * MS)]);
     assert_eq!(integers(rows, "Duration"), [Some(590 * MS), Some(690 * MS)]);
     assert_eq!(decimals(rows, "In Use"), [Some(0.0), Some(0.0)]);
-    let outcome = of(&made, "gpu_time_util:chunks=1:threshold=3");
+    let outcome = run(&made, "gpu_time_util:chunks=1:threshold=3");
     let used = decimals(table(&outcome, "rows"), "In Use")[0].expect("a number");
     assert!((used - 3000.0 / 1310.0).abs() < 1e-9, "{used}");
-    assert_eq!(table(&of(&made, "gpu_time_util:chunks=1:threshold=2"), "rows").height(), 0);
+    assert_eq!(table(&run(&made, "gpu_time_util:chunks=1:threshold=2"), "rows").height(), 0);
     put(&made, &PROFILER_OVERHEAD, &[("start", 20 * MS), ("end", 590 * MS), ("globalTid", PROCESS | 9)]);
-    assert_eq!(integers(table(&of(&made, "gpu_time_util:chunks=131"), "rows"), "Start").len(), 3);
+    assert_eq!(integers(table(&run(&made, "gpu_time_util:chunks=131"), "rows"), "Start").len(), 3);
     // Side by side they add up, and any number of chunks is taken.
     for chunks in ["0", "18446744073709551615"] {
-        assert!(!of(&made, &format!("gpu_time_util:chunks={chunks}")).tables.is_empty());
+        assert!(!run(&made, &format!("gpu_time_util:chunks={chunks}")).tables.is_empty());
     }
 }
 
 #[test]
 fn without_anything_on_a_gpu_there_are_neither_gaps_nor_regions() {
     for name in ["gpu_gaps", "gpu_time_util"] {
-        assert!(of(&calls(&["cudaMalloc"]), name).tables.is_empty(), "{name}");
+        assert!(run(&calls(&["cudaMalloc"]), name).tables.is_empty(), "{name}");
     }
 }
 
@@ -288,7 +288,7 @@ fn memory_operations_of_directx_are_listed_by_their_cost() {
         put(&made, &DX12_MEMORY_OPERATION, &row);
     }
     put(&made, &DX12_MEMORY_OPERATION, &[("traceEventId", 9999)]);
-    let outcome = of(&made, "dx12_mem_ops");
+    let outcome = run(&made, "dx12_mem_ops");
     let rows = table(&outcome, "rows");
     let expected: Vec<(i64, &str)> =
         operations.iter().zip(100..).filter_map(|((.., cost), id)| Some((id, (*cost)?))).collect();
@@ -303,5 +303,5 @@ fn memory_operations_of_directx_are_listed_by_their_cost() {
     for note in ["whose call is not in the report, left out: 1", "whose heap is not recorded, left out: 2"] {
         assert!(outcome.notes.iter().any(|text| text.contains(note)), "{note}: {:?}", outcome.notes);
     }
-    assert!(of(&calls(&["cudaMalloc"]), "dx12_mem_ops").tables.is_empty());
+    assert!(run(&calls(&["cudaMalloc"]), "dx12_mem_ops").tables.is_empty());
 }

@@ -2,7 +2,7 @@
 
 use super::{note_none, overheads};
 use crate::busy::{Busy, Operation};
-use crate::chart::{Along, Axis, Chart, Figure, Line, Lines, Mark};
+use crate::chart::{Along, Axis, Chart, ChartLine, Figure, Lines, Mark};
 use crate::recipe::of_reports::together::{Extract, Share};
 use crate::recipe::of_reports::{Made, RecipeKind, ReportExtract, ReportRecipe, Together, encoding, labels};
 use crate::report::{ArgumentSpec, Arguments, Takes};
@@ -119,12 +119,12 @@ fn result_table(all: &[(i64, &GpuUse)]) -> ResultTable {
 fn chart(all: &[(i64, &GpuUse)], threshold: f64) -> Option<Chart> {
     let places: Vec<labels::LabelKey> =
         all.iter().map(|(rank, used)| (*rank, used.pid, Some(used.device))).collect();
-    let lines = all.iter().zip(labels::unique(&places)).map(|((rank, used), label)| Line {
+    let lines = all.iter().zip(labels::unique(&places)).map(|((rank, used), label)| ChartLine {
         label,
         rank: Some(*rank),
         points: used.over_time.iter().map(|(at, percent)| (*at, Some(*percent))).collect(),
     });
-    let lines: Vec<Line> = lines.filter(|line| !line.points.is_empty()).collect();
+    let lines: Vec<ChartLine> = lines.filter(|line| !line.points.is_empty()).collect();
     (!lines.is_empty()).then(|| Chart {
         name: "use",
         title: "Use of each GPU over Time".to_owned(),

@@ -148,11 +148,11 @@ fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Extract, u64)>, 
             let whole = busy.kernels[one.name as usize].whole.as_str();
             runs.entry(whole).or_insert_with(|| (class, Vec::new())).1.push(one.ns());
         }
-        let spans: Vec<Spans> = spans.into_iter().map(Spans::of).collect();
+        let spans: Vec<Spans> = spans.into_iter().map(Spans::union).collect();
         for (time, spans) in times.of.iter_mut().zip(&spans) {
             time.union = u128::from(spans.ns());
         }
-        let any = Spans::of(spans.iter().flat_map(|spans| spans.as_slice()).copied());
+        let any = Spans::union(spans.iter().flat_map(|spans| spans.as_slice()).copied());
         times.all = Time {
             runs: times.of.iter().map(|time| time.runs).sum(),
             sum: times.of.iter().map(|time| time.sum).sum(),
@@ -167,7 +167,7 @@ fn take(trace: &Trace, arguments: &Arguments) -> Result<Option<(Extract, u64)>, 
         return Ok(None);
     }
     let names = runs.into_iter().filter_map(|(name, (class, mut ns))| {
-        Some(KernelStats { class, name: name.to_owned(), stats: Stats::of_mut(&mut ns)? })
+        Some(KernelStats { class, name: name.to_owned(), stats: Stats::from_values_mut(&mut ns)? })
     });
     let names = names.collect();
     Ok(Some((Extract { gpus, names, calls: calls(trace)?, host_bytes: host_bytes(trace)? }, rows)))
@@ -222,9 +222,9 @@ fn make(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
         all.insert(0, rule::figures(None, &together, compat));
     }
     let tables = vec![
-        ("classes", result_tables::of_all(reports, compat)),
-        ("rank_classes", result_tables::of_ranks(reports, compat)),
-        ("gpu_classes", result_tables::of_gpus(reports, compat)),
+        ("classes", result_tables::total_table(reports, compat)),
+        ("rank_classes", result_tables::rank_table(reports, compat)),
+        ("gpu_classes", result_tables::gpu_table(reports, compat)),
         ("bottlenecks", result_tables::bottlenecks(&all, arguments)),
         ("recommendations", result_tables::recommendations(&all, arguments)),
     ];

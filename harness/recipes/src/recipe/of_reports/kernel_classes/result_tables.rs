@@ -20,7 +20,7 @@ struct Row {
     largest: Option<String>,
 }
 
-pub(super) fn of_all(reports: &[ReportExtract<&Extract>], compat: bool) -> ResultTable {
+pub(super) fn total_table(reports: &[ReportExtract<&Extract>], compat: bool) -> ResultTable {
     let extract: Vec<&Extract> = reports.iter().map(|report| report.extract).collect();
     result_table(&rows(None, &extract, compat), false, false)
 }
@@ -44,17 +44,17 @@ pub(super) fn chart(reports: &[ReportExtract<&Extract>], compat: bool) -> Chart 
     }
 }
 
-pub(super) fn of_ranks(reports: &[ReportExtract<&Extract>], compat: bool) -> ResultTable {
+pub(super) fn rank_table(reports: &[ReportExtract<&Extract>], compat: bool) -> ResultTable {
     let rows: Vec<Row> =
         reports.iter().flat_map(|report| rows(Some(report.rank), &[report.extract], compat)).collect();
     result_table(&rows, true, false)
 }
 
-pub(super) fn of_gpus(reports: &[ReportExtract<&Extract>], compat: bool) -> ResultTable {
+pub(super) fn gpu_table(reports: &[ReportExtract<&Extract>], compat: bool) -> ResultTable {
     let mut rows = Vec::new();
     for report in reports {
         for (gpu, times) in &report.extract.gpus {
-            rows.extend(of_times(times, compat).map(|(class, time)| Row {
+            rows.extend(class_times(times, compat).map(|(class, time)| Row {
                 rank: Some(report.rank),
                 gpu: Some(*gpu),
                 class,
@@ -69,7 +69,7 @@ pub(super) fn of_gpus(reports: &[ReportExtract<&Extract>], compat: bool) -> Resu
 }
 
 /// Classes without time are listed, too, except with `compat`: where kernels were recorded, 0 is a measurement.
-fn of_times(times: &Classes, compat: bool) -> impl Iterator<Item = (&'static str, Time)> {
+fn class_times(times: &Classes, compat: bool) -> impl Iterator<Item = (&'static str, Time)> {
     let named: Vec<_> = classes(compat).iter().copied().zip(times.of.iter().copied()).collect();
     named.into_iter().filter(move |(_, time)| !compat || time.runs > 0)
 }
@@ -81,7 +81,7 @@ fn rows(rank: Option<i64>, reports: &[&Extract], compat: bool) -> Vec<Row> {
     for named in reports.iter().flat_map(|extract| &extract.names) {
         *names.entry(named.class).or_default().entry(named.name.as_str()).or_default() += named.stats.total;
     }
-    let rows = of_times(&sum, compat).map(|(class, time)| {
+    let rows = class_times(&sum, compat).map(|(class, time)| {
         let at = classes(compat).iter().position(|known| *known == class).unwrap_or_default();
         let of_class = names.get(&at);
         // Of equal ones the first by name.

@@ -32,21 +32,21 @@ fn made(kernels: &[(i64, i64, usize)], calls: &[(i64, &str)]) -> Made {
     made
 }
 
-fn of(made: &Made, words: &[&str]) -> Outcome {
+fn run(made: &Made, words: &[&str]) -> Outcome {
     surveyed("kernel_classes", words, &inputs(vec![made.path()]))
 }
 
 fn bound(made: &Made, words: &[&str]) -> String {
-    texts(table(&of(made, words), "bottlenecks"), "Bottleneck").remove(0)
+    texts(table(&run(made, words), "bottlenecks"), "Bottleneck").remove(0)
 }
 
 fn topics(made: &Made, words: &[&str]) -> Vec<String> {
-    texts(table(&of(made, words), "recommendations"), "Topic")
+    texts(table(&run(made, words), "recommendations"), "Topic")
 }
 
 #[test]
 fn shares_are_by_sum_and_by_union() {
-    let outcome = of(&made(&[(0, 60, 4), (30, 90, 4), (80, 110, 0), (200, 240, 6)], &[]), &[]);
+    let outcome = run(&made(&[(0, 60, 4), (30, 90, 4), (80, 110, 0), (200, 240, 6)], &[]), &[]);
     let classes = table(&outcome, "classes");
     assert_eq!(texts(classes, "Class")[..3], ["gemm", "other", "nccl"]);
     assert_eq!(integers(classes, "Time")[..3], [Some(120), Some(40), Some(30)]);
@@ -61,10 +61,10 @@ fn shares_are_by_sum_and_by_union() {
 #[test]
 fn symmetric_kernels_user_buffers_and_expert_parallelism_communicate() {
     let made = made(&[(0, 10, 1), (10, 20, 2), (20, 30, 3), (30, 60, 4)], &[(10, "cudaMalloc")]);
-    let outcome = of(&made, &[]);
+    let outcome = run(&made, &[]);
     assert_eq!(decimals(table(&outcome, "bottlenecks"), "Communication"), [Some(50.0)]);
     assert_eq!(bound(&made, &[]), "Communication Bound");
-    let compat = of(&made, &["compat"]);
+    let compat = run(&made, &["compat"]);
     assert_eq!(
         decimals(table(&compat, "bottlenecks"), "Communication"),
         [Some(0.0)],
@@ -99,7 +99,7 @@ fn the_first_bound_that_is_exceeded_counts() {
 fn without_calls_the_bottleneck_is_unknown() {
     let quiet = made(&[(0, 100, 4)], &[]);
     assert_eq!(bound(&quiet, &[]), "not known");
-    assert_eq!(decimals(table(&of(&quiet, &[]), "bottlenecks"), "Synchronisation"), [None]);
+    assert_eq!(decimals(table(&run(&quiet, &[]), "bottlenecks"), "Synchronisation"), [None]);
     assert_eq!(bound(&quiet, &["compat"]), "Compute Bound", "the script takes them for none");
     assert_eq!(bound(&made(&[(0, 50, 4), (50, 100, 0)], &[]), &[]), "Communication Bound");
 }
@@ -147,5 +147,5 @@ fn several_reports_have_a_bound_of_all_and_one_each() {
 fn without_a_kernel_there_is_no_class_and_no_bound() {
     let made = made(&[], &[(10, "cudaMalloc")]);
     made.fill((0, 10), 1);
-    assert!(of(&made, &["compat"]).tables.is_empty());
+    assert!(run(&made, &["compat"]).tables.is_empty());
 }

@@ -60,7 +60,7 @@ fn make(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
 
 /// Kernels, and graphs of which nothing is known but that they ran.
 pub(super) fn runs(one: &Operation) -> bool {
-    one.kind != busy::Kind::Memory
+    one.kind != busy::Activity::Memory
 }
 
 /// The GPUs that have any such operation.
@@ -72,7 +72,7 @@ pub(super) fn with<'a>(
 }
 
 pub(super) fn union(gpu: &Gpu, what: impl Fn(&Operation) -> bool) -> Spans {
-    Spans::of(gpu.operations.iter().filter(|one| what(one)).map(Operation::span))
+    Spans::union(gpu.operations.iter().filter(|one| what(one)).map(Operation::span))
 }
 
 /// From the first to the last of them, and how many there are.
@@ -140,9 +140,10 @@ fn take_nccl(trace: &Trace, arguments: &Arguments) -> Share<Extract> {
     let begins: Vec<bool> =
         busy.kernels.iter().map(|name| name.short.to_lowercase().starts_with("nccl")).collect();
     let begins = |one: &Operation| begins.get(one.name as usize).copied().unwrap_or(false);
-    let is_class = |one: &Operation| one.kind == busy::Kind::Communication;
+    let is_class = |one: &Operation| one.kind == busy::Activity::Communication;
     let communicates = |one: &Operation| if by_class { is_class(one) } else { begins(one) };
-    let is_kernel = |one: &Operation| matches!(one.kind, busy::Kind::Communication | busy::Kind::Compute);
+    let is_kernel =
+        |one: &Operation| matches!(one.kind, busy::Activity::Communication | busy::Activity::Compute);
     let Some((_, rows)) = span(&busy, is_kernel) else { return Ok(None) };
     let Some((shown, _)) = span(&busy, runs) else { return Ok(None) };
     let places = with(&busy, runs).map(|gpu| ProcessGpu {
@@ -152,7 +153,7 @@ fn take_nccl(trace: &Trace, arguments: &Arguments) -> Share<Extract> {
             Some(union(gpu, |one| is_kernel(one) && communicates(one))),
             Some(union(gpu, |one| is_kernel(one) && !communicates(one))),
         ],
-        unknown: union(gpu, |one| one.kind == busy::Kind::Graph),
+        unknown: union(gpu, |one| one.kind == busy::Activity::Graph),
     });
     let places = places.collect();
     let operations = busy.gpus.iter().flat_map(|gpu| &gpu.operations);

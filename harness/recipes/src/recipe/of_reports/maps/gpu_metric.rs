@@ -1,6 +1,6 @@
 //! Metrics sampled by GPUs: the mean of each metric in each bin.
 
-use super::means::{Mean, of_moments};
+use super::means::{Mean, from_moments};
 use super::packed::{PackedSamples, Sample};
 use super::window::{BINS, Coverage, NO_SHIFT, Window};
 use crate::chart::{Axis, Chart, Figure, Heatmap, HeatmapRow};
@@ -133,7 +133,7 @@ fn make(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
             rank: report.rank,
             series,
             most: series.samples.iter().map(|sample| sample.value).reduce(f64::max),
-            bins: of_moments(&series.samples, *shift, &window),
+            bins: from_moments(&series.samples, *shift, &window),
         })
     });
     let mut rows: Vec<Row> = rows.collect();
@@ -159,7 +159,7 @@ fn make(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
 const PLAIN: Quantity = Quantity::Plain;
 
 fn totals(rows: &[Row]) -> ResultTable {
-    let all: Vec<Mean> = rows.iter().map(|row| Mean::of_all(&row.bins)).collect();
+    let all: Vec<Mean> = rows.iter().map(|row| Mean::combine(&row.bins)).collect();
     let columns = vec![
         Column::integers("Rank", PLAIN, rows.iter().map(|row| row.rank)),
         Column::integers("GPU", PLAIN, rows.iter().map(|row| row.series.gpu)),

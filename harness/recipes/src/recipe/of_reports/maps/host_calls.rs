@@ -183,7 +183,7 @@ fn take(trace: &Trace, calls: Calls) -> Share<Extract> {
         return Ok(None);
     };
     let unions: BTreeMap<Option<i64>, Spans> =
-        calls.of_process.into_iter().map(|(process, spans)| (process, Spans::of(spans))).collect();
+        calls.of_process.into_iter().map(|(process, spans)| (process, Spans::union(spans))).collect();
     let mut places: Vec<ProcessGpu> = Vec::new();
     let mut rows = calls.rows;
     if let Some(busy) = Busy::read(trace)?
@@ -194,7 +194,7 @@ fn take(trace: &Trace, calls: Calls) -> Share<Extract> {
         let places_of = with(&busy, runs).map(|gpu| ProcessGpu {
             process: gpu.process,
             device: Some(gpu.device),
-            sets: vec![Some(union(gpu, runs)), Some(of_process(&unions, gpu.process))],
+            sets: vec![Some(union(gpu, runs)), Some(process_spans(&unions, gpu.process))],
             unknown: Spans::default(),
         });
         places.extend(places_of);
@@ -214,9 +214,9 @@ fn take(trace: &Trace, calls: Calls) -> Share<Extract> {
     Ok(Some((shares::extract(trace, shown, places), rows)))
 }
 
-fn of_process(unions: &BTreeMap<Option<i64>, Spans>, process: Option<i64>) -> Spans {
+fn process_spans(unions: &BTreeMap<Option<i64>, Spans>, process: Option<i64>) -> Spans {
     match process {
         Some(_) => unions.get(&process).cloned().unwrap_or_default(),
-        None => Spans::of(unions.values().flat_map(|union| union.as_slice().iter().copied())),
+        None => Spans::union(unions.values().flat_map(|union| union.as_slice().iter().copied())),
     }
 }

@@ -17,7 +17,7 @@ impl Mean {
     }
 
     /// Of bins together.
-    pub(super) fn of_all(bins: &[Mean]) -> Mean {
+    pub(super) fn combine(bins: &[Mean]) -> Mean {
         bins.iter().fold(Mean::default(), |all, one| Mean {
             sum: all.sum + one.sum,
             weight: all.weight + one.weight,
@@ -31,7 +31,7 @@ impl Mean {
 }
 
 /// Of samples of moments.
-pub(super) fn of_moments(samples: &PackedSamples, shift: i64, window: &Window) -> Vec<Mean> {
+pub(super) fn from_moments(samples: &PackedSamples, shift: i64, window: &Window) -> Vec<Mean> {
     let mut bins = vec![Mean::default(); window.bins()];
     for sample in samples.iter() {
         if let Some(bin) = window.bin_of(sample.start.saturating_add(shift)) {
@@ -42,7 +42,7 @@ pub(super) fn of_moments(samples: &PackedSamples, shift: i64, window: &Window) -
 }
 
 /// Of rates over intervals, as far as these lie in the window and between the two moments that a filter leaves.
-pub(super) fn of_rates(
+pub(super) fn from_rates(
     samples: &PackedSamples,
     (from, to): (i64, i64),
     shift: i64,
@@ -85,7 +85,7 @@ mod tests {
             Sample { start: 31, end: 31, value: 90.0 },
         ]);
         let means: Vec<Option<f64>> =
-            of_moments(&samples, 0, &window(&[0, 10, 20, 30])).iter().map(Mean::value).collect();
+            from_moments(&samples, 0, &window(&[0, 10, 20, 30])).iter().map(Mean::value).collect();
         assert_eq!(means, [Some(5.0), None, Some(7.0)]);
     }
 
@@ -100,7 +100,7 @@ mod tests {
                 .map(|(start, ns, value)| Sample { start: *start, end: start + ns, value: f64::from(*value) }).collect();
             let (from, to) = (filter.0, filter.0 + filter.1);
             let edges = [0i64, 7, 8, 20, 30];
-            let means = of_rates(&PackedSamples::pack(samples.clone()), (from, to), shift, &window(&edges));
+            let means = from_rates(&PackedSamples::pack(samples.clone()), (from, to), shift, &window(&edges));
             for (at, bin) in edges.windows(2).enumerate() {
                 // Moment by moment.
                 let (mut sum, mut weight) = (0.0, 0);

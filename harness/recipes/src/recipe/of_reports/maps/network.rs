@@ -1,6 +1,6 @@
 //! Traffic and send waits of NICs and switches: the mean rate in each bin.
 
-use super::means::{Mean, of_rates};
+use super::means::{Mean, from_rates};
 use super::packed::{PackedSamples, Sample};
 use super::window::{BINS, Coverage, NO_SHIFT, Window};
 use crate::chart::{Axis, Chart, Figure, Heatmap, HeatmapRow};
@@ -170,7 +170,7 @@ fn make(reports: &[ReportExtract<&Extract>], arguments: &Arguments) -> Made {
             rank: report.rank,
             label: label(report, series),
             series,
-            bins: of_rates(&series.rates, measured, *shift, &window),
+            bins: from_rates(&series.rates, measured, *shift, &window),
         }));
     }
     rows.sort_by_key(|row| (row.series.sought, row.rank));
@@ -195,7 +195,7 @@ fn label(report: &ReportExtract<&Extract>, series: &Series) -> String {
 const PLAIN: Quantity = Quantity::Plain;
 
 fn totals(rows: &[Row]) -> ResultTable {
-    let all: Vec<Mean> = rows.iter().map(|row| Mean::of_all(&row.bins)).collect();
+    let all: Vec<Mean> = rows.iter().map(|row| Mean::combine(&row.bins)).collect();
     let most = rows.iter().map(|row| row.series.rates.iter().map(|rate| rate.value).reduce(f64::max));
     let columns = vec![
         Column::integers("Rank", PLAIN, rows.iter().map(|row| row.rank)),

@@ -62,7 +62,7 @@ impl PackedSpans {
     /// Later by so much.
     pub(super) fn shifted(&self, by: i64) -> Spans {
         let (mut numbers, mut last) = (self.0.numbers(), 0i64);
-        Spans::of(std::iter::from_fn(|| {
+        Spans::union(std::iter::from_fn(|| {
             let start = last.wrapping_add(unfolded(numbers.next()?));
             let end = start.wrapping_add(numbers.next()? as i64);
             last = end;
@@ -135,7 +135,7 @@ mod tests {
     proptest! {
         #[test]
         fn spans_come_out_as_they_went_in(spans in proptest::collection::vec((any::<i64>(), any::<i64>()), 0..20)) {
-            let spans = Spans::of(spans);
+            let spans = Spans::union(spans);
             prop_assert_eq!(PackedSpans::pack(&spans).shifted(0), spans);
         }
 
@@ -162,7 +162,7 @@ mod tests {
     fn a_report_of_a_hundred_thousand_kernels_is_kept_in_half_a_megabyte() {
         // Kernels of 20 us to 1 ms, a few microseconds apart.
         let mut at = 5_000_000_000i64;
-        let spans = Spans::of((0..100_000i64).map(|kernel| {
+        let spans = Spans::union((0..100_000i64).map(|kernel| {
             let start = at + 2_000 + kernel % 7 * 900;
             at = start + 20_000 + kernel * 7_919 % 980_000;
             (start, at)

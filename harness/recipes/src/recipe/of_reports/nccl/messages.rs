@@ -4,7 +4,7 @@
 use super::msg::{AGGREGATED, CHECKS, Extract, ITERATIONS, OUT_OF_PLACE, RANKS, WARMUP};
 use crate::recipe::of_reports::ReportExtract;
 use crate::report::Arguments;
-use nsys::nccl::sequence::{Difference, Part, Place, Placement, Plan, assign, plan_of};
+use nsys::nccl::sequence::{CallPosition, Difference, Part, Placement, Plan, assign, plan_of};
 use nsys::nccl::{Call, Function, NcclCalls};
 use nsys::trace::process_of;
 use polars::prelude::PlHashMap;
@@ -62,7 +62,7 @@ pub(super) struct Messages<'a> {
 
 impl Messages<'_> {
     /// Of each key which messages are of it, in their order.
-    pub(super) fn of_keys(&self) -> OfKeys {
+    pub(super) fn by_key(&self) -> OfKeys {
         let mut ends = vec![0u32; self.keys.len()];
         self.all.iter().for_each(|message| ends[message.key as usize] += 1);
         let mut begin = 0;
@@ -141,7 +141,7 @@ pub(super) fn all<'a>(
             let place = place(at);
             let instance = instances.next((process_of(call.global_tid), call.rank), number);
             let counts = match (&places, place) {
-                (Some(_), place) => matches!(place, Some(Place { part: Part::Timed { .. }, .. })),
+                (Some(_), place) => matches!(place, Some(CallPosition { part: Part::Timed { .. }, .. })),
                 (None, _) => u64::from(instance) >= warmup,
             };
             all.push(Message {
@@ -247,7 +247,7 @@ fn places_asked_for(
     plan: &Plan,
     file: &str,
     notes: &mut Vec<String>,
-) -> Vec<Option<Place>> {
+) -> Vec<Option<CallPosition>> {
     let (places, differences) = places(nccl, |sizes| {
         let plan = plan_of(sizes, plan)?;
         assign(sizes, &plan)
@@ -268,7 +268,7 @@ fn places_printed(
     plans: &[Plan],
     file: &str,
     notes: &mut Vec<String>,
-) -> Option<Vec<Option<Place>>> {
+) -> Option<Vec<Option<CallPosition>>> {
     let today = plans.first()?;
     let (places, differences) = places(nccl, |sizes| {
         let plan = plans.iter().find(|plan| plan.calls() == sizes.len() as u64).unwrap_or(today);
@@ -293,8 +293,8 @@ type Sequence = (i64, Option<u64>, Option<u32>);
 /// The place of each call, by the sizes of its rank's steps; and of which ranks they have none, and why.
 fn places(
     nccl: &NcclCalls,
-    find: impl Fn(&[Option<u64>]) -> Result<Vec<Place>, Difference>,
-) -> (Vec<Option<Place>>, Vec<(Sequence, Difference)>) {
+    find: impl Fn(&[Option<u64>]) -> Result<Vec<CallPosition>, Difference>,
+) -> (Vec<Option<CallPosition>>, Vec<(Sequence, Difference)>) {
     let mut places = vec![None; nccl.calls.len()];
     let mut sequences: BTreeMap<Sequence, Vec<usize>> = BTreeMap::new();
     for (at, call) in nccl.calls.iter().enumerate() {

@@ -50,11 +50,11 @@ pub(super) fn result_table(
     let (number, time) = (|| Holds::Numbers(PLAIN), || Holds::Numbers(TIME));
     let columns = vec![
         made("Rank", number(), |row| Some(row.of_all.ranks[row.message.report as usize])),
-        made("Operation", Holds::Words(words.functions), |row| Some(row.of_key().function)),
-        made("Bytes", number(), |row| row.of_key().bytes),
-        made("Total Bytes", number(), |row| row.of_key().total_bytes),
-        made("Communicator", Holds::Words(words.communicators), |row| row.of_key().communicator),
-        made("Ranks", number(), |row| row.of_key().ranks),
+        made("Operation", Holds::Words(words.functions), |row| Some(row.key().function)),
+        made("Bytes", number(), |row| row.key().bytes),
+        made("Total Bytes", number(), |row| row.key().total_bytes),
+        made("Communicator", Holds::Words(words.communicators), |row| row.key().communicator),
+        made("Ranks", number(), |row| row.key().ranks),
         made("Comm Rank", number(), |row| row.message.call.rank.map(i64::from)),
         made("Root", number(), |row| row.message.call.root.map(i64::from)),
         made("Peer", number(), |row| row.message.call.peer.map(i64::from)),
@@ -64,9 +64,7 @@ pub(super) fn result_table(
         made("Group", number(), |row| row.message.call.group.map(i64::from)),
         made("Instance", number(), |row| Some(row.message.instance.into())),
         made("Part", Holds::Words(named(&PARTS.map(Part::name))), |row| row.message.part.map(part)),
-        made("Placement", Holds::Words(named(&PLACEMENTS.map(Placement::name))), |row| {
-            row.of_key().placement
-        }),
+        made("Placement", Holds::Words(named(&PLACEMENTS.map(Placement::name))), |row| row.key().placement),
         made("Start", time(), |row| Some(row.message.call.start)),
         made("End", time(), |row| Some(row.message.call.end)),
         made("PID", number(), |row| Some(pid_of(row.message.call.global_tid))),
@@ -111,7 +109,7 @@ pub(super) fn result_table(
 }
 
 impl Row<'_> {
-    fn of_key(&self) -> &KeyValues {
+    fn key(&self) -> &KeyValues {
         &self.of_all.keys[self.message.key as usize]
     }
 }

@@ -35,7 +35,7 @@ const QUANTILES: [(&str, f64); 5] = [("P1", 0.01), ("P5", 0.05), ("P50", 0.5), (
 const MEDIAN: usize = 2;
 
 pub(super) fn result_table(recipe: &ReportRecipe, messages: &Messages, means: &Means) -> ResultTable {
-    let of_keys = messages.of_keys();
+    let of_keys = messages.by_key();
     let keys = messages.keys.par_iter().enumerate();
     let mut rows: Vec<Row> = keys.map(|(at, key)| row(*key, messages, of_keys.get(at))).collect();
     rows.sort_by_key(|row| row.key);
@@ -166,11 +166,11 @@ fn row(key: Key, messages: &Messages, numbers: &[u32]) -> Row {
         ranks_seen: ranks.len(),
         count: times.len(),
         instances: fastest.len(),
-        stats: Stats::of(&times),
+        stats: Stats::from_values(&times),
         quantiles: QUANTILES.map(|(_, part)| quantile(&times, part)),
         modes: modes(&times),
         fastest: [0.5, 0.0].map(|part| quantile(&fastest, part)),
-        wait: Stats::of(&waits).map(|stats| stats.mean),
+        wait: Stats::from_values(&waits).map(|stats| stats.mean),
         found_warmup: warmup::found(&shortest),
     }
 }

@@ -291,7 +291,7 @@ fn figures(times: &[u64], printed: &[Printed]) -> String {
     }
     text.push_str(&format!(". p1 {}, p5 {}, median {}", at(0.01), at(0.05), at(0.5)));
     text.push_str(&format!(", p95 {}, p99 {}", at(0.95), at(0.99)));
-    if let Some(stats) = Stats::of(times).filter(|stats| stats.mean > 0.0) {
+    if let Some(stats) = Stats::from_values(times).filter(|stats| stats.mean > 0.0) {
         text.push_str(&format!(", CV {:.1} %", 100.0 * stats.stddev / stats.mean));
     }
     text

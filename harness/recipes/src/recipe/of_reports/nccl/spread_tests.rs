@@ -29,7 +29,7 @@ fn with_calls(calls: &[(u64, i64)]) -> Made {
     made
 }
 
-fn of(words: &[&str], inputs: &[Input]) -> Outcome {
+fn survey_messages(words: &[&str], inputs: &[Input]) -> Outcome {
     let outcome = surveyed("nccl_msg", words, inputs);
     assert!(outcome.unreadable.is_empty(), "{:?}", outcome.unreadable);
     outcome
@@ -66,7 +66,7 @@ fn three_modes() -> Vec<(u64, i64)> {
 #[test]
 fn three_ways_to_run_are_seen_in_the_figure_that_a_mean_hides() {
     let calls = three_modes();
-    let outcome = of(&["mean=1G@53361+2G@92866"], &inputs(vec![with_calls(&calls).path()]));
+    let outcome = survey_messages(&["mean=1G@53361+2G@92866"], &inputs(vec![with_calls(&calls).path()]));
     assert_eq!(integers(table(&outcome, "sizes"), "Modes"), [Some(1), Some(3), Some(3)]);
     assert_eq!(decimals(table(&outcome, "sizes"), "Printed"), [None, Some(53_361_000.0), Some(92_866_000.0)]);
     let titles: Vec<&str> = outcome.charts.iter().map(|chart| chart.title.as_str()).collect();
@@ -105,7 +105,7 @@ fn three_ways_to_run_are_seen_in_the_figure_that_a_mean_hides() {
 fn operation_and_sizes_are_arguments_and_unknown_ones_are_noted() {
     let made = with_calls(&[(1024, 100), (2048, 300), (4096, 500)]);
     let calls = inputs(vec![made.path()]);
-    let outcome = of(&["op=all_reduce", "sizes=1K+4K", "bins=1"], &calls);
+    let outcome = survey_messages(&["op=all_reduce", "sizes=1K+4K", "bins=1"], &calls);
     assert_eq!(integers(table(&outcome, "spread"), "Size"), [Some(1024), Some(4096)]);
     assert_eq!(integers(table(&outcome, "spread"), "Lower"), [Some(100), Some(500)]);
     for (word, expected) in [
@@ -116,12 +116,12 @@ fn operation_and_sizes_are_arguments_and_unknown_ones_are_noted() {
             "`sizes`: no timed call of `ncclAllReduce` has size `8K`; the largest are 4KB, 2KB, 1KB",
         ),
     ] {
-        let outcome = of(&[word], &calls);
+        let outcome = survey_messages(&[word], &calls);
         assert!(outcome.charts.is_empty());
         assert!(outcome.notes.iter().any(|note| note.ends_with(expected)), "{:?}", outcome.notes);
     }
     for word in ["mean=1K", "mean=1K@", "mean=1K@-3", "mean=1K@nan", "mean=@3", "mean=1K@3/"] {
-        let outcome = of(&[word], &calls);
+        let outcome = survey_messages(&[word], &calls);
         assert!(outcome.notes[0].contains("is not a size with microseconds"), "{word}: {:?}", outcome.notes);
         assert!(outcome.charts.iter().all(|chart| histogram(chart).marks.is_empty()));
     }
@@ -137,7 +137,7 @@ fn calls_without_a_time_of_their_own_make_no_chart() {
         "ncclAllReduce",
         Some(&crate::testing::nccl::json(7, 64)),
     );
-    let outcome = of(&[], &inputs(vec![made.path()]));
+    let outcome = survey_messages(&[], &inputs(vec![made.path()]));
     assert!(outcome.charts.is_empty());
     assert!(outcome.tables.iter().all(|(name, _)| *name != "spread"));
 }
@@ -189,7 +189,7 @@ fn run(stdout: Option<&str>, skipped: Option<usize>) -> (tempfile::TempDir, Path
 #[test]
 fn the_output_beside_reports_gives_timed_calls_and_their_means() {
     let (_folder, path) = run(Some(STDOUT), None);
-    let outcome = of(&["bins=2"], &inputs(vec![path]));
+    let outcome = survey_messages(&["bins=2"], &inputs(vec![path]));
     assert!(outcome.notes.is_empty(), "{:?}", outcome.notes);
     let sizes = table(&outcome, "sizes");
     let placements = ["", "out of place", "in place", "", "out of place", "in place"];
@@ -227,7 +227,8 @@ fn there_are_no_more_charts_than_a_page_has_room_for_and_the_table_has_all() {
     let calls: Vec<(u64, i64)> = (1..=18).map(|size| (1024 * size, 100)).collect();
     let made = with_calls(&calls);
     let sizes: Vec<String> = (1..=18).map(|size| format!("{size}K")).collect();
-    let outcome = of(&[&format!("sizes={}", sizes.join("+")), "bins=1"], &inputs(vec![made.path()]));
+    let outcome =
+        survey_messages(&[&format!("sizes={}", sizes.join("+")), "bins=1"], &inputs(vec![made.path()]));
     assert_eq!((outcome.charts.len(), table(&outcome, "spread").height()), (16, 18));
     assert!(outcome.notes[0].ends_with("sizes and placements without one: 2"), "{:?}", outcome.notes);
 }
@@ -235,7 +236,7 @@ fn there_are_no_more_charts_than_a_page_has_room_for_and_the_table_has_all() {
 #[test]
 fn calls_that_do_not_match_the_output_all_count_with_a_note() {
     let (_folder, path) = run(Some(STDOUT), Some(6));
-    let outcome = of(&[], &inputs(vec![path]));
+    let outcome = survey_messages(&[], &inputs(vec![path]));
     assert_eq!(integers(table(&outcome, "sizes"), "Count"), [Some(10), Some(11)]);
     let expected = "so all count, warm-up and checks too: call 12: 16 bytes, expected 8";
     assert!(outcome.notes[0].ends_with(expected), "{:?}", outcome.notes);
@@ -247,8 +248,11 @@ fn calls_that_do_not_match_the_output_all_count_with_a_note() {
 fn a_given_warm_up_or_iterations_count_instead_of_what_was_printed() {
     let (_folder, path) = run(Some(STDOUT), None);
     let inputs = inputs(vec![path]);
-    assert_eq!(integers(table(&of(&["warmup=1"], &inputs), "sizes"), "Count"), [Some(10), Some(10)]);
-    let outcome = of(&["iterations=2"], &inputs);
+    assert_eq!(
+        integers(table(&survey_messages(&["warmup=1"], &inputs), "sizes"), "Count"),
+        [Some(10), Some(10)]
+    );
+    let outcome = survey_messages(&["iterations=2"], &inputs);
     assert!(outcome.notes[0].contains("do not match the given `iterations`"), "{:?}", outcome.notes);
 }
 
@@ -259,21 +263,21 @@ fn other_outputs_are_named_or_left_alone() {
         assert_eq!(integers(table(outcome, "sizes"), "Count"), [Some(11), Some(11)]);
     };
     let (_one, path) = run(Some("epoch 1, loss 0.3\n"), None);
-    let outcome = of(&[], &inputs(vec![path]));
+    let outcome = survey_messages(&[], &inputs(vec![path]));
     assert!(outcome.notes.is_empty(), "what another program printed is no error here: {:?}", outcome.notes);
     nothing(&outcome);
     let (_two, path) = run(Some(&format!("{STDOUT}{STDOUT}")), None);
-    let outcome = of(&[], &inputs(vec![path]));
+    let outcome = survey_messages(&[], &inputs(vec![path]));
     assert!(outcome.notes[0].contains("2 tables, expected 1"), "{:?}", outcome.notes);
     nothing(&outcome);
     let (three, path) = run(None, None);
     let other = three.path().join("slurm-17.out");
     let asked = format!("printed={}", other.display());
-    let outcome = of(&[&asked], &inputs(vec![path.clone()]));
+    let outcome = survey_messages(&[&asked], &inputs(vec![path.clone()]));
     assert!(outcome.notes[0].contains("slurm-17.out: no times of nccl-tests"), "{:?}", outcome.notes);
     nothing(&outcome);
     std::fs::write(&other, STDOUT).expect("written");
-    let outcome = of(&[&asked], &inputs(vec![path]));
+    let outcome = survey_messages(&[&asked], &inputs(vec![path]));
     assert_eq!(integers(table(&outcome, "sizes"), "Count"), [0, 3, 3, 0, 3, 3].map(Some));
     assert_eq!(histogram(&outcome.charts[0]).marks.len(), 1);
 }
@@ -284,11 +288,12 @@ fn messages() {
     let calls = inputs(vec![made.path()]);
     let words =
         ["op=all_gather", "sizes=1X", "sizes=8K", "mean=1K", "buckets=1M+64K", "buckets=64X", "iterations=2"];
-    let mut notes: Vec<String> = words.iter().flat_map(|word| of(&[word], &calls).notes).collect();
+    let mut notes: Vec<String> =
+        words.iter().flat_map(|word| survey_messages(&[word], &calls).notes).collect();
     let (_other, path) = run(Some(STDOUT), Some(6));
-    notes.extend(of(&[], &inputs(vec![path])).notes);
+    notes.extend(survey_messages(&[], &inputs(vec![path])).notes);
     let (_twice, path) = run(Some(&format!("{STDOUT}{STDOUT}")), None);
-    let noted = of(&[], &inputs(vec![path])).notes;
+    let noted = survey_messages(&[], &inputs(vec![path])).notes;
     // The folder of the output is a new one each time.
     notes.extend(noted.iter().map(|note| note.split("stdout").last().unwrap_or_default().to_owned()));
     insta::assert_snapshot!(notes.join("\n"));

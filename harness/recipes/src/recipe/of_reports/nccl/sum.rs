@@ -2,7 +2,7 @@
 //! data by communicator and class of size.
 
 use crate::figures::{Stats, Tally};
-use crate::recipe::of_reports::survey::{SUMMARY_CHARTS, of_summary, result_table};
+use crate::recipe::of_reports::survey::{SUMMARY_CHARTS, result_table, summary_charts};
 use crate::recipe::of_reports::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::report::Arguments;
 use crate::result_table::Quantity;
@@ -52,7 +52,7 @@ fn take(trace: &Trace, _: &Arguments) -> Result<Option<(Extract, u64)>, ExportEr
     }
     let rows = of_functions.values().map(|values| values.len() as u64).sum();
     let functions =
-        of_functions.into_iter().map(|(name, values)| (vec![name.to_owned()], Tally::of(&values)));
+        of_functions.into_iter().map(|(name, values)| (vec![name.to_owned()], Tally::from_values(&values)));
     let functions = functions.collect();
     let mut of_sizes: BTreeMap<Vec<String>, Vec<u64>> = BTreeMap::new();
     for call in NcclCalls::read(trace)?.iter().flat_map(|nccl| &nccl.calls) {
@@ -65,7 +65,7 @@ fn take(trace: &Trace, _: &Arguments) -> Result<Option<(Extract, u64)>, ExportEr
         ];
         of_sizes.entry(words).or_default().push(call.ns());
     }
-    let sizes = of_sizes.into_iter().map(|(words, values)| (words, Tally::of(&values))).collect();
+    let sizes = of_sizes.into_iter().map(|(words, values)| (words, Tally::from_values(&values))).collect();
     Ok((rows > 0).then_some((Extract { functions, sizes }, rows)))
 }
 
@@ -103,7 +103,7 @@ fn make(reports: &[ReportExtract<&Extract>], _: &Arguments) -> Made {
     };
     let of = |words: &[&str], rows: Rows| result_table(&NCCL_SUM, Quantity::Nanoseconds, words, rows);
     let (all, sizes) = (rows(all), rows(sizes));
-    let charts = of_summary(NCCL_SUM.title, Quantity::Nanoseconds, &all);
+    let charts = summary_charts(NCCL_SUM.title, Quantity::Nanoseconds, &all);
     let by_size = of(&["Communicator", "Operation", "Size Class"], sizes);
     let tables = vec![
         ("all_stats", of(&["Name"], all)),

@@ -1,7 +1,7 @@
 //! The charts of a pace: durations, distances and progress over the instances, a line for each place.
 
 use super::extract::Series;
-use crate::chart::{Axis, Chart, Figure, Line, Lines};
+use crate::chart::{Axis, Chart, ChartLine, Figure, Lines};
 use crate::recipe::of_reports::labels;
 use crate::result_table::Quantity;
 
@@ -63,7 +63,7 @@ fn lines(
         all.iter().map(|one| (one.rank, one.place.pid, one.place.device)).collect();
     let line = |(one, label): (&Series, String)| {
         let points = (from..one.spans.len()).map(|at| (at as f64, value(one, at).map(|ns| ns as f64)));
-        Line { label, rank: Some(one.rank), points: points.collect() }
+        ChartLine { label, rank: Some(one.rank), points: points.collect() }
     };
     let figure = Lines {
         x: Axis::linear("Instance", Quantity::Plain),

@@ -98,12 +98,12 @@ pub(super) fn take(of: &Subject, trace: &Trace, asked: &NameRequest) -> Share<Ex
         }
         asked => (0..totals.len() as u32).filter(|name| read.names[*name as usize].is(asked)).collect(),
     };
-    let kept = of_names(&read, &wanted);
+    let kept = instances_by_name(&read, &wanted);
     let names = read.names.into_iter().zip(totals).map(|(name, (ns, _))| Total { name, ns });
     Ok(Some((Extract { again: trace.reopenable(), names: names.collect(), places: read.places, kept }, rows)))
 }
 
-fn of_names(read: &Instances, wanted: &[u32]) -> BTreeMap<u32, Vec<Instance>> {
+fn instances_by_name(read: &Instances, wanted: &[u32]) -> BTreeMap<u32, Vec<Instance>> {
     let mut kept: BTreeMap<u32, Vec<Instance>> = wanted.iter().map(|name| (*name, Vec::new())).collect();
     let mut is_wanted = vec![false; read.names.len()];
     wanted.iter().for_each(|name| is_wanted[*name as usize] = true);
@@ -189,10 +189,10 @@ pub(super) fn series(
     reports: &[ReportExtract<&Extract>],
     chosen: &Chosen,
 ) -> Vec<Result<Vec<Series>, ExportError>> {
-    reports.par_iter().map(|report| of_report(of, report, &chosen.asked)).collect()
+    reports.par_iter().map(|report| report_series(of, report, &chosen.asked)).collect()
 }
 
-fn of_report(
+fn report_series(
     of: &Subject,
     report: &ReportExtract<&Extract>,
     asked: &str,

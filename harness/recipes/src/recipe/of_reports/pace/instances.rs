@@ -68,7 +68,7 @@ pub(super) fn kernels(trace: &Trace) -> Result<Option<Instances>, ExportError> {
     for (number, short) in whole.of_row.iter().zip(shorts) {
         let number = *number as usize;
         if names[number].is_none() {
-            let (shown, short) = (whole.labels[number].clone(), strings.shown(*short).into_owned());
+            let (shown, short) = (whole.labels[number].clone(), strings.render(*short).into_owned());
             names[number] = Some(Name { shown, short });
         }
     }
@@ -96,7 +96,7 @@ pub(super) fn kernels(trace: &Trace) -> Result<Option<Instances>, ExportError> {
 pub(super) fn ranges(trace: &Trace) -> Result<Option<Instances>, ExportError> {
     let Some(ranges) = Ranges::read(trace)? else { return Ok(None) };
     let spans = (0..ranges.len()).map(|row| (row, ranges.start[row], ranges.end[row])).collect();
-    Ok(of_ranges(&ranges, spans))
+    Ok(from_ranges(&ranges, spans))
 }
 
 pub(super) fn projections(trace: &Trace) -> Result<Option<Instances>, ExportError> {
@@ -107,11 +107,11 @@ pub(super) fn projections(trace: &Trace) -> Result<Option<Instances>, ExportErro
         trace.note(format!("NVTX: ranges that end on another thread, not projected: {across}"));
     }
     let work = work.iter().enumerate().filter_map(|(row, work)| Some((row, (*work)?)));
-    Ok(of_ranges(&ranges, work.map(|(row, work)| (row, work.start, work.end)).collect()))
+    Ok(from_ranges(&ranges, work.map(|(row, work)| (row, work.start, work.end)).collect()))
 }
 
 /// Rows of ranges with what is asked of each.
-fn of_ranges(ranges: &Ranges, spans: Vec<(usize, i64, i64)>) -> Option<Instances> {
+fn from_ranges(ranges: &Ranges, spans: Vec<(usize, i64, i64)>) -> Option<Instances> {
     let mut names: Vec<Option<Name>> = vec![None; ranges.label.labels.len()];
     for (row, ..) in &spans {
         let name = &mut names[ranges.label.of_row[*row] as usize];

@@ -12,8 +12,8 @@ const NS: Quantity = Quantity::Nanoseconds;
 
 /// A row for each place.
 pub(super) fn stats(recipe: &ReportRecipe, all: &[Series]) -> ResultTable {
-    let durations: Vec<Option<Stats>> = all.iter().map(|one| Stats::of(&one.durations())).collect();
-    let distances: Vec<Option<Signed>> = all.iter().map(Signed::of_distances).collect();
+    let durations: Vec<Option<Stats>> = all.iter().map(|one| Stats::from_values(&one.durations())).collect();
+    let distances: Vec<Option<Signed>> = all.iter().map(Signed::from_distances).collect();
     let whole = |name: &str, of: fn(&Stats) -> u128| {
         let values = durations.iter().map(|stats| i64::try_from(of(stats.as_ref()?)).ok());
         Column::maybe_integers(name, NS, values)
@@ -58,11 +58,11 @@ struct Signed {
 }
 
 impl Signed {
-    fn of_distances(series: &Series) -> Option<Signed> {
+    fn from_distances(series: &Series) -> Option<Signed> {
         let all: Vec<i64> = (1..series.spans.len()).filter_map(|at| series.distance(at)).collect();
         let least = *all.iter().min()?;
         let mut above: Vec<u64> = all.iter().map(|ns| ns.wrapping_sub(least) as u64).collect();
-        Some(Signed { least: least as f64, above: Stats::of_mut(&mut above)? })
+        Some(Signed { least: least as f64, above: Stats::from_values_mut(&mut above)? })
     }
 }
 

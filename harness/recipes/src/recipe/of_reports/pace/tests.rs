@@ -28,7 +28,7 @@ fn rank(spans: &[(i64, i64)]) -> Made {
     made
 }
 
-fn of(name: &str, words: &[&str], reports: &[Made]) -> Outcome {
+fn run(name: &str, words: &[&str], reports: &[Made]) -> Outcome {
     surveyed(name, words, &inputs(reports.iter().map(Made::path).collect()))
 }
 
@@ -43,7 +43,7 @@ fn lines<'a>(outcome: &'a Outcome, name: &str) -> &'a Lines {
 #[test]
 fn instances_stand_in_the_order_of_their_beginnings_with_their_distances_and_sums() {
     // The second begins before the first has ended, and is put there last.
-    let outcome = of("cuda_gpu_kern_pace", &[], &[rank(&[(100, 200), (400, 450), (150, 300)])]);
+    let outcome = run("cuda_gpu_kern_pace", &[], &[rank(&[(100, 200), (400, 450), (150, 300)])]);
     let pace = table(&outcome, "pace");
     assert_eq!(integers(pace, "Instance"), [Some(0), Some(1), Some(2)]);
     assert_eq!(integers(pace, "Start"), [Some(100), Some(150), Some(400)]);
@@ -74,21 +74,21 @@ fn instances_stand_in_the_order_of_their_beginnings_with_their_distances_and_sum
 
 #[test]
 fn a_single_instance_has_no_distance_and_no_deviation() {
-    let outcome = of("cuda_gpu_kern_pace", &[], &[rank(&[(5, 9)])]);
+    let outcome = run("cuda_gpu_kern_pace", &[], &[rank(&[(5, 9)])]);
     let stats = table(&outcome, "stats");
     assert_eq!((decimals(stats, "StdDev"), decimals(stats, "CV")), (vec![Some(0.0)], vec![Some(0.0)]));
     for column in ["Distance Avg", "Distance Min", "Distance StdDev"] {
         assert_eq!(decimals(stats, column), [None], "{column}");
     }
     assert!(lines(&outcome, "distance").lines[0].points.is_empty());
-    let outcome = of("cuda_gpu_kern_pace", &[], &[rank(&[(5, 5)])]);
+    let outcome = run("cuda_gpu_kern_pace", &[], &[rank(&[(5, 5)])]);
     assert_eq!(decimals(table(&outcome, "stats"), "CV"), [None], "of no time at all there is no share");
 }
 
 #[test]
 fn ranks_of_different_lengths_are_compared_up_to_the_shortest_with_a_note() {
     let reports = [rank(&[(0, 10), (20, 50), (60, 61)]), rank(&[(0, 20), (20, 40)]), rank(&[(1, 2), (3, 4)])];
-    let outcome = of("cuda_gpu_kern_pace", &["name=gemm"], &reports);
+    let outcome = run("cuda_gpu_kern_pace", &["name=gemm"], &reports);
     let across = table(&outcome, "across");
     assert_eq!(integers(across, "Instance"), [Some(0), Some(1)]);
     assert_eq!(integers(across, "Min"), [Some(1), Some(1)]);
@@ -112,7 +112,7 @@ fn clocks_are_shifted_where_every_report_has_its_zero() {
         made
     };
     let reports = [zero(rank(&[(100, 110)]), 5_000), zero(rank(&[(50, 60)]), 5_080)];
-    let outcome = of("cuda_gpu_kern_pace", &[], &reports);
+    let outcome = run("cuda_gpu_kern_pace", &[], &reports);
     assert_eq!(integers(table(&outcome, "pace"), "Common Start"), [Some(100), Some(130)]);
     assert_eq!(integers(table(&outcome, "across"), "First to Last Start"), [Some(30)]);
     assert_eq!(lines(&outcome, "progress").lines[1].points, [(0.0, Some(130.0))]);
@@ -125,7 +125,7 @@ fn without_a_name_the_largest_over_all_reports_is_shown_with_a_note() {
     let (one, two) = (named(), named());
     one.kernel((0, 70), 1, 1).kernel((100, 160), 2, 3);
     two.kernel((0, 60), 1, 3).string(5, "other()").string(6, "other").kernel((100, 165), 2, 5);
-    let outcome = of("cuda_gpu_kern_pace", &[], &[one, two]);
+    let outcome = run("cuda_gpu_kern_pace", &[], &[one, two]);
     assert_eq!(integers(table(&outcome, "pace"), "Duration"), [Some(60), Some(60)]);
     let expected = "no `name` given, using the kernel with the largest total time: ncclDevKernel(x)";
     assert!(outcome.notes.iter().any(|note| note.contains(expected)), "{:?}", outcome.notes);
@@ -164,12 +164,12 @@ fn names_are_whole_or_short_and_for_unknown_ones_others_are_suggested() {
         made.kernel((0, 10), 1, 1).kernel((20, 50), 2, 5).kernel((60, 61), 3, 7).kernel((70, 99), 4, 3);
         [made]
     };
-    let whole = of("cuda_gpu_kern_pace", &["name=void gemm<int, 4>(a::b)"], &made());
+    let whole = run("cuda_gpu_kern_pace", &["name=void gemm<int, 4>(a::b)"], &made());
     assert_eq!(integers(table(&whole, "pace"), "Duration"), [Some(30)]);
-    let short = of("cuda_gpu_kern_pace", &["name=gemm"], &made());
+    let short = run("cuda_gpu_kern_pace", &["name=gemm"], &made());
     assert_eq!(integers(table(&short, "pace"), "Duration"), [Some(10), Some(30)]);
     assert!(short.notes[0].ends_with("2 kernels named `gemm` are counted together"), "{:?}", short.notes);
-    let absent = of("cuda_gpu_kern_pace", &["name=Copy_2"], &made());
+    let absent = run("cuda_gpu_kern_pace", &["name=Copy_2"], &made());
     assert!(absent.tables.is_empty() && absent.charts.is_empty());
     let expected =
         "no kernel named `Copy_2`; existing kernels: `copy()`, `void gemm<int, 4>(a::b)`, `ncclDevKernel(x)`";
@@ -180,7 +180,7 @@ fn names_are_whole_or_short_and_for_unknown_ones_others_are_suggested() {
 fn processes_and_devices_of_one_report_are_separate_tracks() {
     let made = named();
     made.kernel_of(PROCESS, (0, 10), 1, 1).kernel_of(OTHER_PROCESS, (5, 9), 1, 1);
-    let outcome = of("cuda_gpu_kern_pace", &[], &[made]);
+    let outcome = run("cuda_gpu_kern_pace", &[], &[made]);
     assert_eq!(integers(table(&outcome, "stats"), "PID"), [Some(40), Some(41)]);
     assert_eq!(integers(table(&outcome, "pace"), "Distance"), [None, None]);
     let labels: Vec<&str> =
@@ -192,7 +192,7 @@ fn processes_and_devices_of_one_report_are_separate_tracks() {
 fn a_rank_without_an_instance_is_noted_and_rows_that_end_before_they_begin_do_not_count() {
     let other = named();
     other.kernel((0, 10), 1, 3).kernel((40, 20), 2, 1);
-    let outcome = of("cuda_gpu_kern_pace", &["name=gemm"], &[rank(&[(0, 500)]), other]);
+    let outcome = run("cuda_gpu_kern_pace", &["name=gemm"], &[rank(&[(0, 500)]), other]);
     assert_eq!(integers(table(&outcome, "stats"), "Rank"), [Some(0)]);
     assert!(
         outcome.notes.iter().any(|note| note.ends_with("ranks without an instance: 1")),
@@ -215,15 +215,15 @@ fn ranged() -> Made {
 
 #[test]
 fn ranges_and_their_projections_have_their_paces() {
-    let outcome = of("nvtx_pace", &[], &[ranged()]);
+    let outcome = run("nvtx_pace", &[], &[ranged()]);
     assert_eq!(integers(table(&outcome, "pace"), "Duration"), [Some(100), Some(101), Some(102)]);
     assert_eq!(integers(table(&outcome, "pace"), "Distance"), [None, Some(900), Some(899)]);
     assert!(table(&outcome, "pace").column("Device").is_none());
-    let outcome = of("nvtx_gpu_proj_pace", &["name=part"], &[ranged()]);
+    let outcome = run("nvtx_gpu_proj_pace", &["name=part"], &[ranged()]);
     assert_eq!(integers(table(&outcome, "pace"), "Start"), [Some(500), Some(1500), Some(2500)]);
     assert_eq!(integers(table(&outcome, "pace"), "Duration"), [Some(200), Some(201), Some(202)]);
     for name in [":step", "step"] {
-        let outcome = of("nvtx_pace", &[&format!("name={name}")], &[ranged()]);
+        let outcome = run("nvtx_pace", &[&format!("name={name}")], &[ranged()]);
         assert_eq!(integers(table(&outcome, "stats"), "Count"), [Some(3)], "{name}");
     }
 }
@@ -238,7 +238,7 @@ fn reports_without_kernels_ranges_or_launches_have_no_pace() {
     for (name, made) in
         [("cuda_gpu_kern_pace", bare()), ("nvtx_gpu_proj_pace", bare()), ("nvtx_pace", rank(&[(0, 1)]))]
     {
-        let outcome = of(name, &[], &[made]);
+        let outcome = run(name, &[], &[made]);
         assert!(outcome.tables.is_empty() && outcome.charts.is_empty(), "{name}");
         assert!(outcome.unreadable.is_empty());
     }
@@ -277,12 +277,12 @@ fn a_part_of_a_name_chooses_the_largest_that_has_it() {
     let made = named();
     made.string(5, "ncclDevKernel_AllGather_RING_LL(x)").string(6, "ncclDevKernel_AllGather_RING_LL");
     made.kernel((0, 100), 1, 1).kernel((100, 110), 2, 3).kernel((200, 230), 3, 5).kernel((300, 330), 4, 5);
-    let outcome = of("cuda_gpu_kern_pace", &["like=nccl"], std::slice::from_ref(&made));
+    let outcome = run("cuda_gpu_kern_pace", &["like=nccl"], std::slice::from_ref(&made));
     assert_eq!(integers(table(&outcome, "pace"), "Start"), [Some(200), Some(300)]);
     let note = "of the kernels with `nccl` in their names, using the one with the largest total time: \
                 ncclDevKernel_AllGather_RING_LL(x)";
     assert!(outcome.notes.iter().any(|text| text.ends_with(note)), "{:?}", outcome.notes);
-    let outcome = of("cuda_gpu_kern_pace", &["like=Broadcast"], &[made]);
+    let outcome = run("cuda_gpu_kern_pace", &["like=Broadcast"], &[made]);
     assert!(outcome.tables.is_empty());
     let note = "no kernel name contains `Broadcast`; existing kernels: `void gemm<int, 2>(a::b)`";
     assert!(outcome.notes.iter().any(|text| text.contains(note)), "{:?}", outcome.notes);
@@ -292,6 +292,6 @@ fn a_part_of_a_name_chooses_the_largest_that_has_it() {
 fn messages() {
     let reports = [rank(&[(0, 10), (20, 50)]), rank(&[(0, 20)])];
     let words: [&[&str]; 5] = [&[], &["name=gemm"], &["name=Copy_2"], &["like=gem"], &["like=Broadcast"]];
-    let notes = words.iter().flat_map(|words| of("cuda_gpu_kern_pace", words, &reports).notes);
+    let notes = words.iter().flat_map(|words| run("cuda_gpu_kern_pace", words, &reports).notes);
     insta::assert_snapshot!(notes.collect::<Vec<_>>().join("\n"));
 }

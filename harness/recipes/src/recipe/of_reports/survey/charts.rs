@@ -15,7 +15,7 @@ pub(crate) const SUMMARY_CHARTS: &[(&str, &str)] = &[
 ];
 
 /// Of groups by their words; none of no groups.
-pub(in super::super) fn of_summary(
+pub(in super::super) fn summary_charts(
     title: &str,
     quantity: Quantity,
     rows: &[(Option<i64>, Vec<String>, Stats)],

@@ -66,7 +66,7 @@ pub(super) fn read(trace: &Trace) -> Result<Vec<Event>, ExportError> {
         let domain = of_domain.get(row).unwrap_or_default();
         let name = match (texts.get(row), ids.get(row)) {
             (Some(text), _) => text.to_owned(),
-            (None, Some(id)) => strings.shown(id).into_owned(),
+            (None, Some(id)) => strings.render(id).into_owned(),
             (None, None) => String::new(),
         };
         let place = match place_of(tid, domain) {

@@ -59,7 +59,7 @@ fn make(reports: &[ReportExtract<&Extract>], _: &Arguments) -> Made {
         .collect();
     if !all.is_empty() {
         made.tables.push(("rows", rows(&all)));
-        made.tables.push(("rails", rails::of_events(&AWS_OFI_NCCL, &all)));
+        made.tables.push(("rails", rails::event_rails(&AWS_OFI_NCCL, &all)));
     }
     let open = all.iter().filter(|(_, event)| event.is_open()).count();
     if open > 0 {
@@ -71,7 +71,7 @@ fn make(reports: &[ReportExtract<&Extract>], _: &Arguments) -> Made {
         .collect();
     if !requests.is_empty() {
         made.tables.push(("lttng", lttng::rows(&AWS_OFI_NCCL, &requests)));
-        made.tables.push(("lttng_rails", rails::of_requests(&AWS_OFI_NCCL, &requests)));
+        made.tables.push(("lttng_rails", rails::request_rails(&AWS_OFI_NCCL, &requests)));
     }
     made
 }

@@ -23,7 +23,7 @@ struct Sum {
 }
 
 /// Of all places with a rail, or, where a capture was by communicators, of these.
-pub(super) fn of_events(recipe: &ReportRecipe, all: &[(i64, &Event)]) -> ResultTable {
+pub(super) fn event_rails(recipe: &ReportRecipe, all: &[(i64, &Event)]) -> ResultTable {
     let mut sums: BTreeMap<EventDomain, Sum> = BTreeMap::new();
     for (rank, event) in all {
         let key = (*rank, event.place.kind(), event.place.dev, event.place.rail, event.name.as_str());
@@ -81,7 +81,7 @@ fn deepest(spans: &[(i64, i64)]) -> Option<i64> {
 }
 
 /// From sizes of requests: bytes by rail, of each device.
-pub(super) fn of_requests(recipe: &ReportRecipe, all: &[(i64, &lttng::Event)]) -> ResultTable {
+pub(super) fn request_rails(recipe: &ReportRecipe, all: &[(i64, &lttng::Event)]) -> ResultTable {
     #[derive(Default)]
     struct Bytes {
         events: i64,

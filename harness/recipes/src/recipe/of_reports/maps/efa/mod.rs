@@ -15,7 +15,7 @@ use crate::report::{ArgumentSpec, Arguments, Takes};
 use logs::efa_counters::{is_called_so, read_file};
 use nsys::trace::Trace;
 use serde::{Deserialize, Serialize};
-use source::{Mode, Source, of_capture, of_events};
+use source::{Mode, Source, from_capture, from_events};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -118,7 +118,7 @@ impl Together for OverHosts {
             (_, true) => Mode::SinceTheStart,
             _ => Mode::PerSecond,
         };
-        let events = of_events(trace, mode)?;
+        let events = from_events(trace, mode)?;
         let captures = captures_at(trace);
         for path in &captures {
             // Its place is taken first, so that no other report reads it too.
@@ -192,7 +192,7 @@ fn captured(path: &Path) -> Captured {
     let (mut utc_epoch_ns, mut source) = (None, None);
     match read_file(path) {
         Ok(capture) => {
-            source = of_capture(&capture);
+            source = from_capture(&capture);
             if source.is_none() {
                 why_not = Some("it has no reading".to_owned());
             }

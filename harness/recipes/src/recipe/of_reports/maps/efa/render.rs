@@ -1,6 +1,6 @@
 //! Tables and charts of EFA counters over time.
 
-use super::super::means::{Mean, of_rates};
+use super::super::means::{Mean, from_rates};
 use super::super::window::{PlacedReport, Window};
 use super::Host;
 use super::names::{COUNTERS, Counter};
@@ -38,7 +38,7 @@ pub(super) fn made(hosts: &[Host], placed: &[PlacedReport], window: &Window, mut
             device,
             counter: *counter,
             series,
-            bins: of_rates(&series.rates, measured, *shift, window),
+            bins: from_rates(&series.rates, measured, *shift, window),
         }));
     }
     rows.sort_by(|a, b| {
@@ -68,7 +68,7 @@ const TITLE: &str = super::NETWORK_MAP_AWS.title;
 const PLAIN: Quantity = Quantity::Plain;
 
 fn totals(rows: &[Row]) -> ResultTable {
-    let all: Vec<Mean> = rows.iter().map(|row| Mean::of_all(&row.bins)).collect();
+    let all: Vec<Mean> = rows.iter().map(|row| Mean::combine(&row.bins)).collect();
     let most = rows.iter().map(|row| row.series.rates.iter().map(|rate| rate.value).reduce(f64::max));
     let columns = vec![
         Column::texts("Host", rows.iter().map(|row| row.host.name.as_str())),

@@ -39,7 +39,7 @@ pub(super) enum Mode {
 const MOST_PER_SECOND: f64 = i32::MAX as f64;
 
 /// From generic events; nothing where none is of a device of EFA.
-pub(super) fn of_events(trace: &Trace, mode: Mode) -> Result<Option<Source>, ExportError> {
+pub(super) fn from_events(trace: &Trace, mode: Mode) -> Result<Option<Source>, ExportError> {
     let values = generic_values(trace)?;
     let of_type = sources(trace)?;
     let mut unknown: BTreeSet<String> = BTreeSet::new();
@@ -136,7 +136,7 @@ fn rates(mut samples: Vec<(i64, f64)>, mode: Mode) -> Rates {
 }
 
 /// From a capture; nothing where it has no reading. Times are since the capture's begin.
-pub(super) fn of_capture(capture: &Capture) -> Option<Source> {
+pub(super) fn from_capture(capture: &Capture) -> Option<Source> {
     let at = |uptime_cs: u64| {
         let cs = i128::from(uptime_cs) - i128::from(capture.begin.uptime_cs);
         i64::try_from(cs * NS_PER_CS).ok()
