@@ -335,9 +335,12 @@ fn a_fleet_that_is_slow_alike_is_said_to_be_and_no_node_is_blamed() {
     let last = ran.stdout.lines().last().unwrap_or_default();
     assert!(last.starts_with("culprits 0, "), "{last}");
     // Without a baseline it cannot be determined.
-    project.write("baselines/sim-p5.toml", "instance = \"sim-p5\"
+    project.write(
+        "baselines/sim-p5.toml",
+        "instance = \"sim-p5\"
 simulated = true
-");
+",
+    );
     let _ = fs::remove_dir_all(project.path().join("runs"));
     let ran = isolate(&project, &words);
     assert!(culprits(&ran).is_empty(), "{}", ran.all());
