@@ -324,7 +324,7 @@ fn a_partner_that_is_bad_itself_is_withdrawn_and_costs_no_new_node_its_place() {
 }
 
 #[test]
-fn new_nodes_without_partners_are_held_against_each_other_and_the_bad_one_is_distinguished() {
+fn new_nodes_without_partners_are_compared_with_each_other_and_the_bad_one_is_distinguished() {
     let project = Project::new();
     let args = ["--nodes", "p5-[033-040]", "--partners", "none", "--sim-fault", "p5-036:port-slow=0.5"];
     let ran = accept(&project, "out", &[&args]);

@@ -153,7 +153,7 @@ fn a_node_without_nvidia_smi_is_not_fit_and_the_exit_code_is_3() {
 }
 
 #[test]
-fn a_node_alone_is_in_no_majority_and_can_be_held_against_a_golden_one() {
+fn a_node_alone_is_in_no_majority_and_can_be_compared_with_a_golden_one() {
     let project = Project::new();
     let alone = project.harness(&["inventory", "diff", "--nodes", "p5-001"]);
     assert_eq!(alone.code, Some(3), "{}", alone.all());

@@ -70,7 +70,7 @@ fn accounts_of_one_job_that_disagree_are_red() {
 
 /// A training calls NCCL as nccl-tests do: its log, its reports and its counters are compared with each other alike.
 #[test]
-fn accounts_of_one_training_are_held_against_each_other() {
+fn accounts_of_one_training_are_compared_with_each_other() {
     let ran = |faults: &[&str]| {
         let project = Project::new();
         let mut words = vec!["--suite", "nemo-p5", "-q", "accounts"];

@@ -3,7 +3,7 @@
 use crate::project::Project;
 
 #[test]
-fn cards_are_held_against_the_instance_that_is_named() {
+fn cards_are_compared_with_the_instance_that_is_named() {
     let project = Project::new();
     let file = project.path().join("nccl.log");
     let line = "a:1:2 [0] NCCL INFO NET/OFI Selected provider is efa, fabric is efa (found 31 nics)\n";

@@ -167,7 +167,7 @@ fn wrong_usage_is_reported_at_once_with_what_is_right() {
         (vec!["cuda_gpu_kern_sum", "nowhere"], "nowhere"),
         (
             vec!["cuda_gpu_kern_sum", "reports", "--table", "all"],
-            "its tables are all_stats, rank_stats, files",
+            "no table `all`; its tables are `all_stats`, `rank_stats`, `files`",
         ),
         (vec!["diff", "reports"], "compares two inputs"),
         (vec!["cuda_gpu_kern_sum", "reports", "--output", "%q{NOT_SET_ANYWHERE}"], "the variable is not set"),
@@ -177,7 +177,7 @@ fn wrong_usage_is_reported_at_once_with_what_is_right() {
 }
 
 #[test]
-fn two_sides_are_held_against_each_other() {
+fn two_sides_are_compared_with_each_other() {
     let place = place();
     let ran = recipe(&place, &["diff:cuda_api_sum", "--input", "reports/rank2.sqlite", "reports", "--csv"]);
     assert_eq!(ran.code, Some(0), "{}", ran.all());

@@ -88,7 +88,7 @@ fn each_repeat_counts_as_a_run_of_its_own_in_a_proposed_baseline() {
 }
 
 #[test]
-fn a_job_that_the_cluster_ended_is_run_once_more_where_the_suite_asks_for_it_and_is_reported() {
+fn a_job_that_the_cluster_ended_is_rerun_where_the_suite_asks_for_it_and_is_reported() {
     let project = Project::new();
     let retries = suite("retry_infrastructure = 1", "");
     for (fault, cause) in [("preempted-once", "PREEMPTED"), ("node-fails-once", "NODE_FAIL")] {

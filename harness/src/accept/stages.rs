@@ -159,7 +159,7 @@ impl AcceptanceSession {
         let of_sets = members(&sets);
         let result = self.run(stage, about, &placed, &of_sets, sets)?;
         let open = self.schedule.first(stage, &result);
-        let mut again = self.schedule.once_more(stage, open);
+        let mut again = self.schedule.retry(stage, open);
         let is_unexplained = |one: &Open| {
             one.node_status.has_failed() && !one.with.iter().any(|other| self.schedule.is_bad(other))
         };

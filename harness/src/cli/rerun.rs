@@ -6,6 +6,7 @@ use crate::own_recipes;
 use crate::session::planning::{Replanning, make_plan, to_lines};
 use crate::session::{RunOptions, load, print_errors, run_plan, stored};
 use base::nodeset;
+use base::text::count;
 use model::artefact::Plan;
 use model::exit_code;
 use plan::{self, Selection};
@@ -53,10 +54,8 @@ pub(super) fn rerun(home: &Home, id: &str, options: &RunOptions) -> i32 {
     plan.pending = pending;
     let plan = plan::select(plan, &selection);
     if plan.cases.is_empty() && !options.libtest.list {
-        let n = plan.pending.len();
-        eprintln!(
-            "error: nothing selected: {n} are pending, none of them has such a name; --list names them"
-        );
+        let pending = count(plan.pending.len(), "pending assertion");
+        eprintln!("error: nothing selected: none of {pending} has such a name; --list names them");
         return exit_code::NOTHING_SELECTED;
     }
     let choose = |plan| plan::select(plan, &selection);

@@ -275,9 +275,10 @@ fn to_stdout(order: &Order, run: &SurveyRun, out: &mut dyn Write, messages: &mut
         if tables.is_empty() && !outcome.tables.is_empty() {
             let there: Vec<&str> = outcome.tables.iter().map(|(name, _)| *name).collect();
             messages.error(&format!(
-                "{}: no such table; its tables are {}",
+                "{}: no table `{}`; its tables are `{}`",
                 outcome.recipe,
-                there.join(", ")
+                order.tables.join("`, `"),
+                there.join("`, `")
             ));
         }
         if form_of == TableForm::Json {

@@ -305,6 +305,7 @@ fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>, case: &Case) -> Op
     if let (Some(low), Some(high), [_, Some(value), _]) = (at_least, at_most, &values)
         && low > high
     {
+        let [low, high] = [low, high].map(|bound| metric.unit.show(bound));
         value.diagnostic(format!("`at_most` is below `at_least`: {high} < {low}"));
     }
     if let ([_, _, Some(value)], true) = (&values, count > 1) {

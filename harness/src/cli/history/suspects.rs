@@ -13,11 +13,11 @@ const KEYS: [&str; 3] = ["node", "part", "inventory"];
 
 pub(super) fn render(past: &Past, only: &[(String, String)], format: &str) -> Result<(String, i32), String> {
     if let Some((odd, _)) = only.iter().find(|(key, _)| !KEYS.contains(&key.as_str())) {
-        let hint =
-            suggest::nearest(odd, KEYS).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+        let hint = suggest::nearest(odd, KEYS).map(|near| format!("did you mean `{near}`? "));
         return Err(format!(
-            "--where: with --suspects {hint}known keys are {}, not `{odd}`",
-            KEYS.join(", ")
+            "--where: no key `{odd}` with --suspects; {}known: `{}`",
+            hint.unwrap_or_default(),
+            KEYS.join("`, `")
         ));
     }
     let is_meant = |suspect: &Suspect| {

@@ -185,7 +185,7 @@ impl Schedule {
 
     /// Those that are retried with another partner: nodes that failed, that could not run, or that had a bad partner. A
     /// retry would show nothing new for the others.
-    pub fn once_more(&mut self, stage: Stage, open: Vec<Open>) -> Vec<Open> {
+    pub fn retry(&mut self, stage: Stage, open: Vec<Open>) -> Vec<Open> {
         let (again, rest): (Vec<Open>, Vec<Open>) = open.into_iter().partition(|one| {
             one.node_status.has_failed()
                 || one.node_status.any(Status::Error)

@@ -108,7 +108,7 @@ fn schedule(new: usize, good: usize) -> Schedule {
 pub(super) fn twice(first: NodeStatus, second: NodeStatus) -> (Schedule, Vec<Open>) {
     let mut schedule = schedule(1, 2);
     let open = schedule.first(Stage::Pairs, &result(&[("n1", first)]));
-    let again = schedule.once_more(Stage::Pairs, open);
+    let again = schedule.retry(Stage::Pairs, open);
     schedule.second(Stage::Pairs, again.clone(), &result(&[("n1", second)]));
     (schedule, again)
 }
@@ -152,7 +152,7 @@ fn a_partner_with_whom_all_fail_is_withdrawn_and_its_nodes_are_not_blamed() {
     let mut schedule = schedule(2, 2);
     let first = result(&[("n1", bad(Status::Fail, &["g1"])), ("n2", bad(Status::Fail, &["g1"]))]);
     let open = schedule.first(Stage::Pairs, &first);
-    let again = schedule.once_more(Stage::Pairs, open);
+    let again = schedule.retry(Stage::Pairs, open);
     schedule.second(
         Stage::Pairs,
         again,
@@ -169,7 +169,7 @@ fn who_ran_with_one_that_is_named_is_tried_again_and_goes_on() {
     first.lines = vec![line("HRN-NIC-SLOW", "n2", "rdmap79s0", "4.8 GB/s")];
     let open = schedule.first(Stage::Pairs, &first);
     assert_eq!(schedule.rejected[0].node, "n2");
-    let again = schedule.once_more(Stage::Pairs, open);
+    let again = schedule.retry(Stage::Pairs, open);
     schedule.second(Stage::Pairs, again, &result(&[("n1", NodeStatus::default())]));
     assert_eq!((schedule.candidates.as_slice(), schedule.undecided.len()), (&["n1".to_owned()][..], 0));
 }
@@ -181,7 +181,7 @@ fn who_fills_a_group_up_answers_for_what_is_its_own_there() {
         let fails = |with: &[&str]| bad(Status::Fail, with);
         let first = result(&[("n1", fails(&["n2"])), ("n2", fails(&["n1"])), ("n3", NodeStatus::default())]);
         let open = schedule.first(Stage::Groups, &first);
-        let again = schedule.once_more(Stage::Groups, open);
+        let again = schedule.retry(Stage::Groups, open);
         let mut second = result(&[("n1", NodeStatus::default()), ("n2", NodeStatus::default()), ("n3", own)]);
         second.lines = lines;
         schedule.second(Stage::Groups, again, &second);

@@ -123,10 +123,12 @@ fn messages_of_series_and_their_software() {
         let (instance, suite, case) = ("p5".to_owned(), "nccl-p5".to_owned(), "all".to_owned());
         Key { instance, suite, case, nodes, ranks, dims }.to_string()
     };
-    let collective =
-        Dims::new().with(Dim::Op, "all_reduce").with(Dim::SizeBytes, 1u64 << 30).with(Dim::Place, "out");
+    let collective = |place: &str| {
+        Dims::new().with(Dim::Op, "all_reduce").with(Dim::SizeBytes, 1u64 << 30).with(Dim::Place, place)
+    };
     let mut lines = vec![
-        key(Some(2), Some(16), collective),
+        key(Some(2), Some(16), collective("out")),
+        key(Some(2), Some(16), collective("in")),
         key(Some(1), Some(1), Dims::new().with(Dim::Direction, "tx")),
         key(None, None, Dims::new().with(Dim::Class, "nccl").with(Dim::Kernel, "ncclDevKernel")),
     ];

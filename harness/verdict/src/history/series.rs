@@ -390,6 +390,7 @@ impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dims = self.dims.iter().map(|(dim, value)| match (dim, value) {
             (Dim::SizeBytes, DimValue::Number(bytes)) => size::show(*bytes),
+            (Dim::Place, DimValue::Word(place)) if &**place == "in" => "in place".to_owned(),
             (Dim::Place, value) => format!("{value} of place"),
             (Dim::Op | Dim::Class | Dim::Direction, value) => value.to_string(),
             (dim, value) => format!("{} {value}", dim.name()),

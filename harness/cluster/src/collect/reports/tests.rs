@@ -172,7 +172,7 @@ fn tables_always_come_home_and_whole_reports_as_the_suite_says() {
 }
 
 #[test]
-fn a_copy_that_broke_off_is_asked_for_once_more() {
+fn a_copy_that_broke_off_is_refetched() {
     let nodes = nodes();
     nodes.broken_once.borrow_mut().push("r0_pqtdir/StringIds.parquet".to_owned());
     let (collected, ..) = brought(&nodes, Keep::Always, CaseEnd::Pass);
