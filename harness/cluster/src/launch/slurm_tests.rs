@@ -424,3 +424,35 @@ fn where_the_text_of_scontrol_cannot_be_read_its_json_is_asked() {
     let clear = ended("JobState=COMPLETED ExitCode=0:0", said(json));
     assert_eq!(clear, Poll::ended(Ended::Exited { code: 0 }, None), "what is clear is not asked twice");
 }
+
+#[test]
+fn messages() {
+    let down = || Ok(Answer::failed(1, "slurm_load_jobs error: Unable to contact slurm controller"));
+    let mut lines: Vec<String> = [
+        vec![],
+        vec![("squeue", down())],
+        vec![("squeue", said("7|BLORP|None|n1\n"))],
+        vec![("squeue", said("")), ("scontrol", down())],
+        vec![("squeue", said("")), ("scontrol", said("JobId=7"))],
+        vec![("squeue", said("")), ("scontrol", said("JobId=7 JobState=FAILED ExitCode=0:0"))],
+        vec![("squeue", said("")), ("scontrol", said("JobId=7 JobState=FAILED ExitCode=x"))],
+    ]
+    .into_iter()
+    .map(|answers| format!("poll: {:?}", poll(answers)))
+    .collect();
+    let started = [
+        vec![],
+        vec![("squeue", down())],
+        vec![("squeue", said("8|run.case.j|/g/job.sh|/g\n"))],
+        vec![("squeue", said("8|run.case.j|/f/job.sh|/f\n"))],
+    ];
+    lines.extend(started.map(|answers| {
+        let (reach, launcher) = (Scripted::new(answers), Slurm::default());
+        format!("find: {:?}", wait(launcher.find_started(&reach, &job())).map_err(|error| error.end))
+    }));
+    lines.extend(
+        ["", "Submitted batch job 7", "7;cluster"]
+            .map(|text| format!("submit: {:?}", id(&Answer::ok(text)).map_err(|error| error.end))),
+    );
+    insta::assert_snapshot!(lines.join("\n"));
+}

@@ -270,4 +270,16 @@ mod tests {
         folder.files.borrow_mut().insert(path(&batch_job, "turn.2"), b"x".to_vec());
         assert!(now(given(&folder, &batch_job, 2)).is_err());
     }
+
+    #[test]
+    fn messages() {
+        let unclear = ["exited", "asked 3"].map(|text| seen(&folder(&[("ended", text)]), &Poll::Running));
+        let running = seen(&folder(&[]), &Poll::Running);
+        let lost = seen(&folder(&[]), &Poll::ended(Ended::Exited { code: 0 }, None));
+        let broken = Folder { broken: true, ..Folder::default() };
+        let turns = [&folder(&[("turn.2", "x")]), &broken].map(|folder| now(given(folder, &job(&["n1"]), 2)));
+        let polls = unclear.iter().chain([&running, &lost]).map(|poll| format!("{poll:?}"));
+        let turns = turns.map(|turn| format!("{:?}", turn.map_err(|error| error.end)));
+        insta::assert_snapshot!(polls.chain(turns).collect::<Vec<_>>().join("\n"));
+    }
 }

@@ -103,4 +103,24 @@ mod tests {
             assert!(why.contains("belongs to user 65534"), "{why}");
         }
     }
+
+    #[test]
+    fn messages() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        fs::create_dir(path("shared")).expect("made");
+        fs::create_dir(path("open")).expect("made");
+        fs::set_permissions(path("open"), Permissions::from_mode(0o777)).expect("set");
+        fs::write(path("file"), "").expect("written");
+        symlink(path("open"), path("shared/link")).expect("linked");
+        let all = [
+            make_run(&path("file/below"), "run1"),
+            make_run(&path("open"), "run1"),
+            make_run(&path("shared"), "link"),
+            check_run(&path("absent"), "run1"),
+            check_run(&path("shared"), "link"),
+        ];
+        let text = all.map(|result| format!("{result:?}")).join("\n");
+        insta::assert_snapshot!(text.replace(&folder.path().display().to_string(), "/t"));
+    }
 }

@@ -109,6 +109,36 @@ fn messages() {
 }
 
 #[test]
+fn messages_of_rows() {
+    let row = "     8388608       2097152     float     sum      -1    83.33  100.67  100.67       0    80.98  103.59  103.59       0";
+    let first = "     8388608       2097152     float     sum      -1    83.33  100.67  100.67       0";
+    let changes = [
+        ("83.33", "83,33"),
+        ("       0    80.98", "       ?    80.98"),
+        ("80.98  103.59", "N/A  103.59"),
+        ("    -1    83.33", "    -7    83.33"),
+        (row, &format!("{row} 1 2 3 4")),
+        (row, "8388608 2097152 float"),
+        ("     8388608       2097152     float     sum ", " float     sum "),
+        ("    16777216       4194304", "     8388608       2097152"),
+        ("#       size         count", "#  job  size         count"),
+        ("\n# Out of bounds", "\n     8388608       2097152     float     sum      -1\n# Out of bounds"),
+        ("128.462", "128.462 FAILED"),
+    ];
+    let lines = changes.map(|(from, to)| {
+        assert!(WHOLE.contains(from), "{from}");
+        let read = text(&WHOLE.replacen(from, to, 1));
+        let found = read.findings.iter().map(|finding| format!("  {}: {}\n", finding.code, finding.message));
+        let failed = read.runs.iter().filter_map(|run| run.failure.as_ref());
+        let failed = failed.map(|failure| format!("  failure: {failure:?}\n"));
+        format!("{} -> {}\n{}", from.trim(), to.trim(), found.chain(failed).collect::<String>())
+    });
+    let cut = text(&format!("{}\n{}{first}", &WHOLE[..WHOLE.find(row).expect("a row")], ""));
+    let cut = cut.findings.iter().map(|finding| format!("  {}: {}\n", finding.code, finding.message));
+    insta::assert_snapshot!(format!("{}cut in a row\n{}", lines.concat(), cut.collect::<String>()));
+}
+
+#[test]
 fn a_failure_after_a_whole_run_is_another_runs() {
     let read = text(&format!("{WHOLE}b: Test CUDA failure common.cu:9 'no device'\n{WHOLE}"));
     let failures: Vec<_> = read.runs.iter().map(|run| (run.rows.len(), run.failure.is_some())).collect();

@@ -246,3 +246,25 @@ fn a_brace_before_a_log_does_not_make_it_json() {
         assert_eq!((only(&read).rows.len(), codes(&read)), (3, vec![]), "{front:?}");
     }
 }
+
+#[test]
+fn messages_of_json() {
+    let changes = [
+        ("8388608", "-8388608"),
+        ("\"size\"", "\"bytes\""),
+        ("\"type\"", "\"kind\""),
+        ("\"in_place\"", "\"inside\""),
+        ("\"nwrong\"", "\"wrong\""),
+        ("\"alg_bw\"", "\"bw\""),
+        ("83.330000", "-1.0"),
+        ("\"out_of_bounds\"", "\"bounds\""),
+        ("\"results\":[", "\"results\":[],\"others\":["),
+    ];
+    let lines = changes.map(|(from, to)| {
+        assert!(JSON.contains(from), "{from}");
+        let read = text(&JSON.replacen(from, to, 1));
+        let found = read.findings.iter().map(|finding| format!("  {}: {}\n", finding.code, finding.message));
+        format!("{from} -> {to}\n{}", found.collect::<String>())
+    });
+    insta::assert_snapshot!(lines.concat());
+}
