@@ -2,6 +2,7 @@
 //! and environments without effect.
 //! Files of other kinds, such as scenarios, bring their own linters.
 
+use crate::library::Library;
 use crate::lint;
 use crate::own_recipes;
 use base::suggest::nearest;
@@ -46,11 +47,15 @@ pub(crate) fn check(home: &Path) -> CheckReport {
 pub(crate) fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
     let mut report = CheckReport::default();
     let profiles = report.take(home, "inventory/instances");
-    let (instances, diagnostics) = Instances::read(&profiles);
+    // Those of the project are checked; files of it may name the others.
+    let library = Library::of(home);
+    let (instances, diagnostics) = Instances::read(&library.texts("inventory/instances").0);
     report.diagnostics.extend(diagnostics);
     for instance in instances.iter() {
         let file = format!("inventory/instances/{}.toml", instance.name);
-        report.diagnostics.extend(hardware_limits::lint_instance(instance, &file));
+        if profiles.iter().any(|(known, _)| *known == file) {
+            report.diagnostics.extend(hardware_limits::lint_instance(instance, &file));
+        }
     }
     let mut in_use: Vec<(String, Instance)> = Vec::new();
     for (file, text) in report.take(home, "inventory") {
@@ -69,10 +74,13 @@ pub(crate) fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
     }
     // Suites name them: they are known before suites are read.
     report.take(home, own_recipes::FOLDER);
-    report.diagnostics.extend(own_recipes::load_quietly(Some(home), None).err().unwrap_or_default());
+    report.diagnostics.extend(own_recipes::load_quietly(Some(&library), None).err().unwrap_or_default());
     let mut asked: BTreeSet<String> = BTreeSet::new();
     let suites = report.take(home, "suites");
-    let find = |name: &str| suites.iter().find(|(file, _)| *file == format!("suites/{name}.toml")).cloned();
+    let find = |name: &str| {
+        let entry = library.find("suites", name)?;
+        Some((entry.file.clone(), entry.read().ok()?))
+    };
     for (file, text) in suites.clone() {
         match Suite::read_with(&text, &file, &find) {
             Ok(suite) => {
@@ -103,7 +111,7 @@ pub(crate) fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
     let baselines = report.take(home, "baselines");
     for (file, instance) in in_use {
         let name = &instance.name;
-        let has_none = !baselines.iter().any(|(file, _)| *file == format!("baselines/{name}.toml"));
+        let has_none = library.find("baselines", name).is_none();
         if has_none && asked.iter().any(|suite| instance.fits(suite)) {
             let message = format!("suites compare `{name}` with baselines, but it has none");
             let diagnostic = Diagnostic::of_file(&file, message);

@@ -8,9 +8,6 @@ pub(crate) enum Error {
     /// What was typed, or what it names, is wrong.
     #[error("{0}")]
     Usage(String),
-    /// No project where one is needed.
-    #[error("no `suites` and `inventory` here or above: run it inside the project's folder")]
-    NoProject,
     /// Files that a person wrote have errors.
     #[error(transparent)]
     Files(#[from] config::diagnostic::Diagnostics),
@@ -20,7 +17,7 @@ impl Error {
     /// The code that the program ends with.
     pub(crate) fn exit_code(&self) -> i32 {
         match self {
-            Error::Usage(_) | Error::NoProject | Error::Files(_) => exit_code::USAGE,
+            Error::Usage(_) | Error::Files(_) => exit_code::USAGE,
         }
     }
 }

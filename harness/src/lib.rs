@@ -8,6 +8,7 @@ pub mod check;
 pub mod cli;
 mod error;
 mod isolate;
+mod library;
 mod limited;
 pub mod lint;
 pub mod logs;

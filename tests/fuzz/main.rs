@@ -75,7 +75,7 @@ fn run(reader: &Reader) -> Result<(), String> {
         watched.case.store(case, Ordering::Relaxed);
         let which = case as usize % seeds.len();
         let mutation = Mutation::new(reader.name, case);
-        let bytes = mutation.of(&seeds[which].1, &seeds, reader.is_text);
+        let bytes = mutation.mutated(&seeds[which].1, &seeds, reader.is_text);
         let read = catch_unwind(AssertUnwindSafe(|| (reader.read)(&bytes)));
         let read = read.map_err(|panic| {
             let why = panic.downcast_ref::<String>().cloned();

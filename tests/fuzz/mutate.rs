@@ -39,7 +39,7 @@ impl Mutation {
         Mutation { random: ChaCha8Rng::seed_from_u64(name ^ case.wrapping_mul(0x9e37_79b9_7f4a_7c15)) }
     }
 
-    pub(crate) fn of(mut self, seed: &[u8], all: &Seeds, is_text: bool) -> Vec<u8> {
+    pub(crate) fn mutated(mut self, seed: &[u8], all: &Seeds, is_text: bool) -> Vec<u8> {
         let mut bytes = seed.to_vec();
         // Half of them have one change only, which a careful reader sees if anybody can.
         let changes = if self.random.random_bool(0.5) { 1 } else { self.random.random_range(2..8) };

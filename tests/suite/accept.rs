@@ -181,7 +181,7 @@ fn what_could_not_be_determined_is_never_accepted() {
     );
     assert_eq!(reported["accepted"].as_array().map(Vec::len), Some(3), "{}", garbled.all());
     // Without any baseline peers decide, up to the one group of four: nothing judges its NICs.
-    fs::remove_file(project.path().join("baselines/sim-p5.toml")).expect("removed");
+    project.write("baselines/sim-p5.toml", "instance = \"sim-p5\"\nsimulated = true\n");
     let bare = accept(&project, "bare", &[&FEW]);
     assert_eq!(bare.code, Some(3), "{}", bare.all());
     assert!(last(&bare).starts_with("accepted 0, rejected 0, not decided 4, runs 3, "), "{}", bare.all());

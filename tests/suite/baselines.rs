@@ -8,11 +8,23 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::process::Stdio;
 
+/// In place of those that ship.
+const NO_BASELINES: &str = "instance = \"sim-p5\"\nsimulated = true\n";
+
+/// Nodes of an instance without published baselines.
+const H200: &str = r#"
+kind = "real"
+instance = "p5e"
+nodes = "h200-[1-2]"
+reach = { via = "slurm" }
+paths = { shared = "/fsx", nccl_tests = "/opt" }
+"#;
+
 /// A project whose only baselines are those that its own runs will make.
 fn project() -> Project {
     let project = Project::new();
     project.write("suites/own.toml", &pairs("pairs", "against = \"baseline\""));
-    fs::remove_file(project.path().join("baselines/sim-p5.toml")).expect("removed");
+    project.write("baselines/sim-p5.toml", NO_BASELINES);
     project
 }
 
@@ -301,10 +313,10 @@ fn the_lint_flags_every_diagnostic_that_others_have_shipped() {
     let output = project.harness(&["baseline", "lint"]);
     assert!(output.stdout.contains("missing key: `size`, `nccl.busbw` depends on it"), "{}", output.all());
     // An instance in the inventory that no baseline knows, though suites ask for one.
-    fs::remove_file(project.path().join("baselines/p5.toml")).expect("removed");
+    project.write("inventory/h200.toml", H200);
     let output = project.harness(&["baseline", "lint"]);
     assert!(
-        output.stdout.contains("suites compare `p5` with baselines, but it has none"),
+        output.stdout.contains("suites compare `p5e` with baselines, but it has none"),
         "{}",
         output.all()
     );

@@ -159,9 +159,10 @@ fn every_key_is_on_its_page() {
                  [case.profile]\n{PROFILE}\n[[case.assert]]\nmetric = \"nccl.busbw\"\nat_least = \"1 GB/s\"\n{ASSERT}\n";
     let inventory = "kind = \"real\"\ninstance = \"p5\"\nnodes = \"p5-001\"\n{TOP}\n[reach]\nvia = \"slurm\"\n{REACH}\n\
                      [paths]\nshared = \"/fsx/harness\"\n{PATHS}\n";
+    let baseline = "instance = \"p5\"\n{TOP}\n[[baseline]]\nmetric = \"nccl.busbw\"\n{ENTRY}\n";
     let fill = |text: &str, place: &str, by: &str| {
         let mut text = text.replace(&format!("{{{place}}}"), by);
-        for other in ["TOP", "WORKLOAD", "CASE", "PROFILE", "ASSERT", "REACH", "PATHS"] {
+        for other in ["TOP", "WORKLOAD", "CASE", "PROFILE", "ASSERT", "REACH", "PATHS", "ENTRY"] {
             text = text.replace(&format!("{{{other}}}"), "");
         }
         text
@@ -176,6 +177,8 @@ fn every_key_is_on_its_page() {
         ("inventories", "inventory/a.toml", inventory, "TOP", "zzzzzzzz = 1"),
         ("inventories", "inventory/a.toml", inventory, "REACH", "zzzzzzzz = 1"),
         ("inventories", "inventory/a.toml", inventory, "PATHS", "zzzzzzzz = 1"),
+        ("baselines", "baselines/a.toml", baseline, "TOP", "zzzzzzzz = 1"),
+        ("baselines", "baselines/a.toml", baseline, "ENTRY", "zzzzzzzz = 1"),
     ] {
         let keys = known_keys(file, &fill(text, place, by));
         assert!(keys.len() > 3, "{place}: {keys:?}");
@@ -188,6 +191,26 @@ fn every_key_is_on_its_page() {
         );
     }
     assert!(absent.is_empty(), "{absent:#?}");
+}
+
+/// The script that completes arguments knows every verb: `harness,check)`, `harness__subcmd__baseline,show)`.
+#[test]
+fn every_verb_is_on_its_page() {
+    let script = Project::bare().harness(&["completions", "bash"]).stdout;
+    let verb = |line: &str| {
+        let (above, verb) = line.trim().strip_prefix("harness")?.strip_suffix(')')?.split_once(',')?;
+        let above = above.split("__subcmd__").filter(|verb| !verb.is_empty());
+        (verb != "help").then(|| above.chain([verb]).collect::<Vec<_>>().join(" "))
+    };
+    let verbs: BTreeSet<String> = script.lines().filter_map(verb).collect();
+    assert!(verbs.len() > 20, "{verbs:?}");
+    let page = read("docs/src/reference/command-line.md");
+    let is_there = |verb: &String| {
+        let shown = page.contains(&format!("$ harness {verb} --help\n"));
+        shown || verbs.iter().any(|other| other.starts_with(&format!("{verb} ")))
+    };
+    let absent: Vec<&String> = verbs.iter().filter(|verb| !is_there(verb)).collect();
+    assert!(absent.is_empty(), "{absent:?}");
 }
 
 /// As GitHub and mdBook make it of a heading.
@@ -289,7 +312,7 @@ fn the_documents_name_paths_that_are_there() {
         for word in words.filter(|word| FOLDERS.iter().any(|folder| word.starts_with(folder))) {
             let path = word.split(['*', ' ', '<', '#']).next().unwrap_or_default();
             // Files of readers, in pages for readers.
-            if word.contains("NAME") || word.contains("INSTANCE") {
+            if ["NAME", "INSTANCE", "mine"].iter().any(|own| word.contains(own)) {
                 continue;
             }
             named += 1;

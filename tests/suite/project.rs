@@ -14,6 +14,9 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the root").to_owned()
 }
 
+/// Where the configuration folder of a test's user lies in its project: `.user/harness`.
+const CONFIGURATION: &str = ".user";
+
 pub(crate) struct Project {
     folder: TempDir,
 }
@@ -52,9 +55,12 @@ impl Project {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(HARNESS);
         command.args(args).current_dir(self.path()).stdin(Stdio::null());
-        for name in ["HARNESS_INVENTORY", "HARNESS_RECIPE_PATH", "NO_COLOR", "CLICOLOR_FORCE"] {
+        for name in ["HARNESS_HOME", "HARNESS_INVENTORY", "HARNESS_RECIPE_PATH", "NO_COLOR", "CLICOLOR_FORCE"]
+        {
             command.env_remove(name);
         }
+        // Whatever the user of this machine has set up is no part of a test.
+        command.env("XDG_CONFIG_HOME", self.path().join(CONFIGURATION));
         command
     }
 

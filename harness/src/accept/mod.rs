@@ -15,6 +15,7 @@ mod stages;
 mod suspects;
 mod vendor;
 
+use crate::library::Library;
 use crate::own_recipes;
 use crate::session::{load, planning, print_errors, report_error};
 use acceptance_session::AcceptanceSession;
@@ -95,7 +96,8 @@ fn go_through(home: &Home, accepting: &mut AcceptanceSession) -> Result<i32, Sto
 }
 
 fn begin(home: &Home, request: &AcceptRequest) -> Result<AcceptanceSession, Vec<String>> {
-    own_recipes::load(Some(home.path()), None).map_err(|diagnostics| planning::to_lines(&diagnostics))?;
+    let library = Library::of(home.path());
+    own_recipes::load(Some(&library), None).map_err(|diagnostics| planning::to_lines(&diagnostics))?;
     match &request.resume {
         Some(folder) => begin_resumed(home, request, folder),
         None => begin_new(home, request),

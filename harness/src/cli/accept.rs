@@ -1,8 +1,9 @@
 //! `harness accept`: its arguments.
 
-use super::{home, no_home};
+use super::home;
 use crate::accept::accept;
 use crate::accept::request::AcceptRequest;
+use crate::error::Error;
 use clap::Args;
 use cluster::reach::openssh;
 use std::path::PathBuf;
@@ -60,9 +61,8 @@ pub(super) struct AcceptArgs {
     ssh_fanout: u32,
 }
 
-pub(super) fn run(args: AcceptArgs) -> i32 {
-    let Some(home) = home() else { return no_home() };
-    accept(&home, &args.into_request())
+pub(super) fn run(args: AcceptArgs) -> Result<i32, Error> {
+    Ok(accept(&home()?, &args.into_request()))
 }
 
 impl AcceptArgs {

@@ -1,6 +1,6 @@
 //! `harness bundle`: a stored run as one file.
 
-use super::home_or_here;
+use super::home;
 use crate::bundle;
 use crate::error::Error;
 use crate::session::stored;
@@ -22,7 +22,7 @@ pub(super) struct BundleArgs {
 }
 
 pub(super) fn run(args: &BundleArgs) -> Result<i32, Error> {
-    let home = home_or_here().ok_or(Error::NoProject)?;
+    let home = home()?;
     let run = stored::open(&home, &args.run).map_err(|why| Error::Usage(format!("--run: {why}")))?;
     let id = &run.plan.run_id;
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{id}.tar.gz")));

@@ -13,8 +13,12 @@ use model::exit_code;
 pub(super) struct CheckArgs {}
 
 pub(super) fn run(_: &CheckArgs) -> Result<i32, Error> {
-    let home = home().ok_or(Error::NoProject)?;
+    let home = home()?;
     let report = check::check(home.path());
+    if report.files.is_empty() && report.diagnostics.is_empty() {
+        let why = "nothing to check: no `suites`, `inventory` or `baselines` in this folder";
+        return Err(Error::Usage(why.to_owned()));
+    }
     for diagnostic in &report.diagnostics {
         println!("{diagnostic}");
     }

@@ -1,6 +1,7 @@
 //! `harness clean`: ends the leftovers of runs, and verifies that none remain.
 
-use super::{home, no_home, usage};
+use super::home;
+use crate::error::Error;
 use crate::session::execution::{new_runtime, simulated_cluster};
 use crate::session::past_events::{PastEvents, current_inventory, planned_inventory};
 use crate::session::reached::{Reached, through_slurm};
@@ -46,18 +47,15 @@ pub(super) struct CleanArgs {
     ssh_fanout: u32,
 }
 
-pub(super) fn run(args: &CleanArgs) -> i32 {
-    let Some(home) = home() else { return no_home() };
-    let folders = match folders(&home, args) {
-        Ok(folders) => folders,
-        Err(why) => return usage(&why),
-    };
+pub(super) fn run(args: &CleanArgs) -> Result<i32, Error> {
+    let home = home()?;
+    let folders = folders(&home, args).map_err(Error::Usage)?;
     if folders.is_empty() {
         println!("there is no run here: nothing is left");
     }
     let codes: BTreeSet<i32> = folders.iter().map(|folder| one(&home, folder, args)).collect();
     let worst = [exit_code::FAILED, exit_code::INCONCLUSIVE, exit_code::USAGE];
-    worst.into_iter().find(|code| codes.contains(code)).unwrap_or(exit_code::PASSED)
+    Ok(worst.into_iter().find(|code| codes.contains(code)).unwrap_or(exit_code::PASSED))
 }
 
 fn folders(home: &Home, args: &CleanArgs) -> Result<Vec<PathBuf>, String> {

@@ -1,7 +1,7 @@
 //! `harness compare`: what is worse in one stored run than in another, for a person or a program.
 
 use super::columns::columns;
-use super::home_or_here;
+use super::home;
 use crate::error::Error;
 use crate::session::stored;
 use base::text::SIMULATED;
@@ -38,7 +38,7 @@ pub(super) struct CompareArgs {
 }
 
 pub(super) fn run(args: &CompareArgs) -> Result<i32, Error> {
-    let home = home_or_here().ok_or(Error::NoProject)?;
+    let home = home()?;
     let read = read(&home, &args.a).and_then(|a| Ok((a, read(&home, &args.b)?)));
     let compared = read.and_then(|(a, b)| compare(&a, &b));
     let comparison = compared.map_err(Error::Usage)?;

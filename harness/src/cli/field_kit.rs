@@ -1,6 +1,7 @@
 //! `harness field-kit`: checks which assumptions of the harness hold on a cluster, and packs the evidence.
 
-use super::{home, no_home, usage};
+use super::{home, usage};
+use crate::error::Error;
 use crate::session::reached::Reached;
 use crate::session::{load, report_error};
 use base::text::count;
@@ -64,8 +65,12 @@ struct Report<'a> {
     findings: &'a [Finding],
 }
 
-pub(super) fn run(args: &FieldKitArgs) -> i32 {
-    let Some(home) = home() else { return no_home() };
+pub(super) fn run(args: &FieldKitArgs) -> Result<i32, Error> {
+    let home = home()?;
+    Ok(check(&home, args))
+}
+
+fn check(home: &Home, args: &FieldKitArgs) -> i32 {
     let output = args
         .output
         .clone()
@@ -74,7 +79,7 @@ pub(super) fn run(args: &FieldKitArgs) -> i32 {
     if output.exists() {
         return usage(&format!("--output: `{}` already exists", output.display()));
     }
-    let (inventory, nodes) = match chosen(&home, args) {
+    let (inventory, nodes) = match chosen(home, args) {
         Ok(chosen) => chosen,
         Err(code) => return code,
     };

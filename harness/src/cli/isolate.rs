@@ -1,6 +1,7 @@
 //! `harness isolate`: its arguments.
 
-use super::{home, no_home};
+use super::home;
+use crate::error::Error;
 use crate::isolate::isolate;
 use crate::isolate::recheck::{RecheckRequest, recheck};
 use crate::isolate::request::{DrainRequest, IsolationRequest};
@@ -96,13 +97,13 @@ pub(super) struct IsolateArgs {
     ssh_fanout: u32,
 }
 
-pub(super) fn run(args: IsolateArgs) -> i32 {
-    let Some(home) = home() else { return no_home() };
+pub(super) fn run(args: IsolateArgs) -> Result<i32, Error> {
+    let home = home()?;
     let code = match args.resume_drained {
         true => recheck(&home, &args.into_recheck()),
         false => isolate(&home, &args.into_request(), Output::Stdout).map(|outcome| outcome.code),
     };
-    code.unwrap_or_else(|diagnostics| print_errors(&diagnostics))
+    Ok(code.unwrap_or_else(|diagnostics| print_errors(&diagnostics)))
 }
 
 impl IsolateArgs {

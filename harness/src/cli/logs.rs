@@ -1,10 +1,11 @@
 //! `harness logs`: what was read from logs.
 
-use super::{home, no_home, usage};
+use super::home;
+use crate::error::Error;
+use crate::library::Library;
 use crate::logs;
 use base::suggest;
 use clap::Subcommand;
-use config::inventory::Instances;
 use std::io;
 use std::path::PathBuf;
 
@@ -33,33 +34,30 @@ pub(super) enum LogKind {
     Steps(logs::steps::StepsArgs),
 }
 
-pub(super) fn run(kind: LogKind) -> i32 {
+pub(super) fn run(kind: LogKind) -> Result<i32, Error> {
     let (out, err) = (&mut io::stdout(), &mut io::stderr());
-    match kind {
+    Ok(match kind {
         LogKind::Efa(args) => logs::efa::run(&args, out, err),
         LogKind::Mpi(args) => logs::mpi::run(&args, out, err),
-        LogKind::Nccl(args) => nccl(args),
+        LogKind::Nccl(args) => return nccl(args),
         LogKind::NcclTests { files, json, fail_on_findings } => {
             logs::nccl_tests::run(&files, json, fail_on_findings, out, err)
         }
         LogKind::Steps(args) => logs::steps::run(&args, out, err),
-    }
+    })
 }
 
 /// With the number of network cards of the instance that is named.
-fn nccl(mut args: logs::nccl::NcclArgs) -> i32 {
+fn nccl(mut args: logs::nccl::NcclArgs) -> Result<i32, Error> {
     if let Some(name) = &args.instance {
-        let Some(home) = home() else { return no_home() };
-        let instances = match Instances::load(home.path()) {
-            Ok(instances) => instances,
-            Err(diagnostics) => return usage(&diagnostics.to_string()),
-        };
+        let instances = Library::of(home()?.path()).instances()?;
         let Some(instance) = instances.get(name) else {
-            return usage(&unknown_instance(name, &instances.names().collect::<Vec<_>>()));
+            let known: Vec<&str> = instances.names().collect();
+            return Err(Error::Usage(unknown_instance(name, &known)));
         };
         args.nics = Some(instance.nics.len() as u64);
     }
-    logs::nccl::run(&args, &mut io::stdout(), &mut io::stderr())
+    Ok(logs::nccl::run(&args, &mut io::stdout(), &mut io::stderr()))
 }
 
 fn unknown_instance(name: &str, known: &[&str]) -> String {

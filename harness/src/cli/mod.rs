@@ -13,6 +13,7 @@ mod field_kit;
 mod history;
 mod inventory;
 mod isolate;
+mod list;
 mod logs;
 mod provision;
 mod recipe;
@@ -26,6 +27,7 @@ mod together;
 mod verbs;
 
 use crate::error::{self, Error};
+use crate::library::places;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 use model::exit_code;
 use run_suites::RunArgs;
@@ -60,26 +62,23 @@ fn suites(args: Vec<OsString>) -> i32 {
     };
     match refused(&args.libtest).or_else(|| together::refused(&args, &RunArgs::command(), &matches)) {
         Some(why) => usage(&why),
-        None => default_verb(args),
+        None => error::end(default_verb(args)),
     }
 }
 
-/// A new run, or what is to be done with a stored one. A replay needs nothing of the project; all else does.
-fn default_verb(args: RunArgs) -> i32 {
+/// A new run, or what is to be done with a stored one.
+fn default_verb(args: RunArgs) -> Result<i32, Error> {
     let (run, from, resume, rerun) = (args.run.clone(), args.from, args.resume, args.rerun.clone());
+    let home = home()?;
     if let (Some(id), Some(from)) = (&run, from) {
-        return match home_or_here() {
-            Some(home) => replay::replay(&home, id, from, args.fetch, &args.into_options()),
-            None => no_home(),
-        };
+        return Ok(replay::replay(&home, id, from, args.fetch, &args.into_options()));
     }
-    let Some(home) = home() else { return no_home() };
     let options = args.into_options();
-    match (&run, &rerun) {
+    Ok(match (&run, &rerun) {
         (Some(id), _) if resume => resume::resume(&home, id, &options),
         (_, Some(id)) => rerun::rerun(&home, id, &options),
         _ => run_suites::run(&home, &options),
-    }
+    })
 }
 
 /// clap prints its own message with a suggestion; its exit code for usage is ours too.
@@ -127,18 +126,19 @@ fn refused(args: &libtest_mimic::Arguments) -> Option<String> {
     Some(format!("`{flag}` means nothing here; see --help"))
 }
 
-fn home() -> Option<Home> {
-    Home::find(&std::env::current_dir().ok()?)
-}
-
-/// The project, or this folder: stored runs bring along all that is needed to look at them.
-fn home_or_here() -> Option<Home> {
-    let here = std::env::current_dir().ok()?;
-    Some(Home::find(&here).unwrap_or_else(|| Home::bare(&here)))
-}
-
-fn no_home() -> i32 {
-    error::end(Err(Error::NoProject))
+/// The project: the nearest folder at or above this one that has suites and inventories, else this folder. One above that
+/// others can change is passed over: its suites would start commands in the name of its user.
+fn home() -> Result<Home, Error> {
+    places::check().map_err(Error::Usage)?;
+    let here = std::env::current_dir().map_err(|error| Error::Usage(format!("this folder: {error}")))?;
+    let Some(home) = Home::find(&here) else { return Ok(Home::bare(&here)) };
+    match places::distrusted(home.path()).filter(|_| home.path() != here) {
+        None => Ok(home),
+        Some(why) => {
+            eprintln!("warning: the project above this folder is not used: {why}");
+            Ok(Home::bare(&here))
+        }
+    }
 }
 
 fn usage(why: &str) -> i32 {

@@ -1,8 +1,12 @@
 //! `harness recipe`: tables computed by recipes from reports.
 
+use crate::error::Error;
+use crate::library::Library;
 use crate::memory;
 use crate::recipe::{self, Order, RecipeRequest, TableForm};
 use crate::session::load::load;
+use crate::session::planning::to_lines;
+use crate::session::print_errors;
 use crate::stats::Exporting;
 use crate::tasks::{Cluster, SLURM};
 use clap::{Args, Command};
@@ -108,15 +112,11 @@ pub(super) struct RecipeArgs {
     help: bool,
 }
 
-pub(super) fn run(args: &RecipeArgs) -> i32 {
-    let home = super::home();
-    if let Err(diagnostics) =
-        crate::own_recipes::load(home.as_ref().map(Home::path), args.recipe_path.as_deref())
-    {
-        for diagnostic in diagnostics {
-            eprintln!("error: {diagnostic}");
-        }
-        return exit_code::USAGE;
+pub(super) fn run(args: &RecipeArgs) -> Result<i32, Error> {
+    let home = super::home()?;
+    let library = Library::without_built_in(home.path());
+    if let Err(diagnostics) = crate::own_recipes::load(Some(&library), args.recipe_path.as_deref()) {
+        return Ok(print_errors(&to_lines(&diagnostics)));
     }
     let printed = match (args.name.as_deref(), args.help) {
         (None | Some("all" | "index" | "summaries"), true) => {
@@ -128,33 +128,28 @@ pub(super) fn run(args: &RecipeArgs) -> i32 {
         (Some("list"), _) => Ok(recipe::list()),
         (Some("index"), false) => {
             let folders: Vec<PathBuf> = args.inputs.iter().chain(&args.more).cloned().collect();
-            return recipe::index(&folders, args.quiet, &mut io::stderr());
+            return Ok(recipe::index(&folders, args.quiet, &mut io::stderr()));
         }
         (Some(name), true) => recipe::manual(name).map_err(|why| vec![why]),
-        (name, _) => match order(args, name.unwrap_or_default(), home.as_ref()) {
+        (name, _) => match order(args, name.unwrap_or_default(), &home) {
             Ok(order) => {
                 memory::limit();
-                return recipe::recipe(&order, &mut io::stdout(), &mut io::stderr());
+                return Ok(recipe::recipe(&order, &mut io::stdout(), &mut io::stderr()));
             }
             Err(errors) => Err(errors),
         },
     };
-    match printed {
+    Ok(match printed {
         Ok(text) => {
             let _ = io::stdout().write_all(text.as_bytes());
             exit_code::PASSED
         }
-        Err(errors) => {
-            for why in errors {
-                eprintln!("error: {why}");
-            }
-            exit_code::USAGE
-        }
-    }
+        Err(errors) => print_errors(&errors),
+    })
 }
 
 /// All errors at once.
-fn order(args: &RecipeArgs, name: &str, home: Option<&Home>) -> Result<Order, Vec<String>> {
+fn order(args: &RecipeArgs, name: &str, home: &Home) -> Result<Order, Vec<String>> {
     let mut errors = Vec::new();
     let asked = recipe::parse_request(&[name.to_owned()], &args.sets).unwrap_or_else(|diagnostics| {
         errors.extend(diagnostics);
@@ -212,15 +207,9 @@ fn order(args: &RecipeArgs, name: &str, home: Option<&Home>) -> Result<Order, Ve
             "`--table` chooses what is printed, but `--output` writes all tables to a folder".to_owned(),
         );
     }
-    let on = match (&args.analyze_on, home) {
-        (None, _) => None,
-        (Some(_), None) => {
-            errors.push(format!(
-                "--analyze-on {SLURM}: no `inventory` here or above: run it inside the project's folder"
-            ));
-            None
-        }
-        (Some(_), Some(home)) => load(home, &[], &args.inventory, None)
+    let on = match &args.analyze_on {
+        None => None,
+        Some(_) => load(home, &[], &args.inventory, None)
             .and_then(|loaded| {
                 let jobs = args.jobs.map(NonZeroUsize::get);
                 Cluster::from_inventory(&loaded.inventory, jobs).map_err(|why| vec![why])

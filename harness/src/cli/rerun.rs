@@ -1,14 +1,16 @@
 //! `--rerun ID`: a new run of what failed or was inconclusive in a stored one, on the same suites, nodes and settings.
 
 use super::usage;
+use crate::library::Library;
 use crate::own_recipes;
 use crate::session::planning::{Replanning, make_plan, to_lines};
-use crate::session::{RunOptions, print_errors, run_plan, stored};
+use crate::session::{RunOptions, load, print_errors, run_plan, stored};
 use base::nodeset;
 use model::artefact::Plan;
 use model::exit_code;
 use plan::{self, Selection};
 use std::collections::BTreeSet;
+use std::path::Path;
 use store::{Home, Stored, is_inside};
 use verdict::pending;
 
@@ -77,14 +79,13 @@ fn like(home: &Home, parent: &Plan, options: &RunOptions) -> Result<RunOptions, 
         if !is_inside(file) {
             return Err(format!("a source of the run's plan leads out of the project: {file:?}"));
         }
-        let path = home.path().join(file);
-        let stem = path.file_stem().and_then(|stem| stem.to_str());
-        match stem == Some(name) && path.is_file() {
-            true => Ok(path.display().to_string()),
-            false => Err(format!(
+        let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str());
+        let found = load::argument(home, file).filter(|_| stem == Some(name));
+        found.ok_or_else(|| {
+            format!(
                 "the {what} of the run is not in this project any more; put it back, or start a new run: `{name}`"
-            )),
-        }
+            )
+        })
     };
     let suites = parent.suites.iter().map(|name| path("suite", name)).collect::<Result<Vec<_>, _>>()?;
     let inventory = path("inventory", &parent.inventory)?;
@@ -113,7 +114,8 @@ fn like(home: &Home, parent: &Plan, options: &RunOptions) -> Result<RunOptions, 
 
 /// Recipes whose files are not where they were, as the run's plan holds them.
 fn recipes_gone(home: &Home, parent: &Plan) -> Result<(), String> {
-    let is_gone = |file: &str| !home.path().join(file).is_file();
+    let library = Library::of(home.path());
+    let is_gone = |file: &str| library.named(file).is_none() && !home.path().join(file).is_file();
     let gone: Vec<_> = parent.recipes.iter().filter(|recipe| is_gone(&recipe.file)).cloned().collect();
     for recipe in &gone {
         eprintln!("moved or deleted since; the copy in the run's plan is used: {}", recipe.file);

@@ -3,7 +3,7 @@
 
 use super::clean;
 use crate::session::past_events::read_ended_run;
-use crate::session::{RunOptions, after_run, execution, planning, report_error, stored};
+use crate::session::{RunOptions, after_run, execution, load, planning, report_error, stored};
 use cluster::interrupt;
 use model::exit_code;
 use store::{Home, Named, Store, Stored, is_foreign};
@@ -39,7 +39,7 @@ pub(super) fn resume(home: &Home, id: &str, options: &RunOptions) -> i32 {
         Ok(mut finished) => {
             let plan = finished.amended.take().unwrap_or(plan);
             // The files of the run as they lie in the project; where others were is not recorded.
-            let path = |file: &str| home.path().join(file).display().to_string();
+            let path = |file: &str| load::argument(home, file).unwrap_or_else(|| file.to_owned());
             let planned_by = RunOptions {
                 suites: plan.isolations.iter().map(|of| path(&of.file)).collect(),
                 inventory: path(&inventory.file),

@@ -2,10 +2,10 @@
 
 use super::home;
 use crate::error::Error;
+use crate::library::Library;
 use crate::sweep::{Swept, sweep};
 use base::text;
 use clap::Args;
-use config::inventory::Instances;
 use model::exit_code;
 use std::collections::BTreeMap;
 use store::Scratch;
@@ -28,8 +28,8 @@ pub(super) struct SweepArgs {
 }
 
 pub(super) fn run(args: &SweepArgs) -> Result<i32, Error> {
-    let home = home().ok_or(Error::NoProject)?;
-    let instances = Instances::load(home.path())?;
+    let home = home()?;
+    let instances = Library::of(home.path()).instances()?;
     if let Some(seed) = args.seed {
         let drawn = crate::sweep::draw(seed);
         println!("{}{}\nfaults: {}", drawn.inventory, drawn.suite, drawn.faults.join(" "));

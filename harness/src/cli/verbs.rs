@@ -2,7 +2,7 @@
 
 use super::{
     accept, baseline, bundle, check, clean, compare, completions, explain, field_kit, history, inventory,
-    isolate,
+    isolate, list,
 };
 use super::{logs, page, parse, provision, recipe, stats, sweep, usage};
 use crate::error::{self, Error};
@@ -34,6 +34,7 @@ enum Verb {
     Isolate(isolate::IsolateArgs),
     #[command(subcommand)]
     Lint(lint::LintCommand),
+    List(list::ListArgs),
     #[command(subcommand)]
     Logs(logs::LogKind),
     #[command(subcommand)]
@@ -67,22 +68,23 @@ impl InternalArgs {
 impl Verb {
     fn run(self) -> Result<i32, Error> {
         let code = match self {
-            Verb::Accept(args) => accept::run(args),
-            Verb::Baseline(verb) => baseline::run(&verb),
+            Verb::Accept(args) => return accept::run(args),
+            Verb::Baseline(verb) => return baseline::run(&verb),
             Verb::Bundle(args) => return bundle::run(&args),
             Verb::Check(args) => return check::run(&args),
-            Verb::Clean(args) => clean::run(&args),
+            Verb::Clean(args) => return clean::run(&args),
             Verb::Compare(args) => return compare::run(&args),
             Verb::Completions(args) => completions::run(&args, visible(&command()).cloned().collect()),
             Verb::Explain(args) => return explain::run(&args),
-            Verb::FieldKit(args) => field_kit::run(&args),
+            Verb::FieldKit(args) => return field_kit::run(&args),
             Verb::History(args) => return history::run(&args),
-            Verb::Inventory(verb) => inventory::run(&verb),
-            Verb::Isolate(args) => isolate::run(args),
+            Verb::Inventory(verb) => return inventory::run(&verb),
+            Verb::Isolate(args) => return isolate::run(args),
+            Verb::List(args) => return list::run(args),
             Verb::Lint(command) => lint::run(&command, &mut io::stdout(), &mut io::stderr()),
-            Verb::Logs(kind) => logs::run(kind),
+            Verb::Logs(kind) => return logs::run(kind),
             Verb::Provision(package) => return provision::run(&package),
-            Verb::Recipe(args) => recipe::run(&args),
+            Verb::Recipe(args) => return recipe::run(&args),
             Verb::Stats(args) => stats::run(&args),
             Verb::Sweep(args) => return sweep::run(&args),
             Verb::AnswerQuery(args) => worker::serve(&args.texts()),

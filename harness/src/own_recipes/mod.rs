@@ -10,6 +10,7 @@ pub(crate) mod worker;
 
 pub(crate) use read::read;
 
+use crate::library::Library;
 use crate::warn::warn;
 use base::digest::sha256;
 use config::diagnostic::Diagnostic;
@@ -22,19 +23,19 @@ use std::path::Path;
 /// Where a project keeps them.
 pub(crate) const FOLDER: &str = "suites/recipes";
 
-/// Reads and registers the recipes of the project and of another path; or returns all errors in them. Prints warnings.
-pub(crate) fn load(home: Option<&Path>, beside: Option<&Path>) -> Result<(), Vec<Diagnostic>> {
-    load_quietly(home, beside).map(|warnings| warn(&warnings))
+/// Reads and registers the recipes of the library and of another path; or returns all errors in them. Prints warnings.
+pub(crate) fn load(library: Option<&Library>, beside: Option<&Path>) -> Result<(), Vec<Diagnostic>> {
+    load_quietly(library, beside).map(|warnings| warn(&warnings))
 }
 
 /// The same; gives the warnings instead of printing them.
 pub(crate) fn load_quietly(
-    home: Option<&Path>,
+    library: Option<&Library>,
     beside: Option<&Path>,
 ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
     let (mut texts, mut diagnostics) = (Vec::new(), Vec::new());
-    if let Some(home) = home {
-        (texts, diagnostics) = folder::texts(home, FOLDER);
+    if let Some(library) = library {
+        (texts, diagnostics) = library.texts(FOLDER);
     }
     if let Some(path) = beside {
         let (more, errors) = texts_at(path);

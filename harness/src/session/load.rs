@@ -1,5 +1,6 @@
 //! Finds and reads the files that a run is asked to use, and digests them for the plan.
 
+use crate::library::{Library, Origin};
 use crate::warn::warn;
 use base::digest::sha256;
 use base::suggest;
@@ -8,7 +9,6 @@ use config::inventory::{Instances, Inventory};
 use config::suite::{self, Suite};
 use config::toml_reader::{file, renamed};
 use model::artefact::Source;
-use std::fs;
 use std::path::{Path, PathBuf};
 use store::Home;
 
@@ -31,14 +31,12 @@ pub(crate) fn load(
     let mut sources = Vec::new();
     let mut read_suites: Vec<Suite> = Vec::new();
     for name in suites {
-        let read = read(home, "suites", name, &mut sources).and_then(|(path, text)| {
-            warn(&renamed::warnings(&text, &home.display_path(&path)));
+        let read = read(home, "suites", name, &mut sources).and_then(|(file, text)| {
+            warn(&renamed::warnings(&text, &file));
             let base = suite::base_of(&text).and_then(|base| read(home, "suites", &base, &mut sources).ok());
-            let base = base.map(|(path, text)| (home.display_path(&path), text));
             base.iter().for_each(|(file, text)| warn(&renamed::warnings(text, file)));
             let find = |_: &str| base.clone();
-            Suite::read_with(&text, &home.display_path(&path), &find)
-                .map_err(|diagnostics| lines(&diagnostics))
+            Suite::read_with(&text, &file, &find).map_err(|diagnostics| lines(&diagnostics))
         });
         match read {
             Ok(suite) if read_suites.iter().any(|other| other.name == suite.name) => {
@@ -48,11 +46,11 @@ pub(crate) fn load(
             Err(more) => diagnostics.extend(more),
         }
     }
-    let instances = Instances::load(home.path()).map_err(|diagnostics| lines(&diagnostics))?;
-    let inventory = read(home, "inventory", inventory, &mut sources).and_then(|(path, text)| {
-        warn(&renamed::warnings(&text, &home.display_path(&path)));
-        Inventory::read(&text, &home.display_path(&path), &instances)
-            .map_err(|diagnostics| lines(&diagnostics))
+    let library = Library::of(home.path());
+    let instances = library.instances().map_err(|diagnostics| lines(&diagnostics))?;
+    let inventory = read(home, "inventory", inventory, &mut sources).and_then(|(file, text)| {
+        warn(&renamed::warnings(&text, &file));
+        Inventory::read(&text, &file, &instances).map_err(|diagnostics| lines(&diagnostics))
     });
     let inventory = match inventory {
         Ok(inventory) => inventory,
@@ -65,9 +63,10 @@ pub(crate) fn load(
     let name = &inventory.instance.name;
     // The profile, and the one that it is like: what stands in either decides what is run.
     for profile in [Some(name), inventory.instance.like.as_ref()].into_iter().flatten() {
-        let path = instance_path(home, profile);
-        if let Ok(text) = file::read(&path) {
-            sources.push(source(home, &path, &text));
+        if let Some(entry) = library.find("inventory/instances", profile)
+            && let Ok(text) = entry.read()
+        {
+            sources.push(source(&entry.file, &text));
         }
     }
     let mut read_baselines = None;
@@ -94,9 +93,8 @@ fn unfit(home: &Home, suite: &Suite, inventory: &Inventory, instances: &Instance
     let fitting: Vec<String> = names(home, "inventory")
         .into_iter()
         .filter(|name| {
-            let other = read(home, "inventory", name, &mut Vec::new()).and_then(|(path, text)| {
-                Inventory::read(&text, &home.display_path(&path), instances).map_err(|it| lines(&it))
-            });
+            let other = read(home, "inventory", name, &mut Vec::new())
+                .and_then(|(file, text)| Inventory::read(&text, &file, instances).map_err(|it| lines(&it)));
             other.is_ok_and(|other| other.instance.fits(&suite.instance))
         })
         .map(|name| format!("`--inventory {name}`"))
@@ -111,72 +109,86 @@ fn unfit(home: &Home, suite: &Suite, inventory: &Inventory, instances: &Instance
     ))
 }
 
-/// The baselines of an instance. No file in the project, no baselines: the assertions that need one will say so. A file
-/// that cannot be read is an error, and so is a folder that was named and has none.
+/// The baselines of an instance. No file anywhere, no baselines: the assertions that need one will say so. A file that
+/// cannot be read is an error, and so is a folder that was named and has none.
 pub(crate) fn baselines(
     home: &Home,
     from: Option<&Path>,
     instance: &str,
 ) -> Result<Option<(Baselines, Source)>, Vec<String>> {
-    let folder = from.map_or_else(|| home.path().join("baselines"), Path::to_owned);
-    let path = folder.join(format!("{instance}.toml"));
-    if !path.exists() {
-        return match from {
-            Some(_) => Err(vec![format!("--baselines: no file `{}`", path.display())]),
-            None => Ok(None),
-        };
-    }
-    let shown = home.display_path(&path);
-    let text = file::read(&path).map_err(|error| vec![format!("{shown}: {error}")])?;
+    let (shown, text) = match from {
+        Some(folder) => {
+            let path = folder.join(format!("{instance}.toml"));
+            if !path.exists() {
+                return Err(vec![format!("--baselines: no file `{}`", path.display())]);
+            }
+            (home.display_path(&path), file::read(&path))
+        }
+        None => match Library::of(home.path()).find("baselines", instance) {
+            Some(entry) => (entry.file.clone(), entry.read()),
+            None => return Ok(None),
+        },
+    };
+    let text = text.map_err(|error| vec![format!("{shown}: {error}")])?;
     let read = Baselines::read(&text, &shown).map_err(|diagnostics| lines(&diagnostics))?;
-    Ok(Some((read, source(home, &path, &text))))
+    Ok(Some((read, source(&shown, &text))))
 }
 
-/// The names of what a folder offers, sorted.
+/// The names of what a folder of the library offers, sorted.
 pub(crate) fn names(home: &Home, folder: &str) -> Vec<String> {
-    let entries = fs::read_dir(home.path().join(folder)).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
-        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
-        .collect();
-    names.sort();
-    names
+    Library::of(home.path()).names(folder)
 }
 
-fn instance_path(home: &Home, name: &str) -> PathBuf {
-    home.path().join("inventory").join("instances").join(format!("{name}.toml"))
+/// The file of a stored plan as an argument that finds it again in the place that it was taken from, if it is there.
+pub(crate) fn argument(home: &Home, file: &str) -> Option<String> {
+    let entry = Library::of(home.path()).named(file)?;
+    Some(match entry.origin {
+        Origin::Project => home.path().join(file).display().to_string(),
+        _ => entry.file,
+    })
 }
 
-/// A name of the folder, or a path to a file anywhere.
+/// A name of the folder, a path to a file anywhere, or a file of the library in its own place.
 fn read(
     home: &Home,
     folder: &str,
     name: &str,
     sources: &mut Vec<Source>,
-) -> Result<(PathBuf, String), Vec<String>> {
+) -> Result<(String, String), Vec<String>> {
+    let library = Library::of(home.path());
     let is_path = name.contains('/') || name.ends_with(".toml");
-    let path =
-        if is_path { PathBuf::from(name) } else { home.path().join(folder).join(format!("{name}.toml")) };
-    if !path.is_file() {
-        let known = names(home, folder);
-        let near = suggest::nearest(name, known.iter().map(String::as_str));
-        let hint = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-        let all = known.join("`, `");
-        return Err(vec![format!("no `{name}` in {folder}; {hint}known: `{all}`")]);
-    }
-    let path = path.canonicalize().unwrap_or(path);
-    match file::read(&path) {
-        Ok(text) => {
-            sources.push(source(home, &path, &text));
-            Ok((path, text))
+    let entry = match is_path {
+        false => library.find(folder, name),
+        true => library.named(name).filter(|entry| entry.origin != Origin::Project),
+    };
+    let (file, text) = match entry {
+        Some(entry) => (entry.file.clone(), entry.read()),
+        None if is_path && Path::new(name).is_file() => {
+            let path = PathBuf::from(name);
+            let path = path.canonicalize().unwrap_or(path);
+            (home.display_path(&path), file::read(&path))
         }
-        Err(error) => Err(vec![format!("{}: {error}", home.display_path(&path))]),
+        None => return Err(vec![unknown(&library, folder, name)]),
+    };
+    match text {
+        Ok(text) => {
+            sources.push(source(&file, &text));
+            Ok((file, text))
+        }
+        Err(error) => Err(vec![format!("{file}: {error}")]),
     }
 }
 
-fn source(home: &Home, path: &Path, text: &str) -> Source {
-    Source { file: home.display_path(path), sha256: sha256(text.as_bytes()) }
+fn unknown(library: &Library, folder: &str, name: &str) -> String {
+    let known = library.names(folder);
+    let near = suggest::nearest(name, known.iter().map(String::as_str));
+    let hint = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    let all = known.join("`, `");
+    format!("no `{name}` in {folder}; {hint}known: `{all}`")
+}
+
+fn source(file: &str, text: &str) -> Source {
+    Source { file: file.to_owned(), sha256: sha256(text.as_bytes()) }
 }
 
 fn lines(diagnostics: &config::diagnostic::Diagnostics) -> Vec<String> {

@@ -83,9 +83,9 @@ pub(crate) fn current_inventory(
             && !source.file.starts_with("baselines/")
     });
     let inside = planned.filter(|source| is_inside(&source.file));
-    let path = inside.map(|source| home.path().join(&source.file)).filter(|path| path.exists());
-    // One from outside the project is known by its bare name alone: it is given again.
-    let name = path.map_or_else(|| named.to_owned(), |path| path.display().to_string());
+    let found = inside.and_then(|source| load::argument(home, &source.file));
+    // One from outside the library is known by its bare name alone: it is given again.
+    let name = found.unwrap_or_else(|| named.to_owned());
     let loaded = load::load(home, &[], &name, None).map_err(|diagnostics| diagnostics.join("; "))?;
     if loaded.inventory.name != plan.inventory {
         return Err(format!(

@@ -2,6 +2,7 @@
 //! one go.
 
 use super::{RunOptions, after_run, load};
+use crate::library::Library;
 use crate::own_recipes;
 use base::redact::Secrets;
 use config::diagnostic::Diagnostic;
@@ -23,7 +24,7 @@ pub(crate) struct Replanning<'a> {
 
 /// The plan and the inventory that it is for; or all that is wrong, in one go.
 pub(crate) fn make_plan(home: &Home, options: &RunOptions) -> Result<(Plan, Inventory), Vec<String>> {
-    own_recipes::load(Some(home.path()), options.recipe_path.as_deref())
+    own_recipes::load(Some(&Library::of(home.path())), options.recipe_path.as_deref())
         .map_err(|diagnostics| to_lines(&diagnostics))?;
     make_plan_as(home, options, None)
 }

@@ -1,30 +1,42 @@
-//! The files of baselines in the project: those in force and the proposals beside them, read and written whole. The lines
-//! of comment that a file opens with stay as they are.
+//! The files of baselines: those in force, which the library finds, and the proposals of the project, read and written
+//! whole. The lines of comment that a file opens with stay as they are.
 
+use crate::library::Library;
 use config::baseline::{Baselines, PENDING};
 use config::toml_reader::file;
 use std::fs;
 use std::path::{Path, PathBuf};
 use store::{Home, write_whole};
 
+const FOLDER: &str = "baselines";
+
 pub(super) fn in_force(home: &Home, instance: &str) -> PathBuf {
-    home.path().join("baselines").join(format!("{instance}.toml"))
+    home.path().join(FOLDER).join(format!("{instance}.toml"))
 }
 
 pub(super) fn pending(home: &Home, instance: &str) -> PathBuf {
-    home.path().join("baselines").join(format!("{instance}{PENDING}"))
+    home.path().join(FOLDER).join(format!("{instance}{PENDING}"))
 }
 
-/// The instances that have a file of this kind, sorted.
-pub(super) fn instances(home: &Home, ending: &str) -> Vec<String> {
-    let entries = fs::read_dir(home.path().join("baselines")).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| !name.starts_with('.') && (ending == PENDING || !name.ends_with(PENDING)))
-        .filter_map(|name| name.strip_suffix(ending).map(str::to_owned))
-        .collect();
-    names.sort();
+/// The instances that have proposals here, sorted.
+pub(super) fn with_proposals(home: &Home) -> Vec<String> {
+    let names = Library::of(home.path()).names(FOLDER);
+    let stem = |name: &String| Some(format!("{name}.toml").strip_suffix(PENDING)?.to_owned());
+    names.iter().filter_map(stem).filter(|name| pending(home, name).exists()).collect()
+}
+
+/// The instances that have baselines in force, here or elsewhere in the library, sorted.
+pub(super) fn with_baselines(home: &Home) -> Vec<String> {
+    let mut names = Library::of(home.path()).names(FOLDER);
+    names.retain(|name| !format!("{name}.toml").ends_with(PENDING) && !name.starts_with('.'));
     names
+}
+
+/// The baselines in force, here or elsewhere in the library. `None` if there are none.
+pub(super) fn read_in_force(home: &Home, instance: &str) -> Result<Option<Baselines>, String> {
+    let Some(entry) = Library::of(home.path()).find(FOLDER, instance) else { return Ok(None) };
+    let text = entry.read().map_err(|error| format!("{}: {error}", entry.file))?;
+    Baselines::read(&text, &entry.file).map(Some).map_err(|diagnostics| diagnostics.to_string())
 }
 
 /// `None` if there is no such file.
@@ -38,17 +50,31 @@ pub(super) fn read(home: &Home, path: &Path) -> Result<Option<Baselines>, String
     Baselines::read(&text, &shown).map(Some).map_err(|diagnostics| diagnostics.to_string())
 }
 
-/// A file without entries is removed where it held proposals: there is nothing to decide on.
-pub(super) fn write(path: &Path, baselines: &Baselines) -> Result<(), String> {
-    if baselines.is_pending() && baselines.entries.is_empty() {
-        return match fs::remove_file(path) {
+/// Writes the baselines in force into the project, with the comment that the file opens with, wherever it was found.
+pub(super) fn write_in_force(home: &Home, baselines: &Baselines) -> Result<(), String> {
+    let found = Library::of(home.path()).find(FOLDER, &baselines.instance);
+    let opening = found.and_then(|entry| entry.read().ok()).map(|text| opening(&text));
+    write_text(&in_force(home, &baselines.instance), &opening.unwrap_or_default(), baselines)
+}
+
+/// Writes proposals. A file without any is removed: there is nothing to decide on.
+pub(super) fn write_proposals(home: &Home, baselines: &Baselines) -> Result<(), String> {
+    let path = pending(home, &baselines.instance);
+    if baselines.entries.is_empty() {
+        return match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(format!("{}: {error}", path.display()))
             }
             _ => Ok(()),
         };
     }
-    let opening = file::read(path).map(|text| opening(&text)).unwrap_or_default();
+    let opening = file::read(&path).map(|text| opening(&text)).unwrap_or_default();
+    write_text(&path, &opening, baselines)
+}
+
+fn write_text(path: &Path, opening: &str, baselines: &Baselines) -> Result<(), String> {
+    let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+    made.map_err(|error| format!("{}: {error}", path.display()))?;
     let text = format!("{opening}{}", baselines.render());
     write_whole(path, text.as_bytes()).map_err(|error| error.to_string())
 }

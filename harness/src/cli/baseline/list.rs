@@ -7,11 +7,11 @@ use crate::cli::usage;
 use base::text::count;
 use clap::Args;
 use config::baseline::review::{name, percent};
-use config::baseline::{Baseline, Baselines, PENDING};
+use config::baseline::{Baseline, Baselines};
 use config::bounds;
 use model::exit_code;
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use store::Home;
 
 #[derive(Debug, Args)]
@@ -244,17 +244,17 @@ fn object(of: &Baselines, entry: &Baseline) -> serde_json::Value {
 /// Those in force and those proposed, of one instance or of all.
 fn read(home: &Home, instance: Option<&str>) -> Result<Vec<Baselines>, String> {
     let mut all = Vec::new();
-    for ending in [".toml", PENDING] {
-        for name in
-            files::instances(home, ending).iter().filter(|name| instance.is_none_or(|one| one == *name))
-        {
-            all.extend(files::read(home, &home.path().join("baselines").join(format!("{name}{ending}")))?);
-        }
+    let is_meant = |name: &String| instance.is_none_or(|one| one == name);
+    for name in files::with_baselines(home).iter().filter(|name| is_meant(name)) {
+        all.extend(files::read_in_force(home, name)?);
+    }
+    for name in files::with_proposals(home).iter().filter(|name| is_meant(name)) {
+        all.extend(files::read(home, &files::pending(home, name))?);
     }
     match (all.is_empty(), instance) {
         (true, Some(instance)) => Err(format!(
             "no baselines for `{instance}`; known: `{}`",
-            files::instances(home, ".toml").join("`, `")
+            files::with_baselines(home).join("`, `")
         )),
         _ => Ok(all),
     }
@@ -262,6 +262,6 @@ fn read(home: &Home, instance: Option<&str>) -> Result<Vec<Baselines>, String> {
 
 fn named(home: &Home, word: &str) -> Result<Baselines, String> {
     let is_path = word.contains('/') || word.ends_with(".toml");
-    let path = if is_path { PathBuf::from(word) } else { files::in_force(home, word) };
-    files::read(home, Path::new(&path))?.ok_or_else(|| format!("no file of baselines `{word}`"))
+    let read = if is_path { files::read(home, Path::new(word)) } else { files::read_in_force(home, word) };
+    read?.ok_or_else(|| format!("no file of baselines `{word}`"))
 }

@@ -5,7 +5,8 @@ mod list;
 mod propose;
 mod review;
 
-use super::{home, no_home};
+use super::home;
+use crate::error::Error;
 use clap::Subcommand;
 
 /// `harness baseline`
@@ -30,14 +31,14 @@ pub(super) enum BaselineVerb {
     Export(list::ExportArgs),
 }
 
-pub(super) fn run(verb: &BaselineVerb) -> i32 {
-    let Some(home) = home() else { return no_home() };
-    match verb {
+pub(super) fn run(verb: &BaselineVerb) -> Result<i32, Error> {
+    let home = home()?;
+    Ok(match verb {
         BaselineVerb::Propose(args) => propose::run(&home, args),
         BaselineVerb::Review(args) => review::run(&home, args),
         BaselineVerb::Show(args) => list::show(&home, args),
         BaselineVerb::Lint => list::lint(&home),
         BaselineVerb::Diff(args) => list::diff(&home, args),
         BaselineVerb::Export(args) => list::export(&home, args),
-    }
+    })
 }

@@ -313,8 +313,8 @@ fn write(home: &Home, made: &Proposal) -> i32 {
         return exit_code::INCONCLUSIVE;
     }
     let path = files::pending(home, &made.instance);
-    let read = files::read(home, &files::in_force(home, &made.instance))
-        .and_then(|old| Ok((old, files::read(home, &path)?)));
+    let read =
+        files::read_in_force(home, &made.instance).and_then(|old| Ok((old, files::read(home, &path)?)));
     let (old, pending) = match read {
         Ok(read) => read,
         Err(why) => return usage(&why),
@@ -340,7 +340,7 @@ fn write(home: &Home, made: &Proposal) -> i32 {
     for part in &made.proposed.partly_reported {
         eprintln!("not in the fingerprint, because some runs do not report it: {part}");
     }
-    if let Err(why) = files::write(&path, &pending) {
+    if let Err(why) = files::write_proposals(home, &pending) {
         return usage(&why);
     }
     let few = made

@@ -4,7 +4,7 @@ use super::files;
 use crate::cli::usage;
 use clap::Args;
 use config::baseline::review::{Decision, Reviewer, decide, name, open, shown};
-use config::baseline::{BaselineKey, Baselines, PENDING};
+use config::baseline::{BaselineKey, Baselines};
 use model::exit_code;
 use std::io::{self, BufRead, IsTerminal, Write};
 use store::{self, Home};
@@ -43,7 +43,7 @@ pub(super) fn run(home: &Home, args: &ReviewArgs) -> i32 {
     }
     let instances = match &args.instance {
         Some(instance) => vec![instance.clone()],
-        None => files::instances(home, PENDING),
+        None => files::with_proposals(home),
     };
     let date: String = store::iso8601(store::wall_clock_s()).chars().take(10).collect();
     let mut tally = Tally::default();
@@ -87,7 +87,7 @@ struct Desk<'a> {
 impl Desk<'_> {
     fn open<'a>(home: &'a Home, instance: &str) -> Result<Option<Desk<'a>>, String> {
         let Some(pending) = files::read(home, &files::pending(home, instance))? else { return Ok(None) };
-        let accepted = files::read(home, &files::in_force(home, instance))?;
+        let accepted = files::read_in_force(home, instance)?;
         let file = format!("baselines/{instance}.toml");
         let accepted = accepted.unwrap_or_else(|| Baselines::none(instance, pending.simulated, &file));
         if accepted.instance != pending.instance || accepted.simulated != pending.simulated {
@@ -108,14 +108,13 @@ impl Desk<'_> {
         tally: &mut Tally,
     ) -> Result<(), String> {
         decide(&mut self.accepted, &mut self.pending, &it.0, &it.1, decision, who);
-        let instance = &self.pending.instance;
         if decision == Decision::Accept {
-            files::write(&files::in_force(self.home, instance), &self.accepted)?;
+            files::write_in_force(self.home, &self.accepted)?;
             tally.accepted += 1;
         } else {
             tally.rejected += 1;
         }
-        files::write(&files::pending(self.home, instance), &self.pending)
+        files::write_proposals(self.home, &self.pending)
     }
 
     fn by_pattern(

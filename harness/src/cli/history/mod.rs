@@ -5,7 +5,7 @@ mod program;
 mod suspects;
 mod text;
 
-use super::home_or_here;
+use super::home;
 use crate::error::Error;
 use clap::Args;
 use model::exit_code;
@@ -45,7 +45,7 @@ pub(super) struct HistoryArgs {
 }
 
 pub(super) fn run(args: &HistoryArgs) -> Result<i32, Error> {
-    let home = home_or_here().ok_or(Error::NoProject)?;
+    let home = home()?;
     let folder = args.runs.clone().unwrap_or_else(|| home.path().join("runs"));
     let past = past::read(&folder).map_err(Error::Usage)?;
     if past.runs.is_empty() {

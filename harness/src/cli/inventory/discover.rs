@@ -1,10 +1,11 @@
 //! `harness inventory discover`: writes an inventory from what Slurm reports of a cluster.
 
 use crate::cli::usage;
+use crate::library::Library;
 use crate::session::reached::Reached;
 use base::text::count;
 use cluster::discover::{self as found_by, Discovered, Failure, LeftOut, Request};
-use config::inventory::{Instances, Inventory};
+use config::inventory::Inventory;
 use model::exit_code;
 use std::path::PathBuf;
 use store::{Home, iso8601, wall_clock_s, write_whole};
@@ -48,7 +49,7 @@ pub(super) fn discover(home: &Home, args: &DiscoverArgs) -> i32 {
     if let Some(odd) = words.into_iter().find(odd) {
         return usage(&format!("not a name in Slurm: {odd:?}"));
     }
-    let instances = match Instances::load(home.path()) {
+    let instances = match Library::of(home.path()).instances() {
         Ok(instances) => instances,
         Err(diagnostics) => return usage(&diagnostics.to_string()),
     };
@@ -82,8 +83,12 @@ pub(super) fn discover(home: &Home, args: &DiscoverArgs) -> i32 {
     if let Err(diagnostics) = Inventory::read(&text, &shown, &instances) {
         return usage(&format!("the discovered cluster makes no valid inventory: {diagnostics}"));
     }
-    if let Err(error) = write_whole(&path, text.as_bytes()) {
-        return usage(&error.to_string());
+    let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let written = made.map_err(|error| format!("{shown}: {error}"));
+    if let Err(why) =
+        written.and_then(|()| write_whole(&path, text.as_bytes()).map_err(|error| error.to_string()))
+    {
+        return usage(&why);
     }
     summary(&found, args, &shown);
     exit_code::PASSED

@@ -3,7 +3,8 @@
 mod discover;
 mod probe;
 
-use super::{home, home_or_here, no_home};
+use super::home;
+use crate::error::Error;
 use clap::Subcommand;
 
 /// `harness inventory`
@@ -18,13 +19,11 @@ pub(super) enum InventoryVerb {
     Diff(probe::DiffArgs),
 }
 
-pub(super) fn run(verb: &InventoryVerb) -> i32 {
-    // What is written belongs into a project; what is asked needs none.
-    let found = if matches!(verb, InventoryVerb::Discover(_)) { home() } else { home_or_here() };
-    let Some(home) = found else { return no_home() };
-    match verb {
+pub(super) fn run(verb: &InventoryVerb) -> Result<i32, Error> {
+    let home = home()?;
+    Ok(match verb {
         InventoryVerb::Discover(args) => discover::discover(&home, args),
         InventoryVerb::Probe(args) => probe::probe(&home, args),
         InventoryVerb::Diff(args) => probe::diff(&home, args),
-    }
+    })
 }

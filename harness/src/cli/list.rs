@@ -1,0 +1,68 @@
+//! `harness list`: the suites, inventories, instance profiles and baselines that can be named, and where each is found;
+//! with `--suite` the assertions of suites.
+
+use super::columns::columns;
+use super::home;
+use super::run_suites::{self, RunArgs};
+use crate::error::Error;
+use crate::library::{Entry, Library};
+use clap::Args;
+use config::baseline::PENDING;
+use libtest_mimic::FormatSetting;
+use model::exit_code;
+use std::io::{self, Write};
+
+const ABOUT: &str =
+    "List suites, inventories, instances and baselines, and where each is found; with --suite, assertions.";
+
+/// `harness list`
+#[derive(Debug, Args)]
+#[command(about = ABOUT)]
+pub(super) struct ListArgs {
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// What is listed: the kind of file, and its folder.
+const KINDS: [(&str, &str); 4] = [
+    ("suite", "suites"),
+    ("inventory", "inventory"),
+    ("instance", "inventory/instances"),
+    ("baselines", "baselines"),
+];
+
+pub(super) fn run(args: ListArgs) -> Result<i32, Error> {
+    let mut run = args.run;
+    if !run.suites.is_empty() {
+        run.libtest.list = true;
+        return Ok(run_suites::run(&home()?, &run.into_options()));
+    }
+    let library = Library::of(home()?.path());
+    let is_pending = |entry: &Entry| format!("{}.toml", entry.name()).ends_with(PENDING);
+    let entries = KINDS.into_iter().flat_map(|(kind, folder)| {
+        library.entries(folder).into_iter().filter(|entry| !is_pending(entry)).map(move |entry| (kind, entry))
+    });
+    let text = match run.libtest.format {
+        Some(FormatSetting::Json) => entries.map(|(kind, entry)| object(kind, &entry)).collect(),
+        _ => {
+            let head = ["kind", "name", "from", "file"].map(str::to_owned).to_vec();
+            let row = |(kind, entry): (&str, Entry)| {
+                vec![
+                    kind.to_owned(),
+                    entry.name().to_owned(),
+                    entry.origin.name().to_owned(),
+                    entry.location(),
+                ]
+            };
+            columns(&std::iter::once(head).chain(entries.map(row)).collect::<Vec<_>>())
+        }
+    };
+    // A reader that has gone away has read enough.
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+    Ok(exit_code::PASSED)
+}
+
+fn object(kind: &str, entry: &Entry) -> String {
+    let (from, file) = (entry.origin.name(), entry.location());
+    serde_json::json!({ "kind": kind, "name": entry.name(), "from": from, "file": file }).to_string() + "\n"
+}
