@@ -1,5 +1,5 @@
 //! How often each way of judging calls a healthy fleet red, and how many bad parts it lets pass, over generated fleets
-//! whose truth is known: the table that the README quotes.
+//! whose truth is known: the table that the documents quote.
 //!
 //!     cargo bench -p harness --bench false_alarms [-- SEEDS]
 

@@ -1,9 +1,12 @@
 //! The tests that are data: each TOML file under `tests/scenarios` is one, and this program runs them all. What stands in
-//! such a file is described in CONTRIBUTING.md.
+//! such a file is described in CONTRIBUTING.md. The documents are tested as data, too: their commands and outputs.
 
 // Tests wait for real processes by the machine's clock; what they test must not.
 #![allow(clippy::disallowed_methods)]
 
+mod docs;
+mod names;
+mod page;
 mod pattern;
 #[path = "../suite/project.rs"]
 #[allow(dead_code)]
@@ -83,5 +86,6 @@ fn main() -> ExitCode {
     let mut all: Vec<Trial> = files.iter().flat_map(|path| trials(path)).collect();
     all.extend(others.iter().map(|path| misplaced(path)));
     all.extend(runner_tests::trials());
+    all.extend(docs::trials());
     libtest_mimic::run(&arguments, all).exit_code()
 }

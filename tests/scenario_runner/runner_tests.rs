@@ -1,5 +1,7 @@
 //! That a scenario with an error is refused and says where, and what patterns and places mean.
 
+use crate::names;
+use crate::page::{self, Block};
 use crate::pattern::{is_in, is_whole};
 use crate::project::{Project, Ran};
 use crate::scenario::Scenario;
@@ -11,13 +13,16 @@ use serde_json::json;
 use std::path::Path;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let all: [(&str, fn()); 6] = [
+    let all: [(&str, fn()); 9] = [
         ("errors_of_a_scenario_are_reported_with_their_line", errors),
         ("errors_that_show_only_in_a_run_are_reported_with_their_step", errors_in_runs),
         ("trials_are_named_by_all_texts_of_their_rows", labels),
         ("what_lies_where_it_is_no_test_is_found", misplaced),
         ("gaps_stay_within_a_line_or_not", gaps),
         ("values_are_found_by_place", places),
+        ("ids_of_runs_are_shown_by_number", names::check),
+        ("blocks_of_a_page_are_told_apart", blocks),
+        ("a_block_of_a_page_that_is_none_is_refused", refused_blocks),
     ];
     let trial = |(name, test): (&str, fn())| {
         Trial::test(format!("runner::{name}"), move || {
@@ -82,6 +87,41 @@ fn misplaced() {
     let (files, others) = scenarios(project.path());
     assert_eq!(files, paths(["area/one.toml"]));
     assert_eq!(others, [paths(["area/below"]), paths(["on_top.toml"])].concat());
+}
+
+fn blocks() {
+    let text = "`harness a` and `a`\n<!-- run, exit 1: harness b -->\n```console\n$ harness c \\\n> d\none\n\ntwo\n\n$ echo $?\n\
+                0\n```\n```toml file=x.toml\na = 1\n```\n```sh\n# why\nharness e # f\n```\n```yaml\n- run: harness g\nx: 1\n```\n    harness h\n";
+    let parse = |line, command: &str| Block::Parse { line, command: command.to_owned() };
+    let run = |line, command: &str, shown: &str| {
+        let begin = text.find(shown).expect("there");
+        Block::Run { line, command: command.to_owned(), output: begin..begin + shown.len() }
+    };
+    let expected = vec![
+        parse(1, "harness a"),
+        Block::Setup { line: 2, command: "harness b".to_owned(), exit: 1 },
+        run(4, "harness c \\\nd", "one\n\ntwo\n"),
+        run(10, "echo $?", "0\n"),
+        Block::File { line: 13, name: "x.toml".to_owned(), text: "a = 1\n".to_owned() },
+        parse(18, "harness e # f"),
+        parse(21, "harness g"),
+        parse(24, "harness h"),
+    ];
+    assert_eq!(page::read(text), Ok(expected));
+}
+
+fn refused_blocks() {
+    for (text, expected) in [
+        ("```\nharness a\n```\n", "no such kind of block"),
+        ("```rust\n```\n", "no such kind of block"),
+        ("```console\nharness a\n```\n", "output of no command"),
+        ("```console\n```\n", "a block without a command"),
+        ("```text\n$ harness a\n```\n", "a command in a block of `text`"),
+        ("<!-- run 1: harness a -->\n", "write `<!-- run"),
+    ] {
+        let error = page::read(text).err().unwrap_or_default();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
 }
 
 fn gaps() {

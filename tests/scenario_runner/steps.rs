@@ -259,7 +259,7 @@ fn check(
 }
 
 /// The first line that differs, and its number.
-fn differences(name: &str, expected: &str, found: &str) -> String {
+pub(crate) fn differences(name: &str, expected: &str, found: &str) -> String {
     let (mut wanted, mut there) = (expected.split('\n'), found.split('\n'));
     for line in 1.. {
         match (wanted.next(), there.next()) {

@@ -5,7 +5,7 @@ use crate::project::Project;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// README's inventory of ten lines, where the controller gives no answer.
+/// The documents' inventory of ten lines, where the controller gives no answer.
 #[test]
 fn a_controller_that_cannot_be_reached_is_ten_lines_and_no_culprit() {
     let project = Project::new();

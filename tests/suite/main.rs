@@ -20,6 +20,7 @@ mod command_line;
 mod cross_checks;
 mod day_one;
 mod determinism;
+mod documents;
 mod drains;
 #[path = "../drawn/mod.rs"]
 mod drawn;

@@ -1,5 +1,5 @@
 //! The pages of the manual are what the declarations of recipes make them.
-//! `UPDATE_DOCS=1 cargo test -p harness --test suite recipe_docs` rewrites them.
+//! `tests/expected recipe_docs` rewrites them.
 
 use crate::project::root;
 use harness::recipe::docs::pages;
@@ -8,7 +8,7 @@ use std::fs;
 
 #[test]
 fn the_pages_of_the_manual_are_fresh() {
-    let folder = root().join("harness/recipes/docs");
+    let folder = root().join("docs/src/reference/recipes");
     let pages = pages();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         let _ = fs::remove_dir_all(&folder);
@@ -19,7 +19,7 @@ fn the_pages_of_the_manual_are_fresh() {
         return;
     }
     let kept: BTreeSet<String> = fs::read_dir(&folder)
-        .expect("harness/recipes/docs")
+        .expect("docs/src/reference/recipes")
         .flatten()
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
@@ -27,6 +27,9 @@ fn the_pages_of_the_manual_are_fresh() {
     assert_eq!(kept, made, "one page per recipe and their list; UPDATE_DOCS=1");
     for (name, text) in &pages {
         let kept = fs::read_to_string(folder.join(name)).expect("there");
-        assert!(kept == *text, "harness/recipes/docs/{name} is not what its declaration says; UPDATE_DOCS=1");
+        assert!(
+            kept == *text,
+            "docs/src/reference/recipes/{name} is not what its declaration says; UPDATE_DOCS=1"
+        );
     }
 }

@@ -3,7 +3,7 @@
 use crate::project::root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 fn sources(folder: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
@@ -234,55 +234,6 @@ fn readers_of_text_need_no_engine_of_tables() {
         assert_eq!(needed.iter().find(heavy), None, "`{package}` needs it");
     }
     assert!(needed_by("nsys").contains("polars"), "what needs it is seen to need it");
-}
-
-#[test]
-fn the_map_in_the_readme_names_paths_that_are_there() {
-    let readme = fs::read_to_string(root().join("README.md")).expect("README.md");
-    let map = readme.split("## The map of the house").nth(1).expect("a map");
-    let map = map.split("\n## ").next().expect("an end");
-    let mut named = 0;
-    for word in map.split('`').skip(1).step_by(2).filter(|word| word.contains('/')) {
-        let path = word.split(['*', ' ', '<']).next().unwrap_or_default();
-        if path.starts_with("runs/") {
-            continue;
-        }
-        assert!(Path::new(&root()).join(path).exists(), "the map names what is not there: {word}");
-        named += 1;
-    }
-    assert!(named > 15, "the map names only {named} paths");
-}
-
-/// Links, and paths in backticks that begin with a folder of the root.
-#[test]
-fn the_documents_name_paths_that_are_there() {
-    const FOLDERS: [&str; 8] =
-        [".ci/", ".config/", ".devcontainer/", "baselines/", "harness/", "inventory/", "suites/", "tests/"];
-    let mut absent = Vec::new();
-    for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
-        let text = fs::read_to_string(root().join(document)).expect(document);
-        let linked = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-        let linked = linked.filter(|path| !path.contains("://") && !path.starts_with('#'));
-        let named = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
-        // The README names files of its readers, too.
-        let named = named
-            .filter(|word| document != "README.md" && FOLDERS.iter().any(|folder| word.starts_with(folder)));
-        for word in linked.chain(named) {
-            let path = word.split(['*', ' ', '<', '#']).next().unwrap_or_default();
-            if !root().join(path).exists() {
-                absent.push(format!("{document}: {word}"));
-            }
-        }
-    }
-    assert!(absent.is_empty(), "{absent:#?}");
-}
-
-#[test]
-fn the_readme_names_the_exit_codes_as_they_are() {
-    let readme = fs::read_to_string(root().join("README.md")).expect("README.md");
-    for line in model::exit_code::TABLE.lines().skip(1) {
-        assert!(readme.contains(line.trim()), "not in README.md: {line}");
-    }
 }
 
 /// libtest knows no test that is left out while it runs: such a test is a trial of `tests/real` or `tests/live`, which

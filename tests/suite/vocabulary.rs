@@ -11,7 +11,8 @@ const LIST: &str = "tests/vocabulary.toml";
 
 /// The sources, and what people read.
 fn texts() -> Vec<String> {
-    let (mut found, mut open) = (Vec::new(), vec![root().join("harness"), root().join("tests")]);
+    let (mut found, mut open) =
+        (Vec::new(), ["harness", "tests", "docs"].map(|name| root().join(name)).to_vec());
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(&folder).expect("a folder").flatten() {
             let path = entry.path();

@@ -19,7 +19,7 @@ pub const INTERRUPTED: i32 = 130;
 /// 128 + SIGTERM. Reports are written.
 pub const TERMINATED: i32 = 143;
 
-/// The table of `--help` and of the README.
+/// The table of `--help` and of the documents.
 pub const TABLE: &str = "\
 Exit codes:
   0    all passed

@@ -192,19 +192,6 @@ fn shipped_recipes_have_no_diagnostics() {
     }
 }
 
-/// The example that people begin with is one that runs.
-#[test]
-fn the_readme_shows_a_recipe_without_diagnostics() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root");
-    let readme = std::fs::read_to_string(root.join("README.md")).expect("README.md");
-    let section = readme.split("\n## Your own recipes\n").nth(1).expect("a section");
-    let example =
-        section.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
-    if let Err(diagnostics) = read(example, "longest.toml") {
-        panic!("{diagnostics}");
-    }
-}
-
 proptest::proptest! {
     #[test]
     fn no_text_at_all_makes_the_reader_panic(sql in "[a-zA-Z0-9 ,.*()'\"$;=<>+/%-]{0,80}") {

@@ -1,5 +1,5 @@
 //! The manual as pages: one per recipe's name, and their list, as Markdown made of nothing but declarations. A test keeps
-//! `harness/recipes/docs` as this makes it.
+//! `docs/src/reference/recipes` as this makes it.
 
 use super::manual::{FIGURES, gives, value};
 use super::sets::SETS;
@@ -18,13 +18,12 @@ pub fn pages() -> BTreeMap<String, String> {
     pages
 }
 
-const MADE: &str =
-    "<!-- made from declarations: `UPDATE_DOCS=1 cargo test -p harness --test suite recipe_docs` -->\n\n";
+const MADE: &str = "<!-- generated from declarations by `tests/expected recipe_docs` -->\n\n";
 
 fn list() -> String {
     let mut text = format!(
         "{MADE}# Recipes\n\nWhat is computed from profiler reports and from what jobs leave behind. The same stands in \
-         `harness recipe list` and `harness recipe NAME --help`.\n"
+         `harness recipe list` and `harness recipe breakdown --help`.\n"
     );
     let heading = |title: &str, about: &str| {
         format!("\n## {title}\n\n{about}.\n\n| recipe | what it is for |\n|---|---|\n")
@@ -115,10 +114,7 @@ fn suite_page(recipe: &RecipeSpec) -> String {
     text.push_str(&reads(recipe.tables));
     if !recipe.causes.is_empty() {
         let causes: Vec<String> = recipe.causes.iter().map(|cause| format!("`{cause}`")).collect();
-        text.push_str(&format!(
-            "\nFindings that stand for a number that it does not give: {}.\n",
-            causes.join(", ")
-        ));
+        text.push_str(&format!("\nReasons a metric may be missing: {}.\n", causes.join(", ")));
     }
     text
 }
@@ -127,9 +123,7 @@ fn reads(tables: &[&TableSpec]) -> String {
     if tables.is_empty() {
         return String::new();
     }
-    let mut text =
-        "\n| reads | columns that it cannot do without | columns that may be absent |\n|---|---|---|\n"
-            .to_owned();
+    let mut text = "\n| reads | required columns | optional columns |\n|---|---|---|\n".to_owned();
     for table in tables {
         let columns = |required: bool| {
             let columns = table.columns.iter().filter(|column| column.required == required);
