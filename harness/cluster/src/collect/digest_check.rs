@@ -2,6 +2,7 @@
 //! files must not be read as if the run had measured them.
 
 use base::digest::sha256_of_file;
+use base::text::count;
 use metric::lacks::NotComparable;
 use model::artefact::Collected;
 use model::artefact::Unfit;
@@ -17,10 +18,8 @@ pub fn unfit(collected: &Collected, folder: &Path) -> Unfit {
             Ok(digest) if digest == file.sha256 => continue,
             Ok(_) => {
                 let bytes = std::fs::metadata(&path).map_or(0, |found| found.len());
-                (
-                    "raw-edited",
-                    format!("{} bytes were collected, {bytes} other bytes are there now", file.bytes),
-                )
+                let [then, now] = [file.bytes, bytes].map(|bytes| count(bytes, "byte"));
+                ("raw-edited", format!("its contents changed: {then} when collected, {now} now"))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 ("raw-gone", "it was collected, and is missing now".to_owned())
@@ -40,4 +39,41 @@ pub fn unfit(collected: &Collected, folder: &Path) -> Unfit {
             Some((job.to_owned(), NotComparable { cause: (*cause).to_owned(), why }))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::artefact::{CollectedFile, FORMAT, FileKind};
+
+    #[test]
+    fn messages() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(folder.path().join("raw/folder")).expect("made");
+        std::fs::write(folder.path().join("raw/edited"), "edited").expect("written");
+        let file = |(job, name): (&str, &str)| CollectedFile {
+            job: job.into(),
+            path: format!("raw/{name}"),
+            kind: FileKind::Stdout,
+            node: None,
+            part: None,
+            rank: None,
+            bytes: 1,
+            sha256: "1".into(),
+            redacted: 0,
+        };
+        let files = [
+            ("edited", "edited"),
+            ("gone", "gone"),
+            ("unreadable", "folder"),
+            ("several", "gone"),
+            ("several", "edited"),
+        ];
+        let (missing, changed, simulated) = (Vec::new(), Vec::new(), Vec::new());
+        let files = files.map(file).to_vec();
+        let collected = Collected { format: FORMAT, files, missing, changed, simulated };
+        let unfit = unfit(&collected, folder.path()).into_iter();
+        let lines = unfit.map(|(job, why)| format!("{job}: {}: {}", why.cause, why.why));
+        insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"));
+    }
 }
