@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs};
 
 /// What is built in, as it lies in the repository.
@@ -12,7 +13,40 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     let repository = package.parent().expect("the package lies in the repository");
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-env=HARNESS_COMMIT={}", commit(repository));
     fs::write(out.join("built_in.rs"), built_in(repository)).expect("the folder of the build can be written");
+}
+
+/// The commit that is built, where it is known. A build for tests does not look: it would be made again after each commit.
+fn commit(repository: &Path) -> String {
+    println!("cargo::rerun-if-env-changed=HARNESS_COMMIT");
+    if let Some(given) = env::var("HARNESS_COMMIT").ok().filter(|given| !given.trim().is_empty()) {
+        return given.trim().lines().next().unwrap_or_default().to_owned();
+    }
+    if env::var("PROFILE").as_deref() != Ok("release") {
+        return "debug build".to_owned();
+    }
+    let git = |args: &[&str]| {
+        let output = Command::new("git").arg("-C").arg(repository).args(args).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    for file in ["HEAD", "index", "logs/HEAD"] {
+        if let Some(path) = git(&["rev-parse", "--git-path", file]) {
+            let path = repository.join(path);
+            path.exists().then(|| println!("cargo::rerun-if-changed={}", path.display()));
+        }
+    }
+    println!("cargo::rerun-if-changed={}", repository.join("harness").display());
+    // An archive of the sources that lies within another repository is no commit of that one.
+    let is_ours = git(&["ls-files", "--error-unmatch", "harness/build.rs"]).is_some();
+    match git(&["log", "-1", "--format=%h %cs", "--abbrev=12"]).filter(|_| is_ours) {
+        None => "unknown commit".to_owned(),
+        Some(commit) if git(&["status", "--porcelain"]).is_none_or(|changes| !changes.is_empty()) => {
+            format!("{commit}, modified")
+        }
+        Some(commit) => commit,
+    }
 }
 
 /// A table of `(file, text)`, sorted by file.

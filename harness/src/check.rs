@@ -48,7 +48,7 @@ pub(crate) fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
     let mut report = CheckReport::default();
     let profiles = report.take(home, "inventory/instances");
     // Those of the project are checked; files of it may name the others.
-    let library = Library::of(home);
+    let library = Library::for_project(home);
     let (instances, diagnostics) = Instances::read(&library.texts("inventory/instances").0);
     report.diagnostics.extend(diagnostics);
     for instance in instances.iter() {

@@ -7,6 +7,7 @@ pub mod bundle;
 pub mod check;
 pub mod cli;
 mod error;
+mod filters;
 mod isolate;
 mod library;
 mod limited;

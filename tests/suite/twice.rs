@@ -79,7 +79,7 @@ fn repeats_are_planned_counted_run_and_judged_together() {
 #[test]
 fn each_repeat_counts_as_a_run_of_its_own_in_a_proposed_baseline() {
     let project = Project::new();
-    fs::remove_file(project.path().join("baselines/sim-p5.toml")).expect("removed");
+    project.write("baselines/sim-p5.toml", "instance = \"sim-p5\"\nsimulated = true\n");
     let against = suite("repeats = 5", "").replace("at_least = \"200 GB/s\"", "against = \"baseline\"");
     assert_eq!(run(&project, &against, &[]).code, Some(3));
     let proposed = project.harness(&["baseline", "propose", "--run", "latest"]);

@@ -150,7 +150,7 @@ pub(crate) fn fact_unknown(fact: &str, why: &str, nodes: &[String]) -> String {
 }
 
 pub(crate) fn folder_taken(folder: &Path) -> String {
-    format!("--out: it is not empty; `--resume DIR` continues a delivery: {}", folder.display())
+    format!("--output: it is not empty; `--resume DIR` continues a delivery: {}", folder.display())
 }
 
 pub(crate) fn fault_of_real_cluster(inventory: &str) -> String {

@@ -96,7 +96,7 @@ fn go_through(home: &Home, accepting: &mut AcceptanceSession) -> Result<i32, Sto
 }
 
 fn begin(home: &Home, request: &AcceptRequest) -> Result<AcceptanceSession, Vec<String>> {
-    let library = Library::of(home.path());
+    let library = Library::for_project(home.path());
     own_recipes::load(Some(&library), None).map_err(|diagnostics| planning::to_lines(&diagnostics))?;
     match &request.resume {
         Some(folder) => begin_resumed(home, request, folder),

@@ -37,7 +37,7 @@ pub(super) struct AcceptArgs {
     budget: Option<f64>,
     /// The folder of the delivery; one of its own below `deliveries`, where absent
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    output: Option<PathBuf>,
     /// Make a copy for the vendor too, without names of hosts, users, paths, addresses and clusters
     #[arg(long)]
     sanitise: bool,
@@ -48,7 +48,7 @@ pub(super) struct AcceptArgs {
     #[arg(long)]
     dry_run: bool,
     /// Resume a delivery that was interrupted: its folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["nodes", "suite", "partners", "out", "dry_run", "allow_busy"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["nodes", "suite", "partners", "output", "dry_run", "allow_busy"])]
     resume: Option<PathBuf>,
     /// Seed of the simulated cluster
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -73,7 +73,7 @@ impl AcceptArgs {
             inventory,
             partners,
             budget,
-            out,
+            output,
             sanitise,
             allow_busy,
             dry_run,
@@ -88,7 +88,7 @@ impl AcceptArgs {
             inventory,
             partners,
             budget,
-            out,
+            out: output,
             sanitise,
             allow_busy,
             dry_run,

@@ -18,16 +18,16 @@ pub(super) struct BundleArgs {
     run: String,
     /// The file to write; by default `<run id>.tar.gz` in this folder
     #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    output: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &BundleArgs) -> Result<i32, Error> {
     let home = home()?;
     let run = stored::open(&home, &args.run).map_err(|why| Error::Usage(format!("--run: {why}")))?;
     let id = &run.plan.run_id;
-    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{id}.tar.gz")));
+    let out = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{id}.tar.gz")));
     let files = bundle::pack(&run, &out).map_err(|error| Error::Usage(error.to_string()))?;
     println!("{} of {id}: {}", count(files, "file"), out.display());
-    println!("to read it elsewhere: harness --run {} --from analyze", out.display());
+    println!("to read it elsewhere: harness replay --run {} --from analyze", out.display());
     Ok(exit_code::PASSED)
 }

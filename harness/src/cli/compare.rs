@@ -29,17 +29,18 @@ pub(super) struct CompareArgs {
     a: String,
     /// The run after
     #[arg(value_name = "B")]
-    b: String,
+    b: Option<String>,
     /// Show every number, not only those that differ by more than their variation
     #[arg(long)]
     all: bool,
-    #[arg(long, value_name = "FORM", default_value = "text", value_parser = ["text", "json"])]
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
     format: String,
 }
 
 pub(super) fn run(args: &CompareArgs) -> Result<i32, Error> {
     let home = home()?;
-    let read = read(&home, &args.a).and_then(|a| Ok((a, read(&home, &args.b)?)));
+    let b = args.b.as_deref().ok_or_else(|| Error::Usage(one_run(&home, &args.a)))?;
+    let read = read(&home, &args.a).and_then(|a| Ok((a, read(&home, b)?)));
     let compared = read.and_then(|(a, b)| compare(&a, &b));
     let comparison = compared.map_err(Error::Usage)?;
     let text = match args.format.as_str() {
@@ -49,6 +50,22 @@ pub(super) fn run(args: &CompareArgs) -> Result<i32, Error> {
     // A reader that has gone away has read enough.
     let _ = io::stdout().lock().write_all(text.as_bytes());
     Ok(comparison.outcome.exit_code())
+}
+
+/// Two runs are compared; which other one is meant is seen from those that are here.
+fn one_run(home: &Home, word: &str) -> String {
+    let runs = home.runs();
+    let name =
+        |at: usize| Some(runs.get(runs.len().checked_sub(at)?)?.file_name()?.to_string_lossy().into_owned());
+    match (name(1), name(2)) {
+        (Some(newest), Some(before)) if word == "latest" || word == newest => {
+            format!("two runs are compared; with the one before: `harness compare {before} latest`")
+        }
+        (Some(_), Some(_)) => {
+            format!("two runs are compared: `harness compare {} latest`", word.escape_debug())
+        }
+        _ => "two runs are compared, and there is one here at the most".to_owned(),
+    }
 }
 
 fn read(home: &Home, word: &str) -> Result<Run, String> {

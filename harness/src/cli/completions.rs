@@ -2,7 +2,7 @@
 
 use super::run_suites::RunArgs;
 use crate::session::report_error;
-use clap::{Arg, Args, Command, CommandFactory};
+use clap::{Arg, Args, Command};
 use clap_complete::Shell;
 use model::exit_code;
 use std::io::{self, Write};
@@ -26,7 +26,8 @@ pub(super) fn run(args: &CompletionsArgs, verbs: Vec<Command>) -> i32 {
     let names: Vec<String> = verbs.iter().map(|verb| verb.get_name().to_owned()).collect();
     let help =
         Command::new("help").about("Print the help of a verb").arg(Arg::new("VERB").value_parser(names));
-    let mut command = RunArgs::command().subcommands(verbs).subcommand(help);
+    let program = RunArgs::augment_args(Command::new("harness").disable_help_subcommand(true));
+    let mut command = program.subcommands(verbs).subcommand(help);
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "harness", &mut script);
     match io::stdout().lock().write_all(&script) {

@@ -46,9 +46,8 @@ pub(super) struct FieldKitArgs {
     /// The file to write; by default `field-kit-UTC.tar.gz` in this folder
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// JSON instead of a table
-    #[arg(long)]
-    json: bool,
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
+    format: String,
     /// Also list what holds, and how each assumption was checked
     #[arg(short, long)]
     verbose: bool,
@@ -167,7 +166,7 @@ async fn gathered<'a>(
 fn show(evidence: &Evidence<'_>, findings: &[Finding], args: &FieldKitArgs) {
     let inventory = evidence.inventory;
     let nodes: Vec<&str> = evidence.nodes.iter().map(|node| node.node.as_str()).collect();
-    let text = match args.json {
+    let text = match args.format == "json" {
         true => {
             let report =
                 Report { simulated: inventory.is_simulated(), inventory: &inventory.name, nodes, findings };

@@ -37,7 +37,11 @@ pub(super) fn run(args: ListArgs) -> Result<i32, Error> {
         run.libtest.list = true;
         return Ok(run_suites::run(&home()?, &run.into_options()));
     }
-    let library = Library::of(home()?.path());
+    if let Some(filter) = run.libtest.filter.as_deref().or(run.cases.first().map(String::as_str)) {
+        let why = format!("`{}` selects assertions of a suite: add --suite NAME", filter.escape_debug());
+        return Err(Error::Usage(why));
+    }
+    let library = Library::for_project(home()?.path());
     let is_pending = |entry: &Entry| format!("{}.toml", entry.name()).ends_with(PENDING);
     let entries = KINDS.into_iter().flat_map(|(kind, folder)| {
         library.entries(folder).into_iter().filter(|entry| !is_pending(entry)).map(move |entry| (kind, entry))

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::library::Library;
 use crate::logs;
 use base::suggest;
-use clap::Subcommand;
+use clap::{ArgAction, Subcommand};
 use std::io;
 use std::path::PathBuf;
 
@@ -23,8 +23,8 @@ pub(super) enum LogKind {
     NcclTests {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// One JSON object per file
-        #[arg(long)]
+        /// `text`, or `json`: one object per file
+        #[arg(long = "format", value_name = "FORMAT", default_value = "text", value_parser = crate::logs::is_json, action = ArgAction::Set)]
         json: bool,
         /// Exit with 1 if there are findings
         #[arg(long)]
@@ -50,7 +50,7 @@ pub(super) fn run(kind: LogKind) -> Result<i32, Error> {
 /// With the number of network cards of the instance that is named.
 fn nccl(mut args: logs::nccl::NcclArgs) -> Result<i32, Error> {
     if let Some(name) = &args.instance {
-        let instances = Library::of(home()?.path()).instances()?;
+        let instances = Library::for_project(home()?.path()).instances()?;
         let Some(instance) = instances.get(name) else {
             let known: Vec<&str> = instances.names().collect();
             return Err(Error::Usage(unknown_instance(name, &known)));

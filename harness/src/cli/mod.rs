@@ -8,77 +8,68 @@ mod clean;
 mod columns;
 mod compare;
 mod completions;
+mod duration;
 mod explain;
 mod field_kit;
 mod history;
+mod init;
 mod inventory;
 mod isolate;
 mod list;
 mod logs;
+mod man;
+mod old_spellings;
+mod overview;
 mod provision;
 mod recipe;
 mod replay;
 mod rerun;
 mod resume;
 mod run_suites;
+mod runs;
+mod settings;
 mod stats;
 mod sweep;
 mod together;
 mod verbs;
+mod version;
 
 use crate::error::{self, Error};
 use crate::library::places;
-use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
+use clap::{ArgMatches, Command, FromArgMatches};
 use model::exit_code;
-use run_suites::RunArgs;
 use std::ffi::OsString;
 use store::Home;
 
 /// The whole program but for ending the process.
-pub fn main(mut args: Vec<OsString>) -> i32 {
-    match args.get(1).map(|first| first.to_string_lossy()).as_deref() {
-        Some("--version" | "-V") => {
-            println!("harness {}", env!("CARGO_PKG_VERSION"));
+pub fn main(args: Vec<OsString>) -> i32 {
+    let (mut args, warnings) = old_spellings::renew(args);
+    for warning in warnings {
+        eprintln!("warning: {warning}; the old spelling goes with the next release");
+    }
+    let first = args.get(1).map(|first| first.to_string_lossy().into_owned()).unwrap_or_default();
+    match (first.as_str(), args.len()) {
+        ("--version", _) => {
+            println!("{}", version::long());
             exit_code::PASSED
         }
-        Some("help") => {
+        ("-V", _) => {
+            println!("{}", version::short());
+            exit_code::PASSED
+        }
+        ("--help" | "-h" | "help", 2) => overview::print(),
+        ("help", _) => {
             args.remove(1);
-            args.truncate(2);
             args.push("--help".into());
-            if args.len() > 2 { verbs::run(args) } else { suites(args) }
+            verbs::run(args)
         }
         // What is no flag is a verb: libtest-mimic would take a mistyped one for a filter.
-        Some(first) if !first.starts_with('-') => verbs::run(args),
-        _ => suites(args),
+        (first, _) if !first.is_empty() && !first.starts_with('-') => verbs::run(args),
+        _ => {
+            args.insert(args.len().min(1), "run".into());
+            verbs::run(args)
+        }
     }
-}
-
-fn suites(args: Vec<OsString>) -> i32 {
-    // In place of what libtest-mimic says there.
-    let command = page(RunArgs::command().after_help(None::<&str>));
-    let (args, matches) = match parse::<RunArgs>(command, args) {
-        Ok(parsed) => parsed,
-        Err(code) => return code,
-    };
-    match refused(&args.libtest).or_else(|| together::refused(&args, &RunArgs::command(), &matches)) {
-        Some(why) => usage(&why),
-        None => error::end(default_verb(args)),
-    }
-}
-
-/// A new run, or what is to be done with a stored one.
-fn default_verb(args: RunArgs) -> Result<i32, Error> {
-    let (run, from, resume, rerun) = (args.run.clone(), args.from, args.resume, args.rerun.clone());
-    let home = home()?;
-    if let (Some(id), Some(from)) = (&run, from) {
-        return Ok(replay::replay(&home, id, from, args.fetch, &args.into_options()));
-    }
-    let options = args.into_options();
-    Ok(match (&run, &rerun) {
-        (Some(id), _) if resume => resume::resume(&home, id, &options),
-        (_, Some(id)) => rerun::rerun(&home, id, &options),
-        _ => run_suites::run(&home, &options),
-    })
 }
 
 /// clap prints its own message with a suggestion; its exit code for usage is ours too.
@@ -91,53 +82,42 @@ fn parse<A: FromArgMatches>(command: Command, args: Vec<OsString>) -> Result<(A,
     })
 }
 
-/// Lays out the help of a command. One that has no exit codes and words of its own gets those of the program.
-fn page(command: Command) -> Command {
+/// Lays out the help of a verb. One that runs or judges suites says what can be set, and what its exit codes mean.
+fn page(verb: Command) -> Command {
     // libtest-mimic's own template would take the place of ours.
-    let command =
-        command.help_template("{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}{after-help}");
-    if command.get_after_help().is_some() {
-        return command;
-    }
+    let verb = verb.help_template("{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}{after-help}");
     let settings: Vec<String> =
         plan::SETTINGS.iter().map(|setting| format!("  {:<20}  {}", setting.key, setting.about)).collect();
-    command.after_help(format!(
-        "Verbs (the first argument; filters of assertion names come behind the flags):\n{}\n\n\
-         Settings (--set KEY=VALUE, or --set CASE.KEY=VALUE):\n{}\n\n{}",
-        verbs::list(),
-        settings.join("\n"),
-        exit_code::TABLE
-    ))
-}
-
-/// What libtest-mimic offers and means nothing here: verdicts are known before it is called.
-fn refused(args: &libtest_mimic::Arguments) -> Option<String> {
-    let flag = if args.bench {
-        "--bench"
-    } else if args.test_threads.is_some() {
-        "--test-threads"
-    } else if args.logfile.is_some() {
-        "--logfile"
-    } else if args.unstable_flags.is_some() {
-        "-Z"
-    } else {
-        return None;
-    };
-    Some(format!("`{flag}` means nothing here; see --help"))
+    match verb.get_name() {
+        "run" | "plan" => verb.after_help(format!(
+            "Settings (--set KEY=VALUE, or --set CASE.KEY=VALUE):\n{}\n\n{}",
+            settings.join("\n"),
+            exit_code::TABLE
+        )),
+        "list" => verb.after_help(None::<&str>),
+        "rerun" | "resume" | "replay" => verb.after_help(exit_code::TABLE),
+        _ => verb,
+    }
 }
 
 /// The project: the nearest folder at or above this one that has suites and inventories, else this folder. One above that
 /// others can change is passed over: its suites would start commands in the name of its user.
 fn home() -> Result<Home, Error> {
     places::check().map_err(Error::Usage)?;
+    let (home, distrusted) = project()?;
+    if let Some(why) = distrusted {
+        eprintln!("warning: the project above this folder is not used: {why}");
+    }
+    Ok(home)
+}
+
+/// The same, and why another folder above this one is not it.
+fn project() -> Result<(Home, Option<String>), Error> {
     let here = std::env::current_dir().map_err(|error| Error::Usage(format!("this folder: {error}")))?;
-    let Some(home) = Home::find(&here) else { return Ok(Home::bare(&here)) };
+    let Some(home) = Home::find(&here) else { return Ok((Home::bare(&here), None)) };
     match places::distrusted(home.path()).filter(|_| home.path() != here) {
-        None => Ok(home),
-        Some(why) => {
-            eprintln!("warning: the project above this folder is not used: {why}");
-            Ok(Home::bare(&here))
-        }
+        None => Ok((home, None)),
+        Some(why) => Ok((Home::bare(&here), Some(why))),
     }
 }
 
@@ -148,7 +128,7 @@ fn usage(why: &str) -> i32 {
 fn key_and_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err("written as KEY=VALUE".to_owned()),
+        _ => Err("expected KEY=VALUE".to_owned()),
     }
 }
 

@@ -1,6 +1,8 @@
-//! `--run ID --from STAGE`: goes through a stored run again, from a later stage on.
+//! `harness replay`: goes through a stored run again, from a later stage on.
 
-use super::usage;
+use super::run_suites::RunArgs;
+use super::{home, usage};
+use crate::error::Error;
 use crate::replay::{self, From};
 use crate::session::execution::new_runtime;
 use crate::session::planning::load_recipes_of;
@@ -8,10 +10,33 @@ use crate::session::reached::Reached;
 use crate::session::reports::close;
 use crate::session::{RunOptions, load, report_error, stored};
 use crate::tasks::Cluster;
+use clap::Args;
 use model::artefact::{Plan, Source};
 use store::{self, Home, Store, is_foreign};
 
-pub(super) fn replay(home: &Home, id: &str, from: From, fetch: bool, options: &RunOptions) -> i32 {
+/// `harness replay`
+#[derive(Debug, Args)]
+#[command(about = "Judge a stored run again from a later stage on, in a run of its own; needs no cluster.")]
+pub(super) struct ReplayArgs {
+    /// The run: its id, the beginning of it, `latest`, its folder or its bundle
+    #[arg(long, value_name = "ID|PATH", default_value = "latest")]
+    run: String,
+    /// The first stage that is repeated
+    #[arg(long, value_name = "STAGE")]
+    from: From,
+    /// With --from collect: ask the nodes for what is missing
+    #[arg(long)]
+    fetch: bool,
+    #[command(flatten)]
+    options: RunArgs,
+}
+
+pub(super) fn run(args: ReplayArgs) -> Result<i32, Error> {
+    let (id, from, fetch) = (args.run, args.from, args.fetch);
+    Ok(replay(&home()?, &id, from, fetch, &args.options.into_options()))
+}
+
+fn replay(home: &Home, id: &str, from: From, fetch: bool, options: &RunOptions) -> i32 {
     if fetch && from != From::Collect {
         return usage("--fetch: only `--from collect` fetches files, later stages read what was collected");
     }
@@ -22,7 +47,7 @@ pub(super) fn replay(home: &Home, id: &str, from: From, fetch: bool, options: &R
     if fetch && parent.plan.simulated {
         return usage(
             "--fetch: the nodes of a simulated run ended with its process; what was collected is read without --fetch, \
-             and a run that was interrupted goes on with --resume",
+             and a run that was interrupted goes on with `harness resume`",
         );
     }
     if fetch && is_foreign(parent.folder()) {

@@ -1,12 +1,16 @@
-//! `--rerun ID`: a new run of what failed or was inconclusive in a stored one, on the same suites, nodes and settings.
+//! `harness rerun`: a new run of what failed or was inconclusive in a stored one, on the same suites, nodes and settings.
 
-use super::usage;
+use super::run_suites::RunArgs;
+use super::{home, usage};
+use crate::error::Error;
+use crate::filters::Filters;
 use crate::library::Library;
 use crate::own_recipes;
 use crate::session::planning::{Replanning, make_plan, to_lines};
 use crate::session::{RunOptions, load, print_errors, run_plan, stored};
 use base::nodeset;
 use base::text::count;
+use clap::Args;
 use model::artefact::Plan;
 use model::exit_code;
 use plan::{self, Selection};
@@ -15,11 +19,30 @@ use std::path::Path;
 use store::{Home, Stored, is_inside};
 use verdict::pending;
 
-pub(super) fn rerun(home: &Home, id: &str, options: &RunOptions) -> i32 {
+/// `harness rerun`
+#[derive(Debug, Args)]
+#[command(about = "Repeat what failed or was inconclusive in a run, on the same suites, nodes and settings.")]
+pub(super) struct RerunArgs {
+    /// The run: its id, the beginning of it, `latest`, its folder or its bundle
+    #[arg(long, value_name = "ID|PATH", default_value = "latest")]
+    run: String,
+    /// Only print the plan
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    options: RunArgs,
+}
+
+pub(super) fn run(args: RerunArgs) -> Result<i32, Error> {
+    let options = RunOptions { dry_run: args.dry_run, ..args.options.into_options() };
+    Ok(rerun(&home()?, &args.run, &options))
+}
+
+fn rerun(home: &Home, id: &str, options: &RunOptions) -> i32 {
     let owing = stored::open_own(home, id).and_then(|parent| Ok((pending_of(&parent)?, parent)));
     let (pending, parent) = match owing {
         Ok(owing) => owing,
-        Err(why) => return usage(&format!("--rerun: {why}")),
+        Err(why) => return usage(&format!("--run: {why}")),
     };
     let id = &parent.plan.run_id;
     if pending.is_empty() {
@@ -28,10 +51,10 @@ pub(super) fn rerun(home: &Home, id: &str, options: &RunOptions) -> i32 {
     }
     let like = match like(home, &parent.plan, options) {
         Ok(like) => like,
-        Err(why) => return usage(&format!("--rerun: {why}")),
+        Err(why) => return usage(&format!("--run: {why}")),
     };
     if let Err(why) = recipes_gone(home, &parent.plan) {
-        return usage(&format!("--rerun: {why}"));
+        return usage(&format!("--run: {why}"));
     }
     let (mut plan, inventory) = match make_plan(home, &like) {
         Ok(made) => made,
@@ -45,17 +68,21 @@ pub(super) fn rerun(home: &Home, id: &str, options: &RunOptions) -> i32 {
         eprintln!("pending, and no suite asks for it any more: {}, first `{first}`", gone.len());
     }
     plan.parent = Some(id.clone());
+    let mut only: BTreeSet<String> = pending.iter().cloned().collect();
+    if let Some(chosen) = options.filters.select(&plan) {
+        only.retain(|name| chosen.contains(name));
+    }
     let selection = Selection {
-        only: Some(pending.iter().cloned().collect()),
+        only: Some(only),
         filter: options.libtest.filter.clone(),
         exact: options.libtest.exact,
         skip: options.libtest.skip.clone(),
     };
     plan.pending = pending;
     let plan = plan::select(plan, &selection);
-    if plan.cases.is_empty() && !options.libtest.list {
+    if plan.cases.is_empty() {
         let pending = count(plan.pending.len(), "pending assertion");
-        eprintln!("error: nothing selected: none of {pending} has such a name; --list names them");
+        eprintln!("error: nothing selected: none of {pending}: {}", options.nothing_selected());
         return exit_code::NOTHING_SELECTED;
     }
     let choose = |plan| plan::select(plan, &selection);
@@ -106,6 +133,7 @@ fn like(home: &Home, parent: &Plan, options: &RunOptions) -> Result<RunOptions, 
         strict: options.strict || parent.strict,
         errors: options.errors || (options.max_fail.is_none() && parent.max_fail_errors),
         keep_bad_nodes: options.keep_bad_nodes || parent.keep_bad_nodes,
+        filters: Filters::default(),
         libtest,
         ..options.clone()
     })
@@ -113,7 +141,7 @@ fn like(home: &Home, parent: &Plan, options: &RunOptions) -> Result<RunOptions, 
 
 /// Recipes whose files are not where they were, as the run's plan holds them.
 fn recipes_gone(home: &Home, parent: &Plan) -> Result<(), String> {
-    let library = Library::of(home.path());
+    let library = Library::for_project(home.path());
     let is_gone = |file: &str| library.named(file).is_none() && !home.path().join(file).is_file();
     let gone: Vec<_> = parent.recipes.iter().filter(|recipe| is_gone(&recipe.file)).cloned().collect();
     for recipe in &gone {

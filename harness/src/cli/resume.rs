@@ -1,14 +1,32 @@
-//! `--run ID --resume`: goes on with a run whose process was ended, where it was ended. What it had launched is found
+//! `harness resume`: goes on with a run whose process was ended, where it was ended. What it had launched is found
 //! by what it wrote down, and not launched again.
 
-use super::clean;
+use super::run_suites::RunArgs;
+use super::{clean, home};
+use crate::error::Error;
 use crate::session::past_events::read_ended_run;
 use crate::session::{RunOptions, after_run, execution, load, planning, report_error, stored};
+use clap::Args;
 use cluster::interrupt;
 use model::exit_code;
 use store::{Home, Named, Store, Stored, is_foreign};
 
-pub(super) fn resume(home: &Home, id: &str, options: &RunOptions) -> i32 {
+/// `harness resume`
+#[derive(Debug, Args)]
+#[command(about = "Go on with a run whose process was ended, as it was planned.")]
+pub(super) struct ResumeArgs {
+    /// The run: its id, the beginning of it, `latest`, or its folder
+    #[arg(long, value_name = "ID|PATH", default_value = "latest")]
+    run: String,
+    #[command(flatten)]
+    options: RunArgs,
+}
+
+pub(super) fn run(args: ResumeArgs) -> Result<i32, Error> {
+    Ok(resume(&home()?, &args.run, &args.options.into_options()))
+}
+
+fn resume(home: &Home, id: &str, options: &RunOptions) -> i32 {
     let ready = own(home, id).and_then(|store| {
         let (plan, inventory, past) = read_ended_run(home, &store, &options.inventory)?;
         Ok((store, plan, inventory, past))
@@ -16,7 +34,7 @@ pub(super) fn resume(home: &Home, id: &str, options: &RunOptions) -> i32 {
     let (store, plan, inventory, past) = match ready {
         Ok(ready) => ready,
         Err(why) => {
-            eprintln!("error: --resume: {why}");
+            eprintln!("error: --run: {why}");
             return exit_code::USAGE;
         }
     };
@@ -24,7 +42,7 @@ pub(super) fn resume(home: &Home, id: &str, options: &RunOptions) -> i32 {
         Ok(secrets) => store.hiding(secrets),
         Err(diagnostics) => {
             for diagnostic in &diagnostics {
-                eprintln!("error: --resume: {diagnostic}");
+                eprintln!("error: --run: {diagnostic}");
             }
             return exit_code::USAGE;
         }

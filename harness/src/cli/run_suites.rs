@@ -1,22 +1,25 @@
-//! The default verb, which runs suites: its flags. libtest-mimic's arguments are flattened in, so that its vocabulary
-//! works as everywhere.
+//! `harness run`, which runs suites, and the flags that other verbs about runs share with it. libtest-mimic's arguments
+//! are flattened in, so that its vocabulary works as everywhere.
 
 use super::usage;
+use crate::filters::{Expression, Filters};
 use crate::isolate::after_run::IsolateAfterRun;
-use crate::replay::From;
 use crate::session::{self, RunOptions, load};
 use crate::tasks::SLURM;
-use clap::Parser;
+use clap::Args;
 use cluster::reach::openssh;
+use libtest_mimic::FormatSetting;
 use std::path::PathBuf;
 use store::Home;
 
-const ABOUT: &str =
-    "Checks whether the nodes of a GPU cluster are good, and names the faulty component if not.";
+const EXPRESSIONS: &str = "\
+Only what matches this expression; may be repeated. `test(WORD)` is a part of an assertion's name, `case(NAME)`, `tag(NAME)` and
+`metric(NAME)` are whole names, `node(RANGE)` is any of these nodes. `=WORD` is the whole, `~WORD` a part, `/REGEX/` a pattern.
+They are combined by `&`, `|`, `not` and parentheses: `tag(gpu) & not node(p5-003)`.";
 
-/// The default verb.
-#[derive(Debug, Clone, Parser)]
-#[command(name = "harness", about = ABOUT, disable_help_subcommand = true)]
+/// `harness run`, also where no verb is given.
+#[derive(Debug, Clone, Args)]
+#[command(about = "Run suites, judge every number, and name the faulty component.", after_help = None::<&str>)]
 pub(super) struct RunArgs {
     /// Suite to run, by name or path; may be repeated
     #[arg(long = "suite", value_name = "NAME|PATH")]
@@ -42,9 +45,6 @@ pub(super) struct RunArgs {
     /// Run inside this reservation of Slurm, whatever the inventory says
     #[arg(long, value_name = "NAME")]
     pub reservation: Option<String>,
-    /// Print the plan: scripts, exact argument lists, nodes, files, time; launch nothing
-    #[arg(long)]
-    pub dry_run: bool,
     /// Override a value of the suite for this run; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = super::key_and_value)]
     pub settings: Vec<(String, String)>,
@@ -60,7 +60,7 @@ pub(super) struct RunArgs {
     /// Write the summary here too
     #[arg(long, value_name = "PATH")]
     pub json: Option<PathBuf>,
-    /// More detail: in --dry-run, every job in full
+    /// More detail: in a plan, every job in full
     #[arg(short, long)]
     pub verbose: bool,
     /// Launch nothing more after this many failures
@@ -78,8 +78,8 @@ pub(super) struct RunArgs {
     /// Where a suite failed: isolate the faulty component, as `harness isolate` does, or do nothing
     #[arg(long, value_name = "WHAT", value_parser = ["isolate", "nothing"])]
     pub on_failure: Option<String>,
-    /// End the whole run after this many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    /// End the whole run after this time, such as `10m`
+    #[arg(long, value_name = "DURATION", value_parser = super::duration::parse)]
     pub timeout: Option<u64>,
     /// Recipes of your own beside those in `suites/recipes`: a file or a folder of them
     #[arg(long, value_name = "PATH", env = "HARNESS_RECIPE_PATH")]
@@ -93,21 +93,15 @@ pub(super) struct RunArgs {
     /// Take baselines from this folder instead of the project's own
     #[arg(long, value_name = "DIR")]
     pub baselines: Option<PathBuf>,
-    /// A stored run: its id, the beginning of it, `latest`, its folder or its bundle
-    #[arg(long, value_name = "ID|PATH")]
-    pub run: Option<String>,
-    /// With --run: replay it from this stage, in a run of its own; needs no cluster
-    #[arg(long, value_name = "STAGE")]
-    pub from: Option<From>,
-    /// With --from collect: ask the nodes for what is missing
-    #[arg(long)]
-    pub fetch: bool,
-    /// With --run: resume where its process was ended
-    #[arg(long)]
-    pub resume: bool,
-    /// Repeat what failed or was inconclusive in this run
-    #[arg(long, value_name = "ID|PATH")]
-    pub rerun: Option<String>,
+    /// Only cases with this tag; may be repeated
+    #[arg(long = "tag", value_name = "NAME")]
+    pub tags: Vec<String>,
+    /// Only this case; may be repeated
+    #[arg(long = "case", value_name = "NAME")]
+    pub cases: Vec<String>,
+    /// Only what matches this expression, such as `tag(gpu) & not node(p5-003)`; may be repeated
+    #[arg(short = 'E', long = "filter-expr", value_name = "EXPRESSION", value_parser = Expression::parse, long_help = EXPRESSIONS)]
+    pub expressions: Vec<Expression>,
     #[command(flatten)]
     pub libtest: libtest_mimic::Arguments,
 }
@@ -124,7 +118,6 @@ impl RunArgs {
             probe,
             allow_busy,
             reservation,
-            dry_run,
             settings,
             seed,
             sim_faults,
@@ -141,12 +134,10 @@ impl RunArgs {
             ssh_fanout,
             analyze_on,
             baselines,
+            tags,
+            cases,
+            expressions,
             libtest,
-            run: _,
-            from: _,
-            fetch: _,
-            resume: _,
-            rerun: _,
         } = self;
         RunOptions {
             suites,
@@ -157,7 +148,7 @@ impl RunArgs {
             probe,
             allow_busy,
             reservation,
-            dry_run,
+            dry_run: false,
             settings,
             seed,
             sim_faults,
@@ -174,17 +165,34 @@ impl RunArgs {
             ssh_fanout,
             analyze_on,
             baselines,
+            filters: Filters { tags, cases, expressions },
             libtest,
             after_run: Some(&IsolateAfterRun),
         }
     }
 }
 
-/// A new run of the suites that are named.
+/// A new run of the suites that are named, or its plan, or the list of its assertions.
 pub(super) fn run(home: &Home, options: &RunOptions) -> i32 {
     if options.suites.is_empty() {
         let names = load::names(home, "suites").join("`, `");
         return usage(&format!("which suite? --suite NAME; known: `{names}`"));
     }
     session::plan_and_run(home, options)
+}
+
+/// What libtest-mimic offers and means nothing here: verdicts are known before it is called.
+pub(super) const MEANINGLESS: [&str; 4] = ["bench", "test_threads", "logfile", "unstable_flags"];
+/// What does nothing, and is accepted from programs that start tests.
+pub(super) const WITHOUT_EFFECT: [&str; 5] =
+    ["test", "nocapture", "show_output", "ignored", "include_ignored"];
+
+/// `text` is the word of every other verb for what libtest-mimic calls `pretty`.
+pub(super) fn format(text: &str) -> Result<FormatSetting, String> {
+    match text {
+        "text" | "pretty" => Ok(FormatSetting::Pretty),
+        "terse" => Ok(FormatSetting::Terse),
+        "json" => Ok(FormatSetting::Json),
+        _ => Err("expected `text`, `terse` or `json`".to_owned()),
+    }
 }

@@ -29,7 +29,7 @@ pub(super) struct SweepArgs {
 
 pub(super) fn run(args: &SweepArgs) -> Result<i32, Error> {
     let home = home()?;
-    let instances = Library::of(home.path()).instances()?;
+    let instances = Library::for_project(home.path()).instances()?;
     if let Some(seed) = args.seed {
         let drawn = crate::sweep::draw(seed);
         println!("{}{}\nfaults: {}", drawn.inventory, drawn.suite, drawn.faults.join(" "));

@@ -1,21 +1,26 @@
 //! The verbs: what the first argument can be, and what runs it.
 
+use super::run_suites::{self, MEANINGLESS, RunArgs, WITHOUT_EFFECT};
+use super::settings::Settings;
 use super::{
-    accept, baseline, bundle, check, clean, compare, completions, explain, field_kit, history, inventory,
-    isolate, list,
+    accept, baseline, bundle, check, clean, compare, completions, explain, field_kit, history, init,
+    inventory, isolate, list,
 };
-use super::{logs, page, parse, provision, recipe, stats, sweep, usage};
+use super::{home, logs, man, page, parse, provision, recipe, replay, rerun, resume, runs, stats, sweep};
+use super::{project, together};
 use crate::error::{self, Error};
 use crate::lint;
 use crate::own_recipes::worker;
+use crate::session::{RunOptions, load};
 use crate::tasks::local;
 use crate::tasks::task;
 use base::suggest;
+use clap::parser::ValueSource;
 use clap::{Args, Command, Subcommand};
 use std::ffi::OsString;
 use std::io;
 
-/// A verb and its arguments. Help lists the verbs in this order.
+/// A verb and its arguments. `overview` says what each is for.
 #[derive(Debug, Subcommand)]
 enum Verb {
     Accept(accept::AcceptArgs),
@@ -29,6 +34,7 @@ enum Verb {
     Explain(explain::ExplainArgs),
     FieldKit(field_kit::FieldKitArgs),
     History(history::HistoryArgs),
+    Init(init::InitArgs),
     #[command(subcommand)]
     Inventory(inventory::InventoryVerb),
     Isolate(isolate::IsolateArgs),
@@ -37,9 +43,17 @@ enum Verb {
     List(list::ListArgs),
     #[command(subcommand)]
     Logs(logs::LogKind),
+    Man(man::ManArgs),
+    Plan(PlanArgs),
     #[command(subcommand)]
     Provision(provision::Package),
     Recipe(recipe::RecipeArgs),
+    Replay(replay::ReplayArgs),
+    Rerun(rerun::RerunArgs),
+    Resume(resume::ResumeArgs),
+    Run(RunArgs),
+    #[command(subcommand)]
+    Runs(runs::RunsVerb),
     Stats(stats::StatsArgs),
     Sweep(sweep::SweepArgs),
     // The harness starts itself by these.
@@ -49,6 +63,16 @@ enum Verb {
     AnalyzePart(InternalArgs),
     #[command(name = local::VERB, hide = true)]
     ReadReports(InternalArgs),
+}
+
+/// `harness plan`
+#[derive(Debug, Args)]
+#[command(
+    about = "Print what a run would launch: scripts, argument lists, nodes, files, time; launch nothing."
+)]
+struct PlanArgs {
+    #[command(flatten)]
+    run: RunArgs,
 }
 
 /// The arguments of a verb that no person types.
@@ -78,13 +102,24 @@ impl Verb {
             Verb::Explain(args) => return explain::run(&args),
             Verb::FieldKit(args) => return field_kit::run(&args),
             Verb::History(args) => return history::run(&args),
+            Verb::Init(args) => return init::run(&args),
             Verb::Inventory(verb) => return inventory::run(&verb),
             Verb::Isolate(args) => return isolate::run(args),
             Verb::List(args) => return list::run(args),
             Verb::Lint(command) => lint::run(&command, &mut io::stdout(), &mut io::stderr()),
             Verb::Logs(kind) => return logs::run(kind),
+            Verb::Man(args) => return man::run(&args, program(), visible(&command()).cloned().collect()),
+            Verb::Plan(args) => {
+                let options = RunOptions { dry_run: true, ..args.run.into_options() };
+                run_suites::run(&home()?, &options)
+            }
             Verb::Provision(package) => return provision::run(&package),
             Verb::Recipe(args) => return recipe::run(&args),
+            Verb::Replay(args) => return replay::run(args),
+            Verb::Rerun(args) => return rerun::run(args),
+            Verb::Resume(args) => return resume::run(args),
+            Verb::Run(args) => run_suites::run(&home()?, &args.into_options()),
+            Verb::Runs(verb) => return runs::run(&verb),
             Verb::Stats(args) => stats::run(&args),
             Verb::Sweep(args) => return sweep::run(&args),
             Verb::AnswerQuery(args) => worker::serve(&args.texts()),
@@ -97,55 +132,121 @@ impl Verb {
 
 /// Runs the verb that is the first argument.
 pub(super) fn run(args: Vec<OsString>) -> i32 {
+    match parsed(args) {
+        Ok(verb) => error::end(verb.run()),
+        Err(Refused::Printed(code)) => code,
+        Err(Refused::Error(error)) => error::end(Err(error)),
+    }
+}
+
+/// Why a verb does not run.
+enum Refused {
+    /// clap has printed it.
+    Printed(i32),
+    Error(Error),
+}
+
+fn parsed(args: Vec<OsString>) -> Result<Verb, Refused> {
     let command = command();
     let first = args.get(1).map(|first| first.to_string_lossy().into_owned()).unwrap_or_default();
     if command.find_subcommand(&*first).is_none() {
-        return usage(&unknown(&first));
+        return Err(Refused::Error(Error::Usage(unknown(&first))));
     }
-    match parse::<Verb>(command.mut_subcommand(&*first, page), args) {
-        Ok((verb, _)) => error::end(verb.run()),
-        Err(code) => code,
+    let settings = match command.find_subcommand(&*first).is_some_and(Settings::concern) {
+        true => project().and_then(|(home, _)| Settings::load(home.path())).map_err(Refused::Error)?,
+        false => Settings::default(),
+    };
+    let prepared = |verb| settings.apply(together::without_refused(page(libtest_words(verb))));
+    let command = command.mut_subcommand(&*first, prepared);
+    let (verb, matches) = parse::<Verb>(command.clone(), args).map_err(Refused::Printed)?;
+    let of_verb = command.find_subcommand(&*first).zip(matches.subcommand_matches(&first));
+    let why = of_verb.and_then(|(verb, matches)| {
+        let given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        let is_run = verb.get_arguments().any(|argument| argument.get_id() == MEANINGLESS[0]);
+        let odd = MEANINGLESS.iter().find(|id| is_run && given(id))?;
+        let flag = verb.get_arguments().find(|argument| argument.get_id() == odd)?;
+        let name = flag.get_long().map_or_else(|| "-Z".to_owned(), |long| format!("--{long}"));
+        Some(format!("`{name}` means nothing here; see `harness help {first}`"))
+    });
+    match why.or_else(|| of_verb.and_then(|(verb, matches)| together::refused(verb, matches))) {
+        Some(why) => Err(Refused::Error(Error::Usage(why))),
+        None => Ok(verb),
     }
+}
+
+/// Why a command line is refused, without clap's own reasons.
+#[cfg(test)]
+pub(super) fn refusal(args: Vec<OsString>) -> Option<String> {
+    match parsed(args) {
+        Ok(_) => None,
+        Err(Refused::Error(why)) => Some(why.to_string()),
+        Err(Refused::Printed(code)) => Some(format!("printed, exit {code}")),
+    }
+}
+
+/// libtest-mimic's flags as they are offered: those without a meaning are accepted and not shown.
+fn libtest_words(verb: Command) -> Command {
+    if !verb.get_arguments().any(|argument| argument.get_id() == MEANINGLESS[0]) {
+        return verb;
+    }
+    verb.mut_args(|argument| match argument.get_id().as_str() {
+        "format" => argument
+            .value_parser(run_suites::format)
+            .value_name("FORMAT")
+            .hide_possible_values(true)
+            .help("text, terse or json")
+            .long_help(None::<&str>),
+        id if MEANINGLESS.contains(&id) || WITHOUT_EFFECT.contains(&id) => argument.hide(true),
+        _ => argument,
+    })
+}
+
+fn program() -> Command {
+    Command::new("harness").bin_name("harness").version(env!("CARGO_PKG_VERSION"))
 }
 
 fn command() -> Command {
     Verb::augment_subcommands(Command::new("harness").bin_name("harness"))
 }
 
+/// The names of the verbs that people type.
+#[cfg(test)]
+pub(super) fn names() -> Vec<String> {
+    visible(&command()).map(|verb| verb.get_name().to_owned()).collect()
+}
+
+/// What users of other programs type for one of ours.
+const ALIKE: [(&str, &str); 12] = [
+    ("bench", "run"),
+    ("diagnose", "isolate"),
+    ("doctor", "inventory probe"),
+    ("dry-run", "plan"),
+    ("ls", "list"),
+    ("new", "init"),
+    ("report", "runs show"),
+    ("rm", "runs prune"),
+    ("show", "runs show"),
+    ("test", "run"),
+    ("validate", "run"),
+    ("version", "--version"),
+];
+
 fn unknown(word: &str) -> String {
     let command = command();
-    let meant = match suggest::nearest(word, visible(&command).map(Command::get_name)) {
-        Some(verb) => format!("did you mean `{verb}`?"),
-        None => {
-            "suites are run without a verb, `harness --suite NAME [FILTER]`; verbs: `harness help`".to_owned()
+    let near = suggest::nearest(word, visible(&command).map(Command::get_name));
+    let suites = home().map(|home| load::names(&home, "suites")).unwrap_or_default();
+    let alike = ALIKE.iter().find(|(other, _)| *other == word);
+    let meant = match (alike, near) {
+        (Some((_, verb)), _) => format!("did you mean `harness {verb}`?"),
+        (None, _) if suites.iter().any(|suite| suite == word) => {
+            format!("it is a suite: `harness --suite {word}`")
         }
+        (None, Some(verb)) => format!("did you mean `{verb}`?"),
+        (None, None) => "`harness help` lists them".to_owned(),
     };
     format!("no verb `{}`; {meant}", word.escape_debug())
 }
 
 fn visible(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|verb| !verb.is_hide_set())
-}
-
-/// A line for each verb, or for each of its own verbs, laid out by clap for the width of the terminal.
-pub(super) fn list() -> String {
-    let command = command();
-    let lines = visible(&command).flat_map(|verb| {
-        let line = |name: String, about: &Command| {
-            let about = about.get_about().map(ToString::to_string).unwrap_or_default();
-            let sentence = about.split(". ").next().unwrap_or_default().trim_end_matches('.');
-            Command::new(name).about(sentence.to_owned())
-        };
-        match verb.has_subcommands() {
-            false => vec![line(verb.get_name().to_owned(), verb)],
-            true => visible(verb)
-                .map(|own| line(format!("{} {}", verb.get_name(), own.get_name()), own))
-                .collect(),
-        }
-    });
-    let mut command = Command::new("harness")
-        .disable_help_subcommand(true)
-        .help_template("{subcommands}")
-        .subcommands(lines);
-    command.render_help().to_string().trim_end().to_owned()
 }

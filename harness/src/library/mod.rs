@@ -97,7 +97,7 @@ pub(crate) struct Library {
 
 impl Library {
     /// Of a project's folder.
-    pub(crate) fn of(project: &Path) -> Library {
+    pub(crate) fn for_project(project: &Path) -> Library {
         let others = [(Origin::User, places::user()), (Origin::HarnessHome, places::harness_home())];
         let others = others.into_iter().filter_map(|(origin, folder)| Some((origin, folder?)));
         let folders = std::iter::once((Origin::Project, project.to_owned())).chain(others).collect();
@@ -106,7 +106,7 @@ impl Library {
 
     /// The same without what ships with the program.
     pub(crate) fn without_built_in(project: &Path) -> Library {
-        Library { has_built_in: false, ..Library::of(project) }
+        Library { has_built_in: false, ..Library::for_project(project) }
     }
 
     /// The file `NAME.toml` of a folder such as `suites`.
@@ -187,6 +187,11 @@ impl Library {
             built_in.map(|(file, text)| (format!("{}{file}", Origin::BuiltIn.prefix()), text.to_owned())),
         );
         (texts, diagnostics)
+    }
+
+    /// How many files of a folder are built in.
+    pub(crate) fn count_built_in(folder: &str) -> usize {
+        built_in::files(folder).count()
     }
 
     /// The instance profiles.

@@ -3,7 +3,7 @@
 
 use super::{open, visible, write_json};
 use base::text::count;
-use clap::Args;
+use clap::{ArgAction, Args};
 use logs::efa_counters::{MOST_BYTES, Totals, read_totals};
 use model::exit_code;
 use std::io::{self, Read, Write};
@@ -16,8 +16,8 @@ pub(crate) struct EfaArgs {
     /// exporter, or a list of `name :value`; also packed by gzip; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// One JSON object per file
-    #[arg(long)]
+    /// `text`, or `json`: one object per file
+    #[arg(long = "format", value_name = "FORMAT", default_value = "text", value_parser = crate::logs::is_json, action = ArgAction::Set)]
     json: bool,
 }
 
@@ -106,7 +106,7 @@ mod tests {
             rx_drops                                        3
             tx_bytes                            1047394519620
         ");
-        let (_, out, _) = show(&[STATISTIC], &["--json"]);
+        let (_, out, _) = show(&[STATISTIC], &["--format", "json"]);
         let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
         assert_eq!(report["devices"][0]["counters"]["send_wrs"], 0);
     }

@@ -38,6 +38,15 @@ fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     }
 }
 
+/// `--format`.
+pub(crate) fn is_json(format: &str) -> Result<bool, String> {
+    match format {
+        "text" => Ok(false),
+        "json" => Ok(true),
+        _ => Err("expected `text` or `json`".to_owned()),
+    }
+}
+
 const BUFFER_BYTES: usize = 256 << 10;
 /// The first bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];

@@ -3,7 +3,7 @@
 use super::nccl::edge;
 use super::{open, visible, write_finding, write_json};
 use base::text::count;
-use clap::Args;
+use clap::{ArgAction, Args};
 use logs::mpi_log::{MpiLog, Reader};
 use logs::nccl_debug::EDGES;
 use model::exit_code;
@@ -19,8 +19,8 @@ pub(crate) struct MpiArgs {
     /// Edges of the histogram in bytes, such as `64K,1M,16M`; each bucket holds its lower edge and not its upper one
     #[arg(long, value_name = "EDGES", value_delimiter = ',', value_parser = edge)]
     edges: Vec<u64>,
-    /// One JSON object
-    #[arg(long)]
+    /// `text`, or `json`: one object
+    #[arg(long = "format", value_name = "FORMAT", default_value = "text", value_parser = crate::logs::is_json, action = ArgAction::Set)]
     json: bool,
     /// Exit with 1 if there are findings
     #[arg(long)]
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &MpiArgs, out: &mut dyn Write, err: &mut dyn Write) -> i
     }
 }
 
-/// Rows of a table that are printed; `--json` prints them all.
+/// Rows of a table that are printed; `--format json` prints them all.
 const SHOWN: usize = 20;
 
 /// A dash where a number is beyond 64 bits.
@@ -134,7 +134,7 @@ fn write(out: &mut dyn Write, files: &str, log: &MpiLog) -> io::Result<()> {
 fn write_more(out: &mut dyn Write, rows: usize) -> io::Result<()> {
     match rows.saturating_sub(SHOWN) {
         0 => Ok(()),
-        more => writeln!(out, "  ... and {more} more; `--json` prints them all"),
+        more => writeln!(out, "  ... and {more} more; `--format json` prints them all"),
     }
 }
 
@@ -178,7 +178,8 @@ mod tests {
 
     #[test]
     fn json_holds_the_tables_with_exact_bytes() {
-        let (_, out, _) = show(&[rank(0).as_bytes(), rank(1).as_bytes()], &["--json", "--edges", "1K"]);
+        let (_, out, _) =
+            show(&[rank(0).as_bytes(), rank(1).as_bytes()], &["--format", "json", "--edges", "1K"]);
         let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
         assert_eq!(report["operations"][2]["operation"], "Send");
         assert_eq!(report["operations"][2]["total_bytes"], 1_u64 << 33);

@@ -4,7 +4,7 @@
 use super::nccl_text::write;
 use super::{open, visible, write_json};
 use base::text::count;
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use logs::nccl_debug::{Compat, EDGES, Explain, NcclLog, Reader, Script, Wrong};
 use model::exit_code;
 use serde::Serialize;
@@ -32,8 +32,8 @@ pub(crate) struct NcclArgs {
     /// Show where those scripts are wrong on these logs
     #[arg(long)]
     explain: bool,
-    /// One JSON object
-    #[arg(long)]
+    /// `text`, or `json`: one object
+    #[arg(long = "format", value_name = "FORMAT", default_value = "text", value_parser = crate::logs::is_json, action = ArgAction::Set)]
     json: bool,
     /// Exit with 1 if there are findings
     #[arg(long)]
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn json_holds_the_tables() {
-        let (_, out, _) = show(&[rank(0).as_bytes()], &["--json", "--edges", "64K,1G"]);
+        let (_, out, _) = show(&[rank(0).as_bytes()], &["--format", "json", "--edges", "64K,1G"]);
         let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
         assert_eq!(report["operations"][1]["total_bytes"], 4_295_032_832_u64);
         assert_eq!(report["histogram"][2]["from_bytes"], 1_u64 << 30);

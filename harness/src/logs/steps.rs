@@ -2,7 +2,7 @@
 
 use super::{open, visible, write_finding, write_json};
 use base::text::count;
-use clap::Args;
+use clap::{ArgAction, Args};
 use logs::training_log::{
     self as source, Dialect, Figures, ITERATIONS, Series, StepLine, TrainingLog, figures,
 };
@@ -26,8 +26,8 @@ pub(crate) struct StepsArgs {
     /// Also print each step on a line of its own
     #[arg(long)]
     each: bool,
-    /// One JSON object per file
-    #[arg(long)]
+    /// `text`, or `json`: one object per file
+    #[arg(long = "format", value_name = "FORMAT", default_value = "text", value_parser = crate::logs::is_json, action = ArgAction::Set)]
     json: bool,
     /// Exit with 1 if there are findings
     #[arg(long)]
@@ -411,7 +411,7 @@ mod tests {
 
     #[test]
     fn json_holds_steps_figures_and_findings() {
-        let (_, out, _) = show(&[megatron(1..=30).as_bytes()], &["--json"]);
+        let (_, out, _) = show(&[megatron(1..=30).as_bytes()], &["--format", "json"]);
         let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
         assert_eq!(report["series"][0]["steps"][29]["iteration"], 30);
         assert_eq!(report["figures"][0]["figures"][0][0], "s per step");

@@ -46,7 +46,7 @@ pub(crate) fn load(
             Err(more) => diagnostics.extend(more),
         }
     }
-    let library = Library::of(home.path());
+    let library = Library::for_project(home.path());
     let instances = library.instances().map_err(|diagnostics| lines(&diagnostics))?;
     let inventory = read(home, "inventory", inventory, &mut sources).and_then(|(file, text)| {
         warn(&renamed::warnings(&text, &file));
@@ -124,7 +124,7 @@ pub(crate) fn baselines(
             }
             (home.display_path(&path), file::read(&path))
         }
-        None => match Library::of(home.path()).find("baselines", instance) {
+        None => match Library::for_project(home.path()).find("baselines", instance) {
             Some(entry) => (entry.file.clone(), entry.read()),
             None => return Ok(None),
         },
@@ -136,12 +136,12 @@ pub(crate) fn baselines(
 
 /// The names of what a folder of the library offers, sorted.
 pub(crate) fn names(home: &Home, folder: &str) -> Vec<String> {
-    Library::of(home.path()).names(folder)
+    Library::for_project(home.path()).names(folder)
 }
 
 /// The file of a stored plan as an argument that finds it again in the place that it was taken from, if it is there.
 pub(crate) fn argument(home: &Home, file: &str) -> Option<String> {
-    let entry = Library::of(home.path()).named(file)?;
+    let entry = Library::for_project(home.path()).named(file)?;
     Some(match entry.origin {
         Origin::Project => home.path().join(file).display().to_string(),
         _ => entry.file,
@@ -155,7 +155,7 @@ fn read(
     name: &str,
     sources: &mut Vec<Source>,
 ) -> Result<(String, String), Vec<String>> {
-    let library = Library::of(home.path());
+    let library = Library::for_project(home.path());
     let is_path = name.contains('/') || name.ends_with(".toml");
     let entry = match is_path {
         false => library.find(folder, name),

@@ -1,6 +1,7 @@
 //! How a run is made: what the flags of the default verb say, without the command line that they come from.
 
 use super::output::Output;
+use crate::filters::Filters;
 use cluster::reach::openssh;
 use config::inventory::Inventory;
 use config::suite::Suite;
@@ -43,7 +44,8 @@ pub(crate) struct RunOptions {
     pub ssh_fanout: u32,
     /// Where reports are read, if not here.
     pub analyze_on: Option<String>,
-    /// What is selected, and how results are printed.
+    pub filters: Filters,
+    /// What else is selected, and how results are printed.
     pub libtest: libtest_mimic::Arguments,
     /// What follows a failed suite; nothing follows where absent.
     pub after_run: Option<&'static dyn AfterRun>,
@@ -77,6 +79,7 @@ impl Default for RunOptions {
             timeout: None,
             ssh_fanout: openssh::FANOUT as u32,
             analyze_on: None,
+            filters: Filters::default(),
             libtest: libtest_mimic::Arguments::default(),
             after_run: None,
         }
@@ -84,6 +87,19 @@ impl Default for RunOptions {
 }
 
 impl RunOptions {
+    /// Why no assertion is left, by what was asked for.
+    pub(crate) fn nothing_selected(&self) -> String {
+        let skip = self.libtest.skip.iter().map(|word| format!("--skip {word}"));
+        let words = self.libtest.filter.iter().cloned().chain(skip).chain(self.filters.arguments());
+        let words: Vec<String> = words.map(|word| format!("`{}`", word.escape_debug())).collect();
+        match words.is_empty() {
+            true => format!("no assertion in `{}`", self.suites.join("`, `")),
+            false => {
+                format!("no test matches {}; `harness list --suite` names them all", words.join(" with "))
+            }
+        }
+    }
+
     /// For a run that is one of several: its caller prints what came of it.
     pub(crate) fn quiet(ssh_fanout: u32) -> RunOptions {
         let libtest = libtest_mimic::Arguments { quiet: true, ..Default::default() };

@@ -48,11 +48,15 @@ pub(crate) fn read_ended_run(
     let file = |name: &str| store.folder().join(name);
     if file("summary.json").exists() {
         let id = store.id();
-        return Err(format!("this run is complete; `--rerun {id}` repeats what failed or was inconclusive"));
+        return Err(format!(
+            "this run is complete; `harness rerun --run {id}` repeats what failed or was inconclusive"
+        ));
     }
     let plan: Plan = store::read_json(&file("plan.json")).map_err(|error| error.to_string())?;
     if let (Some(from), Some(parent)) = (&plan.replayed_from, &plan.parent) {
-        return Err(format!("a replay launches nothing, repeat it: `--run {parent} --from {from}`"));
+        return Err(format!(
+            "a replay launches nothing, repeat it: `harness replay --run {parent} --from {from}`"
+        ));
     }
     planning::load_recipes_of(&plan)?;
     let inventory = planned_inventory(home, &plan, inventory)?;

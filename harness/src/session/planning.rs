@@ -24,7 +24,7 @@ pub(crate) struct Replanning<'a> {
 
 /// The plan and the inventory that it is for; or all that is wrong, in one go.
 pub(crate) fn make_plan(home: &Home, options: &RunOptions) -> Result<(Plan, Inventory), Vec<String>> {
-    own_recipes::load(Some(&Library::of(home.path())), options.recipe_path.as_deref())
+    own_recipes::load(Some(&Library::for_project(home.path())), options.recipe_path.as_deref())
         .map_err(|diagnostics| to_lines(&diagnostics))?;
     make_plan_as(home, options, None)
 }
@@ -89,7 +89,7 @@ pub(super) fn make_plan_as(
     };
     let plan = plan::plan(&loaded.suites, &loaded.inventory, loaded.baselines.as_ref(), request)?;
     let selection = Selection {
-        only: None,
+        only: options.filters.select(&plan),
         filter: options.libtest.filter.clone(),
         exact: options.libtest.exact,
         skip: options.libtest.skip.clone(),

@@ -42,13 +42,17 @@ pub(crate) fn run_plan(
 ) -> i32 {
     let plan = plan::share(plan, inventory);
     let selected = plan.cases.iter().map(|case| case.assertions.len()).sum::<usize>();
-    if options.libtest.list {
-        list(&plan, options);
+    // nextest asks a second time for ignored tests alone; which are skipped is known only when they are planned.
+    if options.libtest.list && options.libtest.ignored {
         return exit_code::PASSED;
     }
     if selected == 0 {
-        eprintln!("error: nothing selected: no assertion has such a name; --list names them all");
+        eprintln!("error: nothing selected: {}", options.nothing_selected());
         return exit_code::NOTHING_SELECTED;
+    }
+    if options.libtest.list {
+        list(&plan, options);
+        return exit_code::PASSED;
     }
     if options.dry_run {
         for unset in envlint::unset(inventory) {
@@ -70,9 +74,7 @@ fn list(plan: &Plan, options: &RunOptions) {
         _ if options.libtest.quiet => ListFormat::Terse,
         _ => ListFormat::Pretty,
     };
-    // nextest asks a second time for ignored tests alone; which are skipped is known only when they are planned.
-    let listed = if options.libtest.ignored { String::new() } else { report::list(plan, format) };
-    print_quietly(&listed);
+    print_quietly(&report::list(plan, format));
 }
 
 fn launch(

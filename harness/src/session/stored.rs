@@ -16,7 +16,7 @@ pub(crate) fn open_own(home: &Home, word: &str) -> Result<Stored, String> {
 pub(crate) fn foreign(word: &str) -> String {
     format!(
         "`{word}` came in a bundle, which is not signed: it is not cleaned, resumed, rerun, fetched for or used as evidence; \
-         read it with `--from analyze`, or start a new run"
+         read it with `harness replay --from analyze`, or start a new run"
     )
 }
 

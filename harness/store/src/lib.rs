@@ -10,6 +10,7 @@ mod journal;
 #[cfg(test)]
 mod message_tests;
 mod origin;
+mod remove;
 mod stored;
 
 pub use atomic_file::{Part, write_private_by, write_whole, write_whole_by};
@@ -17,6 +18,7 @@ pub use carry::files;
 pub use checksums::{CHECKSUMS, checksums};
 pub use find::Named;
 pub use origin::{is_foreign, mark_foreign};
+pub use remove::remove_run;
 pub use stored::{Stored, is_inside};
 
 use self::held::{Held, hold};
@@ -319,6 +321,12 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
 pub fn wall_clock_s() -> f64 {
     let now = OffsetDateTime::now_utc();
     now.unix_timestamp_nanos() as f64 / 1e9
+}
+
+/// The time at which a run begins, as its id begins with it: `20261121T031000Z`.
+pub fn run_time(unix_s: f64) -> String {
+    let text: String = iso8601(unix_s).chars().filter(|c| !"-:".contains(*c)).take(15).collect();
+    text + "Z"
 }
 
 /// `20261121T031000Z-nccl-p5-3f9c`: when, which suite, and four digits that distinguish runs of one second.

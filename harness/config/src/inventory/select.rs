@@ -39,6 +39,9 @@ fn meant(inventory: &Inventory, text: &str) -> Result<BTreeSet<String>, String> 
             meant.extend(nodes.iter().cloned());
             continue;
         }
+        if let Some(range) = range_meant(item) {
+            return Err(format!("`{}`: a range is written `{range}`", item.escape_debug()));
+        }
         for node in nodeset::expand(item)? {
             if !known.contains(node.as_str()) {
                 let near = nearest(&node, known.iter().copied()).map(str::to_owned);
@@ -48,6 +51,16 @@ fn meant(inventory: &Inventory, text: &str) -> Result<BTreeSet<String>, String> 
         }
     }
     Ok(meant)
+}
+
+/// `p5-[001-004]` for `p5-001..p5-004`, or for the same with a colon.
+fn range_meant(item: &str) -> Option<String> {
+    let (first, last) = item.split_once("..").or_else(|| item.split_once(':'))?;
+    let digits = |name: &str| name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let (stem, from) = first.split_at_checked(first.len() - digits(first))?;
+    let (other, to) = last.split_at_checked(last.len() - digits(last))?;
+    let is_range = !from.is_empty() && !to.is_empty() && (other == stem || other.is_empty());
+    Some(if is_range { format!("{stem}[{from}-{to}]") } else { "p5-[001-004]".to_owned() })
 }
 
 fn unknown(what: &str, name: &str, near: Option<String>, inventory: &Inventory) -> String {

@@ -1,6 +1,7 @@
 //! Walks a TOML file that a person wrote and collects every error in it, each with its place, instead of stopping
 //! at the first. The readers of suites, inventories and baselines know what the keys mean.
 
+mod alike;
 pub mod file;
 pub mod folder;
 mod inner;

@@ -1,6 +1,6 @@
 //! A table being read: remembers which keys were asked for, so that all others are errors.
 
-use super::{Raw, Source, Value, renamed};
+use super::{Raw, Source, Value, alike, renamed};
 
 use base::suggest::nearest;
 use std::cell::RefCell;
@@ -89,6 +89,10 @@ impl<'a> Table<'a> {
             }
             let message = format!("unknown key: `{}`", name.escape_debug());
             match nearest(name, asked.iter().copied()) {
+                _ if alike::key(name, &asked).is_some() => {
+                    let suggestion = alike::key(name, &asked).unwrap_or_default();
+                    self.source.diagnostic_with(&span, message, suggestion);
+                }
                 Some(near) => self.source.diagnostic_with(&span, message, format!("did you mean `{near}`?")),
                 None => {
                     // A key can be read twice; it is listed once, at its first place.

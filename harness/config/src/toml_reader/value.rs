@@ -1,6 +1,6 @@
 //! A value being read: says what it should have been where it is something else.
 
-use super::{Raw, Source, Table, inner, renamed};
+use super::{Raw, Source, Table, alike, inner, renamed};
 use base::suggest::nearest;
 use std::ops::{Range, RangeInclusive};
 use toml::de::DeValue;
@@ -195,6 +195,9 @@ impl<'a> Value<'a> {
     pub fn unknown<'n>(&self, text: &str, names: impl Iterator<Item = &'n str>) {
         let names: Vec<&str> = names.collect();
         let suggestion = match nearest(text, names.iter().copied()) {
+            _ if alike::value(&self.key, text).is_some() => {
+                alike::value(&self.key, text).unwrap_or_default().to_owned()
+            }
             Some(near) => format!("did you mean `{near}`?"),
             None if names.is_empty() => "there is none".to_owned(),
             None => format!("known: `{}`", names.join("`, `")),

@@ -20,21 +20,21 @@ pub(super) fn pending(home: &Home, instance: &str) -> PathBuf {
 
 /// The instances that have proposals here, sorted.
 pub(super) fn with_proposals(home: &Home) -> Vec<String> {
-    let names = Library::of(home.path()).names(FOLDER);
+    let names = Library::for_project(home.path()).names(FOLDER);
     let stem = |name: &String| Some(format!("{name}.toml").strip_suffix(PENDING)?.to_owned());
     names.iter().filter_map(stem).filter(|name| pending(home, name).exists()).collect()
 }
 
 /// The instances that have baselines in force, here or elsewhere in the library, sorted.
 pub(super) fn with_baselines(home: &Home) -> Vec<String> {
-    let mut names = Library::of(home.path()).names(FOLDER);
+    let mut names = Library::for_project(home.path()).names(FOLDER);
     names.retain(|name| !format!("{name}.toml").ends_with(PENDING) && !name.starts_with('.'));
     names
 }
 
 /// The baselines in force, here or elsewhere in the library. `None` if there are none.
 pub(super) fn read_in_force(home: &Home, instance: &str) -> Result<Option<Baselines>, String> {
-    let Some(entry) = Library::of(home.path()).find(FOLDER, instance) else { return Ok(None) };
+    let Some(entry) = Library::for_project(home.path()).find(FOLDER, instance) else { return Ok(None) };
     let text = entry.read().map_err(|error| format!("{}: {error}", entry.file))?;
     Baselines::read(&text, &entry.file).map(Some).map_err(|diagnostics| diagnostics.to_string())
 }
@@ -52,7 +52,7 @@ pub(super) fn read(home: &Home, path: &Path) -> Result<Option<Baselines>, String
 
 /// Writes the baselines in force into the project, with the comment that the file opens with, wherever it was found.
 pub(super) fn write_in_force(home: &Home, baselines: &Baselines) -> Result<(), String> {
-    let found = Library::of(home.path()).find(FOLDER, &baselines.instance);
+    let found = Library::for_project(home.path()).find(FOLDER, &baselines.instance);
     let opening = found.and_then(|entry| entry.read().ok()).map(|text| opening(&text));
     write_text(&in_force(home, &baselines.instance), &opening.unwrap_or_default(), baselines)
 }

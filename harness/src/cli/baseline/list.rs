@@ -38,7 +38,7 @@ pub(crate) struct ExportArgs {
     /// The instance; by default all
     #[arg(value_name = "INSTANCE")]
     instance: Option<String>,
-    #[arg(long, value_name = "FORM", default_value = "csv", value_parser = ["csv", "json"])]
+    #[arg(long, value_name = "FORMAT", default_value = "csv", value_parser = ["csv", "json"])]
     format: String,
 }
 

@@ -21,6 +21,8 @@ pub(super) enum BaselineVerb {
     Propose(propose::ProposeArgs),
     /// Accept or reject proposals: one by one at a terminal, or with `--accept` and `--reject`
     Review(review::ReviewArgs),
+    /// Accept proposals by name: the same as `review --accept PART`
+    Accept(review::AcceptArgs),
     /// Print the baselines of an instance, or of all
     Show(list::ShowArgs),
     /// Report errors in baselines, and in the baselines that suites require
@@ -36,6 +38,7 @@ pub(super) fn run(verb: &BaselineVerb) -> Result<i32, Error> {
     Ok(match verb {
         BaselineVerb::Propose(args) => propose::run(&home, args),
         BaselineVerb::Review(args) => review::run(&home, args),
+        BaselineVerb::Accept(args) => review::accept(&home, args),
         BaselineVerb::Show(args) => list::show(&home, args),
         BaselineVerb::Lint => list::lint(&home),
         BaselineVerb::Diff(args) => list::diff(&home, args),

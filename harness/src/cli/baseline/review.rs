@@ -28,6 +28,24 @@ pub(crate) struct ReviewArgs {
     by: Option<String>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct AcceptArgs {
+    /// Every proposal whose name contains this, or `all`
+    #[arg(value_name = "PART", required = true)]
+    parts: Vec<String>,
+    /// The reason, which is recorded in the file
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// The reviewer, who is recorded in the file
+    #[arg(long, value_name = "NAME", env = "USER")]
+    by: Option<String>,
+}
+
+pub(super) fn accept(home: &Home, args: &AcceptArgs) -> i32 {
+    let (reason, by) = (args.reason.clone(), args.by.clone());
+    run(home, &ReviewArgs { instance: None, accept: args.parts.clone(), reject: Vec::new(), reason, by })
+}
+
 pub(super) fn run(home: &Home, args: &ReviewArgs) -> i32 {
     let Some(by) = args.by.as_deref().filter(|by| !by.trim().is_empty()) else {
         return usage("`--by NAME` is required: the reviewer is recorded in the baseline");

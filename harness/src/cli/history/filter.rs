@@ -48,7 +48,9 @@ pub(super) fn is_known(metric: &str) -> Result<(), String> {
     if known().any(|name| name == metric) {
         return Ok(());
     }
-    match suggest::nearest(metric, known()) {
+    let ending = format!(".{metric}");
+    let whole = known().find(|name| name.ends_with(&ending));
+    match whole.or_else(|| suggest::nearest(metric, known())) {
         Some(near) => Err(format!("no run has metric `{}`; did you mean `{near}`?", metric.escape_debug())),
         None => Err(format!("no run has metric `{}`, and no recipe computes it", metric.escape_debug())),
     }

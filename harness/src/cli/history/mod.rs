@@ -40,7 +40,7 @@ pub(super) struct HistoryArgs {
     /// The folder of runs; by default the project's
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
-    #[arg(long, value_name = "FORM", default_value = "text", value_parser = ["text", "json", "csv"])]
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json", "csv"])]
     format: String,
 }
 

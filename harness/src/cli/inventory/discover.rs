@@ -25,7 +25,7 @@ pub(crate) struct DiscoverArgs {
     #[arg(long, value_name = "TYPE")]
     instance: Option<String>,
     /// A folder that all nodes see
-    #[arg(long, value_name = "FOLDER", default_value = "/fsx/harness")]
+    #[arg(long, value_name = "FOLDER", default_value = SHARED)]
     shared: String,
     /// The inventory to write: its name, or a path
     #[arg(long, value_name = "NAME|FILE")]
@@ -33,6 +33,24 @@ pub(crate) struct DiscoverArgs {
     /// Overwrite an existing inventory
     #[arg(long)]
     force: bool,
+}
+
+/// A folder that all nodes see, on most clusters.
+const SHARED: &str = "/fsx/harness";
+
+impl DiscoverArgs {
+    /// Every node of a partition, into this file.
+    pub(super) fn with_partition(partition: &str, file: &str) -> DiscoverArgs {
+        DiscoverArgs {
+            partition: partition.to_owned(),
+            features: Vec::new(),
+            reservation: None,
+            instance: None,
+            shared: SHARED.to_owned(),
+            output: file.to_owned(),
+            force: false,
+        }
+    }
 }
 
 pub(super) fn discover(home: &Home, args: &DiscoverArgs) -> i32 {
@@ -49,7 +67,7 @@ pub(super) fn discover(home: &Home, args: &DiscoverArgs) -> i32 {
     if let Some(odd) = words.into_iter().find(odd) {
         return usage(&format!("not a name in Slurm: {odd:?}"));
     }
-    let instances = match Library::of(home.path()).instances() {
+    let instances = match Library::for_project(home.path()).instances() {
         Ok(instances) => instances,
         Err(diagnostics) => return usage(&diagnostics.to_string()),
     };

@@ -6,6 +6,7 @@ mod probe;
 use super::home;
 use crate::error::Error;
 use clap::Subcommand;
+use store::Home;
 
 /// `harness inventory`
 #[derive(Debug, Subcommand)]
@@ -26,4 +27,9 @@ pub(super) fn run(verb: &InventoryVerb) -> Result<i32, Error> {
         InventoryVerb::Probe(args) => probe::probe(&home, args),
         InventoryVerb::Diff(args) => probe::diff(&home, args),
     })
+}
+
+/// Writes the inventory of a partition, as `discover` does with nothing but that.
+pub(super) fn discover_into(home: &Home, partition: &str, file: &str) -> i32 {
+    discover::discover(home, &discover::DiscoverArgs::with_partition(partition, file))
 }

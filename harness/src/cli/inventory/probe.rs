@@ -43,9 +43,8 @@ struct ProbeTarget {
     /// A fault of the simulated cluster, such as `p5-002:gpu-missing@3`; may be repeated
     #[arg(long = "sim-fault", value_name = "NODE:FAULT")]
     sim_faults: Vec<String>,
-    /// JSON instead of a table
-    #[arg(long)]
-    json: bool,
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
+    format: String,
 }
 
 #[derive(Debug, Args)]
@@ -58,7 +57,7 @@ pub(crate) struct ProbeArgs {
 pub(crate) struct DiffArgs {
     #[command(flatten)]
     target: ProbeTarget,
-    /// Compare with the nodes in this file, which `harness inventory probe --json` wrote
+    /// Compare with the nodes in this file, which `harness inventory probe --format json` wrote
     #[arg(long, value_name = "FILE")]
     golden: Option<PathBuf>,
 }
@@ -68,7 +67,7 @@ pub(super) fn probe(home: &Home, args: &ProbeArgs) -> i32 {
 }
 
 fn show_probe(made: &Probe, args: &ProbeArgs) -> i32 {
-    match args.target.json {
+    match args.target.format == "json" {
         true => print_json(made),
         false => print(&made_of::table(made)),
     }
@@ -98,7 +97,7 @@ pub(super) fn diff(home: &Home, args: &DiffArgs) -> i32 {
             Err(why) => return usage(&format!("--golden: {name}: {why}")),
         },
     };
-    match args.target.json {
+    match args.target.format == "json" {
         true => print_json(&compared),
         false => print(&made_of::differences(&compared)),
     }
@@ -118,7 +117,7 @@ pub(super) fn diff(home: &Home, args: &DiffArgs) -> i32 {
 
 fn read_golden(path: &Path) -> Result<(Probe, String), String> {
     let read = store::read_json(path).map_err(|error| {
-        format!("{error}; expected a file with the output of `harness inventory probe --json`")
+        format!("{error}; expected a file with the output of `harness inventory probe --format json`")
     })?;
     Ok((read, path.display().to_string()))
 }

@@ -1,0 +1,204 @@
+//! `harness init`: writes a project into this folder: an inventory, a suite, a CI file and the project's settings.
+
+use super::inventory::discover_into;
+use super::{home, project};
+use crate::error::Error;
+use crate::library::Library;
+use clap::{Args, ValueEnum};
+use model::exit_code;
+use std::fs;
+use std::path::{Path, PathBuf};
+use store::{Home, write_whole};
+
+const HOW: &str = "\
+Nothing is overwritten: a file that is there already is kept. With --partition the inventory is written from what Slurm reports;
+else it is an example in which the lines to be changed are marked CHANGE.";
+
+/// `harness init`
+#[derive(Debug, Args)]
+#[command(about = "Write a project into this folder: an inventory, a suite, a CI file.", after_help = HOW)]
+pub(super) struct InitArgs {
+    /// The kind of cluster; a simulated one where absent
+    #[arg(long, value_name = "KIND", value_enum)]
+    cluster: Option<ClusterKind>,
+    /// The partition of the nodes: Slurm is asked which they are
+    #[arg(long, value_name = "NAME")]
+    partition: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lower")]
+enum ClusterKind {
+    ParallelCluster,
+    HyperPod,
+    Slurm,
+    Ssh,
+    Kubernetes,
+}
+
+impl ClusterKind {
+    /// The inventory that ships for it.
+    fn example(self) -> &'static str {
+        match self {
+            ClusterKind::ParallelCluster => "parallelcluster",
+            ClusterKind::HyperPod => "hyperpod-slurm",
+            ClusterKind::Slurm => "slurm-example",
+            ClusterKind::Ssh | ClusterKind::Kubernetes => "ec2-ssh",
+        }
+    }
+
+    fn has_slurm(self) -> bool {
+        matches!(self, ClusterKind::ParallelCluster | ClusterKind::HyperPod | ClusterKind::Slurm)
+    }
+}
+
+const INVENTORY: &str = "inventory/cluster.toml";
+const SUITE: &str = "suites/first.toml";
+const SETTINGS: &str = ".config/harness.toml";
+const CI: &str = ".github/workflows/harness.yml";
+
+const SUITE_TEXT: &str = r#"# The first suite of this project: each node by itself, then every NIC. All of it is compared with peers, so that it needs
+# no baselines. `harness list` names the suites that ship, such as nccl-p5; a suite may extend one: `extends = "nccl-p5"`.
+instance = "INSTANCE"
+about = "a first look at every node"
+
+[[case]]
+name = "node-all_reduce"
+about = "the GPUs of each node by themselves"
+tags = ["single-node"]
+placement = "each"
+workload = { kind = "nccl-tests", op = "all_reduce", from = "1GiB", to = "1GiB", factor = 2 }
+recipes = ["nccl_tests"]
+limit_s = 600
+
+[[case.assert]]
+metric = "nccl.busbw"
+size = "1GiB"
+within_peers = "10 %"
+
+[[case.assert]]
+metric = "nccl.wrong"
+place = "both"
+equals = 0
+
+[[case]]
+name = "pair-all_reduce"
+about = "pairs of nodes: the fabric between them"
+tags = ["multi-node"]
+placement = "pairs"
+workload = { kind = "nccl-tests", op = "all_reduce", from = "1GiB", to = "1GiB", factor = 2 }
+recipes = ["nccl_tests"]
+limit_s = 600
+
+[[case.assert]]
+metric = "nccl.busbw"
+size = "1GiB"
+within_peers = "10 %"
+"#;
+
+const SETTINGS_TEXT: &str = "# What need not be typed each time; the command line and HARNESS_INVENTORY win over it.\ninventory = \"cluster\"\n";
+
+const CI_TEXT: &str = r#"# Checks this project on every push, and runs the suite on a machine that reaches the cluster: change its label below.
+name: harness
+on:
+  push:
+  schedule:
+    - cron: "0 3 * * 1"
+jobs:
+  check:
+    runs-on: [self-hosted, cluster]
+    steps:
+      - uses: actions/checkout@v4
+      - run: harness check
+      - run: harness plan --suite first
+  nodes:
+    if: github.event_name == 'schedule'
+    needs: check
+    runs-on: [self-hosted, cluster]
+    steps:
+      - uses: actions/checkout@v4
+      - run: harness run --suite first --junit junit.xml
+      - uses: actions/upload-artifact@v4
+        if: always()
+        with:
+          name: harness
+          path: junit.xml
+"#;
+
+pub(super) fn run(args: &InitArgs) -> Result<i32, Error> {
+    if args.cluster == Some(ClusterKind::Kubernetes) {
+        let why = "--cluster kubernetes: not supported yet, nothing was written; nodes that allow ssh can be used: \
+                   `harness init --cluster ssh`";
+        return Err(Error::Usage(why.to_owned()));
+    }
+    if args.partition.is_some() && !args.cluster.is_none_or(ClusterKind::has_slurm) {
+        return Err(Error::Usage("--partition: only Slurm has partitions".to_owned()));
+    }
+    home()?;
+    let here = std::env::current_dir().map_err(|error| Error::Usage(format!("this folder: {error}")))?;
+    if let (above, _) = project()?
+        && above.path() != here
+    {
+        let above = above.path().display();
+        return Err(Error::Usage(format!(
+            "this folder lies in the project `{above}`; use that, or choose a folder outside"
+        )));
+    }
+    let home = Home::bare(&here);
+    let instance = inventory(&home, args)?;
+    let Some(instance) = instance else { return Ok(exit_code::INCONCLUSIVE) };
+    put(&here, SUITE, &SUITE_TEXT.replace("INSTANCE", &instance))?;
+    put(&here, SETTINGS, SETTINGS_TEXT)?;
+    put(&here, CI, CI_TEXT)?;
+    let begin = match (args.cluster, &args.partition) {
+        (Some(_), None) => {
+            format!("change nodes, paths and all that is marked CHANGE in {INVENTORY}, then:\n")
+        }
+        _ => String::new(),
+    };
+    println!(
+        "next:\n{begin}  harness inventory probe\n  harness plan --suite first\n  harness run --suite first"
+    );
+    Ok(exit_code::PASSED)
+}
+
+/// Writes the inventory, and gives the instance of its nodes. `None` if Slurm has no answer, which was printed.
+fn inventory(home: &Home, args: &InitArgs) -> Result<Option<String>, Error> {
+    let library = Library::for_project(home.path());
+    let path = home.path().join(INVENTORY);
+    if !path.exists() {
+        match (&args.partition, args.cluster) {
+            (Some(partition), _) => {
+                if discover_into(home, partition, INVENTORY) != exit_code::PASSED {
+                    return Ok(None);
+                }
+            }
+            (None, cluster) => {
+                let name = cluster.map_or("default", ClusterKind::example);
+                let entry = library.find("inventory", name);
+                let text = entry.and_then(|entry| entry.read().ok());
+                let text =
+                    text.ok_or_else(|| Error::Usage(format!("no inventory `{name}` to begin with")))?;
+                put(home.path(), INVENTORY, &text)?;
+            }
+        }
+    } else {
+        println!("kept     {INVENTORY}");
+    }
+    let text = fs::read_to_string(&path).map_err(|error| Error::Usage(format!("{INVENTORY}: {error}")))?;
+    let read = config::inventory::Inventory::read(&text, INVENTORY, &library.instances()?)?;
+    Ok(Some(read.instance.like.unwrap_or(read.instance.name)))
+}
+
+fn put(folder: &Path, file: &str, text: &str) -> Result<(), Error> {
+    let path: PathBuf = folder.join(file);
+    if path.symlink_metadata().is_ok() {
+        println!("kept     {file}");
+        return Ok(());
+    }
+    let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+    made.map_err(|error| Error::Usage(format!("{file}: {error}")))?;
+    write_whole(&path, text.as_bytes()).map_err(|error| Error::Usage(error.to_string()))?;
+    println!("written  {file}");
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! `harness --help`: every verb in one line, by what it is for.
+
+use model::exit_code;
+
+const HEAD: &str = "\
+Checks whether the nodes of a GPU cluster are good, and names the faulty component if not.
+
+Usage: harness VERB [OPTIONS]
+       harness --suite NAME [OPTIONS] [FILTER]     the same as `harness run`
+";
+
+const TAIL: &str = "
+`harness help VERB` describes a verb. Exit codes: 0 passed, 1 failed, 2 wrong usage, 3 inconclusive, 4 nothing selected,
+5 still pending, 130 interrupted; all of them: `harness help run`.
+";
+
+/// The verbs by what they are for, each with a few words.
+pub(super) const GROUPS: [(&str, &[(&str, &str)]); 6] = [
+    (
+        "Run",
+        &[
+            ("run", "run suites, judge every number, name the faulty component"),
+            ("plan", "print what a run would launch; launch nothing"),
+            ("list", "suites, inventories, instances, baselines; with --suite assertions"),
+            ("check", "lint every file of the project, offline"),
+            ("resume", "go on with a run whose process was ended"),
+            ("rerun", "repeat what failed or was inconclusive"),
+            ("replay", "judge a stored run again, without a cluster"),
+        ],
+    ),
+    (
+        "Find",
+        &[
+            ("isolate", "find the faulty component with few short runs"),
+            ("accept", "accept or reject new nodes, with a certificate"),
+            ("explain", "what the code of a culprit means, and what to do"),
+            ("history", "how a metric changed from run to run; suspects"),
+            ("compare", "what is worse in one run than in another"),
+        ],
+    ),
+    (
+        "Runs",
+        &[
+            ("runs", "list, show and prune stored runs"),
+            ("bundle", "pack a run into one file"),
+            ("clean", "end the leftovers of a run on its nodes and in the queue"),
+        ],
+    ),
+    ("Decide", &[("baseline", "propose, review, accept, show, diff, export and lint baselines")]),
+    (
+        "Profiles",
+        &[
+            ("recipe", "tables and pages computed from profiler reports"),
+            ("stats", "tables of statistics of profiler reports"),
+            ("logs", "calls, steps and counters of logs"),
+            ("lint", "errors in scripts that launch jobs"),
+        ],
+    ),
+    (
+        "Set up",
+        &[
+            ("init", "write a project into this folder"),
+            ("inventory", "discover, probe and diff the nodes of a cluster"),
+            ("field-kit", "check what the harness assumes of a cluster"),
+            ("provision", "unpack programs that jobs need"),
+            ("completions", "completion of verbs and flags in a shell"),
+            ("man", "the manual page of the program or of a verb"),
+            ("sweep", "random suites and faults on simulated clusters"),
+        ],
+    ),
+];
+
+/// All of it, at most 40 lines.
+pub(super) fn text() -> String {
+    let mut text = HEAD.to_owned();
+    for (group, verbs) in GROUPS {
+        for (at, (verb, about)) in verbs.iter().enumerate() {
+            let group = if at == 0 { group } else { "" };
+            text.push_str(&format!("{group:<9} {verb:<12} {about}\n"));
+        }
+    }
+    text + TAIL
+}
+
+/// For the exit code of whoever asked for it.
+pub(super) fn print() -> i32 {
+    print!("{}", text());
+    exit_code::PASSED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_overview_has_at_most_40_lines_and_each_verb_once() {
+        let text = text();
+        assert!(text.lines().count() <= 40, "{} lines", text.lines().count());
+        let verbs = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter()).map(|(verb, _)| *verb);
+        let mut listed: Vec<&str> = verbs.collect();
+        listed.sort_unstable();
+        let mut known = super::super::verbs::names();
+        known.sort();
+        assert_eq!(listed, known);
+    }
+}

@@ -1,0 +1,227 @@
+//! `harness runs`: the stored runs of a project, listed, shown, and removed when they are old.
+
+use super::columns::columns;
+use super::{duration, home};
+use crate::error::Error;
+use crate::session::stored;
+use base::text::{count, show};
+use clap::{Args, Subcommand};
+use model::exit_code;
+use serde_json::json;
+use std::io::{self, Write};
+use std::path::Path;
+use store::{Home, Stored, is_foreign};
+
+/// `harness runs`
+#[derive(Debug, Subcommand)]
+#[command(about = "List, show and prune stored runs.")]
+pub(super) enum RunsVerb {
+    /// List the runs, the newest last
+    List(ListArgs),
+    /// Show what a run was, what came of it, and where its reports lie
+    Show(ShowArgs),
+    /// Remove old runs that have ended. What they have shown is lost to `harness history` as well
+    Prune(PruneArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
+    format: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The run: its id, the beginning of it, `latest`, its folder or its bundle
+    #[arg(long, value_name = "ID|PATH", default_value = "latest")]
+    run: String,
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
+    format: String,
+}
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("which").required(true).multiple(true)))]
+pub(crate) struct PruneArgs {
+    /// Keep this many of the newest runs
+    #[arg(long, value_name = "N", group = "which")]
+    keep: Option<usize>,
+    /// Remove only runs that began longer ago, such as `30d`
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, group = "which")]
+    older_than: Option<u64>,
+    /// Only print what would be removed
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) fn run(verb: &RunsVerb) -> Result<i32, Error> {
+    let home = home()?;
+    match verb {
+        RunsVerb::List(args) => Ok(list(&home, &args.format)),
+        RunsVerb::Show(args) => show_run(&home, args),
+        RunsVerb::Prune(args) => prune(&home, args),
+    }
+}
+
+/// What the list says of a run.
+struct Row {
+    id: String,
+    state: String,
+    suites: String,
+    nodes: String,
+    inventory: String,
+}
+
+fn row(folder: &Path) -> Row {
+    let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let unread = |why: String| Row {
+        id: id.clone(),
+        state: format!("unreadable: {why}"),
+        suites: "-".to_owned(),
+        nodes: "-".to_owned(),
+        inventory: "-".to_owned(),
+    };
+    let stored = match Stored::open(folder) {
+        Ok(stored) => stored,
+        Err(error) => return unread(error.to_string()),
+    };
+    let state = match stored.summary() {
+        Ok(Some(summary)) => {
+            let culprits = summary.culprits.len();
+            let blamed =
+                if culprits == 0 { String::new() } else { format!(", {}", count(culprits, "culprit")) };
+            format!("exit {}{blamed}", summary.exit_code)
+        }
+        Ok(None) => "not ended".to_owned(),
+        Err(error) => return unread(error.to_string()),
+    };
+    let plan = &stored.plan;
+    let simulated = if plan.simulated { " (simulated)" } else { "" };
+    Row {
+        id,
+        state,
+        suites: plan.suites.join("+"),
+        nodes: base::nodeset::fold(&plan.nodes),
+        inventory: format!("{}{simulated}", plan.inventory),
+    }
+}
+
+fn list(home: &Home, format: &str) -> i32 {
+    let rows: Vec<Row> = home.runs().iter().map(|folder| row(folder)).collect();
+    let text = match format {
+        "json" => rows
+            .iter()
+            .map(|row| {
+                let line = json!({
+                    "run": row.id, "state": row.state, "suites": row.suites, "nodes": row.nodes, "inventory": row.inventory,
+                });
+                line.to_string() + "\n"
+            })
+            .collect(),
+        _ if rows.is_empty() => "no runs here yet\n".to_owned(),
+        _ => {
+            let head = ["run", "state", "suites", "inventory", "nodes"].map(str::to_owned).to_vec();
+            let cells = rows.iter().map(|row| {
+                [&row.id, &row.state, &row.suites, &row.inventory, &row.nodes].map(|cell| show(cell)).to_vec()
+            });
+            columns(&std::iter::once(head).chain(cells).collect::<Vec<_>>())
+        }
+    };
+    print(&text);
+    exit_code::PASSED
+}
+
+fn show_run(home: &Home, args: &ShowArgs) -> Result<i32, Error> {
+    let run = stored::open(home, &args.run).map_err(|why| Error::Usage(format!("--run: {why}")))?;
+    let summary = run.summary().map_err(|error| Error::Usage(error.to_string()))?;
+    if args.format == "json" {
+        let text = match &summary {
+            Some(summary) => serde_json::to_string_pretty(summary).unwrap_or_default(),
+            None => json!({ "run_id": run.plan.run_id, "state": "not ended" }).to_string(),
+        };
+        print(&format!("{text}\n"));
+        return Ok(exit_code::PASSED);
+    }
+    let plan = &run.plan;
+    let simulated = if plan.simulated { ", SIMULATED" } else { "" };
+    let mut lines = vec![
+        format!("run        {}{simulated}", show(&plan.run_id)),
+        format!("suites     {}", show(&plan.suites.join(", "))),
+        format!("inventory  {} ({})", show(&plan.inventory), show(&plan.instance.name)),
+        format!("nodes      {}", show(&base::nodeset::fold(&plan.nodes))),
+    ];
+    for source in &plan.sources {
+        lines.push(format!("made from  {}", show(&source.file)));
+    }
+    match &summary {
+        None => {
+            lines.push(format!("state      not ended; `harness resume --run {}` goes on", show(&plan.run_id)))
+        }
+        Some(summary) => {
+            let counts = &summary.counts;
+            lines.push(format!("began      {}", show(&summary.started)));
+            lines.push(format!(
+                "verdicts   {} passed, {} failed, {} inconclusive, {} errors, {} skipped",
+                counts.pass + counts.expected_failure,
+                counts.fail + counts.unexpected_pass,
+                counts.inconclusive,
+                counts.error,
+                counts.skipped
+            ));
+            for culprit in &summary.culprits {
+                lines.push(show(&culprit.to_string()));
+            }
+            lines.push(format!("exit code  {}", summary.exit_code));
+        }
+    }
+    lines.push(format!("folder     {}", home.display_path(run.folder())));
+    print(&(lines.join("\n") + "\n"));
+    Ok(exit_code::PASSED)
+}
+
+fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
+    let folders = home.runs();
+    let old = folders.len().saturating_sub(args.keep.unwrap_or_default());
+    let before = args.older_than.map(|seconds| store::run_time(store::wall_clock_s() - seconds as f64));
+    let mut removed = 0u32;
+    for folder in &folders[..old] {
+        let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // An id begins with the time at which its run began.
+        if before.as_deref().is_some_and(|before| id.as_str() >= before) {
+            continue;
+        }
+        let done = match (not_ended(folder), args.dry_run) {
+            (Some(why), _) => Err(why),
+            (None, true) => Ok("would remove"),
+            (None, false) => {
+                store::remove_run(home, &id).map(|()| "removed").map_err(|error| error.to_string())
+            }
+        };
+        match done {
+            Ok(what) => {
+                println!("{what} {}", show(&id));
+                removed += 1;
+            }
+            Err(why) => println!("kept {}: {}", show(&id), show(&why)),
+        }
+    }
+    let word = if args.dry_run { "would be removed" } else { "removed" };
+    println!("{removed} of {} {word}", count(folders.len(), "run"));
+    Ok(exit_code::PASSED)
+}
+
+/// Why a run may still have something running on nodes, or is not known to have nothing.
+fn not_ended(folder: &Path) -> Option<String> {
+    if is_foreign(folder) {
+        return None;
+    }
+    match Stored::open(folder).and_then(|stored| stored.summary()) {
+        Ok(Some(_)) => None,
+        Ok(None) => Some("it has not ended; `harness clean` ends what it has left".to_owned()),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// A reader that has gone away has read enough.
+fn print(text: &str) {
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+}
