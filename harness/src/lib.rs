@@ -26,3 +26,4 @@ pub mod summary;
 pub mod sweep;
 pub mod tasks;
 mod warn;
+mod watch;

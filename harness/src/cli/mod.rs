@@ -24,6 +24,7 @@ mod stats;
 mod sweep;
 mod together;
 mod verbs;
+mod watch;
 
 use crate::error::{self, Error};
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};

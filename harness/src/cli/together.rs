@@ -15,7 +15,8 @@ enum RunMode {
 }
 
 /// Flags that say how results are shown go with anything.
-const OUTPUT_FLAGS: [&str; 8] = ["junit", "json", "verbose", "quiet", "color", "format", "test", "nocapture"];
+const OUTPUT_FLAGS: [&str; 9] =
+    ["junit", "junit_flavor", "json", "verbose", "quiet", "color", "format", "test", "nocapture"];
 
 impl RunMode {
     /// The flags that go with it, beside `OUTPUT_FLAGS`; `None` if all do.

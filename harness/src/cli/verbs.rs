@@ -4,7 +4,7 @@ use super::{
     accept, baseline, bundle, check, clean, compare, completions, explain, field_kit, history, inventory,
     isolate,
 };
-use super::{logs, page, parse, provision, recipe, stats, sweep, usage};
+use super::{logs, page, parse, provision, recipe, stats, sweep, usage, watch};
 use crate::error::{self, Error};
 use crate::lint;
 use crate::own_recipes::worker;
@@ -41,6 +41,7 @@ enum Verb {
     Recipe(recipe::RecipeArgs),
     Stats(stats::StatsArgs),
     Sweep(sweep::SweepArgs),
+    Watch(watch::WatchArgs),
     // The harness starts itself by these.
     #[command(name = worker::VERB, hide = true)]
     AnswerQuery(InternalArgs),
@@ -85,6 +86,7 @@ impl Verb {
             Verb::Recipe(args) => recipe::run(&args),
             Verb::Stats(args) => stats::run(&args),
             Verb::Sweep(args) => return sweep::run(&args),
+            Verb::Watch(args) => return watch::run(&args),
             Verb::AnswerQuery(args) => worker::serve(&args.texts()),
             Verb::AnalyzePart(args) => task::serve(&args.texts()),
             Verb::ReadReports(args) => local::serve(&args.texts()),

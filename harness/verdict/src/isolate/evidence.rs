@@ -82,6 +82,8 @@ fn findings(culprits: &[Culprit], left_out: &[LeftOut], devices: Devices) -> Ver
         };
         // Runs of earlier versions hold no code.
         let known = code.as_ref().and_then(|code| Code::find(code));
+        // Its part is what is to be found out.
+        let known = known.filter(|code| code.name != "HRN-NODE-UNCLEAR");
         match known.or_else(|| Code::of_culprit(part, evidence)) {
             Some(code) => {
                 let known = found.lines.iter().any(|line| line.node == *node);
