@@ -28,3 +28,4 @@ pub mod summary;
 pub mod sweep;
 pub mod tasks;
 mod warn;
+mod watch;

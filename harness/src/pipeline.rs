@@ -19,7 +19,7 @@ use model::artefact::{
     PlannedCase, RunRecord, Status, Summary, Unfit, Verdict,
 };
 use recipes::recipe::ExtractStore;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +36,8 @@ pub(crate) struct Finished {
     pub summary: Summary,
     /// The plan as it was amended on the way, where nodes were quarantined.
     pub amended: Option<Plan>,
+    /// Its cases were printed as they ended, as lines of JSON.
+    pub streamed: bool,
 }
 
 /// Plans the same run on fewer nodes; `None` if that is impossible.
@@ -43,6 +45,10 @@ pub(crate) type Replan<'a> = &'a dyn Fn(&[String]) -> Option<Plan>;
 
 /// Forgets what a job left on a simulated cluster once it is home, to bound memory.
 pub(crate) type Release<'a> = &'a dyn Fn(&str);
+
+/// Called as each case is judged, with a report of all cases so far, the last of them judged just now. It names only parts
+/// that a case's own numbers show: nodes at fault by elimination are named when the run is over.
+pub(crate) type OnCase<'a> = &'a dyn Fn(&Report);
 
 /// The environment of a run.
 pub(crate) struct World<'a> {
@@ -60,6 +66,8 @@ pub(crate) struct World<'a> {
     pub replan: Option<Replan<'a>>,
     /// The most jobs that are launched at the same time over ssh.
     pub at_once: usize,
+    /// Reports while the run goes on.
+    pub on_case: Option<OnCase<'a>>,
 }
 
 /// Runs and judges all cases of a plan, and writes their artefacts, but no report.
@@ -69,7 +77,7 @@ pub(crate) async fn run(
     store: &Store,
     progress: &mut Progress,
 ) -> Result<Finished, StoreError> {
-    let World { reach, clock, release, history, on, replan, at_once } = world;
+    let World { reach, clock, release, history, on, replan, at_once, on_case } = world;
     let mut record = RunRecord {
         format: Format,
         started: clock.started(),
@@ -83,8 +91,8 @@ pub(crate) async fn run(
     let reach: &dyn Reach = &clean;
     let folders = Folders { reach, launcher: plan.launcher, nodes: &plan.nodes };
     write_record(&record, store)?;
-    progress.stage("run");
     let mut judged: Vec<Option<Judged>> = plan.cases.iter().map(|_| None).collect();
+    let mut so_far: Vec<CaseVerdict> = Vec::new();
     let mut failures = 0;
     let mut outcomes: Vec<JobOutcome> = Vec::new();
     let mut named: Vec<Culprit> = Vec::new();
@@ -94,13 +102,16 @@ pub(crate) async fn run(
     let mut event_error = None;
     let mut event_log = EventLog::default();
     let simulated = plan.simulated;
+    progress.begin(plan);
+    let progress = RefCell::new(progress);
     let mut on_event = |event: Option<&Event>, now: Duration| {
         // Simulated hours pass in no time: a heartbeat for each would be noise, so time passes with events only.
+        let mut progress = progress.borrow_mut();
         if !simulated || event.is_some() {
             progress.tick(now);
         }
         let Some(event) = event else { return };
-        event_log.show(progress, event);
+        event_log.show(&mut progress, event);
         if let Err(error) = store.event(event) {
             event_error.get_or_insert(error);
         }
@@ -175,7 +186,17 @@ pub(crate) async fn run(
             let failures = count(failures, "assertion");
             runner.stop(&format!("--max-fail {max}: {failures} {what}"));
         }
+        progress.borrow_mut().case_judged(&of_case.verdict);
+        if on_case.is_some() {
+            so_far.push(of_case.verdict.clone());
+        }
         judged[finished.case] = Some(of_case);
+        if let Some(on_case) = on_case {
+            let known: Vec<&Judged> = judged.iter().flatten().collect();
+            let mut summary = summarise(plan, &record, &known);
+            summary.culprits = judge::merge_culprits(named.clone(), Vec::new());
+            on_case(&Report { plan, cases: &so_far, summary: &summary });
+        }
     }
     record.stopped = runner.stopped().map(str::to_owned);
     drop(runner);
@@ -203,9 +224,9 @@ fn quarantined(plan: &Plan, case: &str, outcomes: &[JobOutcome], named: &[Culpri
 
 /// Summarises all cases, in the order of the plan.
 pub(crate) fn finish(plan: &Plan, record: &RunRecord, judged: Vec<Judged>) -> Finished {
-    let summary = summarise(plan, record, &judged);
+    let summary = summarise(plan, record, &judged.iter().collect::<Vec<_>>());
     let cases = judged.into_iter().map(|judged| judged.verdict).collect();
-    Finished { cases, summary, amended: None }
+    Finished { cases, summary, amended: None, streamed: false }
 }
 
 /// Writes `run.json`.
@@ -314,7 +335,6 @@ pub(crate) fn write_reports(
 struct EventLog {
     /// Why jobs were not launched, without what differs from one to the next.
     not_launched: BTreeSet<String>,
-    stopped: Option<String>,
 }
 
 impl EventLog {
@@ -332,27 +352,22 @@ impl EventLog {
                         format!("the others wait; `most_jobs = {most}` in `[reach]` stays below the limit")
                     }
                 };
-                progress.stage(&format!("Slurm accepts no more jobs for now: {key}: {why}"));
+                progress.note(&format!("Slurm accepts no more jobs for now: {key}: {why}"));
             }
             Event::JobEnded { case, job, end, .. } => progress.job_ended(case, job, end),
             Event::JobAgain { case, job, cause, .. } => {
-                progress.stage(&format!("{case} {job} is relaunched, the first attempt ended: {cause}"));
+                progress.note(&format!("{case} {job} is relaunched, the first attempt ended: {cause}"));
             }
             Event::JobNotSubmitted { case, job, why, .. }
                 if self.not_launched.insert(normalised(why, &BTreeSet::new())) =>
             {
-                progress.stage(&format!("cannot launch {case} {job}: {why}"));
+                progress.note(&format!("cannot launch {case} {job}: {why}"));
             }
-            // Why the run stops has been said.
-            Event::CaseNotRun { why, .. } if self.stopped.as_deref() == Some(why) => {}
-            Event::CaseNotRun { case, why, .. } => progress.stage(&format!("{case} is not run: {why}")),
             Event::NodeQuarantined { node, after, why, .. } => {
-                progress.stage(&format!("{node} quarantined after {after}: {why}"));
+                progress.note(&format!("{node} quarantined after {after}: {why}"));
             }
-            Event::RunStopped { why, .. } => {
-                self.stopped = Some((*why).to_owned());
-                progress.stage(&format!("stopping: {why}"));
-            }
+            Event::RunStopped { why, .. } => progress.note(&format!("stopping: {why}")),
+            // What is not run of a case is said with its verdict.
             _ => {}
         }
     }

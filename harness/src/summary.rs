@@ -11,7 +11,7 @@ use verdict::pending;
 use verdict::unjudged;
 
 /// Makes the summary of a run from its judged cases.
-pub(crate) fn summarise(plan: &Plan, record: &RunRecord, judged: &[Judged]) -> Summary {
+pub(crate) fn summarise(plan: &Plan, record: &RunRecord, judged: &[&Judged]) -> Summary {
     let mut counts = Counts::default();
     let mut coverage = CoverageSets::default();
     let mut outcomes: Vec<JobOutcome> = Vec::new();

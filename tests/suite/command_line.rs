@@ -11,7 +11,12 @@ fn the_main_command_passes_accounts_for_every_nic_and_says_that_it_is_simulated(
     assert!(ran.stdout.contains("coverage: nodes 4/4, ranks 32/32, NICs 128/128"), "{}", ran.all());
     let junit = std::fs::read_to_string(project.path().join("out/junit.xml")).expect("junit");
     let summary = std::fs::read_to_string(project.path().join("out/summary.json")).expect("summary");
-    assert_eq!(junit, std::fs::read_to_string(project.latest().join("junit.xml")).expect("the same"));
+    // The same but for where attachments are: each document finds them from its own place.
+    let id = std::fs::read_link(project.latest()).expect("a link").display().to_string();
+    let copied = junit.replace(&format!("|../runs/{id}/cases/"), "|cases/");
+    assert_eq!(copied, std::fs::read_to_string(project.latest().join("junit.xml")).expect("the same"));
+    let attached = junit.split("[[ATTACHMENT|").nth(1).and_then(|rest| rest.split("]]").next()).expect("one");
+    assert!(project.path().join("out").join(attached).exists(), "{attached}");
     assert_eq!(summary, std::fs::read_to_string(project.latest().join("summary.json")).expect("the same"));
     for text in [&ran.stdout, &junit, &summary] {
         assert!(text.contains("SIMULATED"));

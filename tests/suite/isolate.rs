@@ -236,8 +236,8 @@ fn a_red_suite_that_wants_it_is_isolated_and_its_reports_name_the_culprit_and_th
         red.all()
     );
     // After the verdict, and the code stays that of the suite.
-    let verdict = red.stdout.find("\nexit 1: ").expect("a verdict");
-    assert!(red.stdout.find("isolate ").is_some_and(|at| at > verdict), "{}", red.all());
+    let verdict = red.stdout.find("\nFAILED: ").expect("a verdict");
+    assert!(red.stdout.find("\nisolate ").is_some_and(|at| at > verdict), "{}", red.all());
     assert!(red.stdout.ends_with("the run's own exit code stays: 1\n"), "{}", red.all());
     // The newest run is that of the suite, and it reports the others.
     let summary = project.json("summary.json");

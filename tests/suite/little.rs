@@ -74,7 +74,7 @@ pub(crate) fn results(folder: &Path) -> BTreeMap<String, Vec<u8>> {
             *bytes = String::from_utf8_lossy(bytes).replace(&parent, "\"parent\"").into_bytes();
         }
         if let ("junit.xml", Some(parent)) = (name.as_str(), plan["parent"].as_str()) {
-            let parent = format!("<property name=\"parent\" value=\"{parent}\"/>");
+            let parent = format!("\n      <property name=\"parent\" value=\"{parent}\"/>");
             *bytes = String::from_utf8_lossy(bytes).replace(&parent, "").into_bytes();
         }
         if !name.contains("/raw/") && !name.ends_with(".parquet") {

@@ -228,3 +228,39 @@ fn a_run_upon_stand_ins_says_so_everywhere_though_its_inventory_is_real() {
     assert!(said.as_array().is_some_and(|files| files.len() == 1), "{said}");
     assert!(text(&project.latest().join("junit.xml")).contains("SIMULATED"));
 }
+
+#[test]
+fn profiled_cases_take_the_version_of_nsys_from_the_probe_where_the_inventory_has_none() {
+    let bed = StandIns::new("here-1", "floor_s = 0.5");
+    let project = Project::new();
+    let state = bed.state().display();
+    let suite = SUITE.replace("sim-p5", "p5").replace("\"all\"", "\"each\"").replace(
+        "recipes = [\"nccl_tests\"]",
+        "recipes = [\"nccl_tests\", \"cuda_gpu_kern_sum\"]\n[case.profile]\n[[case.assert]]\nmetric = \"kernel.class_share\"\n\
+         class = \"nccl\"\nat_least = \"0 %\"",
+    );
+    project.write("suites/test.toml", &suite);
+    let inventory = format!(
+        "kind = \"real\"\ninstance = \"p5\"\nnodes = \"here-1\"\n[reach]\nvia = \"local\"\n[paths]\n\
+         shared = \"{state}/shared\"\nnccl_tests = \"{state}/bin\"\nnsys = \"{state}/bin/nsys\"\ncounters = \"{state}/hosts/{{host}}\"\n\
+         [environment]\nHARNESS_NODE = \"here-1\"\n"
+    );
+    project.write("inventory/here.toml", &inventory);
+    let ran = project.harness(&["--suite", "test", "--inventory", "here"]);
+    assert!(
+        ran.stderr.contains("note: profiled with nsys 2025.3.1, which the nodes report"),
+        "{}",
+        ran.all()
+    );
+    let plan = project.json("plan.json");
+    assert!(
+        plan["cases"][0]["skip"].is_null() && !plan["cases"][0]["jobs"][0]["profile"].is_null(),
+        "{plan}"
+    );
+    assert_eq!(project.json("summary.json")["counts"]["skipped"], 0, "{}", ran.all());
+    // Without a probe nothing is known of it, and the skip is said before the launch and at the end.
+    let blind = project.harness(&["--suite", "test", "--inventory", "here", "--no-probe"]);
+    let why = "profiled, but the inventory has no `nsys_version`";
+    assert!(blind.stderr.contains(why) && blind.stdout.contains(why), "{}", blind.all());
+    assert_eq!(blind.code, Some(4), "{}", blind.all());
+}

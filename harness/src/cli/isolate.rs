@@ -31,8 +31,8 @@ are in the queue again; 1 a re-check has failed; 3 a re-check was inconclusive, 
     after_help = CODES
 )]
 pub(super) struct IsolateArgs {
-    /// The suite that failed, by name or path
-    #[arg(long, value_name = "NAME|PATH", required_unless_present = "resume")]
+    /// The suite that failed, by name or path; that of --run where absent
+    #[arg(long, value_name = "NAME|PATH", required_unless_present_any = ["resume", "run"])]
     suite: Option<String>,
     /// The cluster, by name or path
     #[arg(long, value_name = "NAME|PATH", env = "HARNESS_INVENTORY", default_value = "default")]

@@ -33,6 +33,7 @@ mod sweep;
 mod together;
 mod verbs;
 mod version;
+mod watch;
 
 use crate::error::{self, Error};
 use crate::library::places;

@@ -4,6 +4,7 @@
 use super::usage;
 use crate::filters::{Expression, Filters};
 use crate::isolate::after_run::IsolateAfterRun;
+use crate::report::JunitFlavor;
 use crate::session::{self, RunOptions, load};
 use crate::tasks::SLURM;
 use clap::Args;
@@ -57,10 +58,13 @@ pub(super) struct RunArgs {
     /// Write the JUnit report here too
     #[arg(long, value_name = "PATH")]
     pub junit: Option<PathBuf>,
+    /// For whom the report of --junit is written
+    #[arg(long, value_name = "READER", value_parser = ["default", "jenkins", "gitlab"], requires = "junit")]
+    pub junit_flavor: Option<String>,
     /// Write the summary here too
     #[arg(long, value_name = "PATH")]
     pub json: Option<PathBuf>,
-    /// More detail: in a plan, every job in full
+    /// More detail: a line for each assertion; in a plan, every job in full
     #[arg(short, long)]
     pub verbose: bool,
     /// Launch nothing more after this many failures
@@ -122,6 +126,7 @@ impl RunArgs {
             seed,
             sim_faults,
             junit,
+            junit_flavor,
             json,
             verbose,
             max_fail,
@@ -153,6 +158,7 @@ impl RunArgs {
             seed,
             sim_faults,
             junit,
+            junit_flavor: junit_flavor.as_deref().and_then(JunitFlavor::named).unwrap_or_default(),
             json,
             verbose,
             max_fail,
@@ -166,6 +172,7 @@ impl RunArgs {
             analyze_on,
             baselines,
             filters: Filters { tags, cases, expressions },
+            nsys_version: None,
             libtest,
             after_run: Some(&IsolateAfterRun),
         }

@@ -7,7 +7,7 @@ use super::{
     inventory, isolate, list,
 };
 use super::{home, logs, man, page, parse, provision, recipe, replay, rerun, resume, runs, stats, sweep};
-use super::{project, together};
+use super::{project, together, watch};
 use crate::error::{self, Error};
 use crate::lint;
 use crate::own_recipes::worker;
@@ -56,6 +56,7 @@ enum Verb {
     Runs(runs::RunsVerb),
     Stats(stats::StatsArgs),
     Sweep(sweep::SweepArgs),
+    Watch(watch::WatchArgs),
     // The harness starts itself by these.
     #[command(name = worker::VERB, hide = true)]
     AnswerQuery(InternalArgs),
@@ -122,6 +123,7 @@ impl Verb {
             Verb::Runs(verb) => return runs::run(&verb),
             Verb::Stats(args) => stats::run(&args),
             Verb::Sweep(args) => return sweep::run(&args),
+            Verb::Watch(args) => return watch::run(&args),
             Verb::AnswerQuery(args) => worker::serve(&args.texts()),
             Verb::AnalyzePart(args) => task::serve(&args.texts()),
             Verb::ReadReports(args) => local::serve(&args.texts()),

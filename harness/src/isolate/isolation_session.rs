@@ -8,7 +8,7 @@ use super::{fleet, fleetwide, messages, observations, preflight};
 use crate::report;
 use crate::session::load::{self, Loaded};
 use crate::session::output::Output;
-use crate::session::{planning, report_error, stored};
+use crate::session::{RunOptions, planning, report_error, stored};
 use base::nodeset;
 use cluster::drain::limits::{self, Limits};
 use cluster::interrupt;
@@ -144,6 +144,7 @@ fn load_files(
 
 fn start(home: &Home, request: &IsolationRequest, output: Output) -> Result<Started, Vec<String>> {
     let one = |why: String| vec![why];
+    let request = &as_in_its_run(home, request).map_err(one)?;
     let name = request.suite.clone().unwrap_or_default();
     let (loaded, suite) =
         load_files(home, request, &name, &request.inventory, request.reservation.as_deref())?;
@@ -300,6 +301,25 @@ struct FoundEvidence {
     evidence: Evidence,
     /// Nodes that are named for one job alone that came to its time limit.
     hung_once: BTreeSet<String>,
+}
+
+/// Where a run is named and no suite: suite, inventory and simulated faults are those of the run.
+fn as_in_its_run(home: &Home, request: &IsolationRequest) -> Result<IsolationRequest, String> {
+    let mut request = request.clone();
+    let (None, Some(word)) = (&request.suite, &request.run) else { return Ok(request) };
+    let plan = stored::open_own(home, word).map_err(|why| format!("--run: {why}"))?.plan;
+    let [suite] = plan.suites.as_slice() else {
+        return Err(format!("--run: `{word}` has {} suites; add --suite NAME", plan.suites.len()));
+    };
+    request.suite = Some(suite.clone());
+    let default = RunOptions::default();
+    if request.inventory == default.inventory {
+        request.inventory = plan.inventory;
+    }
+    if plan.simulated && request.sim_faults.is_empty() && request.seed == default.seed {
+        (request.sim_faults, request.seed) = (plan.sim_faults, plan.seed);
+    }
+    Ok(request)
 }
 
 /// The newest run of that suite on that cluster, and what it names by itself. No run, no evidence.

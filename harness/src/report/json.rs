@@ -4,7 +4,7 @@
 use super::Report;
 use crate::report::text::is_red;
 use base::text::is_deceptive;
-use model::artefact::{Culprit, Status, Summary, Verdict};
+use model::artefact::{CaseVerdict, Culprit, Status, Summary, Verdict};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::iter::once;
@@ -16,44 +16,57 @@ pub(crate) fn summary_json(summary: &Summary) -> String {
     harmless(text) + "\n"
 }
 
-/// The lines of `--format json`, one object each, in this order:
+/// The lines of `--format json`, one object each, in this order. Those of a case are printed as soon as it is judged, so that
+/// cases come in the order in which they end:
 ///
 /// - `{"type":"suite","event":"started","test_count":N,"run":ID,"simulated":BOOL}`
-/// - one per assertion: `{"type":"test","event":"ok|failed|ignored","name":..,"status":..,"suite":..,"case":..,..}`
+/// - for each case one per assertion: `{"type":"test","event":"ok|failed|ignored","name":..,"status":..,"suite":..,"case":..,..}`
 ///   with `status` one of `pass`, `fail`, `inconclusive`, `error`, `skipped`, `expected-failure` and
 ///   `unexpected-pass`; then `provisional`, `metric`, `unit`, `value`, `lower`, `upper`, `n`, `n_expected`, `baseline`,
 ///   `nodes`, `node`, `part`, `cause`, `message`, `next` and `evidence` (`[{"file":..,"line":..}]`), null where there is none
-/// - one per finding: `{"type":"finding","suite":..,"case":..,"code":..,"node":..,"part":..,"message":..,"file":..,"line":..}`
+/// - then one per finding of the case: `{"type":"finding","suite":..,"case":..,"code":..,"node":..,"part":..,"message":..,"file":..,"line":..}`
 /// - in a run that does not exit 0, one per guilty part: `{"type":"culprit","kind":"culprit|suspects|fleet",..,
 ///   "text":..}` with the fields of that kind, and the line that a person is shown
 /// - `{"type":"suite","event":"ok|failed","exit_code":N,"counts":{..},"coverage":{..},"seconds":S,"interrupted":..,
 ///   "run":ID,"simulated":BOOL}`
 pub(crate) fn events<'a>(report: &'a Report<'a>) -> impl Iterator<Item = String> + 'a {
-    let Report { cases, summary, .. } = report;
-    let started = json!({
-        "type": "suite", "event": "started", "test_count": summary.counts.total,
+    once(started(report)).chain(report.cases.iter().flat_map(case_events)).chain(ended(report))
+}
+
+/// The first line, before any case was judged.
+pub(crate) fn started(report: &Report) -> String {
+    let Report { plan, summary, .. } = report;
+    let all: usize = plan.cases.iter().map(|case| case.assertions.len()).sum();
+    line(&json!({
+        "type": "suite", "event": "started", "test_count": all.max(summary.counts.total as usize),
         "run": summary.run_id, "simulated": summary.simulated,
+    }))
+}
+
+/// The lines of a case that is judged.
+pub(crate) fn case_events(case: &CaseVerdict) -> impl Iterator<Item = String> + '_ {
+    let tests = case.verdicts.iter().map(|verdict| test(&case.suite, &case.case, verdict));
+    let findings = case.findings.iter().map(|finding| {
+        json!({
+            "type": "finding", "suite": case.suite, "case": case.case, "code": finding.code,
+            "node": finding.node, "part": finding.part, "message": finding.message,
+            "file": finding.file, "line": finding.line,
+        })
     });
+    tests.chain(findings).map(|event| line(&event))
+}
+
+/// The last lines, once the run as a whole is judged.
+pub(crate) fn ended<'a>(report: &Report<'a>) -> impl Iterator<Item = String> + 'a {
+    let summary = report.summary;
     let ended = json!({
         "type": "suite", "event": if summary.exit_code == 0 { "ok" } else { "failed" },
         "exit_code": summary.exit_code, "counts": summary.counts, "coverage": summary.coverage,
         "seconds": summary.seconds, "interrupted": summary.interrupted,
         "run": summary.run_id, "simulated": summary.simulated,
     });
-    let tests = cases
-        .iter()
-        .flat_map(|case| case.verdicts.iter().map(|verdict| test(&case.suite, &case.case, verdict)));
-    let findings = cases.iter().flat_map(|case| {
-        case.findings.iter().map(|finding| {
-            json!({
-                "type": "finding", "suite": case.suite, "case": case.case, "code": finding.code,
-                "node": finding.node, "part": finding.part, "message": finding.message,
-                "file": finding.file, "line": finding.line,
-            })
-        })
-    });
     let culprits = summary.culprits.iter().filter(|_| summary.exit_code != 0).map(culprit);
-    once(started).chain(tests).chain(findings).chain(culprits).chain(once(ended)).map(|event| line(&event))
+    culprits.chain(once(ended)).map(|event| line(&event))
 }
 
 /// One object on one line, without a line end.
@@ -116,7 +129,7 @@ mod tests {
         let made = fixture::red();
         let report = made.report();
         let lines: Vec<String> = events(&report).collect();
-        insta::assert_snapshot!([0, 1, 2, 48, 51, 52, lines.len() - 1].map(|at| lines[at].as_str()).join("\n"), @r#"
+        insta::assert_snapshot!([0, 1, 2, 5, 51, 52, lines.len() - 1].map(|at| lines[at].as_str()).join("\n"), @r#"
         {"type":"suite","event":"started","test_count":47,"run":"20261121T031000Z-nccl-p5-3f9c","simulated":true}
         {"type":"test","event":"ok","name":"nccl-p5::nics::rate@p5-001/rdmap79s0","status":"pass","suite":"nccl-p5","case":"nics","provisional":true,"metric":"nic.rate","unit":"GB/s","value":11.9,"lower":11.0,"upper":null,"n":1,"n_expected":1,"baseline":null,"nodes":"p5-001","node":"p5-001","part":"rdmap79s0","cause":null,"message":"rate of rdmap79s0 on p5-001 must be at least 11 GB/s, measured: 11.9 GB/s","next":null,"evidence":[{"file":"cases/nics/raw/rdmap79s0.out","line":12}]}
         {"type":"test","event":"failed","name":"nccl-p5::nics::rate@p5-003/rdmap113s0","status":"fail","suite":"nccl-p5","case":"nics","provisional":false,"metric":"nic.rate","unit":"GB/s","value":4.1,"lower":11.0,"upper":null,"n":1,"n_expected":1,"baseline":null,"nodes":"p5-003","node":"p5-003","part":"rdmap113s0","cause":null,"message":"rate of rdmap113s0 on p5-003 must be at least 11 GB/s, measured: 4.1 GB/s","next":"swap the cable and run `--exact` again","evidence":[{"file":"cases/nics/raw/rdmap113s0.out","line":12}]}

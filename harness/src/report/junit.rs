@@ -1,12 +1,22 @@
-//! `junit.xml`: one testsuite per case and one testcase per assertion, as GitLab and Jenkins read them.
+//! `junit.xml`: first a testsuite of the culprits, then one testsuite per case and one testcase per assertion, as GitLab
+//! and Jenkins read them.
 //! junit-report builds the document; what it cannot express is put in by one pass over its output (`junit/pass.rs`).
 
+mod culprits;
+mod flavor;
+mod growing;
+#[cfg(test)]
+mod jenkins_schema;
 mod pass;
 #[cfg(test)]
 mod read_back;
 #[cfg(test)]
 mod tests;
 
+pub use flavor::{JunitFlavor, JunitTarget};
+pub(crate) use growing::GrowingJunit;
+
+use super::explained::Explanations;
 use super::{Report, ReportError};
 use crate::report::text::{own_name, place};
 use base::text::SIMULATED;
@@ -24,20 +34,33 @@ const MOST_TEXT_BYTES: usize = 64 * 1024;
 /// Of a message, which servers show as one line.
 const MOST_MESSAGE_BYTES: usize = 4 * 1024;
 
-/// The document, with less and less detail of what passed until it is small enough to be read.
+/// The document of the run's folder.
 pub fn junit(report: &Report) -> Result<Vec<u8>, ReportError> {
-    within(report, MOST_BYTES)
+    junit_for(report, &JunitTarget::default())
 }
 
-fn within(report: &Report, most_bytes: usize) -> Result<Vec<u8>, ReportError> {
+/// The document for a reader, with less and less detail of what passed until it is small enough to be read.
+pub(crate) fn junit_for(report: &Report, target: &JunitTarget) -> Result<Vec<u8>, ReportError> {
+    within(report, target, MOST_BYTES)
+}
+
+fn within(report: &Report, target: &JunitTarget, most_bytes: usize) -> Result<Vec<u8>, ReportError> {
+    let context = Context { report, explanations: Explanations::new(report), target };
     let mut document = Vec::new();
     for detail in Detail::ALL {
-        document = render(report, detail)?;
+        document = render(&context, detail)?;
         if document.len() < most_bytes {
             break;
         }
     }
     Ok(document)
+}
+
+/// What every part of the document is made from.
+struct Context<'a> {
+    report: &'a Report<'a>,
+    explanations: Explanations<'a>,
+    target: &'a JunitTarget,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,14 +96,18 @@ impl Detail {
     }
 }
 
-fn render(report: &Report, detail: Detail) -> Result<Vec<u8>, ReportError> {
+fn render(context: &Context, detail: Detail) -> Result<Vec<u8>, ReportError> {
+    let report = context.report;
     let started = &report.summary.started;
     let timestamp = OffsetDateTime::parse(started, &Rfc3339).map_err(|why| {
         ReportError(format!("`started` of the run is not a time ({why}): `{}`", show(started)))
     })?;
     let mut document = junit_report::Report::new();
+    if let Some(culprits) = culprits::testsuite(context, timestamp) {
+        document.add_testsuite(culprits);
+    }
     for case in report.cases {
-        document.add_testsuite(testsuite(report, case, timestamp, detail));
+        document.add_testsuite(testsuite(context, case, timestamp, detail));
     }
     let mut built = Vec::new();
     document
@@ -88,11 +115,12 @@ fn render(report: &Report, detail: Detail) -> Result<Vec<u8>, ReportError> {
         .map_err(|why| ReportError(format!("cannot build the JUnit document: {why}")))?;
     let built = String::from_utf8(built)
         .map_err(|why| ReportError(format!("the JUnit document is not UTF-8: {why}")))?;
-    pass::complete(&built, report, detail)
+    pass::complete(&built, context, detail)
         .map_err(|why| ReportError(format!("cannot re-read the JUnit document: {why}")))
 }
 
-fn testsuite(report: &Report, case: &CaseVerdict, timestamp: OffsetDateTime, detail: Detail) -> TestSuite {
+fn testsuite(context: &Context, case: &CaseVerdict, timestamp: OffsetDateTime, detail: Detail) -> TestSuite {
+    let report = context.report;
     let name = show(&format!("{}.{}", case.suite, case.case));
     let simulated = report.summary.simulated;
     let mut taken = BTreeMap::new();
@@ -101,7 +129,7 @@ fn testsuite(report: &Report, case: &CaseVerdict, timestamp: OffsetDateTime, det
         .iter()
         .map(|verdict| {
             let own = show(own_name(&verdict.name, &case.suite, &case.case));
-            testcase(verdict, unique(own, &mut taken), &name, simulated, detail)
+            testcase(context, verdict, unique(own, &mut taken), &name, detail)
         })
         .collect();
     TestSuite {
@@ -125,10 +153,10 @@ fn unique(name: String, taken: &mut BTreeMap<String, u32>) -> String {
     }
 }
 
-fn testcase(verdict: &Verdict, name: String, class: &str, simulated: bool, detail: Detail) -> TestCase {
+fn testcase(context: &Context, verdict: &Verdict, name: String, class: &str, detail: Detail) -> TestCase {
     let type_ = verdict.status.name().to_owned();
     let message = show(&cap(&verdict.message, MOST_MESSAGE_BYTES));
-    let cause = (detail != Detail::Bare).then(|| cdata(&body(verdict, simulated)));
+    let cause = (detail != Detail::Bare).then(|| cdata(&body(context, verdict)));
     let result = match verdict.status {
         Status::Pass => TestResult::Success,
         Status::Fail | Status::UnexpectedPass => TestResult::Failure { type_, message, cause },
@@ -143,26 +171,34 @@ fn testcase(verdict: &Verdict, name: String, class: &str, simulated: bool, detai
         result,
         classname: Some(class.to_owned()),
         filepath: None,
-        system_out: if detail.has_output(verdict.status) { output(verdict) } else { None },
+        system_out: if detail.has_output(verdict.status) { output(context, verdict, detail) } else { None },
         system_err: None,
     }
 }
 
 /// The text of a failure or an error: what a person reads who opens it.
-fn body(verdict: &Verdict, simulated: bool) -> String {
+fn body(context: &Context, verdict: &Verdict) -> String {
     let mut text = show_lines(&verdict.message);
+    if let Some(culprit) = context.explanations.culprit_of(verdict) {
+        write!(text, "\nexplained by {}", culprits::name(culprit)).unwrap_or_default();
+    }
     if let Some(next) = &verdict.next {
         write!(text, "\nnext: {}", show_lines(next)).unwrap_or_default();
     }
-    if simulated {
+    if context.report.summary.simulated {
         write!(text, "\n{SIMULATED}").unwrap_or_default();
     }
     cap(&text, MOST_TEXT_BYTES).into_owned()
 }
 
 /// Where to look, and the files themselves as attachments, each once.
-fn output(verdict: &Verdict) -> Option<String> {
+fn output(context: &Context, verdict: &Verdict, detail: Detail) -> Option<String> {
     let mut text = String::new();
+    if !context.target.flavor.has_properties_of_testcases() && detail.has_properties(verdict.status) {
+        for (name, value) in pass::case_properties(context, verdict) {
+            writeln!(text, "{name}: {value}").unwrap_or_default();
+        }
+    }
     for evidence in &verdict.evidence {
         let file = show(&evidence.file);
         match evidence.line {
@@ -173,7 +209,8 @@ fn output(verdict: &Verdict) -> Option<String> {
     let mut attached = BTreeSet::new();
     for evidence in &verdict.evidence {
         if attached.insert(&evidence.file) {
-            writeln!(text, "[[ATTACHMENT|{}]]", show(&evidence.file)).unwrap_or_default();
+            writeln!(text, "[[ATTACHMENT|{}{}]]", context.target.folder, show(&evidence.file))
+                .unwrap_or_default();
         }
     }
     (!text.is_empty()).then(|| cdata(&cap(&text, MOST_TEXT_BYTES)))

@@ -2,25 +2,38 @@
 //! All are pure but the two that write to a terminal while the run works; `store` writes the files.
 
 mod broken;
+mod case_lines;
+mod culprit_line;
 mod dry_run;
+mod explained;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod json;
+mod judged_case;
 mod junit;
+mod last_line;
 mod list;
+mod pace;
+mod paint;
 mod progress;
+mod reds;
+mod skipped;
 mod terminal;
 pub mod text;
 mod trials;
 
 pub(crate) use broken::headline;
 pub use broken::{broken, last_lines};
+pub(crate) use case_lines::case_lines;
 pub(crate) use dry_run::dry_run;
 pub use dry_run::{estimate_s, node_hours};
-pub use junit::junit;
+pub(crate) use junit::GrowingJunit;
+pub(crate) use junit::junit_for;
+pub use junit::{JunitFlavor, JunitTarget, junit};
 pub use list::{ListFormat, list};
 pub use progress::{Mode, Progress};
-pub use terminal::closing;
+pub(crate) use skipped::planned as skipped_of_plan;
+pub use terminal::{Ending, closing};
 pub(crate) use trials::face;
 pub use trials::{Unprinted, trials};
 

@@ -1,17 +1,19 @@
-//! The progress of a run on stderr: bars at a terminal, plain lines elsewhere.
+//! The progress of a run on stderr: bars at a terminal, plain lines elsewhere. Each case has a line as soon as it is judged.
 //! It has no clock: the caller passes the time, which is simulated in a simulated run.
 
+use super::judged_case;
+use super::pace::{Pace, clock};
 use base::nodeset;
 use base::text::{count, duration, show};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use model::artefact::Ended;
+use model::artefact::{CaseEnd, CaseVerdict, Ended, Plan};
 use std::collections::BTreeMap;
 use std::io::{Write, stderr};
 use std::time::Duration;
 
 /// How often a silent run prints a line: CI servers kill jobs without output.
 const HEARTBEAT: Duration = Duration::from_secs(30);
-/// Jobs of one case with a line each in plain output; jobs that end badly always have one.
+/// Jobs of one case that end badly, or wait for their nodes, with a line each.
 const MOST_LINES: u32 = 4;
 /// Jobs that have a bar of their own.
 const MOST_BARS: usize = 8;
@@ -35,10 +37,10 @@ pub struct Progress {
     out: Out,
     now: Duration,
     last_line: Duration,
-    stage: String,
+    pace: Pace,
     running: Vec<Running>,
-    started: BTreeMap<String, u32>,
-    ended: usize,
+    /// Lines about jobs, by case.
+    lines: BTreeMap<String, u32>,
 }
 
 enum Out {
@@ -50,7 +52,7 @@ enum Out {
 struct Running {
     case: String,
     job: String,
-    nodes: String,
+    nodes: Vec<String>,
     expected_s: u64,
     since: Duration,
     /// Why nothing of it runs yet, though it has its nodes.
@@ -78,78 +80,77 @@ impl Progress {
             out,
             now: Duration::ZERO,
             last_line: Duration::ZERO,
-            stage: String::new(),
+            pace: Pace::default(),
             running: Vec::new(),
-            started: BTreeMap::new(),
-            ended: 0,
+            lines: BTreeMap::new(),
         }
     }
 
-    /// A stage begins, or an event of the run is reported.
-    pub(crate) fn stage(&mut self, stage: &str) {
-        self.stage = show(stage);
-        self.line(&format!("stage: {}", show(stage)));
+    /// What is to be done, before anything is.
+    pub(crate) fn begin(&mut self, plan: &Plan) {
+        self.pace = Pace::new(plan);
+        self.draw();
+    }
+
+    /// Something of the run as a whole, such as that it stops.
+    pub(crate) fn note(&mut self, what: &str) {
+        let what = show(what);
+        self.line(&what);
         self.draw();
     }
 
     /// A job was launched; the plan estimates that it takes `expected_s` seconds.
     pub(crate) fn job_started(&mut self, case: &str, job: &str, nodes: &[String], expected_s: u64) {
-        let nodes = show(&nodeset::fold(nodes));
-        let started = self.started.entry(case.to_owned()).or_default();
-        *started += 1;
-        let (case, job) = (show(case), show(job));
-        let message = match *started {
-            n if n <= MOST_LINES => {
-                let expected = duration(expected_s as f64);
-                Some(format!("{case} {job}: started on {nodes}, expected to take: {expected}"))
-            }
-            n if n == MOST_LINES + 1 => {
-                Some(format!("{case}: further jobs are shown only if they end badly"))
-            }
-            _ => None,
-        };
-        self.running.push(Running { case, job, nodes, expected_s, since: self.now, starting: None });
-        if let Some(message) = message {
-            self.line(&message);
-        }
+        self.running.push(Running {
+            case: case.to_owned(),
+            job: job.to_owned(),
+            nodes: nodes.to_vec(),
+            expected_s,
+            since: self.now,
+            starting: None,
+        });
         self.draw();
     }
 
     /// The job has its nodes, and nothing of it runs yet.
     pub(crate) fn job_starting(&mut self, case: &str, job: &str, reason: &str) {
-        let is_shown = self.started.get(case).is_none_or(|started| *started <= MOST_LINES);
-        let (case, job, reason) = (show(case), show(job), show(reason));
         let found = self.running.iter_mut().find(|running| running.case == case && running.job == job);
         if let Some(running) = found {
-            running.starting = Some(reason.clone());
+            running.starting = Some(reason.to_owned());
         }
-        if is_shown {
-            self.line(&format!("{case} {job}: {reason}"));
-        }
+        self.job_line(case, &format!("{case} {job}: {reason}"));
         self.draw();
     }
 
     /// The job's script has begun: from here on its time counts.
     pub(crate) fn job_began(&mut self, case: &str, job: &str) {
-        let (case, job) = (show(case), show(job));
         let found = self.running.iter_mut().find(|running| running.case == case && running.job == job);
         if let Some(running) = found.filter(|running| running.starting.is_some()) {
             (running.starting, running.since) = (None, self.now);
         }
     }
 
-    /// A job is over; one that ended badly always has a line.
+    /// A job is over; one that ended badly has a line.
     pub(crate) fn job_ended(&mut self, case: &str, job: &str, how: &Ended) {
-        let is_shown = self.started.get(case).is_none_or(|started| *started <= MOST_LINES);
-        let (case, job) = (show(case), show(job));
         let at = self.running.iter().position(|running| running.case == case && running.job == job);
-        let took =
-            at.map(|at| duration((self.now.saturating_sub(self.running.remove(at).since)).as_secs_f64()));
-        self.ended += 1;
-        let is_well = *how == Ended::Exited { code: 0 };
-        if is_shown || !is_well {
-            let after = took.map(|took| format!(" after {took}")).unwrap_or_default();
-            self.line(&format!("{case} {job}: ended{after}: {}", show(&how.cause())));
+        let mut after = String::new();
+        if let Some(running) = at.map(|at| self.running.remove(at)) {
+            let took = self.now.saturating_sub(running.since).as_secs_f64();
+            self.pace.job_ended(case, running.nodes.len(), running.expected_s as f64, took);
+            after = format!(" after {}", duration(took));
+        }
+        if *how != (Ended::Exited { code: 0 }) {
+            self.job_line(case, &format!("{case} {job}: ended{after}: {}", how.cause()));
+        }
+        self.draw();
+    }
+
+    /// A case is judged by its own numbers; the run as a whole is judged at its end.
+    pub(crate) fn case_judged(&mut self, case: &CaseVerdict) {
+        self.pace.case_over(&case.case, case.end == CaseEnd::Fail);
+        let head = format!("{} {}", self.pace.counter(), clock(self.now.as_secs_f64()));
+        for line in judged_case::lines(case) {
+            self.line(&format!("{head}  {line}"));
         }
         self.draw();
     }
@@ -175,42 +176,71 @@ impl Progress {
         self.out = Out::Silent;
     }
 
-    fn heartbeat(&self) -> String {
-        let elapsed = duration(self.now.as_secs_f64());
-        let counts = format!("{} running, {} ended", count(self.running.len(), "job"), self.ended);
-        let oldest = self.running.iter().min_by_key(|running| running.since);
-        let oldest = oldest.map(|oldest| format!("; longest: {}", self.describe(oldest))).unwrap_or_default();
-        format!("{elapsed} in stage {}: {counts}{oldest}", self.stage)
+    /// The state of the run in one line.
+    pub(crate) fn now(&self) -> String {
+        self.heartbeat()
     }
 
+    fn heartbeat(&self) -> String {
+        let oldest = self.running.iter().min_by_key(|running| running.since);
+        let oldest = oldest.map(|oldest| format!("; longest: {}", self.describe(oldest))).unwrap_or_default();
+        format!("{}{oldest}", self.head())
+    }
+
+    /// The most important first: a narrow terminal cuts the end.
+    fn head(&self) -> String {
+        let running = match self.running.len() {
+            0 => String::new(),
+            n => format!(", {} running", count(n, "job")),
+        };
+        format!("{}{running}", self.pace.head(self.now.as_secs_f64()))
+    }
+
+    /// The time first: a narrow terminal cuts the end.
     fn describe(&self, running: &Running) -> String {
         let Running { case, job, nodes, expected_s, since, starting } = running;
         let elapsed = duration(self.now.saturating_sub(*since).as_secs_f64());
-        if let Some(reason) = starting {
-            return format!("{case} {job} on {nodes}: {reason} for {elapsed}");
+        // Most jobs are named by their nodes.
+        let is_said = nodes.iter().all(|node| job.contains(node.as_str()));
+        let who = if is_said { job.clone() } else { format!("{job} on {}", nodeset::fold(nodes)) };
+        let who = show(&format!("{case} {who}"));
+        match starting {
+            Some(reason) => format!("{} for {elapsed}: {who}", show(reason)),
+            None => format!("{elapsed} of {}: {who}", duration(*expected_s as f64)),
         }
-        format!("{case} {job} on {nodes}: {elapsed} of {}", duration(*expected_s as f64))
+    }
+
+    /// A few of a case: its own line comes when it is judged.
+    fn job_line(&mut self, case: &str, line: &str) {
+        let shown = self.lines.entry(case.to_owned()).or_default();
+        *shown += 1;
+        match *shown {
+            n if n <= MOST_LINES => self.line(&show(line)),
+            n if n == MOST_LINES + 1 => self.line(&format!("{}: more of its jobs ended badly", show(case))),
+            _ => {}
+        }
     }
 
     fn line(&mut self, line: &str) {
-        if let Out::Lines(out) = &mut self.out {
-            // A closed stderr is no error of the run.
-            let _ = writeln!(out, "{line}");
-            self.last_line = self.now;
+        match &mut self.out {
+            Out::Lines(out) => {
+                // A closed stderr is no error of the run.
+                let _ = writeln!(out, "{line}");
+                self.last_line = self.now;
+            }
+            Out::Bars { all, .. } => {
+                let _ = all.println(line);
+            }
+            Out::Silent => {}
         }
     }
 
     /// The oldest jobs have a bar each: what hangs is among them.
     fn draw(&mut self) {
-        let more = self.running.len().saturating_sub(MOST_BARS);
-        let more = if more > 0 { format!(", {more} more") } else { String::new() };
-        let head_line = format!(
-            "{}: {}, {} running{more}, {} ended",
-            self.stage,
-            duration(self.now.as_secs_f64()),
-            self.running.len(),
-            self.ended
-        );
+        if !matches!(self.out, Out::Bars { .. }) {
+            return;
+        }
+        let head_line = self.head();
         let lines: Vec<(String, u64, u64)> = self
             .running
             .iter()
@@ -256,6 +286,7 @@ fn style(template: &str) -> ProgressStyle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::fixture;
     use std::sync::{Arc, Mutex};
 
     #[derive(Clone, Default)]
@@ -285,46 +316,45 @@ mod tests {
     }
 
     #[test]
-    fn plain_lines_show_changes_and_a_heartbeat_between_them() {
+    fn plain_lines_show_verdicts_bad_jobs_and_a_heartbeat_between_them() {
         let text = lines_of(|progress| {
-            progress.stage("run");
+            progress.begin(&fixture::plan());
             let nodes = ["p5-001", "p5-002"].map(String::from);
             progress.job_started("nics", "p5-001-p5-002", &nodes, 90);
             for second in 1..=100 {
                 progress.tick(at(second));
             }
             progress.job_ended("nics", "p5-001-p5-002", &Ended::TimeLimit { limit_s: 100 });
-            progress.stage("collect\x1b[2J");
+            progress.case_judged(&fixture::red().cases[0]);
+            progress.note("stopping\x1b[2J");
         });
         insta::assert_snapshot!(text, @r#"
-        stage: run
-        nics p5-001-p5-002: started on p5-[001-002], expected to take: 90 s
-        30 s in stage run: 1 job running, 0 ended; longest: nics p5-001-p5-002 on p5-[001-002]: 30 s of 90 s
-        60 s in stage run: 1 job running, 0 ended; longest: nics p5-001-p5-002 on p5-[001-002]: 60 s of 90 s
-        90 s in stage run: 1 job running, 0 ended; longest: nics p5-001-p5-002 on p5-[001-002]: 90 s of 90 s
+        [0/2] 0:30, 0.0 node-hours, about 90 s left, 1 job running; longest: 30 s of 90 s: nics p5-001-p5-002
+        [0/2] 1:00, 0.0 node-hours, about 90 s left, 1 job running; longest: 60 s of 90 s: nics p5-001-p5-002
+        [0/2] 1:30, 0.0 node-hours, about 90 s left, 1 job running; longest: 90 s of 90 s: nics p5-001-p5-002
         nics p5-001-p5-002: ended after 100 s: hang
-        stage: collect\x1b[2J
+        [2/2] 1:40  FAIL nics p5-003 rdmap113s0 4.10 GB/s (limit 11.00 GB/s)
+        stopping\x1b[2J
         "#);
     }
 
     #[test]
-    fn only_the_first_and_the_failed_of_many_jobs_are_shown() {
+    fn of_many_jobs_that_end_badly_the_first_are_shown() {
         let text = lines_of(|progress| {
             for n in 0..500 {
                 progress.job_started("each", &format!("job-{n}"), &[format!("p5-{n:03}")], 10);
             }
             for n in 0..500 {
-                let code = i32::from(n == 77);
+                let code = i32::from(n >= 77);
                 progress.job_ended("each", &format!("job-{n}"), &Ended::Exited { code });
             }
         });
         insta::assert_snapshot!(text, @r#"
-        each job-0: started on p5-000, expected to take: 10 s
-        each job-1: started on p5-001, expected to take: 10 s
-        each job-2: started on p5-002, expected to take: 10 s
-        each job-3: started on p5-003, expected to take: 10 s
-        each: further jobs are shown only if they end badly
         each job-77: ended after 0 s: exit 1
+        each job-78: ended after 0 s: exit 1
+        each job-79: ended after 0 s: exit 1
+        each job-80: ended after 0 s: exit 1
+        each: more of its jobs ended badly
         "#);
     }
 
@@ -333,15 +363,15 @@ mod tests {
         let all = MultiProgress::with_draw_target(ProgressDrawTarget::hidden());
         let head = add_bar(&all);
         let mut progress = Progress::with_output(Out::Bars { all, head, jobs: vec![] });
-        progress.stage("run");
+        progress.begin(&fixture::plan());
         for n in 0..20 {
             progress.job_started("each", &format!("job-{n}"), &["p5-001".to_owned()], 10);
         }
         progress.tick(at(5));
         let Out::Bars { head, jobs, .. } = &progress.out else { panic!("bars were made") };
-        assert_eq!(head.message(), "run: 5 s, 20 running, 12 more, 0 ended");
+        assert_eq!(head.message(), "[0/2] 0:05, 0.0 node-hours, about 90 s left, 20 jobs running");
         assert_eq!(jobs.len(), MOST_BARS);
-        assert_eq!(jobs[0].message(), "each job-0 on p5-001: 5 s of 10 s");
+        assert_eq!(jobs[0].message(), "5 s of 10 s: each job-0 on p5-001");
         assert_eq!((jobs[0].position(), jobs[0].length()), (5, Some(10)));
         for n in 0..18 {
             progress.job_ended("each", &format!("job-{n}"), &Ended::Exited { code: 0 });
@@ -350,7 +380,7 @@ mod tests {
         assert_eq!(jobs.len(), 2);
         progress.done();
         let mut silent = Progress::new(Mode::Silent);
-        silent.stage("run");
+        silent.note("run");
         silent.tick(at(500));
         assert!(matches!(silent.out, Out::Silent));
     }

@@ -1,5 +1,5 @@
-//! The face of a run: verdicts that are known already, as trials of libtest-mimic, which lists, filters and prints.
-//! Exit code and culprits are printed by `terminal`.
+//! The results of a run in a format of libtest, where `--format` asks for one: verdicts that are known already, as trials
+//! of libtest-mimic. Without `--format` they are printed by case (`case_lines`); the end is always that of `terminal`.
 
 use super::Report;
 use base::text::show;
@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 /// are obeyed: nothing is left to be chosen once the verdicts are there.
 pub(crate) fn face(report: &Report, args: Arguments) -> Result<Conclusion, Unprinted> {
     let args = Arguments {
+        quiet: false,
         test_threads: Some(1),
         // A name that was run with `--ignored` has its verdict like any other.
         ignored: false,

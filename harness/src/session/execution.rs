@@ -1,11 +1,12 @@
 //! A plan through its stages: on the simulated cluster of the run, or on the nodes of a real inventory.
 
 use super::RunOptions;
+use super::live_reports::LiveReports;
 use super::past_events::PastEvents;
 use super::planning::parse_faults;
 use super::reached::{Reached, through_slurm};
 use crate::pipeline::{self, Finished, World};
-use crate::report::{Mode, Progress};
+use crate::report::{Mode, Progress, Report};
 use crate::tasks::Cluster;
 use cluster::reach::shared_folder;
 use cluster::run::Clock;
@@ -95,13 +96,16 @@ pub(super) fn execute_by(
     let mut progress = Progress::new(mode);
     let at_once = options.ssh_fanout as usize;
     let history = past.map(|past| &past.history);
+    let reports = LiveReports::new(store, options);
+    let report = |so_far: &Report<'_>| reports.report(so_far);
+    let on_case: Option<pipeline::OnCase<'_>> = Some(&report);
     let finished = new_runtime(inventory.kind == Kind::Simulated)?.block_on(async {
         let Some(reached) = reached else {
             let clock = Clock::starting_at(SimulatedReach::epoch_unix_s(plan.seed) as f64);
             let reach = simulated_cluster(plan, inventory, store, past).await?;
             let release: pipeline::Release = &|folder| reach.release(folder);
             let calls = through_slurm(inventory, &reach);
-            let world = World { reach: &calls, clock, release, history, on: None, replan, at_once };
+            let world = World { reach: &calls, clock, release, history, on: None, replan, at_once, on_case };
             let finished = pipeline::run(plan, world, store, &mut progress).await;
             check_invariants(&reach)?;
             return finished.map_err(|error| error.to_string());
@@ -122,13 +126,13 @@ pub(super) fn execute_by(
         };
         reached.begin().await;
         let (reach, on) = (reached.reach(), on.as_ref());
-        let world = World { reach, clock, release: &|_| (), history, on, replan, at_once };
+        let world = World { reach, clock, release: &|_| (), history, on, replan, at_once, on_case };
         let finished = pipeline::run(plan, world, store, &mut progress).await;
         reached.end().await;
         finished.map_err(|error| error.to_string())
     });
     progress.done();
-    finished
+    finished.map(|finished| Finished { streamed: reports.has_begun(), ..finished })
 }
 
 /// Whether the simulated cluster was used as a real one may be.

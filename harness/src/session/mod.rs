@@ -3,7 +3,9 @@
 
 pub(crate) mod access;
 pub(crate) mod after_run;
+mod attachments;
 pub(crate) mod execution;
+mod live_reports;
 pub(crate) mod load;
 pub(crate) mod no_answer;
 pub(crate) mod options;

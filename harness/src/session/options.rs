@@ -2,9 +2,11 @@
 
 use super::output::Output;
 use crate::filters::Filters;
+use crate::report::JunitFlavor;
 use cluster::reach::openssh;
 use config::inventory::Inventory;
 use config::suite::Suite;
+use job::profile::NsysVersion;
 use model::artefact::{Isolated, Plan, PlannedCase, PlannedIsolation, Source};
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -31,6 +33,8 @@ pub(crate) struct RunOptions {
     pub verbose: bool,
     /// Copies of the reports beside those in the run's folder.
     pub junit: Option<PathBuf>,
+    /// What the reader of that JUnit report accepts.
+    pub junit_flavor: JunitFlavor,
     pub json: Option<PathBuf>,
     pub max_fail: Option<u32>,
     /// Errors count towards `max_fail`.
@@ -45,6 +49,8 @@ pub(crate) struct RunOptions {
     /// Where reports are read, if not here.
     pub analyze_on: Option<String>,
     pub filters: Filters,
+    /// The nsys of the nodes, as they reported it, where the inventory does not say.
+    pub nsys_version: Option<NsysVersion>,
     /// What else is selected, and how results are printed.
     pub libtest: libtest_mimic::Arguments,
     /// What follows a failed suite; nothing follows where absent.
@@ -70,6 +76,7 @@ impl Default for RunOptions {
             dry_run: false,
             verbose: false,
             junit: None,
+            junit_flavor: JunitFlavor::Default,
             json: None,
             max_fail: None,
             errors: false,
@@ -80,6 +87,7 @@ impl Default for RunOptions {
             ssh_fanout: openssh::FANOUT as u32,
             analyze_on: None,
             filters: Filters::default(),
+            nsys_version: None,
             libtest: libtest_mimic::Arguments::default(),
             after_run: None,
         }

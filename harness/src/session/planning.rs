@@ -36,6 +36,7 @@ pub(super) fn make_plan_as(
     run_id: Option<&str>,
 ) -> Result<(Plan, Inventory), Vec<String>> {
     let mut loaded = load::load(home, &options.suites, &options.inventory, options.baselines.as_deref())?;
+    loaded.inventory.nsys_version = loaded.inventory.nsys_version.or(options.nsys_version);
     let mut diagnostics = Vec::new();
     let settings: BTreeMap<String, String> = options.settings.iter().cloned().collect();
     if let Err(more) = plan::apply_settings(&mut loaded.suites, &settings) {

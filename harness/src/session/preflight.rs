@@ -10,7 +10,8 @@ use cluster::probe::{self, NotMade, Probing};
 use cluster::reach::Reach;
 use cluster::run::Clock;
 use config::inventory::{Inventory, Kind};
-use model::artefact::{LeftOut, Plan, Probe};
+use job::profile::NsysVersion;
+use model::artefact::{LeftOut, Plan, Probe, Value};
 use sim::SimulatedReach;
 use std::collections::BTreeMap;
 use store::{self, Home};
@@ -31,8 +32,18 @@ pub(crate) fn is_wanted(inventory: &Inventory, options: &RunOptions) -> bool {
     }
 }
 
-/// The plan on the nodes that may pass, and what all of them reported. `reached` is how a real inventory's are reached;
-/// `refused` are nodes that take no part in any case.
+/// What comes of a preflight.
+pub(crate) struct Checked {
+    /// On the nodes that may pass.
+    pub plan: Plan,
+    /// What all nodes reported.
+    pub probe: Probe,
+    /// The nsys that profiled cases were planned with, where only the nodes report it.
+    pub nsys_version: Option<NsysVersion>,
+}
+
+/// The plan on the nodes that may pass. `reached` is how a real inventory's are reached; `refused` are nodes that take no
+/// part in any case.
 pub(crate) fn before(
     home: &Home,
     plan: Plan,
@@ -41,7 +52,7 @@ pub(crate) fn before(
     refused: Vec<LeftOut>,
     options: &RunOptions,
     replanning: &Replanning<'_>,
-) -> Result<(Plan, Probe), Stopped> {
+) -> Result<Checked, Stopped> {
     let scope = ProbeScope::from_plan(&plan);
     let made = probe_nodes(&scope, inventory, reached, options)?;
     if let Some(text) = no_answer::text(&made, inventory) {
@@ -53,9 +64,41 @@ pub(crate) fn before(
     let mut unfit = unfit(&made, inventory);
     unfit.retain(|left| !refused.iter().any(|before| before.node == left.node));
     let left_out = [refused, unfit].concat();
+    let is_absent = inventory.nsys_version.is_none() && has_profiled_skip(&plan);
+    let nsys_version = is_absent.then(|| nsys_of(&made)).flatten();
+    let reported = RunOptions { nsys_version, ..replanning.options.clone() };
+    let replanning = &Replanning { options: &reported, choose: replanning.choose };
+    let plan = match nsys_version {
+        None => plan,
+        Some(version) => {
+            if !options.libtest.quiet {
+                eprintln!(
+                    "note: profiled with nsys {version}, which the nodes report; the inventory has no `nsys_version`"
+                );
+            }
+            let planned = make_plan_as(home, &reported, Some(&plan.run_id));
+            let (profiled, _) = planned.map_err(|diagnostics| Stopped::Machinery(diagnostics.join("; ")))?;
+            Plan { parent: plan.parent, pending: plan.pending, ..(replanning.choose)(profiled) }
+        }
+    };
     let mut plan = without(home, plan, left_out, replanning)?;
     plan::settle_flows(&mut plan, &made);
-    Ok((plan, made))
+    Ok(Checked { plan, probe: made, nsys_version })
+}
+
+/// Whether a case waits for the version of nsys alone.
+fn has_profiled_skip(plan: &Plan) -> bool {
+    plan.cases.iter().any(|case| case.skip.as_deref().is_some_and(|why| why.contains("nsys_version")))
+}
+
+/// The oldest nsys of the nodes that may pass; none where one of them has none, or does not report it.
+fn nsys_of(made: &Probe) -> Option<NsysVersion> {
+    let fit = made.nodes.iter().filter(|node| node.unprobed.is_none() && node.unfit.is_empty());
+    let versions = fit.map(|node| match node.facts.get("nsys") {
+        Some(Value::Text(version)) => NsysVersion::parse(version),
+        _ => None,
+    });
+    versions.collect::<Option<Vec<NsysVersion>>>()?.into_iter().min()
 }
 
 /// The nodes that cannot pass, with why.
@@ -178,5 +221,38 @@ fn probing<'a>(
         fanout: options.ssh_fanout as usize,
         name: &scope.name,
         allow_busy: options.allow_busy,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::artefact::ProbedNode;
+
+    #[test]
+    fn the_oldest_nsys_of_the_fit_nodes_counts_and_one_without_it_leaves_all_unprofiled() {
+        let node = |nsys: Option<&str>, unfit: bool| ProbedNode {
+            facts: nsys.map(|nsys| ("nsys".to_owned(), Value::Text(nsys.to_owned()))).into_iter().collect(),
+            unfit: if unfit { vec!["7 GPUs of 8".to_owned()] } else { Vec::new() },
+            ..ProbedNode::default()
+        };
+        let of = |nodes: &[ProbedNode]| {
+            let made = Probe {
+                format: 1,
+                harness: String::new(),
+                simulated: false,
+                inventory: String::new(),
+                instance: String::new(),
+                at: String::new(),
+                nodes: nodes.to_vec(),
+            };
+            nsys_of(&made).map(|version| version.to_string())
+        };
+        let (new, old) = (node(Some("2025.3.1"), false), node(Some("2024.4.1.61-244134315967v0"), false));
+        assert_eq!(of(&[new.clone(), old.clone()]), Some("2024.4.1".to_owned()));
+        assert_eq!(of(&[new.clone(), node(None, false)]), None);
+        assert_eq!(of(&[new.clone(), node(Some("none"), false)]), None);
+        assert_eq!(of(&[new, node(None, true)]), Some("2025.3.1".to_owned()), "an unfit node takes no part");
+        assert_eq!(of(&[]), None);
     }
 }

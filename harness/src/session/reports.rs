@@ -1,13 +1,15 @@
 //! The reports of a run: written, printed, and the exit code that follows from both.
 
 use super::RunOptions;
+use super::attachments;
 use super::output::{print_quietly, report_error};
 use crate::pipeline::{self, Finished};
-use crate::report::{self, Report, Unprinted};
+use crate::report::{self, Ending, JunitTarget, Report, Unprinted};
 use libtest_mimic::{ColorSetting, FormatSetting};
 use model::artefact::{Plan, Summary};
 use model::exit_code;
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use store::{self, Store};
 use verdict::history::{past, suspects};
 
@@ -25,15 +27,37 @@ pub(super) fn write(plan: &Plan, finished: &Finished, store: &Store, options: &R
     for error in errors {
         code = exit_code::graver(code, report_error(&error.to_string()));
     }
-    for (name, path) in [("junit.xml", &options.junit), ("summary.json", &options.json)] {
-        let Some(path) = path else { continue };
-        // What is not in the run's folder was reported above.
-        let Some((_, bytes)) = written.iter().find(|(file, _)| *file == name) else { continue };
-        if let Err(error) = store::write_whole(path, bytes) {
-            code = exit_code::graver(code, report_error(&error.to_string()));
-        }
+    if let (Some(path), Some((_, bytes))) =
+        (&options.json, written.iter().find(|(file, _)| *file == "summary.json"))
+        && let Err(error) = store::write_whole(path, bytes)
+    {
+        code = exit_code::graver(code, report_error(&error.to_string()));
+    }
+    if let Some(path) = &options.junit
+        && let Err(why) = write_junit(
+            &Report { plan, cases: &finished.cases, summary: &finished.summary },
+            path,
+            store,
+            options,
+        )
+    {
+        code = exit_code::graver(code, report_error(&why));
     }
     code
+}
+
+/// The JUnit report where a reader wants it, with attachments that are found from there.
+fn write_junit(report: &Report, path: &Path, store: &Store, options: &RunOptions) -> Result<(), String> {
+    let document =
+        report::junit_for(report, &junit_target(path, store, options)).map_err(|error| error.to_string())?;
+    let document = store.redactor().bytes(&document).bytes;
+    store::write_whole(path, &document).map_err(|error| error.to_string())
+}
+
+/// Who reads that report, and where the run's folder is for them.
+pub(super) fn junit_target(path: &Path, store: &Store, options: &RunOptions) -> JunitTarget {
+    let flavor = options.junit_flavor;
+    JunitTarget { flavor, folder: attachments::folder(flavor, path, &store.folder()) }
 }
 
 /// So many runs are looked through for those that blamed the same parts.
@@ -52,22 +76,26 @@ fn blamed_before(summary: &Summary, store: &Store) -> Vec<String> {
 
 fn print(plan: &Plan, finished: &Finished, before: &[String], options: &RunOptions) {
     let report = Report { plan, cases: &finished.cases, summary: &finished.summary };
-    let color = match options.libtest.color {
-        Some(ColorSetting::Always) => true,
-        Some(ColorSetting::Never) => false,
-        _ => wants_color(
-            io::stdout().is_terminal(),
-            &|name| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0"),
-            std::env::var_os("TERM").is_some_and(|term| term == "dumb"),
-        ),
-    };
+    let color = stdout_wants_color(options.libtest.color);
     if options.libtest.format == Some(FormatSetting::Json) {
-        let lines: String = report::json::events(&report).map(|line| line + "\n").collect();
+        let lines: String = match finished.streamed {
+            true => report::json::ended(&report).map(|line| line + "\n").collect(),
+            false => report::json::events(&report).map(|line| line + "\n").collect(),
+        };
         print_quietly(&lines);
         return;
     }
     if let Some(text) = report::broken(&report) {
         return print_quietly(&text);
+    }
+    let junit = options.junit.as_ref().map(|path| path.display().to_string());
+    let closing = report::closing(&report, Ending { before, junit: junit.as_deref(), color });
+    if options.libtest.format.is_none() {
+        let cases = match options.libtest.quiet {
+            true => String::new(),
+            false => report::case_lines(&report, options.verbose, color) + "\n",
+        };
+        return print_quietly(&(cases + &closing));
     }
     let mut face = options.libtest.clone();
     // The plan was selected already; a case that others come after is shown though no filter names it.
@@ -75,9 +103,22 @@ fn print(plan: &Plan, finished: &Finished, before: &[String], options: &RunOptio
     face.skip = Vec::new();
     face.color = Some(if color { ColorSetting::Always } else { ColorSetting::Never });
     match report::face(&report, face) {
-        Ok(_) => print_quietly(&report::closing(&report, before, color)),
+        Ok(_) => print_quietly(&closing),
         Err(Unprinted::Closed) => {}
         Err(error) => eprintln!("error: {error}"),
+    }
+}
+
+/// Whether what is printed on stdout has colours.
+pub(crate) fn stdout_wants_color(asked: Option<ColorSetting>) -> bool {
+    match asked {
+        Some(ColorSetting::Always) => true,
+        Some(ColorSetting::Never) => false,
+        _ => wants_color(
+            io::stdout().is_terminal(),
+            &|name| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0"),
+            std::env::var_os("TERM").is_some_and(|term| term == "dumb"),
+        ),
     }
 }
 

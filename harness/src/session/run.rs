@@ -102,13 +102,13 @@ fn launch(
     };
     let wanted = preflight::is_wanted(inventory, options);
     let checked = access::refused(&plan, reached.as_ref(), options).and_then(|refused| match wanted {
-        false => Ok((preflight::without(home, plan, refused, replanning)?, None)),
+        false => Ok((preflight::without(home, plan, refused, replanning)?, None, None)),
         true => preflight::before(home, plan, inventory, reached.as_ref(), refused, options, replanning)
-            .map(|(fewer, probe)| (fewer, Some(probe))),
+            .map(|checked| (checked.plan, Some(checked.probe), checked.nsys_version)),
     });
-    let (plan, probe) = match checked {
+    let (plan, probe, nsys_version) = match checked {
         // Those that were left out are in no allocation.
-        Ok((fewer, probe)) => (plan::share(fewer, inventory), probe),
+        Ok((fewer, probe, nsys_version)) => (plan::share(fewer, inventory), probe, nsys_version),
         Err(Stopped::Interrupted(code)) => {
             eprintln!("interrupted while nodes were probed: nothing was launched");
             return code;
@@ -132,6 +132,11 @@ fn launch(
     if let (open @ 1.., all) = unjudged::planned(&plan) {
         eprintln!("note: {}", unjudged::line(open, all, plan.nodes.len()));
     }
+    for why in report::skipped_of_plan(&plan) {
+        eprintln!("note: {why}");
+    }
+    let planned_by = RunOptions { nsys_version, ..replanning.options.clone() };
+    let replanning = &Replanning { options: &planned_by, choose: replanning.choose };
     let replan = |nodes: &[String]| preflight::on(home, &plan, nodes, replanning);
     let mut finished = match execute_by(&plan, inventory, reached, &store, options, None, Some(&replan)) {
         Ok(finished) => finished,

@@ -97,6 +97,7 @@ impl DayOne {
                 on: None,
                 replan: None,
                 at_once: FANOUT,
+                on_case: None,
             };
             let finished = pipeline::run(&plan, world, &store, &mut Progress::new(Mode::Silent)).await;
             Ok(finished.map_err(|error| error.to_string())?.summary)

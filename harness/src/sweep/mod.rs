@@ -94,6 +94,7 @@ pub fn sweep(
                 on: None,
                 replan: None,
                 at_once: FANOUT,
+                on_case: None,
             },
             &store,
             &mut progress,

@@ -116,15 +116,19 @@ impl Stored {
         optional(&self.case(case).join("outcomes.json"))
     }
 
+    /// The events of the run so far, in their order; none where there is no `events.jsonl`.
+    pub fn events(&self) -> Result<Vec<serde_json::Value>, StoreError> {
+        let bytes = bytes(&self.folder.join("events.jsonl"))?.unwrap_or_default();
+        // A line that was cut off was never written.
+        let lines = bytes.split(|byte| *byte == b'\n');
+        Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+    }
+
     /// The times of the run's first and last events.
     pub fn first_and_last_event(&self) -> Result<Option<(String, String)>, StoreError> {
-        let Some(bytes) = bytes(&self.folder.join("events.jsonl"))? else { return Ok(None) };
-        // A line that was cut off was never written.
-        let moments: Vec<String> = bytes
-            .split(|byte| *byte == b'\n')
-            .filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok())
-            .filter_map(|event| event["at"].as_str().map(str::to_owned))
-            .collect();
+        let events = self.events()?;
+        let moments: Vec<String> =
+            events.iter().filter_map(|event| event["at"].as_str().map(str::to_owned)).collect();
         Ok(moments.first().cloned().zip(moments.last().cloned()))
     }
 }

@@ -1,7 +1,8 @@
 //! One streaming pass over junit-report's document that puts in what that crate cannot express: properties, and the
 //! counters and times of suites and of the whole. Names, results and texts are passed on untouched.
 
-use super::Detail;
+use super::culprits;
+use super::{Context, Detail};
 use crate::report::Report;
 use crate::report::text::gpu_of;
 use base::text::show;
@@ -10,15 +11,24 @@ use quick_xml::events::{BytesEnd, BytesStart, Event};
 use quick_xml::{Reader, Writer};
 
 /// The testsuites and testcases of `built` must be those of the report, in its order.
-pub(super) fn complete(built: &str, report: &Report, detail: Detail) -> Result<Vec<u8>, quick_xml::Error> {
+pub(super) fn complete(built: &str, context: &Context, detail: Detail) -> Result<Vec<u8>, quick_xml::Error> {
+    let report = context.report;
+    let flavor = context.target.flavor;
     let mut reader = Reader::from_str(built);
-    let mut writer = Writer::new(Vec::with_capacity(built.len() * 2));
+    // All text stands in CDATA sections, which are passed on as they are.
+    reader.config_mut().trim_text(true);
+    let mut writer = Writer::new_with_indent(Vec::with_capacity(built.len() * 2), b' ', 2);
+    let mut comes_first = culprits::testcases(report).count() > 0;
     let mut cases = report.cases.iter();
     let mut verdicts = [].iter();
     loop {
         let event = reader.read_event()?;
         let (start, is_empty) = match &event {
-            Event::Eof => return Ok(writer.into_inner()),
+            Event::Eof => {
+                let mut document = writer.into_inner();
+                document.push(b'\n');
+                return Ok(document);
+            }
             Event::Start(start) => (start, false),
             Event::Empty(start) => (start, true),
             _ => {
@@ -27,17 +37,26 @@ pub(super) fn complete(built: &str, report: &Report, detail: Detail) -> Result<V
             }
         };
         let (start, properties) = match element(start) {
-            Element::Testsuites => (run(start, report), vec![]),
+            Element::Testsuites => (run(start, report, flavor.has_all_attributes_of_the_whole()), vec![]),
+            Element::Testsuite if comes_first => {
+                comes_first = false;
+                (suite(start, 0, 0.0), culprits::properties(report))
+            }
             Element::Testsuite => match cases.next() {
                 Some(case) => {
                     verdicts = case.verdicts.iter();
-                    (suite(start, case), suite_properties(report, case, detail))
+                    (
+                        suite(start, Tally::from_case(case).skipped, case.seconds),
+                        suite_properties(report, case, detail),
+                    )
                 }
                 None => (start.borrow(), vec![]),
             },
             Element::Testcase => match verdicts.next() {
-                Some(verdict) if detail.has_properties(verdict.status) => {
-                    (start.borrow(), case_properties(verdict))
+                Some(verdict)
+                    if flavor.has_properties_of_testcases() && detail.has_properties(verdict.status) =>
+                {
+                    (start.borrow(), case_properties(context, verdict))
                 }
                 _ => (start.borrow(), vec![]),
             },
@@ -90,9 +109,10 @@ fn write_properties(
 }
 
 /// The counters of the whole are the sums of those of its suites.
-fn run<'a>(start: &BytesStart<'a>, report: &Report) -> BytesStart<'a> {
+fn run<'a>(start: &BytesStart<'a>, report: &Report, has_all: bool) -> BytesStart<'a> {
     let mut start = start.clone();
-    let mut sum = Tally::default();
+    let culprits = culprits::testcases(report).count() as u64;
+    let mut sum = Tally { tests: culprits, failures: culprits, ..Tally::default() };
     for case in report.cases {
         sum.add(&Tally::from_case(case));
     }
@@ -100,22 +120,24 @@ fn run<'a>(start: &BytesStart<'a>, report: &Report) -> BytesStart<'a> {
     start.push_attribute(("tests", sum.tests.to_string().as_str()));
     start.push_attribute(("failures", sum.failures.to_string().as_str()));
     start.push_attribute(("errors", sum.errors.to_string().as_str()));
-    start.push_attribute(("skipped", sum.skipped.to_string().as_str()));
     start.push_attribute(("time", seconds(report.summary.seconds).as_str()));
-    start.push_attribute(("timestamp", show(&report.summary.started).as_str()));
+    if has_all {
+        start.push_attribute(("skipped", sum.skipped.to_string().as_str()));
+        start.push_attribute(("timestamp", show(&report.summary.started).as_str()));
+    }
     start
 }
 
 /// A suite lasts as long as its case did; the times of assertions overlap, so that their sum says nothing.
-fn suite<'a>(start: &BytesStart<'a>, case: &CaseVerdict) -> BytesStart<'a> {
+fn suite<'a>(start: &BytesStart<'a>, skipped: u64, took: f64) -> BytesStart<'a> {
     let mut suite_start = BytesStart::new("testsuite");
     for attribute in start.attributes().flatten() {
         if attribute.key.as_ref() != "time" {
             suite_start.push_attribute(attribute);
         }
     }
-    suite_start.push_attribute(("skipped", Tally::from_case(case).skipped.to_string().as_str()));
-    suite_start.push_attribute(("time", seconds(case.seconds).as_str()));
+    suite_start.push_attribute(("skipped", skipped.to_string().as_str()));
+    suite_start.push_attribute(("time", seconds(took).as_str()));
     suite_start
 }
 
@@ -197,7 +219,7 @@ fn versions(case: &CaseVerdict, name: &str) -> Option<String> {
     (!seen.is_empty()).then(|| seen.join(", "))
 }
 
-fn case_properties(verdict: &Verdict) -> Vec<(&'static str, String)> {
+pub(super) fn case_properties(context: &Context, verdict: &Verdict) -> Vec<(&'static str, String)> {
     let part = verdict.part.as_deref();
     let gpu = part.and_then(gpu_of);
     let number = |value: Option<f64>| value.map(|value| value.to_string());
@@ -217,6 +239,7 @@ fn case_properties(verdict: &Verdict) -> Vec<(&'static str, String)> {
         ("nic", part.filter(|_| gpu.is_none()).map(show)),
         ("gpu", gpu.map(str::to_owned)),
         ("cause", verdict.cause.as_deref().map(show)),
+        ("culprit", context.explanations.culprit_of(verdict).map(culprits::name)),
     ])
     .collect()
 }

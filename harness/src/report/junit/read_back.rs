@@ -66,6 +66,7 @@ pub(super) fn read(bytes: &[u8]) -> Document {
             }
             Event::End(end) if end.name().as_ref() == "testcase" => in_case = false,
             Event::CData(data) => current(&mut document, in_case).text.push_str(&data.xml10_content()),
+            Event::Text(data) if data.chars().all(char::is_whitespace) => (),
             Event::Text(data) => panic!("text outside of CDATA: {data:?}"),
             _ => (),
         }

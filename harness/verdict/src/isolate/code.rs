@@ -1,6 +1,8 @@
 //! The stable codes of culprits, with the cause, the next step and the `scontrol` command of each.
 
 use super::named::Place;
+use model::artefact::Culprit;
+use recipes::recipe;
 
 /// How grave it is: what is to be done with the node, gravest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,7 +79,7 @@ impl Code {
     }
 
     /// That of a part that a run names, by its evidence; none for a node that is only left over by elimination.
-    pub(crate) fn for_culprit(part: &str, evidence: &str) -> Option<&'static Code> {
+    pub(crate) fn from_evidence(part: &str, evidence: &str) -> Option<&'static Code> {
         let cause = evidence.split(':').next().unwrap_or_default();
         let code = match part {
             "node" => match cause {
@@ -96,6 +98,29 @@ impl Code {
             _ => "HRN-NIC-SLOW",
         };
         Code::find(code)
+    }
+
+    /// That of what a run names. Suspects have none: nothing shows which of them is at fault.
+    pub fn for_culprit(culprit: &Culprit) -> Option<&'static Code> {
+        match culprit {
+            Culprit::Culprit { part, evidence, code, .. } => {
+                let stored = code.as_deref().and_then(Code::find);
+                stored.or_else(|| Code::from_evidence(part, evidence)).or(Some(&NODE_UNCLEAR))
+            }
+            Culprit::Suspects { .. } => None,
+            Culprit::Fleet { .. } => Some(&FLEET_SLOW),
+        }
+    }
+
+    /// Whether further runs with good partners show more than its page does: what is slow without a known part, or
+    /// what may as well be the other end's fault.
+    pub fn asks_for_isolation(&self, evidence: &str) -> bool {
+        match self.name {
+            "HRN-NIC-SLOW" | "HRN-PORT-SLOW" | "HRN-NODE-SLOW" => true,
+            // A job that failed is looked at in its own output; a number that is low is isolated.
+            "HRN-NODE-UNCLEAR" => is_of_metric(evidence),
+            _ => false,
+        }
     }
 
     /// The reason of a drained node in Slurm: one line, for people who look at the queue.
@@ -138,6 +163,11 @@ impl Code {
     }
 }
 
+/// Whether evidence begins with the name of a metric, and not with the cause by which a job failed.
+fn is_of_metric(evidence: &str) -> bool {
+    evidence.split(':').next().is_some_and(|first| recipe::spec(first).is_some())
+}
+
 /// Every code once, as `harness explain` lists them.
 pub static CODES: [&Code; 20] = [
     &NODE_SLOW,
@@ -176,11 +206,11 @@ static NODE_SLOW: Code = Code {
 static NODE_UNCLEAR: Code = Code {
     name: "HRN-NODE-UNCLEAR",
     severity: Severity::Watch,
-    what: "a node that is slow with every good partner, while none of its parts is slow by itself",
-    cause: "the path between its GPUs and NICs (PCIe switches, GPUDirect, peer memory), its settings, or a fault too \
-            small to show in a single part",
-    next: "compare its settings with other nodes (`harness inventory diff`), then isolate again with good partners; \
-           reboot it if it stays slow",
+    what: "a node that fails or is slow where its peers are not, while no part of it was shown to be the cause",
+    cause: "a part that the run did not measure by itself, the path between its GPUs and NICs (PCIe switches, GPUDirect, \
+            peer memory), its settings, a full disk, or a fault too small to show in a single part",
+    next: "read the evidence and stderr of its jobs; compare its settings with other nodes (`harness inventory diff`), then \
+           isolate it with good partners (`harness isolate --run ID`); reboot it if it stays slow",
     drains: true,
 };
 
@@ -293,8 +323,9 @@ static RANK_LATE: Code = Code {
     name: "HRN-RANK-LATE",
     severity: Severity::Watch,
     what: "a rank that keeps the others waiting",
-    cause: "the work of its process between collectives: CPU, storage, its share of the work",
-    next: "check its CPU load and other processes there; isolate again with another workload",
+    cause: "the host side of its process, between collectives: CPU, data loader, storage, its share of the work",
+    next: "check CPU load, data loader and storage of that process, and other processes on its node; isolate again with \
+           another workload",
     drains: true,
 };
 

@@ -82,7 +82,9 @@ fn findings(culprits: &[Culprit], left_out: &[LeftOut], devices: Devices) -> Ver
         };
         // Runs of earlier versions hold no code.
         let known = code.as_ref().and_then(|code| Code::find(code));
-        match known.or_else(|| Code::for_culprit(part, evidence)) {
+        // Its part is what is to be found out.
+        let known = known.filter(|code| code.name != "HRN-NODE-UNCLEAR");
+        match known.or_else(|| Code::from_evidence(part, evidence)) {
             Some(code) => {
                 let known = found.lines.iter().any(|line| line.node == *node);
                 let is_of_all = code.name == "HRN-NODE-SLOW";

@@ -45,7 +45,7 @@ fn a_broken_node_with_a_named_part_is_one_line_and_another_node_has_its_own() {
 
 #[test]
 fn a_node_whose_job_was_killed_or_failed_is_broken_and_one_that_is_left_over_has_no_code() {
-    let code = |evidence: &str| Code::for_culprit("node", evidence).map(|code| code.name);
+    let code = |evidence: &str| Code::from_evidence("node", evidence).map(|code| code.name);
     for evidence in ["exit 1: job j", "signal 9: job j", "hang: job j", "stall: job j"] {
         assert_eq!(code(evidence), Some("HRN-NODE-BROKEN"), "{evidence}");
     }

@@ -31,8 +31,20 @@ fn from_part(part: Part) -> Culprit {
     Culprit::Culprit { node, part, evidence, code: code.map(str::to_owned) }
 }
 
+/// A culprit of a run always has a code: one whose part is not known has that of such nodes.
+fn with_code(part: Part) -> Culprit {
+    let culprit = from_part(part);
+    let found = Code::for_culprit(&culprit).map(|code| code.name.to_owned());
+    match culprit {
+        Culprit::Culprit { node, part, evidence, code } => {
+            Culprit::Culprit { node, part, evidence, code: code.or(found) }
+        }
+        other => other,
+    }
+}
+
 fn part(node: &str, part: &str, evidence: String) -> Part {
-    let code = Code::for_culprit(part, &evidence).map(|code| code.name);
+    let code = Code::from_evidence(part, &evidence).map(|code| code.name);
     Part { node: node.to_owned(), part: part.to_owned(), code, evidence, rate: None }
 }
 
@@ -326,7 +338,7 @@ pub fn merge(per_case: Vec<Culprit>, of_run: Vec<Culprit>) -> Vec<Culprit> {
         }
         _ => None,
     });
-    let mut merged: Vec<Culprit> = siblings::absorb(parts.collect()).into_iter().map(from_part).collect();
+    let mut merged: Vec<Culprit> = siblings::absorb(parts.collect()).into_iter().map(with_code).collect();
     for culprit in all {
         match &culprit {
             Culprit::Suspects { nodes, .. }

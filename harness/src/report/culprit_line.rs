@@ -1,0 +1,157 @@
+//! A culprit as one line: who, what was measured, its code, and the next command. The whole evidence is in JSON.
+
+use base::nodeset;
+use base::text::show;
+use model::artefact::{Culprit, Plan, WorkloadFacts};
+use verdict::isolate::code::Code;
+
+/// A line that a person reads at a glance, in letters.
+pub(crate) const MOST_LETTERS: usize = 120;
+/// Suspects that are named one by one.
+const MOST_SUSPECTS: usize = 4;
+/// An isolation compares nodes with each other; with fewer there is nothing to compare.
+const FEWEST_NODES: usize = 4;
+
+/// The line about a culprit of a run; `run` is what its next command calls the run, such as `latest`.
+pub(crate) fn culprit_line(culprit: &Culprit, plan: &Plan, run: &str) -> String {
+    let next = next_command(culprit, plan, run).map(|next| format!("; next: {next}")).unwrap_or_default();
+    // A command that explains the code has it in it.
+    let code = Code::for_culprit(culprit).filter(|code| !next.ends_with(code.name));
+    let code = code.map(|code| format!(" ({})", code.name)).unwrap_or_default();
+    let head = format!("{}: ", show(&subject(culprit)));
+    let tail = format!("{code}{next}");
+    let room = MOST_LETTERS.saturating_sub(head.chars().count() + tail.chars().count());
+    format!("{head}{}{tail}", shorten(&show(&own_evidence(culprit)), room))
+}
+
+/// The evidence without the part that the line begins with.
+fn own_evidence(culprit: &Culprit) -> String {
+    match culprit {
+        Culprit::Culprit { node, part, evidence, .. } => {
+            evidence.replacen(&format!(" on {node} {part}"), "", 1)
+        }
+        other => evidence(other).to_owned(),
+    }
+}
+
+/// `culprit NODE PART`, `suspects NODE NODE` or `no culprit`.
+pub(crate) fn subject(culprit: &Culprit) -> String {
+    match culprit {
+        Culprit::Culprit { node, part, .. } => format!("culprit {node} {part}"),
+        Culprit::Suspects { nodes, .. } if nodes.len() > MOST_SUSPECTS => {
+            format!("suspects {}", nodeset::fold(nodes))
+        }
+        Culprit::Suspects { nodes, .. } => format!("suspects {}", nodes.join(" ")),
+        Culprit::Fleet { .. } => "no culprit".to_owned(),
+    }
+}
+
+/// What was measured or reported.
+pub(crate) fn evidence(culprit: &Culprit) -> &str {
+    match culprit {
+        Culprit::Culprit { evidence, .. }
+        | Culprit::Suspects { evidence, .. }
+        | Culprit::Fleet { evidence } => evidence,
+    }
+}
+
+/// The command that leads on from this evidence: further runs where they can show more, otherwise what the code means.
+pub(crate) fn next_command(culprit: &Culprit, plan: &Plan, run: &str) -> Option<String> {
+    let isolate = || can_isolate(plan).then(|| format!("harness isolate --run {}", show(run)));
+    let explain = || Code::for_culprit(culprit).map(|code| format!("harness explain {}", code.name));
+    let more_runs_help = match culprit {
+        Culprit::Culprit { .. } => {
+            Code::for_culprit(culprit).is_some_and(|code| code.asks_for_isolation(evidence(culprit)))
+        }
+        Culprit::Suspects { .. } => true,
+        Culprit::Fleet { .. } => false,
+    };
+    if more_runs_help { isolate().or_else(explain) } else { explain() }
+}
+
+/// Whether an isolation has anything to run: a case of collectives or flows, and nodes to compare.
+fn can_isolate(plan: &Plan) -> bool {
+    let is_of_fabric = |case: &model::artefact::PlannedCase| {
+        matches!(case.workload, WorkloadFacts::NcclTests { .. } | WorkloadFacts::NicPairs { .. })
+    };
+    plan.nodes.len() >= FEWEST_NODES && plan.suites.len() == 1 && plan.cases.iter().any(is_of_fabric)
+}
+
+/// At most so many letters of a text, cut between two statements where that keeps most of it, otherwise between words.
+pub(crate) fn shorten(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let Some(room) = most.checked_sub(3) else { return "...".chars().take(most).collect() };
+    let end = text.char_indices().nth(room).map_or(text.len(), |(at, _)| at);
+    let head = text.get(..end).unwrap_or_default();
+    // Between statements only where that costs little.
+    let cut = [("; ", 4), (", ", 4), (" ", 2)]
+        .into_iter()
+        .find_map(|(between, parts)| head.rfind(between).filter(|at| *at >= head.len() - head.len() / parts))
+        .unwrap_or(head.len());
+    format!("{}...", head.get(..cut).unwrap_or_default().trim_end_matches([',', ';', ':', ' ']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    fn named(node: &str, part: &str, evidence: &str, code: Option<&str>) -> Culprit {
+        Culprit::Culprit {
+            node: node.into(),
+            part: part.into(),
+            evidence: evidence.into(),
+            code: code.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn each_culprit_is_one_short_line_with_its_code_and_the_next_command() {
+        let straggler = "rank 11 keeps the others waiting: late by 5000.0 us in each round of 5449.7 us, more than 1000 \
+                         standard errors; cause: its kernels last as long as others', it comes to them late";
+        let nodes: Vec<String> = (1..=32).map(|n| format!("p5-{n:03}")).collect();
+        let all = [
+            named(
+                "p5-002",
+                "rdmap113s0",
+                "4.8 GB/s with p5-001 and with p5-003, the other 31 at 12.0",
+                Some("HRN-NIC-SLOW"),
+            ),
+            named("p5-002", "gpu3", straggler, Some("HRN-RANK-LATE")),
+            named("p5-003", "node", "nccl.busbw: out of bounds in job p5-003 of `node-all_reduce`", None),
+            named("p5-003", "node", "disk-full: job p5-003 of `gpu-each`: No space left on device", None),
+            named("p5-002", "gpu3", "nccl.wrong on p5-002 gpu3: 1\x1b[2J", Some("HRN-GPU-WRONG")),
+            Culprit::Suspects { nodes: nodes[..2].to_vec(), evidence: "hang".into() },
+            Culprit::Suspects { nodes, evidence: "hang".into() },
+            Culprit::Fleet { evidence: "all NICs of all nodes are at 6.0 GB/s, below 11 GB/s".into() },
+        ];
+        let lines = all.map(|culprit| culprit_line(&culprit, &fixture::plan(), "latest"));
+        assert!(lines.iter().all(|line| line.chars().count() <= MOST_LETTERS), "{lines:#?}");
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn a_name_is_never_cut_and_a_text_is_cut_between_statements() {
+        let long = "n".repeat(200);
+        let line = culprit_line(
+            &named(&long, "node", "hang: it stands", Some("HRN-NODE-BROKEN")),
+            &fixture::plan(),
+            "latest",
+        );
+        assert!(
+            line.starts_with(&format!("culprit {long} node: ")) && line.contains("HRN-NODE-BROKEN"),
+            "{line}"
+        );
+        for (text, most, expected) in [
+            ("as it is", 8, "as it is"),
+            ("4.8 GB/s with p5-001, the other 31 at 12.0", 28, "4.8 GB/s with p5-001..."),
+            ("one_word_without_any_blank", 10, "one_wor..."),
+            ("abc", 2, ".."),
+            ("", 0, ""),
+        ] {
+            assert_eq!(shorten(text, most), expected);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The first testsuite of a red run: a failing testcase for each part that is blamed, with its evidence, code and next
+//! command. A reader who opens the report sees them before what they explain.
+
+use super::{Context, MOST_MESSAGE_BYTES, MOST_TEXT_BYTES, cdata, unique};
+use crate::report::Report;
+use crate::report::culprit_line::{evidence, next_command, subject};
+use crate::report::explained::{self, ExplainedCount};
+use base::text::{SIMULATED, cap, count, show};
+use junit_report::{Duration, OffsetDateTime, TestCase, TestResult, TestSuite};
+use model::artefact::{Culprit, Launcher};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use verdict::isolate::code::Code;
+
+/// Name of the testsuite.
+const NAME: &str = "culprits";
+
+/// Those that have a testcase each; none of a run that exits 0.
+pub(super) fn testcases<'a>(report: &Report<'a>) -> impl Iterator<Item = &'a Culprit> {
+    let is_red = report.summary.exit_code != 0;
+    report.summary.culprits.iter().filter(move |_| is_red)
+}
+
+/// The testsuite, where anything is blamed.
+pub(super) fn testsuite(context: &Context, timestamp: OffsetDateTime) -> Option<TestSuite> {
+    let report = context.report;
+    let explained = explained::counts(report, &context.explanations);
+    let mut taken = BTreeMap::new();
+    let testcases: Vec<TestCase> = testcases(report)
+        .zip(explained)
+        .map(|(culprit, explained)| testcase(report, culprit, &explained, &mut taken))
+        .collect();
+    (!testcases.is_empty()).then(|| TestSuite {
+        name: NAME.to_owned(),
+        package: NAME.to_owned(),
+        timestamp,
+        hostname: show(&report.summary.nodes),
+        testcases,
+        system_out: report.summary.simulated.then(|| cdata(SIMULATED)),
+        system_err: None,
+    })
+}
+
+fn testcase(
+    report: &Report,
+    culprit: &Culprit,
+    explained: &ExplainedCount,
+    taken: &mut BTreeMap<String, u32>,
+) -> TestCase {
+    let message = format!("{}: {}", name(culprit), show(evidence(culprit)));
+    TestCase {
+        name: unique(name(culprit), taken),
+        time: Duration::ZERO,
+        result: TestResult::Failure {
+            type_: type_of(culprit),
+            message: cap(&message, MOST_MESSAGE_BYTES).into_owned(),
+            cause: Some(cdata(&cap(&body(report, culprit, explained), MOST_TEXT_BYTES))),
+        },
+        classname: Some(class(culprit)),
+        filepath: None,
+        system_out: None,
+        system_err: None,
+    }
+}
+
+fn type_of(culprit: &Culprit) -> String {
+    Code::for_culprit(culprit).map_or_else(|| "suspects".to_owned(), |code| code.name.to_owned())
+}
+
+/// The node, which is how servers group testcases.
+fn class(culprit: &Culprit) -> String {
+    match culprit {
+        Culprit::Culprit { node, .. } => show(node),
+        Culprit::Suspects { .. } => "suspects".to_owned(),
+        Culprit::Fleet { .. } => "fleet".to_owned(),
+    }
+}
+
+/// The part and its code, the same in every run: a server follows a testcase by its name.
+pub(super) fn name(culprit: &Culprit) -> String {
+    let subject = show(&subject(culprit));
+    match Code::for_culprit(culprit) {
+        Some(code) => format!("{subject} ({})", code.name),
+        None => subject,
+    }
+}
+
+fn body(report: &Report, culprit: &Culprit, explained: &ExplainedCount) -> String {
+    let run = &report.summary.run_id;
+    let mut lines = vec![format!("{}: {}", name(culprit), show(evidence(culprit)))];
+    if explained.results > 0 {
+        let results = count(explained.results, "red assertion");
+        lines.push(format!("explains {results} in {}", count(explained.cases, "case")));
+    }
+    if let Some(code) = Code::for_culprit(culprit) {
+        lines.push(format!("what: {}", code.what));
+        lines.push(format!("usual cause: {}", code.cause));
+        lines.push(format!("to do: {}", code.next));
+    }
+    if let Some(next) = next_command(culprit, report.plan, run) {
+        lines.push(format!("next: {next}"));
+    }
+    if let (Culprit::Culprit { node, part, .. }, Launcher::Slurm) = (culprit, report.plan.launcher)
+        && let Some(code) = Code::for_culprit(culprit).filter(|code| code.drains)
+    {
+        lines.push(format!("to drain the node (not run): {}", show(&code.drain(node, part))));
+    }
+    if report.summary.simulated {
+        lines.push(SIMULATED.to_owned());
+    }
+    lines.join("\n")
+}
+
+/// Of the testsuite.
+pub(super) fn properties(report: &Report) -> Vec<(&'static str, String)> {
+    let mut properties = vec![("run", show(&report.summary.run_id))];
+    if report.summary.simulated {
+        properties.push(("simulated", "SIMULATED".to_owned()));
+    }
+    let mut names = String::new();
+    for culprit in testcases(report).take(20) {
+        // Infallible: writing to a string.
+        let _ = write!(names, "{}{}", if names.is_empty() { "" } else { "; " }, name(culprit));
+    }
+    properties.push(("culprits", names));
+    properties
+}

@@ -1,0 +1,133 @@
+//! The JUnit document of a run that goes on: whole after every case. What a case adds is rendered once, when it is judged.
+
+use super::{JunitTarget, culprits, junit_for};
+use crate::report::{Report, ReportError};
+use base::text::show;
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, Event};
+
+/// The testsuites so far.
+#[derive(Debug, Default)]
+pub(crate) struct GrowingJunit {
+    target: JunitTarget,
+    testsuites: Vec<Vec<u8>>,
+}
+
+impl GrowingJunit {
+    pub(crate) fn new(target: JunitTarget) -> GrowingJunit {
+        GrowingJunit { target, testsuites: Vec::new() }
+    }
+
+    /// Adds the last case of a report of the cases so far, and gives the document. `clean` takes secrets out.
+    pub(crate) fn add(
+        &mut self,
+        report: &Report,
+        clean: &dyn Fn(&[u8]) -> Vec<u8>,
+    ) -> Result<Vec<u8>, ReportError> {
+        if let Some(last) = report.cases.last() {
+            let of_case = Report { cases: std::slice::from_ref(last), ..*report };
+            let rendered = junit_for(&of_case, &self.target)?;
+            // The culprits of the run so far come first of all, and once.
+            let has_culprits = culprits::testcases(report).count() > 0;
+            let own = testsuites(&rendered, usize::from(has_culprits));
+            self.testsuites.push(clean(&numbered(own, self.testsuites.len() + 1)));
+        }
+        let mut writer = Writer::new(Vec::new());
+        let start = self.start(report);
+        let mut document = (|| {
+            writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("utf-8"), None)))?;
+            writer.write_event(Event::Start(start))?;
+            Ok::<_, quick_xml::Error>(writer.into_inner())
+        })()
+        .map_err(|why| ReportError(format!("cannot build the JUnit document: {why}")))?;
+        let of_none = Report { cases: &[], ..*report };
+        document.extend_from_slice(b"\n");
+        document.extend(clean(testsuites(&junit_for(&of_none, &self.target)?, 0)));
+        for testsuite in &self.testsuites {
+            document.extend_from_slice(testsuite);
+        }
+        let mut end = Writer::new(document);
+        let ended = end.write_event(Event::End(BytesEnd::new("testsuites")));
+        ended.map_err(|why| ReportError(format!("cannot build the JUnit document: {why}")))?;
+        let mut document = end.into_inner();
+        document.push(b'\n');
+        Ok(document)
+    }
+
+    /// The counters of the whole so far; the name says that it is not all.
+    fn start(&self, report: &Report) -> BytesStart<'static> {
+        let (summary, counts) = (report.summary, &report.summary.counts);
+        let named = culprits::testcases(report).count() as u32;
+        let failures = counts.fail + counts.unexpected_pass + named;
+        let mut start = BytesStart::new("testsuites");
+        for (name, value) in [
+            ("name", show(&summary.run_id)),
+            ("tests", (counts.total + named).to_string()),
+            ("failures", failures.to_string()),
+            ("errors", (counts.error + counts.inconclusive).to_string()),
+        ] {
+            start.push_attribute((name, value.as_str()));
+        }
+        start
+    }
+}
+
+/// The testsuites of a document, without the first `skip` of them.
+fn testsuites(document: &[u8], skip: usize) -> &[u8] {
+    const BEGIN: &[u8] = b"  <testsuite ";
+    const END: &[u8] = b"</testsuites>";
+    // Texts of a document hold no `<` but in CDATA sections, and those begin no line in this way.
+    let begins = document.windows(BEGIN.len() + 1).enumerate();
+    let mut begins = begins.filter(|(_, at)| at[0] == b'\n' && &at[1..] == BEGIN).map(|(at, _)| at + 1);
+    let Some(begin) = begins.nth(skip) else { return &[] };
+    let end = document.windows(END.len()).rposition(|at| at == END).unwrap_or(document.len());
+    document.get(begin..end).unwrap_or_default()
+}
+
+/// The testsuite with the number that it has among all.
+fn numbered(testsuite: &[u8], number: usize) -> Vec<u8> {
+    const ID: &[u8] = b" id=\"";
+    let Some(at) = testsuite.windows(ID.len()).position(|at| at == ID).map(|at| at + ID.len()) else {
+        return testsuite.to_vec();
+    };
+    let digits = testsuite[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    [&testsuite[..at], number.to_string().as_bytes(), &testsuite[at + digits..]].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read_back::read;
+    use super::*;
+    use crate::report::fixture;
+    use crate::report::fixture::{Made, Reported as _};
+
+    #[test]
+    fn the_document_is_whole_after_every_case_and_counts_what_it_has() {
+        let red = fixture::red();
+        let mut growing = GrowingJunit::default();
+        for so_far in 1..=red.cases.len() {
+            let made = Made::from_cases(red.cases[..so_far].to_vec());
+            let document = read(&growing.add(&made.report(), &<[u8]>::to_vec).unwrap());
+            let names: Vec<&str> =
+                document.suites.iter().map(|(suite, _)| suite.attributes["name"].as_str()).collect();
+            let expected = ["culprits", "nccl-p5.nics", "nccl-p5.all-reduce", "nccl-p5.rest"];
+            assert_eq!(names, expected[..=so_far]);
+            let ids: Vec<String> =
+                document.suites.iter().map(|(suite, _)| suite.attributes["id"].clone()).collect();
+            assert_eq!(ids, (0..=so_far).map(|id| id.to_string()).collect::<Vec<_>>());
+            let tests: usize = document.suites.iter().map(|(_, cases)| cases.len()).sum();
+            assert_eq!(document.whole.attributes["tests"], tests.to_string());
+        }
+    }
+
+    #[test]
+    fn text_that_looks_like_a_testsuite_does_not_break_it() {
+        let mut case = fixture::case("c");
+        let mut verdict = fixture::verdict("c", "rate", "n", "p", model::artefact::Status::Fail);
+        verdict.message = "a\n  <testsuite id=\"9\">\n</testsuites>".into();
+        case.verdicts = vec![verdict];
+        let made = Made::from_cases(vec![case]);
+        let document = read(&GrowingJunit::default().add(&made.report(), &<[u8]>::to_vec).unwrap());
+        assert_eq!((document.suites.len(), document.suites[0].1.len()), (1, 1));
+    }
+}

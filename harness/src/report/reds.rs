@@ -1,0 +1,117 @@
+//! What is red and explained by no culprit: grouped over all cases by what failed, or by the cause of the failure.
+
+use super::Report;
+use super::culprit_line::{MOST_LETTERS, shorten};
+use super::explained::Explanations;
+use super::paint::Paint;
+use super::terminal::{gap, line};
+use crate::report::text::{is_red, subject};
+use base::nodeset;
+use base::text::{count, show};
+use model::artefact::{Status, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Groups that are shown; the reports hold the others.
+const MOST: usize = 9;
+/// Parts of one group that are named one by one.
+const MOST_PARTS: usize = 4;
+
+/// Results that are red in the same way.
+struct RedGroup<'a> {
+    status: Status,
+    /// The metric that is out of bounds, or why it could not be judged.
+    what: &'a str,
+    verdicts: Vec<&'a Verdict>,
+    cases: BTreeSet<&'a str>,
+}
+
+/// Failures first, then errors, then inconclusive results; the larger groups of each first.
+pub(super) fn unexplained(text: &mut String, report: &Report, explanations: &Explanations, paint: Paint) {
+    let mut found: BTreeMap<(Status, &str), RedGroup> = BTreeMap::new();
+    for case in report.cases {
+        for verdict in case.verdicts.iter().filter(|verdict| is_red(verdict.status)) {
+            if explanations.index_of(verdict).is_some() {
+                continue;
+            }
+            let is_failure = matches!(verdict.status, Status::Fail | Status::UnexpectedPass);
+            let cause = verdict.cause.as_deref().filter(|_| !is_failure);
+            let what = cause.unwrap_or(&verdict.metric);
+            let group = found.entry((verdict.status, what)).or_insert_with(|| RedGroup {
+                status: verdict.status,
+                what,
+                verdicts: Vec::new(),
+                cases: BTreeSet::new(),
+            });
+            group.verdicts.push(verdict);
+            group.cases.insert(&case.case);
+        }
+    }
+    let mut groups: Vec<RedGroup> = found.into_values().collect();
+    groups.sort_by_key(|group| (weight(group.status), std::cmp::Reverse(group.verdicts.len())));
+    if groups.is_empty() {
+        return;
+    }
+    gap(text);
+    if !report.summary.culprits.is_empty() {
+        line(text, "explained by no culprit:");
+    }
+    for group in groups.iter().take(MOST) {
+        render_group(text, group, paint);
+    }
+    if groups.len() > MOST {
+        let more: usize = groups[MOST..].iter().map(|group| group.verdicts.len()).sum();
+        line(text, &format!("{}: see `junit.xml`", count(more, "more red assertion")));
+    }
+}
+
+fn weight(status: Status) -> u8 {
+    match status {
+        Status::Fail | Status::UnexpectedPass => 0,
+        Status::Error => 1,
+        _ => 2,
+    }
+}
+
+fn render_group(text: &mut String, group: &RedGroup, paint: Paint) {
+    let first = group.verdicts[0];
+    let name = match group.status {
+        Status::Fail => "FAIL",
+        other => other.name(),
+    };
+    let status = paint.status(group.status, name);
+    let room = MOST_LETTERS.saturating_sub(name.len() + 1);
+    let mut cases = group.cases.iter();
+    let of = match (cases.next(), cases.next()) {
+        (Some(only), None) => format!("`{}`", show(only)),
+        _ => count(group.cases.len(), "case"),
+    };
+    if let [only] = group.verdicts[..] {
+        line(text, &format!("{status} {}", shorten(&format!("{of}: {}", show(&only.message)), room)));
+    } else {
+        let n = count(group.verdicts.len(), "assertion");
+        let head = format!("{}: {n} of {of}, on {}", show(group.what), parts(&group.verdicts));
+        line(text, &format!("{status} {}", shorten(&head, room)));
+        line(text, &shorten(&format!("  first: {}", show(&first.message)), MOST_LETTERS));
+    }
+    if let Some(evidence) = first.evidence.first() {
+        let at = evidence.line.map(|line| format!(":{line}")).unwrap_or_default();
+        line(text, &format!("  where: {}{at}", show(&evidence.file)));
+    }
+    if let Some(next) = &first.next {
+        line(text, &shorten(&format!("  next: {}", show(next)), MOST_LETTERS));
+    }
+}
+
+/// The parts one by one where they are few, otherwise their nodes.
+fn parts(verdicts: &[&Verdict]) -> String {
+    let subjects: BTreeSet<String> = verdicts.iter().map(|verdict| subject(verdict)).collect();
+    if subjects.len() <= MOST_PARTS {
+        return subjects.into_iter().collect::<Vec<_>>().join(", ");
+    }
+    let nodes: BTreeSet<&String> = verdicts.iter().filter_map(|verdict| verdict.node.as_ref()).collect();
+    if nodes.is_empty() {
+        return format!("{} sets of nodes", subjects.len());
+    }
+    let nodes: Vec<String> = nodes.into_iter().cloned().collect();
+    show(&nodeset::fold(&nodes))
+}
