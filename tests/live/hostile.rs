@@ -2,16 +2,17 @@
 //! run ends as one that could not determine, with its reports, in little memory, and nothing outside of it is read or
 //! changed.
 //!
-//! Not in the table: tables of exports that unpack to many times their size, which `hostile_exports` of the suite has,
-//! and logs larger than the memory that a run may take, which the unit tests of `collect` have.
+//! Not in the table: exports, which `hostile_exports` has, and logs larger than the memory that a run may take, which
+//! the unit tests of `collect` have.
 
 use crate::fact::{Fact, trials};
+use crate::peak_memory::most_mib;
 use crate::planted::assert_found_nowhere;
 use crate::project::{Project, ran};
 use crate::slurm::bench as slurm;
 use crate::slurm_cluster;
 use crate::ssh::hosts::{self, Hosts};
-use crate::ssh::suites::{Bench, peak_kib};
+use crate::ssh::suites::Bench;
 use libtest_mimic::Trial;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -70,7 +71,7 @@ const ATTACKS: &[(&str, &str, Verdict)] = &[
 
 /// Stands in files of the user that no job is given.
 const SECRET: &str = "the operator's own 7Qz4";
-const MOST_MIB: u64 = 512;
+pub(crate) const MOST_MIB: u64 = 512;
 
 /// Files of the user, and what was true of them before.
 struct Canaries(Vec<(PathBuf, SystemTime, SystemTime)>);
@@ -137,15 +138,8 @@ const RUN: [&str; 6] = ["--suite", "live", "--inventory", "live", "--no-probe", 
 
 /// Waits for the run's end, and looks at all that it left.
 fn judge(child: Child, project: &Project, canaries: &Canaries, nodes: [&str; 2]) {
-    let status = format!("/proc/{}/status", child.id());
-    let watch = std::thread::spawn(move || {
-        let mut most = 0;
-        while let Some(kib) = peak_kib(&status) {
-            most = kib / 1024;
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        most
-    });
+    let id = child.id();
+    let watch = std::thread::spawn(move || most_mib(id));
     let ran = ran(child.wait_with_output().expect("ends"));
     let most = watch.join().expect("watched");
     assert_eq!(ran.code, Some(3), "{}", ran.all());
@@ -206,7 +200,7 @@ fn under_slurm() {
     bench.cluster.assert_nothing_is_left();
 }
 
-fn started(command: &mut Command) -> Child {
+pub(crate) fn started(command: &mut Command) -> Child {
     use std::process::Stdio;
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the harness starts")
 }

@@ -9,9 +9,12 @@
 mod bed;
 mod fact;
 mod hostile;
+mod hostile_exports;
 mod mpi;
 #[path = "../pages/mod.rs"]
 mod pages;
+#[path = "../suite/peak_memory.rs"]
+mod peak_memory;
 #[path = "../planted/mod.rs"]
 mod planted;
 #[allow(dead_code)]
@@ -41,7 +44,7 @@ fn main() {
         if by_name { [ssh::nightly(), slurm::nightly()].into_iter().flatten().collect() } else { Vec::new() };
     let waiting = libtest_mimic::run(
         &waiting,
-        [same::tests(), hostile::tests(), slurm::tests(), ssh::waiting(), nightly]
+        [same::tests(), hostile::tests(), hostile_exports::tests(), slurm::tests(), ssh::waiting(), nightly]
             .into_iter()
             .flatten()
             .collect(),

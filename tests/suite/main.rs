@@ -50,6 +50,7 @@ mod nccl_log_cases;
 mod nccl_logs;
 mod other_instances;
 mod own_recipes;
+mod peak_memory;
 mod planted_run;
 mod probe_script;
 mod profile_script;

@@ -25,15 +25,17 @@ pub fn show(s: &str) -> String {
     shown
 }
 
-/// GitHub and Azure obey `##[...]` and `##vso[...]` anywhere in a line that a job prints.
+/// GitHub and Azure obey `##[...]` and `##vso[...]` anywhere in a line that a job prints, and TeamCity `##teamcity[...]`.
 fn opens_ci_command(rest: &str) -> bool {
     let word = rest.split('[').next().unwrap_or_default();
-    word.len() < rest.len() && (word.is_empty() || word.eq_ignore_ascii_case("vso"))
+    word.len() < rest.len() && ["", "vso", "teamcity"].iter().any(|name| word.eq_ignore_ascii_case(name))
 }
 
-/// Characters that show something else than what stands there, and the two that XML 1.0 leaves out.
+/// Characters that show something else than what stands there, or nothing, and the two that XML 1.0 leaves out.
 pub fn is_deceptive(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    // Those that turn the direction of writing or are invisible, and tags, which are letters that no font shows.
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
         || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
@@ -103,6 +105,8 @@ mod tests {
             ("\u{9b}31m", "\\x9b31m"),
             ("\u{202e}gpj.exe", "\\u{202e}gpj.exe"),
             ("\u{ffff}", "\\u{ffff}"),
+            ("p5-0\u{61c}01\u{2060}", "p5-0\\u{61c}01\\u{2060}"),
+            ("\u{e0061}\u{ad}", "\\u{e0061}\\u{ad}"),
             ("größe 中", "größe 中"),
         ];
         for (raw, shown) in table {
@@ -113,9 +117,18 @@ mod tests {
 
     #[test]
     fn commands_of_ci_systems_are_defused_anywhere_in_a_line() {
-        for raw in ["left out p5-002: ##[error]x", "##vso[task.complete]", "###[group]", "##VSO[a]"] {
+        for raw in [
+            "left out p5-002: ##[error]x",
+            "##vso[task.complete]",
+            "###[group]",
+            "##VSO[a]",
+            "##teamcity[buildProblem description='x']",
+        ] {
             let shown = show(raw).to_lowercase();
-            assert!(!shown.contains("##[") && !shown.contains("##vso["), "{shown}");
+            assert!(
+                !["##[", "##vso[", "##teamcity["].iter().any(|command| shown.contains(command)),
+                "{shown}"
+            );
         }
         assert_eq!(show("## heading #[a] #1"), "## heading #[a] #1");
     }

@@ -1,6 +1,7 @@
 //! The assertions of a case, one per subject: job, node, NIC or GPU, and size. Each gets exactly one verdict.
 
 use super::Context;
+use super::plan_size::NICS_ONE_BY_ONE;
 use super::{baseline, training};
 use base::nodeset;
 use base::size;
@@ -13,9 +14,6 @@ use recipes::recipe::{self, nccl_shape};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Above this many NICs there is one assertion per node, which names the odd NICs: JUnit readers have their limits.
-const NICS_ONE_BY_ONE: usize = 4096;
 
 /// What it measures with where the suite says nothing.
 const DTYPE_OF_NCCL_TESTS: &str = "float";

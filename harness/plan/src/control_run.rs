@@ -5,6 +5,7 @@ use super::placement::Placed;
 use super::{Context, jobs};
 use config::suite::Case;
 use model::artefact::{AGAIN, ControlRun, PlannedAssertion, PlannedJob};
+use std::collections::BTreeSet;
 
 /// The first jobs with all others; each assertion reads the repeats of what it reads.
 pub(crate) fn with(
@@ -17,6 +18,7 @@ pub(crate) fn with(
     let rounds = placed.iter().map(|placed| placed.round).max().unwrap_or_default();
     let mut all = first;
     let mut runs: Vec<Placed> = placed.to_vec();
+    let firsts: BTreeSet<&str> = placed.iter().map(|placed| placed.name.as_str()).collect();
     for repeat in 2..=case.repeats {
         let named = |name: &str| format!("{name}.r{repeat}");
         let again = renamed(placed, &named, rounds * (repeat - 1));
@@ -25,11 +27,10 @@ pub(crate) fn with(
             all.push(job);
         }
         for assertion in assertions.iter_mut() {
-            let firsts: Vec<&str> = placed.iter().map(|placed| placed.name.as_str()).collect();
             let more: Vec<String> = assertion
                 .jobs
                 .iter()
-                .filter(|job| firsts.contains(&job.as_str()))
+                .filter(|job| firsts.contains(job.as_str()))
                 .map(|job| named(job))
                 .collect();
             assertion.jobs.extend(more);

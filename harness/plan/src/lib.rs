@@ -12,6 +12,7 @@ mod left_out;
 mod message_tests;
 mod nccl_log;
 mod placement;
+mod plan_size;
 mod profile;
 mod samples;
 mod select;
@@ -92,6 +93,15 @@ pub fn plan(
             "{}: a real inventory cannot be judged by baselines of a simulated instance",
             inventory.name
         ));
+    }
+    // Sets of nodes are chosen one by one.
+    let too_large = match request.sets.is_empty() {
+        true => plan_size::refuse(suites, &inventory.instance, request.nodes.len()),
+        false => None,
+    };
+    if let Some(why) = too_large {
+        diagnostics.push(why);
+        return Err(diagnostics);
     }
     let folder = format!("{}/{}", inventory.paths.shared.trim_end_matches('/'), request.run_id);
     let context = Context { inventory, baselines, request: &request, launcher, folder: &folder };

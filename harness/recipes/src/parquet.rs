@@ -51,11 +51,11 @@ pub fn from_parquet(bytes: &[u8]) -> Result<Metrics, ParquetError> {
 fn read(bytes: &[u8]) -> Result<Metrics, ParquetError> {
     let mut file = Cursor::new(bytes);
     let metadata = safe_parquet::metadata(&mut file).map_err(ParquetError)?;
-    check_columns(&mut file, &metadata, |_| true, UNPACKED).map_err(ParquetError)?;
+    check_columns(&mut file, &metadata, |_| true, UNPACKED).map_err(|refused| ParquetError(refused.why))?;
     let mut reader = ParquetReader::new(file);
     reader.set_metadata(Arc::new(metadata));
     let frame = reader.finish()?;
-    check_texts(&frame, UNPACKED).map_err(ParquetError)?;
+    check_texts(&frame, UNPACKED).map_err(|refused| ParquetError(refused.why))?;
     let words = |name: &str| -> Result<Vec<Option<String>>, ParquetError> {
         Ok(frame.column(name)?.str()?.iter().map(|word| word.map(str::to_owned)).collect())
     };

@@ -110,7 +110,9 @@ fn harmless(json: String) -> String {
     let mut text = String::with_capacity(json.len() + 64);
     for c in json.chars() {
         if is_harmful(c) {
-            write!(text, "\\u{:04x}", u32::from(c)).unwrap_or_default();
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                write!(text, "\\u{unit:04x}").unwrap_or_default();
+            }
         } else {
             text.push(c);
         }
@@ -160,7 +162,7 @@ mod tests {
 
     #[test]
     fn hostile_names_stay_data() {
-        let name = "s::c::\x1b[31m\"\u{9b}\u{202e}\n";
+        let name = "s::c::\x1b[31m\"\u{9b}\u{202e}\u{e0041}\n";
         let mut case = fixture::case("c");
         case.verdicts =
             vec![Verdict { name: name.into(), ..fixture::verdict("c", "l", "n", "p", Status::Pass) }];

@@ -6,6 +6,7 @@ use base::digest::Sum;
 use base::redact::{HEAD, How, Redacted, Stream};
 use model::artefact::{CollectedFile, ExpectedFile, PlannedCase, PlannedJob};
 use nsys::export;
+use nsys::safe_parquet::Refused;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -47,9 +48,18 @@ impl<'a> Arrival<'a> {
         StoreError::other(&self.path, &why)
     }
 
-    pub(super) fn keep(self, planned: &PlannedJob, expected: &ExpectedFile) -> Result<Arrived, StoreError> {
+    /// Puts it under its name; or says why it is not kept.
+    pub(super) fn keep(
+        self,
+        planned: &PlannedJob,
+        expected: &ExpectedFile,
+    ) -> Result<Result<Arrived, String>, StoreError> {
         let path = self.path.clone();
-        let kept = self.written().and_then(|Written { part, of }| part.keep().map(|()| of));
+        let kept = match self.written() {
+            Ok(Ok(Written { part, of })) => part.keep().map(|()| of),
+            Ok(Err(why)) => return Ok(Err(why)),
+            Err(error) => Err(error),
+        };
         let home = kept.map_err(|error| StoreError::other(&path, &error))?;
         let file = CollectedFile {
             job: planned.name.clone(),
@@ -62,16 +72,16 @@ impl<'a> Arrival<'a> {
             sha256: home.digest.to_hex(),
             redacted: home.redacted,
         };
-        Ok(Arrived { file, head: home.head })
+        Ok(Ok(Arrived { file, head: home.head }))
     }
 
-    fn written(mut self) -> io::Result<Written> {
+    fn written(mut self) -> io::Result<Result<Written, String>> {
         if matches!(self.content, Content::Head(_)) {
             self.begin()?;
         }
         let (mut raw, how) = match self.content {
-            Content::Head(_) => return Written::begin(&self.path),
-            Content::Stream(streamed) => return streamed.finish(),
+            Content::Head(_) => return Written::begin(&self.path).map(Ok),
+            Content::Stream(streamed) => return streamed.finish().map(Ok),
             Content::Table(raw, how) => (raw, how),
         };
         let mut home = Written::begin(&self.path)?;
@@ -81,14 +91,21 @@ impl<'a> Arrival<'a> {
                 home.of.redacted = count;
             }
             Ok(None) => by_chunk(&mut raw, &mut |chunk| home.write(chunk))?,
+            // Readers may get further than this one did, and it may hold secrets.
+            Err(refused) if refused.is_too_large => {
+                return Ok(Err(format!(
+                    "not kept, since its texts were not searched for secrets: {}",
+                    refused.why
+                )));
+            }
             // No reader will get further than this one did, and what stands in it as it is can be seen.
             Err(_) => {
                 let mut streamed = Streamed::new(self.store, how, home);
                 by_chunk(&mut raw, &mut |chunk| streamed.push(chunk))?;
-                return streamed.finish();
+                return streamed.finish().map(Ok);
             }
         }
-        Ok(home)
+        Ok(Ok(home))
     }
 
     /// Goes on with what has come by what it is.
@@ -188,7 +205,7 @@ impl Written {
 }
 
 /// A rewritten table, where there is a secret among its texts.
-fn cleaned(raw: &File, store: &Store) -> Result<Option<Redacted>, String> {
+fn cleaned(raw: &File, store: &Store) -> Result<Option<Redacted>, Refused> {
     let clean = |text: &[u8]| {
         let Redacted { bytes, count } = store.redactor().bytes(text);
         (count > 0).then_some(bytes)
@@ -219,10 +236,24 @@ mod tests {
         let path = store.raw("c", "j").join("file");
         let mut arrival = Arrival { store: &store, path: path.clone(), content: Content::Head(Vec::new()) };
         arrival.append(b"PAR1\0HF_TOKEN=abc\0").expect("taken");
-        let Written { part, of } = arrival.written().expect("written");
+        let Written { part, of } = arrival.written().expect("written").expect("kept");
         part.keep().expect("kept");
         assert_eq!(std::fs::read(path).expect("there"), b"PAR1\0HF_TOKEN=***\0");
         assert_eq!((of.bytes, of.redacted, of.head.len()), (18, 1, 18));
+    }
+
+    /// 20,000 rows with the same text of 1 MiB each.
+    #[test]
+    fn a_table_whose_texts_are_too_many_to_be_searched_is_not_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::create_in(folder.path(), "run").expect("a store");
+        let path = store.raw("c", "j").join("table");
+        let bytes = include_bytes!("../../../../tests/planted/dictionary-of-20-gb.parquet");
+        let mut arrival = Arrival { store: &store, path: path.clone(), content: Content::Head(Vec::new()) };
+        arrival.append(bytes).expect("taken");
+        let why = arrival.written().expect("written").err().expect("refused");
+        assert!(why.starts_with("not kept") && why.contains("more than 256 MiB"), "{why}");
+        assert!(!path.exists());
     }
 
     #[test]

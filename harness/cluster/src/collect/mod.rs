@@ -117,12 +117,16 @@ async fn fetch<'a>(
         let file = match record.map(never_ran) {
             Some(None) => {
                 let mut arrival = Arrival::new(case, planned, &expected.name, store);
-                match folder.fetch(&expected.name, &mut arrival).await {
+                let mut fetched = folder.fetch(&expected.name, &mut arrival).await;
+                if matches!(fetched, Err(ReachError::NotFound { .. })) && folder.refresh().await {
+                    fetched = folder.fetch(&expected.name, &mut arrival).await;
+                }
+                match fetched {
                     Ok(0) if expected.kind.is_required() => Found::Empty,
-                    Ok(_) => {
-                        let Arrived { file, head } = arrival.keep(planned, expected)?;
-                        Found::Home { file, simulated: says_simulated(&head) }
-                    }
+                    Ok(_) => match arrival.keep(planned, expected)? {
+                        Ok(Arrived { file, head }) => Found::Home { file, simulated: says_simulated(&head) },
+                        Err(why) => Found::Lacking { why, refused: true },
+                    },
                     Err(ReachError::Unwritten { why }) => return Err(arrival.failed(&why)),
                     Err(error) => Found::Lacking {
                         why: why(&error),

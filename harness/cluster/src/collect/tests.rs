@@ -197,6 +197,36 @@ fn nothing_stays_of_a_file_that_broke_off() {
     assert_eq!(lies(&store), [] as [&str; 0]);
 }
 
+/// A file that an NFS client remembers as absent until something is written into its folder here.
+struct RemembersAbsence(Files, std::cell::Cell<bool>);
+
+impl Reach for RemembersAbsence {
+    fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+        self.0.exec(host, command)
+    }
+    fn put<'a>(&'a self, host: &'a Host, path: &'a str, bytes: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+        self.1.set(self.1.get() || path.starts_with("/f/"));
+        self.0.put(host, path, bytes)
+    }
+    fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+        match path == "/f/gone" && !self.1.get() {
+            true => Box::pin(async { Err(ReachError::NotFound { path: path.into() }) }),
+            false => self.0.get(host, path),
+        }
+    }
+}
+
+#[test]
+fn a_file_that_nfs_remembers_as_absent_is_collected() {
+    let home = tempfile::tempdir().expect("a folder");
+    let store = Store::create_in(home.path(), "run").expect("store");
+    let files = Files(BTreeMap::from([("/f/good", b"x".as_slice()), ("/f/gone", b"there")]));
+    let reach = RemembersAbsence(files, std::cell::Cell::new(false));
+    let collected = collect_from(&reach, &store).expect("collected");
+    let found: Vec<&str> = collected.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(found, ["raw/j/good", "raw/j/gone"]);
+}
+
 #[test]
 fn a_file_that_cannot_be_written_here_is_no_fault_of_the_node() {
     let home = tempfile::tempdir().expect("a folder");

@@ -35,9 +35,20 @@ impl<'a> Folders<'a> {
             path: job.folder.clone(),
             hosts,
             answered: Cell::new(0),
+            refreshed: Cell::new(false),
             given_up: RefCell::new(None),
         }
     }
+}
+
+/// Written only to be written.
+const LOOKED: &str = "looked";
+
+/// A client of NFS remembers for up to a minute that a file was not there. What is written into its folder here has the
+/// client ask the server again.
+pub(crate) async fn refresh(reach: &dyn Reach, folder: &str) {
+    // Where nothing can be written, what is seen stands.
+    let _ = reach.put(&Host::Here, &format!("{folder}/{LOOKED}"), b"\n").await;
 }
 
 /// Nodes beside the job's own that are asked for its folder.
@@ -52,6 +63,7 @@ pub(crate) struct Folder<'a> {
     hosts: Vec<Host>,
     /// The host that answered last is asked first.
     answered: Cell<usize>,
+    refreshed: Cell<bool>,
     /// No host answered: the next file does not wait again.
     given_up: RefCell<Option<ReachError>>,
 }
@@ -73,6 +85,16 @@ impl Folder<'_> {
     pub(crate) async fn fetch(&self, name: &str, sink: &mut dyn Sink) -> Result<u64, ReachError> {
         let path = format!("{}/{name}", self.path);
         self.by_any(async |host| self.reach.fetch(host, &path, &mut *sink).await).await
+    }
+
+    /// Whether a file that was not there is worth a second look, which is made sure to reach the file system's server. One
+    /// such look does for all files, and nodes see what they wrote themselves.
+    pub(crate) async fn refresh(&self) -> bool {
+        if self.hosts != [Host::Here] || self.refreshed.replace(true) {
+            return false;
+        }
+        refresh(self.reach, &self.path).await;
+        true
     }
 
     /// Removes these files of the folder; absent ones are no failure.

@@ -1,6 +1,7 @@
 //! Slurm: sbatch, squeue and scancel, through `Reach`. `slurm_end.rs` asks how a job ended; `slurm_state.rs` reads
 //! its states.
 
+use super::folder::refresh;
 use super::slurm_end;
 use super::{Launch, NotLaunched, Poll, QUERY_LIMIT};
 use crate::interrupt;
@@ -162,7 +163,13 @@ impl Slurm {
         if poll != Poll::Running || self.begun.borrow().contains(id) {
             return poll;
         }
-        match reach.get(&Host::Here, &format!("{}/{}", job.folder, files::BATCH_ERR)).await {
+        let path = format!("{}/{}", job.folder, files::BATCH_ERR);
+        let mut file = reach.get(&Host::Here, &path).await;
+        if matches!(file, Err(ReachError::NotFound { .. })) {
+            refresh(reach, &job.folder).await;
+            file = reach.get(&Host::Here, &path).await;
+        }
+        match file {
             Err(ReachError::NotFound { .. }) => {
                 return Poll::Starting { reason: "starting (its script has not begun: prolog)".to_owned() };
             }

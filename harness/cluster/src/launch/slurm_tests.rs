@@ -125,6 +125,32 @@ fn a_job_whose_nodes_boot_or_whose_prolog_runs_has_not_started() {
     assert_eq!(of(&runs()), Poll::Running, "a file that was seen once is not looked for again");
 }
 
+/// A job whose script has begun; the client of NFS shows its files once something was written beside them.
+struct ShowsLate(Begun, std::cell::Cell<bool>);
+
+impl Reach for ShowsLate {
+    fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+        self.0.exec(host, command)
+    }
+    fn put<'a>(&'a self, _: &'a Host, _: &'a str, _: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+        self.1.set(true);
+        Box::pin(async { Ok(()) })
+    }
+    fn get<'a>(&'a self, host: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+        match self.1.get() {
+            true => self.0.get(host, path),
+            false => Box::pin(async { Err(ReachError::NotFound { path: path.into() }) }),
+        }
+    }
+}
+
+#[test]
+fn a_job_whose_files_nfs_remembers_as_absent_is_seen_to_run() {
+    let runs = Scripted::new(vec![("squeue", said("7|RUNNING|None|n[1-2]\n"))]);
+    let reach = ShowsLate(Begun(runs, said("")), std::cell::Cell::new(false));
+    assert_eq!(wait(Slurm::default().poll(&reach, &[(&job(), "7")])), [Poll::Running]);
+}
+
 /// The same answers, of a job whose script has begun, and what its workload wrote to stderr.
 struct Begun(Scripted, Outcome);
 

@@ -1,6 +1,7 @@
 //! A job in an allocation of Slurm that it shares with others: given its turn, watched and ended by files that
 //! it and `allocation.sh` have in common. The allocation itself is launched and asked for like any job, in `slurm.rs`.
 
+use super::folder::refresh;
 use super::{NotLaunched, Poll, slurm_end};
 use crate::reach::{Host, Reach, ReachError};
 use job::script::files;
@@ -63,33 +64,38 @@ pub(crate) async fn poll(
     batch_job: &PlannedJob,
     of_batch_job: &Poll,
 ) -> Poll {
-    match ended(reach, job).await {
-        Ok(Some(end)) => return Poll::ended(end, None),
-        Ok(None) => {}
-        Err(why) => return Poll::Unknown(why),
+    if let Some(poll) = recorded(reach, job).await {
+        return poll;
     }
     match of_batch_job {
-        Poll::Unknown(why) => Poll::Unknown(why.clone()),
-        Poll::Waiting { reason, never } => Poll::Waiting { reason: reason.clone(), never: *never },
-        Poll::Starting { reason } => Poll::Starting { reason: reason.clone() },
-        Poll::Running => match reach.get(&Host::Here, &path(job, files::BEGAN)).await {
-            Ok(_) => Poll::Running,
-            Err(ReachError::NotFound { .. }) => Poll::Waiting {
-                reason: "its allocation runs, but has not started it yet".to_owned(),
-                never: false,
-            },
-            Err(error) => Poll::Unknown(error.to_string()),
+        Poll::Unknown(why) => return Poll::Unknown(why.clone()),
+        Poll::Waiting { reason, never } => return Poll::Waiting { reason: reason.clone(), never: *never },
+        Poll::Starting { reason } => return Poll::Starting { reason: reason.clone() },
+        Poll::Running | Poll::Ended { .. } => {}
+    }
+    // It was looked for in vain, which can be remembered for longer than the job goes on.
+    refresh(reach, &job.folder).await;
+    if let Some(poll) = recorded(reach, job).await {
+        return poll;
+    }
+    if let Poll::Ended { end, blamed, .. } = of_batch_job {
+        return Poll::ended(lost_with(end, batch_job), blamed.clone());
+    }
+    match reach.get(&Host::Here, &path(job, files::BEGAN)).await {
+        Ok(_) => Poll::Running,
+        Err(ReachError::NotFound { .. }) => Poll::Waiting {
+            reason: "its allocation runs, but has not started it yet".to_owned(),
+            never: false,
         },
-        Poll::Ended { end, blamed, .. } => {
-            // What is written into a folder here shows what others have written there before: a file that was looked
-            // for in vain can be remembered as absent for a while.
-            let _ = reach.put(&Host::Here, &path(job, "looked"), b"\n").await;
-            match self::ended(reach, job).await {
-                Ok(Some(end)) => Poll::ended(end, None),
-                Ok(None) => Poll::ended(lost_with(end, batch_job), blamed.clone()),
-                Err(why) => Poll::Unknown(why),
-            }
-        }
+        Err(error) => Poll::Unknown(error.to_string()),
+    }
+}
+
+/// What the record of its end makes known, where there is one or none can be read.
+async fn recorded(reach: &dyn Reach, job: &PlannedJob) -> Option<Poll> {
+    match ended(reach, job).await {
+        Ok(end) => end.map(|end| Poll::ended(end, None)),
+        Err(why) => Some(Poll::Unknown(why)),
     }
 }
 
@@ -252,13 +258,12 @@ mod tests {
     }
 
     #[test]
-    fn an_end_record_delayed_by_nfs_is_honoured() {
-        let folder = folder(&[("began", "")]);
-        *folder.late.borrow_mut() = Some((path(&job(&["n1"]), "ended"), b"exited 0\n".to_vec()));
-        assert_eq!(
-            seen(&folder, &Poll::ended(Ended::NodeFail, None)),
-            Poll::ended(Ended::Exited { code: 0 }, None)
-        );
+    fn an_end_record_delayed_by_nfs_is_honoured_and_seen_while_the_allocation_runs() {
+        for of_batch_job in [Poll::ended(Ended::NodeFail, None), Poll::Running] {
+            let folder = folder(&[("began", "")]);
+            *folder.late.borrow_mut() = Some((path(&job(&["n1"]), "ended"), b"exited 0\n".to_vec()));
+            assert_eq!(seen(&folder, &of_batch_job), Poll::ended(Ended::Exited { code: 0 }, None));
+        }
     }
 
     #[test]

@@ -1,15 +1,16 @@
-//! Files that a job left on a file system of this machine. Whoever can write into the job's folder (the workload, or root
-//! on a node) could put links there to files of the user: no link is followed, neither to read nor to remove.
+//! Files in a job's folder on a file system of this machine. Whoever can write there (the workload, or root on a node)
+//! could put links there to files of the user: no link is followed, neither to read, nor to write, nor to remove.
 
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::libc::{S_IFMT, S_IFREG};
-use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
+use nix::sys::stat::{FileStat, Mode, fstat, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io;
+use std::fs::{DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 
 /// Of a path, so many last names are the run's own: its folder, those of the case and of the job, and the file. What is
@@ -75,8 +76,32 @@ pub(super) fn remove(path: &str) -> io::Result<()> {
     }
 }
 
+/// Writes a file, which is complete under its own name, and the folders that it lacks, for the user alone.
+pub(super) fn write(path: &str, bytes: &[u8]) -> io::Result<()> {
+    let (folder, name) = folder_of(Path::new(path), true)?;
+    let mut part = name.clone();
+    part.push(".part");
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let private = Mode::S_IRUSR | Mode::S_IWUSR;
+    let made = match openat(&folder, part.as_os_str(), flags, private) {
+        // A write that was cut short left it, or somebody else put it there.
+        Err(Errno::EEXIST) => {
+            unlinkat(&folder, part.as_os_str(), UnlinkatFlags::NoRemoveDir)?;
+            openat(&folder, part.as_os_str(), flags, private)
+        }
+        made => made,
+    };
+    File::from(made?).write_all(bytes)?;
+    Ok(renameat(&folder, part.as_os_str(), &folder, name.as_os_str())?)
+}
+
 /// The folder of a file, none of whose own names is a link; and the file's name in it.
 fn open_folder(path: &Path) -> io::Result<(File, OsString)> {
+    folder_of(path, false)
+}
+
+/// The same; `make`: what is not there of it is made.
+fn folder_of(path: &Path, make: bool) -> io::Result<(File, OsString)> {
     let mut above = PathBuf::from(path);
     let mut own = Vec::new();
     let names = own_names(path);
@@ -93,15 +118,30 @@ fn open_folder(path: &Path) -> io::Result<(File, OsString)> {
     if above.as_os_str().is_empty() {
         above.push(".");
     }
+    let private = Mode::S_IRWXU;
+    if make {
+        DirBuilder::new().recursive(true).mode(private.bits()).create(&above)?;
+    }
     let folder = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     let mut opened = File::from(nix::fcntl::open(&above, folder, Mode::empty())?);
     for part in own {
         above.push(&part);
-        opened = match openat(&opened, part.as_os_str(), folder | OFlag::O_NOFOLLOW, Mode::empty()) {
+        let open = || openat(&opened, part.as_os_str(), folder | OFlag::O_NOFOLLOW, Mode::empty());
+        let found = match open() {
+            Err(Errno::ENOENT) if make => {
+                match mkdirat(&opened, part.as_os_str(), private) {
+                    // Another file of the folder made it meanwhile.
+                    Ok(()) | Err(Errno::EEXIST) => open(),
+                    Err(error) => Err(error),
+                }
+            }
+            found => found,
+        };
+        opened = match found {
             Err(Errno::ENOTDIR | Errno::ELOOP) => {
                 return Err(io::Error::other(format!("`{}` is a link or not a folder", above.display())));
             }
-            opened => File::from(opened?),
+            found => File::from(found?),
         };
     }
     Ok((opened, name))

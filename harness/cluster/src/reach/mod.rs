@@ -5,6 +5,7 @@ mod environment;
 mod left_file;
 pub mod login;
 pub mod openssh;
+mod output;
 pub mod process;
 pub mod progress;
 pub mod redacted;

@@ -1,12 +1,17 @@
 //! Reach by processes and files of this machine: for the local launcher, and for a Slurm whose commands are here.
 
+use super::output::{head, tail, too_long};
 use super::sink::{CHUNK, Sink, unwritten};
 use super::{Answer, Command, Host, Reach, ReachError, Status, Wait, environment, left_file};
 use std::io::{self, ErrorKind};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::Stdio;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
+
+/// What a command may print: the answers of a thousand nodes come by one `srun`.
+const STDOUT_LIMIT: usize = 64 << 20;
+/// The end of what it may say on stderr, where srun has a line for each node that failed.
+const STDERR_LIMIT: usize = 4 << 20;
 
 /// Reaches this machine alone: any node is `Unreachable`.
 pub struct ProcessReach;
@@ -29,26 +34,37 @@ impl Reach for ProcessReach {
                 .process_group(0)
                 .kill_on_drop(true)
                 .spawn();
-            let child = match child {
+            let mut child = match child {
                 Ok(child) => child,
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     return Err(ReachError::NoProgram { host: host.to_string(), program });
                 }
                 Err(error) => return Err(failed(error.to_string())),
             };
-            match tokio::time::timeout(command.limit, child.wait_with_output()).await {
+            let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+            let ended = async {
+                let (Some(stdout), Some(stderr)) = (stdout, stderr) else {
+                    return Err(io::Error::other("it has no output"));
+                };
+                let (stdout, stderr) = tokio::join!(head(stdout, STDOUT_LIMIT), tail(stderr, STDERR_LIMIT));
+                // Who printed too much may go on for ever.
+                let Some(stdout) = stdout? else { return Ok(None) };
+                Ok(Some((child.wait().await?, stdout, stderr)))
+            };
+            match tokio::time::timeout(command.limit, ended).await {
                 Err(_) => Err(ReachError::TimedOut {
                     what: format!("`{program}`"),
                     limit_s: command.limit.as_secs(),
                 }),
                 Ok(Err(error)) => Err(failed(error.to_string())),
-                Ok(Ok(output)) => Ok(Answer {
-                    status: match output.status.code() {
+                Ok(Ok(None)) => Err(too_long(format!("`{program}`"), STDOUT_LIMIT)),
+                Ok(Ok(Some((status, stdout, stderr)))) => Ok(Answer {
+                    status: match status.code() {
                         Some(code) => Status::Code(code),
-                        None => Status::Signal(output.status.signal().unwrap_or_default()),
+                        None => Status::Signal(status.signal().unwrap_or_default()),
                     },
-                    stdout: output.stdout,
-                    stderr: output.stderr,
+                    stdout,
+                    stderr,
                 }),
             }
         })
@@ -57,20 +73,10 @@ impl Reach for ProcessReach {
     fn put<'a>(&'a self, host: &'a Host, path: &'a str, bytes: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
         Box::pin(async move {
             here(host)?;
-            let written = async {
-                if let Some(folder) = Path::new(path).parent() {
-                    tokio::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).await?;
-                }
-                let mut options = tokio::fs::OpenOptions::new();
-                // Under its own name a file is complete.
-                let part = format!("{path}.part");
-                let mut file =
-                    options.write(true).create(true).truncate(true).mode(0o600).open(&part).await?;
-                file.write_all(bytes).await?;
-                file.flush().await?;
-                tokio::fs::rename(&part, path).await
-            };
-            written.await.map_err(|error| ReachError::Failed {
+            let (own, bytes) = (path.to_owned(), bytes.to_vec());
+            // A file system that hangs holds up nothing else.
+            let written = tokio::task::spawn_blocking(move || left_file::write(&own, &bytes)).await;
+            written.unwrap_or_else(|error| Err(error.into())).map_err(|error| ReachError::Failed {
                 what: format!("cannot write `{path}`"),
                 why: error.to_string(),
             })
@@ -165,6 +171,7 @@ fn here(host: &Host) -> Result<(), ReachError> {
 mod tests {
     use super::*;
     use std::os::unix::fs::MetadataExt;
+    use std::path::Path;
 
     #[tokio::test]
     async fn a_file_that_is_longer_than_it_was_is_refused_at_the_limit() {
@@ -176,6 +183,19 @@ mod tests {
         assert!(bytes.len() <= 100);
         assert_eq!(read(&path, 1 << 20, &mut bytes).await, Ok(bytes.len() as u64));
         assert!(bytes.starts_with(b"Name:"));
+    }
+
+    #[tokio::test]
+    async fn a_command_that_prints_for_ever_is_refused_at_the_limit() {
+        let said = async |text: &str| {
+            let command = Command::new(["bash", "-c", text], std::time::Duration::from_secs(60));
+            ProcessReach.exec(&Host::Here, &command).await
+        };
+        let error = said("cat /dev/zero").await.expect_err("refused").to_string();
+        assert_eq!(error, "`bash`: its output exceeds 64 MiB; larger output must go to a file");
+        let answer = said("echo here; head -c 9000000 /dev/zero >&2; exit 7").await.expect("an answer");
+        assert_eq!((answer.status, answer.stdout), (Status::Code(7), b"here\n".to_vec()));
+        assert!(answer.stderr.len() < STDERR_LIMIT + 100);
     }
 
     #[tokio::test]
@@ -262,6 +282,19 @@ mod tests {
             assert_eq!(removed("case/job", "own/stderr").await, Ok(()));
         }
         assert!(!Path::new(&path("case/job/own/stderr")).exists());
+        // A job may have put links where files of the harness will stand.
+        std::os::unix::fs::symlink(path("other/stdout"), path("case/job/own/turn.1.part")).expect("linked");
+        std::os::unix::fs::symlink(path("other/stdout"), path("case/job/own/turn.1")).expect("linked");
+        assert_eq!(ProcessReach.put(&Host::Here, &path("case/job/own/turn.1"), b"7\n").await, Ok(()));
+        assert_eq!(std::fs::read(path("case/job/own/turn.1")).expect("there"), b"7\n");
+        for name in ["case/job/linked/close", "swapped/case/job/close"] {
+            let why = ProcessReach.put(&Host::Here, &path(name), b"x").await.expect_err(name).to_string();
+            assert!(why.contains("link"), "{name}: {why}");
+        }
+        assert_eq!(std::fs::read(path("other/stdout")).expect("there"), b"text");
+        assert!(
+            !Path::new(&path("other/close")).exists() && !Path::new(&path("real/case/job/close")).exists()
+        );
         nix::unistd::mkfifo(Path::new(&path("pipe")), nix::sys::stat::Mode::S_IRWXU).expect("made");
         for name in ["pipe", "deep"] {
             let why = ProcessReach.get(&Host::Here, &path(name)).await.expect_err("no file").to_string();

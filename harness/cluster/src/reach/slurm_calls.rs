@@ -105,6 +105,11 @@ pub fn ignored(variables: impl Iterator<Item = (OsString, OsString)>) -> Option<
     }
 }
 
+/// A message on the shell, as one on the command that it ran.
+fn unwrapped(what: &str, program: &str) -> String {
+    what.replacen(&format!("`{SHELL}`"), &format!("`{program}`"), 1)
+}
+
 impl<R: Reach> Reach for SlurmCalls<R> {
     fn exec<'a>(&'a self, host: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
         if *host != Host::Here || !is_one(&command.argv) {
@@ -121,10 +126,12 @@ impl<R: Reach> Reach for SlurmCalls<R> {
                     let program = format!("{}` on PATH and in `{searched}", program());
                     Err(ReachError::NoProgram { host: host.to_string(), program })
                 }
-                Err(ReachError::TimedOut { what, limit_s }) => Err(ReachError::TimedOut {
-                    what: what.replacen(&format!("`{SHELL}`"), &format!("`{}`", program()), 1),
-                    limit_s,
-                }),
+                Err(ReachError::TimedOut { what, limit_s }) => {
+                    Err(ReachError::TimedOut { what: unwrapped(&what, &program()), limit_s })
+                }
+                Err(ReachError::Failed { what, why }) => {
+                    Err(ReachError::Failed { what: unwrapped(&what, &program()), why })
+                }
                 result => result,
             }
         })
@@ -216,6 +223,17 @@ mod tests {
         assert_eq!(called(&path, &["squeue"], &[]).0, Some(7));
         let (code, _, stderr) = called("", &["sacctmgr-of-nowhere"], &[]);
         assert_eq!((code, stderr.trim()), (Some(127), ABSENT));
+    }
+
+    #[tokio::test]
+    async fn a_command_that_prints_without_end_is_named_itself_and_not_its_shell() {
+        let folder = tempfile::tempdir().expect("a folder");
+        tool(folder.path(), "sinfo", "exec cat /dev/zero");
+        let path = folder.path().display().to_string();
+        let calls = SlurmCalls::new(crate::reach::process::ProcessReach, Some(&path));
+        let command = Command::new(["sinfo"], std::time::Duration::from_secs(60));
+        let error = calls.exec(&Host::Here, &command).await.expect_err("refused").to_string();
+        assert_eq!(error, "`sinfo`: its output exceeds 64 MiB; larger output must go to a file");
     }
 
     #[test]

@@ -75,6 +75,8 @@ pub struct Runner<'a> {
     allocations: Vec<Allocation<'a>>,
     stopped: Option<String>,
     next_poll: Instant,
+    /// When jobs were last looked at.
+    polled: Instant,
     /// What Slurm was seen to take of this user's jobs.
     submit_limit: SubmitLimit,
     /// The process before this one was ended: its last launches may not be recorded.
@@ -179,6 +181,7 @@ impl<'a> Runner<'a> {
                 .collect(),
             stopped: None,
             next_poll: Instant::now(),
+            polled: Instant::now(),
             submit_limit: SubmitLimit::default(),
             hangs_seen: 0,
             observations: stall::Observations::new(),
@@ -524,14 +527,16 @@ impl<'a> Runner<'a> {
                 return true;
             }
             let now = Instant::now();
-            if is_live && now >= self.next_poll {
+            // A limit that is reached between two looks is not waited beyond.
+            let due = self.deadline().map_or(self.next_poll, |deadline| deadline.min(self.next_poll));
+            if is_live && now >= due {
                 break;
             }
             if self.stopped.is_none() && interrupt::asked().is_some() {
                 self.heed_interruption();
                 break;
             }
-            let until = if is_live { self.next_poll.min(now + SLICE) } else { now + SLICE };
+            let until = if is_live { due.min(now + SLICE) } else { now + SLICE };
             tokio::select! {
                 biased;
                 launched = self.launched.1.recv() => {
@@ -547,7 +552,8 @@ impl<'a> Runner<'a> {
                 return false;
             }
         }
-        self.next_poll = Instant::now() + POLL_EVERY;
+        self.polled = Instant::now();
+        self.next_poll = self.polled + POLL_EVERY;
         (self.report)(None, self.clock.elapsed());
         true
     }

@@ -50,6 +50,21 @@ impl Runner<'_> {
         }
     }
 
+    /// The first limit of a job that comes after the last look at it.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let deadlines = self.jobs.iter().filter_map(|job| {
+            let JobState::Live(live) = &job.state else { return None };
+            let queue_limit_s = self.plan.cases[job.case].queue_limit_s;
+            let (since, limit) = match (&live.ending, live.started) {
+                (Some((_, since, _)), _) => (*since, GRACE),
+                (None, Some(started)) => (started, Duration::from_secs(job.planned.limit_s)),
+                (None, None) => (live.submitted, Duration::from_secs(queue_limit_s)),
+            };
+            since.checked_add(limit)
+        });
+        deadlines.filter(|deadline| *deadline > self.polled).min()
+    }
+
     fn note(&mut self, at: usize, poll: Poll) {
         let now = Instant::now();
         let unix = self.clock.now_unix_s();
@@ -139,7 +154,7 @@ impl Runner<'_> {
             // While the launcher gives no answer the job may have ended long ago: what it last said counts.
             let known = live.last_answer;
             let beyond = |since: Instant, limit_s: u64| {
-                known.saturating_duration_since(since) > Duration::from_secs(limit_s)
+                known.saturating_duration_since(since) >= Duration::from_secs(limit_s)
             };
             let over = match live.started {
                 Some(started) if beyond(started, planned.limit_s) => {

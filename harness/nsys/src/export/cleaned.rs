@@ -1,10 +1,11 @@
 //! A Parquet table with some of its texts replaced; the caller decides which.
 
 use super::parquet_folder::with_bytes;
-use crate::safe_parquet::{self, UNPACKED, check_columns, check_texts, guarded};
+use crate::safe_parquet::{self, Refused, check_columns, check_texts, guarded};
 use polars::io::mmap::MmapBytesReader;
 use polars::prelude::*;
 use polars_parquet::parquet::schema::types::{ParquetType, PhysicalType};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -12,17 +13,23 @@ use std::sync::Arc;
 /// The replacement of a text, where it has one.
 pub(super) type Clean<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
 
+/// What the texts of a table may unpack to. They are looked through by the process that knows of all nodes, which must not
+/// end for what one of them left: fewer bytes than readers take, who have a process to themselves.
+const TEXTS: u64 = 256 << 20;
+/// The same of a table that is rewritten.
+const REWRITTEN: u64 = 512 << 20;
+
 /// The rewritten file, where any of its texts is to be replaced; and how many are. A file that is no table is an error:
 /// whether anything stands in it is not known. Nothing else may write the file meanwhile.
-pub fn cleaned(file: &File, clean: Clean<'_>) -> Result<Option<(Vec<u8>, u64)>, String> {
-    guarded(|| read(&|| file.try_clone(), clean, UNPACKED))?
+pub fn cleaned(file: &File, clean: Clean<'_>) -> Result<Option<(Vec<u8>, u64)>, Refused> {
+    guarded(|| read(&|| file.try_clone(), clean, [TEXTS, REWRITTEN])).map_err(Refused::from)?
 }
 
 fn read<R: MmapBytesReader>(
     file: &dyn Fn() -> io::Result<R>,
     clean: Clean<'_>,
-    most: u64,
-) -> Result<Option<(Vec<u8>, u64)>, String> {
+    [texts_limit, whole_limit]: [u64; 2],
+) -> Result<Option<(Vec<u8>, u64)>, Refused> {
     let failed = |error: PolarsError| error.to_string();
     let again = || file().map_err(|error| error.to_string());
     let mut file = again()?;
@@ -32,7 +39,7 @@ fn read<R: MmapBytesReader>(
         return Ok(None);
     }
     let is_text = |name: &str| texts.iter().any(|text| text == name);
-    check_columns(&mut file, &metadata, is_text, most)?;
+    check_columns(&mut file, &metadata, is_text, texts_limit)?;
     let open = || {
         let mut reader = ParquetReader::new(again()?);
         // What is called a text need not be one.
@@ -40,29 +47,36 @@ fn read<R: MmapBytesReader>(
         Ok::<_, String>(reader)
     };
     let frame = open()?.with_columns(Some(texts.clone())).finish().map_err(failed)?;
-    check_texts(&frame, most)?;
+    check_texts(&frame, texts_limit)?;
     let mut count = 0;
     let mut others = Vec::new();
     for column in frame.columns() {
-        let before = count;
         let values = column.binary().map_err(failed)?;
-        let values: Vec<Option<Vec<u8>>> = values
+        // Mostly there is none: texts are copied where one of them is.
+        let mut replaced: Vec<(usize, Vec<u8>)> = Vec::new();
+        for (row, value) in values.iter().enumerate() {
+            replaced.extend(value.and_then(clean).map(|other| (row, other)));
+        }
+        if replaced.is_empty() {
+            continue;
+        }
+        count += replaced.len() as u64;
+        let mut replaced = replaced.into_iter().peekable();
+        let name = column.name().clone();
+        let column: BinaryChunked = values
             .iter()
-            .map(|value| {
-                let value = value?;
-                let other = clean(value);
-                count += u64::from(other.is_some());
-                Some(other.unwrap_or_else(|| value.to_vec()))
+            .enumerate()
+            .map(|(row, value)| match replaced.next_if(|(at, _)| *at == row) {
+                Some((_, other)) => Some(Cow::Owned(other)),
+                None => value.map(Cow::Borrowed),
             })
             .collect();
-        if count > before {
-            others.push(Column::new(column.name().clone(), values));
-        }
+        others.push(column.with_name(name).into_column());
     }
     if others.is_empty() {
         return Ok(None);
     }
-    check_columns(&mut file, &metadata, |_| true, most)?;
+    check_columns(&mut file, &metadata, |_| true, whole_limit)?;
     let mut whole = open()?.finish().map_err(failed)?;
     for other in others {
         whole.with_column(other).map_err(failed)?;
@@ -99,7 +113,7 @@ mod tests {
     use std::io::{Cursor, Write};
 
     /// Of a file that holds these bytes.
-    fn cleaned(bytes: &[u8], clean: Clean<'_>) -> Result<Option<(Vec<u8>, u64)>, String> {
+    fn cleaned(bytes: &[u8], clean: Clean<'_>) -> Result<Option<(Vec<u8>, u64)>, Refused> {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(bytes).expect("written");
         super::cleaned(&file, clean)
@@ -159,14 +173,19 @@ mod tests {
         let bytes = crate::tables::write::strings(&rows).expect("written");
         assert!(bytes.len() < 100_000, "{} bytes", bytes.len());
         let file = || Ok(Cursor::new(bytes.as_slice()));
-        assert!(read(&file, &hide, 64 << 20).is_ok());
-        let why = read(&file, &hide, 8 << 20).expect_err("12 MiB");
-        assert!(why.contains("unpacks to more than 8 MiB"), "{why}");
+        assert!(read(&file, &hide, [64 << 20; 2]).is_ok());
+        let refused = read(&file, &hide, [8 << 20; 2]).expect_err("12 MiB");
+        assert!(refused.is_too_large && refused.why.contains("unpacks to more than 8 MiB"), "{refused:?}");
+        // A table in which nothing is replaced is not unpacked as a whole.
+        assert_eq!(read(&file, &|_| None, [64 << 20, 0]), Ok(None));
+        let all = |text: &[u8]| Some(text[..4].to_vec());
+        assert!(read(&file, &all, [64 << 20, 0]).is_err_and(|refused| refused.is_too_large));
     }
 
     #[test]
     fn a_file_that_is_no_table_is_an_error() {
-        assert!(cleaned(b"PAR1 and nothing else", &hide).is_err());
+        let refused = cleaned(b"PAR1 and nothing else", &hide).expect_err("no table");
+        assert!(!refused.is_too_large, "{refused:?}");
         let bytes = table();
         assert!(cleaned(&bytes[..bytes.len() - 20], &hide).is_err());
     }

@@ -32,7 +32,7 @@ fn read(folder: &Path, name: &str, columns: &[&'static ColumnSpec]) -> Result<Op
     };
     let metadata = safe_parquet::metadata(&mut file).map_err(Fault::Broken)?;
     let asked = |name: &str| columns.iter().any(|column| column.name == name);
-    check_columns(&mut file, &metadata, asked, UNPACKED).map_err(Fault::Broken)?;
+    check_columns(&mut file, &metadata, asked, UNPACKED).map_err(|refused| Fault::Broken(refused.why))?;
     let mut reader = ParquetReader::new(file);
     let raw =
         |name: &str| columns.iter().any(|column| column.kind == ColumnType::Bytes && column.name == name);
@@ -48,7 +48,7 @@ fn read(folder: &Path, name: &str, columns: &[&'static ColumnSpec]) -> Result<Op
         }
     }
     let frame = reader.with_columns(Some(wanted)).finish()?;
-    check_texts(&frame, UNPACKED).map_err(Fault::Broken)?;
+    check_texts(&frame, UNPACKED).map_err(|refused| Fault::Broken(refused.why))?;
     let columns: Result<Vec<Column>, Fault> = columns
         .iter()
         .map(|column| {

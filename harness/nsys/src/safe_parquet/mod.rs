@@ -7,7 +7,7 @@ mod sizes;
 mod tests;
 mod thrift;
 
-pub use sizes::{UNPACKED, check_columns, check_texts};
+pub use sizes::{Refused, UNPACKED, check_columns, check_texts};
 
 use polars_parquet::parquet::metadata::FileMetadata;
 use polars_parquet::parquet::read::read_metadata;

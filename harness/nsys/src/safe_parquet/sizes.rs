@@ -13,13 +13,34 @@ pub const UNPACKED: u64 = 4 << 30;
 /// An encoding in which each text says how much of the one before it begins with.
 const DELTA_BYTE_ARRAY: i64 = 7;
 
+/// Why a table is not read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refused {
+    /// For a person.
+    pub why: String,
+    /// It may be sound, and is larger than the limit.
+    pub is_too_large: bool,
+}
+
+impl From<String> for Refused {
+    fn from(why: String) -> Refused {
+        Refused { why, is_too_large: false }
+    }
+}
+
+impl From<Refused> for String {
+    fn from(refused: Refused) -> String {
+        refused.why
+    }
+}
+
 /// These columns, as they are going to be read.
 pub fn check_columns(
     file: &mut (impl Read + Seek),
     metadata: &FileMetadata,
     wanted: impl Fn(&str) -> bool,
     most: u64,
-) -> Result<(), String> {
+) -> Result<(), Refused> {
     let length = file.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
     let mut taken = 0;
     for group in &metadata.row_groups {
@@ -39,7 +60,7 @@ pub fn check_columns(
 }
 
 /// Texts of a table that was read: they share what the file holds once, and are copied one by one from there.
-pub fn check_texts(frame: &DataFrame, most: u64) -> Result<(), String> {
+pub fn check_texts(frame: &DataFrame, most: u64) -> Result<(), Refused> {
     let mut taken = 0;
     for column in frame.columns() {
         let lengths: u64 = match column.dtype() {
@@ -62,12 +83,11 @@ fn pages(
     column: &ColumnChunkMetadata,
     mut taken: u64,
     most: u64,
-) -> Result<u64, String> {
+) -> Result<u64, Refused> {
     let range = column.byte_range();
     if range.end > length {
-        return Err(
-            "damaged Parquet: footer points beyond the end of the file; fetch or export it again".into()
-        );
+        let why = "damaged Parquet: footer points beyond the end of the file; fetch or export it again";
+        return Err(why.to_owned().into());
     }
     taken = bounded(taken, range.end - range.start, most)?;
     file.seek(SeekFrom::Start(range.start)).map_err(|error| error.to_string())?;
@@ -76,11 +96,13 @@ fn pages(
     let mut walk = Walk::over(&chunk);
     let mut values = 0;
     while values < column.num_values() && !walk.is_at_end() {
-        let page = page(&mut walk).ok_or("damaged page header: fetch or export it again")?;
+        let page =
+            page(&mut walk).ok_or_else(|| "damaged page header: fetch or export it again".to_owned())?;
         if page.encoding == DELTA_BYTE_ARRAY {
             return Err("unsupported text encoding DELTA_BYTE_ARRAY, which nsys does not write: export it again with \
                         `nsys export --type=parquetdir`"
-                .to_owned());
+                .to_owned()
+                .into());
         }
         taken = bounded(taken, page.unpacked, most)?;
         values += page.values;
@@ -120,13 +142,11 @@ fn width(column: &ColumnChunkMetadata) -> u64 {
     }
 }
 
-fn bounded(taken: u64, more: u64, most: u64) -> Result<u64, String> {
+fn bounded(taken: u64, more: u64, most: u64) -> Result<u64, Refused> {
     let all = taken.saturating_add(more);
     if all > most {
-        return Err(format!(
-            "unpacks to more than {} MiB, the limit of one table: export it again",
-            most >> 20
-        ));
+        let why = format!("unpacks to more than {} MiB, the limit of one table: export it again", most >> 20);
+        return Err(Refused { why, is_too_large: true });
     }
     Ok(all)
 }

@@ -1,7 +1,7 @@
 //! The reports of profiled ranks: the tables that were exported on the nodes, compared with the digests that the nodes
 //! took of them; and, once the case is judged, the complete reports that are to be kept.
 
-use super::arrival::Arrival;
+use super::arrival::{Arrival, Arrived};
 use super::{missing, redacted_before, why};
 use crate::launch::folder::{Folder, Folders};
 use crate::reach::ReachError;
@@ -46,9 +46,13 @@ pub(super) async fn tables(
         let was =
             before.and_then(|before| before.files.iter().find(|was| was.path == path && was.redacted > 0));
         let mut arrival = Arrival::new(case, planned, &table.name, store);
-        match fetch(folder, table, was.map(|was| was.sha256.as_str()), &mut arrival).await? {
-            Ok(()) => {
-                let mut home = arrival.keep(planned, &file)?.file;
+        let fetched = fetch(folder, table, was.map(|was| was.sha256.as_str()), &mut arrival).await?;
+        let kept = match fetched {
+            Ok(()) => arrival.keep(planned, &file)?,
+            Err(why) => Err(why),
+        };
+        match kept {
+            Ok(Arrived { file: mut home, .. }) => {
                 home.redacted += redacted_before(before, &home);
                 collected.files.push(home);
             }
@@ -90,9 +94,13 @@ pub async fn keep(
                     true => again(&home, &mut arrival).map(Ok)?,
                     false => fetch(&folder, report, None, &mut arrival).await?,
                 };
-                match fetched {
-                    Ok(()) => {
-                        kept.files.push(arrival.keep(planned, &file)?.file);
+                let arrived = match fetched {
+                    Ok(()) => arrival.keep(planned, &file)?,
+                    Err(why) => Err(why),
+                };
+                match arrived {
+                    Ok(arrived) => {
+                        kept.files.push(arrived.file);
                         let tables: Vec<_> =
                             account.tables.iter().map(|table| raw.join(&table.name)).collect();
                         store.date_no_later(&raw.join(&report.name), &tables)?;

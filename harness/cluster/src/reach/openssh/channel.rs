@@ -2,14 +2,16 @@
 //! Making connections, and asking again for a refused session, is left to the caller.
 
 use super::shell_text::{self, CommandEnd};
+use crate::reach::output::{head, tail, too_long};
 use crate::reach::{Answer, ReachError, Status};
 use openssh::{Child, ChildStdin, Session, Stdio};
 use std::io;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 
-/// What a command may print, and the end of what it may say on stderr. More goes through files.
-pub(super) const STDOUT_LIMIT: usize = 16 << 20;
-pub(super) const STDERR_LIMIT: usize = 64 << 10;
+/// What a command may print. More goes through files.
+const STDOUT_LIMIT: usize = 16 << 20;
+/// The end of what it may say on stderr.
+const STDERR_LIMIT: usize = 64 << 10;
 
 pub(super) enum Error {
     /// The host, or the connection's own process, has no room for another session: nothing was run.
@@ -34,13 +36,12 @@ pub(super) async fn run(session: &Session, host: &str, text: &str, program: &str
     let (fed, stdout, stderr) = tokio::join!(
         feed(stdin, text.as_bytes()),
         head(stdout, STDOUT_LIMIT + shell_text::AROUND),
-        tail(stderr)
+        tail(stderr, STDERR_LIMIT)
     );
     let code = end(child).await;
     let Ok(stdout) = stdout.map_err(|_| ()) else { return Err(lost("the connection was lost")) };
     let Some(stdout) = stdout else {
-        let why = format!("its output exceeds {} MiB; larger output must go to a file", STDOUT_LIMIT >> 20);
-        return Err(Error::For(ReachError::Failed { what: format!("`{program}` on {host}"), why }));
+        return Err(Error::For(too_long(format!("`{program}` on {host}"), STDOUT_LIMIT)));
     };
     match shell_text::parse_output(stdout) {
         CommandEnd::Ended { code, stdout } => Ok(Answer { status: Status::Code(code), stdout, stderr }),
@@ -106,70 +107,8 @@ async fn feed(stdin: Option<ChildStdin>, text: &[u8]) -> io::Result<()> {
     }
 }
 
-/// All of a stream, or nothing where it is longer than the limit.
-async fn head(mut stream: impl AsyncRead + Unpin, limit: usize) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    let mut chunk = vec![0; 16 << 10];
-    loop {
-        match stream.read(&mut chunk).await? {
-            0 => return Ok(Some(bytes)),
-            n if bytes.len() + n > limit => return Ok(None),
-            n => bytes.extend_from_slice(&chunk[..n]),
-        }
-    }
-}
-
-/// The end of a stream, which says at its head how much it leaves out. One that breaks off has been what it was.
-async fn tail(mut stream: impl AsyncRead + Unpin) -> Vec<u8> {
-    let mut bytes: Vec<u8> = Vec::new();
-    let mut chunk = vec![0; 16 << 10];
-    let mut left_out = 0;
-    while let Ok(n @ 1..) = stream.read(&mut chunk).await {
-        bytes.extend_from_slice(&chunk[..n]);
-        if bytes.len() > 2 * STDERR_LIMIT {
-            let over = bytes.len() - STDERR_LIMIT;
-            bytes.drain(..over);
-            left_out += over;
-        }
-    }
-    if bytes.len() > STDERR_LIMIT {
-        let over = bytes.len() - STDERR_LIMIT;
-        bytes.drain(..over);
-        left_out += over;
-    }
-    match left_out {
-        0 => bytes,
-        n => [format!("[{n} bytes before this are left out]\n").as_bytes(), &bytes].concat(),
-    }
-}
-
 /// How a command ended stands in its output; a channel that is waited for leaves nothing half open. What the shell itself
 /// ended with, where the host said it.
 async fn end(child: Child<&Session>) -> Option<i32> {
     child.wait().await.ok()?.code()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn output_beyond_its_limit_is_no_output_and_never_a_part_of_it() {
-        assert_eq!(head(&b"12345"[..], 5).await.expect("read"), Some(b"12345".to_vec()));
-        assert_eq!(head(&b"123456"[..], 5).await.expect("read"), None);
-    }
-
-    #[tokio::test]
-    async fn the_end_of_stderr_is_kept_and_says_what_it_leaves_out() {
-        let short = vec![b'x'; STDERR_LIMIT];
-        assert_eq!(tail(&short[..]).await, short);
-        let long: Vec<u8> = (0..STDERR_LIMIT * 5 + 3).map(|n| b'a' + (n % 26) as u8).collect();
-        let kept = tail(&long[..]).await;
-        let (first, rest) = kept.split_at(kept.iter().position(|byte| *byte == b'\n').expect("a line") + 1);
-        assert_eq!(
-            first,
-            format!("[{} bytes before this are left out]\n", long.len() - STDERR_LIMIT).as_bytes()
-        );
-        assert_eq!(rest, &long[long.len() - STDERR_LIMIT..]);
-    }
 }
