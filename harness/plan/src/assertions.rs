@@ -289,7 +289,7 @@ impl One<'_> {
     /// alltoall and sendrecv have no check in place, and print N/A there.
     fn places(&self) -> &'static [&'static str] {
         match self.op() {
-            Some(Op::AllToAll | Op::SendRecv) if self.metric.is(Role::DataCheck) => &["out"],
+            Some(Op::AllToAll | Op::SendRecv) if self.metric.checks.is_some() => &["out"],
             _ => &["out", "in"],
         }
     }

@@ -6,7 +6,7 @@ use crate::profile_audit::CAUSES as REPORT_CAUSES;
 use logs::flow_log::Tool;
 use metric::finding::Finding;
 use metric::lacks::NOT_READ;
-use metric::{Files, Role};
+use metric::{DataCheck, Files};
 use model::artefact::INTERNAL_ERROR;
 use model::artefact::{
     BELOW_FLOOR, Bad, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, JudgedBy, PlannedAssertion,
@@ -124,20 +124,13 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         }
         // A bandwidth reached with wrong data is no bandwidth. Where nothing asks for the data itself, the numbers beside
         // it must not end as a pass.
-        let checks_data =
-            data.case.assertions.iter().any(|assertion| recipe::has_role(&assertion.metric, Role::DataCheck));
-        if data_wrong && !checks_data {
-            if matches!(data.case.workload, WorkloadFacts::Training { .. }) {
-                return Gate::Inconclusive {
-                    cause: "loss-not-finite".to_owned(),
-                    message: "the training loss is not finite, and no assertion checks it".to_owned(),
-                    next: "assert `train.loss_finite` in the case".to_owned(),
-                };
-            }
+        let mut assertions = data.case.assertions.iter();
+        if data_wrong && !assertions.any(|assertion| recipe::checks_data(&assertion.metric)) {
+            let check = unasserted(data);
             return Gate::Inconclusive {
-                cause: "data-wrong".to_owned(),
-                message: "nccl-tests reports wrong data, and no assertion checks it".to_owned(),
-                next: "assert `nccl.wrong` in the case, and run it with its gpu-each case".to_owned(),
+                cause: check.cause.to_owned(),
+                message: format!("{}, and no assertion checks it", check.wrong),
+                next: check.next.to_owned(),
             };
         }
         if let Some(not) = analysis.and_then(|analysis| analysis.not_comparable.as_ref()) {
@@ -257,6 +250,25 @@ fn tool<'a>(data: &'a CaseData) -> &'a str {
         WorkloadFacts::NicPairs { tool, .. } => tool.as_str(),
         _ => "",
     }
+}
+
+/// Where no recipe of the case declares a check.
+const UNDECLARED: DataCheck = DataCheck {
+    cause: "data-wrong",
+    wrong: "the output reports wrong data",
+    next: "add the recipe that reads it, and assert its metric",
+};
+
+/// The check of data that the case should assert: of what its recipes give, one with numbers comes first.
+fn unasserted(data: &CaseData) -> DataCheck {
+    let recipes = data.case.recipes.iter().filter_map(|name| recipe::find(name));
+    let checks: Vec<(&str, DataCheck)> = recipes
+        .flat_map(|recipe| recipe.metrics)
+        .filter_map(|metric| Some((metric.name, metric.checks?)))
+        .collect();
+    let has_numbers = |name: &str| data.metrics.rows().iter().any(|row| &*row.name == name);
+    let measured = checks.iter().find(|(name, _)| has_numbers(name));
+    measured.or(checks.first()).map_or(UNDECLARED, |(_, check)| *check)
 }
 
 fn to_install(tool: &str) -> &'static str {
