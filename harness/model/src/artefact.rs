@@ -18,6 +18,7 @@ mod plan;
 mod probed;
 mod run_files;
 mod verdict;
+mod workload;
 
 pub use analyses::Analyses;
 pub use bound::{BaselineNumbers, PlannedBaseline, PlannedBound, PlannedSpread};
@@ -35,7 +36,6 @@ pub use outcome::{Bad, CaseOutcomes, CoverageSets, JobOutcome, WorkKind};
 pub use plan::{
     ExpectedFile, FileKind, InstanceFacts, Plan, PlannedAllocation, PlannedAssertion, PlannedCase,
     PlannedFile, PlannedJob, PlannedProfile, PlannedRecipe, PlannedSecret, PlannedTurn, ProfiledRank, Source,
-    WorkloadFacts,
 };
 pub use probed::{ClockOffset, LeftOut, Probe, ProbedNode, Value};
 pub use run_files::{CaseSummary, Counts, RunRecord, Summary};
@@ -43,6 +43,7 @@ pub use verdict::{
     Analysis, BELOW_FLOOR, CaseVerdict, Coverage, Evidence, JobAnalysis, JudgedBy, Share, Status, Unfit,
     Verdict, WorkloadFailure,
 };
+pub use workload::{WorkloadFacts, WorkloadTraits};
 
 /// Layout version of what this harness writes; a file with a higher one is refused.
 pub const FORMAT: u32 = 1;

@@ -101,7 +101,7 @@ fn page(command: Command) -> Command {
         return command;
     }
     let settings: Vec<String> =
-        plan::SETTINGS.iter().map(|setting| format!("  {:<20}  {}", setting.key, setting.about)).collect();
+        plan::settings().map(|setting| format!("  {:<20}  {}", setting.key, setting.about)).collect();
     command.after_help(format!(
         "Verbs (the first argument; filters of assertion names come behind the flags):\n{}\n\n\
          Settings (--set KEY=VALUE, or --set CASE.KEY=VALUE):\n{}\n\n{}",

@@ -10,7 +10,7 @@ use metric::{DataCheck, Files};
 use model::artefact::INTERNAL_ERROR;
 use model::artefact::{
     BELOW_FLOOR, Bad, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, JudgedBy, PlannedAssertion,
-    PlannedJob, Status, Verdict, WorkKind, WorkloadFacts,
+    PlannedJob, Status, Verdict,
 };
 use recipes::recipe::training_log::torch_failure::{EXCEPTION, RENDEZVOUS};
 use recipes::recipe::{self, efa_traffic};
@@ -86,21 +86,15 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
     let failure = analysis.and_then(|analysis| analysis.failure.as_ref());
     let data_wrong = analysis.is_some_and(|analysis| analysis.data_wrong);
     if let Ended::Exited { code } = end {
-        // The exit code of a command is what it was run for.
-        let is_command = matches!(data.case.workload, WorkloadFacts::Command { .. });
-        if *code == job::script::EXIT_NO_TOOL && matches!(data.case.workload, WorkloadFacts::NicPairs { .. })
-        {
-            let tool = tool(data);
+        let workload = &data.case.workload;
+        if let (job::script::EXIT_NO_TOOL, Some(tool)) = (*code, workload.flow_tool()) {
             return Gate::Inconclusive {
                 cause: TOOL_MISSING.to_owned(),
                 message: format!("`{tool}` is not installed on a node of the pair"),
                 next: format!("install {}; or set `nic_tool` in the inventory", to_install(tool)),
             };
         }
-        if *code == job::script::EXIT_TOOL_REFUSED
-            && matches!(data.case.workload, WorkloadFacts::NicPairs { .. })
-        {
-            let tool = tool(data);
+        if let (job::script::EXIT_TOOL_REFUSED, Some(tool)) = (*code, workload.flow_tool()) {
             let findings = analysis.map(|analysis| analysis.findings.as_slice()).unwrap_or_default();
             let refused = findings.iter().find(|finding| finding.code == "flow-tool-refused");
             let reason = refused.map_or("its output is missing", |finding| finding.message.as_str());
@@ -111,7 +105,7 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
             };
         }
         // nccl-tests exits with 1 where data came out wrong: a measurement, and the worst one.
-        if *code != 0 && !is_command && !data_wrong {
+        if *code != 0 && !workload.traits().exit_code_is_result && !data_wrong {
             let (cause, evidence) = match failure {
                 Some(failure) => (failure.cause.clone(), failure.evidence.clone()),
                 None => (end.cause(), "no cause found in its output".to_owned()),
@@ -241,14 +235,6 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
             "fix it and check with `harness inventory probe --nodes`; `--no-probe` launches on it anyway",
         ),
         Ended::NotRun { why } => error(&end.cause(), &format!("not run: {why}"), "run it again"),
-    }
-}
-
-/// The tool of a nic-pairs case.
-fn tool<'a>(data: &'a CaseData) -> &'a str {
-    match &data.case.workload {
-        WorkloadFacts::NicPairs { tool, .. } => tool.as_str(),
-        _ => "",
     }
 }
 
@@ -418,15 +404,6 @@ fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -
     Some(lack(&failure.cause, failure.evidence.clone()))
 }
 
-fn kind(workload: &WorkloadFacts) -> WorkKind {
-    match workload {
-        WorkloadFacts::NcclTests { each_gpu: true, .. } => WorkKind::Gpus,
-        WorkloadFacts::NcclTests { .. } => WorkKind::Collective,
-        WorkloadFacts::NicPairs { .. } => WorkKind::Flows,
-        WorkloadFacts::Command { .. } | WorkloadFacts::Training { .. } => WorkKind::Command,
-    }
-}
-
 /// Whether NCCL used another transport than the instance's profile expects in every job over several nodes.
 fn other_transport_everywhere(data: &CaseData) -> bool {
     let mut over_nodes = data.case.jobs.iter().filter(|job| job.nodes.len() > 1).peekable();
@@ -536,7 +513,7 @@ pub(super) fn outcomes(
             };
             Some(JobOutcome {
                 case: data.case.name.clone(),
-                kind: kind(&data.case.workload),
+                kind: data.case.workload.traits().work,
                 job: planned.name.clone(),
                 nodes: planned.nodes.clone(),
                 bad,
