@@ -11,7 +11,7 @@ use config::diagnostic::Diagnostic;
 use config::envlint::{self, Linted, Versions};
 use config::hardware_limits;
 use config::inventory::{Instance, Instances, Inventory};
-use config::suite::{Suite, Workload};
+use config::suite::Suite;
 use config::toml_reader::{file, folder, line_of, renamed};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -139,16 +139,8 @@ pub(crate) fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
 
 /// The scripts of the project that a suite's workloads start, each once.
 fn scripts(home: &Path, suite: &Suite) -> Vec<lint::Source> {
-    let mut names: Vec<&String> = Vec::new();
-    for case in &suite.cases {
-        match &case.workload {
-            Workload::Command(command) => {
-                names.extend(std::iter::once(&command.program).chain(&command.args))
-            }
-            Workload::Training(training) => names.extend(training.arguments()),
-            Workload::NcclTests(_) | Workload::NicPairs(_) => {}
-        }
-    }
+    let mut names: Vec<&String> =
+        suite.cases.iter().flat_map(|case| case.workload.written_arguments()).collect();
     names.retain(|name| {
         [".sh", ".sbatch", ".slurm"].iter().any(|end| name.ends_with(end)) && !name.starts_with('/')
     });

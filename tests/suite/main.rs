@@ -27,6 +27,7 @@ mod drawn;
 mod ended;
 mod evidence;
 mod exact;
+mod examples;
 mod exit_codes;
 mod false_alarms;
 mod field_kit;

@@ -92,8 +92,6 @@ pub enum Sizes {
 pub enum Role {
     /// A rate that shows whether a node is good.
     Rate,
-    /// Whether data came out right: it must be asserted where data came out wrong.
-    DataCheck,
     /// Time-outs of a NIC's connections.
     Timeouts,
     /// NCCL uses a slower way than on other nodes.
@@ -116,6 +114,17 @@ pub enum Role {
     Disagreement,
     /// Its name in an assertion is what stands behind the first dot.
     ShortName,
+}
+
+/// What is reported where data came out wrong, and no assertion asks whether it came out right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataCheck {
+    /// A short code: `data-wrong`.
+    pub cause: &'static str,
+    /// What is wrong, as a sentence begins: `nccl-tests reports wrong data`.
+    pub wrong: &'static str,
+    /// What the suite should assert.
+    pub next: &'static str,
 }
 
 /// What a recipe declares of a metric.
@@ -145,6 +154,8 @@ pub struct MetricSpec {
     pub limit: Option<Limit>,
     /// Of a metric with dimension `SizeBytes`.
     pub sizes: Sizes,
+    /// It shows whether data came out right, and must be asserted where data came out wrong.
+    pub checks: Option<DataCheck>,
     /// Beside the above.
     pub roles: &'static [Role],
     /// What to do about a number out of bounds; `{nodes}` stands for those of the assertion.
@@ -176,6 +187,7 @@ impl MetricSpec {
             explained_by: &[],
             limit: None,
             sizes: Sizes::All,
+            checks: None,
             roles: &[],
             next: MetricSpec::NEXT,
         }
@@ -220,6 +232,12 @@ impl MetricSpec {
     /// The same declaration for other sizes.
     pub const fn at(mut self, sizes: Sizes) -> MetricSpec {
         self.sizes = sizes;
+        self
+    }
+
+    /// The same declaration of a check of data.
+    pub const fn checking(mut self, check: DataCheck) -> MetricSpec {
+        self.checks = Some(check);
         self
     }
 

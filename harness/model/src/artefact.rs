@@ -19,6 +19,7 @@ mod plan;
 mod probed;
 mod run_files;
 mod verdict;
+mod workload;
 
 pub use analyses::Analyses;
 pub use bound::{BaselineNumbers, PlannedBaseline, PlannedBound, PlannedSpread};
@@ -35,16 +36,17 @@ pub use jobs::{
 pub use launcher::{FolderAccess, Launcher, LauncherFacts, Queue, ScriptRuns};
 pub use outcome::{Bad, CaseOutcomes, CoverageSets, JobOutcome, WorkKind};
 pub use plan::{
-    ExpectedFile, FileKind, InstanceFacts, Plan, PlannedAllocation, PlannedAssertion, PlannedCase,
-    PlannedFile, PlannedJob, PlannedProfile, PlannedRecipe, PlannedSecret, PlannedTurn, ProfiledRank, Source,
-    WorkloadFacts,
+    ExpectedFile, FileKind, InstanceFacts, Plan, PlanFormat, PlannedAllocation, PlannedAssertion,
+    PlannedCase, PlannedFile, PlannedJob, PlannedProfile, PlannedRecipe, PlannedSecret, PlannedTurn,
+    ProfiledRank, Source,
 };
 pub use probed::{ClockOffset, LeftOut, Probe, ProbedNode, Value};
-pub use run_files::{CaseSummary, Counts, RunRecord, Summary};
+pub use run_files::{CaseSummary, Counts, RunRecord, Summary, SummaryFormat};
 pub use verdict::{
     Analysis, BELOW_FLOOR, CaseVerdict, Coverage, Evidence, JobAnalysis, JudgedBy, Share, Status, Unfit,
     Verdict, WorkloadFailure,
 };
+pub use workload::{WorkloadFacts, WorkloadTraits};
 
 /// The cause of a job whose files ended a recipe by a panic.
 pub const INTERNAL_ERROR: &str = "internal-error";

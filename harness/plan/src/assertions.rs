@@ -2,11 +2,11 @@
 
 use super::Context;
 use super::plan_size::NICS_ONE_BY_ONE;
-use super::{baseline, training};
+use super::{baseline, workload};
 use base::nodeset;
 use base::size;
 use config::baseline::BaselineKey;
-use config::suite::{Assertion, Case, Per, Place, Placement, Suite, Workload};
+use config::suite::{Assertion, Case, Per, Place, Placement, Suite};
 use metric::op::Op;
 use metric::{Dim, Dims, MetricSpec, Role};
 use model::artefact::{PlannedAssertion, PlannedBaseline, PlannedBound, PlannedJob, PlannedSpread};
@@ -14,9 +14,6 @@ use recipes::recipe::{self, nccl_shape};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// What it measures with where the suite says nothing.
-const DTYPE_OF_NCCL_TESTS: &str = "float";
 
 pub(crate) fn assertions(
     context: &Context,
@@ -241,7 +238,7 @@ impl One<'_> {
     /// Every size of the sweep that an operation can print as itself. Below it, counts per rank are rounded to 16
     /// bytes, and several sizes collapse into one.
     fn sizes_asked(&self, job: &PlannedJob) -> Vec<u64> {
-        let Workload::NcclTests(tests) = &self.case.workload else { return Vec::new() };
+        let Some(tests) = self.case.workload.collective() else { return Vec::new() };
         let ranks = match self.case.placement {
             Placement::EachGpu => 1,
             _ => u64::from(job.ranks),
@@ -278,16 +275,13 @@ impl One<'_> {
     }
 
     fn op(&self) -> Option<Op> {
-        match &self.case.workload {
-            Workload::NcclTests(tests) => Some(tests.op),
-            _ => None,
-        }
+        self.case.workload.collective().map(|tests| tests.op)
     }
 
     /// alltoall and sendrecv have no check in place, and print N/A there.
     fn places(&self) -> &'static [&'static str] {
         match self.op() {
-            Some(Op::AllToAll | Op::SendRecv) if self.metric.is(Role::DataCheck) => &["out"],
+            Some(Op::AllToAll | Op::SendRecv) if self.metric.checks.is_some() => &["out"],
             _ => &["out", "in"],
         }
     }
@@ -317,33 +311,16 @@ impl One<'_> {
         if !self.assertion.bound.baseline {
             return None;
         }
-        let gpus = self.context.inventory.instance.gpus;
-        let tests = match &self.case.workload {
-            Workload::NcclTests(tests) => Some(tests),
-            _ => None,
-        };
-        let key = BaselineKey {
+        let mut key = BaselineKey {
             op: self.op(),
             size_bytes: size,
             nodes: Some(nodes),
-            ranks: match (&self.case.workload, self.case.placement == Placement::EachGpu) {
-                (Workload::NcclTests(_), true) => Some(1),
-                (Workload::NcclTests(_), false) => Some(nodes * gpus),
-                (Workload::Training(training), _) => {
-                    Some(nodes * training::processes(training, self.context.inventory))
-                }
-                _ => None,
-            },
             placement: Some(self.case.placement.kind().to_owned()),
-            training: match &self.case.workload {
-                Workload::Training(_) => Some(self.case.name.clone()),
-                _ => None,
-            },
-            dtype: tests.map(|tests| tests.dtype.clone()).filter(|dtype| dtype != DTYPE_OF_NCCL_TESTS),
-            algorithm: tests.and_then(|tests| tests.algorithm).map(|one| one.name().to_owned()),
-            protocol: tests.and_then(|tests| tests.environment.get("NCCL_PROTO").cloned()),
             kernel: self.assertion.of.as_ref().map(|(_, name)| name.clone()),
+            ..BaselineKey::default()
         };
+        let workload = workload::planner(&self.case.workload);
+        workload.distinguish(&mut key, self.context.inventory, self.case, nodes);
         let instance = &self.context.inventory.instance.name;
         Some(baseline::look_up(self.context.baselines, instance, &self.assertion.metric, &key))
     }

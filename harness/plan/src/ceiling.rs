@@ -2,7 +2,7 @@
 
 use config::hardware_limits;
 use config::inventory::Instance;
-use config::suite::{Case, Placement, Workload};
+use config::suite::{Case, Placement};
 use metric::Limit;
 use model::artefact::{PlannedAssertion, PlannedJob};
 use recipes::recipe;
@@ -14,7 +14,7 @@ pub(crate) fn state(
     case: &Case,
     instance: &Instance,
 ) {
-    let Workload::NcclTests(tests) = &case.workload else { return };
+    let Some(tests) = case.workload.collective() else { return };
     // A split mask makes communicators whose shape is its own.
     if tests.split_mask.is_some() {
         return;

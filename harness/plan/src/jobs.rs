@@ -1,24 +1,20 @@
 //! The jobs of a case: their scripts, their launches, what they will leave, and how long they should take.
 
 use super::placement::Placed;
-use super::{Context, flow_path, nccl_log, profile, training};
+use super::workload::{self, JobPlan, PlannedStep, Results};
+use super::{Context, nccl_log, profile};
 use base::digest::sha256;
 use base::nodeset;
 use base::redact::{Reference, reference};
 use config::inventory::{Inventory, JobNeeds, JobSite};
-use config::suite::{Case, NcclTests, NicPairs, Placement, Step as Sizes, Workload};
+use config::suite::Case;
 use job::profile::account;
-use job::script::{self, Container, Flows, Gpus, Run, Sampler, Script, Step, files, secrets};
+use job::script::{self, Container, Run, Sampler, Script, Step, files, secrets};
 use job::window::{HOOK_FILE, Trigger};
 use model::artefact::{
     ExpectedFile, FileKind, PlannedFile, PlannedJob, PlannedProfile, PlannedSecret, ScriptRuns,
 };
 use std::collections::BTreeMap;
-
-/// Before a program does anything: allocation, container, wiring.
-const LAUNCH_S: f64 = 20.0;
-/// How long a step takes is not known before it was measured.
-const SECONDS_OF_STEP: f64 = 1.0;
 
 pub(crate) fn jobs(context: &Context, case: &Case, placed: &[Placed]) -> Result<Vec<PlannedJob>, String> {
     let environment = environment(context.inventory, case)?;
@@ -33,8 +29,9 @@ fn job(
 ) -> Result<PlannedJob, String> {
     let inventory = context.inventory;
     let folder = format!("{}/{}/{}", context.folder, case.name, placed.name);
-    let estimate_s = estimate_s(inventory, case, placed.nodes.len());
-    let (mut step, tasks_per_node, ranks, helper) = workload(context, case, placed)?;
+    let nodes = placed.nodes.len();
+    let estimate_s = workload::planner(&case.workload).estimate_s(&inventory.instance, case.placement, nodes);
+    let PlannedStep { mut step, tasks_per_node, ranks, helper } = planned_step(context, case, placed)?;
     let mut nodes = placed.nodes.clone();
     // Which node sends stands in the step; the nodes of a job are a set, and ranks are numbered along it.
     nodeset::sort(&mut nodes);
@@ -128,12 +125,7 @@ fn apart(
             }
         }
     }
-    let words: Vec<&String> = match &case.workload {
-        Workload::Command(command) => std::iter::once(&command.program).chain(&command.args).collect(),
-        Workload::Training(training) => training.arguments().collect(),
-        Workload::NcclTests(_) | Workload::NicPairs(_) => Vec::new(),
-    };
-    for word in words {
+    for word in case.workload.written_arguments() {
         if let Reference::To(from) = reference(word) {
             secrets.push(PlannedSecret { variable: secrets::argument(from), from: from.to_owned() });
         }
@@ -196,14 +188,8 @@ fn enter_folder(step: &mut Step, folder: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The step, the tasks per node that Slurm is asked for, the ranks declared, and the script that the step needs.
-fn workload(
-    context: &Context,
-    case: &Case,
-    placed: &Placed,
-) -> Result<(Step, u32, u32, Option<&'static str>), String> {
+fn planned_step(context: &Context, case: &Case, placed: &Placed) -> Result<PlannedStep, String> {
     let inventory = context.inventory;
-    let gpus = inventory.instance.gpus;
     let container = inventory.container.as_ref().map(|container| Container {
         image: container.image.clone(),
         mounts: container.mounts.clone(),
@@ -214,127 +200,25 @@ fn workload(
         name: None,
     });
     let planner = inventory.reach.planner();
-    let wiring = planner.mpi(&inventory.paths);
+    let workload = workload::planner(&case.workload);
     planner.refuse_job(&JobNeeds {
         nodes: &placed.nodes,
         container: inventory.container.is_some(),
-        mpi: matches!(case.workload, Workload::NcclTests(_)) && case.placement != Placement::EachGpu,
-        tasks_per_node: match &case.workload {
-            Workload::Command(command) => command.tasks_per_node,
-            _ => 1,
-        },
+        mpi: workload.needs_mpi(case.placement),
+        tasks_per_node: case.workload.tasks_per_node().unwrap_or(1),
     })?;
-    match &case.workload {
-        Workload::NcclTests(tests) if case.placement == Placement::EachGpu => {
-            let argv = nccl_argv(inventory, tests, 1);
-            Ok((Step::Gpus(Gpus { argv, gpus, container }), 1, 1, Some("gpus.sh")))
-        }
-        Workload::NcclTests(tests) => {
-            // Without MPI to wire ranks together, one process drives all GPUs of its node.
-            let (tasks, gpus_per_rank) = if wiring.is_some() { (gpus, 1) } else { (1, gpus) };
-            let run = Run {
-                argv: nccl_argv(inventory, tests, gpus_per_rank),
-                tasks_per_node: tasks,
-                mpi: wiring.map(str::to_owned),
-                container,
-                profile: None,
-            };
-            Ok((Step::Run(run), tasks, gpus * placed.nodes.len() as u32, None))
-        }
-        Workload::NicPairs(pairs) => {
-            let [from, to] = placed.nodes.as_slice() else {
-                return Err("a flow needs exactly two nodes".to_owned());
-            };
-            // A write moves data from the client to the server; a read moves it the other way.
-            let reads = inventory.instance.flow_op.name() == "read";
-            let (client, server) = if reads { (to, from) } else { (from, to) };
-            let flows = Flows {
-                tool: inventory.nic_tool.name().to_owned(),
-                op: inventory.instance.flow_op.name().to_owned(),
-                server: server.clone(),
-                client: client.clone(),
-                base_port: pairs.base_port,
-                message_bytes: pairs.message_bytes,
-                iterations: iterations(inventory, pairs),
-                limit_s: flow_limit_s(pairs),
-                memory: pairs.memory,
-                devices: inventory.instance.nics.clone(),
-                gpus: flow_path::gpus(&inventory.instance),
-            };
-            Ok((Step::Flows(flows), 1, 2, Some("flows.sh")))
-        }
-        Workload::Command(command) => {
-            let mut argv = vec![command.program.clone()];
-            argv.extend(command.args.iter().cloned());
-            let tasks_per_node = command.tasks_per_node;
-            let ranks = tasks_per_node * placed.nodes.len() as u32;
-            let run = Run { argv, tasks_per_node, mpi: None, container, profile: None };
-            Ok((Step::Run(run), tasks_per_node, ranks, None))
-        }
-        Workload::Training(training) => {
-            let meeting = format!("{}.{}.{}", context.request.run_id, case.name, placed.name);
-            let site = training::Site { inventory, placed, meeting, wiring, container };
-            let (run, ranks) = training::run(training, site)?;
-            Ok((Step::Run(run.clone()), run.tasks_per_node, ranks, None))
-        }
-    }
-}
-
-fn nccl_argv(inventory: &Inventory, tests: &NcclTests, gpus_per_rank: u32) -> Vec<String> {
-    let program = format!("{}/{}", inventory.paths.nccl_tests.trim_end_matches('/'), tests.op.program());
-    let mut argv = vec![program];
-    let mut option = |name: &str, value: String| argv.extend([name.to_owned(), value]);
-    option("-b", tests.min_bytes.to_string());
-    option("-e", tests.max_bytes.to_string());
-    match tests.step {
-        Sizes::Factor(factor) => option("-f", factor.to_string()),
-        Sizes::Bytes(bytes) => option("-i", bytes.to_string()),
-    }
-    option("-n", tests.iterations.to_string());
-    option("-w", tests.warmup.to_string());
-    option("-d", tests.dtype.clone());
-    if matches!(tests.op.name(), "all_reduce" | "reduce" | "reduce_scatter") {
-        option("-o", tests.redop.clone());
-    }
-    if let Some(root) = tests.root {
-        option("-r", root.to_string());
-    }
-    option("-c", u8::from(tests.check).to_string());
-    option("-g", gpus_per_rank.to_string());
-    argv
-}
-
-/// Enough messages for the flow to last its time at line rate.
-fn iterations(inventory: &Inventory, pairs: &NicPairs) -> u64 {
-    let bytes = inventory.instance.nic_line_rate_gb_s * 1e9 * pairs.seconds;
-    (bytes / pairs.message_bytes as f64).ceil() as u64
-}
-
-/// Of each turn. A flow at a tenth of line rate is slow, and is still to be measured.
-fn flow_limit_s(pairs: &NicPairs) -> u64 {
-    (pairs.seconds * 10.0).ceil() as u64 + 60
+    let run_id = &context.request.run_id;
+    let wiring = planner.mpi(&inventory.paths);
+    workload.step(JobPlan { inventory, case, placed, run_id, wiring, container })
 }
 
 fn environment(inventory: &Inventory, case: &Case) -> Result<BTreeMap<String, String>, String> {
     let mut variables = inventory.environment.clone();
-    match &case.workload {
-        Workload::NcclTests(tests) => {
-            if let Some(algorithm) = tests.algorithm {
-                variables.insert("NCCL_ALGO".to_owned(), algorithm.nccl_name().to_owned());
-            }
-            if let Some(mask) = &tests.split_mask {
-                variables.insert("NCCL_TESTS_SPLIT_MASK".to_owned(), mask.clone());
-            }
-            variables.extend(tests.environment.clone());
-        }
-        Workload::Command(command) => variables.extend(command.environment.clone()),
-        Workload::Training(training) => variables.extend(training.environment.clone()),
-        Workload::NicPairs(_) => {}
-    }
+    let workload = workload::planner(&case.workload);
+    variables.extend(workload.variables().into_iter().map(|(name, value)| (name.to_owned(), value)));
+    variables.extend(case.workload.environment().clone());
     nccl_log::ask(case, &mut variables)?;
-    if let Workload::NcclTests(_) = case.workload {
-        leave_out_docker0(&mut variables);
-    }
+    workload.complete(&mut variables);
     for (name, value) in &variables {
         let is_name = !name.is_empty()
             && !name.starts_with(|c: char| c.is_ascii_digit())
@@ -348,18 +232,6 @@ fn environment(inventory: &Inventory, case: &Case) -> Result<BTreeMap<String, St
     }
     Ok(variables)
 }
-
-/// docker0 and HyperPod's veth_def_agent have the same address on every node: Open MPI would take them for a path to the
-/// others and wait for ever. What a person chose stands.
-fn leave_out_docker0(variables: &mut BTreeMap<String, String>) {
-    let (exclude, interfaces) = EXCLUDED_INTERFACES;
-    if !variables.contains_key("OMPI_MCA_btl_tcp_if_include") {
-        variables.entry(exclude.to_owned()).or_insert_with(|| interfaces.to_owned());
-    }
-}
-
-/// The variable that jobs of nccl-tests get where no interfaces were chosen, and its value.
-pub const EXCLUDED_INTERFACES: (&str, &str) = ("OMPI_MCA_btl_tcp_if_exclude", "lo,docker0,veth_def_agent");
 
 fn interval_s(case: &Case, estimate_s: f64) -> f64 {
     match case.counters.between {
@@ -378,72 +250,50 @@ fn expected(
     script: &Script,
     profile: Option<&PlannedProfile>,
 ) -> Vec<ExpectedFile> {
-    let mut expected = Vec::new();
     let planner = inventory.reach.planner();
     let runs = planner.launcher().facts().script;
     let printed = |name: &str| match planner.gathers_output(script) {
         true => vec![(name.to_owned(), None)],
         false => placed.nodes.iter().map(|node| (files::node_file(name, node), Some(node))).collect(),
     };
-    let mut expect = |name: String, kind, node: Option<&String>, part: Option<String>| {
-        expected.push(ExpectedFile { name, kind, node: node.cloned(), part, rank: None });
+    let file = |name: String, kind, node: Option<&String>| ExpectedFile {
+        name,
+        kind,
+        node: node.cloned(),
+        part: None,
+        rank: None,
     };
-    match &case.workload {
-        Workload::NcclTests(_) if case.placement == Placement::EachGpu => {
-            for node in &placed.nodes {
-                for gpu in 0..inventory.instance.gpus {
-                    let part = Some(format!("gpu{gpu}"));
-                    expect(files::gpu_out(gpu, node), FileKind::GpuNcclTests, Some(node), part.clone());
-                    expect(files::gpu_err(gpu, node), FileKind::Stderr, Some(node), part);
-                }
-            }
+    let mut expected = match workload::planner(&case.workload).results(inventory, case, placed) {
+        Results::Files(own) => own,
+        Results::Printed(kind) => {
+            printed(files::STDOUT).into_iter().map(|(name, node)| file(name, kind, node)).collect()
         }
-        Workload::NcclTests(_) => {
-            for (name, node) in printed(files::STDOUT) {
-                expect(name, FileKind::NcclTests, node, None);
-            }
-        }
-        Workload::NicPairs(_) => {
-            for device in &inventory.instance.nics {
-                expect(files::flow_out(device), FileKind::Flow, None, Some(device.clone()));
-            }
-        }
-        Workload::Training(_) => {
-            for (name, node) in printed(files::STDOUT) {
-                expect(name, FileKind::Stdout, node, None);
-            }
-        }
-        // A command may well print nothing.
-        Workload::Command(_) => {
-            for (name, node) in printed(files::STDOUT) {
-                expect(name, FileKind::Log, node, None);
-            }
-        }
-    }
+    };
+    let mut expect = |name, kind, node| expected.push(file(name, kind, node));
     if case.counters.enabled {
         for node in &placed.nodes {
-            expect(files::counters(node), FileKind::Counters, Some(node), None);
+            expect(files::counters(node), FileKind::Counters, Some(node));
         }
         if runs == ScriptRuns::Once {
-            expect(files::SAMPLER_LOG.to_owned(), FileKind::Log, None, None);
+            expect(files::SAMPLER_LOG.to_owned(), FileKind::Log, None);
         }
     }
     for (name, node) in printed(files::STDERR) {
-        expect(name, FileKind::Stderr, node, None);
+        expect(name, FileKind::Stderr, node);
     }
     match runs {
         ScriptRuns::OnEachNode => {
             for node in &placed.nodes {
-                expect(files::node_file(files::LOG, node), FileKind::Log, Some(node), None);
+                expect(files::node_file(files::LOG, node), FileKind::Log, Some(node));
             }
         }
         ScriptRuns::Once => {
-            expect(files::BATCH_ERR.to_owned(), FileKind::Log, None, None);
-            expect(files::BATCH_OUT.to_owned(), FileKind::Log, None, None);
+            expect(files::BATCH_ERR.to_owned(), FileKind::Log, None);
+            expect(files::BATCH_OUT.to_owned(), FileKind::Log, None);
         }
     }
     if planner.records_environment() {
-        expect(files::ENVIRONMENT.to_owned(), FileKind::Log, None, None);
+        expect(files::ENVIRONMENT.to_owned(), FileKind::Log, None);
     }
     expected.extend(profile.into_iter().flat_map(|profile| &profile.ranks).map(|profiled| ExpectedFile {
         name: account::file_name(profiled.rank),
@@ -453,30 +303,4 @@ fn expected(
         rank: Some(profiled.rank),
     }));
     expected
-}
-
-/// How long a job should take where all is well, for a person to plan by. No limit is made of it.
-fn estimate_s(inventory: &Inventory, case: &Case, nodes: usize) -> f64 {
-    let instance = &inventory.instance;
-    match &case.workload {
-        Workload::NcclTests(tests) => {
-            let wire = instance.nic_line_rate_gb_s * instance.nics.len() as f64;
-            let gb_s = match (&case.placement, nodes) {
-                (Placement::EachGpu, _) => instance.nvlink_gb_s,
-                (_, 1) => instance.nvlink_gb_s * 0.5,
-                _ => wire * 0.4,
-            };
-            // Out of place and in place, each warmed up and checked.
-            let rounds = 2.0 * f64::from(tests.iterations + tests.warmup + 2);
-            let one = |size: u64| 100e-6 + size as f64 / (gb_s * 1e9);
-            LAUNCH_S + tests.sizes().into_iter().map(|size| rounds * one(size)).sum::<f64>()
-        }
-        Workload::NicPairs(pairs) => {
-            LAUNCH_S + (pairs.seconds + 5.0) * flow_path::turns(instance, pairs.memory)
-        }
-        Workload::Training(training) => {
-            LAUNCH_S + f64::from(training.steps.unwrap_or_default()) * SECONDS_OF_STEP
-        }
-        Workload::Command(_) => LAUNCH_S,
-    }
 }

@@ -18,26 +18,24 @@ mod samples;
 mod select;
 mod settings;
 mod spread;
-mod training;
+mod workload;
 
 pub use allocations::{name_of_allocation, share};
 pub use baseline::{key, look_up, read_shown, rebaseline};
 pub use flow_path::settle as settle_flows;
-pub use jobs::EXCLUDED_INTERFACES;
 pub use left_out::{leave_out, quarantine};
 pub use placement::{Placed, place, ring};
 pub use samples::fsdp_script;
 pub use select::{Selection, select};
-pub use settings::{SETTINGS, apply_settings};
+pub use settings::{apply_settings, settings};
+pub use workload::EXCLUDED_INTERFACES;
 
 use base::nodeset;
 use base::text::count;
 use config::baseline::Baselines;
 use config::inventory::{Inventory, Kind};
-use config::suite::{Case, Placement, Suite, Workload};
-use model::artefact::{
-    Format, InstanceFacts, Launcher, Plan, PlannedCase, PlannedRecipe, Source, WorkloadFacts,
-};
+use config::suite::{Case, Placement, Suite};
+use model::artefact::{Format, InstanceFacts, Launcher, Plan, PlannedCase, PlannedRecipe, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a plan is made of beside the files.
@@ -190,13 +188,10 @@ fn placed_case(
     case: &Case,
     sets: Option<Vec<Placed>>,
 ) -> Result<PlannedCase, String> {
-    let placed = match (&case.workload, &case.placement) {
-        _ if sets.is_some() => sets.unwrap_or_default(),
-        (Workload::NicPairs(_), Placement::Pairs) => placement::ring(&context.request.nodes),
-        (Workload::NicPairs(_), _) => {
-            return Err("a `nic-pairs` workload needs `placement = \"pairs\"`".to_owned());
-        }
-        (_, how) => placement::place(how, &context.request.nodes),
+    let workload = workload::planner(&case.workload);
+    let placed = match sets {
+        Some(sets) => sets,
+        None => workload.place(case.placement, &context.request.nodes)?,
     };
     if context.launcher.facts().single_node
         && let Some(job) = placed.iter().find(|job| job.nodes.len() > 1)
@@ -222,7 +217,7 @@ fn placed_case(
         name: case.name.clone(),
         about: case.about.clone(),
         tags: case.tags.clone(),
-        workload: facts(context, case),
+        workload: workload.facts(context, case),
         recipes: case.recipes.clone(),
         after: case.after.clone(),
         skip,
@@ -273,41 +268,6 @@ fn precondition(context: &Context, case: &Case, nothing_placed: bool) -> Option<
         return Some(format!("needs a power of two of ranks, has {ranks}"));
     }
     None
-}
-
-fn facts(context: &Context, case: &Case) -> WorkloadFacts {
-    match &case.workload {
-        Workload::NcclTests(tests) => WorkloadFacts::NcclTests {
-            op: tests.op,
-            sizes: tests.sizes(),
-            // A split mask divides the ranks into groups by rules of its own: their size is then not declared.
-            ranks_per_communicator: match (&case.placement, &tests.split_mask) {
-                (Placement::EachGpu, _) => Some(1),
-                (_, Some(_)) => None,
-                (Placement::All, None) => {
-                    Some(context.request.nodes.len() as u32 * context.inventory.instance.gpus)
-                }
-                (Placement::Nodes(k) | Placement::Groups(k), None) => {
-                    Some(k * context.inventory.instance.gpus)
-                }
-                (Placement::Pairs, None) => Some(2 * context.inventory.instance.gpus),
-                (Placement::Each, None) => Some(context.inventory.instance.gpus),
-            },
-            checked: tests.check,
-            each_gpu: case.placement == Placement::EachGpu,
-        },
-        Workload::NicPairs(pairs) => {
-            let (instance, tool) = (&context.inventory.instance, context.inventory.nic_tool.name());
-            WorkloadFacts::NicPairs {
-                tool: tool.to_owned(),
-                op: instance.flow_op.name().to_owned(),
-                memory: Some(pairs.memory),
-                path: Some(flow_path::planned(instance, tool, pairs.memory)),
-            }
-        }
-        Workload::Command(command) => WorkloadFacts::Command { program: command.program.clone() },
-        Workload::Training(training) => training::facts(training, context.inventory),
-    }
 }
 
 /// Names must be unique, or JUnit readers keep only the first of each.

@@ -239,3 +239,15 @@ fn messages_of_flow_paths() {
     }
     insta::assert_snapshot!(lines.join("\n"));
 }
+
+#[test]
+fn each_kind_that_runs_a_program_runs_it_in_the_container_of_the_inventory() {
+    let training = "recipes = []\nworkload = { kind = \"torchrun\", script = \"/x.py\" }";
+    for case in [ALL_REDUCE, COMMAND, training] {
+        let suites = [suite("x", &placed("all", case))];
+        let made = plan(&suites, &inventory("real", SLURM, MOUNTS), None, request(2)).expect("a plan");
+        let files = &made.cases[0].jobs[0].files;
+        let script = files.iter().find_map(|file| file.text.as_deref()).unwrap_or_default();
+        assert!(script.contains("--container-image=/fsx/x.sqsh"), "{case}\n{script}");
+    }
+}

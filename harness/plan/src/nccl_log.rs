@@ -2,7 +2,7 @@
 //! in any case, also of a rank that dies, and in the one order of what was printed; files of its own would lie under
 //! the names of processes that no plan knows.
 
-use config::suite::{Case, Workload};
+use config::suite::Case;
 use recipes::recipe::nccl_log::SPEC;
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ pub(crate) fn ask(case: &Case, variables: &mut BTreeMap<String, String>) -> Resu
     if !case.recipes.iter().any(|recipe| recipe == SPEC.name) {
         return Ok(());
     }
-    if matches!(case.workload, Workload::NicPairs(_)) {
-        return Err("a `nic-pairs` workload does not run NCCL; remove `nccl_log` from `recipes`".to_owned());
+    if let Some(why) = case.workload.refuse_nccl_log() {
+        return Err(why.to_owned());
     }
     if let Some(file) = variables.get("NCCL_DEBUG_FILE") {
         return Err(format!(

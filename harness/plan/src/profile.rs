@@ -1,10 +1,10 @@
 //! The profiler of a job: around which ranks it goes, in which words, and which reports it must leave. What the words
 //! are in a release of nsys is defined in `job::profile`.
 
+use super::workload;
 use ::nsys::tables::{SESSION_START, SYSTEM_ENV, TableSpec};
 use config::inventory::Inventory;
-use config::suite::training::{Program, Training};
-use config::suite::{Case, Workload};
+use config::suite::Case;
 use job::profile::{NsysVersion, Profile, Ranks, Window, nsys};
 use job::script::{self, Step};
 use job::window::{self, Facts, PlannedWindow, Trigger, Watch, Way};
@@ -28,7 +28,7 @@ pub(crate) fn around(
     let tasks = per_node * nodes.len() as u32;
     let ranks = profiled(profile, tasks, per_node, nodes)?;
     let (export, tables) = export(case, version);
-    let windowed = windowed(profile, &ranks, nsys_callback(case), run)?;
+    let windowed = windowed(profile, &ranks, workload::planner(&case.workload).nsys_callback(), run)?;
     let words = nsys::arguments(&windowed.profile, version)?;
     let profile = &windowed.profile;
     run.profile = Some(script::Profile {
@@ -48,14 +48,6 @@ pub(crate) fn around(
         _ => 0,
     };
     Ok(Some(PlannedProfile { version, ranks, delay_s, keep: profile.keep, window: windowed.planned }))
-}
-
-/// Where the recipe of NeMo 2 has its callback, as its suite says.
-fn nsys_callback(case: &Case) -> Option<u32> {
-    match &case.workload {
-        Workload::Training(Training { program: Program::Nemo(nemo), .. }) => nemo.nsys_callback,
-        _ => None,
-    }
 }
 
 /// A profile whose window is passed to nsys, or handled without it.

@@ -1,38 +1,35 @@
 //! `--set KEY=VALUE`: one value of all cases, or of one (`CASE.KEY=VALUE`), for one run. Recorded in the plan.
 
 use base::suggest;
-use config::suite::{Case, Suite, Workload};
+use config::suite::{self, Case, Setting, SettingValue, Suite};
 
-/// A key that can be set, and what it is.
-pub struct Setting {
-    pub key: &'static str,
-    pub about: &'static str,
-}
-
-/// Every key that `--set` takes.
-pub const SETTINGS: &[Setting] = &[
+/// Of any case; `interval_s` stands behind those of workloads.
+static OF_CASES: [Setting; 2] = [
     Setting { key: "limit_s", about: "time limit of a job, in seconds" },
     Setting { key: "queue_limit_s", about: "how long a job may wait in the queue, in seconds" },
-    Setting { key: "iterations", about: "nccl-tests: measured operations per size" },
-    Setting { key: "warmup", about: "nccl-tests: operations before those" },
-    Setting { key: "seconds", about: "nic-pairs: how long a flow lasts at line rate" },
-    Setting { key: "interval_s", about: "counters: seconds between two readings, at least 0.2" },
 ];
+static INTERVAL: Setting =
+    Setting { key: "interval_s", about: "counters: seconds between two readings, at least 0.2" };
+
+/// Every key that `--set` takes.
+pub fn settings() -> impl Iterator<Item = &'static Setting> {
+    OF_CASES.iter().chain(suite::settings()).chain([&INTERVAL])
+}
 
 /// Sets them in the cases, or reports why that is not possible.
 pub fn apply_settings<'a>(
     suites: &mut [Suite],
-    settings: impl IntoIterator<Item = (&'a String, &'a String)>,
+    given: impl IntoIterator<Item = (&'a String, &'a String)>,
 ) -> Result<(), Vec<String>> {
     let mut diagnostics = Vec::new();
-    for (key, value) in settings {
+    for (key, value) in given {
         let (case, name) = match key.rsplit_once('.') {
             Some((case, name)) => (Some(case), name),
             None => (None, key.as_str()),
         };
-        if !SETTINGS.iter().any(|setting| setting.key == name) {
-            let near = suggest::nearest(name, SETTINGS.iter().map(|setting| setting.key));
-            let keys = SETTINGS.iter().map(|setting| setting.key).collect::<Vec<_>>().join("`, `");
+        if !settings().any(|setting| setting.key == name) {
+            let near = suggest::nearest(name, settings().map(|setting| setting.key));
+            let keys = settings().map(|setting| setting.key).collect::<Vec<_>>().join("`, `");
             diagnostics.push(match near {
                 Some(near) => format!("--set: unknown key `{key}`; did you mean `{near}`?"),
                 None => format!("--set: unknown key `{key}`; known: `{keys}`"),
@@ -80,17 +77,18 @@ fn set(case: &mut Case, key: &str, value: &str) -> Result<bool, String> {
         Ok(number) if number.is_finite() && number >= least => Ok(number),
         _ => Err(format!("`{value}` is not a number of at least {least}")),
     };
-    match (key, &mut case.workload) {
-        ("limit_s", _) => case.limit_s = whole()?,
-        ("queue_limit_s", _) => case.queue_limit_s = whole()?,
-        ("interval_s", _) => {
+    match key {
+        "limit_s" => case.limit_s = whole()?,
+        "queue_limit_s" => case.queue_limit_s = whole()?,
+        "interval_s" => {
             case.counters.interval_s = real(0.2)?;
             case.counters.between = None;
         }
-        ("iterations", Workload::NcclTests(tests)) => tests.iterations = small()?,
-        ("warmup", Workload::NcclTests(tests)) => tests.warmup = small()?,
-        ("seconds", Workload::NicPairs(pairs)) => pairs.seconds = real(5.0)?,
-        _ => return Ok(false),
+        _ => match case.workload.setting(key) {
+            Some(SettingValue::Count(count)) => *count = small()?,
+            Some(SettingValue::Number { value, least }) => *value = real(least)?,
+            None => return Ok(false),
+        },
     }
     Ok(true)
 }

@@ -4,7 +4,7 @@
 use super::active_faults::{ActiveFaults, Ending};
 use super::broken_start::BrokenStart;
 use super::cluster::Cluster;
-use super::commands::exits;
+use super::commands::{CommandCall, exits};
 use super::environment;
 use super::flows::MARK_S;
 use super::model::Group;
@@ -280,7 +280,7 @@ fn ranks(
     noise: &mut Noise,
 ) -> (Work, Option<String>) {
     let Some(op) = run.argv.first().and_then(|program| op_of(program)) else {
-        return commands::run(active_faults, nodes, spread, run);
+        return commands::run(&CommandCall { active_faults, nodes, spread, run });
     };
     let options = match Options::read(op, run.argv.get(1..).unwrap_or_default()) {
         Ok(options) => options,

@@ -3,7 +3,7 @@
 
 use super::acceptance_session::{AcceptanceSession, Sets};
 use base::nodeset;
-use config::suite::{Case, Placement, Suite, Workload};
+use config::suite::{Case, Placement, Suite};
 use model::artefact::PlannedBaseline;
 use plan::Placed;
 use std::collections::BTreeSet;
@@ -46,7 +46,7 @@ impl AcceptanceSession {
     }
 
     fn pairs(&self, case: &Case, nodes: &[String]) -> Vec<Placed> {
-        let is_flows = matches!(case.workload, Workload::NicPairs(_));
+        let is_flows = case.workload.flows().is_some();
         let good = self.schedule.good();
         if good.is_empty() {
             let (jobs, flows) = pairing::among(nodes);

@@ -107,8 +107,7 @@ fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, 
     // waited for: there the first to exit is one of those that waited.
     // An exception says more than an exit code, and less than a lost rank or node.
     let weak = result.failure.as_ref().is_some_and(|own| own.cause == EXCEPTION);
-    let is_training = matches!(case.workload, WorkloadFacts::Training { .. });
-    let knows = result.failure.is_some() && is_training && !weak;
+    let knows = result.failure.is_some() && case.workload.traits().names_culprit && !weak;
     result.last_words = last_words::collect(planned, &record.end, collected, folder);
     let blamed = launcher_blame(planned, &record.end, collected, folder).filter(|_| !knows);
     if let Some(blamed) = blamed.filter(|blamed| !(weak && blamed.cause == stderr_blame::RANK_FAILED)) {

@@ -88,7 +88,7 @@ fn page(verb: Command) -> Command {
     // libtest-mimic's own template would take the place of ours.
     let verb = verb.help_template("{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}{after-help}");
     let settings: Vec<String> =
-        plan::SETTINGS.iter().map(|setting| format!("  {:<20}  {}", setting.key, setting.about)).collect();
+        plan::settings().map(|setting| format!("  {:<20}  {}", setting.key, setting.about)).collect();
     match verb.get_name() {
         "run" | "plan" => verb.after_help(format!(
             "Settings (--set KEY=VALUE, or --set CASE.KEY=VALUE):\n{}\n\n{}",

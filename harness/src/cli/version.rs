@@ -1,7 +1,7 @@
 //! `harness --version`: what this program was built from, which files it reads and writes, and what it carries.
 
 use crate::library::Library;
-use model::artefact::FORMAT;
+use model::artefact::{PlanFormat, SummaryFormat};
 
 /// The commit that it was built from, where git could name it.
 const COMMIT: &str = env!("HARNESS_COMMIT");
@@ -22,8 +22,10 @@ pub(super) fn long() -> String {
     ]
     .map(|(name, folder)| format!("{} {name}", Library::count_built_in(folder)));
     format!(
-        "{}\nartefact format: {FORMAT}\nfeatures: {features}\nbuilt in: {}\ntarget: {}-{}",
+        "{}\nartefact format: plan.json {}, summary.json {}\nfeatures: {features}\nbuilt in: {}\ntarget: {}-{}",
         short(),
+        PlanFormat::VERSION,
+        SummaryFormat::VERSION,
         counts.join(", "),
         std::env::consts::ARCH,
         std::env::consts::OS

@@ -1,6 +1,6 @@
 //! `harness watch`: its arguments.
 
-use super::home_or_here;
+use super::home;
 use crate::error::Error;
 use crate::session::reports::stdout_wants_color;
 use crate::watch::{WatchRequest, watch};
@@ -23,7 +23,7 @@ pub(super) struct WatchArgs {
 }
 
 pub(super) fn run(args: &WatchArgs) -> Result<i32, Error> {
-    let home = home_or_here().ok_or(Error::NoProject)?;
+    let home = home()?;
     let request = WatchRequest { run: &args.run, once: args.once, color: stdout_wants_color(None) };
     watch(&home, &request).map_err(Error::Usage)
 }

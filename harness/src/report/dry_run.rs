@@ -6,7 +6,6 @@ use base::text::SIMULATED;
 use base::text::{command_line, count, duration, show, show_lines};
 use model::artefact::{
     ControlRun, ExpectedFile, FileKind, Plan, PlannedAllocation, PlannedCase, PlannedIsolation, PlannedJob,
-    WorkloadFacts,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -89,8 +88,8 @@ fn planned_case(text: &mut String, case: &PlannedCase, verbose: bool) {
     for fault in &case.sim_faults {
         line(text, 2, &format!("fault of the simulated cluster: {}", show(fault)));
     }
-    if let WorkloadFacts::NicPairs { path: Some(path), .. } = &case.workload {
-        line(text, 2, &format!("flows through: {}", show(path)));
+    if let Some((what, how)) = case.workload.notice() {
+        line(text, 2, &format!("{what}: {}", show(how)));
     }
     line(text, 2, &format!("assertions: {}", case.assertions.len()));
     let limits = (duration(case.limit_s as f64), duration(case.queue_limit_s as f64));

@@ -8,7 +8,7 @@ use super::reports;
 use crate::pipeline::Finished;
 use cluster::interrupt;
 use libtest_mimic::FormatSetting;
-use model::artefact::{Plan, PlannedCase, PlannedIsolation, Status, WorkloadFacts};
+use model::artefact::{Plan, PlannedCase, PlannedIsolation, Status};
 use model::exit_code;
 use store::{Home, Store};
 
@@ -70,8 +70,6 @@ fn failed_case<'a>(plan: &'a Plan, finished: &Finished, suite: &str) -> Option<&
                 && verdicts.verdicts.iter().any(|verdict| verdict.status == Status::Fail)
         })
     };
-    let is_of_fabric = |case: &&PlannedCase| {
-        matches!(case.workload, WorkloadFacts::NcclTests { .. } | WorkloadFacts::NicPairs { .. })
-    };
+    let is_of_fabric = |case: &&PlannedCase| case.workload.traits().isolates;
     plan.cases.iter().filter(|case| case.suite == suite).filter(is_of_fabric).find(has_failed)
 }

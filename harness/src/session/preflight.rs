@@ -238,7 +238,7 @@ mod tests {
         };
         let of = |nodes: &[ProbedNode]| {
             let made = Probe {
-                format: 1,
+                format: model::artefact::Format,
                 harness: String::new(),
                 simulated: false,
                 inventory: String::new(),

@@ -3,9 +3,7 @@
 
 use crate::judge::absent::ABSENT;
 use metric::Covers;
-use model::artefact::{
-    CaseVerdict, Plan, PlannedAssertion, PlannedBaseline, PlannedCase, Status, Verdict, WorkloadFacts,
-};
+use model::artefact::{CaseVerdict, Plan, PlannedAssertion, PlannedBaseline, PlannedCase, Status, Verdict};
 use recipes::recipe;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,9 +81,9 @@ pub fn nodes_without_judged(plan: &Plan, verdicts: &[&CaseVerdict]) -> BTreeSet<
 fn parts(plan: &Plan, case: &PlannedCase, verdict: &Verdict, nodes: &[String], into: &mut BTreeSet<Part>) {
     let covers = recipe::spec(&verdict.metric).map_or(Covers::All, |metric| metric.covers);
     let of_nics = covers == Covers::Nics;
-    let is_command = matches!(case.workload, WorkloadFacts::Command { .. });
+    let uses_devices = case.workload.traits().uses_devices;
     let has_nics =
-        of_nics || !is_command && nodes.len() > 1 && verdict.node.is_none() && covers != Covers::NoNics;
+        of_nics || uses_devices && nodes.len() > 1 && verdict.node.is_none() && covers != Covers::NoNics;
     for node in nodes.iter().filter(|node| verdict.node.as_ref().is_none_or(|own| own == *node)) {
         let mut add = |part: &str| {
             into.insert((nodes.len(), node.clone(), part.to_owned()));
@@ -98,7 +96,7 @@ fn parts(plan: &Plan, case: &PlannedCase, verdict: &Verdict, nodes: &[String], i
         if has_nics {
             plan.instance.nics.iter().for_each(|nic| add(nic));
         }
-        if !of_nics && !is_command {
+        if !of_nics && uses_devices {
             (0..plan.instance.gpus).for_each(|gpu| add(&format!("gpu{gpu}")));
         }
     }

@@ -4,14 +4,13 @@ use super::{LATENCY_BETWEEN_NODES_US, LATENCY_WITHIN_NODE_US, algbw_ceiling, bus
 use crate::baseline::Baselines;
 use crate::diagnostic::Diagnostic;
 use crate::inventory::{Instance, Transport};
-use crate::suite::{Algorithm, Assertion, Case, NcclTests, Placement, Suite, Workload};
+use crate::suite::{Algorithm, Assertion, Case, NcclTests, Placement, Suite};
 use base::size;
 use base::suggest::nearest;
 use metric::op::Op;
 use metric::unit::Unit;
 use metric::{Limit, Role};
 use recipes::recipe::{self, nccl_tests};
-use std::collections::BTreeMap;
 
 /// What in a suite this instance makes impossible; and in `baselines`, where they are given.
 pub fn lint(suite: &Suite, instance: &Instance, baselines: Option<&Baselines>) -> Vec<Diagnostic> {
@@ -135,7 +134,7 @@ fn limits(case: &Case, assertion: &Assertion, instance: &Instance) -> Vec<LimitE
         None => Vec::new(),
     };
     let limit = recipe::spec(&assertion.metric).and_then(|metric| metric.limit);
-    match (limit, &case.workload) {
+    match (limit, case.workload.collective()) {
         (Some(Limit::NicLine), _) => above("the line rate of a NIC".to_owned(), instance.nic_line_rate_gb_s),
         (Some(Limit::NodeLine), _) => {
             above("the line rate of a node's NICs".to_owned(), instance.node_wire_gb_s())
@@ -144,7 +143,7 @@ fn limits(case: &Case, assertion: &Assertion, instance: &Instance) -> Vec<LimitE
             let message = format!("`{}` is either 1 or 0", assertion.metric);
             vec![(message, "write `equals = 1` and `per = \"nic\"`".to_owned())]
         }
-        (Some(limit @ (Limit::BusBandwidth | Limit::AlgorithmBandwidth)), Workload::NcclTests(tests)) => {
+        (Some(limit @ (Limit::BusBandwidth | Limit::AlgorithmBandwidth)), Some(tests)) => {
             let spans = spans(case, tests, instance);
             let sizes = sizes_of(assertion, tests);
             let mut found: Vec<LimitError> =
@@ -158,7 +157,7 @@ fn limits(case: &Case, assertion: &Assertion, instance: &Instance) -> Vec<LimitE
             found.extend(above(format!("the hardware limit of {}", tests.op), ceiling));
             found
         }
-        (Some(Limit::Time), Workload::NcclTests(tests)) => {
+        (Some(Limit::Time), Some(tests)) => {
             let limit = bound.at_most.or(bound.equals);
             limit.and_then(|limit| too_fast(limit, case, assertion, tests, instance)).into_iter().collect()
         }
@@ -269,13 +268,7 @@ fn stillness(case: &Case, assertion: &Assertion, instance: &Instance) -> Vec<Lim
         let message = format!("EFA counters do not count within one node, so there is no `{metric}`");
         found.push((message, "place the case on two nodes or more".to_owned()));
     }
-    let none = BTreeMap::new();
-    let environment = match &case.workload {
-        Workload::NcclTests(tests) => &tests.environment,
-        Workload::Command(command) => &command.environment,
-        Workload::Training(training) => &training.environment,
-        Workload::NicPairs(_) => &none,
-    };
+    let environment = case.workload.environment();
     let all_rdma = instance.tx_counters.iter().all(|counter| counter.starts_with("rdma_"));
     let is =
         |name: &str, value: &str| environment.get(name).is_some_and(|set| set.eq_ignore_ascii_case(value));

@@ -1,6 +1,6 @@
 //! Reads the assertions of a case, checked against the metrics of its recipes and the sizes of its sweep.
 
-use super::{Assertion, Bound, Case, Per, Place, Placement, Workload};
+use super::{Assertion, Bound, Case, Per, Place, Placement};
 use crate::toml_reader::quantity::{quantity_of, share_of, size_of};
 use crate::toml_reader::{Table, Value};
 use base::size;
@@ -136,7 +136,7 @@ fn sizes_of(value: Option<&Value<'_>>, metric: &MetricSpec, case: &Case, known: 
         }
         return Some(Vec::new());
     }
-    let (Workload::NcclTests(tests), true) = (&case.workload, known) else {
+    let (Some(tests), true) = (case.workload.collective(), known) else {
         if let Some(value) = value.filter(|_| known) {
             value.diagnostic("this workload has no sizes");
         }

@@ -5,24 +5,23 @@
 mod assertion;
 mod extend;
 mod matrix;
-pub mod model;
 mod order;
 mod profile;
 mod read;
-pub mod training;
 pub mod window_lint;
-mod workload;
+pub mod workload;
 
 pub use extend::{Find, base_of};
-pub use workload::variables;
+pub use workload::{
+    Algorithm, Command, NcclTests, NicPairs, Refusal, Setting, SettingValue, Step, Workload, WorkloadTable,
+    model, settings, training, variables,
+};
 
 pub use ::model::artefact::CaseEnd;
 
 use ::model::fault::NodeFault;
 use job::profile::Profile;
 use metric::Dim;
-use metric::op::Op;
-use std::collections::BTreeMap;
 
 /// A suite, from `suites/NAME.toml`, with matrices expanded.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,143 +97,6 @@ pub struct Case {
     pub assertions: Vec<Assertion>,
     /// Of its `[[case]]` in the file, from 1.
     pub line: usize,
-}
-
-/// What a case runs: `kind` of its `workload`.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Workload {
-    /// `nccl-tests`: an operation over a sweep of sizes.
-    NcclTests(NcclTests),
-    /// `nic-pairs`: flows between the NICs of two nodes.
-    NicPairs(NicPairs),
-    /// `command`: any program.
-    Command(Command),
-    /// `torchrun`, `fsdp`, `nemo`, `ddp` or `mpi`.
-    Training(training::Training),
-}
-
-/// One call of a program of nccl-tests, with its options.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NcclTests {
-    /// Decides the program: `all_reduce_perf`.
-    pub op: Op,
-    /// `from` in suites, `-b`.
-    pub min_bytes: u64,
-    /// `to` in suites, `-e`.
-    pub max_bytes: u64,
-    /// `factor` or `step` in suites; doubles by default.
-    pub step: Step,
-    /// Measured operations for each size, `-n`; 20 by default.
-    pub iterations: u32,
-    /// Operations before those, `-w`; 5 by default.
-    pub warmup: u32,
-    /// Of the elements, `-d`; `float` by default.
-    pub dtype: String,
-    /// For operations that reduce, `-o`; `sum` by default.
-    pub redop: String,
-    /// The root of rooted operations; nccl-tests' own default where absent.
-    pub root: Option<u32>,
-    /// Whether results are checked (`#wrong`).
-    pub check: bool,
-    /// Wins over the inventory's.
-    pub environment: BTreeMap<String, String>,
-    /// Ranks with equal bits under this mask form one communicator.
-    pub split_mask: Option<String>,
-    /// Forced by `NCCL_ALGO`; left to NCCL where absent.
-    pub algorithm: Option<Algorithm>,
-}
-
-/// From one size of a sweep to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// Times this, `-f`.
-    Factor(u64),
-    /// Plus so many bytes, `-i`.
-    Bytes(u64),
-}
-
-/// What `NCCL_ALGO` is set to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Algorithm {
-    /// `ring` in suites.
-    Ring,
-    /// `tree` in suites.
-    Tree,
-    /// `nvls` in suites: switches of NVLink reduce.
-    Nvls,
-    /// `nvlstree` in suites: NVLS within nodes, a tree between them.
-    NvlsTree,
-    /// `collnetdirect` in suites: switches of the fabric reduce.
-    CollnetDirect,
-    /// `collnetchain` in suites: switches of the fabric reduce.
-    CollnetChain,
-    /// `pat` in suites: parallel aggregated trees.
-    Pat,
-}
-
-impl Algorithm {
-    /// Every one that a suite may force.
-    pub(crate) const ALL: [Algorithm; 7] = [
-        Algorithm::Ring,
-        Algorithm::Tree,
-        Algorithm::Nvls,
-        Algorithm::NvlsTree,
-        Algorithm::CollnetDirect,
-        Algorithm::CollnetChain,
-        Algorithm::Pat,
-    ];
-
-    /// The name in suites.
-    pub fn name(self) -> &'static str {
-        match self {
-            Algorithm::Ring => "ring",
-            Algorithm::Tree => "tree",
-            Algorithm::Nvls => "nvls",
-            Algorithm::NvlsTree => "nvlstree",
-            Algorithm::CollnetDirect => "collnetdirect",
-            Algorithm::CollnetChain => "collnetchain",
-            Algorithm::Pat => "pat",
-        }
-    }
-
-    /// The name in `NCCL_ALGO`.
-    pub fn nccl_name(self) -> &'static str {
-        match self {
-            Algorithm::Ring => "Ring",
-            Algorithm::Tree => "Tree",
-            Algorithm::Nvls => "NVLS",
-            Algorithm::NvlsTree => "NVLSTree",
-            Algorithm::CollnetDirect => "CollNetDirect",
-            Algorithm::CollnetChain => "CollNetChain",
-            Algorithm::Pat => "PAT",
-        }
-    }
-}
-
-/// Flows between pairs of nodes, one for each NIC, in both directions.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NicPairs {
-    /// How long a flow lasts at line rate.
-    pub seconds: f64,
-    /// The port of the first device; each further device has the next.
-    pub base_port: u16,
-    /// Of one write or read; 1 MiB by default.
-    pub message_bytes: u64,
-    /// Whose memory is moved; `auto` by default.
-    pub memory: job::script::FlowMemory,
-}
-
-/// Any program, as `kind = "command"` has it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Command {
-    /// A name or a path; no keyword or builtin of a shell.
-    pub program: String,
-    /// One that is `env:NAME` is replaced by that variable's value when the job starts.
-    pub args: Vec<String>,
-    /// Wins over the inventory's.
-    pub environment: BTreeMap<String, String>,
-    /// 1 by default, and always 1 over ssh.
-    pub tasks_per_node: u32,
 }
 
 /// Which nodes each job of a case gets.
@@ -368,31 +230,6 @@ pub struct Bound {
     pub spread: Option<f64>,
     /// Out of bounds is reported, and never fails.
     pub warn: bool,
-}
-
-/// No sweep of nccl-tests has more sizes than this, so that a slip in a step cannot fill the memory.
-const MOST_SIZES: usize = 1000;
-
-impl NcclTests {
-    /// The sizes that the sweep visits, as nccl-tests counts them.
-    pub fn sizes(&self) -> Vec<u64> {
-        let next = |size: &u64| match self.step {
-            Step::Factor(factor) => size.checked_mul(factor.max(2)),
-            Step::Bytes(bytes) => size.checked_add(bytes.max(1)),
-        };
-        std::iter::successors(Some(self.min_bytes), next)
-            .take_while(|size| *size > 0 && *size <= self.max_bytes)
-            .take(MOST_SIZES)
-            .collect()
-    }
-
-    /// How many communicators a split mask makes of a job's ranks.
-    pub(crate) fn communicators(&self) -> u32 {
-        match self.split_mask.as_deref().and_then(workload::mask) {
-            Some(mask) => 1u32.checked_shl(mask.count_ones()).unwrap_or(u32::MAX),
-            None => 1,
-        }
-    }
 }
 
 impl Suite {

@@ -30,40 +30,27 @@ pub(super) fn read(
     workload: Option<&Workload>,
     placement: Option<Placement>,
 ) -> Option<Profile> {
-    match (workload, placement) {
-        (Some(Workload::NicPairs(_)), _) => {
-            value.diagnostic("`nic-pairs` runs nothing on a GPU: there is nothing to profile");
-            return None;
-        }
-        (_, Some(Placement::EachGpu)) => {
-            value.diagnostic_with(
-                "single-GPU runs side by side are not profiled: nsys has one session for a node's GPUs",
-                "profile a case that is placed on `each`",
-            );
-            return None;
-        }
-        _ => {}
+    if let Some(why) = workload.and_then(|workload| workload.refuse_profile()) {
+        value.diagnostic(why);
+        return None;
+    }
+    if placement == Some(Placement::EachGpu) {
+        value.diagnostic_with(
+            "single-GPU runs side by side are not profiled: nsys has one session for a node's GPUs",
+            "profile a case that is placed on `each`",
+        );
+        return None;
     }
     let table = value.table()?;
     let ranks = table.get("ranks").map_or(Some(Ranks::OnePerNode), |value| ranks(&value));
     let trace =
         table.get("trace").map_or(Some(vec!["cuda".to_owned(), "nvtx".to_owned()]), |value| trace(&value));
     let window = window(&table);
-    if let (Some(Workload::NcclTests(_)), Some(Window::CudaProfilerApi), Some(value)) =
-        (workload, &window, table.get("capture"))
+    let never = workload.zip(window.as_ref()).and_then(|(workload, window)| workload.refuse_window(window));
+    if let Some((key, (why, instead))) = never
+        && let Some(value) = table.get(key)
     {
-        value.diagnostic_with(
-            "nccl-tests never call the profiler API, so the capture range would never open",
-            "write `delay_s` and `duration_s`, or remove it to profile the whole run",
-        );
-    }
-    if let (Some(Workload::NcclTests(_)), Some(Window::Steps(_)), Some(value)) =
-        (workload, &window, table.get("steps"))
-    {
-        value.diagnostic_with(
-            "nccl-tests have no steps, only sizes",
-            "write `delay_s` and `duration_s`, or remove it to profile the whole run",
-        );
+        value.diagnostic_with(why, instead);
     }
     let efa = table.get("efa").and_then(|value| value.boolean());
     let gpu_metrics = table.get("gpu_metrics").and_then(|value| value.boolean());

@@ -129,12 +129,10 @@ fn read_case(
     let ends = CaseEnd::ALL.map(|end| (end.name(), end));
     let must_end = table.get("must_end").and_then(|value| value.one_of(&ends));
     let runs = defaults.or_as_in(table);
-    let is_flows = matches!(workload, Some(Workload::NicPairs(_)));
-    if let (true, Some(value)) = (is_flows && runs.repeats > 1, table.get("repeats")) {
-        value.diagnostic_with(
-            "`repeats` has no effect on `nic-pairs`: a NIC is judged by the best of its flows",
-            "remove `repeats`",
-        );
+    let useless = workload.as_ref().and_then(|workload| workload.refuse_repeats());
+    if let (Some((why, instead)), Some(value)) = (useless.filter(|_| runs.repeats > 1), table.get("repeats"))
+    {
+        value.diagnostic_with(why, instead);
     }
     let sim_faults = table.get("sim_faults").map(|value| read_faults(&value)).unwrap_or_default();
     // Read in `matrix`; asked for here so that it is a known key.
@@ -161,7 +159,7 @@ fn read_case(
         expected_failure,
         must_end,
         sim_faults,
-        repeats: if is_flows { 1 } else { runs.repeats },
+        repeats: if useless.is_some() { 1 } else { runs.repeats },
         retry_infrastructure: runs.retry_infrastructure,
         assertions: Vec::new(),
         line: table.line(),
@@ -207,41 +205,22 @@ fn case_name(value: &Value<'_>, combination: &matrix::Combination<'_>) -> Option
 }
 
 fn read_placement(table: &Table<'_>, workload: Option<&Workload>) -> Option<Placement> {
-    let value = match workload {
-        Some(Workload::NicPairs(_)) => match table.get("placement") {
+    let value = match workload.and_then(|workload| workload.usual_placement()) {
+        Some(usual) => match table.get("placement") {
             Some(value) => value,
-            None => return Some(Placement::Pairs),
+            None => return Some(usual),
         },
-        _ => table.need("placement")?,
+        None => table.need("placement")?,
     };
     let placement = match value.raw().get_ref() {
         toml::de::DeValue::Integer(_) => Placement::Nodes(value.small(1..=100_000)?),
         _ => placement_of(&value)?,
     };
-    match (workload, placement) {
-        (Some(Workload::NicPairs(_)), other) if other != Placement::Pairs => {
-            value.diagnostic_with(
-                "`nic-pairs` runs between two nodes at a time",
-                "write `placement = \"pairs\"`",
-            );
-            None
-        }
-        (Some(Workload::Command(_)), Placement::EachGpu) => {
-            value.diagnostic_with(
-                "`command` is not bound to a GPU",
-                "write `placement = \"each\"` and `tasks_per_node`",
-            );
-            None
-        }
-        (Some(Workload::Training(_)), Placement::EachGpu) => {
-            value.diagnostic_with(
-                "a training uses all GPUs of its nodes",
-                "write `placement = \"each\"` and `processes_per_node`",
-            );
-            None
-        }
-        _ => Some(placement),
+    if let Some((why, instead)) = workload.and_then(|workload| workload.refuse_placement(placement)) {
+        value.diagnostic_with(why, instead);
+        return None;
     }
+    Some(placement)
 }
 
 fn placement_of(value: &Value<'_>) -> Option<Placement> {
@@ -304,7 +283,7 @@ fn with_window(
 }
 
 fn read_counters(table: &Table<'_>, workload: Option<&Workload>) -> Counters {
-    let enabled = !matches!(workload, Some(Workload::Command(_)));
+    let enabled = workload.is_none_or(|workload| workload.reads_counters());
     let mut counters = Counters { enabled, interval_s: 1.0, between: None };
     let Some(value) = table.get("counters") else { return counters };
     if let toml::de::DeValue::Boolean(enabled) = value.raw().get_ref() {

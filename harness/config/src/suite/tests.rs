@@ -1,6 +1,7 @@
 //! Reading of suites, and the errors of wrong ones.
 
 use super::*;
+use metric::op::Op;
 
 const GOOD: &str = r#"
 instance = "p5"

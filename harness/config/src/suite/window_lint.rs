@@ -2,7 +2,7 @@
 //! after the program's end, opened by a program without a profiler or in one of many sessions only, or set for ranks
 //! that each start a job of their own.
 
-use super::{Case, Placement, Suite, Workload};
+use super::{Case, Placement, Suite};
 use crate::diagnostic::Diagnostic;
 use job::profile::{Ranks, Window};
 use job::window::{calls_on_rank_zero, last_step, own_start};
@@ -16,11 +16,11 @@ pub struct WindowReport {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Of every case whose workload is a command or a training.
+/// Of every case whose command line is known.
 pub fn lint(suite: &Suite) -> WindowReport {
     let mut report = WindowReport::default();
     for case in &suite.cases {
-        let Some(argv) = argv(case) else { continue };
+        let Some(argv) = case.workload.known_arguments() else { continue };
         let at = |message: String, suggestion: &str| {
             let message = format!("case `{}`: {message}", case.name);
             Diagnostic::at(&suite.file, case.line, 1, message).suggest(suggestion)
@@ -33,27 +33,9 @@ pub fn lint(suite: &Suite) -> WindowReport {
     report
 }
 
-/// The words that stand in the suite; those of a training are followed by more that the plan adds.
-fn argv(case: &Case) -> Option<Vec<String>> {
-    match &case.workload {
-        Workload::Command(command) => {
-            Some(std::iter::once(&command.program).chain(&command.args).cloned().collect())
-        }
-        Workload::Training(training) => {
-            let script = training.usual_script().map(str::to_owned);
-            Some(script.into_iter().chain(training.arguments().cloned()).collect())
-        }
-        Workload::NcclTests(_) | Workload::NicPairs(_) => None,
-    }
-}
-
 /// The last step, counted from 0, and the words that say so.
 fn last(case: &Case, argv: &[String]) -> Option<(u64, String)> {
-    let of_training = match &case.workload {
-        Workload::Training(training) => training.steps,
-        _ => None,
-    };
-    match of_training {
+    match case.workload.steps() {
         Some(steps) => Some((u64::from(steps).checked_sub(1)?, format!("steps = {steps}"))),
         None => last_step(argv),
     }
@@ -103,9 +85,7 @@ fn silent(case: &Case, argv: &[String]) -> Option<(String, &'static str)> {
         Ranks::None => true,
         Ranks::OnePerNode => one_node,
         Ranks::List(ranks) => ranks.len() == 1,
-        Ranks::All | Ranks::Every(_) => {
-            one_node && matches!(&case.workload, Workload::Command(command) if command.tasks_per_node == 1)
-        }
+        Ranks::All | Ranks::Every(_) => one_node && case.workload.tasks_per_node() == Some(1),
     };
     let words = calls_on_rank_zero(argv).filter(|_| !one_session)?;
     Some((
@@ -118,13 +98,12 @@ fn silent(case: &Case, argv: &[String]) -> Option<(String, &'static str)> {
 
 /// Tasks that each start processes of their own are as many jobs side by side, on the same GPUs.
 fn own_jobs(case: &Case, argv: &[String]) -> Option<(String, &'static str)> {
-    let Workload::Command(command) = &case.workload else { return None };
+    let tasks = case.workload.tasks_per_node()?;
     let starts = |name: &str| argv.iter().any(|word| word.rsplit('/').next() == Some(name));
     let launcher =
         ["torchrun", "torch.distributed.launch", "torch.distributed.run", "accelerate", "deepspeed"]
             .into_iter()
             .find(|name| starts(name))?;
-    let tasks = command.tasks_per_node;
     if tasks > 1 {
         return Some((
             format!("each of {tasks} tasks per node starts its own `{launcher}` job"),

@@ -7,6 +7,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Format<const VERSION: u32>;
 
+impl<const VERSION: u32> Format<VERSION> {
+    /// What this harness writes.
+    pub const VERSION: u32 = VERSION;
+}
+
 impl<const VERSION: u32> Serialize for Format<VERSION> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u32(VERSION)

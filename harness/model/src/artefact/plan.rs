@@ -1,20 +1,22 @@
 //! The plan of a run: what is launched where, and what is asserted of it. No choice is left open in it.
 
-use super::{CaseEnd, ControlRun, Format, Launcher, LeftOut, PlannedBound, PlannedIsolation};
+use super::{CaseEnd, ControlRun, Format, Launcher, LeftOut, PlannedBound, PlannedIsolation, WorkloadFacts};
 use job::profile::{Keep, NsysVersion};
 use job::window::PlannedWindow;
-use metric::op::Op;
+use metric::Dims;
 use metric::unit::{Better, Unit};
-use metric::{Dims, TrainingFacts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// The version of `plan.json`.
+pub type PlanFormat = Format<1>;
 
 /// `plan.json`: everything decided before anything is launched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Version of this layout.
-    pub format: Format<1>,
+    pub format: PlanFormat,
     /// Version of the harness that made the plan: `0.1.0`.
     pub harness: String,
     /// Also the name of the run's folder: `20261121T031000Z-nccl-p5-3f9c`.
@@ -183,51 +185,6 @@ pub struct PlannedCase {
     pub jobs: Vec<PlannedJob>,
     /// One verdict each; named also where the case is skipped.
     pub assertions: Vec<PlannedAssertion>,
-}
-
-/// What the readers of a job's output need to know of its workload.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum WorkloadFacts {
-    /// A program of nccl-tests.
-    NcclTests {
-        /// Which program it is: `all_reduce_perf`, ...
-        op: Op,
-        /// Message sizes of the sweep, in bytes.
-        sizes: Vec<u64>,
-        /// Ranks of one communicator: all of the job's, or fewer where a split mask divides them, or one.
-        ranks_per_communicator: Option<u32>,
-        /// Whether nccl-tests checks the data (`#wrong`).
-        checked: bool,
-        /// One single-GPU run per GPU, side by side.
-        each_gpu: bool,
-    },
-    /// A flow for each NIC between two nodes.
-    NicPairs {
-        /// The inventory's `nic_tool`: `fi_rma_bw`, `ib_write_bw`.
-        tool: String,
-        /// `write` or `read`, by the instance profile.
-        op: String,
-        /// As the case asks for it; older plans do not say.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        memory: Option<job::script::FlowMemory>,
-        /// Through whose memory flows go and why, as far as it was known.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        path: Option<String>,
-    },
-    /// Any other program.
-    Command {
-        /// As in the suite, without arguments.
-        program: String,
-    },
-    /// A training, whose log is read step by step.
-    Training {
-        /// The kind, as suites say it.
-        program: String,
-        /// Steps, batch, tokens and FLOPs, as far as suite and instance state them.
-        #[serde(flatten)]
-        facts: TrainingFacts,
-    },
 }
 
 /// One launch on a fixed set of nodes.

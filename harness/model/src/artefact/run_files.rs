@@ -22,12 +22,15 @@ pub struct RunRecord {
     pub signal_exit_code: Option<i32>,
 }
 
+/// The version of `summary.json`.
+pub type SummaryFormat = Format<1>;
+
 /// `summary.json`: the run in one small file. Within a format, fields are added; one that is renamed is
 /// read under its older name, too, and stands in CHANGELOG.md.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Version of this layout.
-    pub format: Format<1>,
+    pub format: SummaryFormat,
     /// Also the name of the run's folder.
     pub run_id: String,
     /// The run that this one was made from, as in the plan.

@@ -105,6 +105,11 @@ pub fn has_role(name: &str, role: Role) -> bool {
     spec(name).is_some_and(|metric| metric.is(role))
 }
 
+/// Whether the metric shows that data came out right; one that no recipe gives shows nothing.
+pub fn checks_data(name: &str) -> bool {
+    spec(name).is_some_and(|metric| metric.checks.is_some())
+}
+
 /// One job as its recipes see it: what was declared of it, and the files it left.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct JobInput {

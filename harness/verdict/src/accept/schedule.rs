@@ -6,7 +6,7 @@ use super::node_status::NodeStatus;
 use super::stages::Stage;
 use crate::isolate::code::Code;
 use crate::isolate::evidence::EvidenceLine;
-use metric::{Names, Role};
+use metric::Names;
 use model::artefact::Status;
 use model::artefact::acceptance::{Coded, Rejected, Undecided, Withdrawn};
 use recipes::recipe;
@@ -339,7 +339,7 @@ fn is_of_nccl(metric: &str) -> bool {
 
 /// Wrong results of nccl-tests; a training whose loss is not finite shows no fault of the hardware.
 fn is_wrong(metric: &str) -> bool {
-    is_of_nccl(metric) && recipe::has_role(metric, Role::DataCheck)
+    is_of_nccl(metric) && recipe::checks_data(metric)
 }
 
 /// Which code a failure by itself has: of a GPU alone, of GPUs together whose each is good alone, or of neither.

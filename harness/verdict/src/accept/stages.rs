@@ -1,6 +1,6 @@
 //! The stages of an acceptance, and which cases of a suite are whose: by how many nodes they are placed on.
 
-use config::suite::{Case, Placement, Suite, Workload};
+use config::suite::{Case, Placement, Suite};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// From the cheapest to the most expensive: a node that fails in one costs nothing in later ones.
@@ -42,8 +42,8 @@ impl Stage {
     }
 
     fn from_case(case: &Case) -> Stage {
-        match (&case.workload, case.placement) {
-            (Workload::NicPairs(_), _) => Stage::Pairs,
+        match (case.workload.flows(), case.placement) {
+            (Some(_), _) => Stage::Pairs,
             (_, Placement::Each | Placement::EachGpu | Placement::Nodes(0 | 1)) => Stage::Single,
             (_, Placement::Pairs | Placement::Nodes(2) | Placement::Groups(0..=2)) => Stage::Pairs,
             (_, Placement::Nodes(_) | Placement::Groups(_)) => Stage::Groups,

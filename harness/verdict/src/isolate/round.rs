@@ -93,7 +93,7 @@ const NICS: &str = "nics";
 impl Probes {
     /// By the case of that name; else by the first that spans nodes, all_gather before others, since it loads every NIC.
     pub fn choose(suite: &Suite, inventory: &Inventory, named: Option<&str>) -> Result<Probes, String> {
-        let is = |case: &Case, op: Op| matches!(&case.workload, Workload::NcclTests(tests) if tests.op == op);
+        let is = |case: &Case, op: Op| case.workload.collective().is_some_and(|tests| tests.op == op);
         let mut able = suite.cases.iter().filter(|case| spans(case)).collect::<Vec<_>>();
         able.sort_by_key(|case| (case.profile.is_some(), !is(case, Op::AllGather), !is(case, Op::AllReduce)));
         let chosen = match named {
@@ -110,13 +110,13 @@ impl Probes {
                 None => format!("suite `{}` has no case of nccl-tests over several nodes", suite.name),
             });
         };
-        let Workload::NcclTests(tests) = &case.workload else { return Err("no nccl-tests".to_owned()) };
+        let Some(tests) = case.workload.collective() else { return Err("no nccl-tests".to_owned()) };
         let size = largest_asserted(case, tests);
         let together =
             bare(case, Workload::NcclTests(one_size(tests, size)), case.placement, vec![none_wrong(size)]);
         let alone = suite.cases.iter().find(|case| case.placement == Placement::EachGpu);
-        let gpus = match alone.map(|case| (case, &case.workload)) {
-            Some((case, Workload::NcclTests(tests))) => {
+        let gpus = match alone.and_then(|case| Some((case, case.workload.collective()?))) {
+            Some((case, tests)) => {
                 let size = largest_asserted(case, tests);
                 let workload = Workload::NcclTests(one_size(tests, size));
                 bare(case, workload, Placement::EachGpu, vec![none_wrong(size)])
@@ -126,7 +126,7 @@ impl Probes {
                 bare(case, Workload::NcclTests(tests), Placement::EachGpu, vec![none_wrong(GIB)])
             }
         };
-        let flows = suite.cases.iter().find(|case| matches!(case.workload, Workload::NicPairs(_)));
+        let flows = suite.cases.iter().find(|case| case.workload.flows().is_some());
         let mut nics = match flows {
             Some(flows) => bare(flows, flows.workload.clone(), Placement::Pairs, flows.assertions.clone()),
             None => {
@@ -209,7 +209,7 @@ impl Probes {
 /// Whether a case can be run on any set of nodes, and shows by its rate whether they are good.
 pub fn spans(case: &Case) -> bool {
     let several = !matches!(case.placement, Placement::Each | Placement::EachGpu | Placement::Nodes(1));
-    matches!(&case.workload, Workload::NcclTests(tests) if several && tests.split_mask.is_none())
+    case.workload.collective().is_some_and(|tests| several && tests.split_mask.is_none())
 }
 
 /// Why what a suite wants done where it is red cannot be.

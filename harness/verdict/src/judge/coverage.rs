@@ -3,7 +3,7 @@
 use super::CaseData;
 use super::gate::Gate;
 use metric::{Dim, MetricSpec, Role};
-use model::artefact::{CoverageSets, WorkloadFacts};
+use model::artefact::CoverageSets;
 use recipes::recipe::{self, RecipeSpec};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ pub(super) fn collect(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> Coverage
     if data.jobs.skipped.is_some() {
         return sets;
     }
-    let is_nccl = matches!(data.case.workload, WorkloadFacts::NcclTests { .. });
+    let shows_ranks = data.case.workload.traits().shows_ranks;
     let shows_nics = |recipe: &RecipeSpec| recipe.metrics.iter().any(|metric| metric.is(Role::ShowsNics));
     let reads_nics = data.case.recipes.iter().filter_map(|name| recipe::find(name)).any(shows_nics);
     for planned in &data.case.jobs {
         for node in &planned.nodes {
             sets.nodes.expected.insert(node.clone());
-            if is_nccl {
+            if shows_ranks {
                 sets.ranks.expected.insert(node.clone());
             }
             if reads_nics {
@@ -27,9 +27,7 @@ pub(super) fn collect(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> Coverage
             }
         }
     }
-    if let WorkloadFacts::NcclTests { sizes, .. } = &data.case.workload {
-        sets.sizes.expected.extend(sizes);
-    }
+    sets.sizes.expected.extend(data.case.workload.sizes());
     let nodes_of: BTreeMap<&str, &[String]> =
         data.case.jobs.iter().map(|job| (job.name.as_str(), job.nodes.as_slice())).collect();
     let is_open = |job: &str| matches!(gates.get(job), Some(Gate::Open));

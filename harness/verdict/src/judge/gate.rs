@@ -6,11 +6,11 @@ use crate::profile_audit::CAUSES as REPORT_CAUSES;
 use logs::flow_log::Tool;
 use metric::finding::Finding;
 use metric::lacks::NOT_READ;
-use metric::{Files, Role};
+use metric::{DataCheck, Files};
 use model::artefact::INTERNAL_ERROR;
 use model::artefact::{
     BELOW_FLOOR, Bad, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, JudgedBy, PlannedAssertion,
-    PlannedJob, Status, Verdict, WorkKind, WorkloadFacts,
+    PlannedJob, Status, Verdict,
 };
 use recipes::recipe::training_log::torch_failure::{EXCEPTION, RENDEZVOUS};
 use recipes::recipe::{self, efa_traffic};
@@ -86,21 +86,15 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
     let failure = analysis.and_then(|analysis| analysis.failure.as_ref());
     let data_wrong = analysis.is_some_and(|analysis| analysis.data_wrong);
     if let Ended::Exited { code } = end {
-        // The exit code of a command is what it was run for.
-        let is_command = matches!(data.case.workload, WorkloadFacts::Command { .. });
-        if *code == job::script::EXIT_NO_TOOL && matches!(data.case.workload, WorkloadFacts::NicPairs { .. })
-        {
-            let tool = tool(data);
+        let workload = &data.case.workload;
+        if let (job::script::EXIT_NO_TOOL, Some(tool)) = (*code, workload.flow_tool()) {
             return Gate::Inconclusive {
                 cause: TOOL_MISSING.to_owned(),
                 message: format!("`{tool}` is not installed on a node of the pair"),
                 next: format!("install {}; or set `nic_tool` in the inventory", to_install(tool)),
             };
         }
-        if *code == job::script::EXIT_TOOL_REFUSED
-            && matches!(data.case.workload, WorkloadFacts::NicPairs { .. })
-        {
-            let tool = tool(data);
+        if let (job::script::EXIT_TOOL_REFUSED, Some(tool)) = (*code, workload.flow_tool()) {
             let findings = analysis.map(|analysis| analysis.findings.as_slice()).unwrap_or_default();
             let refused = findings.iter().find(|finding| finding.code == "flow-tool-refused");
             let reason = refused.map_or("its output is missing", |finding| finding.message.as_str());
@@ -111,7 +105,7 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
             };
         }
         // nccl-tests exits with 1 where data came out wrong: a measurement, and the worst one.
-        if *code != 0 && !is_command && !data_wrong {
+        if *code != 0 && !workload.traits().exit_code_is_result && !data_wrong {
             let (cause, evidence) = match failure {
                 Some(failure) => (failure.cause.clone(), failure.evidence.clone()),
                 None => (end.cause(), "no cause found in its output".to_owned()),
@@ -124,20 +118,13 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         }
         // A bandwidth reached with wrong data is no bandwidth. Where nothing asks for the data itself, the numbers beside
         // it must not end as a pass.
-        let checks_data =
-            data.case.assertions.iter().any(|assertion| recipe::has_role(&assertion.metric, Role::DataCheck));
-        if data_wrong && !checks_data {
-            if matches!(data.case.workload, WorkloadFacts::Training { .. }) {
-                return Gate::Inconclusive {
-                    cause: "loss-not-finite".to_owned(),
-                    message: "the training loss is not finite, and no assertion checks it".to_owned(),
-                    next: "assert `train.loss_finite` in the case".to_owned(),
-                };
-            }
+        let mut assertions = data.case.assertions.iter();
+        if data_wrong && !assertions.any(|assertion| recipe::checks_data(&assertion.metric)) {
+            let check = unasserted(data);
             return Gate::Inconclusive {
-                cause: "data-wrong".to_owned(),
-                message: "nccl-tests reports wrong data, and no assertion checks it".to_owned(),
-                next: "assert `nccl.wrong` in the case, and run it with its gpu-each case".to_owned(),
+                cause: check.cause.to_owned(),
+                message: format!("{}, and no assertion checks it", check.wrong),
+                next: check.next.to_owned(),
             };
         }
         if let Some(not) = analysis.and_then(|analysis| analysis.not_comparable.as_ref()) {
@@ -251,12 +238,23 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
     }
 }
 
-/// The tool of a nic-pairs case.
-fn tool<'a>(data: &'a CaseData) -> &'a str {
-    match &data.case.workload {
-        WorkloadFacts::NicPairs { tool, .. } => tool.as_str(),
-        _ => "",
-    }
+/// Where no recipe of the case declares a check.
+const UNDECLARED: DataCheck = DataCheck {
+    cause: "data-wrong",
+    wrong: "the output reports wrong data",
+    next: "add the recipe that reads it, and assert its metric",
+};
+
+/// The check of data that the case should assert: of what its recipes give, one with numbers comes first.
+fn unasserted(data: &CaseData) -> DataCheck {
+    let recipes = data.case.recipes.iter().filter_map(|name| recipe::find(name));
+    let checks: Vec<(&str, DataCheck)> = recipes
+        .flat_map(|recipe| recipe.metrics)
+        .filter_map(|metric| Some((metric.name, metric.checks?)))
+        .collect();
+    let has_numbers = |name: &str| data.metrics.rows().iter().any(|row| &*row.name == name);
+    let measured = checks.iter().find(|(name, _)| has_numbers(name));
+    measured.or(checks.first()).map_or(UNDECLARED, |(_, check)| *check)
 }
 
 fn to_install(tool: &str) -> &'static str {
@@ -406,15 +404,6 @@ fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -
     Some(lack(&failure.cause, failure.evidence.clone()))
 }
 
-fn kind(workload: &WorkloadFacts) -> WorkKind {
-    match workload {
-        WorkloadFacts::NcclTests { each_gpu: true, .. } => WorkKind::Gpus,
-        WorkloadFacts::NcclTests { .. } => WorkKind::Collective,
-        WorkloadFacts::NicPairs { .. } => WorkKind::Flows,
-        WorkloadFacts::Command { .. } | WorkloadFacts::Training { .. } => WorkKind::Command,
-    }
-}
-
 /// Whether NCCL used another transport than the instance's profile expects in every job over several nodes.
 fn other_transport_everywhere(data: &CaseData) -> bool {
     let mut over_nodes = data.case.jobs.iter().filter(|job| job.nodes.len() > 1).peekable();
@@ -524,7 +513,7 @@ pub(super) fn outcomes(
             };
             Some(JobOutcome {
                 case: data.case.name.clone(),
-                kind: kind(&data.case.workload),
+                kind: data.case.workload.traits().work,
                 job: planned.name.clone(),
                 nodes: planned.nodes.clone(),
                 bad,

@@ -6,7 +6,7 @@ use crate::isolate::siblings::{Part, Rate};
 use logs::flow_log::GapKind;
 use logs::flow_log::Tool;
 use metric::{Dim, Query, Role};
-use model::artefact::{Culprit, JudgedBy, PlannedAssertion, PlannedBaseline, Status, Verdict, WorkloadFacts};
+use model::artefact::{Culprit, JudgedBy, PlannedAssertion, PlannedBaseline, Status, Verdict};
 use recipes::recipe::nic_flows::{FLOW_RATE, HOST_MEMORY};
 use recipes::recipe::nic_rate::{self, Blame, FlowResult, NicRates, NicVerdict};
 use std::collections::BTreeMap;
@@ -126,9 +126,7 @@ pub(super) fn judge(
     {
         verdict.cause = Some("tool-refused".to_owned());
         verdict.message.push_str(&format!("; the tool refused its arguments: {reason}"));
-        if let WorkloadFacts::NicPairs { tool, .. } = &data.case.workload
-            && let Some(tool) = Tool::named(tool)
-        {
+        if let Some(tool) = data.case.workload.flow_tool().and_then(Tool::named) {
             verdict.next = Some(format!("install {}", tool.to_install()));
         }
     }
@@ -200,7 +198,7 @@ impl Rates {
 
 /// Every flow that was planned and whose job ran: its rate, or that it has none.
 fn flows(data: &CaseData) -> Vec<FlowResult> {
-    if !matches!(data.case.workload, WorkloadFacts::NicPairs { .. }) {
+    if data.case.workload.flow_tool().is_none() {
         return Vec::new();
     }
     let mut flows = Vec::new();

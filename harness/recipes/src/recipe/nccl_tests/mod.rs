@@ -12,7 +12,7 @@ use logs::nccl_tests::{self as source, FailureClass, Half, NcclRun, Wrong};
 use metric::finding::Finding;
 use metric::op::Op;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Covers, Dim, Dims, Files, Limit, MetricSpec, Names, Role};
+use metric::{Blames, Covers, DataCheck, Dim, Dims, Files, Limit, MetricSpec, Names, Role};
 
 /// A metric of what nccl-tests ran.
 pub(super) const fn nccl_metric(
@@ -63,7 +63,12 @@ pub const WRONG: MetricSpec = row_metric(
     Better::Lower,
 )
 .covering(Covers::NoNics)
-.with(&[Role::DataCheck, Role::ShortName])
+.checking(DataCheck {
+    cause: "data-wrong",
+    wrong: "nccl-tests reports wrong data",
+    next: "assert `nccl.wrong` in the case, and run it with its gpu-each case",
+})
+.with(&[Role::ShortName])
 .next("take {nodes} out of service: its results cannot be trusted; run the gpu-each case");
 const RANKS: MetricSpec =
     nccl_metric("nccl.ranks", "ranks that the program listed", Unit::Count, Better::Neither, Files::Output);

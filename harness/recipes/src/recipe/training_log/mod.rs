@@ -14,7 +14,7 @@ use super::{Failure, FileRole, InputFile, JobInput, Output, RecipeSpec, Training
 use logs::training_log::{self as source, Dialect, Series, StepLine, TrainerSummary, figures};
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, Files, MetricSpec, Names, Role};
+use metric::{Blames, DataCheck, Dim, Files, MetricSpec, Names, Role};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
@@ -74,7 +74,12 @@ const LOSS_FINITE: MetricSpec = job_metric(
 .blaming(Blames::Part)
 .naming(Names::FirstFinding(NAN_RANK))
 .explained_by(&[NAN_RANK, NOT_FINITE])
-.with(&[Role::DataCheck, Role::OfTraining]);
+.checking(DataCheck {
+    cause: "loss-not-finite",
+    wrong: "the training loss is not finite",
+    next: "assert `train.loss_finite` in the case",
+})
+.with(&[Role::OfTraining]);
 const LOSS_SLOPE: MetricSpec = job_metric(
     "train.loss_slope",
     "change of the loss per step over the whole run; below 0 it falls",

@@ -49,3 +49,23 @@ fn assertions_are_named_without_the_prefix_of_nccl_alone() {
         assert_eq!(metric.short_name(), metric.name.trim_start_matches("nccl."));
     }
 }
+
+#[test]
+fn wrong_data_that_nothing_checks_asks_for_the_check_that_the_recipes_of_the_case_declare() {
+    for (recipe, cause, next) in [
+        ("training_log", "loss-not-finite", "assert `train.loss_finite` in the case"),
+        ("nccl_tests", "data-wrong", "assert `nccl.wrong` in the case, and run it with its gpu-each case"),
+        ("command", "data-wrong", "add the recipe that reads it, and assert its metric"),
+    ] {
+        let mut world = World::new(at_least(10.0)).saw(100.0);
+        world.case.recipes = vec![recipe.to_owned()];
+        world.analysis().data_wrong = true;
+        let verdict = world.one();
+        assert_eq!(verdict.status, Status::Inconclusive, "{recipe}");
+        assert_eq!(
+            (verdict.cause.as_deref(), verdict.next.as_deref()),
+            (Some(cause), Some(next)),
+            "{recipe}"
+        );
+    }
+}

@@ -1,28 +1,65 @@
 //! The command line of a training, for the nodes that it is placed on: where its processes meet, how the model is divided
 //! among them, and what the readers of its log need to know.
 
-use super::placement::Placed;
-use super::samples::{self, Sample};
+use super::super::samples::{self, Sample};
+use super::{Context, JobPlan, LAUNCH_S, PlannedStep, WorkloadPlanner};
 use base::nodeset;
-use config::inventory::Inventory;
-use config::suite::training::{Nemo, NemoForm, Program, Training, Within};
-use job::script::{Container, Run};
+use config::baseline::BaselineKey;
+use config::inventory::{Instance, Inventory};
+use config::suite::training::{Batch, Nemo, NemoForm, Program, Training, Within};
+use config::suite::{Case, Placement};
+use job::script::{Container, Run, Step};
 use metric::TrainingFacts;
 use model::artefact::WorkloadFacts;
 
-/// Where the training runs.
-pub(crate) struct Site<'a> {
-    pub inventory: &'a Inventory,
-    pub placed: &'a Placed,
-    /// Names the meeting of its processes: no other job may have the same.
-    pub meeting: String,
-    /// What wires ranks together, if anything does.
-    pub wiring: Option<&'a str>,
-    pub container: Option<Container>,
+/// How long a step takes is not known before it was measured.
+const SECONDS_OF_STEP: f64 = 1.0;
+
+impl WorkloadPlanner for Training {
+    fn step(&self, site: JobPlan<'_>) -> Result<PlannedStep, String> {
+        let (run, ranks) = run(self, site)?;
+        let tasks_per_node = run.tasks_per_node;
+        Ok(PlannedStep { step: Step::Run(run), tasks_per_node, ranks, helper: None })
+    }
+
+    fn estimate_s(&self, _: &Instance, _: Placement, _: usize) -> f64 {
+        LAUNCH_S + f64::from(self.steps.unwrap_or_default()) * SECONDS_OF_STEP
+    }
+
+    fn facts(&self, context: &Context, _: &Case) -> WorkloadFacts {
+        let (samples_per_rank, samples) = match self.batch {
+            Batch::PerRank(samples) => (Some(samples), None),
+            Batch::Global(samples) => (None, Some(samples)),
+            Batch::Unknown => (None, None),
+        };
+        WorkloadFacts::Training {
+            program: self.kind().to_owned(),
+            facts: TrainingFacts {
+                steps: self.steps,
+                samples_per_rank,
+                samples,
+                tokens_per_sample: self.model.sequence.map(u64::from),
+                flops_per_token: self.model.flops_per_token(),
+                peak_tflops: context.inventory.instance.bf16_tflops,
+            },
+        }
+    }
+
+    fn distinguish(&self, key: &mut BaselineKey, inventory: &Inventory, case: &Case, nodes: u32) {
+        key.ranks = Some(nodes * processes(self, inventory));
+        key.training = Some(case.name.clone());
+    }
+
+    fn nsys_callback(&self) -> Option<u32> {
+        match &self.program {
+            Program::Nemo(nemo) => nemo.nsys_callback,
+            _ => None,
+        }
+    }
 }
 
 /// The run and its number of ranks.
-pub(crate) fn run(training: &Training, site: Site) -> Result<(Run, u32), String> {
+fn run(training: &Training, site: JobPlan<'_>) -> Result<(Run, u32), String> {
     let nodes = site.placed.nodes.len() as u32;
     let processes = processes(training, site.inventory);
     let gpus = site.inventory.instance.gpus;
@@ -119,34 +156,12 @@ pub(crate) fn run(training: &Training, site: Site) -> Result<(Run, u32), String>
     Ok((Run { argv, tasks_per_node, mpi: mpi.map(str::to_owned), container, profile: None }, ranks))
 }
 
-/// What its log is read with.
-pub(crate) fn facts(training: &Training, inventory: &Inventory) -> WorkloadFacts {
-    let tokens = training.model.sequence.map(u64::from);
-    WorkloadFacts::Training {
-        program: training.kind().to_owned(),
-        facts: TrainingFacts {
-            steps: training.steps,
-            samples_per_rank: match training.batch {
-                config::suite::training::Batch::PerRank(samples) => Some(samples),
-                _ => None,
-            },
-            samples: match training.batch {
-                config::suite::training::Batch::Global(samples) => Some(samples),
-                _ => None,
-            },
-            tokens_per_sample: tokens,
-            flops_per_token: training.model.flops_per_token(),
-            peak_tflops: inventory.instance.bf16_tflops,
-        },
-    }
-}
-
-pub(crate) fn processes(training: &Training, inventory: &Inventory) -> u32 {
+fn processes(training: &Training, inventory: &Inventory) -> u32 {
     training.processes.unwrap_or(inventory.instance.gpus)
 }
 
 /// One launcher on each node; the processes of all meet on the first.
-fn torchrun(program: String, site: &Site, own: &Own, rest: Vec<String>) -> Vec<String> {
+fn torchrun(program: String, site: &JobPlan<'_>, own: &Own, rest: Vec<String>) -> Vec<String> {
     let mut nodes = site.placed.nodes.clone();
     nodeset::sort(&mut nodes);
     let first = nodes.first().map_or("localhost", String::as_str);
@@ -154,7 +169,8 @@ fn torchrun(program: String, site: &Site, own: &Own, rest: Vec<String>) -> Vec<S
         program,
         format!("--nnodes={}", own.nodes),
         format!("--nproc_per_node={}", own.processes),
-        format!("--rdzv_id={}", site.meeting),
+        // Names the meeting of its processes: no other job may have the same.
+        format!("--rdzv_id={}.{}.{}", site.run_id, site.case.name, site.placed.name),
         "--rdzv_backend=c10d".to_owned(),
         format!("--rdzv_endpoint={first}:{}", own.training.port),
     ];

@@ -2,8 +2,11 @@
 //! the example of the Trainer of Hugging Face, any program of MPI. Their command lines are made in the plan, which knows
 //! the nodes.
 
+use super::super::Placement;
+use super::Workload;
+use super::arguments::{argument, environment, program_of};
 use super::model::{self, Model};
-use super::workload::{argument, environment, program_of};
+use super::table::{Refusal, WorkloadKind, WorkloadTable};
 use crate::toml_reader::value::Scalar;
 use crate::toml_reader::{Table, Value};
 use std::collections::BTreeMap;
@@ -133,9 +136,12 @@ pub enum Within {
     Image(String),
 }
 
+pub(super) const KIND: WorkloadKind =
+    WorkloadKind { names: &["torchrun", "fsdp", "nemo", "ddp", "mpi"], read, settings: &[] };
+
 /// `kind` of a workload that trains.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
+enum Kind {
     /// Any script of PyTorch.
     Torchrun,
     /// `train.py` of the FSDP samples.
@@ -149,14 +155,17 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Each with its name in suites.
-    pub(crate) const ALL: [(&'static str, Kind); 5] = [
-        ("torchrun", Kind::Torchrun),
-        ("fsdp", Kind::Fsdp),
-        ("nemo", Kind::Nemo),
-        ("ddp", Kind::Ddp),
-        ("mpi", Kind::Mpi),
-    ];
+    /// By its name in suites.
+    fn named(name: &str) -> Option<Kind> {
+        match name {
+            "torchrun" => Some(Kind::Torchrun),
+            "fsdp" => Some(Kind::Fsdp),
+            "nemo" => Some(Kind::Nemo),
+            "ddp" => Some(Kind::Ddp),
+            "mpi" => Some(Kind::Mpi),
+            _ => None,
+        }
+    }
 }
 
 impl Training {
@@ -172,7 +181,7 @@ impl Training {
     }
 
     /// The words that a person wrote, in which a value may be referred to.
-    pub fn arguments(&self) -> impl Iterator<Item = &String> {
+    fn written(&self) -> impl Iterator<Item = &String> {
         let (first, args) = match &self.program {
             Program::Torchrun { script, args } => (Some(script), args),
             Program::Fsdp { script, args, .. } | Program::Ddp { script, args, .. } => (script.as_ref(), args),
@@ -183,7 +192,7 @@ impl Training {
     }
 
     /// The script that it is by its usual name, where the suite names none.
-    pub(crate) fn usual_script(&self) -> Option<&'static str> {
+    fn usual_script(&self) -> Option<&'static str> {
         match &self.program {
             Program::Fsdp { script: None, .. } => Some("train.py"),
             Program::Ddp { script: None, .. } => Some("run_clm.py"),
@@ -197,11 +206,45 @@ impl Training {
     }
 }
 
+impl WorkloadTable for Training {
+    fn environment(&self) -> &BTreeMap<String, String> {
+        &self.environment
+    }
+
+    fn written_arguments(&self) -> Vec<&String> {
+        self.written().collect()
+    }
+
+    /// Those of the table are followed by more that the plan adds.
+    fn known_arguments(&self) -> Option<Vec<String>> {
+        let script = self.usual_script().map(str::to_owned);
+        Some(script.into_iter().chain(self.written().cloned()).collect())
+    }
+
+    fn steps(&self) -> Option<u32> {
+        self.steps
+    }
+
+    /// Checkpoints are written in silence.
+    fn stall_s(&self) -> Option<u64> {
+        Some(900)
+    }
+
+    fn refuse_placement(&self, placement: Placement) -> Option<Refusal> {
+        let instead = "write `placement = \"each\"` and `processes_per_node`";
+        (placement == Placement::EachGpu).then_some(("a training uses all GPUs of its nodes", instead))
+    }
+}
+
 const MOST_STEPS: u32 = 100_000_000;
 const SHARDINGS: [(&str, ()); 2] = [("full", ()), ("hybrid", ())];
 
+fn read(table: &Table<'_>, name: &str) -> Option<Workload> {
+    read_kind(table, Kind::named(name)?).map(Workload::Training)
+}
+
 /// None where a value that it needs could not be read.
-pub(crate) fn read(table: &Table<'_>, kind: Kind) -> Option<Training> {
+fn read_kind(table: &Table<'_>, kind: Kind) -> Option<Training> {
     let steps_value = match kind {
         Kind::Torchrun | Kind::Mpi => table.get("steps"),
         Kind::Fsdp | Kind::Nemo | Kind::Ddp => table.need("steps"),

@@ -1,0 +1,127 @@
+//! What a case runs: `workload` of its table. Each kind of workload has a file here, with its keys, its parser and what
+//! checking and linting ask of it; what planning asks of it lies beside `plan`.
+
+mod arguments;
+mod command;
+pub mod model;
+mod nccl_tests;
+mod nic_pairs;
+mod table;
+pub mod training;
+
+pub use arguments::variables;
+pub use command::Command;
+pub use nccl_tests::{Algorithm, NcclTests, Step};
+pub use nic_pairs::NicPairs;
+pub use table::{Refusal, Setting, SettingValue, WorkloadTable};
+
+use super::matrix::Combination;
+use crate::toml_reader::Value;
+use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
+use table::WorkloadKind;
+
+/// What a case runs: `kind` of its `workload`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Workload {
+    /// `nccl-tests`: an operation over a sweep of sizes.
+    NcclTests(NcclTests),
+    /// `nic-pairs`: flows between the NICs of two nodes.
+    NicPairs(NicPairs),
+    /// `command`: any program.
+    Command(Command),
+    /// `torchrun`, `fsdp`, `nemo`, `ddp` or `mpi`.
+    Training(training::Training),
+}
+
+/// How each is read, in the order in which messages list them.
+const KINDS: [&WorkloadKind; 4] = [&nccl_tests::KIND, &nic_pairs::KIND, &command::KIND, &training::KIND];
+
+/// What reading, checking and linting ask of it.
+impl Deref for Workload {
+    type Target = dyn WorkloadTable;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Workload::NcclTests(tests) => tests,
+            Workload::NicPairs(pairs) => pairs,
+            Workload::Command(command) => command,
+            Workload::Training(training) => training,
+        }
+    }
+}
+
+impl DerefMut for Workload {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match self {
+            Workload::NcclTests(tests) => tests,
+            Workload::NicPairs(pairs) => pairs,
+            Workload::Command(command) => command,
+            Workload::Training(training) => training,
+        }
+    }
+}
+
+/// The keys of all kinds that `--set` takes.
+pub fn settings() -> impl Iterator<Item = &'static Setting> {
+    KINDS.into_iter().flat_map(|kind| kind.settings)
+}
+
+pub(super) fn read(value: &Value<'_>, combination: &Combination<'_>) -> Option<Workload> {
+    let table =
+        value.table()?.with(combination.values()).no_lists("to sweep, write `matrix = { KEY = [...] }`");
+    let of_kind = |kind: &'static WorkloadKind| kind.names.iter().map(move |name| (*name, (kind, *name)));
+    let kinds: Vec<_> = KINDS.into_iter().flat_map(of_kind).collect();
+    let (kind, name) = table.need("kind")?.one_of(&kinds)?;
+    let workload = (kind.read)(&table, name);
+    // Read by `stall_s`; asked for here so that it is a known key.
+    table.get("stall_s");
+    table.close();
+    workload
+}
+
+/// How long a job of the workload may make no progress: as the suite says it, 0 for as long as it likes; else by what
+/// it is.
+pub(super) fn stall_s(value: &Value<'_>, workload: Option<&Workload>) -> Option<u64> {
+    let own = value.table().and_then(|table| table.get("stall_s")).and_then(|value| value.whole(0..=86_400));
+    own.or(workload?.stall_s()).filter(|seconds| *seconds > 0)
+}
+
+/// Stands for a workload that could not be read while the rest of its case is.
+pub(super) fn placeholder() -> Workload {
+    let (program, args, environment) = (String::new(), Vec::new(), BTreeMap::new());
+    Workload::Command(Command { program, args, environment, tasks_per_node: 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_kind_has_names_of_its_own() {
+        let names: Vec<&str> = KINDS.into_iter().flat_map(|kind| kind.names).copied().collect();
+        let different: BTreeSet<&str> = names.iter().copied().collect();
+        assert_eq!(different.len(), names.len(), "{names:?}");
+        assert!(KINDS.into_iter().all(|kind| !kind.names.is_empty()));
+    }
+
+    #[test]
+    fn each_setting_of_a_kind_lies_in_a_workload_that_it_reads() {
+        let suite = |workload: &str| {
+            let text = format!(
+                "instance = \"p5\"\nabout = \"x\"\n[[case]]\nname = \"c\"\nplacement = \"pairs\"\nrecipes = []\n\
+                 workload = {{ {workload} }}"
+            );
+            crate::suite::Suite::read(&text, "suites/x.toml").expect("a suite").cases.remove(0).workload
+        };
+        let tests = "kind = \"nccl-tests\", op = \"all_reduce\", from = 8, to = 16";
+        let mut all = [suite(tests), suite("kind = \"nic-pairs\"")];
+        for kind in KINDS {
+            for setting in kind.settings {
+                let found = all.iter_mut().any(|workload| workload.setting(setting.key).is_some());
+                assert!(found, "{}", setting.key);
+            }
+        }
+    }
+}

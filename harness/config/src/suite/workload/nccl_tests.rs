@@ -1,0 +1,268 @@
+//! `kind = "nccl-tests"`: one call of a program of nccl-tests over a sweep of sizes.
+
+use super::super::Placement;
+use super::Workload;
+use super::arguments::environment;
+use super::table::{Refusal, Setting, SettingValue, WorkloadKind, WorkloadTable};
+use crate::toml_reader::quantity::size_of;
+use crate::toml_reader::{Table, Value};
+use job::profile::Window;
+use metric::op::Op;
+use std::collections::BTreeMap;
+
+pub(super) const KIND: WorkloadKind = WorkloadKind {
+    names: &["nccl-tests"],
+    read,
+    settings: &[
+        Setting { key: "iterations", about: "nccl-tests: measured operations per size" },
+        Setting { key: "warmup", about: "nccl-tests: operations before those" },
+    ],
+};
+
+/// One call of a program of nccl-tests, with its options.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NcclTests {
+    /// Decides the program: `all_reduce_perf`.
+    pub op: Op,
+    /// `from` in suites, `-b`.
+    pub min_bytes: u64,
+    /// `to` in suites, `-e`.
+    pub max_bytes: u64,
+    /// `factor` or `step` in suites; doubles by default.
+    pub step: Step,
+    /// Measured operations for each size, `-n`; 20 by default.
+    pub iterations: u32,
+    /// Operations before those, `-w`; 5 by default.
+    pub warmup: u32,
+    /// Of the elements, `-d`; `float` by default.
+    pub dtype: String,
+    /// For operations that reduce, `-o`; `sum` by default.
+    pub redop: String,
+    /// The root of rooted operations; nccl-tests' own default where absent.
+    pub root: Option<u32>,
+    /// Whether results are checked (`#wrong`).
+    pub check: bool,
+    /// Wins over the inventory's.
+    pub environment: BTreeMap<String, String>,
+    /// Ranks with equal bits under this mask form one communicator.
+    pub split_mask: Option<String>,
+    /// Forced by `NCCL_ALGO`; left to NCCL where absent.
+    pub algorithm: Option<Algorithm>,
+}
+
+/// From one size of a sweep to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Times this, `-f`.
+    Factor(u64),
+    /// Plus so many bytes, `-i`.
+    Bytes(u64),
+}
+
+/// What `NCCL_ALGO` is set to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// `ring` in suites.
+    Ring,
+    /// `tree` in suites.
+    Tree,
+    /// `nvls` in suites: switches of NVLink reduce.
+    Nvls,
+    /// `nvlstree` in suites: NVLS within nodes, a tree between them.
+    NvlsTree,
+    /// `collnetdirect` in suites: switches of the fabric reduce.
+    CollnetDirect,
+    /// `collnetchain` in suites: switches of the fabric reduce.
+    CollnetChain,
+    /// `pat` in suites: parallel aggregated trees.
+    Pat,
+}
+
+impl Algorithm {
+    /// Every one that a suite may force.
+    pub(crate) const ALL: [Algorithm; 7] = [
+        Algorithm::Ring,
+        Algorithm::Tree,
+        Algorithm::Nvls,
+        Algorithm::NvlsTree,
+        Algorithm::CollnetDirect,
+        Algorithm::CollnetChain,
+        Algorithm::Pat,
+    ];
+
+    /// The name in suites.
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::Ring => "ring",
+            Algorithm::Tree => "tree",
+            Algorithm::Nvls => "nvls",
+            Algorithm::NvlsTree => "nvlstree",
+            Algorithm::CollnetDirect => "collnetdirect",
+            Algorithm::CollnetChain => "collnetchain",
+            Algorithm::Pat => "pat",
+        }
+    }
+
+    /// The name in `NCCL_ALGO`.
+    pub fn nccl_name(self) -> &'static str {
+        match self {
+            Algorithm::Ring => "Ring",
+            Algorithm::Tree => "Tree",
+            Algorithm::Nvls => "NVLS",
+            Algorithm::NvlsTree => "NVLSTree",
+            Algorithm::CollnetDirect => "CollNetDirect",
+            Algorithm::CollnetChain => "CollNetChain",
+            Algorithm::Pat => "PAT",
+        }
+    }
+}
+
+/// No sweep of nccl-tests has more sizes than this, so that a slip in a step cannot fill the memory.
+const MOST_SIZES: usize = 1000;
+
+const DTYPES: [&str; 12] = [
+    "int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float", "double", "bfloat16", "f8e4m3",
+    "f8e5m2",
+];
+const REDOPS: [&str; 6] = ["sum", "prod", "min", "max", "avg", "mulsum"];
+
+impl NcclTests {
+    /// The sizes that the sweep visits, as nccl-tests counts them.
+    pub fn sizes(&self) -> Vec<u64> {
+        let next = |size: &u64| match self.step {
+            Step::Factor(factor) => size.checked_mul(factor.max(2)),
+            Step::Bytes(bytes) => size.checked_add(bytes.max(1)),
+        };
+        std::iter::successors(Some(self.min_bytes), next)
+            .take_while(|size| *size > 0 && *size <= self.max_bytes)
+            .take(MOST_SIZES)
+            .collect()
+    }
+
+    /// How many communicators a split mask makes of a job's ranks.
+    pub(crate) fn communicators(&self) -> u32 {
+        match self.split_mask.as_deref().and_then(mask) {
+            Some(mask) => 1u32.checked_shl(mask.count_ones()).unwrap_or(u32::MAX),
+            None => 1,
+        }
+    }
+}
+
+impl WorkloadTable for NcclTests {
+    fn environment(&self) -> &BTreeMap<String, String> {
+        &self.environment
+    }
+
+    fn stall_s(&self) -> Option<u64> {
+        Some(180)
+    }
+
+    fn refuse_placement(&self, _: Placement) -> Option<Refusal> {
+        None
+    }
+
+    fn refuse_window(&self, window: &Window) -> Option<(&'static str, Refusal)> {
+        let instead = "write `delay_s` and `duration_s`, or remove it to profile the whole run";
+        let (key, why) = match window {
+            Window::CudaProfilerApi => {
+                ("capture", "nccl-tests never call the profiler API, so the capture range would never open")
+            }
+            Window::Steps(_) => ("steps", "nccl-tests have no steps, only sizes"),
+            _ => return None,
+        };
+        Some((key, (why, instead)))
+    }
+
+    fn setting(&mut self, key: &str) -> Option<SettingValue<'_>> {
+        match key {
+            "iterations" => Some(SettingValue::Count(&mut self.iterations)),
+            "warmup" => Some(SettingValue::Count(&mut self.warmup)),
+            _ => None,
+        }
+    }
+
+    fn collective(&self) -> Option<&NcclTests> {
+        Some(self)
+    }
+}
+
+fn read(table: &Table<'_>, _: &str) -> Option<Workload> {
+    let ops = Op::ALL.map(|op| (op.name(), op));
+    let op = table.need("op").and_then(|value| value.one_of(&ops));
+    let from_value = table.need("from");
+    let from = from_value.as_ref().and_then(size_of);
+    let to = table.need("to").and_then(|value| size_of(&value));
+    let factor = table.get("factor").map(|value| value.whole(2..=1 << 40));
+    let step_value = table.get("step");
+    let step = step_value.as_ref().map(size_of);
+    let iterations = table.get("iterations").map_or(Some(20), |value| value.small(1..=1_000_000));
+    let warmup = table.get("warmup").map_or(Some(5), |value| value.small(0..=1_000_000));
+    let dtype = table.get("dtype").map_or(Some("float"), |value| name_in(&value, &DTYPES));
+    let redop = table.get("redop").map_or(Some("sum"), |value| name_in(&value, &REDOPS));
+    let root = table.get("root").map(|value| value.small(0..=1_000_000));
+    let check = table.get("check").map_or(Some(true), |value| value.boolean());
+    let environment = environment(table);
+    let split_mask = table.get("split_mask").map(|value| {
+        let text = value.text()?;
+        if mask(&text).is_none() {
+            let message =
+                format!("`split_mask` must be a hexadecimal number, not: `{}`", text.escape_debug());
+            value.diagnostic_with(message, "write `\"0x7\"` for one communicator per GPU index");
+            return None;
+        }
+        Some(text)
+    });
+    let algorithms = Algorithm::ALL.map(|algorithm| (algorithm.name(), algorithm));
+    let algorithm = table.get("algorithm").map(|value| value.one_of(&algorithms));
+    if let (Some(_), Some(step)) = (factor, &step_value) {
+        step.diagnostic("`step` and `factor` exclude each other");
+    }
+    let step = match (step, factor) {
+        (Some(bytes), _) => bytes.map(Step::Bytes),
+        (None, Some(factor)) => factor.map(Step::Factor),
+        (None, None) => Some(Step::Factor(2)),
+    };
+    if let (Some(from), Some(to), Some(value)) = (from, to, &from_value) {
+        if from > to {
+            value.diagnostic(format!("`from` is above `to`: {from} > {to}"));
+            return None;
+        }
+        if let (Some(Step::Bytes(bytes)), Some(step)) = (step, &step_value)
+            && (to - from) / bytes >= MOST_SIZES as u64
+        {
+            step.diagnostic(format!(
+                "the sweep has more than {MOST_SIZES} sizes: {}",
+                (to - from) / bytes + 1
+            ));
+            return None;
+        }
+    }
+    Some(Workload::NcclTests(NcclTests {
+        op: op?,
+        min_bytes: from?,
+        max_bytes: to?,
+        step: step?,
+        iterations: iterations?,
+        warmup: warmup?,
+        dtype: dtype?.to_owned(),
+        redop: redop?.to_owned(),
+        root: root.unwrap_or_default(),
+        check: check?,
+        environment,
+        split_mask: split_mask.unwrap_or_default(),
+        algorithm: algorithm.unwrap_or_default(),
+    }))
+}
+
+/// The number that a split mask is written as.
+fn mask(text: &str) -> Option<u32> {
+    match text.strip_prefix("0x") {
+        Some(digits) if !digits.starts_with('+') => u32::from_str_radix(digits, 16).ok(),
+        _ => None,
+    }
+}
+
+fn name_in(value: &Value<'_>, names: &[&'static str]) -> Option<&'static str> {
+    let choices: Vec<(&str, &'static str)> = names.iter().map(|name| (*name, *name)).collect();
+    value.one_of(&choices)
+}

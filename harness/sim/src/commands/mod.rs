@@ -1,0 +1,135 @@
+//! The programs, beside nccl-tests and those of trainings (`training`), that a job of the simulated cluster can run, by
+//! their names in `COMMANDS`. Anything else is an error.
+
+use crate::active_faults::ActiveFaults;
+use crate::spread::Spread;
+use crate::work::Work;
+use job::script::Run;
+
+/// A program: what it does with its arguments.
+type Program = fn(&CommandCall<'_>) -> CommandOutput;
+
+/// Each by the name of its file.
+const COMMANDS: [(&str, Program); 5] =
+    [("true", succeed), ("false", fail), ("sleep", sleep), ("hostname", hostname), ("echo", echo)];
+
+/// One call of a program by all ranks of a job.
+pub(crate) struct CommandCall<'a> {
+    /// Faults of the job's nodes.
+    pub active_faults: &'a ActiveFaults,
+    /// In the order of the job's script.
+    pub nodes: &'a [String],
+    /// What starts the ranks.
+    pub spread: Spread,
+    /// The command line and its tasks.
+    pub run: &'a Run,
+}
+
+/// What a program prints, and how it ends.
+pub(crate) struct CommandOutput {
+    /// By node; nothing where no node prints.
+    pub stdout: Vec<String>,
+    /// Of the whole job.
+    pub stderr: String,
+    /// Exit code.
+    pub code: i32,
+    /// How long it runs.
+    pub seconds: f64,
+}
+
+impl Default for CommandOutput {
+    fn default() -> CommandOutput {
+        CommandOutput { stdout: Vec::new(), stderr: String::new(), code: 0, seconds: 0.05 }
+    }
+}
+
+impl CommandCall<'_> {
+    /// Without the program.
+    pub(crate) fn arguments(&self) -> &[String] {
+        self.run.argv.get(1..).unwrap_or_default()
+    }
+
+    /// The same line of every task, by node.
+    pub(crate) fn printed(&self, line: &dyn Fn(&str) -> String) -> Vec<String> {
+        // Where a node's ranks do not find the others, Slurm starts fewer tasks than were asked for.
+        let lost = self.active_faults.wrong_ranks();
+        let of_node = |(at, node): (usize, &String)| match self.nodes.len() > 1 && lost == Some(at) {
+            true => String::new(),
+            false => line(node).repeat(self.run.tasks_per_node as usize),
+        };
+        self.nodes.iter().enumerate().map(of_node).collect()
+    }
+
+    /// What the launcher prints of tasks that end with this code. Where each node has a process of its own, there is no
+    /// summary of how they ended.
+    pub(crate) fn exits(&self, code: i32) -> String {
+        match self.spread {
+            Spread::Srun => exits(self.nodes, self.run.tasks_per_node, code),
+            Spread::Mpirun | Spread::Each => String::new(),
+        }
+    }
+}
+
+/// What the program does, and its name where this world does not have it.
+pub(crate) fn run(call: &CommandCall<'_>) -> (Work, Option<String>) {
+    let program = call.run.argv.first().map(String::as_str).unwrap_or_default();
+    let name = program.rsplit('/').next().unwrap_or_default();
+    let known = COMMANDS.iter().find(|(known, _)| *known == name);
+    let output = known.map_or_else(|| not_found(call, program), |(_, command)| command(call));
+    let CommandOutput { stdout, stderr, code, seconds } = output;
+    let unknown = known.is_none().then(|| program.to_owned());
+    (Work::Command { stdout, stderr, code, seconds }, unknown)
+}
+
+fn not_found(call: &CommandCall<'_>, program: &str) -> CommandOutput {
+    let (stderr, code) = match call.spread {
+        Spread::Srun => {
+            let error = "slurmstepd: error: execve()";
+            (format!("{error}: {program}: No such file or directory\n{}", call.exits(2)), 2)
+        }
+        _ => (format!("job.sh: {program}: command not found\n"), 127),
+    };
+    CommandOutput { stderr, code, ..CommandOutput::default() }
+}
+
+fn succeed(_: &CommandCall<'_>) -> CommandOutput {
+    CommandOutput::default()
+}
+
+fn fail(call: &CommandCall<'_>) -> CommandOutput {
+    CommandOutput { stderr: call.exits(1), code: 1, ..CommandOutput::default() }
+}
+
+fn sleep(call: &CommandCall<'_>) -> CommandOutput {
+    let word = call.arguments().first().map(String::as_str).unwrap_or_default();
+    match word.parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() && seconds >= 0.0 => {
+            CommandOutput { seconds, ..CommandOutput::default() }
+        }
+        _ => {
+            let stderr = format!("sleep: invalid time interval '{word}'\n{}", call.exits(1));
+            CommandOutput { stderr, code: 1, ..CommandOutput::default() }
+        }
+    }
+}
+
+fn hostname(call: &CommandCall<'_>) -> CommandOutput {
+    CommandOutput { stdout: call.printed(&|node| format!("{node}\n")), ..CommandOutput::default() }
+}
+
+fn echo(call: &CommandCall<'_>) -> CommandOutput {
+    let line = format!("{}\n", call.arguments().join(" "));
+    CommandOutput { stdout: call.printed(&|_| line.clone()), ..CommandOutput::default() }
+}
+
+/// What srun says of tasks that did not end with 0.
+pub(crate) fn exits(nodes: &[String], tasks_per_node: u32, code: i32) -> String {
+    let line = |(at, node): (usize, &String)| {
+        let (first, last) = (at as u32 * tasks_per_node, (at as u32 + 1) * tasks_per_node - 1);
+        match first == last {
+            true => format!("srun: error: {node}: task {first}: Exited with exit code {code}\n"),
+            false => format!("srun: error: {node}: tasks {first}-{last}: Exited with exit code {code}\n"),
+        }
+    };
+    nodes.iter().enumerate().map(line).collect()
+}
