@@ -17,6 +17,7 @@ mod launcher;
 mod outcome;
 mod plan;
 mod probed;
+mod properties;
 mod run_files;
 mod verdict;
 mod workload;
@@ -41,6 +42,7 @@ pub use plan::{
     ProfiledRank, Source,
 };
 pub use probed::{ClockOffset, LeftOut, Probe, ProbedNode, Value};
+pub use properties::{JOB_PROPERTIES, JobProperties, JobProperty};
 pub use run_files::{CaseSummary, Counts, RunRecord, Summary, SummaryFormat};
 pub use verdict::{
     Analysis, BELOW_FLOOR, CaseVerdict, Coverage, Evidence, JobAnalysis, JudgedBy, Share, Status, Unfit,

@@ -58,7 +58,7 @@ fn job(
         steps.push(Step::CountersBegin(Sampler {
             root: inventory.paths.counters.clone(),
             interval_s: interval_s(case, estimate_s),
-            limit_s: case.limit_s + 120,
+            limit_s: case.properties.limit_s + 120,
             watched: true,
         }));
     }
@@ -72,7 +72,7 @@ fn job(
         folder: &folder,
         tasks_per_node,
         gpus: inventory.instance.gpus,
-        limit_s: case.limit_s,
+        limit_s: case.properties.limit_s,
     });
     let script = Script { start, nodes, steps };
     let text = script::render(&script);
@@ -94,7 +94,7 @@ fn job(
         launch,
         expected: expected(inventory, case, placed, &script, profile.as_ref()),
         estimate_s: estimate_s.ceil() as u64,
-        limit_s: case.limit_s,
+        limit_s: case.properties.limit_s,
         secrets,
         profile,
         control_run: None,

@@ -224,9 +224,7 @@ fn placed_case(
         expected_failure: case.expected_failure.clone(),
         must_end: case.must_end,
         sim_faults: case.sim_faults.iter().map(ToString::to_string).collect(),
-        limit_s: case.limit_s,
-        stall_s: case.stall_s,
-        queue_limit_s: case.queue_limit_s,
+        properties: case.properties,
         jobs,
         assertions,
     })

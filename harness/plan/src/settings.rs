@@ -2,18 +2,16 @@
 
 use base::suggest;
 use config::suite::{self, Case, Setting, SettingValue, Suite};
+use model::artefact::JOB_PROPERTIES;
 
-/// Of any case; `interval_s` stands behind those of workloads.
-static OF_CASES: [Setting; 2] = [
-    Setting { key: "limit_s", about: "time limit of a job, in seconds" },
-    Setting { key: "queue_limit_s", about: "how long a job may wait in the queue, in seconds" },
-];
-static INTERVAL: Setting =
+/// Behind those of workloads.
+const INTERVAL: Setting =
     Setting { key: "interval_s", about: "counters: seconds between two readings, at least 0.2" };
 
 /// Every key that `--set` takes.
-pub fn settings() -> impl Iterator<Item = &'static Setting> {
-    OF_CASES.iter().chain(suite::settings()).chain([&INTERVAL])
+pub fn settings() -> impl Iterator<Item = Setting> {
+    let of_jobs = JOB_PROPERTIES.iter().map(|property| Setting { key: property.key, about: property.about });
+    of_jobs.chain(suite::settings().copied()).chain([INTERVAL])
 }
 
 /// Sets them in the cases, or reports why that is not possible.
@@ -77,9 +75,11 @@ fn set(case: &mut Case, key: &str, value: &str) -> Result<bool, String> {
         Ok(number) if number.is_finite() && number >= least => Ok(number),
         _ => Err(format!("`{value}` is not a number of at least {least}")),
     };
+    if let Some(property) = JOB_PROPERTIES.iter().find(|property| property.key == key) {
+        (property.set)(&mut case.properties, whole()?);
+        return Ok(true);
+    }
     match key {
-        "limit_s" => case.limit_s = whole()?,
-        "queue_limit_s" => case.queue_limit_s = whole()?,
         "interval_s" => {
             case.counters.interval_s = real(0.2)?;
             case.counters.between = None;

@@ -5,7 +5,8 @@ use base::nodeset;
 use base::text::SIMULATED;
 use base::text::{command_line, count, duration, show, show_lines};
 use model::artefact::{
-    ControlRun, ExpectedFile, FileKind, Plan, PlannedAllocation, PlannedCase, PlannedIsolation, PlannedJob,
+    ControlRun, ExpectedFile, FileKind, JOB_PROPERTIES, Plan, PlannedAllocation, PlannedCase,
+    PlannedIsolation, PlannedJob,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -92,8 +93,8 @@ fn planned_case(text: &mut String, case: &PlannedCase, verbose: bool) {
         line(text, 2, &format!("{what}: {}", show(how)));
     }
     line(text, 2, &format!("assertions: {}", case.assertions.len()));
-    let limits = (duration(case.limit_s as f64), duration(case.queue_limit_s as f64));
-    line(text, 2, &format!("time limit: {}, in the queue: {}", limits.0, limits.1));
+    let described = JOB_PROPERTIES.iter().filter_map(|property| (property.describe)(&case.properties));
+    line(text, 2, &described.collect::<Vec<_>>().join(", "));
     let (jobs, took) = (count(first(case).count(), "job"), duration(estimate_s(case) as f64));
     line(text, 2, &format!("estimate: {jobs}, {took}, {:.2} node-hours", node_hours(case)));
     beside(text, case);

@@ -6,7 +6,7 @@ use crate::reach::{Answer, Command, Wait};
 use crate::reach::{Host, Reach};
 use base::digest::sha256;
 use model::artefact::Launcher;
-use model::artefact::{FileKind, PlannedJob, WorkloadFacts};
+use model::artefact::{FileKind, JobProperties, PlannedJob, WorkloadFacts};
 use std::collections::BTreeMap;
 
 struct Files(BTreeMap<&'static str, &'static [u8]>);
@@ -45,9 +45,7 @@ pub(super) fn case() -> PlannedCase {
         expected_failure: None,
         must_end: None,
         sim_faults: Vec::new(),
-        limit_s: 1,
-        stall_s: None,
-        queue_limit_s: 1,
+        properties: JobProperties { limit_s: 1, stall_s: None, queue_limit_s: 1 },
         jobs: vec![PlannedJob {
             name: "j".into(),
             nodes: vec!["n1".into()],

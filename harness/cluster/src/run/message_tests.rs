@@ -3,7 +3,7 @@
 use super::*;
 use crate::launch::Poll;
 use crate::reach::{Answer, Command, Host, ReachError, Wait, progress};
-use model::artefact::{Blamed, PlannedAllocation, PlannedFile, PlannedSecret, PlannedTurn};
+use model::artefact::{Blamed, JobProperties, PlannedAllocation, PlannedFile, PlannedSecret, PlannedTurn};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -162,7 +162,7 @@ fn plan(cases: Cases<'_>) -> Plan {
     };
     let case = |(name, jobs): &(&str, &[(&str, &[&str])])| PlannedCase {
         name: (*name).to_owned(),
-        queue_limit_s: 60,
+        properties: JobProperties { queue_limit_s: 60, ..of_case.properties },
         jobs: jobs.iter().map(|(of, nodes)| job(name, of, nodes)).collect(),
         ..of_case.clone()
     };
@@ -220,7 +220,7 @@ fn messages_of_jobs() {
     add("time limit of a job", &one(), takes, runs);
     add("a job that cannot be ended", &one(), takes, |_, _, _| Poll::Running);
     let mut stalls = one();
-    stalls.cases[0].stall_s = Some(60);
+    stalls.cases[0].properties.stall_s = Some(60);
     add("no progress", &stalls, takes, runs);
 
     let mut asks = one();

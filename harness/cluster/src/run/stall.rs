@@ -31,7 +31,8 @@ impl Runner<'_> {
         let mut due: Vec<(usize, u64)> = Vec::new();
         for (at, job) in self.jobs.iter().enumerate() {
             let JobState::Live(live) = &job.state else { continue };
-            let stall_s = self.plan.cases[job.case].stall_s.filter(|seconds| *seconds < job.planned.limit_s);
+            let stall_s =
+                self.plan.cases[job.case].properties.stall_s.filter(|seconds| *seconds < job.planned.limit_s);
             let (Some(started), Some(stall_s), None) = (live.started, stall_s, &live.ending) else {
                 continue;
             };

@@ -44,7 +44,7 @@ impl Runner<'_> {
             0 => self.submit_limit.not_before = Some(now + PAUSE),
             live => self.submit_limit.most = Some(live),
         }
-        let queue_limit = Duration::from_secs(self.plan.cases[self.jobs[at].case].queue_limit_s);
+        let queue_limit = Duration::from_secs(self.plan.cases[self.jobs[at].case].properties.queue_limit_s);
         let since = *self.jobs[at].refused.get_or_insert(now);
         now - since <= queue_limit
     }

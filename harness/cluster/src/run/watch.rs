@@ -54,7 +54,7 @@ impl Runner<'_> {
     pub(super) fn deadline(&self) -> Option<Instant> {
         let deadlines = self.jobs.iter().filter_map(|job| {
             let JobState::Live(live) = &job.state else { return None };
-            let queue_limit_s = self.plan.cases[job.case].queue_limit_s;
+            let queue_limit_s = self.plan.cases[job.case].properties.queue_limit_s;
             let (since, limit) = match (&live.ending, live.started) {
                 (Some((_, since, _)), _) => (*since, GRACE),
                 (None, Some(started)) => (started, Duration::from_secs(job.planned.limit_s)),
@@ -160,7 +160,7 @@ impl Runner<'_> {
                 Some(started) if beyond(started, planned.limit_s) => {
                     Some(Ended::TimeLimit { limit_s: planned.limit_s })
                 }
-                None if beyond(live.submitted, case.queue_limit_s) => {
+                None if beyond(live.submitted, case.properties.queue_limit_s) => {
                     Some(Ended::QueueStuck { reason: live.last_reason.clone() })
                 }
                 _ => None,

@@ -19,6 +19,7 @@ pub use workload::{
 
 pub use ::model::artefact::CaseEnd;
 
+use ::model::artefact::JobProperties;
 use ::model::fault::NodeFault;
 use job::profile::Profile;
 use metric::Dim;
@@ -73,12 +74,8 @@ pub struct Case {
     pub counters: Counters,
     /// The profiler around the workload; none where absent.
     pub profile: Option<Profile>,
-    /// Seconds that a job may run; 900 by default.
-    pub limit_s: u64,
-    /// A job that makes no progress for so long is ended; never, where absent.
-    pub stall_s: Option<u64>,
-    /// Seconds that a job may wait in the queue; 3600 by default.
-    pub queue_limit_s: u64,
+    /// What it asks of each of its jobs.
+    pub properties: JobProperties,
     /// Where they are not met, the case is skipped.
     pub requires: Requires,
     /// Names of cases that must have passed before.

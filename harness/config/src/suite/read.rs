@@ -7,6 +7,7 @@ use super::{
 use crate::diagnostic::Diagnostics;
 use crate::toml_reader::{self, Table, Value};
 use job::profile::{Profile, Window};
+use model::artefact::{JOB_PROPERTIES, JobProperties};
 use model::fault::NodeFault;
 
 pub(super) fn suite(text: &str, file: &str) -> Result<Suite, Diagnostics> {
@@ -119,8 +120,11 @@ fn read_case(
     let counters = read_counters(table, workload.as_ref());
     let profile = table.get("profile").and_then(|value| profile::read(&value, workload.as_ref(), placement));
     let recipes = with_window(table, recipes, profile.as_ref());
-    let limit_s = table.get("limit_s").map_or(Some(900), |value| value.whole(1..=7 * 86_400));
-    let queue_limit_s = table.get("queue_limit_s").map_or(Some(3600), |value| value.whole(1..=30 * 86_400));
+    let mut properties = JobProperties { stall_s, ..JobProperties::default() };
+    for property in &JOB_PROPERTIES {
+        let value = table.get(property.key).and_then(|value| value.whole(property.range.clone()));
+        value.into_iter().for_each(|value| (property.set)(&mut properties, value));
+    }
     let requires = table.get("requires").and_then(|value| value.table()).map(|table| read_requires(&table));
     let after_value = table.get("after");
     let after = after_value.as_ref().map(|value| value.texts()).unwrap_or_default();
@@ -151,9 +155,7 @@ fn read_case(
         recipes: recipes.unwrap_or_default(),
         counters,
         profile,
-        limit_s: limit_s.unwrap_or_default(),
-        stall_s,
-        queue_limit_s: queue_limit_s.unwrap_or_default(),
+        properties,
         requires,
         after,
         expected_failure,

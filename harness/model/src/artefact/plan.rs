@@ -1,6 +1,9 @@
 //! The plan of a run: what is launched where, and what is asserted of it. No choice is left open in it.
 
-use super::{CaseEnd, ControlRun, Format, Launcher, LeftOut, PlannedBound, PlannedIsolation, WorkloadFacts};
+use super::{
+    CaseEnd, ControlRun, Format, JobProperties, Launcher, LeftOut, PlannedBound, PlannedIsolation,
+    WorkloadFacts,
+};
 use job::profile::{Keep, NsysVersion};
 use job::window::PlannedWindow;
 use metric::Dims;
@@ -174,13 +177,9 @@ pub struct PlannedCase {
     pub must_end: Option<CaseEnd>,
     /// Faults that the simulated cluster has in this case alone: `p5-002:hang`.
     pub sim_faults: Vec<String>,
-    /// Wall time of each job, in seconds from its start.
-    pub limit_s: u64,
-    /// A job that makes no progress for so long is ended; never, where absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stall_s: Option<u64>,
-    /// Longest wait of a job in the queue, in seconds.
-    pub queue_limit_s: u64,
+    /// What it asks of each of its jobs.
+    #[serde(flatten)]
+    pub properties: JobProperties,
     /// Control runs and second attempts included; empty where the case is skipped.
     pub jobs: Vec<PlannedJob>,
     /// One verdict each; named also where the case is skipped.

@@ -183,7 +183,7 @@ fn check(cause: &str, words: &[String], case: &PlannedCase) -> &'static str {
     ]) {
         "[paths] of the inventory, and LD_LIBRARY_PATH of the jobs"
     } else if HANGS.contains(&cause) {
-        match case.limit_s {
+        match case.properties.limit_s {
             0..60 => "`limit_s` of the case, which is short; then the last output lines of the jobs",
             _ => "the last output lines of the jobs; OMPI_MCA_btl_tcp_if_exclude and NCCL_SOCKET_IFNAME",
         }

@@ -4,7 +4,7 @@ use super::*;
 use crate::reach::{Answer, Command, Host, Reach, Wait};
 use base::digest::sha256;
 use job::profile::NsysVersion;
-use model::artefact::{CaseJobs, Ended, JobRecord, Launcher, ProfiledRank, WorkloadFacts};
+use model::artefact::{CaseJobs, Ended, JobProperties, JobRecord, Launcher, ProfiledRank, WorkloadFacts};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -85,9 +85,7 @@ fn case(keep: Keep) -> PlannedCase {
         expected_failure: None,
         must_end: None,
         sim_faults: Vec::new(),
-        limit_s: 1,
-        stall_s: None,
-        queue_limit_s: 1,
+        properties: JobProperties { limit_s: 1, stall_s: None, queue_limit_s: 1 },
         jobs: vec![PlannedJob {
             name: "j".into(),
             nodes: vec!["n1".into()],

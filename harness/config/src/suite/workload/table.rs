@@ -17,6 +17,7 @@ pub(super) struct WorkloadKind {
 }
 
 /// A key that `--set` takes.
+#[derive(Debug, Clone, Copy)]
 pub struct Setting {
     /// As in suites.
     pub key: &'static str,

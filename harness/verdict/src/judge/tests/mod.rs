@@ -27,8 +27,8 @@ use metric::op::Op;
 use metric::unit::{Better, Unit};
 use metric::{Dims, Metric};
 use model::artefact::{
-    BaselineNumbers, CollectedFile, FileKind, JobAnalysis, JobRecord, MissingFile, PlannedBaseline,
-    PlannedBound, PlannedJob, WorkloadFacts, WorkloadFailure,
+    BaselineNumbers, CollectedFile, FileKind, JobAnalysis, JobProperties, JobRecord, MissingFile,
+    PlannedBaseline, PlannedBound, PlannedJob, WorkloadFacts, WorkloadFailure,
 };
 use std::sync::Arc;
 
@@ -128,9 +128,7 @@ impl World {
                 expected_failure: None,
                 must_end: None,
                 sim_faults: Vec::new(),
-                limit_s: 60,
-                stall_s: None,
-                queue_limit_s: 60,
+                properties: JobProperties { limit_s: 60, stall_s: None, queue_limit_s: 60 },
                 jobs: vec![job],
                 assertions: vec![assertion("nccl.busbw", bound)],
             },
