@@ -63,7 +63,7 @@ fn because(verb: &str) -> &'static str {
 
 /// Leaves flags that would be refused out of the help of a verb.
 pub(super) fn without_refused(verb: Command) -> Command {
-    let Some(allowed) = allowed(&verb.get_name().to_owned(), &|_| true) else { return verb };
+    let Some(allowed) = allowed(verb.get_name(), &|_| true) else { return verb };
     verb.mut_args(|argument| {
         let id = argument.get_id().as_str();
         let is_shown = allowed.contains(&id) || OUTPUT_FLAGS.contains(&id);

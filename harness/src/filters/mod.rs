@@ -37,7 +37,7 @@ impl Filters {
         let mut selected = BTreeSet::new();
         for case in &plan.cases {
             let by_tag = self.tags.is_empty() || self.tags.iter().any(|tag| case.tags.contains(tag));
-            let by_case = self.cases.is_empty() || self.cases.iter().any(|name| case.name == *name);
+            let by_case = self.cases.is_empty() || self.cases.contains(&case.name);
             if !by_tag || !by_case {
                 continue;
             }
