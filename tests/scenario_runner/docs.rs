@@ -35,6 +35,9 @@ const EMPTY: &str = "<!-- empty folder -->\n";
 /// Behind one of these another command begins, or a file.
 const OPERATORS: [&str; 5] = ["|", ">", "&&", "||", ";"];
 
+/// Commands that the pages have run at least.
+const FEWEST_RUN: usize = 100;
+
 /// How many commands of all pages were run, and how many were only parsed.
 #[derive(Default)]
 struct Counts {
@@ -85,6 +88,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     };
     let mut trials: Vec<Trial> = all.into_iter().map(trial).collect();
     let built = which("mdbook");
+    trials.push(Trial::test("docs::most_commands_are_run", most_are_run));
     trials.push(Trial::test("docs::the_book_is_built", book).with_ignored_flag(!built));
     trials
 }
@@ -92,6 +96,16 @@ pub(crate) fn trials() -> Vec<Trial> {
 fn which(program: &str) -> bool {
     std::env::var_os("PATH")
         .is_some_and(|all| std::env::split_paths(&all).any(|folder| folder.join(program).is_file()))
+}
+
+/// Blocks that lose their mark are seen to be run no more.
+fn most_are_run() -> Result<(), Failed> {
+    let count = |path: &PathBuf| -> Result<usize, String> {
+        let blocks = page::read(&fs::read_to_string(path).map_err(|error| error.to_string())?)?;
+        Ok(blocks.iter().filter(|block| matches!(block, Block::Run { .. })).count())
+    };
+    let run = pages().iter().map(count).sum::<Result<usize, String>>()?;
+    if run < FEWEST_RUN { Err(Failed::from(format!("only {run} commands are run"))) } else { Ok(()) }
 }
 
 /// Where mdbook is absent the trial is ignored.
@@ -213,9 +227,9 @@ impl Session {
         let mut command = std::process::Command::new("bash");
         command.args(["-c", line]).current_dir(&self.folder).stdin(std::process::Stdio::null());
         command.env("PATH", std::env::join_paths(all).expect("folders")).env("HOME", self.project.path());
-        for name in
-            ["HARNESS_INVENTORY", "HARNESS_RECIPE_PATH", "NO_COLOR", "CLICOLOR_FORCE", "XDG_CONFIG_HOME"]
-        {
+        // Whatever the user of this machine has set up is no part of a page.
+        let own = ["HARNESS_HOME", "HARNESS_INVENTORY", "HARNESS_RECIPE_PATH", "XDG_CONFIG_HOME"];
+        for name in own.into_iter().chain(["NO_COLOR", "CLICOLOR_FORCE"]) {
             command.env_remove(name);
         }
         command.output().expect("bash starts")
