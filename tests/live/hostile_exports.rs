@@ -160,14 +160,14 @@ fn judge(child: Child, project: &Project, nodes: [&str; 2]) {
 }
 
 fn over_ssh() {
-    let bench = Bench::of(Hosts::start(2), &[], "", "");
+    let bench = Bench::with_suite(Hosts::start(2), &[], "", "");
     plant(&bench.project);
     judge(started(&mut bench.project.command(&RUN)), &bench.project, ["h1", "h2"]);
     bench.reported_quiet(90);
 }
 
 fn under_slurm() {
-    let bench = slurm::Bench::of(2, "", "");
+    let bench = slurm::Bench::with_cases(2, "", "");
     plant(&bench.project);
     let child = started(&mut bench.command(&RUN));
     bench.cluster.script("own", &[&child.id().to_string()]);
