@@ -36,17 +36,23 @@ at_least = 0.999
 fn ran(suite: &str, faults: &[&str]) -> Ran {
     let project = Project::new();
     project.write("suites/crossed.toml", suite);
-    let mut words = vec!["--suite", "crossed", "--nodes", "p5-[001-002]", "-q"];
+    let mut words = vec!["--suite", "crossed", "--nodes", "p5-[001-002]", "-v"];
     words.extend(faults.iter().flat_map(|fault| ["--sim-fault", *fault]));
     project.harness(&words)
 }
 
 /// What failed, by the names of the assertions.
 fn failed(ran: &Ran) -> Vec<String> {
-    let all = ran.all();
-    let names =
-        all.lines().filter_map(|line| line.trim().strip_prefix("---- crossed::")?.strip_suffix(" ----"));
-    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    let (mut case, mut names) = ("", Vec::new());
+    for line in ran.stdout.lines() {
+        if let Some(name) = line.strip_prefix("crossed::") {
+            case = name;
+        }
+        let red = ["  fail ", "  unexpected pass ", "  error ", "  inconclusive "];
+        if let Some(own) = red.iter().find_map(|status| line.strip_prefix(status)) {
+            names.push(format!("{case}::{}", own.split(": ").next().unwrap_or_default()));
+        }
+    }
     names.sort();
     names
 }

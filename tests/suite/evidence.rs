@@ -10,11 +10,17 @@ fn ran(fault: Option<&str>) -> (Option<i32>, Vec<String>, Vec<String>) {
     words.extend(fault.iter().flat_map(|fault| ["--sim-fault", fault]));
     let ran = project.harness(&words);
     let all = ran.all();
-    let mut failed: Vec<String> = all
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("---- evidence-p5::")?.strip_suffix(" ----"))
-        .map(str::to_owned)
-        .collect();
+    let plan = project.json("plan.json");
+    let cases = plan["cases"].as_array().expect("cases").iter();
+    let mut failed = Vec::new();
+    for case in cases.filter_map(|case| case["name"].as_str()) {
+        let verdict = project.json(&format!("cases/{case}/verdict.json"));
+        let red = |status: &str| ["fail", "unexpected-pass", "error", "inconclusive"].contains(&status);
+        let verdicts = verdict["verdicts"].as_array().expect("verdicts").iter();
+        let names = verdicts.filter(|one| one["status"].as_str().is_some_and(red));
+        let own = names.filter_map(|one| one["name"].as_str()?.strip_prefix("evidence-p5::"));
+        failed.extend(own.map(str::to_owned));
+    }
     failed.sort();
     let named = all.lines().filter(|line| line.starts_with("culprit ") || line.starts_with("suspects "));
     (ran.code, failed, named.map(str::to_owned).collect())

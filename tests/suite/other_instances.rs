@@ -26,7 +26,7 @@ fn healthy_nodes_of_each_instance_fail_nothing() {
     let project = project();
     for (suite, instance, _, _) in TABLE {
         let inventory = format!("sim-{instance}");
-        let ran = project.harness(&["--suite", suite, "--inventory", &inventory]);
+        let ran = project.harness(&["--suite", suite, "--inventory", &inventory, "-v"]);
         let summary = project.json("summary.json");
         assert_eq!(summary["counts"]["fail"], 0, "{suite}: {}", ran.all());
         assert_eq!(ran.blamed(), [] as [&str; 0], "{suite}: {}", ran.all());
@@ -41,7 +41,7 @@ fn a_nic_at_half_its_rate_fails_the_bound_of_its_instance() {
     for (suite, instance, nic, bound) in TABLE {
         let inventory = format!("sim-{instance}");
         let fault = format!("n2:nic-slow=0.5@{nic}");
-        let args = ["--suite", suite, "--inventory", &inventory, "--sim-fault", &fault, "nic-pairs"];
+        let args = ["--suite", suite, "--inventory", &inventory, "--sim-fault", &fault, "-v", "nic-pairs"];
         let ran = project.harness(&args);
         assert_eq!(ran.code, Some(1), "{suite}: {}", ran.all());
         assert!(ran.stdout.contains(bound) && ran.stdout.contains(nic), "{suite}: {}", ran.all());
