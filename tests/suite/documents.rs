@@ -69,8 +69,7 @@ fn table(head: &str, rows: impl Iterator<Item = String>) -> String {
 }
 
 fn settings() -> String {
-    let rows =
-        plan::SETTINGS.iter().map(|setting| format!("| `{}` | {} |\n", setting.key, cell(setting.about)));
+    let rows = plan::settings().map(|setting| format!("| `{}` | {} |\n", setting.key, cell(setting.about)));
     table("| key | what it is |", rows)
 }
 

@@ -544,7 +544,7 @@ fn without_advice(junit: &[u8]) -> Vec<u8> {
                 };
                 attributes.retain(|one| !is_of_culprits(one));
                 let names_culprit = attributes.iter().any(|one| one == "name=\"culprit\"");
-                if !in_culprits && !(element == "property" && names_culprit) {
+                if !(in_culprits || element == "property" && names_culprit) {
                     lines.push(format!("{element} {}", attributes.join(" ")));
                 }
             }

@@ -322,7 +322,7 @@ mod tests {
             let status = [Status::Fail, Status::Error, Status::Skipped, Status::Inconclusive][n % 4];
             let mut verdict = fixture::verdict("c", "rate", &format!("p5-{n:03}"), &"nic".repeat(50), status);
             (verdict.metric, verdict.cause) = (format!("metric-{n}"), Some(format!("cause-{n}")));
-            case.findings = vec![Finding::new(&format!("code-{n}"), &"odd ".repeat(100))];
+            case.findings = vec![Finding::new(&format!("code-{n}"), "odd ".repeat(100))];
             case.culprits = vec![Culprit::Culprit {
                 node: format!("p5-{n:03}"),
                 part: "gpu3".into(),
