@@ -389,12 +389,10 @@ fn flags_that_say_nothing_together_are_refused_with_what_to_do() {
     ended(&project);
     let runs = project.runs();
     for (args, expected) in [
-        (&["--run", "latest"][..], "--from collect|analyze|judge|report, or --resume"),
-        (&["--from", "judge"], "--run latest"),
-        (&["--resume"], "--run latest"),
-        (&["--suite", "little", "--from", "judge"], "--run latest"),
+        (&["--run", "latest"][..], "`harness runs show --run ID`"),
+        (&["--suite", "little", "--from", "judge"], "--suite"),
         (&["--run", "latest", "--from", "judgement"], "judge"),
-        (&["--run", "latest", "--from", "judge", "--suite", "little"], "--rerun"),
+        (&["--run", "latest", "--from", "judge", "--suite", "little"], "`harness rerun`"),
         (&["--run", "latest", "--from", "judge", "--inventory", "default"], "--inventory"),
         (&["--run", "latest", "--from", "judge", "--nodes", "p5-001"], "--nodes"),
         (&["--run", "latest", "--from", "judge", "--seed", "1"], "--seed"),
@@ -404,7 +402,7 @@ fn flags_that_say_nothing_together_are_refused_with_what_to_do() {
         (&["--run", "latest", "--from", "judge", "--exact", "x"], "--exact"),
         (&["--run", "latest", "--from", "judge", "pair"], "a filter"),
         (&["--run", "latest", "--from", "judge", "--skip", "pair"], "--skip"),
-        (&["--run", "latest", "--from", "judge", "--resume"], "--resume"),
+        (&["--run", "latest", "--from", "judge", "--resume"], "--from"),
         (&["--run", "latest", "--from", "judge", "--fetch"], "--from collect"),
         (&["--run", "latest", "--from", "collect", "--fetch"], "simulated"),
         (&["--run", "latest", "--from", "report", "--baselines", "baselines"], "--from judge"),

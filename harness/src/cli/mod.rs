@@ -64,6 +64,10 @@ pub fn main(args: Vec<OsString>) -> i32 {
             args.push("--help".into());
             verbs::run(args)
         }
+        (first, _) if first == "--run" || first.starts_with("--run=") => usage(
+            "--run needs a verb: `harness runs show --run ID` shows a run, `replay` judges it again, `resume` goes on with \
+             it, `rerun` repeats what failed",
+        ),
         // What is no flag is a verb: libtest-mimic would take a mistyped one for a filter.
         (first, _) if !first.is_empty() && !first.starts_with('-') => verbs::run(args),
         _ => {

@@ -123,7 +123,12 @@ fn look_up(home: &Home, plan: &mut Plan, from: From, options: &RunOptions) -> Re
         return Ok(());
     }
     let found = load::baselines(home, options.baselines.as_deref(), &plan.instance.name);
-    let Some((baselines, source)) = found.map_err(|diagnostics| diagnostics.join("; "))? else {
+    let found = found.map_err(|diagnostics| diagnostics.join("; "))?;
+    // Those that this program carries may be other ones than the run was judged by: they count only where it used them.
+    let of_this_run = |source: &Source| {
+        !source.file.starts_with("built-in:") || plan.sources.iter().any(|one| one.file == source.file)
+    };
+    let Some((baselines, source)) = found.filter(|(_, source)| of_this_run(source)) else {
         let name = &plan.instance.name;
         eprintln!("no `baselines/{name}.toml` here: judged by the numbers that the run's plan holds");
         return Ok(());

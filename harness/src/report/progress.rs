@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_jobs_that_end_badly_the_first_are_shown() {
+    fn the_first_of_many_jobs_that_end_badly_are_shown() {
         let text = lines_of(|progress| {
             for n in 0..500 {
                 progress.job_started("each", &format!("job-{n}"), &[format!("p5-{n:03}")], 10);

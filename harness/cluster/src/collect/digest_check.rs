@@ -44,7 +44,7 @@ pub fn unfit(collected: &Collected, folder: &Path) -> Unfit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::artefact::{CollectedFile, FORMAT, FileKind};
+    use model::artefact::{CollectedFile, FileKind, Format};
 
     #[test]
     fn messages() {
@@ -71,7 +71,7 @@ mod tests {
         ];
         let (missing, changed, simulated) = (Vec::new(), Vec::new(), Vec::new());
         let files = files.map(file).to_vec();
-        let collected = Collected { format: FORMAT, files, missing, changed, simulated };
+        let collected = Collected { format: Format, files, missing, changed, simulated };
         let unfit = unfit(&collected, folder.path()).into_iter();
         let lines = unfit.map(|(job, why)| format!("{job}: {}: {}", why.cause, why.why));
         insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"));

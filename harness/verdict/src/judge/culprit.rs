@@ -118,7 +118,7 @@ fn odd_parts(data: &CaseData, assertion: &PlannedAssertion) -> Vec<(String, f64)
 }
 
 /// The nodes at fault by the run as a whole, given the parts that are named already.
-pub fn find_in_run(outcomes: &[JobOutcome], named: &[Culprit]) -> Vec<Culprit> {
+pub fn culprits_of_run(outcomes: &[JobOutcome], named: &[Culprit]) -> Vec<Culprit> {
     let mut culprits = Vec::new();
     let guilty_parts: BTreeSet<&str> = named
         .iter()
@@ -377,7 +377,7 @@ mod tests {
     }
 
     fn lines(outcomes: &[JobOutcome]) -> Vec<String> {
-        let culprits = merge(Vec::new(), find_in_run(outcomes, &[]));
+        let culprits = merge(Vec::new(), culprits_of_run(outcomes, &[]));
         culprits
             .iter()
             .map(|culprit| culprit.to_string().split(':').next().unwrap_or_default().to_owned())
@@ -473,7 +473,7 @@ mod tests {
         let mut slow = outcome(&["n1", "n2"], None);
         slow.judged.insert("nccl.busbw".into(), true);
         let named = [from_part(part("n2", "rdmap0s0", "4.1 GB/s".into()))];
-        assert_eq!(find_in_run(&[slow.clone()], &named), []);
+        assert_eq!(culprits_of_run(&[slow.clone()], &named), []);
         assert_eq!(lines(&[slow]), ["suspects n1 n2"]);
     }
 

@@ -467,5 +467,5 @@ pub(crate) fn exited(end: &Ended) -> Option<i32> {
     }
 }
 
-pub use culprit::find_in_run as culprits_of_run;
+pub use culprit::culprits_of_run;
 pub use culprit::merge as merge_culprits;
