@@ -27,7 +27,7 @@ fn shipped_inventories_pass_the_check_without_a_warning() {
 fn shipped_inventories_plan_a_run_that_sets_what_aws_sets() {
     let project = Project::new();
     for name in SHIPPED {
-        let args = ["--suite", "nccl-p5", "--inventory", name, "--dry-run", "--", "pair-all_reduce"];
+        let args = ["plan", "--suite", "nccl-p5", "--inventory", name, "pair-all_reduce"];
         let ran = project.harness(&args);
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{name}: {}", ran.all());
         for variable in VARIABLES {
