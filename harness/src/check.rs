@@ -13,6 +13,7 @@ use config::hardware_limits;
 use config::inventory::{Instance, Instances, Inventory};
 use config::suite::Suite;
 use config::toml_reader::{file, folder, line_of, renamed};
+use recipes::catalogue::Catalogue;
 use std::collections::BTreeSet;
 use std::path::Path;
 use verdict::isolate;
@@ -74,7 +75,9 @@ pub(crate) fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
     }
     // Suites name them: they are known before suites are read.
     report.take(home, own_recipes::FOLDER);
-    report.diagnostics.extend(own_recipes::load_quietly(Some(&library), None).err().unwrap_or_default());
+    let mut catalogue = Catalogue::built_in();
+    let (_, diagnostics) = own_recipes::load_quietly(&mut catalogue, Some(&library), None);
+    report.diagnostics.extend(diagnostics);
     let mut asked: BTreeSet<String> = BTreeSet::new();
     let suites = report.take(home, "suites");
     let find = |name: &str| {
@@ -82,7 +85,7 @@ pub(crate) fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
         Some((entry.file.clone(), entry.read().ok()?))
     };
     for (file, text) in suites.clone() {
-        match Suite::read_with(&text, &file, &find) {
+        match Suite::read_with(&text, &file, &find, &catalogue) {
             Ok(suite) => {
                 let asks = suite.cases.iter().flat_map(|case| &case.assertions).any(|one| one.bound.baseline);
                 asked.extend(asks.then(|| suite.instance.clone()));
@@ -120,7 +123,7 @@ pub(crate) fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
         }
     }
     for (file, text) in baselines {
-        match Baselines::read(&text, &file) {
+        match Baselines::read(&text, &file, &catalogue) {
             Ok(baselines) => report.diagnostics.extend(check_baselines(&baselines, &text, &instances)),
             Err(diagnostics) => report.diagnostics.extend(diagnostics.0),
         }
@@ -238,8 +241,9 @@ mod file_tests {
     #[test]
     fn a_suites_file_name_is_checked_like_the_name_of_a_case() {
         for name in ["x\ntouch injected #", "a b", "-rf", "$(id)"] {
-            let why =
-                Suite::read_with("", &format!("suites/{name}.toml"), &|_| None).expect_err(name).to_string();
+            let why = Suite::read_with("", &format!("suites/{name}.toml"), &|_| None, &Catalogue::built_in())
+                .expect_err(name)
+                .to_string();
             assert!(why.contains("a suite name m"), "{name:?}: {why}");
         }
     }

@@ -18,6 +18,7 @@ use model::artefact::{
     Analysis, CaseJobs, CaseVerdict, Collected, Culprit, Format, JobOutcome, LEFT_OUT, LeftOut, Plan,
     PlannedCase, RunRecord, Status, Summary, Unfit, Verdict,
 };
+use recipes::catalogue::Catalogue;
 use recipes::recipe::ExtractStore;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
@@ -62,6 +63,8 @@ pub(crate) struct World<'a> {
     pub history: Option<&'a History>,
     /// The cluster whose nodes read the reports; this machine if `None`.
     pub on: Option<&'a Cluster>,
+    /// The recipes of the plan.
+    pub catalogue: &'a Catalogue,
     /// How cases that have not begun are planned without a node that was quarantined.
     pub replan: Option<Replan<'a>>,
     /// The most jobs that are launched at the same time over ssh.
@@ -77,7 +80,7 @@ pub(crate) async fn run(
     store: &Store,
     progress: &mut Progress,
 ) -> Result<Finished, StoreError> {
-    let World { reach, clock, release, history, on, replan, at_once, on_case } = world;
+    let World { reach, clock, release, history, on, catalogue, replan, at_once, on_case } = world;
     let mut record = RunRecord {
         format: Format,
         started: clock.started(),
@@ -137,9 +140,18 @@ pub(crate) async fn run(
         store.write_json(&folder.join("collected.json"), &collected)?;
         let fit = Unfit::new();
         let seen = CaseFiles { jobs: &finished.jobs, collected: &collected, unfit: &fit };
-        let kept = runner.meanwhile(extract(plan, &effective, &seen, on, store)).await?;
-        let (metrics, analysis) = analyze_case(plan, &effective, &seen, &kept, store)?;
-        let of_case = judge_case(plan, &effective, &finished.jobs, &collected, &analysis, &metrics, store)?;
+        let kept = runner.meanwhile(extract(plan, &effective, &seen, on, catalogue, store)).await?;
+        let (metrics, analysis) = analyze_case(plan, &effective, &seen, &kept, catalogue, store)?;
+        let data = CaseData {
+            case: &effective,
+            instance: &plan.instance,
+            jobs: &finished.jobs,
+            collected: &collected,
+            analysis: &analysis,
+            metrics: &metrics,
+            catalogue,
+        };
+        let of_case = judge_case(&data, store)?;
         let keep = collect::keep(&launched, &collected, of_case.verdict.end, folders, store);
         if let Some(kept) = runner.meanwhile(keep).await? {
             store.write_json(&folder.join("reports.json"), &kept)?;
@@ -149,7 +161,7 @@ pub(crate) async fn run(
         }
         outcomes.extend(of_case.outcomes.jobs.iter().cloned());
         named.extend(of_case.verdict.culprits.iter().cloned());
-        let more = quarantined(plan, &case.name, &outcomes, &named);
+        let more = quarantined(plan, &case.name, &outcomes, &named, catalogue);
         if !more.is_empty()
             && let Some(cell) = amendments.iter().find(|cell| cell.get().is_none())
         {
@@ -193,7 +205,7 @@ pub(crate) async fn run(
         judged[finished.case] = Some(of_case);
         if let Some(on_case) = on_case {
             let known: Vec<&Judged> = judged.iter().flatten().collect();
-            let mut summary = summarise(plan, &record, &known);
+            let mut summary = summarise(plan, &record, &known, catalogue);
             summary.culprits = judge::merge_culprits(named.clone(), Vec::new());
             on_case(&Report { plan, cases: &so_far, summary: &summary });
         }
@@ -207,24 +219,35 @@ pub(crate) async fn run(
     record.ended = Some(clock.now());
     record.seconds = Some((clock.elapsed().as_secs_f64() * 1e3).round() / 1e3);
     write_record(&record, store)?;
-    let finished = finish(plan, &record, judged.into_iter().flatten().collect());
+    let finished = finish(plan, &record, judged.into_iter().flatten().collect(), catalogue);
     let amended = amendments.iter().any(|cell| cell.get().is_some()).then(|| plan.clone());
     Ok(Finished { amended, ..finished })
 }
 
 /// The nodes that take no part in what comes after a case: those that hung, were lost or crashed in it.
-fn quarantined(plan: &Plan, case: &str, outcomes: &[JobOutcome], named: &[Culprit]) -> Vec<LeftOut> {
+fn quarantined(
+    plan: &Plan,
+    case: &str,
+    outcomes: &[JobOutcome],
+    named: &[Culprit],
+    catalogue: &Catalogue,
+) -> Vec<LeftOut> {
     if plan.keep_bad_nodes {
         return Vec::new();
     }
     let is_new = |node: &String| !plan.left_out.iter().any(|left| left.node == *node);
-    let all = quarantine::named(outcomes, named).into_iter().filter(|(node, _)| is_new(node));
+    let all = quarantine::named(outcomes, named, catalogue).into_iter().filter(|(node, _)| is_new(node));
     all.map(|(node, why)| LeftOut { node, why, by_folder: false, after: Some(case.to_owned()) }).collect()
 }
 
 /// Summarises all cases, in the order of the plan.
-pub(crate) fn finish(plan: &Plan, record: &RunRecord, judged: Vec<Judged>) -> Finished {
-    let summary = summarise(plan, record, &judged.iter().collect::<Vec<_>>());
+pub(crate) fn finish(
+    plan: &Plan,
+    record: &RunRecord,
+    judged: Vec<Judged>,
+    catalogue: &Catalogue,
+) -> Finished {
+    let summary = summarise(plan, record, &judged.iter().collect::<Vec<_>>(), catalogue);
     let cases = judged.into_iter().map(|judged| judged.verdict).collect();
     Finished { cases, summary, amended: None, streamed: false }
 }
@@ -250,12 +273,16 @@ pub(crate) async fn extract(
     case: &PlannedCase,
     seen: &CaseFiles<'_>,
     on: Option<&Cluster>,
+    catalogue: &Catalogue,
     store: &Store,
 ) -> Result<Arc<ExtractStore>, StoreError> {
     let folder = store.case(&case.name);
     let inputs = || analyze::inputs(case, &plan.instance, seen.jobs, seen.collected, seen.unfit, &folder);
     let Some(cluster) = on else {
-        let (inputs, recipes, own) = (inputs(), case.recipes.clone(), plan.recipes.clone());
+        let reads =
+            |name: &&String| catalogue.job_recipe(name).is_some_and(|recipe| !recipe.tables.is_empty());
+        let recipes: Vec<String> = case.recipes.iter().filter(reads).cloned().collect();
+        let (inputs, own) = (inputs(), plan.recipes.clone());
         let read = tokio::task::spawn_blocking(move || tasks::local::extract(inputs, &recipes, &own));
         return read.await.map(Arc::new).map_err(|error| StoreError::other(&folder, &error));
     };
@@ -272,12 +299,13 @@ pub(crate) fn analyze_case(
     case: &PlannedCase,
     seen: &CaseFiles,
     kept: &Arc<ExtractStore>,
+    catalogue: &Catalogue,
     store: &Store,
 ) -> Result<(Metrics, Analysis), StoreError> {
     let folder = store.case(&case.name);
     let CaseFiles { jobs, collected, unfit } = *seen;
     let (metrics, mut analysis) =
-        analyze::analyze(case, &plan.instance, jobs, collected, unfit, &folder, kept);
+        analyze::analyze(case, &plan.instance, jobs, collected, unfit, &folder, (catalogue, kept));
     let probe = store.probe()?;
     for job in &case.jobs {
         if let Some(of_job) = analysis.jobs.get_mut(&job.name) {
@@ -291,18 +319,9 @@ pub(crate) fn analyze_case(
 }
 
 /// Judges the metrics of a case.
-pub(crate) fn judge_case(
-    plan: &Plan,
-    case: &PlannedCase,
-    jobs: &CaseJobs,
-    collected: &Collected,
-    analysis: &Analysis,
-    metrics: &Metrics,
-    store: &Store,
-) -> Result<Judged, StoreError> {
-    let instance = &plan.instance;
-    let judged = judge::judge(&CaseData { case, instance, jobs, collected, analysis, metrics });
-    let folder = store.case(&case.name);
+pub(crate) fn judge_case(data: &CaseData<'_>, store: &Store) -> Result<Judged, StoreError> {
+    let judged = judge::judge(data);
+    let folder = store.case(&data.case.name);
     store.write_json(&folder.join("verdict.json"), &judged.verdict)?;
     store.write_json(&folder.join("outcomes.json"), &judged.outcomes)?;
     Ok(judged)

@@ -11,8 +11,10 @@ use model::artefact::{
     Analysis, CaseJobs, Collected, Ended, Format, JobAnalysis, JobRecord, MissingFile, Plan, PlannedCase,
     RunRecord,
 };
+use recipes::catalogue::Catalogue;
 use std::path::Path;
 use store::{Store, StoreError, Stored};
+use verdict::judge::CaseData;
 use verdict::judge::Judged;
 
 /// The first stage that is replayed.
@@ -103,6 +105,7 @@ impl ReplayInput<'_> {
         self,
         beyond: Option<&dyn Reach>,
         on: Option<&Cluster>,
+        catalogue: &Catalogue,
         store: &Store,
     ) -> Result<Finished, StoreError> {
         let ReplayInput { parent, plan, from, record, cases } = self;
@@ -137,20 +140,27 @@ impl ReplayInput<'_> {
                 (From::Collect | From::Analyze, _) => {
                     let unfit = collect::unfit(&collected, &folder);
                     let seen = CaseFiles { jobs: &jobs, collected: &collected, unfit: &unfit };
-                    let kept = pipeline::extract(&plan, &effective, &seen, on, store).await?;
-                    pipeline::analyze_case(&plan, &effective, &seen, &kept, store)?
+                    let kept = pipeline::extract(&plan, &effective, &seen, on, catalogue, store).await?;
+                    pipeline::analyze_case(&plan, &effective, &seen, &kept, catalogue, store)?
                 }
                 (_, Some((analysis, metrics))) => (metrics, analysis),
                 (_, None) => (Metrics::default(), none_analyzed(&effective)),
             };
-            judged.push(pipeline::judge_case(
-                &plan, &effective, &jobs, &collected, &analysis, &metrics, store,
-            )?);
+            let data = CaseData {
+                case: &effective,
+                instance: &plan.instance,
+                jobs: &jobs,
+                collected: &collected,
+                analysis: &analysis,
+                metrics: &metrics,
+                catalogue,
+            };
+            judged.push(pipeline::judge_case(&data, store)?);
         }
         if from == From::Collect {
             store.carry(parent.folder(), &|file| is_carried(file, from))?;
         }
-        Ok(pipeline::finish(&plan, &record, judged))
+        Ok(pipeline::finish(&plan, &record, judged, catalogue))
     }
 }
 

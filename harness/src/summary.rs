@@ -6,12 +6,18 @@ use model::artefact::{
     CaseSummary, Counts, CoverageSets, Format, JobOutcome, Plan, RunRecord, Status, Summary, Verdict,
 };
 use model::exit_code;
+use recipes::catalogue::Catalogue;
 use verdict::judge::{self, Judged};
 use verdict::pending;
 use verdict::unjudged;
 
 /// Makes the summary of a run from its judged cases.
-pub(crate) fn summarise(plan: &Plan, record: &RunRecord, judged: &[&Judged]) -> Summary {
+pub(crate) fn summarise(
+    plan: &Plan,
+    record: &RunRecord,
+    judged: &[&Judged],
+    catalogue: &Catalogue,
+) -> Summary {
     let mut counts = Counts::default();
     let mut coverage = CoverageSets::default();
     let mut outcomes: Vec<JobOutcome> = Vec::new();
@@ -35,7 +41,7 @@ pub(crate) fn summarise(plan: &Plan, record: &RunRecord, judged: &[&Judged]) -> 
         });
     }
     let named = judged.iter().flat_map(|judged| judged.verdict.culprits.clone()).collect::<Vec<_>>();
-    let of_run = judge::culprits_of_run(&outcomes, &named);
+    let of_run = judge::culprits_of_run(&outcomes, &named, catalogue);
     let pending = pending::still_pending(plan, judged.iter().map(|judged| &judged.verdict));
     let own = match exit_code::from_counts(&counts) {
         exit_code::PASSED => {

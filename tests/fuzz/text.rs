@@ -9,6 +9,7 @@ use config::baseline::Baselines;
 use config::inventory::{Instances, Inventory};
 use config::suite::Suite;
 use logs::{efa_counters, flow_log, mpi_log, nccl_debug, nccl_tests, training_log};
+use recipes::catalogue::Catalogue;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -160,7 +161,12 @@ fn suite(bytes: &[u8]) -> Read {
         let text = std::fs::read_to_string(root().join(&file)).ok()?;
         Some((file, text))
     };
-    or_refused(Suite::read_with(&String::from_utf8_lossy(bytes), "suites/x.toml", &find))
+    or_refused(Suite::read_with(
+        &String::from_utf8_lossy(bytes),
+        "suites/x.toml",
+        &find,
+        &Catalogue::built_in(),
+    ))
 }
 
 fn inventory(bytes: &[u8]) -> Read {
@@ -178,7 +184,7 @@ fn instance(bytes: &[u8]) -> Read {
 }
 
 fn baseline(bytes: &[u8]) -> Read {
-    or_refused(Baselines::read(&String::from_utf8_lossy(bytes), "baselines/x.toml"))
+    or_refused(Baselines::read(&String::from_utf8_lossy(bytes), "baselines/x.toml", &Catalogue::built_in()))
 }
 
 fn recipe_sql(bytes: &[u8]) -> Read {

@@ -48,11 +48,11 @@ pub(super) fn page(folder: &Path, name: &str, title: &str, about: &str, outcome:
 }
 
 pub(super) fn outcome(charts: Vec<Chart>, tables: Vec<(&'static str, ResultTable)>) -> Outcome {
-    Outcome { recipe: "generated", tables, charts, ..Outcome::default() }
+    Outcome { recipe: "generated".to_owned(), tables, charts, ..Outcome::default() }
 }
 
 fn chart(name: &'static str, title: &str, about: &str, figure: Figure) -> Chart {
-    Chart { name, title: title.to_owned(), about: about.to_owned(), figure }
+    Chart { name: name.into(), title: title.to_owned(), about: about.to_owned(), figure }
 }
 
 fn time() -> Axis {
@@ -185,7 +185,7 @@ pub(super) fn files(ranks: i64) -> ResultTable {
         Column::texts("File", (0..ranks).map(|rank| format!("reports/rank{rank}.nsys-rep"))),
         Column::texts("Host", (0..ranks).map(|rank| format!("p5-{:03}", rank / 8 + 1))),
     ];
-    ResultTable { name: "generated", title: "Reports", columns }
+    ResultTable::new("generated", "Reports", columns)
 }
 
 /// Rank, total, count, mean and a name, a row per rank and kernel.
@@ -203,7 +203,7 @@ pub(super) fn result_table(rows: i64, ranks: i64) -> ResultTable {
         Column::decimals("Avg", Quantity::Nanoseconds, (0..rows).map(|_| 1e6 * noise.next())),
         Column::texts("Name", (0..rows).map(|row| format!("kernel_{:04}<float, {}>", row % 500, row % 3))),
     ];
-    ResultTable { name: "generated", title: "Kernels of each rank", columns }
+    ResultTable::new("generated", "Kernels of each rank", columns)
 }
 
 /// Every kind of chart, small.
@@ -224,8 +224,8 @@ pub(super) fn hostile(folder: &Path) -> usize {
     let mut files = files(2);
     files.columns[2] = Column::texts("Host", HOSTILE);
     let result_table = ResultTable {
-        name: "generated",
-        title: "Kernels",
+        name: "generated".into(),
+        title: "Kernels".into(),
         columns: vec![Column::texts(HOSTILE[1], HOSTILE)],
     };
     let mut outcome = outcome(

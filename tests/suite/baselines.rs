@@ -4,6 +4,7 @@
 use crate::little::pairs;
 use crate::project::{Project, Ran};
 use config::baseline::{Baselines, State};
+use recipes::catalogue::Catalogue;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::process::Stdio;
@@ -41,7 +42,9 @@ fn id(project: &Project) -> String {
 fn read(project: &Project, file: &str) -> Baselines {
     let text =
         fs::read_to_string(project.path().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
-    Baselines::read(&text, file).map_err(|diagnostics| diagnostics.to_string()).expect("good")
+    Baselines::read(&text, file, &Catalogue::built_in())
+        .map_err(|diagnostics| diagnostics.to_string())
+        .expect("good")
 }
 
 #[test]
@@ -227,7 +230,7 @@ fn at_a_terminal_one_is_accepted_one_rejected_and_one_skipped() {
     assert!(ours[0].date.as_deref().is_some_and(|date| date.len() == 10));
     let after = fs::read_to_string(project.path().join("baselines/p5.toml")).expect("read");
     assert_eq!(before.lines().next(), after.lines().next(), "the words at the top of the file stay");
-    let old = Baselines::read(&before, "baselines/p5.toml").expect("good");
+    let old = Baselines::read(&before, "baselines/p5.toml", &Catalogue::built_in()).expect("good");
     assert_eq!(old.entries.len(), accepted.entries.len(), "it took the place of the published one");
     let pending = read(&project, "baselines/p5.pending.toml");
     let left: Vec<_> = pending

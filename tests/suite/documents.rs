@@ -90,10 +90,10 @@ fn instances() -> String {
 }
 
 fn metrics() -> String {
-    let of_recipe = |recipe: &'static recipes::recipe::RecipeSpec| {
+    let of_recipe = |recipe: &'static recipes::recipe::RecipeSpec<'_>| {
         let row = |metric: &metric::MetricSpec| {
             let dims: Vec<&str> = metric.dims.iter().map(|dim| dim.name()).collect();
-            let (name, about, unit) = (metric.name, cell(metric.about), metric.unit.name());
+            let (name, about, unit) = (&metric.name, cell(&metric.about), metric.unit.name());
             format!(
                 "| `{name}` | {about} | {unit} | {} | {} |\n",
                 dims.join(", "),

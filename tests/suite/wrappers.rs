@@ -22,6 +22,7 @@ use config::inventory::{Instances, Inventory};
 use config::suite::Suite;
 use job::script::{Step, read};
 use plan::{Request, plan};
+use recipes::catalogue::Catalogue;
 use std::collections::BTreeMap;
 
 /// A suite of one case with that profile, for two p5 nodes with that nsys; `command` has one task per node.
@@ -31,7 +32,8 @@ fn planned(version: &str, workload: &str, profile: &str) -> Result<Vec<String>, 
          workload = {workload}\nrecipes = [\"cuda_gpu_kern_sum\"]\n[case.profile]\n{profile}\n\
          [[case.assert]]\nmetric = \"kernel.class_share\"\nclass = \"nccl\"\nat_least = \"50 %\"\n"
     );
-    let suite = Suite::read(&suite, "suites/way.toml").map_err(|diagnostics| diagnostics.to_string())?;
+    let suite = Suite::read(&suite, "suites/way.toml", &Catalogue::built_in())
+        .map_err(|diagnostics| diagnostics.to_string())?;
     let inventory = format!(
         "kind = \"real\"\ninstance = \"p5\"\nnodes = \"p5-[1-2]\"\nnsys_version = \"{version}\"\n\
          [reach]\nvia = \"slurm\"\n[paths]\nshared = \"/fsx/harness\"\nnsys = \"/fsx/nsight-efa/target-linux-x64/nsys\"\n"
@@ -49,7 +51,7 @@ fn planned(version: &str, workload: &str, profile: &str) -> Result<Vec<String>, 
         limit_s: None,
         max_fail: None,
         reservation: None,
-        recipes: Vec::new(),
+        catalogue: Catalogue::built_in(),
         sources: Vec::new(),
         sets: std::collections::BTreeMap::new(),
     };

@@ -2,6 +2,8 @@
 
 use crate::unit::{Better, Unit};
 use crate::{Dim, Dims, Metric};
+use std::borrow::Cow;
+use std::mem;
 use std::sync::Arc;
 
 /// Whom a metric that is out of bounds speaks against.
@@ -128,12 +130,12 @@ pub struct DataCheck {
 }
 
 /// What a recipe declares of a metric.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MetricSpec {
     /// Such as `nccl.busbw`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// A phrase for the manual: what it measures, and how.
-    pub about: &'static str,
+    pub about: Cow<'static, str>,
     /// Of every value.
     pub unit: Unit,
     /// Which direction is an improvement.
@@ -141,7 +143,7 @@ pub struct MetricSpec {
     /// The files that it is computed from.
     pub files: Files,
     /// The dimensions of every row, beside `Case` and `Job`.
-    pub dims: &'static [Dim],
+    pub dims: Cow<'static, [Dim]>,
     /// Whom the judge may blame where it is out of bounds.
     pub blames: Blames,
     /// The part that it names by itself.
@@ -175,12 +177,12 @@ impl MetricSpec {
         files: Files,
     ) -> MetricSpec {
         MetricSpec {
-            name,
-            about,
+            name: Cow::Borrowed(name),
+            about: Cow::Borrowed(about),
             unit,
             better,
             files,
-            dims: &[],
+            dims: Cow::Borrowed(&[]),
             blames: Blames::NoNode,
             names: Names::Nothing,
             covers: Covers::All,
@@ -195,7 +197,8 @@ impl MetricSpec {
 
     /// The same declaration with a row for each of these.
     pub const fn per(mut self, dims: &'static [Dim]) -> MetricSpec {
-        self.dims = dims;
+        // An assignment would drop the old value, which constants cannot do.
+        mem::forget(mem::replace(&mut self.dims, Cow::Borrowed(dims)));
         self
     }
 
@@ -259,15 +262,15 @@ impl MetricSpec {
     }
 
     /// Its name in the names of assertions.
-    pub fn short_name(&self) -> &'static str {
+    pub fn short_name(&self) -> &str {
         match self.name.split_once('.').filter(|_| self.is(Role::ShortName)) {
             Some((_, short)) => short,
-            None => self.name,
+            None => &self.name,
         }
     }
 
     /// A row of this metric.
     pub fn of(&self, dims: Dims, value: f64) -> Metric {
-        Metric { name: Arc::from(self.name), dims, value, unit: self.unit, better: self.better }
+        Metric { name: Arc::from(&*self.name), dims, value, unit: self.unit, better: self.better }
     }
 }

@@ -10,7 +10,7 @@ use config::suite::{Assertion, Case, Per, Place, Placement, Suite};
 use metric::op::Op;
 use metric::{Dim, Dims, MetricSpec, Role};
 use model::artefact::{PlannedAssertion, PlannedBaseline, PlannedBound, PlannedJob, PlannedSpread};
-use recipes::recipe::{self, nccl_shape};
+use recipes::recipe::nccl_shape;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,9 @@ pub(crate) fn assertions(
     let mut planned = Vec::new();
     let index = Index::new(jobs);
     for assertion in &case.assertions {
-        let (_, metric) = recipe::metric(&assertion.metric)
+        let (_, metric) = context
+            .catalogue
+            .metric(&assertion.metric)
             .ok_or_else(|| format!("no recipe produces metric `{}`", assertion.metric))?;
         let one =
             One { context, suite, case, jobs, index: &index, assertion, metric, parts: OnceCell::new() };
@@ -39,7 +41,7 @@ pub(crate) fn plan_skipped(context: &Context, suite: &Suite, case: &Case) -> Vec
     case.assertions
         .iter()
         .filter_map(|assertion| {
-            let (_, metric) = recipe::metric(&assertion.metric)?;
+            let (_, metric) = context.catalogue.metric(&assertion.metric)?;
             let one = One {
                 context,
                 suite,
@@ -99,7 +101,7 @@ struct One<'a> {
     jobs: &'a [PlannedJob],
     index: &'a Index<'a>,
     assertion: &'a Assertion,
-    metric: &'static MetricSpec,
+    metric: &'a MetricSpec,
     /// Made once, for the first subject.
     parts: OnceCell<Arc<[Dims]>>,
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use metric::op::Op;
+use recipes::catalogue::Catalogue;
 
 const TWO_SIZES: &str = r#"
 instance = "p5"
@@ -36,7 +37,9 @@ source = "y"
 "#;
 
 fn read(text: &str) -> Baselines {
-    Baselines::read(text, "baselines/p5.toml").map_err(|diagnostics| diagnostics.to_string()).expect("good")
+    Baselines::read(text, "baselines/p5.toml", &Catalogue::built_in())
+        .map_err(|diagnostics| diagnostics.to_string())
+        .expect("good")
 }
 
 fn key(size: u64, nodes: u32) -> BaselineKey {

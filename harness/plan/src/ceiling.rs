@@ -21,7 +21,7 @@ pub(crate) fn state(
     }
     let by_name: HashMap<&str, &PlannedJob> = jobs.iter().map(|job| (job.name.as_str(), job)).collect();
     for assertion in assertions {
-        let ceiling = match recipe::spec(&assertion.metric).and_then(|metric| metric.limit) {
+        let ceiling = match recipe::built_in(&assertion.metric).and_then(|metric| metric.limit) {
             Some(Limit::BusBandwidth) => hardware_limits::busbw_ceiling,
             Some(Limit::AlgorithmBandwidth) => hardware_limits::algbw_ceiling,
             _ => continue,

@@ -35,7 +35,7 @@ fn job(
     let mut nodes = placed.nodes.clone();
     // Which node sends stands in the step; the nodes of a job are a set, and ranks are numbered along it.
     nodeset::sort(&mut nodes);
-    let profile = profile::around(inventory, case, &placed.name, &nodes, &mut step)?;
+    let profile = profile::around(context, case, &placed.name, &nodes, &mut step)?;
     enter_folder(&mut step, &folder)?;
     let mut steps = Vec::new();
     let (environment, secrets) = apart(environment, case);

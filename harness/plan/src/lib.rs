@@ -30,12 +30,14 @@ pub use select::{Selection, select};
 pub use settings::{apply_settings, settings};
 pub use workload::EXCLUDED_INTERFACES;
 
+use base::digest::sha256;
 use base::nodeset;
 use base::text::count;
 use config::baseline::Baselines;
 use config::inventory::{Inventory, Kind};
 use config::suite::{Case, Placement, Suite};
 use model::artefact::{Format, InstanceFacts, Launcher, Plan, PlannedCase, PlannedRecipe, Source};
+use recipes::catalogue::Catalogue;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a plan is made of beside the files.
@@ -59,8 +61,8 @@ pub struct Request {
     pub reservation: Option<String>,
     /// Files that were read, with digests.
     pub sources: Vec<Source>,
-    /// The recipes of users that the suites name.
-    pub recipes: Vec<PlannedRecipe>,
+    /// The recipes that the suites were read with; the plan carries those of users that they name.
+    pub catalogue: Catalogue,
     /// Cases that are placed on these sets of nodes, whatever their placement makes of all of them.
     pub sets: BTreeMap<String, Vec<Placed>>,
 }
@@ -102,7 +104,8 @@ pub fn plan(
         return Err(diagnostics);
     }
     let folder = format!("{}/{}", inventory.paths.shared.trim_end_matches('/'), request.run_id);
-    let context = Context { inventory, baselines, request: &request, launcher, folder: &folder };
+    let catalogue = &request.catalogue;
+    let context = Context { inventory, baselines, catalogue, request: &request, launcher, folder: &folder };
     let mut cases = Vec::new();
     for suite in suites {
         for case in &suite.cases {
@@ -156,15 +159,34 @@ pub fn plan(
         most_jobs: inventory.reach.planner().most_jobs(),
         reservation: request.reservation.clone(),
         allocations: Vec::new(),
-        recipes: request.recipes.clone(),
+        recipes: planned_recipes(
+            &request.catalogue,
+            suites.iter().flat_map(|suite| &suite.cases).flat_map(|case| &case.recipes),
+        ),
         isolations: Vec::new(),
         cases,
     })
 }
 
+/// The recipes of these names that users wrote, as a plan carries them.
+pub fn planned_recipes<'a>(
+    catalogue: &Catalogue,
+    names: impl Iterator<Item = &'a (impl AsRef<str> + 'a)>,
+) -> Vec<PlannedRecipe> {
+    let names: BTreeSet<&str> = names.map(AsRef::as_ref).collect();
+    let planned = names.into_iter().filter_map(|name| catalogue.user(name)).map(|user| PlannedRecipe {
+        name: user.name.clone(),
+        file: user.file.clone(),
+        sha256: sha256(user.text.as_bytes()),
+        text: user.text.clone(),
+    });
+    planned.collect()
+}
+
 struct Context<'a> {
     inventory: &'a Inventory,
     baselines: Option<&'a Baselines>,
+    catalogue: &'a Catalogue,
     request: &'a Request,
     launcher: Launcher,
     folder: &'a str,

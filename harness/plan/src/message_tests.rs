@@ -6,6 +6,7 @@ use config::inventory::{Instances, Inventory};
 use config::suite::{Placement, Suite};
 use job::script::FlowMemory;
 use model::artefact::{Plan, Probe, ProbedNode, Value, WorkloadFacts};
+use recipes::catalogue::Catalogue;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -15,7 +16,9 @@ fn messages_of_settings() {
         let text = "instance = \"p5\"\nabout = \"a test\"\n[[case]]\nname = \"one\"\nrecipes = [\"nic_flows\"]\nlimit_s = 60\n\
                     placement = \"pairs\"\nworkload = { kind = \"nic-pairs\" }\n\
                     assert = [{ metric = \"nic.rate\", per = \"nic\", at_least = \"11 GB/s\" }]\n";
-        let suite = Suite::read(text, "suites/x.toml").map_err(|why| why.to_string()).expect("good");
+        let suite = Suite::read(text, "suites/x.toml", &Catalogue::built_in())
+            .map_err(|why| why.to_string())
+            .expect("good");
         let settings = BTreeMap::from([(key.to_owned(), value.to_owned())]);
         apply_settings(&mut [suite], &settings).err().unwrap_or_default().join("; ")
     };
@@ -45,7 +48,9 @@ fn inventory(kind: &str, reach: &str, more: &str) -> Inventory {
 /// A suite of one case.
 fn suite(name: &str, case: &str) -> Suite {
     let text = format!("instance = \"p5\"\nabout = \"a test\"\n[[case]]\nname = \"one\"\n{case}\n");
-    Suite::read(&text, &format!("suites/{name}.toml")).map_err(|why| why.to_string()).expect("good")
+    Suite::read(&text, &format!("suites/{name}.toml"), &Catalogue::built_in())
+        .map_err(|why| why.to_string())
+        .expect("good")
 }
 
 fn request(nodes: usize) -> Request {
@@ -59,7 +64,7 @@ fn request(nodes: usize) -> Request {
         max_fail: None,
         reservation: None,
         sources: Vec::new(),
-        recipes: Vec::new(),
+        catalogue: Catalogue::built_in(),
         sets: BTreeMap::new(),
     }
 }

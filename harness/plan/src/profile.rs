@@ -1,25 +1,24 @@
 //! The profiler of a job: around which ranks it goes, in which words, and which reports it must leave. What the words
 //! are in a release of nsys is defined in `job::profile`.
 
-use super::workload;
+use super::{Context, workload};
 use ::nsys::tables::{SESSION_START, SYSTEM_ENV, TableSpec};
-use config::inventory::Inventory;
 use config::suite::Case;
 use job::profile::{NsysVersion, Profile, Ranks, Window, nsys};
 use job::script::{self, Step};
 use job::window::{self, Facts, PlannedWindow, Trigger, Watch, Way};
 use model::artefact::{PlannedProfile, ProfiledRank};
-use recipes::recipe;
 use std::collections::BTreeSet;
 
 /// Puts the profiler around the ranks of `step`, where the case wants one.
 pub(crate) fn around(
-    inventory: &Inventory,
+    context: &Context,
     case: &Case,
     job: &str,
     nodes: &[String],
     step: &mut Step,
 ) -> Result<Option<PlannedProfile>, String> {
+    let inventory = context.inventory;
     let Some(profile) = &case.profile else { return Ok(None) };
     let Step::Run(run) = step else { return Ok(None) };
     // A case is skipped where the inventory does not say which nsys there is.
@@ -27,7 +26,7 @@ pub(crate) fn around(
     let per_node = run.tasks_per_node;
     let tasks = per_node * nodes.len() as u32;
     let ranks = profiled(profile, tasks, per_node, nodes)?;
-    let (export, tables) = export(case, version);
+    let (export, tables) = export(context, case, version);
     let windowed = windowed(profile, &ranks, workload::planner(&case.workload).nsys_callback(), run)?;
     let words = nsys::arguments(&windowed.profile, version)?;
     let profile = &windowed.profile;
@@ -133,8 +132,8 @@ const ALWAYS: [&TableSpec; 2] = [&SESSION_START, &SYSTEM_ENV];
 
 /// The form of the export and the tables that the case's recipes read, with a row or two that each report is known by;
 /// all tables where the release cannot choose, no export where no recipe reads one.
-fn export(case: &Case, version: NsysVersion) -> (&'static str, Vec<String>) {
-    let specs = case.recipes.iter().filter_map(|name| recipe::find(name));
+fn export(context: &Context, case: &Case, version: NsysVersion) -> (&'static str, Vec<String>) {
+    let specs = case.recipes.iter().filter_map(|name| context.catalogue.job_recipe(name));
     let mut tables: BTreeSet<&str> = specs.flat_map(|spec| spec.tables).map(|table| table.name).collect();
     if tables.is_empty() {
         return ("none", Vec::new());

@@ -72,7 +72,7 @@ fn measure(folder: &Path, reports: usize, jobs: usize) {
     let asked: Vec<_> = LIST
         .iter()
         .filter(|recipe| recipe.is_summary())
-        .map(|recipe| (recipe, Arguments::default()))
+        .map(|recipe| (*recipe, Arguments::default()))
         .collect();
     let rows = std::sync::atomic::AtomicU64::new(0);
     let begun = Instant::now();

@@ -4,14 +4,13 @@
 //! Same bytes in, same bytes out: no clock, no network, no writes but the metrics file that the caller names.
 
 pub mod busy;
+pub mod catalogue;
 pub mod chart;
 pub mod figures;
 pub mod kernel_class;
-mod known;
 pub mod own;
 pub mod parquet;
 pub mod recipe;
-mod registered;
 pub mod report;
 pub mod result_table;
 pub mod spans;

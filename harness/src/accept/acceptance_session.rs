@@ -4,8 +4,9 @@ use super::delivery::{Delivery, Stopped};
 use config::baseline::Baselines;
 use config::suite::Suite;
 use model::artefact::acceptance::StageRecord;
-use model::artefact::{Plan, PlannedRecipe, Probe, Source};
+use model::artefact::{Plan, Probe, Source};
 use plan::{self, Placed, Request};
+use recipes::catalogue::Catalogue;
 use std::collections::BTreeMap;
 use verdict::accept::pairing::Had;
 use verdict::accept::schedule::Schedule;
@@ -22,7 +23,7 @@ pub(crate) struct AcceptanceSession {
     pub probes: Option<Probes>,
     pub baselines: Option<Baselines>,
     pub sources: Vec<Source>,
-    pub recipes: Vec<PlannedRecipe>,
+    pub catalogue: Catalogue,
     pub schedule: Schedule,
     pub stages: Vec<StageRecord>,
     pub probe: Option<Probe>,
@@ -47,7 +48,7 @@ impl AcceptanceSession {
         probes: Option<Probes>,
         baselines: Option<Baselines>,
         sources: Vec<Source>,
-        recipes: Vec<PlannedRecipe>,
+        catalogue: Catalogue,
     ) -> AcceptanceSession {
         let asked = &delivery.record.asked;
         let schedule = Schedule {
@@ -61,7 +62,7 @@ impl AcceptanceSession {
             probes,
             baselines,
             sources,
-            recipes,
+            catalogue,
             schedule,
             stages: Vec::new(),
             probe: None,
@@ -109,7 +110,7 @@ impl AcceptanceSession {
             limit_s: None,
             max_fail: None,
             sources: self.sources.clone(),
-            recipes: self.recipes.clone(),
+            catalogue: self.catalogue.clone(),
             sets,
         };
         plan::plan(std::slice::from_ref(suite), &self.delivery.inventory, self.baselines.as_ref(), request)

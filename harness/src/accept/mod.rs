@@ -26,6 +26,7 @@ use delivery::{Delivery, DeliveryRequest, Record, Stopped};
 use model::artefact::Format;
 use model::exit_code;
 use model::fault::NodeFault;
+use recipes::catalogue::Catalogue;
 use request::AcceptRequest;
 use std::fs;
 use std::path::Path;
@@ -97,10 +98,11 @@ fn go_through(home: &Home, accepting: &mut AcceptanceSession) -> Result<i32, Sto
 
 fn begin(home: &Home, request: &AcceptRequest) -> Result<AcceptanceSession, Vec<String>> {
     let library = Library::for_project(home.path());
-    own_recipes::load(Some(&library), None).map_err(|diagnostics| planning::to_lines(&diagnostics))?;
+    let catalogue =
+        own_recipes::load(Some(&library), None).map_err(|diagnostics| planning::to_lines(&diagnostics))?;
     match &request.resume {
-        Some(folder) => begin_resumed(home, request, folder),
-        None => begin_new(home, request),
+        Some(folder) => begin_resumed(home, request, folder, &catalogue),
+        None => begin_new(home, request, &catalogue),
     }
 }
 
@@ -108,6 +110,7 @@ fn begin_resumed(
     home: &Home,
     request: &AcceptRequest,
     folder: &Path,
+    catalogue: &Catalogue,
 ) -> Result<AcceptanceSession, Vec<String>> {
     let record = delivery::read_record(folder).map_err(|why| vec![format!("--resume: {why}")])?;
     let asked = DeliveryRequest {
@@ -117,15 +120,19 @@ fn begin_resumed(
         ..record.asked
     };
     let (suite, inventory) = (asked.suite.clone(), asked.inventory.clone());
-    assemble(home, request, folder, &suite, &inventory, |_| Ok(Record { asked, ..record }))
+    assemble(home, request, catalogue, folder, &suite, &inventory, |_| Ok(Record { asked, ..record }))
 }
 
-fn begin_new(home: &Home, request: &AcceptRequest) -> Result<AcceptanceSession, Vec<String>> {
+fn begin_new(
+    home: &Home,
+    request: &AcceptRequest,
+    catalogue: &Catalogue,
+) -> Result<AcceptanceSession, Vec<String>> {
     let one = |why: String| vec![why];
     let suite = match &request.suite {
         Some(suite) => suite.clone(),
         None => {
-            let loaded = load::load(home, &[], &request.inventory, None)?;
+            let loaded = load::load(home, &[], &request.inventory, None, catalogue)?;
             let instance = loaded.inventory.instance;
             format!("acceptance-{}", instance.like.unwrap_or(instance.name))
         }
@@ -137,7 +144,7 @@ fn begin_new(home: &Home, request: &AcceptRequest) -> Result<AcceptanceSession, 
     if is_taken {
         return Err(one(messages::folder_taken(&folder)));
     }
-    assemble(home, request, &folder, &suite, &request.inventory, |inventory| {
+    assemble(home, request, catalogue, &folder, &suite, &request.inventory, |inventory| {
         let nodes = inventory.select(request.nodes.as_deref(), None).map_err(one)?;
         let faults = request.sim_faults.iter().map(|text| {
             let fault = NodeFault::parse(text).and_then(|fault| planning::check_fault(inventory, fault));
@@ -169,12 +176,13 @@ fn begin_new(home: &Home, request: &AcceptRequest) -> Result<AcceptanceSession, 
 fn assemble(
     home: &Home,
     request: &AcceptRequest,
+    catalogue: &Catalogue,
     folder: &Path,
     suite: &str,
     inventory: &str,
     record: impl FnOnce(&Inventory) -> Result<Record, Vec<String>>,
 ) -> Result<AcceptanceSession, Vec<String>> {
-    let loaded = load::load(home, &[suite.to_owned()], inventory, None)?;
+    let loaded = load::load(home, &[suite.to_owned()], inventory, None, catalogue)?;
     let inventory = loaded.inventory;
     let read = loaded.suites.first().ok_or_else(|| vec!["no suite".to_owned()])?;
     let mut diagnostics: Vec<String> =
@@ -188,11 +196,9 @@ fn assemble(
     }
     let record = record(&inventory)?;
     let probes = Probes::choose(read, &inventory, None).ok();
-    let names = read.cases.iter().flat_map(|case| case.recipes.iter().map(String::as_str));
-    let recipes = own_recipes::planned(names);
     let delivery = Delivery::new(folder, record, inventory, request.ssh_fanout);
     let accepting =
-        AcceptanceSession::new(delivery, stages, probes, loaded.baselines, loaded.sources, recipes);
+        AcceptanceSession::new(delivery, stages, probes, loaded.baselines, loaded.sources, catalogue.clone());
     // Errors of a plan are reported before anything is launched.
     for (stage, suite) in &accepting.suites {
         let (suite, nodes, sets) = accepting.first_of(*stage, suite);

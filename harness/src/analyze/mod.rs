@@ -14,8 +14,9 @@ use model::artefact::{
     Analysis, CaseJobs, Change, Collected, Ended, FileKind, Format, INTERNAL_ERROR, InstanceFacts,
     JobAnalysis, JobRecord, PlannedCase, PlannedJob, Unfit, WorkloadFacts, WorkloadFailure,
 };
+use recipes::catalogue::Catalogue;
 use recipes::recipe::training_log::torch_failure::EXCEPTION;
-use recipes::recipe::{self, ExtractStore, FileRole, InputFile, JobInput, Workload, nic_flows};
+use recipes::recipe::{ExtractStore, FileRole, InputFile, JobInput, Workload, nic_flows};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
@@ -32,7 +33,7 @@ pub(crate) fn analyze(
     collected: &Collected,
     unfit: &Unfit,
     folder: &Path,
-    kept: &Arc<ExtractStore>,
+    (catalogue, kept): (&Catalogue, &Arc<ExtractStore>),
 ) -> (Metrics, Analysis) {
     let mut analysis = Analysis { format: Format, jobs: BTreeMap::new() };
     let mut rows: Vec<Metric> = Vec::new();
@@ -43,7 +44,7 @@ pub(crate) fn analyze(
             analysis.jobs.insert(planned.name.clone(), result);
             continue;
         }
-        let job = AnalyzedJob { case, instance, planned, record, collected, folder };
+        let job = AnalyzedJob { case, instance, planned, record, collected, folder, catalogue };
         let analysed = panics::caught("analyze", || analyze_job(job, kept));
         let (metrics, result) = analysed.unwrap_or_else(|why| (Vec::new(), not_analysed(planned, &why)));
         rows.extend(metrics);
@@ -62,10 +63,11 @@ struct AnalyzedJob<'a> {
     record: &'a JobRecord,
     collected: &'a Collected,
     folder: &'a Path,
+    catalogue: &'a Catalogue,
 }
 
 fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, JobAnalysis) {
-    let AnalyzedJob { case, instance, planned, record, collected, folder } = job;
+    let AnalyzedJob { case, instance, planned, record, collected, folder, catalogue } = job;
     let reports = reports::audit(planned, collected, folder);
     let kept = kept.clone();
     let mut rows = Vec::new();
@@ -79,7 +81,7 @@ fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, 
     }
     for name in &case.recipes {
         // The plan refuses a suite that names a recipe which does not exist.
-        let Some(recipe) = recipe::find(name) else { continue };
+        let Some(recipe) = catalogue.job_recipe(name) else { continue };
         // Without the profiler there are no reports, and none is missing.
         if planned.is_bare() && !recipe.tables.is_empty() {
             continue;

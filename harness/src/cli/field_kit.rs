@@ -119,7 +119,7 @@ fn check(home: &Home, args: &FieldKitArgs) -> i32 {
 }
 
 fn chosen(home: &Home, args: &FieldKitArgs) -> Result<(Inventory, Vec<String>), i32> {
-    let loaded = load::load(home, &[], &args.inventory, None).map_err(|diagnostics| {
+    let loaded = load::without_suite(home, &args.inventory).map_err(|diagnostics| {
         diagnostics.iter().for_each(|diagnostic| eprintln!("error: {diagnostic}"));
         exit_code::USAGE
     })?;

@@ -5,10 +5,14 @@ use crate::error::Error;
 use crate::isolate::isolate;
 use crate::isolate::recheck::{RecheckRequest, recheck};
 use crate::isolate::request::{DrainRequest, IsolationRequest};
+use crate::library::Library;
+use crate::own_recipes;
 use crate::session::output::Output;
+use crate::session::planning::to_lines;
 use crate::session::print_errors;
 use clap::Args;
 use cluster::reach::openssh;
+use recipes::catalogue::Catalogue;
 use std::path::PathBuf;
 
 const CODES: &str = "\
@@ -101,15 +105,19 @@ pub(super) fn run(args: IsolateArgs) -> Result<i32, Error> {
     let home = home()?;
     let code = match args.resume_drained {
         true => recheck(&home, &args.into_recheck()),
-        false => isolate(&home, &args.into_request(), Output::Stdout).map(|outcome| outcome.code),
+        false => own_recipes::load(Some(&Library::for_project(home.path())), None)
+            .map_err(|diagnostics| to_lines(&diagnostics))
+            .and_then(|catalogue| isolate(&home, &args.into_request(catalogue), Output::Stdout))
+            .map(|outcome| outcome.code),
     };
     Ok(code.unwrap_or_else(|diagnostics| print_errors(&diagnostics)))
 }
 
 impl IsolateArgs {
-    fn into_request(self) -> IsolationRequest {
+    fn into_request(self, catalogue: Catalogue) -> IsolationRequest {
         let drain = DrainRequest { at_most: self.drain_at_most, yes: self.yes, command: own_command() };
         IsolationRequest {
+            catalogue,
             suite: self.suite,
             inventory: self.inventory,
             nodes: self.nodes,

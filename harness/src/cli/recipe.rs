@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::library::Library;
 use crate::memory;
 use crate::recipe::{self, Order, RecipeRequest, TableForm};
-use crate::session::load::load;
+use crate::session::load;
 use crate::session::planning::to_lines;
 use crate::session::print_errors;
 use crate::stats::Exporting;
@@ -12,6 +12,7 @@ use crate::tasks::{Cluster, SLURM};
 use clap::{Args, Command};
 use model::exit_code;
 use nsys::trace::Filter;
+use recipes::catalogue::Catalogue;
 use recipes::result_table::{Headings, Look, TimeUnit};
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -115,9 +116,10 @@ pub(super) struct RecipeArgs {
 pub(super) fn run(args: &RecipeArgs) -> Result<i32, Error> {
     let home = super::home()?;
     let library = Library::without_built_in(home.path());
-    if let Err(diagnostics) = crate::own_recipes::load(Some(&library), args.recipe_path.as_deref()) {
-        return Ok(print_errors(&to_lines(&diagnostics)));
-    }
+    let catalogue = match crate::own_recipes::load(Some(&library), args.recipe_path.as_deref()) {
+        Ok(catalogue) => catalogue,
+        Err(diagnostics) => return Ok(print_errors(&to_lines(&diagnostics))),
+    };
     let printed = match (args.name.as_deref(), args.help) {
         (None | Some("all" | "index" | "summaries"), true) => {
             Ok(RecipeArgs::augment_args(Command::new("harness recipe")).render_long_help().to_string())
@@ -125,13 +127,13 @@ pub(super) fn run(args: &RecipeArgs) -> Result<i32, Error> {
         (None, false) if args.sets.is_empty() => {
             Err(vec!["no recipe given; `harness recipe list` lists them".to_owned()])
         }
-        (Some("list"), _) => Ok(recipe::list()),
+        (Some("list"), _) => Ok(recipe::list(&catalogue)),
         (Some("index"), false) => {
             let folders: Vec<PathBuf> = args.inputs.iter().chain(&args.more).cloned().collect();
             return Ok(recipe::index(&folders, args.quiet, &mut io::stderr()));
         }
-        (Some(name), true) => recipe::manual(name).map_err(|why| vec![why]),
-        (name, _) => match order(args, name.unwrap_or_default(), &home) {
+        (Some(name), true) => recipe::manual(&catalogue, name).map_err(|why| vec![why]),
+        (name, _) => match order(args, &catalogue, name.unwrap_or_default(), &home) {
             Ok(order) => {
                 memory::limit();
                 return Ok(recipe::recipe(&order, &mut io::stdout(), &mut io::stderr()));
@@ -149,12 +151,18 @@ pub(super) fn run(args: &RecipeArgs) -> Result<i32, Error> {
 }
 
 /// All errors at once.
-fn order(args: &RecipeArgs, name: &str, home: &Home) -> Result<Order, Vec<String>> {
+fn order<'a>(
+    args: &RecipeArgs,
+    catalogue: &'a Catalogue,
+    name: &str,
+    home: &Home,
+) -> Result<Order<'a>, Vec<String>> {
     let mut errors = Vec::new();
-    let asked = recipe::parse_request(&[name.to_owned()], &args.sets).unwrap_or_else(|diagnostics| {
-        errors.extend(diagnostics);
-        RecipeRequest::default()
-    });
+    let asked =
+        recipe::parse_request(catalogue, &[name.to_owned()], &args.sets).unwrap_or_else(|diagnostics| {
+            errors.extend(diagnostics);
+            RecipeRequest::default()
+        });
     let mut filter = None;
     if let Some(text) = &args.filter_time {
         match text.parse() {
@@ -209,7 +217,7 @@ fn order(args: &RecipeArgs, name: &str, home: &Home) -> Result<Order, Vec<String
     }
     let on = match &args.analyze_on {
         None => None,
-        Some(_) => load(home, &[], &args.inventory, None)
+        Some(_) => load::without_suite(home, &args.inventory)
             .and_then(|loaded| {
                 let jobs = args.jobs.map(NonZeroUsize::get);
                 Cluster::from_inventory(&loaded.inventory, jobs).map_err(|why| vec![why])
@@ -222,6 +230,7 @@ fn order(args: &RecipeArgs, name: &str, home: &Home) -> Result<Order, Vec<String
     }
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     Ok(Order {
+        catalogue,
         asked,
         inputs,
         filter,

@@ -12,6 +12,7 @@ use crate::session::{RunOptions, load, report_error, stored};
 use crate::tasks::Cluster;
 use clap::Args;
 use model::artefact::{Plan, Source};
+use recipes::catalogue::Catalogue;
 use store::{self, Home, Store, is_foreign};
 
 /// `harness replay`
@@ -53,12 +54,13 @@ fn replay(home: &Home, id: &str, from: From, fetch: bool, options: &RunOptions) 
     if fetch && is_foreign(parent.folder()) {
         return usage(&format!("--fetch: {}", stored::foreign(id)));
     }
-    if let Err(why) = load_recipes_of(&parent.plan) {
-        return usage(&why);
-    }
+    let catalogue = match load_recipes_of(&parent.plan) {
+        Ok(catalogue) => catalogue,
+        Err(why) => return usage(&why),
+    };
     let run_id = store::new_run_id(&parent.plan.suites.join("+"));
     let mut child = replay::child(&parent.plan, run_id, from);
-    if let Err(why) = look_up(home, &mut child, from, options) {
+    if let Err(why) = look_up(home, &mut child, from, options, &catalogue) {
         return usage(&why);
     }
     let ready = match replay::ready(&parent, child, from) {
@@ -81,7 +83,7 @@ fn replay(home: &Home, id: &str, from: From, fetch: bool, options: &RunOptions) 
         store.comes_from(&parent).map_err(|error| error.to_string())?;
         let finished = new_runtime(false)?.block_on(async {
             let beyond_home = beyond.as_ref().map(Reached::reach);
-            let finished = ready.replay(beyond_home, on.as_ref(), &store).await;
+            let finished = ready.replay(beyond_home, on.as_ref(), &catalogue, &store).await;
             if let Some(beyond) = &beyond {
                 beyond.end().await;
             }
@@ -104,13 +106,19 @@ fn analyze_on(home: &Home, from: From, options: &RunOptions) -> Result<Option<Cl
         ));
     }
     let loaded =
-        load::load(home, &[], &options.inventory, None).map_err(|diagnostics| diagnostics.join("; "))?;
+        load::without_suite(home, &options.inventory).map_err(|diagnostics| diagnostics.join("; "))?;
     Cluster::from_inventory(&loaded.inventory, None).map(Some)
 }
 
 /// The baselines as they are now: where the numbers are re-judged, and where a person names a folder of them.
 /// `--from collect` and `--from analyze` otherwise repeat the run's own judgement.
-fn look_up(home: &Home, plan: &mut Plan, from: From, options: &RunOptions) -> Result<(), String> {
+fn look_up(
+    home: &Home,
+    plan: &mut Plan,
+    from: From,
+    options: &RunOptions,
+    catalogue: &Catalogue,
+) -> Result<(), String> {
     if from == From::Report {
         return match &options.baselines {
             Some(_) => {
@@ -122,7 +130,7 @@ fn look_up(home: &Home, plan: &mut Plan, from: From, options: &RunOptions) -> Re
     if from != From::Judge && options.baselines.is_none() {
         return Ok(());
     }
-    let found = load::baselines(home, options.baselines.as_deref(), &plan.instance.name);
+    let found = load::baselines(home, options.baselines.as_deref(), &plan.instance.name, catalogue);
     let found = found.map_err(|diagnostics| diagnostics.join("; "))?;
     // Those that this program carries may be other ones than the run was judged by: they count only where it used them.
     let of_this_run = |source: &Source| {

@@ -14,6 +14,7 @@ use clap::Args;
 use model::artefact::Plan;
 use model::exit_code;
 use plan::{self, Selection};
+use recipes::catalogue::Catalogue;
 use std::collections::BTreeSet;
 use std::path::Path;
 use store::{Home, Stored, is_inside};
@@ -53,10 +54,18 @@ fn rerun(home: &Home, id: &str, options: &RunOptions) -> i32 {
         Ok(like) => like,
         Err(why) => return usage(&format!("--run: {why}")),
     };
-    if let Err(why) = recipes_gone(home, &parent.plan) {
-        return usage(&format!("--run: {why}"));
+    let mut catalogue = match recipes_gone(home, &parent.plan) {
+        Ok(catalogue) => catalogue,
+        Err(why) => return usage(&format!("--run: {why}")),
+    };
+    if let Err(diagnostics) = own_recipes::load_into(
+        &mut catalogue,
+        Some(&Library::for_project(home.path())),
+        like.recipe_path.as_deref(),
+    ) {
+        return print_errors(&to_lines(&diagnostics));
     }
-    let (mut plan, inventory) = match make_plan(home, &like) {
+    let (mut plan, inventory) = match make_plan(home, &like, &catalogue) {
         Ok(made) => made,
         Err(diagnostics) => return print_errors(&diagnostics),
     };
@@ -86,7 +95,13 @@ fn rerun(home: &Home, id: &str, options: &RunOptions) -> i32 {
         return exit_code::NOTHING_SELECTED;
     }
     let choose = |plan| plan::select(plan, &selection);
-    run_plan(home, plan, &inventory, options, &Replanning { options: &like, choose: &choose })
+    run_plan(
+        home,
+        plan,
+        &inventory,
+        options,
+        &Replanning { options: &like, catalogue: &catalogue, choose: &choose },
+    )
 }
 
 fn pending_of(parent: &Stored) -> Result<Vec<String>, String> {
@@ -140,14 +155,14 @@ fn like(home: &Home, parent: &Plan, options: &RunOptions) -> Result<RunOptions, 
 }
 
 /// Recipes whose files are not where they were, as the run's plan holds them.
-fn recipes_gone(home: &Home, parent: &Plan) -> Result<(), String> {
+fn recipes_gone(home: &Home, parent: &Plan) -> Result<Catalogue, String> {
     let library = Library::for_project(home.path());
     let is_gone = |file: &str| library.named(file).is_none() && !home.path().join(file).is_file();
     let gone: Vec<_> = parent.recipes.iter().filter(|recipe| is_gone(&recipe.file)).cloned().collect();
     for recipe in &gone {
         eprintln!("moved or deleted since; the copy in the run's plan is used: {}", recipe.file);
     }
-    own_recipes::from_plan(&gone).map_err(|diagnostics| to_lines(&diagnostics).join("; "))
+    own_recipes::catalogue_of_plan(&gone)
 }
 
 /// What was read is not always what the parent read.

@@ -5,6 +5,7 @@ use super::fleet;
 use super::isolation_session::{FEWEST, isolate};
 use super::request::{IsolationOutcome, IsolationRequest};
 use super::rounds::Isolation;
+use crate::own_recipes;
 use crate::session::load;
 use crate::session::options::{AfterRun, FailedSuite, RunOptions};
 use crate::session::output::Output;
@@ -116,7 +117,8 @@ fn request(
 ) -> Result<IsolationRequest, Vec<String>> {
     let (plan, planned) = (failed.plan, failed.planned);
     let suite = suite_path(options, &planned.suite).map_err(|why| vec![why])?;
-    let loaded = load::load(home, std::slice::from_ref(&suite), &options.inventory, None)?;
+    let catalogue = own_recipes::catalogue_of_plan(&plan.recipes).map_err(|why| vec![why])?;
+    let loaded = load::load(home, std::slice::from_ref(&suite), &options.inventory, None, &catalogue)?;
     // The failed case itself is run again, where it can be.
     let cases = loaded.suites.iter().flat_map(|suite| &suite.cases);
     let own = cases.filter(|case| spans(case)).find(|case| case.name == failed.case.name);
@@ -137,6 +139,7 @@ fn request(
         sim_faults: plan.sim_faults.clone(),
         ssh_fanout: options.ssh_fanout,
         caused_by: Some(plan.run_id.clone()),
+        catalogue,
         ..IsolationRequest::default()
     })
 }

@@ -131,7 +131,7 @@ fn load_files(
     inventory: &str,
     reservation: Option<&str>,
 ) -> Result<(Loaded, Suite), Vec<String>> {
-    let mut loaded = load::load(home, &[suite.to_owned()], inventory, None)?;
+    let mut loaded = load::load(home, &[suite.to_owned()], inventory, None, &request.catalogue)?;
     if let Some(name) = reservation {
         loaded.inventory.reserve(name).map_err(|why| vec![format!("--reservation: {why}")])?;
     }

@@ -55,7 +55,7 @@ fn failed(verdict: &Verdict) -> Option<(String, String)> {
 
 /// A collective that was measured and is too slow. Flows and lists of devices name their parts by themselves.
 fn loss(case: &str, verdict: &Verdict) -> Option<Loss> {
-    let limit = recipe::spec(&verdict.metric).and_then(|metric| metric.limit);
+    let limit = recipe::built_in(&verdict.metric).and_then(|metric| metric.limit);
     let is_rate = matches!(limit, Some(Limit::BusBandwidth | Limit::AlgorithmBandwidth));
     if verdict.status != Status::Fail || !is_rate {
         return None;

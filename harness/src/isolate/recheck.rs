@@ -2,6 +2,9 @@
 //! stands in `cluster::drain`.
 
 use super::drain::{refused, with_slurm};
+use crate::library::Library;
+use crate::own_recipes;
+use crate::session::planning::to_lines;
 use crate::session::{RunOptions, load, plan_and_run, report_error};
 use cluster::drain::{self, NodeState};
 use cluster::interrupt;
@@ -31,7 +34,10 @@ pub(crate) fn recheck(home: &Home, request: &RecheckRequest) -> Result<i32, Vec<
 
 fn requested_nodes(home: &Home, request: &RecheckRequest) -> Result<(Inventory, Vec<String>), Vec<String>> {
     let suite = std::slice::from_ref(&request.suite);
-    let inventory = load::load(home, suite, &request.inventory, None)?.inventory;
+    let catalogue =
+        own_recipes::load(Some(&Library::for_project(home.path())), request.recipe_path.as_deref())
+            .map_err(|diagnostics| to_lines(&diagnostics))?;
+    let inventory = load::load(home, suite, &request.inventory, None, &catalogue)?.inventory;
     let flag = "--resume-drained";
     refused(&inventory, flag).map_err(|why| vec![why])?;
     if inventory.is_simulated() {

@@ -1,9 +1,10 @@
 //! What an isolation is asked for, and what comes of it.
 
+use recipes::catalogue::Catalogue;
 use verdict::isolate::evidence::EvidenceLine;
 
 /// An isolation of a suite, or the one to go on with.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct IsolationRequest {
     /// By name or path, as is `inventory`; absent where `resume` is given.
     pub suite: Option<String>,
@@ -31,6 +32,8 @@ pub(crate) struct IsolationRequest {
     pub ssh_fanout: u32,
     /// The run that brought it about.
     pub caused_by: Option<String>,
+    /// The recipes that the suite is read with.
+    pub catalogue: Catalogue,
 }
 
 /// That culprits are to be drained, and whether the user is asked first.

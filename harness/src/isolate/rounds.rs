@@ -13,6 +13,7 @@ use config::baseline::Baselines;
 use config::inventory::Inventory;
 use model::artefact::{Format, Plan, PlannedBaseline, Source, Summary};
 use plan::{self, Request};
+use recipes::catalogue::Catalogue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use store::{self, Home, Store, Stored};
@@ -182,7 +183,7 @@ impl Isolation {
             limit_s: None,
             max_fail: None,
             sources: self.sources.clone(),
-            recipes: Vec::new(),
+            catalogue: Catalogue::built_in(),
             sets,
         };
         let mut plan = plan::plan(&[suite], &self.inventory, baselines, request)?;

@@ -258,8 +258,7 @@ pub(super) fn charts(tables: &[Table<'_>], results: &Results) -> Vec<ChartSpec> 
             "histogram" => bins.flatten().map(|bins| Shape::Histogram { label, value: next(), bins }),
             _ => width.flatten().map(|width| Shape::Heatmap { label, x: next(), value: next(), width }),
         };
-        // A recipe lives as long as its process, and so do the names of its charts.
-        all.extend(shape.map(|shape| ChartSpec { name: name.leak(), title, about, of, shape, log }));
+        all.extend(shape.map(|shape| ChartSpec { name, title, about, of, shape, log }));
     }
     all
 }

@@ -1,5 +1,5 @@
-//! Recipes that users write: finds their files, reads and registers them. `read` defines the format, `worker` runs the
-//! queries, `recipes::own` uses the results.
+//! Recipes that users write: finds their files, reads them and adds them to a catalogue. `read` defines the format,
+//! `worker` runs the queries, `recipes::own` uses the results.
 
 mod columns;
 mod query;
@@ -17,22 +17,38 @@ use config::diagnostic::Diagnostic;
 use config::toml_reader::folder;
 use config::toml_reader::renamed;
 use model::artefact::PlannedRecipe;
-use recipes::own;
+use recipes::catalogue::Catalogue;
 use std::path::Path;
 
 /// Where a project keeps them.
 pub(crate) const FOLDER: &str = "suites/recipes";
 
-/// Reads and registers the recipes of the library and of another path; or returns all errors in them. Prints warnings.
-pub(crate) fn load(library: Option<&Library>, beside: Option<&Path>) -> Result<(), Vec<Diagnostic>> {
-    load_quietly(library, beside).map(|warnings| warn(&warnings))
+/// The recipes of the library and of another path, beside the built-in ones; or all errors in them. Prints warnings.
+pub(crate) fn load(library: Option<&Library>, beside: Option<&Path>) -> Result<Catalogue, Vec<Diagnostic>> {
+    let mut catalogue = Catalogue::built_in();
+    load_into(&mut catalogue, library, beside).map(|()| catalogue)
 }
 
-/// The same; gives the warnings instead of printing them.
-pub(crate) fn load_quietly(
+/// The same, beside those that are known already.
+pub(crate) fn load_into(
+    catalogue: &mut Catalogue,
     library: Option<&Library>,
     beside: Option<&Path>,
-) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
+) -> Result<(), Vec<Diagnostic>> {
+    let (warnings, diagnostics) = load_quietly(catalogue, library, beside);
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
+    }
+    warn(&warnings);
+    Ok(())
+}
+
+/// The same without printing: warnings and errors. Recipes without an error are added.
+pub(crate) fn load_quietly(
+    catalogue: &mut Catalogue,
+    library: Option<&Library>,
+    beside: Option<&Path>,
+) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
     let (mut texts, mut diagnostics) = (Vec::new(), Vec::new());
     if let Some(library) = library {
         (texts, diagnostics) = library.texts(FOLDER);
@@ -45,43 +61,34 @@ pub(crate) fn load_quietly(
     let mut warnings = Vec::new();
     for (file, text) in texts {
         warnings.extend(renamed::warnings(&text, &file));
-        diagnostics.extend(register(&text, &file));
+        diagnostics.extend(add(catalogue, &text, &file));
     }
-    if diagnostics.is_empty() { Ok(warnings) } else { Err(diagnostics) }
+    (warnings, diagnostics)
 }
 
-/// Registers the recipes that a plan carries.
-pub(crate) fn from_plan(planned: &[PlannedRecipe]) -> Result<(), Vec<Diagnostic>> {
-    let mut diagnostics = Vec::new();
+/// The built-in recipes and those that a plan carries.
+pub(crate) fn from_plan(planned: &[PlannedRecipe]) -> Result<Catalogue, Vec<Diagnostic>> {
+    let (mut catalogue, mut diagnostics) = (Catalogue::built_in(), Vec::new());
     for recipe in planned {
         if sha256(recipe.text.as_bytes()) != recipe.sha256 {
             let message = "the text of this recipe does not match its sha256 in the plan";
             diagnostics.push(Diagnostic::in_file(&recipe.file, message));
             continue;
         }
-        diagnostics.extend(register(&recipe.text, &recipe.file));
+        diagnostics.extend(add(&mut catalogue, &recipe.text, &recipe.file));
     }
-    if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics) }
+    if diagnostics.is_empty() { Ok(catalogue) } else { Err(diagnostics) }
 }
 
-/// The recipes of these names that users wrote, as a plan carries them.
-pub(crate) fn planned<'a>(names: impl Iterator<Item = &'a str>) -> Vec<PlannedRecipe> {
-    let names: std::collections::BTreeSet<&str> = names.collect();
-    names
-        .into_iter()
-        .filter_map(own::find)
-        .map(|own| PlannedRecipe {
-            name: own.declaration.name.clone(),
-            file: own.declaration.file.clone(),
-            sha256: sha256(own.declaration.text.as_bytes()),
-            text: own.declaration.text.clone(),
-        })
-        .collect()
+/// The same, with all errors in one line.
+pub(crate) fn catalogue_of_plan(planned: &[PlannedRecipe]) -> Result<Catalogue, String> {
+    from_plan(planned)
+        .map_err(|diagnostics| diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
 }
 
-fn register(text: &str, file: &str) -> Vec<Diagnostic> {
+fn add(catalogue: &mut Catalogue, text: &str, file: &str) -> Vec<Diagnostic> {
     match read(text, file) {
-        Ok(declaration) => match own::register(declaration, worker::engine()) {
+        Ok(declaration) => match catalogue.add(declaration, worker::engine()) {
             Ok(()) => Vec::new(),
             Err(why) => vec![Diagnostic::in_file(file, why).suggest("give the file another name")],
         },

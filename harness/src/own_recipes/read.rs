@@ -7,8 +7,8 @@ use config::diagnostic::Diagnostics;
 use config::toml_reader::quantity::size_of;
 use config::toml_reader::value::Scalar;
 use config::toml_reader::{self, Table, Value};
+use recipes::catalogue::is_built_in;
 use recipes::own::{self, Columns, Declaration, HOST, Limits, Literal, Parameter, RANK, ROWS, Source};
-use recipes::recipe::{self, of_reports};
 use std::collections::BTreeSet;
 
 pub(crate) fn read(text: &str, file: &str) -> Result<Declaration, Diagnostics> {
@@ -102,8 +102,7 @@ fn name(table: &Table<'_>, file: &str) -> Option<String> {
         );
         return None;
     }
-    let built_in = recipe::LIST.iter().map(|one| one.name).chain(of_reports::LIST.iter().map(|one| one.name));
-    if built_in.chain(["list", "all", "summaries"]).any(|one| one == name) {
+    if is_built_in(name) || ["list", "all", "summaries"].contains(&name) {
         error(format!("`{name}` is the name of a built-in recipe"), "rename the file");
         return None;
     }

@@ -1,6 +1,9 @@
 //! One broken recipe for each kind of error, as it is reported; and those that are shipped, which have none.
 
 use super::read;
+use crate::library::Library;
+use config::suite::Suite;
+use recipes::catalogue::Catalogue;
 
 const SOUND: &str = r#"
 about = "kernels by name"
@@ -197,5 +200,35 @@ proptest::proptest! {
     fn no_text_at_all_makes_the_reader_panic(sql in "[a-zA-Z0-9 ,.*()'\"$;=<>+/%-]{0,80}") {
         let text = format!("about = \"a\"\ntables = [\"CUDA_KERNEL\"]\nsql = '''\n{}\n'''\n", sql.replace("'''", ""));
         let _ = read(&text, "mine.toml");
+    }
+}
+
+#[test]
+fn two_projects_in_one_process_keep_their_recipes_of_one_name_apart() {
+    let project = |about: &str, name: &str| {
+        let home = tempfile::tempdir().expect("a folder");
+        let folder = home.path().join(super::FOLDER);
+        std::fs::create_dir_all(&folder).expect("made");
+        let text = SOUND.replace("kernels by name", about).replace("mine.part", &format!("mine.{name}"));
+        std::fs::write(folder.join("mine.toml"), text).expect("written");
+        super::load(Some(&Library::for_project(home.path())), None).expect("sound")
+    };
+    let (one, other) = (project("the first", "part"), project("the second", "share"));
+    let about = |catalogue: &Catalogue| catalogue.user("mine").map(|user| user.about.clone());
+    assert_eq!((about(&one), about(&other)), (Some("the first".into()), Some("the second".into())));
+    assert!(one.metric("mine.part").is_some() && one.metric("mine.share").is_none());
+    assert!(other.metric("mine.part").is_none() && other.metric("mine.share").is_some());
+    let suite = |catalogue: &Catalogue| {
+        let text = "instance = \"p5\"\nabout = \"a\"\n[[case]]\nname = \"c\"\nrecipes = [\"mine\"]\n\
+                    workload = { kind = \"command\", program = \"x\" }\nplacement = \"each\"\n[case.profile]\n[[case.assert]]\n\
+                    metric = \"mine.share\"\nat_most = 0.5\nkernel = \"k\"\n";
+        Suite::read(text, "suites/x.toml", catalogue).map_err(|errors| errors.to_string())
+    };
+    let why = suite(&one).expect_err("of the other project");
+    assert!(why.contains("unknown metric: `mine.share`"), "{why}");
+    let planned = plan::planned_recipes(&other, ["mine"].iter());
+    let replayed = super::from_plan(&planned).expect("as it was planned");
+    for catalogue in [&other, &replayed] {
+        assert!(suite(catalogue).is_ok(), "{:?}", suite(catalogue));
     }
 }

@@ -12,7 +12,7 @@ const MOST_MARKS: usize = 400_000;
 
 #[derive(Debug, Serialize)]
 pub(super) struct PageFigure {
-    name: &'static str,
+    name: String,
     pub title: String,
     pub about: String,
     #[serde(flatten)]
@@ -160,7 +160,14 @@ fn thinned(chart: &Chart, most: usize) -> PageFigure {
         Figure::Boxes(all) => boxes(all, most),
     };
     let of = marks_of(&chart.figure);
-    PageFigure { name: chart.name, title: label(&chart.title), about: label(&chart.about), figure, drawn, of }
+    PageFigure {
+        name: chart.name.to_string(),
+        title: label(&chart.title),
+        about: label(&chart.about),
+        figure,
+        drawn,
+        of,
+    }
 }
 
 fn heatmap(map: &Heatmap, most: usize) -> (FigureData, usize) {

@@ -229,7 +229,7 @@ fn texts(outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
             "<section class=\"card\" data-table=\"{name}\">\n<h2>{} <code>{name}</code></h2>\n<pre>",
-            escaped(result_table.title)
+            escaped(&result_table.title)
         )?;
         let mut all = lines.into_iter();
         for line in all.by_ref().take(MOST_LINES).take_while(|line| {

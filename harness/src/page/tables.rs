@@ -132,7 +132,7 @@ mod tests {
             TableColumn::maybe_integers("Total", Quantity::Nanoseconds, [Some(i64::MAX), None, Some(0)]),
             TableColumn::maybe_texts("Name", [Some("a,\"</script>\x1b"), None, Some("a,\"</script>\x1b")]),
         ];
-        let result_table = ResultTable { name: "x", title: "X", columns };
+        let result_table = ResultTable::new("x", "X", columns);
         let text = ResultTable::from_lines("t", "T", vec!["no table".to_owned()]);
         let tables = wire(&page_tables(&outcome(vec![("x", result_table), ("t", text)]), Look::default()));
         assert_eq!(
@@ -151,7 +151,7 @@ mod tests {
                 TableColumn::integers("a", Quantity::Plain, (0..rows).map(|row| row + 1_000_000_000)),
                 TableColumn::texts("b", (0..rows).map(|row| format!("a name of its own: {row}"))),
             ];
-            ResultTable { name: "x", title: "X", columns }
+            ResultTable::new("x", "X", columns)
         };
         let tables =
             vec![("large", result_table(100_000)), ("small", result_table(100)), ("none", result_table(0))];
@@ -167,8 +167,8 @@ mod tests {
     #[test]
     fn one_giant_cell_does_not_burst_a_page() {
         let result_table = ResultTable {
-            name: "x",
-            title: "X",
+            name: "x".into(),
+            title: "X".into(),
             columns: vec![TableColumn::texts("a", ["x".repeat(2_000_000)])],
         };
         let tables = page_tables(&outcome(vec![("x", result_table)]), Look::default());

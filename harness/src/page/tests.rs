@@ -10,7 +10,7 @@ const HOSTILE: [&str; 3] =
     ["</script><img src=x onerror=alert(1)>", "\"><b>&amp;", "<!--<script>\u{2028}\x1b[31m"];
 
 pub(super) fn outcome(tables: Vec<(&'static str, ResultTable)>, charts: Vec<Chart>) -> Outcome {
-    Outcome { recipe: "small", tables, charts, ..Outcome::default() }
+    Outcome { recipe: "small".to_owned(), tables, charts, ..Outcome::default() }
 }
 
 fn text(outcome: &Outcome, asked: &str) -> String {
@@ -33,16 +33,15 @@ fn hostile() -> Outcome {
     let bars = names().map(|name| Bar { label: name.to_owned(), rank: None, value: Some(1.0) });
     let value = Axis::linear(HOSTILE[0], Quantity::Plain);
     let chart = Chart {
-        name: "bars",
+        name: "bars".into(),
         title: HOSTILE[0].to_owned(),
         about: HOSTILE[1].to_owned(),
         figure: Figure::Bars(Bars { value, bars: bars.collect(), marks: vec![] }),
     };
-    let result_table =
-        ResultTable { name: "x", title: "X", columns: vec![Column::texts(HOSTILE[0], names())] };
+    let result_table = ResultTable::new("x", "X", vec![Column::texts(HOSTILE[0], names())]);
     let files = ResultTable {
-        name: "x",
-        title: "Reports",
+        name: "x".into(),
+        title: "Reports".into(),
         columns: vec![
             Column::integers("Rank", Quantity::Plain, [0, 1, 2]),
             Column::texts("File", names()),

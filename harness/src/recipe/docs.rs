@@ -53,9 +53,9 @@ fn list() -> String {
 /// All about one name, which a recipe over reports and one of suites may share.
 fn page(name: &str) -> String {
     let mut text = format!("{MADE}# {name}\n");
-    let (over_reports, in_suites) = (of_reports::find(name), recipes::recipe::find(name));
+    let (over_reports, in_suites) = (of_reports::find(name), LIST.iter().find(|recipe| recipe.name == name));
     if let Some(recipe) = over_reports {
-        text.push_str(&report_page(recipe, if in_suites.is_some() { "## Over reports\n\n" } else { "" }));
+        text.push_str(&report_page(&recipe, if in_suites.is_some() { "## Over reports\n\n" } else { "" }));
     }
     if let Some(recipe) = in_suites {
         text.push_str(&suite_page(recipe));
@@ -63,7 +63,7 @@ fn page(name: &str) -> String {
     text
 }
 
-fn report_page(recipe: &ReportRecipe, heading: &str) -> String {
+fn report_page(recipe: &ReportRecipe<'_>, heading: &str) -> String {
     let mut text = format!(
         "\n{heading}**{}**: {}.\n\n    harness recipe {} --input reports/\n\n",
         recipe.title, recipe.about, recipe.name
@@ -72,8 +72,8 @@ fn report_page(recipe: &ReportRecipe, heading: &str) -> String {
     if !recipe.arguments.is_empty() {
         text.push_str("\n| argument | what it does | where not given |\n|---|---|---|\n");
         for argument in recipe.arguments {
-            let (value, otherwise) = value(argument.takes);
-            let (name, about) = (argument.name, cell(argument.about));
+            let (value, otherwise) = value(&argument.takes);
+            let (name, about) = (&argument.name, cell(&argument.about));
             text.push_str(&format!(
                 "| `{name}{value}` | {about} | {} |\n",
                 cell(&otherwise.unwrap_or_default())
@@ -93,7 +93,7 @@ fn report_page(recipe: &ReportRecipe, heading: &str) -> String {
     text
 }
 
-fn suite_page(recipe: &RecipeSpec) -> String {
+fn suite_page(recipe: &RecipeSpec<'_>) -> String {
     let mut text = format!(
         "\n## In suites\n\n{}.\n\n    recipes = [\"{}\"]\n\n| metric | what it is | unit | better | of each |\n\
          |---|---|---|---|---|\n",
@@ -105,7 +105,7 @@ fn suite_page(recipe: &RecipeSpec) -> String {
         text.push_str(&format!(
             "| `{}` | {} | {} | {} | {} |\n",
             metric.name,
-            cell(metric.about),
+            cell(&metric.about),
             metric.unit.name(),
             better(metric.better),
             dims.join(", ")

@@ -2,30 +2,34 @@
 
 use super::request::recipe;
 use super::sets::SETS;
-use recipes::own;
-use recipes::recipe::of_reports::{GROUPS, RecipeKind, ReportRecipe, all, find};
+use recipes::catalogue::Catalogue;
+use recipes::recipe::of_reports::{GROUPS, RecipeKind, ReportRecipe};
 use recipes::report::Takes;
 
 /// One line per recipe, by groups, and the sets.
-pub fn list() -> String {
-    let own = own::all();
-    let names = all().map(|recipe| recipe.name).chain(SETS.iter().map(|set| set.name));
+pub fn list(catalogue: &Catalogue) -> String {
+    let names = catalogue.report_recipes().map(|recipe| recipe.name).chain(SETS.iter().map(|set| set.name));
     let wide = names.map(str::len).max().unwrap_or_default();
     let line = |name: &str, about: &str| format!("  {name:wide$}  {about}\n");
     let mut text = String::new();
     for group in GROUPS {
         text.push_str(&format!("{}: {}", group.title, group.about));
-        if group.recipes.iter().filter_map(|name| find(name)).any(ReportRecipe::is_summary) {
+        if group
+            .recipes
+            .iter()
+            .filter_map(|name| catalogue.report_recipe(name))
+            .any(|recipe| recipe.is_summary())
+        {
             text.push_str(" (`summaries` requests them all)");
         }
         text.push_str(":\n");
-        let recipes = group.recipes.iter().filter_map(|name| find(name));
+        let recipes = group.recipes.iter().filter_map(|name| catalogue.report_recipe(name));
         text.extend(recipes.map(|recipe| line(recipe.name, recipe.about)));
         text.push('\n');
     }
     text.push_str("Your own, from files in `suites/recipes` of the project or at `--recipe-path`:\n");
-    text.extend(own.iter().map(|own| line(&own.declaration.name, &own.declaration.about)));
-    if own.iter().all(|own| own.declaration.name != YOURS) {
+    text.extend(catalogue.users().map(|user| line(&user.name, &user.about)));
+    if catalogue.user(YOURS).is_none() {
         text.push_str(&line(YOURS, &format!("yours to write: `{YOURS}.toml` there, or by any other name")));
     }
     text.push_str(
@@ -39,8 +43,8 @@ pub fn list() -> String {
 const YOURS: &str = "my_custom_recipe";
 
 /// All about one recipe: purpose, definition, tables, arguments, what it gives.
-pub fn manual(name: &str) -> Result<String, String> {
-    let recipe = recipe(name.split(':').next().unwrap_or_default())?;
+pub fn manual(catalogue: &Catalogue, name: &str) -> Result<String, String> {
+    let recipe = recipe(catalogue, name.split(':').next().unwrap_or_default())?;
     let mut text = format!(
         "{}: {}\n\nDefinition (this project's own): {}.\n",
         recipe.name, recipe.about, recipe.definition
@@ -60,12 +64,12 @@ pub fn manual(name: &str) -> Result<String, String> {
     if !recipe.arguments.is_empty() {
         text.push_str("\nArguments, as in `NAME:ARGUMENT`:\n");
         for argument in recipe.arguments {
-            let (value, otherwise) = value(argument.takes);
+            let (value, otherwise) = value(&argument.takes);
             let otherwise = otherwise.map(|other| format!(" (default: {other})")).unwrap_or_default();
             text.push_str(&format!("  {}{value}{otherwise}: {}\n", argument.name, argument.about));
         }
     }
-    let gives: Vec<String> = gives(recipe)
+    let gives: Vec<String> = gives(&recipe)
         .into_iter()
         .map(|(name, about)| if about.is_empty() { name.to_owned() } else { format!("{name} ({about})") })
         .collect();
@@ -82,14 +86,13 @@ pub fn manual(name: &str) -> Result<String, String> {
 }
 
 /// How an argument's value is written, and what counts where it is not given.
-pub(super) fn value(takes: Takes) -> (&'static str, Option<String>) {
+pub(super) fn value(takes: &Takes) -> (&'static str, Option<String>) {
     match takes {
         Takes::Nothing => ("", None),
         Takes::Number(number) => ("=N", Some(number.to_string())),
-        Takes::Decimal(number) => ("=N", Some(number.to_owned())),
+        Takes::Decimal(number) => ("=N", Some(number.to_string())),
         Takes::Span => ("=FIRST..LAST", None),
-        Takes::Text("") => ("=TEXT", None),
-        Takes::Text(other) => ("=TEXT", Some(other.to_owned())),
+        Takes::Text(text) => ("=TEXT", Some(text.to_string()).filter(|text| !text.is_empty())),
     }
 }
 
@@ -99,7 +102,7 @@ pub(super) const FIGURES: &str = "Figures: total, count, mean, median, quartiles
     rows that overlap it count in full";
 
 /// The tables that a recipe gives, and what they are where their names do not say it.
-pub(super) fn gives(recipe: &ReportRecipe) -> Vec<(&'static str, &'static str)> {
+pub(super) fn gives(recipe: &ReportRecipe<'_>) -> Vec<(&'static str, &'static str)> {
     let mut tables = match recipe.kind {
         RecipeKind::Summary { .. } => {
             vec![("all_stats", "all reports together"), ("rank_stats", "each report")]
@@ -119,13 +122,14 @@ mod tests {
 
     #[test]
     fn every_recipe_stands_in_the_list_once_and_has_a_manual() {
-        let list = list();
+        let catalogue = Catalogue::built_in();
+        let list = list(&catalogue);
         for recipe in LIST {
             let lines = list.lines().filter(|line| line.split_whitespace().next() == Some(recipe.name));
             assert_eq!(lines.count(), 1, "{}", recipe.name);
-            let manual = manual(recipe.name).expect("there");
+            let manual = manual(&catalogue, recipe.name).expect("there");
             assert!(manual.contains("Definition") && manual.contains("Gives"), "{manual}");
         }
-        assert!(super::manual("nothing").is_err());
+        assert!(super::manual(&catalogue, "nothing").is_err());
     }
 }

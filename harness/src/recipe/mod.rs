@@ -24,6 +24,7 @@ use model::exit_code;
 use nsys::report_file;
 use nsys::trace::Filter;
 use progress::Bar;
+use recipes::catalogue::Catalogue;
 use recipes::recipe::of_reports::{Input, Outcome, Survey, survey};
 use recipes::result_table::{FORMS, FormSpec, Look, ResultTable, parquet, visible};
 use std::io::{self, BufWriter, Write};
@@ -31,9 +32,11 @@ use std::path::{Path, PathBuf};
 use summary::SurveyRun;
 
 /// What the command line requests.
-pub(crate) struct Order {
+pub(crate) struct Order<'a> {
+    /// What recipes there are.
+    pub catalogue: &'a Catalogue,
     /// Recipes by name, group and set, with their arguments.
-    pub asked: RecipeRequest,
+    pub asked: RecipeRequest<'a>,
     /// Reports, exports and folders of them.
     pub inputs: Vec<PathBuf>,
     /// From `--filter-time` or `--filter-nvtx`.
@@ -77,7 +80,7 @@ pub(crate) enum TableForm {
 
 /// Tables go to `out` or to a folder, all else to `err`. The exit code is 2 where an input could not be read or a table
 /// not be written, then 0 where there is a table, then 3; and 3 before all where nodes were to read and could not.
-pub(crate) fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+pub(crate) fn recipe(order: &Order<'_>, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let mut messages = Messages { err, is_bad: false };
     let (inputs, _exports) = inputs(order, &mut messages);
     if inputs.is_empty() {
@@ -110,7 +113,7 @@ pub(crate) fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) ->
     };
     let joined = match &order.on {
         None => survey(&wanted).map(|outcomes| Joined { outcomes, lost: 0 }).map_err(Failed::Machinery),
-        Some(cluster) => tasks::survey(cluster, &wanted, &mut |what| messages.note(what)),
+        Some(cluster) => tasks::survey(cluster, &wanted, order.catalogue, &mut |what| messages.note(what)),
     };
     bar.end();
     let Joined { outcomes, lost } = match joined {
@@ -157,7 +160,7 @@ pub(crate) fn recipe(order: &Order, out: &mut dyn Write, err: &mut dyn Write) ->
 
 /// The reports in the order in which they are numbered; the exports that were made for them lie as long as these are
 /// held.
-fn inputs(order: &Order, messages: &mut Messages) -> (Vec<Input>, Vec<ChosenExport>) {
+fn inputs(order: &Order<'_>, messages: &mut Messages) -> (Vec<Input>, Vec<ChosenExport>) {
     let compares = order.asked.recipes.iter().any(|(recipe, _)| recipe.is_comparison());
     // The two sides of a comparison may be one report; otherwise each report is taken once.
     let sides: Vec<&[PathBuf]> =
@@ -211,7 +214,7 @@ impl Messages<'_> {
         let _ = writeln!(self.err, "note: {}", visible(what));
     }
 
-    fn report_outcomes(&mut self, order: &Order, run: &SurveyRun) {
+    fn report_outcomes(&mut self, order: &Order<'_>, run: &SurveyRun) {
         let reports = run.inputs.len();
         let mut printed_before = std::collections::BTreeSet::new();
         if run.outcomes.iter().any(|outcome| outcome.simulated) {
@@ -244,7 +247,7 @@ impl Messages<'_> {
 }
 
 /// The tables requested by name; otherwise the first one.
-fn printed<'a>(order: &Order, outcome: &'a Outcome) -> Vec<&'a (&'static str, ResultTable)> {
+fn printed<'a>(order: &Order<'_>, outcome: &'a Outcome) -> Vec<&'a (&'static str, ResultTable)> {
     let asked = |(at, (name, _)): &(usize, &(&'static str, ResultTable))| match order.tables.as_slice() {
         [] => *at == 0,
         names => names.iter().any(|asked| asked == name),
@@ -262,7 +265,12 @@ fn form(of: TableForm) -> Option<&'static FormSpec> {
     FORMS.into_iter().find(|form| form.name == name)
 }
 
-fn to_stdout(order: &Order, run: &SurveyRun, out: &mut dyn Write, messages: &mut Messages) -> io::Result<()> {
+fn to_stdout(
+    order: &Order<'_>,
+    run: &SurveyRun,
+    out: &mut dyn Write,
+    messages: &mut Messages,
+) -> io::Result<()> {
     let form_of = order.forms.first().copied().unwrap_or(TableForm::Console);
     let Some(form) = form(form_of).map(FormSpec::plain) else {
         messages.error("Parquet and pages need a folder: add `--output DIR`");
@@ -332,7 +340,7 @@ fn text<'a>(lines: impl Iterator<Item = &'a str>, out: &mut dyn Write) -> io::Re
 }
 
 /// Every table in every form: in the folder itself where one recipe was asked for, else in one folder each.
-fn to_folder(order: &Order, folder: &Folder, run: &SurveyRun, messages: &mut Messages) -> io::Result<()> {
+fn to_folder(order: &Order<'_>, folder: &Folder, run: &SurveyRun, messages: &mut Messages) -> io::Result<()> {
     folder.make()?;
     let forms: &[TableForm] = if order.forms.is_empty() { &[TableForm::Parquet] } else { &order.forms };
     let several = order.asked.is_survey || run.outcomes.len() > 1;
@@ -378,7 +386,7 @@ fn to_folder(order: &Order, folder: &Folder, run: &SurveyRun, messages: &mut Mes
 }
 
 fn write_table(
-    order: &Order,
+    order: &Order<'_>,
     place: &Path,
     name: &str,
     result_table: &ResultTable,

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 /// `NAME.html` in the folder of that recipe's tables.
 pub(super) fn write(
-    order: &Order,
+    order: &Order<'_>,
     place: &Path,
-    recipe: &ReportRecipe,
+    recipe: &ReportRecipe<'_>,
     arguments: &Arguments,
     outcome: &Outcome,
 ) -> io::Result<()> {

@@ -3,7 +3,8 @@
 use super::escapes::{split, unescaped};
 use super::sets;
 use base::suggest::nearest;
-use recipes::recipe::of_reports::{COMPOSITE, ReportRecipe, all, find, group_of};
+use recipes::catalogue::Catalogue;
+use recipes::recipe::of_reports::{COMPOSITE, ReportRecipe, group_of};
 use recipes::report::Arguments;
 
 /// All summaries at once.
@@ -12,28 +13,32 @@ const SUMMARIES: &str = "summaries";
 const ALL: &str = "all";
 
 /// A recipe with its arguments.
-pub(super) type RecipeWithArguments = (&'static ReportRecipe, Arguments);
+pub(super) type RecipeWithArguments<'a> = (ReportRecipe<'a>, Arguments);
 
 /// The recipes of one command line.
 #[derive(Default)]
-pub struct RecipeRequest {
+pub struct RecipeRequest<'a> {
     /// Those named, and those of groups and sets.
-    pub recipes: Vec<RecipeWithArguments>,
+    pub recipes: Vec<RecipeWithArguments<'a>>,
     /// Whether a group or a set was requested, so that a summary is written beside the tables.
     pub is_survey: bool,
     /// Recipes that `all` does not include, and why.
-    pub left_out: Vec<(&'static str, String)>,
+    pub left_out: Vec<(&'a str, String)>,
 }
 
 /// The recipes of these names and sets, or all errors. A recipe named by itself, with its own arguments, replaces the one
 /// that a group includes.
-pub(crate) fn parse_request(names: &[String], of_sets: &[String]) -> Result<RecipeRequest, Vec<String>> {
+pub(crate) fn parse_request<'a>(
+    catalogue: &'a Catalogue,
+    names: &[String],
+    of_sets: &[String],
+) -> Result<RecipeRequest<'a>, Vec<String>> {
     let (mut request, mut errors) = (RecipeRequest::default(), Vec::new());
     let words = names.iter().flat_map(|names| split(names, ',')).filter(|word| !word.is_empty());
     let words: Vec<&str> = words.collect();
     let single = words.iter().filter(|word| ![ALL, SUMMARIES].contains(word));
     let single: Vec<RecipeWithArguments> =
-        single.filter_map(|word| named(word).map_err(|why| errors.push(why)).ok()).collect();
+        single.filter_map(|word| named(catalogue, word).map_err(|why| errors.push(why)).ok()).collect();
     // One output has one table of a name.
     for (at, (recipe, arguments)) in single.iter().enumerate() {
         if single[..at].iter().any(|other| (other.0.name, &other.1) == (recipe.name, arguments)) {
@@ -44,10 +49,12 @@ pub(crate) fn parse_request(names: &[String], of_sets: &[String]) -> Result<Reci
     for name in of_sets {
         request.is_survey = true;
         match sets::find(name) {
-            Some(set) => match set.recipes.iter().map(|word| named(word)).collect::<Result<Vec<_>, _>>() {
-                Ok(of_set) => grouped.extend(of_set),
-                Err(why) => errors.push(format!("the set `{name}`: {why}")),
-            },
+            Some(set) => {
+                match set.recipes.iter().map(|word| named(catalogue, word)).collect::<Result<Vec<_>, _>>() {
+                    Ok(of_set) => grouped.extend(of_set),
+                    Err(why) => errors.push(format!("the set `{name}`: {why}")),
+                }
+            }
             None => {
                 let near = nearest(name, sets::SETS.iter().map(|set| set.name));
                 let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
@@ -57,8 +64,8 @@ pub(crate) fn parse_request(names: &[String], of_sets: &[String]) -> Result<Reci
     }
     if words.contains(&ALL) && of_sets.is_empty() {
         request.is_survey = true;
-        for recipe in all() {
-            match why_not(recipe) {
+        for recipe in catalogue.report_recipes() {
+            match why_not(&recipe) {
                 None => grouped.push((recipe, Arguments::default())),
                 Some(why) => request.left_out.push((recipe.name, why)),
             }
@@ -66,7 +73,7 @@ pub(crate) fn parse_request(names: &[String], of_sets: &[String]) -> Result<Reci
         request.left_out.retain(|(name, _)| single.iter().all(|(recipe, _)| recipe.name != *name));
     }
     if words.contains(&SUMMARIES) {
-        let summaries = all().filter(|recipe| recipe.is_summary());
+        let summaries = catalogue.report_recipes().filter(ReportRecipe::is_summary);
         grouped.extend(summaries.map(|recipe| (recipe, Arguments::default())));
     }
     for (recipe, arguments) in grouped {
@@ -86,7 +93,7 @@ pub(crate) fn parse_request(names: &[String], of_sets: &[String]) -> Result<Reci
 }
 
 /// Why `all` does not include a recipe.
-fn why_not(recipe: &ReportRecipe) -> Option<String> {
+fn why_not(recipe: &ReportRecipe<'_>) -> Option<String> {
     let name = recipe.name;
     if recipe.is_comparison() {
         return Some(format!("it compares two inputs: `harness recipe {name} --input BEFORE AFTER`"));
@@ -95,25 +102,25 @@ fn why_not(recipe: &ReportRecipe) -> Option<String> {
         .then(|| format!("as long as the reports themselves; request it by name: `all,{name}`"))
 }
 
-fn named(word: &str) -> Result<RecipeWithArguments, String> {
+fn named<'a>(catalogue: &'a Catalogue, word: &str) -> Result<RecipeWithArguments<'a>, String> {
     let words = split(word, ':');
-    let recipe = recipe(words.first().copied().unwrap_or_default())?;
+    let recipe = recipe(catalogue, words.first().copied().unwrap_or_default())?;
     let words: Vec<String> = words.iter().skip(1).map(|word| unescaped(word)).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let arguments = Arguments::read(recipe.name, recipe.arguments, &words);
     Ok((recipe, arguments.map_err(|error| error.to_string())?))
 }
 
-pub(super) fn recipe(name: &str) -> Result<&'static ReportRecipe, String> {
-    find(name).ok_or_else(|| {
-        let known = all().map(|recipe| recipe.name).chain([SUMMARIES, ALL]);
+pub(super) fn recipe<'a>(catalogue: &'a Catalogue, name: &str) -> Result<ReportRecipe<'a>, String> {
+    catalogue.report_recipe(name).ok_or_else(|| {
+        let known = catalogue.report_recipes().map(|recipe| recipe.name).chain([SUMMARIES, ALL]);
         let near = nearest(name, known).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
         format!("no recipe `{name}`; {near}`harness recipe list` lists them, and where to put your own")
     })
 }
 
 /// A unique folder name for each recipe: its name, followed by its arguments where a recipe is requested more than once.
-pub(super) fn labels(recipes: &[RecipeWithArguments]) -> Vec<String> {
+pub(super) fn labels(recipes: &[RecipeWithArguments<'_>]) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
     for (recipe, arguments) in recipes {
         let alike = recipes.iter().filter(|(other, _)| other.name == recipe.name).count();
@@ -140,12 +147,19 @@ const MOST_LABEL_LETTERS: usize = 80;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use recipes::recipe::of_reports::LIST;
+    use recipes::recipe::of_reports::{LIST, find};
+    use std::sync::LazyLock;
 
-    fn names(words: &[&str]) -> Result<Vec<&'static str>, Vec<String>> {
+    fn request(words: &[&str]) -> RecipeRequest<'static> {
+        static BUILT_IN: LazyLock<Catalogue> = LazyLock::new(Catalogue::built_in);
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        parse_request(&words, &[])
-            .map(|asked| asked.recipes.into_iter().map(|(recipe, _)| recipe.name).collect())
+        parse_request(&BUILT_IN, &words, &[]).expect("known")
+    }
+
+    fn names(words: &[&str]) -> Result<Vec<String>, Vec<String>> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        parse_request(&Catalogue::built_in(), &words, &[])
+            .map(|asked| asked.recipes.into_iter().map(|(recipe, _)| recipe.name.to_owned()).collect())
     }
 
     #[test]
@@ -155,15 +169,15 @@ mod tests {
             1,
             "an empty argument is none that it has"
         );
-        assert_eq!(names(&["nvtx_sum", "osrt_sum"]), Ok(vec!["nvtx_sum", "osrt_sum"]));
+        assert_eq!(names(&["nvtx_sum", "osrt_sum"]), Ok(vec!["nvtx_sum".to_owned(), "osrt_sum".to_owned()]));
         assert!(names(&["summaries"]).expect("known").len() >= 7);
-        assert_eq!(names(&["cuda_gpu_kern_sum:base"]), Ok(vec!["cuda_gpu_kern_sum"]));
+        assert_eq!(names(&["cuda_gpu_kern_sum:base"]), Ok(vec!["cuda_gpu_kern_sum".to_owned()]));
     }
 
     #[test]
     fn a_backslash_takes_the_meaning_of_commas_colons_and_itself() {
         let words = r"cuda_gpu_kern_pace:name=void a\:\:b<1\, 2>(c\\d),nvtx_sum".to_owned();
-        let asked = parse_request(&[words], &[]).expect("known").recipes;
+        let asked = request(&[&words]).recipes;
         assert_eq!(
             asked.iter().map(|(recipe, _)| recipe.name).collect::<Vec<_>>(),
             ["cuda_gpu_kern_pace", "nvtx_sum"]
@@ -178,8 +192,9 @@ mod tests {
         assert_eq!(errors.len(), 2);
         assert!(errors[0].contains("did you mean `nvtx_sum`?"), "{errors:?}");
         assert!(names(&[""]).is_err() && names(&["nvtx_sum,nvtx_sum"]).is_err());
-        let errors =
-            parse_request(&["all".to_owned()], &["seed-2042".to_owned()]).err().expect("no such set");
+        let errors = parse_request(&Catalogue::built_in(), &["all".to_owned()], &["seed-2042".to_owned()])
+            .err()
+            .expect("no such set");
         assert!(errors[0].contains("did you mean `seed-2024`?"), "{errors:?}");
         let all = [&["nvtx_smu,cuda_gpu_kern_sum:bse"][..], &[""], &["nvtx_sum,nvtx_sum"]]
             .map(|words| names(words).unwrap_err());
@@ -188,22 +203,20 @@ mod tests {
 
     #[test]
     fn all_is_every_recipe_but_those_that_say_why_not() {
-        let all = parse_request(&["all".to_owned()], &[]).expect("known");
+        let all = request(&["all"]);
         assert!(all.is_survey);
         let why: Vec<&str> = all.left_out.iter().map(|(name, _)| *name).collect();
         assert!(why.contains(&"diff") && why.contains(&"CUDA_GPU") && !why.contains(&"gpu_gaps"), "{why:?}");
-        // Beside those that users wrote, of which other tests may have some.
-        let is_ours = |name: &&str| LIST.iter().any(|recipe| recipe.name == *name);
         let listed = all.recipes.iter().map(|(recipe, _)| recipe.name).chain(why.iter().copied());
-        assert_eq!(listed.filter(is_ours).count(), LIST.len());
-        let with = parse_request(&["all,CUDA_GPU".to_owned()], &[]).expect("known");
+        assert_eq!(listed.count(), LIST.len());
+        let with = request(&["all,CUDA_GPU"]);
         assert_eq!(with.recipes.len(), all.recipes.len() + 1);
         assert!(with.left_out.iter().all(|(name, _)| *name != "CUDA_GPU"));
     }
 
     #[test]
     fn a_recipe_named_with_arguments_replaces_the_one_of_all() {
-        let all = parse_request(&["all,gpu_gaps:gap=7".to_owned()], &[]).expect("known");
+        let all = request(&["all,gpu_gaps:gap=7"]);
         let gaps: Vec<&RecipeWithArguments> =
             all.recipes.iter().filter(|(recipe, _)| recipe.name == "gpu_gaps").collect();
         assert!(gaps.len() == 1 && gaps[0].1.has("gap"), "{}", gaps.len());
@@ -212,7 +225,8 @@ mod tests {
     #[test]
     fn every_set_names_recipes_that_there_are_with_arguments_that_they_have() {
         for set in sets::SETS {
-            let asked = parse_request(&["all".to_owned()], &[set.name.to_owned()])
+            let catalogue = Catalogue::built_in();
+            let asked = parse_request(&catalogue, &["all".to_owned()], &[set.name.to_owned()])
                 .unwrap_or_else(|errors| panic!("{errors:?}"));
             assert_eq!(asked.recipes.len(), set.recipes.len(), "{}", set.name);
             assert!(asked.left_out.is_empty());
@@ -221,9 +235,8 @@ mod tests {
 
     #[test]
     fn one_recipe_with_two_arguments_has_two_folders() {
-        let words =
-            ["cuda_gpu_kern_sum:base,gpu_gaps,cuda_gpu_kern_sum:mangled,cuda_gpu_kern_sum".to_owned()];
-        let asked = parse_request(&words, &[]).expect("known").recipes;
+        let words = ["cuda_gpu_kern_sum:base,gpu_gaps,cuda_gpu_kern_sum:mangled,cuda_gpu_kern_sum"];
+        let asked = request(&words).recipes;
         let expected =
             ["cuda_gpu_kern_sum-base", "gpu_gaps", "cuda_gpu_kern_sum-mangled", "cuda_gpu_kern_sum"];
         assert_eq!(labels(&asked), expected);

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 /// A run: the requested recipes and their outcomes, in the same order.
 pub(super) struct SurveyRun<'a> {
-    pub asked: &'a [RecipeWithArguments],
+    pub asked: &'a [RecipeWithArguments<'a>],
     /// How each is called, and its folder.
     pub labels: &'a [String],
     pub outcomes: &'a [Outcome],
     pub inputs: &'a [Input],
-    pub left_out: &'a [(&'static str, String)],
+    pub left_out: &'a [(&'a str, String)],
     pub is_filtered: bool,
 }
 
@@ -70,8 +70,8 @@ pub(super) fn result_table(run: &SurveyRun) -> ResultTable {
     let words = run.outcomes.iter().map(|outcome| RecipeOutcome::from_outcome(outcome).word());
     let remarks = run.outcomes.iter().map(|outcome| remark(run, outcome));
     ResultTable {
-        name: "summary",
-        title: "What Each Recipe Gave",
+        name: "summary".into(),
+        title: "What Each Recipe Gave".into(),
         columns: vec![
             Column::texts(
                 "Recipe",
@@ -99,7 +99,7 @@ fn remark(run: &SurveyRun, outcome: &Outcome) -> String {
         }
     }
     if !seen.absent.is_empty() && ended != RecipeOutcome::Ok {
-        let absent: Vec<&str> = seen.absent.iter().copied().collect();
+        let absent: Vec<&str> = seen.absent.iter().map(String::as_str).collect();
         remarks.push(format!("absent or empty: {}", absent.join(", ")));
     }
     if ended == RecipeOutcome::NoData && run.is_filtered {
@@ -121,7 +121,7 @@ fn remark(run: &SurveyRun, outcome: &Outcome) -> String {
 /// Without the names of what it is about, which stand beside it.
 fn last_note(run: &SurveyRun, outcome: &Outcome) -> Option<String> {
     let mut note = outcome.notes.last()?.as_str();
-    for name in run.inputs.iter().map(|input| input.shown.as_str()).chain([outcome.recipe]) {
+    for name in run.inputs.iter().map(|input| input.shown.as_str()).chain([outcome.recipe.as_str()]) {
         note = note.strip_prefix(name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(note);
     }
     Some(note.to_owned())
@@ -142,7 +142,7 @@ pub(super) fn json(run: &SurveyRun) -> Value {
                 "rows": outcome.seen.rows,
                 "looked_at": outcome.seen.looked_at,
                 "tables": outcome.tables.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
-                "charts": outcome.charts.iter().map(|chart| chart.name).collect::<Vec<_>>(),
+                "charts": outcome.charts.iter().map(|chart| &*chart.name).collect::<Vec<_>>(),
                 "absent": outcome.seen.absent,
                 "unreadable": outcome.unreadable.iter()
                     .map(|(report, why)| json!({"report": report, "why": why})).collect::<Vec<_>>(),
@@ -165,8 +165,8 @@ mod tests {
 
     fn outcome(seen: ReportCounts, heights: &[usize]) -> Outcome {
         let table = |rows: usize| ResultTable {
-            name: "t",
-            title: "T",
+            name: "t".into(),
+            title: "T".into(),
             columns: vec![Column::integers("N", Quantity::Plain, (0..rows).map(|row| row as i64))],
         };
         let mut tables: Vec<(&'static str, ResultTable)> =
@@ -174,7 +174,7 @@ mod tests {
         if !tables.is_empty() {
             tables.push((FILES, table(1)));
         }
-        Outcome { recipe: "gpu_gaps", tables, seen, ..Outcome::default() }
+        Outcome { recipe: "gpu_gaps".to_owned(), tables, seen, ..Outcome::default() }
     }
 
     fn summary_of(outcome: Outcome, is_filtered: bool) -> (String, String) {
@@ -202,7 +202,11 @@ mod tests {
     fn every_outcome_has_a_word_and_a_reason() {
         let with = ReportCounts { with_data: 2, rows: 7, ..ReportCounts::default() };
         let none = ReportCounts { found_none: 1, looked_at: 9, ..ReportCounts::default() };
-        let without = ReportCounts { without: 1, absent: ["B", "A"].into(), ..ReportCounts::default() };
+        let without = ReportCounts {
+            without: 1,
+            absent: ["B".to_owned(), "A".to_owned()].into(),
+            ..ReportCounts::default()
+        };
         let unreadable = Outcome {
             unreadable: vec![("r".to_owned(), "cut off".to_owned())],
             ..outcome(ReportCounts { unreadable: 1, ..ReportCounts::default() }, &[])

@@ -61,7 +61,7 @@ pub(crate) fn next_command(culprit: &Culprit, plan: &Plan, run: &str) -> Option<
     let explain = || Code::for_culprit(culprit).map(|code| format!("harness explain {}", code.name));
     let more_runs_help = match culprit {
         Culprit::Culprit { .. } => {
-            Code::for_culprit(culprit).is_some_and(|code| code.asks_for_isolation(evidence(culprit)))
+            Code::for_culprit(culprit).is_some_and(|code| code.asks_for_isolation(evidence(culprit), plan))
         }
         Culprit::Suspects { .. } => true,
         Culprit::Fleet { .. } => false,
@@ -130,6 +130,21 @@ mod tests {
         let lines = all.map(|culprit| culprit_line(&culprit, &fixture::plan(), "latest"));
         assert!(lines.iter().all(|line| line.chars().count() <= MOST_LETTERS), "{lines:#?}");
         insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn a_node_that_is_low_in_a_metric_of_a_users_recipe_is_isolated() {
+        let evidence = "mine.part: out of bounds in job p5-003 of `node-all_reduce`";
+        let culprit = named("p5-003", "node", evidence, None);
+        let mut plan = fixture::plan();
+        let next = |plan: &Plan| next_command(&culprit, plan, "latest");
+        assert_eq!(
+            next(&plan).as_deref(),
+            Some("harness explain HRN-NODE-UNCLEAR"),
+            "a cause by which a job failed"
+        );
+        plan.cases[0].assertions[0].metric = "mine.part".to_owned();
+        assert_eq!(next(&plan).as_deref(), Some("harness isolate --run latest"));
     }
 
     #[test]

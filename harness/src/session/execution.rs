@@ -5,6 +5,7 @@ use super::live_reports::LiveReports;
 use super::past_events::PastEvents;
 use super::planning::parse_faults;
 use super::reached::{Reached, through_slurm};
+use crate::own_recipes;
 use crate::pipeline::{self, Finished, World};
 use crate::report::{Mode, Progress, Report};
 use crate::tasks::Cluster;
@@ -93,6 +94,7 @@ pub(super) fn execute_by(
         Mode::Auto { is_terminal: io::stderr().is_terminal() }
     };
     let on = analyze_on(inventory, options)?;
+    let catalogue = own_recipes::catalogue_of_plan(&plan.recipes)?;
     let mut progress = Progress::new(mode);
     let at_once = options.ssh_fanout as usize;
     let history = past.map(|past| &past.history);
@@ -105,7 +107,17 @@ pub(super) fn execute_by(
             let reach = simulated_cluster(plan, inventory, store, past).await?;
             let release: pipeline::Release = &|folder| reach.release(folder);
             let calls = through_slurm(inventory, &reach);
-            let world = World { reach: &calls, clock, release, history, on: None, replan, at_once, on_case };
+            let world = World {
+                reach: &calls,
+                clock,
+                release,
+                history,
+                on: None,
+                catalogue: &catalogue,
+                replan,
+                at_once,
+                on_case,
+            };
             let finished = pipeline::run(plan, world, store, &mut progress).await;
             check_invariants(&reach)?;
             return finished.map_err(|error| error.to_string());
@@ -126,7 +138,17 @@ pub(super) fn execute_by(
         };
         reached.begin().await;
         let (reach, on) = (reached.reach(), on.as_ref());
-        let world = World { reach, clock, release: &|_| (), history, on, replan, at_once, on_case };
+        let world = World {
+            reach,
+            clock,
+            release: &|_| (),
+            history,
+            on,
+            catalogue: &catalogue,
+            replan,
+            at_once,
+            on_case,
+        };
         let finished = pipeline::run(plan, world, store, &mut progress).await;
         reached.end().await;
         finished.map_err(|error| error.to_string())

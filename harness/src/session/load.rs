@@ -1,6 +1,7 @@
 //! Finds and reads the files that a run is asked to use, and digests them for the plan.
 
 use crate::library::{Library, Origin};
+use crate::own_recipes;
 use crate::warn::warn;
 use base::digest::sha256;
 use base::suggest;
@@ -9,6 +10,7 @@ use config::inventory::{Instances, Inventory};
 use config::suite::{self, Suite};
 use config::toml_reader::{file, renamed};
 use model::artefact::Source;
+use recipes::catalogue::Catalogue;
 use std::path::{Path, PathBuf};
 use store::Home;
 
@@ -20,12 +22,20 @@ pub(crate) struct Loaded {
     pub sources: Vec<Source>,
 }
 
+/// The files without a suite, with the recipes of the project.
+pub(crate) fn without_suite(home: &Home, inventory: &str) -> Result<Loaded, Vec<String>> {
+    let catalogue = own_recipes::load(Some(&Library::for_project(home.path())), None)
+        .map_err(|diagnostics| diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    load(home, &[], inventory, None, &catalogue)
+}
+
 /// `from` is the folder of baselines, where it is not the project's own.
 pub(crate) fn load(
     home: &Home,
     suites: &[String],
     inventory: &str,
     from: Option<&Path>,
+    catalogue: &Catalogue,
 ) -> Result<Loaded, Vec<String>> {
     let mut diagnostics = Vec::new();
     let mut sources = Vec::new();
@@ -36,7 +46,7 @@ pub(crate) fn load(
             let base = suite::base_of(&text).and_then(|base| read(home, "suites", &base, &mut sources).ok());
             base.iter().for_each(|(file, text)| warn(&renamed::warnings(text, file)));
             let find = |_: &str| base.clone();
-            Suite::read_with(&text, &file, &find).map_err(|diagnostics| lines(&diagnostics))
+            Suite::read_with(&text, &file, &find, catalogue).map_err(|diagnostics| lines(&diagnostics))
         });
         match read {
             Ok(suite) if read_suites.iter().any(|other| other.name == suite.name) => {
@@ -70,7 +80,7 @@ pub(crate) fn load(
         }
     }
     let mut read_baselines = None;
-    match baselines(home, from, name) {
+    match baselines(home, from, name, catalogue) {
         Ok(None) => {}
         Ok(Some((read, source))) => {
             sources.push(source);
@@ -115,6 +125,7 @@ pub(crate) fn baselines(
     home: &Home,
     from: Option<&Path>,
     instance: &str,
+    catalogue: &Catalogue,
 ) -> Result<Option<(Baselines, Source)>, Vec<String>> {
     let (shown, text) = match from {
         Some(folder) => {
@@ -130,7 +141,7 @@ pub(crate) fn baselines(
         },
     };
     let text = text.map_err(|error| vec![format!("{shown}: {error}")])?;
-    let read = Baselines::read(&text, &shown).map_err(|diagnostics| lines(&diagnostics))?;
+    let read = Baselines::read(&text, &shown, catalogue).map_err(|diagnostics| lines(&diagnostics))?;
     Ok(Some((read, source(&shown, &text))))
 }
 

@@ -90,7 +90,7 @@ pub(crate) fn current_inventory(
     let found = inside.and_then(|source| load::argument(home, &source.file));
     // One from outside the library is known by its bare name alone: it is given again.
     let name = found.unwrap_or_else(|| named.to_owned());
-    let loaded = load::load(home, &[], &name, None).map_err(|diagnostics| diagnostics.join("; "))?;
+    let loaded = load::without_suite(home, &name).map_err(|diagnostics| diagnostics.join("; "))?;
     if loaded.inventory.name != plan.inventory {
         return Err(format!(
             "the run was planned for another inventory, give it by --inventory: {}",

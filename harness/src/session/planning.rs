@@ -8,10 +8,11 @@ use base::redact::Secrets;
 use config::diagnostic::Diagnostic;
 use config::hardware_limits;
 use config::inventory::{Inventory, Kind};
-use config::suite::{Case, OnFailure, Suite};
+use config::suite::{OnFailure, Suite};
 use model::artefact::Plan;
 use model::fault::NodeFault;
 use plan::{self, Request, Selection};
+use recipes::catalogue::Catalogue;
 use std::collections::BTreeMap;
 use store::{self, Home};
 use verdict::isolate;
@@ -19,23 +20,34 @@ use verdict::isolate;
 /// How the same plan is made for fewer nodes: the options that made it, and what was chosen of it.
 pub(crate) struct Replanning<'a> {
     pub options: &'a RunOptions,
+    pub catalogue: &'a Catalogue,
     pub choose: &'a dyn Fn(Plan) -> Plan,
 }
 
 /// The plan and the inventory that it is for; or all that is wrong, in one go.
-pub(crate) fn make_plan(home: &Home, options: &RunOptions) -> Result<(Plan, Inventory), Vec<String>> {
-    own_recipes::load(Some(&Library::for_project(home.path())), options.recipe_path.as_deref())
-        .map_err(|diagnostics| to_lines(&diagnostics))?;
-    make_plan_as(home, options, None)
+pub(crate) fn make_plan(
+    home: &Home,
+    options: &RunOptions,
+    catalogue: &Catalogue,
+) -> Result<(Plan, Inventory), Vec<String>> {
+    make_plan_as(home, options, catalogue, None)
 }
 
-/// The same for a run that may have its id already. Users' recipes are known by then.
+/// The recipes that the options ask for.
+pub(crate) fn recipes_of_project(home: &Home, options: &RunOptions) -> Result<Catalogue, Vec<String>> {
+    own_recipes::load(Some(&Library::for_project(home.path())), options.recipe_path.as_deref())
+        .map_err(|diagnostics| to_lines(&diagnostics))
+}
+
+/// The same for a run that may have its id already.
 pub(super) fn make_plan_as(
     home: &Home,
     options: &RunOptions,
+    catalogue: &Catalogue,
     run_id: Option<&str>,
 ) -> Result<(Plan, Inventory), Vec<String>> {
-    let mut loaded = load::load(home, &options.suites, &options.inventory, options.baselines.as_deref())?;
+    let mut loaded =
+        load::load(home, &options.suites, &options.inventory, options.baselines.as_deref(), catalogue)?;
     loaded.inventory.nsys_version = loaded.inventory.nsys_version.or(options.nsys_version);
     let mut diagnostics = Vec::new();
     let settings: BTreeMap<String, String> = options.settings.iter().cloned().collect();
@@ -83,9 +95,7 @@ pub(super) fn make_plan_as(
         max_fail: options.max_fail,
         reservation: options.reservation.clone(),
         sources: loaded.sources.clone(),
-        recipes: own_recipes::planned(
-            loaded.suites.iter().flat_map(|suite| &suite.cases).flat_map(recipes_of),
-        ),
+        catalogue: catalogue.clone(),
         sets: BTreeMap::new(),
     };
     let plan = plan::plan(&loaded.suites, &loaded.inventory, loaded.baselines.as_ref(), request)?;
@@ -101,10 +111,6 @@ pub(super) fn make_plan_as(
     plan.keep_bad_nodes = options.keep_bad_nodes;
     plan.isolations = after_run::plan(home, &plan, &loaded, options);
     Ok((plan, loaded.inventory))
-}
-
-fn recipes_of(case: &Case) -> impl Iterator<Item = &str> {
-    case.recipes.iter().map(String::as_str)
 }
 
 /// Simulated faults of the run and of its cases that name what the cluster does not have.
@@ -160,8 +166,8 @@ pub(super) fn check_holds_no_secret(plan: &Plan, secrets: &Secrets) -> Result<()
 }
 
 /// Users' recipes of a stored run, as they were then: files of today are not looked at.
-pub(crate) fn load_recipes_of(plan: &Plan) -> Result<(), String> {
-    own_recipes::from_plan(&plan.recipes).map_err(|diagnostics| to_lines(&diagnostics).join("; "))
+pub(crate) fn load_recipes_of(plan: &Plan) -> Result<Catalogue, String> {
+    own_recipes::catalogue_of_plan(&plan.recipes)
 }
 
 pub(crate) fn to_lines(diagnostics: &[Diagnostic]) -> Vec<String> {

@@ -67,7 +67,7 @@ pub(crate) fn before(
     let is_absent = inventory.nsys_version.is_none() && has_profiled_skip(&plan);
     let nsys_version = is_absent.then(|| nsys_of(&made)).flatten();
     let reported = RunOptions { nsys_version, ..replanning.options.clone() };
-    let replanning = &Replanning { options: &reported, choose: replanning.choose };
+    let replanning = &Replanning { options: &reported, ..*replanning };
     let plan = match nsys_version {
         None => plan,
         Some(version) => {
@@ -76,7 +76,7 @@ pub(crate) fn before(
                     "note: profiled with nsys {version}, which the nodes report; the inventory has no `nsys_version`"
                 );
             }
-            let planned = make_plan_as(home, &reported, Some(&plan.run_id));
+            let planned = make_plan_as(home, &reported, replanning.catalogue, Some(&plan.run_id));
             let (profiled, _) = planned.map_err(|diagnostics| Stopped::Machinery(diagnostics.join("; ")))?;
             Plan { parent: plan.parent, pending: plan.pending, ..(replanning.choose)(profiled) }
         }
@@ -135,7 +135,7 @@ pub(crate) fn without(
                 ..replanning.options.clone()
             };
             // It was planned once: what is wrong now is wrong with fewer nodes only.
-            let planned = make_plan_as(home, &fewer, Some(&plan.run_id));
+            let planned = make_plan_as(home, &fewer, replanning.catalogue, Some(&plan.run_id));
             let (rest, _) = planned.map_err(|diagnostics| Stopped::Machinery(diagnostics.join("; ")))?;
             Some((replanning.choose)(rest))
         }
@@ -147,7 +147,7 @@ pub(crate) fn without(
 pub(crate) fn on(home: &Home, plan: &Plan, nodes: &[String], replanning: &Replanning<'_>) -> Option<Plan> {
     let fewer =
         RunOptions { nodes: Some(nodeset::fold(nodes)), exclude_nodes: None, ..replanning.options.clone() };
-    let (rest, _) = make_plan_as(home, &fewer, Some(&plan.run_id)).ok()?;
+    let (rest, _) = make_plan_as(home, &fewer, replanning.catalogue, Some(&plan.run_id)).ok()?;
     Some((replanning.choose)(rest))
 }
 

@@ -17,7 +17,11 @@ use verdict::unjudged;
 
 /// Plans the suites that the options name, and lists, prints or runs the plan.
 pub(crate) fn plan_and_run(home: &Home, options: &RunOptions) -> i32 {
-    let (plan, inventory) = match make_plan(home, options) {
+    let catalogue = match planning::recipes_of_project(home, options) {
+        Ok(catalogue) => catalogue,
+        Err(diagnostics) => return print_errors(&diagnostics),
+    };
+    let (plan, inventory) = match make_plan(home, options, &catalogue) {
         Ok(made) => made,
         Err(diagnostics) => return print_errors(&diagnostics),
     };
@@ -29,7 +33,13 @@ pub(crate) fn plan_and_run(home: &Home, options: &RunOptions) -> i32 {
             return codes.fold(exit_code::INCONCLUSIVE, exit_code::graver);
         }
     }
-    run_plan(home, plan, &inventory, options, &Replanning { options, choose: &|plan| plan })
+    run_plan(
+        home,
+        plan,
+        &inventory,
+        options,
+        &Replanning { options, catalogue: &catalogue, choose: &|plan| plan },
+    )
 }
 
 /// Lists, prints or runs a plan, as the options ask.
@@ -136,7 +146,7 @@ fn launch(
         eprintln!("note: {why}");
     }
     let planned_by = RunOptions { nsys_version, ..replanning.options.clone() };
-    let replanning = &Replanning { options: &planned_by, choose: replanning.choose };
+    let replanning = &Replanning { options: &planned_by, ..*replanning };
     let replan = |nodes: &[String]| preflight::on(home, &plan, nodes, replanning);
     let mut finished = match execute_by(&plan, inventory, reached, &store, options, None, Some(&replan)) {
         Ok(finished) => finished,

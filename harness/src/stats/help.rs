@@ -46,10 +46,10 @@ fn with_arguments(spec: &ReportSpec) -> String {
 fn one_report(spec: &ReportSpec, text: &mut String) {
     let _ = writeln!(text, "{}: {}\n\n  {}", spec.name, spec.title, spec.about);
     for argument in spec.arguments {
-        let name = match argument.takes {
+        let name = match &argument.takes {
             Takes::Number(number) => format!("{}={number}", argument.name),
             Takes::Text(text) => format!("{}={text}", argument.name),
-            Takes::Nothing => argument.name.to_owned(),
+            Takes::Nothing => argument.name.to_string(),
             Takes::Decimal(number) => format!("{}={number}", argument.name),
             Takes::Span => format!("{}=FIRST..LAST", argument.name),
         };

@@ -113,7 +113,7 @@ fn read_report(text: &str) -> Result<ReadReport, String> {
     match arguments {
         Ok(arguments) => Ok((spec, words, arguments)),
         Err(error) => {
-            let names = spec.arguments.iter().map(|argument| argument.name);
+            let names = spec.arguments.iter().map(|argument| &*argument.name);
             Err(format!("--report: {error}{}", suggestion(&given, names)))
         }
     }
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn a_backslash_takes_the_meaning_of_commas_and_colons() {
         let asked = parse_requests(&[], &lists(&["hdoc:title=a\\,b\\:c\\\\d\\e"]), &[]).expect("read");
-        let result_table = recipes::result_table::ResultTable { name: "x", title: "X", columns: Vec::new() };
+        let result_table = recipes::result_table::ResultTable::new("x", "X", Vec::new());
         let mut out = Vec::new();
         let form = asked[0].form.as_ref().expect("a form");
         form.write(&result_table.render(recipes::result_table::Look::default()), &mut out).expect("written");

@@ -7,6 +7,7 @@ use model::artefact::{
     CaseVerdict, Plan, PlannedAssertion, PlannedCase, PlannedProfile, Status, Summary, Verdict,
 };
 use model::fault::{Fault, NodeFault};
+use recipes::catalogue::Catalogue;
 use recipes::recipe;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -149,7 +150,8 @@ fn green(
 fn impossible(fault: &Fault, case: &PlannedCase, assertion: &PlannedAssertion, node: &str) -> bool {
     let jobs: Vec<_> = case.jobs.iter().filter(|job| assertion.jobs.contains(&job.name)).collect();
     let hit = jobs.iter().filter(|job| job.nodes.iter().any(|name| name == node)).count();
-    let from_reports = recipe::metric(&assertion.metric).is_some_and(|(recipe, _)| !recipe.tables.is_empty());
+    let from_reports =
+        Catalogue::built_in().metric(&assertion.metric).is_some_and(|(recipe, _)| !recipe.tables.is_empty());
     match fault {
         Fault::ReportTruncated
         | Fault::ReportMissing

@@ -12,6 +12,7 @@ use config::suite::Suite;
 use model::artefact::{Culprit, Summary};
 use model::fault::NodeFault;
 use plan::{self, Request};
+use recipes::catalogue::Catalogue;
 use sim::SimulatedReach;
 use sim::noise::{self, Noise};
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,13 +37,14 @@ impl DayOne {
         };
         let instances = Instances::load(project).map_err(|diagnostics| diagnostics.to_string())?;
         let file = format!("suites/{suite}.toml");
-        let suite = Suite::read(&text(&file)?, &file).map_err(|diagnostics| diagnostics.to_string())?;
+        let suite = Suite::read(&text(&file)?, &file, &Catalogue::built_in())
+            .map_err(|diagnostics| diagnostics.to_string())?;
         let published = text("baselines/p5.toml")?.replacen(
             "instance = \"p5\"",
             "instance = \"sim-p5\"\nsimulated = true",
             1,
         );
-        let baselines = Baselines::read(&published, "baselines/sim-p5.toml");
+        let baselines = Baselines::read(&published, "baselines/sim-p5.toml", &Catalogue::built_in());
         Ok(DayOne { instances, suite, baselines: baselines.map_err(|diagnostics| diagnostics.to_string())? })
     }
 
@@ -67,7 +69,7 @@ impl DayOne {
             sim_faults: faults.to_vec(),
             limit_s: None,
             reservation: None,
-            recipes: Vec::new(),
+            catalogue: Catalogue::built_in(),
             max_fail: None,
             sources: Vec::new(),
             sets: BTreeMap::new(),
@@ -95,6 +97,7 @@ impl DayOne {
                 release: &release,
                 history: None,
                 on: None,
+                catalogue: &Catalogue::built_in(),
                 replan: None,
                 at_once: FANOUT,
                 on_case: None,

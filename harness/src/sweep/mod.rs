@@ -19,6 +19,7 @@ use metric::Metrics;
 use model::artefact::CaseVerdict;
 use model::fault::NodeFault;
 use plan::{self, Request};
+use recipes::catalogue::Catalogue;
 use serde_json::Value;
 use sim::SimulatedReach;
 use std::collections::BTreeMap;
@@ -49,7 +50,7 @@ pub fn sweep(
     tamper: &dyn Fn(&mut CaseVerdict),
 ) -> Result<Swept, String> {
     let drawn = draw(seed);
-    let suite = Suite::read(&drawn.suite, "suites/drawn.toml")
+    let suite = Suite::read(&drawn.suite, "suites/drawn.toml", &Catalogue::built_in())
         .map_err(|diagnostics| format!("the drawn suite is refused: {diagnostics}\n{}", drawn.suite))?;
     let inventory =
         Inventory::read(&drawn.inventory, "inventory/drawn.toml", instances).map_err(|diagnostics| {
@@ -65,7 +66,7 @@ pub fn sweep(
         sim_faults: drawn.faults.clone(),
         limit_s: drawn.limit_s,
         reservation: None,
-        recipes: Vec::new(),
+        catalogue: Catalogue::built_in(),
         max_fail: drawn.max_fail,
         sources: Vec::new(),
         sets: BTreeMap::new(),
@@ -92,6 +93,7 @@ pub fn sweep(
                 release: &|folder| reach.release(folder),
                 history: None,
                 on: None,
+                catalogue: &Catalogue::built_in(),
                 replan: None,
                 at_once: FANOUT,
                 on_case: None,

@@ -2,7 +2,8 @@
 //! take of each report is kept, and numbers are made of it where the case is judged.
 
 use super::report_work::check_visible;
-use recipes::recipe::{self, ExtractStore, FileRole, InputFile, JobInput};
+use recipes::catalogue::Catalogue;
+use recipes::recipe::{ExtractStore, FileRole, InputFile, JobInput};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -22,9 +23,8 @@ impl JobWork {
         self.jobs.iter().flat_map(|job| job.files_of(FileRole::NsysExport))
     }
 
-    /// What the recipes take of the reports of these numbers, as bytes. The recipes that users wrote must be known
-    /// already.
-    pub(super) fn read(self, share: &[usize]) -> Result<Vec<u8>, String> {
+    /// What the recipes take of the reports of these numbers, as bytes.
+    pub(super) fn read(self, share: &[usize], catalogue: &Catalogue) -> Result<Vec<u8>, String> {
         check_visible(
             self.reports()
                 .enumerate()
@@ -45,7 +45,7 @@ impl JobWork {
             }
             job.kept = kept.clone();
             for name in &self.recipes {
-                let recipe = recipe::find(name).ok_or_else(|| format!("no recipe `{name}`"))?;
+                let recipe = catalogue.job_recipe(name).ok_or_else(|| format!("no recipe `{name}`"))?;
                 // What it makes of some of the reports is of no use: what it took of each is kept.
                 (recipe.run)(&job);
             }

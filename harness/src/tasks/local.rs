@@ -8,7 +8,7 @@ use crate::memory;
 use crate::own_recipes;
 use crate::panics;
 use model::artefact::PlannedRecipe;
-use recipes::recipe::{self, ExtractStore, FileRole, JobInput};
+use recipes::recipe::{ExtractStore, FileRole, JobInput};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,12 +36,11 @@ struct Question {
     share: Vec<usize>,
 }
 
-/// The extracts that the recipes take of the reports of these jobs; for a report that could not be read, the reason.
+/// The extracts that these recipes, which read reports, take of those of these jobs; for a report that could not be read,
+/// the reason.
 pub(crate) fn extract(jobs: Vec<JobInput>, recipes: &[String], own: &[PlannedRecipe]) -> ExtractStore {
-    let reads = |name: &&String| recipe::find(name).is_some_and(|recipe| !recipe.tables.is_empty());
-    let recipes: Vec<String> = recipes.iter().filter(reads).cloned().collect();
     let questions: Vec<Question> =
-        jobs.into_iter().flat_map(|job| job_questions(job, &recipes, own)).collect();
+        jobs.into_iter().flat_map(|job| job_questions(job, recipes, own)).collect();
     let kept = Mutex::new(ExtractStore::default());
     if questions.is_empty() || recipes.is_empty() {
         return ExtractStore::default();
@@ -131,7 +130,5 @@ pub(super) fn internal_error(why: &str) -> String {
 pub(super) fn read(question: &[u8]) -> Result<Vec<u8>, String> {
     let Question { own, work, share } =
         serde_json::from_slice(question).map_err(|error| error.to_string())?;
-    own_recipes::from_plan(&own)
-        .map_err(|diagnostics| diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
-    work.read(&share)
+    work.read(&share, &own_recipes::catalogue_of_plan(&own)?)
 }

@@ -10,6 +10,7 @@ use base::digest::sha256;
 use cluster::launch::slurm_array::Arrays;
 use cluster::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 use config::inventory::{Instances, Inventory, Paths, SamplePaths};
+use recipes::catalogue::Catalogue;
 use recipes::recipe::of_reports::find;
 use std::cell::Cell;
 use std::os::unix::process::ExitStatusExt;
@@ -193,7 +194,7 @@ fn messages_of_report_work() {
     let work = |recipes: &str, inputs: &str, share: &[usize]| {
         let text = format!("{{\"recipes\": [{recipes}], \"filter\": null, \"inputs\": [{inputs}]}}");
         let work: ReportWork = serde_json::from_str(&text).expect("an order");
-        work.read(share, 1).expect_err("refused")
+        work.read(share, 1, &Catalogue::built_in()).expect_err("refused")
     };
     let named = |name: &str, argument: &str, sha256: &str| {
         format!("{{\"name\": \"{name}\", \"arguments\": [\"{argument}\"], \"sha256\": \"{sha256}\"}}")

@@ -13,7 +13,6 @@ mod program;
 mod report_work;
 pub mod task;
 
-use crate::own_recipes;
 use base::digest;
 use cluster::interrupt;
 use cluster::launch::QUERY_LIMIT;
@@ -27,6 +26,8 @@ use job_work::JobWork;
 use model::analysis_names;
 use model::artefact::{self, Analyses, PlannedRecipe};
 use order::{FORMAT, Program, TaskOrder, Work, folder_of};
+use plan::planned_recipes;
+use recipes::catalogue::Catalogue;
 use recipes::recipe::of_reports::{Outcome, Part, Progress, Survey, join};
 use recipes::recipe::{ExtractStore, JobInput};
 use report_work::ReportWork;
@@ -123,13 +124,14 @@ impl Cluster {
 pub(crate) fn survey(
     cluster: &Cluster,
     survey: &Survey,
+    catalogue: &Catalogue,
     notify: &mut dyn FnMut(&str),
 ) -> Result<Joined, Failed> {
     interrupt::watch();
     let order = TaskOrder {
         format: FORMAT,
         program: cluster.program.1.clone(),
-        own: own_recipes::planned(survey.asked.iter().map(|(recipe, _)| recipe.name)),
+        own: planned_recipes(catalogue, survey.asked.iter().map(|(recipe, _)| &recipe.name)),
         folder: folder_of(survey.inputs.iter().map(|input| input.path.as_path()))?,
         work: Work::Reports(ReportWork::from_survey(survey)),
         shares: shares(&report_work::nodes(survey), cluster.together),

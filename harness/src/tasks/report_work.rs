@@ -3,7 +3,8 @@
 use base::digest::sha256;
 use nsys::trace::Filter;
 use nsys::trace::Trace;
-use recipes::recipe::of_reports::{Input, Part, ReportRecipe, Survey, find, part};
+use recipes::catalogue::Catalogue;
+use recipes::recipe::of_reports::{Input, Part, ReportRecipe, Survey, part};
 use recipes::report::Arguments;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -32,7 +33,7 @@ struct ReportRef {
 
 impl ReportWork {
     pub(super) fn from_survey(survey: &Survey) -> ReportWork {
-        let named = |(recipe, arguments): &(&'static ReportRecipe, Arguments)| RecipeRef {
+        let named = |(recipe, arguments): &(ReportRecipe<'_>, Arguments)| RecipeRef {
             name: recipe.name.to_owned(),
             arguments: arguments.to_strings(),
             sha256: sha256(recipe.definition.as_bytes()),
@@ -49,10 +50,16 @@ impl ReportWork {
         }
     }
 
-    /// What the reports of these numbers give, as bytes. The recipes that users wrote must be known already.
-    pub(super) fn read(&self, share: &[usize], jobs: usize) -> Result<Vec<u8>, String> {
+    /// What the reports of these numbers give, as bytes.
+    pub(super) fn read(
+        &self,
+        share: &[usize],
+        jobs: usize,
+        catalogue: &Catalogue,
+    ) -> Result<Vec<u8>, String> {
         let named = |named: &RecipeRef| {
-            let recipe = find(&named.name).ok_or_else(|| format!("no recipe `{}`", named.name))?;
+            let recipe =
+                catalogue.report_recipe(&named.name).ok_or_else(|| format!("no recipe `{}`", named.name))?;
             if sha256(recipe.definition.as_bytes()) != named.sha256 {
                 return Err(format!("recipe `{}` is not the one that was requested", named.name));
             }
@@ -104,7 +111,7 @@ pub(super) fn nodes(survey: &Survey) -> Vec<Option<String>> {
 mod tests {
     use super::*;
     use nsys::tables::{KernelRow, write};
-    use recipes::recipe::of_reports::{join, survey};
+    use recipes::recipe::of_reports::{find, join, survey};
     use std::collections::BTreeMap;
     use std::fs;
 
@@ -152,7 +159,7 @@ mod tests {
         let order = serde_json::to_vec(&ReportWork::from_survey(&wanted)).expect("written");
         let task: ReportWork = serde_json::from_slice(&order).expect("read back");
         let parts = [1, 0].map(|number| {
-            let bytes = task.read(&[number], 1).expect("read");
+            let bytes = task.read(&[number], 1, &Catalogue::built_in()).expect("read");
             assert!(parse_part(&wanted, &[1 - number], &bytes).is_err(), "of the other report");
             parse_part(&wanted, &[number], &bytes).expect("its own report")
         });
@@ -169,8 +176,11 @@ mod tests {
         let asked = [(find("breakdown").expect("there"), Arguments::default())];
         let wanted = Survey { asked: &asked, inputs: &inputs, filter: None, jobs: 1, progress: &|_| {} };
         let work = ReportWork::from_survey(&wanted);
-        assert!(work.read(&[0], 1).is_ok());
+        assert!(work.read(&[0], 1, &Catalogue::built_in()).is_ok());
         fs::remove_dir_all(&path).expect("gone");
-        assert!(work.read(&[0], 1).is_err_and(|why| why.contains("does not see a report")));
+        assert!(
+            work.read(&[0], 1, &Catalogue::built_in())
+                .is_err_and(|why| why.contains("does not see a report"))
+        );
     }
 }

@@ -37,17 +37,14 @@ pub(super) fn work(path: &Path, task: usize) -> Result<(), String> {
     let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let order = TaskOrder::from_bytes(&bytes, path)?;
     program::check(&order.program)?;
-    own_recipes::from_plan(&order.own).map_err(|diagnostics| {
-        let messages: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
-        messages.join("; ")
-    })?;
+    let catalogue = own_recipes::catalogue_of_plan(&order.own)?;
     let share = task.checked_sub(1).and_then(|at| order.shares.get(at));
     let share = share.ok_or_else(|| format!("no task {task}: the order has {}", order.shares.len()))?;
     order.enter()?;
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let taken = match order.work {
-        Work::Reports(work) => work.read(share, order.jobs.unwrap_or(cores))?,
-        Work::Jobs(work) => work.read(share)?,
+        Work::Reports(work) => work.read(share, order.jobs.unwrap_or(cores), &catalogue)?,
+        Work::Jobs(work) => work.read(share, &catalogue)?,
     };
     let file = part::write(&sha256(&bytes), task, &taken)?;
     let folder = path.parent().unwrap_or(Path::new("."));

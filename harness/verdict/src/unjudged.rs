@@ -79,7 +79,7 @@ pub fn nodes_without_judged(plan: &Plan, verdicts: &[&CaseVerdict]) -> BTreeSet<
 
 /// The parts that a number of a job covers.
 fn parts(plan: &Plan, case: &PlannedCase, verdict: &Verdict, nodes: &[String], into: &mut BTreeSet<Part>) {
-    let covers = recipe::spec(&verdict.metric).map_or(Covers::All, |metric| metric.covers);
+    let covers = recipe::built_in(&verdict.metric).map_or(Covers::All, |metric| metric.covers);
     let of_nics = covers == Covers::Nics;
     let uses_devices = case.workload.traits().uses_devices;
     let has_nics =

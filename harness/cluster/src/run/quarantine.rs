@@ -4,13 +4,14 @@
 use super::job::{Job, JobState};
 use super::{Event, Runner, allocation, left_out};
 use model::artefact::{Culprit, Ended, JobOutcome, LeftOut, Plan};
+use recipes::catalogue::Catalogue;
 use std::collections::BTreeSet;
 use verdict::judge::{self, common_failure::HANGS};
 
 /// The nodes that the outcomes so far show to have hung, been lost or crashed by themselves, with the evidence.
 /// Slow nodes and odd outputs cost no time limit: they stay.
-pub fn named(outcomes: &[JobOutcome], culprits: &[Culprit]) -> Vec<(String, String)> {
-    let of_run = judge::culprits_of_run(outcomes, culprits);
+pub fn named(outcomes: &[JobOutcome], culprits: &[Culprit], catalogue: &Catalogue) -> Vec<(String, String)> {
+    let of_run = judge::culprits_of_run(outcomes, culprits, catalogue);
     let ended_badly = of_run.into_iter().filter_map(|culprit| match culprit {
         Culprit::Culprit { node, part, evidence, .. } if part == "node" && ends_jobs(&evidence) => {
             Some((node, evidence))
@@ -200,7 +201,7 @@ mod tests {
     }
 
     fn nodes(outcomes: &[JobOutcome]) -> Vec<String> {
-        named(outcomes, &[]).into_iter().map(|(node, _)| node).collect()
+        named(outcomes, &[], &Catalogue::built_in()).into_iter().map(|(node, _)| node).collect()
     }
 
     #[test]

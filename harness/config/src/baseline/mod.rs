@@ -12,6 +12,7 @@ use crate::diagnostic::Diagnostics;
 use base::size;
 use metric::op::Op;
 use metric::unit::{Better, Unit};
+use recipes::catalogue::Catalogue;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -135,9 +136,9 @@ pub const PENDING: &str = ".pending.toml";
 pub(crate) const FEWEST_ACCEPTED: usize = 5;
 
 impl Baselines {
-    /// Reads baselines, or reports every error in them.
-    pub fn read(text: &str, file: &str) -> Result<Baselines, Diagnostics> {
-        read::baselines(text, file)
+    /// Reads baselines of the catalogue's metrics, or reports every error in them.
+    pub fn read(text: &str, file: &str, catalogue: &Catalogue) -> Result<Baselines, Diagnostics> {
+        read::baselines(text, file, catalogue)
     }
 
     /// No baselines yet, to be filled.

@@ -2,6 +2,7 @@
 
 use super::*;
 use metric::op::Op;
+use recipes::catalogue::Catalogue;
 
 fn number(subject: &str, size: u64, value: f64) -> Number {
     Number {
@@ -67,7 +68,7 @@ fn what_is_proposed_reads_back_as_a_file() {
         ..super::super::Baselines::none("p5", false, "baselines/p5.pending.toml")
     };
     let text = pending.render();
-    let read = super::super::Baselines::read(&text, "baselines/p5.pending.toml");
+    let read = super::super::Baselines::read(&text, "baselines/p5.pending.toml", &Catalogue::built_in());
     assert_eq!(read.map(|read| read.render()), Ok(text));
 }
 

@@ -8,10 +8,12 @@ use crate::toml_reader::{self, Table, Value};
 use metric::op::Op;
 use metric::unit::{Better, Unit};
 use metric::{Dim, MetricSpec, Role};
-use recipes::recipe;
+use recipes::catalogue::Catalogue;
 use std::collections::BTreeMap;
 
-pub(super) fn baselines(text: &str, file: &str) -> Result<Baselines, Diagnostics> {
+pub(super) fn baselines(text: &str, file: &str, catalogue: &Catalogue) -> Result<Baselines, Diagnostics> {
+    let metrics: Vec<(&str, &MetricSpec)> =
+        catalogue.metrics().map(|metric| (&*metric.name, metric)).collect();
     toml_reader::read(text, file, |table| {
         let instance = table.need("instance").and_then(|value| value.non_empty_text());
         let simulated_value = table.get("simulated");
@@ -34,7 +36,7 @@ pub(super) fn baselines(text: &str, file: &str) -> Result<Baselines, Diagnostics
         let mut entries: Vec<Baseline> = Vec::new();
         let mut seen: BTreeMap<(String, BaselineKey), usize> = BTreeMap::new();
         for entry in tables.iter().filter_map(|value| value.table()) {
-            let Some(baseline) = read_one(&entry, simulated.unwrap_or(false)) else { continue };
+            let Some(baseline) = read_one(&entry, simulated.unwrap_or(false), &metrics) else { continue };
             match seen.insert((baseline.metric.clone(), baseline.key.clone()), baseline.line) {
                 Some(line) => entry.diagnostic(format!(
                     "duplicate of the baseline in line {line}: `{}`",
@@ -53,10 +55,8 @@ pub(super) fn baselines(text: &str, file: &str) -> Result<Baselines, Diagnostics
     })
 }
 
-fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
-    let metrics: Vec<(&str, &MetricSpec)> =
-        recipe::all().flat_map(|recipe| recipe.metrics).map(|metric| (metric.name, metric)).collect();
-    let metric = table.need("metric").and_then(|value| value.one_of(&metrics));
+fn read_one(table: &Table<'_>, simulated: bool, metrics: &[(&str, &MetricSpec)]) -> Option<Baseline> {
+    let metric = table.need("metric").and_then(|value| value.one_of(metrics));
     let key = read_key(table, metric);
     let units = Unit::ALL.map(|unit| (unit.name(), unit));
     let unit = table.need("unit").and_then(|value| {
@@ -103,7 +103,7 @@ fn read_one(table: &Table<'_>, simulated: bool) -> Option<Baseline> {
         value.diagnostic_with(message, "write `state = \"provisional\"`");
     }
     let baseline = Baseline {
-        metric: metric?.name.to_owned(),
+        metric: metric?.name.to_string(),
         key,
         unit: unit?,
         better: better?,

@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use recipes::catalogue::Catalogue;
 
 #[test]
 fn every_error_of_baselines_is_reported_in_one_go() {
@@ -48,7 +49,7 @@ state = "provisional"
 samples = [-1]
 source = ""
 "#;
-    let diagnostics = Baselines::read(text, "baselines/p5.toml").expect_err("bad");
+    let diagnostics = Baselines::read(text, "baselines/p5.toml", &Catalogue::built_in()).expect_err("bad");
     insta::assert_snapshot!(diagnostics.to_string());
 }
 
@@ -61,7 +62,7 @@ fn a_median_is_the_middle_of_the_samples() {
         )
     };
     for (samples, median) in [("[3, 1, 2]", 2.0), ("[4.0, 1.0]", 2.5), ("[7]", 7.0)] {
-        let baselines = Baselines::read(&text(samples), "p5.toml").expect("good");
+        let baselines = Baselines::read(&text(samples), "p5.toml", &Catalogue::built_in()).expect("good");
         assert_eq!(baselines.entries[0].median(), median);
     }
 }
@@ -117,7 +118,8 @@ proptest! {
         entries.dedup_by(|a, b| a.key == b.key);
         let mut written = Baselines { instance: "sim-p5".to_owned(), simulated: true, between_sizes: true, entries, file: "sim-p5.toml".to_owned() };
         let text = written.render();
-        let read = Baselines::read(&text, "sim-p5.toml").map_err(|errors| TestCaseError::fail(errors.to_string()))?;
+        let read = Baselines::read(&text, "sim-p5.toml", &Catalogue::built_in());
+        let read = read.map_err(|errors| TestCaseError::fail(errors.to_string()))?;
         prop_assert_eq!(read.render(), text);
         for (entry, read) in written.entries.iter_mut().zip(&read.entries) {
             entry.line = read.line;

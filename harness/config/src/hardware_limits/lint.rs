@@ -78,7 +78,7 @@ pub fn lint_baselines(baselines: &Baselines, instance: &Instance) -> Vec<Diagnos
     for entry in &baselines.entries {
         let nodes = entry.key.nodes;
         let ranks = entry.key.ranks.or(nodes.map(|nodes| nodes.saturating_mul(instance.gpus)));
-        let limit = recipe::spec(&entry.metric).and_then(|metric| metric.limit);
+        let limit = recipe::built_in(&entry.metric).and_then(|metric| metric.limit);
         let ceiling = match (limit, entry.key.op, nodes, ranks) {
             (Some(Limit::BusBandwidth), Some(op), Some(nodes), Some(ranks)) => {
                 busbw_ceiling(op, ranks, nodes, None, instance)
@@ -133,7 +133,7 @@ fn limits(case: &Case, assertion: &Assertion, instance: &Instance) -> Vec<LimitE
         }
         None => Vec::new(),
     };
-    let limit = recipe::spec(&assertion.metric).and_then(|metric| metric.limit);
+    let limit = recipe::built_in(&assertion.metric).and_then(|metric| metric.limit);
     match (limit, case.workload.collective()) {
         (Some(Limit::NicLine), _) => above("the line rate of a NIC".to_owned(), instance.nic_line_rate_gb_s),
         (Some(Limit::NodeLine), _) => {

@@ -4,6 +4,7 @@ use super::*;
 use crate::inventory::Instances;
 use crate::suite::{Algorithm, Suite};
 use metric::op::Op;
+use recipes::catalogue::Catalogue;
 use std::path::Path;
 
 const MIB: u64 = 1 << 20;
@@ -90,7 +91,7 @@ fn messages(row: &Row) -> Vec<String> {
 }
 
 fn lint_text(text: &str) -> Vec<String> {
-    let suite = Suite::read(text, "suites/x.toml")
+    let suite = Suite::read(text, "suites/x.toml", &Catalogue::built_in())
         .map_err(|diagnostics| diagnostics.to_string())
         .expect("a good suite");
     let instances = instances();

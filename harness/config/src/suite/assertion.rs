@@ -6,8 +6,9 @@ use crate::toml_reader::{Table, Value};
 use base::size;
 use base::suggest::nearest;
 use metric::{Dim, MetricSpec, Names, Role};
+use recipes::catalogue::Catalogue;
 use recipes::kernel_class::CLASSES;
-use recipes::recipe::{self, nccl_tests};
+use recipes::recipe::nccl_tests;
 use std::collections::BTreeMap;
 
 /// `known`: workload and placement could be read; without them only the rest is checked.
@@ -15,11 +16,12 @@ pub(super) fn read_all<'a>(
     tables: impl Iterator<Item = Table<'a>>,
     case: &Case,
     known: bool,
+    catalogue: &Catalogue,
 ) -> Vec<Assertion> {
     let mut assertions = Vec::new();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for table in tables {
-        let Some(assertion) = read(&table, case, known) else { continue };
+        let Some(assertion) = read(&table, case, known, catalogue) else { continue };
         for key in keys(&assertion) {
             match seen.get(&key) {
                 Some(line) => table.diagnostic_with(
@@ -36,10 +38,10 @@ pub(super) fn read_all<'a>(
     assertions
 }
 
-fn read(table: &Table<'_>, case: &Case, known: bool) -> Option<Assertion> {
+fn read(table: &Table<'_>, case: &Case, known: bool, catalogue: &Catalogue) -> Option<Assertion> {
     let name = table.get("name").and_then(|value| label(&value));
     let metric_value = table.need("metric");
-    let metric = metric_value.as_ref().and_then(|value| metric_of(value, case));
+    let metric = metric_value.as_ref().and_then(|value| metric_of(value, case, catalogue));
     let size_value = table.get("size");
     let places = [("out", Place::OutOfPlace), ("in", Place::InPlace), ("both", Place::Both)];
     let place_value = table.get("place");
@@ -52,7 +54,7 @@ fn read(table: &Table<'_>, case: &Case, known: bool) -> Option<Assertion> {
     table.close();
     let metric = metric?;
     let of = subject(&subjects, metric_value.as_ref()?, metric);
-    check_profile(metric_value.as_ref()?, metric, case);
+    check_profile(metric_value.as_ref()?, metric, case, catalogue);
     let sizes = sizes_of(size_value.as_ref(), metric, case, known);
     if let Some(value) = place_value.filter(|_| !metric.dims.contains(&Dim::Place)) {
         value.diagnostic(format!("metric `{}` has no `place`", metric.name));
@@ -62,7 +64,7 @@ fn read(table: &Table<'_>, case: &Case, known: bool) -> Option<Assertion> {
     }
     Some(Assertion {
         name,
-        metric: metric.name.to_owned(),
+        metric: metric.name.to_string(),
         sizes: sizes?,
         place: place?,
         per: per?,
@@ -84,10 +86,11 @@ fn label(value: &Value<'_>) -> Option<String> {
     Some(text)
 }
 
-fn metric_of(value: &Value<'_>, case: &Case) -> Option<&'static MetricSpec> {
+fn metric_of<'a>(value: &Value<'_>, case: &Case, catalogue: &'a Catalogue) -> Option<&'a MetricSpec> {
     let name = value.non_empty_text()?;
     let own = || {
-        let given = recipe::all().filter(|spec| case.recipes.iter().any(|recipe| recipe == spec.name));
+        let given =
+            catalogue.job_recipes().filter(|spec| case.recipes.iter().any(|recipe| recipe == spec.name));
         given.flat_map(|spec| spec.metrics)
     };
     if let Some(metric) = own().find(|metric| metric.name == name) {
@@ -106,7 +109,7 @@ fn metric_of(value: &Value<'_>, case: &Case) -> Option<&'static MetricSpec> {
         );
         return None;
     }
-    let giver = recipe::all().find(|spec| spec.metrics.iter().any(|metric| metric.name == name));
+    let giver = catalogue.job_recipes().find(|spec| spec.metrics.iter().any(|metric| metric.name == name));
     if let Some(giver) = giver {
         value.diagnostic_with(
             format!("no recipe of the case gives `{name}`"),
@@ -114,8 +117,8 @@ fn metric_of(value: &Value<'_>, case: &Case) -> Option<&'static MetricSpec> {
         );
         return None;
     }
-    let own: Vec<&str> = own().map(|metric| metric.name).collect();
-    let all = recipe::all().flat_map(|spec| spec.metrics).map(|metric| metric.name);
+    let own: Vec<&str> = own().map(|metric| &*metric.name).collect();
+    let all = catalogue.metrics().map(|metric| &*metric.name);
     match nearest(&name, own.iter().copied()).or_else(|| nearest(&name, all)) {
         Some(near) => {
             value.diagnostic_with(format!("unknown metric: `{shown}`"), format!("did you mean `{near}`?"))
@@ -241,8 +244,8 @@ fn subject(
 }
 
 /// A number that is read from reports needs a profiler that traces what it is read from.
-fn check_profile(value: &Value<'_>, metric: &MetricSpec, case: &Case) {
-    let Some((recipe, _)) = recipe::metric(metric.name).filter(|(recipe, _)| !recipe.tables.is_empty())
+fn check_profile(value: &Value<'_>, metric: &MetricSpec, case: &Case, catalogue: &Catalogue) {
+    let Some((recipe, _)) = catalogue.metric(&metric.name).filter(|(recipe, _)| !recipe.tables.is_empty())
     else {
         return;
     };

@@ -5,7 +5,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::toml_reader::quantity::quantity_of;
 use crate::toml_reader::{self, Table, Value, line_of};
 use base::suggest::nearest;
-use recipes::recipe;
+use recipes::catalogue::Catalogue;
 
 /// The file and the text of a suite, by its name.
 pub type Find<'a> = &'a dyn Fn(&str) -> Option<(String, String)>;
@@ -17,11 +17,16 @@ pub fn base_of(text: &str) -> Option<String> {
 }
 
 /// Reads a suite, with the one that it extends, if it does. Lines and file are those of the file that has the cases.
-pub(super) fn suite(text: &str, file: &str, find: Find<'_>) -> Result<Suite, Diagnostics> {
+pub(super) fn suite(
+    text: &str,
+    file: &str,
+    find: Find<'_>,
+    catalogue: &Catalogue,
+) -> Result<Suite, Diagnostics> {
     if let Some(why) = odd_name(read::stem(file)) {
         return Err(Diagnostic::in_file(file, why).into());
     }
-    let Some(base) = base_of(text) else { return read::suite(text, file) };
+    let Some(base) = base_of(text) else { return read::suite(text, file, catalogue) };
     let refuse = |message: String| Err(Diagnostic::at(file, line_of(text, "extends"), 1, message).into());
     let shown = base.escape_debug();
     let Some((base_file, base_text)) = find(&base) else {
@@ -32,8 +37,8 @@ pub(super) fn suite(text: &str, file: &str, find: Find<'_>) -> Result<Suite, Dia
             "`extends` must name a suite with its own cases, not one that extends another: `{shown}`"
         ));
     }
-    let base = read::suite(&base_text, &base_file)?;
-    toml_reader::read(text, file, |table| extended(table, &base, file))
+    let base = read::suite(&base_text, &base_file, catalogue)?;
+    toml_reader::read(text, file, |table| extended(table, &base, file, catalogue))
 }
 
 /// The name goes into the ids of runs, and with them into folders and the scripts of jobs, as the names of cases do.
@@ -49,7 +54,7 @@ fn odd_name(name: &str) -> Option<String> {
     })
 }
 
-fn extended(table: &Table<'_>, base: &Suite, file: &str) -> Option<Suite> {
+fn extended(table: &Table<'_>, base: &Suite, file: &str, catalogue: &Catalogue) -> Option<Suite> {
     // Read in `base_of`; asked for here so that it is a known key.
     table.get("extends");
     let instance = table.need("instance").and_then(|value| value.non_empty_text());
@@ -58,7 +63,7 @@ fn extended(table: &Table<'_>, base: &Suite, file: &str) -> Option<Suite> {
     table.close();
     let mut suite = base.clone();
     for change in changes.iter().filter_map(Value::table) {
-        apply(&change, &mut suite);
+        apply(&change, &mut suite, catalogue);
     }
     suite.name = read::stem(file).to_owned();
     suite.instance = instance?;
@@ -67,7 +72,7 @@ fn extended(table: &Table<'_>, base: &Suite, file: &str) -> Option<Suite> {
 }
 
 /// Gives the assertions of a metric in a case another bound.
-fn apply(table: &Table<'_>, suite: &mut Suite) {
+fn apply(table: &Table<'_>, suite: &mut Suite, catalogue: &Catalogue) {
     let case_value = table.need("case");
     let metric_value = table.need("metric");
     let bounds = ["at_least", "at_most"].map(|key| table.get(key));
@@ -87,7 +92,7 @@ fn apply(table: &Table<'_>, suite: &mut Suite) {
     };
     let has_it = |assertion: &&mut Assertion| assertion.metric == metric;
     let mut assertions: Vec<&mut Assertion> = found.assertions.iter_mut().filter(has_it).collect();
-    let Some((_, spec)) = recipe::metric(&metric).filter(|_| !assertions.is_empty()) else {
+    let Some((_, spec)) = catalogue.metric(&metric).filter(|_| !assertions.is_empty()) else {
         metric_value.diagnostic(format!("case `{case}` has no assertion on `{}`", metric.escape_debug()));
         return;
     };
@@ -123,7 +128,8 @@ mod tests {
             "chain" => Some(("suites/chain.toml".to_owned(), "extends = \"base\"".to_owned())),
             _ => None,
         };
-        suite(text, "suites/other.toml", &find).map_err(|diagnostics| diagnostics.to_string())
+        suite(text, "suites/other.toml", &find, &Catalogue::built_in())
+            .map_err(|diagnostics| diagnostics.to_string())
     }
 
     const HEAD: &str = "extends = \"base\"\ninstance = \"p5en\"\nabout = \"b\"\n";

@@ -23,6 +23,7 @@ use ::model::artefact::JobProperties;
 use ::model::fault::NodeFault;
 use job::profile::Profile;
 use metric::Dim;
+use recipes::catalogue::Catalogue;
 
 /// A suite, from `suites/NAME.toml`, with matrices expanded.
 #[derive(Debug, Clone, PartialEq)]
@@ -230,9 +231,13 @@ pub struct Bound {
 }
 
 impl Suite {
-    /// Reads a suite, or reports every error in it.
-    pub fn read(text: &str, file: &str) -> Result<Suite, crate::diagnostic::Diagnostics> {
-        read::suite(text, file)
+    /// Reads a suite with the recipes of the catalogue, or reports every error in it.
+    pub fn read(
+        text: &str,
+        file: &str,
+        catalogue: &Catalogue,
+    ) -> Result<Suite, crate::diagnostic::Diagnostics> {
+        read::suite(text, file, catalogue)
     }
 
     /// Reads a suite that may extend another, which `find` gives by its name.
@@ -240,8 +245,9 @@ impl Suite {
         text: &str,
         file: &str,
         find: Find<'_>,
+        catalogue: &Catalogue,
     ) -> Result<Suite, crate::diagnostic::Diagnostics> {
-        extend::suite(text, file, find)
+        extend::suite(text, file, find, catalogue)
     }
 }
 

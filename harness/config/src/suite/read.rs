@@ -9,8 +9,9 @@ use crate::toml_reader::{self, Table, Value};
 use job::profile::{Profile, Window};
 use model::artefact::{JOB_PROPERTIES, JobProperties};
 use model::fault::NodeFault;
+use recipes::catalogue::Catalogue;
 
-pub(super) fn suite(text: &str, file: &str) -> Result<Suite, Diagnostics> {
+pub(super) fn suite(text: &str, file: &str, catalogue: &Catalogue) -> Result<Suite, Diagnostics> {
     toml_reader::read(text, file, |table| {
         let instance = table.need("instance").and_then(|value| value.non_empty_text());
         let about = table.need("about").and_then(|value| value.non_empty_text());
@@ -25,7 +26,7 @@ pub(super) fn suite(text: &str, file: &str) -> Result<Suite, Diagnostics> {
         for case in tables.unwrap_or_default() {
             let Some(case) = case.table() else { continue };
             for combination in matrix::combinations(&case) {
-                cases.push(read_case(&case, &combination, &defaults));
+                cases.push(read_case(&case, &combination, &defaults, catalogue));
             }
         }
         order::check(table.source(), &cases);
@@ -108,6 +109,7 @@ fn read_case(
     table: &Table<'_>,
     combination: &matrix::Combination<'_>,
     defaults: &Defaults,
+    catalogue: &Catalogue,
 ) -> (Case, Places) {
     let name_value = table.need("name");
     let name = name_value.as_ref().and_then(|value| case_name(value, combination));
@@ -116,7 +118,7 @@ fn read_case(
     let workload = table.need("workload").and_then(|value| workload::read(&value, combination));
     let stall_s = table.get("workload").and_then(|value| workload::stall_s(&value, workload.as_ref()));
     let placement = read_placement(table, workload.as_ref());
-    let recipes = read_recipes(table);
+    let recipes = read_recipes(table, catalogue);
     let counters = read_counters(table, workload.as_ref());
     let profile = table.get("profile").and_then(|value| profile::read(&value, workload.as_ref(), placement));
     let recipes = with_window(table, recipes, profile.as_ref());
@@ -167,7 +169,7 @@ fn read_case(
         line: table.line(),
     };
     let tables = assertions.iter().filter_map(|value| value.table());
-    case.assertions = assertion::read_all(tables, &case, known);
+    case.assertions = assertion::read_all(tables, &case, known, catalogue);
     let span = |value: Option<&Value<'_>>| value.map(Value::span).unwrap_or_default();
     let places = Places { name: span(name_value.as_ref()), after: span(after_value.as_ref()) };
     (case, places)
@@ -248,9 +250,9 @@ fn placement_of(value: &Value<'_>) -> Option<Placement> {
     found
 }
 
-fn read_recipes(table: &Table<'_>) -> Option<Vec<String>> {
+fn read_recipes(table: &Table<'_>, catalogue: &Catalogue) -> Option<Vec<String>> {
     let value = table.need("recipes")?;
-    let known: Vec<&str> = recipes::recipe::all().map(|recipe| recipe.name).collect();
+    let known: Vec<&str> = catalogue.job_recipes().map(|recipe| recipe.name).collect();
     let known = known.into_iter();
     let names = value.texts();
     for name in &names {

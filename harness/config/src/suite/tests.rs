@@ -2,6 +2,7 @@
 
 use super::*;
 use metric::op::Op;
+use recipes::catalogue::Catalogue;
 
 const GOOD: &str = r#"
 instance = "p5"
@@ -51,7 +52,7 @@ at_least = "11 GB/s"
 
 #[test]
 fn a_suite_is_read_with_its_matrix_expanded_and_its_defaults_filled() {
-    let suite = Suite::read(GOOD, "suites/nccl-p5.toml")
+    let suite = Suite::read(GOOD, "suites/nccl-p5.toml", &Catalogue::built_in())
         .map_err(|diagnostics| diagnostics.to_string())
         .expect("good");
     assert_eq!(suite.name, "nccl-p5");
@@ -139,14 +140,16 @@ after = ["four"]
 
 #[test]
 fn every_error_of_a_suite_is_reported_in_one_go() {
-    let diagnostics = Suite::read(BAD, "suites/bad.toml").expect_err("bad");
+    let diagnostics = Suite::read(BAD, "suites/bad.toml", &Catalogue::built_in()).expect_err("bad");
     insta::assert_snapshot!(diagnostics.to_string());
 }
 
 #[test]
 fn a_split_mask_says_how_many_communicators_there_are() {
     let text = GOOD.replace("factor = 2,", "split_mask = \"0x7\",");
-    let suite = Suite::read(&text, "x.toml").map_err(|diagnostics| diagnostics.to_string()).expect("good");
+    let suite = Suite::read(&text, "x.toml", &Catalogue::built_in())
+        .map_err(|diagnostics| diagnostics.to_string())
+        .expect("good");
     let Workload::NcclTests(tests) = &suite.cases[0].workload else { panic!("nccl-tests") };
     assert_eq!(tests.communicators(), 8);
 }
@@ -157,6 +160,6 @@ proptest::proptest! {
         let mut text: Vec<u8> = GOOD.bytes().collect();
         let end = (at + cut).min(text.len());
         text.splice(at..end, put.bytes());
-        let _ = Suite::read(&String::from_utf8_lossy(&text), "x.toml");
+        let _ = Suite::read(&String::from_utf8_lossy(&text), "x.toml", &Catalogue::built_in());
     }
 }

@@ -2,12 +2,13 @@
 //! left to the page.
 
 use crate::result_table::Quantity;
+use std::borrow::Cow;
 
 /// Labels and titles may hold names out of reports, whatever stands in them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
     /// Within its recipe; for addresses and files.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The heading above the chart.
     pub title: String,
     /// How it is read, in one sentence.

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChartSpec {
     /// `name` in the file, else the kind of chart; unique within the recipe.
-    pub name: &'static str,
+    pub name: String,
     /// `title` in the file, which must give one.
     pub title: String,
     /// `about` in the file; empty where it has none.
@@ -148,7 +148,7 @@ pub(super) fn chart(spec: &ChartSpec, result_table: &ResultTable) -> Result<Char
             })
             .map_err(|error| why(&error))??,
     };
-    Ok(Chart { name: spec.name, title: spec.title.clone(), about: spec.about.clone(), figure })
+    Ok(Chart { name: spec.name.clone().into(), title: spec.title.clone(), about: spec.about.clone(), figure })
 }
 
 /// By rank, then by label.
@@ -301,8 +301,8 @@ mod tests {
     fn result_table() -> ResultTable {
         let plain = Quantity::Plain;
         ResultTable {
-            name: "n",
-            title: "t",
+            name: "n".into(),
+            title: "t".into(),
             columns: vec![
                 Column::integers(RANK, plain, [0, 0, 1, 1, 0]),
                 Column::texts("kernel", ["a", "b", "a", "b", "a"]),
@@ -318,7 +318,7 @@ mod tests {
 
     fn made(shape: Shape, log: bool) -> Result<Figure, String> {
         let (title, about) = ("T".to_owned(), String::new());
-        let spec = ChartSpec { name: "p", title, about, of: "rows", shape, log };
+        let spec = ChartSpec { name: "p".to_owned(), title, about, of: "rows", shape, log };
         chart(&spec, &result_table()).map(|chart| chart.figure)
     }
 

@@ -104,7 +104,7 @@ pub(super) fn from_result_table(result_table: &ResultTable, columns: &Columns) -
 /// A result as a table to show. What is no finite number is an empty cell; how many there were comes back beside it.
 pub(super) fn to_result_table(
     frame: &DataFrame,
-    (name, title): (&'static str, &'static str),
+    (name, title): (&str, &str),
     quantities: &[(String, Quantity)],
 ) -> Result<(ResultTable, u64), String> {
     let mut odd = 0;
@@ -130,7 +130,7 @@ pub(super) fn to_result_table(
         };
         columns.push(TableColumn { name: column.name().to_string(), quantity, values });
     }
-    Ok((ResultTable { name, title, columns }, odd))
+    Ok((ResultTable::new(name.to_owned(), title.to_owned(), columns), odd))
 }
 
 /// Results of reports below each other, behind the rank and the host of each.

@@ -4,7 +4,7 @@
 use super::frames::Handed;
 use super::reports::{across, all_specs, query_report};
 use super::{Declaration, Engine, Literal, MetricColumn, RANK, ROWS, frames};
-use crate::recipe::{FileRole, InputFile, JobInput, Output, RecipeSpec, Run};
+use crate::recipe::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use metric::finding::Finding;
 use metric::{Dim, DimValue, Dims, Files, MetricSpec};
 use nsys::loss::loss;
@@ -12,6 +12,7 @@ use nsys::tables::{DIAGNOSTIC_EVENT, TableSpec};
 use nsys::trace::Trace;
 use polars::prelude::{AnyValue, DataFrame};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Why a number is not given, in a word.
 const CAUSES: &[&str] = &[
@@ -24,26 +25,39 @@ const CAUSES: &[&str] = &[
 ];
 
 /// What stands for it among the recipes of suites.
-pub(super) fn recipe(declaration: &'static Declaration, engine: &'static dyn Engine) -> RecipeSpec {
-    let metrics: Vec<MetricSpec> = declaration.metrics.iter().map(spec).collect();
-    let mut tables: Vec<&'static TableSpec> = all_specs(declaration);
-    if !tables.iter().any(|table| table.name == DIAGNOSTIC_EVENT.name) {
-        tables.push(&DIAGNOSTIC_EVENT);
+pub(super) struct OfJobs {
+    declaration: Arc<Declaration>,
+    metrics: Arc<[MetricSpec]>,
+    tables: Vec<&'static TableSpec>,
+    run: Box<dyn Fn(&JobInput) -> Output + Send + Sync>,
+}
+
+impl OfJobs {
+    pub(super) fn new(declaration: Arc<Declaration>, engine: &'static dyn Engine) -> OfJobs {
+        let metrics: Arc<[MetricSpec]> = declaration.metrics.iter().map(spec).collect();
+        let mut tables: Vec<&'static TableSpec> = all_specs(&declaration);
+        if !tables.iter().any(|table| table.name == DIAGNOSTIC_EVENT.name) {
+            tables.push(&DIAGNOSTIC_EVENT);
+        }
+        let (of_run, metrics_of_run) = (declaration.clone(), metrics.clone());
+        let run = Box::new(move |job: &JobInput| run(&of_run, &metrics_of_run, engine, job));
+        OfJobs { declaration, metrics, tables, run }
     }
-    let metrics: &'static [MetricSpec] = metrics.leak();
-    let run: Run = Box::leak(Box::new(move |job: &JobInput| run(declaration, metrics, engine, job)));
-    RecipeSpec {
-        name: &declaration.name,
-        about: &declaration.about,
-        metrics,
-        tables: tables.leak(),
-        causes: CAUSES,
-        run,
+
+    pub(super) fn recipe(&self) -> RecipeSpec<'_> {
+        RecipeSpec {
+            name: &self.declaration.name,
+            about: &self.declaration.about,
+            metrics: &self.metrics,
+            tables: &self.tables,
+            causes: CAUSES,
+            run: &*self.run,
+        }
     }
 }
 
 /// A number of a rank is one of its node too.
-fn spec(metric: &'static MetricColumn) -> MetricSpec {
+fn spec(metric: &MetricColumn) -> MetricSpec {
     let mut dims: Vec<Dim> = metric.dims.iter().map(|(dim, _)| *dim).collect();
     if metric.of == ROWS && !dims.contains(&Dim::Rank) {
         dims.push(Dim::Rank);
@@ -52,9 +66,13 @@ fn spec(metric: &'static MetricColumn) -> MetricSpec {
         dims.push(Dim::Node);
     }
     dims.sort();
-    MetricSpec::new(&metric.name, &metric.about, metric.unit, metric.better, Files::Reports)
-        .per(dims.leak())
-        .blaming(metric.blames)
+    let none = MetricSpec::new("", "", metric.unit, metric.better, Files::Reports).blaming(metric.blames);
+    MetricSpec {
+        name: metric.name.clone().into(),
+        about: metric.about.clone().into(),
+        dims: dims.into(),
+        ..none
+    }
 }
 
 /// The results of a job's reports, and the nodes of which one is missing.
@@ -64,12 +82,7 @@ struct Results {
     incomplete: BTreeSet<String>,
 }
 
-fn run(
-    declaration: &Declaration,
-    metrics: &'static [MetricSpec],
-    engine: &dyn Engine,
-    job: &JobInput,
-) -> Output {
+fn run(declaration: &Declaration, metrics: &[MetricSpec], engine: &dyn Engine, job: &JobInput) -> Output {
     let mut output = Output::default();
     let mut results = Results::default();
     let defaults: Vec<(String, Literal)> =
@@ -151,7 +164,7 @@ type Sound = Result<Vec<(Dims, f64)>, String>;
 struct MetricReader<'a> {
     job: &'a JobInput,
     column: &'a MetricColumn,
-    spec: &'static MetricSpec,
+    spec: &'a MetricSpec,
     nodes: &'a BTreeMap<u32, &'a str>,
     incomplete: &'a BTreeSet<String>,
 }

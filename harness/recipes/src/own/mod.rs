@@ -7,20 +7,20 @@ mod engine;
 mod frames;
 mod jobs;
 mod operands;
-mod registry;
 mod reports;
 mod sql;
 mod steps;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod user_recipe;
 
 pub use charts::{ChartSpec, Shape};
 pub use engine::{Engine, Here, Limits, answer};
-pub use registry::{all, find, register};
 pub use sql::{Parsed, SqlError, expression, parse};
 pub use steps::Steps;
 pub use tables::{columns_of, names};
+pub use user_recipe::UserRecipe;
 
 use crate::result_table::Quantity;
 use metric::unit::{Better, Unit};

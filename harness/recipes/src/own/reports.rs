@@ -11,27 +11,38 @@ use nsys::export::ExportError;
 use nsys::tables::TableSpec;
 use nsys::trace::Trace;
 use polars::prelude::DataFrame;
-use std::sync::Mutex;
-
-struct OfReports {
-    declaration: &'static Declaration,
-    engine: &'static dyn Engine,
-    arguments: &'static [ArgumentSpec],
-}
+use std::sync::{Arc, Mutex};
 
 /// What stands for it among the recipes over reports.
-pub(super) fn recipe(declaration: &'static Declaration, engine: &'static dyn Engine) -> ReportRecipe {
-    let arguments: &'static [ArgumentSpec] =
-        declaration.parameters.iter().map(argument).collect::<Vec<_>>().leak();
-    let of_reports: &'static OfReports = Box::leak(Box::new(OfReports { declaration, engine, arguments }));
-    ReportRecipe {
-        name: &declaration.name,
-        title: &declaration.title,
-        about: &declaration.about,
-        definition: definition(declaration).leak(),
-        arguments,
-        tables: all_specs(declaration).leak(),
-        kind: RecipeKind::Together(of_reports),
+pub(super) struct OfReports {
+    declaration: Arc<Declaration>,
+    engine: &'static dyn Engine,
+    arguments: Vec<ArgumentSpec>,
+    definition: String,
+    tables: Vec<&'static TableSpec>,
+}
+
+impl OfReports {
+    pub(super) fn new(declaration: Arc<Declaration>, engine: &'static dyn Engine) -> OfReports {
+        OfReports {
+            engine,
+            arguments: declaration.parameters.iter().map(argument).collect(),
+            definition: definition(&declaration),
+            tables: all_specs(&declaration),
+            declaration,
+        }
+    }
+
+    pub(super) fn recipe(&self) -> ReportRecipe<'_> {
+        ReportRecipe {
+            name: &self.declaration.name,
+            title: &self.declaration.title,
+            about: &self.declaration.about,
+            definition: &self.definition,
+            arguments: &self.arguments,
+            tables: &self.tables,
+            kind: RecipeKind::Together(self),
+        }
     }
 }
 
@@ -49,11 +60,11 @@ pub(super) fn all_specs(declaration: &Declaration) -> Vec<&'static TableSpec> {
 fn argument(parameter: &Parameter) -> ArgumentSpec {
     let takes = match &parameter.default {
         Literal::Whole(number) => Takes::Number(*number),
-        Literal::Number(number) => Takes::Decimal(number.to_string().leak()),
-        Literal::Text(text) => Takes::Text(text.clone().leak()),
+        Literal::Number(number) => Takes::Decimal(number.to_string().into()),
+        Literal::Text(text) => Takes::Text(text.clone().into()),
         Literal::Flag(_) => Takes::Nothing,
     };
-    let (name, about) = (parameter.name.clone().leak(), parameter.about.clone().leak());
+    let (name, about) = (parameter.name.clone().into(), parameter.about.clone().into());
     ArgumentSpec { name, about, takes, choice: None }
 }
 
@@ -130,15 +141,15 @@ impl OfReports {
                 // It was read as a number before.
                 Literal::Number(default) => Literal::Number(given.text(spec).parse().unwrap_or(*default)),
                 Literal::Text(_) => Literal::Text(given.text(spec).to_owned()),
-                Literal::Flag(_) => Literal::Flag(given.has(spec.name)),
+                Literal::Flag(_) => Literal::Flag(given.has(&spec.name)),
             };
             (parameter.name.clone(), value)
         };
-        self.declaration.parameters.iter().zip(self.arguments).map(of).collect()
+        self.declaration.parameters.iter().zip(&self.arguments).map(of).collect()
     }
 
     fn result_table(&self, of: &'static str, frame: &DataFrame, made: &mut Made) -> Result<(), String> {
-        let declaration = self.declaration;
+        let declaration = &self.declaration;
         let (result_table, odd): (ResultTable, u64) =
             frames::to_result_table(frame, (&declaration.name, &declaration.title), &declaration.quantities)?;
         if odd > 0 {
@@ -173,7 +184,7 @@ impl OfReports {
                 rows.height()
             ));
         }
-        if let Some(result) = across(self.declaration, self.engine, rows, &self.literals(given)) {
+        if let Some(result) = across(&self.declaration, self.engine, rows, &self.literals(given)) {
             self.result_table(ACROSS, &result?, made)?;
             made.tables.rotate_right(1);
         }
@@ -196,7 +207,7 @@ impl Together for OfReports {
     }
 
     fn take(&self, trace: &Trace, arguments: &Arguments, _: &Mutex<Extract>) -> Share<Extract> {
-        let taken = query_report(self.declaration, self.engine, trace, &self.literals(arguments))?;
+        let taken = query_report(&self.declaration, self.engine, trace, &self.literals(arguments))?;
         Ok(taken.map(|(frame, rows)| (Box::new(frame) as Extract, rows)))
     }
 

@@ -140,9 +140,9 @@ const COMBINED: [&str; 12] = [
     "streamId",
 ];
 
-fn composite(name: &str) -> Option<(&'static Composite, &'static ReportRecipe)> {
+fn composite(name: &str) -> Option<(&'static Composite, ReportRecipe<'static>)> {
     let composite = COMPOSITES.iter().find(|composite| composite.name == name)?;
-    Some((composite, of_reports::LIST.iter().find(|recipe| recipe.name == composite.recipe)?))
+    Some((composite, of_reports::find(composite.recipe)?))
 }
 
 fn report_table(name: &str) -> Option<&'static TableSpec> {
@@ -195,7 +195,7 @@ pub(super) fn read(
     }
     let broken = |why: String| ExportError::Query { what: name.to_owned(), why };
     if let Some((composite, recipe)) = composite(name) {
-        return match of_reports::table_of(recipe, trace, composite.table)? {
+        return match of_reports::table_of(&recipe, trace, composite.table)? {
             Some(result_table) if result_table.height() > 0 => {
                 frames::from_result_table(&result_table, &columns).map(Some).map_err(broken)
             }

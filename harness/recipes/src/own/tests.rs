@@ -2,9 +2,10 @@
 
 use super::{
     ACROSS, Better, ChartSpec, Checked, Columns, Declaration, Dim, Here, Limits, Literal, MetricColumn,
-    Quantity, RANK, ROWS, Shape, Source, SqlError, Steps, Unit, check, columns_of, expression, find, names,
-    parse, register, registry, seen_across, tables,
+    Quantity, RANK, ROWS, Shape, Source, SqlError, Steps, Unit, UserRecipe, check, columns_of, expression,
+    names, parse, seen_across, tables,
 };
+use crate::catalogue::Catalogue;
 use crate::chart::{Figure, Scale};
 use crate::recipe::of_reports::{self, RecipeKind, ReportExtract};
 use crate::recipe::testing::job;
@@ -236,7 +237,7 @@ fn declared(name: &str, change: impl FnOnce(&mut Declaration)) -> Declaration {
             metric(&format!("{name}.part"), ACROSS, "part", &[(Dim::Rank, "Rank")]),
         ],
         charts: vec![ChartSpec {
-            name: "bars",
+            name: "bars".to_owned(),
             title: "B".to_owned(),
             about: String::new(),
             of: ACROSS,
@@ -249,9 +250,8 @@ fn declared(name: &str, change: impl FnOnce(&mut Declaration)) -> Declaration {
     declaration
 }
 
-fn made_known(name: &str, change: impl FnOnce(&mut Declaration)) -> &'static registry::Own {
-    register(declared(name, change), &Here).expect("new");
-    find(name).expect("there")
+fn user_recipe(name: &str, change: impl FnOnce(&mut Declaration)) -> UserRecipe {
+    UserRecipe::new(declared(name, change), &Here)
 }
 
 /// Two kernels, one of which runs twice.
@@ -271,12 +271,19 @@ fn integers(result_table: &ResultTable, column: &str) -> Vec<i64> {
 
 #[test]
 fn a_recipe_over_two_reports_gives_exact_rows_and_what_is_made_of_all() {
-    let own = made_known("own_exact", |declaration| {
+    let own = user_recipe("own_exact", |declaration| {
         let shape = Shape::Boxes { label: vec!["kernel".to_owned()], value: "total".to_owned() };
         let (title, about) = ("S".to_owned(), String::new());
-        declaration.charts.push(ChartSpec { name: "spread", title, about, of: ROWS, shape, log: false });
+        declaration.charts.push(ChartSpec {
+            name: "spread".to_owned(),
+            title,
+            about,
+            of: ROWS,
+            shape,
+            log: false,
+        });
     });
-    let RecipeKind::Together(recipe) = &own.of_reports.kind else { panic!("of all reports") };
+    let RecipeKind::Together(recipe) = own.report_recipe().kind else { panic!("of all reports") };
     let arguments = Arguments::default();
     let all = std::sync::Mutex::new(recipe.begin());
     let reports = [report(100), report(400)];
@@ -306,7 +313,7 @@ fn a_recipe_over_two_reports_gives_exact_rows_and_what_is_made_of_all() {
         across.column("part").expect("there").values,
         Values::Decimals(vec![Some(0.625), Some(1.375)])
     );
-    let names: Vec<&str> = made.charts.iter().map(|chart| chart.name).collect();
+    let names: Vec<&str> = made.charts.iter().map(|chart| &*chart.name).collect();
     assert_eq!(names, ["bars", "spread"], "as they are declared");
     let Figure::Bars(bars) = &made.charts[0].figure else { panic!("bars") };
     let shown: Vec<_> = bars.bars.iter().map(|bar| (bar.label.as_str(), bar.rank, bar.value)).collect();
@@ -316,14 +323,14 @@ fn a_recipe_over_two_reports_gives_exact_rows_and_what_is_made_of_all() {
 
 #[test]
 fn a_report_without_the_table_has_no_data_and_an_optional_one_may_be_absent() {
-    let own = made_known("own_absent", |_| ());
-    let RecipeKind::Together(recipe) = &own.of_reports.kind else { panic!("of all reports") };
+    let own = user_recipe("own_absent", |_| ());
+    let RecipeKind::Together(recipe) = own.report_recipe().kind else { panic!("of all reports") };
     let all = std::sync::Mutex::new(recipe.begin());
     let made = Made::begin();
     made.string(1, "x");
     assert!(recipe.take(&made.trace(), &Arguments::default(), &all).expect("sound").is_none());
-    let own = made_known("own_optional", |declaration| declaration.tables[0].optional = true);
-    let RecipeKind::Together(recipe) = &own.of_reports.kind else { panic!("of all reports") };
+    let own = user_recipe("own_optional", |declaration| declaration.tables[0].optional = true);
+    let RecipeKind::Together(recipe) = own.report_recipe().kind else { panic!("of all reports") };
     assert!(recipe.take(&made.trace(), &Arguments::default(), &all).expect("sound").is_some());
 }
 
@@ -333,8 +340,8 @@ fn more_rows_than_the_limits_allow_are_an_error() {
         ("own_rows_in", Limits { rows_in: 2, ..Limits::default() }, "`limits.rows_in` allows: 3 > 2"),
         ("own_rows_out", Limits { rows_out: 1, ..Limits::default() }, "`limits.rows_out` allows: 2 > 1"),
     ] {
-        let own = made_known(name, |declaration| declaration.limits = change);
-        let RecipeKind::Together(recipe) = &own.of_reports.kind else { panic!("of all reports") };
+        let own = user_recipe(name, |declaration| declaration.limits = change);
+        let RecipeKind::Together(recipe) = own.report_recipe().kind else { panic!("of all reports") };
         let all = std::sync::Mutex::new(recipe.begin());
         let Err(error) = recipe.take(&report(1).trace(), &Arguments::default(), &all) else {
             panic!("{name}")
@@ -343,7 +350,7 @@ fn more_rows_than_the_limits_allow_are_an_error() {
     }
 }
 
-fn ran(recipe: &RecipeSpec, reports: &[Made], expected: u32) -> (Vec<String>, Vec<String>) {
+fn ran(recipe: &RecipeSpec<'_>, reports: &[Made], expected: u32) -> (Vec<String>, Vec<String>) {
     let paths: Vec<_> = reports.iter().map(Made::path).collect();
     let job = job(Workload::Command, &paths, |rank| format!("n{}", rank / 2), expected);
     let output = (recipe.run)(&job);
@@ -361,8 +368,8 @@ fn ran(recipe: &RecipeSpec, reports: &[Made], expected: u32) -> (Vec<String>, Ve
 
 #[test]
 fn metrics_of_a_job_stand_with_rank_and_node_and_those_of_all_ranks_need_all_reports() {
-    let own = made_known("own_job", |_| ());
-    let (metrics, findings) = ran(own.of_jobs, &[report(100), report(400)], 2);
+    let own = user_recipe("own_job", |_| ());
+    let (metrics, findings) = ran(&own.job_recipe(), &[report(100), report(400)], 2);
     assert_eq!(findings, [] as [&str; 0]);
     assert_eq!(
         metrics,
@@ -376,21 +383,21 @@ fn metrics_of_a_job_stand_with_rank_and_node_and_those_of_all_ranks_need_all_rep
         ]
     );
     // Of three ranks one left no report: its node's numbers are not given, nor is what is made of all.
-    let (metrics, _) = ran(own.of_jobs, &[report(1), report(1)], 3);
+    let (metrics, _) = ran(&own.job_recipe(), &[report(1), report(1)], 3);
     assert!(
         metrics.iter().all(|metric| metric.contains("node=n0") && !metric.contains("part")),
         "{metrics:?}"
     );
-    let (metrics, _) = ran(own.of_jobs, &[report(1)], 2);
+    let (metrics, _) = ran(&own.job_recipe(), &[report(1)], 2);
     assert_eq!(metrics, [] as [&str; 0]);
 }
 
 #[test]
 fn a_report_without_data_and_one_that_lost_events_are_findings_and_no_numbers() {
-    let own = made_known("own_lacks", |_| ());
+    let own = user_recipe("own_lacks", |_| ());
     let empty = Made::begin();
     empty.string(1, "x");
-    let (metrics, findings) = ran(own.of_jobs, &[empty], 1);
+    let (metrics, findings) = ran(&own.job_recipe(), &[empty], 1);
     assert_eq!(metrics, [] as [&str; 0]);
     assert!(
         findings[0].starts_with("recipe-no-data n0 rank 0: `own_lacks` needs rows of: CUDA_KERNEL"),
@@ -401,7 +408,7 @@ fn a_report_without_data_and_one_that_lost_events_are_findings_and_no_numbers() 
         &nsys::tables::DIAGNOSTIC_EVENT,
         &[("text", "4096 events were dropped".to_owned().into()), ("severity", 3.into())],
     );
-    let (metrics, findings) = ran(own.of_jobs, &[lossy], 1);
+    let (metrics, findings) = ran(&own.job_recipe(), &[lossy], 1);
     assert!(metrics.is_empty() && findings[0].starts_with("events-dropped n0 "), "{metrics:?} {findings:?}");
 }
 
@@ -411,42 +418,66 @@ fn a_row_without_a_value_takes_its_node_out_and_no_row_is_no_pass() {
     let sql = "SELECT shortName AS kernel, COUNT(*) AS runs, SUM(\"end\" - start) / SUM(start * 0) AS total \
                FROM CUDA_KERNEL GROUP BY shortName";
     let rows = checked(sql).expect("sound");
-    let own = made_known("own_nan", |declaration| {
+    let own = user_recipe("own_nan", |declaration| {
         declaration.rows = rows;
         declaration.across = None;
         declaration.metrics.truncate(1);
     });
-    let (metrics, findings) = ran(own.of_jobs, &[report(1)], 1);
+    let (metrics, findings) = ran(&own.job_recipe(), &[report(1)], 1);
     assert_eq!(metrics, [] as [&str; 0]);
     assert_eq!(findings, ["recipe-no-value n0 `own_nan.total`: row 1 has no value in `total`"]);
     let sql = "SELECT shortName AS kernel, COUNT(*) AS runs, SUM(\"end\" - start) AS total FROM CUDA_KERNEL \
                WHERE pid = 41 GROUP BY shortName";
     let rows = checked(sql).expect("sound");
-    let own = made_known("own_none", |declaration| {
+    let own = user_recipe("own_none", |declaration| {
         declaration.rows = rows;
         declaration.across = None;
         declaration.metrics.truncate(1);
     });
-    let (metrics, findings) = ran(own.of_jobs, &[report(1)], 1);
+    let (metrics, findings) = ran(&own.job_recipe(), &[report(1)], 1);
     assert!(metrics.is_empty());
     assert_eq!(findings, ["recipe-no-value n0 `own_none.total`: the query returned no row"]);
     // One rank of the node speaks, the other does not.
     let other = report(1);
     other.kernel_of(OTHER_PROCESS, (500, 600), 9, 1);
-    let (metrics, findings) = ran(own.of_jobs, &[other, report(1)], 2);
+    let (metrics, findings) = ran(&own.job_recipe(), &[other, report(1)], 2);
     assert!(metrics.is_empty());
     assert_eq!(findings, ["recipe-no-value n0 `own_none.total`: the query returned no row for ranks 1"]);
 }
 
 #[test]
 fn names_are_taken_once_and_never_from_built_in_recipes() {
-    made_known("own_twice", |_| ());
-    assert_eq!(register(declared("own_twice", |_| ()), &Here), Ok(()));
+    let mut catalogue = Catalogue::built_in();
+    assert_eq!(catalogue.add(declared("own_twice", |_| ()), &Here), Ok(()));
+    assert_eq!(catalogue.add(declared("own_twice", |_| ()), &Here), Ok(()));
     let other = declared("own_twice", |declaration| declaration.text = "another".to_owned());
-    assert!(register(other, &Here).is_err_and(|why| why.contains("two recipes have this name")));
+    assert!(catalogue.add(other, &Here).is_err_and(|why| why.contains("two recipes have this name")));
     let taken = declared("cuda_gpu_kern_sum", |_| ());
-    assert!(register(taken, &Here).is_err_and(|why| why.contains("is the name of a built-in recipe")));
-    assert!(of_reports::find("own_twice").is_some() && crate::recipe::metric("own_twice.part").is_some());
+    assert!(catalogue.add(taken, &Here).is_err_and(|why| why.contains("is the name of a built-in recipe")));
+    assert!(catalogue.report_recipe("own_twice").is_some() && catalogue.metric("own_twice.part").is_some());
+}
+
+#[test]
+fn two_catalogues_in_one_process_have_two_recipes_of_one_name() {
+    let of = |title: &str, long: u64| {
+        let mut catalogue = Catalogue::built_in();
+        let declaration = declared("own_both", |declaration| {
+            (declaration.title, declaration.text) = (title.to_owned(), title.to_owned());
+            declaration.limits.rows_in = long;
+        });
+        catalogue.add(declaration, &Here).expect("the first of its name");
+        catalogue
+    };
+    let (one, other, none) = (of("one", 2), of("other", 100), Catalogue::built_in());
+    let findings = |catalogue: &Catalogue| {
+        let recipe = catalogue.job_recipe("own_both").expect("there");
+        ran(&recipe, &[report(1)], 1).1
+    };
+    assert!(findings(&one)[0].contains("`limits.rows_in` allows: 3 > 2"), "{:?}", findings(&one));
+    assert_eq!(findings(&other), [] as [&str; 0]);
+    let title =
+        |catalogue: &Catalogue| catalogue.report_recipe("own_both").map(|recipe| recipe.title.to_owned());
+    assert_eq!((title(&one), title(&other), title(&none)), (Some("one".into()), Some("other".into()), None));
 }
 
 /// What is declared of the composite tables is what they have: of an export with something of everything.
@@ -478,7 +509,7 @@ fn composite_tables_have_the_columns_that_queries_are_checked_against() {
         let recipe = if name == "AWS_OFI_NCCL_LTTNG" { "AWS_OFI_NCCL" } else { name };
         let recipe = of_reports::find(recipe).expect("there");
         let table = if name == "AWS_OFI_NCCL_LTTNG" { "lttng" } else { "rows" };
-        let result_table = of_reports::table_of(recipe, &trace, table).expect("sound").expect("rows");
+        let result_table = of_reports::table_of(&recipe, &trace, table).expect("sound").expect("rows");
         let made: BTreeSet<&str> = result_table
             .columns
             .iter()

@@ -25,7 +25,6 @@ pub mod window;
 
 pub use extracts::ExtractStore;
 
-use crate::registered::Registered;
 pub(crate) use metric::TrainingFacts;
 use metric::finding::Finding;
 pub(crate) use metric::lacks::{Absent, Contradiction, NotComparable};
@@ -40,7 +39,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Every built-in recipe, by the name that suites use.
-pub const LIST: &[RecipeSpec] = &[
+pub const LIST: &[RecipeSpec<'static>] = &[
     nccl_tests::SPEC,
     nccl_shape::SPEC,
     efa_traffic::SPEC,
@@ -58,56 +57,41 @@ pub const LIST: &[RecipeSpec] = &[
     nccl_log::SPEC,
 ];
 
-/// The declaration of a recipe. The planner, the linter and the manual read this constant.
-pub struct RecipeSpec {
+/// The declaration of a recipe. The planner, the linter and the manual read it. A user's borrows from the catalogue that
+/// it is in.
+#[derive(Clone, Copy)]
+pub struct RecipeSpec<'a> {
     /// As `recipes` in a suite names it: `nccl_tests`.
-    pub name: &'static str,
+    pub name: &'a str,
     /// One line for lists of recipes.
-    pub about: &'static str,
+    pub about: &'a str,
     /// Every metric that it may give.
-    pub metrics: &'static [MetricSpec],
+    pub metrics: &'a [MetricSpec],
     /// The tables of profiler reports that it reads: a case that asserts its metrics must be profiled.
-    pub tables: &'static [&'static TableSpec],
+    pub tables: &'a [&'static TableSpec],
     /// The codes of findings that explain a missing number. The judge takes them for its cause.
     pub causes: &'static [&'static str],
     /// One job's files to its numbers.
-    pub run: Run,
+    pub run: Run<'a>,
 }
 
 /// The function of a recipe: it reads the job's files, and no others.
-pub(crate) type Run = &'static (dyn Fn(&JobInput) -> Output + Sync);
+pub(crate) type Run<'a> = &'a (dyn Fn(&JobInput) -> Output + Sync);
 
-/// Those that users wrote, as far as they were made known.
-pub(crate) static OF_USERS: Registered<RecipeSpec> = Registered::by(|recipe| recipe.name);
-
-/// Every recipe: those of `LIST`, and behind them those that users wrote, as far as they were made known.
-pub fn all() -> impl Iterator<Item = &'static RecipeSpec> {
-    LIST.iter().chain(OF_USERS.all())
+/// What a built-in recipe declares of a metric. Roles, limits and parts that a metric names are those of built-in metrics
+/// alone: who asks for nothing else needs no catalogue.
+pub fn built_in(name: &str) -> Option<&'static MetricSpec> {
+    LIST.iter().flat_map(|recipe| recipe.metrics).find(|metric| metric.name == name)
 }
 
-/// The recipe of this name, built-in or a user's.
-pub fn find(name: &str) -> Option<&'static RecipeSpec> {
-    all().find(|recipe| recipe.name == name)
-}
-
-/// The declaration of a metric, whichever recipe gives it.
-pub fn metric(name: &str) -> Option<(&'static RecipeSpec, &'static MetricSpec)> {
-    all().find_map(|recipe| recipe.metrics.iter().find(|metric| metric.name == name).map(|m| (recipe, m)))
-}
-
-/// The same without its recipe.
-pub fn spec(name: &str) -> Option<&'static MetricSpec> {
-    metric(name).map(|(_, metric)| metric)
-}
-
-/// Whether the metric has the role; one that no recipe gives has none.
+/// Whether the metric has the role.
 pub fn has_role(name: &str, role: Role) -> bool {
-    spec(name).is_some_and(|metric| metric.is(role))
+    built_in(name).is_some_and(|metric| metric.is(role))
 }
 
 /// Whether the metric shows that data came out right; one that no recipe gives shows nothing.
 pub fn checks_data(name: &str) -> bool {
-    spec(name).is_some_and(|metric| metric.checks.is_some())
+    built_in(name).is_some_and(|metric| metric.checks.is_some())
 }
 
 /// One job as its recipes see it: what was declared of it, and the files it left.

@@ -97,7 +97,7 @@ pub(super) const CUDA_API_TRACE: ReportSpec = ReportSpec {
                 order.iter().map(|row| thread(*row).map(|(_, name)| name.as_str())),
             ),
         ];
-        Ok(Some(ResultTable { name: "cuda_api_trace", title: "CUDA API Trace", columns }))
+        Ok(Some(ResultTable::new("cuda_api_trace", "CUDA API Trace", columns)))
     },
 };
 

@@ -1,12 +1,14 @@
 //! The arguments behind the name of a report: `cuda_gpu_kern_sum:base`, `network_congestion:ticks_threshold=500`.
 
+use std::borrow::Cow;
+
 /// An argument that a report or a recipe accepts behind its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgumentSpec {
     /// As written before `=`: `ticks_threshold`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// For the manual, in a few words.
-    pub about: &'static str,
+    pub about: Cow<'static, str>,
     /// The kind of its value, and the default.
     pub takes: Takes,
     /// Arguments of one such word exclude each other.
@@ -14,24 +16,55 @@ pub struct ArgumentSpec {
 }
 
 /// What stands behind an argument's name, and what counts where it is not given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Takes {
     /// A flag, written without `=`: `base`.
     Nothing,
     /// A whole number, with the default.
     Number(u64),
     /// A number with or without a point, as it is written.
-    Decimal(&'static str),
+    Decimal(Cow<'static, str>),
     /// Any text that is not empty, with the default.
-    Text(&'static str),
+    Text(Cow<'static, str>),
     /// Two whole numbers, `70..75`, the first no greater than the second.
     Span,
 }
 
+/// An argument, with its name, what it does, what it takes and, where it excludes others, the word of their choice. Not a
+/// function: what a function makes cannot be borrowed for as long as a constant lives.
+macro_rules! argument {
+    (#) => {
+        None
+    };
+    (# $choice:expr) => {
+        Some($choice)
+    };
+    (@ $name:expr, $about:expr, $takes:expr, $choice:expr) => {
+        $crate::report::ArgumentSpec {
+            name: std::borrow::Cow::Borrowed($name),
+            about: std::borrow::Cow::Borrowed($about),
+            takes: $takes,
+            choice: $choice,
+        }
+    };
+    ($name:expr, $about:expr, Takes::Text($default:expr) $(, $choice:expr)? $(,)?) => {
+        argument!(@ $name, $about, $crate::report::Takes::Text(std::borrow::Cow::Borrowed($default)),
+            argument!(# $($choice)?))
+    };
+    ($name:expr, $about:expr, Takes::Decimal($default:expr) $(, $choice:expr)? $(,)?) => {
+        argument!(@ $name, $about, $crate::report::Takes::Decimal(std::borrow::Cow::Borrowed($default)),
+            argument!(# $($choice)?))
+    };
+    ($name:expr, $about:expr, $takes:expr $(, $choice:expr)? $(,)?) => {
+        argument!(@ $name, $about, $takes, argument!(# $($choice)?))
+    };
+}
+pub(crate) use argument;
+
 /// Arguments given for one report or recipe, checked against its declaration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arguments {
-    given: Vec<(&'static str, ArgumentValue)>,
+    given: Vec<(String, ArgumentValue)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,22 +82,22 @@ pub struct BadArgument(String);
 
 impl Arguments {
     /// Parses each of `NAME` or `NAME=VALUE`; errors name the report `of`.
-    pub fn read(of: &str, known: &'static [ArgumentSpec], words: &[&str]) -> Result<Arguments, BadArgument> {
-        let mut given: Vec<(&'static str, ArgumentValue)> = Vec::new();
+    pub fn read(of: &str, known: &[ArgumentSpec], words: &[&str]) -> Result<Arguments, BadArgument> {
+        let mut given: Vec<(String, ArgumentValue)> = Vec::new();
         for word in words {
             let (name, value) = match word.split_once('=') {
                 Some((name, value)) => (name, Some(value)),
                 None => (*word, None),
             };
             let Some(spec) = known.iter().find(|spec| spec.name == name) else {
-                let names: Vec<&str> = known.iter().map(|spec| spec.name).collect();
+                let names: Vec<&str> = known.iter().map(|spec| &*spec.name).collect();
                 let has = match names.is_empty() {
                     true => "it has none".to_owned(),
                     false => format!("it has: {}", names.join(", ")),
                 };
                 return Err(BadArgument(format!("`{}` has no argument `{name}`; {has}", of)));
             };
-            let value = match (spec.takes, value) {
+            let value = match (&spec.takes, value) {
                 (Takes::Nothing, None) => ArgumentValue::Alone,
                 (Takes::Number(_), Some(value)) => ArgumentValue::Number(value.parse().map_err(|_| {
                     BadArgument(format!("`{name}` of `{}` takes a whole number, not `{value}`", of))
@@ -106,7 +139,7 @@ impl Arguments {
                 let why = format!("`{}` and `{name}` of `{}` exclude each other", rival.name, of);
                 return Err(BadArgument(why));
             }
-            given.push((spec.name, value));
+            given.push((spec.name.to_string(), value));
         }
         Ok(Arguments { given })
     }
@@ -118,8 +151,8 @@ impl Arguments {
 
     /// As they are written behind a name, in the order in which they were given.
     pub fn to_strings(&self) -> Vec<String> {
-        let word = |(name, given): &(&'static str, ArgumentValue)| match given {
-            ArgumentValue::Alone => (*name).to_owned(),
+        let word = |(name, given): &(String, ArgumentValue)| match given {
+            ArgumentValue::Alone => name.clone(),
             ArgumentValue::Number(number) => format!("{name}={number}"),
             ArgumentValue::Text(text) => format!("{name}={text}"),
             ArgumentValue::Span(first, last) => format!("{name}={first}..{last}"),
@@ -128,22 +161,22 @@ impl Arguments {
     }
 
     /// Whether it was given, with or without a value.
-    pub fn has(&self, name: &str) -> bool {
-        self.given.iter().any(|(given, _)| *given == name)
+    pub fn has(&self, name: impl AsRef<str>) -> bool {
+        self.given.iter().any(|(given, _)| given == name.as_ref())
     }
 
     /// The last one given counts.
     pub(crate) fn number(&self, spec: &ArgumentSpec) -> u64 {
-        match (self.last(spec), spec.takes) {
+        match (self.last(spec), &spec.takes) {
             (Some(ArgumentValue::Number(number)), _) => *number,
-            (_, Takes::Number(number)) => number,
+            (_, Takes::Number(number)) => *number,
             _ => 0,
         }
     }
 
     /// The last one given counts.
-    pub fn text(&self, spec: &ArgumentSpec) -> &str {
-        match (self.last(spec), spec.takes) {
+    pub fn text<'a>(&'a self, spec: &'a ArgumentSpec) -> &'a str {
+        match (self.last(spec), &spec.takes) {
             (Some(ArgumentValue::Text(text)), _) => text,
             (_, Takes::Text(text) | Takes::Decimal(text)) => text,
             _ => "",

@@ -166,7 +166,7 @@ fn table(all: &[Operation], devices: &HashMap<i64, String>) -> ResultTable {
     }
     columns.push(maybe("Strm", plain, &|one| one.stream));
     columns.push(Column::texts("Name", all.iter().map(|one| one.name.as_str())));
-    ResultTable { name: "cuda_gpu_trace", title: "CUDA GPU Trace", columns }
+    ResultTable::new("cuda_gpu_trace", "CUDA GPU Trace", columns)
 }
 
 /// Names of GPUs by CUDA's number, which is what operations carry; the profiler numbers them in its own way.

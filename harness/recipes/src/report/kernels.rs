@@ -2,26 +2,25 @@
 
 use super::summary::{Groups, Summary};
 use super::{ArgumentSpec, Arguments, ReportSpec, Takes, prefix};
+use crate::report::argument;
 use nsys::export::{ExportError, Rows};
 use nsys::tables::{KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
 use nsys::trace::{Keys, Part, Trace};
 
-pub(crate) const BASE: ArgumentSpec =
-    ArgumentSpec { name: "base", about: "short names", takes: Takes::Nothing, choice: Some("name") };
-pub(crate) const MANGLED: ArgumentSpec = ArgumentSpec {
-    name: "mangled",
-    about: "names as linkers know them; where a kernel has none, its whole name",
-    takes: Takes::Nothing,
-    choice: Some("name"),
-};
+pub(crate) const BASE: ArgumentSpec = argument!("base", "short names", Takes::Nothing, "name");
+pub(crate) const MANGLED: ArgumentSpec = argument!(
+    "mangled",
+    "names as linkers know them; where a kernel has none, its whole name",
+    Takes::Nothing,
+    "name"
+);
 
-pub(crate) const NVTX_NAME: ArgumentSpec = ArgumentSpec {
-    name: "nvtx-name",
-    about: "names behind the innermost push/pop range within which the kernel's call lies, as `domain:range:kernel`; \
+pub(crate) const NVTX_NAME: ArgumentSpec = argument!(
+    "nvtx-name",
+    "names behind the innermost push/pop range within which the kernel's call lies, as `domain:range:kernel`; \
             kernels outside all ranges keep their names",
-    takes: Takes::Nothing,
-    choice: None,
-};
+    Takes::Nothing
+);
 
 pub(super) const CUDA_GPU_KERN_SUM: ReportSpec = ReportSpec {
     name: "cuda_gpu_kern_sum",

@@ -29,7 +29,7 @@ pub(super) const CUDA_KERN_EXEC_SUM: ReportSpec = ReportSpec {
         sort(&mut groups);
         let name = "cuda_kern_exec_sum";
         let columns = columns(&groups, LAUNCHED_SHOWS, |value| fitting(name, value).map(Some))?;
-        Ok(Some(ResultTable { name, title: "CUDA Kernel Launch & Exec Time Summary", columns }))
+        Ok(Some(ResultTable::new(name, "CUDA Kernel Launch & Exec Time Summary", columns)))
     },
 };
 
@@ -255,7 +255,7 @@ fn each(launches: &Launches) -> Result<ResultTable, ExportError> {
         shape("BlockXYZ", ["blockX", "blockY", "blockZ"])?,
         Column::texts("Kernel Name", pairs.iter().map(kernel_name)),
     ];
-    Ok(ResultTable { name: report, title: CUDA_KERN_EXEC_TRACE.title, columns })
+    Ok(ResultTable::new(report, CUDA_KERN_EXEC_TRACE.title, columns))
 }
 
 #[cfg(test)]

@@ -152,6 +152,6 @@ pub(super) const CUDA_GPU_MEM_SIZE_SUM: ReportSpec = ReportSpec {
         let mut columns = vec![summary.totals(name, "Total", Quantity::Bytes)?, summary.counts("Count")];
         columns.extend(summary.figures(Quantity::Bytes));
         columns.extend(summary.key_columns(&["Operation"]));
-        Ok(Some(ResultTable { name, title, columns }))
+        Ok(Some(ResultTable::new(name, title, columns)))
     },
 };

@@ -25,6 +25,7 @@ mod summary;
 mod tests;
 mod united;
 
+pub(crate) use arguments::argument;
 pub use arguments::{ArgumentSpec, Arguments, BadArgument, Takes};
 pub use summary::Groups;
 

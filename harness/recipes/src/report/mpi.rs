@@ -99,6 +99,6 @@ pub(super) const MPI_MSG_SIZE_SUM: ReportSpec = ReportSpec {
             vec![summary.totals(name, "Total Message Volume", Quantity::Plain)?, summary.counts("Instances")];
         columns.extend(summary.figures(Quantity::Plain));
         columns.extend(summary.key_columns(&["Source", "Name"]));
-        Ok(Some(ResultTable { name, title, columns }))
+        Ok(Some(ResultTable::new(name, title, columns)))
     },
 };

@@ -40,7 +40,7 @@ pub(super) const MPI_EVENT_TRACE: ReportSpec = ReportSpec {
             maybe("CollSendSize", &|call| call.sent),
             maybe("CollRecvSize", &|call| call.received),
         ];
-        Ok(Some(ResultTable { name: "mpi_event_trace", title: "MPI Event Trace", columns }))
+        Ok(Some(ResultTable::new("mpi_event_trace", "MPI Event Trace", columns)))
     },
 };
 

@@ -1,18 +1,18 @@
 //! Where NICs had data to send and could not.
 
 use super::{ArgumentSpec, ReportSpec, Takes};
+use crate::report::argument;
 use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
 use nsys::tables::{NET_NIC_METRIC, NIC_ID_MAP, TARGET_INFO_NETWORK_METRICS, TARGET_INFO_NIC_INFO};
 use nsys::trace::{Trace, nics};
 use std::collections::HashSet;
 
-const THRESHOLD: ArgumentSpec = ArgumentSpec {
-    name: "ticks_threshold",
-    about: "intervals with more ticks per millisecond than this are listed",
-    takes: Takes::Number(10_000),
-    choice: None,
-};
+const THRESHOLD: ArgumentSpec = argument!(
+    "ticks_threshold",
+    "intervals with more ticks per millisecond than this are listed",
+    Takes::Number(10_000)
+);
 
 pub(super) const NETWORK_CONGESTION: ReportSpec = ReportSpec {
     name: "network_congestion",
@@ -55,7 +55,7 @@ pub(super) const NETWORK_CONGESTION: ReportSpec = ReportSpec {
             ),
             Column::maybe_texts("Name", found.iter().map(|row| nic(row).and_then(|nic| nic.name.clone()))),
         ];
-        Ok(Some(ResultTable { name: "network_congestion", title: "Network Devices Congestion", columns }))
+        Ok(Some(ResultTable::new("network_congestion", "Network Devices Congestion", columns)))
     },
 };
 

@@ -38,7 +38,7 @@ pub(crate) fn newer(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
 }
 
 fn result_table(columns: Vec<Column>) -> Result<Option<ResultTable>, ExportError> {
-    let result_table = ResultTable { name: NAME, title: TITLE, columns };
+    let result_table = ResultTable::new(NAME, TITLE, columns);
     Ok((result_table.height() > 0).then_some(result_table))
 }
 

@@ -44,7 +44,7 @@ pub(super) const NVTX_GPU_PROJ_SUM: ReportSpec = ReportSpec {
         sort(&mut groups);
         let name = "nvtx_gpu_proj_sum";
         let columns = columns(&groups, PROJECTED_SHOWS, |value| fitting(name, value).map(Some))?;
-        Ok(Some(ResultTable { name, title: "NVTX GPU Projection Summary", columns }))
+        Ok(Some(ResultTable::new(name, "NVTX GPU Projection Summary", columns)))
     },
 };
 

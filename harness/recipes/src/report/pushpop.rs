@@ -81,7 +81,7 @@ fn trace_of(ranges: &Ranges, places: &[Option<NestedPosition>]) -> Result<Option
             order.iter().map(|(row, place)| format!("{}{}", "  ".repeat(place.level), ranges.label(*row))),
         ),
     ]);
-    Ok(Some(ResultTable { name: report, title: NVTX_PUSHPOP_TRACE.title, columns }))
+    Ok(Some(ResultTable::new(report, NVTX_PUSHPOP_TRACE.title, columns)))
 }
 
 /// All stacks of ranges written out have this many ids at most.

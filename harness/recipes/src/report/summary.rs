@@ -65,7 +65,7 @@ impl Summary {
         columns.push(self.counts(count));
         columns.extend(self.figures(Quantity::Nanoseconds));
         columns.extend(self.key_columns(words));
-        Ok(ResultTable { name, title, columns })
+        Ok(ResultTable::new(name, title, columns))
     }
 
     /// The sum of each group.

@@ -1,6 +1,7 @@
 //! Reports over small exports.
 
 use super::*;
+use crate::report::argument;
 use crate::result_table::{Headings, TimeUnit, Values};
 
 /// The cells of a report as `name` or `name:argument` asks for it, the headings first; none where it has nothing.
@@ -70,8 +71,7 @@ fn arguments_are_those_that_a_report_declares() {
 
 #[test]
 fn a_span_is_two_numbers_the_lesser_first() {
-    const KNOWN: &[ArgumentSpec] =
-        &[ArgumentSpec { name: "window", about: "steps", takes: Takes::Span, choice: None }];
+    const KNOWN: &[ArgumentSpec] = &[argument!("window", "steps", Takes::Span)];
     let read = |word: &str| Arguments::read("steps", KNOWN, &[word]);
     assert_eq!(read("window=70..75").expect("a span").span(&KNOWN[0]), Some((70, 75)));
     assert_eq!(read("window=7..7").expect("a span").span(&KNOWN[0]), Some((7, 7)));
@@ -85,12 +85,12 @@ fn a_span_is_two_numbers_the_lesser_first() {
 #[test]
 fn messages() {
     const KNOWN: &[ArgumentSpec] = &[
-        ArgumentSpec { name: "base", about: "", takes: Takes::Nothing, choice: Some("name") },
-        ArgumentSpec { name: "mangled", about: "", takes: Takes::Nothing, choice: Some("name") },
-        ArgumentSpec { name: "bins", about: "", takes: Takes::Number(60), choice: None },
-        ArgumentSpec { name: "limit", about: "", takes: Takes::Decimal("0.5"), choice: None },
-        ArgumentSpec { name: "window", about: "", takes: Takes::Span, choice: None },
-        ArgumentSpec { name: "range", about: "", takes: Takes::Text(""), choice: None },
+        argument!("base", "", Takes::Nothing, "name"),
+        argument!("mangled", "", Takes::Nothing, "name"),
+        argument!("bins", "", Takes::Number(60)),
+        argument!("limit", "", Takes::Decimal("0.5")),
+        argument!("window", "", Takes::Span),
+        argument!("range", "", Takes::Text("")),
     ];
     let messages =
         ["bse", "base=3", "base:mangled", "bins", "bins=x", "limit=x", "window", "window=75..70", "range="]

@@ -15,9 +15,9 @@ pub struct Look {
 /// A table under a look: the columns that its headings have.
 pub struct Shown<'a> {
     /// As in `ResultTable`.
-    pub name: &'static str,
+    pub name: &'a str,
     /// For a person, as in `ResultTable`.
-    pub title: &'static str,
+    pub title: &'a str,
     /// Without those that the set of headings lacks.
     pub columns: Vec<ShownColumn<'a>>,
     /// Number of rows.
@@ -50,7 +50,7 @@ impl ResultTable {
             let heading = column.heading(look.headings, look.unit)?;
             Some(ShownColumn { heading, column, unit: look.unit })
         });
-        Shown { name: self.name, title: self.title, columns: columns.collect(), height: self.height() }
+        Shown { name: &self.name, title: &self.title, columns: columns.collect(), height: self.height() }
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn cell_text(column: Column, unit: TimeUnit) -> String {
-        let result_table = ResultTable { name: "x", title: "X", columns: vec![column] };
+        let result_table = ResultTable::new("x", "X", vec![column]);
         let shown = result_table.render(Look { unit, ..Look::default() });
         match shown.columns[0].cell(0) {
             Cell::Empty => "empty".to_owned(),

@@ -6,8 +6,8 @@ use super::*;
 fn result_table() -> ResultTable {
     let names = ["gemm<float, 2>", "say \"hi\",\t<script>\r\nx\\y", "\x1b[31m\0核&'"];
     ResultTable {
-        name: "cuda_gpu_kern_sum",
-        title: "CUDA GPU Kernel <Summary>",
+        name: "cuda_gpu_kern_sum".into(),
+        title: "CUDA GPU Kernel <Summary>".into(),
         columns: vec![
             Column::decimals("Time", Quantity::Percent, [66.66, 33.33, 0.01]),
             Column::integers("Total Time", Quantity::Nanoseconds, [1_234_567, 8000, 7]),
@@ -66,8 +66,8 @@ fn column_obeys_its_options() {
 #[test]
 fn a_column_is_as_wide_as_its_heading_and_first_hundred_rows_and_at_most_a_hundred() {
     let of = |names: Vec<String>| ResultTable {
-        name: "x",
-        title: "X",
+        name: "x".into(),
+        title: "X".into(),
         columns: vec![Column::texts("Name", names)],
     };
     let long = of(vec!["x".repeat(10_000)]);
@@ -114,7 +114,7 @@ fn texts_that_a_spreadsheet_would_compute_stand_for_themselves_and_numbers_stay(
     let names = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "a=b", "x\ry"];
     let values: Vec<i64> = (-4..4).collect();
     let columns = vec![Column::texts("Name", names), Column::integers("Bytes", Quantity::Plain, values)];
-    let result_table = ResultTable { name: "x", title: "X", columns };
+    let result_table = ResultTable::new("x", "X", columns);
     let csv = "Name,Bytes\n'=cmd|' /C calc'!A0,-4\n'+1,-3\n'-1,-2\n'@SUM(A1),-1\n'\tx,0\n'\\x0dx,1\na=b,2\nx\\x0dy,3\n";
     assert_eq!(printed_as("csv", &result_table, Look::default()), csv);
     assert!(
@@ -149,10 +149,9 @@ fn json_is_read_back_to_what_csv_shows() {
     for empty in [&rows[2]["Avg (ns)"], &rows[1]["Size (MB)"], &rows[2]["GUID"]] {
         assert_eq!(empty, "");
     }
-    let none = ResultTable { name: "x", title: "X", columns: vec![Column::texts::<&str>("Name", [])] };
+    let none = ResultTable::new("x", "X", vec![Column::texts::<&str>("Name", [])]);
     assert_eq!(printed_as("json", &none, Look::default()), "[]\n");
-    let controls =
-        ResultTable { name: "x", title: "X", columns: vec![Column::texts("Name", ["\u{9b}\x7f"])] };
+    let controls = ResultTable::new("x", "X", vec![Column::texts("Name", ["\u{9b}\x7f"])]);
     assert_eq!(printed_as("json", &controls, Look::default()), "[{\"Name\":\"\\u009b\\u007f\"}]\n");
 }
 

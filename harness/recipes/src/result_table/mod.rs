@@ -25,19 +25,17 @@ pub use integers::Integers;
 pub use texts::Texts;
 pub use visible::visible;
 
-use crate::known::Known;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Every column is as long as every other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResultTable {
     /// As the report or recipe that it belongs to is called.
-    #[serde(with = "crate::known")]
-    pub name: Known,
+    pub name: Cow<'static, str>,
     /// For a person.
-    #[serde(with = "crate::known")]
-    pub title: Known,
+    pub title: Cow<'static, str>,
     /// From left to right.
     pub columns: Vec<Column>,
 }
@@ -156,6 +154,15 @@ impl Values {
 }
 
 impl ResultTable {
+    /// The columns under the name of their report or recipe.
+    pub fn new(
+        name: impl Into<Cow<'static, str>>,
+        title: impl Into<Cow<'static, str>>,
+        columns: Vec<Column>,
+    ) -> ResultTable {
+        ResultTable { name: name.into(), title: title.into(), columns }
+    }
+
     /// Number of rows; 0 without columns.
     pub fn height(&self) -> usize {
         self.columns.first().map_or(0, |column| column.values.len())
@@ -171,7 +178,7 @@ impl ResultTable {
     pub fn from_lines(name: &'static str, title: &'static str, lines: Vec<String>) -> ResultTable {
         let mut column = Column::texts("Text", lines);
         column.quantity = Quantity::Verbatim;
-        ResultTable { name, title, columns: vec![column] }
+        ResultTable::new(name, title, vec![column])
     }
 
     /// The lines, where it is a text.

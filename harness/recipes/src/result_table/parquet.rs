@@ -57,8 +57,8 @@ mod tests {
     #[test]
     fn numbers_stand_there_unrounded_and_an_empty_cell_is_no_zero() {
         let result_table = ResultTable {
-            name: "n",
-            title: "t",
+            name: "n".into(),
+            title: "t".into(),
             columns: vec![
                 TableColumn::decimals("Avg", Quantity::Nanoseconds, [1.0 / 3.0, 2.0]),
                 TableColumn::maybe_integers("Min", Quantity::Plain, [None, Some(5)]),

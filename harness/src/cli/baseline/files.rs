@@ -2,8 +2,10 @@
 //! whole. The lines of comment that a file opens with stay as they are.
 
 use crate::library::Library;
+use crate::own_recipes;
 use config::baseline::{Baselines, PENDING};
 use config::toml_reader::file;
+use recipes::catalogue::Catalogue;
 use std::fs;
 use std::path::{Path, PathBuf};
 use store::{Home, write_whole};
@@ -36,7 +38,16 @@ pub(super) fn with_baselines(home: &Home) -> Vec<String> {
 pub(super) fn read_in_force(home: &Home, instance: &str) -> Result<Option<Baselines>, String> {
     let Some(entry) = Library::for_project(home.path()).find(FOLDER, instance) else { return Ok(None) };
     let text = entry.read().map_err(|error| format!("{}: {error}", entry.file))?;
-    Baselines::read(&text, &entry.file).map(Some).map_err(|diagnostics| diagnostics.to_string())
+    Baselines::read(&text, &entry.file, &catalogue(home))
+        .map(Some)
+        .map_err(|diagnostics| diagnostics.to_string())
+}
+
+/// The recipes of the library. Errors in them are reported by `check` and where they are used.
+fn catalogue(home: &Home) -> Catalogue {
+    let mut catalogue = Catalogue::built_in();
+    let _ = own_recipes::load_quietly(&mut catalogue, Some(&Library::for_project(home.path())), None);
+    catalogue
 }
 
 /// `None` if there is no such file.
@@ -47,7 +58,7 @@ pub(super) fn read(home: &Home, path: &Path) -> Result<Option<Baselines>, String
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("{shown}: {error}")),
     };
-    Baselines::read(&text, &shown).map(Some).map_err(|diagnostics| diagnostics.to_string())
+    Baselines::read(&text, &shown, &catalogue(home)).map(Some).map_err(|diagnostics| diagnostics.to_string())
 }
 
 /// Writes the baselines in force into the project, with the comment that the file opens with, wherever it was found.

@@ -3,7 +3,7 @@
 use base::suggest;
 use config::toml_reader::quantity;
 use metric::{Dim, DimValue};
-use recipes::recipe;
+use recipes::catalogue::Catalogue;
 use verdict::history::series::SeriesRequest;
 
 /// The words that are no dimension, and the short one for a size.
@@ -43,8 +43,8 @@ fn unknown(key: &str) -> String {
 }
 
 /// Whether a recipe computes this metric, even if no run has it; otherwise an error with the nearest name.
-pub(super) fn is_known(metric: &str) -> Result<(), String> {
-    let known = || recipe::all().flat_map(|recipe| recipe.metrics).map(|metric| metric.name);
+pub(super) fn is_known(metric: &str, catalogue: &Catalogue) -> Result<(), String> {
+    let known = || catalogue.metrics().map(|metric| &*metric.name);
     if known().any(|name| name == metric) {
         return Ok(());
     }
@@ -82,10 +82,15 @@ mod tests {
         assert!(why("gpu=x").contains("expected a whole number: `x`"), "{}", why("gpu=x"));
         assert!(why("nodes=-1").contains("expected a number of nodes"), "{}", why("nodes=-1"));
         assert!(why("size=1Gb/s").starts_with("--where size"), "{}", why("size=1Gb/s"));
-        assert!(is_known("nccl.buswb").expect_err("a slip").contains("did you mean `nccl.busbw`?"));
-        assert_eq!(is_known("nccl.busbw"), Ok(()));
+        assert!(
+            is_known("nccl.buswb", &Catalogue::built_in())
+                .expect_err("a slip")
+                .contains("did you mean `nccl.busbw`?")
+        );
+        assert_eq!(is_known("nccl.busbw", &Catalogue::built_in()), Ok(()));
         let refused = ["opp=x", "quux=x", "gpu=x", "nodes=-1", "size=1Gb/s"].map(why);
-        let unknown = ["nccl.buswb", "quux"].map(|metric| is_known(metric).expect_err("refused"));
+        let unknown = ["nccl.buswb", "quux"]
+            .map(|metric| is_known(metric, &Catalogue::built_in()).expect_err("refused"));
         insta::assert_snapshot!("messages", [&refused[..], &unknown].concat().join("\n"));
     }
 }

@@ -9,6 +9,7 @@ use super::home;
 use crate::error::Error;
 use clap::Args;
 use model::exit_code;
+use recipes::catalogue::Catalogue;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use verdict::history::past::{self, Past};
@@ -71,7 +72,7 @@ fn metric_report(past: &Past, metric: &str, args: &HistoryArgs) -> Result<(Strin
     let is_measured =
         found.series.iter().any(|series| series.points.iter().any(|point| point.value.is_some()));
     if !is_measured {
-        filter::is_known(metric)?;
+        filter::is_known(metric, &Catalogue::built_in())?;
     }
     let code = if is_measured { exit_code::PASSED } else { exit_code::INCONCLUSIVE };
     let text = match args.format.as_str() {

@@ -124,7 +124,7 @@ fn read_golden(path: &Path) -> Result<(Probe, String), String> {
 
 /// The probe, or the exit code of what went wrong before there was one.
 fn probed(home: &Home, args: &ProbeTarget) -> Result<Probe, i32> {
-    let loaded = load::load(home, &[], &args.inventory, None).map_err(|diagnostics| {
+    let loaded = load::without_suite(home, &args.inventory).map_err(|diagnostics| {
         diagnostics.iter().for_each(|diagnostic| eprintln!("error: {diagnostic}"));
         exit_code::USAGE
     })?;

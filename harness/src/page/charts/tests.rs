@@ -5,7 +5,7 @@ use recipes::chart::{Bar, Bins, ChartLine, HeatmapRow};
 use serde_json::{Value, json};
 
 fn chart(figure: Figure) -> Chart {
-    Chart { name: "x", title: "X".to_owned(), about: "x".to_owned(), figure }
+    Chart { name: "x".into(), title: "X".to_owned(), about: "x".to_owned(), figure }
 }
 
 fn wire(figure: Figure, most: usize) -> Value {

@@ -7,6 +7,7 @@ use super::stages::{Stage, divide};
 use super::tests::twice;
 use config::suite::Suite;
 use model::artefact::{CaseEnd, Status};
+use recipes::catalogue::Catalogue;
 use std::collections::BTreeMap;
 
 fn not_passed(status: Status, with: &[&str]) -> NodeStatus {
@@ -169,7 +170,7 @@ fn messages_of_refused_suites() {
     ]
     .map(case);
     let text = format!("instance = \"p5\"\nabout = \"x\"\n{}", cases.concat());
-    let mut suite = Suite::read(&text, "suites/x.toml").expect("a suite");
+    let mut suite = Suite::read(&text, "suites/x.toml", &Catalogue::built_in()).expect("a suite");
     suite.cases[2].must_end = Some(CaseEnd::Fail);
     suite.cases[3].assertions.clear();
     let mut lines = divide(&suite).expect_err("refused");

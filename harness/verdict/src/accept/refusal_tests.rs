@@ -6,6 +6,7 @@ use super::stages::{Stage, divide};
 use crate::isolate::evidence::EvidenceLine;
 use config::suite::Suite;
 use model::artefact::{BELOW_FLOOR, CaseVerdict, Plan, Status, Verdict};
+use recipes::catalogue::Catalogue;
 use std::collections::BTreeMap;
 
 fn names(prefix: &str, n: usize) -> Vec<String> {
@@ -266,7 +267,7 @@ fn a_suite_accepts_by_no_case_that_is_expected_to_fail_asserts_nothing_or_brings
              workload = {{ kind = \"command\", program = \"true\" }}\nrecipes = [\"command\"]\n\
              [[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n"
         );
-        let mut suite = Suite::read(&text, "suites/x.toml").expect("a suite");
+        let mut suite = Suite::read(&text, "suites/x.toml", &Catalogue::built_in()).expect("a suite");
         suite.cases[0].assertions.retain(|_| asserts);
         divide(&suite)
     };

@@ -334,7 +334,7 @@ fn coded(line: &EvidenceLine) -> Coded {
 
 /// What nccl-tests measured: on one GPU it speaks of that GPU, on all of a node of what joins them.
 fn is_of_nccl(metric: &str) -> bool {
-    recipe::spec(metric).is_some_and(|metric| metric.names == Names::GpuAlone)
+    recipe::built_in(metric).is_some_and(|metric| metric.names == Names::GpuAlone)
 }
 
 /// Wrong results of nccl-tests; a training whose loss is not finite shows no fault of the hardware.

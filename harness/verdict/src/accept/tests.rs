@@ -8,6 +8,7 @@ use crate::isolate::evidence::EvidenceLine;
 use config::suite::Suite;
 use model::artefact::Status;
 use plan::Placed;
+use recipes::catalogue::Catalogue;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn names(prefix: &str, n: usize) -> Vec<String> {
@@ -60,7 +61,8 @@ fn all_are_run_on_as_many_as_there_are_numbers_for() {
 fn a_case_is_of_the_stage_that_its_nodes_make_it_and_odd_ones_are_refused() {
     let text =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/acceptance-p5.toml"));
-    let suite = Suite::read(&text.expect("read"), "suites/acceptance-p5.toml").expect("a suite");
+    let suite = Suite::read(&text.expect("read"), "suites/acceptance-p5.toml", &Catalogue::built_in())
+        .expect("a suite");
     let stages = divide(&suite).expect("stages");
     let of = |stage: &Stage| stages[stage].cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>();
     assert_eq!(of(&Stage::Single), ["gpu-each", "node-all_reduce"]);
@@ -68,7 +70,8 @@ fn a_case_is_of_the_stage_that_its_nodes_make_it_and_odd_ones_are_refused() {
     assert_eq!(of(&Stage::Groups), ["group-all_gather"]);
     assert_eq!(of(&Stage::All), ["all-all_reduce", "all-all_gather"]);
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/canary.toml"));
-    let canary = Suite::read(&text.expect("read"), "suites/canary.toml").expect("a suite");
+    let canary =
+        Suite::read(&text.expect("read"), "suites/canary.toml", &Catalogue::built_in()).expect("a suite");
     let why = divide(&canary).expect_err("refused").join("\n");
     assert!(why.contains("case `nic-slow` cannot be used to accept nodes: it has `must_end`"), "{why}");
 }

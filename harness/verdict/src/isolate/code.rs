@@ -1,7 +1,7 @@
 //! The stable codes of culprits, with the cause, the next step and the `scontrol` command of each.
 
 use super::named::Place;
-use model::artefact::Culprit;
+use model::artefact::{Culprit, Plan};
 use recipes::recipe;
 
 /// How grave it is: what is to be done with the node, gravest first.
@@ -114,11 +114,11 @@ impl Code {
 
     /// Whether further runs with good partners show more than its page does: what is slow without a known part, or
     /// what may as well be the other end's fault.
-    pub fn asks_for_isolation(&self, evidence: &str) -> bool {
+    pub fn asks_for_isolation(&self, evidence: &str, plan: &Plan) -> bool {
         match self.name {
             "HRN-NIC-SLOW" | "HRN-PORT-SLOW" | "HRN-NODE-SLOW" => true,
             // A job that failed is looked at in its own output; a number that is low is isolated.
-            "HRN-NODE-UNCLEAR" => is_of_metric(evidence),
+            "HRN-NODE-UNCLEAR" => is_of_metric(evidence, plan),
             _ => false,
         }
     }
@@ -163,9 +163,12 @@ impl Code {
     }
 }
 
-/// Whether evidence begins with the name of a metric, and not with the cause by which a job failed.
-fn is_of_metric(evidence: &str) -> bool {
-    evidence.split(':').next().is_some_and(|first| recipe::spec(first).is_some())
+/// Whether evidence begins with the name of a metric, be it one of a user's recipe, and not with the cause by which a job
+/// failed.
+fn is_of_metric(evidence: &str, plan: &Plan) -> bool {
+    let first = evidence.split(':').next().unwrap_or_default();
+    let is_asserted = || plan.cases.iter().flat_map(|case| &case.assertions).any(|one| one.metric == first);
+    recipe::built_in(first).is_some() || is_asserted()
 }
 
 /// Every code once, as `harness explain` lists them.

@@ -5,6 +5,7 @@ use super::trial::{Aim, Shape, Trial};
 use config::inventory::{Instances, Inventory};
 use config::suite::{Case, Requires, Step, Suite, Workload};
 use metric::op::Op;
+use recipes::catalogue::Catalogue;
 
 const SUITE: &str = r#"
 instance = "p5"
@@ -32,7 +33,7 @@ equals = 0
 "#;
 
 pub(super) fn suite() -> Suite {
-    Suite::read(SUITE, "suites/x.toml").expect("a suite")
+    Suite::read(SUITE, "suites/x.toml", &Catalogue::built_in()).expect("a suite")
 }
 
 pub(super) fn probes(suite: &Suite, named: Option<&str>) -> Result<Probes, String> {

@@ -157,7 +157,7 @@ impl Probes {
         let mut judged = self.clone();
         let none_wrong = judged.together.assertions.first().cloned();
         judged.together.assertions.extend(none_wrong.map(|assertion| Assertion {
-            metric: nccl_tests::BUSBW.name.to_owned(),
+            metric: nccl_tests::BUSBW.name.to_string(),
             bound: Bound { baseline: true, ..Bound::default() },
             ..assertion
         }));
@@ -239,7 +239,7 @@ fn one_size(tests: &NcclTests, size: u64) -> NcclTests {
 fn none_wrong(size: u64) -> Assertion {
     Assertion {
         name: None,
-        metric: nccl_tests::WRONG.name.to_owned(),
+        metric: nccl_tests::WRONG.name.to_string(),
         sizes: vec![size],
         place: Place::OutOfPlace,
         per: Per::Job,
@@ -319,7 +319,7 @@ fn found(tried: &Tried, gpus: usize, nics: &[String], of_case: &CaseRows) -> Fou
     };
     let values: Vec<Option<f64>> = match tried.trial.shape {
         Shape::Gpus => {
-            let (rates, wrong) = (rows(nccl_tests::ALGBW.name), rows(nccl_tests::WRONG.name));
+            let (rates, wrong) = (rows(&nccl_tests::ALGBW.name), rows(&nccl_tests::WRONG.name));
             (0..gpus as u64)
                 .map(|gpu| {
                     let of = |row: &&&Metric| row.dims.number(Dim::Gpu) == Some(gpu);
@@ -330,7 +330,7 @@ fn found(tried: &Tried, gpus: usize, nics: &[String], of_case: &CaseRows) -> Fou
                 .collect()
         }
         Shape::Nics => {
-            let rates = rows(nic_flows::FLOW_RATE.name);
+            let rates = rows(&nic_flows::FLOW_RATE.name);
             let of_nic = |nic: &String| {
                 let of: Vec<f64> = rates
                     .iter()
@@ -349,9 +349,9 @@ fn found(tried: &Tried, gpus: usize, nics: &[String], of_case: &CaseRows) -> Fou
             }
         }
         Shape::Together { .. } | Shape::Inside => {
-            match rows(nccl_tests::WRONG.name).iter().any(|row| row.value > 0.0) {
+            match rows(&nccl_tests::WRONG.name).iter().any(|row| row.value > 0.0) {
                 true => return Found::Broke,
-                false => match rows(nccl_tests::BUSBW.name).as_slice() {
+                false => match rows(&nccl_tests::BUSBW.name).as_slice() {
                     [row] => vec![Some(row.value)],
                     _ => vec![None],
                 },

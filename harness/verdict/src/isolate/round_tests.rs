@@ -8,6 +8,7 @@ use metric::op::Op;
 use metric::unit::{Better, Unit};
 use metric::{Dim, Dims, Metric, Metrics};
 use model::artefact::{CaseJobs, Ended, Format, JobRecord};
+use recipes::catalogue::Catalogue;
 use std::collections::BTreeMap;
 
 const NICS: [&str; 3] = ["a", "b", "c"];
@@ -119,7 +120,7 @@ fn a_nic_is_as_fast_as_its_slower_direction_and_failed_where_only_its_peers_move
 
 /// The cases by which parts of nodes are tried after a suite: on sets of nodes, on each GPU, on each NIC.
 fn cases(text: &str) -> (String, Vec<Case>) {
-    let suite = Suite::read(text, "suites/x.toml").expect("a suite");
+    let suite = Suite::read(text, "suites/x.toml", &Catalogue::built_in()).expect("a suite");
     let home = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a root");
     let instances = Instances::load(home).expect("sound instances");
     let text = "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\nreach = { via = \"slurm\" }\n";

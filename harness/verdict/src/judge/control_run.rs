@@ -55,7 +55,10 @@ pub(super) fn choose(
 /// number is one that only a profiler can measure.
 fn control_runs(data: &CaseData, assertion: &PlannedAssertion) -> Option<(Vec<String>, f64)> {
     let is_pace = !matches!(assertion.unit, Unit::Count | Unit::Bytes | Unit::Ratio);
-    if !is_pace || assertion.better == Better::Neither || gate::is_from_reports(&assertion.metric) {
+    if !is_pace
+        || assertion.better == Better::Neither
+        || gate::is_from_reports(data.catalogue, &assertion.metric)
+    {
         return None;
     }
     let control_run_of = |job: &String| {

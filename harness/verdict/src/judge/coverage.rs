@@ -14,8 +14,9 @@ pub(super) fn collect(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> Coverage
         return sets;
     }
     let shows_ranks = data.case.workload.traits().shows_ranks;
-    let shows_nics = |recipe: &RecipeSpec| recipe.metrics.iter().any(|metric| metric.is(Role::ShowsNics));
-    let reads_nics = data.case.recipes.iter().filter_map(|name| recipe::find(name)).any(shows_nics);
+    let shows_nics = |recipe: RecipeSpec| recipe.metrics.iter().any(|metric| metric.is(Role::ShowsNics));
+    let reads_nics =
+        data.case.recipes.iter().filter_map(|name| data.catalogue.job_recipe(name)).any(shows_nics);
     for planned in &data.case.jobs {
         for node in &planned.nodes {
             sets.nodes.expected.insert(node.clone());
@@ -42,7 +43,7 @@ pub(super) fn collect(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> Coverage
         sets.nodes.measured.extend(nodes.iter().cloned());
         // Rows are sorted by name.
         if asked.is_none_or(|(name, _)| *name != row.name) {
-            asked = Some((&row.name, recipe::spec(&row.name)));
+            asked = Some((&row.name, recipe::built_in(&row.name)));
         }
         match asked.and_then(|(_, metric)| metric) {
             Some(metric) if metric.is(Role::ShowsSizes) => {

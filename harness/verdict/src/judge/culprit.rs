@@ -8,6 +8,7 @@ use crate::isolate::code::Code;
 use crate::isolate::siblings::{self, Devices, Part, Rate};
 use metric::{Blames, Names};
 use model::artefact::{BELOW_FLOOR, Culprit, JobOutcome, LEFT_OUT, PlannedAssertion, Status, WorkKind};
+use recipes::catalogue::Catalogue;
 use recipes::recipe;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +51,9 @@ fn part(node: &str, part: &str, evidence: String) -> Part {
 
 /// Only what a single part can be responsible for: a device that is not there or moved nothing, a GPU that ran alone.
 fn named_by(data: &CaseData, assertion: &PlannedAssertion, verdict: &Verdict) -> Vec<Part> {
-    let Some(names) = recipe::spec(&assertion.metric).map(|metric| metric.names) else { return Vec::new() };
+    let Some(names) = recipe::built_in(&assertion.metric).map(|metric| metric.names) else {
+        return Vec::new();
+    };
     if let Names::FirstFinding(code) = names {
         return first_finding(data, assertion, code);
     }
@@ -118,7 +121,7 @@ fn odd_parts(data: &CaseData, assertion: &PlannedAssertion) -> Vec<(String, f64)
 }
 
 /// The nodes at fault by the run as a whole, given the parts that are named already.
-pub fn culprits_of_run(outcomes: &[JobOutcome], named: &[Culprit]) -> Vec<Culprit> {
+pub fn culprits_of_run(outcomes: &[JobOutcome], named: &[Culprit], catalogue: &Catalogue) -> Vec<Culprit> {
     let mut culprits = Vec::new();
     let guilty_parts: BTreeSet<&str> = named
         .iter()
@@ -161,7 +164,7 @@ pub fn culprits_of_run(outcomes: &[JobOutcome], named: &[Culprit]) -> Vec<Culpri
         };
         culprits.extend(eliminate(&bad, &good, &explained, cause, &evidence));
     }
-    culprits.extend(slow_nodes(outcomes, &guilty_parts, &culprits));
+    culprits.extend(slow_nodes(outcomes, &guilty_parts, &culprits, catalogue));
     culprits
 }
 
@@ -206,7 +209,12 @@ fn without_widespread<'a>(mut bad: Vec<&'a JobOutcome>, all: &[JobOutcome]) -> V
 }
 
 /// Measured failures of whole jobs, where no part explains them.
-fn slow_nodes(outcomes: &[JobOutcome], guilty_parts: &BTreeSet<&str>, named: &[Culprit]) -> Vec<Culprit> {
+fn slow_nodes(
+    outcomes: &[JobOutcome],
+    guilty_parts: &BTreeSet<&str>,
+    named: &[Culprit],
+    catalogue: &Catalogue,
+) -> Vec<Culprit> {
     let mut culprits = Vec::new();
     let mut explained = guilty_parts.clone();
     explained.extend(named.iter().filter_map(|culprit| match culprit {
@@ -218,14 +226,14 @@ fn slow_nodes(outcomes: &[JobOutcome], guilty_parts: &BTreeSet<&str>, named: &[C
         .flat_map(|outcome| {
             outcome.judged.iter().filter(|(_, failed)| **failed).map(|(metric, _)| metric.as_str())
         })
-        .filter(|metric| matches!(blames(metric), Blames::Node | Blames::OddNode))
+        .filter(|metric| matches!(blames(catalogue, metric), Blames::Node | Blames::OddNode))
         .collect();
     for metric in metrics {
         let (bad, good): (Vec<&JobOutcome>, Vec<&JobOutcome>) = outcomes
             .iter()
             .filter(|outcome| outcome.judged.contains_key(metric))
             .partition(|outcome| outcome.judged.get(metric) == Some(&true));
-        let bad = match blames(metric) {
+        let bad = match blames(catalogue, metric) {
             Blames::OddNode => without_most(bad, &good),
             _ => bad,
         };
@@ -237,8 +245,8 @@ fn slow_nodes(outcomes: &[JobOutcome], guilty_parts: &BTreeSet<&str>, named: &[C
 }
 
 /// What its recipe declares; a metric that no recipe declares blames no node.
-fn blames(metric: &str) -> Blames {
-    recipe::spec(metric).map(|metric| metric.blames).unwrap_or_default()
+fn blames(catalogue: &Catalogue, metric: &str) -> Blames {
+    catalogue.metric(metric).map(|(_, metric)| metric.blames).unwrap_or_default()
 }
 
 /// Without the jobs of a case whose nodes did badly for the most part.
@@ -377,7 +385,7 @@ mod tests {
     }
 
     fn lines(outcomes: &[JobOutcome]) -> Vec<String> {
-        let culprits = merge(Vec::new(), culprits_of_run(outcomes, &[]));
+        let culprits = merge(Vec::new(), culprits_of_run(outcomes, &[], &Catalogue::built_in()));
         culprits
             .iter()
             .map(|culprit| culprit.to_string().split(':').next().unwrap_or_default().to_owned())
@@ -473,7 +481,7 @@ mod tests {
         let mut slow = outcome(&["n1", "n2"], None);
         slow.judged.insert("nccl.busbw".into(), true);
         let named = [from_part(part("n2", "rdmap0s0", "4.1 GB/s".into()))];
-        assert_eq!(culprits_of_run(&[slow.clone()], &named), []);
+        assert_eq!(culprits_of_run(&[slow.clone()], &named, &Catalogue::built_in()), []);
         assert_eq!(lines(&[slow]), ["suspects n1 n2"]);
     }
 

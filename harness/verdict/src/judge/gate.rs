@@ -12,6 +12,7 @@ use model::artefact::{
     BELOW_FLOOR, Bad, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, JudgedBy, PlannedAssertion,
     PlannedJob, Status, Verdict,
 };
+use recipes::catalogue::Catalogue;
 use recipes::recipe::training_log::torch_failure::{EXCEPTION, RENDEZVOUS};
 use recipes::recipe::{self, efa_traffic};
 use std::collections::BTreeMap;
@@ -247,10 +248,10 @@ const UNDECLARED: DataCheck = DataCheck {
 
 /// The check of data that the case should assert: of what its recipes give, one with numbers comes first.
 fn unasserted(data: &CaseData) -> DataCheck {
-    let recipes = data.case.recipes.iter().filter_map(|name| recipe::find(name));
+    let recipes = data.case.recipes.iter().filter_map(|name| data.catalogue.job_recipe(name));
     let checks: Vec<(&str, DataCheck)> = recipes
         .flat_map(|recipe| recipe.metrics)
-        .filter_map(|metric| Some((metric.name, metric.checks?)))
+        .filter_map(|metric| Some((&*metric.name, metric.checks?)))
         .collect();
     let has_numbers = |name: &str| data.metrics.rows().iter().any(|row| &*row.name == name);
     let measured = checks.iter().find(|(name, _)| has_numbers(name));
@@ -323,23 +324,23 @@ pub(super) fn why_missing(data: &CaseData, assertion: &PlannedAssertion) -> Opti
 }
 
 /// Whether a metric is read from files of that kind.
-pub(super) fn feeds(kind: FileKind, metric: &str) -> bool {
-    kind.files() == Some(files_of(metric))
+pub(super) fn feeds(catalogue: &Catalogue, kind: FileKind, metric: &str) -> bool {
+    kind.files() == Some(files_of(catalogue, metric))
 }
 
 /// The files that a metric is read from; what no recipe gives any more was printed.
-fn files_of(metric: &str) -> Files {
-    recipe::spec(metric).map_or(Files::Output, |metric| metric.files)
+fn files_of(catalogue: &Catalogue, metric: &str) -> Files {
+    catalogue.metric(metric).map_or(Files::Output, |(_, metric)| metric.files)
 }
 
 /// Whether a metric is read from the reports of a profiler.
-pub(super) fn is_from_reports(metric: &str) -> bool {
-    files_of(metric) == Files::Reports
+pub(super) fn is_from_reports(catalogue: &Catalogue, metric: &str) -> bool {
+    files_of(catalogue, metric) == Files::Reports
 }
 
 /// Why a recipe may not have given the metric, by its own declaration.
-fn causes_of(metric: &str) -> &'static [&'static str] {
-    recipe::metric(metric).map_or(&[], |(recipe, _)| recipe.causes)
+fn causes_of<'a>(catalogue: &'a Catalogue, metric: &str) -> &'a [&'static str] {
+    catalogue.metric(metric).map_or(&[], |(recipe, _)| recipe.causes)
 }
 
 /// Why a number is not there.
@@ -352,9 +353,9 @@ struct Lack {
 
 fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -> Option<Lack> {
     let lack = |cause: &str, why: String| Lack { cause: cause.to_owned(), why, node: None };
-    if is_from_reports(metric) {
+    if is_from_reports(data.catalogue, metric) {
         let findings = &data.analysis.jobs.get(job)?.findings;
-        let own = causes_of(metric);
+        let own = causes_of(data.catalogue, metric);
         let finding = findings.iter().find(|finding| {
             (REPORT_CAUSES.contains(&finding.code.as_str()) || own.contains(&finding.code.as_str()))
                 && (node.is_none() || finding.node.is_none() || finding.node.as_deref() == node)
@@ -369,13 +370,13 @@ fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -
             |finding: &&Finding| node.is_none() || finding.node.is_none() || finding.node.as_deref() == node;
         analysis.findings.iter().filter(of_node).find(|finding| finding.code == SAMPLER_ENDED)
     });
-    if let Some(finding) = ended.filter(|_| feeds(FileKind::Counters, metric)) {
+    if let Some(finding) = ended.filter(|_| feeds(data.catalogue, FileKind::Counters, metric)) {
         let file = finding.file.as_deref().unwrap_or(job);
         return Some(lack(SAMPLER_ENDED, format!("{file}: {}", finding.message)));
     }
     let missing = data.collected.missing.iter().find(|missing| {
         missing.job == job
-            && feeds(missing.kind, metric)
+            && feeds(data.catalogue, missing.kind, metric)
             && (node.is_none() || missing.node.is_none() || missing.node.as_deref() == node)
     });
     if let Some(missing) = missing {

@@ -32,6 +32,7 @@ use model::artefact::{
     Format, InstanceFacts, JudgedBy, LEFT_OUT, PlannedAssertion, PlannedCase, Status, Verdict,
 };
 use nic_rate::NicRateCache;
+use recipes::catalogue::Catalogue;
 use recipes::recipe;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,6 +50,8 @@ pub struct CaseData<'a> {
     pub analysis: &'a Analysis,
     /// From `metrics.parquet`.
     pub metrics: &'a Metrics,
+    /// The recipes of the plan.
+    pub catalogue: &'a Catalogue,
 }
 
 /// What judging a case gives: its verdicts, and what the judgement over all cases needs beside them.
@@ -207,7 +210,7 @@ fn unjudged(assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Ver
 
 /// The finding that explains a number: at which step and rank the loss is not finite, or which transport NCCL used.
 fn explanation(data: &CaseData, assertion: &PlannedAssertion) -> Option<String> {
-    let codes = recipe::spec(&assertion.metric)?.explained_by;
+    let codes = recipe::built_in(&assertion.metric)?.explained_by;
     let jobs = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
     let findings: Vec<_> = jobs.flat_map(|analysis| &analysis.findings).collect();
     let found = codes.iter().find_map(|code| findings.iter().find(|finding| finding.code == *code));
@@ -300,7 +303,10 @@ fn evidence(data: &CaseData, assertion: &PlannedAssertion) -> Vec<Evidence> {
     let is_about = |file: &&CollectedFile| {
         let of_node = assertion.node.is_none() || file.node.is_none() || file.node == assertion.node;
         let of_part = assertion.part.is_none() || file.part.is_none() || file.part == assertion.part;
-        assertion.jobs.contains(&file.job) && gate::feeds(file.kind, &assertion.metric) && of_node && of_part
+        assertion.jobs.contains(&file.job)
+            && gate::feeds(data.catalogue, file.kind, &assertion.metric)
+            && of_node
+            && of_part
     };
     let files: Vec<Evidence> = data
         .collected
@@ -364,7 +370,7 @@ fn next_step(assertion: &PlannedAssertion, status: Status) -> String {
     if status == Status::Inconclusive {
         return "accept a baseline for this key, or narrow the assertion".to_owned();
     }
-    let next = recipe::spec(&assertion.metric).map_or(MetricSpec::NEXT, |metric| metric.next);
+    let next = recipe::built_in(&assertion.metric).map_or(MetricSpec::NEXT, |metric| metric.next);
     next.replace("{nodes}", &assertion.nodes)
 }
 

@@ -143,7 +143,7 @@ fn path(data: &CaseData, assertion: &PlannedAssertion) -> Option<&'static str> {
     if let Some(node) = assertion.node.as_deref() {
         dims.set(Dim::Node, node);
     }
-    let rows = data.metrics.select(&Query { metric: FLOW_RATE.name.to_owned(), dims });
+    let rows = data.metrics.select(&Query { metric: FLOW_RATE.name.to_string(), dims });
     let moved_gpu = rows.first().is_some_and(|row| row.dims.get(Dim::Gpu).is_some());
     moved_gpu.then_some("through GPU memory")
 }
@@ -213,7 +213,7 @@ fn flows(data: &CaseData) -> Vec<FlowResult> {
             continue;
         }
         let query = Query {
-            metric: FLOW_RATE.name.to_owned(),
+            metric: FLOW_RATE.name.to_string(),
             dims: metric::Dims::new()
                 .with(Dim::Node, from.as_str())
                 .with(Dim::Direction, "tx")

@@ -96,6 +96,7 @@ pub(super) fn placeholder() -> Workload {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use recipes::catalogue::Catalogue;
     use std::collections::BTreeSet;
 
     #[test]
@@ -113,7 +114,8 @@ mod tests {
                 "instance = \"p5\"\nabout = \"x\"\n[[case]]\nname = \"c\"\nplacement = \"pairs\"\nrecipes = []\n\
                  workload = {{ {workload} }}"
             );
-            crate::suite::Suite::read(&text, "suites/x.toml").expect("a suite").cases.remove(0).workload
+            let suite = crate::suite::Suite::read(&text, "suites/x.toml", &Catalogue::built_in());
+            suite.expect("a suite").cases.remove(0).workload
         };
         let tests = "kind = \"nccl-tests\", op = \"all_reduce\", from = 8, to = 16";
         let mut all = [suite(tests), suite("kind = \"nic-pairs\"")];

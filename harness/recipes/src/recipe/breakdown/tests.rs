@@ -51,7 +51,7 @@ fn parts_are_of_the_time_of_all_ranks_together() {
     assert_eq!(values(&output, "rank.exposed_comm_share"), [0.3, 0.0]);
     assert_eq!(values(&output, "rank.idle_share"), [0.3, 0.0]);
     assert_eq!(values(&output, "rank.compute_share"), [0.4, 1.0]);
-    let declared = SPEC.metrics.iter().all(|spec| !values(&output, spec.name).is_empty());
+    let declared = SPEC.metrics.iter().all(|spec| !values(&output, &spec.name).is_empty());
     assert!(declared && output.metrics.len() == 9);
 }
 

@@ -124,7 +124,7 @@ const SINCE: [(&MetricSpec, &str); 2] = [(&RETRANS, "retrans_pkts"), (&TIMEOUTS,
 fn absent(traffic: &Traffic) -> Vec<Absent> {
     let of_node = |(node, counters): (&String, &Vec<&'static str>)| {
         let lacks = SINCE.iter().filter(|(_, counter)| counters.contains(counter));
-        let metrics: Vec<String> = lacks.map(|(spec, _)| spec.name.to_owned()).collect();
+        let metrics: Vec<String> = lacks.map(|(spec, _)| spec.name.to_string()).collect();
         let why =
             format!("the EFA driver of {node} lacks the counter; it exists since driver {SINCE_DRIVER}");
         (!metrics.is_empty()).then(|| Absent { metrics, node: node.clone(), why })

@@ -102,7 +102,7 @@ fn where_time_went_is_seen_of_all_gpus_together_and_of_each() {
 #[test]
 fn gpus_that_never_communicate_have_no_chart_of_it() {
     let outcome = surveyed("breakdown", &[], &inputs(vec![named(1).path()]));
-    let names: Vec<&str> = outcome.charts.iter().map(|chart| chart.name).collect();
+    let names: Vec<&str> = outcome.charts.iter().map(|chart| &*chart.name).collect();
     assert_eq!(names, ["shares", "idle"]);
     assert!(surveyed("nccl_gpu_overlap_trace", &[], &inputs(vec![named(1).path()])).charts.is_empty());
 }

@@ -52,7 +52,7 @@ pub(super) const DIAGNOSTICS: ReportRecipe = ReportRecipe {
                 Column::texts("Name", rows.iter().map(|row| row.1.as_str())),
                 Column::texts("Text", rows.iter().map(|row| row.2.as_str())),
             ];
-            Ok(Some(ResultTable { name: DIAGNOSTICS.name, title: DIAGNOSTICS.title, columns }))
+            Ok(Some(ResultTable::new(DIAGNOSTICS.name, DIAGNOSTICS.title, columns)))
         },
     },
 };

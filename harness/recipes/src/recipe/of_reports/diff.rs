@@ -26,17 +26,17 @@ pub(super) const DIFF: ReportRecipe = ReportRecipe {
 };
 
 /// The summary of a recipe: its own, or the one that `diff` compares by.
-pub(super) fn summary_of(recipe: &'static ReportRecipe, arguments: &Arguments) -> &'static ReportRecipe {
+pub(super) fn summary_of<'a>(recipe: ReportRecipe<'a>, arguments: &Arguments) -> ReportRecipe<'a> {
     if !matches!(recipe.kind, RecipeKind::Diff) {
         return recipe;
     }
-    let asked = recipe.arguments.iter().find(|argument| arguments.has(argument.name));
-    let name = asked.or(recipe.arguments.first()).map_or("", |argument| argument.name);
+    let asked = recipe.arguments.iter().find(|argument| arguments.has(&argument.name));
+    let name = asked.or(recipe.arguments.first()).map_or("", |argument| &*argument.name);
     find(name).unwrap_or(recipe)
 }
 
 pub(super) fn result_table(
-    recipe: &'static ReportRecipe,
+    recipe: ReportRecipe<'_>,
     arguments: &Arguments,
     all: BTreeMap<(usize, Vec<String>), Tally>,
 ) -> ResultTable {
@@ -92,5 +92,5 @@ pub(super) fn result_table(
     for (at, name) in words.iter().enumerate() {
         columns.push(Column::texts(name, rows.iter().map(|row| row.0[at].clone())));
     }
-    ResultTable { name: recipe.name, title: recipe.title, columns }
+    ResultTable::new(recipe.name.to_owned(), recipe.title.to_owned(), columns)
 }

@@ -4,6 +4,7 @@
 use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::chart::{Axis, Bins, Chart, Figure, Histogram};
 use crate::figures::{Edges, Tally};
+use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::export::ExportError;
@@ -31,26 +32,16 @@ pub(super) const CUDA_GPU_KERN_HIST: ReportRecipe = ReportRecipe {
     }),
 };
 
-const NAME: ArgumentSpec = ArgumentSpec {
-    name: "name",
-    about: "only instances of this kernel, by its exact name; escape a colon, comma or backslash in it with a backslash",
-    takes: Takes::Text(""),
-    choice: None,
-};
+const NAME: ArgumentSpec = argument!(
+    "name",
+    "only instances of this kernel, by its exact name; escape a colon, comma or backslash in it with a backslash",
+    Takes::Text("")
+);
 
-const BINS: ArgumentSpec = ArgumentSpec {
-    name: "bins",
-    about: "number of bins, from 1 to 1000",
-    takes: Takes::Number(60),
-    choice: None,
-};
+const BINS: ArgumentSpec = argument!("bins", "number of bins, from 1 to 1000", Takes::Number(60));
 
-const LINEAR: ArgumentSpec = ArgumentSpec {
-    name: "linear",
-    about: "evenly spaced borders instead of logarithmic ones",
-    takes: Takes::Nothing,
-    choice: None,
-};
+const LINEAR: ArgumentSpec =
+    argument!("linear", "evenly spaced borders instead of logarithmic ones", Takes::Nothing);
 
 #[derive(Serialize, Deserialize)]
 struct Extract {
@@ -168,7 +159,7 @@ fn result_table(edges: &Edges, all: &[(Option<i64>, &[u64])]) -> ResultTable {
         Column::maybe_integers("Count", plain, rows().map(|(_, (_, count))| whole(*count))),
         parts,
     ]);
-    ResultTable { name: CUDA_GPU_KERN_HIST.name, title: CUDA_GPU_KERN_HIST.title, columns }
+    ResultTable::new(CUDA_GPU_KERN_HIST.name, CUDA_GPU_KERN_HIST.title, columns)
 }
 
 fn chart(asked: &str, linear: bool, edges: &Edges, of_ranks: &[(i64, Vec<u64>)]) -> Chart {
@@ -180,7 +171,7 @@ fn chart(asked: &str, linear: bool, edges: &Edges, of_ranks: &[(i64, Vec<u64>)])
     let axis = if linear { Axis::linear } else { Axis::log };
     let of = if asked.is_empty() { "all Kernels" } else { asked };
     Chart {
-        name: "histogram",
+        name: "histogram".into(),
         title: format!("Durations of {of}"),
         about: "number of instances by duration: one narrow peak is an even pace, several peaks are several ways to \
                 run, a long tail is time lost in a few instances"

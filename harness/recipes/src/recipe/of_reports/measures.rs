@@ -45,7 +45,7 @@ impl Measures {
             Ok(columns) => columns,
             Err(never) => match never {},
         });
-        ResultTable { name: self.name, title: self.title, columns }
+        ResultTable::new(self.name, self.title, columns)
     }
 }
 

@@ -48,7 +48,6 @@ pub use survey::{Input, Outcome, Part, Progress, Survey, join, part, survey};
 pub use together::{Across, Made, ReportExtract, Together};
 pub(crate) use together::{Extract, Share};
 
-use crate::registered::Registered;
 use crate::report::{ArgumentSpec, Arguments, Groups};
 use crate::result_table::{Quantity, ResultTable};
 use nsys::export::ExportError;
@@ -57,7 +56,7 @@ use nsys::trace::Trace;
 use std::sync::{Mutex, PoisonError};
 
 /// Every built-in recipe over reports, by the name under which it is asked for.
-pub const LIST: &[ReportRecipe] = &[
+pub const LIST: &[ReportRecipe<'static>] = &[
     summaries::CUDA_API_SUM,
     summaries::CUDA_GPU_KERN_SUM,
     summaries::CUDA_GPU_MEM_SIZE_SUM,
@@ -116,29 +115,31 @@ pub const LIST: &[ReportRecipe] = &[
     composite::sampled::GENERIC,
 ];
 
-/// The declaration of a recipe; the manual is written from it.
-pub struct ReportRecipe {
+/// The declaration of a recipe; the manual is written from it. A user's borrows from the catalogue that it is in.
+#[derive(Clone, Copy)]
+pub struct ReportRecipe<'a> {
     /// As in `harness recipe NAME`: `cuda_gpu_kern_sum`.
-    pub name: &'static str,
+    pub name: &'a str,
     /// For a heading.
-    pub title: &'static str,
+    pub title: &'a str,
     /// Its purpose.
-    pub about: &'static str,
+    pub about: &'a str,
     /// How its figures are computed. These definitions are this project's own.
-    pub definition: &'static str,
+    pub definition: &'a str,
     /// Accepted behind its name, as in `NAME:ARGUMENT`; empty where there are none.
-    pub arguments: &'static [ArgumentSpec],
+    pub arguments: &'a [ArgumentSpec],
     /// Tables of the export that it reads.
-    pub tables: &'static [&'static TableSpec],
+    pub tables: &'a [&'static TableSpec],
     /// A summary, rows, tables over all reports, or a comparison.
-    pub kind: RecipeKind,
+    pub kind: RecipeKind<'a>,
 }
 
 /// The rows of one report in groups.
 pub(crate) type GroupsOf = fn(&Trace, &Arguments) -> Result<Option<Groups>, ExportError>;
 
 /// How a recipe reads reports, and what it makes of several.
-pub enum RecipeKind {
+#[derive(Clone, Copy)]
+pub enum RecipeKind<'a> {
     /// Figures of groups: of all reports together, and of each.
     Summary {
         /// Of the values: most are times in nanoseconds.
@@ -154,27 +155,19 @@ pub enum RecipeKind {
         of: fn(&Trace, &Arguments) -> Result<Option<ResultTable>, ExportError>,
     },
     /// Tables over all reports at once; see `together`.
-    Together(&'static dyn Together),
+    Together(&'a dyn Together),
     /// A summary of the first input beside the same of the second.
     Diff,
 }
 
-/// Those that users wrote, as far as they were made known.
-pub(crate) static OF_USERS: Registered<ReportRecipe> = Registered::by(|recipe| recipe.name);
-
-/// Every recipe: those of `LIST`, and behind them those that users wrote, as far as they were made known.
-pub fn all() -> impl Iterator<Item = &'static ReportRecipe> {
-    LIST.iter().chain(OF_USERS.all())
-}
-
-/// A recipe of `LIST` or of a user; `None` for an unknown name.
-pub fn find(name: &str) -> Option<&'static ReportRecipe> {
-    all().find(|recipe| recipe.name == name)
+/// A recipe of `LIST`; a catalogue has those of users, too.
+pub fn find(name: &str) -> Option<ReportRecipe<'static>> {
+    LIST.iter().find(|recipe| recipe.name == name).copied()
 }
 
 /// One table of a built-in recipe for one report alone; `None` where it makes no such table.
 pub(crate) fn table_of(
-    recipe: &ReportRecipe,
+    recipe: &ReportRecipe<'_>,
     trace: &Trace,
     table: &str,
 ) -> Result<Option<ResultTable>, ExportError> {
@@ -199,7 +192,7 @@ pub(crate) fn table_of(
     }
 }
 
-impl ReportRecipe {
+impl ReportRecipe<'_> {
     /// Whether it compares the first input with the second.
     pub fn is_comparison(&self) -> bool {
         matches!(self.kind, RecipeKind::Diff)

@@ -72,7 +72,7 @@ fn sums(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
         Column::maybe_decimals("Avg Rate", plain, rows.iter().map(mean)),
         Column::maybe_integers("Max Rate", plain, rows.iter().map(|(_, sum)| sum.most)),
     ];
-    Ok(Some(ResultTable { name: NETWORK_SUM.name, title: NETWORK_SUM.title, columns }))
+    Ok(Some(ResultTable::new(NETWORK_SUM.name, NETWORK_SUM.title, columns)))
 }
 
 /// The nanoseconds that a rate is per.

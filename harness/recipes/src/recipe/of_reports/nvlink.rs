@@ -41,7 +41,7 @@ pub(super) const NVLINK_SUM: ReportRecipe = ReportRecipe {
                 Column::decimals("Min", plain, of(|values| values.first().copied().unwrap_or_default())),
                 Column::decimals("Max", plain, of(|values| values.last().copied().unwrap_or_default())),
             ];
-            Ok(Some(ResultTable { name: NVLINK_SUM.name, title: NVLINK_SUM.title, columns }))
+            Ok(Some(ResultTable::new(NVLINK_SUM.name, NVLINK_SUM.title, columns)))
         },
     },
 };

@@ -4,6 +4,7 @@
 use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe, labels};
 use crate::busy::{self, Busy, Operation};
 use crate::chart::{Axis, Bar, Bars, Chart, Figure};
+use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::result_table::{Column, Quantity, ResultTable};
 use crate::spans::Spans;
@@ -34,12 +35,8 @@ pub(super) const NCCL_GPU_OVERLAP_TRACE: ReportRecipe = ReportRecipe {
     }),
 };
 
-const NCCL_ONLY: ArgumentSpec = ArgumentSpec {
-    name: "nccl-only",
-    about: "communication is only kernels whose names begin with nccl",
-    takes: Takes::Nothing,
-    choice: None,
-};
+const NCCL_ONLY: ArgumentSpec =
+    argument!("nccl-only", "communication is only kernels whose names begin with nccl", Takes::Nothing);
 
 #[derive(Serialize, Deserialize)]
 struct Extract {
@@ -134,7 +131,7 @@ fn chart(reports: &[ReportExtract<&Extract>]) -> Option<Chart> {
     });
     let bars: Vec<Bar> = bars.collect();
     bars.iter().any(|bar| bar.value.is_some()).then(|| Chart {
-        name: "exposed",
+        name: "exposed".into(),
         title: "Exposed Communication".to_owned(),
         about:
             "fraction of each GPU's communication without compute beside it; hidden communication costs no time"
@@ -178,7 +175,7 @@ fn totals(reports: &[ReportExtract<&Extract>]) -> ResultTable {
         time("Exposed Communication", &exposed),
         percent("Exposed of Communication", &|gpu| share(exposed(gpu), gpu.communication)),
     ];
-    ResultTable { name: NCCL_GPU_OVERLAP_TRACE.name, title: NCCL_GPU_OVERLAP_TRACE.title, columns }
+    ResultTable::new(NCCL_GPU_OVERLAP_TRACE.name, NCCL_GPU_OVERLAP_TRACE.title, columns)
 }
 
 fn rows(reports: &[ReportExtract<&Extract>]) -> ResultTable {
@@ -214,7 +211,7 @@ fn rows(reports: &[ReportExtract<&Extract>]) -> ResultTable {
         ),
         Column::texts("Name", all.iter().map(|(_, extract, row)| extract.names[row.name as usize].clone())),
     ];
-    ResultTable { name: NCCL_GPU_OVERLAP_TRACE.name, title: NCCL_GPU_OVERLAP_TRACE.title, columns }
+    ResultTable::new(NCCL_GPU_OVERLAP_TRACE.name, NCCL_GPU_OVERLAP_TRACE.title, columns)
 }
 
 #[cfg(test)]

@@ -44,11 +44,11 @@ fn made(slower: i64) -> Report {
     made
 }
 
-fn asked() -> Vec<(&'static ReportRecipe, Arguments)> {
-    LIST.iter().map(|recipe| (recipe, Arguments::default())).collect()
+fn asked() -> Vec<(ReportRecipe<'static>, Arguments)> {
+    LIST.iter().map(|recipe| (*recipe, Arguments::default())).collect()
 }
 
-fn survey_of<'a>(asked: &'a [(&'static ReportRecipe, Arguments)], inputs: &'a [Input]) -> Survey<'a> {
+fn survey_of<'a>(asked: &'a [(ReportRecipe<'static>, Arguments)], inputs: &'a [Input]) -> Survey<'a> {
     Survey { asked, inputs, filter: None, jobs: 2, progress: &|_| {} }
 }
 
@@ -129,7 +129,7 @@ fn bytes_that_are_cut_off_or_of_other_recipes_are_refused() {
     let survey_of = survey_of(&asked, &inputs);
     let bytes = part(&survey_of, &[0]).expect("threads").to_bytes(&asked).expect("written");
     let why =
-        |asked: &[(&'static ReportRecipe, Arguments)], bytes: &[u8]| Part::from_bytes(asked, bytes).err();
+        |asked: &[(ReportRecipe<'static>, Arguments)], bytes: &[u8]| Part::from_bytes(asked, bytes).err();
     assert_eq!(why(&asked, &bytes), None);
     for cut in [0, 1, bytes.len() / 2, bytes.len() - 1] {
         assert!(why(&asked, &bytes[..cut]).is_some(), "{cut}");

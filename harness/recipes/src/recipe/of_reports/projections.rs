@@ -3,6 +3,7 @@
 use super::measures::Measures;
 use super::survey::below_each_other;
 use super::{Across, Made, RecipeKind, ReportRecipe};
+use crate::report::argument;
 use crate::report::{self, ArgumentSpec, BASE, MANGLED, Takes};
 use crate::result_table::ResultTable;
 use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS, TableSpec};
@@ -29,13 +30,12 @@ pub(super) const NVTX_GPU_PROJ_SUM: ReportRecipe = ReportRecipe {
     }),
 };
 
-const COMPAT: ArgumentSpec = ArgumentSpec {
-    name: "compat",
-    about: "the columns of nsys 2024.5 and later (Text, Start, End, Children Count, Range ID, Parent ID, PID, Range Stack \
+const COMPAT: ArgumentSpec = argument!(
+    "compat",
+    "the columns of nsys 2024.5 and later (Text, Start, End, Children Count, Range ID, Parent ID, PID, Range Stack \
             as a list, Stack Level, TID), and no rows without a range",
-    takes: Takes::Nothing,
-    choice: None,
-};
+    Takes::Nothing
+);
 
 pub(super) const NVTX_GPU_PROJ_TRACE: ReportRecipe = ReportRecipe {
     name: "nvtx_gpu_proj_trace",

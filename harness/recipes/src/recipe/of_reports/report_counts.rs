@@ -16,7 +16,7 @@ pub struct ReportCounts {
     /// Reports without the tables that the recipe needs.
     pub without: usize,
     /// The tables that are absent or empty in reports of either kind.
-    pub absent: BTreeSet<&'static str>,
+    pub absent: BTreeSet<String>,
     /// Reports that could not be opened or read.
     pub unreadable: usize,
 }

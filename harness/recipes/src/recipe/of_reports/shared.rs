@@ -15,12 +15,12 @@ const OF_ALL: [&str; 4] = [META_DATA_EXPORT.name, MPI_RANKS.name, SESSION_START.
 
 /// By table how many of these recipes read it. Strings are kept by the report itself.
 pub(super) fn readers(
-    recipes: &[(&'static ReportRecipe, Arguments)],
+    recipes: &[(ReportRecipe<'_>, Arguments)],
     trace: &Trace,
 ) -> BTreeMap<&'static str, usize> {
     let mut readers: BTreeMap<&'static str, usize> = OF_ALL.iter().map(|name| (*name, 1)).collect();
     for (recipe, arguments) in recipes {
-        for spec in diff::summary_of(recipe, arguments).tables {
+        for spec in diff::summary_of(*recipe, arguments).tables {
             *readers.entry(spec.name).or_default() += 1;
         }
     }
@@ -64,7 +64,7 @@ mod tests {
 
     fn decoded_by(
         made: &Made,
-        asked: &[(&'static ReportRecipe, Arguments)],
+        asked: &[(ReportRecipe<'static>, Arguments)],
     ) -> BTreeMap<&'static str, Decoded> {
         let inputs = inputs(vec![made.path()]);
         let survey = Survey { asked, inputs: &inputs, filter: None, jobs: 1, progress: &|_| {} };
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn every_recipe_together_decodes_each_column_of_a_report_once() {
         let made = made();
-        let asked = || LIST.iter().map(|recipe| (recipe, Arguments::default()));
+        let asked = || LIST.iter().map(|recipe| (*recipe, Arguments::default()));
         let short = asked().filter(|(recipe, _)| group_of(recipe.name) != Some(COMPOSITE));
         for asked in [asked().collect::<Vec<_>>(), short.collect()] {
             let decoded = decoded_by(&made, &asked);
@@ -95,12 +95,12 @@ mod tests {
         let mut silent = Vec::new();
         for recipe in LIST {
             let arguments = Arguments::default();
-            let declared = diff::summary_of(recipe, &arguments).tables.iter().map(|spec| spec.name);
+            let declared = diff::summary_of(*recipe, &arguments).tables.iter().map(|spec| spec.name);
             let mut known: Vec<&str> = declared.chain(OF_ALL).chain([STRING_IDS.name]).collect();
             if group_of(recipe.name) == Some(CHARTS) {
                 known.extend(timed);
             }
-            let decoded = decoded_by(&made, &[(recipe, arguments)]);
+            let decoded = decoded_by(&made, &[(*recipe, arguments)]);
             let others = decoded.keys().filter(|name| !known.contains(name));
             silent.extend(others.map(|table| format!("`{}` does not declare `{table}`", recipe.name)));
         }
@@ -111,7 +111,7 @@ mod tests {
     fn tables_are_awaited_as_long_as_a_recipe_that_reads_them_is_to_come() {
         let of = |name: &str| {
             let at = LIST.iter().position(|recipe| recipe.name == name).expect("there");
-            (&LIST[at], Arguments::default())
+            (LIST[at], Arguments::default())
         };
         let recipes = [of("cuda_gpu_kern_sum"), of("cuda_api_sum"), of("CUDA_KERNEL")];
         let trace = made().trace();

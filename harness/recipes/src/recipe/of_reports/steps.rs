@@ -3,6 +3,7 @@
 
 use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::chart::{Axis, Chart, ChartLine, Figure, Lines};
+use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::result_table::{Column, Quantity, ResultTable};
 use crate::steps::{Figures, Found, Source, Step, StepRequest, Window, figures, find_in_trace, window};
@@ -34,7 +35,7 @@ pub(super) const STEPS: ReportRecipe = ReportRecipe {
         take: |trace, arguments| {
             let range = Some(arguments.text(&RANGE)).filter(|name| !name.is_empty());
             let named = [(RANGES, Source::Ranges), (CAPTURE, Source::Capture), (KERNELS, Source::Kernels)];
-            let source = named.iter().find(|(spec, _)| arguments.has(spec.name)).map(|(_, source)| *source);
+            let source = named.iter().find(|(spec, _)| arguments.has(&spec.name)).map(|(_, source)| *source);
             match find_in_trace(trace, &StepRequest { range, source })? {
                 Ok(found) => {
                     found.notes.iter().for_each(|note| trace.note(format!("steps: {note}")));
@@ -52,30 +53,28 @@ pub(super) const STEPS: ReportRecipe = ReportRecipe {
 };
 
 const fn source(name: &'static str, about: &'static str) -> ArgumentSpec {
-    ArgumentSpec { name, about, takes: Takes::Nothing, choice: Some("source") }
+    argument!(name, about, Takes::Nothing, "source")
 }
 
-const RANGE: ArgumentSpec = ArgumentSpec {
-    name: "range",
-    about: "steps are ranges of this name, with `#` or nothing in place of a number",
-    takes: Takes::Text(""),
-    choice: Some("source"),
-};
+const RANGE: ArgumentSpec = argument!(
+    "range",
+    "steps are ranges of this name, with `#` or nothing in place of a number",
+    Takes::Text(""),
+    "source"
+);
 const RANGES: ArgumentSpec = source("ranges", "find steps in ranges alone");
 const CAPTURE: ArgumentSpec = source("capture", "steps are the capture ranges of the profiler");
 const KERNELS: ArgumentSpec = source("kernels", "find steps in the order of kernels alone");
-const WINDOW: ArgumentSpec = ArgumentSpec {
-    name: "window",
-    about: "the first and the last step that were to be profiled; missing ones are reported",
-    takes: Takes::Span,
-    choice: None,
-};
-const SKIP: ArgumentSpec = ArgumentSpec {
-    name: "skip",
-    about: "how many first steps, such as a warm-up, to leave out of all figures",
-    takes: Takes::Number(0),
-    choice: None,
-};
+const WINDOW: ArgumentSpec = argument!(
+    "window",
+    "the first and the last step that were to be profiled; missing ones are reported",
+    Takes::Span
+);
+const SKIP: ArgumentSpec = argument!(
+    "skip",
+    "how many first steps, such as a warm-up, to leave out of all figures",
+    Takes::Number(0)
+);
 
 fn make(reports: &[ReportExtract<&Found>], arguments: &Arguments) -> Made {
     let skip = usize::try_from(arguments.number(&SKIP)).unwrap_or(usize::MAX);
@@ -107,7 +106,7 @@ fn chart(reports: &[ReportExtract<&Found>]) -> Chart {
         ChartLine { label: format!("rank {}", report.rank), rank: Some(report.rank), points }
     };
     Chart {
-        name: "steps",
+        name: "steps".into(),
         title: "Time of each Step".to_owned(),
         about: "parallel lines are ranks in step; a line above the others is a slow rank, a slope is growing step time"
             .to_owned(),
@@ -126,7 +125,7 @@ fn is_numbered(reports: &[ReportExtract<&Found>]) -> bool {
 }
 
 fn result_table(columns: Vec<Column>) -> ResultTable {
-    ResultTable { name: STEPS.name, title: STEPS.title, columns }
+    ResultTable::new(STEPS.name, STEPS.title, columns)
 }
 
 /// A row for each rank.

@@ -6,6 +6,7 @@ use crate::chart::{Along, Axis, Bar, Bars, Chart, Figure, Mark};
 use crate::recipe::stragglers::extract::{
     KernelExtract, RankReport, clock, communicator_name, describe_flaw, evidence, take,
 };
+use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::result_table::{Column, Quantity, ResultTable};
 use crate::stragglers::{Evidence, Judgement, Limits, RankResult, Verdict, Who, judge};
@@ -14,18 +15,13 @@ use nsys::tables::{
     NVTX_PAYLOAD_SCHEMAS, RUNTIME, SESSION_START, STRING_IDS, SYSTEM_ENV,
 };
 
-const LEAST_US: ArgumentSpec = ArgumentSpec {
-    name: "least_us",
-    about: "ranks that are less late than this per iteration are not named; microseconds",
-    takes: Takes::Number(200),
-    choice: None,
-};
-const LEAST_ROUNDS: ArgumentSpec = ArgumentSpec {
-    name: "least_rounds",
-    about: "fewest iterations to judge by",
-    takes: Takes::Number(16),
-    choice: None,
-};
+const LEAST_US: ArgumentSpec = argument!(
+    "least_us",
+    "ranks that are less late than this per iteration are not named; microseconds",
+    Takes::Number(200)
+);
+const LEAST_ROUNDS: ArgumentSpec =
+    argument!("least_rounds", "fewest iterations to judge by", Takes::Number(16));
 
 pub(super) const STRAGGLERS: ReportRecipe = ReportRecipe {
     name: "stragglers",
@@ -107,7 +103,7 @@ fn chart(evidence: &Evidence, judgement: &Judgement, limits: &Limits) -> Option<
     });
     let bars: Vec<Bar> = bars.collect();
     bars.iter().any(|bar| bar.value.is_some()).then(|| Chart {
-        name: "late",
+        name: "late".into(),
         title: "Lateness of each Rank".to_owned(),
         about: "median of how much longer than its peers a rank works per iteration; below zero where it works less. \
                 Ranks below the mark are not named"
@@ -125,7 +121,7 @@ fn chart(evidence: &Evidence, judgement: &Judgement, limits: &Limits) -> Option<
 }
 
 fn result_table(title: &'static str, columns: Vec<Column>) -> ResultTable {
-    ResultTable { name: STRAGGLERS.name, title, columns }
+    ResultTable::new(STRAGGLERS.name, title, columns)
 }
 
 const PLAIN: Quantity = Quantity::Plain;

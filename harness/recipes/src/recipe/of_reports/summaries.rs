@@ -1,6 +1,7 @@
 //! Summaries: the rows of a report in groups, whose figures are taken over all reports together.
 
 use super::{RecipeKind, ReportRecipe};
+use crate::report::argument;
 use crate::report::{self, ArgumentSpec, Groups, Takes};
 use crate::result_table::Quantity;
 use nsys::export::ExportError;
@@ -131,5 +132,5 @@ fn mpi(trace: &Trace) -> Result<Option<Groups>, ExportError> {
 
 /// An argument of `diff` for each summary.
 pub(super) const fn named(name: &'static str) -> ArgumentSpec {
-    ArgumentSpec { name, about: "compares by this summary", takes: Takes::Nothing, choice: Some("of") }
+    argument!(name, "compares by this summary", Takes::Nothing, "of")
 }

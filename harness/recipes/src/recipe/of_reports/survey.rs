@@ -40,7 +40,7 @@ pub struct Input {
 /// Which recipes to run over which reports, and how.
 pub struct Survey<'a> {
     /// Recipes with their arguments; outcomes come in this order.
-    pub asked: &'a [(&'static ReportRecipe, Arguments)],
+    pub asked: &'a [(ReportRecipe<'a>, Arguments)],
     /// All reports; a report's number is its place here.
     pub inputs: &'a [Input],
     /// Restricts the rows of every report; `None` where all count.
@@ -66,7 +66,7 @@ pub struct Progress {
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// As in `ReportRecipe::name`.
-    pub recipe: &'static str,
+    pub recipe: String,
     /// Each under the name of its file; none where no report has data for it.
     pub tables: Vec<(&'static str, ResultTable)>,
     /// The charts of the tables, for recipes that have some.
@@ -163,10 +163,10 @@ fn extracts(
             let mut all = all.tallies.lock().unwrap_or_else(PoisonError::into_inner);
             all.entry((side, words.to_vec())).or_default().add(tally);
         };
-        let summary = diff::summary_of(recipe, arguments);
-        let of_report = match take(trace, summary, arguments, &add, &all.together) {
+        let summary = diff::summary_of(*recipe, arguments);
+        let of_report = match take(trace, &summary, arguments, &add, &all.together) {
             Ok(Some(extract)) => Ok(extract),
-            Ok(None) => looked_at(trace, summary, arguments),
+            Ok(None) => looked_at(trace, &summary, arguments),
             Err(error) => Err(error),
         };
         let of_report = of_report.unwrap_or_else(|error| RecipeExtract::Unreadable(error.to_string()));
@@ -188,7 +188,7 @@ pub(super) fn decoded(survey: &Survey, input: &Input) -> BTreeMap<&'static str, 
 /// `None` where a table that it needs is absent or empty, or has no matching rows.
 fn take(
     trace: &Trace,
-    recipe: &ReportRecipe,
+    recipe: &ReportRecipe<'_>,
     arguments: &Arguments,
     add: &dyn Fn(&[String], Tally),
     all: &Mutex<together::Extract>,
@@ -219,7 +219,7 @@ fn take(
 /// Whether there were rows to search, where none matched.
 fn looked_at(
     trace: &mut Trace,
-    recipe: &ReportRecipe,
+    recipe: &ReportRecipe<'_>,
     arguments: &Arguments,
 ) -> Result<RecipeExtract, ExportError> {
     let mut rows = 0;
@@ -232,7 +232,7 @@ fn looked_at(
         if let (Some(moment), false) = (moment, falls_back) {
             match trace.export().columns(spec, &[moment])? {
                 Some(of_table) => rows += of_table.len() as u64,
-                None => absent.push(spec.name),
+                None => absent.push(spec.name.to_owned()),
             }
         }
     }
@@ -240,7 +240,7 @@ fn looked_at(
         if absent.is_empty() {
             for spec in recipe.tables {
                 if trace.export().table(spec)?.is_none() {
-                    absent.push(spec.name);
+                    absent.push(spec.name.to_owned());
                 }
             }
         }
@@ -277,7 +277,7 @@ fn ranks(reports: &[Report]) -> (Vec<i64>, &'static str) {
 
 fn outcome(
     survey: &Survey,
-    recipe: &'static ReportRecipe,
+    recipe: &ReportRecipe<'_>,
     arguments: &Arguments,
     at: usize,
     reports: &[Report],
@@ -349,7 +349,7 @@ fn outcome(
             }
         }
         RecipeKind::Diff if !all.is_empty() || looked > 0 => {
-            tables.push(("diff", diff::result_table(recipe, arguments, all)))
+            tables.push(("diff", diff::result_table(*recipe, arguments, all)))
         }
         RecipeKind::Summary { .. } | RecipeKind::Diff => {}
     }
@@ -360,7 +360,7 @@ fn outcome(
         tables.push(("files", files(survey, recipe, reports, at, ranks, from)));
     }
     let simulated = reports.iter().any(|report| report.simulated);
-    Outcome { recipe: recipe.name, tables, charts, notes, unreadable, simulated, seen }
+    Outcome { recipe: recipe.name.to_owned(), tables, charts, notes, unreadable, simulated, seen }
 }
 
 fn count_reports<'a>(extracts: impl Iterator<Item = &'a RecipeExtract>) -> ReportCounts {
@@ -374,11 +374,11 @@ fn count_reports<'a>(extracts: impl Iterator<Item = &'a RecipeExtract>) -> Repor
             RecipeExtract::FoundNone { rows, absent, .. } => {
                 counts.found_none += 1;
                 counts.looked_at += rows;
-                counts.absent.extend(absent);
+                counts.absent.extend(absent.iter().cloned());
             }
             RecipeExtract::Nothing { absent } => {
                 counts.without += 1;
-                counts.absent.extend(absent);
+                counts.absent.extend(absent.iter().cloned());
             }
             RecipeExtract::Unreadable(_) => counts.unreadable += 1,
         }

@@ -57,7 +57,7 @@ fn every_recipe_says_what_it_is_for_and_how_its_figures_come_about() {
 }
 
 /// Capital letters in a declared name stand for others.
-fn is_declared(recipe: &ReportRecipe, chart: &str) -> bool {
+fn is_declared(recipe: &ReportRecipe<'_>, chart: &str) -> bool {
     recipe.charts().iter().any(|(declared, _)| {
         let begin = declared.split(|letter: char| letter.is_ascii_uppercase()).next().unwrap_or_default();
         *declared == chart || (begin.len() < declared.len() && chart.starts_with(begin))
@@ -82,7 +82,7 @@ fn recipes_give_the_charts_that_they_declare() {
     for recipe in LIST {
         let outcome = surveyed(recipe.name, &[], &inputs);
         for chart in outcome.charts {
-            assert!(is_declared(recipe, chart.name), "`{}` draws undeclared: {}", recipe.name, chart.name);
+            assert!(is_declared(recipe, &chart.name), "`{}` draws undeclared: {}", recipe.name, chart.name);
             drawn += 1;
         }
     }

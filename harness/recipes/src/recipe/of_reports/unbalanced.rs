@@ -29,7 +29,7 @@ pub(super) const NVTX_UNBALANCED: ReportRecipe = ReportRecipe {
                 Column::integers("Nth", plain, odd.iter().map(|odd| odd.nth as i64)),
                 Column::texts("Range", odd.iter().map(|odd| odd.label.as_str())),
             ];
-            Ok(Some(ResultTable { name: NVTX_UNBALANCED.name, title: NVTX_UNBALANCED.title, columns }))
+            Ok(Some(ResultTable::new(NVTX_UNBALANCED.name, NVTX_UNBALANCED.title, columns)))
         },
     },
 };

@@ -10,31 +10,31 @@ use metric::MetricSpec;
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
 
-const STEP_TIME: MetricSpec = job_metric(
+pub(super) const STEP_TIME: MetricSpec = job_metric(
     "train.window_step_time",
     "mean step time of the window by the log",
     Unit::Seconds,
     Better::Lower,
 );
-const SAMPLES: MetricSpec = job_metric(
+pub(super) const SAMPLES: MetricSpec = job_metric(
     "train.window_samples_per_s",
     "samples per second of all ranks in the steps of the window",
     Unit::PerSecond,
     Better::Higher,
 );
-const TOKENS: MetricSpec = job_metric(
+pub(super) const TOKENS: MetricSpec = job_metric(
     "train.window_tokens_per_s",
     "tokens per second of all ranks in the steps of the window",
     Unit::PerSecond,
     Better::Higher,
 );
-const TFLOPS: MetricSpec = job_metric(
+pub(super) const TFLOPS: MetricSpec = job_metric(
     "train.window_tflops_per_gpu",
     "TFLOP/s of each GPU in the steps of the window",
     Unit::Teraflops,
     Better::Higher,
 );
-const MFU: MetricSpec = job_metric(
+pub(super) const MFU: MetricSpec = job_metric(
     "train.window_mfu",
     "model FLOPs utilization in the steps of the window, as a fraction of the GPU's peak",
     Unit::Ratio,

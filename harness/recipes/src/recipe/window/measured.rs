@@ -23,23 +23,23 @@ pub(super) const STEP_TIME: MetricSpec = MetricSpec::new("window.step_time", "me
 const fn job_metric(name: &'static str, about: &'static str, unit: Unit) -> MetricSpec {
     MetricSpec::new(name, about, unit, Better::Higher, Files::Reports)
 }
-const SAMPLES: MetricSpec = job_metric(
+pub(super) const SAMPLES: MetricSpec = job_metric(
     "window.samples_per_s",
     "samples per second of all ranks in the window, from `window.step_time` and the stated samples per step",
     Unit::PerSecond,
 );
-const TOKENS: MetricSpec = job_metric(
+pub(super) const TOKENS: MetricSpec = job_metric(
     "window.tokens_per_s",
     "tokens per second of all ranks in the window, from its samples per second and the \
                                    stated tokens per sample",
     Unit::PerSecond,
 );
-const TFLOPS: MetricSpec = job_metric(
+pub(super) const TFLOPS: MetricSpec = job_metric(
     "window.tflops_per_gpu",
     "TFLOP/s of each GPU in the window, from its tokens and the model's shape",
     Unit::Teraflops,
 );
-const MFU: MetricSpec = job_metric(
+pub(super) const MFU: MetricSpec = job_metric(
     "window.mfu",
     "model FLOPs utilization in the window, as a fraction of the GPU's peak",
     Unit::Ratio,

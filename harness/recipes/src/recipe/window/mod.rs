@@ -6,7 +6,7 @@ mod measured;
 #[cfg(test)]
 mod tests;
 
-use self::measured::{EFA_PER_STEP, EFA_UNKNOWN, REACHED, STEP_TIME, Span, Spans, UNTIMED};
+use self::measured::{EFA_PER_STEP, EFA_UNKNOWN, STEP_TIME, Span, Spans, UNTIMED};
 use super::{Contradiction, FileRole, InputFile, JobInput, LIST, Output, RecipeSpec, Workload};
 use crate::steps::{Source, StepRequest as StepSearch, find_in_trace, stem};
 use logs::window_mark::{MARKS, Mark};
@@ -48,10 +48,10 @@ pub const SPEC: RecipeSpec = RecipeSpec {
         FIRST,
         LAST,
         STEP_TIME,
-        REACHED[0],
-        REACHED[1],
-        REACHED[2],
-        REACHED[3],
+        measured::SAMPLES,
+        measured::TOKENS,
+        measured::TFLOPS,
+        measured::MFU,
         EFA_PER_STEP,
     ],
     tables: &[&KERNEL, &RUNTIME, &STRING_IDS, &GRAPH_TRACE, &NVTX_EVENTS, &DIAGNOSTIC_EVENT],
@@ -305,7 +305,7 @@ fn miscounted(job: &JobInput, requested: &StepWindow, mark: Option<&Mark>) -> Op
 /// Marks all numbers of the node as not comparable: measured in another window, they say nothing about the node.
 fn distrust_node(output: &mut Output, file: &InputFile, node: &str, cause: &'static str, why: String) {
     let of_reports = LIST.iter().filter(|recipe| !recipe.tables.is_empty()).flat_map(|recipe| recipe.metrics);
-    let metrics = of_reports.map(|metric| metric.name.to_owned()).filter(|name| name != OPENED.name);
+    let metrics = of_reports.map(|metric| metric.name.to_string()).filter(|name| *name != OPENED.name);
     let finding: Finding = file.finding(cause, why);
     output.doubts.push(Contradiction {
         metrics: metrics.collect(),

@@ -30,7 +30,7 @@ pub(super) const NVTX_KERN_SUM: ReportSpec = ReportSpec {
         sort(&mut groups);
         let name = "nvtx_kern_sum";
         let columns = columns(&groups, RANGE_SHOWS, |value| fitting(name, value).map(Some))?;
-        Ok(Some(ResultTable { name, title: "NVTX Range Kernel Summary", columns }))
+        Ok(Some(ResultTable::new(name, "NVTX Range Kernel Summary", columns)))
     },
 };
 

@@ -3,6 +3,7 @@
 
 use super::*;
 use config::baseline::Baselines;
+use recipes::catalogue::Catalogue;
 
 fn with(baseline: PlannedBaseline) -> PlannedBound {
     PlannedBound { baseline: Some(baseline), ..PlannedBound::default() }
@@ -150,7 +151,9 @@ fn what_was_drawn_between_sizes_or_widened_says_so() {
 }
 
 fn shipped(text: &str) -> Baselines {
-    Baselines::read(text, "x.toml").map_err(|diagnostics| diagnostics.to_string()).expect("good")
+    Baselines::read(text, "x.toml", &Catalogue::built_in())
+        .map_err(|diagnostics| diagnostics.to_string())
+        .expect("good")
 }
 
 /// Every published figure is within the bounds of its own key, and passes as provisional.

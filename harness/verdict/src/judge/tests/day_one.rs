@@ -2,6 +2,7 @@
 
 use super::*;
 use model::artefact::JudgedBy;
+use recipes::catalogue::Catalogue;
 
 const GIB: u64 = 1 << 30;
 
@@ -47,7 +48,7 @@ fn judge_values(values: &[f64], baseline: PlannedBaseline) -> (Vec<Status>, Vec<
     let rows: Vec<[(u64, f64); 1]> = values.iter().map(|value| [(8, *value)]).collect();
     let rows: Vec<&[(u64, f64)]> = rows.iter().map(|rows| rows.as_slice()).collect();
     let judged = fleet(&rows, day_one(baseline)).judged();
-    let named = culprits_of_run(&judged.outcomes.jobs, &judged.verdict.culprits);
+    let named = culprits_of_run(&judged.outcomes.jobs, &judged.verdict.culprits, &Catalogue::built_in());
     let named =
         merge_culprits(judged.verdict.culprits.clone(), named).iter().map(ToString::to_string).collect();
     (judged.verdict.verdicts.iter().map(|verdict| verdict.status).collect(), named)

@@ -2,7 +2,7 @@
 
 use super::*;
 use metric::Covers;
-use recipes::recipe;
+use recipes::catalogue::Catalogue;
 
 const KINDS: [FileKind; 9] = [
     FileKind::NcclTests,
@@ -19,13 +19,13 @@ const KINDS: [FileKind; 9] = [
 #[test]
 fn each_metric_has_its_files_its_blame_and_its_next_step() {
     let mut table = String::new();
-    for metric in recipe::all().flat_map(|recipe| recipe.metrics) {
+    for metric in Catalogue::built_in().metrics() {
         let files: Vec<String> = KINDS
             .iter()
-            .filter(|kind| gate::feeds(**kind, metric.name))
+            .filter(|kind| gate::feeds(&Catalogue::built_in(), **kind, &metric.name))
             .map(|kind| format!("{kind:?}"))
             .collect();
-        let asked = assertion(metric.name, at_least(1.0));
+        let asked = assertion(&metric.name, at_least(1.0));
         let explained = metric.explained_by.join(", ");
         let covers = match metric.covers {
             Covers::All => "all",
@@ -45,7 +45,7 @@ fn each_metric_has_its_files_its_blame_and_its_next_step() {
 
 #[test]
 fn assertions_are_named_without_the_prefix_of_nccl_alone() {
-    for metric in recipe::all().flat_map(|recipe| recipe.metrics) {
+    for metric in Catalogue::built_in().metrics() {
         assert_eq!(metric.short_name(), metric.name.trim_start_matches("nccl."));
     }
 }

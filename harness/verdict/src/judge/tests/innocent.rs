@@ -2,6 +2,7 @@
 
 use super::*;
 use model::artefact::{JobOutcome, WorkKind};
+use recipes::catalogue::Catalogue;
 use recipes::recipe::{efa_traffic, training_log};
 
 /// One job on each node, which both ended with exit code 1 and these last words.
@@ -27,7 +28,7 @@ fn jobs_that_all_fail_with_the_same_words_are_a_common_failure_and_blame_no_node
     let common = verdict.common_failure.expect("a common failure");
     assert_eq!((common.jobs, common.nodes.as_str(), common.expected), (2, "n[1-2]", false));
     assert_eq!(common.words, ["rank 0", "no MPI plugin"]);
-    assert_eq!(culprits_of_run(&outcomes.jobs, &[]), []);
+    assert_eq!(culprits_of_run(&outcomes.jobs, &[], &Catalogue::built_in()), []);
     assert!(outcomes.jobs.is_empty(), "{:?}", outcomes.jobs);
     let only_shared = both_failed([&["no GPU", "exit", "no MPI"], &["no NIC", "no MPI"]]);
     assert_eq!(only_shared.judged().verdict.common_failure.expect("a common failure").words, ["no MPI"]);
@@ -172,7 +173,7 @@ fn three_of_five_nodes_that_fail_alike_are_the_cases_fault_and_three_of_six_are_
             }),
             judged: BTreeMap::new(),
         };
-        culprits_of_run(&(1..=nodes).map(outcome).collect::<Vec<_>>(), &[]).len()
+        culprits_of_run(&(1..=nodes).map(outcome).collect::<Vec<_>>(), &[], &Catalogue::built_in()).len()
     };
     assert_eq!((named(5), named(6)), (0, 3));
 }
@@ -261,7 +262,10 @@ fn nodes_that_a_probe_left_out_are_each_named_however_many_they_are() {
         }),
         judged: BTreeMap::new(),
     };
-    assert_eq!(culprits_of_run(&(1..=4).map(outcome).collect::<Vec<_>>(), &[]).len(), 3);
+    assert_eq!(
+        culprits_of_run(&(1..=4).map(outcome).collect::<Vec<_>>(), &[], &Catalogue::built_in()).len(),
+        3
+    );
 }
 
 #[test]

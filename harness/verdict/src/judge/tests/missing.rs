@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::judge::gate::{self, Gate};
+use recipes::catalogue::Catalogue;
 use std::collections::BTreeMap;
 
 #[test]
@@ -33,7 +34,11 @@ fn each_metric_is_read_from_files_of_its_own_kind() {
             Log,
         ];
         for kind in all {
-            assert_eq!(gate::feeds(kind, metric), feeding.contains(&kind), "{metric} from {kind:?}");
+            assert_eq!(
+                gate::feeds(&Catalogue::built_in(), kind, metric),
+                feeding.contains(&kind),
+                "{metric} from {kind:?}"
+            );
         }
     }
 }

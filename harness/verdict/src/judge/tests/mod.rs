@@ -30,6 +30,7 @@ use model::artefact::{
     BaselineNumbers, CollectedFile, FileKind, JobAnalysis, JobProperties, JobRecord, MissingFile,
     PlannedBaseline, PlannedBound, PlannedJob, WorkloadFacts, WorkloadFailure,
 };
+use recipes::catalogue::Catalogue;
 use std::sync::Arc;
 
 /// A case of two nodes and one job, whose parts a test changes as it needs.
@@ -189,6 +190,7 @@ impl World {
             collected: &self.collected,
             analysis: &self.analysis,
             metrics: &metrics,
+            catalogue: &Catalogue::built_in(),
         })
     }
 

@@ -3,6 +3,7 @@
 use super::*;
 use metric::finding::Finding;
 use model::artefact::Culprit;
+use recipes::catalogue::Catalogue;
 
 /// A rank of one of two nodes is late.
 fn late(metric: &str) -> World {
@@ -18,7 +19,7 @@ fn late(metric: &str) -> World {
 
 fn culprits(world: &World) -> Vec<Culprit> {
     let judged = world.judged();
-    let of_run = culprits_of_run(&judged.outcomes.jobs, &judged.verdict.culprits);
+    let of_run = culprits_of_run(&judged.outcomes.jobs, &judged.verdict.culprits, &Catalogue::built_in());
     merge_culprits(judged.verdict.culprits, of_run)
 }
 

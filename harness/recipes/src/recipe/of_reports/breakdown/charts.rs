@@ -75,5 +75,5 @@ pub(super) fn render(gpus: &[(i64, Option<i64>, &Row)]) -> Vec<Chart> {
 fn bars(name: &'static str, title: &str, about: &str, value: &str, bars: Vec<Bar>) -> Chart {
     let value = Axis::linear(value, Quantity::Percent);
     let figure = Figure::Bars(Bars { value, bars, marks: Vec::new() });
-    Chart { name, title: title.to_owned(), about: about.to_owned(), figure }
+    Chart { name: name.into(), title: title.to_owned(), about: about.to_owned(), figure }
 }

@@ -165,7 +165,7 @@ pub(super) fn result_table(all: &[(i64, Compat)]) -> ResultTable {
             all.iter().map(|(_, one)| one.utilisation()),
         ),
     ];
-    ResultTable { name: BREAKDOWN.name, title: BREAKDOWN.title, columns }
+    ResultTable::new(BREAKDOWN.name, BREAKDOWN.title, columns)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod tests;
 
 use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::busy::{Busy, Sets, Shares};
+use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::result_table::{Column, Quantity, ResultTable, visible};
 use compat::Compat;
@@ -56,19 +57,17 @@ pub(super) const BREAKDOWN: ReportRecipe = ReportRecipe {
     }),
 };
 
-const COMPAT: ArgumentSpec = ArgumentSpec {
-    name: "compat",
-    about: "first the ten numbers of the older script, in its format, then the correct ones",
-    takes: Takes::Nothing,
-    choice: None,
-};
+const COMPAT: ArgumentSpec = argument!(
+    "compat",
+    "first the ten numbers of the older script, in its format, then the correct ones",
+    Takes::Nothing
+);
 
-const STEP: ArgumentSpec = ArgumentSpec {
-    name: "step",
-    about: "also per step: the name of the step's range, with or without its domain before a colon",
-    takes: Takes::Text(""),
-    choice: None,
-};
+const STEP: ArgumentSpec = argument!(
+    "step",
+    "also per step: the name of the step's range, with or without its domain before a colon",
+    Takes::Text("")
+);
 
 #[derive(Serialize, Deserialize)]
 struct Extract {
@@ -205,5 +204,5 @@ fn result_table(rows: &[(i64, Option<i64>, &Row)], number: Option<&str>) -> Resu
         time("Graphs Alone", &|row| row.shares.graphs_alone),
         Column::maybe_integers("Session", ns, rows.iter().map(|(_, session, _)| *session)),
     ]);
-    ResultTable { name: BREAKDOWN.name, title: BREAKDOWN.title, columns }
+    ResultTable::new(BREAKDOWN.name, BREAKDOWN.title, columns)
 }

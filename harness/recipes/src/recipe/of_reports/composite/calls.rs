@@ -55,7 +55,7 @@ fn ranges(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
         |value: fn(i64) -> i64| order.iter().map(|row| tids.get(*row).map(value)).collect::<Vec<_>>();
     columns.push(Column::maybe_integers("pid", plain, of_tid(pid_of)));
     columns.push(Column::maybe_integers("tid", plain, of_tid(tid_of)));
-    Ok(Some(ResultTable { name: NVTX.name, title: NVTX.title, columns }))
+    Ok(Some(ResultTable::new(NVTX.name, NVTX.title, columns)))
 }
 
 pub(crate) const MPI: ReportRecipe = ReportRecipe {
@@ -89,7 +89,7 @@ struct Call {
 fn calls(
     trace: &Trace,
     tables: &[&'static TableSpec],
-    recipe: &ReportRecipe,
+    recipe: &ReportRecipe<'static>,
 ) -> Result<Option<ResultTable>, ExportError> {
     let strings = trace.strings()?;
     let mut all: Vec<Call> = Vec::new();
@@ -115,5 +115,5 @@ fn calls(
         Column::maybe_integers("pid", plain, all.iter().map(|call| call.tid.map(pid_of))),
         Column::maybe_integers("tid", plain, all.iter().map(|call| call.tid.map(tid_of))),
     ];
-    Ok(Some(ResultTable { name: recipe.name, title: recipe.title, columns }))
+    Ok(Some(ResultTable::new(recipe.name, recipe.title, columns)))
 }

@@ -30,7 +30,11 @@ pub(crate) const CUDA_GPU_GRAPH: ReportRecipe = ReportRecipe {
 const COLUMNS: [&str; 8] =
     ["correlationId", "start", "end", "globalPid", "deviceId", "contextId", "greenContextId", "streamId"];
 
-fn activity(trace: &Trace, graphs: bool, recipe: &ReportRecipe) -> Result<Option<ResultTable>, ExportError> {
+fn activity(
+    trace: &Trace,
+    graphs: bool,
+    recipe: &ReportRecipe<'static>,
+) -> Result<Option<ResultTable>, ExportError> {
     let tables: [(&'static TableSpec, &str, bool); 4] = [
         (&KERNEL, "graphNodeId", true),
         (&MEMCPY, "graphNodeId", true),
@@ -71,7 +75,7 @@ fn activity(trace: &Trace, graphs: bool, recipe: &ReportRecipe) -> Result<Option
     let sorted = all.into_iter().map(|column| {
         Numbers { name: column.name, values: order.iter().map(|row| column.values[*row]).collect() }.column()
     });
-    Ok(Some(ResultTable { name: recipe.name, title: recipe.title, columns: sorted.collect() }))
+    Ok(Some(ResultTable::new(recipe.name, recipe.title, sorted.collect())))
 }
 
 pub(crate) const CUDA_KERNEL: ReportRecipe = ReportRecipe {
@@ -106,7 +110,7 @@ pub(crate) const CUDA_KERNEL: ReportRecipe = ReportRecipe {
             let pids = rows.maybe_ints("globalPid")?;
             let values = order.iter().map(|row| pids.get(*row).map(pid_of)).collect();
             columns.push(Numbers { name: "pid", values }.column());
-            Ok(Some(ResultTable { name: CUDA_KERNEL.name, title: CUDA_KERNEL.title, columns }))
+            Ok(Some(ResultTable::new(CUDA_KERNEL.name, CUDA_KERNEL.title, columns)))
         },
     },
 };

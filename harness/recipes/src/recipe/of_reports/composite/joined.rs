@@ -52,7 +52,7 @@ fn joined(
     trace: &Trace,
     tables: &[(&'static TableSpec, &str)],
     names: &[&'static str],
-    recipe: &ReportRecipe,
+    recipe: &ReportRecipe<'static>,
 ) -> Result<Option<ResultTable>, ExportError> {
     let Some(calls) = Calls::read(trace, &["nameId"])? else { return Ok(None) };
     let mut wanted = vec!["start", "end", "correlationId", "globalPid"];
@@ -111,5 +111,5 @@ fn joined(
         };
         columns.push(Column::maybe_texts(name, pairs.iter().map(text)));
     }
-    Ok(Some(ResultTable { name: recipe.name, title: recipe.title, columns }))
+    Ok(Some(ResultTable::new(recipe.name, recipe.title, columns)))
 }

@@ -104,5 +104,5 @@ fn ranges(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
             .map(|call| call.and_then(|call| call.reduction).map(|reduction| reduction.to_string())),
     ));
     columns.push(number("group", &|call| call.group.map(i64::from)));
-    Ok(Some(ResultTable { name: NCCL.name, title: NCCL.title, columns }))
+    Ok(Some(ResultTable::new(NCCL.name, NCCL.title, columns)))
 }

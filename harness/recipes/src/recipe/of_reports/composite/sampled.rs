@@ -38,7 +38,7 @@ pub(crate) const IB_SWITCH: ReportRecipe = ReportRecipe {
 fn network(
     trace: &Trace,
     spec: &'static TableSpec,
-    recipe: &ReportRecipe,
+    recipe: &ReportRecipe<'static>,
 ) -> Result<Option<ResultTable>, ExportError> {
     let mut samples = net_samples(trace, spec)?;
     if samples.is_empty() {
@@ -72,7 +72,7 @@ fn network(
         columns.push(Column::maybe_texts("nic_name", named));
     }
     columns.push(metric);
-    Ok(Some(ResultTable { name: recipe.name, title: recipe.title, columns }))
+    Ok(Some(ResultTable::new(recipe.name, recipe.title, columns)))
 }
 
 pub(crate) const GPU_METRICS_TABLE: ReportRecipe = ReportRecipe {
@@ -106,7 +106,7 @@ fn gpu_metrics(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
         let values = moments.values().map(|row| row[metric]);
         columns.push(Column::maybe_decimals(&all.metrics[metric], PLAIN, values));
     }
-    Ok(Some(ResultTable { name: "GPU_METRICS", title: "Samples of GPUs", columns }))
+    Ok(Some(ResultTable::new("GPU_METRICS", "Samples of GPUs", columns)))
 }
 
 pub(crate) const GENERIC: ReportRecipe = ReportRecipe {
@@ -138,5 +138,5 @@ fn generic(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
         Column::maybe_texts("dataSrc", values.iter().map(|one| sources.get(&one.type_id).cloned())),
         Column::integers("gpuId", PLAIN, values.iter().map(|one| gpu_of(one.type_id))),
     ];
-    Ok(Some(ResultTable { name: GENERIC.name, title: GENERIC.title, columns }))
+    Ok(Some(ResultTable::new(GENERIC.name, GENERIC.title, columns)))
 }

@@ -2,6 +2,7 @@
 
 use super::note_none;
 use crate::recipe::of_reports::{RecipeKind, ReportRecipe};
+use crate::report::argument;
 use crate::report::{ArgumentSpec, Takes, api_name};
 use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::tables::{RUNTIME, STRING_IDS};
@@ -52,17 +53,13 @@ pub(in super::super) const CUDA_API_SYNC: ReportRecipe = ReportRecipe {
                     found.iter().map(|row| names.labels[names.of_row[*row] as usize].as_str()),
                 ),
             ];
-            Ok(Some(ResultTable { name: CUDA_API_SYNC.name, title: CUDA_API_SYNC.title, columns }))
+            Ok(Some(ResultTable::new(CUDA_API_SYNC.name, CUDA_API_SYNC.title, columns)))
         },
     },
 };
 
-const LEAST: ArgumentSpec = ArgumentSpec {
-    name: "least",
-    about: "leave out calls shorter than this, in nanoseconds",
-    takes: Takes::Number(0),
-    choice: None,
-};
+const LEAST: ArgumentSpec =
+    argument!("least", "leave out calls shorter than this, in nanoseconds", Takes::Number(0));
 
 const WAITING: [&str; 4] =
     ["cudaDeviceSynchronize", "cudaStreamSynchronize", "cuCtxSynchronize", "cuStreamSynchronize"];

@@ -133,5 +133,5 @@ fn found(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
         Column::maybe_integers("Range", Quantity::Bytes, found.iter().map(|one| one.5.bytes)),
         Column::texts("API", found.iter().map(|one| one.6.as_ref())),
     ];
-    Ok(Some(ResultTable { name: DX12_MEM_OPS.name, title: DX12_MEM_OPS.title, columns }))
+    Ok(Some(ResultTable::new(DX12_MEM_OPS.name, DX12_MEM_OPS.title, columns)))
 }

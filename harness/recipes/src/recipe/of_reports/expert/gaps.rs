@@ -3,6 +3,7 @@
 use super::{note_none, overheads, united};
 use crate::busy::{Busy, Operation};
 use crate::recipe::of_reports::{RecipeKind, ReportRecipe};
+use crate::report::argument;
 use crate::report::{ArgumentSpec, Takes};
 use crate::result_table::{Column, Quantity, ResultTable};
 use crate::spans::Spans;
@@ -49,14 +50,10 @@ pub(in super::super) const GPU_GAPS: ReportRecipe = ReportRecipe {
                 Column::integers("Device", plain, found.iter().map(|gap| gap.3)),
                 Column::maybe_integers("Context", plain, found.iter().map(|gap| gap.4)),
             ];
-            Ok(Some(ResultTable { name: GPU_GAPS.name, title: GPU_GAPS.title, columns }))
+            Ok(Some(ResultTable::new(GPU_GAPS.name, GPU_GAPS.title, columns)))
         },
     },
 };
 
-const GAP: ArgumentSpec = ArgumentSpec {
-    name: "gap",
-    about: "leave out gaps up to this length, in milliseconds",
-    takes: Takes::Number(500),
-    choice: None,
-};
+const GAP: ArgumentSpec =
+    argument!("gap", "leave out gaps up to this length, in milliseconds", Takes::Number(500));

@@ -46,7 +46,7 @@ pub(in super::super) const CUDA_MEMSET_SYNC: ReportRecipe = ReportRecipe {
 
 /// A fault, and the table to search.
 struct Fault {
-    recipe: &'static ReportRecipe,
+    recipe: &'static ReportRecipe<'static>,
     spec: &'static TableSpec,
     what: &'static str,
     /// The part of the launching call's name.
@@ -199,5 +199,5 @@ fn result_table(
         columns.push(number(name, Quantity::Plain, column)?);
     }
     columns.push(Column::texts("API", faulty.iter().map(|(_, name)| name.as_str())));
-    Ok(ResultTable { name: fault.recipe.name, title: fault.recipe.title, columns })
+    Ok(ResultTable::new(fault.recipe.name, fault.recipe.title, columns))
 }

@@ -5,6 +5,7 @@ use crate::busy::{Busy, Operation};
 use crate::chart::{Along, Axis, Chart, ChartLine, Figure, Lines, Mark};
 use crate::recipe::of_reports::together::{Extract, Share};
 use crate::recipe::of_reports::{Made, RecipeKind, ReportExtract, ReportRecipe, Together, encoding, labels};
+use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, PROFILER_OVERHEAD};
@@ -112,7 +113,7 @@ fn result_table(all: &[(i64, &GpuUse)]) -> ResultTable {
         Column::maybe_integers("PID", plain, found.iter().map(|(.., used)| used.pid)),
         Column::integers("Device", plain, found.iter().map(|(.., used)| used.device)),
     ];
-    ResultTable { name: GPU_TIME_UTIL.name, title: GPU_TIME_UTIL.title, columns }
+    ResultTable::new(GPU_TIME_UTIL.name, GPU_TIME_UTIL.title, columns)
 }
 
 /// None where no GPU had a moment.
@@ -126,7 +127,7 @@ fn chart(all: &[(i64, &GpuUse)], threshold: f64) -> Option<Chart> {
     });
     let lines: Vec<ChartLine> = lines.filter(|line| !line.points.is_empty()).collect();
     (!lines.is_empty()).then(|| Chart {
-        name: "use",
+        name: "use".into(),
         title: "Use of each GPU over Time".to_owned(),
         about: "fraction of each chunk of time filled by operations, added up; chunks below the mark are in the table. \
                 Times are each report's own"
@@ -140,19 +141,14 @@ fn chart(all: &[(i64, &GpuUse)], threshold: f64) -> Option<Chart> {
     })
 }
 
-const THRESHOLD: ArgumentSpec = ArgumentSpec {
-    name: "threshold",
-    about: "list chunks with less use than this, in percent",
-    takes: Takes::Number(50),
-    choice: None,
-};
+const THRESHOLD: ArgumentSpec =
+    argument!("threshold", "list chunks with less use than this, in percent", Takes::Number(50));
 
-const CHUNKS: ArgumentSpec = ArgumentSpec {
-    name: "chunks",
-    about: "number of chunks that the time of each GPU is cut into, at least one",
-    takes: Takes::Number(30),
-    choice: None,
-};
+const CHUNKS: ArgumentSpec = argument!(
+    "chunks",
+    "number of chunks that the time of each GPU is cut into, at least one",
+    Takes::Number(30)
+);
 
 const MOST_CHUNKS: u64 = 1_000_000;
 

@@ -11,6 +11,7 @@ use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::busy::{Busy, KernelName, Operation};
 use crate::figures::Stats;
 use crate::kernel_class::CLASSES;
+use crate::report::argument;
 use crate::report::{self, ArgumentSpec, Arguments, Takes};
 use crate::spans::Spans;
 use nsys::export::ExportError;
@@ -54,12 +55,8 @@ pub(super) const KERNEL_CLASSES: ReportRecipe = ReportRecipe {
     }),
 };
 
-const COMPAT: ArgumentSpec = ArgumentSpec {
-    name: "compat",
-    about: "the classes, shares and names of a published script",
-    takes: Takes::Nothing,
-    choice: None,
-};
+const COMPAT: ArgumentSpec =
+    argument!("compat", "the classes, shares and names of a published script", Takes::Nothing);
 
 fn classes(compat: bool) -> &'static [&'static str] {
     if compat { &published::CLASSES } else { &CLASSES }

@@ -33,7 +33,7 @@ pub(super) fn chart(reports: &[ReportExtract<&Extract>], compat: bool) -> Chart 
         value: (row.all.sum > 0).then(|| 100.0 * row.time.sum as f64 / row.all.sum as f64),
     });
     Chart {
-        name: "classes",
+        name: "classes".into(),
         title: "Shares of Classes of Kernels".to_owned(),
         about: "share of each class in the time of all kernels, summed over all reports".to_owned(),
         figure: Figure::Bars(Bars {
@@ -146,7 +146,7 @@ fn result_table(rows: &[Row], of_rank: bool, of_gpu: bool) -> ResultTable {
     if !of_gpu {
         columns.push(Column::maybe_texts("Largest Kernel", rows.iter().map(|row| row.largest.clone())));
     }
-    ResultTable { name: KERNEL_CLASSES.name, title: KERNEL_CLASSES.title, columns }
+    ResultTable::new(KERNEL_CLASSES.name, KERNEL_CLASSES.title, columns)
 }
 
 pub(super) fn bottlenecks(all: &[Figures], arguments: &Arguments) -> ResultTable {
@@ -172,7 +172,7 @@ pub(super) fn bottlenecks(all: &[Figures], arguments: &Arguments) -> ResultTable
         percent("Compute", &|figures| Some(figures.compute)),
         percent("Memory", &|figures| Some(figures.memory)),
     ];
-    ResultTable { name: KERNEL_CLASSES.name, title: "What Bounds the Work", columns }
+    ResultTable::new(KERNEL_CLASSES.name, "What Bounds the Work", columns)
 }
 
 pub(super) fn recommendations(all: &[Figures], arguments: &Arguments) -> ResultTable {
@@ -188,5 +188,5 @@ pub(super) fn recommendations(all: &[Figures], arguments: &Arguments) -> ResultT
         Column::texts("Unit", rows.iter().map(|(_, advice)| advice.unit)),
         Column::texts("What to Try", rows.iter().map(|(_, advice)| advice.text.as_str())),
     ];
-    ResultTable { name: KERNEL_CLASSES.name, title: "What to Try", columns }
+    ResultTable::new(KERNEL_CLASSES.name, "What to Try", columns)
 }

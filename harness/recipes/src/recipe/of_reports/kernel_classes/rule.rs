@@ -3,10 +3,11 @@
 
 use super::{Classes, Extract, classes};
 use crate::kernel_class::communicates;
+use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 
 const fn threshold(name: &'static str, about: &'static str, number: u64) -> ArgumentSpec {
-    ArgumentSpec { name, about, takes: Takes::Number(number), choice: None }
+    argument!(name, about, Takes::Number(number))
 }
 
 pub(super) const COMMUNICATION: ArgumentSpec = threshold(

@@ -6,6 +6,7 @@ use super::window::{BINS, NO_SHIFT};
 use crate::busy::{self, Busy, Gpu, Operation};
 use crate::recipe::of_reports::together::Share;
 use crate::recipe::of_reports::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
+use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::spans::Spans;
 use nsys::tables::{GRAPH_TRACE, KERNEL, STRING_IDS};
@@ -105,12 +106,11 @@ pub(in super::super) const NCCL_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
     }),
 };
 
-const CLASSES: ArgumentSpec = ArgumentSpec {
-    name: "classes",
-    about: "communication by the classes of `kernel_classes`, not only names that begin with nccl",
-    takes: Takes::Nothing,
-    choice: None,
-};
+const CLASSES: ArgumentSpec = argument!(
+    "classes",
+    "communication by the classes of `kernel_classes`, not only names that begin with nccl",
+    Takes::Nothing
+);
 
 const OF_NCCL: Shares = Shares {
     name: NCCL_GPU_TIME_UTIL_MAP.name,

@@ -7,7 +7,8 @@ use crate::chart::{Axis, Chart, Figure, Heatmap, HeatmapRow};
 use crate::recipe::of_reports::samples::{GpuSamples, gpu_of};
 use crate::recipe::of_reports::together::Share;
 use crate::recipe::of_reports::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
-use crate::report::{ArgumentSpec, Arguments, Takes};
+use crate::report::argument;
+use crate::report::{ArgumentSpec, Arguments};
 use crate::result_table::{Column, Quantity, ResultTable};
 use nsys::tables::{GENERIC_EVENTS, GPU_METRICS, TARGET_INFO_GPU_METRICS};
 use nsys::trace::Trace;
@@ -38,12 +39,8 @@ pub(in super::super) const GPU_METRIC_UTIL_MAP: ReportRecipe = ReportRecipe {
     }),
 };
 
-const METRIC: ArgumentSpec = ArgumentSpec {
-    name: "metric",
-    about: "one more metric, such as `Unallocated Warps in Active SMs`",
-    takes: Takes::Text(""),
-    choice: None,
-};
+const METRIC: ArgumentSpec =
+    argument!("metric", "one more metric, such as `Unallocated Warps in Active SMs`", Takes::Text(""));
 
 struct Metric {
     /// Of its chart.
@@ -168,7 +165,7 @@ fn totals(rows: &[Row]) -> ResultTable {
         Column::maybe_decimals("Mean", PLAIN, all.iter().map(Mean::value)),
         Column::maybe_decimals("Max", PLAIN, rows.iter().map(|row| row.most)),
     ];
-    ResultTable { name: GPU_METRIC_UTIL_MAP.name, title: GPU_METRIC_UTIL_MAP.title, columns }
+    ResultTable::new(GPU_METRIC_UTIL_MAP.name, GPU_METRIC_UTIL_MAP.title, columns)
 }
 
 fn bins(rows: &[Row], window: &Window) -> ResultTable {
@@ -182,7 +179,7 @@ fn bins(rows: &[Row], window: &Window) -> ResultTable {
         Column::integers("Samples", PLAIN, all().map(|(.., bin)| bin.weight as i64)),
         Column::maybe_decimals("Mean", PLAIN, all().map(|(.., bin)| bin.value())),
     ];
-    ResultTable { name: GPU_METRIC_UTIL_MAP.name, title: GPU_METRIC_UTIL_MAP.title, columns }
+    ResultTable::new(GPU_METRIC_UTIL_MAP.name, GPU_METRIC_UTIL_MAP.title, columns)
 }
 
 fn chart(name: &'static str, title: &str, rows: &[&Row], window: &Window) -> Chart {
@@ -195,7 +192,7 @@ fn chart(name: &'static str, title: &str, rows: &[&Row], window: &Window) -> Cha
         values: row.bins.iter().map(Mean::value).collect(),
     };
     Chart {
-        name,
+        name: name.into(),
         title: title.to_owned(),
         about: "each cell is the mean of the samples in its time; an empty cell has none".to_owned(),
         figure: Figure::Heatmap(Heatmap {
@@ -261,7 +258,7 @@ mod tests {
         let [chart] = outcome.charts.as_slice() else { panic!("{:?}", outcome.charts) };
         let Figure::Heatmap(map) = &chart.figure else { panic!() };
         assert_eq!(
-            (chart.name, map.most, map.edges.as_slice()),
+            (&*chart.name, map.most, map.edges.as_slice()),
             ("sms_active", Some(100.0), &[0, 10, 20, 30][..])
         );
         assert_eq!(map.rows[1].label, "rank 0, GPU 1");
@@ -275,7 +272,7 @@ mod tests {
         sampled(&made, 2, "GPC Clock", &[(0, 0, 7), (400, 0, 8)]);
         let outcome = surveyed("gpu_metric_util_map", &["metric=gpc clock"], &inputs(vec![made.path()]));
         assert_eq!(texts(table(&outcome, "totals"), "Metric"), ["GPC Clock", "SM Issue"]);
-        let names: Vec<&str> = outcome.charts.iter().map(|chart| chart.name).collect();
+        let names: Vec<&str> = outcome.charts.iter().map(|chart| &*chart.name).collect();
         assert_eq!(names, ["sm_issue", "metric"]);
         let outcome = surveyed("gpu_metric_util_map", &["metric=gpc cluck"], &inputs(vec![made.path()]));
         assert!(

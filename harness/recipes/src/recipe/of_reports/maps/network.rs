@@ -207,7 +207,7 @@ fn totals(rows: &[Row]) -> ResultTable {
         Column::maybe_decimals("Mean", PLAIN, all.iter().map(Mean::value)),
         Column::maybe_decimals("Max", PLAIN, most),
     ];
-    ResultTable { name: NETWORK_TRAFFIC_MAP.name, title: NETWORK_TRAFFIC_MAP.title, columns }
+    ResultTable::new(NETWORK_TRAFFIC_MAP.name, NETWORK_TRAFFIC_MAP.title, columns)
 }
 
 fn bins(rows: &[Row], window: &Window) -> ResultTable {
@@ -224,7 +224,7 @@ fn bins(rows: &[Row], window: &Window) -> ResultTable {
         Column::integers("Measured", ns, all().map(|(.., bin)| bin.weight as i64)),
         Column::maybe_decimals("Mean", PLAIN, all().map(|(.., bin)| bin.value())),
     ];
-    ResultTable { name: NETWORK_TRAFFIC_MAP.name, title: NETWORK_TRAFFIC_MAP.title, columns }
+    ResultTable::new(NETWORK_TRAFFIC_MAP.name, NETWORK_TRAFFIC_MAP.title, columns)
 }
 
 /// One for each that is sought, in bytes where any is; what is in further units stands apart.
@@ -265,7 +265,7 @@ fn chart(
         values: row.bins.iter().map(Mean::value).collect(),
     };
     Chart {
-        name,
+        name: name.into(),
         title: title.to_owned(),
         about: "each cell is the mean rate in its time; an empty cell was not measured".to_owned(),
         figure: Figure::Heatmap(Heatmap {
@@ -338,7 +338,7 @@ mod tests {
         let shown = outcome.charts.iter().map(|chart| {
             let Figure::Heatmap(map) = &chart.figure else { panic!() };
             let rows: Vec<&str> = map.rows.iter().map(|row| row.label.as_str()).collect();
-            (chart.name, map.value.name.as_str(), map.value.quantity, rows.join("; "))
+            (&*chart.name, map.value.name.as_str(), map.value.quantity, rows.join("; "))
         });
         assert_eq!(
             shown.collect::<Vec<_>>(),

@@ -167,7 +167,7 @@ fn totals(of: &Shares, kinds: &[&ShareKind], rows: &[Row]) -> ResultTable {
         let percent = rows.iter().map(|row| share(busy(row, at)?, measured(row)));
         columns.push(Column::maybe_decimals(kind.heading, Quantity::Percent, percent));
     }
-    ResultTable { name: of.name, title: of.title, columns }
+    ResultTable::new(of.name, of.title, columns)
 }
 
 fn bins(of: &Shares, kinds: &[&ShareKind], rows: &[Row], window: &Window) -> ResultTable {
@@ -185,7 +185,7 @@ fn bins(of: &Shares, kinds: &[&ShareKind], rows: &[Row], window: &Window) -> Res
         let percent = all().map(|(row, bin)| share(row.busy[at].as_ref()?[bin], row.measured[bin]));
         columns.push(Column::maybe_decimals(kind.heading, Quantity::Percent, percent));
     }
-    ResultTable { name: of.name, title: of.title, columns }
+    ResultTable::new(of.name, of.title, columns)
 }
 
 fn chart(at: usize, kind: &ShareKind, rows: &[Row], window: &Window) -> Chart {
@@ -196,7 +196,7 @@ fn chart(at: usize, kind: &ShareKind, rows: &[Row], window: &Window) -> Chart {
         values: (0..window.bins()).map(|bin| value(row, bin)).collect(),
     };
     Chart {
-        name: kind.name,
+        name: kind.name.into(),
         title: kind.title.to_owned(),
         about: "each cell is the fraction of its time with this activity; an empty cell was not measured"
             .to_owned(),

@@ -1,23 +1,22 @@
 //! The time span of a map: one window over all reports, cut into equal bins. The maps compute the content of bins.
 
 use crate::recipe::of_reports::ReportExtract;
+use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::spans::Spans;
 use serde::{Deserialize, Serialize};
 
-pub(super) const BINS: ArgumentSpec = ArgumentSpec {
-    name: "bins",
-    about: "number of equal bins that the window is cut into, from 1 to 10,000, and no more than it has nanoseconds",
-    takes: Takes::Number(30),
-    choice: None,
-};
+pub(super) const BINS: ArgumentSpec = argument!(
+    "bins",
+    "number of equal bins that the window is cut into, from 1 to 10,000, and no more than it has nanoseconds",
+    Takes::Number(30)
+);
 
-pub(super) const NO_SHIFT: ArgumentSpec = ArgumentSpec {
-    name: "no-shift",
-    about: "lets all reports begin at the same moment, as for runs of different days",
-    takes: Takes::Nothing,
-    choice: None,
-};
+pub(super) const NO_SHIFT: ArgumentSpec = argument!(
+    "no-shift",
+    "lets all reports begin at the same moment, as for runs of different days",
+    Takes::Nothing
+);
 
 const MOST_BINS: u64 = 10_000;
 

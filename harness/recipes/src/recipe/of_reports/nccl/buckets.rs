@@ -77,7 +77,7 @@ impl Buckets {
         }
     }
 
-    pub(super) fn result_table(&self, recipe: &ReportRecipe, messages: &Messages) -> ResultTable {
+    pub(super) fn result_table(&self, recipe: &ReportRecipe<'static>, messages: &Messages) -> ResultTable {
         let mut of_keys = vec![Sum::default(); messages.keys.len()];
         for message in &messages.all {
             of_keys[message.key as usize].take(message);
@@ -108,7 +108,7 @@ impl Buckets {
                 sums.values().map(|sum| (sum.alone > 0).then(|| sum.kernels as f64 / sum.alone as f64)),
             ),
         ];
-        ResultTable { name: recipe.name, title: "NCCL Calls by Class of Size", columns }
+        ResultTable::new(recipe.name, "NCCL Calls by Class of Size", columns)
     }
 }
 

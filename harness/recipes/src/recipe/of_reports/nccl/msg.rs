@@ -5,6 +5,7 @@ use super::means::Means;
 use super::printed::Printed;
 use super::{buckets, messages, printed, rows, sizes, spread};
 use crate::recipe::of_reports::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
+use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use nsys::export::ExportError;
 use nsys::nccl::{NcclCalls, TABLES};
@@ -56,93 +57,66 @@ pub(crate) const NCCL_MSG: ReportRecipe = ReportRecipe {
     }),
 };
 
-pub(super) const WARMUP: ArgumentSpec = ArgumentSpec {
-    name: "warmup",
-    about: "first calls of each operation, communicator and size that do not count; with `iterations`, warm-up calls of \
+pub(super) const WARMUP: ArgumentSpec = argument!(
+    "warmup",
+    "first calls of each operation, communicator and size that do not count; with `iterations`, warm-up calls of \
             each doubled size",
-    takes: Takes::Number(0),
-    choice: None,
-};
+    Takes::Number(0)
+);
 
-pub(super) const ITERATIONS: ArgumentSpec = ArgumentSpec {
-    name: "iterations",
-    about: "iterations of nccl-tests, if the calls are its own: finds timed calls and placements",
-    takes: Takes::Number(0),
-    choice: None,
-};
+pub(super) const ITERATIONS: ArgumentSpec = argument!(
+    "iterations",
+    "iterations of nccl-tests, if the calls are its own: finds timed calls and placements",
+    Takes::Number(0)
+);
 
-pub(super) const CHECKS: ArgumentSpec = ArgumentSpec {
-    name: "checks",
-    about: "with `iterations`: checks of results for each size and placement",
-    takes: Takes::Number(1),
-    choice: None,
-};
+pub(super) const CHECKS: ArgumentSpec =
+    argument!("checks", "with `iterations`: checks of results for each size and placement", Takes::Number(1));
 
-pub(super) const AGGREGATED: ArgumentSpec = ArgumentSpec {
-    name: "aggregated",
-    about: "with `iterations`: calls of each iteration",
-    takes: Takes::Number(1),
-    choice: None,
-};
+pub(super) const AGGREGATED: ArgumentSpec =
+    argument!("aggregated", "with `iterations`: calls of each iteration", Takes::Number(1));
 
-pub(super) const OUT_OF_PLACE: ArgumentSpec = ArgumentSpec {
-    name: "out-of-place",
-    about: "with `iterations`: there were no in-place calls",
-    takes: Takes::Nothing,
-    choice: None,
-};
+pub(super) const OUT_OF_PLACE: ArgumentSpec =
+    argument!("out-of-place", "with `iterations`: there were no in-place calls", Takes::Nothing);
 
-pub(super) const RANKS: ArgumentSpec = ArgumentSpec {
-    name: "ranks",
-    about: "number of ranks of communicators whose size the reports lack",
-    takes: Takes::Number(0),
-    choice: None,
-};
+pub(super) const RANKS: ArgumentSpec =
+    argument!("ranks", "number of ranks of communicators whose size the reports lack", Takes::Number(0));
 
-pub(super) const BUCKETS: ArgumentSpec = ArgumentSpec {
-    name: "buckets",
-    about: "borders of classes of sizes, ascending, such as `64K+1M+16M`; a class has its lower border and not its upper \
+pub(super) const BUCKETS: ArgumentSpec = argument!(
+    "buckets",
+    "borders of classes of sizes, ascending, such as `64K+1M+16M`; a class has its lower border and not its upper \
             one",
-    takes: Takes::Text("64K+1M+16M"),
-    choice: None,
-};
+    Takes::Text("64K+1M+16M")
+);
 
-pub(super) const OP: ArgumentSpec = ArgumentSpec {
-    name: "op",
-    about: "operation of the histogram, such as `all_reduce` or `ncclAllReduce`; by default the one with the most time",
-    takes: Takes::Text(""),
-    choice: None,
-};
+pub(super) const OP: ArgumentSpec = argument!(
+    "op",
+    "operation of the histogram, such as `all_reduce` or `ncclAllReduce`; by default the one with the most time",
+    Takes::Text("")
+);
 
-pub(super) const SIZES: ArgumentSpec = ArgumentSpec {
-    name: "sizes",
-    about: "sizes of the histogram, such as `1G+2G`; by default the two largest",
-    takes: Takes::Text(""),
-    choice: None,
-};
+pub(super) const SIZES: ArgumentSpec = argument!(
+    "sizes",
+    "sizes of the histogram, such as `1G+2G`; by default the two largest",
+    Takes::Text("")
+);
 
-pub(super) const BINS: ArgumentSpec = ArgumentSpec {
-    name: "bins",
-    about: "bins of the histogram, from 1 to 1000",
-    takes: Takes::Number(100),
-    choice: None,
-};
+pub(super) const BINS: ArgumentSpec =
+    argument!("bins", "bins of the histogram, from 1 to 1000", Takes::Number(100));
 
-const MEAN: ArgumentSpec = ArgumentSpec {
-    name: "mean",
-    about: "means to compare with, sizes with microseconds, such as `1G@53361+2G@92866`, or of each placement \
+const MEAN: ArgumentSpec = argument!(
+    "mean",
+    "means to compare with, sizes with microseconds, such as `1G@53361+2G@92866`, or of each placement \
             `1G@53361/52998`; by default those that nccl-tests printed",
-    takes: Takes::Text(""),
-    choice: None,
-};
+    Takes::Text("")
+);
 
-const PRINTED: ArgumentSpec = ArgumentSpec {
-    name: "printed",
-    about: "the output of nccl-tests, text or JSON; by default `stdout` in the folder of the report, as in the folders \
+const PRINTED: ArgumentSpec = argument!(
+    "printed",
+    "the output of nccl-tests, text or JSON; by default `stdout` in the folder of the report, as in the folders \
             of runs",
-    takes: Takes::Text(""),
-    choice: None,
-};
+    Takes::Text("")
+);
 
 /// Of one report.
 #[derive(Serialize, Deserialize)]

@@ -42,7 +42,7 @@ fn made(name: &'static str, holds: Holds, value: impl Fn(&Row) -> Option<i64> + 
 }
 
 pub(super) fn result_table(
-    recipe: &ReportRecipe,
+    recipe: &ReportRecipe<'static>,
     reports: &[ReportExtract<&Extract>],
     messages: &Messages,
 ) -> ResultTable {
@@ -105,7 +105,7 @@ pub(super) fn result_table(
         };
         Column { name: column.name.to_owned(), quantity, values }
     });
-    ResultTable { name: recipe.name, title: recipe.title, columns: columns.collect() }
+    ResultTable::new(recipe.name, recipe.title, columns.collect())
 }
 
 impl Row<'_> {

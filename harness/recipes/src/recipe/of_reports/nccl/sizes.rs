@@ -34,7 +34,11 @@ struct Row {
 const QUANTILES: [(&str, f64); 5] = [("P1", 0.01), ("P5", 0.05), ("P50", 0.5), ("P95", 0.95), ("P99", 0.99)];
 const MEDIAN: usize = 2;
 
-pub(super) fn result_table(recipe: &ReportRecipe, messages: &Messages, means: &Means) -> ResultTable {
+pub(super) fn result_table(
+    recipe: &ReportRecipe<'static>,
+    messages: &Messages,
+    means: &Means,
+) -> ResultTable {
     let of_keys = messages.by_key();
     let keys = messages.keys.par_iter().enumerate();
     let mut rows: Vec<Row> = keys.map(|(at, key)| row(*key, messages, of_keys.get(at))).collect();
@@ -97,7 +101,7 @@ pub(super) fn result_table(recipe: &ReportRecipe, messages: &Messages, means: &M
     columns.push(decimal("Wait Avg", time, &|row| row.wait));
     columns.push(decimal("BusBW P50 (GB/s)", plain, &|row| row.busbw(row.fastest[0]?)));
     columns.push(decimal("BusBW Max (GB/s)", plain, &|row| row.busbw(row.fastest[1]?)));
-    ResultTable { name: recipe.name, title: "NCCL Messages by Size", columns }
+    ResultTable::new(recipe.name, "NCCL Messages by Size", columns)
 }
 
 impl Row {

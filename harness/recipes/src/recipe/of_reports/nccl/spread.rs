@@ -118,7 +118,7 @@ pub(super) fn compute(
     let charts = NAMES.iter().zip(&all).map(|(name, (group, edges, calls, placement, times))| {
         let printed = means.matching(group.function, group.size, *placement);
         Chart {
-            name,
+            name: (*name).into(),
             title: title(group, *placement),
             about: format!("{}{}{chosen}", figures(times, &printed), left_out(calls)),
             figure: Figure::Histogram(histogram(edges, *placement, times, printed)),
@@ -245,7 +245,7 @@ fn result_table(shown: &[(Group, Edges, Calls)]) -> ResultTable {
             rows.iter().map(|row| row.count as f64 / row.of as f64),
         ),
     ];
-    ResultTable { name: NCCL_MSG.name, title: "Spread of Times by Size", columns }
+    ResultTable::new(NCCL_MSG.name, "Spread of Times by Size", columns)
 }
 
 fn title(group: &Group, placement: Option<Placement>) -> String {

@@ -71,5 +71,5 @@ fn lines(
         lines: all.iter().zip(labels::unique(&places)).map(line).collect(),
         marks: Vec::new(),
     };
-    Chart { name: chart, title, about: about.to_owned(), figure: Figure::Lines(figure) }
+    Chart { name: chart.into(), title, about: about.to_owned(), figure: Figure::Lines(figure) }
 }

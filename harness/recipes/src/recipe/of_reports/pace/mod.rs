@@ -9,7 +9,8 @@ mod result_tables;
 mod tests;
 
 use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
-use crate::report::{ArgumentSpec, Arguments, Takes};
+use crate::report::argument;
+use crate::report::{ArgumentSpec, Arguments};
 use extract::{Extract, NameRequest, Series};
 use instances::Source;
 use nsys::tables::{GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, NVTX_EVENTS, RUNTIME, STRING_IDS};
@@ -81,20 +82,20 @@ const CHARTS: &[(&str, &str)] = &[
     ("progress", "when each instance began"),
 ];
 
-const NAME: ArgumentSpec = ArgumentSpec {
-    name: "name",
-    about: "exact name of the kernel or range; escape a colon, comma or backslash in it with a backslash. By default \
+const NAME: ArgumentSpec = argument!(
+    "name",
+    "exact name of the kernel or range; escape a colon, comma or backslash in it with a backslash. By default \
             the name with the largest total time",
-    takes: Takes::Text(""),
-    choice: Some("name"),
-};
+    Takes::Text(""),
+    "name"
+);
 
-const LIKE: ArgumentSpec = ArgumentSpec {
-    name: "like",
-    about: "part of the name: of the names that contain it the one with the largest total time",
-    takes: Takes::Text(""),
-    choice: Some("name"),
-};
+const LIKE: ArgumentSpec = argument!(
+    "like",
+    "part of the name: of the names that contain it the one with the largest total time",
+    Takes::Text(""),
+    "name"
+);
 
 fn name_request(arguments: &Arguments) -> NameRequest<'_> {
     NameRequest { name: arguments.text(&NAME), like: arguments.text(&LIKE) }
@@ -113,7 +114,7 @@ const PROJECTIONS: Subject = Subject { what: "range", whats: "ranges", source: i
 
 fn make(
     of: &Subject,
-    recipe: &ReportRecipe,
+    recipe: &ReportRecipe<'static>,
     reports: &[ReportExtract<&Extract>],
     arguments: &Arguments,
 ) -> Made {

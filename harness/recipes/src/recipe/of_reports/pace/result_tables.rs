@@ -11,7 +11,7 @@ const PLAIN: Quantity = Quantity::Plain;
 const NS: Quantity = Quantity::Nanoseconds;
 
 /// A row for each place.
-pub(super) fn stats(recipe: &ReportRecipe, all: &[Series]) -> ResultTable {
+pub(super) fn stats(recipe: &ReportRecipe<'static>, all: &[Series]) -> ResultTable {
     let durations: Vec<Option<Stats>> = all.iter().map(|one| Stats::from_values(&one.durations())).collect();
     let distances: Vec<Option<Signed>> = all.iter().map(Signed::from_distances).collect();
     let whole = |name: &str, of: fn(&Stats) -> u128| {
@@ -48,7 +48,7 @@ pub(super) fn stats(recipe: &ReportRecipe, all: &[Series]) -> ResultTable {
         apart("Distance Max", |of| of.least + of.above.max as f64),
         apart("Distance StdDev", |of| of.above.stddev),
     ]);
-    ResultTable { name: recipe.name, title: recipe.title, columns }
+    ResultTable::new(recipe.name, recipe.title, columns)
 }
 
 /// Figures of numbers that may be less than nothing: those of what they are above the least.
@@ -67,7 +67,7 @@ impl Signed {
 }
 
 /// A row for each instance.
-pub(super) fn pace(recipe: &ReportRecipe, all: &[Series]) -> ResultTable {
+pub(super) fn pace(recipe: &ReportRecipe<'static>, all: &[Series]) -> ResultTable {
     let rows = || all.iter().flat_map(|one| (0..one.spans.len()).map(move |at| (one, at)));
     let time = |name: &str, of: fn(&Series, usize) -> Option<i64>| {
         Column::maybe_integers(name, NS, rows().map(|(one, at)| of(one, at)))
@@ -90,7 +90,7 @@ pub(super) fn pace(recipe: &ReportRecipe, all: &[Series]) -> ResultTable {
         accumulated,
         time("Common Start", Series::common_start),
     ]);
-    ResultTable { name: recipe.name, title: "Instances", columns }
+    ResultTable::new(recipe.name, "Instances", columns)
 }
 
 /// The columns that identify the track of each row.
@@ -107,7 +107,7 @@ fn places(all: &[Series], rows: fn(&Series) -> usize) -> Vec<Column> {
 }
 
 /// A row for each instance that all places have.
-pub(super) fn across(recipe: &ReportRecipe, all: &[Series]) -> ResultTable {
+pub(super) fn across(recipe: &ReportRecipe<'static>, all: &[Series]) -> ResultTable {
     let shortest = all.iter().map(|one| one.spans.len()).min().unwrap_or(0);
     let of_instance = |at: usize| {
         let mut times: Vec<(u64, i64)> = all.iter().map(|one| (one.ns(at), one.rank)).collect();
@@ -133,7 +133,7 @@ pub(super) fn across(recipe: &ReportRecipe, all: &[Series]) -> ResultTable {
         Column::maybe_integers("Slowest Rank", PLAIN, whole(|times| Some(times.last()?.1))),
         Column::maybe_integers("First to Last Start", NS, (0..shortest).map(spread)),
     ];
-    ResultTable { name: recipe.name, title: "Ranks beside Each Other", columns }
+    ResultTable::new(recipe.name, "Ranks beside Each Other", columns)
 }
 
 /// Ranks that have none, and ranks that have more than others.

@@ -47,13 +47,13 @@ pub(in super::super) fn summary_charts(
     let single = if quantity == Quantity::Nanoseconds { "Duration" } else { "Value" };
     vec![
         Chart {
-            name: "totals",
+            name: "totals".into(),
             title: format!("{title}: Totals"),
             about: format!("the {SHOWN} largest totals over all reports, and the sum of the others"),
             figure: Figure::Bars(Bars { value: Axis::linear("Total", quantity), bars, marks: Vec::new() }),
         },
         Chart {
-            name: "spread",
+            name: "spread".into(),
             title: format!("{title}: Spread"),
             about: "minimum, quartiles, median and maximum of the same: a long box or whisker is uneven work"
                 .to_owned(),

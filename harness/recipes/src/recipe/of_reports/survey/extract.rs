@@ -2,7 +2,6 @@
 
 use super::RecipeKind;
 use crate::figures::{Stats, Tally};
-use crate::known::{self, Known};
 use crate::recipe::of_reports::{ReportRecipe, together};
 use crate::result_table::ResultTable;
 use serde::{Deserialize, Serialize};
@@ -28,13 +27,11 @@ pub(super) enum RecipeExtract<P = together::Extract> {
     FoundNone {
         rows: u64,
         headings: Option<ResultTable>,
-        #[serde(with = "known::list")]
-        absent: Vec<Known>,
+        absent: Vec<String>,
     },
     /// These tables that it needs are absent or empty.
     Nothing {
-        #[serde(with = "known::list")]
-        absent: Vec<Known>,
+        absent: Vec<String>,
     },
     Unreadable(String),
 }
@@ -126,7 +123,7 @@ pub(super) struct Accumulators {
 }
 
 impl Accumulators {
-    pub(super) fn begin(recipe: &ReportRecipe) -> Accumulators {
+    pub(super) fn begin(recipe: &ReportRecipe<'_>) -> Accumulators {
         let together = match &recipe.kind {
             RecipeKind::Together(recipe) => recipe.begin(),
             RecipeKind::Summary { .. } | RecipeKind::Rows { .. } | RecipeKind::Diff => Box::new(()),

@@ -23,7 +23,7 @@ struct EncodedPart {
     of_all: Vec<(Tallies, Vec<u8>)>,
 }
 
-type Requests<'a> = &'a [(&'static ReportRecipe, Arguments)];
+type Requests<'a> = &'a [(ReportRecipe<'a>, Arguments)];
 
 /// Reads these of the survey's reports, by their numbers.
 pub fn part(survey: &Survey, which: &[usize]) -> Result<Part, String> {

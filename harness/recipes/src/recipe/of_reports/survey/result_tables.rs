@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Largest totals first, then by words; ranks, where rows are of ranks, in their order before that.
 pub(in super::super) fn result_table(
-    recipe: &ReportRecipe,
+    recipe: &ReportRecipe<'_>,
     quantity: Quantity,
     words: &[&str],
     mut rows: Vec<(Option<i64>, Vec<String>, Stats)>,
@@ -54,7 +54,7 @@ pub(in super::super) fn result_table(
     for (at, name) in words.iter().enumerate() {
         columns.push(Column::texts(name, rows.iter().map(|(_, words, _)| words[at].clone())));
     }
-    ResultTable { name: recipe.name, title: recipe.title, columns }
+    ResultTable::new(recipe.name.to_owned(), recipe.title.to_owned(), columns)
 }
 
 /// Tables of several reports as one, behind the rank of each row's report; a column that a report lacks is empty there.
@@ -80,13 +80,13 @@ pub(in super::super) fn below_each_other(result_tables: &[(i64, &ResultTable)]) 
         }
         columns.push(Column { name: named.name.clone(), quantity: named.quantity, values });
     }
-    Some(ResultTable { name: first.name, title: first.title, columns })
+    Some(ResultTable::new(first.name.clone(), first.title.clone(), columns))
 }
 
 /// Which report is which rank, and what it had.
 pub(super) fn files(
     survey: &Survey,
-    recipe: &ReportRecipe,
+    recipe: &ReportRecipe<'_>,
     reports: &[Report],
     at: usize,
     ranks: &[i64],
@@ -114,5 +114,5 @@ pub(super) fn files(
         ),
         Column::texts("Status", reports.iter().map(status)),
     ];
-    ResultTable { name: recipe.name, title: "Reports", columns }
+    ResultTable::new(recipe.name.to_owned(), "Reports", columns)
 }

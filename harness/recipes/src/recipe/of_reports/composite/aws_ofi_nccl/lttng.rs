@@ -34,7 +34,7 @@ pub(super) fn beside(trace: &Trace) -> Result<Vec<Event>, ExportError> {
     Ok(read.events)
 }
 
-pub(super) fn rows(recipe: &ReportRecipe, all: &[(i64, &Event)]) -> ResultTable {
+pub(super) fn rows(recipe: &ReportRecipe<'static>, all: &[(i64, &Event)]) -> ResultTable {
     let plain = Quantity::Plain;
     let number = |name: &str, value: fn(&Event) -> Option<i64>| {
         Column::maybe_integers(name, plain, all.iter().map(|(_, event)| value(event)))
@@ -51,5 +51,5 @@ pub(super) fn rows(recipe: &ReportRecipe, all: &[(i64, &Event)]) -> ResultTable 
         number("msg_seq_num", |event| event.sequence),
         Column::maybe_texts("request", all.iter().map(|(_, event)| event.request.clone())),
     ];
-    ResultTable { name: recipe.name, title: "Requests by LTTng", columns }
+    ResultTable::new(recipe.name, "Requests by LTTng", columns)
 }

@@ -97,5 +97,5 @@ fn rows(all: &[(i64, &Event)]) -> ResultTable {
         number("tid", plain, &|event| Some(tid_of(event.global_tid))),
         number("end tid", plain, &|event| event.end_tid.map(tid_of)),
     ];
-    ResultTable { name: AWS_OFI_NCCL.name, title: AWS_OFI_NCCL.title, columns }
+    ResultTable::new(AWS_OFI_NCCL.name, AWS_OFI_NCCL.title, columns)
 }

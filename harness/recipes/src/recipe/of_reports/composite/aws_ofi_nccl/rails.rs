@@ -23,7 +23,7 @@ struct Sum {
 }
 
 /// Of all places with a rail, or, where a capture was by communicators, of these.
-pub(super) fn event_rails(recipe: &ReportRecipe, all: &[(i64, &Event)]) -> ResultTable {
+pub(super) fn event_rails(recipe: &ReportRecipe<'static>, all: &[(i64, &Event)]) -> ResultTable {
     let mut sums: BTreeMap<EventDomain, Sum> = BTreeMap::new();
     for (rank, event) in all {
         let key = (*rank, event.place.kind(), event.place.dev, event.place.rail, event.name.as_str());
@@ -65,7 +65,7 @@ pub(super) fn event_rails(recipe: &ReportRecipe, all: &[(i64, &Event)]) -> Resul
         ),
         Column::maybe_integers("Most at Once", plain, sums.values().map(|sum| deepest(&sum.spans))),
     ];
-    ResultTable { name: recipe.name, title: "Requests by Rail", columns }
+    ResultTable::new(recipe.name, "Requests by Rail", columns)
 }
 
 /// How many of them there were at once at most; one that ends when another begins is no more there.
@@ -81,7 +81,7 @@ fn deepest(spans: &[(i64, i64)]) -> Option<i64> {
 }
 
 /// From sizes of requests: bytes by rail, of each device.
-pub(super) fn request_rails(recipe: &ReportRecipe, all: &[(i64, &lttng::Event)]) -> ResultTable {
+pub(super) fn request_rails(recipe: &ReportRecipe<'static>, all: &[(i64, &lttng::Event)]) -> ResultTable {
     #[derive(Default)]
     struct Bytes {
         events: i64,
@@ -122,5 +122,5 @@ pub(super) fn request_rails(recipe: &ReportRecipe, all: &[(i64, &lttng::Event)])
         ),
         Column::maybe_decimals("Of Device", Quantity::Percent, sums.iter().map(|(key, sum)| share(key, sum))),
     ];
-    ResultTable { name: recipe.name, title: "Bytes of Requests by Rail", columns }
+    ResultTable::new(recipe.name, "Bytes of Requests by Rail", columns)
 }

@@ -11,6 +11,7 @@ use super::window::{BINS, Coverage, NO_SHIFT, PlacedReport, Window};
 use crate::recipe::of_reports::generic::GENERIC_TABLES;
 use crate::recipe::of_reports::together::{Extract as AnyExtract, Share, Together};
 use crate::recipe::of_reports::{Made, RecipeKind, ReportExtract, ReportRecipe, encoding};
+use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use logs::efa_counters::{is_called_so, read_file};
 use nsys::trace::Trace;
@@ -37,19 +38,11 @@ pub(in super::super) const NETWORK_MAP_AWS: ReportRecipe = ReportRecipe {
     kind: RecipeKind::Together(&OverHosts),
 };
 
-const DELTA: ArgumentSpec = ArgumentSpec {
-    name: "delta",
-    about: "values of events are increments since the sample before",
-    takes: Takes::Nothing,
-    choice: Some("mode"),
-};
+const DELTA: ArgumentSpec =
+    argument!("delta", "values of events are increments since the sample before", Takes::Nothing, "mode");
 
-const TOTAL: ArgumentSpec = ArgumentSpec {
-    name: "total",
-    about: "values of events are totals since the start",
-    takes: Takes::Nothing,
-    choice: Some("mode"),
-};
+const TOTAL: ArgumentSpec =
+    argument!("total", "values of events are totals since the start", Takes::Nothing, "mode");
 
 struct OverHosts;
 

@@ -82,7 +82,7 @@ fn totals(rows: &[Row]) -> ResultTable {
         Column::maybe_decimals("Mean", PLAIN, all.iter().map(Mean::value)),
         Column::maybe_decimals("Max", PLAIN, most),
     ];
-    ResultTable { name: NAME, title: TITLE, columns }
+    ResultTable::new(NAME, TITLE, columns)
 }
 
 fn bins(rows: &[Row], window: &Window) -> ResultTable {
@@ -98,7 +98,7 @@ fn bins(rows: &[Row], window: &Window) -> ResultTable {
         Column::integers("Measured", ns, all().map(|(.., bin)| bin.weight as i64)),
         Column::maybe_decimals("Mean", PLAIN, all().map(|(.., bin)| bin.value())),
     ];
-    ResultTable { name: NAME, title: TITLE, columns }
+    ResultTable::new(NAME, TITLE, columns)
 }
 
 fn chart(counter: usize, rows: &[Row], window: &Window) -> Chart {
@@ -113,7 +113,7 @@ fn chart(counter: usize, rows: &[Row], window: &Window) -> Chart {
         values: row.bins.iter().map(Mean::value).collect(),
     };
     Chart {
-        name,
+        name: name.into(),
         title: name.to_owned(),
         about: "each cell is the mean rate of a device in its time; an empty cell was not measured"
             .to_owned(),
