@@ -101,6 +101,15 @@ impl Project {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
+    /// What the newest run reports in its files, where the terminal shows one short line.
+    pub(crate) fn reported(&self) -> String {
+        let cases = fs::read_dir(self.latest().join("cases")).into_iter().flatten().flatten();
+        let folders = cases.map(|entry| entry.path()).chain([self.latest()]);
+        let names = ["verdict.json", "analysis.json", "summary.json", "junit.xml"];
+        let files = folders.flat_map(|folder| names.map(|name| folder.join(name)));
+        files.filter_map(|file| fs::read_to_string(file).ok()).collect()
+    }
+
     pub(crate) fn runs(&self) -> usize {
         let entries = fs::read_dir(self.path().join("runs")).into_iter().flatten().flatten();
         entries.filter(|entry| !entry.path().is_symlink()).count()

@@ -309,7 +309,7 @@ fn in_own_words(mut blamed: WorkloadFailure, words: &[String]) -> WorkloadFailur
 /// The rate of a NIC in a direction: the best of its flows over all rounds.
 fn nic_rates(rows: &[Metric]) -> Vec<Metric> {
     let mut best: BTreeMap<Dims, f64> = BTreeMap::new();
-    for row in rows.iter().filter(|row| &*row.name == nic_flows::FLOW_RATE.name) {
+    for row in rows.iter().filter(|row| *row.name == nic_flows::FLOW_RATE.name) {
         let mut dims = Dims::new();
         for dim in [Dim::Case, Dim::Node, Dim::Nic, Dim::Direction] {
             if let Some(value) = row.dims.get(dim) {

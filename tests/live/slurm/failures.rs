@@ -219,7 +219,7 @@ fn drained() {
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert_eq!(odd(&bench, "each"), ["command.exit_code@n3 error queue-stuck"], "{}", ran.all());
     assert_all_pass(&bench, "all");
-    assert!(ran.stdout.contains("a fan is loud"), "{}", ran.all());
+    assert!(bench.project.reported().contains("a fan is loud"), "{}", ran.all());
     bench.came_to(
         "a node drained between plan and run, Slurm",
         &ran,

@@ -81,7 +81,7 @@ fn a_healthy_job_gives_every_number_that_is_declared() {
     let output = ran(&(healthy() + &calls));
     assert_eq!(codes(&output), Vec::<&str>::new(), "{:?}", output.findings);
     for metric in SPEC.metrics {
-        let rows = output.metrics.iter().filter(|row| &*row.name == metric.name).count();
+        let rows = output.metrics.iter().filter(|row| *row.name == metric.name).count();
         assert_eq!(rows, if metric.dims.is_empty() { 1 } else { 2 }, "{}", metric.name);
     }
     let of = |metric: &str| value(&output, metric).expect(metric);

@@ -150,7 +150,7 @@ fn healthy_ranks_have_numbers_and_no_finding() {
     assert_eq!(codes(&output), [] as [&str; 0]);
     assert_eq!(metric_values(&output, "straggler.late").len(), 4);
     for spec in SPEC.metrics {
-        assert!(output.metrics.iter().any(|row| &*row.name == spec.name), "{}", spec.name);
+        assert!(output.metrics.iter().any(|row| *row.name == spec.name), "{}", spec.name);
     }
 }
 

@@ -163,9 +163,7 @@ fn throughput_follows_from_step_time_and_stated_facts_if_no_report_is_missing() 
     job.expected_exports.push((1, "n1".to_owned()));
     assert_eq!(value(&run(&job), "window.mfu"), None, "another rank's report may show that it was slower");
     job.workload = Workload::Command;
-    assert!(
-        run(&job).metrics.iter().all(|row| !measured::REACHED.iter().any(|spec| spec.name == &*row.name))
-    );
+    assert!(run(&job).metrics.iter().all(|row| !measured::REACHED.iter().any(|spec| spec.name == *row.name)));
 }
 
 /// A report whose steps take a second each, and a capture with a reading in every half of one; each grows by so much.
