@@ -97,15 +97,17 @@ fn the_kernels_of_a_training_step_have_their_classes() {
 fn the_order_of_kernels_reports_the_steps_of_a_run_whose_ranges_do_not() {
     // By counting: on the busiest stream the first kernel ran 17 times, so that 16 steps have an end; the ranges of this
     // run are numbered by calls. The other run is a loop of one kernel behind another one.
-    for (name, kernel, steps) in [
-        ("h100-2gpu-mfu-before", "nvjet_tst_192x208_64x4_1x1_h_bz_coopB_bias_TNT", 16),
-        ("gh200-jacobi", "jacobi_kernel", 999),
+    // No pause separates the steps of the first: layers could repeat like that, so its confidence is halved.
+    for (name, kernel, steps, confidence) in [
+        ("h100-2gpu-mfu-before", "nvjet_tst_192x208_64x4_1x1_h_bz_coopB_bias_TNT", 16, 0.475),
+        ("gh200-jacobi", "jacobi_kernel", 999, 0.95),
     ] {
         let path = export(name);
         let trace = Trace::open(&path).expect("opens");
         let found = find_in_trace(&trace, &StepRequest::default()).expect("read").expect("steps");
         let ended = found.steps.iter().filter(|step| step.has_end && step.is_whole()).count();
         assert_eq!((found.source, found.by.as_str(), ended), (Source::Kernels, kernel, steps));
-        assert!(found.confidence > 0.95, "{name}: {}", found.confidence);
+        let most = if confidence < 0.5 { 0.5 } else { 1.0 };
+        assert!((confidence..=most).contains(&found.confidence), "{name}: {}", found.confidence);
     }
 }

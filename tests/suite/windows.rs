@@ -130,8 +130,9 @@ fn a_window_beyond_the_last_step_or_cut_by_it_is_named_with_its_cause() {
         // A suite that asks for what the program does not do is no node's fault.
         assert!(!ran.blamed().iter().any(|line| line.starts_with("culprit")), "{steps}: {}", ran.all());
     }
-    let (_, ran) = harness(&format!("steps = \"50..55\"\n{}", WAYS[0].1), &[]);
-    assert!(ran.all().contains("command line ends the program after step 29"), "{}", ran.all());
+    let (project, ran) = harness(&format!("steps = \"50..55\"\n{}", WAYS[0].1), &[]);
+    let reported = project.reported();
+    assert!(reported.contains("command line ends the program after step 29"), "{}", ran.all());
 }
 
 #[test]

@@ -235,7 +235,7 @@ fn never_starts() {
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     let odd = odd(&bench, "each");
     assert!(odd.len() == 2 && odd.iter().all(|line| line.ends_with("error queue-stuck")), "{}", ran.all());
-    assert!(ran.stdout.contains("PartitionTimeLimit"), "{}", ran.all());
+    assert!(bench.project.reported().contains("PartitionTimeLimit"), "{}", ran.all());
     assert!(ran.blamed().is_empty(), "{}", ran.all());
     bench.cluster.assert_nothing_is_left();
 }
@@ -262,7 +262,7 @@ fn held() {
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     let waits = bench.verdicts("waits");
     assert!(waits.len() == 1 && waits[0].ends_with("error queue-stuck"), "{waits:?}: {}", ran.all());
-    assert!(ran.stdout.contains("JobHeld"), "{}", ran.all());
+    assert!(bench.project.reported().contains("JobHeld"), "{}", ran.all());
     assert_all_pass(&bench, "each");
     assert!(ran.blamed().is_empty(), "{}", ran.all());
     bench.cluster.assert_nothing_is_left();

@@ -145,7 +145,7 @@ fn drained() {
     assert_eq!(output.code, Some(3), "{}", output.all());
     assert!(odd(&bench, "waits").is_empty(), "{}", output.all());
     assert_eq!(odd(&bench, "after"), ["command.exit_code@n2 error queue-stuck"], "{}", output.all());
-    assert!(output.stdout.contains("a fan is loud"), "{}", output.all());
+    assert!(bench.project.reported().contains("a fan is loud"), "{}", output.all());
     bench.came_to(
         "a node drained between jobs of an allocation, Slurm",
         &output,

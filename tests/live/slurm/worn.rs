@@ -50,7 +50,7 @@ fn disk_full() {
     // A probe would find so little room before anything is launched; here it fills up meanwhile.
     let ran = ended(bench.start_with(&[RUN.as_slice(), &["--no-probe"]].concat()));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
-    assert!(ran.stdout.contains("No space left on device"), "{}", ran.all());
+    assert!(bench.project.reported().contains("No space left on device"), "{}", ran.all());
     bench.came_to("a full disk of one node, Slurm", &ran, ["1 error disk-full", "culprit n3 node", "7 pass"]);
 }
 
@@ -70,7 +70,7 @@ fn folder_full() {
     // A probe would find so little room before anything is launched; here it fills up meanwhile.
     let ran = ended(bench.start_with(&[RUN.as_slice(), &["--no-probe"]].concat()));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
-    assert!(ran.stdout.contains("No space left on device"), "{}", ran.all());
+    assert!(bench.project.reported().contains("No space left on device"), "{}", ran.all());
     bench.came_to("a shared folder that is full, Slurm", &ran, ["1 error folder-failed", "none", "1 pass"]);
 }
 
