@@ -40,7 +40,7 @@ use crate::library::places;
 use clap::{ArgMatches, Command, FromArgMatches};
 use model::exit_code;
 use std::ffi::OsString;
-use store::Home;
+use store::{Home, trust};
 
 /// The whole program but for ending the process.
 pub fn main(args: Vec<OsString>) -> i32 {
@@ -120,7 +120,7 @@ fn home() -> Result<Home, Error> {
 fn project() -> Result<(Home, Option<String>), Error> {
     let here = std::env::current_dir().map_err(|error| Error::Usage(format!("this folder: {error}")))?;
     let Some(home) = Home::find(&here) else { return Ok((Home::bare(&here), None)) };
-    match places::distrusted(home.path()).filter(|_| home.path() != here) {
+    match trust::distrusted(home.path()).filter(|_| home.path() != here) {
         None => Ok((home, None)),
         Some(why) => Ok((Home::bare(&here), Some(why))),
     }

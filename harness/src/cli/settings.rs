@@ -8,6 +8,7 @@ use clap::Command;
 use config::toml_reader::file;
 use serde::Deserialize;
 use std::path::Path;
+use store::trust;
 
 /// In the project's folder.
 const PROJECT: &str = ".config/harness.toml";
@@ -39,12 +40,12 @@ impl Settings {
     pub(super) fn load(project: &Path) -> Result<Settings, Error> {
         let of_project = read(&project.join(PROJECT), PROJECT, &|path| {
             let folders = [path.parent(), Some(project)];
-            folders.into_iter().flatten().find_map(places::distrusted)
+            folders.into_iter().flatten().find_map(trust::distrusted)
         })?;
         let of_user = match places::user() {
             Some(folder) => {
                 let path = folder.join(USER);
-                read(&path, &path.display().to_string(), &|_| places::distrusted(&folder))?
+                read(&path, &path.display().to_string(), &|_| trust::distrusted(&folder))?
             }
             None => Settings::default(),
         };

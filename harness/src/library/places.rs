@@ -1,14 +1,14 @@
 //! The folders beside the project that files are taken from without being named, and whether they can be trusted.
 
-use nix::unistd::geteuid;
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use store::trust::{distrusted, open_to_all};
 
 /// The variable that names a folder laid out as a project, for all users of a cluster.
 const HARNESS_HOME: &str = "HARNESS_HOME";
-const WRITABLE_BY_ALL: u32 = 0o002;
+/// Those of a project that files are taken from.
+const FOLDERS: [&str; 6] = ["", "suites", "suites/recipes", "inventory", "inventory/instances", "baselines"];
 
 /// The user's configuration folder, whether it is there or not.
 pub(crate) fn user() -> Option<PathBuf> {
@@ -38,30 +38,25 @@ pub(crate) fn check() -> Result<(), String> {
             return Err(format!("{HARNESS_HOME}: `{}` is not a folder", folder.display()));
         }
         // It may belong to whoever looks after the cluster: it was named.
-        open_to_all(&folder).map_or(Ok(()), Err)?;
+        check_all(&folder, open_to_all)?;
     }
     match user() {
-        Some(folder) if folder.is_dir() => distrusted(&folder).map_or(Ok(()), Err),
+        Some(folder) if folder.is_dir() => check_all(&folder, distrusted),
         _ => Ok(()),
     }
 }
 
-/// Why a folder must not be used without being named.
-pub(crate) fn distrusted(folder: &Path) -> Option<String> {
-    let facts = fs::metadata(folder).ok()?;
-    let (owner, user) = (facts.uid(), geteuid().as_raw());
-    if owner != 0 && owner != user {
-        return Some(format!("`{}` belongs to user {owner}", folder.display()));
+/// A folder, those in it that files are taken from, and the files. A link that the user made may lead to a file of
+/// another user, but not to one that all can write.
+fn check_all(folder: &Path, folder_rule: fn(&Path) -> Option<String>) -> Result<(), String> {
+    for folder in FOLDERS.iter().map(|name| folder.join(name)).filter(|folder| folder.is_dir()) {
+        folder_rule(&folder).map_or(Ok(()), Err)?;
+        let files = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut files =
+            files.filter(|path| path.extension().is_some_and(|end| end == "toml") && path.is_file());
+        files.find_map(|path| open_to_all(&path)).map_or(Ok(()), Err)?;
     }
-    open_to_all(folder)
-}
-
-fn open_to_all(folder: &Path) -> Option<String> {
-    let mode = fs::metadata(folder).ok()?.mode();
-    let folder = folder.display();
-    // The sticky bit does not help: files of others can still be added.
-    let is_open = mode & WRITABLE_BY_ALL != 0;
-    is_open.then(|| format!("every user can write files into `{folder}`; run `chmod o-w {folder}`"))
+    Ok(())
 }
 
 #[cfg(test)]
@@ -83,11 +78,31 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_every_user_can_write_is_distrusted() {
-        let folder = tempfile::tempdir().expect("a folder");
-        assert_eq!(distrusted(folder.path()), None);
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("changed");
-        let why = distrusted(folder.path()).expect("distrusted");
-        assert!(why.contains("every user can write") && why.contains("chmod o-w"), "{why}");
+    fn nothing_that_others_can_write_is_taken() {
+        let home = tempfile::tempdir().expect("a folder");
+        let set = |name: &str, mode: u32| {
+            let changed = fs::set_permissions(home.path().join(name), fs::Permissions::from_mode(mode));
+            changed.expect("changed");
+        };
+        fs::create_dir_all(home.path().join("suites/recipes")).expect("made");
+        fs::write(home.path().join("suites/own.toml"), "").expect("written");
+        for name in ["suites", "suites/recipes"] {
+            set(name, 0o755);
+        }
+        set("suites/own.toml", 0o644);
+        assert_eq!(check_all(home.path(), distrusted), Ok(()));
+        for (name, open, closed) in [
+            ("", 0o777, 0o755),
+            ("suites", 0o777, 0o755),
+            ("suites/recipes", 0o1777, 0o755),
+            ("suites/own.toml", 0o666, 0o644),
+        ] {
+            set(name, open);
+            for rule in [distrusted, open_to_all] {
+                let why = check_all(home.path(), rule).expect_err(name);
+                assert!(why.contains("every user can write") && why.contains("chmod o-w"), "{name}: {why}");
+            }
+            set(name, closed);
+        }
     }
 }

@@ -12,6 +12,7 @@ mod message_tests;
 mod origin;
 mod remove;
 mod stored;
+pub mod trust;
 
 pub use atomic_file::{Part, write_private_by, write_whole, write_whole_by};
 pub use carry::files;

@@ -1,0 +1,107 @@
+//! Whether others can put files into a folder, or replace it: what lies in it is then not its user's.
+
+use nix::unistd::{Gid, Group, Uid, User, geteuid};
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+const STICKY: u32 = 0o1000;
+const WRITABLE_BY_GROUP: u32 = 0o020;
+const WRITABLE_BY_ALL: u32 = 0o002;
+
+/// Why a file or folder must not be used without being named: it is another user's, others can write it, or any user
+/// can replace a folder above it.
+pub fn distrusted(path: &Path) -> Option<String> {
+    let facts = match fs::metadata(path) {
+        Ok(facts) => facts,
+        Err(error) => return Some(format!("cannot read `{}`: {error}", path.display())),
+    };
+    let (owner, user) = (facts.uid(), geteuid());
+    if owner != 0 && owner != user.as_raw() {
+        return Some(format!("`{}` belongs to user {owner}", path.display()));
+    }
+    let by_group = facts.mode() & WRITABLE_BY_GROUP != 0 && !is_private(facts.gid(), user);
+    if by_group && facts.mode() & WRITABLE_BY_ALL == 0 {
+        let path = path.display();
+        return Some(format!("group {} can write `{path}`; run `chmod g-w {path}`", facts.gid()));
+    }
+    open_to_all(path)
+}
+
+/// Why a file or folder that was named must not be used, whoever it belongs to: every user can write it, or replace a
+/// folder above it.
+pub fn open_to_all(path: &Path) -> Option<String> {
+    let real = match fs::canonicalize(path) {
+        Ok(real) => real,
+        Err(error) => return Some(format!("cannot read `{}`: {error}", path.display())),
+    };
+    let open = |folder: &Path, spared: &dyn Fn(&Metadata) -> bool| {
+        let facts = fs::symlink_metadata(folder).ok()?;
+        let is_open = facts.mode() & WRITABLE_BY_ALL != 0 && !spared(&facts);
+        is_open.then(|| format!("every user can write `{0}`; run `chmod o-w {0}`", folder.display()))
+    };
+    // In a sticky folder only owners rename. The folder itself is not spared: files of others can be added.
+    let mut above = real.ancestors().skip(1);
+    open(&real, &|_| false)
+        .or_else(|| above.find_map(|folder| open(folder, &|facts| facts.mode() & STICKY != 0)))
+}
+
+/// A group of this user alone, as most distributions give one to each user: its members are no others.
+fn is_private(group: u32, user: Uid) -> bool {
+    let (Ok(Some(user)), Ok(Some(group))) = (User::from_uid(user), Group::from_gid(Gid::from_raw(group)))
+    else {
+        return false;
+    };
+    group.gid == user.gid && group.name == user.name && group.mem.iter().all(|member| *member == user.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, chown};
+
+    #[test]
+    fn a_folder_is_trusted_where_no_other_user_can_write_or_replace_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let inner = folder.path().join("above/inner");
+        fs::create_dir_all(&inner).expect("made");
+        let set =
+            |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).expect("set");
+        set(&inner, 0o755);
+        for (mode, safe) in [(0o755, true), (0o1777, true), (0o777, false), (0o773, false)] {
+            set(&folder.path().join("above"), mode);
+            assert_eq!(distrusted(&inner).is_none(), safe, "{mode:o} above");
+            assert_eq!(open_to_all(&inner).is_none(), safe, "{mode:o} above");
+        }
+        set(&folder.path().join("above"), 0o755);
+        for (mode, safe) in [(0o700, true), (0o777, false), (0o1777, false), (0o757, false)] {
+            set(&inner, mode);
+            let why = distrusted(&inner);
+            assert_eq!(why.is_none(), safe, "{mode:o}: {why:?}");
+            assert!(why.is_none_or(|why| why.contains("every user can write") && why.contains("chmod o-w")));
+        }
+        assert!(distrusted(&folder.path().join("absent")).is_some_and(|why| why.contains("cannot read")));
+    }
+
+    #[test]
+    fn a_group_may_write_only_if_it_is_the_users_own() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o775)).expect("set");
+        let user = User::from_uid(geteuid()).expect("asked").expect("this user");
+        let own = is_private(user.gid.as_raw(), user.uid);
+        if chown(folder.path(), None, Some(user.gid.as_raw())).is_ok() {
+            assert_eq!(distrusted(folder.path()).is_none(), own);
+        }
+        // Only root can give a folder to a group that it is not in; a group without a name is no user's own.
+        if chown(folder.path(), None, Some(54_321)).is_ok() {
+            let why = distrusted(folder.path()).expect("distrusted");
+            assert!(why.contains("group 54321 can write") && why.contains("chmod g-w"), "{why}");
+            assert_eq!(open_to_all(folder.path()), None);
+        }
+        if chown(folder.path(), Some(54_321), None).is_ok() {
+            let why = distrusted(folder.path()).expect("distrusted");
+            assert!(why.contains("belongs to user 54321"), "{why}");
+        }
+    }
+}
