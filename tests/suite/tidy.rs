@@ -253,6 +253,29 @@ fn no_test_passes_by_returning_where_its_data_is_absent() {
 }
 
 /// What a metric is to the judge, the planner and the reports stands in its declaration.
+/// libtest passes where no test has the name that it is asked for.
+#[test]
+fn tests_that_the_script_runs_by_name_exist() {
+    let script = std::fs::read_to_string(root().join("tests/run")).expect("a script");
+    let asked = script.split("-- --ignored").nth(1).expect("the tests of collected data");
+    let end = asked.find("\nfi").expect("the end of the step");
+    let names: Vec<&str> = asked
+        .get(..end)
+        .unwrap_or_default()
+        .split([' ', '\\', '\n'])
+        .filter(|name| !name.is_empty())
+        .collect();
+    assert!(names.len() >= 2, "{names:?}");
+    let sources = sources("harness");
+    for name in names {
+        let test = format!("fn {name}()");
+        assert!(
+            sources.iter().any(|(_, text)| text.contains(&test)),
+            "tests/run asks for {name}, which no test is"
+        );
+    }
+}
+
 #[test]
 fn only_recipes_name_metrics() {
     let names: BTreeSet<&str> =
