@@ -11,20 +11,35 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn planned(plan: &Plan) -> (usize, usize) {
     let cases = || plan.cases.iter().filter(|case| case.skip.is_none());
     let all = cases().map(|case| case.assertions.len()).sum();
-    let open = cases().map(|case| case.assertions.iter().filter(|one| is_open(case, one)).count()).sum();
-    (open, all)
+    let open = cases().map(|case| {
+        let peers = Peers::new(case);
+        case.assertions.iter().filter(|one| is_open(&peers, one)).count()
+    });
+    (open.sum(), all)
 }
 
-fn is_open(case: &PlannedCase, assertion: &PlannedAssertion) -> bool {
+/// What can be peers in a case.
+struct Peers {
+    /// Some job has several nodes.
+    nodes: bool,
+    /// There are several jobs, beside control runs and second attempts.
+    jobs: bool,
+}
+
+impl Peers {
+    fn new(case: &PlannedCase) -> Peers {
+        let own = case.jobs.iter().filter(|job| !job.is_bare() && job.again_of.is_none());
+        Peers { nodes: case.jobs.iter().any(|job| job.nodes.len() > 1), jobs: own.count() > 1 }
+    }
+}
+
+fn is_open(peers: &Peers, assertion: &PlannedAssertion) -> bool {
     let bound = &assertion.bound;
     let is_bound = bound.at_least.or(bound.at_most).or(bound.equals).is_some();
     let has_baseline =
         matches!(&bound.baseline, Some(known) if !matches!(known, PlannedBaseline::None { .. }));
-    // Another job, or another part of the same kind.
     let has_peers = bound.within_peers.is_some()
-        && (assertion.part.is_some()
-            || assertion.node.is_some() && case.jobs.iter().any(|job| job.nodes.len() > 1)
-            || case.jobs.iter().filter(|job| !job.is_bare() && job.again_of.is_none()).count() > 1);
+        && (assertion.part.is_some() || assertion.node.is_some() && peers.nodes || peers.jobs);
     (bound.baseline.is_some() || bound.within_peers.is_some()) && !is_bound && !has_baseline && !has_peers
 }
 
