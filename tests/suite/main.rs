@@ -46,6 +46,7 @@ mod large_logs;
 mod lint;
 mod little;
 mod local_launcher;
+mod messages;
 mod module_cycles;
 mod nccl_log_cases;
 mod nccl_logs;
