@@ -55,6 +55,31 @@ pub fn cap(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}\n[{} bytes left out]\n{}", &text[..head], tail - head, &text[tail..]))
 }
 
+/// At most so many letters of a line: its beginning, and its end, for that is where a reason stands. It is cut between words
+/// where that costs little.
+pub fn shorten(text: &str, most: usize) -> String {
+    const GAP: &str = " ... ";
+    let letters = text.chars().count();
+    if letters <= most {
+        return text.to_owned();
+    }
+    let Some(room) = most.checked_sub(GAP.len()) else { return ".".repeat(most.min(3)) };
+    let byte = |letter: usize| text.char_indices().nth(letter).map_or(text.len(), |(at, _)| at);
+    let (head, after) = text.split_at(byte(room.div_ceil(2)));
+    let head = match head.rfind(' ').filter(|at| !after.starts_with(' ') && *at >= head.len() / 2) {
+        Some(at) => &head[..at],
+        None => head,
+    };
+    let head = head.trim_end_matches([',', ';', ':', ' ']);
+    let (before, tail) = text.split_at(byte(letters - (room - head.chars().count())));
+    let tail = match tail.find(' ').filter(|at| !before.ends_with(' ') && *at <= tail.len() / 2) {
+        Some(at) => &tail[at..],
+        None => tail,
+    };
+    let tail = tail.trim_start();
+    format!("{head}{GAP}{tail}")
+}
+
 /// `1 node`, `3 nodes`.
 pub fn count<N: Display + PartialEq + From<u8>>(n: N, word: &str) -> String {
     let plural = if n == N::from(1) { "" } else { "s" };
@@ -137,6 +162,24 @@ mod tests {
     fn a_long_text_keeps_its_beginning_and_its_end() {
         assert_eq!(cap("short", 64), "short");
         assert_eq!(cap("aaaabbbbbbbbcccc", 8), "aaaa\n[8 bytes left out]\ncccc");
+    }
+
+    #[test]
+    fn a_line_that_is_cut_keeps_the_reason_at_its_end() {
+        let refused = "ssh: connect to host p5-003.cluster.internal port 22: Connection refused";
+        for (text, most, expected) in [
+            ("as it is", 8, "as it is"),
+            (refused, 44, "ssh: connect to host ... Connection refused"),
+            ("one_word_without_any_blank", 15, "one_w ... blank"),
+            ("größe größe größe größe", 14, "größe ... röße"),
+            ("abcd", 3, "..."),
+            ("abc", 2, ".."),
+            ("", 0, ""),
+        ] {
+            let short = shorten(text, most);
+            assert_eq!(short, expected);
+            assert!(short.chars().count() <= most, "{short}");
+        }
     }
 
     #[test]

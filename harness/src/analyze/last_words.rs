@@ -1,6 +1,7 @@
 //! The last lines of output of a failed job: of a GPU's own program, of the ranks, of the batch script. Lines of
 //! launchers about exit codes and signals name no cause, and are left out.
 
+use base::text::shorten;
 use model::artefact::{Collected, CollectedFile, Ended, FileKind, PlannedJob};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,7 +9,7 @@ use std::path::Path;
 
 /// The number of lines that are kept of a job.
 const MOST: usize = 5;
-/// The rest of a longer line adds nothing.
+/// The middle of a longer line adds nothing.
 const LONGEST: usize = 200;
 /// Of a longer file only the end is read.
 const TAIL: u64 = 64 << 10;
@@ -65,7 +66,7 @@ fn last_of(text: &str) -> Vec<String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !is_of_launcher(line));
     let mut last: Vec<String> = Vec::new();
     for line in lines.rev() {
-        let line: String = line.chars().take(LONGEST).collect();
+        let line = shorten(line, LONGEST);
         if !last.contains(&line) {
             last.push(line);
         }

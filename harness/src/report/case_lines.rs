@@ -1,10 +1,10 @@
 //! The results of a run by case: one line each, or one for each assertion where more detail is asked for.
 
 use super::Report;
-use super::culprit_line::{MOST_LETTERS, shorten};
+use super::culprit_line::MOST_LETTERS;
 use super::paint::Paint;
 use super::text::{is_red, own_name};
-use base::text::{count, duration, show};
+use base::text::{count, duration, shorten, show};
 use model::artefact::{CaseVerdict, Status};
 use std::fmt::Write;
 

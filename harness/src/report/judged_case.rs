@@ -2,17 +2,18 @@
 //! Only what the case's own numbers show is said; the run as a whole is judged at its end.
 
 use super::case_lines::{self, word};
-use super::culprit_line::{evidence, shorten, subject};
-use base::text::{count, show};
+use super::culprit_line::{evidence, subject};
+use base::text::{count, shorten, show};
 use model::artefact::{CaseVerdict, Culprit, Status, Verdict};
 
 /// Parts that have a line each.
 const MOST: usize = 3;
-/// A line beside a counter and a clock, at 80 columns.
-const MOST_LETTERS: usize = 100;
+/// A line beside a counter and a clock, in letters.
+pub(crate) const MOST_LETTERS: usize = 100;
 
-/// Such as `FAIL nic-pairs p5-002 rdmap113s0 4.8 GB/s (limit 11 GB/s)`.
-pub(crate) fn lines(case: &CaseVerdict) -> Vec<String> {
+/// Such as `FAIL nic-pairs p5-002 rdmap113s0 4.8 GB/s (limit 11 GB/s)`, in at most so many letters.
+pub(crate) fn lines(case: &CaseVerdict, most: usize) -> Vec<String> {
+    let cut = |head: &str, what: &str| shorten(&format!("{head} {what}"), most);
     let status = case_lines::worst(case);
     let name = show(&case.case);
     let head = format!("{:<4} {name}", word(status));
@@ -48,10 +49,6 @@ pub(crate) fn lines(case: &CaseVerdict) -> Vec<String> {
         },
     };
     vec![cut(&head, &what)]
-}
-
-fn cut(head: &str, what: &str) -> String {
-    shorten(&format!("{head} {what}"), MOST_LETTERS)
 }
 
 fn more(bad: usize) -> String {
@@ -97,15 +94,15 @@ mod tests {
     #[test]
     fn a_judged_case_is_who_what_and_limit() {
         let red = fixture::red();
-        let mut all: Vec<String> = red.cases.iter().flat_map(lines).collect();
-        all.extend(fixture::green().cases.iter().flat_map(lines));
+        let mut all: Vec<String> = red.cases.iter().flat_map(|case| lines(case, MOST_LETTERS)).collect();
+        all.extend(fixture::green().cases.iter().flat_map(|case| lines(case, MOST_LETTERS)));
         let mut case = fixture::case("pair-all_reduce");
         case.verdicts = vec![fixture::verdict("c", "rate", "p5-001", "x", Status::Fail); 2];
         for verdict in &mut case.verdicts {
             (verdict.node, verdict.part) = (None, None);
             verdict.nodes = "p5-[001-002]".into();
         }
-        all.extend(lines(&case));
+        all.extend(lines(&case, MOST_LETTERS));
         let mut many = fixture::case("nics");
         for n in 0..9 {
             let nic = format!("rdmap{n}s0");
@@ -118,7 +115,7 @@ mod tests {
             });
         }
         many.culprits.push(many.culprits[8].clone());
-        all.extend(lines(&many));
+        all.extend(lines(&many, MOST_LETTERS));
         insta::assert_snapshot!(all.join("\n"), @r#"
         FAIL nics p5-003 rdmap113s0 4.10 GB/s (limit 11.00 GB/s)
         ERR  all-reduce p5-001 rdmap0s0 hang, 39 more

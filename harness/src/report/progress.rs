@@ -41,6 +41,8 @@ pub struct Progress {
     running: Vec<Running>,
     /// Lines about jobs, by case.
     lines: BTreeMap<String, u32>,
+    /// Of the line of a judged case.
+    most_letters: usize,
 }
 
 enum Out {
@@ -83,7 +85,14 @@ impl Progress {
             pace: Pace::default(),
             running: Vec::new(),
             lines: BTreeMap::new(),
+            most_letters: judged_case::MOST_LETTERS,
         }
+    }
+
+    /// Whole lines of judged cases, however long, where that is wanted.
+    pub(crate) fn whole_lines(self, wanted: bool) -> Progress {
+        let most_letters = if wanted { usize::MAX } else { self.most_letters };
+        Progress { most_letters, ..self }
     }
 
     /// What is to be done, before anything is.
@@ -149,7 +158,7 @@ impl Progress {
     pub(crate) fn case_judged(&mut self, case: &CaseVerdict) {
         self.pace.case_over(&case.case, case.end == CaseEnd::Fail);
         let head = format!("{} {}", self.pace.counter(), clock(self.now.as_secs_f64()));
-        for line in judged_case::lines(case) {
+        for line in judged_case::lines(case, self.most_letters) {
             self.line(&format!("{head}  {line}"));
         }
         self.draw();

@@ -1,13 +1,12 @@
 //! What is red and explained by no culprit: grouped over all cases by what failed, or by the cause of the failure.
 
 use super::Report;
-use super::culprit_line::{MOST_LETTERS, shorten};
 use super::explained::Explanations;
 use super::paint::Paint;
 use super::terminal::{gap, line};
 use crate::report::text::{is_red, subject};
 use base::nodeset;
-use base::text::{count, show};
+use base::text::{count, shorten, show};
 use model::artefact::{Status, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +25,13 @@ struct RedGroup<'a> {
 }
 
 /// Failures first, then errors, then inconclusive results; the larger groups of each first.
-pub(super) fn unexplained(text: &mut String, report: &Report, explanations: &Explanations, paint: Paint) {
+pub(super) fn unexplained(
+    text: &mut String,
+    report: &Report,
+    explanations: &Explanations,
+    paint: Paint,
+    most: usize,
+) {
     let mut found: BTreeMap<(Status, &str), RedGroup> = BTreeMap::new();
     for case in report.cases {
         for verdict in case.verdicts.iter().filter(|verdict| is_red(verdict.status)) {
@@ -56,7 +61,7 @@ pub(super) fn unexplained(text: &mut String, report: &Report, explanations: &Exp
         line(text, "explained by no culprit:");
     }
     for group in groups.iter().take(MOST) {
-        render_group(text, group, paint);
+        render_group(text, group, paint, most);
     }
     if groups.len() > MOST {
         let more: usize = groups[MOST..].iter().map(|group| group.verdicts.len()).sum();
@@ -72,14 +77,14 @@ fn weight(status: Status) -> u8 {
     }
 }
 
-fn render_group(text: &mut String, group: &RedGroup, paint: Paint) {
+fn render_group(text: &mut String, group: &RedGroup, paint: Paint, most: usize) {
     let first = group.verdicts[0];
     let name = match group.status {
         Status::Fail => "FAIL",
         other => other.name(),
     };
     let status = paint.status(group.status, name);
-    let room = MOST_LETTERS.saturating_sub(name.len() + 1);
+    let room = most.saturating_sub(name.len() + 1);
     let mut cases = group.cases.iter();
     let of = match (cases.next(), cases.next()) {
         (Some(only), None) => format!("`{}`", show(only)),
@@ -91,14 +96,14 @@ fn render_group(text: &mut String, group: &RedGroup, paint: Paint) {
         let n = count(group.verdicts.len(), "assertion");
         let head = format!("{}: {n} of {of}, on {}", show(group.what), parts(&group.verdicts));
         line(text, &format!("{status} {}", shorten(&head, room)));
-        line(text, &shorten(&format!("  first: {}", show(&first.message)), MOST_LETTERS));
+        line(text, &shorten(&format!("  first: {}", show(&first.message)), most));
     }
     if let Some(evidence) = first.evidence.first() {
         let at = evidence.line.map(|line| format!(":{line}")).unwrap_or_default();
         line(text, &format!("  where: {}{at}", show(&evidence.file)));
     }
     if let Some(next) = &first.next {
-        line(text, &shorten(&format!("  next: {}", show(next)), MOST_LETTERS));
+        line(text, &shorten(&format!("  next: {}", show(next)), most));
     }
 }
 

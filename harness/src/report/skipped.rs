@@ -1,7 +1,7 @@
 //! What was not run, or cannot be judged, and why: grouped by the reason, before the launch and at the end.
 
-use super::culprit_line::{MOST_LETTERS, shorten};
-use base::text::{count, show};
+use super::culprit_line::MOST_LETTERS;
+use base::text::{count, shorten, show};
 use model::artefact::{CaseVerdict, Plan, Status, Verdict};
 use std::collections::BTreeSet;
 
@@ -17,12 +17,12 @@ struct SkippedGroup<'a> {
 }
 
 /// A line for each reason, the one of most assertions first.
-pub(crate) fn lines(cases: &[CaseVerdict]) -> Vec<String> {
+pub(crate) fn lines(cases: &[CaseVerdict], most: usize) -> Vec<String> {
     let skipped = cases.iter().flat_map(|case| {
         let is_skipped = |verdict: &&Verdict| verdict.status == Status::Skipped;
         case.verdicts.iter().filter(is_skipped).map(|verdict| (case.case.as_str(), why(verdict), 1))
     });
-    render(skipped, "skipped")
+    render(skipped, "skipped", most)
 }
 
 /// The same of a plan, before anything is launched.
@@ -31,10 +31,14 @@ pub(crate) fn planned(plan: &Plan) -> Vec<String> {
         .cases
         .iter()
         .filter_map(|case| Some((case.name.as_str(), case.skip.clone()?, case.assertions.len())));
-    render(skipped, "will skip")
+    render(skipped, "will skip", MOST_LETTERS)
 }
 
-fn render<'a>(skipped: impl Iterator<Item = (&'a str, String, usize)>, verb: &str) -> Vec<String> {
+fn render<'a>(
+    skipped: impl Iterator<Item = (&'a str, String, usize)>,
+    verb: &str,
+    most: usize,
+) -> Vec<String> {
     let mut groups: Vec<SkippedGroup> = Vec::new();
     for (case, why, assertions) in skipped {
         let at = groups.iter().position(|group| group.why == why).unwrap_or_else(|| {
@@ -45,7 +49,8 @@ fn render<'a>(skipped: impl Iterator<Item = (&'a str, String, usize)>, verb: &st
         groups[at].cases.insert(case);
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.assertions));
-    let mut lines: Vec<String> = groups.iter().take(MOST).map(|group| line(group, verb)).collect();
+    let mut lines: Vec<String> =
+        groups.iter().take(MOST).map(|group| shorten(&line(group, verb), most)).collect();
     if groups.len() > MOST {
         let more: usize = groups[MOST..].iter().map(|group| group.assertions).sum();
         lines.push(format!("{verb} {} for other reasons: see `junit.xml`", count(more, "assertion")));
@@ -59,8 +64,7 @@ fn line(group: &SkippedGroup, verb: &str) -> String {
         (Some(only), None) => format!("`{}`", show(only)),
         _ => count(group.cases.len(), "case"),
     };
-    let text = format!("{verb} {} of {of}: {}", count(group.assertions, "assertion"), show(&group.why));
-    shorten(&text, MOST_LETTERS)
+    format!("{verb} {} of {of}: {}", count(group.assertions, "assertion"), show(&group.why))
 }
 
 /// Why an assertion was skipped, without what it is about: many are skipped for one reason.
@@ -107,7 +111,7 @@ mod tests {
             skipped("all-all_reduce", &["x: skipped: it depends on `node-all_reduce`, which ended: fail"]),
             skipped("all-broadcast", &["x: skipped: it depends on `node-broadcast`, which ended: fail"]),
         ];
-        insta::assert_snapshot!(lines(&cases).join("\n"), @r"
+        insta::assert_snapshot!(lines(&cases, MOST_LETTERS).join("\n"), @r"
         skipped 3 assertions of 2 cases: it needs 2 nodes
         skipped 2 assertions of 2 cases: a case that they come after ended: fail
         skipped 1 assertion of `kernels-scatter`: it is profiled, and the inventory has no `nsys_version`
@@ -118,7 +122,7 @@ mod tests {
     fn many_reasons_are_counted_and_none_is_lost() {
         let messages: Vec<String> = (0..9).map(|n| format!("m: skipped: reason {n}")).collect();
         let case = skipped("c", &messages.iter().map(String::as_str).collect::<Vec<_>>());
-        let lines = lines(&[case]);
+        let lines = lines(&[case], MOST_LETTERS);
         assert_eq!(lines.len(), MOST + 1);
         assert_eq!(lines[MOST], "skipped 5 assertions for other reasons: see `junit.xml`");
     }

@@ -2,7 +2,7 @@
 //! their codes and next commands, counts, what was skipped, coverage, where the reports are, and one line in words.
 
 use super::Report;
-use super::culprit_line::{MOST_LETTERS, culprit_line, shorten};
+use super::culprit_line::{MOST_LETTERS, culprit_line};
 use super::explained::{self, ExplainedCount, Explanations};
 use super::last_line::last_line;
 use super::paint::Paint;
@@ -10,7 +10,7 @@ use super::reds;
 use super::skipped;
 use crate::report::text::{is_red, place};
 use base::text::SIMULATED;
-use base::text::{count, duration, show};
+use base::text::{count, duration, shorten, show};
 use metric::finding::Finding;
 use model::artefact::{CaseVerdict, Counts, Coverage, Summary};
 use model::exit_code;
@@ -31,28 +31,38 @@ pub struct Ending<'a> {
     pub junit: Option<&'a str>,
     /// Whether the reader wants colours.
     pub color: bool,
+    /// Whether lines are whole, however long.
+    pub verbose: bool,
+}
+
+impl Ending<'_> {
+    /// Of a line, in letters.
+    fn most_letters(&self) -> usize {
+        if self.verbose { usize::MAX } else { MOST_LETTERS }
+    }
 }
 
 /// The end of the output of a run. Lines that blame begin in the first column, as plain text, so that a program can find
-/// them; each is at most 120 letters long.
+/// them; each is at most 120 letters long unless whole lines are asked for.
 pub fn closing(report: &Report, ending: Ending) -> String {
     let summary = report.summary;
     let paint = Paint { color: ending.color };
+    let most = ending.most_letters();
     let explanations = Explanations::new(report);
     let is_red = summary.exit_code != exit_code::PASSED;
     let mut text = String::new();
     if is_red {
-        reds::unexplained(&mut text, report, &explanations, paint);
+        reds::unexplained(&mut text, report, &explanations, paint, most);
     }
     must_end(&mut text, summary, paint);
-    findings(&mut text, report.cases, paint);
+    findings(&mut text, report.cases, paint, most);
     gap(&mut text);
     if is_red {
-        culprits(&mut text, report, &explanations, ending.before, paint);
+        culprits(&mut text, report, &explanations, ending);
     }
     line(&mut text, &counts(&summary.counts));
-    short(&mut text, &coverage(&summary.coverage));
-    for why in skipped::lines(report.cases) {
+    line(&mut text, &shorten(&coverage(&summary.coverage), most));
+    for why in skipped::lines(report.cases, most) {
         line(&mut text, &paint.yellow(&why));
     }
     if summary.counts.unjudged > 0 {
@@ -60,7 +70,7 @@ pub fn closing(report: &Report, ending: Ending) -> String {
         let (open, all) = (summary.counts.unjudged as usize, summary.counts.total as usize);
         line(&mut text, &paint.yellow(&unjudged::line(open, all, nodes)));
     }
-    left_out(&mut text, summary, paint);
+    left_out(&mut text, summary, paint, most);
     if summary.simulated {
         line(&mut text, &paint.yellow(&format!("{SIMULATED}; seed: {}", summary.seed)));
     }
@@ -79,7 +89,7 @@ pub fn closing(report: &Report, ending: Ending) -> String {
     line(&mut text, &format!("run folder: {folder}/"));
     line(&mut text, &format!("JUnit: {}", ending.junit.map_or(format!("{folder}/junit.xml"), show)));
     if let Some(why) = &summary.interrupted {
-        line(&mut text, &paint.red(&shorten(&format!("interrupted: {}", show(why)), MOST_LETTERS)));
+        line(&mut text, &paint.red(&shorten(&format!("interrupted: {}", show(why)), most)));
     }
     let last = last_line(report);
     line(&mut text, &if is_red { paint.red(&last) } else { paint.green(&last) });
@@ -91,11 +101,6 @@ pub(super) fn line(text: &mut String, what: &str) {
     text.push('\n');
 }
 
-/// A line of at most 120 letters, without colours.
-fn short(text: &mut String, what: &str) {
-    line(text, &shorten(what, MOST_LETTERS));
-}
-
 /// An empty line between two blocks, where there is a block before.
 pub(super) fn gap(text: &mut String) {
     if !text.is_empty() && !text.ends_with("\n\n") {
@@ -104,18 +109,13 @@ pub(super) fn gap(text: &mut String) {
 }
 
 /// A line for each culprit, with what it explains, and what other runs reported of it.
-fn culprits(
-    text: &mut String,
-    report: &Report,
-    explanations: &Explanations,
-    before: &[String],
-    paint: Paint,
-) {
-    let summary = report.summary;
+fn culprits(text: &mut String, report: &Report, explanations: &Explanations, ending: Ending) {
+    let (summary, most) = (report.summary, ending.most_letters());
+    let paint = Paint { color: ending.color };
     let counted = explained::counts(report, explanations);
     let all = report.cases.iter().flat_map(|case| &case.verdicts).filter(|one| is_red(one.status)).count();
     for (culprit, explained) in summary.culprits.iter().zip(&counted).take(MOST_CULPRITS) {
-        line(text, &paint.red(&culprit_line(culprit, report.plan, "latest")));
+        line(text, &paint.red(&culprit_line(culprit, report.plan, "latest", most)));
         let ExplainedCount { results, cases } = explained;
         if *results > 0 {
             line(
@@ -127,14 +127,14 @@ fn culprits(
     if let more @ 1.. = summary.culprits.len().saturating_sub(MOST_CULPRITS) {
         line(text, &paint.red(&format!("{}: see `summary.json`", count(more, "more culprit"))));
     }
-    for message in before.iter().take(MOST) {
-        short(text, &show(message));
+    for message in ending.before.iter().take(MOST) {
+        line(text, &shorten(&show(message), most));
     }
     gap(text);
 }
 
 /// Nodes that nothing was launched on, or nothing more.
-fn left_out(text: &mut String, summary: &Summary, paint: Paint) {
+fn left_out(text: &mut String, summary: &Summary, paint: Paint, most: usize) {
     for left in summary.left_out.iter().take(MOST) {
         let message = match &left.after {
             Some(case) => {
@@ -142,7 +142,7 @@ fn left_out(text: &mut String, summary: &Summary, paint: Paint) {
             }
             None => format!("excluded {}: {}", show(&left.node), show(&left.why)),
         };
-        line(text, &paint.yellow(&shorten(&message, MOST_LETTERS)));
+        line(text, &paint.yellow(&shorten(&message, most)));
     }
     if let more @ 1.. = summary.left_out.len().saturating_sub(MOST) {
         line(
@@ -175,7 +175,7 @@ fn must_end(text: &mut String, summary: &Summary, paint: Paint) {
 }
 
 /// One line per code, because most findings repeat in many places.
-fn findings(text: &mut String, cases: &[CaseVerdict], paint: Paint) {
+fn findings(text: &mut String, cases: &[CaseVerdict], paint: Paint, most: usize) {
     let mut by_code: Vec<(&str, Vec<&Finding>)> = Vec::new();
     for finding in cases.iter().flat_map(|case| &case.findings) {
         match by_code.iter_mut().find(|(code, _)| *code == finding.code) {
@@ -193,7 +193,7 @@ fn findings(text: &mut String, cases: &[CaseVerdict], paint: Paint) {
             if findings.len() > 1 { format!("{} times, first ", findings.len()) } else { String::new() };
         let head = format!("finding {}", show(code));
         let rest = format!(": {times}{}{}", place(first), show(&first.message));
-        let room = MOST_LETTERS.saturating_sub(head.chars().count());
+        let room = most.saturating_sub(head.chars().count());
         line(text, &format!("{}{}", paint.yellow(&head), shorten(&rest, room)));
     }
     if by_code.len() > MOST {
@@ -260,7 +260,7 @@ mod tests {
         finding clock-jump: p5-002 wall clock went back: 30 s
         finding counter-reset: 2 times, first p5-001 rdmap79s0 counter fell\x1b[2J
 
-        culprit p5-003 rdmap113s0: 4.1 GB/s with p5-002 and with p5-004... (HRN-NIC-SLOW); next: harness isolate --run latest
+        culprit p5-003 rdmap113s0: 4.1 GB/s with ... the other 31 at 11.9 (HRN-NIC-SLOW); next: harness isolate --run latest
           explains 2 of 44 red assertions, in 1 case
         suspects p5-001 p5-002: hang\x1b[0m; next: harness isolate --run latest
           explains 41 of 44 red assertions, in 1 case
@@ -351,6 +351,25 @@ mod tests {
         assert!(all.lines().count() <= 200, "{}", all.lines().count());
         let long = all.lines().find(|line| line.chars().count() > MOST_LETTERS && !line.contains("where: "));
         assert_eq!(long, None);
+    }
+
+    #[test]
+    fn whole_lines_are_shown_where_they_are_asked_for() {
+        let reason = format!("{}the last word", "hang ".repeat(60));
+        let mut made = fixture::red();
+        made.summary.interrupted = Some(reason.clone());
+        made.cases[0].findings = vec![Finding::new("odd", reason.clone())];
+        let left = LeftOut { node: "p5-009".into(), why: reason.clone(), by_folder: false, after: None };
+        made.summary.left_out.push(left);
+        let before = [format!("before: {reason}")];
+        let ending = |verbose: bool| Ending { before: &before, verbose, ..Ending::default() };
+        let whole = closing(&made.report(), ending(true));
+        for head in ["interrupted: ", "finding odd: ", "excluded p5-009: ", "before: "] {
+            assert!(whole.contains(&format!("{head}{reason}\n")), "{head}: {whole}");
+        }
+        let cut = closing(&made.report(), ending(false));
+        assert!(!cut.contains(&reason), "{cut}");
+        assert_eq!(cut.matches("the last word\n").count(), 4, "{cut}");
     }
 
     #[test]

@@ -95,7 +95,7 @@ pub(super) fn execute_by(
     };
     let on = analyze_on(inventory, options)?;
     let catalogue = own_recipes::catalogue_of_plan(&plan.recipes)?;
-    let mut progress = Progress::new(mode);
+    let mut progress = Progress::new(mode).whole_lines(options.verbose);
     let at_once = options.ssh_fanout as usize;
     let history = past.map(|past| &past.history);
     let reports = LiveReports::new(store, options);

@@ -89,7 +89,8 @@ fn print(plan: &Plan, finished: &Finished, before: &[String], options: &RunOptio
         return print_quietly(&text);
     }
     let junit = options.junit.as_ref().map(|path| path.display().to_string());
-    let closing = report::closing(&report, Ending { before, junit: junit.as_deref(), color });
+    let closing =
+        report::closing(&report, Ending { before, junit: junit.as_deref(), color, verbose: options.verbose });
     if options.libtest.format.is_none() {
         let cases = match options.libtest.quiet {
             true => String::new(),

@@ -1,13 +1,14 @@
 //! The findings of a field kit for a person: what differs and what was not seen, each in a line.
 
 use super::{Finding, Outcome, counts};
-use base::text::count;
+use base::text::{count, shorten};
 use std::fmt::Write;
 
 const WIDTH: usize = 120;
 
-/// `verbose` lists also what holds, and how each was checked.
+/// `verbose` lists also what holds, and how each was checked, in whole lines.
 pub fn render(findings: &[Finding], inventory: &str, nodes: usize, verbose: bool) -> String {
+    let most = if verbose { usize::MAX } else { WIDTH };
     let mut text = String::new();
     for finding in findings {
         let (word, seen) = match &finding.outcome {
@@ -17,7 +18,7 @@ pub fn render(findings: &[Finding], inventory: &str, nodes: usize, verbose: bool
             Outcome::Holds(seen) => ("holds   ", seen),
         };
         let line = format!("{word} {}: {}", finding.id, one_line(seen));
-        let _ = writeln!(text, "{}", shortened(&line));
+        let _ = writeln!(text, "{}", shorten(&line, most));
         if verbose || matches!(finding.outcome, Outcome::Differs(_)) {
             let _ = writeln!(text, "         assumed: {}", finding.assumed);
         }
@@ -37,11 +38,4 @@ pub fn render(findings: &[Finding], inventory: &str, nodes: usize, verbose: bool
 
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
-fn shortened(line: &str) -> String {
-    match line.char_indices().nth(WIDTH) {
-        Some(_) => line.chars().take(WIDTH - 3).chain("...".chars()).collect(),
-        None => line.to_owned(),
-    }
 }

@@ -1,6 +1,7 @@
 //! The node that srun, slurmstepd, mpirun and shells blame in a job's stderr, with their message as evidence.
 //! Pure: text in, blame out. The workload's own account is read by the recipes.
 
+use base::text::shorten;
 use logs::stream::Pieces;
 use model::artefact::WorkloadFailure;
 use std::collections::BTreeSet;
@@ -33,7 +34,7 @@ impl<'a> Blame<'a> {
     }
 
     fn line(&mut self, line: &str, node: Option<&str>) {
-        let evidence = || line.trim().chars().take(300).collect::<String>();
+        let evidence = || shorten(line.trim(), 300);
         // It need not name the only node, and says more than srun's line on the exit code that comes of it.
         if self.full_disk.is_none() && disk_full(line).is_some() {
             self.full_disk = Some(evidence());

@@ -197,6 +197,7 @@ mod tests {
             nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
             bad: bad.map(|cause| Bad { cause: cause.into(), node: None, evidence: "seen".into() }),
             judged: BTreeMap::new(),
+            worst: Default::default(),
         }
     }
 

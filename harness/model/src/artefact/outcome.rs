@@ -31,6 +31,9 @@ pub struct JobOutcome {
     pub bad: Option<Bad>,
     /// Metrics that were judged on this job, and whether any of them failed.
     pub judged: BTreeMap<String, bool>,
+    /// The worst number of each metric that failed, beside its limit: `222.4 GB/s, limit 415.2 GB/s (...)`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub worst: BTreeMap<String, String>,
 }
 
 /// The kind of a workload: a job that could not have shown a cause does not clear its nodes of it.

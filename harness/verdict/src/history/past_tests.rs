@@ -120,6 +120,7 @@ fn failed(node: &str, cause: &str) -> JobOutcome {
         nodes: vec![node.into()],
         bad: Some(Bad { cause: cause.into(), node: None, evidence: "srun: error: no MPI".into() }),
         judged: Default::default(),
+        worst: Default::default(),
     }
 }
 

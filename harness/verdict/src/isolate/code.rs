@@ -1,6 +1,7 @@
 //! The stable codes of culprits, with the cause, the next step and the `scontrol` command of each.
 
 use super::named::Place;
+use base::text::shorten;
 use model::artefact::{Culprit, Plan};
 use recipes::recipe;
 
@@ -126,10 +127,7 @@ impl Code {
     /// The reason of a drained node in Slurm: one line, for people who look at the queue.
     pub fn reason(&self, part: &str, evidence: &str, run: &str) -> String {
         let evidence: String = evidence.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let evidence = match evidence.char_indices().nth(MOST_EVIDENCE) {
-            Some((at, _)) => format!("{}...", evidence.get(..at).unwrap_or_default()),
-            None => evidence,
-        };
+        let evidence = shorten(&evidence, MOST_EVIDENCE);
         format!("{REASON} {} {part}: {evidence}, run {run}", self.name)
     }
 

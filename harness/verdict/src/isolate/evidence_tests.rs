@@ -63,6 +63,7 @@ fn job(kind: WorkKind, nodes: &[&str], metric: &str, failed: bool) -> JobOutcome
         nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
         bad: None,
         judged: [(metric.to_owned(), failed)].into(),
+        worst: Default::default(),
     }
 }
 

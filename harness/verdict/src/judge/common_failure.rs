@@ -283,6 +283,7 @@ mod tests {
             nodes: vec!["n1".into(), "n2".into()],
             bad: Some(Bad { cause: cause.into(), node: node.map(str::to_owned), evidence: "x".into() }),
             judged: BTreeMap::new(),
+            worst: Default::default(),
         };
         assert_eq!(find_in_outcomes(&[stored("launch-failed", None)]), Some("launch-failed"));
         assert_eq!(find_in_outcomes(&[stored("launch-failed", Some("n1"))]), None);

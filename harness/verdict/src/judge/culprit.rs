@@ -237,8 +237,11 @@ fn slow_nodes(
             Blames::OddNode => without_most(bad, &good),
             _ => bad,
         };
-        let evidence =
-            |outcome: &JobOutcome| format!("out of bounds in job {} of `{}`", outcome.job, outcome.case);
+        let evidence = |outcome: &JobOutcome| match outcome.worst.get(metric) {
+            Some(worst) => worst.clone(),
+            // An outcome that an older version stored.
+            None => format!("out of bounds in job {} of `{}`", outcome.job, outcome.case),
+        };
         culprits.extend(eliminate(&bad, &good, &explained, metric, &evidence));
     }
     culprits
@@ -381,6 +384,7 @@ mod tests {
                 evidence: "seen".into(),
             }),
             judged: BTreeMap::new(),
+            worst: Default::default(),
         }
     }
 

@@ -2,6 +2,7 @@
 //! failure: what was not measured is no bad number.
 
 use super::CaseData;
+use super::worst::WorstNumbers;
 use crate::profile_audit::CAUSES as REPORT_CAUSES;
 use logs::flow_log::Tool;
 use metric::finding::Finding;
@@ -429,6 +430,9 @@ pub(super) fn outcomes(
     // What all jobs over several nodes share is a setting or a library that all lack, and no node's fault.
     let everywhere = other_transport_everywhere(data);
     let mut judged: BTreeMap<&str, BTreeMap<String, bool>> = BTreeMap::new();
+    let mut worst = WorstNumbers::default();
+    let nodes_of: BTreeMap<&str, usize> =
+        data.case.jobs.iter().map(|job| (job.name.as_str(), job.nodes.len())).collect();
     let mut unmeasured: BTreeMap<&str, Lack> = BTreeMap::new();
     for (assertion, verdict) in data.case.assertions.iter().zip(verdicts) {
         for job in &assertion.jobs {
@@ -440,6 +444,10 @@ pub(super) fn outcomes(
                 Status::Pass | Status::Fail => {
                     let failed = judged.entry(job).or_default().entry(assertion.metric.clone()).or_default();
                     *failed |= verdict.status == Status::Fail && !everywhere;
+                    if verdict.status == Status::Fail {
+                        let nodes = nodes_of.get(job.as_str()).copied().unwrap_or_default();
+                        worst.add(job, nodes, assertion, verdict);
+                    }
                 }
                 // A number that is missing: where the job ended well, something happened to its output. Of a job that
                 // did not, its gate says more, and is asked first.
@@ -519,6 +527,7 @@ pub(super) fn outcomes(
                 nodes: planned.nodes.clone(),
                 bad,
                 judged: judged.remove(planned.name.as_str()).unwrap_or_default(),
+                worst: worst.of_job(&planned.name),
             })
         })
         .collect()

@@ -21,6 +21,7 @@ mod support;
 mod tests;
 mod trust;
 mod warning;
+mod worst;
 
 use gate::Gate;
 pub use measured::Measured;

@@ -172,6 +172,7 @@ fn three_of_five_nodes_that_fail_alike_are_the_cases_fault_and_three_of_six_are_
                 evidence: "seen".into(),
             }),
             judged: BTreeMap::new(),
+            worst: Default::default(),
         };
         culprits_of_run(&(1..=nodes).map(outcome).collect::<Vec<_>>(), &[], &Catalogue::built_in()).len()
     };
@@ -261,6 +262,7 @@ fn nodes_that_a_probe_left_out_are_each_named_however_many_they_are() {
             evidence: "7 GPUs of 8".into(),
         }),
         judged: BTreeMap::new(),
+        worst: Default::default(),
     };
     assert_eq!(
         culprits_of_run(&(1..=4).map(outcome).collect::<Vec<_>>(), &[], &Catalogue::built_in()).len(),
