@@ -1,12 +1,13 @@
 //! The manual as pages: one per recipe's name, and their list, as Markdown made of nothing but declarations. A test keeps
 //! `docs/src/reference/recipes` as this makes it.
 
-use super::manual::{FIGURES, gives, value};
+use super::manual::{FIGURES, value};
 use super::sets::SETS;
 use metric::unit::Better;
 use nsys::tables::TableSpec;
-use recipes::recipe::of_reports::{self, GROUPS, ReportRecipe};
+use recipes::recipe::of_reports::{self, GROUPS, OutputTable, ReportRecipe};
 use recipes::recipe::{LIST, RecipeSpec};
+use recipes::report::Takes;
 use std::collections::BTreeMap;
 
 /// Every page, by the name of its file.
@@ -76,13 +77,12 @@ fn report_page(recipe: &ReportRecipe<'_>, heading: &str) -> String {
             let (name, about) = (&argument.name, cell(&argument.about));
             text.push_str(&format!(
                 "| `{name}{value}` | {about} | {} |\n",
-                cell(&otherwise.unwrap_or_default())
+                cell(&otherwise.unwrap_or_else(|| not_given(&argument.takes).to_owned()))
             ));
         }
     }
     text.push_str(&reads(recipe.tables));
-    text.push_str("\n| gives | which is |\n|---|---|\n");
-    text.extend(gives(recipe).iter().map(|(name, about)| format!("| `{name}` | {about} |\n")));
+    text.push_str(&tables(&recipe.output_tables()));
     if recipe.is_summary() {
         text.push_str(&format!("\n{FIGURES}.\n"));
     }
@@ -108,7 +108,7 @@ fn suite_page(recipe: &RecipeSpec<'_>) -> String {
             cell(&metric.about),
             metric.unit.name(),
             better(metric.better),
-            dims.join(", ")
+            if dims.is_empty() { "job".to_owned() } else { dims.join(", ") }
         ));
     }
     text.push_str(&reads(recipe.tables));
@@ -127,10 +127,40 @@ fn reads(tables: &[&TableSpec]) -> String {
     for table in tables {
         let columns = |required: bool| {
             let columns = table.columns.iter().filter(|column| column.required == required);
-            columns.map(|column| format!("`{}`", column.name)).collect::<Vec<_>>().join(", ")
+            let columns: Vec<String> = columns.map(|column| format!("`{}`", column.name)).collect();
+            if columns.is_empty() { "none".to_owned() } else { columns.join(", ") }
         };
         let older = table.older_name.map(|name| format!(", before `{name}`")).unwrap_or_default();
         text.push_str(&format!("| `{}`{older} | {} | {} |\n", table.name, columns(true), columns(false)));
+    }
+    text
+}
+
+/// What counts where an argument without a default is not given.
+fn not_given(takes: &Takes) -> &'static str {
+    match takes {
+        Takes::Nothing => "off",
+        _ => "none",
+    }
+}
+
+/// Each table, and each of its columns; a column of several tables once for each meaning.
+fn tables(tables: &[OutputTable]) -> String {
+    let mut text = "\n| gives | which is |\n|---|---|\n".to_owned();
+    text.extend(tables.iter().map(|table| format!("| `{}` | {} |\n", table.name, cell(&table.about))));
+    text.push_str("\n| column | of | what it holds |\n|---|---|---|\n");
+    let mut columns: Vec<(&(String, String), Vec<String>)> = Vec::new();
+    for table in tables.iter().filter(|table| table.name != "files") {
+        let name = format!("`{}`", table.name);
+        for column in &table.columns {
+            match columns.iter_mut().find(|(known, _)| *known == column) {
+                Some((_, of)) => of.push(name.clone()),
+                None => columns.push((column, vec![name.clone()])),
+            }
+        }
+    }
+    for ((name, about), of) in columns {
+        text.push_str(&format!("| `{name}` | {} | {} |\n", of.join(", "), cell(about)));
     }
     text
 }
@@ -178,5 +208,16 @@ mod tests {
             assert!(page.contains(fragment), "no {fragment} in\n{page}");
         }
         assert!(!super::page("nvtx_sum").contains("## "));
+    }
+
+    #[test]
+    fn no_cell_of_a_page_is_blank() {
+        for (name, text) in pages() {
+            for line in text.lines().filter(|line| line.starts_with('|')) {
+                let cells = line.trim_matches('|').replace("\\|", "/");
+                let blank = cells.split('|').any(|cell| cell.trim().is_empty());
+                assert!(!blank, "{name}: {line}");
+            }
+        }
     }
 }

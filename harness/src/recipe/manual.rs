@@ -3,7 +3,7 @@
 use super::request::recipe;
 use super::sets::SETS;
 use recipes::catalogue::Catalogue;
-use recipes::recipe::of_reports::{GROUPS, RecipeKind, ReportRecipe};
+use recipes::recipe::of_reports::GROUPS;
 use recipes::report::Takes;
 
 /// One line per recipe, by groups, and the sets.
@@ -69,11 +69,13 @@ pub fn manual(catalogue: &Catalogue, name: &str) -> Result<String, String> {
             text.push_str(&format!("  {}{value}{otherwise}: {}\n", argument.name, argument.about));
         }
     }
-    let gives: Vec<String> = gives(&recipe)
-        .into_iter()
-        .map(|(name, about)| if about.is_empty() { name.to_owned() } else { format!("{name} ({about})") })
-        .collect();
-    text.push_str(&format!("\nGives: {}.\n", gives.join(", ")));
+    text.push_str("\nGives:\n");
+    for table in recipe.output_tables() {
+        text.push_str(&format!("  {}: {}\n", table.name, table.about));
+        for (name, about) in &table.columns {
+            text.push_str(&format!("    {name}: {about}\n"));
+        }
+    }
     if recipe.is_summary() {
         text.push_str(&format!("{FIGURES}.\n"));
     }
@@ -100,20 +102,6 @@ pub(super) fn value(takes: &Takes) -> (&'static str, Option<String>) {
 pub(super) const FIGURES: &str = "Figures: total, count, mean, median, quartiles by linear interpolation, minimum, maximum, \
     standard deviation with n - 1 and 0 of one value. Rows that end before they begin are left out and noted. Under a filter, \
     rows that overlap it count in full";
-
-/// The tables that a recipe gives, and what they are where their names do not say it.
-pub(super) fn gives(recipe: &ReportRecipe<'_>) -> Vec<(&'static str, &'static str)> {
-    let mut tables = match recipe.kind {
-        RecipeKind::Summary { .. } => {
-            vec![("all_stats", "all reports together"), ("rank_stats", "each report")]
-        }
-        RecipeKind::Rows { .. } => vec![("rows", "of all reports, with the rank of each")],
-        RecipeKind::Together(together) => together.tables().iter().map(|name| (*name, "")).collect(),
-        RecipeKind::Diff => vec![("diff", "")],
-    };
-    tables.push(("files", "the rank of each report, and its data"));
-    tables
-}
 
 #[cfg(test)]
 mod tests {

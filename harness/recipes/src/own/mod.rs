@@ -133,13 +133,6 @@ pub struct MetricColumn {
     pub dims: Vec<(Dim, String)>,
 }
 
-impl Declaration {
-    /// The results that exist, the most informative first.
-    pub(crate) fn results(&self) -> &'static [&'static str] {
-        if self.across.is_some() { &[ACROSS, ROWS] } else { &[ROWS] }
-    }
-}
-
 /// The query with the columns that it gives, tried upon tables without a row; or its errors.
 pub fn check(
     query: Parsed,

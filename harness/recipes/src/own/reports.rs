@@ -2,13 +2,15 @@
 //! and charts of both.
 
 use super::tables::{read, specs};
-use super::{ACROSS, Declaration, Engine, Literal, Parameter, ROWS, charts, engine, frames};
+use super::{ACROSS, Columns, Declaration, Engine, Literal, Parameter, ROWS, charts, engine, frames};
 use crate::chart::Chart;
-use crate::recipe::of_reports::{Extract, Made, RecipeKind, ReportExtract, ReportRecipe, Share, Together};
+use crate::recipe::of_reports::{
+    Extract, Made, OutputTable, RecipeKind, ReportExtract, ReportRecipe, Share, Together,
+};
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::result_table::ResultTable;
 use nsys::export::ExportError;
-use nsys::tables::TableSpec;
+use nsys::tables::{ColumnType, TableSpec};
 use nsys::trace::Trace;
 use polars::prelude::DataFrame;
 use std::sync::{Arc, Mutex};
@@ -193,8 +195,13 @@ impl OfReports {
 }
 
 impl Together for OfReports {
-    fn tables(&self) -> &'static [&'static str] {
-        self.declaration.results()
+    fn tables(&self) -> Vec<OutputTable> {
+        let rows = &self.declaration.rows.columns;
+        let mut tables = vec![described(ROWS, "the result of each report", &super::seen_across(rows))];
+        if let Some(across) = &self.declaration.across {
+            tables.insert(0, described(ACROSS, "the result over all reports", &across.columns));
+        }
+        tables
     }
 
     fn to_bytes(&self, taken: &Extract) -> Result<Vec<u8>, String> {
@@ -230,4 +237,16 @@ impl Together for OfReports {
         made.charts.sort_by_key(place);
         made
     }
+}
+
+/// A query says no more of a column than its type.
+fn described(name: &'static str, about: &str, columns: &Columns) -> OutputTable {
+    let about_of = |kind: &ColumnType| match kind {
+        ColumnType::Integer => "whole number",
+        ColumnType::Real => "number",
+        ColumnType::Text => "text",
+        ColumnType::Bytes => "bytes",
+    };
+    let columns = columns.iter().map(|(name, kind)| (name.clone(), about_of(kind).to_owned()));
+    OutputTable { name, about: about.to_owned(), columns: columns.collect() }
 }

@@ -36,6 +36,13 @@ pub(crate) enum Shows {
 }
 
 impl Shows {
+    /// The name of its column.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Shows::Text(name, _) | Shows::Number(name, _) | Shows::Figure { name, .. } => name,
+        }
+    }
+
     pub(super) const fn ns(name: &'static str, measure: usize, figure: Figure) -> Shows {
         Shows::Figure { name, quantity: Quantity::Nanoseconds, measure, figure }
     }

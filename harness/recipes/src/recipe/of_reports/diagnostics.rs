@@ -15,6 +15,13 @@ pub(super) const DIAGNOSTICS: ReportRecipe = ReportRecipe {
     arguments: &[],
     tables: &[&DIAGNOSTIC_EVENT, &META_DATA_CAPTURE],
     kind: RecipeKind::Rows {
+        columns: &[&[
+            "Kind: event of the profiler, or option of the export",
+            "Loss: whether it says that data was lost",
+            "Count: how often it was reported",
+            "Name: severity and source, or the option",
+            "Text: what it says",
+        ]],
         of: |trace, _| {
             let mut rows: Vec<(&str, String, String, i64, bool)> = Vec::new();
             if let Some(events) =

@@ -25,6 +25,20 @@ pub(super) const DIFF: ReportRecipe = ReportRecipe {
     kind: RecipeKind::Diff,
 };
 
+pub(super) const COLUMNS: &[&str] = &[
+    "Difference: the second total without the first",
+    "Second of First: the second total as a share of the first",
+    "First Total: the sum in the first input",
+    "First Count: how many the first input has",
+    "First Med: the median in the first input",
+    "Second Total: the sum in the second input",
+    "Second Count: how many the second input has",
+    "Second Med: the median in the second input",
+];
+
+/// Those of the summaries that it compares by.
+pub(super) const WORDS: &[&str] = &["Name", "Operation", "Style", "Range", "Source"];
+
 /// The summary of a recipe: its own, or the one that `diff` compares by.
 pub(super) fn summary_of<'a>(recipe: ReportRecipe<'a>, arguments: &Arguments) -> ReportRecipe<'a> {
     if !matches!(recipe.kind, RecipeKind::Diff) {

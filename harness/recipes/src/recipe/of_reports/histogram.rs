@@ -4,6 +4,7 @@
 use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::chart::{Axis, Bins, Chart, Figure, Histogram};
 use crate::figures::{Edges, Tally};
+use crate::recipe::of_reports::columns::TableDoc;
 use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::result_table::{Column, Quantity, ResultTable};
@@ -25,7 +26,29 @@ pub(super) const CUDA_GPU_KERN_HIST: ReportRecipe = ReportRecipe {
     arguments: &[NAME, BINS, LINEAR],
     tables: &[&KERNEL, &STRING_IDS],
     kind: RecipeKind::Together(&Across {
-        tables: &["histogram", "rank_histograms"],
+        tables: &[
+            TableDoc {
+                name: "histogram",
+                about: "one row per bin, of all reports together",
+                columns: &[&[
+                    "Lower",
+                    "Upper",
+                    "Count: kernels whose duration lies in the bin",
+                    "Probability",
+                ]],
+            },
+            TableDoc {
+                name: "rank_histograms",
+                about: "one row per bin of each report",
+                columns: &[&[
+                    "Rank",
+                    "Lower",
+                    "Upper",
+                    "Count: kernels whose duration lies in the bin",
+                    "Probability",
+                ]],
+            },
+        ],
         charts: &[("histogram", "number of instances in each bin, of each rank")],
         take,
         make,

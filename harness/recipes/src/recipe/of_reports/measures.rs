@@ -1,6 +1,7 @@
 //! Summaries with several measures per group, of all reports together and of each. Medians and deviations are of all
 //! values, whatever the order in which reports were read.
 
+use super::columns::{ALL_STATS, OutputTable, RANK_STATS, output_table};
 use super::together::{Extract, Share, Together};
 use super::{Made, ReportExtract, encoding};
 use crate::figures::{Gathered, Stats, Tally};
@@ -33,6 +34,15 @@ impl Measures {
         words.iter().enumerate().map(word).collect()
     }
 
+    /// Those that mean the same in all reports.
+    fn shared_shows(&self) -> Vec<Shows> {
+        let is_shared = |shows: &&Shows| match shows {
+            Shows::Text(_, at) | Shows::Number(_, at) => !self.of_one_report.contains(at),
+            Shows::Figure { .. } => true,
+        };
+        self.shows.iter().filter(is_shared).copied().collect()
+    }
+
     fn result_table(
         &self,
         mut columns: Vec<Column>,
@@ -50,8 +60,13 @@ impl Measures {
 }
 
 impl Together for Measures {
-    fn tables(&self) -> &'static [&'static str] {
-        &["all_stats", "rank_stats"]
+    fn tables(&self) -> Vec<OutputTable> {
+        let shared = self.shared_shows();
+        let each = std::iter::once("Rank").chain(self.shows.iter().map(Shows::name));
+        vec![
+            output_table("all_stats", ALL_STATS, shared.iter().map(Shows::name)),
+            output_table("rank_stats", RANK_STATS, each),
+        ]
     }
 
     fn begin(&self) -> Extract {
@@ -112,11 +127,7 @@ impl Together for Measures {
         });
         let mut together: Vec<Group<Stats>> = together.collect();
         sort_measured(&mut together);
-        let is_shared = |shows: &&Shows| match shows {
-            Shows::Text(_, at) | Shows::Number(_, at) => !self.of_one_report.contains(at),
-            Shows::Figure { .. } => true,
-        };
-        let shared: Vec<Shows> = self.shows.iter().filter(is_shared).copied().collect();
+        let shared = self.shared_shows();
         let (mut ranks, mut each) = (Vec::new(), Vec::new());
         for report in &reports {
             if let Some(groups) = report.extract.downcast_ref::<Vec<Group<Stats>>>() {

@@ -4,6 +4,9 @@
 mod breakdown;
 #[cfg(test)]
 mod charts_tests;
+mod columns;
+#[cfg(test)]
+mod columns_tests;
 mod composite;
 mod diagnostics;
 mod diff;
@@ -40,6 +43,7 @@ mod tests;
 mod together;
 mod unbalanced;
 
+pub use columns::{OutputTable, TableDoc};
 pub(crate) use groups::CHARTS;
 pub use groups::{COMPOSITE, GROUPS, Group, group_of};
 pub use report_counts::ReportCounts;
@@ -151,6 +155,8 @@ pub enum RecipeKind<'a> {
     },
     /// One table per report, below each other.
     Rows {
+        /// The columns of the table, as in `TableDoc`.
+        columns: &'static [&'static [&'static str]],
         /// Makes the table of one report; `None` where it has no matching rows.
         of: fn(&Trace, &Arguments) -> Result<Option<ResultTable>, ExportError>,
     },
@@ -173,7 +179,7 @@ pub(crate) fn table_of(
 ) -> Result<Option<ResultTable>, ExportError> {
     let arguments = Arguments::default();
     match &recipe.kind {
-        RecipeKind::Rows { of } => of(trace, &arguments),
+        RecipeKind::Rows { of, .. } => of(trace, &arguments),
         RecipeKind::Together(together) => {
             let all = Mutex::new(together.begin());
             let Some((extract, _)) = together.take(trace, &arguments, &all)? else { return Ok(None) };
@@ -205,6 +211,39 @@ impl ReportRecipe<'_> {
             RecipeKind::Together(together) => together.charts(),
             RecipeKind::Rows { .. } | RecipeKind::Diff => &[],
         }
+    }
+
+    /// The tables that it may give, with their columns.
+    pub fn output_tables(&self) -> Vec<OutputTable> {
+        let mut tables = match self.kind {
+            RecipeKind::Summary { quantity, words, .. } => {
+                let head = if quantity == Quantity::Nanoseconds { "Time" } else { "Share" };
+                let all = || {
+                    std::iter::once(head).chain(columns::FIGURES.iter().copied()).chain(words.iter().copied())
+                };
+                let each = std::iter::once("Rank").chain(all());
+                vec![
+                    columns::output_table("all_stats", columns::ALL_STATS, all()),
+                    columns::output_table("rank_stats", columns::RANK_STATS, each),
+                ]
+            }
+            RecipeKind::Rows { columns, .. } => {
+                let columns = std::iter::once("Rank").chain(columns.concat());
+                vec![columns::output_table("rows", "the rows of all reports, with the rank of each", columns)]
+            }
+            RecipeKind::Together(together) => together.tables(),
+            RecipeKind::Diff => {
+                let about = "one row per group, the largest difference first";
+                let words = diff::WORDS.iter().copied();
+                vec![columns::output_table("diff", about, diff::COLUMNS.iter().copied().chain(words))]
+            }
+        };
+        tables.push(columns::output_table(
+            "files",
+            "the rank of each report, and its data",
+            columns::FILES.iter().copied(),
+        ));
+        tables
     }
 
     /// Whether it gives figures of groups: the tables `all_stats` and `rank_stats`.

@@ -25,7 +25,18 @@ pub(super) const NETWORK_SUM: ReportRecipe = ReportRecipe {
         &TARGET_INFO_NIC_INFO,
         &TARGET_INFO_NETWORK_METRICS,
     ],
-    kind: RecipeKind::Rows { of: |trace, _| sums(trace) },
+    kind: RecipeKind::Rows {
+        columns: &[&[
+            "Device",
+            "Metric",
+            "Unit",
+            "Samples",
+            "Total: the sum over the time of the samples",
+            "Avg Rate: the mean of the rates",
+            "Max Rate: the largest rate",
+        ]],
+        of: |trace, _| sums(trace),
+    },
 };
 
 #[derive(Default)]

@@ -15,6 +15,7 @@ pub(super) const NVLINK_SUM: ReportRecipe = ReportRecipe {
     arguments: &[],
     tables: &[&GPU_METRICS, &TARGET_INFO_GPU_METRICS, &GENERIC_EVENTS],
     kind: RecipeKind::Rows {
+        columns: &[&["GPU", "Metric", "Samples", "Avg", "Med", "Min", "Max"]],
         of: |trace, _| {
             let all = GpuSamples::read(trace)?;
             let linked: Vec<bool> =

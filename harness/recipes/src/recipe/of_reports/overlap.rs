@@ -4,6 +4,7 @@
 use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe, labels};
 use crate::busy::{self, Busy, Operation};
 use crate::chart::{Axis, Bar, Bars, Chart, Figure};
+use crate::recipe::of_reports::columns::TableDoc;
 use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::result_table::{Column, Quantity, ResultTable};
@@ -28,7 +29,40 @@ pub(super) const NCCL_GPU_OVERLAP_TRACE: ReportRecipe = ReportRecipe {
     arguments: &[NCCL_ONLY],
     tables: &[&KERNEL, &STRING_IDS, &MEMCPY, &MEMSET, &GRAPH_TRACE],
     kind: RecipeKind::Together(&Across {
-        tables: &["totals", "trace"],
+        tables: &[
+            TableDoc {
+                name: "totals",
+                about: "one row per GPU of each process",
+                columns: &[&[
+                    "Rank",
+                    "PID",
+                    "Device",
+                    "Communication",
+                    "Compute",
+                    "Overlap",
+                    "Overlap of Communication: overlap as a share of communication",
+                    "Overlap of Compute: overlap as a share of compute",
+                    "Exposed Communication",
+                    "Exposed of Communication",
+                ]],
+            },
+            TableDoc {
+                name: "trace",
+                about: "one row per kernel",
+                columns: &[&[
+                    "Rank",
+                    "PID",
+                    "Device",
+                    "Stream",
+                    "Start",
+                    "Duration",
+                    "Kind: compute or communication",
+                    "Overlap: time beside kernels of the other kind",
+                    "Overlap of Duration: the same as a share of its duration",
+                    "Name: the kernel",
+                ]],
+            },
+        ],
         charts: &[("exposed", "the exposed part of each GPU's communication, as bars")],
         take,
         make,

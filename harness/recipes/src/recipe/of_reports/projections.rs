@@ -3,6 +3,7 @@
 use super::measures::Measures;
 use super::survey::below_each_other;
 use super::{Across, Made, RecipeKind, ReportRecipe};
+use crate::recipe::of_reports::columns::TableDoc;
 use crate::report::argument;
 use crate::report::{self, ArgumentSpec, BASE, MANGLED, Takes};
 use crate::result_table::ResultTable;
@@ -47,7 +48,36 @@ pub(super) const NVTX_GPU_PROJ_TRACE: ReportRecipe = ReportRecipe {
     arguments: &[COMPAT],
     tables: TABLES,
     kind: RecipeKind::Together(&Across {
-        tables: &["trace"],
+        tables: &[TableDoc {
+            name: "trace",
+            about: "one row per range that launched work",
+            columns: &[&[
+                "Rank",
+                "Name: the range",
+                "Projected Start: when the first of its work began on a GPU",
+                "Projected Duration: time to the end of the last",
+                "Projected End: when the last of it ended on a GPU",
+                "Orig Start: when the range began",
+                "Orig Duration: time to its end",
+                "Style",
+                "PID",
+                "TID",
+                "NumGPUOps: operations that it launched",
+                "Lvl: how many ranges it lies in",
+                "NumChild: ranges directly within it",
+                "RangeId: its number",
+                "ParentId: the number of the range that it lies in",
+                "RangeStack: the numbers of all ranges that it lies in, its own last",
+                "Text: the range",
+                "Start: when the first of its work began on a GPU",
+                "End: when the last of it ended",
+                "Children Count: ranges directly within it",
+                "Range ID: its number",
+                "Parent ID: the number of the range that it lies in",
+                "Range Stack: the numbers of all ranges that it lies in, its own last",
+                "Stack Level: how many ranges it lies in",
+            ]],
+        }],
         charts: &[],
         take: |trace, arguments| {
             let result_table = match arguments.has(COMPAT.name) {

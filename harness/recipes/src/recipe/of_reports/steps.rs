@@ -1,6 +1,7 @@
 //! Steps of a run: where each rank's begin and end, how long they take, and whether ranks agree. `crate::steps` finds
 //! them.
 
+use super::columns::TableDoc;
 use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::chart::{Axis, Chart, ChartLine, Figure, Lines};
 use crate::report::argument;
@@ -30,7 +31,61 @@ pub(super) const STEPS: ReportRecipe = ReportRecipe {
     arguments: &[RANGE, RANGES, CAPTURE, KERNELS, WINDOW, SKIP],
     tables: &[&KERNEL, &RUNTIME, &STRING_IDS, &GRAPH_TRACE, &NVTX_EVENTS],
     kind: RecipeKind::Together(&Across {
-        tables: &["stats", "steps", "across"],
+        tables: &[
+            TableDoc {
+                name: "stats",
+                about: "one row per rank",
+                columns: &[&[
+                    "Rank",
+                    "Source: how steps were found",
+                    "By: the range, the calls or the kernel that they were found by",
+                    "Steps: how many were found",
+                    "Unlike: pieces at the ends that are no whole step",
+                    "Confidence: how sure the steps are, 100 % where ranges mark them",
+                    "Med",
+                    "Avg",
+                    "CV",
+                    "Min",
+                    "P5: the 5th percentile",
+                    "Q1",
+                    "Q3",
+                    "P95: the 95th percentile",
+                    "Max",
+                    "Slope: change of the time from one step to the next",
+                    "Slope Low: the lower end of its 95 % interval",
+                    "Slope High: the upper end of its 95 % interval",
+                    "Asked: steps of the requested window",
+                    "As Asked: whether exactly those were found",
+                    "Missing: requested steps that were not found",
+                ]],
+            },
+            TableDoc {
+                name: "steps",
+                about: "one row per step of each rank",
+                columns: &[&[
+                    "Rank",
+                    "Step",
+                    "Number",
+                    "Start",
+                    "End",
+                    "Time: time from start to end",
+                    "Alike: share of the step's kernels that it has in common with the others",
+                ]],
+            },
+            TableDoc {
+                name: "across",
+                about: "one row per step over all ranks",
+                columns: &[&[
+                    "Number",
+                    "Step",
+                    "Ranks: ranks that have the step",
+                    "Min",
+                    "Med",
+                    "Max",
+                    "Slowest Rank",
+                ]],
+            },
+        ],
         charts: &[("steps", "the time of each step, one line per rank")],
         take: |trace, arguments| {
             let range = Some(arguments.text(&RANGE)).filter(|name| !name.is_empty());

@@ -3,6 +3,7 @@
 
 use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe, labels};
 use crate::chart::{Along, Axis, Bar, Bars, Chart, Figure, Mark};
+use crate::recipe::of_reports::columns::TableDoc;
 use crate::recipe::stragglers::extract::{
     KernelExtract, RankReport, clock, communicator_name, describe_flaw, evidence, take,
 };
@@ -51,7 +52,88 @@ pub(super) const STRAGGLERS: ReportRecipe = ReportRecipe {
         &SYSTEM_ENV,
     ],
     kind: RecipeKind::Together(&Across {
-        tables: &["verdict", "ranks", "nodes", "clocks", "instances"],
+        tables: &[
+            TableDoc {
+                name: "verdict",
+                about: "one row per straggler, or one row without",
+                columns: &[&[
+                    "Verdict: straggler, none or inconclusive",
+                    "Who: whether a node or a rank is named",
+                    "Node",
+                    "Rank: the rank that is named",
+                    "GPU",
+                    "Late: time by which it is later than the others per iteration",
+                    "Round: the length of an iteration",
+                    "Standard Errors",
+                    "Residual",
+                    "Cause: what made it late",
+                    "Evidence: what shows it, or why nothing is named",
+                ]],
+            },
+            TableDoc {
+                name: "ranks",
+                about: "one row per rank",
+                columns: &[&[
+                    "Rank",
+                    "NCCL Rank: the rank within its largest communicator",
+                    "Node",
+                    "GPU",
+                    "Late: time by which it is later than the others per iteration, the median",
+                    "Late Mean: the mean of the same",
+                    "Late StdDev: its standard deviation",
+                    "Standard Errors",
+                    "Rounds: iterations that were compared",
+                    "Later in: iterations in which it was later than the others",
+                    "Round: the length of an iteration",
+                    "Own in Round: time of its own work in an iteration",
+                    "Collectives",
+                    "Last in: collectives that it entered last",
+                    "Arrival after First: time from the first arrival to its own, the median",
+                    "Arrival after Others: the same against the median of the others",
+                    "Wait: time that it waits in a collective, the median",
+                    "Wait Total: the sum of the same",
+                    "Launched before: time from the launch of a collective to its start",
+                    "Kernel Time of Others': time of its compute kernels as a share of the others'",
+                ]],
+            },
+            TableDoc {
+                name: "nodes",
+                about: "one row per node",
+                columns: &[&[
+                    "Node",
+                    "Ranks",
+                    "Late: time by which its ranks are later than those of others",
+                    "Wait: time that its ranks wait in a collective",
+                    "Last in: collectives that one of its ranks entered last",
+                    "Kernel Time of Others': time of its compute kernels as a share of those of others",
+                ]],
+            },
+            TableDoc {
+                name: "clocks",
+                about: "one row per clock that was aligned with another",
+                columns: &[&[
+                    "Clock: whose clock",
+                    "Against: the clock that it is compared with",
+                    "Ranks",
+                    "Ahead: time by which it is ahead of the other",
+                    "Rate (ppm): how much faster it runs, in parts per million",
+                    "Residual",
+                    "Ends: ends of collectives that it was aligned by",
+                ]],
+            },
+            TableDoc {
+                name: "instances",
+                about: "one row per kind of collective of a communicator",
+                columns: &[&[
+                    "Communicator",
+                    "Operation",
+                    "Ranks",
+                    "Instances",
+                    "First to Last Arrival: the median",
+                    "Last Arrival to End: time of the transfer itself, the median",
+                ]],
+            },
+        ],
         charts: &[("late", "how late each rank is per iteration, as bars")],
         take: |trace, _| take(trace),
         make,

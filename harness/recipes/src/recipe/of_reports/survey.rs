@@ -12,6 +12,7 @@ pub(super) use charts::summary_charts;
 pub use part::{Part, part};
 pub(super) use result_tables::{below_each_other, result_table};
 
+use super::columns::undeclared;
 use super::{RecipeKind, ReportCounts, ReportExtract, ReportRecipe, diff, shared, together};
 use crate::chart::Chart;
 use crate::figures::{Grouped, Tally};
@@ -208,7 +209,7 @@ fn take(
             }
             Ok(Some(RecipeExtract::Groups { stats, rows }))
         }
-        RecipeKind::Rows { of } => Ok(of(trace, arguments)?.map(RecipeExtract::ResultTable)),
+        RecipeKind::Rows { of, .. } => Ok(of(trace, arguments)?.map(RecipeExtract::ResultTable)),
         RecipeKind::Together(recipe) => {
             Ok(recipe.take(trace, arguments, all)?.map(|(part, rows)| RecipeExtract::Part { part, rows }))
         }
@@ -248,7 +249,7 @@ fn looked_at(
     }
     // The columns come from the report without a filter.
     let headings = match &recipe.kind {
-        RecipeKind::Rows { of } if trace.is_filtered() => {
+        RecipeKind::Rows { of, .. } if trace.is_filtered() => {
             trace.whole(|whole| of(whole, arguments))?.map(ResultTable::without_rows)
         }
         RecipeKind::Rows { .. } | RecipeKind::Summary { .. } | RecipeKind::Together(_) | RecipeKind::Diff => {
@@ -359,6 +360,7 @@ fn outcome(
     if !tables.is_empty() {
         tables.push(("files", files(survey, recipe, reports, at, ranks, from)));
     }
+    debug_assert_eq!(undeclared(recipe, &tables), Vec::<String>::new(), "`{}`", recipe.name);
     let simulated = reports.iter().any(|report| report.simulated);
     Outcome { recipe: recipe.name.to_owned(), tables, charts, notes, unreadable, simulated, seen }
 }

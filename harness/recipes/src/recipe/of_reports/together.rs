@@ -1,6 +1,7 @@
 //! Recipes over all reports at once: each makes an extract of each report while it is open, and tables from all
 //! extracts. An extract must be small beside the report: it is kept until the last report is read.
 
+use super::columns::{OutputTable, TableDoc};
 use super::encoding;
 use crate::chart::Chart;
 use crate::report::Arguments;
@@ -17,8 +18,8 @@ pub(crate) type Extract = Box<dyn Any + Send + Sync>;
 
 /// A recipe over all reports, with any type of extract; `Across` is the declared form.
 pub trait Together: Sync {
-    /// The names of the tables that it may give.
-    fn tables(&self) -> &'static [&'static str];
+    /// The tables that it may give, with their columns.
+    fn tables(&self) -> Vec<OutputTable>;
 
     /// The charts that it may give, and what each shows. Capital letters in a name are a placeholder.
     fn charts(&self) -> &'static [(&'static str, &'static str)] {
@@ -104,8 +105,8 @@ pub(crate) type Share<T> = Result<Option<(T, u64)>, ExportError>;
 
 /// The common form of `Together`: no accumulator, and an extract that serde writes.
 pub struct Across<T> {
-    /// Names of the tables that `make` may give.
-    pub tables: &'static [&'static str],
+    /// The tables that `make` may give.
+    pub tables: &'static [TableDoc],
     /// Charts that `make` may give: name, and what each shows.
     pub charts: &'static [(&'static str, &'static str)],
     /// Makes the extract of one report; see `Together::take`.
@@ -115,8 +116,8 @@ pub struct Across<T> {
 }
 
 impl<T: Any + Send + Sync + Serialize + DeserializeOwned> Together for Across<T> {
-    fn tables(&self) -> &'static [&'static str] {
-        self.tables
+    fn tables(&self) -> Vec<OutputTable> {
+        self.tables.iter().map(TableDoc::table).collect()
     }
 
     fn charts(&self) -> &'static [(&'static str, &'static str)] {

@@ -17,6 +17,14 @@ pub(super) const NVTX_UNBALANCED: ReportRecipe = ReportRecipe {
     arguments: &[],
     tables: &[&NVTX_EVENTS, &STRING_IDS],
     kind: RecipeKind::Rows {
+        columns: &[&[
+            "PID",
+            "TID",
+            "At: when it was pushed or popped",
+            "Lacks: what is missing, its push or its pop",
+            "Nth: how many of its thread came before",
+            "Range",
+        ]],
         of: |trace, _| {
             let Some(Balance { odd, whole }) = Balance::read(trace)? else { return Ok(None) };
             trace.note(format!("NVTX: balanced ranges: {whole}"));

@@ -9,6 +9,7 @@ mod tests;
 
 use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::busy::{Busy, Sets, Shares};
+use crate::recipe::of_reports::columns::TableDoc;
 use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments, Takes};
 use crate::result_table::{Column, Quantity, ResultTable, visible};
@@ -46,7 +47,41 @@ pub(super) const BREAKDOWN: ReportRecipe = ReportRecipe {
         &NVTX_EVENTS,
     ],
     kind: RecipeKind::Together(&Across {
-        tables: &["compat", "compat_numbers", "gpus", "streams", "steps"],
+        tables: &[
+            TableDoc {
+                name: "compat",
+                about: "the ten numbers of the older script, as lines in its format",
+                columns: &[&["Text: a line"]],
+            },
+            TableDoc {
+                name: "compat_numbers",
+                about: "the same numbers, one row per report",
+                columns: &[&[
+                    "Rank",
+                    "Session",
+                    "Active",
+                    "Idle",
+                    "Compute",
+                    "Communication",
+                    "Memory",
+                    "Compute and Communication",
+                    "Compute and Memory",
+                    "Communication and Memory",
+                    "Utilisation: active time as a share of the session",
+                ]],
+            },
+            TableDoc { name: "gpus", about: "one row per GPU of each process", columns: &[PLACE, PARTS] },
+            TableDoc {
+                name: "streams",
+                about: "one row per stream of a GPU",
+                columns: &[PLACE, &["Stream"], PARTS],
+            },
+            TableDoc {
+                name: "steps",
+                about: "one row per step on a GPU",
+                columns: &[PLACE, &["Step"], PARTS],
+            },
+        ],
         charts: &[
             ("shares", "the parts of the time of all GPUs, as bars"),
             ("idle", "the idle time of each GPU, as bars"),
@@ -56,6 +91,33 @@ pub(super) const BREAKDOWN: ReportRecipe = ReportRecipe {
         make,
     }),
 };
+
+const PLACE: &[&str] = &["Rank", "PID", "Device"];
+
+/// The parts of the time of each row.
+const PARTS: &[&str] = &[
+    "Start",
+    "Window: time from the first beginning to the last end",
+    "Operations: kernels, copies and fills",
+    "Active",
+    "Idle",
+    "Idle of Window: idle time as a share of the window",
+    "Compute",
+    "Communication",
+    "Memory",
+    "Exposed Communication",
+    "Exposed of Communication",
+    "Exposed of Window: exposed communication as a share of the window",
+    "Compute Alone",
+    "Communication Alone",
+    "Memory Alone: time in which nothing but copies or fills ran",
+    "Compute and Communication",
+    "Compute and Memory",
+    "Communication and Memory",
+    "All Three",
+    "Graphs Alone: time in which nothing but graphs traced as a whole ran",
+    "Session",
+];
 
 const COMPAT: ArgumentSpec = argument!(
     "compat",

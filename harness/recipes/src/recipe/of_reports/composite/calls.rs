@@ -19,7 +19,21 @@ pub(crate) const NVTX: ReportRecipe = ReportRecipe {
     definition: WHOLE,
     arguments: &[],
     tables: &[&NVTX_EVENTS, &STRING_IDS],
-    kind: RecipeKind::Rows { of: |trace, _| ranges(trace) },
+    kind: RecipeKind::Rows {
+        columns: &[&[
+            "text",
+            "start",
+            "end",
+            "globalTid",
+            "endGlobalTid",
+            "domainId",
+            "domainName",
+            "eventType",
+            "pid",
+            "tid",
+        ]],
+        of: |trace, _| ranges(trace),
+    },
 };
 
 fn ranges(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
@@ -65,7 +79,10 @@ pub(crate) const MPI: ReportRecipe = ReportRecipe {
     definition: WHOLE,
     arguments: &[],
     tables: &[&MPI_P2P, &MPI_COLLECTIVES, &MPI_START_WAIT, &MPI_OTHER, &STRING_IDS],
-    kind: RecipeKind::Rows { of: |trace, _| calls(trace, &MPI_SOURCES.map(|(_, spec)| spec), &MPI) },
+    kind: RecipeKind::Rows {
+        columns: &[&["globalTid", "start", "end", "text", "pid", "tid"]],
+        of: |trace, _| calls(trace, &MPI_SOURCES.map(|(_, spec)| spec), &MPI),
+    },
 };
 
 pub(crate) const UCX: ReportRecipe = ReportRecipe {
@@ -75,7 +92,10 @@ pub(crate) const UCX: ReportRecipe = ReportRecipe {
     definition: WHOLE,
     arguments: &[],
     tables: &[&UCP, &UCP_SUBMIT, &UCP_PROGRESS, &STRING_IDS],
-    kind: RecipeKind::Rows { of: |trace, _| calls(trace, &[&UCP, &UCP_SUBMIT, &UCP_PROGRESS], &UCX) },
+    kind: RecipeKind::Rows {
+        columns: &[&["globalTid", "start", "end", "text", "pid", "tid"]],
+        of: |trace, _| calls(trace, &[&UCP, &UCP_SUBMIT, &UCP_PROGRESS], &UCX),
+    },
 };
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]

@@ -14,7 +14,20 @@ pub(crate) const CUDA_GPU: ReportRecipe = ReportRecipe {
     definition: WHOLE,
     arguments: &[],
     tables: &[&KERNEL, &MEMCPY, &MEMSET],
-    kind: RecipeKind::Rows { of: |trace, _| activity(trace, false, &CUDA_GPU) },
+    kind: RecipeKind::Rows {
+        columns: &[&[
+            "correlationId",
+            "start",
+            "end",
+            "globalPid",
+            "deviceId",
+            "contextId",
+            "greenContextId",
+            "streamId",
+            "pid",
+        ]],
+        of: |trace, _| activity(trace, false, &CUDA_GPU),
+    },
 };
 
 pub(crate) const CUDA_GPU_GRAPH: ReportRecipe = ReportRecipe {
@@ -24,7 +37,22 @@ pub(crate) const CUDA_GPU_GRAPH: ReportRecipe = ReportRecipe {
     definition: WHOLE,
     arguments: &[],
     tables: &[&KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE],
-    kind: RecipeKind::Rows { of: |trace, _| activity(trace, true, &CUDA_GPU_GRAPH) },
+    kind: RecipeKind::Rows {
+        columns: &[&[
+            "correlationId",
+            "start",
+            "end",
+            "globalPid",
+            "deviceId",
+            "contextId",
+            "greenContextId",
+            "streamId",
+            "pid",
+            "graphNodeId",
+            "graphId",
+        ]],
+        of: |trace, _| activity(trace, true, &CUDA_GPU_GRAPH),
+    },
 };
 
 const COLUMNS: [&str; 8] =
@@ -86,6 +114,17 @@ pub(crate) const CUDA_KERNEL: ReportRecipe = ReportRecipe {
     arguments: &[],
     tables: &[&KERNEL, &STRING_IDS],
     kind: RecipeKind::Rows {
+        columns: &[&[
+            "correlationId",
+            "globalPid",
+            "start",
+            "end",
+            "deviceId",
+            "shortName",
+            "mangledName",
+            "demangledName",
+            "pid",
+        ]],
         of: |trace, _| {
             let names = ["shortName", "mangledName", "demangledName"];
             let mut wanted = vec!["correlationId", "globalPid", "start", "end", "deviceId"];

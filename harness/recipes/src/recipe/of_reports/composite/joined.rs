@@ -16,6 +16,21 @@ pub(crate) const CUDA_COMBINED: ReportRecipe = ReportRecipe {
     arguments: &[],
     tables: &[&RUNTIME, &KERNEL, &MEMCPY, &MEMSET, &STRING_IDS],
     kind: RecipeKind::Rows {
+        columns: &[&[
+            "start",
+            "end",
+            "globalTid",
+            "name",
+            "correlationId",
+            "gpu_start",
+            "gpu_end",
+            "pid",
+            "tid",
+            "deviceId",
+            "contextId",
+            "greenContextId",
+            "streamId",
+        ]],
         of: |trace, _| {
             joined(
                 trace,
@@ -35,6 +50,24 @@ pub(crate) const CUDA_COMBINED_KERNEL: ReportRecipe = ReportRecipe {
     arguments: &[],
     tables: &[&RUNTIME, &KERNEL, &STRING_IDS],
     kind: RecipeKind::Rows {
+        columns: &[&[
+            "start",
+            "end",
+            "globalTid",
+            "name",
+            "correlationId",
+            "gpu_start",
+            "gpu_end",
+            "pid",
+            "tid",
+            "deviceId",
+            "contextId",
+            "greenContextId",
+            "streamId",
+            "shortName",
+            "mangledName",
+            "demangledName",
+        ]],
         of: |trace, _| joined(trace, &[(&KERNEL, "kernels")], &NAMES, &CUDA_COMBINED_KERNEL),
     },
 };

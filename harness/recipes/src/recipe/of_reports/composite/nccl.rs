@@ -18,7 +18,30 @@ pub(crate) const NCCL: ReportRecipe = ReportRecipe {
     definition: WHOLE,
     arguments: &[],
     tables: TABLES,
-    kind: RecipeKind::Rows { of: |trace, _| ranges(trace) },
+    kind: RecipeKind::Rows {
+        columns: &[&[
+            "text",
+            "start",
+            "end",
+            "globalTid",
+            "endGlobalTid",
+            "domainId",
+            "domainName",
+            "eventType",
+            "jsonText",
+            "pid",
+            "tid",
+            "bytes",
+            "communicator",
+            "ranks",
+            "rank",
+            "root",
+            "peer",
+            "reduction",
+            "group",
+        ]],
+        of: |trace, _| ranges(trace),
+    },
 };
 
 const COLUMNS: [&str; 10] = [

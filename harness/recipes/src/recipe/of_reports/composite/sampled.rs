@@ -22,7 +22,21 @@ pub(crate) const NIC: ReportRecipe = ReportRecipe {
     definition: WHOLE,
     arguments: &[],
     tables: &[&NET_NIC_METRIC, &NIC_ID_MAP, &TARGET_INFO_NIC_INFO, &TARGET_INFO_NETWORK_METRICS],
-    kind: RecipeKind::Rows { of: |trace, _| network(trace, &NET_NIC_METRIC, &NIC) },
+    kind: RecipeKind::Rows {
+        columns: &[&[
+            "start",
+            "end",
+            "globalId",
+            "value",
+            "metricsListId",
+            "metricsIdx",
+            "nicId",
+            "GUID",
+            "nic_name",
+            "metric_name",
+        ]],
+        of: |trace, _| network(trace, &NET_NIC_METRIC, &NIC),
+    },
 };
 
 pub(crate) const IB_SWITCH: ReportRecipe = ReportRecipe {
@@ -32,7 +46,10 @@ pub(crate) const IB_SWITCH: ReportRecipe = ReportRecipe {
     definition: WHOLE,
     arguments: &[],
     tables: &[&NET_IB_SWITCH_METRIC, &TARGET_INFO_NETWORK_METRICS],
-    kind: RecipeKind::Rows { of: |trace, _| network(trace, &NET_IB_SWITCH_METRIC, &IB_SWITCH) },
+    kind: RecipeKind::Rows {
+        columns: &[&["start", "end", "globalId", "value", "metricsListId", "metricsIdx", "metric_name"]],
+        of: |trace, _| network(trace, &NET_IB_SWITCH_METRIC, &IB_SWITCH),
+    },
 };
 
 fn network(
@@ -82,7 +99,10 @@ pub(crate) const GPU_METRICS_TABLE: ReportRecipe = ReportRecipe {
     definition: "a metric that was not sampled at a moment is empty there; older reports hold these as generic events",
     arguments: &[],
     tables: &[&GPU_METRICS, &TARGET_INFO_GPU_METRICS, &GENERIC_EVENTS],
-    kind: RecipeKind::Rows { of: |trace, _| gpu_metrics(trace) },
+    kind: RecipeKind::Rows {
+        columns: &[&["timestamp", "typeId", "gpuId", "{metric}: one column per metric that was sampled"]],
+        of: |trace, _| gpu_metrics(trace),
+    },
 };
 
 fn gpu_metrics(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {
@@ -117,7 +137,18 @@ pub(crate) const GENERIC: ReportRecipe = ReportRecipe {
                  come from the table of data where there is one, else from each event's JSON",
     arguments: &[],
     tables: GENERIC_TABLES,
-    kind: RecipeKind::Rows { of: |trace, _| generic(trace) },
+    kind: RecipeKind::Rows {
+        columns: &[&[
+            "timestamp",
+            "typeId",
+            "genericEventId: the event, by its number",
+            "metricName: the field, by name",
+            "metricValue: its number",
+            "dataSrc: source and type of the event",
+            "gpuId",
+        ]],
+        of: |trace, _| generic(trace),
+    },
 };
 
 fn generic(trace: &Trace) -> Result<Option<ResultTable>, ExportError> {

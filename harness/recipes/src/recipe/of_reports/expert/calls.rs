@@ -17,6 +17,7 @@ pub(in super::super) const CUDA_API_SYNC: ReportRecipe = ReportRecipe {
     arguments: &[LEAST],
     tables: &[&RUNTIME, &STRING_IDS],
     kind: RecipeKind::Rows {
+        columns: &[&["Duration", "Start", "PID", "TID", "API: the call, by name"]],
         of: |trace, arguments| {
             let Some(rows) = trace.rows(&RUNTIME, &["start", "end", "nameId", "globalTid"])? else {
                 return Ok(None);

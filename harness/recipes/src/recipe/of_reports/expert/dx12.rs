@@ -19,7 +19,20 @@ pub(in super::super) const DX12_MEM_OPS: ReportRecipe = ReportRecipe {
                  recorded is counted in a note. In the order of the calls' beginnings",
     arguments: &[],
     tables: &[&DX12_MEMORY_OPERATION, &DX12_API, &STRING_IDS],
-    kind: RecipeKind::Rows { of: |trace, _| found(trace) },
+    kind: RecipeKind::Rows {
+        columns: &[&[
+            "Cost: why it is costly",
+            "Start",
+            "Duration",
+            "PID",
+            "TID",
+            "GPU",
+            "Heap: the kind of heap",
+            "Range: bytes of the range",
+            "API: the call, by name",
+        ]],
+        of: |trace, _| found(trace),
+    },
 };
 
 const UPLOAD: i64 = 2;

@@ -21,6 +21,7 @@ pub(in super::super) const GPU_GAPS: ReportRecipe = ReportRecipe {
     arguments: &[GAP],
     tables: &[&KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE, &PROFILER_OVERHEAD],
     kind: RecipeKind::Rows {
+        columns: &[&["Duration", "Start", "PID", "Device", "Context"]],
         of: |trace, arguments| {
             let Some(busy) = Busy::read(trace)? else { return Ok(None) };
             let overheads = overheads(trace)?;

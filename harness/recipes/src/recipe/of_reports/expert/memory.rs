@@ -19,7 +19,21 @@ pub(in super::super) const CUDA_MEMCPY_ASYNC: ReportRecipe = ReportRecipe {
                  recorded are counted in notes",
     arguments: &[],
     tables: &[&MEMCPY, &RUNTIME, &STRING_IDS, &MEM_KIND],
-    kind: RecipeKind::Rows { of: |trace, _| found(trace, &ASYNC_COPIES) },
+    kind: RecipeKind::Rows {
+        columns: &[&[
+            "Duration",
+            "Start",
+            "Source Kind: the kind of memory that is read",
+            "Destination Kind: the kind of memory that is written",
+            "Bytes",
+            "PID",
+            "Device",
+            "Context",
+            "Stream",
+            "API",
+        ]],
+        of: |trace, _| found(trace, &ASYNC_COPIES),
+    },
 };
 
 pub(in super::super) const CUDA_MEMCPY_SYNC: ReportRecipe = ReportRecipe {
@@ -30,7 +44,21 @@ pub(in super::super) const CUDA_MEMCPY_SYNC: ReportRecipe = ReportRecipe {
                  GPUs and within one do not block and do not count",
     arguments: &[],
     tables: &[&MEMCPY, &RUNTIME, &STRING_IDS, &MEM_KIND],
-    kind: RecipeKind::Rows { of: |trace, _| found(trace, &SYNC_COPIES) },
+    kind: RecipeKind::Rows {
+        columns: &[&[
+            "Duration",
+            "Start",
+            "Source Kind: the kind of memory that is read",
+            "Destination Kind: the kind of memory that is written",
+            "Bytes",
+            "PID",
+            "Device",
+            "Context",
+            "Stream",
+            "API",
+        ]],
+        of: |trace, _| found(trace, &SYNC_COPIES),
+    },
 };
 
 pub(in super::super) const CUDA_MEMSET_SYNC: ReportRecipe = ReportRecipe {
@@ -41,7 +69,20 @@ pub(in super::super) const CUDA_MEMSET_SYNC: ReportRecipe = ReportRecipe {
                  name, the longest first. Fills whose kind of memory or whose call is not recorded are counted in notes",
     arguments: &[],
     tables: &[&MEMSET, &RUNTIME, &STRING_IDS, &MEM_KIND],
-    kind: RecipeKind::Rows { of: |trace, _| found(trace, &SYNC_FILLS) },
+    kind: RecipeKind::Rows {
+        columns: &[&[
+            "Duration",
+            "Start",
+            "Memory Kind: the kind of memory that is filled",
+            "Bytes",
+            "PID",
+            "Device",
+            "Context",
+            "Stream",
+            "API",
+        ]],
+        of: |trace, _| found(trace, &SYNC_FILLS),
+    },
 };
 
 /// A fault, and the table to search.

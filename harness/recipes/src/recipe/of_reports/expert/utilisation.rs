@@ -3,6 +3,7 @@
 use super::{note_none, overheads};
 use crate::busy::{Busy, Operation};
 use crate::chart::{Along, Axis, Chart, ChartLine, Figure, Lines, Mark};
+use crate::recipe::of_reports::columns::{OutputTable, TableDoc};
 use crate::recipe::of_reports::together::{Extract, Share};
 use crate::recipe::of_reports::{Made, RecipeKind, ReportExtract, ReportRecipe, Together, encoding, labels};
 use crate::report::argument;
@@ -41,8 +42,20 @@ struct GpuUse {
 }
 
 impl Together for Utilisation {
-    fn tables(&self) -> &'static [&'static str] {
-        &["rows"]
+    fn tables(&self) -> Vec<OutputTable> {
+        let tables: &[TableDoc] = &[TableDoc {
+            name: "rows",
+            about: "one row per chunk of time of a GPU that was used little",
+            columns: &[&[
+                "Rank",
+                "In Use: share of the time in which an operation ran",
+                "Start",
+                "Duration",
+                "PID",
+                "Device",
+            ]],
+        }];
+        tables.iter().map(TableDoc::table).collect()
     }
 
     fn charts(&self) -> &'static [(&'static str, &'static str)] {

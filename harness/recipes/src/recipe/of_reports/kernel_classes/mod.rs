@@ -11,6 +11,7 @@ use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::busy::{Busy, KernelName, Operation};
 use crate::figures::Stats;
 use crate::kernel_class::CLASSES;
+use crate::recipe::of_reports::columns::TableDoc;
 use crate::report::argument;
 use crate::report::{self, ArgumentSpec, Arguments, Takes};
 use crate::spans::Spans;
@@ -48,12 +49,64 @@ pub(super) const KERNEL_CLASSES: ReportRecipe = ReportRecipe {
     ],
     tables: &[&KERNEL, &STRING_IDS, &RUNTIME, &MEMCPY, &MEMCPY_OPER, &MEMSET, &GRAPH_TRACE],
     kind: RecipeKind::Together(&Across {
-        tables: &["classes", "rank_classes", "gpu_classes", "bottlenecks", "recommendations"],
+        tables: &[
+            TableDoc {
+                name: "classes",
+                about: "one row per class, of all reports together",
+                columns: &[CLASS, NAMES],
+            },
+            TableDoc {
+                name: "rank_classes",
+                about: "one row per class of each report",
+                columns: &[&["Rank"], CLASS, NAMES],
+            },
+            TableDoc {
+                name: "gpu_classes",
+                about: "one row per class on each GPU",
+                columns: &[&["Rank", "PID", "Device"], CLASS, &["Class"]],
+            },
+            TableDoc {
+                name: "bottlenecks",
+                about: "what bounds the work of all reports, and of each",
+                columns: &[&[
+                    "Rank",
+                    "Bottleneck: what bounds the work",
+                    "Observed",
+                    "Bound",
+                    "Communication: share of time in communication",
+                    "Synchronisation: share of time in synchronising calls",
+                    "Compute: share of time in compute",
+                    "Memory: share of time in copies and fills",
+                ]],
+            },
+            TableDoc {
+                name: "recommendations",
+                about: "what to try, one row per observation",
+                columns: &[&[
+                    "Rank",
+                    "Topic: what the advice is about",
+                    "Observed",
+                    "Bound",
+                    "Unit",
+                    "What to Try: the advice",
+                ]],
+            },
+        ],
         charts: &[("classes", "the share of each class, as bars")],
         take,
         make,
     }),
 };
+
+const CLASS: &[&str] = &[
+    "Time Share: kernel time of the class as a share of all",
+    "Union Share: the same of time in which at least one kernel of the class ran",
+    "Time: sum of the times of its kernels",
+    "Union: time in which at least one of its kernels ran",
+    "Runs: how often its kernels ran",
+];
+const NAMES: &[&str] =
+    &["Kernels: how many kernels it has, by name", "Class", "Largest Kernel: the kernel with the most time"];
 
 const COMPAT: ArgumentSpec =
     argument!("compat", "the classes, shares and names of a published script", Takes::Nothing);

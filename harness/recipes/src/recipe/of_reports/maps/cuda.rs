@@ -4,6 +4,7 @@
 use super::shares::{self, Extract, ProcessGpu, Shares};
 use super::window::{BINS, NO_SHIFT};
 use crate::busy::{self, Busy, Gpu, Operation};
+use crate::recipe::of_reports::columns::TableDoc;
 use crate::recipe::of_reports::together::Share;
 use crate::recipe::of_reports::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::report::argument;
@@ -25,7 +26,25 @@ pub(in super::super) const CUDA_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
     arguments: &[BINS, NO_SHIFT],
     tables: &[&KERNEL, &GRAPH_TRACE, &STRING_IDS],
     kind: RecipeKind::Together(&Across {
-        tables: shares::TABLES,
+        tables: &[
+            TableDoc {
+                name: "totals",
+                about: "one row per GPU of each process, or per process",
+                columns: &[
+                    &["Rank", "PID", "Device", "Measured"],
+                    &["Kernels Time: time in which kernels ran"],
+                    &["Kernels: share of the measured time in which kernels ran"],
+                ],
+            },
+            TableDoc {
+                name: "heatmap",
+                about: "one row per bin of time of each",
+                columns: &[
+                    &["Rank", "PID", "Device", "Start", "End", "Measured"],
+                    &["Kernels: share of the measured time in which kernels ran"],
+                ],
+            },
+        ],
         charts: &[("kernels", "the share of time in which kernels ran, over time, by GPU")],
         take,
         make,
@@ -95,7 +114,37 @@ pub(in super::super) const NCCL_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
     arguments: &[BINS, NO_SHIFT, CLASSES],
     tables: &[&KERNEL, &GRAPH_TRACE, &STRING_IDS],
     kind: RecipeKind::Together(&Across {
-        tables: shares::TABLES,
+        tables: &[
+            TableDoc {
+                name: "totals",
+                about: "one row per GPU of each process, or per process",
+                columns: &[
+                    &["Rank", "PID", "Device", "Measured"],
+                    &[
+                        "Communication Time: time in which kernels communicated",
+                        "Compute Time: time in which kernels computed",
+                        "Overlap Time: time in which both went on at once",
+                    ],
+                    &[
+                        "Communication: share of the measured time in which kernels communicated",
+                        "Compute: share of the measured time in which kernels computed",
+                        "Overlap: share of the measured time in which both went on at once",
+                    ],
+                ],
+            },
+            TableDoc {
+                name: "heatmap",
+                about: "one row per bin of time of each",
+                columns: &[
+                    &["Rank", "PID", "Device", "Start", "End", "Measured"],
+                    &[
+                        "Communication: share of the measured time in which kernels communicated",
+                        "Compute: share of the measured time in which kernels computed",
+                        "Overlap: share of the measured time in which both went on at once",
+                    ],
+                ],
+            },
+        ],
         charts: &[
             ("communication", "the share of time in which kernels communicated, over time, by GPU"),
             ("compute", "the same of kernels that computed"),

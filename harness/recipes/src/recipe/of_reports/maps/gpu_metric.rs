@@ -4,6 +4,7 @@ use super::means::{Mean, from_moments};
 use super::packed::{PackedSamples, Sample};
 use super::window::{BINS, Coverage, NO_SHIFT, Window};
 use crate::chart::{Axis, Chart, Figure, Heatmap, HeatmapRow};
+use crate::recipe::of_reports::columns::TableDoc;
 use crate::recipe::of_reports::samples::{GpuSamples, gpu_of};
 use crate::recipe::of_reports::together::Share;
 use crate::recipe::of_reports::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
@@ -27,7 +28,26 @@ pub(in super::super) const GPU_METRIC_UTIL_MAP: ReportRecipe = ReportRecipe {
     arguments: &[BINS, NO_SHIFT, METRIC],
     tables: &[&GPU_METRICS, &TARGET_INFO_GPU_METRICS, &GENERIC_EVENTS],
     kind: RecipeKind::Together(&Across {
-        tables: &["totals", "heatmap"],
+        tables: &[
+            TableDoc {
+                name: "totals",
+                about: "one row per metric of a GPU",
+                columns: &[&["Rank", "GPU", "Metric", "Samples", "Mean: the mean of the samples", "Max"]],
+            },
+            TableDoc {
+                name: "heatmap",
+                about: "one row per bin of time of each",
+                columns: &[&[
+                    "Rank",
+                    "GPU",
+                    "Metric",
+                    "Start",
+                    "End",
+                    "Samples",
+                    "Mean: the mean of the samples",
+                ]],
+            },
+        ],
         charts: &[
             ("sms_active", "SMs Active over time, by GPU"),
             ("sm_issue", "SM Issue over time, by GPU"),

@@ -5,6 +5,7 @@ use super::cuda::{runs, span, union, with};
 use super::shares::{self, Extract, ProcessGpu, Shares};
 use super::window::{BINS, NO_SHIFT};
 use crate::busy::Busy;
+use crate::recipe::of_reports::columns::TableDoc;
 use crate::recipe::of_reports::together::Share;
 use crate::recipe::of_reports::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::report::{Arguments, MPI_SOURCES};
@@ -37,7 +38,37 @@ pub(in super::super) const MPI_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
         &STRING_IDS,
     ],
     kind: RecipeKind::Together(&Across {
-        tables: shares::TABLES,
+        tables: &[
+            TableDoc {
+                name: "totals",
+                about: "one row per GPU of each process, or per process",
+                columns: &[
+                    &["Rank", "PID", "Device", "Measured"],
+                    &[
+                        "Kernels Time: time in which kernels ran",
+                        "MPI Time: time in which the process was within MPI",
+                        "Overlap Time: time in which both went on at once",
+                    ],
+                    &[
+                        "Kernels: share of the measured time in which kernels ran",
+                        "MPI: share of the measured time in which the process was within MPI",
+                        "Overlap: share of the measured time in which both went on at once",
+                    ],
+                ],
+            },
+            TableDoc {
+                name: "heatmap",
+                about: "one row per bin of time of each",
+                columns: &[
+                    &["Rank", "PID", "Device", "Start", "End", "Measured"],
+                    &[
+                        "Kernels: share of the measured time in which kernels ran",
+                        "MPI: share of the measured time in which the process was within MPI",
+                        "Overlap: share of the measured time in which both went on at once",
+                    ],
+                ],
+            },
+        ],
         charts: &[
             ("kernels", "the share of time in which kernels ran, over time, by GPU"),
             ("mpi", "the same of the process within MPI"),
@@ -56,7 +87,37 @@ pub(in super::super) const UCX_GPU_TIME_UTIL_MAP: ReportRecipe = ReportRecipe {
     arguments: &[BINS, NO_SHIFT],
     tables: &[&UCP, &UCP_SUBMIT, &UCP_PROGRESS, &KERNEL, &GRAPH_TRACE, &STRING_IDS],
     kind: RecipeKind::Together(&Across {
-        tables: shares::TABLES,
+        tables: &[
+            TableDoc {
+                name: "totals",
+                about: "one row per GPU of each process, or per process",
+                columns: &[
+                    &["Rank", "PID", "Device", "Measured"],
+                    &[
+                        "Kernels Time: time in which kernels ran",
+                        "UCX Time: time in which the process was within UCX",
+                        "Overlap Time: time in which both went on at once",
+                    ],
+                    &[
+                        "Kernels: share of the measured time in which kernels ran",
+                        "UCX: share of the measured time in which the process was within UCX",
+                        "Overlap: share of the measured time in which both went on at once",
+                    ],
+                ],
+            },
+            TableDoc {
+                name: "heatmap",
+                about: "one row per bin of time of each",
+                columns: &[
+                    &["Rank", "PID", "Device", "Start", "End", "Measured"],
+                    &[
+                        "Kernels: share of the measured time in which kernels ran",
+                        "UCX: share of the measured time in which the process was within UCX",
+                        "Overlap: share of the measured time in which both went on at once",
+                    ],
+                ],
+            },
+        ],
         charts: &[
             ("kernels", "the share of time in which kernels ran, over time, by GPU"),
             ("ucx", "the same of the process within UCX"),

@@ -4,6 +4,7 @@ use super::means::{Mean, from_rates};
 use super::packed::{PackedSamples, Sample};
 use super::window::{BINS, Coverage, NO_SHIFT, Window};
 use crate::chart::{Axis, Chart, Figure, Heatmap, HeatmapRow};
+use crate::recipe::of_reports::columns::TableDoc;
 use crate::recipe::of_reports::network::per;
 use crate::recipe::of_reports::samples::{NetNames, net_samples};
 use crate::recipe::of_reports::together::Share;
@@ -36,7 +37,18 @@ pub(in super::super) const NETWORK_TRAFFIC_MAP: ReportRecipe = ReportRecipe {
         &TARGET_INFO_NETWORK_METRICS,
     ],
     kind: RecipeKind::Together(&Across {
-        tables: &["totals", "heatmap"],
+        tables: &[
+            TableDoc {
+                name: "totals",
+                about: "one row per metric of a device",
+                columns: &[&["Rank", "Device", "Port", "Metric", "Unit", "Measured", "Mean", "Max"]],
+            },
+            TableDoc {
+                name: "heatmap",
+                about: "one row per bin of time of each",
+                columns: &[&["Rank", "Device", "Port", "Metric", "Unit", "Start", "End", "Measured", "Mean"]],
+            },
+        ],
         charts: &[
             ("sent", "bytes sent over time, by device"),
             ("received", "bytes received over time, by device"),

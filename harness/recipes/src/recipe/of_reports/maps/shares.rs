@@ -28,8 +28,6 @@ pub(super) struct ShareKind {
     pub title: &'static str,
 }
 
-pub(super) const TABLES: &[&str] = &["totals", "heatmap"];
-
 /// A GPU as one process sees it; a process that communicates and has none stands alone.
 pub(super) struct ProcessGpu {
     pub process: Option<i64>,

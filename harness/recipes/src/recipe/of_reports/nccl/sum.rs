@@ -2,6 +2,7 @@
 //! data by communicator and class of size.
 
 use crate::figures::{Stats, Tally};
+use crate::recipe::of_reports::columns::{FIGURES, TableDoc};
 use crate::recipe::of_reports::survey::{SUMMARY_CHARTS, result_table, summary_charts};
 use crate::recipe::of_reports::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::report::Arguments;
@@ -24,7 +25,27 @@ pub(crate) const NCCL_SUM: ReportRecipe = ReportRecipe {
     arguments: &[],
     tables: TABLES,
     kind: RecipeKind::Together(&Across {
-        tables: &["all_stats", "rank_stats", "size_stats"],
+        tables: &[
+            TableDoc {
+                name: "all_stats",
+                about: "one row per function, of all reports together",
+                columns: &[&["Time"], FIGURES, &["Name: the function"]],
+            },
+            TableDoc {
+                name: "rank_stats",
+                about: "one row per function of each report",
+                columns: &[&["Rank", "Time"], FIGURES, &["Name: the function"]],
+            },
+            TableDoc {
+                name: "size_stats",
+                about: "one row per class of sizes of each communicator",
+                columns: &[
+                    &["Time"],
+                    FIGURES,
+                    &["Communicator", "Operation", "Size Class: powers of two that the bytes lie between"],
+                ],
+            },
+        ],
         charts: SUMMARY_CHARTS,
         take,
         make,

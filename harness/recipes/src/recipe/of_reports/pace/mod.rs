@@ -9,6 +9,7 @@ mod result_tables;
 mod tests;
 
 use super::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
+use crate::recipe::of_reports::columns::TableDoc;
 use crate::report::argument;
 use crate::report::{ArgumentSpec, Arguments};
 use extract::{Extract, NameRequest, Series};
@@ -48,7 +49,7 @@ pub(super) const NVTX_PACE: ReportRecipe = ReportRecipe {
     arguments: &[NAME, LIKE],
     tables: &[&NVTX_EVENTS, &STRING_IDS],
     kind: RecipeKind::Together(&Across {
-        tables: TABLES,
+        tables: RANGE_TABLES,
         charts: CHARTS,
         take: |trace, arguments| extract::take(&RANGES, trace, &name_request(arguments)),
         make: |reports, arguments| make(&RANGES, &NVTX_PACE, reports, arguments),
@@ -67,14 +68,73 @@ pub(super) const NVTX_GPU_PROJ_PACE: ReportRecipe = ReportRecipe {
     arguments: &[NAME, LIKE],
     tables: &[&NVTX_EVENTS, &STRING_IDS, &RUNTIME, &KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE],
     kind: RecipeKind::Together(&Across {
-        tables: TABLES,
+        tables: RANGE_TABLES,
         charts: CHARTS,
         take: |trace, arguments| extract::take(&PROJECTIONS, trace, &name_request(arguments)),
         make: |reports, arguments| make(&PROJECTIONS, &NVTX_GPU_PROJ_PACE, reports, arguments),
     }),
 };
 
-const TABLES: &[&str] = &["stats", "pace", "across"];
+const TABLES: &[TableDoc] = &[
+    TableDoc { columns: &[&["Rank", "PID", "Device"], FIGURES], ..STATS },
+    TableDoc { columns: &[&["Rank", "PID", "Device"], INSTANCES], ..PACE },
+    ACROSS,
+];
+
+/// Of ranges, which are on no device.
+const RANGE_TABLES: &[TableDoc] = &[STATS, PACE, ACROSS];
+
+const STATS: TableDoc = TableDoc {
+    name: "stats",
+    about: "one row per place that has instances",
+    columns: &[&["Rank", "PID"], FIGURES],
+};
+
+const PACE: TableDoc =
+    TableDoc { name: "pace", about: "one row per instance", columns: &[&["Rank", "PID"], INSTANCES] };
+
+const ACROSS: TableDoc = TableDoc {
+    name: "across",
+    about: "one row per instance over all ranks",
+    columns: &[&[
+        "Instance",
+        "Min",
+        "Med",
+        "Max",
+        "Slowest Rank",
+        "First to Last Start: time from the first start to the last",
+    ]],
+};
+
+const FIGURES: &[&str] = &[
+    "Count",
+    "Total",
+    "Avg",
+    "Med",
+    "Q1",
+    "Q3",
+    "Min",
+    "Max",
+    "StdDev",
+    "CV",
+    "Distance Avg: the mean of the distances",
+    "Distance Med: their median",
+    "Distance Q1: their first quartile",
+    "Distance Q3: their third quartile",
+    "Distance Min: the smallest",
+    "Distance Max: the largest",
+    "Distance StdDev: their standard deviation",
+];
+
+const INSTANCES: &[&str] = &[
+    "Instance",
+    "Start",
+    "End",
+    "Duration",
+    "Distance",
+    "Accumulated: the sum of the durations so far",
+    "Common Start: the start on the clock that all reports share",
+];
 
 const CHARTS: &[(&str, &str)] = &[
     ("duration", "how long each instance took, one line per place"),

@@ -8,6 +8,7 @@ mod rails;
 #[cfg(test)]
 mod tests;
 
+use crate::recipe::of_reports::columns::TableDoc;
 use crate::recipe::of_reports::{Across, Made, RecipeKind, ReportExtract, ReportRecipe};
 use crate::report::Arguments;
 use crate::result_table::{Column, Quantity, ResultTable};
@@ -31,7 +32,73 @@ pub(crate) const AWS_OFI_NCCL: ReportRecipe = ReportRecipe {
     arguments: &[],
     tables: &[&NVTX_EVENTS, &STRING_IDS],
     kind: RecipeKind::Together(&Across {
-        tables: &["rows", "rails", "lttng", "lttng_rails"],
+        tables: &[
+            TableDoc {
+                name: "rows",
+                about: "one row per request or mark of the plugin",
+                columns: &[&[
+                    "Rank",
+                    "kind: whether it is of a communicator or of a rail",
+                    "comm",
+                    "slot: the slot of the communicator",
+                    "dev",
+                    "rail",
+                    "event",
+                    "start",
+                    "end",
+                    "duration: time from start to end",
+                    "open: yes where it has no end",
+                    "pid",
+                    "tid",
+                    "end tid: the thread that ended it",
+                ]],
+            },
+            TableDoc {
+                name: "rails",
+                about: "one row per kind of request on a rail",
+                columns: &[&[
+                    "Rank",
+                    "kind: whether it is of a communicator or of a rail",
+                    "dev",
+                    "rail",
+                    "event",
+                    "Count",
+                    "Open: requests without an end",
+                    "Of Device: requests of the rail as a share of its device's",
+                    "Avg: the mean time",
+                    "Most at Once: the most requests under way at a time",
+                ]],
+            },
+            TableDoc {
+                name: "lttng",
+                about: "one row per event of the LTTng text beside the report",
+                columns: &[&[
+                    "Rank",
+                    "time: when it was written",
+                    "host: the host",
+                    "event",
+                    "dev",
+                    "rail",
+                    "size: bytes",
+                    "comm",
+                    "msg_seq_num: the number of the message",
+                    "request: the request, by its address",
+                ]],
+            },
+            TableDoc {
+                name: "lttng_rails",
+                about: "one row per kind of such events on a rail",
+                columns: &[&[
+                    "Rank",
+                    "dev",
+                    "rail",
+                    "event",
+                    "Count",
+                    "Bytes: the sum of their sizes",
+                    "Of Device: bytes of the rail as a share of its device's",
+                ]],
+            },
+        ],
         charts: &[],
         take,
         make,

@@ -8,6 +8,7 @@ mod source;
 mod tests;
 
 use super::window::{BINS, Coverage, NO_SHIFT, PlacedReport, Window};
+use crate::recipe::of_reports::columns::{OutputTable, TableDoc};
 use crate::recipe::of_reports::generic::GENERIC_TABLES;
 use crate::recipe::of_reports::together::{Extract as AnyExtract, Share, Together};
 use crate::recipe::of_reports::{Made, RecipeKind, ReportExtract, ReportRecipe, encoding};
@@ -66,8 +67,31 @@ struct Captured {
 }
 
 impl Together for OverHosts {
-    fn tables(&self) -> &'static [&'static str] {
-        &["totals", "heatmap"]
+    fn tables(&self) -> Vec<OutputTable> {
+        let tables: &[TableDoc] = &[
+            TableDoc {
+                name: "totals",
+                about: "one row per counter of a device",
+                columns: &[&[
+                    "Host",
+                    "Device",
+                    "Counter",
+                    "Unit",
+                    "From: the source of the samples",
+                    "Samples",
+                    "Saturated: samples at the largest value that a counter holds",
+                    "Measured",
+                    "Mean",
+                    "Max",
+                ]],
+            },
+            TableDoc {
+                name: "heatmap",
+                about: "one row per bin of time of each",
+                columns: &[&["Host", "Device", "Counter", "Unit", "Start", "End", "Measured", "Mean"]],
+            },
+        ];
+        tables.iter().map(TableDoc::table).collect()
     }
 
     fn charts(&self) -> &'static [(&'static str, &'static str)] {
