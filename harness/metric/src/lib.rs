@@ -13,5 +13,5 @@ pub mod unit;
 pub mod warmup;
 
 pub use metric::{Dim, DimValue, Dims, Metric, Metrics, Query};
-pub use spec::{Blames, Covers, DataCheck, Files, Limit, MetricSpec, Names, Role, Sizes};
+pub use spec::{Blames, Covers, DataCheck, Files, Limit, MetricSpec, Names, Role, RunNoise, Sizes};
 pub use training::TrainingFacts;

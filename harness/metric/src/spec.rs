@@ -118,6 +118,23 @@ pub enum Role {
     ShortName,
 }
 
+/// How much two runs of a healthy cluster may differ in a metric, beside what its unit declares as a fraction of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RunNoise {
+    /// No more than that.
+    Relative,
+    /// One standard deviation in the metric's own unit. What deviates from zero varies by as much as the numbers that it
+    /// was made from, however small it is itself.
+    Absolute(f64),
+    /// It describes one run, such as the offset of a clock: it is not compared with that of another.
+    NotComparable,
+}
+
+impl RunNoise {
+    /// Of a fraction of something measured: 2 % of that, as of a bandwidth.
+    pub const FRACTION: RunNoise = RunNoise::Absolute(0.02);
+}
+
 /// What is reported where data came out wrong, and no assertion asks whether it came out right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataCheck {
@@ -130,7 +147,7 @@ pub struct DataCheck {
 }
 
 /// What a recipe declares of a metric.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct MetricSpec {
     /// Such as `nccl.busbw`.
     pub name: Cow<'static, str>,
@@ -156,6 +173,8 @@ pub struct MetricSpec {
     pub limit: Option<Limit>,
     /// Of a metric with dimension `SizeBytes`.
     pub sizes: Sizes,
+    /// Between runs of a healthy cluster.
+    pub run_noise: RunNoise,
     /// It shows whether data came out right, and must be asserted where data came out wrong.
     pub checks: Option<DataCheck>,
     /// Beside the above.
@@ -189,6 +208,7 @@ impl MetricSpec {
             explained_by: &[],
             limit: None,
             sizes: Sizes::All,
+            run_noise: RunNoise::Relative,
             checks: None,
             roles: &[],
             next: MetricSpec::NEXT,
@@ -241,6 +261,12 @@ impl MetricSpec {
     /// The same declaration of a check of data.
     pub const fn checking(mut self, check: DataCheck) -> MetricSpec {
         self.checks = Some(check);
+        self
+    }
+
+    /// The same declaration with other noise between runs.
+    pub const fn varying(mut self, noise: RunNoise) -> MetricSpec {
+        self.run_noise = noise;
         self
     }
 

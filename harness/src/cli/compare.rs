@@ -3,14 +3,16 @@
 use super::columns::columns;
 use super::home;
 use crate::error::Error;
+use crate::report::culprit_line::{MOST_LETTERS, culprit_line, shorten};
 use crate::session::stored;
-use base::text::SIMULATED;
-use base::text::show;
+use base::nodeset;
+use base::text::{SIMULATED, count, show};
 use clap::Args;
+use model::artefact::Culprit;
 use std::fmt::Write;
 use std::io::{self, Write as _};
 use store::Home;
-use verdict::compare::{Beyond, Changed, Comparison, Side, compare};
+use verdict::compare::{Changed, Comparison, Effect, NumberGroup, Side, VerdictGroup, compare};
 use verdict::history::past::{self, Run};
 
 const CODES: &str = "\
@@ -30,9 +32,9 @@ pub(super) struct CompareArgs {
     /// The run after
     #[arg(value_name = "B")]
     b: Option<String>,
-    /// Show every number, not only those that differ by more than their variation
-    #[arg(long)]
-    all: bool,
+    /// Show every verdict that changed and every number, not groups of them
+    #[arg(short, long)]
+    verbose: bool,
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
     format: String,
 }
@@ -41,11 +43,11 @@ pub(super) fn run(args: &CompareArgs) -> Result<i32, Error> {
     let home = home()?;
     let b = args.b.as_deref().ok_or_else(|| Error::Usage(one_run(&home, &args.a)))?;
     let read = read(&home, &args.a).and_then(|a| Ok((a, read(&home, b)?)));
-    let compared = read.and_then(|(a, b)| compare(&a, &b));
-    let comparison = compared.map_err(Error::Usage)?;
+    let (a, b) = read.map_err(Error::Usage)?;
+    let comparison = compare(&a, &b).map_err(Error::Usage)?;
     let text = match args.format.as_str() {
         "json" => serde_json::to_string_pretty(&comparison).unwrap_or_default() + "\n",
-        _ => text(&comparison, args.all),
+        _ => text(&Compared { a: &a, b: &b, comparison: &comparison }, args.verbose),
     };
     // A reader that has gone away has read enough.
     let _ = io::stdout().lock().write_all(text.as_bytes());
@@ -75,26 +77,46 @@ fn read(home: &Home, word: &str) -> Result<Run, String> {
 
 /// So many of a kind are shown, unless all are requested.
 const MOST: usize = 20;
+/// Groups of verdicts, and groups of numbers, that are shown unless all are requested.
+const MOST_GROUPS: usize = 8;
+/// Culprits, likewise.
+const MOST_CULPRITS: usize = 4;
+/// Names of what one run alone has, likewise.
+const MOST_NAMES: usize = 2;
 
-fn text(comparison: &Comparison, all: bool) -> String {
+/// Both runs, and what came of comparing them.
+struct Compared<'a> {
+    a: &'a Run,
+    b: &'a Run,
+    comparison: &'a Comparison,
+}
+
+fn text(of: &Compared<'_>, verbose: bool) -> String {
+    let comparison = of.comparison;
     let mut text = String::new();
-    let most = if all { usize::MAX } else { MOST };
-    heading(&mut text, comparison);
-    let verdicts = &comparison.verdicts;
+    heading(&mut text, comparison, if verbose { usize::MAX } else { MOST_GROUPS });
+    culprits(&mut text, of, if verbose { usize::MAX } else { MOST_CULPRITS });
+    let (verdicts, metrics) = (&comparison.verdicts, &comparison.metrics);
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(text, "verdicts: {} changed, {} the same", verdicts.changed.len(), verdicts.same);
-    for one in verdicts.changed.iter().take(most) {
-        let _ = writeln!(text, "  {}: {} -> {}: {}", one.turned.word(), one.from, one.to, show(&one.message));
+    if verbose {
+        for one in &verdicts.changed {
+            let _ =
+                writeln!(text, "  {}: {} -> {}: {}", one.turned.word(), one.from, one.to, show(&one.message));
+        }
+    } else {
+        verdict_groups(&mut text, &comparison.verdict_groups);
     }
-    more(&mut text, verdicts.changed.len(), most);
+    let most = if verbose { MOST } else { MOST_NAMES };
     names(&mut text, "  not judged in either", &verdicts.unknown_in_both, most);
-    let metrics = &comparison.metrics;
-    let shown: Vec<&Changed> = metrics.all.iter().filter(|one| all || one.beyond != Beyond::No).collect();
-    let beyond = metrics.all.iter().filter(|one| one.beyond != Beyond::No).count();
+    let beyond = metrics.all.iter().filter(|one| one.beyond.is_change()).count();
     let _ = writeln!(text, "numbers: {beyond} of {} differ by more than their variation", metrics.compared);
-    let rows: Vec<Vec<String>> = shown.iter().take(most).map(|one| row(one)).collect();
-    text.push_str(&columns(&rows));
-    more(&mut text, shown.len(), most);
+    if verbose {
+        let rows: Vec<Vec<String>> = metrics.all.iter().map(row).collect();
+        text.push_str(&columns(&rows));
+    } else {
+        number_groups(&mut text, &comparison.number_groups);
+    }
     names(&mut text, "  not counted", &metrics.uncounted, most);
     for (which, of) in [
         ("only in the first", (&verdicts.only_a, &metrics.only_a)),
@@ -112,8 +134,92 @@ fn text(comparison: &Comparison, all: bool) -> String {
     text
 }
 
+/// The parts that either run names, each with what became of the jobs with its node.
+fn culprits(text: &mut String, of: &Compared<'_>, most: usize) {
+    let all = &of.comparison.culprits;
+    for (when, list, run) in [("new ", &all.new, of.b), ("", &all.same, of.b), ("gone ", &all.gone, of.a)] {
+        for named in list.iter().take(most) {
+            let plan = &run.stored.plan;
+            let _ = writeln!(text, "{when}{}", culprit_line(&named.culprit, plan, &plan.run_id));
+            if let Some(effect) = named.effects.first() {
+                let _ = writeln!(text, "  {}", effect_line(effect, &named.culprit));
+            }
+        }
+        more(text, list.len(), most);
+    }
+}
+
+/// `nccl.busbw -53 % on every job with p5-002 (3); others -0.1 % (2)`.
+fn effect_line(effect: &Effect, culprit: &Culprit) -> String {
+    let nodes = match culprit {
+        Culprit::Culprit { node, .. } => format!(" with {}", show(node)),
+        Culprit::Suspects { nodes, .. } => format!(" with {}", show(&nodeset::fold(nodes))),
+        Culprit::Fleet { .. } => String::new(),
+    };
+    let jobs = match effect {
+        Effect { changed: 0, jobs, .. } => {
+            format!("{}{nodes}, no more than healthy runs", count(*jobs, "job"))
+        }
+        Effect { changed, jobs, .. } if changed == jobs => format!("every job{nodes} ({jobs})"),
+        Effect { changed, all_that_span_nodes: true, .. } => {
+            format!("every multi-node job{nodes} ({changed})")
+        }
+        Effect { changed, jobs, .. } => format!("{changed} of {}{nodes}", count(*jobs, "job")),
+    };
+    let others = effect.others.map(|others| format!("; others {} ({})", percent(others), effect.other_jobs));
+    let (metric, change) = (show(&effect.metric), percent(effect.change));
+    format!("{metric} {change} on {jobs}{}", others.unwrap_or_default())
+}
+
+fn percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    if percent.abs() < 10.0 { format!("{percent:+.1} %") } else { format!("{percent:+.0} %") }
+}
+
+fn verdict_groups(text: &mut String, groups: &[VerdictGroup]) {
+    for group in groups.iter().take(MOST_GROUPS) {
+        let what = show(group.cause.as_deref().unwrap_or(&group.metric));
+        let cases = count(group.cases, "case");
+        let head =
+            format!("  {}: {} {} in {cases}: {what}: ", group.turned.word(), group.count, group.change);
+        let room = MOST_LETTERS.saturating_sub(head.chars().count());
+        let message = show(&group.message);
+        let message = message.strip_prefix(&format!("{what} ")).unwrap_or(&message);
+        let _ = writeln!(text, "{head}{}", shorten(message, room));
+    }
+    more_groups(text, groups.iter().skip(MOST_GROUPS).map(|group| group.count), "verdicts");
+}
+
+fn number_groups(text: &mut String, groups: &[NumberGroup]) {
+    let row = |group: &NumberGroup| {
+        vec![
+            format!("  {}", group.beyond.word()),
+            show(&group.metric),
+            format!("{} of {}", group.count, group.of),
+            group.change.map_or_else(|| "-".to_owned(), percent),
+            format!("{} -> {}", group.unit.show(group.a), group.unit.show(group.b)),
+            show(&format!("{} {}", group.case, group.worst)),
+        ]
+    };
+    let rows: Vec<Vec<String>> = groups.iter().take(MOST_GROUPS).map(row).collect();
+    let table = columns(&rows);
+    table.lines().for_each(|line| {
+        let _ = writeln!(text, "{}", shorten(line, MOST_LETTERS));
+    });
+    more_groups(text, groups.iter().skip(MOST_GROUPS).map(|group| group.count), "numbers");
+}
+
+fn more_groups(text: &mut String, counts: impl ExactSizeIterator<Item = usize>, what: &str) {
+    let groups = counts.len();
+    if groups > 0 {
+        let sum: usize = counts.sum();
+        let _ =
+            writeln!(text, "    and {sum} more {what} in {}; `-v` prints them all", count(groups, "group"));
+    }
+}
+
 /// First whether they can be compared.
-fn heading(text: &mut String, comparison: &Comparison) {
+fn heading(text: &mut String, comparison: &Comparison, most: usize) {
     let side = |name: &str, side: &Side| {
         [name, &side.run, &side.made, &side.suites.join("+"), &side.inventory, &side.nodes, &side.state]
             .iter()
@@ -128,9 +234,10 @@ fn heading(text: &mut String, comparison: &Comparison) {
         [] => text.push_str("software and settings: the same, as far as recorded\n"),
         those => {
             text.push_str("software and settings that differ:\n");
-            for one in those {
+            for one in those.iter().take(most) {
                 let _ = writeln!(text, "  {}", show(&one.to_string()));
             }
+            more(text, those.len(), most);
         }
     }
 }
@@ -155,10 +262,10 @@ fn names(text: &mut String, what: &str, names: &[String], most: usize) {
         return;
     }
     let _ = writeln!(text, "{what}: {}", names.len());
-    for name in names.iter().take(most.min(MOST)) {
+    for name in names.iter().take(most) {
         let _ = writeln!(text, "    {}", show(name));
     }
-    more(text, names.len(), most.min(MOST));
+    more(text, names.len(), most);
 }
 
 fn more(text: &mut String, of: usize, most: usize) {

@@ -8,9 +8,10 @@ const VERBS: [(&str, &str); 4] =
     [("--rerun", "rerun"), ("--resume", "resume"), ("--from", "replay"), ("--dry-run", "plan")];
 
 /// A verb, its old flag, and what is written instead.
-const FLAGS: [(&str, &str, &[&str]); 10] = [
+const FLAGS: [(&str, &str, &[&str]); 11] = [
     ("accept", "--out", &["--output"]),
     ("bundle", "--out", &["--output"]),
+    ("compare", "--all", &["--verbose"]),
     ("field-kit", "--json", &["--format", "json"]),
     ("inventory", "--json", &["--format", "json"]),
     ("logs", "--json", &["--format", "json"]),
@@ -121,6 +122,7 @@ mod tests {
             "--suite nccl-p5 -- --resume",
             "bundle --run latest --out x.tar.gz",
             "accept --nodes p5-001 --out=d",
+            "compare --all 2026 latest",
             "isolate --suite nccl-p5 --dry-run",
             "isolate --resume 2026",
             "logs nccl-tests --json x",

@@ -3,7 +3,7 @@
 
 mod broken;
 mod case_lines;
-mod culprit_line;
+pub(crate) mod culprit_line;
 mod dry_run;
 mod explained;
 #[cfg(test)]

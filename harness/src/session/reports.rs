@@ -11,12 +11,13 @@ use model::exit_code;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use store::{self, Store};
-use verdict::history::{past, suspects};
+use verdict::history::past::{self, RunKind};
+use verdict::history::suspects;
 
 /// Writes and prints the reports of a run; gives the exit code.
 pub(crate) fn close(plan: &Plan, finished: &Finished, store: &Store, options: &RunOptions) -> i32 {
     let code = write(plan, finished, store, options);
-    print(plan, finished, &blamed_before(&finished.summary, store), options);
+    print(plan, finished, &blamed_before(plan, &finished.summary, store), options);
     code
 }
 
@@ -64,8 +65,8 @@ pub(super) fn junit_target(path: &Path, store: &Store, options: &RunOptions) -> 
 const LOOKED_THROUGH: usize = 30;
 
 /// What other runs reported of the parts that this one blames.
-fn blamed_before(summary: &Summary, store: &Store) -> Vec<String> {
-    if summary.culprits.is_empty() {
+fn blamed_before(plan: &Plan, summary: &Summary, store: &Store) -> Vec<String> {
+    if summary.culprits.is_empty() || RunKind::of_plan(plan) == RunKind::Canary {
         return Vec::new();
     }
     let folder = store.folder();

@@ -2,7 +2,7 @@
 
 use super::{JobInput, Output, RecipeSpec};
 use metric::unit::{Better, Unit};
-use metric::{Blames, Files, MetricSpec};
+use metric::{Blames, Files, MetricSpec, RunNoise};
 
 const EXIT_CODE: MetricSpec = MetricSpec::new(
     "command.exit_code",
@@ -20,6 +20,8 @@ const SECONDS: MetricSpec = MetricSpec::new(
     Better::Lower,
     Files::Output,
 )
+// A launcher is asked every few seconds whether a job has ended.
+.varying(RunNoise::Absolute(1.5))
 .blaming(Blames::OddNode);
 
 /// Reads no file: only the exit code and the time of the job.

@@ -7,12 +7,16 @@ mod text;
 
 use super::home;
 use crate::error::Error;
+use crate::session::load;
+use base::text::show;
 use clap::Args;
 use model::exit_code;
 use recipes::catalogue::Catalogue;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::PathBuf;
-use verdict::history::past::{self, Past};
+use store::Home;
+use verdict::history::past::{self, Past, RunKind};
 use verdict::history::series::{self, Found};
 
 const ABOUT: &str = "\
@@ -38,6 +42,13 @@ pub(super) struct HistoryArgs {
     /// `nodes`; with --suspects `node`, `part` or `inventory`
     #[arg(long = "where", value_name = "KEY=VALUE", value_parser = super::key_and_value, num_args = 1..)]
     only: Vec<(String, String)>,
+    /// Runs of this kind: measured, simulated, or of a suite that goes red on purpose, such as `canary`; by default the
+    /// kind of the inventory
+    #[arg(long, value_name = "KIND", value_parser = RunKind::ALL.map(RunKind::name))]
+    kind: Option<String>,
+    /// The inventory, whose kind is the default
+    #[arg(long, value_name = "NAME|PATH", env = "HARNESS_INVENTORY", default_value = "default")]
+    inventory: String,
     /// The folder of runs; by default the project's
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
@@ -50,11 +61,19 @@ pub(super) fn run(args: &HistoryArgs) -> Result<i32, Error> {
     let folder = args.runs.clone().unwrap_or_else(|| home.path().join("runs"));
     let past = past::read(&folder).map_err(Error::Usage)?;
     if past.runs.is_empty() {
-        for passed in &past.passed {
-            eprintln!("not counted: {}: {}", passed.name.escape_debug(), passed.why.escape_debug());
-        }
+        eprint!("{}", not_counted(&past));
         let folder = folder.display();
         return Err(Error::Usage(format!("no runs in `{folder}`; give a folder of runs with --runs")));
+    }
+    let kind = kind(&home, args).map_err(Error::Usage)?;
+    let kinds: Vec<&str> =
+        past.runs.iter().map(|run| run.kind().name()).collect::<BTreeSet<_>>().into_iter().collect();
+    let past = past.only(kind);
+    if past.runs.is_empty() {
+        let (kind, folder, others) = (kind.name(), folder.display(), kinds.join("`, `--kind "));
+        return Err(Error::Usage(format!(
+            "no {kind} runs in `{folder}`; there are some with `--kind {others}`"
+        )));
     }
     let rendered = match &args.metric {
         Some(metric) => metric_report(&past, metric, args),
@@ -64,6 +83,33 @@ pub(super) fn run(args: &HistoryArgs) -> Result<i32, Error> {
     // A reader that has gone away has read enough.
     let _ = io::stdout().lock().write_all(text.as_bytes());
     Ok(code)
+}
+
+fn kind(home: &Home, args: &HistoryArgs) -> Result<RunKind, String> {
+    let named = args.kind.as_ref().and_then(|name| RunKind::ALL.into_iter().find(|kind| kind.name() == name));
+    if let Some(kind) = named {
+        return Ok(kind);
+    }
+    let loaded = load::without_suite(home, &args.inventory);
+    let inventory =
+        loaded.map_err(|errors| format!("{}; or choose with --kind", errors.join("; ")))?.inventory;
+    Ok(if inventory.is_simulated() { RunKind::Simulated } else { RunKind::Real })
+}
+
+/// Lines for what is not counted, one for each reason where there are many.
+fn not_counted(past: &Past) -> String {
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for passed in &past.passed {
+        by_reason.entry(&passed.why).or_default().push(&passed.name);
+    }
+    let lines = by_reason.into_iter().map(|(why, names)| match names.as_slice() {
+        [first, second, third, more @ ..] if !more.is_empty() => {
+            let names = [first, second, third].map(|name| show(name)).join(", ");
+            format!("not counted: {names} and {} more: {}\n", more.len(), show(why))
+        }
+        few => few.iter().map(|name| format!("not counted: {}: {}\n", show(name), show(why))).collect(),
+    });
+    lines.collect()
 }
 
 fn metric_report(past: &Past, metric: &str, args: &HistoryArgs) -> Result<(String, i32), String> {

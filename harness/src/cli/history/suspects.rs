@@ -69,9 +69,7 @@ fn text(past: &Past, all: &[Suspect]) -> String {
     for run in partial {
         text.push_str(&format!("incomplete: {}: {}\n", show(run.id()), show(&run.partial.join("; "))));
     }
-    for passed in &past.passed {
-        text.push_str(&format!("not counted: {}: {}\n", show(&passed.name), show(&passed.why)));
-    }
+    text.push_str(&super::not_counted(past));
     if past.runs.iter().any(Run::is_simulated) {
         let (n, of) = (past.runs.iter().filter(|run| run.is_simulated()).count(), past.runs.len());
         text.push_str(&format!(

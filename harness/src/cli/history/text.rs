@@ -28,9 +28,7 @@ pub(super) fn text(past: &Past, metric: &str, found: &Found) -> String {
         let id = past.runs.get(*at).map(|run| run.id()).unwrap_or_default();
         let _ = writeln!(text, "not counted: {}: {}", show(id), show(why));
     }
-    for passed in &past.passed {
-        let _ = writeln!(text, "not counted: {}: {}", show(&passed.name), show(&passed.why));
-    }
+    text.push_str(&super::not_counted(past));
     if !found.without.is_empty() && !found.series.is_empty() {
         let ids = found.without.iter().filter_map(|at| past.runs.get(*at)).map(|run| show(run.id()));
         let ids_shown: Vec<String> = ids.take(MOST).collect();

@@ -1,6 +1,8 @@
 //! Compares two runs: first whether they are comparable, then the verdicts that changed and the numbers that differ by
 //! more than their noise. What is in one run only is listed, and never counts as the same.
 
+mod effect;
+mod groups;
 mod numbers;
 #[cfg(test)]
 mod runs_tests;
@@ -8,11 +10,13 @@ mod runs_tests;
 mod tests;
 mod verdicts;
 
+pub use effect::{Culprits, Effect, Named};
+pub use groups::{NumberGroup, VerdictGroup};
 pub use numbers::{Beyond, Changed, Numbers};
 pub use verdicts::{Turned, Verdicts};
 
 use crate::fingerprint::{Difference, differences};
-use crate::history::past::Run;
+use crate::history::past::{Run, RunKind};
 use base::nodeset;
 use model::artefact::Format;
 use model::exit_code;
@@ -31,6 +35,12 @@ pub struct Comparison {
     pub apart: Vec<String>,
     /// The software and settings that differ, or are known in one run only.
     pub software: Vec<Difference>,
+    /// The parts that either run names, and what they cost.
+    pub culprits: Culprits,
+    /// The verdicts that changed, by metric and cause: the worse ones first.
+    pub verdict_groups: Vec<VerdictGroup>,
+    /// The numbers that changed, by metric: the worse ones first, and of those the judged ones.
+    pub number_groups: Vec<NumberGroup>,
     /// The assertions of both runs, by name.
     pub verdicts: Verdicts,
     /// The numbers of both runs, by metric and key.
@@ -107,6 +117,9 @@ pub fn compare(a: &Run, b: &Run) -> Result<Comparison, String> {
         b: side(b),
         apart,
         software: differences(&a.fingerprint(), &b.fingerprint()),
+        culprits: effect::culprits(a, b)?,
+        verdict_groups: groups::of_verdicts(&verdicts, b),
+        number_groups: groups::of_numbers(&metrics, [a, b]),
         verdicts,
         metrics,
         outcome,
@@ -137,6 +150,10 @@ fn apart(a: &Run, b: &Run) -> Vec<String> {
     if a.is_simulated() != b.is_simulated() {
         let simulated = if a.is_simulated() { a } else { b };
         why.push(format!("only one of the runs is simulated: {}", simulated.id()));
+    }
+    if a.is_simulated() == b.is_simulated() && a.kind() != b.kind() {
+        let canary = if a.kind() == RunKind::Canary { a } else { b };
+        why.push(format!("only one of the runs goes red on purpose: {}", canary.id()));
     }
     if a.id() == b.id() {
         why.push(format!("both are the same run: {}", a.id()));

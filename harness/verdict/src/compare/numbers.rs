@@ -5,7 +5,9 @@ use crate::history::past::Run;
 use crate::history::series::{Key, Samples, contradiction};
 use config::baseline::propose::floor;
 use config::bounds::{self, KeySpread, Pool, Spread};
+use metric::RunNoise;
 use metric::unit::{Better, Unit};
+use recipes::recipe;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -31,6 +33,12 @@ pub struct Changed {
     pub metric: String,
     /// The key as text: instance, suite, case, dimensions, nodes and ranks.
     pub of: String,
+    /// The suite and case of the key.
+    #[serde(skip)]
+    pub case: String,
+    /// The rest of the key: dimensions, nodes and ranks.
+    #[serde(skip)]
+    pub of_case: String,
     /// As the first run has it.
     pub unit: Unit,
     /// Which direction is an improvement, as the first run has it.
@@ -63,11 +71,18 @@ pub enum Beyond {
     Moved,
     /// Beyond the noise, in the good direction.
     Better,
-    /// Equal, within the noise, or apart by the last printed digit only.
+    /// Equal, within the noise, shown alike, or apart by the last printed digit only.
     No,
+    /// The metric describes one run only.
+    NotComparable,
 }
 
 impl Beyond {
+    /// Whether the difference is one.
+    pub fn is_change(self) -> bool {
+        !matches!(self, Beyond::No | Beyond::NotComparable)
+    }
+
     /// As `harness compare` prints it.
     pub fn word(self) -> &'static str {
         match self {
@@ -76,6 +91,7 @@ impl Beyond {
             Beyond::Moved => "moved",
             Beyond::Better => "better",
             Beyond::No => "same",
+            Beyond::NotComparable => "own",
         }
     }
 }
@@ -105,6 +121,7 @@ pub(super) fn compare(a: &Run, b: &Run) -> Result<Numbers, String> {
             pool: pools.get(metric),
             resolution: resolutions.get(metric).copied().unwrap_or_default(),
             pairs,
+            noise: recipe::built_in(metric).map_or(RunNoise::Relative, |metric| metric.run_noise),
         };
         numbers.all.push(changed(key, (*unit, *better), was, is, &known));
     }
@@ -196,6 +213,7 @@ pub(super) struct Known<'a> {
     pub pool: Option<&'a Pool>,
     pub resolution: f64,
     pub pairs: u32,
+    pub noise: RunNoise,
 }
 
 pub(super) fn changed(
@@ -221,13 +239,20 @@ pub(super) fn changed(
     let far = if a * b > 0.0 { (b / a).ln().abs() } else { f64::INFINITY };
     // What is counted is exact: no digit of it is rounded.
     let is_last_digit = unit.varies() && (b - a).abs() <= LAST_DIGITS * known.resolution;
+    // Nobody can act on a difference that is not shown.
+    let is_shown_alike = unit.varies() && unit.show(a) == unit.show(b);
+    let is_absolute_noise = match known.noise {
+        RunNoise::Absolute(deviation) => (b - a).abs() <= bounds::two_runs(deviation),
+        RunNoise::Relative | RunNoise::NotComparable => false,
+    };
     let is_worse = match better {
         Better::Higher => b < a,
         Better::Lower => b > a,
         Better::Neither => false,
     };
     let beyond = match within {
-        _ if a == b || is_last_digit => Beyond::No,
+        _ if known.noise == RunNoise::NotComparable => Beyond::NotComparable,
+        _ if a == b || is_last_digit || is_shown_alike || is_absolute_noise => Beyond::No,
         Some(within) if far <= within => Beyond::No,
         None if far <= by_chance => Beyond::No,
         None if far.is_finite() && is_worse => Beyond::Unknown,
@@ -238,6 +263,8 @@ pub(super) fn changed(
     Changed {
         metric: key.0.clone(),
         of: key.1.to_string(),
+        case: key.1.suite_and_case(),
+        of_case: key.1.within_case(),
         unit,
         better,
         a,

@@ -1,10 +1,10 @@
 //! Two stored runs compared: what is worse, what one of them alone has, and when nothing can be said.
 
-use super::{Beyond, Comparison, Outcome, Turned, compare};
-use crate::stored_runs::{JOB, Made, row, runs};
+use super::{Beyond, Comparison, Effect, Named, Outcome, Turned, compare};
+use crate::stored_runs::{JOB, Made, NIC, row, runs};
 use metric::lacks::Contradiction;
 use metric::{Dim, Dims};
-use model::artefact::Status;
+use model::artefact::{CaseEnd, Culprit, Status};
 
 const STEADY: [f64; 6] = [12.0, 12.02, 11.98, 12.01, 11.99, 12.0];
 
@@ -134,6 +134,8 @@ fn runs_of_two_instances_of_simulation_and_reality_or_one_run_twice_are_not_comp
     assert_eq!(refused(&|made| made.plan.instance.name = "p5en".into()).len(), 1);
     let simulated = refused(&|made| made.plan.simulated = true);
     assert!(simulated.len() == 1 && simulated[0].ends_with(&steady(2).plan.run_id), "{simulated:?}");
+    let canary = refused(&|made| made.plan.cases[0].must_end = Some(CaseEnd::Fail));
+    assert_eq!(canary, [format!("only one of the runs goes red on purpose: {}", steady(2).plan.run_id)]);
     let (_folder, runs) = runs(&[steady(1)]);
     assert_eq!(compare(&runs[0], &runs[0]).expect("a comparison").apart.len(), 1);
 }
@@ -190,6 +192,62 @@ fn one_number_in_each_run_that_fell_by_a_quarter_is_not_the_same() {
     assert_ne!(fell.outcome, Outcome::Same, "{:?}", fell.because);
     let rose = compared(Made::at(1, &[9.0]), Made::at(2, &[12.0]));
     assert_eq!((rose.outcome, rose.metrics.all[0].beyond), (Outcome::Same, Beyond::Better));
+}
+
+#[test]
+fn a_culprit_is_new_the_same_or_gone() {
+    let culprit = |part: &str| Culprit::Culprit {
+        node: "p5-001".into(),
+        part: part.into(),
+        evidence: "e".into(),
+        code: None,
+    };
+    let (both, was, is) = (culprit("gpu1"), culprit("gpu2"), culprit("gpu3"));
+    let a = steady(1).naming(vec![both.clone(), was.clone()]);
+    let found = compared(a, steady(2).naming(vec![both.clone(), is.clone()])).culprits;
+    let parts = |named: &[Named]| named.iter().map(|one| one.culprit.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        (parts(&found.new), parts(&found.same), parts(&found.gone)),
+        (vec![is], vec![both], vec![was])
+    );
+}
+
+#[test]
+fn the_effect_of_a_culprit_is_that_on_the_jobs_with_its_node() {
+    let made = |minute: usize, with: f64| {
+        let mut made = steady(minute);
+        let case = &mut made.plan.cases[0];
+        case.assertions[0].metric = "nccl.busbw".into();
+        let mut other = case.jobs[0].clone();
+        other.name = "others".into();
+        other.nodes = vec!["p5-003".into(), "p5-004".into()];
+        case.jobs.push(other);
+        made.rows = [(JOB, with), ("others", 100.0)]
+            .map(|(job, value)| {
+                let dims =
+                    Dims::new().with(Dim::Case, "nics").with(Dim::Job, job).with(Dim::SizeBytes, 1u64 << 30);
+                recipes::recipe::built_in("nccl.busbw").expect("declared").of(dims, value)
+            })
+            .to_vec();
+        made
+    };
+    let named =
+        vec![Culprit::Culprit { node: "p5-001".into(), part: NIC.into(), evidence: "e".into(), code: None }];
+    let effects = |a: f64, b: f64| {
+        compared(made(1, a), made(2, b).naming(named.clone())).culprits.new.remove(0).effects
+    };
+    let expected = |change: f64, changed: usize| Effect {
+        metric: "nccl.busbw".into(),
+        change,
+        changed,
+        jobs: 1,
+        all_that_span_nodes: changed == 1,
+        others: Some(0.0),
+        other_jobs: 1,
+    };
+    assert_eq!(effects(100.0, 50.0), [expected(-0.5, 1)]);
+    assert_eq!(effects(100.0, 150.0), [expected(0.5, 1)]);
+    assert_eq!(effects(100.0, 100.0), [expected(0.0, 0)], "a fault may cost nothing");
 }
 
 #[test]

@@ -5,8 +5,8 @@ use super::verdicts::{Changed as Turn, turned};
 use super::*;
 use crate::history::series::{Key, Samples};
 use config::bounds::{KeySpread, Pool};
-use metric::Dims;
 use metric::unit::{Better, Unit};
+use metric::{Dims, RunNoise};
 use model::artefact::{Status, Verdict};
 
 fn verdict(status: Status, cause: Option<&str>, observed: Option<f64>) -> Verdict {
@@ -54,7 +54,7 @@ fn samples(values: &[f64]) -> Samples {
 
 fn beyond(better: Better, was: &[f64], is: &[f64], pool: Option<&Pool>) -> Beyond {
     let unit = Unit::GigabytesPerSecond;
-    let known = Known { pool, resolution: 0.0, pairs: 1 };
+    let known = Known { pool, resolution: 0.0, pairs: 1, noise: RunNoise::Relative };
     numbers::changed(&key(), (unit, better), &samples(was), &samples(is), &known).beyond
 }
 
@@ -97,7 +97,7 @@ fn from_nothing_to_something_is_beyond_any_spread() {
 
 #[test]
 fn a_change_of_the_last_digit_that_a_program_prints_is_none() {
-    let known = Known { pool: None, resolution: 0.01, pairs: 1 };
+    let known = Known { pool: None, resolution: 0.01, pairs: 1, noise: RunNoise::Relative };
     let beyond = |was: f64, is: f64| {
         let (was, is) = (samples(&[was; 4]), samples(&[is; 4]));
         let of = (Unit::GigabytesPerSecond, Better::Higher);
@@ -109,8 +109,30 @@ fn a_change_of_the_last_digit_that_a_program_prints_is_none() {
 }
 
 #[test]
+fn a_change_that_is_not_shown_or_within_the_declared_noise_is_none() {
+    let beyond = |unit: Unit, noise: RunNoise, was: f64, is: f64| {
+        let known = Known { pool: None, resolution: 0.0, pairs: 1, noise };
+        let (was, is) = (samples(&[was; 4]), samples(&[is; 4]));
+        numbers::changed(&key(), (unit, Better::Lower), &was, &is, &known).beyond
+    };
+    for (unit, noise, was, is, expected) in [
+        (Unit::Ratio, RunNoise::Relative, 0.0001, 0.0004, Beyond::No),
+        (Unit::Ratio, RunNoise::Relative, 0.0, 0.01, Beyond::Worse),
+        (Unit::Ratio, RunNoise::FRACTION, 0.0, 0.01, Beyond::No),
+        (Unit::Ratio, RunNoise::FRACTION, 0.0, 0.1, Beyond::Worse),
+        (Unit::Ratio, RunNoise::FRACTION, 0.1, 0.0, Beyond::Better),
+        (Unit::Seconds, RunNoise::Absolute(1.5), 15.0, 20.0, Beyond::No),
+        (Unit::Seconds, RunNoise::Absolute(1.5), 15.0, 21.0, Beyond::Worse),
+        (Unit::Seconds, RunNoise::Relative, 15.0, 20.0, Beyond::Worse),
+        (Unit::Microseconds, RunNoise::NotComparable, -300.0, 500.0, Beyond::NotComparable),
+    ] {
+        assert_eq!(beyond(unit, noise, was, is), expected, "{unit:?} {noise:?}: {was}, {is}");
+    }
+}
+
+#[test]
 fn no_digit_of_a_count_is_rounded() {
-    let known = Known { pool: None, resolution: 1.0, pairs: 1 };
+    let known = Known { pool: None, resolution: 1.0, pairs: 1, noise: RunNoise::Relative };
     for unit in [Unit::Count, Unit::Bytes] {
         for (was, is, better) in [(0.0, 1.0, Better::Lower), (3.0, 2.0, Better::Higher)] {
             let found =
@@ -188,7 +210,7 @@ fn messages() {
             (Unit::GigabytesPerSecond, Better::Higher),
             &samples(&[100.0]),
             &samples(&[80.0]),
-            &Known { pool: None, resolution: 0.0, pairs: 1 },
+            &Known { pool: None, resolution: 0.0, pairs: 1, noise: RunNoise::Relative },
         );
         Changed { beyond, ..numbers }
     };

@@ -26,6 +26,41 @@ pub struct Run {
     pub culprits: Vec<Culprit>,
 }
 
+/// What a run shows. Numbers and suspicions of one kind say nothing about another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RunKind {
+    /// All of it was measured on a real cluster.
+    Real,
+    /// All or some of it is simulated.
+    Simulated,
+    /// Its suite makes cases go red on purpose, as `canary` does.
+    Canary,
+}
+
+impl RunKind {
+    /// Each once.
+    pub const ALL: [RunKind; 3] = [RunKind::Real, RunKind::Simulated, RunKind::Canary];
+
+    /// As `--kind` takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            RunKind::Real => "real",
+            RunKind::Simulated => "simulated",
+            RunKind::Canary => "canary",
+        }
+    }
+
+    /// Of the runs of such a plan.
+    pub fn of_plan(plan: &Plan) -> RunKind {
+        let is_red_on_purpose = plan.cases.iter().any(|case| case.must_end.is_some());
+        match (is_red_on_purpose, plan.simulated) {
+            (true, _) => RunKind::Canary,
+            (false, true) => RunKind::Simulated,
+            (false, false) => RunKind::Real,
+        }
+    }
+}
+
 /// A folder that is not counted, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedRun {
@@ -42,6 +77,19 @@ pub struct Past {
     pub runs: Vec<Run>,
     /// Folders that are not counted, by name.
     pub passed: Vec<SkippedRun>,
+}
+
+impl Past {
+    /// Only the runs of one kind; the others are named among those that are not counted.
+    pub fn only(self, kind: RunKind) -> Past {
+        let Past { runs, mut passed } = self;
+        let (kept, others): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(|run| run.kind() == kind);
+        passed.extend(others.iter().map(|run| SkippedRun {
+            name: run.id().to_owned(),
+            why: format!("a {0} run; `--kind {0}` shows those", run.kind().name()),
+        }));
+        Past { runs: kept, passed }
+    }
 }
 
 /// Every run of a folder.
@@ -221,6 +269,14 @@ impl Run {
     /// Whether all of it, or some of it, is simulated.
     pub fn is_simulated(&self) -> bool {
         self.plan().simulated || self.cases.iter().any(|case| case.simulated)
+    }
+
+    /// What it shows.
+    pub fn kind(&self) -> RunKind {
+        match RunKind::of_plan(self.plan()) {
+            RunKind::Real if self.is_simulated() => RunKind::Simulated,
+            kind => kind,
+        }
     }
 
     /// Nodes that its plan leaves out, with the reason.

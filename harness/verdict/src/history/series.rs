@@ -386,8 +386,14 @@ impl Series {
     }
 }
 
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Key {
+    /// The suite and the case.
+    pub(crate) fn suite_and_case(&self) -> String {
+        format!("{}::{}", self.suite, self.case)
+    }
+
+    /// What it is of within its case: `all_reduce, 1GiB, 2 nodes, 16 ranks`.
+    pub(crate) fn within_case(&self) -> String {
         let dims = self.dims.iter().map(|(dim, value)| match (dim, value) {
             (Dim::SizeBytes, DimValue::Number(bytes)) => size::show(*bytes),
             (Dim::Place, DimValue::Word(place)) if &**place == "in" => "in place".to_owned(),
@@ -397,7 +403,12 @@ impl fmt::Display for Key {
         });
         let nodes = self.nodes.map(|nodes| text::count(nodes, "node"));
         let ranks = self.ranks.map(|ranks| text::count(ranks, "rank"));
-        let words: Vec<String> = dims.chain(nodes).chain(ranks).collect();
-        write!(f, "{} {}::{} {}", self.instance, self.suite, self.case, words.join(", "))
+        dims.chain(nodes).chain(ranks).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.instance, self.suite_and_case(), self.within_case())
     }
 }

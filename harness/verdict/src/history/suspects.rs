@@ -1,8 +1,8 @@
 //! Which parts were named or suspected before, in which runs, and whether they have passed since what they were blamed
 //! in. A part that passes today is still listed: intermittent faults show over many runs only.
 
-use super::past::{Past, Run};
-use crate::isolate::evidence;
+use super::past::{Past, Run, RunKind};
+use crate::isolate::code::Code;
 use base::nodeset;
 use base::text::count;
 use model::artefact::{CaseVerdict, Culprit, Status};
@@ -21,7 +21,7 @@ pub struct Suspect {
     pub cleared: Vec<usize>,
     /// The runs that its node took part in, or was left out of.
     pub with: Vec<usize>,
-    /// Codes that `harness explain` knows, and `-` where it is only known to be slow.
+    /// Codes that `harness explain` knows, and `-` where it was one of several.
     pub codes: BTreeSet<&'static str>,
     /// The evidence of the latest run.
     pub evidence: String,
@@ -50,14 +50,14 @@ struct Blame {
     cases: BTreeSet<(String, String)>,
 }
 
-/// No code: slow by elimination, or one of several.
+/// No code: one of several.
 const UNCODED: &str = "-";
 
-/// Those that any run blames, the most often blamed first.
+/// Those that any run blames, the most often blamed first. A canary run blames nobody, and clears nobody.
 pub fn suspects(past: &Past) -> Vec<Suspect> {
     let mut found: BTreeMap<SuspectedPart, Suspect> = BTreeMap::new();
     let mut open: BTreeMap<SuspectedPart, BTreeSet<(String, String)>> = BTreeMap::new();
-    for (at, run) in past.runs.iter().enumerate() {
+    for (at, run) in past.runs.iter().enumerate().filter(|(_, run)| run.kind() != RunKind::Canary) {
         let blames = blames(run);
         for (component, cases) in &open {
             let is_blamed = blames.iter().any(|blame| blame.component.is_same_node(component));
@@ -83,8 +83,11 @@ pub fn suspects(past: &Past) -> Vec<Suspect> {
     }
     let mut all: Vec<Suspect> = found.into_values().collect();
     for suspect in &mut all {
-        let is_with =
-            |run: &Run| suspect.component.is_of(run) && run.plan().nodes.contains(&suspect.component.node);
+        let is_with = |run: &Run| {
+            run.kind() != RunKind::Canary
+                && suspect.component.is_of(run)
+                && run.plan().nodes.contains(&suspect.component.node)
+        };
         suspect.with =
             past.runs.iter().enumerate().filter(|(_, run)| is_with(run)).map(|(at, _)| at).collect();
     }
@@ -109,16 +112,13 @@ fn blames(run: &Run) -> Vec<Blame> {
             cases: BTreeSet::new(),
         });
     let named = run.culprits.iter().flat_map(|culprit| match culprit {
-        Culprit::Culprit { node, part, evidence, .. } => {
-            let coded = evidence::from_culprits(std::slice::from_ref(culprit), &[]);
-            vec![Blame {
-                component: component(node, part),
-                alone: true,
-                code: coded.lines.first().map_or(UNCODED, |line| line.code),
-                evidence: evidence.clone(),
-                cases: cases_that_blame(run, node),
-            }]
-        }
+        Culprit::Culprit { node, part, evidence, .. } => vec![Blame {
+            component: component(node, part),
+            alone: true,
+            code: Code::for_culprit(culprit).map_or(UNCODED, |code| code.name),
+            evidence: evidence.clone(),
+            cases: cases_that_blame(run, node),
+        }],
         Culprit::Suspects { nodes, evidence } => nodes
             .iter()
             .map(|node| Blame {

@@ -1,8 +1,9 @@
 //! Which parts stay suspect over several runs, and what clears them: a wrong answer sends a technician to a good node.
 
+use super::past::RunKind;
 use super::suspects::{Suspect, SuspectedPart, before, suspects};
 use crate::stored_runs::{Made, NIC, culprit, past};
-use model::artefact::{Culprit, LeftOut, Status};
+use model::artefact::{CaseEnd, Culprit, LeftOut, Status};
 
 pub(super) fn red(minute: usize) -> Made {
     Made::at(minute, &[]).ending(Status::Fail).naming(vec![culprit("p5-001", NIC)])
@@ -38,6 +39,41 @@ fn a_nic_stays_suspect_until_its_node_passes_the_case_that_named_it() {
     assert!(nic.is_open(), "named again after it passed");
     assert!(!found(&[red(1), green(2)])[0].is_open());
     assert!(found(&[red(1)])[0].is_open());
+}
+
+#[test]
+fn a_canary_run_blames_nobody_and_clears_nobody() {
+    let canary = |mut made: Made| {
+        made.plan.cases[0].must_end = Some(CaseEnd::Fail);
+        made
+    };
+    assert_eq!(found(&[canary(red(1)), canary(red(2))]), []);
+    let all = found(&[red(1), canary(red(2)), canary(green(3))]);
+    let [nic] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!(
+        (nic.culprit.as_slice(), nic.cleared.as_slice(), nic.with.as_slice()),
+        (&[0][..], &[][..], &[0][..])
+    );
+    assert!(nic.is_open());
+}
+
+#[test]
+fn runs_of_another_kind_are_named_and_not_counted() {
+    let simulated = |mut made: Made| {
+        made.plan.simulated = true;
+        made
+    };
+    let mut canary = simulated(green(3));
+    canary.plan.cases[0].must_end = Some(CaseEnd::Fail);
+    let made = [green(1), simulated(green(2)), canary];
+    for (at, kind) in RunKind::ALL.into_iter().enumerate() {
+        let (_folder, past) = past(&made);
+        let past = past.only(kind);
+        let ids: Vec<&str> = past.runs.iter().map(|run| run.id()).collect();
+        assert_eq!(ids, [made[at].plan.run_id.as_str()]);
+        assert_eq!(past.passed.len(), 2);
+        assert!(past.passed.iter().all(|one| !one.why.contains(kind.name())), "{:?}", past.passed);
+    }
 }
 
 #[test]

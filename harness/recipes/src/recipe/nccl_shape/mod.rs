@@ -10,7 +10,7 @@ use super::{JobInput, Output, RecipeSpec, Workload, nccl_tests};
 use fit::FittedLine;
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
-use metric::{Dim, Dims, Files, Metric, MetricSpec, Role, Sizes};
+use metric::{Dim, Dims, Files, Metric, MetricSpec, Role, RunNoise, Sizes};
 use std::collections::BTreeMap;
 
 /// Below this size a time is mostly latency and the choice of a protocol, and its shape says little of the hardware.
@@ -34,6 +34,7 @@ const DIP: MetricSpec = shape_metric(
 )
 .per(&[Dim::Op, Dim::SizeBytes, Dim::Place])
 .at(Sizes::LargeButFirst)
+.varying(RunNoise::FRACTION)
 .with(COMPARED);
 const IN_OVER_OUT: MetricSpec = shape_metric(
     "nccl.in_over_out",
@@ -58,6 +59,8 @@ const LATENCY: MetricSpec = shape_metric(
     Unit::Microseconds,
     Better::Lower,
 )
+// An extrapolation, of sizes whose times are a hundred times it; the times of small sizes are compared.
+.varying(RunNoise::NotComparable)
 .per(&[Dim::Op, Dim::Place]);
 const BANDWIDTH: MetricSpec = shape_metric(
     "nccl.fit_busbw",
@@ -74,6 +77,8 @@ const RESIDUAL: MetricSpec = shape_metric(
 )
 .per(&[Dim::Op, Dim::SizeBytes, Dim::Place])
 .at(Sizes::Large)
+// A time varies more than a bandwidth.
+.varying(RunNoise::Absolute(0.05))
 .with(COMPARED);
 
 /// For cases of nccl-tests: checks the table that `nccl_tests` reads.

@@ -8,7 +8,7 @@ use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::steps::{Figures, Found, StepRequest, figures, find_in_trace};
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
-use metric::{Dim, Dims, Files, MetricSpec};
+use metric::{Dim, Dims, Files, MetricSpec, RunNoise};
 use nsys::export::ExportError;
 use nsys::loss::loss;
 use nsys::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, NVTX_EVENTS, RUNTIME, STRING_IDS};
@@ -35,15 +35,18 @@ const CV: MetricSpec = rank_metric(
     "coefficient of variation of a rank's step times",
     Unit::Ratio,
     Better::Lower,
-);
+)
+.varying(RunNoise::FRACTION);
 const SLOPE: MetricSpec = rank_metric(
     "step.slope",
     "growth of a rank's step time per step; the median over all pairs",
     Unit::Nanoseconds,
     Better::Lower,
-);
+)
+.varying(RunNoise::NotComparable);
 const COUNT: MetricSpec =
-    rank_metric("step.count", "number of complete steps in a rank's report", Unit::Count, Better::Neither);
+    rank_metric("step.count", "number of complete steps in a rank's report", Unit::Count, Better::Neither)
+        .varying(RunNoise::NotComparable);
 
 /// For profiled cases, by rank; `harness recipe steps` reads stored reports.
 pub(crate) const SPEC: RecipeSpec = RecipeSpec {

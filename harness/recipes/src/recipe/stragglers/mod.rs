@@ -9,7 +9,7 @@ use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::stragglers::{Culprit, Evidence, Judgement, Limits, Rounds, Verdict, Who, judge};
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
-use metric::{Blames, Dim, Files, MetricSpec, Names};
+use metric::{Blames, Dim, Files, MetricSpec, Names, RunNoise};
 use nsys::loss::loss;
 use nsys::tables::{DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, RUNTIME, SESSION_START, STRING_IDS, SYSTEM_ENV};
 use nsys::trace::Trace;
@@ -33,12 +33,15 @@ const LATE: MetricSpec = late(
     "how much longer than its peers a rank takes in each iteration, waiting excluded; the median, and of several GPUs in \
      a report the latest",
     Unit::Microseconds,
-);
+)
+// What its share says is compared.
+.varying(RunNoise::NotComparable);
 const LATE_SHARE: MetricSpec = late(
     "straggler.late_share",
     "the same as a fraction of iteration time: the throughput lost by it, where all ranks wait for each other",
     Unit::Ratio,
-);
+)
+.varying(RunNoise::FRACTION);
 const WAIT: MetricSpec = rank_metric(
     "straggler.wait",
     "how long a rank waits in a collective for the last rank; the median, and of several GPUs in a report the longest",
@@ -53,6 +56,7 @@ const OFFSET: MetricSpec = MetricSpec::new(
     Files::Reports,
 )
 .per(&[Dim::Node])
+.varying(RunNoise::NotComparable)
 .blaming(Blames::Node);
 const RESIDUAL: MetricSpec = MetricSpec::new(
     "clock.residual",

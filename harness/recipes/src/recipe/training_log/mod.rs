@@ -14,7 +14,7 @@ use super::{Failure, FileRole, InputFile, JobInput, Output, RecipeSpec, Training
 use logs::training_log::{self as source, Dialect, Series, StepLine, TrainerSummary, figures};
 use metric::finding::Finding;
 use metric::unit::{Better, Unit};
-use metric::{Blames, DataCheck, Dim, Files, MetricSpec, Names, Role};
+use metric::{Blames, DataCheck, Dim, Files, MetricSpec, Names, Role, RunNoise};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
@@ -35,7 +35,8 @@ const STEP_TIME_CV: MetricSpec = job_metric(
     "coefficient of variation of step times after the warm-up; not given where the log prints running means",
     Unit::Ratio,
     Better::Lower,
-);
+)
+.varying(RunNoise::FRACTION);
 const SAMPLES: MetricSpec = job_metric(
     "train.samples_per_s",
     "samples per second of all ranks together, as logged, or from the samples and the time of a step",
