@@ -3,10 +3,10 @@
 use super::columns::columns;
 use super::home;
 use crate::error::Error;
-use crate::report::culprit_line::{MOST_LETTERS, culprit_line, shorten};
+use crate::report::culprit_line::{MOST_LETTERS, culprit_line};
 use crate::session::stored;
 use base::nodeset;
-use base::text::{SIMULATED, count, show};
+use base::text::{SIMULATED, count, shorten, show};
 use clap::Args;
 use model::artefact::Culprit;
 use std::fmt::Write;
@@ -140,7 +140,8 @@ fn culprits(text: &mut String, of: &Compared<'_>, most: usize) {
     for (when, list, run) in [("new ", &all.new, of.b), ("", &all.same, of.b), ("gone ", &all.gone, of.a)] {
         for named in list.iter().take(most) {
             let plan = &run.stored.plan;
-            let _ = writeln!(text, "{when}{}", culprit_line(&named.culprit, plan, &plan.run_id));
+            let letters = if most == usize::MAX { most } else { MOST_LETTERS - when.len() };
+            let _ = writeln!(text, "{when}{}", culprit_line(&named.culprit, plan, &plan.run_id, letters));
             if let Some(effect) = named.effects.first() {
                 let _ = writeln!(text, "  {}", effect_line(effect, &named.culprit));
             }
