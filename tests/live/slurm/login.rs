@@ -44,7 +44,8 @@ fn a_login_host_asks_slurm_where_this_machine_cannot() {
     let ran = run(&bench);
     assert_eq!(ran.code, Some(1), "{}", ran.all());
     let well = bench.verdicts("ends-well");
-    assert!(well.iter().all(|verdict| verdict.ends_with(" pass")) && well.len() == 4, "{well:#?}");
+    let all_pass = well.iter().all(|verdict| verdict.ends_with(" pass")) && well.len() == 4;
+    assert!(all_pass, "{well:#?}\n{}", ran.all());
     let somewhere = bench.verdicts("fails-somewhere");
     let failed: Vec<&String> = somewhere.iter().filter(|verdict| !verdict.ends_with(" pass")).collect();
     assert_eq!(failed, ["command.exit_code@n3 fail"], "{}", ran.all());
