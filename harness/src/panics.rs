@@ -8,6 +8,9 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind};
 /// Names a place that panics. Tests alone set it.
 const PROVOKE: &str = "HARNESS_TEST_PANIC_AT";
 
+/// What a shell reports of a program that writes into a closed pipe.
+const ENDED_BY_SIGPIPE: i32 = 141;
+
 /// Runs all of the program; gives its exit code.
 pub fn at_the_top(program: impl FnOnce() -> i32) -> i32 {
     panic::set_hook(Box::new(|panic| {
@@ -15,11 +18,18 @@ pub fn at_the_top(program: impl FnOnce() -> i32) -> i32 {
         if nsys::guarded::is_reading() {
             return;
         }
+        // Who reads its output has read enough, such as `head`.
+        if is_closed_pipe(message(panic.payload())) {
+            return;
+        }
         let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
         let message = message(panic.payload()).escape_debug();
         eprintln!("error: internal error{}: {message}", place.unwrap_or_default());
     }));
-    caught("main", program).unwrap_or_else(|_| {
+    caught("main", program).unwrap_or_else(|why| {
+        if is_closed_pipe(&why) {
+            return ENDED_BY_SIGPIPE;
+        }
         eprintln!(
             "this is a bug in harness {}, not in your cluster; nothing was decided (exit 3). Report it with the line above, \
              the command, and the file of `harness bundle --run latest` where a run was made",
@@ -36,6 +46,11 @@ pub(crate) fn caught<T>(place: &str, run: impl FnOnce() -> T) -> Result<T, Strin
         run()
     };
     catch_unwind(AssertUnwindSafe(run)).map_err(|payload| message(&*payload).to_owned())
+}
+
+/// As the standard library words it.
+fn is_closed_pipe(message: &str) -> bool {
+    message.starts_with("failed printing to std") && message.contains("Broken pipe")
 }
 
 fn message(payload: &(dyn Any + Send)) -> &str {

@@ -239,6 +239,18 @@ fn a_report_that_cannot_be_made_keeps_no_other_from_being_written() {
     assert!(project.latest().join("summary.json").is_file(), "{}", ran.all());
 }
 
+/// Such as by `| head -1`.
+#[test]
+fn a_reader_that_has_gone_away_ends_the_program_without_a_message() {
+    let project = Project::new();
+    for arguments in [&["--version"][..], &["list"], &["check"], &["recipe", "list"], &["runs", "list"]] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let ran = project.command(arguments).stdout(writer).output().expect("starts");
+        assert_eq!(String::from_utf8_lossy(&ran.stderr), "", "{arguments:?}");
+    }
+}
+
 #[test]
 fn an_uncaught_panic_is_exit_3_with_how_to_report_it() {
     let project = Project::new();

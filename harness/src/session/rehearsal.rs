@@ -6,13 +6,19 @@ use model::fault::{Fault, NodeFault};
 
 /// Why a run with such faults would show nothing; a line for each of them.
 pub(crate) fn undetectable(plan: &Plan, faults: &[NodeFault], options: &RunOptions) -> Vec<String> {
-    let is_profiled = plan.cases.iter().flat_map(|case| &case.jobs).any(|job| job.profile.is_some());
+    let jobs = || plan.cases.iter().flat_map(|case| &case.jobs);
+    let takes_part = |node: &String| jobs().any(|job| job.nodes.contains(node));
     let line = |fault: &NodeFault| {
         let why = match &fault.fault {
+            _ if !options.probe && jobs().next().is_some() && !takes_part(&fault.node) => {
+                "no selected job runs on that node; select cases that do, or another node"
+            }
             Fault::GpuMissing { .. } | Fault::GpuBusy { .. } | Fault::DriverDiffers if !options.probe => {
                 "only a probe detects it; add --probe"
             }
-            Fault::ClockOffset { .. } | Fault::ClockDrift { .. } | Fault::WindowShut if !is_profiled => {
+            Fault::ClockOffset { .. } | Fault::ClockDrift { .. } | Fault::WindowShut
+                if !jobs().any(|job| job.profile.is_some()) =>
+            {
                 "only profiled cases detect it, and none is selected"
             }
             _ => return None,

@@ -8,7 +8,8 @@ use crate::report::{self, Ending, JunitTarget, Report, Unprinted};
 use libtest_mimic::{ColorSetting, FormatSetting};
 use model::artefact::{Plan, Summary};
 use model::exit_code;
-use std::io::{self, IsTerminal};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 use store::{self, Store};
 use verdict::history::past::{self, RunKind};
@@ -45,6 +46,23 @@ pub(super) fn write(plan: &Plan, finished: &Finished, store: &Store, options: &R
         code = exit_code::graver(code, report_error(&why));
     }
     code
+}
+
+/// Reports of an earlier run must not be taken for those of this one, however it ends. Other files are left alone.
+pub(super) fn remove_old(options: &RunOptions) -> Result<(), String> {
+    for (path, begins) in [
+        (&options.junit, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<testsuites "),
+        (&options.json, "{\n  \"format\": "),
+    ] {
+        let Some(path) = path.as_ref().filter(|path| path.is_file()) else { continue };
+        let mut head = String::new();
+        let read = File::open(path).and_then(|file| file.take(begins.len() as u64).read_to_string(&mut head));
+        if read.is_ok() && head == begins {
+            std::fs::remove_file(path)
+                .map_err(|error| format!("cannot remove the earlier report `{}`: {error}", path.display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// The JUnit report where a reader wants it, with attachments that are found from there.
