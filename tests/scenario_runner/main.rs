@@ -8,11 +8,13 @@ mod docs;
 mod names;
 mod page;
 mod pattern;
+mod printed_fixes;
 #[path = "../suite/project.rs"]
 #[allow(dead_code)]
 mod project;
 mod runner_tests;
 mod scenario;
+mod screen;
 #[path = "../suite/small_export.rs"]
 #[allow(dead_code)]
 mod small_export;

@@ -3,9 +3,11 @@
 use crate::names;
 use crate::page::{self, Block};
 use crate::pattern::{is_in, is_whole};
+use crate::printed_fixes;
 use crate::project::{Project, Ran};
 use crate::scenario::Scenario;
 use crate::scenarios;
+use crate::screen;
 use crate::steps::run;
 use crate::value::Values;
 use libtest_mimic::{Failed, Trial};
@@ -13,7 +15,7 @@ use serde_json::json;
 use std::path::Path;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let all: [(&str, fn()); 9] = [
+    let all: [(&str, fn()); 11] = [
         ("errors_of_a_scenario_are_reported_with_their_line", errors),
         ("errors_that_show_only_in_a_run_are_reported_with_their_step", errors_in_runs),
         ("trials_are_named_by_all_texts_of_their_rows", labels),
@@ -23,6 +25,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         ("ids_of_runs_are_shown_by_number", names::check),
         ("blocks_of_a_page_are_told_apart", blocks),
         ("a_block_of_a_page_that_is_none_is_refused", refused_blocks),
+        ("a_screen_has_the_last_lines_that_fit_it", screen::check),
+        ("at_least_90_errors_of_users_apply_the_fix_as_it_is_printed", printed_fixes::count),
     ];
     let trial = |(name, test): (&str, fn())| {
         Trial::test(format!("runner::{name}"), move || {

@@ -87,6 +87,8 @@ pub(crate) struct Step {
     pub err_is: Option<Spanned<String>>,
     /// The lines that name culprits or suspects; up to the colon, unless a pattern has one.
     pub blamed: Option<Texts>,
+    /// What stands on the last screen of stdout, of so many columns and rows: `80x24`.
+    pub screen: BTreeMap<String, Texts>,
     /// How many runs are stored.
     pub runs: Option<usize>,
     /// Pieces that files have and have not.
@@ -116,7 +118,11 @@ impl Step {
             matches!(subject.rsplit('(').next(), Some("out" | "err"))
         };
         let lists = lists.iter().any(|texts| !texts.list().is_empty());
-        lists || whole || self.blamed.is_some() || places.into_iter().any(is_stream)
+        lists
+            || whole
+            || self.blamed.is_some()
+            || !self.screen.is_empty()
+            || places.into_iter().any(is_stream)
     }
 }
 
@@ -145,7 +151,9 @@ impl Scenario {
 
     /// What a row's trial is called.
     pub(crate) fn label(&self, row: usize) -> String {
-        let texts = self.each[row].values().filter_map(Value::as_str).filter(|text| !text.is_empty());
+        let texts = self.each[row].values().filter_map(Value::as_str);
+        // A cell that is made of others says nothing new.
+        let texts = texts.filter(|text| !text.is_empty() && !text.contains('{'));
         let words = texts.map(|text| text.replace(char::is_whitespace, "_"));
         // Rows may have the same texts; the number is theirs alone.
         std::iter::once((row + 1).to_string()).chain(words).collect::<Vec<_>>().join("-")

@@ -3,6 +3,7 @@
 use crate::pattern::{is_in, is_whole};
 use crate::project::{Project, Ran, ran, root};
 use crate::scenario::{Scenario, Step, Texts};
+use crate::screen;
 use crate::small_export::{Report, Row, parquet, sqlite};
 use crate::value::Values;
 use crate::variables::{Variables, json};
@@ -154,7 +155,11 @@ fn after(step: &Step) -> Vec<&str> {
     let files = || [&step.text, &step.no_text].into_iter().flatten();
     let lists = [&step.out, &step.err, &step.no_out, &step.no_err].into_iter().chain(&step.blamed);
     let whole = [&step.out_is, &step.err_is].into_iter().flatten().map(Spanned::get_ref);
-    let texts_of_lists = lists.chain(files().map(|(_, texts)| texts)).flat_map(Texts::list).chain(whole);
+    let texts_of_lists = lists
+        .chain(step.screen.values())
+        .chain(files().map(|(_, texts)| texts))
+        .flat_map(Texts::list)
+        .chain(whole);
     let places = files().map(|(name, _)| name).chain(step.is.keys()).chain(step.keep.values());
     let values = step.exit.iter().chain(step.is.values()).flat_map(texts);
     texts_of_lists.chain(places).map(String::as_str).chain(values).collect()
@@ -244,6 +249,18 @@ fn check(
         };
         if expected.len() != found.len() || !expected.iter().zip(&found).all(is) {
             wrong.push(format!("blamed: expected {expected:#?}, found {found:#?}"));
+        }
+    }
+    for (size, texts) in &step.screen {
+        match screen::last(&ran.stdout, size) {
+            Ok(screen) => wrong.extend(
+                variables
+                    .texts(texts.list())
+                    .iter()
+                    .filter(|pattern| !is_in(pattern, &screen))
+                    .map(|pattern| format!("screen {size}: not found: {pattern}\n{screen}")),
+            ),
+            Err(error) => wrong.push(error),
         }
     }
     if let Some(expected) = step.runs.filter(|expected| *expected != project.runs()) {

@@ -19,6 +19,9 @@ pub fn expand(text: &str) -> Result<Vec<String>, String> {
     }
     let mut names: Vec<String> = Vec::new();
     for (at, item) in split(text)? {
+        if let Some(range) = range_meant(item) {
+            return Err(format!("`{}`: a range is written `{range}`", quoted(item)));
+        }
         let (parts, count) = parts_of(item, at)?;
         if names.len().saturating_add(count) > MOST {
             return Err(format!("`{}`: more than {MOST} nodes", quoted(item)));
@@ -29,10 +32,20 @@ pub fn expand(text: &str) -> Result<Vec<String>, String> {
     for name in &names {
         check_name(name)?;
         if !seen.insert(name.as_str()) {
-            return Err(format!("node `{}` is named twice", quoted(name)));
+            return Err(format!("node `{}` is named twice; name it once", quoted(name)));
         }
     }
     Ok(names)
+}
+
+/// `p5-[001-004]` for `p5-001..p5-004`, or for the same with a colon.
+fn range_meant(item: &str) -> Option<String> {
+    let (first, last) = item.split_once("..").or_else(|| item.split_once(':'))?;
+    let digits = |name: &str| name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let (stem, from) = first.split_at_checked(first.len() - digits(first))?;
+    let (other, to) = last.split_at_checked(last.len() - digits(last))?;
+    let is_range = !from.is_empty() && !to.is_empty() && (other == stem || other.is_empty());
+    Some(if is_range { format!("{}[{from}-{to}]", quoted(stem)) } else { "p5-[001-004]".to_owned() })
 }
 
 /// The items of a comma list with the place (from 1) of each; commas within brackets do not part.
@@ -53,10 +66,13 @@ pub fn split(text: &str) -> Result<Vec<(usize, &str)>, String> {
                 let item = text.get(start..at).unwrap_or_default();
                 let blanks = item.len() - item.trim_start().len();
                 if item.trim().is_empty() {
+                    let names: Vec<&str> =
+                        text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
                     return Err(format!(
-                        "`{}`: empty name between commas at position {}",
+                        "`{}`: empty name between commas at position {}; write `{}`",
                         quoted(text),
-                        start + 1
+                        start + 1,
+                        quoted(&names.join(","))
                     ));
                 }
                 items.push((start + blanks + 1, item.trim()));
@@ -66,7 +82,10 @@ pub fn split(text: &str) -> Result<Vec<(usize, &str)>, String> {
         }
     }
     match open {
-        Some(at) => Err(format!("`{}`: `[` without `]` at position {}", quoted(text), at + 1)),
+        Some(at) => {
+            let text = quoted(text);
+            Err(format!("`{text}`: `[` without `]` at position {}; write `{text}]`", at + 1))
+        }
         None => Ok(items),
     }
 }
@@ -147,10 +166,16 @@ fn choices(inside: &str) -> Result<Vec<String>, String> {
         };
         let (first, last) = (number(low)?, number(high)?);
         if first > last {
-            return Err(format!("range `{}` runs backwards", quoted(range)));
+            let (low, high) = (quoted(low), quoted(high));
+            return Err(format!("range `{low}-{high}` runs backwards, write `{high}-{low}`"));
         }
         if low.len() > high.len() || (high.starts_with('0') && high.len() != low.len()) {
-            return Err(format!("both ends of range `{}` need the same number of digits", quoted(range)));
+            let width = low.len().max(high.len());
+            let meant = format!("{first:0width$}-{last:0width$}");
+            let range = quoted(range);
+            return Err(format!(
+                "both ends of range `{range}` need the same number of digits, write `{meant}`"
+            ));
         }
         if step == 0 {
             return Err(format!("range `{}/0` has step 0", quoted(range)));
@@ -201,8 +226,13 @@ fn product(parts: &[Part]) -> Vec<String> {
 fn check_name(name: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if let Some(odd) = name.chars().find(|c| !allowed(*c)) {
+        let names: Vec<&str> = name.split_whitespace().collect();
+        let meant = match names.len() > 1 && names.iter().all(|name| name.chars().all(allowed)) {
+            true => format!("; write `{}`", names.join(",")),
+            false => String::new(),
+        };
         return Err(format!(
-            "node name {name:?} contains {odd:?}; allowed are letters, digits, `-`, `_` and `.`"
+            "node name {name:?} contains {odd:?}; allowed are letters, digits, `-`, `_` and `.`{meant}"
         ));
     }
     if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
@@ -322,7 +352,9 @@ mod tests {
         }
     }
 
-    const REFUSED: [(&str, &str); 20] = [
+    const REFUSED: [(&str, &str); 22] = [
+        ("n1..n4", "a range is written `n[1-4]`"),
+        ("n1 n2", "write `n1,n2`"),
         ("", "empty"),
         ("a,,b", "empty name between commas at position 3"),
         ("a,", "empty name between commas at position 3"),
@@ -331,7 +363,7 @@ mod tests {
         ("p[[1]]", "`p[[1]]`: nested `[` at position 3"),
         ("p[]", "`` in brackets is not a number"),
         ("b,p[1-x]", "`p[1-x]`: `x` in brackets is not a number or a range of numbers, at position 5"),
-        ("p[3-1]", "`p[3-1]`: range `3-1` runs backwards, at position 3"),
+        ("p[3-1]", "`p[3-1]`: range `3-1` runs backwards, write `1-3`, at position 3"),
         ("p[001-10]", "the same number of digits"),
         ("p[1-010]", "the same number of digits"),
         ("p[1-3/0]", "has step 0"),

@@ -329,13 +329,28 @@ impl Fault {
             Some(Ok(number)) if number.is_finite() && fits(number) => Ok(number),
             _ => Err(format!("`{text}`: {bounds}")),
         };
-        let left =
-            || number(|left| left > 0.0 && left < 1.0, "the remaining fraction must be between 0 and 1");
+        let left = || {
+            number(|left| left > 0.0 && left < 1.0, "the remaining fraction must be between 0 and 1").map_err(
+                |why| match value.and_then(|value| value.trim_end_matches('%').parse::<f64>().ok()) {
+                    Some(percent) if percent > 1.0 && percent < 100.0 => {
+                        let at = part.map(|part| format!("@{part}")).unwrap_or_default();
+                        format!("{why}; write `{kind}={}{at}`", percent / 100.0)
+                    }
+                    _ => why,
+                },
+            )
+        };
         let late =
             || number(|ms| ms > 0.0 && ms <= 10_000.0, "milliseconds must be above 0 and at most 10000");
         let part = part.unwrap_or_default();
         let device = || part.to_owned();
-        let gpu = || part.parse::<u32>().map_err(|_| format!("`{text}`: a GPU is a number from 0"));
+        let gpu = || {
+            part.parse::<u32>().map_err(|_| {
+                let meant = part.strip_prefix("gpu").filter(|number| number.parse::<u32>().is_ok());
+                let meant = meant.map(|number| format!("; write `{head}@{number}`")).unwrap_or_default();
+                format!("`{text}`: a GPU is a number from 0{meant}")
+            })
+        };
         let rank = || part.parse().map_err(|_| format!("`{text}`: a rank of a node is a number from 0"));
         Ok(match kind {
             "nic-slow" => Fault::NicSlow { left: left()?, device: device() },

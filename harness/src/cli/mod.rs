@@ -11,6 +11,7 @@ mod completions;
 mod duration;
 mod explain;
 mod field_kit;
+mod foreign_flags;
 mod history;
 mod init;
 mod inventory;
@@ -82,6 +83,7 @@ fn parse<A: FromArgMatches>(command: Command, args: Vec<OsString>) -> Result<(A,
     let matches =
         command.try_get_matches_from(args).and_then(|matches| Ok((A::from_arg_matches(&matches)?, matches)));
     matches.map_err(|error| {
+        let error = foreign_flags::explained(error);
         let _ = error.print();
         if error.use_stderr() { exit_code::USAGE } else { exit_code::PASSED }
     })

@@ -91,7 +91,7 @@ fn rerun(home: &Home, id: &str, options: &RunOptions) -> i32 {
     let plan = plan::select(plan, &selection);
     if plan.cases.is_empty() {
         let pending = count(plan.pending.len(), "pending assertion");
-        eprintln!("error: nothing selected of {pending}: {}", options.nothing_selected());
+        eprintln!("error: nothing selected of {pending}: {}", options.nothing_selected(&plan));
         return exit_code::NOTHING_SELECTED;
     }
     let choose = |plan| plan::select(plan, &selection);

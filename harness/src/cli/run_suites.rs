@@ -182,7 +182,11 @@ impl RunArgs {
 /// A new run of the suites that are named, or its plan, or the list of its assertions.
 pub(super) fn run(home: &Home, options: &RunOptions) -> i32 {
     if options.suites.is_empty() {
-        let names = load::names(home, "suites").join("`, `");
+        let names = load::names(home, "suites");
+        if let Some(name) = options.libtest.filter.as_ref().filter(|word| names.contains(word)) {
+            return usage(&format!("which suite? `{name}` is one: write `--suite {name}`"));
+        }
+        let names = names.join("`, `");
         return usage(&format!("which suite? --suite NAME; known: `{names}`"));
     }
     session::plan_and_run(home, options)

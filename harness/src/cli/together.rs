@@ -83,9 +83,26 @@ pub(super) fn refused(verb: &Command, matches: &ArgMatches) -> Option<String> {
     })?;
     let flag = match odd.get_long() {
         Some(long) => format!("--{long}"),
-        None => "a filter".to_owned(),
+        None => {
+            let word = matches.try_get_one::<String>("filter").ok().flatten();
+            // `resume latest`: the run stands behind its flag.
+            if let Some(word) = word.filter(|word| word.as_str() == "latest" || is_id(word)) {
+                let flag = format!("--run {}", word.escape_debug());
+                return Some(format!(
+                    "`{}` is no filter of `harness {name}`; write `{flag}`",
+                    word.escape_debug()
+                ));
+            }
+            "a filter".to_owned()
+        }
     };
     Some(format!("{flag} cannot be used with `harness {name}`: {}", because(name)))
+}
+
+/// Whether a word begins as the id of a run does: `20260101T000001Z-nccl-p5-3f9c`.
+fn is_id(word: &str) -> bool {
+    let (day, rest) = word.split_at_checked(8).unwrap_or((word, ""));
+    day.len() == 8 && day.bytes().all(|byte| byte.is_ascii_digit()) && rest.starts_with('T')
 }
 
 #[cfg(test)]
@@ -105,6 +122,8 @@ mod tests {
         let all = [
             "run --suite nccl-p5",
             "replay --from judge",
+            "resume latest",
+            "replay --from judge 20260101T000001Z-nccl-p5-3f9c",
             "replay --run latest --from judge --seed 2",
             "replay --from judge --inventory x",
             "replay --from collect --fetch --inventory x",

@@ -229,13 +229,15 @@ const ALIKE: [(&str, &str); 12] = [
     ("rm", "runs prune"),
     ("show", "runs show"),
     ("test", "run"),
-    ("validate", "run"),
+    ("validate", "check"),
     ("version", "--version"),
 ];
 
 fn unknown(word: &str) -> String {
     let command = command();
-    let near = suggest::nearest(word, visible(&command).map(Command::get_name));
+    // A slip of one letter first: `rnu` is `run`, though it is more like `runs`.
+    let near = suggest::within(word, visible(&command).map(Command::get_name), 1)
+        .or_else(|| suggest::nearest(word, visible(&command).map(Command::get_name)));
     let suites = home().map(|home| load::names(&home, "suites")).unwrap_or_default();
     let alike = ALIKE.iter().find(|(other, _)| *other == word);
     let meant = match (alike, near) {

@@ -4,7 +4,7 @@ mod expression;
 
 pub(crate) use expression::Expression;
 
-use base::nodeset;
+use base::{nodeset, suggest};
 use model::artefact::{Plan, PlannedAssertion, PlannedCase};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,6 +54,17 @@ impl Filters {
             }
         }
         Some(selected)
+    }
+
+    /// A case or tag of the plan that is like one that was asked for and is not there.
+    pub(crate) fn nearest(&self, plan: &Plan) -> Option<String> {
+        let cases: Vec<&str> = plan.cases.iter().map(|case| case.name.as_str()).collect();
+        let tags: Vec<&str> = plan.cases.iter().flat_map(|case| &case.tags).map(String::as_str).collect();
+        let like = |words: &[String], known: &[&str], flag: &str| {
+            let word = words.iter().find(|word| !known.contains(&word.as_str()))?;
+            suggest::nearest(word, known.iter().copied()).map(|near| format!("{flag} {near}"))
+        };
+        like(&self.cases, &cases, "--case").or_else(|| like(&self.tags, &tags, "--tag"))
     }
 
     /// As they were typed, for a message that nothing is selected.

@@ -96,14 +96,17 @@ impl Default for RunOptions {
 
 impl RunOptions {
     /// Why no assertion is left, by what was asked for.
-    pub(crate) fn nothing_selected(&self) -> String {
+    pub(crate) fn nothing_selected(&self, plan: &Plan) -> String {
         let skip = self.libtest.skip.iter().map(|word| format!("--skip {word}"));
         let words = self.libtest.filter.iter().cloned().chain(skip).chain(self.filters.arguments());
         let words: Vec<String> = words.map(|word| format!("`{}`", word.escape_debug())).collect();
         match words.is_empty() {
             true => format!("no assertion in `{}`", self.suites.join("`, `")),
             false => {
-                format!("no test matches {}; `harness list --suite` names them all", words.join(" with "))
+                let near = self.filters.nearest(plan).map(|near| format!("did you mean `{near}`? "));
+                let near = near.unwrap_or_default();
+                let words = words.join(" with ");
+                format!("no test matches {words}; {near}`harness list --suite` names them all")
             }
         }
     }

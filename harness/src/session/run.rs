@@ -5,6 +5,7 @@ use super::output::{print_quietly, report_error};
 use super::planning::{self, Replanning, check_holds_no_secret, make_plan, parse_faults};
 use super::preflight::{self, Stopped};
 use super::{RunOptions, access, after_run, print_errors, rehearsal, reports};
+use crate::filters::Filters;
 use crate::report::{self, ListFormat};
 use cluster::interrupt;
 use config::envlint;
@@ -57,7 +58,10 @@ pub(crate) fn run_plan(
         return exit_code::PASSED;
     }
     if selected == 0 {
-        eprintln!("error: nothing selected: {}", options.nothing_selected());
+        // Only the plan of all cases has those that may have been meant.
+        let all = RunOptions { filters: Filters::default(), ..options.clone() };
+        let whole = make_plan(home, &all, replanning.catalogue).map_or(plan, |(whole, _)| whole);
+        eprintln!("error: nothing selected: {}", options.nothing_selected(&whole));
         return exit_code::NOTHING_SELECTED;
     }
     if options.libtest.list {

@@ -17,7 +17,13 @@ const SIMULATED_NSYS: NsysVersion = NsysVersion::new(2025, 3);
 pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result<Inventory, Diagnostics> {
     toml_reader::read(text, file, |table| {
         let kinds = [("simulated", Kind::Simulated), ("real", Kind::Real)];
-        let kind = table.need("kind").and_then(|value| value.one_of(&kinds));
+        let kind = match table.get("kind") {
+            None => {
+                table.missing("kind", "write `kind = \"real\"`");
+                None
+            }
+            Some(value) => value.one_of(&kinds),
+        };
         let instance = table.need("instance").and_then(|value| read_instance(&value, kind, instances));
         let nodes = table.need("nodes").and_then(|value| nodes_of(&value));
         let groups = table.get("groups").and_then(|value| value.table());
@@ -163,7 +169,11 @@ fn read_paths(table: &Table<'_>, kind: Option<Kind>) -> Option<Paths> {
     let path = |value: Value<'_>| {
         let path = line_of_text(&value)?;
         if !path.starts_with('/') {
-            value.diagnostic(format!("a path on the nodes must begin with `/`: `{path}`"));
+            let message = format!("a path on the nodes must begin with `/`: `{path}`");
+            match path.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+                true => value.diagnostic_with(message, format!("write `/{path}`")),
+                false => value.diagnostic(message),
+            }
             return None;
         }
         Some(path)

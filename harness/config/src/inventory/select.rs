@@ -39,8 +39,8 @@ fn meant(inventory: &Inventory, text: &str) -> Result<BTreeSet<String>, String> 
             meant.extend(nodes.iter().cloned());
             continue;
         }
-        if let Some(range) = range_meant(item) {
-            return Err(format!("`{}`: a range is written `{range}`", item.escape_debug()));
+        if let Some(nodes) = pattern_meant(item, inventory) {
+            return Err(format!("`{}`: nodes are given as a range, write `{nodes}`", item.escape_debug()));
         }
         for node in nodeset::expand(item)? {
             if !known.contains(node.as_str()) {
@@ -53,14 +53,14 @@ fn meant(inventory: &Inventory, text: &str) -> Result<BTreeSet<String>, String> 
     Ok(meant)
 }
 
-/// `p5-[001-004]` for `p5-001..p5-004`, or for the same with a colon.
-fn range_meant(item: &str) -> Option<String> {
-    let (first, last) = item.split_once("..").or_else(|| item.split_once(':'))?;
-    let digits = |name: &str| name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    let (stem, from) = first.split_at_checked(first.len() - digits(first))?;
-    let (other, to) = last.split_at_checked(last.len() - digits(last))?;
-    let is_range = !from.is_empty() && !to.is_empty() && (other == stem || other.is_empty());
-    Some(if is_range { format!("{stem}[{from}-{to}]") } else { "p5-[001-004]".to_owned() })
+/// The nodes that `p5-*` would be, if there is any.
+fn pattern_meant(item: &str, inventory: &Inventory) -> Option<String> {
+    let (head, tail) = item.split_once('*')?;
+    let is_meant = |node: &&String| {
+        node.len() >= head.len() + tail.len() && node.starts_with(head) && node.ends_with(tail)
+    };
+    let nodes: Vec<&String> = inventory.nodes.iter().filter(is_meant).collect();
+    (!nodes.is_empty()).then(|| nodeset::fold(&nodes))
 }
 
 fn unknown(what: &str, name: &str, near: Option<String>, inventory: &Inventory) -> String {

@@ -119,7 +119,9 @@ fn metric_of<'a>(value: &Value<'_>, case: &Case, catalogue: &'a Catalogue) -> Op
     }
     let own: Vec<&str> = own().map(|metric| &*metric.name).collect();
     let all = catalogue.metrics().map(|metric| &*metric.name);
-    match nearest(&name, own.iter().copied()).or_else(|| nearest(&name, all)) {
+    // `busbw` for `nccl.busbw`.
+    let by_last = own.iter().copied().find(|own| own.rsplit('.').next() == Some(name.as_str()));
+    match by_last.or_else(|| nearest(&name, own.iter().copied())).or_else(|| nearest(&name, all)) {
         Some(near) => {
             value.diagnostic_with(format!("unknown metric: `{shown}`"), format!("did you mean `{near}`?"))
         }

@@ -14,7 +14,8 @@ pub(super) fn check(source: &Source<'_>, cases: &[(Case, Places)]) {
         match lines.get(&case.name.to_lowercase()) {
             Some(line) => {
                 let message = format!("duplicate case name, first used in line {line}: `{}`", case.name);
-                source.diagnostic(&places.name, message);
+                let other = format!("write another, such as `{}-2`", case.name);
+                source.diagnostic_with(&places.name, message, other);
             }
             None => {
                 lines.insert(case.name.to_lowercase(), case.line);

@@ -2,7 +2,7 @@
 //! names the right word.
 
 /// The key as typed, a key that the table must know for the suggestion to hold, and the suggestion.
-const KEYS: [(&str, &str, &str); 16] = [
+const KEYS: [(&str, &str, &str); 35] = [
     ("timeout", "limit_s", "write `limit_s`, in seconds"),
     ("timeout_s", "limit_s", "write `limit_s`, in seconds"),
     ("time_limit", "limit_s", "write `limit_s`, in seconds"),
@@ -23,6 +23,40 @@ const KEYS: [(&str, &str, &str); 16] = [
         "write `spread`, the largest share by which repeats may differ, or `within_peers`",
     ),
     ("threshold", "at_least", "write `at_least` or `at_most`"),
+    ("nodes", "requires", "write `requires = { min_nodes = 2 }`"),
+    ("min_nodes", "requires", "write `requires = { min_nodes = 2 }`"),
+    ("depends_on", "after", "write `after`"),
+    ("depends", "after", "write `after`"),
+    ("needs", "after", "write `after`"),
+    ("iters", "iterations", "write `iterations`"),
+    ("itres", "iterations", "write `iterations`"),
+    ("min", "from", "write `from`"),
+    ("max", "to", "write `to`"),
+    ("baseline", "against", "write `against = \"baseline\"`"),
+    ("expected", "equals", "write `equals`"),
+    ("assert", "case", "write `[[case.assert]]`"),
+    ("hosts", "nodes", "write `nodes`"),
+    ("launcher", "reach", "write `reach = { via = \"slurm\" }`, or `\"ssh\"`"),
+    ("queue", "partition", "write `partition`"),
+    ("gres", "gpus", "write `gpus`"),
+    ("gers", "gpus", "write `gpus`"),
+    ("key", "config", "write `config`, a configuration of ssh that names it"),
+    ("partition", "heartbeat_timeout_s", "only `via = \"slurm\"` has it"),
+];
+
+/// Keys that must stand, and how they are written.
+const EXAMPLES: [(&str, &str); 11] = [
+    ("about", "write `about = \"what it shows\"`"),
+    ("instance", "write `instance = \"p5\"`"),
+    ("case", "write `[[case]]`"),
+    ("name", "write `name = \"one\"`"),
+    ("placement", "write `placement = \"each\"`, or `\"pairs\"`, or `\"all\"`"),
+    ("metric", "write `metric = \"nccl.busbw\"`"),
+    ("from", "write `from = \"1GiB\"`"),
+    ("to", "write `to = \"1GiB\"`"),
+    ("nodes", "write `nodes = \"n[1-4]\"`"),
+    ("shared", "write `shared = \"/fsx/harness\"`, a folder that all nodes see"),
+    ("via", "write `via = \"slurm\"`, or `\"ssh\"`"),
 ];
 
 /// The key, the value as typed, and the suggestion.
@@ -40,6 +74,11 @@ const VALUES: [(&str, &str, &str); 3] = [
 pub(super) fn key(typed: &str, known: &[&str]) -> Option<&'static str> {
     let found = KEYS.iter().find(|(word, needed, _)| *word == typed && known.contains(needed));
     found.map(|(_, _, suggestion)| *suggestion)
+}
+
+/// How a missing key is written.
+pub(super) fn example(key: &str) -> Option<&'static str> {
+    EXAMPLES.iter().find(|(name, _)| *name == key).map(|(_, example)| *example)
 }
 
 /// What to write instead of an unknown value of a key.

@@ -16,8 +16,13 @@ pub fn read(path: &Path) -> io::Result<String> {
     let file = File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
     regular(&file.metadata()?)?;
     let mut text = String::new();
-    file.take(MOST_BYTES).read_to_string(&mut text)?;
-    Ok(text)
+    match file.take(MOST_BYTES).read_to_string(&mut text) {
+        Ok(_) => Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            Err(io::Error::new(error.kind(), "no text in UTF-8; save it as UTF-8"))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn regular(data: &fs::Metadata) -> io::Result<()> {

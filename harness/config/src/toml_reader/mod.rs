@@ -72,10 +72,10 @@ mod tests {
         assert_eq!(
             messages(text),
             [
-                "x.toml:1:1: missing key: `about`",
+                "x.toml:1:1: missing key: `about`; write `about = \"what it shows\"`",
                 "x.toml:1:1: unknown key: `abuot`; did you mean `about`?",
                 "x.toml:2:11: `seconds` must lie between 1 and 60, not: 61",
-                "x.toml:4:14: `tags` needs a text, not an integer: `7`",
+                "x.toml:4:14: `tags` needs a text, not an integer: `7`; write `\"7\"`",
             ]
         );
     }

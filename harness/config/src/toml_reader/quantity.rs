@@ -78,11 +78,13 @@ pub(crate) fn quantity_of(value: &Value<'_>, unit: Unit) -> Option<f64> {
 pub(crate) fn share_of(value: &Value<'_>) -> Option<f64> {
     let share = quantity_of(value, Unit::Ratio)?;
     if share <= 0.0 || share >= 1.0 {
-        value.diagnostic(format!(
-            "`{}` must lie between 0 % and 100 %, not: {} %",
-            value.key(),
-            share * 100.0
-        ));
+        let message = format!("`{}` must lie between 0 % and 100 %, not: {} %", value.key(), share * 100.0);
+        // `5` for `5 %`.
+        let is_plain = !matches!(value.scalar(), Some(Scalar::Text(text)) if text.contains('%'));
+        match is_plain && share > 1.0 && share < 100.0 {
+            true => value.diagnostic_with(message, format!("write `\"{share} %\"`")),
+            false => value.diagnostic(message),
+        }
         return None;
     }
     Some(share)
@@ -112,13 +114,50 @@ fn quantity(text: &str, unit: Unit) -> Result<f64, String> {
         ("%", Unit::Ratio) => Ok(number / 100.0),
         ("", Unit::Count | Unit::Ratio) => Ok(number),
         (written, _) if written == unit.name() => Ok(number),
-        ("Gb/s" | "Gbit/s", Unit::GigabytesPerSecond) => {
-            Err(format!("wrong unit, {unit} is needed (`{} GB/s`): `{shown}`", number / 8.0))
+        ("", _) => Err(format!("the unit is missing, {unit} is needed: `{shown}`; write `{number} {unit}`")),
+        (_, Unit::Count) => Err(format!("wrong unit, a count has none: `{shown}`; write `{number}`")),
+        _ => {
+            let meant = converted(number, written, unit);
+            let meant = meant.map(|number| format!("; write `{number} {unit}`")).unwrap_or_default();
+            Err(format!("wrong unit, {unit} is needed: `{shown}`{meant}"))
         }
-        ("", _) => Err(format!("the unit is missing, {unit} is needed: `{shown}`")),
-        (_, Unit::Count) => Err(format!("wrong unit, a count has none: `{shown}`")),
-        _ => Err(format!("wrong unit, {unit} is needed: `{shown}`")),
     }
+}
+
+/// The same in the unit that is needed, where the unit that was written is of its kind.
+fn converted(number: f64, written: &str, unit: Unit) -> Option<f64> {
+    let in_base = |name: &str| {
+        Some(match name {
+            "Gb/s" | "Gbit/s" | "Gbps" => (0.125, true),
+            "GBps" | "GB/sec" | "GB/s" => (1.0, true),
+            "GiB/s" => (1.073_741_824, true),
+            "MB/s" | "MBps" => (1e-3, true),
+            "TB/s" => (1e3, true),
+            "ns" => (1e-9, false),
+            "us" | "µs" => (1e-6, false),
+            "ms" => (1e-3, false),
+            "s" | "sec" | "seconds" => (1.0, false),
+            "m" | "min" => (60.0, false),
+            _ => return None,
+        })
+    };
+    let ((from, is_rate), (to, other)) = (in_base(written)?, in_base(unit.name())?);
+    // Rounded: `0.3`, not `0.30000000000000004`.
+    let value = number * from / to;
+    (is_rate == other).then(|| format!("{value:.6}").parse().unwrap_or(value))
+}
+
+/// A duration such as `10m` or `90 s` in seconds.
+pub(super) fn seconds(text: &str) -> Option<u64> {
+    let (number, unit) = split(text)?;
+    let factor = match unit {
+        "s" | "sec" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    let seconds = number * factor;
+    (seconds >= 1.0 && seconds.fract() == 0.0 && seconds < 1e9).then_some(seconds as u64)
 }
 
 /// A finite number and what stands behind it. Words such as `inf` and `NaN` are no numbers here.
@@ -162,7 +201,10 @@ mod tests {
         let wrong = [
             ("400 Gb/s", rate, "`50 GB/s`"),
             ("11 us", rate, "wrong unit, GB/s is needed"),
-            ("11", rate, "the unit is missing"),
+            ("11", rate, "the unit is missing, GB/s is needed: `11`; write `11 GB/s`"),
+            ("300 MB/s", rate, "write `0.3 GB/s`"),
+            ("2400 Gbps", rate, "write `300 GB/s`"),
+            ("75 ms", Unit::Microseconds, "write `75000 us`"),
             ("3 GB/s", Unit::Count, "a count has none"),
             ("NaN GB/s", rate, "a number with its unit"),
             ("inf", Unit::Count, "a plain number"),

@@ -70,10 +70,20 @@ impl<'a> Table<'a> {
     /// As `get`, and an error where the key is absent.
     pub fn need(&self, key: &'static str) -> Option<Value<'a>> {
         let value = self.get(key);
-        if value.is_none() && !self.source.is_broken() {
-            self.diagnostic(format!("missing key: `{key}`"));
+        match (&value, alike::example(key)) {
+            (Some(_), _) => {}
+            (None, Some(example)) => self.missing(key, example),
+            (None, None) if self.source.is_broken() => {}
+            (None, None) => self.diagnostic(format!("missing key: `{key}`")),
         }
         value
+    }
+
+    /// An error: a key that must stand is absent, and this is how it is written.
+    pub(crate) fn missing(&self, key: &str, example: &str) {
+        if !self.source.is_broken() {
+            self.diagnostic_with(format!("missing key: `{key}`"), example);
+        }
     }
 
     /// Every key that was not asked for is an error. To be called once all keys were.

@@ -1,6 +1,6 @@
 //! A value being read: says what it should have been where it is something else.
 
-use super::{Raw, Source, Table, alike, inner, renamed};
+use super::{Raw, Source, Table, alike, inner, quantity, renamed};
 use base::suggest::nearest;
 use std::ops::{Range, RangeInclusive};
 use toml::de::DeValue;
@@ -229,9 +229,41 @@ impl<'a> Value<'a> {
             (Some(suggestion), DeValue::Array(_)) => {
                 self.diagnostic_with(message, suggestion.replace("KEY", &self.key));
             }
-            _ => self.diagnostic(message),
+            _ => match self.as_wanted(wanted) {
+                Some(suggestion) => self.diagnostic_with(message, suggestion),
+                None => self.diagnostic(message),
+            },
         }
         None
+    }
+
+    /// The same value in the type that is wanted, where it is plain what was meant.
+    fn as_wanted(&self, wanted: &str) -> Option<String> {
+        let text = match (self.scalar(), self.raw.get_ref()) {
+            (Some(Scalar::Text(text)), _) => text,
+            (Some(Scalar::Integer(integer)), _) => integer.to_string(),
+            (None, DeValue::Table(_)) if wanted == "a list" => {
+                let within = if self.key == "assert" { "case." } else { "" };
+                return Some(format!("write `[[{within}{}]]`", self.key));
+            }
+            _ => return None,
+        };
+        let is_text = self.raw.get_ref().as_str().is_some();
+        match (wanted, is_text) {
+            ("a list", true) => Some(format!("write `[\"{}\"]`", text.escape_debug())),
+            ("a whole number" | "a number", true) if text.trim().parse::<u64>().is_ok() => {
+                Some(format!("write `{}`", text.trim()))
+            }
+            ("a whole number", true) if self.key.ends_with("_s") => {
+                quantity::seconds(&text).map(|seconds| format!("write `{seconds}`, in seconds"))
+            }
+            ("a text", false) if self.key == "nodes" => Some("write `\"n[1-4]\"`".to_owned()),
+            ("a text", false) => Some(format!("write `\"{text}\"`")),
+            ("a table", true) if self.key == "reach" => {
+                Some(format!("write `{{ via = \"{}\" }}`", text.escape_debug()))
+            }
+            _ => None,
+        }
     }
 }
 

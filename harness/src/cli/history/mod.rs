@@ -59,6 +59,9 @@ pub(super) struct HistoryArgs {
 pub(super) fn run(args: &HistoryArgs) -> Result<i32, Error> {
     let home = home()?;
     let folder = args.runs.clone().unwrap_or_else(|| home.path().join("runs"));
+    if args.runs.is_none() && !folder.exists() {
+        return Err(Error::Usage("no runs here yet; make one with `harness --suite NAME`".to_owned()));
+    }
     let past = past::read(&folder).map_err(Error::Usage)?;
     if past.runs.is_empty() {
         eprint!("{}", not_counted(&past));

@@ -527,7 +527,7 @@ pub(super) fn outcomes(
                 nodes: planned.nodes.clone(),
                 bad,
                 judged: judged.remove(planned.name.as_str()).unwrap_or_default(),
-                worst: worst.of_job(&planned.name),
+                worst: worst.for_job(&planned.name),
             })
         })
         .collect()
