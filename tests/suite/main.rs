@@ -37,6 +37,7 @@ mod gpus_script;
 mod heatmaps;
 mod history;
 mod hostile_exports;
+mod init;
 mod interruption;
 mod invariants;
 mod inventory_probe;

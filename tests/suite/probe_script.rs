@@ -288,6 +288,20 @@ fn it_writes_nothing() {
 }
 
 #[test]
+fn nsys_of_an_arm64_node_is_found_with_its_plugins() {
+    let node = Node::new();
+    equip(&node);
+    for version in ["2024.10.1", "2024.9.1"] {
+        let folder = node.at(&format!("nvidia/nsight-systems/{version}"));
+        fs::rename(folder.join("target-linux-x64"), folder.join("target-linux-sbsa-armv8")).expect("renamed");
+    }
+    let output = parse_answer(&node.run(&node.ask(), false));
+    let path = &output["fact nsys_path"][0];
+    assert!(path.ends_with("/nsight-systems/2024.10.1/target-linux-sbsa-armv8/nsys"), "{path}");
+    assert!(output["item nsys_plugins"] == ["efa_metrics"], "{output:#?}");
+}
+
+#[test]
 fn a_node_without_the_plugin_shows_no_version_of_it_though_libfabric_has_one() {
     let node = Node::new();
     equip(&node);

@@ -340,3 +340,33 @@ fn public_functions_are_used_by_another_crate() {
         unused.join("\n")
     );
 }
+
+/// GB200 and other Grace machines are arm64: a folder of libraries that a script or an inventory names for one processor is
+/// named for the other, too.
+#[test]
+fn folders_for_one_processor_are_named_for_the_other_too() {
+    const X86: &str = "x86_64-linux-gnu";
+    let mut texts: Vec<(String, String)> = Vec::new();
+    let mut open = vec![root().join("harness"), root().join("inventory")];
+    while let Some(next) = open.pop() {
+        for entry in fs::read_dir(&next).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "sh" || extension == "toml") {
+                texts.push((path.display().to_string(), fs::read_to_string(&path).expect("read")));
+            }
+        }
+    }
+    let mut found = 0;
+    for (name, text) in texts {
+        for (at, _) in text.match_indices(X86) {
+            let begins = text[..at].rfind([' ', ':', '"', '\n']).map_or(0, |before| before + 1);
+            let folder = &text[begins..at];
+            assert!(text.contains(&format!("{folder}aarch64-linux-gnu")), "{name}: {folder}{X86} alone");
+            found += 1;
+        }
+        assert!(!text.contains("linux-x64"), "{name} names a folder of nsys for one processor");
+    }
+    assert!(found > 3, "the scripts and inventories name such folders: {found}");
+}

@@ -1,9 +1,10 @@
 //! `harness init`: writes a project into this folder: an inventory, a suite, a CI file and the project's settings.
 
-use super::inventory::discover_into;
+use super::inventory::{default_partition, discover_into};
 use super::{home, project};
 use crate::error::Error;
 use crate::library::Library;
+use base::text::show;
 use clap::{Args, ValueEnum};
 use model::exit_code;
 use std::fs;
@@ -11,8 +12,9 @@ use std::path::{Path, PathBuf};
 use store::{Home, write_whole};
 
 const HOW: &str = "\
-Nothing is overwritten: a file that is there already is kept. With --partition the inventory is written from what Slurm reports;
-else it is an example in which the lines to be changed are marked CHANGE.";
+Nothing is overwritten: a file that is there already is kept. On a cluster with Slurm the inventory is written from what Slurm
+reports of the partition, by default that of jobs that name none; where Slurm gives no answer, and with SSH, it is an example in
+which the lines to be changed are marked CHANGE.";
 
 /// `harness init`
 #[derive(Debug, Args)]
@@ -21,7 +23,7 @@ pub(super) struct InitArgs {
     /// The kind of cluster; a simulated one where absent
     #[arg(long, value_name = "KIND", value_enum)]
     cluster: Option<ClusterKind>,
-    /// The partition of the nodes: Slurm is asked which they are
+    /// The partition of the nodes: Slurm is asked which they are; by default Slurm's own default
     #[arg(long, value_name = "NAME")]
     partition: Option<String>,
 }
@@ -145,13 +147,14 @@ pub(super) fn run(args: &InitArgs) -> Result<i32, Error> {
         )));
     }
     let home = Home::bare(&here);
-    let instance = inventory(&home, args)?;
-    let Some(instance) = instance else { return Ok(exit_code::INCONCLUSIVE) };
+    let Some(Begun { instance, is_example }) = inventory(&home, args)? else {
+        return Ok(exit_code::INCONCLUSIVE);
+    };
     put(&here, SUITE, &SUITE_TEXT.replace("INSTANCE", &instance))?;
     put(&here, SETTINGS, SETTINGS_TEXT)?;
     put(&here, CI, CI_TEXT)?;
-    let begin = match (args.cluster, &args.partition) {
-        (Some(_), None) => {
+    let begin = match args.cluster {
+        Some(_) if is_example => {
             format!("change nodes, paths and all that is marked CHANGE in {INVENTORY}, then:\n")
         }
         _ => String::new(),
@@ -162,32 +165,72 @@ pub(super) fn run(args: &InitArgs) -> Result<i32, Error> {
     Ok(exit_code::PASSED)
 }
 
-/// Writes the inventory, and gives the instance of its nodes. `None` if Slurm has no answer, which was printed.
-fn inventory(home: &Home, args: &InitArgs) -> Result<Option<String>, Error> {
+/// The inventory that a project begins with.
+struct Begun {
+    /// Of its nodes.
+    instance: String,
+    /// Whether lines of it are to be changed.
+    is_example: bool,
+}
+
+/// The partition to ask Slurm about: the one that was named, else its default, which is printed. `None` where there is no
+/// Slurm, or none that answers.
+fn partition(args: &InitArgs) -> Option<String> {
+    if args.partition.is_some() || !args.cluster.is_some_and(ClusterKind::has_slurm) {
+        return args.partition.clone();
+    }
+    match default_partition() {
+        Ok(Some(name)) => {
+            println!("partition `{}`, the default of Slurm; choose another with --partition", show(&name));
+            Some(name)
+        }
+        Ok(None) => {
+            println!(
+                "note: Slurm has no default partition, so that the inventory is an example; choose one with --partition"
+            );
+            None
+        }
+        Err(why) => {
+            let why = why.lines().next().unwrap_or_default();
+            println!("note: Slurm gives no answer here, so that the inventory is an example: {}", show(why));
+            None
+        }
+    }
+}
+
+/// Writes the inventory. `None` if Slurm has no usable answer, which was printed.
+fn inventory(home: &Home, args: &InitArgs) -> Result<Option<Begun>, Error> {
     let library = Library::for_project(home.path());
     let path = home.path().join(INVENTORY);
-    if !path.exists() {
-        match (&args.partition, args.cluster) {
-            (Some(partition), _) => {
-                if discover_into(home, partition, INVENTORY) != exit_code::PASSED {
-                    return Ok(None);
+    let mut is_example = false;
+    if path.exists() {
+        println!("kept     {INVENTORY}");
+    } else {
+        let discovered =
+            partition(args).map(|name| discover_into(home, &name, INVENTORY) == exit_code::PASSED);
+        match discovered {
+            Some(true) => {}
+            Some(false) if args.partition.is_some() => return Ok(None),
+            Some(false) | None => {
+                if discovered.is_some() {
+                    println!(
+                        "note: the inventory is an example; `harness inventory discover` has more options"
+                    );
                 }
-            }
-            (None, cluster) => {
-                let name = cluster.map_or("default", ClusterKind::example);
+                let name = args.cluster.map_or("default", ClusterKind::example);
                 let entry = library.find("inventory", name);
                 let text = entry.and_then(|entry| entry.read().ok());
                 let text =
                     text.ok_or_else(|| Error::Usage(format!("no inventory `{name}` to begin with")))?;
                 put(home.path(), INVENTORY, &text)?;
+                is_example = true;
             }
         }
-    } else {
-        println!("kept     {INVENTORY}");
     }
     let text = fs::read_to_string(&path).map_err(|error| Error::Usage(format!("{INVENTORY}: {error}")))?;
     let read = config::inventory::Inventory::read(&text, INVENTORY, &library.instances()?)?;
-    Ok(Some(read.instance.like.unwrap_or(read.instance.name)))
+    let instance = read.instance.like.unwrap_or(read.instance.name);
+    Ok(Some(Begun { instance, is_example: is_example || text.contains("# CHANGE") }))
 }
 
 fn put(folder: &Path, file: &str, text: &str) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::library::Library;
 use crate::logs;
 use base::suggest;
-use clap::{ArgAction, Subcommand};
+use clap::Subcommand;
 use std::io;
 use std::path::PathBuf;
 
@@ -23,9 +23,9 @@ pub(super) enum LogKind {
     NcclTests {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// `text`, or `json`: one object per file
-        #[arg(long = "format", value_name = "FORMAT", default_value = "text", value_parser = crate::logs::is_json, action = ArgAction::Set)]
-        json: bool,
+        /// `text`; `json`: one object per file; or `csv`: one line per size, with the columns of `nccl_to_csv.py` and more
+        #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
+        format: logs::nccl_tests::TableFormat,
         /// Exit with 1 if there are findings
         #[arg(long)]
         fail_on_findings: bool,
@@ -40,8 +40,8 @@ pub(super) fn run(kind: LogKind) -> Result<i32, Error> {
         LogKind::Efa(args) => logs::efa::run(&args, out, err),
         LogKind::Mpi(args) => logs::mpi::run(&args, out, err),
         LogKind::Nccl(args) => return nccl(args),
-        LogKind::NcclTests { files, json, fail_on_findings } => {
-            logs::nccl_tests::run(&files, json, fail_on_findings, out, err)
+        LogKind::NcclTests { files, format, fail_on_findings } => {
+            logs::nccl_tests::run(&files, format, fail_on_findings, out, err)
         }
         LogKind::Steps(args) => logs::steps::run(&args, out, err),
     })

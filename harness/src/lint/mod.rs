@@ -10,6 +10,7 @@ mod script;
 pub(crate) use function_trace::function_trace;
 pub use script::{Source, scripts};
 
+use base::redact::Redactor;
 use clap::{Args, Subcommand};
 use config::diagnostic::Diagnostic;
 use config::envlint::Linted;
@@ -21,7 +22,7 @@ use std::path::PathBuf;
 #[derive(Debug, Subcommand)]
 #[command(about = "Errors in files for other programs, with their places.")]
 pub(crate) enum LintCommand {
-    /// Check scripts and manifests that launch jobs: environment, tasks, variables, step windows. Give files that start
+    /// Check scripts and manifests that launch jobs: environment, tasks, variables, step windows, secrets. Give files that start
     /// each other together
     Script(Files),
     /// Check lists of functions for `nsys profile --python-functions-trace`
@@ -80,13 +81,13 @@ pub(crate) fn run(command: &LintCommand, out: &mut dyn Write, err: &mut dyn Writ
     }
 }
 
-/// Escapes control characters, which come from the file and must not reach the terminal.
+/// Without secrets, and with control characters escaped: both come from the file and must not reach the terminal.
 fn visible(diagnostic: &Diagnostic) -> String {
     let escape = |c: char| match c.is_control() {
         true => format!("\\x{:02x}", u32::from(c)),
         false => c.to_string(),
     };
-    diagnostic.to_string().chars().map(escape).collect()
+    Redactor::default().text(&diagnostic.to_string()).chars().map(escape).collect()
 }
 
 fn append(all: &mut Linted, more: Linted) {

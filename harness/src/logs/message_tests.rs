@@ -15,7 +15,7 @@ fn show_nccl_tests(texts: &[&[u8]], missing: &[&str]) -> Shown {
         files.push(path);
     }
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let code = nccl_tests::run(&files, false, false, &mut out, &mut err);
+    let code = nccl_tests::run(&files, nccl_tests::TableFormat::Text, false, &mut out, &mut err);
     let here = format!("{}/", folder.path().display());
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).replace(&here, "");
     (code, text(out), text(err))

@@ -7,6 +7,7 @@ mod message_tests;
 pub mod mpi;
 pub mod nccl;
 pub mod nccl_tests;
+mod nccl_tests_csv;
 mod nccl_text;
 pub mod steps;
 #[cfg(test)]

@@ -1,24 +1,38 @@
 //! `harness logs nccl-tests`: the tables of outputs of nccl-tests. Crate `logs` reads them.
 
-use super::{open, visible, write_finding, write_json};
+use super::{nccl_tests_csv, open, visible, write_finding, write_json};
 use base::text::count;
+use clap::ValueEnum;
 use logs::nccl_tests::{self as source, Half, NcclRun, NcclTests, Wrong};
 use model::exit_code;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+/// As what the tables are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// For people.
+    Text,
+    /// One object per file
+    Json,
+    /// One line per size, with a heading
+    Csv,
+}
+
 /// Prints what was read from each file; `-` is standard input. The exit code is the worst of all files: 2 where one
 /// cannot be opened, then 1 where `fail_on_findings` holds and one has a failure or finding, then 3 where nothing in
 /// one was understood, or no row of a table.
 pub(crate) fn run(
     files: &[PathBuf],
-    json: bool,
+    format: TableFormat,
     fail_on_findings: bool,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> i32 {
     let (mut unopened, mut found, mut not_understood) = (false, false, false);
+    // A reader that has gone away is noticed with the rows.
+    let _ = (format == TableFormat::Csv).then(|| nccl_tests_csv::write_head(out));
     for path in files {
         let file = path.display().to_string();
         let read = match open(path).and_then(|from| source::read_stream(from, &file)) {
@@ -46,12 +60,16 @@ pub(crate) fn run(
                     }
                 }
                 found |= !read.findings.is_empty() || read.runs.iter().any(|run| run.failure.is_some());
-                if json { write_json(out, &file, &read) } else { write_file(out, &file, &read) }
+                match format {
+                    TableFormat::Text => write_file(out, &file, &read),
+                    TableFormat::Json => write_json(out, &file, &read),
+                    TableFormat::Csv => nccl_tests_csv::write_rows(out, &file, &read),
+                }
             }
             Err(error) => {
                 not_understood = true;
                 let printed = writeln!(err, "{}: not understood: {}", visible(&file), visible(&error.reason));
-                if json { write_json(out, &file, &error) } else { printed }
+                if format == TableFormat::Json { write_json(out, &file, &error) } else { printed }
             }
         };
         if written.is_err() {
@@ -140,7 +158,7 @@ mod tests {
     const ROW: &str = "1024 256 float sum -1 34.94 0.03 0.05 0 35.20 0.03 0.05 N/A\n";
     const END: &str = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 0.05 \n";
 
-    fn show(texts: &[&str], json: bool, fail: bool) -> (i32, String, String) {
+    fn show(texts: &[&str], format: TableFormat, fail: bool) -> (i32, String, String) {
         let folder = tempfile::tempdir().expect("a folder");
         let mut files = Vec::new();
         for (text, number) in texts.iter().zip(1..) {
@@ -149,14 +167,14 @@ mod tests {
             files.push(path);
         }
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let code = run(&files, json, fail, &mut out, &mut err);
+        let code = run(&files, format, fail, &mut out, &mut err);
         (code, String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned())
     }
 
     #[test]
     fn rows_are_shown_with_findings_and_failure() {
         let failure = "n1: Test CUDA failure common.cu:9 'out of memory\x07'\n";
-        let (code, out, err) = show(&[&format!("{ROW}{failure}")], false, false);
+        let (code, out, err) = show(&[&format!("{ROW}{failure}")], TableFormat::Text, false);
         assert_eq!((code, err.as_str()), (0, ""));
         assert!(out.contains("program: unknown") && out.contains("34.94"), "{out}");
         assert!(
@@ -170,19 +188,19 @@ mod tests {
     #[test]
     fn the_exit_code_is_that_of_the_worst_file() {
         let whole = format!("{ROW}{END}");
-        assert_eq!(show(&[&whole], false, true).0, 0);
-        assert_eq!(show(&[ROW], false, false).0, 0, "findings alone are no failure");
-        assert_eq!(show(&[ROW], false, true).0, 1);
-        assert_eq!(show(&[&whole, "prose\n"], false, false).0, 3);
-        assert_eq!(show(&[ROW, "prose\n"], false, true).0, 1);
+        assert_eq!(show(&[&whole], TableFormat::Text, true).0, 0);
+        assert_eq!(show(&[ROW], TableFormat::Text, false).0, 0, "findings alone are no failure");
+        assert_eq!(show(&[ROW], TableFormat::Text, true).0, 1);
+        assert_eq!(show(&[&whole, "prose\n"], TableFormat::Text, false).0, 3);
+        assert_eq!(show(&[ROW, "prose\n"], TableFormat::Text, true).0, 1);
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        assert_eq!(run(&[PathBuf::from("/no/such/file")], false, false, &mut out, &mut err), 2);
+        assert_eq!(run(&[PathBuf::from("/no/such/file")], TableFormat::Text, false, &mut out, &mut err), 2);
         assert!(String::from_utf8_lossy(&err).starts_with("/no/such/file: cannot be read: "));
     }
 
     #[test]
     fn json_is_one_object_per_file() {
-        let (code, out, _) = show(&[ROW, "prose\n"], true, false);
+        let (code, out, _) = show(&[ROW, "prose\n"], TableFormat::Json, false);
         assert_eq!(code, 3);
         let lines: Vec<serde_json::Value> =
             out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
@@ -194,10 +212,10 @@ mod tests {
     #[test]
     fn a_table_of_which_no_row_can_be_read_is_not_understood() {
         let odd = ROW.replace(" 0.05 0 35.20", " 0.05 x 35.20");
-        let (code, out, err) = show(&[&format!("{odd}{END}")], false, false);
+        let (code, out, err) = show(&[&format!("{odd}{END}")], TableFormat::Text, false);
         assert_eq!(code, 3, "{out}");
         assert!(err.ends_with("1.log: no table row can be read; refused rows: 1\n"), "{err}");
-        assert_eq!(show(&[&format!("{odd}{ROW}{END}")], false, false).0, 0);
+        assert_eq!(show(&[&format!("{odd}{ROW}{END}")], TableFormat::Text, false).0, 0);
     }
 
     #[test]
@@ -223,7 +241,7 @@ mod tests {
             ),
         ];
         for (what, text, code) in table {
-            let (exit, out, _) = show(&[&text], false, true);
+            let (exit, out, _) = show(&[&text], TableFormat::Text, true);
             assert_eq!(exit, i32::from(!code.is_empty()), "{what}: {out}");
             assert!(code.is_empty() || out.contains(&format!("finding: {code}")), "{what}: {out}");
         }

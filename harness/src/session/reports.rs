@@ -84,7 +84,7 @@ const LOOKED_THROUGH: usize = 30;
 
 /// What other runs reported of the parts that this one blames.
 fn blamed_before(plan: &Plan, summary: &Summary, store: &Store) -> Vec<String> {
-    if summary.culprits.is_empty() || RunKind::of_plan(plan) == RunKind::Canary {
+    if summary.culprits.is_empty() || RunKind::from_plan(plan) == RunKind::Canary {
         return Vec::new();
     }
     let folder = store.folder();

@@ -103,6 +103,11 @@ pub enum Failure {
     NoUsableNode(Vec<LeftOut>),
 }
 
+/// The partition of jobs that name none; why not, where Slurm gives no answer.
+pub async fn default_partition(reach: &dyn Reach) -> Result<Option<String>, String> {
+    queries::default_partition(reach).await
+}
+
 /// Asks Slurm's commands on this machine. Nothing is changed there.
 pub async fn discover(
     reach: &dyn Reach,

@@ -92,6 +92,17 @@ pub(super) async fn no_nodes(reach: &dyn Reach, partition: &str) -> Failure {
     Failure::InvalidRequest(format!("--partition: no partition named `{partition}`; {hint}"))
 }
 
+/// The partition of jobs that name none, which has a star; nothing where there is none. Asked once: who asks has a way to go
+/// on without an answer.
+pub(super) async fn default_partition(reach: &dyn Reach) -> Result<Option<String>, String> {
+    let answer = match once(reach, &["sinfo", "--noheader", "--format=%P"]).await {
+        Ok(answer) => answer,
+        Err(Unanswered::Said(why) | Unanswered::Failed(why)) => return Err(why),
+    };
+    let name = |line: &str| line.trim().strip_suffix('*').filter(|name| !name.is_empty()).map(str::to_owned);
+    Ok(answer.lines().find_map(name))
+}
+
 /// The controller's settings; empty where it gives no answer.
 pub(super) async fn config(reach: &dyn Reach) -> String {
     once(reach, &["scontrol", "show", "config"]).await.unwrap_or_default()

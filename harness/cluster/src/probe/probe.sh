@@ -186,7 +186,7 @@ libraries() {
   # What was read before is no version of a plugin.
   text=
   library_folders /opt/amazon/ofi-nccl/lib /opt/amazon/ofi-nccl/lib64 /opt/amazon/ofi-nccl/lib/x86_64-linux-gnu \
-    /opt/aws-ofi-nccl/lib /opt/aws-ofi-nccl/install/lib
+    /opt/amazon/ofi-nccl/lib/aarch64-linux-gnu /opt/aws-ofi-nccl/lib /opt/aws-ofi-nccl/install/lib
   for folder in "${folders[@]}"; do
     [[ -n $folder ]] || continue
     for file in "$folder"/libnccl-net-ofi.so* "$folder"/libnccl-net.so*; do

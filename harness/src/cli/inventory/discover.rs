@@ -53,6 +53,13 @@ impl DiscoverArgs {
     }
 }
 
+/// The partition of jobs that name none; why not, where Slurm gives no answer.
+pub(super) fn default_partition() -> Result<Option<String>, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    runtime.block_on(found_by::default_partition(Reached::slurm(None).reach()))
+}
+
 pub(super) fn discover(home: &Home, args: &DiscoverArgs) -> i32 {
     let path = output(home, &args.output);
     // Checked before Slurm is asked: a person should not wait for a refusal.

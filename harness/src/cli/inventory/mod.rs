@@ -29,6 +29,11 @@ pub(super) fn run(verb: &InventoryVerb) -> Result<i32, Error> {
     })
 }
 
+/// The partition of jobs that name none, by Slurm; why not, where it gives no answer.
+pub(super) fn default_partition() -> Result<Option<String>, String> {
+    discover::default_partition()
+}
+
 /// Writes the inventory of a partition, as `discover` does with nothing but that.
 pub(super) fn discover_into(home: &Home, partition: &str, file: &str) -> i32 {
     discover::discover(home, &discover::DiscoverArgs::with_partition(partition, file))

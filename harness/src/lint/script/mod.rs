@@ -7,6 +7,7 @@ mod manifest;
 #[cfg(test)]
 mod message_tests;
 mod resolve;
+mod secrets;
 mod shell;
 mod spelling;
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub struct Source {
 /// A file as the rules see it.
 struct ParsedFile<'a> {
     name: &'a str,
+    text: &'a str,
     script: Script,
     is_manifest: bool,
 }
@@ -36,7 +38,8 @@ struct ParsedFile<'a> {
 /// A rule looks at one file, and may look into the others.
 type Rule = fn(&ParsedFile, &[ParsedFile], &mut Diagnostics);
 
-const RULES: &[Rule] = &[environment::rule, variables::rule, launch::rule, window::rule, spelling::rule];
+const RULES: &[Rule] =
+    &[environment::rule, variables::rule, launch::rule, window::rule, spelling::rule, secrets::rule];
 
 /// The diagnostics of files that may start each other, by file and line.
 pub fn scripts(sources: &[Source]) -> Linted {
@@ -50,7 +53,7 @@ pub fn scripts(sources: &[Source]) -> Linted {
         .iter()
         .map(|source| {
             let (script, is_manifest) = read(source);
-            ParsedFile { name: &source.name, script, is_manifest }
+            ParsedFile { name: &source.name, text: &source.text, script, is_manifest }
         })
         .collect();
     let mut linted = Linted::default();

@@ -57,7 +57,7 @@ pub struct NumberGroup {
     pub change: Option<f64>,
 }
 
-pub(super) fn of_verdicts(verdicts: &Verdicts, b: &Run) -> Vec<VerdictGroup> {
+pub(super) fn group_verdicts(verdicts: &Verdicts, b: &Run) -> Vec<VerdictGroup> {
     let of_case = |case: &'_ CaseVerdict| (case.suite.clone(), case.case.clone());
     let of_b: BTreeMap<&str, (&CaseVerdict, &Verdict)> = (b.cases.iter())
         .flat_map(|case| case.verdicts.iter().map(move |one| (one.name.as_str(), (case, one))))
@@ -88,7 +88,7 @@ pub(super) fn of_verdicts(verdicts: &Verdicts, b: &Run) -> Vec<VerdictGroup> {
     groups
 }
 
-pub(super) fn of_numbers(numbers: &Numbers, runs: [&Run; 2]) -> Vec<NumberGroup> {
+pub(super) fn group_numbers(numbers: &Numbers, runs: [&Run; 2]) -> Vec<NumberGroup> {
     let cases = runs.into_iter().flat_map(|run| &run.plan().cases);
     let judged: BTreeSet<&str> =
         cases.flat_map(|case| &case.assertions).map(|one| one.metric.as_str()).collect();

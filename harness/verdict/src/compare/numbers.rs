@@ -239,7 +239,7 @@ pub(super) fn changed(
     let far = if a * b > 0.0 { (b / a).ln().abs() } else { f64::INFINITY };
     // What is counted is exact: no digit of it is rounded.
     let is_last_digit = unit.varies() && (b - a).abs() <= LAST_DIGITS * known.resolution;
-    // Nobody can act on a difference that is not shown.
+    // A difference that is not shown is none to act on.
     let is_shown_alike = unit.varies() && unit.show(a) == unit.show(b);
     let is_absolute_noise = match known.noise {
         RunNoise::Absolute(deviation) => (b - a).abs() <= bounds::two_runs(deviation),

@@ -51,7 +51,7 @@ impl RunKind {
     }
 
     /// Of the runs of such a plan.
-    pub fn of_plan(plan: &Plan) -> RunKind {
+    pub fn from_plan(plan: &Plan) -> RunKind {
         let is_red_on_purpose = plan.cases.iter().any(|case| case.must_end.is_some());
         match (is_red_on_purpose, plan.simulated) {
             (true, _) => RunKind::Canary,
@@ -273,7 +273,7 @@ impl Run {
 
     /// What it shows.
     pub fn kind(&self) -> RunKind {
-        match RunKind::of_plan(self.plan()) {
+        match RunKind::from_plan(self.plan()) {
             RunKind::Real if self.is_simulated() => RunKind::Simulated,
             kind => kind,
         }

@@ -53,7 +53,7 @@ struct Blame {
 /// No code: one of several.
 const UNCODED: &str = "-";
 
-/// Those that any run blames, the most often blamed first. A canary run blames nobody, and clears nobody.
+/// Those that any run blames, the most often blamed first. A canary run blames no node, and clears none.
 pub fn suspects(past: &Past) -> Vec<Suspect> {
     let mut found: BTreeMap<SuspectedPart, Suspect> = BTreeMap::new();
     let mut open: BTreeMap<SuspectedPart, BTreeSet<(String, String)>> = BTreeMap::new();

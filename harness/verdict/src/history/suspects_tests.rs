@@ -42,7 +42,7 @@ fn a_nic_stays_suspect_until_its_node_passes_the_case_that_named_it() {
 }
 
 #[test]
-fn a_canary_run_blames_nobody_and_clears_nobody() {
+fn a_canary_run_blames_no_node_and_clears_none() {
     let canary = |mut made: Made| {
         made.plan.cases[0].must_end = Some(CaseEnd::Fail);
         made
