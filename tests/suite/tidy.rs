@@ -295,6 +295,30 @@ fn only_recipes_name_metrics() {
     }
 }
 
+/// What a recipe and its findings are to the judge, the planner and the reports stands in their declarations.
+#[test]
+fn only_recipes_name_recipes_and_their_findings() {
+    let list = recipes::recipe::LIST;
+    let codes = list.iter().flat_map(|recipe| recipe.findings).copied().flatten().map(|kind| kind.code);
+    // A word of everyday English may stand for something else.
+    let spelt = list.iter().map(|recipe| recipe.name).chain(codes).filter(|word| word.contains(['_', '-']));
+    let mut literals: BTreeSet<String> = spelt.map(|word| format!("\"{word}\"")).collect();
+    literals.extend(["capture-", "counter-", "flow-", "folder-", "row-"].map(|word| format!("\"{word}\"")));
+    let imports: Vec<String> = list.iter().map(|recipe| format!("recipe::{}", recipe.name)).collect();
+    for folder in ["harness/verdict/src/judge", "harness/plan/src", "harness/src/report"] {
+        let all = sources(folder);
+        for (name, text) in all.iter().filter(|(name, _)| !name.contains("tests")) {
+            let code = production(text);
+            let named: Vec<&String> = literals.iter().filter(|literal| code.contains(*literal)).collect();
+            assert!(named.is_empty(), "{name} names {named:?}: declare what it means with the finding");
+            for line in lines(code) {
+                let imported: Vec<&String> = imports.iter().filter(|path| names(&line, path)).collect();
+                assert!(imported.is_empty(), "{name} uses {imported:?}: {line}");
+            }
+        }
+    }
+}
+
 /// The crate that a file is compiled into; tests and the program itself are crates too.
 fn crate_of(file: &str) -> &str {
     let (folder, rest) = file.split_once("/src/").unwrap_or(("tests", ""));

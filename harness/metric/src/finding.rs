@@ -3,6 +3,67 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What findings of one code mean for a verdict. Who makes a finding declares it; the judge knows no code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FindingKind {
+    /// As in `Finding::code`, or the cause of a failure. Stored runs have it: it never changes.
+    pub code: &'static str,
+    /// What the judge makes of it.
+    pub means: Meaning,
+}
+
+/// What the judge makes of a finding, or of the cause of a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meaning {
+    /// For people alone.
+    Note,
+    /// Metrics of the recipe that made it lack a number, for the reason that the code names.
+    NoNumber,
+    /// Metrics read from the job's files lack a number, for the reason that the code names.
+    NoOutput,
+    /// A file of the job is damaged: numbers that it would have given are missing.
+    Garbled,
+    /// Nothing was counted: metrics of counters lack a number.
+    NotCounted,
+    /// The software or a setting, and no part: where all jobs between nodes share it, their numbers blame no node.
+    Setup,
+    /// A failure whose place its own output does not show: either end of a connection, or the program itself.
+    NoPlace,
+    /// The job did not run as declared; what to do about it.
+    Advice(&'static str),
+    /// Stands beside the numbers of the job in messages.
+    Remark(&'static str),
+}
+
+/// Declares the findings of a recipe or reader: an enum with the stable code and the meaning of each.
+#[macro_export]
+macro_rules! finding_kinds {
+    ($(#[$doc:meta])* $vis:vis enum $name:ident {
+        $($(#[$about:meta])* $kind:ident = $code:literal: $means:expr,)+
+    }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        $vis enum $name {
+            $($(#[$about])* $kind,)+
+        }
+
+        impl $name {
+            /// All of them, with their meanings.
+            $vis const ALL: &'static [$crate::finding::FindingKind] = {
+                use $crate::finding::Meaning::*;
+                &[$($crate::finding::FindingKind { code: $code, means: $means },)+]
+            };
+
+            /// As findings and stored runs have it.
+            $vis const fn code(self) -> &'static str {
+                match self {
+                    $($name::$kind => $code,)+
+                }
+            }
+        }
+    };
+}
+
 /// Something worth a person's attention, with the place it was seen at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {

@@ -108,6 +108,8 @@ pub enum Role {
     ComparesWithin,
     /// Judged over all rounds of a case at once.
     OverRounds,
+    /// Of one flow between two NICs; what is judged over all rounds is made from these.
+    Flow,
     /// A baseline of it holds for one training.
     OfTraining,
     /// Out of bounds it shows that sources of a run disagree: its numbers become no baseline.

@@ -17,7 +17,7 @@ use model::artefact::{
 use std::collections::BTreeMap;
 
 pub(crate) fn jobs(context: &Context, case: &Case, placed: &[Placed]) -> Result<Vec<PlannedJob>, String> {
-    let environment = environment(context.inventory, case)?;
+    let environment = environment(context, case)?;
     placed.iter().map(|placed| job(context, case, placed, &environment)).collect()
 }
 
@@ -212,12 +212,12 @@ fn planned_step(context: &Context, case: &Case, placed: &Placed) -> Result<Plann
     workload.step(JobPlan { inventory, case, placed, run_id, wiring, container })
 }
 
-fn environment(inventory: &Inventory, case: &Case) -> Result<BTreeMap<String, String>, String> {
-    let mut variables = inventory.environment.clone();
+fn environment(context: &Context, case: &Case) -> Result<BTreeMap<String, String>, String> {
+    let mut variables = context.inventory.environment.clone();
     let workload = workload::planner(&case.workload);
     variables.extend(workload.variables().into_iter().map(|(name, value)| (name.to_owned(), value)));
     variables.extend(case.workload.environment().clone());
-    nccl_log::ask(case, &mut variables)?;
+    nccl_log::ask(context.catalogue, case, &mut variables)?;
     workload.complete(&mut variables);
     for (name, value) in &variables {
         let is_name = !name.is_empty()

@@ -3,23 +3,26 @@
 //! the names of processes that no plan knows.
 
 use config::suite::Case;
-use recipes::recipe::nccl_log::SPEC;
+use recipes::catalogue::Catalogue;
 use std::collections::BTreeMap;
 
 /// Known since 2.4; calls, and by which algorithm they are carried out, are logged by the last two.
 const SUBSYSTEMS: &str = "INIT,ENV,NET,GRAPH,TUNING,COLL";
 
 /// Adds what is missing; what a person set stands, unless there would be no log.
-pub(crate) fn ask(case: &Case, variables: &mut BTreeMap<String, String>) -> Result<(), String> {
-    if !case.recipes.iter().any(|recipe| recipe == SPEC.name) {
-        return Ok(());
-    }
+pub(crate) fn ask(
+    catalogue: &Catalogue,
+    case: &Case,
+    variables: &mut BTreeMap<String, String>,
+) -> Result<(), String> {
+    let reads_log = |name: &&String| catalogue.job_recipe(name).is_some_and(|recipe| recipe.reads_nccl_log);
+    let Some(recipe) = case.recipes.iter().find(reads_log) else { return Ok(()) };
     if let Some(why) = case.workload.refuse_nccl_log() {
         return Err(why.to_owned());
     }
     if let Some(file) = variables.get("NCCL_DEBUG_FILE") {
         return Err(format!(
-            "`NCCL_DEBUG_FILE={file}` hides NCCL's log from recipe `nccl_log`; remove the variable"
+            "`NCCL_DEBUG_FILE={file}` hides NCCL's log from recipe `{recipe}`; remove the variable"
         ));
     }
     match variables.get("NCCL_DEBUG") {
@@ -29,7 +32,7 @@ pub(crate) fn ask(case: &Case, variables: &mut BTreeMap<String, String>) -> Resu
         Some(level) if ["INFO", "TRACE"].iter().any(|known| level.eq_ignore_ascii_case(known)) => {}
         Some(level) => {
             return Err(format!(
-                "`NCCL_DEBUG` is {level}, recipe `nccl_log` needs INFO; remove it or set `NCCL_DEBUG = \"INFO\"`"
+                "`NCCL_DEBUG` is {level}, recipe `{recipe}` needs INFO; remove it or set `NCCL_DEBUG = \"INFO\"`"
             ));
         }
     }

@@ -5,6 +5,7 @@ use crate::own::{Declaration, Engine, UserRecipe};
 use crate::recipe::of_reports::{self, ReportRecipe};
 use crate::recipe::{self, RecipeSpec};
 use metric::MetricSpec;
+use metric::finding::Meaning;
 use std::sync::Arc;
 
 /// Starts with the built-in recipes alone. A copy is cheap.
@@ -71,6 +72,12 @@ impl Catalogue {
         self.report_recipes().find(|recipe| recipe.name == name)
     }
 
+    /// What findings, or failures, of this code mean. One that no recipe declares is a note of a reader.
+    pub fn meaning(&self, code: &str) -> Meaning {
+        let mut kinds = self.job_recipes().flat_map(|recipe| recipe.findings).copied().flatten();
+        kinds.find(|kind| kind.code == code).map_or(Meaning::Note, |kind| kind.means)
+    }
+
     /// Every metric that a recipe declares.
     pub fn metrics(&self) -> impl Iterator<Item = &MetricSpec> {
         self.job_recipes().flat_map(|recipe| recipe.metrics)
@@ -89,4 +96,33 @@ impl Catalogue {
 pub fn is_built_in(name: &str) -> bool {
     let names = recipe::LIST.iter().map(|one| one.name).chain(of_reports::LIST.iter().map(|one| one.name));
     names.into_iter().any(|one| one == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn codes_of_findings_that_verdicts_depend_on_keep_their_text_and_mean_one_thing() {
+        let mut kinds: BTreeMap<&str, Meaning> = BTreeMap::new();
+        for kind in recipe::LIST.iter().flat_map(|recipe| recipe.findings).copied().flatten() {
+            let known = *kinds.entry(kind.code).or_insert(kind.means);
+            assert_eq!(known, kind.means, "`{}` means two things", kind.code);
+        }
+        kinds.retain(|_, means| *means != Meaning::Note);
+        assert_eq!(Catalogue::built_in().meaning("row-cut"), Meaning::Garbled);
+        assert_eq!(Catalogue::built_in().meaning("row-of-no-reader"), Meaning::Note);
+        let lines: Vec<String> = kinds.iter().map(|(code, means)| format!("{code}: {means:?}")).collect();
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn a_role_of_one_metric_has_one() {
+        use metric::Role::{Flow, OverRounds};
+        for role in [Flow, OverRounds] {
+            let catalogue = Catalogue::built_in();
+            assert_eq!(catalogue.metrics().filter(|metric| metric.is(role)).count(), 1, "{role:?}");
+        }
+    }
 }

@@ -112,8 +112,8 @@ fn suite_page(recipe: &RecipeSpec<'_>) -> String {
         ));
     }
     text.push_str(&reads(recipe.tables));
-    if !recipe.causes.is_empty() {
-        let causes: Vec<String> = recipe.causes.iter().map(|cause| format!("`{cause}`")).collect();
+    let causes: Vec<String> = recipe.causes().map(|cause| format!("`{cause}`")).collect();
+    if !causes.is_empty() {
         text.push_str(&format!("\nReasons a metric may be missing: {}.\n", causes.join(", ")));
     }
     text

@@ -188,6 +188,9 @@ impl fmt::Display for FlowGap {
     }
 }
 
+/// What the codes of these findings begin with.
+const CODE: &str = "flow-";
+
 impl GapKind {
     /// All kinds, in the order of declaration.
     pub(crate) const ALL: [GapKind; 6] = [
@@ -211,8 +214,14 @@ impl GapKind {
         }
     }
 
-    /// Inverse of `name`.
-    pub fn named(name: &str) -> Option<GapKind> {
+    /// The code of a finding about a flow with such a gap: `flow-not-connected`.
+    pub fn code(self) -> String {
+        format!("{CODE}{}", self.name())
+    }
+
+    /// Inverse of `code`.
+    pub fn from_code(code: &str) -> Option<GapKind> {
+        let name = code.strip_prefix(CODE)?;
         GapKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }

@@ -91,7 +91,7 @@ fn every_gap_has_its_kind_and_place() {
     }
     let missing = gap("tool-missing fi_rma_bw p5-002\n");
     assert_eq!(missing.to_string(), "`fi_rma_bw` is not installed on p5-002 (line 1)");
-    assert!(GapKind::ALL.iter().all(|kind| GapKind::named(kind.name()) == Some(*kind)));
+    assert!(GapKind::ALL.iter().all(|kind| GapKind::from_code(&kind.code()) == Some(*kind)));
 }
 
 #[test]

@@ -37,6 +37,7 @@ pub use render::render;
 
 use crate::encoding;
 use metric::finding::Finding;
+use metric::finding_kinds;
 use metric::op::Op;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -300,6 +301,18 @@ pub struct OutOfBounds {
     pub count: u64,
     /// As printed: `OK` or `FAILED`.
     pub ok: bool,
+}
+
+finding_kinds! {
+    /// Rows that are left out because they are damaged.
+    pub enum RowFinding {
+        /// It is incomplete.
+        Cut = "row-cut": Garbled,
+        /// It has other cells than its table.
+        Odd = "row-odd": Garbled,
+        /// A value is not a number.
+        NotANumber = "not-a-number": Garbled,
+    }
 }
 
 /// Why a run came to nothing, or to wrong data: the first cause, not the last complaint.

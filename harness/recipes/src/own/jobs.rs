@@ -4,8 +4,10 @@
 use super::frames::Handed;
 use super::reports::{across, all_specs, query_report};
 use super::{Declaration, Engine, Literal, MetricColumn, RANK, ROWS, frames};
+use crate::recipe::shared_findings::ReportFinding;
 use crate::recipe::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use metric::finding::Finding;
+use metric::finding_kinds;
 use metric::{Dim, DimValue, Dims, Files, MetricSpec};
 use nsys::loss::loss;
 use nsys::tables::{DIAGNOSTIC_EVENT, TableSpec};
@@ -13,16 +15,6 @@ use nsys::trace::Trace;
 use polars::prelude::{AnyValue, DataFrame};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// Why a number is not given, in a word.
-const CAUSES: &[&str] = &[
-    "events-dropped",
-    "target-error",
-    "report-unreadable",
-    "recipe-failed",
-    "recipe-no-data",
-    "recipe-no-value",
-];
 
 /// What stands for it among the recipes of suites.
 pub(super) struct OfJobs {
@@ -50,7 +42,8 @@ impl OfJobs {
             about: &self.declaration.about,
             metrics: &self.metrics,
             tables: &self.tables,
-            causes: CAUSES,
+            findings: &[ReportFinding::ALL, OwnFinding::ALL],
+            reads_nccl_log: false,
             run: &*self.run,
         }
     }
@@ -111,7 +104,7 @@ fn run(declaration: &Declaration, metrics: &[MetricSpec], engine: &dyn Engine, j
     let rows = match frames::below_each_other(parts, &declaration.rows.columns) {
         Ok(rows) => rows,
         Err(why) => {
-            output.findings.push(finding("recipe-failed", why));
+            output.findings.push(finding(OwnFinding::Failed.code(), why));
             return output;
         }
     };
@@ -119,7 +112,7 @@ fn run(declaration: &Declaration, metrics: &[MetricSpec], engine: &dyn Engine, j
     let of_all = if is_whole { across(declaration, engine, rows.clone(), &defaults) } else { None };
     let of_all = match of_all {
         Some(Err(why)) => {
-            output.findings.push(finding("recipe-failed", why));
+            output.findings.push(finding(OwnFinding::Failed.code(), why));
             None
         }
         Some(Ok(frame)) => Some(frame),
@@ -140,7 +133,7 @@ fn query_file(
     defaults: &[(String, Literal)],
     file: &InputFile,
 ) -> Result<DataFrame, (&'static str, String)> {
-    let unreadable = |error: &dyn std::fmt::Display| ("report-unreadable", error.to_string());
+    let unreadable = |error: &dyn std::fmt::Display| (ReportFinding::Unreadable.code(), error.to_string());
     let trace = Trace::open(&file.path).map_err(|error| unreadable(&error))?;
     if let Some((code, text)) = loss(trace.export()).map_err(|error| unreadable(&error))? {
         return Err((code, format!("the profiler reported: {text}")));
@@ -151,9 +144,9 @@ fn query_file(
             let wanted = declaration.tables.iter().filter(|table| !table.optional);
             let names: Vec<&str> = wanted.map(|table| table.name.as_str()).collect();
             let why = format!("`{}` needs rows of: {}", declaration.name, names.join(", "));
-            Err(("recipe-no-data", why))
+            Err((OwnFinding::NoData.code(), why))
         }
-        Err(error) => Err(("recipe-failed", error.to_string())),
+        Err(error) => Err((OwnFinding::Failed.code(), error.to_string())),
     }
 }
 
@@ -195,7 +188,8 @@ impl MetricReader<'_> {
         }
         for (node, rows) in by_node {
             let finding = |why: String| {
-                let finding = Finding::new("recipe-no-value", format!("`{}`: {why}", self.spec.name));
+                let finding =
+                    Finding::new(OwnFinding::NoValue.code(), format!("`{}`: {why}", self.spec.name));
                 match &node {
                     Some(node) => finding.node(node.as_str()),
                     None => finding,
@@ -267,5 +261,14 @@ fn whole(value: &AnyValue) -> Option<i64> {
     match value {
         AnyValue::Int64(value) => Some(*value),
         _ => None,
+    }
+}
+
+finding_kinds! {
+    /// Of a user's recipe.
+    pub(crate) enum OwnFinding {
+        Failed = "recipe-failed": NoNumber,
+        NoData = "recipe-no-data": NoNumber,
+        NoValue = "recipe-no-value": NoNumber,
     }
 }

@@ -30,7 +30,8 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     about: "how a program ended, and how long it took",
     metrics: &[EXIT_CODE, SECONDS],
     tables: &[],
-    causes: &[],
+    findings: &[],
+    reads_nccl_log: false,
     run: &run,
 };
 

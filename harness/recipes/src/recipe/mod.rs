@@ -16,6 +16,7 @@ pub mod nic_rate;
 pub(crate) mod nvtx_unbalanced;
 pub mod of_reports;
 pub mod ring;
+pub(crate) mod shared_findings;
 pub mod steps;
 pub mod stragglers;
 #[cfg(test)]
@@ -26,12 +27,13 @@ pub mod window;
 pub use extracts::ExtractStore;
 
 pub(crate) use metric::TrainingFacts;
-use metric::finding::Finding;
+use metric::finding::{Finding, FindingKind, Meaning};
 pub(crate) use metric::lacks::{Absent, Contradiction, NotComparable};
 use metric::op::Op;
 use metric::{Dim, Dims, Metric, MetricSpec, Role};
 use nsys::tables::TableSpec;
 use serde::{Deserialize, Serialize};
+use shared_findings::FileFinding;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -69,10 +71,25 @@ pub struct RecipeSpec<'a> {
     pub metrics: &'a [MetricSpec],
     /// The tables of profiler reports that it reads: a case that asserts its metrics must be profiled.
     pub tables: &'a [&'static TableSpec],
-    /// The codes of findings that explain a missing number. The judge takes them for its cause.
-    pub causes: &'static [&'static str],
+    /// Its findings and causes of failures, by who declares them; a code in none of them is a note of a reader.
+    pub findings: &'static [&'static [FindingKind]],
+    /// Whether it reads NCCL's log: the planner has NCCL write one.
+    pub reads_nccl_log: bool,
     /// One job's files to its numbers.
     pub run: Run<'a>,
+}
+
+impl RecipeSpec<'_> {
+    /// The codes of findings that explain a missing number of its metrics.
+    pub fn causes(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let kinds = self.findings.iter().copied().flatten();
+        kinds.filter(|kind| kind.means == Meaning::NoNumber).map(|kind| kind.code)
+    }
+
+    /// Whether findings of this code explain a missing number of its metrics.
+    pub fn is_cause(&self, code: &str) -> bool {
+        self.causes().any(|cause| cause == code)
+    }
 }
 
 /// The function of a recipe: it reads the job's files, and no others.
@@ -82,6 +99,11 @@ pub(crate) type Run<'a> = &'a (dyn Fn(&JobInput) -> Output + Sync);
 /// alone: who asks for nothing else needs no catalogue.
 pub fn built_in(name: &str) -> Option<&'static MetricSpec> {
     LIST.iter().flat_map(|recipe| recipe.metrics).find(|metric| metric.name == name)
+}
+
+/// The built-in metric that has the role; it is the only one.
+pub fn only_with(role: Role) -> Option<&'static MetricSpec> {
+    LIST.iter().flat_map(|recipe| recipe.metrics).find(|metric| metric.is(role))
 }
 
 /// Whether the metric has the role.
@@ -236,7 +258,7 @@ impl JobInput {
 pub struct Output {
     /// Each has the dimensions of the job, `JobInput::dims`.
     pub metrics: Vec<Metric>,
-    /// What a person should know of the files; the judge reads codes in `RecipeSpec::causes`.
+    /// What a person should know of the files; what each means stands in `RecipeSpec::findings`.
     pub findings: Vec<Finding>,
     /// The failure that the workload itself reported.
     pub failure: Option<Failure>,
@@ -276,9 +298,10 @@ pub(crate) fn read_stream<T>(
     match opened.and_then(read) {
         Ok(read) => Some(read),
         Err(error) => {
-            output
-                .findings
-                .push(Finding::new("unreadable", format!("cannot be read: {error}")).file(&file.shown));
+            output.findings.push(
+                Finding::new(FileFinding::Unreadable.code(), format!("cannot be read: {error}"))
+                    .file(&file.shown),
+            );
             None
         }
     }

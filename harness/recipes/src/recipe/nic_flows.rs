@@ -3,8 +3,10 @@
 
 use super::efa_traffic::OTHER_TRANSPORT;
 use super::{FileRole, JobInput, Output, RecipeSpec, Workload, bytes_of};
+use crate::recipe::shared_findings::FileFinding;
 use logs::flow_log::{self, FlowGap, FlowPath};
 use metric::finding::Finding;
+use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Covers, Dim, Files, Limit, MetricSpec, Role};
 
@@ -19,7 +21,8 @@ pub const FLOW_RATE: MetricSpec = MetricSpec::new(
 )
 .per(&[Dim::Node, Dim::Nic, Dim::Peer, Dim::Direction, Dim::Gpu, Dim::Round])
 .blaming(Blames::Node)
-.limited(Limit::NicLine);
+.limited(Limit::NicLine)
+.with(&[Role::Flow]);
 /// Made from the rows above once all rounds of a case are in.
 pub const NIC_RATE: MetricSpec = MetricSpec::new(
     "nic.rate",
@@ -42,9 +45,17 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     about: "rate of every NIC alone, from independent flows between pairs of nodes",
     metrics: &[FLOW_RATE, NIC_RATE],
     tables: &[],
-    causes: &[],
+    findings: &[FlowFinding::ALL, FileFinding::ALL],
+    reads_nccl_log: false,
     run: &run,
 };
+
+finding_kinds! {
+    /// Of flows between NICs; a flow without a rate has a `GapKind`.
+    pub(crate) enum FlowFinding {
+        HostMemory = "host-memory": Remark("through host memory, NICs in turns"),
+    }
+}
 
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
@@ -81,18 +92,14 @@ fn run(job: &JobInput) -> Output {
     if let Some((turns, why, shown)) = host {
         let message =
             format!("flows used host memory, one NIC per PCIe switch at a time ({turns} turns): {why}");
-        output.findings.push(Finding::new(HOST_MEMORY, message).file(&shown));
+        output.findings.push(Finding::new(FlowFinding::HostMemory.code(), message).file(&shown));
     }
     output
 }
 
-/// Code of the finding, once per job, that its flows used host memory.
-pub const HOST_MEMORY: &str = "host-memory";
-
 /// A gap concerns both ends until another partner isolates one of them, so no node is named.
 fn finding(gap: &FlowGap, device: &str, from: &str, to: &str, shown: &str) -> Finding {
-    let code = format!("flow-{}", gap.kind());
-    Finding::new(&code, format!("no rate from {from} to {to}: {gap}")).part(device).file(shown)
+    Finding::new(&gap.kind().code(), format!("no rate from {from} to {to}: {gap}")).part(device).file(shown)
 }
 
 #[cfg(test)]

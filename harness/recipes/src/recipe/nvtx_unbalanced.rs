@@ -2,6 +2,8 @@
 //! finds them.
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
+use crate::recipe::shared_findings::ReportFinding;
+use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Dim, Files, MetricSpec};
 use nsys::export::ExportError;
@@ -41,9 +43,22 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     about: "unbalanced NVTX ranges (pushed and never popped, or popped and never pushed), from nsys reports",
     metrics: &[RANGES, UNPOPPED, REPEATED, UNPUSHED, UNENDED],
     tables: &[&NVTX_EVENTS, &STRING_IDS, &DIAGNOSTIC_EVENT],
-    causes: &["events-dropped", "target-error", "report-unreadable", "no-nvtx-ranges"],
+    findings: &[ReportFinding::ALL, NvtxFinding::ALL],
+    reads_nccl_log: false,
     run: &run,
 };
+
+finding_kinds! {
+    /// Of ranges in reports.
+    pub(crate) enum NvtxFinding {
+        NoNvtxRanges = "no-nvtx-ranges": NoNumber,
+        Unbalanced = "nvtx-unbalanced": Note,
+        PushWithoutPop = "nvtx-push-without-pop": Note,
+        PopWithoutPush = "nvtx-pop-without-push": Note,
+        NeverEnded = "nvtx-range-never-ended": Note,
+        Backwards = "nvtx-range-backwards": Note,
+    }
+}
 
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
@@ -72,14 +87,14 @@ fn run(job: &JobInput) -> Output {
 }
 
 fn read_balance(file: &InputFile) -> Result<Balance, (&'static str, String)> {
-    let unreadable = |error: ExportError| ("report-unreadable", error.to_string());
+    let unreadable = |error: ExportError| (ReportFinding::Unreadable.code(), error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;
     // The half that a range lacks may be among the events that are lost.
     if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
         return Err((code, format!("the profiler reported: {text}")));
     }
     let why = "no NVTX range in the report; trace `nvtx`, and have the program emit ranges";
-    Balance::read(&trace).map_err(unreadable)?.ok_or(("no-nvtx-ranges", why.to_owned()))
+    Balance::read(&trace).map_err(unreadable)?.ok_or((NvtxFinding::NoNvtxRanges.code(), why.to_owned()))
 }
 
 /// At most this many kinds per report get a finding of their own.
@@ -103,7 +118,7 @@ fn report_unbalanced(file: &InputFile, balance: &Balance, output: &mut Output) {
     if more > 0 {
         let why =
             format!("{more} more range names are unbalanced; list all: `harness recipe nvtx_unbalanced`");
-        output.findings.push(file.finding("nvtx-unbalanced", why));
+        output.findings.push(file.finding(NvtxFinding::Unbalanced.code(), why));
     }
 }
 
@@ -111,27 +126,27 @@ fn report_unbalanced(file: &InputFile, balance: &Balance, output: &mut Output) {
 fn advice(lack: Lack) -> (&'static str, &'static str, &'static str) {
     match lack {
         Lack::Pop => (
-            "nvtx-push-without-pop",
+            NvtxFinding::PushWithoutPop.code(),
             "was pushed and never popped",
             "pop it on the same thread, also on exceptions; a capture that ends within the range looks the same",
         ),
         Lack::Push => (
-            "nvtx-pop-without-push",
+            NvtxFinding::PopWithoutPush.code(),
             "was popped and never pushed",
             "remove the pop without a push on its thread; a range that began before the capture looks the same",
         ),
         Lack::End => (
-            "nvtx-range-never-ended",
+            NvtxFinding::NeverEnded.code(),
             "was started and never ended",
             "end each range with the id that its start returned",
         ),
         Lack::Start => (
-            "nvtx-range-never-ended",
+            NvtxFinding::NeverEnded.code(),
             "was ended and never started",
             "end each range once, with the id that its start returned",
         ),
         Lack::Order => (
-            "nvtx-range-backwards",
+            NvtxFinding::Backwards.code(),
             "ends before it begins",
             "thread clocks disagree or the report is broken; profile again",
         ),
@@ -237,7 +252,7 @@ mod tests {
         assert!(output.metrics.is_empty(), "{:?}", output.metrics);
         let codes: Vec<&str> = output.findings.iter().map(|finding| finding.code.as_str()).collect();
         assert_eq!(codes, ["no-nvtx-ranges", "events-dropped"]);
-        assert!(codes.iter().all(|code| SPEC.causes.contains(code)));
+        assert!(codes.iter().all(|code| SPEC.is_cause(code)));
     }
 
     #[test]

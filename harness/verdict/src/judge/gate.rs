@@ -4,8 +4,8 @@
 use super::CaseData;
 use super::worst::WorstNumbers;
 use crate::profile_audit::CAUSES as REPORT_CAUSES;
-use logs::flow_log::Tool;
-use metric::finding::Finding;
+use logs::flow_log::{GapKind, Tool};
+use metric::finding::{Finding, Meaning};
 use metric::lacks::NOT_READ;
 use metric::{DataCheck, Files};
 use model::artefact::INTERNAL_ERROR;
@@ -14,12 +14,8 @@ use model::artefact::{
     PlannedJob, Status, Verdict,
 };
 use recipes::catalogue::Catalogue;
-use recipes::recipe::training_log::torch_failure::{EXCEPTION, RENDEZVOUS};
-use recipes::recipe::{self, efa_traffic};
+use recipes::recipe;
 use std::collections::BTreeMap;
-
-/// The code of a finding of `efa_traffic`.
-const SAMPLER_ENDED: &str = "sampler-ended";
 
 pub(crate) enum Gate {
     Open,
@@ -98,7 +94,9 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         }
         if let (job::script::EXIT_TOOL_REFUSED, Some(tool)) = (*code, workload.flow_tool()) {
             let findings = analysis.map(|analysis| analysis.findings.as_slice()).unwrap_or_default();
-            let refused = findings.iter().find(|finding| finding.code == "flow-tool-refused");
+            let is_refused =
+                |finding: &&Finding| GapKind::from_code(&finding.code) == Some(GapKind::ToolRefused);
+            let refused = findings.iter().find(is_refused);
             let reason = refused.map_or("its output is missing", |finding| finding.message.as_str());
             return Gate::Inconclusive {
                 cause: TOOL_REFUSED.to_owned(),
@@ -131,9 +129,7 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         }
         if let Some(not) = analysis.and_then(|analysis| analysis.not_comparable.as_ref()) {
             let next = match not.cause.as_str() {
-                "wrong-ranks" => {
-                    "check that the launcher's MPI plugin and nccl-tests' MPI are the same; see `srun --mpi=list`"
-                }
+                cause if let Meaning::Advice(next) = data.catalogue.meaning(cause) => next,
                 "raw-edited" | "raw-gone" => {
                     "restore the file, or accept the current one with `--from collect`"
                 }
@@ -339,9 +335,9 @@ pub(super) fn is_from_reports(catalogue: &Catalogue, metric: &str) -> bool {
     files_of(catalogue, metric) == Files::Reports
 }
 
-/// Why a recipe may not have given the metric, by its own declaration.
-fn causes_of<'a>(catalogue: &'a Catalogue, metric: &str) -> &'a [&'static str] {
-    catalogue.metric(metric).map_or(&[], |(recipe, _)| recipe.causes)
+/// Whether findings of this code are why a recipe may not have given the metric, by its own declaration.
+fn explains(catalogue: &Catalogue, metric: &str, code: &str) -> bool {
+    catalogue.metric(metric).is_some_and(|(recipe, _)| recipe.is_cause(code))
 }
 
 /// Why a number is not there.
@@ -356,24 +352,25 @@ fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -
     let lack = |cause: &str, why: String| Lack { cause: cause.to_owned(), why, node: None };
     if is_from_reports(data.catalogue, metric) {
         let findings = &data.analysis.jobs.get(job)?.findings;
-        let own = causes_of(data.catalogue, metric);
         let finding = findings.iter().find(|finding| {
-            (REPORT_CAUSES.contains(&finding.code.as_str()) || own.contains(&finding.code.as_str()))
+            (REPORT_CAUSES.contains(&finding.code.as_str())
+                || explains(data.catalogue, metric, &finding.code))
                 && (node.is_none() || finding.node.is_none() || finding.node.as_deref() == node)
         })?;
         let file = finding.file.as_deref().unwrap_or(job);
         let why = format!("{file}: {}", finding.message);
         return Some(Lack { cause: finding.code.clone(), why, node: finding.node.clone() });
     }
+    let means = |finding: &Finding| data.catalogue.meaning(&finding.code);
     // A sampler that ended says why its capture is not there.
     let ended = data.analysis.jobs.get(job).and_then(|analysis| {
         let of_node =
             |finding: &&Finding| node.is_none() || finding.node.is_none() || finding.node.as_deref() == node;
-        analysis.findings.iter().filter(of_node).find(|finding| finding.code == SAMPLER_ENDED)
+        analysis.findings.iter().filter(of_node).find(|finding| means(finding) == Meaning::NotCounted)
     });
     if let Some(finding) = ended.filter(|_| feeds(data.catalogue, FileKind::Counters, metric)) {
         let file = finding.file.as_deref().unwrap_or(job);
-        return Some(lack(SAMPLER_ENDED, format!("{file}: {}", finding.message)));
+        return Some(lack(&finding.code, format!("{file}: {}", finding.message)));
     }
     let missing = data.collected.missing.iter().find(|missing| {
         missing.job == job
@@ -384,35 +381,26 @@ fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -
         return Some(lack("output-missing", format!("raw/{job}/{}: {}", missing.name, missing.why)));
     }
     let analysis = data.analysis.jobs.get(job)?;
-    let finding = analysis.findings.iter().find(|finding| {
-        let about_output =
-            ["not-understood", "row-cut", "not-a-number", "capture-unreadable", "capture-cut", "unreadable"];
-        about_output.contains(&finding.code.as_str())
-            || finding.code.starts_with("capture-")
-            || finding.code.starts_with("folder-")
-            || finding.code.starts_with("row-")
-            || finding.code.starts_with("counter-")
+    let damaged = analysis.findings.iter().find_map(|finding| match means(finding) {
+        Meaning::NoOutput => Some((finding.code.as_str(), finding)),
+        Meaning::Garbled => Some(("garbled", finding)),
+        _ => None,
     });
-    if let Some(finding) = finding {
-        let cause = if finding.code.starts_with("capture") || finding.code.starts_with("counter") {
-            finding.code.clone()
-        } else {
-            "garbled".to_owned()
-        };
+    if let Some((cause, finding)) = damaged {
         let file = finding.file.as_deref().unwrap_or(job);
-        return Some(lack(&cause, format!("{file}: {}", finding.message)));
+        return Some(lack(cause, format!("{file}: {}", finding.message)));
     }
     let failure = analysis.failure.as_ref()?;
     Some(lack(&failure.cause, failure.evidence.clone()))
 }
 
-/// Whether NCCL used another transport than the instance's profile expects in every job over several nodes.
-fn other_transport_everywhere(data: &CaseData) -> bool {
+/// Whether every job over several nodes ran with software or a setting that the instance's profile does not expect.
+fn other_setup_everywhere(data: &CaseData) -> bool {
     let mut over_nodes = data.case.jobs.iter().filter(|job| job.nodes.len() > 1).peekable();
     let is_other = |job: &PlannedJob| {
         let findings = data.analysis.jobs.get(&job.name).map(|analysis| analysis.findings.as_slice());
-        let codes = [efa_traffic::SOCKETS, efa_traffic::PROTOCOL];
-        findings.unwrap_or_default().iter().any(|finding| codes.contains(&finding.code.as_str()))
+        let mut findings = findings.unwrap_or_default().iter();
+        findings.any(|finding| data.catalogue.meaning(&finding.code) == Meaning::Setup)
     };
     over_nodes.peek().is_some() && over_nodes.all(is_other)
 }
@@ -428,7 +416,7 @@ pub(super) fn outcomes(
     verdicts: &[Verdict],
 ) -> Vec<JobOutcome> {
     // What all jobs over several nodes share is a setting or a library that all lack, and no node's fault.
-    let everywhere = other_transport_everywhere(data);
+    let everywhere = other_setup_everywhere(data);
     let mut judged: BTreeMap<&str, BTreeMap<String, bool>> = BTreeMap::new();
     let mut worst = WorstNumbers::default();
     let nodes_of: BTreeMap<&str, usize> =
@@ -498,7 +486,7 @@ pub(super) fn outcomes(
             let blamed =
                 record.blamed.as_ref().map(|blamed| (Some(blamed.node.clone()), blamed.evidence.clone()));
             // Either end of a failed rendezvous may be at fault, and an exception is the program's.
-            let blames_no_node = |cause: &str| cause == RENDEZVOUS || cause == EXCEPTION;
+            let blames_no_node = |cause: &str| data.catalogue.meaning(cause) == Meaning::NoPlace;
             if !matches!(record.end, Ended::Exited { code: 0 })
                 && failure.is_some_and(|failure| blames_no_node(&failure.cause))
             {

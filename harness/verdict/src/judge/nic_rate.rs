@@ -5,9 +5,10 @@ use super::CaseData;
 use crate::isolate::siblings::{Part, Rate};
 use logs::flow_log::GapKind;
 use logs::flow_log::Tool;
+use metric::finding::Meaning;
+use metric::unit::Unit;
 use metric::{Dim, Query, Role};
 use model::artefact::{Culprit, JudgedBy, PlannedAssertion, PlannedBaseline, Status, Verdict};
-use recipes::recipe::nic_flows::{FLOW_RATE, HOST_MEMORY};
 use recipes::recipe::nic_rate::{self, Blame, FlowResult, NicRates, NicVerdict};
 use std::collections::BTreeMap;
 
@@ -132,18 +133,27 @@ pub(super) fn judge(
     }
 }
 
+/// The metric of single flows.
+fn flow_rate() -> Option<String> {
+    recipes::recipe::only_with(Role::Flow).map(|metric| metric.name.to_string())
+}
+
 /// Through which memory (GPU or host) the flows of the assertion's jobs went, where their outputs say so.
 fn path(data: &CaseData, assertion: &PlannedAssertion) -> Option<&'static str> {
     let of_job = |job: &&String| data.analysis.jobs.get(job.as_str());
     let mut findings = assertion.jobs.iter().filter_map(|job| of_job(&job)).flat_map(|job| &job.findings);
-    if findings.any(|finding| finding.code == HOST_MEMORY) {
-        return Some("through host memory, NICs in turns");
+    let remark = findings.find_map(|finding| match data.catalogue.meaning(&finding.code) {
+        Meaning::Remark(remark) => Some(remark),
+        _ => None,
+    });
+    if remark.is_some() {
+        return remark;
     }
     let mut dims = metric::Dims::new();
     if let Some(node) = assertion.node.as_deref() {
         dims.set(Dim::Node, node);
     }
-    let rows = data.metrics.select(&Query { metric: FLOW_RATE.name.to_string(), dims });
+    let rows = data.metrics.select(&Query { metric: flow_rate()?, dims });
     let moved_gpu = rows.first().is_some_and(|row| row.dims.get(Dim::Gpu).is_some());
     moved_gpu.then_some("through GPU memory")
 }
@@ -151,13 +161,13 @@ fn path(data: &CaseData, assertion: &PlannedAssertion) -> Option<&'static str> {
 /// What the tool printed where it refused every flow of these devices.
 fn refused<'a>(data: &'a CaseData, assertion: &PlannedAssertion, devices: &[&str]) -> Option<&'a str> {
     let findings = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job.as_str()));
-    let mut of_devices = findings.flat_map(|job| &job.findings).filter(|finding| {
-        finding.code.starts_with("flow-")
-            && finding.part.as_deref().is_some_and(|part| devices.contains(&part))
+    let of_devices = findings.flat_map(|job| &job.findings).filter_map(|finding| {
+        let gap = GapKind::from_code(&finding.code)?;
+        finding.part.as_deref().is_some_and(|part| devices.contains(&part)).then_some((gap, finding))
     });
-    let first = of_devices.next()?;
-    let code = "flow-tool-refused";
-    (first.code == code && of_devices.all(|finding| finding.code == code)).then_some(first.message.as_str())
+    let mut of_devices = of_devices.peekable();
+    let first = of_devices.peek()?.1;
+    of_devices.all(|(gap, _)| gap == GapKind::ToolRefused).then_some(first.message.as_str())
 }
 
 /// The floor stated in the suite, or the lower bound of the baseline, whichever is higher.
@@ -212,8 +222,9 @@ fn flows(data: &CaseData) -> Vec<FlowResult> {
         if !ran {
             continue;
         }
+        let Some(metric) = flow_rate() else { continue };
         let query = Query {
-            metric: FLOW_RATE.name.to_string(),
+            metric,
             dims: metric::Dims::new()
                 .with(Dim::Node, from.as_str())
                 .with(Dim::Direction, "tx")
@@ -247,10 +258,15 @@ fn gaps<'a>(data: &'a CaseData, job: &str) -> BTreeMap<&'a str, GapKind> {
     findings
         .iter()
         .filter_map(|finding| {
-            let kind = GapKind::named(finding.code.strip_prefix("flow-")?)?;
+            let kind = GapKind::from_code(&finding.code)?;
             Some((finding.part.as_deref()?, kind))
         })
         .collect()
+}
+
+/// Of the rates that are judged here.
+fn unit() -> Unit {
+    recipes::recipe::only_with(Role::OverRounds).map_or(Unit::GigabytesPerSecond, |metric| metric.unit)
 }
 
 impl NicRateCache {
@@ -265,7 +281,7 @@ impl NicRateCache {
             for nic in rates.rates.nics.iter().filter(|nic| nic.blame == Blame::Culprit) {
                 // A culprit's line begins with the part; its evidence need not say it again.
                 let own = format!("{} {}: ", nic.node, nic.device);
-                let unit = recipes::recipe::nic_flows::NIC_RATE.unit;
+                let unit = unit();
                 parts.push(Part {
                     node: nic.node.clone(),
                     part: nic.device.clone(),

@@ -1,9 +1,9 @@
 //! Puts the rows of the table together from whole lines and from pieces between which NCCL wrote.
 //! Whether a line of cells is a row is asked of `super::super::row`.
 
-use super::super::Row;
 use super::super::line::ProgramLine;
 use super::super::row::{self, Layout, Parsed};
+use super::super::{Row, RowFinding};
 use super::{Reader, limits, render};
 use metric::finding::Finding;
 
@@ -74,7 +74,7 @@ impl Reader {
             }
             if row::ends(words) && (in_table || words.len() >= 9) {
                 let message = format!("row with a missing or unknown beginning: `{}`", render(text));
-                self.findings.push(Finding::new("row-odd", message).line(line.number));
+                self.findings.push(Finding::new(RowFinding::Odd.code(), message).line(line.number));
                 return true;
             }
             return false;
@@ -140,11 +140,11 @@ impl Reader {
             }
             Parsed::NotANumber => {
                 let message = format!("row with values that are not numbers: `{}`", render(&pending.text));
-                self.refuse(at, Finding::new("not-a-number", message).line(pending.line));
+                self.refuse(at, Finding::new(RowFinding::NotANumber.code(), message).line(pending.line));
             }
             Parsed::Odd(why) => {
                 let message = format!("row with {why}: `{}`", render(&pending.text));
-                self.refuse(at, Finding::new("row-odd", message).line(pending.line));
+                self.refuse(at, Finding::new(RowFinding::Odd.code(), message).line(pending.line));
             }
             Parsed::Other => (),
         }
@@ -159,7 +159,8 @@ impl Reader {
     }
 
     pub(super) fn cut(&mut self, at: usize, line: u64, why: &str) {
-        self.findings.push(Finding::new("row-cut", format!("row is incomplete: {why}")).line(line));
+        self.findings
+            .push(Finding::new(RowFinding::Cut.code(), format!("row is incomplete: {why}")).line(line));
         if let Some(state) = self.state_of(at) {
             state.run.refused_rows += 1;
         }

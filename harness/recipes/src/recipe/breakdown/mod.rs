@@ -6,6 +6,8 @@ mod tests;
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
 use crate::busy::{Activity, Busy, Sets};
+use crate::recipe::shared_findings::{KernelFinding, ReportFinding};
+use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Dim, Dims, Files, MetricSpec};
 use nsys::export::ExportError;
@@ -60,16 +62,17 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     about: "where GPU time went: compute, exposed communication, idle; from nsys reports",
     metrics: &[EXPOSED, IDLE, COMPUTE, RANK_EXPOSED, RANK_IDLE, RANK_COMPUTE],
     tables: &[&KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE, &STRING_IDS, &DIAGNOSTIC_EVENT, &META_DATA_EXPORT],
-    causes: &[
-        "events-dropped",
-        "target-error",
-        "no-kernels",
-        "report-unreadable",
-        "report-garbled",
-        "graphs-whole",
-    ],
+    findings: &[ReportFinding::ALL, KernelFinding::ALL, BreakdownFinding::ALL],
+    reads_nccl_log: false,
     run: &run,
 };
+
+finding_kinds! {
+    /// Of the work of GPUs in reports.
+    pub(crate) enum BreakdownFinding {
+        GraphsWhole = "graphs-whole": NoNumber,
+    }
+}
 
 /// Nanoseconds of GPUs, added up.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
@@ -124,27 +127,30 @@ fn run(job: &JobInput) -> Output {
 
 /// The times of one report, or the code and reason why there are none.
 fn read_times(file: &InputFile) -> Result<Times, (&'static str, String)> {
-    let unreadable = |error: ExportError| ("report-unreadable", error.to_string());
+    let unreadable = |error: ExportError| (ReportFinding::Unreadable.code(), error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;
     if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
         return Err((code, format!("the profiler reported: {text}")));
     }
     let busy = Busy::read(&trace).map_err(unreadable)?;
     let none = "no kernel was traced; trace `cuda`, and have the capture include the workload's kernels";
-    let Some(busy) = busy else { return Err(("no-kernels", none.to_owned())) };
+    let Some(busy) = busy else { return Err((KernelFinding::NoKernels.code(), none.to_owned())) };
     if busy.backwards > 0 {
-        return Err(("report-garbled", format!("rows that end before they begin: {}", busy.backwards)));
+        return Err((
+            KernelFinding::Garbled.code(),
+            format!("rows that end before they begin: {}", busy.backwards),
+        ));
     }
     if busy.gpus.iter().any(|gpu| gpu.has_whole_graphs()) {
         let why =
             "CUDA graphs were traced as a whole, which hides their kernels; use `--cuda-graph-trace=node`";
-        return Err(("graphs-whole", why.to_owned()));
+        return Err((BreakdownFinding::GraphsWhole.code(), why.to_owned()));
     }
     let is_kernel = |kind: Activity| matches!(kind, Activity::Compute | Activity::Communication);
     let operations = busy.gpus.iter().flat_map(|gpu| &gpu.operations);
     // Without any kernel time there are no shares.
     if operations.filter(|one| is_kernel(one.kind)).all(|one| one.ns() == 0) {
-        return Err(("no-kernels", none.to_owned()));
+        return Err((KernelFinding::NoKernels.code(), none.to_owned()));
     }
     let mut times = Times::default();
     for gpu in &busy.gpus {

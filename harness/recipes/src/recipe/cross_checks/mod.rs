@@ -12,9 +12,11 @@ mod tests;
 use super::efa_traffic::analysis::{self, DirectionMap, ExpectedNode};
 use super::nccl_profile::printed::Printed;
 use super::{FileRole, JobInput, Output, RecipeSpec, Workload};
+use crate::recipe::shared_findings::{CallFinding, ReportFinding};
 use logged::{Log, Logged, Process};
 use logs::efa_counters;
 use metric::finding::Finding;
+use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Dim, Dims, Files, MetricSpec, Role};
 use reported::Reported;
@@ -82,18 +84,29 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     about: "independent sources of one job compared: NCCL's log, reports, the output of nccl-tests, EFA counters",
     metrics: &[ACCOUNTS, COMPARED, DISAGREE, WITHOUT_CALLS, WITHOUT_KERNELS, OF_ANOTHER, EFA, LEAST, SHARE],
     tables: nsys::nccl::TABLES_AND_DIAGNOSTICS,
-    causes: &[
-        "events-dropped",
-        "target-error",
-        "report-unreadable",
-        "no-nccl-calls",
-        "crosscheck-no-log",
-        "crosscheck-no-print",
-        "crosscheck-not-compared",
-        "crosscheck-no-counters",
-    ],
+    findings: &[ReportFinding::ALL, CallFinding::ALL, CrossFinding::ALL],
+    reads_nccl_log: false,
     run: &run,
 };
+
+finding_kinds! {
+    /// Of sources that were compared.
+    pub(crate) enum CrossFinding {
+        NoLog = "crosscheck-no-log": NoNumber,
+        NoPrint = "crosscheck-no-print": NoNumber,
+        NotCompared = "crosscheck-not-compared": NoNumber,
+        NoCounters = "crosscheck-no-counters": NoNumber,
+        LogAndReport = "crosscheck-log-and-report": Note,
+        NoSizes = "crosscheck-no-sizes": Note,
+        LogAndPrint = "crosscheck-log-and-print": Note,
+        ReportAndPrint = "crosscheck-report-and-print": Note,
+        KernelsWithoutCalls = "crosscheck-kernels-without-calls": Note,
+        CallsWithoutKernels = "crosscheck-calls-without-kernels": Note,
+        KernelsOfAnother = "crosscheck-kernels-of-another": Note,
+        EfaTooLittle = "crosscheck-efa-too-little": Note,
+        EfaUnexplained = "crosscheck-efa-unexplained": Note,
+    }
+}
 
 /// Counters are exact; messages in flight at the last reading are less than this fraction.
 const LOST: f64 = 0.001;
@@ -112,17 +125,18 @@ fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
     let reported = reports(job, &mut output);
     let absent = |code: &str, why: String| Finding::new(code, format!("not compared: {why}"));
-    let log = Log::read(job).map_err(|why| output.findings.push(absent("crosscheck-no-log", why))).ok();
+    let log =
+        Log::read(job).map_err(|why| output.findings.push(absent(CrossFinding::NoLog.code(), why))).ok();
     let printed = match matches!(job.workload, Workload::NcclTests { .. }) {
-        true => {
-            Printed::read(job).map_err(|why| output.findings.push(absent("crosscheck-no-print", why))).ok()
-        }
+        true => Printed::read(job)
+            .map_err(|why| output.findings.push(absent(CrossFinding::NoPrint.code(), why)))
+            .ok(),
         false => None,
     };
     let logged = match log.as_ref().map(Log::by_rank) {
         Some(Ok(logged)) => logged,
         Some(Err(why)) => {
-            output.findings.push(absent("crosscheck-not-compared", why));
+            output.findings.push(absent(CrossFinding::NotCompared.code(), why));
             BTreeMap::new()
         }
         None => BTreeMap::new(),
@@ -187,19 +201,23 @@ fn compare_rank(job: &JobInput, number: u64, rank: &Rank, printed: Option<&Print
                 compared.disagree, compared.calls
             )
         });
-        differs("crosscheck-log-and-report", compared.disagree, why, output);
+        differs(CrossFinding::LogAndReport.code(), compared.disagree, why, output);
         if compared.unsized_calls > 0 {
             let why = format!(
                 "rank {number}: {} calls have no size in the report; only their operations were compared",
                 compared.unsized_calls
             );
-            output.findings.push(Finding::new("crosscheck-no-sizes", why).node(rank.node.as_str()));
+            output.findings.push(Finding::new(CrossFinding::NoSizes.code(), why).node(rank.node.as_str()));
         }
     }
     if let Some(printed) = printed {
         let against = [
-            ("crosscheck-log-and-print", "NCCL's log", rank.logged.map(|logged| units(&logged.calls))),
-            ("crosscheck-report-and-print", "the report", rank.reported.as_ref().map(|it| it.units.clone())),
+            (CrossFinding::LogAndPrint.code(), "NCCL's log", rank.logged.map(|logged| units(&logged.calls))),
+            (
+                CrossFinding::ReportAndPrint.code(),
+                "the report",
+                rank.reported.as_ref().map(|it| it.units.clone()),
+            ),
         ];
         for (code, what, units) in against {
             let Some(units) = units else { continue };
@@ -244,18 +262,18 @@ fn check_kernels(
             "{} NCCL kernels were launched by none of {calls} calls, but by graphs or before the capture",
             reported.kernels_of_none
         );
-        find("crosscheck-kernels-without-calls", why);
+        find(CrossFinding::KernelsWithoutCalls.code(), why);
     }
     if reported.calls_of_none > 0 {
         let why = format!("{} of {calls} calls launched no kernel in the report", reported.calls_of_none);
-        find("crosscheck-calls-without-kernels", why);
+        find(CrossFinding::CallsWithoutKernels.code(), why);
     }
     if let Some((call, kernel)) = &reported.first_of_another {
         let why = format!(
             "{} kernels belong to another operation, the first: `{call}` launched `{kernel}`",
             reported.of_another
         );
-        find("crosscheck-kernels-of-another", why);
+        find(CrossFinding::KernelsOfAnother.code(), why);
     }
 }
 
@@ -265,14 +283,14 @@ fn efa(job: &JobInput, log: &Log, output: &mut Output) {
     };
     let least = match least::least(log) {
         Ok(least) if least.bytes == 0 => {
-            return absent("crosscheck-not-compared", "no logged call spans nodes".to_owned());
+            return absent(CrossFinding::NotCompared.code(), "no logged call spans nodes".to_owned());
         }
         Ok(least) => least,
-        Err(why) => return absent("crosscheck-not-compared", why),
+        Err(why) => return absent(CrossFinding::NotCompared.code(), why),
     };
     let sent = match sent(job) {
         Ok(sent) => sent,
-        Err(why) => return absent("crosscheck-no-counters", why),
+        Err(why) => return absent(CrossFinding::NoCounters.code(), why),
     };
     let share = sent as f64 / least.bytes as f64;
     output.metrics.push(EFA.of(job.dims(), sent as f64));
@@ -287,10 +305,10 @@ fn efa(job: &JobInput, log: &Log, output: &mut Output) {
     let is_enough = share >= 1.0 - LOST;
     if !is_enough {
         let why = format!("{numbers}; the rest took another path, or was not counted");
-        output.findings.push(Finding::new("crosscheck-efa-too-little", why));
+        output.findings.push(Finding::new(CrossFinding::EfaTooLittle.code(), why));
     } else if share > UNEXPLAINED {
         let why = format!("{numbers}; {share:.1} times the least is unexplained");
-        output.findings.push(Finding::new("crosscheck-efa-unexplained", why));
+        output.findings.push(Finding::new(CrossFinding::EfaUnexplained.code(), why));
     }
 }
 

@@ -1,6 +1,7 @@
 //! The NCCL calls in the report of one rank, and the kernels that they launched.
 
 use super::super::InputFile;
+use crate::recipe::shared_findings::{CallFinding, ReportFinding};
 use nsys::export::ExportError;
 use nsys::loss::loss;
 use nsys::nccl::{Function, NcclCalls};
@@ -25,7 +26,7 @@ pub(super) struct Reported {
 
 /// A report without calls of NCCL has none, and no kernels of it either.
 pub(super) fn read(file: &InputFile) -> Result<Reported, (&'static str, String)> {
-    let unreadable = |error: ExportError| ("report-unreadable", error.to_string());
+    let unreadable = |error: ExportError| (ReportFinding::Unreadable.code(), error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;
     // Missing calls may be among the lost events.
     if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
@@ -35,7 +36,7 @@ pub(super) fn read(file: &InputFile) -> Result<Reported, (&'static str, String)>
         Some(calls) if !calls.calls.is_empty() => Ok(count_calls(&calls)),
         _ => {
             let why = "no NCCL call was traced; trace `nvtx`, and use an NCCL built with NVTX ranges";
-            Err(("no-nccl-calls", why.to_owned()))
+            Err((CallFinding::NoNcclCalls.code(), why.to_owned()))
         }
     }
 }

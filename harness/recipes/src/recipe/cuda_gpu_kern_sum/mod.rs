@@ -10,7 +10,9 @@ pub use trace::{Kernels, durations};
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload};
 use crate::figures::Stats;
 use crate::kernel_class::{CLASSES, checks_buffers, class_of};
+use crate::recipe::shared_findings::{KernelFinding, ReportFinding};
 use metric::finding::Finding;
+use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Dim, Files, MetricSpec};
 use nsys::export::{Export, KNOWN_MAJOR, WrittenBy};
@@ -72,9 +74,18 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     about: "kernels and their time, from nsys reports",
     metrics: &[SHARE, CLASS_SHARE, TIME, COUNT, MEDIAN, RANK_CLASS_SHARE],
     tables: &[&KERNEL, &STRING_IDS, &DIAGNOSTIC_EVENT, &META_DATA_EXPORT],
-    causes: &["events-dropped", "target-error", "no-kernels", "report-unreadable", "report-garbled"],
+    findings: &[ReportFinding::ALL, KernelFinding::ALL, KernelSumFinding::ALL],
+    reads_nccl_log: false,
     run: &run,
 };
+
+finding_kinds! {
+    /// Of kernels that were summed.
+    pub(crate) enum KernelSumFinding {
+        ReportTooNew = "report-too-new": Note,
+        SmallKernels = "small-kernels": Note,
+    }
+}
 
 /// Only the kernels with the most time get metrics each; sane workloads have fewer than this.
 const MOST_KERNELS: usize = 200;
@@ -117,7 +128,7 @@ fn read_rank(job: &JobInput, file: &InputFile, output: &mut Output) -> Option<Ke
             "schema version {major} is newer than the newest known one, {KNOWN_MAJOR}; all columns that are \
                      read were found"
         );
-        output.findings.push(finding("report-too-new", why));
+        output.findings.push(finding(KernelSumFinding::ReportTooNew.code(), why));
     }
     if let Some(product) = written.product {
         output.versions.entry("nsys".to_owned()).or_default().insert(product);
@@ -129,7 +140,7 @@ fn read_rank(job: &JobInput, file: &InputFile, output: &mut Output) -> Option<Ke
     let mut kernels = match kernels {
         Ok(kernels) => kernels,
         Err(why) => {
-            output.findings.push(finding("report-garbled", why));
+            output.findings.push(finding(KernelFinding::Garbled.code(), why));
             return None;
         }
     };
@@ -139,7 +150,7 @@ fn read_rank(job: &JobInput, file: &InputFile, output: &mut Output) -> Option<Ke
     // Without any kernel time there are no shares.
     if kernels.values().flatten().all(|ns| *ns == 0) {
         let why = "no kernel was traced; trace `cuda`, and have the capture include the workload's kernels";
-        output.findings.push(finding("no-kernels", why.to_owned()));
+        output.findings.push(finding(KernelFinding::NoKernels.code(), why.to_owned()));
         return None;
     }
     Some(kernels)
@@ -154,7 +165,7 @@ fn read(file: &InputFile) -> Result<OfReport, (&'static str, String)> {
         let written = export.written_by()?;
         Ok((durations(&export)?, lost, written))
     });
-    read.map_err(|error| ("report-unreadable", error.to_string()))
+    read.map_err(|error| (ReportFinding::Unreadable.code(), error.to_string()))
 }
 
 fn per_rank(job: &JobInput, file: &InputFile, kernels: &Kernels, output: &mut Output) {
@@ -189,7 +200,7 @@ fn add_job_metrics(job: &JobInput, kernels: &Kernels, output: &mut Output) {
             "{} kernels with the least time are not listed; together {share:.2} % of kernel time",
             rest.len()
         );
-        output.findings.push(Finding::new("small-kernels", text));
+        output.findings.push(Finding::new(KernelSumFinding::SmallKernels.code(), text));
     }
 }
 

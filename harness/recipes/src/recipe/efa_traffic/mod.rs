@@ -6,16 +6,16 @@ mod sampler_log;
 mod transport;
 
 use self::analysis::{DirectionMap, ExpectedNode, NicTraffic, SINCE_DRIVER, Traffic};
-pub use self::transport::{PROTOCOL, SOCKETS};
 use super::{Absent, FileRole, JobInput, Output, RecipeSpec, Workload, read_stream};
 use logs::efa_counters;
 use metric::finding::Finding;
+use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Covers, Dim, Dims, Files, Limit, MetricSpec, Names, Role};
 use std::collections::BTreeMap;
 
 /// Codes of findings that explain a low rate: NCCL used another transport than the instance's profile expects.
-pub(crate) const OTHER_TRANSPORT: &[&str] = &[SOCKETS, PROTOCOL];
+pub(crate) const OTHER_TRANSPORT: &[&str] = &[EfaFinding::TcpNotEfa.code(), EfaFinding::OtherProtocol.code()];
 
 const fn nic_metric(name: &'static str, about: &'static str, unit: Unit, better: Better) -> MetricSpec {
     MetricSpec::new(name, about, unit, better, Files::Counters)
@@ -100,9 +100,37 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     about: "bytes, rates, retransmits and drops of every NIC, and whether sent bytes have arrived",
     metrics: &[PRESENT, TX_BYTES, RX_BYTES, SHARE, RETRANS, TIMEOUTS, DROPS, NODE_TX, NODE_RX, RESIDUAL],
     tables: &[],
-    causes: &[],
+    findings: &[EfaFinding::ALL],
+    reads_nccl_log: false,
     run: &run,
 };
+
+finding_kinds! {
+    /// Of counters of EFA, and of what carried the traffic.
+    pub(crate) enum EfaFinding {
+        CaptureUnreadable = "capture-unreadable": NoOutput,
+        CaptureUnexpected = "capture-unexpected": NoOutput,
+        CaptureDuplicate = "capture-duplicate": NoOutput,
+        CaptureMissing = "capture-missing": NoOutput,
+        CaptureCut = "capture-cut": NoOutput,
+        CounterAbsent = "counter-absent": NoOutput,
+        CounterBad = "counter-bad": NoOutput,
+        CounterMissing = "counter-missing": NoOutput,
+        CounterReset = "counter-reset": NoOutput,
+        CounterWrap = "counter-wrap": NoOutput,
+        FolderUnreadable = "folder-unreadable": Garbled,
+        SamplerEnded = "sampler-ended": NotCounted,
+        TcpNotEfa = "tcp-not-efa": Setup,
+        OtherProtocol = "other-protocol": Setup,
+        ConservationBroken = "conservation-broken": Note,
+        ConservationNotShown = "conservation-not-shown": Note,
+        NicMissing = "nic-missing": Note,
+        NicUnexpected = "nic-unexpected": Note,
+        ReadingStale = "reading-stale": Note,
+        ClockJump = "clock-jump": Note,
+        NotQuiet = "not-quiet": Note,
+    }
+}
 
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
@@ -141,9 +169,11 @@ pub(super) fn traffic(job: &JobInput, output: &mut Output) -> Traffic {
         match read {
             Ok(capture) => captures.push(capture),
             Err(error) => {
-                let mut finding =
-                    Finding::new("capture-unreadable", format!("counters cannot be read: {error}"))
-                        .file(&file.shown);
+                let mut finding = Finding::new(
+                    EfaFinding::CaptureUnreadable.code(),
+                    format!("counters cannot be read: {error}"),
+                )
+                .file(&file.shown);
                 finding.node = file.node.clone();
                 output.findings.push(finding);
             }

@@ -1,12 +1,13 @@
 //! Reports, from the log of the counter sampler, that it ended before the workload.
 
 use super::{FileRole, JobInput};
+use crate::recipe::efa_traffic::EfaFinding;
 use logs::efa_counters::SAMPLER_ENDED;
 use metric::finding::Finding;
 use std::io::Read;
 
 /// The finding's code.
-const CODE: &str = "sampler-ended";
+const CODE: &str = EfaFinding::SamplerEnded.code();
 /// The beginning of a log has the reason.
 const MOST_BYTES: u64 = 64 << 10;
 /// Of a line that is quoted.

@@ -3,15 +3,11 @@
 
 use super::analysis::Traffic;
 use super::{FileRole, JobInput, Workload};
+use crate::recipe::efa_traffic::EfaFinding;
 use logs::nccl_tests;
 use metric::finding::Finding;
 use std::fs::File;
 use std::io::BufReader;
-
-/// NCCL measured a bandwidth between nodes, and no NIC moved anything.
-pub const SOCKETS: &str = "tcp-not-efa";
-/// The payload used another protocol than the profile's counters count.
-pub const PROTOCOL: &str = "other-protocol";
 
 /// What an idle NIC may move: management datagrams.
 const IDLE_BYTES: u64 = 1_000_000;
@@ -43,7 +39,7 @@ pub(super) fn sockets(job: &JobInput, traffic: &Traffic) -> Option<Finding> {
          installed and that LD_LIBRARY_PATH has its libnccl-net.so",
         job.nodes.len()
     );
-    Some(Finding::new(SOCKETS, message))
+    Some(Finding::new(EfaFinding::TcpNotEfa.code(), message))
 }
 
 /// NICs moved data, and next to none of it in the counters of the profile.
@@ -61,5 +57,5 @@ pub(super) fn protocol(job: &JobInput, traffic: &Traffic) -> Option<Finding> {
         false => "another protocol of aws-ofi-nccl; look at OFI_NCCL_PROTOCOL",
     };
     let message = format!("{counters} show {expected} of {all} bytes sent: {hint}");
-    Some(Finding::new(PROTOCOL, message))
+    Some(Finding::new(EfaFinding::OtherProtocol.code(), message))
 }

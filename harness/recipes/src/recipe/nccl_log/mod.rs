@@ -5,8 +5,10 @@
 mod tests;
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
+use crate::recipe::shared_findings::FileFinding;
 use logs::nccl_debug::{NcclLog, OfNvls, Reader};
-use metric::finding::Finding;
+use metric::finding::{Finding, FindingKind, Meaning};
+use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Dim, Files, MetricSpec, Role};
 use std::fs::File;
@@ -125,9 +127,25 @@ pub const SPEC: RecipeSpec = RecipeSpec {
         INIT,
     ],
     tables: &[],
-    causes: &["no-nccl-log", "nccl-sequence-not-compared", "nccl-ranks-missing", "nccl-left-out"],
+    findings: &[NcclLogFinding::ALL, FROM_READER, FileFinding::ALL],
+    reads_nccl_log: true,
     run: &run,
 };
+
+finding_kinds! {
+    /// Of NCCL's log, beside those of its reader.
+    pub(crate) enum NcclLogFinding {
+        NoLog = "no-nccl-log": NoNumber,
+        HostUnknown = "nccl-host-unknown": Note,
+    }
+}
+
+/// Findings of the reader that explain a missing number.
+const FROM_READER: &[FindingKind] = &[
+    FindingKind { code: "nccl-sequence-not-compared", means: Meaning::NoNumber },
+    FindingKind { code: "nccl-ranks-missing", means: Meaning::NoNumber },
+    FindingKind { code: "nccl-left-out", means: Meaning::NoNumber },
+];
 
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
@@ -142,13 +160,13 @@ fn run(job: &JobInput) -> Output {
         if let Err(error) = read {
             is_whole = false;
             let why = format!("cannot be read: {error}");
-            output.findings.push(Finding::new("unreadable", why).file(&file.shown));
+            output.findings.push(Finding::new(FileFinding::Unreadable.code(), why).file(&file.shown));
         }
     }
     let log = reader.finish();
     if log.of_nccl == 0 {
         let why = "no NCCL line in the job's output; check that the program ran and did not change `NCCL_DEBUG=INFO`";
-        output.findings.push(Finding::new("no-nccl-log", why));
+        output.findings.push(Finding::new(NcclLogFinding::NoLog.code(), why));
         return output;
     }
     if is_whole {
@@ -228,7 +246,7 @@ fn add_node_metrics(job: &JobInput, log: &NcclLog, output: &mut Output) {
     for host in &log.hosts {
         let Some(node) = node_of(job, host) else {
             let why = format!("NCCL lines of host `{host}`, which is not a node of the job");
-            output.findings.push(Finding::new("nccl-host-unknown", why).node(host));
+            output.findings.push(Finding::new(NcclLogFinding::HostUnknown.code(), why).node(host));
             continue;
         };
         let mut give = |metric: &MetricSpec, value: f64| {

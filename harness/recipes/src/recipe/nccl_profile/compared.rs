@@ -4,6 +4,7 @@ use super::super::{Contradiction, InputFile, JobInput, Output};
 use super::printed::{Printed, Row};
 use super::rank::{RankRows, Timed};
 use super::{BUSBW, RATIO, TIME, WAIT, dims};
+use crate::recipe::nccl_profile::ProfileFinding;
 use metric::finding::Finding;
 use metric::{Dim, Dims};
 use nsys::nccl::sequence::Placement;
@@ -21,7 +22,7 @@ fn time_metrics() -> Vec<String> {
 
 /// Reports a rank whose calls are not those of the output.
 pub(super) fn differs(file: &InputFile, why: String, output: &mut Output) {
-    let finding = file.finding("profile-calls-disagree", why);
+    let finding = file.finding(ProfileFinding::CallsDisagree.code(), why);
     output.doubts.push(Contradiction {
         metrics: time_metrics(),
         dims: Dims::new(),
@@ -53,12 +54,12 @@ pub(super) fn rows(job: &JobInput, printed: &Printed, ranks: &[RankRows], output
         if let Some(why) = contradiction(row, profiled_us, timed.len()) {
             let of = format!("{} of {} bytes, {}", printed.op, row.size_bytes, placement.name());
             let why = format!("{of}: {why}");
-            output.findings.push(Finding::new("profile-time-disagrees", why.clone()));
+            output.findings.push(Finding::new(ProfileFinding::TimeDisagrees.code(), why.clone()));
             let dims = Dims::new()
                 .with(Dim::Op, printed.op.name())
                 .with(Dim::SizeBytes, row.size_bytes)
                 .with(Dim::Place, row.place);
-            let cause = "profile-time-disagrees".to_owned();
+            let cause = ProfileFinding::TimeDisagrees.code().to_owned();
             output.doubts.push(Contradiction { metrics: time_metrics(), dims, cause, why });
         }
     }

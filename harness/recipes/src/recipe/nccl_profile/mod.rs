@@ -10,7 +10,9 @@ mod tests;
 
 use super::nccl_tests::nccl_metric;
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload};
+use crate::recipe::shared_findings::{CallFinding, ReportFinding};
 use metric::finding::Finding;
+use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Dim, Files, MetricSpec};
 use printed::Printed;
@@ -61,16 +63,19 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     about: "the output of nccl-tests compared with nsys reports",
     metrics: &[TIME, RATIO, BUSBW, RANKS, WAIT],
     tables: nsys::nccl::TABLES_AND_DIAGNOSTICS,
-    causes: &[
-        "events-dropped",
-        "target-error",
-        "report-unreadable",
-        "no-nccl-calls",
-        "profile-not-compared",
-        "profile-calls-disagree",
-    ],
+    findings: &[ReportFinding::ALL, CallFinding::ALL, ProfileFinding::ALL],
+    reads_nccl_log: false,
     run: &run,
 };
+
+finding_kinds! {
+    /// Of output and reports that were compared.
+    pub(crate) enum ProfileFinding {
+        NotCompared = "profile-not-compared": NoNumber,
+        CallsDisagree = "profile-calls-disagree": NoNumber,
+        TimeDisagrees = "profile-time-disagrees": Note,
+    }
+}
 
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
@@ -85,7 +90,7 @@ fn run(job: &JobInput) -> Output {
     let printed = match Printed::read(job) {
         Ok(printed) => printed,
         Err(why) => {
-            output.findings.push(Finding::new("profile-not-compared", why));
+            output.findings.push(Finding::new(ProfileFinding::NotCompared.code(), why));
             return output;
         }
     };

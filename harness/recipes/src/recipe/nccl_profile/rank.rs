@@ -2,6 +2,7 @@
 
 use super::super::InputFile;
 use super::printed::Printed;
+use crate::recipe::shared_findings::{CallFinding, ReportFinding};
 use nsys::loss::loss;
 use nsys::nccl::NcclCalls;
 use nsys::nccl::sequence::{CallPosition, Difference, Part, Placement, assign};
@@ -44,7 +45,8 @@ struct Unit {
 
 pub(super) fn read(file: &InputFile, printed: &Printed) -> Result<Rows, RankError> {
     let broken = |code, why: String| RankError::Broken { code, why };
-    let unreadable = |error: nsys::export::ExportError| broken("report-unreadable", error.to_string());
+    let unreadable =
+        |error: nsys::export::ExportError| broken(ReportFinding::Unreadable.code(), error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;
     if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
         return Err(broken(code, format!("the profiler reported: {text}")));
@@ -52,7 +54,7 @@ pub(super) fn read(file: &InputFile, printed: &Printed) -> Result<Rows, RankErro
     let calls = NcclCalls::read(&trace).map_err(unreadable)?;
     let Some(calls) = calls.filter(|calls| !calls.calls.is_empty()) else {
         let why = "no NCCL call was traced; trace `nvtx`, and use an NCCL built with NVTX ranges";
-        return Err(broken("no-nccl-calls", why.to_owned()));
+        return Err(broken(CallFinding::NoNcclCalls.code(), why.to_owned()));
     };
     let units = units(&calls);
     let places = places(&units, printed).map_err(|difference| RankError::Differs(difference.to_string()))?;

@@ -9,6 +9,7 @@ use super::nccl_tests::nccl_metric;
 use super::{JobInput, Output, RecipeSpec, Workload, nccl_tests};
 use fit::FittedLine;
 use metric::finding::Finding;
+use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Dim, Dims, Files, Metric, MetricSpec, Role, RunNoise, Sizes};
 use std::collections::BTreeMap;
@@ -88,9 +89,18 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
             bandwidth, no size missing",
     metrics: &[DIP, IN_OVER_OUT, SIZES_MISSING, LATENCY, BANDWIDTH, RESIDUAL],
     tables: &[],
-    causes: &["size-missing", "too-few-sizes"],
+    findings: &[ShapeFinding::ALL],
+    reads_nccl_log: false,
     run: &run,
 };
+
+finding_kinds! {
+    /// Of the sizes that were measured.
+    pub(crate) enum ShapeFinding {
+        SizeMissing = "size-missing": NoNumber,
+        TooFewSizes = "too-few-sizes": NoNumber,
+    }
+}
 
 /// Of the sizes of a sweep, rising, those that a metric is given for.
 pub fn sizes_of(metric: &MetricSpec, mut sizes: Vec<u64>) -> Vec<u64> {
@@ -186,7 +196,7 @@ fn missing(job: &JobInput, dims: &Dims, declared: &[u64], sweep: &Sweep, output:
             gone.len(),
             declared.len()
         );
-        output.findings.push(Finding::new("size-missing", why));
+        output.findings.push(Finding::new(ShapeFinding::SizeMissing.code(), why));
     }
     output.metrics.push(SIZES_MISSING.of(dims.clone(), gone.len() as f64));
 }
@@ -218,7 +228,7 @@ fn fitted(job: &JobInput, dims: &Dims, halves: &[Half], output: &mut Output) {
             points.len(),
             fit::FEWEST
         );
-        output.findings.push(Finding::new("too-few-sizes", why));
+        output.findings.push(Finding::new(ShapeFinding::TooFewSizes.code(), why));
         return;
     };
     output.metrics.push(LATENCY.of(dims.clone(), line.latency_us));

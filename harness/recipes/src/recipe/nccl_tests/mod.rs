@@ -8,8 +8,11 @@ use super::efa_traffic::OTHER_TRANSPORT;
 use super::{
     Failure, FileRole, InputFile, JobInput, NotComparable, Output, RecipeSpec, Workload, read_stream,
 };
+use crate::recipe::shared_findings::FileFinding;
+use logs::nccl_tests::RowFinding;
 use logs::nccl_tests::{self as source, FailureClass, Half, NcclRun, Wrong};
 use metric::finding::Finding;
+use metric::finding_kinds;
 use metric::op::Op;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Covers, DataCheck, Dim, Dims, Files, Limit, MetricSpec, Names, Role};
@@ -79,7 +82,8 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     about: "bandwidth, time and correctness of a collective, from the table that nccl-tests prints",
     metrics: &[BUSBW, ALGBW, TIME, WRONG, RANKS],
     tables: &[],
-    causes: &[],
+    findings: &[FileFinding::ALL, RowFinding::ALL, RunFinding::ALL],
+    reads_nccl_log: false,
     run: &run,
 };
 
@@ -112,7 +116,7 @@ fn read_file(job: &JobInput, file: &InputFile, op: Op, ranks: Option<u32>, dims:
         Ok(read) => read,
         Err(error) => {
             let message = format!("output of nccl-tests not understood: {error}");
-            output.findings.push(about(file, Finding::new("not-understood", message)));
+            output.findings.push(about(file, Finding::new(FileFinding::NotUnderstood.code(), message)));
             return;
         }
     };
@@ -181,7 +185,15 @@ fn blames_reporter(class: FailureClass) -> bool {
     )
 }
 
-const WRONG_RANKS: &str = "wrong-ranks";
+const WRONG_RANKS: &str = RunFinding::WrongRanks.code();
+
+finding_kinds! {
+    /// Of a run that is not the declared one.
+    pub(crate) enum RunFinding {
+        WrongRanks = "wrong-ranks":
+            Advice("check that the launcher's MPI plugin and nccl-tests' MPI are the same; see `srun --mpi=list`"),
+    }
+}
 
 /// The cause, for codes of tables that are cut or garbled: their remaining rows were measured, but the rest is unknown.
 fn broken_by(code: &str) -> Option<&'static str> {

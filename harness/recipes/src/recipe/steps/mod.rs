@@ -5,8 +5,10 @@
 mod tests;
 
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
+use crate::recipe::shared_findings::ReportFinding;
 use crate::steps::{Figures, Found, StepRequest, figures, find_in_trace};
 use metric::finding::Finding;
+use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Dim, Dims, Files, MetricSpec, RunNoise};
 use nsys::export::ExportError;
@@ -54,9 +56,19 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     about: "the steps of an iterative run, from nsys reports",
     metrics: &[TIME, MEDIAN, CV, SLOPE, COUNT],
     tables: &[&KERNEL, &RUNTIME, &STRING_IDS, &GRAPH_TRACE, &NVTX_EVENTS, &DIAGNOSTIC_EVENT],
-    causes: &["events-dropped", "target-error", "report-unreadable", "no-steps"],
+    findings: &[ReportFinding::ALL, StepFinding::ALL],
+    reads_nccl_log: false,
     run: &run,
 };
+
+finding_kinds! {
+    /// Of steps in reports.
+    pub(crate) enum StepFinding {
+        NoSteps = "no-steps": NoNumber,
+        Noted = "steps": Note,
+        Differ = "steps-differ": Note,
+    }
+}
 
 /// Only the first steps get a metric each; the statistics cover all.
 const MOST_STEPS: usize = 2000;
@@ -70,7 +82,8 @@ fn run(job: &JobInput) -> Output {
         match job.report_extract(SPEC.name, file, || read_rank(file)) {
             Err(finding) => output.findings.push(*finding),
             Ok((found, figures)) => {
-                let notes = found.notes.iter().map(|note| file.finding("steps", note.clone()));
+                let notes =
+                    found.notes.iter().map(|note| file.finding(StepFinding::Noted.code(), note.clone()));
                 output.findings.extend(notes);
                 let dims = job.dims().with(Dim::Rank, rank).with(Dim::Node, node.as_str());
                 counts.entry(per_rank(&dims, &found, &figures, &mut output)).or_default().push(rank);
@@ -85,14 +98,14 @@ fn run(job: &JobInput) -> Output {
             format!("{count} on ranks {}{more}", shown.join(", "))
         });
         let why = format!("step counts differ between ranks: {}", parts.collect::<Vec<_>>().join("; "));
-        output.findings.push(Finding::new("steps-differ", why));
+        output.findings.push(Finding::new(StepFinding::Differ.code(), why));
     }
     output
 }
 
 /// The steps of a report with their figures, or why there are none.
 fn read_rank(file: &InputFile) -> Result<(Found, Figures), (&'static str, String)> {
-    let unreadable = |error: ExportError| ("report-unreadable", error.to_string());
+    let unreadable = |error: ExportError| (ReportFinding::Unreadable.code(), error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;
     // With dropped events a step may look shorter or longer, and two may look like one.
     if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
@@ -100,12 +113,12 @@ fn read_rank(file: &InputFile) -> Result<(Found, Figures), (&'static str, String
     }
     let found = match find_in_trace(&trace, &StepRequest::default()).map_err(unreadable)? {
         Ok(found) => found,
-        Err(why) => return Err(("no-steps", format!("no steps found: {}", why.join("; ")))),
+        Err(why) => return Err((StepFinding::NoSteps.code(), format!("no steps found: {}", why.join("; ")))),
     };
     let steps: Vec<_> = found.steps.iter().collect();
     match figures(&steps) {
         Some(figures) => Ok((found, figures)),
-        None => Err(("no-steps", "no complete step".to_owned())),
+        None => Err((StepFinding::NoSteps.code(), "no complete step".to_owned())),
     }
 }
 

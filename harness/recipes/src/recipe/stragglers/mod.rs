@@ -6,8 +6,10 @@ mod tests;
 
 use self::extract::{KernelExtract, RankReport};
 use super::{FileRole, InputFile, JobInput, Output, RecipeSpec};
+use crate::recipe::shared_findings::ReportFinding;
 use crate::stragglers::{Culprit, Evidence, Judgement, Limits, Rounds, Verdict, Who, judge};
 use metric::finding::Finding;
+use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Dim, Files, MetricSpec, Names, RunNoise};
 use nsys::loss::loss;
@@ -26,7 +28,7 @@ const fn late(name: &'static str, about: &'static str, unit: Unit) -> MetricSpec
 }
 
 /// The finding of a rank that keeps the others waiting.
-const STRAGGLER: &str = "straggler";
+const STRAGGLER: &str = StragglerFinding::Late.code();
 
 const LATE: MetricSpec = late(
     "straggler.late",
@@ -76,16 +78,22 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     metrics: &[LATE, LATE_SHARE, WAIT, OFFSET, RESIDUAL],
     // Host names are for `harness recipe`; a run knows the node of each report.
     tables: &[&KERNEL, &STRING_IDS, &RUNTIME, &NVTX_EVENTS, &SESSION_START, &SYSTEM_ENV, &DIAGNOSTIC_EVENT],
-    causes: &[
-        "events-dropped",
-        "target-error",
-        "report-unreadable",
-        "report-missing",
-        "no-communication",
-        "stragglers-untold",
-    ],
+    findings: &[ReportFinding::ALL, StragglerFinding::ALL],
+    reads_nccl_log: false,
     run: &run,
 };
+
+finding_kinds! {
+    /// Of ranks that keep others waiting.
+    pub(crate) enum StragglerFinding {
+        ReportMissing = "report-missing": NoNumber,
+        NoCommunication = "no-communication": NoNumber,
+        Unknown = "stragglers-untold": NoNumber,
+        Late = "straggler": Note,
+        CollectivesUnequal = "collectives-unequal": Note,
+        ClocksApart = "clocks-apart": Note,
+    }
+}
 
 /// The extract of one report, and where it is from.
 struct RankExtract<'a> {
@@ -116,7 +124,7 @@ fn run(job: &JobInput) -> Output {
     for (rank, node) in missing {
         let why =
             format!("rank {rank}: no report, so no rank can be called late; find out why it is missing");
-        output.findings.push(Finding::new("report-missing", why).node(node.as_str()));
+        output.findings.push(Finding::new(StragglerFinding::ReportMissing.code(), why).node(node.as_str()));
         whole = false;
     }
     if !whole {
@@ -140,9 +148,10 @@ fn run(job: &JobInput) -> Output {
 /// Of one report; else the finding that says why nothing.
 fn read<'a>(job: &JobInput, file: &'a InputFile) -> Result<RankExtract<'a>, Box<Finding>> {
     let (Some(rank), Some(node)) = (file.rank, file.node.as_deref()) else {
-        return Err(Box::new(
-            file.finding("report-unreadable", "rank and node of the report are unknown".to_owned()),
-        ));
+        return Err(Box::new(file.finding(
+            ReportFinding::Unreadable.code(),
+            "rank and node of the report are unknown".to_owned(),
+        )));
     };
     let (zero, extract) = job.report_extract(SPEC.name, file, || read_rank(file))?;
     Ok(RankExtract { file, rank, node, zero, extract })
@@ -155,11 +164,11 @@ fn read_rank(file: &InputFile) -> Result<(Option<i64>, KernelExtract), (&'static
         Ok((lost, extract::take(&trace)?, trace.utc_epoch_ns()?))
     });
     match read {
-        Err(error) => Err(("report-unreadable", error.to_string())),
+        Err(error) => Err((ReportFinding::Unreadable.code(), error.to_string())),
         Ok((Some((code, text)), ..)) => Err((code, format!("the profiler reported: {text}"))),
         Ok((None, None, _)) => {
             let why = "no communication kernel was traced; trace `cuda` and `nvtx`, and have the capture include some";
-            Err(("no-communication", why.to_owned()))
+            Err((StragglerFinding::NoCommunication.code(), why.to_owned()))
         }
         Ok((None, Some((extract, _)), zero)) => Ok((zero, extract)),
     }
@@ -167,18 +176,18 @@ fn read_rank(file: &InputFile) -> Result<(Option<i64>, KernelExtract), (&'static
 
 fn report_stragglers(evidence: &Evidence, judgement: &Judgement, output: &mut Output) {
     let flaws = judgement.flaws.iter().map(|flaw| extract::describe_flaw(flaw, evidence));
-    output.findings.extend(flaws.map(|why| Finding::new("collectives-unequal", why)));
+    output.findings.extend(flaws.map(|why| Finding::new(StragglerFinding::CollectivesUnequal.code(), why)));
     if !judgement.apart.is_empty() {
         let groups: Vec<String> = judgement.apart.iter().map(|group| group.join(", ")).collect();
         let why = format!("clocks cannot be aligned: no collective connects {}", groups.join(" | "));
-        output.findings.push(Finding::new("clocks-apart", why));
+        output.findings.push(Finding::new(StragglerFinding::ClocksApart.code(), why));
     }
     match &judgement.verdict {
         Verdict::Named(culprits) => output.findings.extend(culprits.iter().map(named)),
         Verdict::NoCulprit(_) => {}
         Verdict::Inconclusive(why) => {
             let why = format!("stragglers unknown: {why}; capture more steps of all ranks");
-            output.findings.push(Finding::new("stragglers-untold", why));
+            output.findings.push(Finding::new(StragglerFinding::Unknown.code(), why));
         }
     }
 }
@@ -228,7 +237,7 @@ fn put_metrics(job: &JobInput, evidence: &Evidence, judgement: &Judgement, outpu
             Some(late) => output.metrics.push(LATE.of(dims.clone(), late as f64 / 1e3)),
             None => {
                 let why = format!("rank {rank}: no peer to compare with");
-                output.findings.push(Finding::new("stragglers-untold", why).node(node));
+                output.findings.push(Finding::new(StragglerFinding::Unknown.code(), why).node(node));
             }
         }
         output.metrics.extend(share.map(|share| LATE_SHARE.of(dims.clone(), share)));

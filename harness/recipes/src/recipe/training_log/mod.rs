@@ -11,8 +11,10 @@ mod window;
 use self::throughput::{Extent, Throughput};
 use super::efa_traffic;
 use super::{Failure, FileRole, InputFile, JobInput, Output, RecipeSpec, TrainingFacts, Workload};
+use crate::recipe::shared_findings::{FileFinding, RateFinding};
 use logs::training_log::{self as source, Dialect, Series, StepLine, TrainerSummary, figures};
 use metric::finding::Finding;
+use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Blames, DataCheck, Dim, Files, MetricSpec, Names, Role, RunNoise};
 use std::collections::BTreeMap;
@@ -149,18 +151,35 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
         window::MFU,
     ],
     tables: &[],
-    causes: &[window::UNKNOWN],
+    findings: &[TrainingFinding::ALL, FileFinding::ALL, RateFinding::ALL],
+    reads_nccl_log: false,
     run: &run,
 };
 
+finding_kinds! {
+    /// Of the log of a training, and why one failed.
+    pub(crate) enum TrainingFinding {
+        WindowUnknown = "training-window-unknown": NoNumber,
+        LossNotFinite = "training-loss-not-finite": Note,
+        NanIterations = "training-nan-iterations": Note,
+        NanRank = "training-nan-rank": Note,
+        EndedEarly = "training-ended-early": Note,
+        FlopsDiffer = "training-flops-differ": Note,
+        Computed = "training-reckoned": Note,
+        BatchDiffers = "training-batch-differs": Note,
+        Rendezvous = "rendezvous": NoPlace,
+        Exception = "exception": NoPlace,
+    }
+}
+
 /// Code of the finding that names the step whose loss is not finite.
-pub const NOT_FINITE: &str = "training-loss-not-finite";
+pub const NOT_FINITE: &str = TrainingFinding::LossNotFinite.code();
 /// Code of the finding that counts iterations with NaN.
-const NAN_ITERATIONS: &str = "training-nan-iterations";
+const NAN_ITERATIONS: &str = TrainingFinding::NanIterations.code();
 /// Code of the finding that names the rank with NaN, where the program says which.
-pub const NAN_RANK: &str = "training-nan-rank";
+pub const NAN_RANK: &str = TrainingFinding::NanRank.code();
 /// Code of the finding of a run that ended before its planned steps.
-pub const ENDED_EARLY: &str = "training-ended-early";
+pub const ENDED_EARLY: &str = TrainingFinding::EndedEarly.code();
 
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
@@ -210,7 +229,7 @@ fn read(job: &JobInput, output: &mut Output) -> Option<ReferenceLogs> {
             Ok(log) => log,
             Err(error) => {
                 let why = format!("cannot be read: {error}");
-                output.findings.push(Finding::new("unreadable", why).file(&file.shown));
+                output.findings.push(Finding::new(FileFinding::Unreadable.code(), why).file(&file.shown));
                 continue;
             }
         };
@@ -239,7 +258,7 @@ fn read(job: &JobInput, output: &mut Output) -> Option<ReferenceLogs> {
     let Some(first) = accounts.iter().position(|it| Some(it.longest) == most) else {
         if is_read {
             let why = format!("no step found in {lines} lines; let the program print each step to stdout");
-            output.findings.push(Finding::new("not-understood", why));
+            output.findings.push(Finding::new(FileFinding::NotUnderstood.code(), why));
         }
         return None;
     };
@@ -352,7 +371,8 @@ fn put_times(
 ) {
     let throughput = Throughput::compute(facts, ranks, series, summary, Extent::Whole);
     output.findings.extend(throughput.findings.iter().cloned());
-    let impossible = throughput.impossible.clone().map(|why| Finding::new("training-impossible", why));
+    let impossible =
+        throughput.impossible.clone().map(|why| Finding::new(RateFinding::Impossible.code(), why));
     output.findings.extend(impossible);
     let mut put = |spec: &MetricSpec, value: Option<f64>| {
         if let Some(value) = value.filter(|value| value.is_finite()) {

@@ -2,6 +2,7 @@
 //! values.
 
 use super::TrainingFacts;
+use crate::recipe::training_log::TrainingFinding;
 use logs::training_log::{Figures, Series, StepLine, TrainerSummary, figures};
 use metric::finding::Finding;
 
@@ -98,7 +99,7 @@ impl Throughput {
             let why = format!(
                 "TFLOP/s per GPU: {log:.1} by the log (used), {shape:.1} by the stated model; check the model's shape"
             );
-            made.findings.push(Finding::new("training-flops-differ", why));
+            made.findings.push(Finding::new(TrainingFinding::FlopsDiffer.code(), why));
         }
         if by_log.is_none() && by_shape.is_some() {
             computed.push("TFLOP/s per GPU from tokens and the model's shape".to_owned());
@@ -122,7 +123,7 @@ impl Throughput {
         }
         if !computed.is_empty() {
             let why = format!("computed, not logged: {}", computed.join("; "));
-            made.findings.push(Finding::new("training-reckoned", why));
+            made.findings.push(Finding::new(TrainingFinding::Computed.code(), why));
         }
         made
     }
@@ -142,7 +143,7 @@ fn samples(
         && logged != stated
     {
         let why = format!("samples per step: {logged} by the log (used), {stated} as stated");
-        findings.push(Finding::new("training-batch-differs", why));
+        findings.push(Finding::new(TrainingFinding::BatchDiffers.code(), why));
     }
     logged.or(stated).map(|samples| samples as f64)
 }

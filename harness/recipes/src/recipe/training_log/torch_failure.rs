@@ -3,6 +3,7 @@
 //! fault.
 
 use super::{Failure, JobInput, failure};
+use crate::recipe::training_log::TrainingFinding;
 use logs::torch_failure::Account;
 
 /// The failure that torch itself reports, if any. `shown` is the file that the lines stand in.
@@ -50,9 +51,9 @@ pub(crate) fn failed_by(
 }
 
 /// Cause: a failed rendezvous; it has no culprit.
-pub const RENDEZVOUS: &str = "rendezvous";
+pub(super) const RENDEZVOUS: &str = TrainingFinding::Rendezvous.code();
 /// Cause: an exception of the program; it has no culprit.
-pub const EXCEPTION: &str = "exception";
+pub const EXCEPTION: &str = TrainingFinding::Exception.code();
 const GPU_ERROR: &str = "gpu-error";
 
 /// Signs of a GPU or of its links; a program that asks for too much memory is none.

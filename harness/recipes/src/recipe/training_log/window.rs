@@ -3,6 +3,7 @@
 
 use super::throughput::{Extent, Throughput};
 use super::{TrainingFacts, job_metric};
+use crate::recipe::training_log::TrainingFinding;
 use crate::recipe::window::StepWindow;
 use crate::recipe::{JobInput, Output};
 use logs::training_log::Series;
@@ -43,7 +44,7 @@ pub(super) const MFU: MetricSpec = job_metric(
 pub(super) const METRICS: [MetricSpec; 5] = [STEP_TIME, SAMPLES, TOKENS, TFLOPS, MFU];
 
 /// Code of the finding that says why the log gives no numbers for a window.
-pub(super) const UNKNOWN: &str = "training-window-unknown";
+pub(super) const UNKNOWN: &str = TrainingFinding::WindowUnknown.code();
 
 pub(super) fn put(
     job: &JobInput,

@@ -3,6 +3,8 @@
 
 use super::StepWindow;
 use crate::recipe::efa_traffic::analysis::{DirectionMap, sent_within};
+use crate::recipe::shared_findings::RateFinding;
+use crate::recipe::window::WindowFinding;
 use crate::recipe::{FileRole, InputFile, JobInput, Output, Workload, training_log};
 use crate::steps::Found;
 use logs::efa_counters::{self, Capture};
@@ -47,12 +49,6 @@ pub(super) const MFU: MetricSpec = job_metric(
 pub(super) const REACHED: [MetricSpec; 4] = [SAMPLES, TOKENS, TFLOPS, MFU];
 pub(super) const EFA_PER_STEP: MetricSpec = MetricSpec::new("window.efa_bytes_per_step", "bytes per step that a node sent through its NICs from the begin of the window's first step to the end of \
             its last one; counters are interpolated linearly between two readings", Unit::Bytes, Better::Neither, Files::Reports).per(&[Dim::Node]);
-
-/// Code of the finding that says why a node's bytes within the window are unknown.
-pub(super) const EFA_UNKNOWN: &str = "window-efa-unknown";
-
-/// Code of the finding that says why the time of a window is unknown.
-pub(super) const UNTIMED: &str = "window-untimed";
 
 /// From the begin of the first requested step to the end of the last one, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -144,7 +140,7 @@ pub(super) fn put(job: &JobInput, requested: &StepWindow, spans: &Spans, output:
             Err(why) => {
                 let why =
                     format!("EFA bytes within steps {}..{} unknown: {why}", requested.first, requested.last);
-                output.findings.push(Finding::new(EFA_UNKNOWN, why).node(node.as_str()));
+                output.findings.push(Finding::new(WindowFinding::EfaUnknown.code(), why).node(node.as_str()));
             }
         }
     }
@@ -161,7 +157,9 @@ fn put_throughput(job: &JobInput, requested: &StepWindow, spans: &Spans, output:
     }
     let seconds = all.iter().sum::<f64>() / all.len() as f64 / requested.count() as f64;
     let throughput = training_log::by_step_time(facts, *ranks, seconds);
-    output.findings.extend(throughput.impossible.map(|why| Finding::new("training-impossible", why)));
+    output
+        .findings
+        .extend(throughput.impossible.map(|why| Finding::new(RateFinding::Impossible.code(), why)));
     let values =
         [throughput.samples_per_s, throughput.tokens_per_s, throughput.tflops_per_gpu, throughput.mfu];
     for (spec, value) in REACHED.iter().zip(values) {

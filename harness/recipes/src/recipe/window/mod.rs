@@ -6,11 +6,13 @@ mod measured;
 #[cfg(test)]
 mod tests;
 
-use self::measured::{EFA_PER_STEP, EFA_UNKNOWN, STEP_TIME, Span, Spans, UNTIMED};
+use self::measured::{EFA_PER_STEP, STEP_TIME, Span, Spans};
 use super::{Contradiction, FileRole, InputFile, JobInput, LIST, Output, RecipeSpec, Workload};
+use crate::recipe::shared_findings::{RateFinding, ReportFinding};
 use crate::steps::{Source, StepRequest as StepSearch, find_in_trace, stem};
 use logs::window_mark::{MARKS, Mark};
 use metric::finding::Finding;
+use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Dim, Dims, Files, MetricSpec};
 use nsys::export::ExportError;
@@ -20,9 +22,6 @@ use nsys::trace::Trace;
 use nsys::trace::nvtx::Ranges;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-
-const NOT_AS_ASKED: &str = "window-not-as-asked";
-const MISCOUNTED: &str = "window-miscounted";
 
 const OF_RANK: &[Dim] = &[Dim::Rank, Dim::Node];
 
@@ -55,9 +54,21 @@ pub const SPEC: RecipeSpec = RecipeSpec {
         EFA_PER_STEP,
     ],
     tables: &[&KERNEL, &RUNTIME, &STRING_IDS, &GRAPH_TRACE, &NVTX_EVENTS, &DIAGNOSTIC_EVENT],
-    causes: &["events-dropped", "target-error", "report-unreadable", "window-unknown", UNTIMED, EFA_UNKNOWN],
+    findings: &[ReportFinding::ALL, WindowFinding::ALL, RateFinding::ALL],
+    reads_nccl_log: false,
     run: &run,
 };
+
+finding_kinds! {
+    /// Of the steps that were profiled.
+    pub(crate) enum WindowFinding {
+        Unknown = "window-unknown": NoNumber,
+        Untimed = "window-untimed": NoNumber,
+        EfaUnknown = "window-efa-unknown": NoNumber,
+        NotAsAsked = "window-not-as-asked": Note,
+        Miscounted = "window-miscounted": Note,
+    }
+}
 
 /// The requested window, both ends included, and the marks left where it was opened, by rank.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -113,15 +124,16 @@ fn run(job: &JobInput) -> Output {
         let reason = match mismatch(requested, mark, &shown, &observed) {
             Ok(reason) => reason,
             Err(why) => {
-                output.findings.push(file.finding("window-unknown", why));
+                output.findings.push(file.finding(WindowFinding::Unknown.code(), why));
                 continue;
             }
         };
         for (spec, value) in [(STEPS, observed.steps), (FIRST, observed.first), (LAST, observed.last)] {
             output.metrics.extend(value.map(|value| spec.of(dims.clone(), value as f64)));
         }
-        let reason = reason.map(|why| (NOT_AS_ASKED, why));
-        let reason = reason.or_else(|| miscounted(job, requested, mark).map(|why| (MISCOUNTED, why)));
+        let reason = reason.map(|why| (WindowFinding::NotAsAsked.code(), why));
+        let reason = reason
+            .or_else(|| miscounted(job, requested, mark).map(|why| (WindowFinding::Miscounted.code(), why)));
         match (reason, shown.span) {
             (Some((cause, why)), _) => distrust_node(&mut output, file, node, cause, why),
             (None, Some(span)) => drop(spans.entry(node.clone()).or_default().insert(rank, span)),
@@ -129,7 +141,7 @@ fn run(job: &JobInput) -> Output {
                 let why =
                     "step times unknown: the report lacks the begin of the first step or the end of the last"
                         .to_owned();
-                output.findings.push(file.finding(UNTIMED, why));
+                output.findings.push(file.finding(WindowFinding::Untimed.code(), why));
             }
         }
     }
@@ -138,7 +150,7 @@ fn run(job: &JobInput) -> Output {
 }
 
 fn take(file: &InputFile, requested: &StepWindow) -> Result<ReportSteps, (&'static str, String)> {
-    let unreadable = |error: ExportError| ("report-unreadable", error.to_string());
+    let unreadable = |error: ExportError| (ReportFinding::Unreadable.code(), error.to_string());
     let trace = Trace::open(&file.path).map_err(unreadable)?;
     if let Some((code, text)) = loss(trace.export()).map_err(unreadable)? {
         return Err((code, format!("the profiler reported: {text}")));

@@ -220,13 +220,13 @@ fn efa_bytes_per_step_cover_the_first_begin_to_the_last_end() {
         let (_made, job, _folder) = with_counters(1000, epoch_s, interval_cs);
         let output = run(&job);
         assert_eq!(value(&output, "window.efa_bytes_per_step"), None);
-        assert_eq!(codes_and_causes(&output).0, [EFA_UNKNOWN]);
+        assert_eq!(codes_and_causes(&output).0, [WindowFinding::EfaUnknown.code()]);
         assert!(output.findings[0].message.contains(why), "{:?}", output.findings);
         assert!(value(&output, "window.step_time").is_some(), "times need no counters");
     }
     let (_made, mut job, _folder) = with_counters(1000, 1_700_000_004, 50);
     std::fs::write(&job.files[1].path, "harness-counters 1\nnothing").expect("written");
-    assert_eq!(codes_and_causes(&run(&job)).0, [EFA_UNKNOWN]);
+    assert_eq!(codes_and_causes(&run(&job)).0, [WindowFinding::EfaUnknown.code()]);
     job.files.pop();
     assert_eq!(
         codes_and_causes(&run(&job)).0,

@@ -3,7 +3,7 @@
 use super::*;
 use model::artefact::{JobOutcome, WorkKind};
 use recipes::catalogue::Catalogue;
-use recipes::recipe::{efa_traffic, training_log};
+use recipes::recipe::training_log;
 
 /// One job on each node, which both ended with exit code 1 and these last words.
 fn both_failed(words: [&[&str]; 2]) -> World {
@@ -91,7 +91,7 @@ fn a_low_bandwidth_over_tcp_in_every_job_is_a_setting_and_no_nodes_fault() {
         world.jobs.jobs.push(JobRecord { name: "k".into(), ..world.jobs.jobs[0].clone() });
         world.analysis.jobs.insert("k".into(), JobAnalysis::default());
         for job in sockets {
-            let finding = Finding::new(efa_traffic::SOCKETS, "NCCL went over TCP");
+            let finding = Finding::new("tcp-not-efa", "NCCL went over TCP");
             world.analysis.jobs.get_mut(*job).expect("a job").findings.push(finding);
         }
         let judged = world.judged();
@@ -104,7 +104,7 @@ fn a_low_bandwidth_over_tcp_in_every_job_is_a_setting_and_no_nodes_fault() {
     assert_eq!(slow(&["j"], true), [Some(false), None]);
     let mut one_node = World::new(at_least(10.0)).saw(2.0);
     one_node.case.jobs[0].nodes.truncate(1);
-    one_node.analysis().findings.push(Finding::new(efa_traffic::SOCKETS, "NCCL went over TCP"));
+    one_node.analysis().findings.push(Finding::new("tcp-not-efa", "NCCL went over TCP"));
     assert_eq!(busbw_failed(&one_node.judged().outcomes.jobs), [Some(true)]);
 }
 
@@ -114,7 +114,7 @@ fn a_failure_says_over_which_transport_nccl_went() {
     assert!(!world.one().message.contains("went over"));
     world.analysis().findings.push(Finding::new("clock-jump", "the clock went over midnight"));
     assert!(!world.one().message.contains("went over"));
-    world.analysis().findings.push(Finding::new(efa_traffic::SOCKETS, "NCCL went over TCP"));
+    world.analysis().findings.push(Finding::new("tcp-not-efa", "NCCL went over TCP"));
     assert!(world.one().message.ends_with(": NCCL went over TCP"), "{}", world.one().message);
     world.case.assertions[0].metric = "train.loss_finite".into();
     world.rows = vec![row("train.loss_finite", 2.0, &[])];

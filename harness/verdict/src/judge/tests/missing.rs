@@ -77,7 +77,8 @@ fn a_file_of_another_job_or_node_is_no_reason() {
 fn every_kind_of_broken_output_is_a_reason_and_other_findings_are_none() {
     for (code, cause) in [
         ("not-understood", "garbled"),
-        ("row-short", "garbled"),
+        ("row-cut", "garbled"),
+        ("row-of-no-reader", "not-measured"),
         ("folder-unreadable", "garbled"),
         ("capture-cut", "capture-cut"),
         ("counter-reset", "counter-reset"),

@@ -4,6 +4,7 @@
 
 use super::device::{DeviceRead, moved};
 use super::notes::Notes;
+use crate::recipe::efa_traffic::EfaFinding;
 use logs::efa_counters::{Phase, Reading};
 use metric::finding::Finding;
 
@@ -139,7 +140,11 @@ impl Conservation {
 
     /// Until the law has been seen to hold on an instance type, a remainder may be normal for it.
     fn code(&self) -> &'static str {
-        if self.shown { "conservation-broken" } else { "conservation-not-shown" }
+        if self.shown {
+            EfaFinding::ConservationBroken.code()
+        } else {
+            EfaFinding::ConservationNotShown.code()
+        }
     }
 
     /// Nothing where the device was not at rest on both sides, or a total is not known.

@@ -4,6 +4,7 @@
 use super::conservation::{RX, TX};
 use super::notes::Notes;
 use super::{DirectionMap, NicTraffic, last_of};
+use crate::recipe::efa_traffic::EfaFinding;
 use logs::efa_counters::{Capture, Device, Phase, Reading, Step};
 
 /// Where the counters stand in a capture's readings; nothing for one that the sampler does not know.
@@ -226,12 +227,17 @@ impl<'a> DeviceRead<'a> {
         };
         let held: Vec<String> = missing.iter().filter_map(bad).collect();
         if !held.is_empty() {
-            notes.device("counter-bad", self.name, "counters are not numbers", held.join(", "));
+            notes.device(
+                EfaFinding::CounterBad.code(),
+                self.name,
+                "counters are not numbers",
+                held.join(", "),
+            );
         }
         let absent: Vec<&str> = missing.iter().filter(|name| bad(name).is_none()).copied().collect();
         if !absent.is_empty() {
             let text = "required counters could not be read";
-            notes.device("counter-missing", self.name, text, absent.join(", "));
+            notes.device(EfaFinding::CounterMissing.code(), self.name, text, absent.join(", "));
         }
         missing.into_iter().map(str::to_owned).collect()
     }
@@ -239,7 +245,7 @@ impl<'a> DeviceRead<'a> {
     fn note_readings(&self, notes: &mut Notes) {
         if let Some(column) = &self.steps.reset {
             let text = "counters fell during the capture: the driver was reloaded";
-            notes.device("counter-reset", self.name, text, format!("{column} first"));
+            notes.device(EfaFinding::CounterReset.code(), self.name, text, format!("{column} first"));
         }
         let names = |columns: &[usize]| {
             let names: Vec<&str> = columns
@@ -250,21 +256,21 @@ impl<'a> DeviceRead<'a> {
         };
         if !self.steps.wrapped.is_empty() {
             let text = "counters wrapped at 2^64; totals are corrected";
-            notes.device("counter-wrap", self.name, text, names(&self.steps.wrapped));
+            notes.device(EfaFinding::CounterWrap.code(), self.name, text, names(&self.steps.wrapped));
         }
         if !self.steps.narrow.is_empty() {
             let text = "counters wrapped at 2^32 an unknown number of times; no totals";
-            notes.device("counter-wrap", self.name, text, names(&self.steps.narrow));
+            notes.device(EfaFinding::CounterWrap.code(), self.name, text, names(&self.steps.narrow));
         }
         if let Some(lifespan) = self.lifespan_ms
             && self.readings.windows(2).any(|pair| nearer_than(pair[0], pair[1], lifespan))
         {
             let text = "readings are closer together than the driver's cache lifetime";
-            notes.device("reading-stale", self.name, text, format!("{lifespan} ms"));
+            notes.device(EfaFinding::ReadingStale.code(), self.name, text, format!("{lifespan} ms"));
         }
         if self.whole && self.ends.is_none() {
             let text = "device has no reading before or none after the workload";
-            notes.device("capture-cut", self.name, text, String::new());
+            notes.device(EfaFinding::CaptureCut.code(), self.name, text, String::new());
         }
         if self.ends.is_some() {
             for (phase, text) in [
@@ -275,7 +281,7 @@ impl<'a> DeviceRead<'a> {
                 (Phase::After, "traffic after the workload had not stopped; some of it may not be counted"),
             ] {
                 if !self.is_quiet(phase) {
-                    notes.device("not-quiet", self.name, text, String::new());
+                    notes.device(EfaFinding::NotQuiet.code(), self.name, text, String::new());
                 }
             }
         }

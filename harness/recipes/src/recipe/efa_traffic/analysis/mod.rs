@@ -29,6 +29,7 @@ pub(crate) use within::sent_within;
 use self::conservation::Conservation;
 use self::device::{Columns, DeviceRead};
 use self::notes::Notes;
+use crate::recipe::efa_traffic::EfaFinding;
 use logs::efa_counters::{Capture, Phase, Reading, Reason};
 use metric::finding::Finding;
 use std::collections::{BTreeMap, BTreeSet};
@@ -126,10 +127,14 @@ pub fn analyze(captures: &[Capture], expected: &[ExpectedNode], map: &DirectionM
     for capture in captures {
         if !names.contains(capture.node.as_str()) {
             let message = format!("capture of `{}`, which is not a node of the job", capture.node);
-            traffic.findings.push(Finding::new("capture-unexpected", message).file(&capture.file));
+            traffic
+                .findings
+                .push(Finding::new(EfaFinding::CaptureUnexpected.code(), message).file(&capture.file));
         } else if let Some(first) = by_node.get(capture.node.as_str()) {
             let message = format!("second capture of the node, ignored; using the first: `{}`", first.file);
-            let finding = Finding::new("capture-duplicate", message).node(&capture.node).file(&capture.file);
+            let finding = Finding::new(EfaFinding::CaptureDuplicate.code(), message)
+                .node(&capture.node)
+                .file(&capture.file);
             traffic.findings.push(finding);
         } else {
             by_node.insert(&capture.node, capture);
@@ -142,7 +147,9 @@ pub fn analyze(captures: &[Capture], expected: &[ExpectedNode], map: &DirectionM
             None => {
                 job.unknown();
                 let message = "no capture of the node's counters; see the sampler's log";
-                traffic.findings.push(Finding::new("capture-missing", message).node(&node.node));
+                traffic
+                    .findings
+                    .push(Finding::new(EfaFinding::CaptureMissing.code(), message).node(&node.node));
                 traffic.nics.extend(node.devices.iter().map(|nic| unknown(node, nic, None)));
             }
         }
@@ -166,7 +173,7 @@ fn add_node(
     if !readable {
         traffic.unreadable.push(capture.node.clone());
         let paths = capture.unreadable.join("`, `");
-        notes.whole("folder-unreadable", format!("counters cannot be read: `{paths}`"));
+        notes.whole(EfaFinding::FolderUnreadable.code(), format!("counters cannot be read: `{paths}`"));
     }
     let whole = is_whole(capture, &mut notes);
     let mut columns = Columns::new(capture, map);
@@ -185,7 +192,7 @@ fn add_node(
         let names = columns.absent.join(", ");
         let message =
             format!("no EFA device has these counters, which exist since driver {SINCE_DRIVER}: {names}");
-        notes.whole("counter-absent", message);
+        notes.whole(EfaFinding::CounterAbsent.code(), message);
         traffic.absent.insert(capture.node.clone(), columns.absent.clone());
     }
     let (mut moved, mut frozen) = (0u64, true);
@@ -193,7 +200,12 @@ fn add_node(
     for name in &expected.devices {
         let Some(at) = listed.get(name.as_str()) else {
             if readable {
-                notes.device("nic-missing", name, "device of the profile is missing", String::new());
+                notes.device(
+                    EfaFinding::NicMissing.code(),
+                    name,
+                    "device of the profile is missing",
+                    String::new(),
+                );
             } else {
                 job.unknown();
             }
@@ -212,7 +224,7 @@ fn add_node(
             // Its bytes are missing in the job's sums.
             job.unknown();
             notes.device(
-                "nic-unexpected",
+                EfaFinding::NicUnexpected.code(),
                 name,
                 "device moves data and is not in the profile",
                 String::new(),
@@ -222,7 +234,7 @@ fn add_node(
     if frozen && moved >= MOVED_BYTES {
         let message =
             format!("no rate: counters stood still during the workload and grew by {moved} bytes at its end");
-        notes.whole("reading-stale", message);
+        notes.whole(EfaFinding::ReadingStale.code(), message);
         for nic in &mut traffic.nics[first..] {
             nic.plateau_tx_gb_s = None;
             nic.plateau_rx_gb_s = None;
@@ -263,7 +275,7 @@ fn clocks(capture: &Capture, notes: &mut Notes, samplers: &mut Vec<SamplerCost>)
         if apart.unsigned_abs() > u128::from(JUMP_US) {
             let seconds = apart as f64 / 1e6;
             let message = format!("wall clock jumped against the uptime during the capture: {seconds:+.1} s");
-            notes.whole("clock-jump", message);
+            notes.whole(EfaFinding::ClockJump.code(), message);
         }
         if uptime > 0 {
             share = Some(end.cost_ms as f64 / (uptime as f64 * 10.0));
@@ -284,7 +296,7 @@ fn is_whole(capture: &Capture, notes: &mut Notes) -> bool {
             format!("capture has no end: sampler killed or disk full; phase of its last reading: {last}")
         }
     };
-    notes.whole("capture-cut", why);
+    notes.whole(EfaFinding::CaptureCut.code(), why);
     false
 }
 
