@@ -52,7 +52,9 @@ fn explains(culprit: &Culprit, verdict: &Verdict, jobs: &[Vec<String>]) -> bool 
     let took_part = |node: &String| jobs.iter().any(|nodes| nodes.contains(node));
     match culprit {
         Culprit::Culprit { node, part, evidence, .. } => {
-            let is_network = part != "node" && !part.starts_with("rank") && gpu_of(part).is_none();
+            let is_network = !["node", "nvlink"].contains(&part.as_str())
+                && !part.starts_with("rank")
+                && gpu_of(part).is_none();
             let is_about_it = match (&verdict.node, &verdict.part) {
                 // A job that failed as a whole measured none of its nodes and parts.
                 _ if part == "node" && is_of_failed_job(verdict, evidence) => true,

@@ -89,9 +89,8 @@ pub fn closing(report: &Report, ending: Ending) -> String {
     line(&mut text, &format!("run folder: {folder}/"));
     line(&mut text, &format!("JUnit: {}", ending.junit.map_or(format!("{folder}/junit.xml"), show)));
     if let Some(why) = &summary.interrupted {
-        let next = "; next: harness rerun --run latest";
-        let why = shorten(&format!("interrupted: {}", show(why)), most.saturating_sub(next.len()));
-        line(&mut text, &paint.red(&format!("{why}{next}")));
+        line(&mut text, &paint.red(&shorten(&format!("interrupted: {}", show(why)), most)));
+        line(&mut text, "  next: harness rerun --run latest");
     }
     let last = last_line(report);
     line(&mut text, &if is_red { paint.red(&last) } else { paint.green(&last) });

@@ -189,7 +189,7 @@ fn between_gpus(culprit: Culprit, outcomes: &[JobOutcome]) -> Culprit {
     let alone = own(WorkKind::Gpus);
     match (part.as_str(), together, alone.as_slice()) {
         ("node", true, [first, ..]) if alone.iter().all(|one| is_good(one)) => Culprit::Culprit {
-            evidence: format!("{evidence}, each GPU good alone in `{}`", first.case),
+            evidence: format!("{evidence}; each GPU good alone in `{}`", first.case),
             part: "nvlink".to_owned(),
             code: Some("HRN-NVLINK-SLOW".to_owned()),
             node,
@@ -538,7 +538,7 @@ mod tests {
         let expected = Culprit::Culprit {
             node: "n2".into(),
             part: "nvlink".into(),
-            evidence: "nccl.busbw: out of bounds in job n2 of `c`, each GPU good alone in `gpu-each`".into(),
+            evidence: "nccl.busbw: out of bounds in job n2 of `c`; each GPU good alone in `gpu-each`".into(),
             code: Some("HRN-NVLINK-SLOW".into()),
         };
         assert_eq!(found, [expected]);
