@@ -7,22 +7,16 @@ use config::bounds;
 use config::toml_reader::quantity;
 use metric::op::Op;
 use model::artefact::{BaselineNumbers, Plan, PlannedBaseline, PlannedCase};
-use std::collections::BTreeMap;
 
 /// Looks every baseline of the plan up again, by its key. Gives the keys whose numbers or state are others now.
 pub fn rebaseline(plan: &mut Plan, baselines: &Baselines) -> Vec<String> {
     let instance = &plan.instance.name;
-    let by_key: BTreeMap<String, &Baseline> = baselines
-        .entries
-        .iter()
-        .map(|entry| (render_key(instance, &entry.metric, &entry.key), entry))
-        .collect();
     let mut before = plan.cases.clone();
     for assertion in plan.cases.iter_mut().flat_map(|case| &mut case.assertions) {
         let Some(was) = &mut assertion.bound.baseline else { continue };
         let key = key(was).to_owned();
-        *was = match stands_for(&by_key, &key) {
-            Some(found) => planned(key, found),
+        *was = match stands_for(baselines, instance, &key) {
+            Some(found) => planned(key, found, baselines),
             None => between_shown(baselines, &assertion.metric, key),
         };
     }
@@ -41,14 +35,10 @@ pub fn rebaseline(plan: &mut Plan, baselines: &Baselines) -> Vec<String> {
     changed
 }
 
-/// Of baselines by their shown keys, the one that stands for a shown key: its own, or the one for any placement.
-fn stands_for<'a>(by_key: &BTreeMap<String, &'a Baseline>, key: &str) -> Option<&'a Baseline> {
-    let anywhere = || {
-        let (metric, parsed) = read_shown(key)?;
-        let instance = key.split(' ').next()?;
-        by_key.get(&render_key(instance, &metric, &parsed.anywhere()))
-    };
-    by_key.get(key).or_else(anywhere).copied()
+/// The baseline that stands for a shown key.
+fn stands_for<'a>(baselines: &'a Baselines, instance: &str, shown: &str) -> Option<&'a Baseline> {
+    let (metric, key) = read_shown(shown)?;
+    (shown.split(' ').next()? == instance).then(|| baselines.find_for(&metric, &key))?
 }
 
 /// The numbers for a key: its own, or, where the file allows it, those drawn between two sizes; or that there are none.
@@ -61,12 +51,12 @@ pub fn look_up(
     let shown = render_key(instance, metric, key);
     let Some(baselines) = baselines else { return PlannedBaseline::None { key: shown } };
     match baselines.find_for(metric, key) {
-        Some(found) => planned(shown, found),
+        Some(found) => planned(shown, found, baselines),
         None => between(baselines, metric, key, shown),
     }
 }
 
-fn planned(shown: String, found: &Baseline) -> PlannedBaseline {
+fn planned(shown: String, found: &Baseline, baselines: &Baselines) -> PlannedBaseline {
     let numbers = BaselineNumbers {
         key: shown,
         n: found.samples.len() as u32,
@@ -74,6 +64,7 @@ fn planned(shown: String, found: &Baseline) -> PlannedBaseline {
         lower: found.lower,
         upper: found.upper,
         source: found.source.clone(),
+        file: baselines.file.clone(),
         spread: found.spread.map(|spread| spread.relative),
         floor: found.floor,
         widened_for: None,
@@ -121,6 +112,7 @@ fn between(baselines: &Baselines, metric: &str, key: &BaselineKey, shown: String
         lower: bound(small.lower, large.lower, -step),
         upper: bound(small.upper, large.upper, step),
         source: format!("{}; {}", small.source, large.source),
+        file: baselines.file.clone(),
         spread: None,
         floor: bound(small.floor, large.floor, -step),
         widened_for: None,
@@ -141,11 +133,6 @@ fn between_shown(baselines: &Baselines, metric: &str, shown_key: String) -> Plan
 /// less, so that a healthy cluster is not red more often.
 pub(crate) fn widen(cases: &mut [PlannedCase], baselines: Option<&Baselines>) {
     let Some(baselines) = baselines else { return };
-    let stated: BTreeMap<String, &Baseline> = baselines
-        .entries
-        .iter()
-        .map(|entry| (render_key(&baselines.instance, &entry.metric, &entry.key), entry))
-        .collect();
     let judged = cases
         .iter()
         .flat_map(|case| &case.assertions)
@@ -153,7 +140,8 @@ pub(crate) fn widen(cases: &mut [PlannedCase], baselines: Option<&Baselines>) {
         .count() as u32;
     for assertion in cases.iter_mut().flat_map(|case| &mut case.assertions) {
         let Some(PlannedBaseline::Accepted(numbers)) = &mut assertion.bound.baseline else { continue };
-        let Some(spread) = stands_for(&stated, &numbers.key).and_then(|entry| entry.spread) else { continue };
+        let entry = stands_for(baselines, &baselines.instance, &numbers.key);
+        let Some(spread) = entry.and_then(|entry| entry.spread) else { continue };
         if judged <= spread.judged {
             continue;
         }

@@ -22,8 +22,10 @@ use std::path::PathBuf;
 use store::{self, Home, Stored};
 use verdict::isolate::cost_estimate::cost_estimate;
 use verdict::isolate::evidence::{self, Evidence, EvidenceLine};
+use verdict::isolate::fleetwide::Fleetwide;
 use verdict::isolate::observations::RunObservations;
-use verdict::isolate::round::{IsolationScope, Probes, Record};
+use verdict::isolate::outcome;
+use verdict::isolate::round::{IsolationScope, Probes, RECORD, Record};
 use verdict::judge::common_failure::HANGS;
 
 /// With fewer nodes nothing would be left to compare with.
@@ -48,7 +50,13 @@ pub(crate) fn isolate(
             let lines = messages::culprits(&isolation, &conclusion);
             drain_found(&isolation, &lines, request);
             let all = fleetwide::compare(&isolation, isolation.baselines.as_ref());
-            (messages::end(&isolation, &conclusion, lines.len(), &all), lines)
+            let is_fleet_slow = matches!(all, Fleetwide::Slow(_));
+            let outcome =
+                outcome::IsolationOutcome::new(&conclusion, &lines, &isolation.asked.nodes, is_fleet_slow);
+            let stored = isolation.store_outcome(outcome);
+            let code = messages::end(&isolation, &conclusion, lines.len(), &all);
+            let code = stored.map_or_else(|why| exit_code::graver(code, report_error(&why)), |()| code);
+            (code, lines)
         }
         Err(Stopped::Interrupted(code)) => {
             eprintln!("interrupted: `harness isolate --resume {}` goes on", isolation.first());
@@ -342,7 +350,7 @@ fn evidence_at_hand(
             let stored = Stored::open(folder).ok()?;
             let plan = &stored.plan;
             let fits = plan.suites.iter().any(|name| name == suite) && plan.inventory == inventory.name;
-            let is_round = folder.join(rounds::RECORD).exists();
+            let is_round = folder.join(RECORD).exists();
             (fits && !is_round && folder.join("summary.json").exists()).then_some(stored)
         }),
     };

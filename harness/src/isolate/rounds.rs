@@ -18,10 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use store::{self, Home, Store, Stored};
 use verdict::isolate::evidence::{self, EvidenceLine};
-use verdict::isolate::round::{CaseRows, IsolationScope, Probes, Record, Tried, answers};
+use verdict::isolate::outcome::IsolationOutcome;
+use verdict::isolate::round::{CaseRows, IsolationScope, Probes, RECORD, Record, Tried, answers};
 use verdict::isolate::{self, Answer, Conclusion, Fleet, Next, Trial};
-
-pub(crate) const RECORD: &str = "isolation.json";
 
 /// What the runs on whole nodes were done with.
 pub(crate) type Versions = BTreeMap<String, BTreeSet<String>>;
@@ -136,6 +135,7 @@ impl Isolation {
                 asked: self.asked.clone(),
                 fleet: self.fleet.clone(),
                 tried,
+                outcome: None,
             };
             store.write_json(&store.folder().join(RECORD), &record).map_err(machinery)?;
             store.write_json(&store.folder().join("plan.json"), &plan).map_err(machinery)?;
@@ -260,6 +260,20 @@ impl Isolation {
             self.node_hours(),
             plan.run_id
         ));
+    }
+
+    /// With the last round, for history. Without a round there is nothing to store it with.
+    pub(crate) fn store_outcome(&self, outcome: IsolationOutcome) -> Result<(), String> {
+        let Some(last) = self.ids.last() else { return Ok(()) };
+        let store = Store::open(&self.home, last).map_err(|error| error.to_string())?;
+        let path = store.folder().join(RECORD);
+        let record: Record = store::read_json(&path).map_err(|error| error.to_string())?;
+        if record.outcome.is_some() {
+            // A resumed isolation does not know the evidence that it began with.
+            return Ok(());
+        }
+        let record = Record { outcome: Some(outcome), ..record };
+        store.write_json(&path, &record).map_err(|error| error.to_string())
     }
 
     /// Goes on where the rounds of a process that was ended had come to; a round in the middle is run to its end.

@@ -133,7 +133,7 @@ pub enum State {
 pub const PENDING: &str = ".pending.toml";
 
 /// Fewer samples than this do not show the noise of a number.
-pub(crate) const FEWEST_ACCEPTED: usize = 5;
+pub const FEWEST_ACCEPTED: usize = 5;
 
 impl Baselines {
     /// Reads baselines of the catalogue's metrics, or reports every error in them.
@@ -157,9 +157,14 @@ impl Baselines {
         self.entries.iter().find(|baseline| baseline.metric == metric && baseline.key == *key)
     }
 
-    /// The one that stands for a key: its own, or the one for any placement.
+    /// The one that stands for a key: its own, or the one for any placement. One that can judge nothing does not hide
+    /// one that can.
     pub fn find_for(&self, metric: &str, key: &BaselineKey) -> Option<&Baseline> {
-        self.find(metric, key).or_else(|| self.find(metric, &key.anywhere()))
+        let (own, anywhere) = (self.find(metric, key), self.find(metric, &key.anywhere()));
+        match (own, anywhere) {
+            (Some(own), Some(other)) if own.lacks_bounds() && !other.lacks_bounds() => Some(other),
+            _ => own.or(anywhere),
+        }
     }
 
     /// The TOML of it, in an order that does not hang on the order of the entries.
@@ -169,6 +174,11 @@ impl Baselines {
 }
 
 impl Baseline {
+    /// Whether it has no bounds yet. One that has expired judges nothing by intent.
+    pub fn lacks_bounds(&self) -> bool {
+        self.state != State::Expired && self.lower.is_none() && self.upper.is_none()
+    }
+
     /// The middle of the samples.
     pub fn median(&self) -> f64 {
         bounds::median(&self.samples).unwrap_or(f64::NAN)

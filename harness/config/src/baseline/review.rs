@@ -1,7 +1,8 @@
 //! The decision on a pending baseline: accepted, it replaces the old one; rejected, it stays in its file with the reason,
 //! until it is proposed again.
 
-use super::{Baseline, BaselineKey, Baselines};
+use super::{Baseline, BaselineKey, Baselines, FEWEST_ACCEPTED};
+use base::text::count;
 use std::fmt::Write;
 
 /// The reviewer's, on one pending baseline.
@@ -61,13 +62,32 @@ pub fn decide(
     true
 }
 
-/// Old and new beside each other, for the reviewer.
-pub fn render(old: Option<&Baseline>, new: &Baseline) -> String {
+/// Why a proposal cannot be accepted: it has no bounds yet, and would replace a baseline that judges.
+pub fn refusal(in_force: &Baselines, new: &Baseline) -> Option<String> {
+    let old =
+        in_force.find_for(&new.metric, &new.key).filter(|old| new.lacks_bounds() && !old.lacks_bounds())?;
+    let missing = FEWEST_ACCEPTED.saturating_sub(new.samples.len());
+    let needs =
+        if missing == 0 { String::new() } else { format!("; it needs {}", count(missing, "more run")) };
+    Some(format!(
+        "it has no bounds, the baseline of `{}` has (n = {}){needs}",
+        in_force.file,
+        old.samples.len()
+    ))
+}
+
+/// The baseline that judges now and the new one beside each other, for the reviewer.
+pub fn render(in_force: Option<&Baselines>, new: &Baseline) -> String {
+    let old_of = in_force.and_then(|of| Some((of, of.find_for(&new.metric, &new.key)?)));
+    let old = old_of.map(|(_, old)| old);
     let mut text = String::new();
     let mut line = |name: &str, what: String| {
         let _ = writeln!(text, "  {name:<9} {what}");
     };
-    line("old", old.map_or_else(|| "none".to_owned(), numbers));
+    line(
+        "old",
+        old_of.map_or_else(|| "none".to_owned(), |(of, old)| format!("{}: {}", of.file, numbers(old))),
+    );
     line("new", numbers(new));
     if let Some(old) = old.filter(|old| old.median() != 0.0) {
         line("change", percent(new.median() / old.median() - 1.0));

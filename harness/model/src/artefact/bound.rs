@@ -76,6 +76,9 @@ pub struct BaselineNumbers {
     pub upper: Option<f64>,
     /// Where the numbers are from, as in the baseline file.
     pub source: String,
+    /// The file that holds it, as messages show it; unknown in plans of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub file: String,
     /// How much one number of the key varies, as a fraction of the median; nothing where the bounds were set by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<f64>,

@@ -33,6 +33,17 @@ pub enum Culprit {
     },
 }
 
+impl Culprit {
+    /// The nodes that it names or suspects.
+    pub fn nodes(&self) -> Vec<&str> {
+        match self {
+            Culprit::Culprit { node, .. } => vec![node],
+            Culprit::Suspects { nodes, .. } => nodes.iter().map(String::as_str).collect(),
+            Culprit::Fleet { .. } => Vec::new(),
+        }
+    }
+}
+
 impl fmt::Display for Culprit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -323,7 +323,7 @@ fn write(home: &Home, made: &Proposal) -> i32 {
     let mut pending = pending.unwrap_or_else(|| Baselines::none(&made.instance, made.simulated, &file));
     for entry in &made.proposed.entries {
         println!("{} {}", made.instance, name(&entry.metric, &entry.key));
-        print!("{}", render(old.as_ref().and_then(|old| old.find(&entry.metric, &entry.key)), entry));
+        print!("{}", render(old.as_ref(), entry));
         pending.entries.retain(|other| other.metric != entry.metric || other.key != entry.key);
         pending.entries.push(entry.clone());
     }

@@ -3,7 +3,7 @@
 use super::files;
 use crate::cli::usage;
 use clap::Args;
-use config::baseline::review::{Decision, Reviewer, decide, name, open, render};
+use config::baseline::review::{Decision, Reviewer, decide, name, open, refusal, render};
 use config::baseline::{BaselineKey, Baselines};
 use model::exit_code;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -81,17 +81,22 @@ pub(super) fn run(home: &Home, args: &ReviewArgs) -> i32 {
             Err(why) => return usage(&why),
         }
     }
-    if !asks && tally.accepted + tally.rejected == 0 {
+    if !asks && tally.accepted + tally.rejected + tally.refused == 0 {
         return usage("no proposal matches; `harness baseline show` lists them");
     }
     println!("{} accepted, {} rejected, {} left", tally.accepted, tally.rejected, tally.left);
-    exit_code::PASSED
+    match tally.refused {
+        0 => exit_code::PASSED,
+        _ => exit_code::INCONCLUSIVE,
+    }
 }
 
 #[derive(Default)]
 struct Tally {
     accepted: u32,
     rejected: u32,
+    /// Of those that are left: they may not be accepted.
+    refused: u32,
     left: u32,
 }
 
@@ -149,7 +154,16 @@ impl Desk<'_> {
                 |parts: &[String]| parts.iter().any(|part| part == "all" || name.contains(part.as_str()));
             let decision = match (is_meant(&args.accept), is_meant(&args.reject)) {
                 (true, true) => return Err(format!("`{name}` matches both --accept and --reject")),
-                (true, false) => Decision::Accept,
+                (true, false) => {
+                    let new = self.pending.find(&it.0, &it.1);
+                    if let Some(why) = new.and_then(|new| refusal(&self.accepted, new)) {
+                        println!("not accepted: {} {name}: {why}", self.pending.instance);
+                        tally.refused += 1;
+                        tally.left += 1;
+                        continue;
+                    }
+                    Decision::Accept
+                }
                 (false, true) => Decision::Reject,
                 (false, false) => {
                     tally.left += 1;
@@ -172,10 +186,14 @@ impl Desk<'_> {
         for (at, it) in all.iter().enumerate() {
             let Some(new) = self.pending.find(&it.0, &it.1) else { continue };
             println!("{} of {}: {} {}", at + 1, all.len(), self.pending.instance, name(&it.0, &it.1));
-            print!("{}", render(self.accepted.find(&it.0, &it.1), new));
+            print!("{}", render(Some(&self.accepted), new));
             let decision = loop {
+                let refused = refusal(&self.accepted, new);
                 match ask("accept (a), reject (r), skip (s), quit (q)? ")?.as_deref() {
-                    Some("a" | "accept") => break Some(Decision::Accept),
+                    Some("a" | "accept") => match refused {
+                        None => break Some(Decision::Accept),
+                        Some(why) => println!("not accepted: {why}"),
+                    },
                     Some("r" | "reject") => break Some(Decision::Reject),
                     Some("s" | "skip") => break None,
                     Some("q" | "quit") | None => {

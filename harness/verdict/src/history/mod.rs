@@ -3,6 +3,7 @@
 
 pub mod blameless;
 pub mod change;
+mod isolations;
 pub mod past;
 pub mod series;
 pub mod suspects;

@@ -3,13 +3,14 @@
 
 use super::blameless;
 use crate::fingerprint::{self, Fingerprint};
+use crate::isolate::round::{RECORD, Record};
 use base::text::count;
 use model::artefact::{CaseVerdict, Culprit, LeftOut, Plan};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use store::{Stored, is_foreign};
+use store::{Stored, is_foreign, read_json};
 
 /// A run that can be read, at least in part.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct Run {
     pub partial: Vec<String>,
     /// Those of `summary.json`, else of its cases; without nodes that `blameless` clears.
     pub culprits: Vec<Culprit>,
+    /// Of a round of an isolation.
+    pub(super) round: Option<Record>,
 }
 
 /// What a run shows. Numbers and suspicions of one kind say nothing about another.
@@ -151,6 +154,8 @@ pub fn run(folder: &Path) -> Result<Run, String> {
         message.strip_prefix(&of_folder).map_or(message.clone(), str::to_owned)
     };
     let stored = Stored::open(folder).map_err(within)?;
+    let path = folder.join(RECORD);
+    let round = path.is_file().then(|| read_json(&path)).transpose().map_err(within)?;
     let mut partial = Vec::new();
     let record = match stored.record() {
         Ok(record) => record,
@@ -184,7 +189,7 @@ pub fn run(folder: &Path) -> Result<Run, String> {
     blameless::clear(&stored, &cases, &mut culprits);
     let made = moment(&stored.plan.run_id).or_else(|| Some(record?.started.get(..19)?.replace('T', " ")));
     let made = made.ok_or("start time unknown: neither the run id nor `run.json` has one")?;
-    Ok(Run { stored, made, cases, partial, culprits })
+    Ok(Run { stored, made, cases, partial, culprits, round })
 }
 
 fn culprits_of_cases(cases: &[CaseVerdict]) -> Vec<Culprit> {
@@ -238,11 +243,15 @@ fn once_each(past: &mut Past) {
     // By folder: a run that was carried here or judged again may have the id of the first.
     let counts: BTreeMap<String, String> =
         counted.iter().map(|(jobs, at)| (jobs.clone(), past.runs[*at].id().to_owned())).collect();
+    // What a round was for stays with the first of its runs.
+    let mut rounds: BTreeMap<String, Record> =
+        past.runs.iter().filter_map(|run| Some((run.id().to_owned(), run.round.clone()?))).collect();
     let mut kept = Vec::new();
     for (at, mut run) in std::mem::take(&mut past.runs).into_iter().enumerate() {
         let jobs = jobs_of(&run);
         if counted.get(&jobs) == Some(&at) {
             // Its jobs ran when the first of them was made.
+            run.round = run.round.or_else(|| rounds.remove(&jobs));
             run.made = firsts.get(&jobs).cloned().or_else(|| moment(&jobs)).unwrap_or(run.made);
             kept.push(run);
         } else {

@@ -1,11 +1,12 @@
 //! Which parts were named or suspected before, in which runs, and whether they have passed since what they were blamed
 //! in. A part that passes today is still listed: intermittent faults show over many runs only.
 
+use super::isolations::{self, Isolation};
 use super::past::{Past, Run, RunKind};
 use crate::isolate::code::Code;
 use base::nodeset;
 use base::text::count;
-use model::artefact::{CaseVerdict, Culprit, Status};
+use model::artefact::{CaseVerdict, Culprit, LeftOut, Status};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A part with its record. Runs are given by their index.
@@ -53,19 +54,27 @@ struct Blame {
 /// No code: one of several.
 const UNCODED: &str = "-";
 
-/// Those that any run blames, the most often blamed first. A canary run blames no node, and clears none.
+/// Those that any run blames, the most often blamed first. A canary run blames no node, and clears none; the rounds of an
+/// isolation count as one run, by what it concluded.
 pub fn suspects(past: &Past) -> Vec<Suspect> {
     let mut found: BTreeMap<SuspectedPart, Suspect> = BTreeMap::new();
     let mut open: BTreeMap<SuspectedPart, BTreeSet<(String, String)>> = BTreeMap::new();
-    for (at, run) in past.runs.iter().enumerate().filter(|(_, run)| run.kind() != RunKind::Canary) {
-        let blames = blames(run);
+    let isolations = isolations::by_last_round(past);
+    let counted = || {
+        let runs = past.runs.iter().enumerate().filter(|(_, run)| run.kind() != RunKind::Canary);
+        runs.map(|(at, run)| (at, run, isolations.get(&at)))
+            .filter(|(_, run, isolation)| run.round.is_none() || isolation.is_some())
+    };
+    for (at, run, isolation) in counted() {
+        let blames = blames(run, isolation);
         for (component, cases) in &open {
             let is_blamed = blames.iter().any(|blame| blame.component.is_same_node(component));
-            if component.is_of(run)
-                && !is_blamed
-                && passed(run, &component.node, cases)
-                && let Some(suspect) = found.get_mut(component)
-            {
+            let Some(suspect) = found.get_mut(component) else { continue };
+            let passed = || match isolation {
+                Some(isolation) => isolation.clears(&component.node, !suspect.culprit.is_empty(), cases),
+                None => passed(run, &component.node, cases),
+            };
+            if component.is_of(run) && !is_blamed && passed() {
                 suspect.cleared.push(at);
             }
         }
@@ -83,19 +92,28 @@ pub fn suspects(past: &Past) -> Vec<Suspect> {
     }
     let mut all: Vec<Suspect> = found.into_values().collect();
     for suspect in &mut all {
-        let is_with = |run: &Run| {
-            run.kind() != RunKind::Canary
-                && suspect.component.is_of(run)
-                && run.plan().nodes.contains(&suspect.component.node)
+        let node = &suspect.component.node;
+        let blamed = suspect.blamed();
+        let is_with = |at: &usize, run: &Run, isolation: Option<&Isolation<'_>>| match isolation {
+            Some(isolation) => isolation.has(node) || blamed.contains(at),
+            None => run.plan().nodes.contains(node),
         };
-        suspect.with =
-            past.runs.iter().enumerate().filter(|(_, run)| is_with(run)).map(|(at, _)| at).collect();
+        suspect.with = counted()
+            .filter(|(at, run, isolation)| suspect.component.is_of(run) && is_with(at, run, *isolation))
+            .map(|(at, ..)| at)
+            .collect();
     }
     all.sort_by(|a, b| (b.blamed().len(), &a.component).cmp(&(a.blamed().len(), &b.component)));
     all
 }
 
-fn blames(run: &Run) -> Vec<Blame> {
+fn blames(run: &Run, isolation: Option<&Isolation<'_>>) -> Vec<Blame> {
+    let culprits = isolation.map_or_else(|| run.culprits.clone(), Isolation::culprits);
+    let left_out: &[LeftOut] = isolation.map_or_else(|| run.left_out(), Isolation::left_out);
+    let cases_that_blame = |node: &str| match isolation {
+        Some(isolation) => [isolation.case()].into(),
+        None => cases_that_blame(run, node),
+    };
     let component = |node: &str, part: &str| SuspectedPart {
         simulated: run.is_simulated(),
         inventory: run.plan().inventory.clone(),
@@ -103,21 +121,20 @@ fn blames(run: &Run) -> Vec<Blame> {
         part: part.to_owned(),
     };
     // A folder that all nodes share is no fault of theirs; and who was quarantined is named by the run itself.
-    let left =
-        run.left_out().iter().filter(|left| !left.by_folder && left.after.is_none()).map(|left| Blame {
-            component: component(&left.node, "node"),
-            alone: true,
-            code: "HRN-NODE-UNFIT",
-            evidence: left.why.clone(),
-            cases: BTreeSet::new(),
-        });
-    let named = run.culprits.iter().flat_map(|culprit| match culprit {
+    let left = left_out.iter().filter(|left| !left.by_folder && left.after.is_none()).map(|left| Blame {
+        component: component(&left.node, "node"),
+        alone: true,
+        code: "HRN-NODE-UNFIT",
+        evidence: left.why.clone(),
+        cases: BTreeSet::new(),
+    });
+    let named = culprits.iter().flat_map(|culprit| match culprit {
         Culprit::Culprit { node, part, evidence, .. } => vec![Blame {
             component: component(node, part),
             alone: true,
             code: Code::for_culprit(culprit).map_or(UNCODED, |code| code.name),
             evidence: evidence.clone(),
-            cases: cases_that_blame(run, node),
+            cases: cases_that_blame(node),
         }],
         Culprit::Suspects { nodes, evidence } => nodes
             .iter()
@@ -126,7 +143,7 @@ fn blames(run: &Run) -> Vec<Blame> {
                 alone: false,
                 code: UNCODED,
                 evidence: evidence.clone(),
-                cases: cases_that_blame(run, node),
+                cases: cases_that_blame(node),
             })
             .collect(),
         Culprit::Fleet { .. } => Vec::new(),
@@ -135,11 +152,7 @@ fn blames(run: &Run) -> Vec<Blame> {
 }
 
 fn cases_that_blame(run: &Run, node: &str) -> BTreeSet<(String, String)> {
-    let blames = |culprit: &Culprit| match culprit {
-        Culprit::Culprit { node: named, .. } => named == node,
-        Culprit::Suspects { nodes, .. } => nodes.iter().any(|one| one == node),
-        Culprit::Fleet { .. } => false,
-    };
+    let blames = |culprit: &Culprit| culprit.nodes().contains(&node);
     let cases = run.cases.iter().filter(|case| case.culprits.iter().any(blames));
     cases.map(|case| (case.suite.clone(), case.case.clone())).collect()
 }

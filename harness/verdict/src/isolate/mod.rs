@@ -15,6 +15,7 @@ pub mod model;
 pub mod named;
 pub mod nodes;
 pub mod observations;
+pub mod outcome;
 pub mod parts;
 pub mod round;
 pub(crate) mod siblings;
@@ -124,7 +125,12 @@ impl<'a> State<'a> {
 
     fn conclusion(mut self) -> Conclusion {
         self.named.sort_by_key(|named| named.place);
+        let convicted = self.convicted.iter().map(|(node, _)| *node);
+        for node in self.named.iter().filter_map(|named| named.place.node()).chain(convicted) {
+            self.good.remove(&node);
+        }
         Conclusion {
+            good: self.good.difference(&self.suspects).copied().collect(),
             named: self.named,
             suspects: self.suspects.into_iter().collect(),
             open: self.open,

@@ -67,6 +67,9 @@ pub struct Conclusion {
     pub named: Vec<Named>,
     /// Nodes that are slow by less than is looked for, or not surely.
     pub suspects: Vec<usize>,
+    /// Nodes that reached their peers' rate with others, and are neither named nor suspects.
+    #[serde(default)]
+    pub good: Vec<usize>,
     /// Questions that stayed open, one line each; nodes and groups are numbers.
     pub open: Vec<String>,
     /// What a named fault may hide, one line each; nodes are numbers.

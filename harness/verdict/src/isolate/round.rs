@@ -1,6 +1,7 @@
 //! A round as an ordinary run: what is to be tried becomes cases of a suite with their sets of nodes, and the numbers of
 //! the stored run become answers. `next` decides which runs a round has.
 
+use super::outcome::IsolationOutcome;
 use super::trial::{Answer, Fleet, Found, Shape, Trial};
 use config::diagnostic::Diagnostic;
 use config::inventory::Inventory;
@@ -31,7 +32,13 @@ pub struct Record {
     pub fleet: Fleet,
     /// In the order in which the round was decided.
     pub tried: Vec<Tried>,
+    /// Of the last round, once the isolation has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<IsolationOutcome>,
 }
+
+/// The name of `Record` in a round's folder.
+pub const RECORD: &str = "isolation.json";
 
 /// The options of an isolation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

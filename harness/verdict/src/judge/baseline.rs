@@ -3,6 +3,8 @@
 
 use super::{CaseData, JudgedBound, Measured, bound, support};
 use crate::fingerprint::{VARIABLES, variables};
+use base::text::count;
+use config::baseline::FEWEST_ACCEPTED;
 use model::artefact::{BaselineNumbers, JudgedBy, PlannedAssertion, PlannedBaseline, Status, Verdict};
 use std::collections::BTreeSet;
 
@@ -33,7 +35,8 @@ pub(super) fn judge(
     verdict.provisional = outside == Status::Inconclusive;
     verdict.baseline = Some(describe(numbers));
     if numbers.lower.is_none() && numbers.upper.is_none() {
-        return not_compared(measured, format!("the baseline for {} has no bounds", numbers.key), None);
+        let (why, next) = no_bounds(numbers);
+        return not_compared(measured, why, next);
     }
     let mut judged = bound::within(measured, numbers.lower, numbers.upper, comparison(assertion, numbers))?;
     judged.by = if verdict.provisional { JudgedBy::Published } else { JudgedBy::AcceptedBaseline };
@@ -70,6 +73,23 @@ fn difference(data: &CaseData, assertion: &PlannedAssertion, numbers: &BaselineN
             None => None,
         }
     })
+}
+
+/// Where the baseline stands, how many runs it lacks, and what to do.
+fn no_bounds(numbers: &BaselineNumbers) -> (String, Option<String>) {
+    let missing = (FEWEST_ACCEPTED as u32).saturating_sub(numbers.n);
+    let (runs, file) = (count(numbers.n as usize, "run"), &numbers.file);
+    let holds = match (missing, file.is_empty()) {
+        (0, true) => String::new(),
+        (0, false) => format!(" in `{file}`"),
+        (_, true) => format!(": of {runs}, needs {missing} more"),
+        (_, false) => format!(": `{file}` holds {runs}, needs {missing} more"),
+    };
+    let next = (missing > 0).then(|| {
+        let times = count(missing as usize, "more time");
+        format!("run it {times}, then `harness baseline propose` of all those runs, and accept the new one")
+    });
+    (format!("the baseline for {} has no bounds{holds}", numbers.key), next)
 }
 
 fn not_compared(measured: &Measured, why: String, next: Option<String>) -> Option<JudgedBound> {

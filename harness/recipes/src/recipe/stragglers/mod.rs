@@ -15,6 +15,7 @@ use metric::{Blames, Dim, Files, MetricSpec, Names, RunNoise};
 use nsys::loss::loss;
 use nsys::tables::{DIAGNOSTIC_EVENT, KERNEL, NVTX_EVENTS, RUNTIME, SESSION_START, STRING_IDS, SYSTEM_ENV};
 use nsys::trace::Trace;
+use std::collections::{BTreeMap, BTreeSet};
 
 const fn rank_metric(name: &'static str, about: &'static str, unit: Unit, better: Better) -> MetricSpec {
     MetricSpec::new(name, about, unit, better, Files::Reports).per(&[Dim::Rank, Dim::Node])
@@ -140,9 +141,40 @@ fn run(job: &JobInput) -> Output {
         .collect();
     let evidence = extract::evidence(&parts);
     let judgement = judge(&evidence, &Limits::default());
-    report_stragglers(&evidence, &judgement, &mut output);
+    report_stragglers(&evidence, &judgement, &RankNames::new(&reads), &mut output);
     put_metrics(job, &evidence, &judgement, &mut output);
     output
+}
+
+/// What a process is called: its rank in the job. A report of several GPUs is of one process for each of them, or of a
+/// launcher: its own rank is that of none of them, and only NCCL's communicator of all GPUs tells theirs.
+struct RankNames {
+    /// By report and device.
+    of_gpus: BTreeMap<(i64, i64), u32>,
+    /// Reports of one GPU each.
+    single: BTreeSet<i64>,
+}
+
+impl RankNames {
+    fn new(reads: &[RankExtract<'_>]) -> RankNames {
+        let gpus =
+            || reads.iter().flat_map(|read| read.extract.gpus.iter().map(|gpu| (i64::from(read.rank), gpu)));
+        let of_gpus: BTreeMap<(i64, i64), u32> =
+            gpus().filter_map(|(rank, gpu)| Some(((rank, gpu.device), gpu.nccl_rank?))).collect();
+        // Ranks of smaller communicators repeat, or leave some out.
+        let ranks: BTreeSet<u32> = of_gpus.values().copied().collect();
+        let all = gpus().count();
+        let is_world = ranks.len() == all && ranks.iter().copied().eq(0..all as u32);
+        let single =
+            reads.iter().filter(|read| read.extract.gpus.len() == 1).map(|read| i64::from(read.rank));
+        RankNames { of_gpus: if is_world { of_gpus } else { BTreeMap::new() }, single: single.collect() }
+    }
+
+    fn name(&self, report: i64, gpu: Option<i64>) -> String {
+        let by_nccl = || gpu.and_then(|gpu| self.of_gpus.get(&(report, gpu))).copied().map(i64::from);
+        let rank = if self.single.contains(&report) { Some(report) } else { by_nccl() };
+        rank.map_or_else(|| "its process".to_owned(), |rank| format!("rank {rank}"))
+    }
 }
 
 /// Of one report; else the finding that says why nothing.
@@ -174,7 +206,7 @@ fn read_rank(file: &InputFile) -> Result<(Option<i64>, KernelExtract), (&'static
     }
 }
 
-fn report_stragglers(evidence: &Evidence, judgement: &Judgement, output: &mut Output) {
+fn report_stragglers(evidence: &Evidence, judgement: &Judgement, names: &RankNames, output: &mut Output) {
     let flaws = judgement.flaws.iter().map(|flaw| extract::describe_flaw(flaw, evidence));
     output.findings.extend(flaws.map(|why| Finding::new(StragglerFinding::CollectivesUnequal.code(), why)));
     if !judgement.apart.is_empty() {
@@ -183,7 +215,9 @@ fn report_stragglers(evidence: &Evidence, judgement: &Judgement, output: &mut Ou
         output.findings.push(Finding::new(StragglerFinding::ClocksApart.code(), why));
     }
     match &judgement.verdict {
-        Verdict::Named(culprits) => output.findings.extend(culprits.iter().map(named)),
+        Verdict::Named(culprits) => {
+            output.findings.extend(culprits.iter().map(|culprit| named(culprit, names)))
+        }
         Verdict::NoCulprit(_) => {}
         Verdict::Inconclusive(why) => {
             let why = format!("stragglers unknown: {why}; capture more steps of all ranks");
@@ -192,7 +226,7 @@ fn report_stragglers(evidence: &Evidence, judgement: &Judgement, output: &mut Ou
     }
 }
 
-fn named(culprit: &Culprit) -> Finding {
+fn named(culprit: &Culprit, names: &RankNames) -> Finding {
     let late = format!(
         "{:.1} us late in each iteration of {:.1} us, {} standard errors; cause: {}; {}",
         culprit.late_ns as f64 / 1e3,
@@ -207,7 +241,8 @@ fn named(culprit: &Culprit) -> Finding {
             Finding::new(STRAGGLER, format!("the node keeps the others waiting: {late}")).node(node.as_str())
         }
         Who::Rank { rank, node, gpu } => {
-            let finding = Finding::new(STRAGGLER, format!("rank {rank} keeps the others waiting: {late}"));
+            let who = names.name(*rank, *gpu);
+            let finding = Finding::new(STRAGGLER, format!("{who} keeps the others waiting: {late}"));
             let finding = finding.node(node.as_str());
             match gpu {
                 Some(gpu) => finding.part(format!("gpu{gpu}")),
@@ -236,7 +271,11 @@ fn put_metrics(job: &JobInput, evidence: &Evidence, judgement: &Judgement, outpu
         match late {
             Some(late) => output.metrics.push(LATE.of(dims.clone(), late as f64 / 1e3)),
             None => {
-                let why = format!("rank {rank}: no peer to compare with");
+                // A report of several GPUs is of several ranks.
+                let why = match gpus {
+                    [_] => format!("rank {rank}: no peer to compare with"),
+                    _ => "no peer to compare with".to_owned(),
+                };
                 output.findings.push(Finding::new(StragglerFinding::Unknown.code(), why).node(node));
             }
         }
