@@ -147,7 +147,7 @@ fn run(job: &JobInput) -> Output {
 }
 
 /// What a process is called: its rank in the job. A report of several GPUs is of one process for each of them, or of a
-/// launcher: its own rank is that of none of them, and only NCCL's communicator of all GPUs tells theirs.
+/// launcher: its own rank is that of none of them, and only NCCL's communicator of all GPUs reports theirs.
 struct RankNames {
     /// By report and device.
     of_gpus: BTreeMap<(i64, i64), u32>,
