@@ -10,7 +10,7 @@ use std::path::Path;
 /// The number of lines that are kept of a job.
 const MOST: usize = 5;
 /// The middle of a longer line adds nothing.
-const LONGEST: usize = 200;
+const LONGEST: usize = 400;
 /// Of a longer file only the end is read.
 const TAIL: u64 = 64 << 10;
 /// The number of files of a job that are read: if the first are empty, the others will be, too.

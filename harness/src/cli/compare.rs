@@ -199,14 +199,17 @@ fn number_groups(text: &mut String, groups: &[NumberGroup]) {
             format!("{} of {}", group.count, group.of),
             group.change.map_or_else(|| "-".to_owned(), percent),
             format!("{} -> {}", group.unit.show(group.a), group.unit.show(group.b)),
-            show(&format!("{} {}", group.case, group.worst)),
         ]
     };
-    let rows: Vec<Vec<String>> = groups.iter().take(MOST_GROUPS).map(row).collect();
+    let shown: Vec<&NumberGroup> = groups.iter().take(MOST_GROUPS).collect();
+    let rows: Vec<Vec<String>> = shown.iter().map(|group| row(group)).collect();
     let table = columns(&rows);
-    table.lines().for_each(|line| {
-        let _ = writeln!(text, "{}", shorten(line, MOST_LETTERS));
-    });
+    let width = table.lines().map(|line| line.trim_end().chars().count()).max().unwrap_or_default();
+    for (line, group) in table.lines().zip(shown) {
+        let place = show(&format!("{} {}", group.case, group.worst));
+        let place = shorten(&place, MOST_LETTERS.saturating_sub(width + 2));
+        let _ = writeln!(text, "{:width$}  {place}", line.trim_end());
+    }
     more_groups(text, groups.iter().skip(MOST_GROUPS).map(|group| group.count), "numbers");
 }
 

@@ -7,6 +7,8 @@ use verdict::isolate::code::Code;
 
 /// A line that a person reads at a glance, in letters.
 pub(crate) const MOST_LETTERS: usize = 120;
+/// Letters for what was measured, below which a sentence that is cut says nothing.
+const LITTLE_ROOM: usize = 40;
 /// Suspects that are named one by one.
 const MOST_SUSPECTS: usize = 4;
 /// An isolation compares nodes with each other; with fewer there is nothing to compare.
@@ -34,6 +36,14 @@ fn fit(evidence: &str, is_measured: bool, room: usize) -> String {
     }
     if is_measured && is_long(text) && text.ends_with(')') {
         text = text.rfind(" (").map_or(text, |at| &text[..at]);
+    }
+    // In little room the number alone stands, and not the ends of its sentence.
+    while is_measured && is_long(text) && room < LITTLE_ROOM {
+        let clause = [", ", " with ", " and "].iter().filter_map(|mark| text.rfind(mark)).max();
+        match clause {
+            Some(at) => text = &text[..at],
+            None => break,
+        }
     }
     shorten(text, room)
 }

@@ -174,8 +174,7 @@ pub fn draw(kind: &str, nodes: usize, nics: &[String], seed: u64) -> Injected {
         "nvlink" | "nvlink of two nodes" => {
             for at in [one, other].into_iter().take(if kind == "nvlink" { 1 } else { 2 }) {
                 made.faults.push(format!("{at}:nvlink-slow={}", left(&mut draws)));
-                // What lies between GPUs is named where each of them is good alone.
-                made.guilty.push((at, ["node".to_owned(), "nvlink".to_owned()].into()));
+                made.guilty.push((at, node.clone()));
             }
         }
         "node" => {

@@ -91,7 +91,6 @@ impl Code {
                 _ => return None,
             },
             _ if evidence.contains("keeps the others waiting") || part.starts_with("rank") => "HRN-RANK-LATE",
-            "nvlink" => "HRN-NVLINK-SLOW",
             _ if part.starts_with("gpu") && evidence.contains("wrong") => "HRN-GPU-WRONG",
             _ if part.starts_with("gpu") => "HRN-GPU-SLOW",
             "fabric" => "HRN-PORT-SLOW",

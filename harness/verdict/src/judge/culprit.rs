@@ -6,7 +6,7 @@ use super::nic_rate::NicRateCache;
 use super::{CaseData, Verdict};
 use crate::isolate::code::Code;
 use crate::isolate::siblings::{self, Devices, Part, Rate};
-use metric::{Blames, Names, Role};
+use metric::{Blames, Names};
 use model::artefact::{BELOW_FLOOR, Culprit, JobOutcome, LEFT_OUT, PlannedAssertion, Status, WorkKind};
 use recipes::catalogue::Catalogue;
 use recipes::recipe;
@@ -164,38 +164,8 @@ pub fn culprits_of_run(outcomes: &[JobOutcome], named: &[Culprit], catalogue: &C
         };
         culprits.extend(eliminate(&bad, &good, &explained, cause, &evidence));
     }
-    let slow = slow_nodes(outcomes, &guilty_parts, &culprits, catalogue);
-    culprits.extend(slow.into_iter().map(|culprit| between_gpus(culprit, outcomes)));
+    culprits.extend(slow_nodes(outcomes, &guilty_parts, &culprits, catalogue));
     culprits
-}
-
-/// A node whose GPUs are slow together in a job of its own, while each of them is good alone in the same run: what lies
-/// between them is at fault. Jobs over several nodes say nothing about it.
-fn between_gpus(culprit: Culprit, outcomes: &[JobOutcome]) -> Culprit {
-    let Culprit::Culprit { node, part, evidence, code } = culprit else { return culprit };
-    let own = |kind: WorkKind| {
-        let own = |one: &JobOutcome| one.kind == kind && one.nodes == [node.as_str()] && one.bad.is_none();
-        outcomes.iter().filter(|one| own(one)).collect::<Vec<_>>()
-    };
-    let is_slow = |one: &JobOutcome| {
-        one.judged.iter().any(|(metric, failed)| *failed && recipe::has_role(metric, Role::Rate))
-    };
-    let is_good = |one: &JobOutcome| {
-        let mut rates =
-            one.judged.iter().filter(|(metric, _)| recipe::has_role(metric, Role::Rate)).peekable();
-        rates.peek().is_some() && rates.all(|(_, failed)| !failed)
-    };
-    let together = own(WorkKind::Collective).into_iter().any(is_slow);
-    let alone = own(WorkKind::Gpus);
-    match (part.as_str(), together, alone.as_slice()) {
-        ("node", true, [first, ..]) if alone.iter().all(|one| is_good(one)) => Culprit::Culprit {
-            evidence: format!("{evidence}; each GPU good alone in `{}`", first.case),
-            part: "nvlink".to_owned(),
-            code: Some("HRN-NVLINK-SLOW".to_owned()),
-            node,
-        },
-        _ => Culprit::Culprit { node, part, evidence, code },
-    }
 }
 
 fn nodes_of<'a>(outcomes: impl Iterator<Item = &'a JobOutcome>) -> BTreeSet<String> {
@@ -523,38 +493,6 @@ mod tests {
         let mut outcome = outcome(nodes, None);
         outcome.judged.insert(metric.into(), failed);
         outcome
-    }
-
-    #[test]
-    fn nvlink_is_named_where_a_node_is_slow_by_itself_and_each_of_its_gpus_is_good_alone() {
-        let alone = |node: &str, failed: bool| JobOutcome {
-            kind: WorkKind::Gpus,
-            case: "gpu-each".into(),
-            ..judged(&[node], "nccl.algbw", failed)
-        };
-        let (slow, good) = (judged(&["n2"], "nccl.busbw", true), judged(&["n1"], "nccl.busbw", false));
-        let named = |jobs: &[JobOutcome]| culprits_of_run(jobs, &[], &Catalogue::built_in());
-        let found = named(&[slow.clone(), good.clone(), alone("n2", false), alone("n2", false)]);
-        let expected = Culprit::Culprit {
-            node: "n2".into(),
-            part: "nvlink".into(),
-            evidence: "nccl.busbw: out of bounds in job n2 of `c`; each GPU good alone in `gpu-each`".into(),
-            code: Some("HRN-NVLINK-SLOW".into()),
-        };
-        assert_eq!(found, [expected]);
-        let without = |alone: Vec<JobOutcome>| lines(&[vec![slow.clone(), good.clone()], alone].concat());
-        assert_eq!(without(vec![]), ["culprit n2 node"], "no GPU was measured alone");
-        assert_eq!(without(vec![alone("n1", false)]), ["culprit n2 node"], "only those of another node");
-        assert_eq!(
-            without(vec![alone("n2", false), alone("n2", true)]),
-            ["culprit n2 node"],
-            "a GPU is slow"
-        );
-        let unmeasured = JobOutcome { judged: BTreeMap::new(), ..alone("n2", false) };
-        assert_eq!(without(vec![unmeasured]), ["culprit n2 node"]);
-        let of_several = [judged(&["n2", "n3"], "nccl.busbw", true), judged(&["n3"], "nccl.busbw", false)];
-        let of_several = [of_several.to_vec(), vec![alone("n2", false)]].concat();
-        assert_eq!(lines(&of_several), ["culprit n2 node"], "its network may be slow");
     }
 
     #[test]
