@@ -55,8 +55,8 @@ pub fn cap(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}\n[{} bytes left out]\n{}", &text[..head], tail - head, &text[tail..]))
 }
 
-/// At most so many letters of a line: its beginning, and its end, for that is where a reason stands. It is cut between words
-/// where that costs little.
+/// At most so many letters of a line: its beginning, where numbers stand, and its end, where a reason stands. It is cut
+/// between words where that costs little.
 pub fn shorten(text: &str, most: usize) -> String {
     const GAP: &str = " ... ";
     let letters = text.chars().count();
@@ -65,7 +65,7 @@ pub fn shorten(text: &str, most: usize) -> String {
     }
     let Some(room) = most.checked_sub(GAP.len()) else { return ".".repeat(most.min(3)) };
     let byte = |letter: usize| text.char_indices().nth(letter).map_or(text.len(), |(at, _)| at);
-    let (head, after) = text.split_at(byte(room.div_ceil(2)));
+    let (head, after) = text.split_at(byte((room * 2).div_ceil(3)));
     let head = match head.rfind(' ').filter(|at| !after.starts_with(' ') && *at >= head.len() / 2) {
         Some(at) => &head[..at],
         None => head,
@@ -170,7 +170,7 @@ mod tests {
         for (text, most, expected) in [
             ("as it is", 8, "as it is"),
             (refused, 44, "ssh: connect to host ... Connection refused"),
-            ("one_word_without_any_blank", 15, "one_w ... blank"),
+            ("one_word_without_any_blank", 15, "one_wor ... ank"),
             ("größe größe größe größe", 14, "größe ... röße"),
             ("abcd", 3, "..."),
             ("abc", 2, ".."),
