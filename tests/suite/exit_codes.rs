@@ -54,7 +54,7 @@ fn a_run_that_is_not_there_is_wrong_usage() {
             (&["clean", "--run", "nowhere"], USAGE, none),
             (&["clean", "--all"], PASSED, "there is no run here: nothing is left"),
             (&["compare", "nowhere", "there"], USAGE, none),
-            (&["history", "nccl.busbw"], USAGE, "No such file"),
+            (&["history", "nccl.busbw"], USAGE, "no runs here yet"),
             (&["baseline", "propose", "--run", "nowhere"], USAGE, none),
             (&["isolate", "--resume", "nowhere"], USAGE, none),
             (&["accept", "--resume", "nowhere"], USAGE, "no folder of a delivery"),
