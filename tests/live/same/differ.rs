@@ -29,7 +29,15 @@ const MUST: &[(&str, &[&str], &str)] = &[
     ("plan.json", &["run_id", "folder", "cases[].jobs[].folder", "cases[].jobs[].launch[]"], WHICH),
     ("plan.json", &["cases[].jobs[].files[].text"], WHICH),
     ("plan.json", &["simulated", "seed", "inventory", "instance.name", "sources", "sources[].file"], WHAT),
-    ("plan.json", &["sources[].sha256", "cases[].assertions[].bound.baseline.key"], WHAT),
+    (
+        "plan.json",
+        &[
+            "sources[].sha256",
+            "cases[].assertions[].bound.baseline.key",
+            "cases[].assertions[].bound.baseline.file",
+        ],
+        WHAT,
+    ),
     ("run.json", &["run_id"], WHICH),
     ("run.json", &["started", "ended", "seconds"], CLOCK),
     ("summary.json", &["run_id"], WHICH),

@@ -175,7 +175,7 @@ impl Baselines {
 
 impl Baseline {
     /// Whether it has no bounds yet. One that has expired judges nothing by intent.
-    pub fn lacks_bounds(&self) -> bool {
+    pub(crate) fn lacks_bounds(&self) -> bool {
         self.state != State::Expired && self.lower.is_none() && self.upper.is_none()
     }
 

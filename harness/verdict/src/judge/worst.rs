@@ -2,8 +2,9 @@
 
 use super::Verdict;
 use super::measured::part_name;
-use metric::Dim;
+use metric::{Dim, Limit};
 use model::artefact::PlannedAssertion;
+use recipes::recipe;
 use std::collections::BTreeMap;
 
 /// By job and metric.
@@ -33,9 +34,10 @@ impl<'a> WorstNumbers<'a> {
         if self.0.get(&key).is_some_and(|worst| worst.miss >= miss) {
             return;
         }
-        let what = match (assertion.metric.as_str(), nodes) {
-            ("nccl.busbw", 1) => "NVLink ",
-            ("nccl.busbw", _) => "bus bandwidth ",
+        let declared = recipe::built_in(&assertion.metric).and_then(|metric| metric.limit);
+        let what = match (declared, nodes) {
+            (Some(Limit::BusBandwidth), 1) => "NVLink ",
+            (Some(Limit::BusBandwidth), _) => "bus bandwidth ",
             _ => "",
         };
         let (observed, limit) = (verdict.unit.show(observed), verdict.unit.show(limit));
