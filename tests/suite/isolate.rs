@@ -191,7 +191,7 @@ fn no_node_is_drained_unasked_and_where_asked_each_culprit_is_reported() {
     );
     let watched = isolate_link(&project);
     assert!(
-        watched.stdout.contains("\nnot drained a-c: HRN-LINK-SLOW: no node is at fault\n"),
+        watched.stdout.contains("\nnot drained a-c: HRN-LINK-SLOW: its severity asks for no drain: watch\n"),
         "{}",
         watched.all()
     );

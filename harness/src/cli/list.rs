@@ -6,6 +6,7 @@ use super::home;
 use super::run_suites::{self, RunArgs};
 use crate::error::Error;
 use crate::library::{Entry, Library};
+use base::suggest;
 use clap::Args;
 use config::baseline::PENDING;
 use libtest_mimic::FormatSetting;
@@ -19,6 +20,9 @@ const ABOUT: &str =
 #[derive(Debug, Args)]
 #[command(about = ABOUT)]
 pub(super) struct ListArgs {
+    /// Print this file, such as `suite/nccl-p5` or `inventory/default`
+    #[arg(long, value_name = "KIND/NAME", conflicts_with = "suites")]
+    print: Option<String>,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -33,6 +37,9 @@ const KINDS: [(&str, &str); 4] = [
 
 pub(super) fn run(args: ListArgs) -> Result<i32, Error> {
     let mut run = args.run;
+    if let Some(name) = &args.print {
+        return print_file(&Library::for_project(home()?.path()), name);
+    }
     if !run.suites.is_empty() {
         run.libtest.list = true;
         return Ok(run_suites::run(&home()?, &run.into_options()));
@@ -61,6 +68,28 @@ pub(super) fn run(args: ListArgs) -> Result<i32, Error> {
             columns(&std::iter::once(head).chain(entries.map(row)).collect::<Vec<_>>())
         }
     };
+    // A reader that has gone away has read enough.
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+    Ok(exit_code::PASSED)
+}
+
+/// Prints a file as it is, so that it can be read, or copied and changed.
+fn print_file(library: &Library, name: &str) -> Result<i32, Error> {
+    let usage = |why: String| Error::Usage(format!("--print: {why}"));
+    let kinds = KINDS.map(|(kind, _)| kind).join("`, `");
+    let (kind, stem) = name.split_once('/').ok_or_else(|| {
+        usage(format!("expected KIND/NAME, such as `suite/nccl-p5`, not: `{}`", name.escape_debug()))
+    })?;
+    let folder = KINDS.into_iter().find(|(known, _)| *known == kind).map(|(_, folder)| folder);
+    let folder = folder
+        .ok_or_else(|| usage(format!("unknown kind: `{}`; there are `{kinds}`", kind.escape_debug())))?;
+    let entry = library.entries(folder).into_iter().find(|entry| entry.name() == stem).ok_or_else(|| {
+        let known = library.names(folder);
+        let near = suggest::nearest(stem, known.iter().map(String::as_str));
+        let hint = near.map(|near| format!("; did you mean `{kind}/{near}`?")).unwrap_or_default();
+        usage(format!("unknown: `{}`{hint}", name.escape_debug()))
+    })?;
+    let text = entry.read().map_err(|error| usage(format!("{}: {error}", entry.file)))?;
     // A reader that has gone away has read enough.
     let _ = io::stdout().lock().write_all(text.as_bytes());
     Ok(exit_code::PASSED)

@@ -36,7 +36,14 @@ pub(super) struct RerunArgs {
 
 pub(super) fn run(args: RerunArgs) -> Result<i32, Error> {
     let options = RunOptions { dry_run: args.dry_run, ..args.options.into_options() };
-    Ok(rerun(&home()?, &args.run, &options))
+    let home = home()?;
+    if let Some(word) = options.libtest.filter.as_deref()
+        && (word == "latest" || home.path().join("runs").join(word).join("plan.json").is_file())
+    {
+        let why = format!("`{word}` names a run: write --run {word}; a word alone selects assertions");
+        return Err(Error::Usage(why));
+    }
+    Ok(rerun(&home, &args.run, &options))
 }
 
 fn rerun(home: &Home, id: &str, options: &RunOptions) -> i32 {

@@ -198,6 +198,18 @@ fn libtest_words(verb: Command) -> Command {
             .hide_possible_values(true)
             .help("text, terse or json")
             .long_help(None::<&str>),
+        "filter" => argument.help("Only assertions whose name contains this").long_help(None::<&str>),
+        "list" => argument.help("List the assertions; launch nothing"),
+        "exact" => argument.help("FILTER is a whole name, not a part of one"),
+        "quiet" => argument.help("No line for each assertion").long_help(None::<&str>),
+        "skip" => argument
+            .help("Leave out assertions whose name contains this; may be repeated")
+            .long_help(None::<&str>),
+        "color" => argument
+            .value_name("WHEN")
+            .hide_possible_values(true)
+            .help("auto (on a terminal), always or never")
+            .long_help(None::<&str>),
         id if MEANINGLESS.contains(&id) || WITHOUT_EFFECT.contains(&id) => argument.hide(true),
         _ => argument,
     })

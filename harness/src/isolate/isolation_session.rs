@@ -19,7 +19,7 @@ use model::exit_code;
 use model::fault::NodeFault;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use store::{self, Home, Stored};
+use store::{self, Home, Store, Stored};
 use verdict::isolate::cost_estimate::cost_estimate;
 use verdict::isolate::evidence::{self, Evidence, EvidenceLine};
 use verdict::isolate::fleetwide::Fleetwide;
@@ -36,6 +36,8 @@ pub(crate) fn isolate(
     request: &IsolationRequest,
     output: Output,
 ) -> Result<IsolationOutcome, Vec<String>> {
+    let asked_for = request.run.as_deref().filter(|_| request.caused_by.is_none());
+    let asked_for = asked_for.and_then(|word| stored::open_own(home, word).ok()).map(|run| run.plan.run_id);
     let started = match &request.resume {
         Some(word) => resume(home, request, word, output)?,
         None => start(home, request, output)?,
@@ -55,6 +57,13 @@ pub(crate) fn isolate(
                 outcome::IsolationOutcome::new(&conclusion, &lines, &isolation.asked.nodes, is_fleet_slow);
             let stored = isolation.store_outcome(outcome);
             let code = messages::end(&isolation, &conclusion, lines.len(), &all);
+            // `latest` is again the run that was looked into, not a round of it.
+            let stored = stored.and_then(|()| match &asked_for {
+                Some(id) => {
+                    Store::open(home, id).and_then(|run| run.is_latest()).map_err(|why| why.to_string())
+                }
+                None => Ok(()),
+            });
             let code = stored.map_or_else(|why| exit_code::graver(code, report_error(&why)), |()| code);
             (code, lines)
         }

@@ -168,7 +168,7 @@ const FLEET_SLOW: &str = "HRN-FLEET-SLOW";
 
 fn print_culprit(output: Output, line: &EvidenceLine) {
     output.print(format_args!("{line}"));
-    if let Some(code) = Code::find(line.code).filter(|code| code.drains) {
+    if let Some(code) = Code::find(line.code).filter(|code| code.severity.asks_for_drain()) {
         output.print(format_args!("  {}", code.drain(&line.node, &line.part)));
     }
 }

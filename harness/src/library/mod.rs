@@ -189,6 +189,11 @@ impl Library {
         (texts, diagnostics)
     }
 
+    /// Whether the program ships a file of this name, whichever is used.
+    pub(crate) fn ships(&self, folder: &str, name: &str) -> bool {
+        self.built_in_text(&format!("{folder}/{name}.toml")).is_some()
+    }
+
     /// How many files of a folder are built in.
     pub(crate) fn count_built_in(folder: &str) -> usize {
         built_in::files(folder).count()

@@ -1,12 +1,12 @@
 //! Finds and reads the files that a run is asked to use, and digests them for the plan.
 
-use crate::library::{Library, Origin};
+use crate::library::{Entry, Library, Origin};
 use crate::own_recipes;
 use crate::warn::warn;
 use base::digest::sha256;
 use base::suggest;
 use config::baseline::Baselines;
-use config::inventory::{Instances, Inventory};
+use config::inventory::{Instances, Inventory, Kind};
 use config::suite::{self, Suite};
 use config::toml_reader::{file, renamed};
 use model::artefact::Source;
@@ -155,6 +155,19 @@ pub(crate) fn baselines(
 /// The names of what a folder of the library offers, sorted.
 pub(crate) fn names(home: &Home, folder: &str) -> Vec<String> {
     Library::for_project(home.path()).names(folder)
+}
+
+/// The inventories of real clusters that somebody wrote for this project: not those that ship with the program.
+pub(crate) fn own_real_inventories(home: &Home) -> Vec<String> {
+    let library = Library::for_project(home.path());
+    let Ok(instances) = library.instances() else { return Vec::new() };
+    let is_real = |entry: &Entry| {
+        let read = entry.read().ok().and_then(|text| Inventory::read(&text, &entry.file, &instances).ok());
+        read.is_some_and(|inventory| inventory.kind == Kind::Real)
+    };
+    let own =
+        library.entries("inventory").into_iter().filter(|entry| !library.ships("inventory", entry.name()));
+    own.filter(is_real).map(|entry| entry.name().to_owned()).collect()
 }
 
 /// The file of a stored plan as an argument that finds it again in the place that it was taken from, if it is there.

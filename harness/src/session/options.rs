@@ -106,7 +106,8 @@ impl RunOptions {
                 let near = self.filters.nearest(plan).map(|near| format!("did you mean `{near}`? "));
                 let near = near.unwrap_or_default();
                 let words = words.join(" with ");
-                format!("no test matches {words}; {near}`harness list --suite` names them all")
+                let suites: String = plan.suites.iter().map(|name| format!(" --suite {name}")).collect();
+                format!("no test matches {words}; {near}`harness list{suites}` names them all")
             }
         }
     }

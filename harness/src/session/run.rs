@@ -4,12 +4,12 @@ use super::execution::{analyze_on, execute_by, reached_by};
 use super::output::{print_quietly, report_error};
 use super::planning::{self, Replanning, check_holds_no_secret, make_plan, parse_faults};
 use super::preflight::{self, Stopped};
-use super::{RunOptions, access, after_run, print_errors, rehearsal, reports};
+use super::{RunOptions, access, after_run, load, print_errors, rehearsal, reports};
 use crate::filters::Filters;
 use crate::report::{self, ListFormat};
 use cluster::interrupt;
 use config::envlint;
-use config::inventory::Inventory;
+use config::inventory::{Inventory, Kind};
 use libtest_mimic::FormatSetting;
 use model::artefact::Plan;
 use model::exit_code;
@@ -98,6 +98,15 @@ fn launch(
     options: &RunOptions,
     replanning: &Replanning<'_>,
 ) -> i32 {
+    if options.inventory == RunOptions::default().inventory && inventory.kind == Kind::Simulated {
+        let real = load::own_real_inventories(home);
+        if !real.is_empty() {
+            let choice = real.join(" or --inventory ");
+            eprintln!(
+                "note: no inventory was named, so this run is simulated; for a cluster: --inventory {choice}"
+            );
+        }
+    }
     // Before anything is launched.
     if let Err(why) = reports::remove_old(options) {
         return report_error(&why);

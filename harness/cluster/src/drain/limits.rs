@@ -89,7 +89,6 @@ pub fn choose_nodes(lines: &[EvidenceLine], run: &str, limits: &Limits) -> (Vec<
             Some(_) if is_hang(line) && limits.hung_once.contains(&line.node) => {
                 left.push((line, "one job that hit its time limit is no proof; rerun it".to_owned()));
             }
-            Some(code) if !code.drains => left.push((line, "no node is at fault".to_owned())),
             Some(code) if code.severity.asks_for_drain() => {
                 let best = gravest.entry(&line.node).or_insert((line, code));
                 if code.severity < best.1.severity {
@@ -149,7 +148,7 @@ mod tests {
             [
                 "not drained n3: HRN-NODE-UNFIT: its severity asks for no drain: configure",
                 "not drained n4: HRN-RANK-LATE: its severity asks for no drain: watch",
-                "not drained a-c: HRN-LINK-SLOW: no node is at fault",
+                "not drained a-c: HRN-LINK-SLOW: its severity asks for no drain: watch",
             ]
         );
     }

@@ -10,7 +10,23 @@ const WIDTH: usize = 120;
 pub fn render(findings: &[Finding], inventory: &str, nodes: usize, verbose: bool) -> String {
     let most = if verbose { usize::MAX } else { WIDTH };
     let mut text = String::new();
-    for finding in findings {
+    for (at, finding) in findings.iter().enumerate() {
+        if !verbose && let Some(why) = not_seen(finding) {
+            // One reason can hide most of the list: it is said once, at its first finding.
+            let alike: Vec<&str> =
+                findings[at..].iter().filter(|one| not_seen(one) == Some(why)).map(|one| one.id).collect();
+            if !findings[..at].iter().any(|one| not_seen(one) == Some(why)) {
+                let line = match alike.as_slice() {
+                    [one] => format!("not seen {one}: {}", one_line(why)),
+                    [one, more @ ..] => {
+                        format!("not seen {one} and {} more (-v): {}", more.len(), one_line(why))
+                    }
+                    [] => continue,
+                };
+                let _ = writeln!(text, "{}", shorten(&line, most));
+            }
+            continue;
+        }
         let (word, seen) = match &finding.outcome {
             Outcome::Differs(seen) => ("DIFFERS ", seen),
             Outcome::NotSeen(why) => ("not seen", why),
@@ -34,6 +50,13 @@ pub fn render(findings: &[Finding], inventory: &str, nodes: usize, verbose: bool
         count(nodes, "node")
     );
     text
+}
+
+fn not_seen(finding: &Finding) -> Option<&str> {
+    match &finding.outcome {
+        Outcome::NotSeen(why) => Some(why),
+        Outcome::Holds(_) | Outcome::Differs(_) => None,
+    }
 }
 
 fn one_line(text: &str) -> String {

@@ -26,9 +26,10 @@ const UNKNOWN: &str = "-";
 
 /// A line for each node, the remarks, and how many are fit.
 pub fn table(probe: &Probe) -> String {
-    let mut rows = vec![header()];
-    rows.extend(probe.nodes.iter().map(row));
-    let mut text = aligned(&rows);
+    // Of a node that was not asked there is nothing to show but why, and that is a remark.
+    let asked = probe.nodes.iter().filter(|node| node.unprobed.is_none()).map(row);
+    let rows: Vec<Vec<String>> = std::iter::once(header()).chain(asked).collect();
+    let mut text = if rows.len() > 1 { aligned(&rows) } else { String::new() };
     text.push_str(&remarks(probe));
     let count = |of: fn(&ProbedNode) -> bool| probe.nodes.iter().filter(|node| of(node)).count();
     let _ = writeln!(
@@ -61,18 +62,11 @@ pub fn remarks(probe: &Probe) -> String {
             let _ = writeln!(text, "{title}: {}: {}", nodeset::fold(&nodes), show(&what));
         }
     }
-    let unprobed = probe.nodes.iter().filter_map(|node| Some((&node.node, node.unprobed.as_ref()?)));
-    let mut unread: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for node in &probe.nodes {
-        if let Some(why) = node.gpus_unread() {
-            unread.entry(why).or_default().push(&node.node);
-        }
-    }
-    for (why, nodes) in unread {
+    for (why, nodes) in by_reason(probe, ProbedNode::gpus_unread) {
         let _ = writeln!(text, "not fit: {}: no GPU can be read: {}", nodeset::fold(&nodes), show(why));
     }
-    for (node, why) in unprobed {
-        let _ = writeln!(text, "not probed: {}: {}", show(node), show(why));
+    for (why, nodes) in by_reason(probe, |node| node.unprobed.as_deref()) {
+        let _ = writeln!(text, "not probed: {}: {}", show(&nodeset::fold(&nodes)), show(why));
     }
     text
 }
@@ -125,11 +119,10 @@ fn header() -> Vec<String> {
 }
 
 fn row(node: &ProbedNode) -> Vec<String> {
-    let state = match (&node.unprobed, node.unfit.is_empty()) {
-        (Some(_), _) => "unknown",
-        (None, false) => "cannot pass",
-        (None, true) if node.gpus_unread().is_some() => "not fit",
-        (None, true) => "fit",
+    let state = match node.unfit.is_empty() {
+        false => "cannot pass",
+        true if node.gpus_unread().is_some() => "not fit",
+        true => "fit",
     };
     let mut row = vec![show(&node.node), state.to_owned()];
     row.extend(COLUMNS.iter().map(|(_, fact)| cell(node, fact)));
@@ -154,6 +147,20 @@ fn gib(bytes: u64) -> String {
         0 => format!("{} MiB", bytes >> 20),
         whole => format!("{whole} GiB"),
     }
+}
+
+/// The nodes by the reason that each has, if it has one.
+fn by_reason<'a>(
+    probe: &'a Probe,
+    of: impl Fn(&'a ProbedNode) -> Option<&'a str>,
+) -> BTreeMap<&'a str, Vec<&'a str>> {
+    let mut nodes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for node in &probe.nodes {
+        if let Some(why) = of(node) {
+            nodes.entry(why).or_default().push(&node.node);
+        }
+    }
+    nodes
 }
 
 /// Each finding with all of its nodes, in the order of the first.

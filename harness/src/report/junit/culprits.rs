@@ -101,7 +101,7 @@ fn body(report: &Report, culprit: &Culprit, explained: &ExplainedCount) -> Strin
         lines.push(format!("next: {next}"));
     }
     if let (Culprit::Culprit { node, part, .. }, Launcher::Slurm) = (culprit, report.plan.launcher)
-        && let Some(code) = Code::for_culprit(culprit).filter(|code| code.drains)
+        && let Some(code) = Code::for_culprit(culprit).filter(|code| code.severity.asks_for_drain())
     {
         lines.push(format!("to drain the node (not run): {}", show(&code.drain(node, part))));
     }

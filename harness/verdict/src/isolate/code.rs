@@ -51,8 +51,6 @@ pub struct Code {
     pub cause: &'static str,
     /// What to check and do next.
     pub next: &'static str,
-    /// Whether taking a node out of the queue helps.
-    pub drains: bool,
 }
 
 /// The prefix of our reasons of drained nodes, so that no other reason is ever touched.
@@ -138,17 +136,13 @@ impl Code {
 
     /// The text of `harness explain CODE`.
     pub fn page(&self) -> String {
-        let slurm = match self.drains {
+        let slurm = match self.severity.asks_for_drain() {
             true => format!(
-                "  {}\n{}  after a run on it that passes, if the reason is still ours (`harness isolate --resume-drained` \
-                 does both):\n  scontrol update nodename=NODE state=resume\n",
+                "  {}\n  `harness isolate --drain` runs it\n  after a run on it that passes, if the reason is still ours \
+                 (`harness isolate --resume-drained` does both):\n  scontrol update nodename=NODE state=resume\n",
                 self.drain("NODE", "PART"),
-                match self.severity.asks_for_drain() {
-                    true => "  `harness isolate --drain` runs it\n",
-                    false => "  `harness isolate --drain` does not drain nodes for this severity\n",
-                }
             ),
-            false => "  none: no node is at fault, and draining one changes nothing\n".to_owned(),
+            false => format!("  none: the severity `{}` asks for no drain\n", self.severity.name()),
         };
         format!(
             "{}: {}\n\nseverity\n  {}\n\ncause\n  {}\n\nnext\n  {}\n\nSlurm\n{slurm}",
@@ -201,7 +195,6 @@ static NODE_SLOW: Code = Code {
             process, memory or PCIe that trained down after a boot",
     next: "check clocks, temperatures and throttle reasons (`nvidia-smi -q -d PERFORMANCE,CLOCK`), stop other \
            processes there, reboot it once and isolate again with good partners; replace it if the fault returns",
-    drains: true,
 };
 
 static NODE_UNCLEAR: Code = Code {
@@ -212,7 +205,6 @@ static NODE_UNCLEAR: Code = Code {
             peer memory), its settings, a full disk, or a fault too small to show in a single part",
     next: "read the evidence and stderr of its jobs; compare its settings with other nodes (`harness inventory diff`), then \
            isolate it with good partners (`harness isolate --run ID`); reboot it if it stays slow",
-    drains: true,
 };
 
 static NODE_BROKEN: Code = Code {
@@ -222,7 +214,6 @@ static NODE_BROKEN: Code = Code {
     cause: "a driver, a library or a device on it that fails outright",
     next: "check stderr of its runs and its kernel log (Xid lines), reboot it, isolate again; replace it if the fault \
            returns",
-    drains: true,
 };
 
 static NODE_LOST: Code = Code {
@@ -232,7 +223,6 @@ static NODE_LOST: Code = Code {
     cause: "it crashed, or lost power or network; the launcher reported it",
     next: "check its console and the controller's log; when it is back, isolate it with good partners before it takes \
            jobs again",
-    drains: true,
 };
 
 static NODE_UNFIT: Code = Code {
@@ -241,7 +231,6 @@ static NODE_UNFIT: Code = Code {
     what: "a node that does not meet its requirements: devices, versions or settings differ",
     cause: "see the evidence: it holds the message of the probe",
     next: "bring it in line with the other nodes (`harness inventory diff` lists the differences), then probe it again",
-    drains: true,
 };
 
 static GPU_SLOW: Code = Code {
@@ -251,7 +240,6 @@ static GPU_SLOW: Code = Code {
     cause: "thermal or power capping of that GPU, memory errors with remapping pending, a PCIe link of fewer lanes",
     next: "check its clocks, temperature, throttle reasons and remapped rows (`nvidia-smi -q -i N`), reset it or reboot \
            the node, isolate again; replace the node if the fault returns",
-    drains: true,
 };
 
 static GPU_WRONG: Code = Code {
@@ -260,7 +248,6 @@ static GPU_WRONG: Code = Code {
     what: "one GPU whose results are wrong",
     cause: "silent corruption in that GPU or its memory",
     next: "drain it at once: results of jobs on it cannot be trusted; replace the node",
-    drains: true,
 };
 
 static NVLINK_SLOW: Code = Code {
@@ -270,7 +257,6 @@ static NVLINK_SLOW: Code = Code {
     cause: "NVLink or NVSwitch lanes down or retrying, or a fabric manager that is not running",
     next: "check `nvidia-smi nvlink -s -e` and the fabric manager, reset all GPUs of the node together or reboot it, \
            isolate again; replace the node if the fault returns",
-    drains: true,
 };
 
 static NIC_SLOW: Code = Code {
@@ -279,7 +265,6 @@ static NIC_SLOW: Code = Code {
     what: "one NIC that is slower than its peers with several good partners",
     cause: "the NIC, its PCIe link or its cable: compare retransmits and link speed",
     next: "check its retransmits and its PCIe width and speed, reboot the node once; replace it if the fault returns",
-    drains: true,
 };
 
 static NIC_DEAD: Code = Code {
@@ -288,7 +273,6 @@ static NIC_DEAD: Code = Code {
     what: "a NIC that is listed but carries no traffic",
     cause: "its link is down, or its driver lost it; collectives use the other NICs and are slower",
     next: "check its link state, reboot the node once; replace it if the fault returns",
-    drains: true,
 };
 
 static NIC_MISSING: Code = Code {
@@ -297,7 +281,6 @@ static NIC_MISSING: Code = Code {
     what: "a NIC of the instance type that the node does not list",
     cause: "it did not come up at boot, or was never attached: on all nodes, the launch template has too few interfaces",
     next: "compare with other nodes; on one node only, reboot it, then replace it; on all nodes, fix the launch template",
-    drains: true,
 };
 
 static PORT_SLOW: Code = Code {
@@ -308,7 +291,6 @@ static PORT_SLOW: Code = Code {
             fabric settings",
     next: "compare its fabric settings and driver with other nodes (`harness inventory diff`); if they are equal, report \
            the port to the network team, or replace the node",
-    drains: true,
 };
 
 static LINK_SLOW: Code = Code {
@@ -317,17 +299,16 @@ static LINK_SLOW: Code = Code {
     what: "a slow link between two groups of nodes, shown with several sets of otherwise good nodes",
     cause: "a cable or port between the switches of the two groups, or heavy traffic of other jobs on them",
     next: "report the two groups and the time to the network team; until then place jobs within one group",
-    drains: false,
 };
 
 static RANK_LATE: Code = Code {
     name: "HRN-RANK-LATE",
     severity: Severity::Watch,
     what: "a rank that keeps the others waiting",
-    cause: "the host side of its process, between collectives: CPU, data loader, storage, its share of the work",
-    next: "check CPU load, data loader and storage of that process, and other processes on its node; isolate again with \
-           another workload",
-    drains: true,
+    cause: "the host side of its process, between collectives: CPU, data loader, storage, its share of the work; or \
+            kernels that take longer on its GPU than on the others",
+    next: "check CPU load, data loader and storage of that process, and other processes on its node; compare its kernels \
+           with those of other ranks (`harness stats cuda_gpu_kern_sum`); isolate again with another workload",
 };
 
 static NIC_DOWN: Code = Code {
@@ -336,7 +317,6 @@ static NIC_DOWN: Code = Code {
     what: "a NIC that is listed, but whose link is not active",
     cause: "its link did not train or was lost; no job can use it",
     next: "reboot the node once; replace it if the link stays down",
-    drains: true,
 };
 
 static NIC_RETRANS: Code = Code {
@@ -346,7 +326,6 @@ static NIC_RETRANS: Code = Code {
     cause: "packet loss on its path: its cable or port, or a congested part of the network",
     next: "isolate again without the evidence of this run (`--no-evidence`); if the NIC is not slow by itself, report the \
            node and the time to the network team",
-    drains: true,
 };
 
 static GPU_XID: Code = Code {
@@ -357,7 +336,6 @@ static GPU_XID: Code = Code {
             fallen off the bus",
     next: "look up the Xid in the driver's manual, reset the GPU or reboot the node, isolate again; replace the node if \
            48, 74, 79 or 95 returns",
-    drains: true,
 };
 
 static NODE_DIFFERS: Code = Code {
@@ -366,7 +344,6 @@ static NODE_DIFFERS: Code = Code {
     what: "a node whose runs are bad, and whose software or settings differ from most nodes",
     cause: "another image, a driver that was updated on some nodes only, or a setting of this node",
     next: "bring it in line with the other nodes (`harness inventory diff`), then isolate again with good partners",
-    drains: true,
 };
 
 static NET_DOWNGRADED: Code = Code {
@@ -375,7 +352,6 @@ static NET_DOWNGRADED: Code = Code {
     what: "a node whose NCCL used a slow transport: no GPUDirect RDMA, sockets, or another provider than `efa`",
     cause: "a module that is not loaded (gdrdrv, nvidia-peermem), a missing plugin, or a variable that disables it",
     next: "read its NCCL log (`harness logs nccl`) and its environment (`harness inventory diff`), fix it, isolate again",
-    drains: true,
 };
 
 static FLEET_SLOW: Code = Code {
@@ -386,7 +362,6 @@ static FLEET_SLOW: Code = Code {
             was made on other software",
     next: "compare the software with that of the baseline's runs (`harness baseline show`), lint the environment (`harness \
            check`), check recent changes; isolate compares nodes with each other, so it finds no culprit here",
-    drains: false,
 };
 
 #[cfg(test)]

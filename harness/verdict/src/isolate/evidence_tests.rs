@@ -33,11 +33,10 @@ fn what_names_a_part_is_evidence_and_has_a_code_with_a_page() {
     assert_eq!(codes, wanted);
     assert!(evidence.explains_all);
     for line in &evidence.lines {
-        let page = Code::find(line.code).expect("a page").page();
-        assert!(
-            page.contains("cause") && page.contains("scontrol update nodename=NODE state=drain"),
-            "{page}"
-        );
+        let code = Code::find(line.code).expect("a code");
+        let page = code.page();
+        let drains = page.contains("scontrol update nodename=NODE state=drain");
+        assert!(page.contains("cause") && drains == code.severity.asks_for_drain(), "{page}");
     }
 }
 
