@@ -6,6 +6,7 @@ pub mod analyze;
 pub mod bundle;
 pub mod check;
 pub mod cli;
+mod diagnose;
 mod error;
 mod filters;
 mod isolate;

@@ -11,6 +11,7 @@ mod bed;
 mod breakdown;
 mod corpus;
 mod counters;
+mod diagnosis;
 #[path = "../drawn/mod.rs"]
 mod drawn;
 #[path = "../suite/ended.rs"]
@@ -53,6 +54,7 @@ fn tests() -> Vec<Trial> {
     let collected = [
         breakdown::COLLECTED,
         counters::FACTS,
+        diagnosis::COLLECTED,
         exports::FACTS,
         heatmaps::FACTS,
         kernels::FACTS,

@@ -6,6 +6,7 @@
 pub mod busy;
 pub mod catalogue;
 pub mod chart;
+pub mod diagnosis;
 pub mod figures;
 pub mod kernel_class;
 pub mod own;

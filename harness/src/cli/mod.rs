@@ -8,6 +8,7 @@ mod clean;
 mod columns;
 mod compare;
 mod completions;
+mod diagnose;
 mod duration;
 mod explain;
 mod field_kit;

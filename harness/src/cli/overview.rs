@@ -51,6 +51,7 @@ pub(super) const GROUPS: [(&str, &[(&str, &str)]); 6] = [
     (
         "Profiles",
         &[
+            ("diagnose", "what limits the work in profiler reports, the largest effect first"),
             ("recipe", "tables and pages computed from profiler reports"),
             ("stats", "tables of statistics of profiler reports"),
             ("logs", "calls, steps and counters of logs"),

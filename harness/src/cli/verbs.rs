@@ -3,8 +3,8 @@
 use super::run_suites::{self, MEANINGLESS, RunArgs, WITHOUT_EFFECT};
 use super::settings::Settings;
 use super::{
-    accept, baseline, bundle, check, clean, compare, completions, explain, field_kit, history, init,
-    inventory, isolate, list,
+    accept, baseline, bundle, check, clean, compare, completions, diagnose, explain, field_kit, history,
+    init, inventory, isolate, list,
 };
 use super::{home, logs, man, page, parse, provision, recipe, replay, rerun, resume, runs, stats, sweep};
 use super::{project, together, watch};
@@ -31,6 +31,7 @@ enum Verb {
     Clean(clean::CleanArgs),
     Compare(compare::CompareArgs),
     Completions(completions::CompletionsArgs),
+    Diagnose(diagnose::DiagnoseArgs),
     Explain(explain::ExplainArgs),
     FieldKit(field_kit::FieldKitArgs),
     History(history::HistoryArgs),
@@ -100,6 +101,7 @@ impl Verb {
             Verb::Clean(args) => return clean::run(&args),
             Verb::Compare(args) => return compare::run(&args),
             Verb::Completions(args) => completions::run(&args, visible(&command()).cloned().collect()),
+            Verb::Diagnose(args) => return diagnose::run(&args),
             Verb::Explain(args) => return explain::run(&args),
             Verb::FieldKit(args) => return field_kit::run(&args),
             Verb::History(args) => return history::run(&args),
@@ -230,9 +232,8 @@ pub(super) fn names() -> Vec<String> {
 }
 
 /// What users of other programs type for one of ours.
-const ALIKE: [(&str, &str); 12] = [
+const ALIKE: [(&str, &str); 11] = [
     ("bench", "run"),
-    ("diagnose", "isolate"),
     ("doctor", "inventory probe"),
     ("dry-run", "plan"),
     ("ls", "list"),

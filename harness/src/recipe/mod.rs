@@ -81,13 +81,16 @@ pub(crate) enum TableForm {
 /// Tables go to `out` or to a folder, all else to `err`. The exit code is 2 where an input could not be read or a table
 /// not be written, then 0 where there is a table, then 3; and 3 before all where nodes were to read and could not.
 pub(crate) fn recipe(order: &Order<'_>, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
-    let mut messages = Messages { err, is_bad: false };
-    let (inputs, _exports) = inputs(order, &mut messages);
+    let mut messages = Messages::to(err);
+    let compares = order.asked.recipes.iter().any(|(recipe, _)| recipe.is_comparison());
+    // The two sides of a comparison may be one report; otherwise each report is taken once.
+    let named: Vec<&[PathBuf]> =
+        if compares { order.inputs.chunks(1).collect() } else { vec![order.inputs.as_slice()] };
+    let (inputs, _exports) = inputs(&named, &order.exporting, &mut messages);
     if inputs.is_empty() {
         messages.error("no report to read among the inputs");
         return exit_code::USAGE;
     }
-    let compares = order.asked.recipes.iter().any(|(recipe, _)| recipe.is_comparison());
     let sides: std::collections::BTreeSet<usize> = inputs.iter().map(|input| input.side).collect();
     if compares && (order.inputs.len() != 2 || sides.len() != 2) {
         messages.error(
@@ -160,13 +163,13 @@ pub(crate) fn recipe(order: &Order<'_>, out: &mut dyn Write, err: &mut dyn Write
 
 /// The reports in the order in which they are numbered; the exports that were made for them lie as long as these are
 /// held.
-fn inputs(order: &Order<'_>, messages: &mut Messages) -> (Vec<Input>, Vec<ChosenExport>) {
-    let compares = order.asked.recipes.iter().any(|(recipe, _)| recipe.is_comparison());
-    // The two sides of a comparison may be one report; otherwise each report is taken once.
-    let sides: Vec<&[PathBuf]> =
-        if compares { order.inputs.chunks(1).collect() } else { vec![order.inputs.as_slice()] };
+pub(crate) fn inputs(
+    sides: &[&[PathBuf]],
+    exporting: &Exporting,
+    messages: &mut Messages,
+) -> (Vec<Input>, Vec<ChosenExport>) {
     let (mut inputs, mut exports) = (Vec::new(), Vec::new());
-    for (side, named) in sides.into_iter().enumerate() {
+    for (side, named) in sides.iter().enumerate() {
         let found = report_file::find(named);
         for diagnostic in &found.diagnostics {
             messages.error(&format!("{}: {}", diagnostic.path.display(), diagnostic.why));
@@ -182,7 +185,7 @@ fn inputs(order: &Order<'_>, messages: &mut Messages) -> (Vec<Input>, Vec<Chosen
         }
         for report in &found.reports {
             let shown = report.named.display().to_string();
-            match choose(report, &order.exporting) {
+            match choose(report, exporting) {
                 Ok(chosen) => {
                     if let Some(note) = &chosen.note {
                         messages.note(&format!("{shown}: {note}"));
@@ -198,19 +201,25 @@ fn inputs(order: &Order<'_>, messages: &mut Messages) -> (Vec<Input>, Vec<Chosen
 }
 
 /// Prints errors and notes, and remembers whether there was an error.
-struct Messages<'a> {
+pub(crate) struct Messages<'a> {
     err: &'a mut dyn Write,
-    is_bad: bool,
+    /// Whether there was an error.
+    pub is_bad: bool,
 }
 
-impl Messages<'_> {
+impl<'a> Messages<'a> {
+    /// Nothing was printed yet.
+    pub(crate) fn to(err: &'a mut dyn Write) -> Messages<'a> {
+        Messages { err, is_bad: false }
+    }
+
     // A closed stderr is no error of the verb.
-    fn error(&mut self, why: &str) {
+    pub(crate) fn error(&mut self, why: &str) {
         self.is_bad = true;
         let _ = writeln!(self.err, "error: {}", visible(why));
     }
 
-    fn note(&mut self, what: &str) {
+    pub(crate) fn note(&mut self, what: &str) {
         let _ = writeln!(self.err, "note: {}", visible(what));
     }
 

@@ -1,0 +1,99 @@
+//! The tables of the recipes as rules read them: by column and row. What is absent has no number.
+
+use super::outcome;
+use crate::recipe::of_reports::Outcome;
+use crate::result_table::{ResultTable, Values};
+
+/// What all recipes gave.
+pub(super) struct Tables<'a> {
+    pub outcomes: &'a [Outcome],
+}
+
+/// One row of a table.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'a> {
+    table: &'a ResultTable,
+    at: usize,
+}
+
+impl<'a> Tables<'a> {
+    /// No rows where the recipe has no such table.
+    pub(super) fn rows(&self, recipe: &str, table: &str) -> Vec<Row<'a>> {
+        let found = outcome(self.outcomes, recipe)
+            .and_then(|outcome| outcome.tables.iter().find(|(name, _)| *name == table));
+        found.map_or_else(Vec::new, |(_, table)| (0..table.height()).map(|at| Row { table, at }).collect())
+    }
+
+    /// One row for each GPU of a process.
+    pub(super) fn gpus(&self) -> Vec<Row<'a>> {
+        self.rows("breakdown", "gpus")
+    }
+
+    /// The windows of all GPUs together.
+    pub(super) fn window_ns(&self) -> f64 {
+        sum(&self.gpus(), "Window")
+    }
+
+    /// A time of all GPUs together as a part of their windows.
+    pub(super) fn share_of_window(&self, ns: f64) -> f64 {
+        match self.window_ns() {
+            window if window > 0.0 => ns / window,
+            _ => 0.0,
+        }
+    }
+}
+
+impl<'a> Row<'a> {
+    pub(super) fn number(&self, column: &str) -> Option<f64> {
+        match &self.table.column(column)?.values {
+            Values::Integers(integers) => integers.get(self.at).map(|value| value as f64),
+            Values::Decimals(decimals) => decimals.get(self.at).copied().flatten(),
+            Values::Texts(_) | Values::Lists(_) => None,
+        }
+    }
+
+    pub(super) fn text(&self, column: &str) -> Option<&'a str> {
+        match &self.table.column(column)?.values {
+            Values::Texts(texts) => texts.get(self.at),
+            _ => None,
+        }
+    }
+
+    /// A whole number or a word, as it is shown.
+    pub(super) fn word(&self, column: &str) -> String {
+        let number = self.number(column).map(|number| number.to_string());
+        number.or_else(|| self.text(column).map(str::to_owned)).unwrap_or_else(|| "?".to_owned())
+    }
+
+    /// `rank 0 GPU 3`.
+    pub(super) fn gpu(&self) -> String {
+        format!("rank {} GPU {}", self.word("Rank"), self.word("Device"))
+    }
+}
+
+/// What rows without a number add is nothing.
+pub(super) fn sum(rows: &[Row<'_>], column: &str) -> f64 {
+    rows.iter().filter_map(|row| row.number(column)).sum()
+}
+
+/// The row with the largest number.
+pub(super) fn largest<'a>(rows: &[Row<'a>], of: impl Fn(&Row<'a>) -> Option<f64>) -> Option<(Row<'a>, f64)> {
+    rows.iter().filter_map(|row| Some((*row, of(row)?))).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// Nanoseconds with three digits: `17.2 ms`.
+pub(super) fn time(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ns if ns >= 1e9 => (ns / 1e9, "s"),
+        ns if ns >= 1e6 => (ns / 1e6, "ms"),
+        ns if ns >= 1e3 => (ns / 1e3, "us"),
+        ns => (ns, "ns"),
+    };
+    let decimals = if value >= 100.0 || unit == "ns" { 0 } else { 1 };
+    format!("{value:.decimals$} {unit}")
+}
+
+/// `5.7 %` of 0.057.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}

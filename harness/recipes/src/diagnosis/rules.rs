@@ -1,0 +1,392 @@
+//! The rules. Each reads tables by name; a column that a table lacks has no number, and a rule without numbers finds
+//! nothing.
+
+use super::LimitFound;
+use super::rows::{Row, Tables, largest, percent, sum, time};
+
+/// One thing that can limit the work.
+pub(super) struct Rule {
+    pub code: &'static str,
+    /// What to change.
+    pub change: &'static str,
+    /// Recipes with their arguments, as on the command line.
+    pub reads: &'static [&'static str],
+    /// Where a person sees it.
+    pub recipe: &'static str,
+    pub table: &'static str,
+    pub find: fn(&Tables<'_>) -> Option<Found>,
+}
+
+/// What a rule found.
+pub(super) struct Found {
+    pub share: f64,
+    pub what: String,
+    pub evidence: Vec<String>,
+}
+
+/// Less of the time of all GPUs is not worth a change.
+const LEAST: f64 = 0.02;
+/// A kernel that takes more of all kernel time is the one to look at.
+const HOT: f64 = 0.5;
+/// Less idle time is between any two launches.
+const IDLE: f64 = 0.05;
+/// Evidence is a few lines; recipes have all of it.
+const MOST_LINES: usize = 4;
+/// Of a kernel's name.
+const MOST_LETTERS: usize = 80;
+/// A kernel that begins so soon after its launch did not wait for others.
+const NO_QUEUE_NS: f64 = 10_000.0;
+
+/// A new rule is a row here.
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        code: "exposed-communication",
+        change: "start collectives earlier and wait for them later, so that compute runs beside them: prefetch, larger \
+                 buckets, `async_op=True`",
+        reads: &["breakdown", "diagnostics"],
+        recipe: "breakdown",
+        table: "gpus",
+        find: exposed_communication,
+    },
+    Rule {
+        code: "communication-on-compute-stream",
+        change: "give communication a stream of its own: on one stream nothing runs beside it",
+        reads: &["breakdown"],
+        recipe: "breakdown",
+        table: "streams",
+        find: one_stream,
+    },
+    Rule {
+        code: "idle-gpus",
+        change: "look at what the host does in the longest gaps: data loader, synchronisation, Python between launches",
+        reads: &["breakdown", "gpu_gaps:gap=1"],
+        recipe: "gpu_gaps:gap=1",
+        table: "rows",
+        find: idle,
+    },
+    Rule {
+        code: "launch-bound",
+        change: "launch less often: CUDA graphs, `torch.compile`, fused kernels, larger batches",
+        reads: &["breakdown", "cuda_kern_exec_sum"],
+        recipe: "cuda_kern_exec_sum",
+        table: "all_stats",
+        find: launch_bound,
+    },
+    Rule {
+        code: "host-waits",
+        change: "remove calls that wait in every step: `.item()`, `.cpu()`, printing of losses, `torch.cuda.synchronize()`",
+        reads: &["breakdown", "cuda_api_sync"],
+        recipe: "cuda_api_sync",
+        table: "rows",
+        find: host_waits,
+    },
+    Rule {
+        code: "synchronous-copies",
+        change: "use pinned memory and asynchronous copies on a stream of their own, or keep the data on the GPU",
+        reads: &["breakdown", "cuda_memcpy_sync"],
+        recipe: "cuda_memcpy_sync",
+        table: "rows",
+        find: |tables| copies(tables, "cuda_memcpy_sync", "copies that block the host"),
+    },
+    Rule {
+        code: "pageable-copies",
+        change: "pin the host memory (`pin_memory=True`): an asynchronous copy of pageable memory blocks",
+        reads: &["breakdown", "cuda_memcpy_async"],
+        recipe: "cuda_memcpy_async",
+        table: "rows",
+        find: |tables| copies(tables, "cuda_memcpy_async", "asynchronous copies of pageable memory"),
+    },
+    Rule {
+        code: "copies-alone",
+        change: "copy beside compute: another stream, prefetch of the next batch, pinned memory",
+        reads: &["breakdown"],
+        recipe: "breakdown",
+        table: "gpus",
+        find: copies_alone,
+    },
+    Rule {
+        code: "hot-kernel",
+        change: "look at this kernel first, with a profiler of kernels",
+        reads: &["breakdown", "cuda_gpu_kern_sum"],
+        recipe: "cuda_gpu_kern_sum",
+        table: "all_stats",
+        find: hot_kernel,
+    },
+    Rule {
+        code: "straggler",
+        change: "look at that rank: host, data loader, clocks of its GPU; `harness isolate` finds the part",
+        reads: &["breakdown", "stragglers"],
+        recipe: "stragglers",
+        table: "verdict",
+        find: straggler,
+    },
+    Rule {
+        code: "uneven-gpus",
+        change: "share the work out evenly: stages of a pipeline, experts, sequence lengths",
+        reads: &["breakdown"],
+        recipe: "breakdown",
+        table: "gpus",
+        find: uneven,
+    },
+];
+
+fn exposed_communication(tables: &Tables<'_>) -> Option<Found> {
+    let gpus = tables.gpus();
+    let exposed = sum(&gpus, "Exposed Communication");
+    let share = tables.share_of_window(exposed);
+    let (worst, most) = largest(&gpus, |row| row.number("Exposed of Window"))?;
+    (share >= LEAST).then(|| Found {
+        share,
+        what: format!("communication runs beside no compute for {} of the time", percent(share)),
+        evidence: vec![format!(
+            "most on {}: {} of its {} ({most:.1} %); {} of {} of its communication is exposed",
+            worst.gpu(),
+            time_of(&worst, "Exposed Communication"),
+            time_of(&worst, "Window"),
+            time_of(&worst, "Exposed Communication"),
+            time_of(&worst, "Communication"),
+        )],
+    })
+}
+
+fn one_stream(tables: &Tables<'_>) -> Option<Found> {
+    let is_shared = |row: &Row<'_>| {
+        let is_some = |column| row.number(column).is_some_and(|ns| ns > 0.0);
+        is_some("Compute") && is_some("Communication")
+    };
+    let streams: Vec<Row> = tables.rows("breakdown", "streams").into_iter().filter(is_shared).collect();
+    let share = tables.share_of_window(sum(&streams, "Communication"));
+    (share >= LEAST).then(|| Found {
+        share,
+        what: format!("{} of the time is communication on streams that also compute", percent(share)),
+        evidence: lines(&streams, "Communication", |row| {
+            format!(
+                "{} stream {}: {} of communication, {} of compute",
+                row.gpu(),
+                row.word("Stream"),
+                time_of(row, "Communication"),
+                time_of(row, "Compute")
+            )
+        }),
+    })
+}
+
+fn idle_share(tables: &Tables<'_>) -> f64 {
+    tables.share_of_window(sum(&tables.gpus(), "Idle"))
+}
+
+fn idle(tables: &Tables<'_>) -> Option<Found> {
+    let share = idle_share(tables);
+    let gaps = tables.rows("gpu_gaps", "rows");
+    let (worst, most) = largest(&tables.gpus(), |row| row.number("Idle of Window"))?;
+    (share >= IDLE).then(|| {
+        let mut evidence = vec![format!(
+            "most on {}: {} of its {} ({most:.1} %)",
+            worst.gpu(),
+            time_of(&worst, "Idle"),
+            time_of(&worst, "Window")
+        )];
+        if let Some((gap, ns)) = largest(&gaps, |row| row.number("Duration")) {
+            let all = sum(&gaps, "Duration");
+            evidence.push(format!(
+                "{} gaps above 1 ms, {} together; the longest has {}, on {} at {} of the report",
+                gaps.len(),
+                time(all),
+                time(ns),
+                gap.gpu(),
+                time_of(&gap, "Start")
+            ));
+        }
+        Found { share, what: format!("GPUs run nothing for {} of the time", percent(share)), evidence }
+    })
+}
+
+fn launch_bound(tables: &Tables<'_>) -> Option<Found> {
+    let share = idle_share(tables);
+    let kernels = tables.rows("cuda_kern_exec_sum", "all_stats");
+    let count = |rows: &[Row<'_>]| sum(rows, "Count");
+    let is_short = |row: &&Row<'_>| {
+        let (call, kernel, queue) = (row.number("AMed"), row.number("KMed"), row.number("QMed"));
+        matches!((call, kernel), (Some(call), Some(kernel)) if kernel < call)
+            && queue.is_none_or(|queue| queue < NO_QUEUE_NS)
+    };
+    let short: Vec<Row> = kernels.iter().filter(is_short).copied().collect();
+    let (of_short, all) = (count(&short), count(&kernels));
+    (share >= IDLE && all > 0.0 && of_short / all >= HOT).then(|| Found {
+        share,
+        what: format!(
+            "GPUs wait for launches: {} of kernels run for less time than the call that launches them",
+            percent(of_short / all)
+        ),
+        evidence: vec![format!(
+            "{of_short:.0} of {all:.0} launches, none of them queued; GPUs run nothing for {} of the time",
+            percent(share)
+        )],
+    })
+}
+
+fn host_waits(tables: &Tables<'_>) -> Option<Found> {
+    let calls = tables.rows("cuda_api_sync", "rows");
+    let waits = sum(&calls, "Duration");
+    let idle = idle_share(tables);
+    let waiting = tables.share_of_window(waits);
+    // A host that waits while the GPU is busy costs nothing.
+    let share = idle.min(waiting);
+    let (longest, ns) = largest(&calls, |row| row.number("Duration"))?;
+    (share >= IDLE).then(|| Found {
+        share,
+        what: format!(
+            "the host waits for GPUs for {} of the time, and GPUs then wait for the host",
+            percent(waiting)
+        ),
+        evidence: vec![
+            format!(
+                "{} calls, {} together; GPUs run nothing for {}",
+                calls.len(),
+                time(waits),
+                percent(idle)
+            ),
+            format!("the longest: {} of {}", longest.word("API"), time(ns)),
+        ],
+    })
+}
+
+fn copies(tables: &Tables<'_>, recipe: &str, called: &str) -> Option<Found> {
+    let copies = tables.rows(recipe, "rows");
+    let share = tables.share_of_window(sum(&copies, "Duration"));
+    (share >= LEAST).then(|| Found {
+        share,
+        what: format!("{called} take {} of the time", percent(share)),
+        evidence: std::iter::once(format!(
+            "{} copies, {} together",
+            copies.len(),
+            time(sum(&copies, "Duration"))
+        ))
+        .chain(lines(&copies, "Duration", |row| {
+            format!(
+                "{}: {} of {:.1} MB, {} to {}",
+                row.gpu(),
+                time_of(row, "Duration"),
+                row.number("Bytes").unwrap_or_default() / 1e6,
+                row.word("Source Kind"),
+                row.word("Destination Kind")
+            )
+        }))
+        .take(MOST_LINES)
+        .collect(),
+    })
+}
+
+fn copies_alone(tables: &Tables<'_>) -> Option<Found> {
+    let gpus = tables.gpus();
+    let share = tables.share_of_window(sum(&gpus, "Memory Alone"));
+    let (worst, most) = largest(&gpus, |row| row.number("Memory Alone"))?;
+    (share >= IDLE).then(|| Found {
+        share,
+        what: format!("GPUs only copy or fill memory for {} of the time", percent(share)),
+        evidence: vec![format!(
+            "most on {}: {} of its {}",
+            worst.gpu(),
+            time(most),
+            time_of(&worst, "Window")
+        )],
+    })
+}
+
+fn hot_kernel(tables: &Tables<'_>) -> Option<Found> {
+    let kernels = tables.rows("cuda_gpu_kern_sum", "all_stats");
+    let (kernel, part) = largest(&kernels, |row| row.number("Time"))?;
+    let total = kernel.number("Total")?;
+    let share = tables.share_of_window(total);
+    (part / 100.0 >= HOT && share >= LEAST).then(|| Found {
+        share,
+        what: format!("one kernel takes {part:.1} % of the time of all kernels"),
+        evidence: vec![format!(
+            "{}: {} runs, {} together, {} on average",
+            cut(&kernel.word("Name")),
+            kernel.word("Count"),
+            time(total),
+            time_of(&kernel, "Avg")
+        )],
+    })
+}
+
+fn straggler(tables: &Tables<'_>) -> Option<Found> {
+    let named = tables.rows("stragglers", "verdict");
+    let named: Vec<Row> = named.into_iter().filter(|row| row.text("Verdict") == Some("straggler")).collect();
+    let (worst, late) = largest(&named, |row| row.number("Late"))?;
+    let share = late / worst.number("Round").filter(|round| *round > 0.0)?;
+    (share >= LEAST).then(|| Found {
+        share,
+        what: format!(
+            "rank {} keeps the others waiting for {} of every iteration",
+            worst.word("Rank"),
+            percent(share)
+        ),
+        evidence: vec![worst.word("Evidence")],
+    })
+}
+
+fn uneven(tables: &Tables<'_>) -> Option<Found> {
+    let gpus = tables.gpus();
+    let mut compute: Vec<f64> = gpus.iter().filter_map(|row| row.number("Compute")).collect();
+    compute.sort_by(f64::total_cmp);
+    let median = compute.get(compute.len().saturating_sub(1) / 2).copied().filter(|_| compute.len() >= 2)?;
+    let (most, ns) = largest(&gpus, |row| row.number("Compute"))?;
+    let window = most.number("Window").filter(|window| *window > 0.0)?;
+    let share = (ns - median) / window;
+    (share >= IDLE).then(|| Found {
+        share,
+        what: format!("one GPU computes for {} of the time longer than the median GPU", percent(share)),
+        evidence: vec![format!(
+            "{}: {} of compute, median of {} GPUs: {}",
+            most.gpu(),
+            time(ns),
+            gpus.len(),
+            time(median)
+        )],
+    })
+}
+
+/// That the profiler lost events: every figure is a lower bound then.
+pub(super) fn lost_events(tables: &Tables<'_>) -> Option<String> {
+    let rows = tables.rows("diagnostics", "rows");
+    let lost: Vec<&Row> = rows.iter().filter(|row| row.text("Loss") == Some("yes")).collect();
+    let first = lost.first()?;
+    Some(format!(
+        "the profiler lost events, so that times are lower bounds: {} (harness recipe diagnostics)",
+        first.word("Text")
+    ))
+}
+
+/// What another finding explains better is left out.
+pub(super) fn drop_explained(findings: &mut Vec<LimitFound>) {
+    let has = |findings: &[LimitFound], code: &str| findings.iter().any(|one| one.code == code);
+    if has(findings, "launch-bound") {
+        findings.retain(|one| one.code != "idle-gpus");
+    }
+    if has(findings, "synchronous-copies") || has(findings, "pageable-copies") {
+        findings.retain(|one| one.code != "copies-alone");
+    }
+}
+
+/// Names of templates can be longer than a page.
+fn cut(name: &str) -> String {
+    match name.char_indices().nth(MOST_LETTERS) {
+        Some((at, _)) => format!("{}...", &name[..at]),
+        None => name.to_owned(),
+    }
+}
+
+fn time_of(row: &Row<'_>, column: &str) -> String {
+    row.number(column).map_or_else(|| "?".to_owned(), time)
+}
+
+/// A line for each of the rows with the largest numbers.
+fn lines(rows: &[Row<'_>], column: &str, line: impl Fn(&Row<'_>) -> String) -> Vec<String> {
+    let mut rows: Vec<Row> = rows.to_vec();
+    rows.sort_by(|a, b| {
+        b.number(column).unwrap_or_default().total_cmp(&a.number(column).unwrap_or_default())
+    });
+    rows.iter().take(MOST_LINES).map(line).collect()
+}

@@ -1,0 +1,200 @@
+//! Small exports in which one thing limits the work, each beside one in which nothing does.
+
+use super::{Diagnosis, diagnose};
+use crate::recipe::of_reports::Input;
+use crate::testing::{Made, PROCESS};
+use nsys::tables::{DIAGNOSTIC_EVENT, KERNEL, MEMCPY, SESSION_START};
+
+const NCCL: i64 = 1;
+const GEMM: i64 = 3;
+const OTHER: i64 = 5;
+const THIRD: i64 = 7;
+const LAUNCH: i64 = 9;
+const SYNC: i64 = 10;
+const COPY: i64 = 11;
+const MS: i64 = 1_000_000;
+
+fn begun() -> Made {
+    let made = Made::begin();
+    for (id, text) in [
+        (NCCL, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)"),
+        (NCCL + 1, "ncclDevKernel_AllReduce"),
+        (GEMM, "void gemm<float>(float*)"),
+        (GEMM + 1, "gemm"),
+        (OTHER, "void other<float>(float*)"),
+        (OTHER + 1, "other"),
+        (THIRD, "void third<float>(float*)"),
+        (THIRD + 1, "third"),
+        (LAUNCH, "cudaLaunchKernel_v7000"),
+        (SYNC, "cudaStreamSynchronize_v3020"),
+        (COPY, "cudaMemcpy_v3020"),
+    ] {
+        made.string(id, text);
+    }
+    made
+}
+
+/// A kernel of device 0, in milliseconds, without its launch.
+fn kernel(made: &Made, stream: i64, (start, end): (i64, i64), name: i64) {
+    let row = [
+        ("start", start * MS),
+        ("end", end * MS),
+        ("deviceId", 0),
+        ("streamId", stream),
+        ("demangledName", name),
+        ("shortName", name + 1),
+        ("globalPid", PROCESS),
+    ];
+    let row: Vec<_> = row.iter().map(|(name, value)| (*name, (*value).into())).collect();
+    made.put(&KERNEL, &row);
+}
+
+/// Three kernels of which none takes half of the time, without a gap.
+fn healthy() -> Made {
+    let made = begun();
+    for step in 0..10 {
+        kernel(&made, 7, (step * 20, step * 20 + 8), GEMM);
+        kernel(&made, 7, (step * 20 + 8, step * 20 + 15), OTHER);
+        kernel(&made, 7, (step * 20 + 15, step * 20 + 20), THIRD);
+    }
+    made
+}
+
+fn of(made: &[&Made]) -> Diagnosis {
+    let inputs = made.iter().enumerate().map(|(at, made)| Input {
+        shown: format!("r{at}"),
+        path: made.path(),
+        side: 0,
+    });
+    diagnose(&inputs.collect::<Vec<_>>(), 1, &|_| {}).expect("diagnosed")
+}
+
+fn codes(diagnosis: &Diagnosis) -> Vec<(&'static str, f64)> {
+    diagnosis.findings.iter().map(|one| (one.code, (one.share * 1000.0).round() / 1000.0)).collect()
+}
+
+#[test]
+fn a_gpu_that_computes_all_the_time_has_no_finding() {
+    let diagnosis = of(&[&healthy()]);
+    assert_eq!(codes(&diagnosis), []);
+    assert_eq!((diagnosis.gpus, diagnosis.window_ns), (1, 200e6));
+    assert!(diagnosis.notes.is_empty() && diagnosis.unreadable.is_empty());
+}
+
+#[test]
+fn communication_alone_on_the_stream_of_compute_is_found_with_its_time() {
+    let made = healthy();
+    kernel(&made, 7, (200, 220), NCCL);
+    let found = of(&[&made]);
+    assert_eq!(codes(&found), [("exposed-communication", 0.091), ("communication-on-compute-stream", 0.091)]);
+    assert!(
+        found.findings[0].evidence[0].contains("20.0 ms of its 220 ms (9.1 %)"),
+        "{:?}",
+        found.findings[0]
+    );
+    // Beside compute, and on a stream of its own, it costs nothing.
+    let made = healthy();
+    kernel(&made, 8, (100, 120), NCCL);
+    assert_eq!(codes(&of(&[&made])), []);
+}
+
+#[test]
+fn an_idle_gpu_is_found_with_its_longest_gap() {
+    let made = healthy();
+    kernel(&made, 7, (260, 270), GEMM);
+    let found = of(&[&made]);
+    assert_eq!(codes(&found), [("idle-gpus", 0.222)]);
+    assert!(found.findings[0].evidence[1].contains("the longest has 60.0 ms"), "{:?}", found.findings[0]);
+}
+
+#[test]
+fn kernels_that_are_shorter_than_their_launches_are_found_in_place_of_the_idle_time() {
+    let made = begun();
+    for step in 0..100 {
+        // A call of 20 us, and a kernel of 4 us when it ends.
+        let begin = step * 30_000;
+        made.call((begin, begin + 20_000), 1, step + 1, LAUNCH);
+        let name = [GEMM, OTHER, THIRD][step as usize % 3];
+        made.kernel((begin + 20_000, begin + 24_000), step + 1, name);
+    }
+    let found = of(&[&made]);
+    assert_eq!(codes(&found), [("launch-bound", 0.866)]);
+    assert!(found.findings[0].evidence[0].starts_with("100 of 100 launches"), "{:?}", found.findings[0]);
+}
+
+#[test]
+fn a_host_that_waits_is_found_only_where_gpus_wait_too() {
+    let waits = |idle: i64| {
+        let made = healthy();
+        kernel(&made, 7, (200 + idle, 210 + idle), GEMM);
+        kernel(&made, 7, (210 + idle, 220 + idle), OTHER);
+        made.call((0, 150 * MS), 1, 900, SYNC);
+        codes(&of(&[&made]))
+    };
+    assert_eq!(waits(0), []);
+    assert_eq!(waits(80), [("idle-gpus", 0.267), ("host-waits", 0.267)]);
+}
+
+#[test]
+fn synchronous_copies_are_found_with_their_bytes_and_in_place_of_copies_alone() {
+    let made = healthy();
+    made.call((200 * MS, 231 * MS), 1, 900, COPY);
+    let row = [
+        ("start", 200 * MS),
+        ("end", 230 * MS),
+        ("bytes", 262_144_000),
+        ("copyKind", 2),
+        ("srcKind", 2),
+        ("dstKind", 0),
+        ("deviceId", 0),
+        ("streamId", 7),
+        ("correlationId", 900),
+        ("globalPid", PROCESS),
+    ];
+    let row: Vec<_> = row.iter().map(|(name, value)| (*name, (*value).into())).collect();
+    made.put(&MEMCPY, &row);
+    let found = of(&[&made]);
+    assert_eq!(codes(&found), [("synchronous-copies", 0.13)]);
+    assert!(found.findings[0].evidence[1].contains("30.0 ms of 262.1 MB"), "{:?}", found.findings[0]);
+}
+
+#[test]
+fn reports_that_were_not_recorded_together_are_not_compared() {
+    let at = |utc_ns: i64, stretch: i64| {
+        let made = healthy();
+        made.put(&SESSION_START, &[("utcEpochNs", utc_ns.into())]);
+        if stretch > 0 {
+            kernel(&made, 8, (0, stretch), GEMM);
+            kernel(&made, 9, (0, stretch), OTHER);
+        }
+        made
+    };
+    let day = 86_400 * 1_000 * MS;
+    let (first, same, later) = (at(day, 0), at(day + MS, 400), at(2 * day, 400));
+    assert_eq!(codes(&of(&[&first, &same])), [("uneven-gpus", 0.5)]);
+    let apart = of(&[&first, &later]);
+    assert_eq!(codes(&apart), []);
+    let why = apart.apart.expect("a reason");
+    assert!(why.starts_with("these reports are not of one run: r1 begins 86"), "{why}");
+}
+
+#[test]
+fn lost_events_are_said_first() {
+    let made = healthy();
+    let lost = "Not all CUDA events might have been collected.";
+    made.put(
+        &DIAGNOSTIC_EVENT,
+        &[("severity", 3.into()), ("source", 2.into()), ("text", lost.to_owned().into())],
+    );
+    let notes = of(&[&made]).notes;
+    assert!(notes.first().is_some_and(|note| note.contains(lost)), "{notes:?}");
+}
+
+#[test]
+fn a_kernel_that_takes_half_of_the_time_is_named() {
+    let made = healthy();
+    kernel(&made, 7, (200, 260), GEMM);
+    let found = of(&[&made]);
+    assert_eq!(codes(&found), [("hot-kernel", 0.538)]);
+    assert!(found.findings[0].evidence[0].contains("gemm"), "{:?}", found.findings[0]);
+}

@@ -1,0 +1,57 @@
+//! A diagnosis for a person: a line for each finding, and below it what shows it and what to change.
+
+use base::text::{count, show};
+use recipes::diagnosis::{Diagnosis, LimitFound};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Infallible, as everywhere below: writing to a string.
+pub(super) fn render(of: Option<&str>, reports: usize, diagnosis: &Diagnosis, named: &[PathBuf]) -> String {
+    let mut text = String::new();
+    let of = of.map(|name| format!("{}: ", show(name))).unwrap_or_default();
+    let _ = writeln!(
+        text,
+        "{of}{}, {}, {} of GPU time",
+        count(reports, "report"),
+        count(diagnosis.gpus, "GPU"),
+        seconds(diagnosis.window_ns)
+    );
+    for note in &diagnosis.notes {
+        let _ = writeln!(text, "note: {}", show(note));
+    }
+    if diagnosis.findings.is_empty() && diagnosis.notes.is_empty() && diagnosis.gpus > 0 {
+        let _ = writeln!(
+            text,
+            "nothing limits them by more than 2 %: no exposed communication, idle time or copies"
+        );
+    }
+    let input: Vec<String> = named.iter().map(|path| show(&path.display().to_string())).collect();
+    for (at, finding) in diagnosis.findings.iter().enumerate() {
+        text.push_str(&card(at + 1, finding, &input.join(" ")));
+    }
+    text
+}
+
+fn card(number: usize, finding: &LimitFound, input: &str) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "{number}. {}: {}", finding.code, show(&finding.what));
+    for line in &finding.evidence {
+        let _ = writeln!(text, "     {}", show(line));
+    }
+    let _ = writeln!(text, "   change: {}", finding.change);
+    let _ = writeln!(
+        text,
+        "   shown by: harness recipe {} --input {input} --table {}",
+        finding.recipe, finding.table
+    );
+    text
+}
+
+/// With three digits.
+fn seconds(ns: f64) -> String {
+    match ns / 1e9 {
+        s if s >= 100.0 => format!("{s:.0} s"),
+        s if s >= 1.0 => format!("{s:.1} s"),
+        s => format!("{:.1} ms", s * 1e3),
+    }
+}
