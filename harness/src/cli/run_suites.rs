@@ -1,6 +1,7 @@
 //! `harness run`, which runs suites, and the flags that other verbs about runs share with it. libtest-mimic's arguments
 //! are flattened in, so that its vocabulary works as everywhere.
 
+use super::requested_reports::RequestedReports;
 use super::usage;
 use crate::filters::{Expression, Filters};
 use crate::isolate::after_run::IsolateAfterRun;
@@ -64,6 +65,8 @@ pub(super) struct RunArgs {
     /// Write the summary here too
     #[arg(long, value_name = "PATH")]
     pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub requested: RequestedReports,
     /// More detail: a line for each assertion; in a plan, every job in full
     #[arg(short, long)]
     pub verbose: bool,
@@ -128,6 +131,7 @@ impl RunArgs {
             junit,
             junit_flavor,
             json,
+            requested,
             verbose,
             max_fail,
             strict,
@@ -160,6 +164,7 @@ impl RunArgs {
             junit,
             junit_flavor: junit_flavor.as_deref().and_then(JunitFlavor::named).unwrap_or_default(),
             json,
+            requested: requested.0,
             verbose,
             max_fail,
             strict,

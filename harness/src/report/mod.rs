@@ -1,6 +1,7 @@
 //! The reports of a run, for a person, a CI server and a program; the verdicts are already known.
 //! All are pure but the two that write to a terminal while the run works; `store` writes the files.
 
+mod annotations;
 mod broken;
 mod case_lines;
 pub(crate) mod culprit_line;
@@ -13,15 +14,18 @@ mod judged_case;
 mod junit;
 mod last_line;
 mod list;
+mod markdown;
 mod pace;
 mod paint;
 mod progress;
 mod reds;
+mod requested;
 mod skipped;
 mod terminal;
 pub mod text;
 mod trials;
 
+pub(crate) use annotations::annotations;
 pub(crate) use broken::headline;
 pub use broken::{broken, last_lines};
 pub(crate) use case_lines::case_lines;
@@ -31,7 +35,9 @@ pub(crate) use junit::GrowingJunit;
 pub(crate) use junit::junit_for;
 pub use junit::{JunitFlavor, JunitTarget, junit};
 pub use list::{ListFormat, list};
+pub(crate) use markdown::{cut, markdown};
 pub use progress::{Mode, Progress};
+pub(crate) use requested::{FORMATS, RequestedReport};
 pub(crate) use skipped::planned as skipped_of_plan;
 pub use terminal::{Ending, closing};
 pub(crate) use trials::face;

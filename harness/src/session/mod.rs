@@ -5,6 +5,7 @@ pub(crate) mod access;
 pub(crate) mod after_run;
 mod attachments;
 pub(crate) mod execution;
+mod github;
 mod live_reports;
 pub(crate) mod load;
 pub(crate) mod no_answer;

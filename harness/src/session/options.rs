@@ -2,7 +2,7 @@
 
 use super::output::Output;
 use crate::filters::Filters;
-use crate::report::JunitFlavor;
+use crate::report::{JunitFlavor, RequestedReport};
 use cluster::reach::openssh;
 use config::inventory::Inventory;
 use config::suite::Suite;
@@ -36,6 +36,8 @@ pub(crate) struct RunOptions {
     /// What the reader of that JUnit report accepts.
     pub junit_flavor: JunitFlavor,
     pub json: Option<PathBuf>,
+    /// Those in formats that the run's folder does not hold.
+    pub requested: Vec<RequestedReport>,
     pub max_fail: Option<u32>,
     /// Errors count towards `max_fail`.
     pub errors: bool,
@@ -78,6 +80,7 @@ impl Default for RunOptions {
             junit: None,
             junit_flavor: JunitFlavor::Default,
             json: None,
+            requested: Vec::new(),
             max_fail: None,
             errors: false,
             strict: false,

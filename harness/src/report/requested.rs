@@ -1,0 +1,54 @@
+//! Reports that a run writes where a flag of its user says, and nowhere else. A new one is a file in this folder and its
+//! entry here: command line, help and manual follow.
+
+use super::{Report, ReportError, markdown};
+use std::path::PathBuf;
+
+/// A format that has a flag of its own.
+#[derive(Debug)]
+pub(crate) struct ReportFormat {
+    /// The flag, without its dashes.
+    pub flag: &'static str,
+    /// What it writes, for the help.
+    pub about: &'static str,
+    /// How each such file begins. One of an earlier run is removed before anything is launched; `None` where it stays until
+    /// it is replaced.
+    pub begins: Option<&'static str>,
+    /// Gives the bytes of the file.
+    pub render: fn(&Report) -> Result<Vec<u8>, ReportError>,
+}
+
+/// Every format that can be asked for.
+pub(crate) const FORMATS: &[ReportFormat] = &[
+    // For people who look at a pull request or a job's page.
+    ReportFormat {
+        flag: "markdown",
+        about: "Write a summary in Markdown here",
+        begins: Some(markdown::BEGINS),
+        render: |report| Ok(markdown::markdown(report).into_bytes()),
+    },
+];
+
+/// A report that was asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestedReport {
+    pub format: &'static ReportFormat,
+    pub path: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture::{self, Reported as _};
+
+    #[test]
+    fn each_begins_as_it_says_and_is_marked_simulated() {
+        for format in FORMATS {
+            for made in [fixture::red(), fixture::green()] {
+                let text = String::from_utf8((format.render)(&made.report()).unwrap()).unwrap();
+                assert!(text.starts_with(format.begins.unwrap_or_default()), "{}: {text}", format.flag);
+                assert!(text.to_lowercase().contains("simulated"), "{}: {text}", format.flag);
+            }
+        }
+    }
+}
