@@ -4,6 +4,7 @@
 mod annotations;
 mod broken;
 mod case_lines;
+mod ctrf;
 pub(crate) mod culprit_line;
 mod dry_run;
 mod explained;

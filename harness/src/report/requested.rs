@@ -1,7 +1,7 @@
 //! Reports that a run writes where a flag of its user says, and nowhere else. A new one is a file in this folder and its
 //! entry here: command line, help and manual follow.
 
-use super::{Report, ReportError, markdown};
+use super::{Report, ReportError, ctrf, markdown};
 use std::path::PathBuf;
 
 /// A format that has a flag of its own.
@@ -26,6 +26,13 @@ pub(crate) const FORMATS: &[ReportFormat] = &[
         about: "Write a summary in Markdown here",
         begins: Some(markdown::BEGINS),
         render: |report| Ok(markdown::markdown(report).into_bytes()),
+    },
+    // For dashboards of tests that read no JUnit.
+    ReportFormat {
+        flag: "ctrf",
+        about: "Write the results in the Common Test Report Format here",
+        begins: Some(ctrf::BEGINS),
+        render: ctrf::ctrf,
     },
 ];
 
