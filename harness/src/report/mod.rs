@@ -16,6 +16,7 @@ mod junit;
 mod last_line;
 mod list;
 mod markdown;
+pub mod metrics;
 mod pace;
 mod paint;
 mod progress;

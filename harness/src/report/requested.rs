@@ -1,7 +1,7 @@
 //! Reports that a run writes where a flag of its user says, and nowhere else. A new one is a file in this folder and its
 //! entry here: command line, help and manual follow.
 
-use super::{Report, ReportError, ctrf, markdown};
+use super::{Report, ReportError, ctrf, markdown, metrics};
 use std::path::PathBuf;
 
 /// A format that has a flag of its own.
@@ -33,6 +33,19 @@ pub(crate) const FORMATS: &[ReportFormat] = &[
         about: "Write the results in the Common Test Report Format here",
         begins: Some(ctrf::BEGINS),
         render: ctrf::ctrf,
+    },
+    // For node_exporter's textfile collector. The last run stays there while the next one works: its age is a metric.
+    ReportFormat {
+        flag: "prometheus",
+        about: "Write metrics of the run here, for node_exporter's textfile collector: a name that ends in `.prom`",
+        begins: None,
+        render: metrics::prometheus,
+    },
+    ReportFormat {
+        flag: "openmetrics",
+        about: "Write the same metrics as OpenMetrics here",
+        begins: None,
+        render: metrics::open_metrics,
     },
 ];
 

@@ -2,7 +2,7 @@
 //! assertion. What was not measured counts as failed there, as an error does in JUnit; `rawStatus` has our own word.
 
 #[cfg(test)]
-mod schema;
+mod schema_tests;
 
 use super::explained::Explanations;
 use super::junit::culprits;
@@ -130,7 +130,7 @@ mod tests {
             }
         }
         for made in [fixture::red(), fixture::green(), fixture::Made::from_cases(Vec::new()), hostile] {
-            assert_eq!(schema::violations(&document(&made)), Vec::<String>::new());
+            assert_eq!(schema_tests::violations(&document(&made)), Vec::<String>::new());
         }
     }
 
@@ -150,7 +150,7 @@ mod tests {
             let mut document = good.clone();
             let (parent, key) = place.rsplit_once('/').unwrap();
             document.pointer_mut(parent).unwrap()[key] = value;
-            assert_ne!(schema::violations(&document), Vec::<String>::new(), "{place}");
+            assert_ne!(schema_tests::violations(&document), Vec::<String>::new(), "{place}");
         }
     }
 
