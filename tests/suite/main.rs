@@ -15,6 +15,7 @@ mod breakdown;
 mod broken_launcher;
 mod bundle;
 mod canary;
+mod ci_page;
 mod clean;
 mod command_line;
 mod cross_checks;
