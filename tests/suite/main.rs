@@ -91,6 +91,7 @@ mod tidy;
 mod training;
 mod twice;
 mod vocabulary;
+mod webhook;
 mod window_watch;
 mod windows;
 mod words;

@@ -6,6 +6,7 @@ use super::usage;
 use crate::filters::{Expression, Filters};
 use crate::isolate::after_run::IsolateAfterRun;
 use crate::report::JunitFlavor;
+use crate::session::webhook::{self, Webhook};
 use crate::session::{self, RunOptions, load};
 use crate::tasks::SLURM;
 use clap::Args;
@@ -67,6 +68,12 @@ pub(super) struct RunArgs {
     pub json: Option<PathBuf>,
     #[command(flatten)]
     pub requested: RequestedReports,
+    /// Send the outcome here when the run has ended, as JSON
+    #[arg(long, value_name = "URL", value_parser = webhook::parse_url)]
+    pub webhook: Option<String>,
+    /// Sign what --webhook sends by HMAC-SHA256 with the secret that this environment variable holds
+    #[arg(long, value_name = "VARIABLE", requires = "webhook")]
+    pub webhook_secret_env: Option<String>,
     /// More detail: a line for each assertion; in a plan, every job in full
     #[arg(short, long)]
     pub verbose: bool,
@@ -132,6 +139,8 @@ impl RunArgs {
             junit_flavor,
             json,
             requested,
+            webhook,
+            webhook_secret_env,
             verbose,
             max_fail,
             strict,
@@ -165,6 +174,7 @@ impl RunArgs {
             junit_flavor: junit_flavor.as_deref().and_then(JunitFlavor::named).unwrap_or_default(),
             json,
             requested: requested.0,
+            webhook: webhook.map(|url| Webhook { url, secret_variable: webhook_secret_env }),
             verbose,
             max_fail,
             strict,

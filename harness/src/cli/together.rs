@@ -5,8 +5,19 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
 /// Flags that say how results are shown go with anything.
-const OUTPUT_FLAGS: [&str; 9] =
-    ["junit", "junit_flavor", "json", "verbose", "quiet", "color", "format", "test", "nocapture"];
+const OUTPUT_FLAGS: [&str; 11] = [
+    "junit",
+    "junit_flavor",
+    "json",
+    "webhook",
+    "webhook_secret_env",
+    "verbose",
+    "quiet",
+    "color",
+    "format",
+    "test",
+    "nocapture",
+];
 const REPLAY: [&str; 3] = ["run", "from", "baselines"];
 const RESUME: [&str; 4] = ["run", "inventory", "ssh_fanout", "analyze_on"];
 const RERUN: [&str; 24] = [

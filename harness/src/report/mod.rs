@@ -26,6 +26,7 @@ mod skipped;
 mod terminal;
 pub mod text;
 mod trials;
+mod webhook;
 
 pub(crate) use annotations::annotations;
 pub(crate) use broken::headline;
@@ -44,6 +45,7 @@ pub(crate) use skipped::planned as skipped_of_plan;
 pub use terminal::{Ending, closing};
 pub(crate) use trials::face;
 pub use trials::{Unprinted, trials};
+pub(crate) use webhook::webhook_body;
 
 use model::artefact::{CaseVerdict, Plan, Summary};
 

@@ -4,7 +4,7 @@
 use super::load::Loaded;
 use super::options::{FailedSuite, RunOptions};
 use super::output::Output;
-use super::{github, reports};
+use super::{github, reports, webhook};
 use crate::pipeline::Finished;
 use crate::report::Report;
 use cluster::interrupt;
@@ -19,7 +19,7 @@ pub(super) fn plan(home: &Home, plan: &Plan, loaded: &Loaded, options: &RunOptio
     after_run.plan(home, plan, &loaded.suites, &loaded.inventory, &loaded.sources)
 }
 
-/// Closes the run, with all that follows it, and adds it to the page of a job of GitHub Actions. Gives the exit code.
+/// Closes the run, with all that follows it, and adds it to the page of a job of GitHub Actions and to a webhook. Gives the exit code.
 pub(crate) fn close(
     home: &Home,
     plan: &Plan,
@@ -29,10 +29,9 @@ pub(crate) fn close(
     planned_by: &RunOptions,
 ) -> i32 {
     let code = close_and_isolate(home, plan, &mut finished, store, options, planned_by);
-    github::add_summary(
-        &Report { plan, cases: &finished.cases, summary: &finished.summary },
-        store.redactor(),
-    );
+    let report = Report { plan, cases: &finished.cases, summary: &finished.summary };
+    github::add_summary(&report, store.redactor());
+    webhook::send(&report, store.redactor(), options.webhook.as_ref());
     code
 }
 

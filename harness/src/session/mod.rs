@@ -19,6 +19,7 @@ mod rehearsal;
 pub(crate) mod reports;
 mod run;
 pub(crate) mod stored;
+pub(crate) mod webhook;
 
 pub(crate) use options::RunOptions;
 pub(crate) use output::{print_errors, report_error};

@@ -1,6 +1,7 @@
 //! How a run is made: what the flags of the default verb say, without the command line that they come from.
 
 use super::output::Output;
+use super::webhook::Webhook;
 use crate::filters::Filters;
 use crate::report::{JunitFlavor, RequestedReport};
 use cluster::reach::openssh;
@@ -38,6 +39,8 @@ pub(crate) struct RunOptions {
     pub json: Option<PathBuf>,
     /// Those in formats that the run's folder does not hold.
     pub requested: Vec<RequestedReport>,
+    /// Where the outcome is sent.
+    pub webhook: Option<Webhook>,
     pub max_fail: Option<u32>,
     /// Errors count towards `max_fail`.
     pub errors: bool,
@@ -81,6 +84,7 @@ impl Default for RunOptions {
             junit_flavor: JunitFlavor::Default,
             json: None,
             requested: Vec::new(),
+            webhook: None,
             max_fail: None,
             errors: false,
             strict: false,

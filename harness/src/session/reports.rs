@@ -2,8 +2,8 @@
 
 use super::RunOptions;
 use super::attachments;
-use super::github;
 use super::output::{print_quietly, report_error};
+use super::{github, webhook};
 use crate::panics;
 use crate::pipeline::{self, Finished};
 use crate::report::{self, Ending, JunitTarget, Report, ReportError, RequestedReport, Unprinted};
@@ -26,13 +26,12 @@ pub(super) fn close(plan: &Plan, finished: &Finished, store: &Store, options: &R
     code
 }
 
-/// The same of a run that nothing follows, with its summary for GitHub.
+/// The same of a run that nothing follows, with its summary for GitHub and a webhook.
 pub(crate) fn close_alone(plan: &Plan, finished: &Finished, store: &Store, options: &RunOptions) -> i32 {
     let code = close(plan, finished, store, options);
-    github::add_summary(
-        &Report { plan, cases: &finished.cases, summary: &finished.summary },
-        store.redactor(),
-    );
+    let report = Report { plan, cases: &finished.cases, summary: &finished.summary };
+    github::add_summary(&report, store.redactor());
+    webhook::send(&report, store.redactor(), options.webhook.as_ref());
     code
 }
 
