@@ -158,8 +158,10 @@ mod tests {
     /// Head and body.
     type Request = (String, Vec<u8>);
 
-    /// Gives each request, and the connections that stay open.
-    fn serve(answers: &[Answer]) -> (String, JoinHandle<(Vec<Request>, Vec<TcpStream>)>) {
+    /// Ends with each request, and the connections that stay open until then.
+    type Server = JoinHandle<(Vec<Request>, Vec<TcpStream>)>;
+
+    fn serve(answers: &[Answer]) -> (String, Server) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/hook?token=hidden", listener.local_addr().unwrap());
         let answers = answers.to_vec();
