@@ -34,6 +34,7 @@ mod own_python;
 #[allow(dead_code)]
 mod project;
 mod projections;
+mod reports;
 #[path = "../suite/small_export.rs"]
 #[allow(dead_code)]
 mod small_export;
@@ -73,6 +74,8 @@ fn tests() -> Vec<Trial> {
         need.trials("oracle", oracle::MADE, &[needs::PANDAS]),
         need.trials("oracle", oracle::OWN, &[]),
         need.trials("oracle", breakdown::MADE, &[needs::PYTHON]),
+        need.trials("reports", reports::METRICS, &[needs::PROMETHEUS]),
+        need.trials("reports", reports::SCHEMA, &[needs::JSON_SCHEMA]),
         need.trials("awk", training_logs::FACTS, &[needs::GAWK]),
         need.trials("awk", awk::MADE, &[needs::GAWK]),
         need.trials("stand_ins", own_python::FACTS, &[needs::OWN_PYTHON]),

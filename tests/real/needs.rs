@@ -18,8 +18,10 @@ pub(crate) const PYTHON: usize = 2;
 pub(crate) const PANDAS: usize = 3;
 pub(crate) const TORCH: usize = 4;
 pub(crate) const OWN_PYTHON: usize = 5;
+pub(crate) const PROMETHEUS: usize = 6;
+pub(crate) const JSON_SCHEMA: usize = 7;
 
-const NEEDS: [Need; 6] = [
+const NEEDS: [Need; 8] = [
     Need { absent: no_corpus, is_installable: false },
     Need { absent: no_gawk, is_installable: true },
     Need { absent: no_python, is_installable: true },
@@ -27,6 +29,8 @@ const NEEDS: [Need; 6] = [
     Need { absent: no_pandas, is_installable: false },
     Need { absent: no_torch, is_installable: false },
     Need { absent: no_own_python, is_installable: false },
+    Need { absent: no_prometheus, is_installable: false },
+    Need { absent: no_json_schema, is_installable: false },
 ];
 
 /// Why each need is absent, asked for once.
@@ -89,6 +93,21 @@ fn no_pandas() -> Option<String> {
     let python = pandas().display().to_string();
     (!answers(&python, &["-c", "import numpy, pandas, pyarrow"]))
         .then(|| "no Python with numpy, pandas and pyarrow: tests/oracle/setup makes one".to_owned())
+}
+
+fn no_prometheus() -> Option<String> {
+    no_module("prometheus_client")
+}
+
+fn no_json_schema() -> Option<String> {
+    no_module("jsonschema")
+}
+
+/// In the same Python.
+fn no_module(name: &str) -> Option<String> {
+    let python = pandas().display().to_string();
+    (!answers(&python, &["-c", &format!("import {name}")]))
+        .then(|| format!("no Python with {name}: tests/oracle/setup makes one"))
 }
 
 /// `HARNESS_PYTHON_WITH_TORCH` names it; one that is named and has no torch makes its tests fail.

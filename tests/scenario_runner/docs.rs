@@ -4,7 +4,7 @@
 use crate::names::Names;
 use crate::page::{self, Block};
 use crate::pattern::is_whole;
-use crate::project::{HARNESS, Project, Ran, ran, root};
+use crate::project::{HARNESS, OF_THE_MACHINE, Project, Ran, ran, root};
 use crate::steps::differences;
 use libtest_mimic::{Failed, Trial};
 use std::fs;
@@ -228,8 +228,7 @@ impl Session {
         command.args(["-c", line]).current_dir(&self.folder).stdin(std::process::Stdio::null());
         command.env("PATH", std::env::join_paths(all).expect("folders")).env("HOME", self.project.path());
         // Whatever the user of this machine has set up is no part of a page.
-        let own = ["HARNESS_HOME", "HARNESS_INVENTORY", "HARNESS_RECIPE_PATH", "XDG_CONFIG_HOME"];
-        for name in own.into_iter().chain(["NO_COLOR", "CLICOLOR_FORCE"]) {
+        for name in OF_THE_MACHINE.into_iter().chain(["XDG_CONFIG_HOME"]) {
             command.env_remove(name);
         }
         command.output().expect("bash starts")

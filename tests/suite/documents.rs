@@ -31,13 +31,14 @@ fn read(name: &str) -> String {
 /// A list that is made from declarations: its page, its name there, and what makes it.
 type List = (&'static str, &'static str, fn() -> String);
 
-const LISTS: [List; 7] = [
+const LISTS: [List; 8] = [
     ("docs/src/reference/suites.md", "settings", settings),
     ("docs/src/reference/inventories.md", "instances", instances),
     ("docs/src/reference/inventories.md", "facts", facts),
     ("docs/src/reference/metrics.md", "metrics", metrics),
     ("docs/src/reference/culprit-codes.md", "codes", culprit_codes),
     ("docs/src/reference/exit-codes.md", "codes", exit_codes),
+    ("docs/src/reference/monitoring.md", "metrics", metrics_of_runs),
     ("docs/src/SUMMARY.md", "recipes", recipe_pages),
 ];
 
@@ -119,6 +120,14 @@ fn culprit_codes() -> String {
     let all = &verdict::isolate::code::CODES;
     let sections: String = all.iter().map(section).collect();
     table("| code | severity | what it is |", all.iter().map(row)) + &sections + "\n"
+}
+
+fn metrics_of_runs() -> String {
+    let row = |family: &harness::report::metrics::Family| {
+        let labels: Vec<String> = family.labels.iter().map(|label| format!("`{label}`")).collect();
+        format!("| `{}` | {} | {} |\n", family.name, labels.join(", "), cell(family.about))
+    };
+    table("| metric | labels | what it is |", harness::report::metrics::FAMILIES.iter().map(row))
 }
 
 fn exit_codes() -> String {

@@ -17,6 +17,17 @@ pub(crate) fn root() -> PathBuf {
 /// Where the configuration folder of a test's user lies in its project: `.user/harness`.
 const CONFIGURATION: &str = ".user";
 
+/// Variables by which the machine of a test would change what the harness does.
+pub(crate) const OF_THE_MACHINE: [&str; 7] = [
+    "HARNESS_HOME",
+    "HARNESS_INVENTORY",
+    "HARNESS_RECIPE_PATH",
+    "NO_COLOR",
+    "CLICOLOR_FORCE",
+    "GITHUB_ACTIONS",
+    "GITHUB_STEP_SUMMARY",
+];
+
 pub(crate) struct Project {
     folder: TempDir,
 }
@@ -55,8 +66,7 @@ impl Project {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(HARNESS);
         command.args(args).current_dir(self.path()).stdin(Stdio::null());
-        for name in ["HARNESS_HOME", "HARNESS_INVENTORY", "HARNESS_RECIPE_PATH", "NO_COLOR", "CLICOLOR_FORCE"]
-        {
+        for name in OF_THE_MACHINE {
             command.env_remove(name);
         }
         // Whatever the user of this machine has set up is no part of a test.

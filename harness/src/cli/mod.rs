@@ -25,6 +25,7 @@ mod overview;
 mod provision;
 mod recipe;
 mod replay;
+mod requested_reports;
 mod rerun;
 mod resume;
 mod run_suites;

@@ -7,7 +7,7 @@ use crate::replay::{self, From};
 use crate::session::execution::new_runtime;
 use crate::session::planning::load_recipes_of;
 use crate::session::reached::Reached;
-use crate::session::reports::close;
+use crate::session::reports::close_alone;
 use crate::session::{RunOptions, load, report_error, stored};
 use crate::tasks::Cluster;
 use clap::Args;
@@ -92,7 +92,7 @@ fn replay(home: &Home, id: &str, from: From, fetch: bool, options: &RunOptions) 
         Ok((store, finished.map_err(|error| error.to_string())?))
     });
     match done {
-        Ok((store, finished)) => close(&plan, &finished, &store, options),
+        Ok((store, finished)) => close_alone(&plan, &finished, &store, options),
         Err(why) => report_error(&why),
     }
 }

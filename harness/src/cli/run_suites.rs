@@ -1,10 +1,12 @@
 //! `harness run`, which runs suites, and the flags that other verbs about runs share with it. libtest-mimic's arguments
 //! are flattened in, so that its vocabulary works as everywhere.
 
+use super::requested_reports::RequestedReports;
 use super::usage;
 use crate::filters::{Expression, Filters};
 use crate::isolate::after_run::IsolateAfterRun;
 use crate::report::JunitFlavor;
+use crate::session::webhook::{self, Webhook};
 use crate::session::{self, RunOptions, load};
 use crate::tasks::SLURM;
 use clap::Args;
@@ -64,6 +66,14 @@ pub(super) struct RunArgs {
     /// Write the summary here too
     #[arg(long, value_name = "PATH")]
     pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub requested: RequestedReports,
+    /// Send the outcome here when the run has ended, as JSON
+    #[arg(long, value_name = "URL", value_parser = webhook::parse_url)]
+    pub webhook: Option<String>,
+    /// Sign what --webhook sends by HMAC-SHA256 with the secret that this environment variable holds
+    #[arg(long, value_name = "VARIABLE", requires = "webhook")]
+    pub webhook_secret_env: Option<String>,
     /// More detail: a line for each assertion; in a plan, every job in full
     #[arg(short, long)]
     pub verbose: bool,
@@ -128,6 +138,9 @@ impl RunArgs {
             junit,
             junit_flavor,
             json,
+            requested,
+            webhook,
+            webhook_secret_env,
             verbose,
             max_fail,
             strict,
@@ -160,6 +173,8 @@ impl RunArgs {
             junit,
             junit_flavor: junit_flavor.as_deref().and_then(JunitFlavor::named).unwrap_or_default(),
             json,
+            requested: requested.0,
+            webhook: webhook.map(|url| Webhook { url, secret_variable: webhook_secret_env }),
             verbose,
             max_fail,
             strict,

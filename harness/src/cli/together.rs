@@ -1,11 +1,23 @@
 //! Checks which flags go together: a stored run has its own settings, and a flag that would be ignored is refused.
 
+use crate::report::FORMATS;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
 /// Flags that say how results are shown go with anything.
-const OUTPUT_FLAGS: [&str; 9] =
-    ["junit", "junit_flavor", "json", "verbose", "quiet", "color", "format", "test", "nocapture"];
+const OUTPUT_FLAGS: [&str; 11] = [
+    "junit",
+    "junit_flavor",
+    "json",
+    "webhook",
+    "webhook_secret_env",
+    "verbose",
+    "quiet",
+    "color",
+    "format",
+    "test",
+    "nocapture",
+];
 const REPLAY: [&str; 3] = ["run", "from", "baselines"];
 const RESUME: [&str; 4] = ["run", "inventory", "ssh_fanout", "analyze_on"];
 const RERUN: [&str; 24] = [
@@ -34,6 +46,11 @@ const RERUN: [&str; 24] = [
     "allow_busy",
     "analyze_on",
 ];
+
+/// Whether a flag says how results are shown, or where a report is written.
+fn is_of_output(id: &str) -> bool {
+    OUTPUT_FLAGS.contains(&id) || FORMATS.iter().any(|format| format.flag == id)
+}
 
 /// The flags of a verb about a stored run that have a meaning there, beside `OUTPUT_FLAGS`; `None` if all do.
 fn allowed(verb: &str, given: &dyn Fn(&str) -> bool) -> Option<Vec<&'static str>> {
@@ -66,7 +83,7 @@ pub(super) fn without_refused(verb: Command) -> Command {
     let Some(allowed) = allowed(verb.get_name(), &|_| true) else { return verb };
     verb.mut_args(|argument| {
         let id = argument.get_id().as_str();
-        let is_shown = allowed.contains(&id) || OUTPUT_FLAGS.contains(&id);
+        let is_shown = allowed.contains(&id) || is_of_output(id);
         if is_shown { argument } else { argument.hide(true) }
     })
 }
@@ -79,7 +96,7 @@ pub(super) fn refused(verb: &Command, matches: &ArgMatches) -> Option<String> {
     let allowed = allowed(name, &given)?;
     let odd = verb.get_arguments().find(|argument| {
         let id = argument.get_id().as_str();
-        given(id) && !allowed.contains(&id) && !OUTPUT_FLAGS.contains(&id)
+        given(id) && !allowed.contains(&id) && !is_of_output(id)
     })?;
     let flag = match odd.get_long() {
         Some(long) => format!("--{long}"),

@@ -69,6 +69,11 @@ pub(crate) fn ended<'a>(report: &Report<'a>) -> impl Iterator<Item = String> + '
     culprits.chain(once(ended)).map(|event| line(&event))
 }
 
+/// A document over several lines, with a line end.
+pub(super) fn pretty(value: &Value) -> String {
+    harmless(format!("{value:#}")) + "\n"
+}
+
 /// One object on one line, without a line end.
 pub(crate) fn line(value: &Value) -> String {
     harmless(value.to_string())

@@ -2,7 +2,7 @@
 //! and Jenkins read them.
 //! junit-report builds the document; what it cannot express is put in by one pass over its output (`junit/pass.rs`).
 
-mod culprits;
+pub(super) mod culprits;
 mod flavor;
 mod growing;
 #[cfg(test)]

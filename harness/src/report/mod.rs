@@ -1,8 +1,10 @@
 //! The reports of a run, for a person, a CI server and a program; the verdicts are already known.
 //! All are pure but the two that write to a terminal while the run works; `store` writes the files.
 
+mod annotations;
 mod broken;
 mod case_lines;
+mod ctrf;
 pub(crate) mod culprit_line;
 mod dry_run;
 mod explained;
@@ -13,15 +15,20 @@ mod judged_case;
 mod junit;
 mod last_line;
 mod list;
+mod markdown;
+pub mod metrics;
 mod pace;
 mod paint;
 mod progress;
 mod reds;
+mod requested;
 mod skipped;
 mod terminal;
 pub mod text;
 mod trials;
+mod webhook;
 
+pub(crate) use annotations::annotations;
 pub(crate) use broken::headline;
 pub use broken::{broken, last_lines};
 pub(crate) use case_lines::case_lines;
@@ -31,11 +38,14 @@ pub(crate) use junit::GrowingJunit;
 pub(crate) use junit::junit_for;
 pub use junit::{JunitFlavor, JunitTarget, junit};
 pub use list::{ListFormat, list};
+pub(crate) use markdown::{cut, markdown};
 pub use progress::{Mode, Progress};
+pub(crate) use requested::{FORMATS, RequestedReport};
 pub(crate) use skipped::planned as skipped_of_plan;
 pub use terminal::{Ending, closing};
 pub(crate) use trials::face;
 pub use trials::{Unprinted, trials};
+pub(crate) use webhook::webhook_body;
 
 use model::artefact::{CaseVerdict, Plan, Summary};
 

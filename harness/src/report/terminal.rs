@@ -202,7 +202,8 @@ fn findings(text: &mut String, cases: &[CaseVerdict], paint: Paint, most: usize)
     }
 }
 
-fn counts(counts: &Counts) -> String {
+/// Such as `47 assertions: 1 pass, 2 fail`.
+pub(super) fn counts(counts: &Counts) -> String {
     let mut text = format!("{}: ", count(counts.total, "assertion"));
     let parts = [
         (counts.fail, "fail"),
@@ -223,7 +224,8 @@ fn counts(counts: &Counts) -> String {
     text
 }
 
-fn coverage(coverage: &Coverage) -> String {
+/// Such as `coverage: nodes 9/12, NICs 288/384`.
+pub(super) fn coverage(coverage: &Coverage) -> String {
     let shares = [
         ("nodes", coverage.nodes),
         ("ranks", coverage.ranks),

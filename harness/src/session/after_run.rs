@@ -4,8 +4,9 @@
 use super::load::Loaded;
 use super::options::{FailedSuite, RunOptions};
 use super::output::Output;
-use super::reports;
+use super::{github, reports, webhook};
 use crate::pipeline::Finished;
+use crate::report::Report;
 use cluster::interrupt;
 use libtest_mimic::FormatSetting;
 use model::artefact::{Plan, PlannedCase, PlannedIsolation, Status};
@@ -18,8 +19,7 @@ pub(super) fn plan(home: &Home, plan: &Plan, loaded: &Loaded, options: &RunOptio
     after_run.plan(home, plan, &loaded.suites, &loaded.inventory, &loaded.sources)
 }
 
-/// Closes the run, isolates what failed in it, and adds that to its reports. Gives the run's own exit code, whatever was
-/// isolated. `planned_by` are the options that the run was planned by.
+/// Closes the run, with all that follows it, and adds it to the page of a job of GitHub Actions and to a webhook. Gives the exit code.
 pub(crate) fn close(
     home: &Home,
     plan: &Plan,
@@ -28,7 +28,24 @@ pub(crate) fn close(
     options: &RunOptions,
     planned_by: &RunOptions,
 ) -> i32 {
-    let code = reports::close(plan, &finished, store, options);
+    let code = close_and_isolate(home, plan, &mut finished, store, options, planned_by);
+    let report = Report { plan, cases: &finished.cases, summary: &finished.summary };
+    github::add_summary(&report, store.redactor());
+    webhook::send(&report, store.redactor(), options.webhook.as_ref());
+    code
+}
+
+/// Closes the run, isolates what failed in it, and adds that to its reports. Gives the run's own exit code, whatever was
+/// isolated. `planned_by` are the options that the run was planned by.
+fn close_and_isolate(
+    home: &Home,
+    plan: &Plan,
+    finished: &mut Finished,
+    store: &Store,
+    options: &RunOptions,
+    planned_by: &RunOptions,
+) -> i32 {
+    let code = reports::close(plan, finished, store, options);
     let Some(after_run) = planned_by.after_run.filter(|_| finished.summary.interrupted.is_none()) else {
         return code;
     };
@@ -39,7 +56,7 @@ pub(crate) fn close(
     };
     let mut isolated = Vec::new();
     for planned in &plan.isolations {
-        let Some(case) = failed_case(plan, &finished, &planned.suite) else { continue };
+        let Some(case) = failed_case(plan, finished, &planned.suite) else { continue };
         if interrupt::asked().is_some() {
             break;
         }
@@ -53,7 +70,7 @@ pub(crate) fn close(
         return code;
     }
     finished.summary.isolations = isolated;
-    let code = exit_code::graver(code, reports::write(plan, &finished, store, options));
+    let code = exit_code::graver(code, reports::write(plan, finished, store, options));
     if let Err(error) = store.is_latest() {
         eprintln!("error: {error}");
     }

@@ -5,6 +5,7 @@ pub(crate) mod access;
 pub(crate) mod after_run;
 mod attachments;
 pub(crate) mod execution;
+mod github;
 mod live_reports;
 pub(crate) mod load;
 pub(crate) mod no_answer;
@@ -18,6 +19,7 @@ mod rehearsal;
 pub(crate) mod reports;
 mod run;
 pub(crate) mod stored;
+pub(crate) mod webhook;
 
 pub(crate) use options::RunOptions;
 pub(crate) use output::{print_errors, report_error};

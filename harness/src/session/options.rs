@@ -1,8 +1,9 @@
 //! How a run is made: what the flags of the default verb say, without the command line that they come from.
 
 use super::output::Output;
+use super::webhook::Webhook;
 use crate::filters::Filters;
-use crate::report::JunitFlavor;
+use crate::report::{JunitFlavor, RequestedReport};
 use cluster::reach::openssh;
 use config::inventory::Inventory;
 use config::suite::Suite;
@@ -36,6 +37,10 @@ pub(crate) struct RunOptions {
     /// What the reader of that JUnit report accepts.
     pub junit_flavor: JunitFlavor,
     pub json: Option<PathBuf>,
+    /// Those in formats that the run's folder does not hold.
+    pub requested: Vec<RequestedReport>,
+    /// Where the outcome is sent.
+    pub webhook: Option<Webhook>,
     pub max_fail: Option<u32>,
     /// Errors count towards `max_fail`.
     pub errors: bool,
@@ -78,6 +83,8 @@ impl Default for RunOptions {
             junit: None,
             junit_flavor: JunitFlavor::Default,
             json: None,
+            requested: Vec::new(),
+            webhook: None,
             max_fail: None,
             errors: false,
             strict: false,

@@ -3,8 +3,10 @@
 use super::RunOptions;
 use super::attachments;
 use super::output::{print_quietly, report_error};
+use super::{github, webhook};
+use crate::panics;
 use crate::pipeline::{self, Finished};
-use crate::report::{self, Ending, JunitTarget, Report, Unprinted};
+use crate::report::{self, Ending, JunitTarget, Report, ReportError, RequestedReport, Unprinted};
 use libtest_mimic::{ColorSetting, FormatSetting};
 use model::artefact::{Plan, Summary};
 use model::exit_code;
@@ -16,9 +18,20 @@ use verdict::history::past::{self, RunKind};
 use verdict::history::suspects;
 
 /// Writes and prints the reports of a run; gives the exit code.
-pub(crate) fn close(plan: &Plan, finished: &Finished, store: &Store, options: &RunOptions) -> i32 {
+pub(super) fn close(plan: &Plan, finished: &Finished, store: &Store, options: &RunOptions) -> i32 {
     let code = write(plan, finished, store, options);
+    let report = Report { plan, cases: &finished.cases, summary: &finished.summary };
+    github::annotate(&report, store.redactor(), options);
     print(plan, finished, &blamed_before(plan, &finished.summary, store), options);
+    code
+}
+
+/// The same of a run that nothing follows, with its summary for GitHub and a webhook.
+pub(crate) fn close_alone(plan: &Plan, finished: &Finished, store: &Store, options: &RunOptions) -> i32 {
+    let code = close(plan, finished, store, options);
+    let report = Report { plan, cases: &finished.cases, summary: &finished.summary };
+    github::add_summary(&report, store.redactor());
+    webhook::send(&report, store.redactor(), options.webhook.as_ref());
     code
 }
 
@@ -26,6 +39,7 @@ pub(crate) fn close(plan: &Plan, finished: &Finished, store: &Store, options: &R
 pub(super) fn write(plan: &Plan, finished: &Finished, store: &Store, options: &RunOptions) -> i32 {
     let (written, errors) = pipeline::write_reports(plan, finished, store);
     let mut code = finished.summary.exit_code;
+    let report = Report { plan, cases: &finished.cases, summary: &finished.summary };
     for error in errors {
         code = exit_code::graver(code, report_error(&error.to_string()));
     }
@@ -36,25 +50,27 @@ pub(super) fn write(plan: &Plan, finished: &Finished, store: &Store, options: &R
         code = exit_code::graver(code, report_error(&error.to_string()));
     }
     if let Some(path) = &options.junit
-        && let Err(why) = write_junit(
-            &Report { plan, cases: &finished.cases, summary: &finished.summary },
-            path,
-            store,
-            options,
-        )
+        && let Err(why) = write_junit(&report, path, store, options)
     {
         code = exit_code::graver(code, report_error(&why));
+    }
+    for requested in &options.requested {
+        if let Err(why) = write_requested(&report, requested, store) {
+            code = exit_code::graver(code, report_error(&why));
+        }
     }
     code
 }
 
 /// Reports of an earlier run must not be taken for those of this one, however it ends. Other files are left alone.
 pub(super) fn remove_old(options: &RunOptions) -> Result<(), String> {
-    for (path, begins) in [
+    let requested = options.requested.iter().filter_map(|report| Some((&report.path, report.format.begins?)));
+    let copies = [
         (&options.junit, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<testsuites "),
         (&options.json, "{\n  \"format\": "),
-    ] {
-        let Some(path) = path.as_ref().filter(|path| path.is_file()) else { continue };
+    ];
+    let copies = copies.into_iter().filter_map(|(path, begins)| Some((path.as_ref()?, begins)));
+    for (path, begins) in copies.chain(requested).filter(|(path, _)| path.is_file()) {
         let mut head = String::new();
         let read = File::open(path).and_then(|file| file.take(begins.len() as u64).read_to_string(&mut head));
         if read.is_ok() && head == begins {
@@ -71,6 +87,15 @@ fn write_junit(report: &Report, path: &Path, store: &Store, options: &RunOptions
         report::junit_for(report, &junit_target(path, store, options)).map_err(|error| error.to_string())?;
     let document = store.redactor().bytes(&document).bytes;
     store::write_whole(path, &document).map_err(|error| error.to_string())
+}
+
+/// A report in a format that has a flag of its own.
+fn write_requested(report: &Report, requested: &RequestedReport, store: &Store) -> Result<(), String> {
+    let RequestedReport { format, path } = requested;
+    let rendered = panics::caught(format.flag, || (format.render)(report));
+    let rendered = rendered.unwrap_or_else(|why| Err(ReportError(format!("internal error: {why}"))));
+    let rendered = rendered.map_err(|error| format!("--{}: {error}", format.flag))?;
+    store::write_whole(path, &store.redactor().bytes(&rendered).bytes).map_err(|error| error.to_string())
 }
 
 /// Who reads that report, and where the run's folder is for them.

@@ -4,7 +4,7 @@ use super::execution::{analyze_on, execute_by, reached_by};
 use super::output::{print_quietly, report_error};
 use super::planning::{self, Replanning, check_holds_no_secret, make_plan, parse_faults};
 use super::preflight::{self, Stopped};
-use super::{RunOptions, access, after_run, load, print_errors, rehearsal, reports};
+use super::{RunOptions, access, after_run, load, print_errors, rehearsal, reports, webhook};
 use crate::filters::Filters;
 use crate::report::{self, ListFormat};
 use cluster::interrupt;
@@ -108,6 +108,9 @@ fn launch(
         }
     }
     // Before anything is launched.
+    if let Some(why) = webhook::unsigned(options.webhook.as_ref()) {
+        return print_errors(&[format!("--webhook-secret-env: {why}")]);
+    }
     if let Err(why) = reports::remove_old(options) {
         return report_error(&why);
     }

@@ -13,10 +13,10 @@ use std::fmt::Write;
 use verdict::isolate::code::Code;
 
 /// Name of the testsuite.
-const NAME: &str = "culprits";
+pub(in crate::report) const NAME: &str = "culprits";
 
 /// Those that have a testcase each; none of a run that exits 0.
-pub(super) fn testcases<'a>(report: &Report<'a>) -> impl Iterator<Item = &'a Culprit> {
+pub(in crate::report) fn testcases<'a>(report: &Report<'a>) -> impl Iterator<Item = &'a Culprit> {
     let is_red = report.summary.exit_code != 0;
     report.summary.culprits.iter().filter(move |_| is_red)
 }
@@ -77,7 +77,7 @@ fn class(culprit: &Culprit) -> String {
 }
 
 /// The part and its code, the same in every run: a server follows a testcase by its name.
-pub(super) fn name(culprit: &Culprit) -> String {
+pub(in crate::report) fn name(culprit: &Culprit) -> String {
     let subject = show(&subject(culprit));
     match Code::for_culprit(culprit) {
         Some(code) => format!("{subject} ({})", code.name),
@@ -85,7 +85,8 @@ pub(super) fn name(culprit: &Culprit) -> String {
     }
 }
 
-fn body(report: &Report, culprit: &Culprit, explained: &ExplainedCount) -> String {
+/// What a person reads who opens it.
+pub(in crate::report) fn body(report: &Report, culprit: &Culprit, explained: &ExplainedCount) -> String {
     let run = &report.summary.run_id;
     let mut lines = vec![format!("{}: {}", name(culprit), show(evidence(culprit)))];
     if explained.results > 0 {

@@ -1,0 +1,67 @@
+//! The workflows on the page about CI do what the page says: their scripts are taken from it and run, on the simulated cluster.
+
+use crate::project::{HARNESS, OF_THE_MACHINE, Project, Ran, ran, root};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// The lines of a list or block below a line of a file on the page, without what is before each.
+fn script(file: &str, below: &str, mark: &str) -> String {
+    let page = fs::read_to_string(root().join("docs/src/how-to/ci.md")).expect("a page");
+    let block =
+        page.split(&format!(" file={file}\n")).nth(1).expect("the file").split("```").next().expect("text");
+    let (_, rest) = block.split_once(below).unwrap_or_else(|| panic!("{file}: no {below}"));
+    let lines = rest.lines().skip(1).take_while(|line| line.starts_with(mark));
+    lines.map(|line| format!("{}\n", &line[mark.len()..])).collect()
+}
+
+/// As a runner starts it: each line must succeed.
+fn bash(project: &Project, script: &str) -> Ran {
+    let mut command = Command::new("bash");
+    let programs = Path::new(HARNESS).parent().expect("a folder").display().to_string();
+    let path = format!("{programs}:{}", std::env::var("PATH").unwrap_or_default());
+    command.args(["-e", "-c", script]).current_dir(project.path());
+    for name in OF_THE_MACHINE {
+        command.env_remove(name);
+    }
+    command.env("PATH", path).env("XDG_CONFIG_HOME", project.path());
+    ran(command.env("GITHUB_ACTIONS", "true").env("GITHUB_STEP_SUMMARY", "page.md").output().expect("bash"))
+}
+
+/// Exit code of the harness, by what goes wrong.
+const FAULTS: [(i32, &str); 3] = [
+    (0, ""),
+    (1, "--sim-fault p5-002:nic-slow=0.4@rdmap113s0"),
+    (3, "--sim-fault p5-002:nic-dead@rdmap79s0"),
+];
+
+#[test]
+fn the_workflow_of_github_warns_where_a_run_is_inconclusive_and_fails_where_it_failed() {
+    let script = script(".github/workflows/cluster.yml", "validate the nodes\n        run: |", "          ");
+    assert!(script.lines().count() > 3 && script.contains("harness run --suite nccl-p5 "), "{script}");
+    for (code, fault) in FAULTS {
+        let project = Project::new();
+        let here = format!("harness run --suite nccl-p5 {fault} nic-pairs ");
+        let ran = bash(&project, &script.replace("harness run --suite nccl-p5 ", &here));
+        assert_eq!(ran.code, Some(if code == 1 { 1 } else { 0 }), "{}", ran.all());
+        assert_eq!(ran.stdout.contains("::warning title=inconclusive::"), code == 3, "{}", ran.all());
+        assert_eq!(ran.stdout.contains("::error title="), code != 0, "{}", ran.all());
+        let page = fs::read_to_string(project.path().join("page.md")).expect("a summary");
+        assert!(page.contains(&format!("(exit {code})")), "{page}");
+        assert!(project.path().join("junit.xml").is_file());
+    }
+}
+
+#[test]
+fn the_job_of_gitlab_leaves_every_file_that_it_names() {
+    let script = script(".gitlab-ci.yml", "  script:", "    - ");
+    for (code, fault) in FAULTS {
+        let project = Project::new();
+        let here = format!("harness run --suite nccl-p5 {fault} nic-pairs ");
+        let ran = bash(&project, &script.replace("harness run --suite nccl-p5 ", &here));
+        assert_eq!(ran.code, Some(code), "{}", ran.all());
+        for file in ["junit.xml", "metrics.txt", "summary.md", "runs/latest/summary.json"] {
+            assert!(project.path().join(file).is_file(), "{file}");
+        }
+    }
+}
