@@ -26,6 +26,7 @@ mod recipe;
 mod replay;
 mod rerun;
 mod resume;
+mod run_page;
 mod run_suites;
 mod runs;
 mod settings;

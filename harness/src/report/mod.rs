@@ -17,6 +17,7 @@ mod pace;
 mod paint;
 mod progress;
 mod reds;
+mod run_page;
 mod skipped;
 mod terminal;
 pub mod text;
@@ -32,12 +33,13 @@ pub(crate) use junit::junit_for;
 pub use junit::{JunitFlavor, JunitTarget, junit};
 pub use list::{ListFormat, list};
 pub use progress::{Mode, Progress};
+pub(crate) use run_page::run_page_at;
 pub(crate) use skipped::planned as skipped_of_plan;
 pub use terminal::{Ending, closing};
 pub(crate) use trials::face;
 pub use trials::{Unprinted, trials};
 
-use model::artefact::{CaseVerdict, Plan, Summary};
+use model::artefact::{CaseJobs, CaseVerdict, Plan, Summary};
 
 /// All that a report is made from.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +50,8 @@ pub struct Report<'a> {
     pub cases: &'a [CaseVerdict],
     /// Counts, culprits and exit code of the run.
     pub summary: &'a Summary,
+    /// How the jobs of cases went, by the name of the case; empty where a report does not show it.
+    pub jobs: &'a [(String, CaseJobs)],
 }
 
 /// A report that is a file of the run's folder.
@@ -59,11 +63,13 @@ pub(crate) struct Reporter {
 }
 
 /// Every file that a run ends with. A new one is a file in this folder and its entry here.
-pub(crate) const REPORTERS: [Reporter; 2] = [
+pub(crate) const REPORTERS: [Reporter; 3] = [
     // One testcase per assertion, for CI servers.
     Reporter { file: "junit.xml", render: junit },
     // The run in one small file, stable, for programs.
     Reporter { file: "summary.json", render: |report| Ok(json::summary_json(report.summary).into_bytes()) },
+    // The run as one page, for people.
+    Reporter { file: run_page::NAME, render: run_page::run_page },
 ];
 
 /// Why a report could not be made.
