@@ -2,7 +2,7 @@
 
 use super::Context;
 use super::marks::weight;
-use crate::report::text::{gpu_of, is_red};
+use crate::report::text::is_red;
 use base::nodeset;
 use base::text::count;
 use metric::unit::Unit;
@@ -20,6 +20,9 @@ const MOST_PARTS: usize = 96;
 struct PartNumber<'a> {
     verdict: &'a Verdict,
     case: &'a str,
+    /// Of the part itself, where the verdict is about all NICs of a node.
+    status: Status,
+    observed: Option<f64>,
     /// 1 is the limit itself, less is out of bounds; `None` where a fraction says nothing.
     share: Option<f64>,
 }
@@ -70,11 +73,8 @@ pub(super) fn section(context: &Context, out: &mut dyn Write) -> io::Result<()> 
         write!(out, "<th scope=\"col\" class=\"up\"><span>{}</span></th>", escaped(part))?;
     }
     writeln!(out, "</tr></thead>\n<tbody>")?;
-    let bad_nodes: BTreeSet<&str> = numbers
-        .iter()
-        .filter(|(_, number)| is_red(number.verdict.status))
-        .map(|((node, _), _)| *node)
-        .collect();
+    let bad_nodes: BTreeSet<&str> =
+        numbers.iter().filter(|(_, number)| is_red(number.status)).map(|((node, _), _)| *node).collect();
     let (bad, good): (Vec<&String>, Vec<&String>) =
         plan.nodes.iter().partition(|node| bad_nodes.contains(node.as_str()));
     for node in bad.into_iter().chain(good) {
@@ -103,9 +103,8 @@ pub(super) fn section(context: &Context, out: &mut dyn Write) -> io::Result<()> 
 }
 
 fn cell(number: &PartNumber, is_whole: bool, out: &mut dyn Write) -> io::Result<()> {
-    let verdict = number.verdict;
     let percent = number.share.map(|share| (share * 100.0).floor().min(999.0));
-    let class = match (verdict.status, percent) {
+    let class = match (number.status, percent) {
         (Status::Fail | Status::UnexpectedPass, _) => "f",
         (Status::Error | Status::Inconclusive, _) => "i",
         (_, Some(percent)) if percent >= 130.0 => "h3",
@@ -114,12 +113,12 @@ fn cell(number: &PartNumber, is_whole: bool, out: &mut dyn Write) -> io::Result<
         (Status::Pass | Status::ExpectedFailure, _) => "h0",
         _ => "n",
     };
-    let letter = super::marks::mark(verdict.status).letter;
+    let letter = super::marks::mark(number.status).letter;
     let text = percent
         .filter(|_| class != "n" && class != "i")
         .map_or_else(|| letter.to_owned(), |percent| percent.to_string());
-    if is_whole || is_red(verdict.status) {
-        let words = format!("{}: {}", number.case, in_words(verdict));
+    if is_whole || is_red(number.status) {
+        let words = format!("{}: {}", number.case, in_words(number));
         write!(out, "<td class={class} title=\"{}\">{text}", escaped(&words))
     } else {
         write!(out, "<td class={class}>{text}")
@@ -127,8 +126,9 @@ fn cell(number: &PartNumber, is_whole: bool, out: &mut dyn Write) -> io::Result<
 }
 
 /// The number, its limit, and what it is a number of.
-fn in_words(verdict: &Verdict) -> String {
-    let observed = match verdict.observed {
+fn in_words(number: &PartNumber) -> String {
+    let verdict = number.verdict;
+    let observed = match number.observed {
         Some(observed) => verdict.unit.show(observed),
         None => return format!("{} {}", verdict.metric, verdict.cause.as_deref().unwrap_or("not measured")),
     };
@@ -138,20 +138,25 @@ fn in_words(verdict: &Verdict) -> String {
 /// By node and part.
 fn numbers<'a>(context: &Context<'a>) -> BTreeMap<(&'a str, &'a str), PartNumber<'a>> {
     let mut numbers: BTreeMap<(&str, &str), PartNumber> = BTreeMap::new();
+    let mut add = |node: &'a str, part: &'a str, fresh: PartNumber<'a>| {
+        let known = numbers.get(&(node, part));
+        if known.is_none_or(|known| is_worse(&fresh, known)) {
+            numbers.insert((node, part), fresh);
+        }
+    };
     for case in context.report.cases {
         for verdict in &case.verdicts {
-            let (Some(node), Some(part)) = (&verdict.node, &verdict.part) else { continue };
-            if gpu_of(part).is_none() && part == "node" {
-                continue;
-            }
-            let fresh = PartNumber { verdict, case: &case.case, share: share(verdict) };
-            match numbers.entry((node, part)) {
-                std::collections::btree_map::Entry::Vacant(place) => drop(place.insert(fresh)),
-                std::collections::btree_map::Entry::Occupied(mut place) => {
-                    if is_worse(&fresh, place.get()) {
-                        place.insert(fresh);
-                    }
-                }
+            let Some(node) = &verdict.node else { continue };
+            let number = |observed: Option<f64>| {
+                let share = share(verdict, observed);
+                // The node's verdict is that of its worst NIC: the others are within the same bounds.
+                let is_within = share.is_some_and(|share| share >= 1.0) && verdict.part.is_none();
+                let status = if is_within { Status::Pass } else { verdict.status };
+                PartNumber { verdict, case: &case.case, status, observed, share }
+            };
+            match &verdict.part {
+                Some(part) if part != "node" => add(node, part, number(verdict.observed)),
+                _ => verdict.nics.iter().for_each(|(nic, rate)| add(node, nic, number(Some(*rate)))),
             }
         }
     }
@@ -161,17 +166,17 @@ fn numbers<'a>(context: &Context<'a>) -> BTreeMap<(&'a str, &'a str), PartNumber
 /// What is red first; then rates and times, which say how good a part is, before counts and ratios.
 fn is_worse(fresh: &PartNumber, known: &PartNumber) -> bool {
     let key = |number: &PartNumber| {
-        let verdict = number.verdict;
-        let red = if is_red(verdict.status) { weight(verdict.status) } else { usize::MAX };
-        (red, !verdict.unit.varies() || verdict.unit == Unit::Ratio)
+        let unit = number.verdict.unit;
+        let red = if is_red(number.status) { weight(number.status) } else { usize::MAX };
+        (red, !unit.varies() || unit == Unit::Ratio)
     };
     let share = |number: &PartNumber| number.share.unwrap_or(f64::INFINITY);
     key(fresh).cmp(&key(known)).then(share(fresh).total_cmp(&share(known))).is_lt()
 }
 
 /// How far a number is within its bounds: of a lower bound the number by the bound, of an upper one the other way round.
-fn share(verdict: &Verdict) -> Option<f64> {
-    let observed = verdict.observed.filter(|observed| observed.is_finite() && *observed >= 0.0)?;
+fn share(verdict: &Verdict, observed: Option<f64>) -> Option<f64> {
+    let observed = observed.filter(|observed| observed.is_finite() && *observed >= 0.0)?;
     let below = verdict.lower.filter(|lower| *lower > 0.0).map(|lower| observed / lower);
     let above = verdict.upper.filter(|upper| *upper > 0.0 && observed > 0.0).map(|upper| upper / observed);
     match (below, above) {

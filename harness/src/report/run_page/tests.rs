@@ -141,6 +141,28 @@ fn nodes_of_a_large_run_share_rows_and_what_passed_is_folded() {
 }
 
 #[test]
+fn a_verdict_about_all_nics_of_a_node_shows_each_of_them() {
+    let mut case = fixture::case("nics");
+    let mut verdict = fixture::verdict("nics", "rate", "p5-001", "rdmap113s0", Status::Fail);
+    verdict.part = None;
+    verdict.nics = [("rdmap113s0".to_owned(), 4.1), ("rdmap114s0".to_owned(), 11.9)].into();
+    case.verdicts = vec![verdict];
+    let mut made = Made::from_cases(vec![case]);
+    made.plan.nodes = vec!["p5-001".into()];
+    made.plan.instance.nics = ["rdmap113s0", "rdmap114s0", "rdmap115s0"].map(str::to_owned).to_vec();
+    let page = page(&made);
+    let map = section(&page, "parts");
+    let row = map.lines().find(|line| line.starts_with("<tr><th scope=\"row\">p5-001")).expect("a row");
+    // The one that is bad, the one that is not, and the one that has no number.
+    for cell in [
+        "<td class=f title=\"nics: nic.rate 4.10 GB/s, at least 11.00 GB/s\">37",
+        "<td class=h1 title=\"nics: nic.rate 11.90 GB/s, at least 11.00 GB/s\">108<td class=n>",
+    ] {
+        assert!(row.contains(cell), "no `{cell}` in: {row}");
+    }
+}
+
+#[test]
 fn what_was_not_measured_is_named_with_its_reason() {
     let mut made = fixture::red();
     let left = LeftOut { node: "p5-009".into(), why: "no <GPU>".into(), by_folder: false, after: None };
