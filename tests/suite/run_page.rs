@@ -176,6 +176,22 @@ fn the_page_of_64_nodes_is_small_and_has_every_node() {
     println!("64 nodes: {} bytes", page.len());
     // 512 nodes have eight times as many: what grows with nodes must stay below 3 MB.
     assert!(page.len() * 8 < 3_000_000, "{}", page.len());
+    // The node is red by its own NICs, and each of its peers has every NIC on the map.
+    let rows = |node: &str| {
+        let begin = format!("<tr><th scope=\"row\">{node}</th>");
+        page.lines().filter(|line| line.starts_with(&begin)).map(str::to_owned).collect::<Vec<String>>()
+    };
+    assert!(rows("p5-017").iter().any(|row| row.contains("<td class=\"f\">F")), "{:?}", rows("p5-017"));
+    assert!(
+        rows("p5-017").iter().any(|row| row.matches("<td class=f title=").count() == 32),
+        "{:?}",
+        rows("p5-017")
+    );
+    assert!(
+        rows("p5-001").iter().any(|row| row.matches("<td class=h").count() == 32),
+        "{:?}",
+        rows("p5-001")
+    );
     for node in 1..=64 {
         assert!(page.contains(&format!("<th scope=\"row\">p5-{node:03}</th>")), "p5-{node:03}");
     }

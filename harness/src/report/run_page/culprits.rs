@@ -94,21 +94,21 @@ fn entry(
 /// The limit that the part's own number does not keep, where the evidence does not name it.
 fn limit(report: &Report, culprit: &Culprit) -> Option<String> {
     let Culprit::Culprit { node, part, evidence, .. } = culprit else { return None };
-    let is_own = |verdict: &&Verdict| {
-        verdict.status == Status::Fail
-            && verdict.node.as_ref() == Some(node)
-            && verdict.part.as_ref() == Some(part)
+    let is_own = |verdict: &&Verdict| verdict.status == Status::Fail && verdict.node.as_ref() == Some(node);
+    let broken = |verdict: &Verdict| {
+        // Of a verdict about all NICs of a node, the number of this one.
+        let own = verdict.part.as_ref() == Some(part);
+        let observed = if own { verdict.observed } else { verdict.nics.get(part).copied() };
+        Some((verdict.unit, broken_limit(verdict, observed?)?))
     };
     let verdicts = report.cases.iter().flat_map(|case| &case.verdicts);
-    let (verdict, limit) =
-        verdicts.filter(is_own).find_map(|verdict| Some((verdict, broken_limit(verdict)?)))?;
+    let (unit, limit) = verdicts.filter(is_own).find_map(broken)?;
     let is_named = ["limit", "expected", "below", "above"].iter().any(|word| evidence.contains(word));
-    (!is_named).then(|| verdict.unit.show(limit))
+    (!is_named).then(|| unit.show(limit))
 }
 
 /// The bound that a number does not keep.
-fn broken_limit(verdict: &Verdict) -> Option<f64> {
-    let observed = verdict.observed?;
+fn broken_limit(verdict: &Verdict, observed: f64) -> Option<f64> {
     verdict.lower.filter(|lower| observed < *lower).or(verdict.upper.filter(|upper| observed > *upper))
 }
 

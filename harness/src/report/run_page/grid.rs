@@ -145,7 +145,8 @@ fn rows(context: &Context) -> Vec<Row> {
                 let planned = assertions.get(verdict.name.as_str());
                 planned.is_some_and(|one| one.jobs.iter().any(|job| together.contains(job.as_str())))
             };
-            let is_shared = nodes.len() > 1 || (verdict.part.is_none() && is_of_shared_job());
+            let is_of_parts = verdict.part.is_some() || !verdict.nics.is_empty();
+            let is_shared = nodes.len() > 1 || (!is_of_parts && is_of_shared_job());
             let cell = Cell { weight: weight(verdict.status), is_shared };
             for node in nodes {
                 let place = &mut cells[node][column];

@@ -149,10 +149,22 @@ fn a_verdict_about_all_nics_of_a_node_shows_each_of_them() {
     case.verdicts = vec![verdict];
     let mut made = Made::from_cases(vec![case]);
     made.plan.nodes = vec!["p5-001".into()];
+    made.summary.culprits = vec![Culprit::Culprit {
+        node: "p5-001".into(),
+        part: "rdmap113s0".into(),
+        evidence: "4.1 GB/s, the other 31 at 11.9".into(),
+        code: None,
+    }];
     made.plan.instance.nics = ["rdmap113s0", "rdmap114s0", "rdmap115s0"].map(str::to_owned).to_vec();
     let page = page(&made);
+    assert!(
+        section(&page, "culprits").contains("4.1 GB/s, the other 31 at 11.9 (limit 11.00 GB/s)"),
+        "{page}"
+    );
     let map = section(&page, "parts");
     let row = map.lines().find(|line| line.starts_with("<tr><th scope=\"row\">p5-001")).expect("a row");
+    // The node is red by its own number, though the verdict is about more than one part.
+    assert!(section(&page, "grid").contains("<td class=\"f\">F"), "{page}");
     // The one that is bad, the one that is not, and the one that has no number.
     for cell in [
         "<td class=f title=\"nics: nic.rate 4.10 GB/s, at least 11.00 GB/s\">37",

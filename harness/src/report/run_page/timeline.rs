@@ -53,8 +53,8 @@ pub(super) fn section(context: &Context, out: &mut dyn Write) -> io::Result<()> 
         let title = format!("<a href=\"#case-{at}\">{}</a>", escaped(&case.name));
         lane(&title, &of_case, &axis, out)?;
     }
-    writeln!(out, "</tbody>\n</table>")?;
     axis.ticks(out)?;
+    writeln!(out, "</tbody>\n</table>")?;
     nodes(context, &spans, &axis, out)?;
     bad_jobs(context, out)?;
     writeln!(out, "</section>")
@@ -72,11 +72,11 @@ impl Axis {
     }
 
     fn ticks(&self, out: &mut dyn Write) -> io::Result<()> {
-        write!(out, "<p class=\"axis\">")?;
+        write!(out, "<tr class=\"ticks\"><th></th><td><p class=\"axis\">")?;
         for quarter in 0..=4 {
             write!(out, "<span>{}</span>", duration((self.length * f64::from(quarter) / 4.0).round()))?;
         }
-        writeln!(out, "</p>")
+        writeln!(out, "</p></td></tr>")
     }
 }
 
@@ -97,8 +97,8 @@ fn nodes(context: &Context, spans: &[Span], axis: &Axis, out: &mut dyn Write) ->
     for node in nodes.iter().take(MOST_LANES) {
         lane(&escaped(node), &of_node[node.as_str()], axis, out)?;
     }
-    writeln!(out, "</tbody>\n</table>")?;
     axis.ticks(out)?;
+    writeln!(out, "</tbody>\n</table>")?;
     if let more @ 1.. = nodes.len().saturating_sub(MOST_LANES) {
         writeln!(
             out,
