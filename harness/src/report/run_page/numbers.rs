@@ -48,8 +48,8 @@ pub(super) fn section(context: &Context, out: &mut dyn Write) -> io::Result<()> 
         let Some(case) = report.cases.iter().find(|case| case.case == planned.name) else {
             writeln!(
                 out,
-                "<p class=\"card case\" id=\"case-{at}\">{} <strong>{}</strong> was not judged.</p>",
-                "<span class=\"badge s-none\">not run</span>",
+                "<p class=\"card case\" id=\"case-{at}\"><span class=\"badge s-none\">not run</span> <strong>{}</strong> was not \
+                 judged.</p>",
                 escaped(&planned.name)
             )?;
             continue;
