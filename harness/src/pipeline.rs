@@ -22,6 +22,7 @@ use recipes::catalogue::Catalogue;
 use recipes::recipe::ExtractStore;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{self, Store, StoreError};
@@ -207,7 +208,7 @@ pub(crate) async fn run(
             let known: Vec<&Judged> = judged.iter().flatten().collect();
             let mut summary = summarise(plan, &record, &known, catalogue);
             summary.culprits = judge::merge_culprits(named.clone(), Vec::new());
-            on_case(&Report { plan, cases: &so_far, summary: &summary });
+            on_case(&Report { plan, cases: &so_far, summary: &summary, jobs: &[] });
         }
     }
     record.stopped = runner.stopped().map(str::to_owned);
@@ -334,7 +335,8 @@ pub(crate) fn write_reports(
     finished: &Finished,
     store: &Store,
 ) -> (Vec<(&'static str, Vec<u8>)>, Vec<StoreError>) {
-    let report = Report { plan, cases: &finished.cases, summary: &finished.summary };
+    let jobs = jobs_of(plan, &|case| store.case(case));
+    let report = Report { plan, cases: &finished.cases, summary: &finished.summary, jobs: &jobs };
     let (mut written, mut errors) = (Vec::new(), Vec::new());
     for reporter in &REPORTERS {
         let path = store.folder().join(reporter.file);
@@ -347,6 +349,12 @@ pub(crate) fn write_reports(
         }
     }
     (written, errors)
+}
+
+/// How the jobs of each case went, as its folder has it; a case without a record that can be read has none.
+pub(crate) fn jobs_of(plan: &Plan, folder: &dyn Fn(&str) -> PathBuf) -> Vec<(String, CaseJobs)> {
+    let read = |case: &str| store::read_json(&folder(case).join("job.json")).ok();
+    plan.cases.iter().filter_map(|case| Some((case.name.clone(), read(&case.name)?))).collect()
 }
 
 /// Progress messages of a run; a message that many jobs or cases share is printed once.

@@ -2,6 +2,7 @@
 
 mod browser;
 mod made;
+mod run;
 
 use crate::fact::{Fact, trials};
 use browser::{Browser, DESK, Looked};
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 
 pub(crate) fn tests() -> Vec<Trial> {
     let absent = browser::program().is_none().then_some("no Chromium on PATH");
-    trials("pages", FACTS, absent)
+    [FACTS, run::FACTS].into_iter().flat_map(|facts| trials("pages", facts, absent)).collect()
 }
 
 const FACTS: &[Fact] = &[

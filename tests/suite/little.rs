@@ -77,6 +77,9 @@ pub(crate) fn results(folder: &Path) -> BTreeMap<String, Vec<u8>> {
             let parent = format!("\n      <property name=\"parent\" value=\"{parent}\"/>");
             *bytes = String::from_utf8_lossy(bytes).replace(&parent, "").into_bytes();
         }
+        if name == "index.html" {
+            *bytes = without_origin(&String::from_utf8_lossy(bytes)).into_bytes();
+        }
         if !name.contains("/raw/") && !name.ends_with(".parquet") {
             *bytes = replaced(bytes, id.as_bytes());
         }
@@ -84,6 +87,16 @@ pub(crate) fn results(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     // What came home and what happened report the parent, in the child too.
     found.retain(|name, _| !name.ends_with(".jsonl"));
     found
+}
+
+/// The page of a run without the run that it was made from, which its scripts name too.
+fn without_origin(page: &str) -> String {
+    let is_parent = |line: &&str| !line.starts_with("<dt>made from run</dt>");
+    let lines: Vec<&str> = page.lines().filter(is_parent).collect();
+    let page = lines.join("\n");
+    let (before, rest) = page.split_once("<summary>What was launched</summary>").expect("its scripts");
+    let (_, after) = rest.split_once("</section>").expect("an end");
+    format!("{before}{after}")
 }
 
 #[track_caller]

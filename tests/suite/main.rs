@@ -66,6 +66,7 @@ mod recipe_all;
 mod recipe_docs;
 mod replay;
 mod resume;
+mod run_page;
 mod sampler;
 mod scripts;
 mod secrets;

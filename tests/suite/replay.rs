@@ -498,7 +498,7 @@ fn nowhere() -> tempfile::TempDir {
 /// By what a number was judged, and the code of a culprit, older versions did not write down; advice is this version's.
 fn without_what_is_new(bytes: &[u8]) -> Vec<u8> {
     let mut value: serde_json::Value = serde_json::from_slice(bytes).expect("JSON");
-    for (list, keys) in [("verdicts", &["judged_by", "next"][..]), ("culprits", &["code"])] {
+    for (list, keys) in [("verdicts", &["judged_by", "next", "nics"][..]), ("culprits", &["code"])] {
         for one in value[list].as_array_mut().into_iter().flatten().filter_map(|one| one.as_object_mut()) {
             keys.iter().for_each(|key| drop(one.shift_remove(*key)));
         }

@@ -28,6 +28,7 @@ mod replay;
 mod requested_reports;
 mod rerun;
 mod resume;
+mod run_page;
 mod run_suites;
 mod runs;
 mod settings;

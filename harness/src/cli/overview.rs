@@ -43,6 +43,7 @@ pub(super) const GROUPS: [(&str, &[(&str, &str)]); 6] = [
         &[
             ("runs", "list, show and prune stored runs"),
             ("watch", "show a run that goes on, from another terminal"),
+            ("page", "write a stored run as one page of HTML"),
             ("bundle", "pack a run into one file"),
             ("clean", "end the leftovers of a run on its nodes and in the queue"),
         ],

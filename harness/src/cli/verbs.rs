@@ -7,7 +7,7 @@ use super::{
     init, inventory, isolate, list,
 };
 use super::{home, logs, man, page, parse, provision, recipe, replay, rerun, resume, runs, stats, sweep};
-use super::{project, together, watch};
+use super::{project, run_page, together, watch};
 use crate::error::{self, Error};
 use crate::lint;
 use crate::own_recipes::worker;
@@ -45,6 +45,7 @@ enum Verb {
     #[command(subcommand)]
     Logs(logs::LogKind),
     Man(man::ManArgs),
+    Page(run_page::PageArgs),
     Plan(PlanArgs),
     #[command(subcommand)]
     Provision(provision::Package),
@@ -112,6 +113,7 @@ impl Verb {
             Verb::Lint(command) => lint::run(&command, &mut io::stdout(), &mut io::stderr()),
             Verb::Logs(kind) => return logs::run(kind),
             Verb::Man(args) => return man::run(&args, program(), visible(&command()).cloned().collect()),
+            Verb::Page(args) => return run_page::run(&args),
             Verb::Plan(args) => {
                 let options = RunOptions { dry_run: true, ..args.run.into_options() };
                 run_suites::run(&home()?, &options)

@@ -81,6 +81,7 @@ fn write(folder: &Path, found: &FoundPages, out: &mut dyn Write) -> io::Result<(
         &title,
         &IndexAbout { index: about::FORMAT, pages: found.pages.len() },
         &policy(&[&INDEX], STYLE),
+        STYLE,
     )?;
     writeln!(out, "<header>\n<div class=\"line\">\n<h1>{}</h1>", escaped(&title))?;
     writeln!(out, "<button type=\"button\" id=\"theme\">Dark</button>\n</div>")?;
@@ -170,7 +171,7 @@ fn counted(count: usize, one: &str, many: &str) -> String {
 }
 
 /// A path as a relative link. Every special character is escaped, so that it cannot lead elsewhere.
-fn address(path: &Path) -> String {
+pub(crate) fn address(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     let parts = path.iter().map(|part| {
         let letters = part.as_bytes().iter().map(|byte| match byte {
@@ -222,7 +223,7 @@ mod tests {
             let path = folder.path().join(name);
             fs::create_dir_all(path.parent().expect("one")).expect("made");
             let mut text = Vec::new();
-            head(&mut text, &about.title, about, "").expect("written");
+            head(&mut text, &about.title, about, "", STYLE).expect("written");
             fs::write(path, text).expect("written");
         };
         put("b/two.html", &about("two", 0, true));

@@ -18,7 +18,7 @@ const MOST_LETTERS: usize = 100_000;
 
 pub(super) fn page(page: &Page, data: &Data, out: &mut dyn Write) -> io::Result<()> {
     let about = about_of(page, data);
-    head(out, &about.title, &about, &policy(&[LIBRARY, &PAGE], STYLE))?;
+    head(out, &about.title, &about, &policy(&[LIBRARY, &PAGE], STYLE), STYLE)?;
     writeln!(out, "<header>\n<div class=\"line\">\n<h1>{}</h1>", escaped(page.title))?;
     writeln!(out, "<button type=\"button\" id=\"theme\">Dark</button>\n</div>")?;
     writeln!(out, "<p class=\"lead\">Shows {}.</p>", with_code(page.about))?;
@@ -87,14 +87,20 @@ pub(super) fn page(page: &Page, data: &Data, out: &mut dyn Write) -> io::Result<
 }
 
 /// All before what is seen; the description comes first.
-pub(super) fn head(out: &mut dyn Write, title: &str, about: &impl Serialize, policy: &str) -> io::Result<()> {
+pub(super) fn head(
+    out: &mut dyn Write,
+    title: &str,
+    about: &impl Serialize,
+    policy: &str,
+    style: &str,
+) -> io::Result<()> {
     writeln!(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
     writeln!(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">")?;
     writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
     writeln!(out, "<meta name=\"referrer\" content=\"no-referrer\">\n<link rel=\"icon\" href=\"data:,\">")?;
     writeln!(out, "<title>{}</title>", escaped(title))?;
     writeln!(out, "{}{}{}", about::BEGIN, in_script(about)?, about::END)?;
-    writeln!(out, "<style>{STYLE}</style>\n</head>\n<body>")
+    writeln!(out, "<style>{style}</style>\n</head>\n<body>")
 }
 
 /// JSON that ends no element and begins none, whatever its words are.
@@ -297,7 +303,7 @@ fn sentence(text: &str) -> String {
 }
 
 /// What stands between backticks is a word of a machine's.
-pub(super) fn with_code(text: &str) -> String {
+pub(crate) fn with_code(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     // An odd one out is a letter like any other.
     if parts.len().is_multiple_of(2) {
@@ -327,7 +333,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-pub(super) fn thousands(number: usize) -> String {
+pub(crate) fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -7,6 +7,7 @@ mod index;
 mod markup;
 mod numbers;
 mod policy;
+mod run_frame;
 mod script;
 mod tables;
 mod thin;
@@ -14,7 +15,10 @@ mod thin;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use index::address;
 pub use index::{NAME as INDEX_NAME, index};
+pub(crate) use markup::{thousands, with_code};
+pub(crate) use run_frame::{run_foot, run_head};
 
 use recipes::recipe::of_reports::Outcome;
 use recipes::result_table::{Look, ResultTable, Values};

@@ -15,6 +15,9 @@ pub(super) const LICENCES: &[(&str, &str)] = &[
 
 pub(super) const STYLE: &str = include_str!("style/page.css");
 
+/// Of the page of a run.
+pub(super) const RUN_STYLE: &str = concat!(include_str!("style/page.css"), include_str!("style/run.css"));
+
 /// Of pages with charts and tables. Add one by its file and its line here.
 const OF_A_PAGE: &[&str] = &[
     include_str!("script/element.js"),
@@ -37,8 +40,13 @@ const OF_A_PAGE: &[&str] = &[
 const OF_AN_INDEX: &[&str] =
     &[include_str!("script/element.js"), include_str!("script/theme.js"), include_str!("script/index.js")];
 
+/// Of the page of a run.
+const OF_A_RUN: &[&str] =
+    &[include_str!("script/element.js"), include_str!("script/theme.js"), include_str!("script/run.js")];
+
 pub(super) static PAGE: LazyLock<String> = LazyLock::new(|| in_own_scope(OF_A_PAGE));
 pub(super) static INDEX: LazyLock<String> = LazyLock::new(|| in_own_scope(OF_AN_INDEX));
+pub(super) static RUN: LazyLock<String> = LazyLock::new(|| in_own_scope(OF_A_RUN));
 
 /// One script in a scope of its own.
 fn in_own_scope(files: &[&str]) -> String {

@@ -22,6 +22,7 @@ mod paint;
 mod progress;
 mod reds;
 mod requested;
+mod run_page;
 mod skipped;
 mod terminal;
 pub mod text;
@@ -41,13 +42,14 @@ pub use list::{ListFormat, list};
 pub(crate) use markdown::{cut, markdown};
 pub use progress::{Mode, Progress};
 pub(crate) use requested::{FORMATS, RequestedReport};
+pub(crate) use run_page::run_page_at;
 pub(crate) use skipped::planned as skipped_of_plan;
 pub use terminal::{Ending, closing};
 pub(crate) use trials::face;
 pub use trials::{Unprinted, trials};
 pub(crate) use webhook::webhook_body;
 
-use model::artefact::{CaseVerdict, Plan, Summary};
+use model::artefact::{CaseJobs, CaseVerdict, Plan, Summary};
 
 /// All that a report is made from.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +60,8 @@ pub struct Report<'a> {
     pub cases: &'a [CaseVerdict],
     /// Counts, culprits and exit code of the run.
     pub summary: &'a Summary,
+    /// How the jobs of cases went, by the name of the case; empty where a report does not show it.
+    pub jobs: &'a [(String, CaseJobs)],
 }
 
 /// A report that is a file of the run's folder.
@@ -69,11 +73,13 @@ pub(crate) struct Reporter {
 }
 
 /// Every file that a run ends with. A new one is a file in this folder and its entry here.
-pub(crate) const REPORTERS: [Reporter; 2] = [
+pub(crate) const REPORTERS: [Reporter; 3] = [
     // One testcase per assertion, for CI servers.
     Reporter { file: "junit.xml", render: junit },
     // The run in one small file, stable, for programs.
     Reporter { file: "summary.json", render: |report| Ok(json::summary_json(report.summary).into_bytes()) },
+    // The run as one page, for people.
+    Reporter { file: run_page::NAME, render: run_page::run_page },
 ];
 
 /// Why a report could not be made.

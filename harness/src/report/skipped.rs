@@ -68,7 +68,7 @@ fn line(group: &SkippedGroup, verb: &str) -> String {
 }
 
 /// Why an assertion was skipped, without what it is about: many are skipped for one reason.
-fn why(verdict: &Verdict) -> String {
+pub(super) fn why(verdict: &Verdict) -> String {
     const DEPENDS: &str = "it depends on `";
     if let Some((_, why)) = verdict.message.split_once(": skipped: ") {
         return match why.strip_prefix(DEPENDS).and_then(|rest| rest.split_once("`, which ended: ")) {

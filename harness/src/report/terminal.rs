@@ -88,6 +88,7 @@ pub fn closing(report: &Report, ending: Ending) -> String {
     let folder = format!("runs/{}", show(&summary.run_id));
     line(&mut text, &format!("run folder: {folder}/"));
     line(&mut text, &format!("JUnit: {}", ending.junit.map_or(format!("{folder}/junit.xml"), show)));
+    line(&mut text, &format!("page: {folder}/index.html"));
     if let Some(why) = &summary.interrupted {
         line(&mut text, &paint.red(&shorten(&format!("interrupted: {}", show(why)), most)));
         line(&mut text, "  next: harness rerun --run latest");
@@ -275,6 +276,7 @@ mod tests {
         took: 3 min 05 s of simulated time
         run folder: runs/20261121T031000Z-nccl-p5-3f9c/
         JUnit: runs/20261121T031000Z-nccl-p5-3f9c/junit.xml
+        page: runs/20261121T031000Z-nccl-p5-3f9c/index.html
         FAILED: 1 bad part on 1 of 4 nodes (exit 1)
         "#);
     }
@@ -288,6 +290,7 @@ mod tests {
         took: 62 s of simulated time
         run folder: runs/20261121T031000Z-nccl-p5-3f9c/
         JUnit: runs/20261121T031000Z-nccl-p5-3f9c/junit.xml
+        page: runs/20261121T031000Z-nccl-p5-3f9c/index.html
         PASSED: all 2 assertions passed (exit 0)
         "#);
     }

@@ -119,7 +119,7 @@ fn blamed_before(plan: &Plan, summary: &Summary, store: &Store) -> Vec<String> {
 }
 
 fn print(plan: &Plan, finished: &Finished, before: &[String], options: &RunOptions) {
-    let report = Report { plan, cases: &finished.cases, summary: &finished.summary };
+    let report = Report { plan, cases: &finished.cases, summary: &finished.summary, jobs: &[] };
     let color = stdout_wants_color(options.libtest.color);
     if options.libtest.format == Some(FormatSetting::Json) {
         let lines: String = match finished.streamed {

@@ -59,6 +59,7 @@ const MUST: &[(&str, &[&str], &str)] = &[
     ("cases/*/raw/*/*TARGET_INFO_SESSION_START_TIME.parquet", &["bytes"], CLOCK),
     ("events.jsonl", &["text"], CLOCK),
     ("junit.xml", &["text"], CLOCK),
+    ("index.html", &["text"], CLOCK),
     ("simulated.jsonl", &["only one has it"], SIMULATED),
     ("probe.json", &["only one has it"], PROBED),
     ("plan.json", &["cases[].workload.path"], PROBED),

@@ -162,6 +162,9 @@ pub struct Verdict {
     /// The numbers of its independent runs, in their order, where there were several: the one observed is their median.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<f64>,
+    /// The rate of each NIC in its slower direction, by its device, where it is about all NICs of a node.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub nics: BTreeMap<String, f64>,
     /// Least value allowed; `None` where no lower bound was applied.
     pub lower: Option<f64>,
     /// Greatest value allowed; `None` where no upper bound was applied.

@@ -281,6 +281,7 @@ fn blank(data: &CaseData, assertion: &PlannedAssertion) -> Verdict {
         unit: assertion.unit,
         observed: None,
         runs: Vec::new(),
+        nics: BTreeMap::new(),
         lower: None,
         upper: None,
         n: 0,

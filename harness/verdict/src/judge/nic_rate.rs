@@ -61,6 +61,10 @@ pub(super) fn judge(
             let key = (node.to_owned(), (*device).to_owned(), *direction);
             let Some(rate) = rates.index.get(&key).and_then(|at| rates.rates.nics.get(*at)) else { continue };
             measured += usize::from(rate.best_gb_s.is_some());
+            if let (Some(rate), true) = (rate.best_gb_s, devices.len() > 1) {
+                let known = verdict.nics.entry((*device).to_owned()).or_insert(rate);
+                *known = known.min(rate);
+            }
             let status = match rate.verdict {
                 NicVerdict::Pass => Status::Pass,
                 NicVerdict::Fail => Status::Fail,

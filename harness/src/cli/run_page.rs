@@ -1,0 +1,93 @@
+//! `harness page`: stored runs as pages, made from their artefacts alone.
+
+use super::home;
+use crate::error::Error;
+use crate::pipeline::jobs_of;
+use crate::report::{Report, run_page_at};
+use crate::session::stored;
+use base::text::show;
+use clap::Args;
+use model::exit_code;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use store::Stored;
+
+/// `harness page`
+#[derive(Debug, Args)]
+#[command(
+    about = "Write a stored run as one page of HTML: verdict, culprits, nodes by cases, every NIC and GPU, every number."
+)]
+pub(super) struct PageArgs {
+    /// The runs: an id, the beginning of one, `latest`, a folder or a bundle
+    #[arg(value_name = "RUN", default_value = "latest")]
+    runs: Vec<String>,
+    /// The file to write, which ends in `.html`, or a folder for `<run id>.html` of each run
+    #[arg(long, value_name = "FILE|DIR", default_value = ".")]
+    output: PathBuf,
+}
+
+pub(super) fn run(args: &PageArgs) -> Result<i32, Error> {
+    let home = home()?;
+    let is_file = args.output.extension().is_some_and(|extension| extension == "html");
+    if is_file && args.runs.len() > 1 {
+        return Err(Error::Usage(format!(
+            "--output {}: one file cannot hold the pages of {} runs; name a folder",
+            show(&args.output.display().to_string()),
+            args.runs.len()
+        )));
+    }
+    for name in &args.runs {
+        let run = stored::open(&home, name).map_err(Error::Usage)?;
+        let path = match is_file {
+            true => args.output.clone(),
+            false => args.output.join(format!("{}.html", run.plan.run_id)),
+        };
+        write(&run, &path).map_err(Error::Usage)?;
+        println!("page of {}: {}", show(&run.plan.run_id), show(&path.display().to_string()));
+    }
+    Ok(exit_code::PASSED)
+}
+
+fn write(run: &Stored, path: &Path) -> Result<(), String> {
+    let id = show(&run.plan.run_id);
+    let summary = run.summary().map_err(|error| error.to_string())?.ok_or_else(|| {
+        format!("run `{id}` has not ended: watch it with `harness watch`, or go on with `harness resume`")
+    })?;
+    let mut cases = Vec::new();
+    for case in &run.plan.cases {
+        cases.extend(run.verdict(&case.name).map_err(|error| error.to_string())?);
+    }
+    let jobs = jobs_of(&run.plan, &|case| run.case(case));
+    let report = Report { plan: &run.plan, cases: &cases, summary: &summary, jobs: &jobs };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let failed = |error: std::io::Error| format!("{}: {error}", show(&path.display().to_string()));
+    fs::create_dir_all(folder).map_err(failed)?;
+    let (from, to) = (folder.canonicalize().map_err(failed)?, run.folder().canonicalize().map_err(failed)?);
+    let page = run_page_at(&report, &relative(&from, &to)).map_err(|error| error.to_string())?;
+    let clean = store::redactor().bytes(&page).bytes;
+    store::write_whole(path, &clean).map_err(|error| error.to_string())
+}
+
+/// The path from a folder to another, both without links.
+fn relative(from: &Path, to: &Path) -> PathBuf {
+    let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(shared).map(|_| Component::ParentDir);
+    up.chain(to.components().skip(shared)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_lead_from_where_the_page_lies_to_the_run() {
+        for (from, expected) in [
+            ("/p", "runs/r"),
+            ("/p/out", "../runs/r"),
+            ("/p/runs/r", ""),
+            ("/elsewhere/deep", "../../p/runs/r"),
+        ] {
+            assert_eq!(relative(Path::new(from), Path::new("/p/runs/r")), Path::new(expected), "{from}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! `index.html`: the run as one page for people, offline, that shows the verdict and its culprits first. It computes no
+//! verdict: each section shows what the artefacts hold, and says what it leaves out.
+
+mod culprits;
+mod environment;
+mod files;
+mod grid;
+mod marks;
+mod numbers;
+mod parts;
+mod timeline;
+mod unmeasured;
+
+#[cfg(test)]
+mod tests;
+
+use super::explained::Explanations;
+use super::last_line::last_line;
+use super::{Report, ReportError};
+use crate::page::{address, run_foot, run_head};
+use base::text::{SIMULATED, count, duration, show};
+use model::exit_code;
+use recipes::result_table::escaped;
+use serde::Serialize;
+use std::io::{self, Write};
+use std::path::{Component, Path};
+
+/// The name of the page in the run's folder.
+pub(crate) const NAME: &str = "index.html";
+
+/// The page of the run's folder.
+pub(super) fn run_page(report: &Report) -> Result<Vec<u8>, ReportError> {
+    run_page_at(report, Path::new(""))
+}
+
+/// The page where it lies elsewhere: `to_run` is the path from there to the run's folder.
+pub(crate) fn run_page_at(report: &Report, to_run: &Path) -> Result<Vec<u8>, ReportError> {
+    let mut text = Vec::new();
+    let context = Context { report, explanations: Explanations::new(report), to_run };
+    write(&context, &mut text)
+        .map_err(|why| ReportError(format!("cannot make the page of the run: {why}")))?;
+    Ok(text)
+}
+
+/// What every section is made from.
+struct Context<'a> {
+    report: &'a Report<'a>,
+    explanations: Explanations<'a>,
+    to_run: &'a Path,
+}
+
+impl Context<'_> {
+    /// The link to a file of the run's folder, with its path as text; text alone where the path leads elsewhere.
+    fn link(&self, file: &str, text: &str) -> String {
+        match is_inside(file) {
+            true => {
+                let link = address(&self.to_run.join(file));
+                format!("<a href=\"{}\">{}</a>", escaped(&link), escaped(text))
+            }
+            false => escaped(text),
+        }
+    }
+}
+
+/// Whether a path leads below the folder that it starts in: artefacts may come from anywhere.
+fn is_inside(file: &str) -> bool {
+    !file.is_empty() && Path::new(file).components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// The description of the page for programs.
+#[derive(Serialize)]
+struct RunAbout {
+    run: u32,
+    id: String,
+    exit_code: i32,
+    simulated: bool,
+}
+
+fn write(context: &Context, out: &mut dyn Write) -> io::Result<()> {
+    let Report { plan, summary, .. } = context.report;
+    let headline = last_line(context.report);
+    let about = RunAbout {
+        run: 1,
+        id: show(&summary.run_id),
+        exit_code: summary.exit_code,
+        simulated: summary.simulated,
+    };
+    run_head(out, &format!("{headline} · {}", summary.run_id), &about)?;
+    let tone = match summary.exit_code {
+        exit_code::PASSED => "green",
+        exit_code::FAILED => "red",
+        _ => "amber",
+    };
+    writeln!(
+        out,
+        "<header>\n<div class=\"line\">\n<h1 class=\"{tone}\" id=\"verdict\">{}</h1>\n\
+         <button type=\"button\" id=\"theme\">Dark</button>\n</div>",
+        escaped(&headline)
+    )?;
+    if summary.simulated {
+        writeln!(out, "<p class=\"simulated\" id=\"simulated\">{}.</p>", escaped(SIMULATED))?;
+    }
+    writeln!(out, "</header>\n<main>")?;
+    culprits::section(context, out)?;
+    let took = if plan.simulated { " of simulated time" } else { "" };
+    writeln!(
+        out,
+        "<p class=\"of\">Suite {} on {} ({}, {}). Began {}, took {}{took}. Run <code>{}</code>.</p>",
+        escaped(&summary.suites.join(", ")),
+        escaped(&summary.nodes),
+        count(plan.nodes.len(), "node"),
+        escaped(&summary.instance),
+        escaped(&summary.started),
+        duration(summary.seconds),
+        escaped(&summary.run_id)
+    )?;
+    contents(out)?;
+    grid::section(context, out)?;
+    parts::section(context, out)?;
+    numbers::section(context, out)?;
+    unmeasured::section(context, out)?;
+    timeline::section(context, out)?;
+    environment::section(context, out)?;
+    files::section(context, out)?;
+    writeln!(out, "</main>")?;
+    run_foot(out)
+}
+
+/// Where each section is.
+fn contents(out: &mut dyn Write) -> io::Result<()> {
+    let sections = [
+        ("grid", "Nodes and cases"),
+        ("parts", "NICs and GPUs"),
+        ("numbers", "Numbers"),
+        ("unmeasured", "Not measured"),
+        ("timeline", "What ran when"),
+        ("environment", "Environment"),
+        ("files", "Files"),
+    ];
+    writeln!(out, "<nav aria-label=\"sections\">\n<ul class=\"contents\">")?;
+    for (id, title) in sections {
+        writeln!(out, "<li><a href=\"#{id}\">{title}</a></li>")?;
+    }
+    writeln!(out, "</ul>\n</nav>")
+}
