@@ -66,6 +66,7 @@ mod recipe_docs;
 mod replay;
 mod resume;
 mod sampler;
+mod schemas;
 mod scripts;
 mod secrets;
 mod shared_allocations;

@@ -28,6 +28,7 @@ mod rerun;
 mod resume;
 mod run_suites;
 mod runs;
+pub mod schema;
 mod settings;
 mod stats;
 mod sweep;
