@@ -14,6 +14,7 @@ mod printed_fixes;
 mod project;
 mod runner_tests;
 mod scenario;
+mod schemas;
 mod screen;
 #[path = "../suite/small_export.rs"]
 #[allow(dead_code)]
@@ -76,10 +77,7 @@ fn trials(path: &Path) -> Vec<Trial> {
                 .map_err(|error| Failed::from(format!("{shown}: {error}")))
         })
     };
-    match scenario.each.len() {
-        0 => vec![one(None)],
-        rows => (0..rows).map(|row| one(Some(row))).collect(),
-    }
+    steps::rows(&scenario).into_iter().map(one).collect()
 }
 
 fn main() -> ExitCode {
@@ -89,5 +87,6 @@ fn main() -> ExitCode {
     all.extend(others.iter().map(|path| misplaced(path)));
     all.extend(runner_tests::trials());
     all.extend(docs::trials());
+    all.push(schemas::trial(files));
     libtest_mimic::run(&arguments, all).exit_code()
 }

@@ -16,7 +16,16 @@ use toml::Spanned;
 /// Whole outputs to be written into the scenario: where, and what.
 type Rewritten = Vec<(Range<usize>, String)>;
 
-pub(crate) fn run(scenario: &Scenario, path: &Path, area: &str, row: Option<usize>) -> Result<(), String> {
+/// One row each, or none.
+pub(crate) fn rows(scenario: &Scenario) -> Vec<Option<usize>> {
+    match scenario.each.len() {
+        0 => vec![None],
+        rows => (0..rows).map(Some).collect(),
+    }
+}
+
+/// What names stand for before the first step.
+pub(crate) fn variables(scenario: &Scenario, row: Option<usize>) -> Variables {
     let mut variables = Variables::default();
     variables.set("version", Value::from(env!("CARGO_PKG_VERSION")));
     let row_of = row.map(|row| &scenario.each[row]);
@@ -24,6 +33,11 @@ pub(crate) fn run(scenario: &Scenario, path: &Path, area: &str, row: Option<usiz
     for table in row_of.into_iter().chain([&scenario.vars]).chain(row_of) {
         variables.add(table);
     }
+    variables
+}
+
+pub(crate) fn run(scenario: &Scenario, path: &Path, area: &str, row: Option<usize>) -> Result<(), String> {
+    let mut variables = variables(scenario, row);
     let project = if scenario.bare { Project::bare() } else { Project::new() };
     for area in scenario.from.iter().map(String::as_str).chain([area]) {
         let folder = root().join(crate::FOLDER).join(area).join("files");

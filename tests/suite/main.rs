@@ -68,6 +68,7 @@ mod replay;
 mod resume;
 mod run_page;
 mod sampler;
+mod schemas;
 mod scripts;
 mod secrets;
 mod shared_allocations;

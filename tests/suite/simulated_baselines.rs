@@ -45,7 +45,8 @@ impl Made {
 }
 
 fn check(instance: &str, runs: &[Made]) {
-    let made = made(instance, runs).render();
+    let schema = "#:schema ../docs/schemas/baselines.schema.json\n";
+    let made = format!("{schema}{}", made(instance, runs).render());
     let path = root().join(format!("baselines/{instance}.toml"));
     if std::env::var_os("UPDATE_BASELINES").is_some() {
         fs::write(&path, made).expect("written");

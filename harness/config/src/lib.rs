@@ -5,7 +5,11 @@ pub mod bounds;
 pub mod diagnostic;
 pub mod envlint;
 pub mod facts;
+pub mod form;
 pub mod hardware_limits;
 pub mod inventory;
+pub mod schema;
+#[cfg(test)]
+mod schema_tests;
 pub mod suite;
 pub mod toml_reader;

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::library::Library;
 use base::text::show;
 use clap::{Args, ValueEnum};
+use config::schema;
 use model::exit_code;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -222,7 +223,7 @@ fn inventory(home: &Home, args: &InitArgs) -> Result<Option<Begun>, Error> {
                 let text = entry.and_then(|entry| entry.read().ok());
                 let text =
                     text.ok_or_else(|| Error::Usage(format!("no inventory `{name}` to begin with")))?;
-                put(home.path(), INVENTORY, &text)?;
+                put(home.path(), INVENTORY, schema::without_directive(&text))?;
                 is_example = true;
             }
         }

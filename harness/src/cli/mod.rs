@@ -31,6 +31,7 @@ mod resume;
 mod run_page;
 mod run_suites;
 mod runs;
+pub mod schema;
 mod settings;
 mod stats;
 mod sweep;

@@ -66,6 +66,7 @@ pub(super) const GROUPS: [(&str, &[(&str, &str)]); 6] = [
             ("inventory", "discover, probe and diff the nodes of a cluster"),
             ("field-kit", "check what the harness assumes of a cluster"),
             ("provision", "unpack programs that jobs need"),
+            ("schema", "JSON Schemas of the files of a project, for editors"),
             ("completions", "completion of verbs and flags in a shell"),
             ("man", "the manual page of the program or of a verb"),
             ("sweep", "random suites and faults on simulated clusters"),

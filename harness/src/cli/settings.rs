@@ -5,10 +5,28 @@ use super::run_suites;
 use crate::error::Error;
 use crate::library::places;
 use clap::Command;
+use config::form::{Form, Key, Type, names};
+use config::schema::FileKind;
 use config::toml_reader::file;
 use serde::Deserialize;
 use std::path::Path;
 use store::trust;
+
+/// What stands in it.
+pub(super) static KIND: FileKind =
+    FileKind { name: "settings", about: "What need not be typed each time.", form, files: &[PROJECT] };
+
+fn form() -> Form {
+    let flag = |name, value, about| Key::optional(name, value, about);
+    Form::new([
+        flag("inventory", Type::Text, "`--inventory`: the cluster"),
+        flag("color", Type::OneOf(|_| names(&COLORS)), "`--color` of runs"),
+        flag("junit", Type::Text, "`--junit` of runs: where the JUnit file is written"),
+        flag("json", Type::Text, "`--json` of runs: where the summary is written"),
+        flag("recipe_path", Type::Text, "`--recipe-path`: a folder of recipes of your own"),
+        flag("ssh_fanout", Type::WHOLE, "`--ssh-fanout`: how many hosts are asked at once"),
+    ])
+}
 
 /// In the project's folder.
 const PROJECT: &str = ".config/harness.toml";
@@ -34,6 +52,9 @@ enum Color {
     Always,
     Never,
 }
+
+const COLORS: [(&str, Color); 3] =
+    [("auto", Color::Auto), ("always", Color::Always), ("never", Color::Never)];
 
 impl Settings {
     /// Of a project in this folder, and of the user.
@@ -74,11 +95,9 @@ impl Settings {
     pub(super) fn apply(&self, verb: Command) -> Command {
         let verb = verb.mut_subcommands(|verb| self.apply(verb));
         let is_run = verb.get_arguments().any(|argument| argument.get_id() == run_suites::MEANINGLESS[0]);
-        let color = self.color.map(|color| match color {
-            Color::Auto => "auto".to_owned(),
-            Color::Always => "always".to_owned(),
-            Color::Never => "never".to_owned(),
-        });
+        let name =
+            |color| COLORS.iter().find(|(_, known)| *known == color).map(|(name, _)| (*name).to_owned());
+        let color = self.color.and_then(name);
         let fanout = self.ssh_fanout.map(|fanout| fanout.to_string());
         // Of other verbs flags of these names may be something else.
         let values = [
@@ -117,4 +136,35 @@ fn read(path: &Path, shown: &str, distrusted: &dyn Fn(&Path) -> Option<String>) 
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         Error::Usage(format!("{shown}:{line}:{column}: {}", error.message()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fixture::schema::{Agreement, SchemaCheck};
+    use recipes::catalogue::Catalogue;
+
+    #[test]
+    fn the_schema_has_the_keys_that_are_read() {
+        let unknown = toml::from_str::<Settings>("zzz = 1").expect_err("no such key").to_string();
+        let known: Vec<&str> = unknown.split('`').skip(3).step_by(2).collect();
+        let form = form();
+        assert_eq!(known, form.keys.iter().map(|key| key.name).collect::<Vec<_>>(), "{unknown}");
+    }
+
+    #[test]
+    fn the_schema_accepts_what_is_read_and_refuses_what_is_wrong() {
+        let check = SchemaCheck::new(&KIND.schema(&Catalogue::built_in()));
+        let good = "inventory = \"mine\"\ncolor = \"never\"\nssh_fanout = 8\n";
+        assert!(toml::from_str::<Settings>(good).is_ok());
+        assert_eq!(check.compare(good, &[]), Ok(Agreement::Sound));
+        for (wrong, message) in [
+            ("inventroy = \"mine\"", "unknown key: `inventroy`"),
+            ("color = \"red\"", "unknown color: `red`"),
+            ("ssh_fanout = \"8\"", "`ssh_fanout` needs a whole number, not a text"),
+        ] {
+            assert!(toml::from_str::<Settings>(wrong).is_err(), "{wrong}");
+            assert_eq!(check.compare(wrong, &[message.to_owned()]), Ok(Agreement::WrongInForm));
+        }
+    }
 }

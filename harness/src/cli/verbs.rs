@@ -6,7 +6,9 @@ use super::{
     accept, baseline, bundle, check, clean, compare, completions, diagnose, explain, field_kit, history,
     init, inventory, isolate, list,
 };
-use super::{home, logs, man, page, parse, provision, recipe, replay, rerun, resume, runs, stats, sweep};
+use super::{
+    home, logs, man, page, parse, provision, recipe, replay, rerun, resume, runs, schema, stats, sweep,
+};
 use super::{project, run_page, together, watch};
 use crate::error::{self, Error};
 use crate::lint;
@@ -56,6 +58,7 @@ enum Verb {
     Run(RunArgs),
     #[command(subcommand)]
     Runs(runs::RunsVerb),
+    Schema(schema::SchemaArgs),
     Stats(stats::StatsArgs),
     Sweep(sweep::SweepArgs),
     Watch(watch::WatchArgs),
@@ -125,6 +128,7 @@ impl Verb {
             Verb::Resume(args) => return resume::run(args),
             Verb::Run(args) => run_suites::run(&home()?, &args.into_options()),
             Verb::Runs(verb) => return runs::run(&verb),
+            Verb::Schema(args) => return schema::run(&args),
             Verb::Stats(args) => stats::run(&args),
             Verb::Sweep(args) => return sweep::run(&args),
             Verb::Watch(args) => return watch::run(&args),

@@ -1,8 +1,9 @@
 //! Reads what a user's recipe declares about the columns of its results: units, metrics and charts.
 
+use super::form;
 use base::suggest::nearest;
+use config::baseline::BETTERS;
 use config::toml_reader::{Table, Value};
-use metric::unit::Better;
 use metric::unit::Unit;
 use metric::{Blames, Dim};
 use nsys::tables::ColumnType;
@@ -62,14 +63,16 @@ fn column(value: &Value<'_>, results: &Results, of: &str) -> Option<(String, Opt
     }
 }
 
+pub(super) const QUANTITIES: [(&str, Quantity); 4] = [
+    ("ns", Quantity::Nanoseconds),
+    ("bytes", Quantity::Bytes),
+    ("bytes/s", Quantity::BytesPerSecond),
+    ("percent", Quantity::Percent),
+];
+pub(super) const WHOM: [(&str, Blames); 2] = [("nobody", Blames::NoNode), ("node", Blames::OddNode)];
+
 /// What the numbers of columns are.
 pub(super) fn quantities(table: &Table<'_>, results: &Results) -> Vec<(String, Quantity)> {
-    let units = [
-        ("ns", Quantity::Nanoseconds),
-        ("bytes", Quantity::Bytes),
-        ("bytes/s", Quantity::BytesPerSecond),
-        ("percent", Quantity::Percent),
-    ];
     let of = |columns: &Option<Columns>| columns.clone().unwrap_or_default();
     let known: Columns = of(&results.rows).into_iter().chain(of(&results.across)).collect();
     let whole = results.rows.is_some() && (results.across.is_some() || !results.has_across);
@@ -88,13 +91,14 @@ pub(super) fn quantities(table: &Table<'_>, results: &Results) -> Vec<(String, Q
         if let Some((_, ColumnType::Text)) = found {
             value.diagnostic(format!("a column of strings has no unit: `{name}`"));
         }
-        all.extend(value.one_of(&units).map(|quantity| (name.to_owned(), quantity)));
+        all.extend(value.one_of(&QUANTITIES).map(|quantity| (name.to_owned(), quantity)));
     }
     all
 }
 
 /// The dimensions that a column may give, beside the rank.
-const DIMS: [Dim; 7] = [Dim::Rank, Dim::Gpu, Dim::Nic, Dim::Kernel, Dim::Step, Dim::Direction, Dim::Peer];
+pub(super) const DIMS: [Dim; 7] =
+    [Dim::Rank, Dim::Gpu, Dim::Nic, Dim::Kernel, Dim::Step, Dim::Direction, Dim::Peer];
 
 pub(super) fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results) -> Vec<MetricColumn> {
     let mut all: Vec<MetricColumn> = Vec::new();
@@ -105,12 +109,10 @@ pub(super) fn metrics(tables: &[Table<'_>], recipe_name: &str, results: &Results
         let value = table.need("value");
         let unit =
             table.need("unit").and_then(|value| value.one_of(&Unit::ALL.map(|unit| (unit.name(), unit))));
-        let directions = [("higher", Better::Higher), ("lower", Better::Lower), ("neither", Better::Neither)];
-        let better = table.need("better").and_then(|value| value.one_of(&directions));
+        let better = table.need("better").and_then(|value| value.one_of(&BETTERS));
         let dims = table.get("dims").and_then(|value| value.table());
-        let whom = [("nobody", Blames::NoNode), ("node", Blames::OddNode)];
-        let blames = table.get("blames").map_or(Some(Blames::NoNode), |value| value.one_of(&whom));
-        table.close();
+        let blames = table.get("blames").map_or(Some(Blames::NoNode), |value| value.one_of(&WHOM));
+        table.close(form::metric);
         let name = name.and_then(|value| {
             let name = metric_name(&value, recipe_name)?;
             if all.iter().any(|known| known.name == name) {
@@ -209,7 +211,7 @@ pub(super) fn charts(tables: &[Table<'_>], results: &Results) -> Vec<ChartSpec> 
         let width = (kind == Some("heatmap"))
             .then(|| table.need("width").and_then(|value| value.whole(1..=i64::MAX as u64)));
         if kind.is_some() {
-            table.close();
+            table.close(form::chart);
         }
         let name = match &name_value {
             Some(value) => value.non_empty_text().and_then(|name| chart_name(value, name)),

@@ -2,12 +2,14 @@
 //! `worker` runs the queries, `recipes::own` uses the results.
 
 mod columns;
+mod form;
 mod query;
 mod read;
 #[cfg(test)]
 mod tests;
 pub(crate) mod worker;
 
+pub(crate) use form::KIND;
 pub(crate) use read::read;
 
 use crate::library::Library;

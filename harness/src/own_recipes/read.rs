@@ -2,6 +2,7 @@
 //! not run, metrics and charts of missing columns. Queries are tried on tables without rows.
 
 use super::columns::{self, Results};
+use super::form;
 use super::query::{self, QueryScope};
 use config::diagnostic::Diagnostics;
 use config::toml_reader::quantity::size_of;
@@ -41,7 +42,7 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Declaration, Diagnostics> {
                 // Without the first result the second query cannot be checked.
                 None => return None,
             };
-            table.close();
+            table.close(form::query);
             named.extend(more);
             Some(across)
         });
@@ -62,7 +63,7 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Declaration, Diagnostics> {
         let metrics = columns::metrics(&list("metric"), name.as_deref().unwrap_or_default(), &results);
         let charts = columns::charts(&list("chart"), &results);
         let limits = table.get("limits").and_then(|value| value.table()).map(|table| limits(&table));
-        table.close();
+        table.close(form::file);
         let across = across.map_or(Some(None), |across| across?.map(Some))?;
         let rows = rows?;
         unused(table, &rows.query, &sources, &parameters, &named);
@@ -168,7 +169,7 @@ fn parameters(table: &Table<'_>) -> (Vec<(Parameter, std::ops::Range<usize>)>, b
         };
         let about = table.need("about").and_then(|value| value.non_empty_text());
         let default = table.need("default").and_then(|value| default(&value));
-        table.close();
+        table.close(form::parameter);
         match (about, default) {
             (Some(about), Some(default)) => {
                 all.push((Parameter { name: name.to_owned(), about, default }, span))
@@ -251,7 +252,7 @@ fn limits(table: &Table<'_>) -> Limits {
         Some(memory)
     });
     let seconds = table.get("seconds").and_then(|value| value.whole(1..=86_400));
-    table.close();
+    table.close(form::limits);
     Limits {
         rows_in,
         rows_out,

@@ -2,7 +2,9 @@
 
 use super::read;
 use crate::library::Library;
+use config::diagnostic::Diagnostics;
 use config::suite::Suite;
+use fixture::schema::SchemaCheck;
 use recipes::catalogue::Catalogue;
 
 const SOUND: &str = r#"
@@ -47,6 +49,18 @@ memory = "1GiB"
 seconds = 30
 "#;
 
+/// The schema of recipes and their reader agree on a file.
+fn agree<T>(text: &str, read: &Result<T, Diagnostics>) {
+    let messages = match read {
+        Ok(_) => Vec::new(),
+        Err(diagnostics) => diagnostics.0.iter().map(|one| one.message.clone()).collect(),
+    };
+    let check = SchemaCheck::new(&super::KIND.schema(&Catalogue::built_in()));
+    if let Err(why) = check.compare(text, &messages) {
+        panic!("{why}");
+    }
+}
+
 /// The diagnostics of the sound recipe with these replacements.
 fn diagnostics_of(file: &str, changes: &[(&str, &str)]) -> String {
     let mut text = SOUND.trim_start().to_owned();
@@ -54,7 +68,9 @@ fn diagnostics_of(file: &str, changes: &[(&str, &str)]) -> String {
         assert!(text.contains(this), "{this}");
         text = text.replacen(this, that, 1);
     }
-    match read(&text, file) {
+    let read = read(&text, file);
+    agree(&text, &read);
+    match read {
         Ok(_) => "nothing".to_owned(),
         Err(diagnostics) => diagnostics.to_string(),
     }

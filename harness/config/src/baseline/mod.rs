@@ -1,11 +1,14 @@
 //! Baselines: what was measured before on an instance type, under which key, and how far a new number may lie from
 //! it. `read.rs` reads them, `render.rs` writes them; `judge` compares numbers with them.
 
+pub(crate) mod form;
 pub mod lint;
 pub mod propose;
 mod read;
 mod render;
 pub mod review;
+
+pub use read::BETTERS;
 
 use crate::bounds;
 use crate::diagnostic::Diagnostics;

@@ -1,6 +1,6 @@
 //! Reads `baselines/*.toml`.
 
-use super::{Baseline, BaselineKey, BaselineSpread, Baselines, FEWEST_ACCEPTED, PENDING, State};
+use super::{Baseline, BaselineKey, BaselineSpread, Baselines, FEWEST_ACCEPTED, PENDING, State, form};
 use crate::diagnostic::Diagnostics;
 use crate::suite::PLACEMENTS;
 use crate::toml_reader::quantity::size_of;
@@ -10,6 +10,11 @@ use metric::unit::{Better, Unit};
 use metric::{Dim, MetricSpec, Role};
 use recipes::catalogue::Catalogue;
 use std::collections::BTreeMap;
+
+/// Which way a metric is better, as files have it.
+pub const BETTERS: [(&str, Better); 3] =
+    [("higher", Better::Higher), ("lower", Better::Lower), ("neither", Better::Neither)];
+pub(super) const STATES: [State; 3] = [State::Accepted, State::Provisional, State::Expired];
 
 pub(super) fn baselines(text: &str, file: &str, catalogue: &Catalogue) -> Result<Baselines, Diagnostics> {
     let metrics: Vec<(&str, &MetricSpec)> =
@@ -32,7 +37,7 @@ pub(super) fn baselines(text: &str, file: &str, catalogue: &Catalogue) -> Result
         }
         let between_sizes = table.get("between_sizes").map_or(Some(false), |value| value.boolean());
         let tables = table.get("baseline").and_then(|value| value.list()).unwrap_or_default();
-        table.close();
+        table.close(form::file);
         let mut entries: Vec<Baseline> = Vec::new();
         let mut seen: BTreeMap<(String, BaselineKey), usize> = BTreeMap::new();
         for entry in tables.iter().filter_map(|value| value.table()) {
@@ -67,15 +72,14 @@ fn read_one(table: &Table<'_>, simulated: bool, metrics: &[(&str, &MetricSpec)])
         }
         Some(unit)
     });
-    let betters = [("higher", Better::Higher), ("lower", Better::Lower), ("neither", Better::Neither)];
     let better = table.get("better").map_or(metric.map(|metric| metric.better), |value| {
-        let better = value.one_of(&betters)?;
+        let better = value.one_of(&BETTERS)?;
         if metric.is_some_and(|metric| metric.better != better) {
             value.diagnostic("`better` contradicts the direction of the metric");
         }
         Some(better)
     });
-    let states = [State::Accepted, State::Provisional, State::Expired].map(|state| (state.name(), state));
+    let states = STATES.map(|state| (state.name(), state));
     let state_value = table.need("state");
     let state = state_value.as_ref().and_then(|value| value.one_of(&states));
     let samples_value = table.need("samples");
@@ -94,7 +98,7 @@ fn read_one(table: &Table<'_>, simulated: bool, metrics: &[(&str, &MetricSpec)])
     let source = table.need("source").and_then(|value| value.non_empty_text());
     let [accepted_by, rejected_by, reason, date] = ["accepted_by", "rejected_by", "reason", "date"]
         .map(|key| table.get(key).and_then(|value| value.non_empty_text()));
-    table.close();
+    table.close(form::baseline);
     if let (Some(State::Accepted), Some(samples), Some(value)) = (state, &samples, &state_value)
         && samples.len() < FEWEST_ACCEPTED
     {

@@ -1,6 +1,8 @@
 //! Reading of baselines, the errors of wrong ones, and that what is written is read back the same.
 
 use super::*;
+use crate::schema_tests::agreement;
+use fixture::schema::Agreement;
 use proptest::prelude::*;
 use recipes::catalogue::Catalogue;
 
@@ -49,7 +51,9 @@ state = "provisional"
 samples = [-1]
 source = ""
 "#;
-    let diagnostics = Baselines::read(text, "baselines/p5.toml", &Catalogue::built_in()).expect_err("bad");
+    let read = Baselines::read(text, "baselines/p5.toml", &Catalogue::built_in());
+    assert_eq!(agreement("baselines", text, &read), Agreement::WrongInForm);
+    let diagnostics = read.expect_err("bad");
     insta::assert_snapshot!(diagnostics.to_string());
 }
 

@@ -1,7 +1,9 @@
 //! Instance types: GPUs, NICs, line rates, and which EFA counters carry the traffic. A profile may be `like` another
 //! and give only what differs; whether the figures are possible is `hardware_limits`'s business.
 
+use super::form;
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::form::Form;
 use crate::toml_reader::quantity::line_rate_of;
 use crate::toml_reader::{self, Table, Value};
 use base::nodeset;
@@ -180,7 +182,8 @@ impl Instances {
 
     fn add(&mut self, file: &str, text: &str) -> Vec<Diagnostic> {
         let name = stem(file).to_owned();
-        match toml_reader::read(text, file, |table| profile(table, Some(name.clone()), self)) {
+        match toml_reader::read(text, file, |table| profile(table, Some(name.clone()), self, form::instance))
+        {
             Ok(instance) => {
                 self.good.insert(name, instance);
                 Vec::new()
@@ -226,7 +229,7 @@ pub(crate) fn inline(table: &Table<'_>, instances: &Instances) -> Option<Instanc
         }
         Some(name)
     });
-    profile(table, Some(name.unwrap_or_default()), instances)
+    profile(table, Some(name.unwrap_or_default()), instances, form::own_instance)
 }
 
 /// The file's name without folder and `.toml`.
@@ -240,7 +243,16 @@ fn like_of(text: &str) -> Option<String> {
     Some(document.get_ref().get("like")?.get_ref().as_str()?.to_owned())
 }
 
-fn profile(table: &Table<'_>, name: Option<String>, instances: &Instances) -> Option<Instance> {
+pub(super) const TRANSPORTS: [(&str, Transport); 2] =
+    [("sendrecv", Transport::Sendrecv), ("rdma", Transport::Rdma)];
+pub(super) const FLOWS: [(&str, FlowOp); 2] = [("write", FlowOp::Write), ("read", FlowOp::Read)];
+
+fn profile(
+    table: &Table<'_>,
+    name: Option<String>,
+    instances: &Instances,
+    keys: fn() -> Form,
+) -> Option<Instance> {
     let like_value = table.get("like");
     let like = like_value.as_ref().and_then(|value| value.non_empty_text());
     let base = like.as_deref().and_then(|like| instances.get(like)).cloned();
@@ -260,16 +272,14 @@ fn profile(table: &Table<'_>, name: Option<String>, instances: &Instances) -> Op
     let nics = field.read("nics", nics_of);
     let line_rate = field.read("nic_line_rate", line_rate_of);
     let host_link = table.get("host_link_gb_s").and_then(|value| positive(&value));
-    let transports = [("sendrecv", Transport::Sendrecv), ("rdma", Transport::Rdma)];
-    let transport = field.read("transport", |value| value.one_of(&transports));
+    let transport = field.read("transport", |value| value.one_of(&TRANSPORTS));
     let tx_counters = field.read("tx_counters", counters_of);
     let rx_counters = field.read("rx_counters", counters_of);
-    let flows = [("write", FlowOp::Write), ("read", FlowOp::Read)];
-    let flow_op = field.read("flow_op", |value| value.one_of(&flows));
+    let flow_op = field.read("flow_op", |value| value.one_of(&FLOWS));
     let shown = field.read("conservation_shown", |value| value.boolean());
     let seen = table.get("device_names_seen").and_then(|value| value.boolean());
     let source = field.read("source", |value| value.non_empty_text());
-    table.close();
+    table.close(keys);
     let of = base.as_ref();
     // Another GPU has another peak, unless it is said to be the same.
     let same_gpu = gpu.as_ref().is_none_or(|gpu| of.is_some_and(|base| base.gpu == *gpu));

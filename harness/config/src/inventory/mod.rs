@@ -1,6 +1,7 @@
 //! An inventory: which nodes there are, of which instance type, and how they are reached, as `inventory/*.toml` says
 //! it. Instance types have files of their own (`instance.rs`); reaching the nodes is the business of `reach`.
 
+pub(crate) mod form;
 pub mod instance;
 mod launcher;
 mod probe;

@@ -1,5 +1,6 @@
 //! Reads the requirements of an inventory on its nodes: bounds on the facts of a probe, by name.
 
+use super::form;
 use crate::facts::{Bound, FACTS, FactType, Requirement, fact};
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
@@ -43,7 +44,7 @@ pub(super) fn requirements(table: &Table<'_>) -> Vec<Requirement> {
         if is_list && let Some(value) = bounds.get("holds") {
             requirements.push(asked(Bound::Holds(value.texts())));
         }
-        bounds.close();
+        bounds.close(|| form::bounds(kind));
         if before == requirements.len() && bounds.is_empty() {
             value.diagnostic(format!("`{name}` has no bound"));
         }
@@ -52,7 +53,7 @@ pub(super) fn requirements(table: &Table<'_>) -> Vec<Requirement> {
 }
 
 #[derive(Clone, Copy)]
-enum Asked {
+pub(super) enum Asked {
     Fact(FactType),
     ClockMs,
 }

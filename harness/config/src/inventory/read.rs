@@ -1,8 +1,8 @@
 //! Reads the tables of an inventory.
 
 use super::{
-    Container, Instance, Instances, Inventory, Kind, NicTool, Paths, ReachBy, SamplePaths, instance, is_word,
-    launcher, probe, world,
+    Container, Instance, Instances, Inventory, Kind, NicTool, Paths, ReachBy, SamplePaths, form, instance,
+    is_word, launcher, probe, world,
 };
 use crate::diagnostic::Diagnostics;
 use crate::toml_reader::{self, Table, Value};
@@ -14,15 +14,17 @@ use toml::de::DeValue;
 /// The defaults of the nodes of a simulated cluster.
 const SIMULATED_NSYS: NsysVersion = NsysVersion::new(2025, 3);
 
+pub(super) const KINDS: [(&str, Kind); 2] = [("simulated", Kind::Simulated), ("real", Kind::Real)];
+pub(super) const NIC_TOOLS: [NicTool; 2] = [NicTool::FiRmaBw, NicTool::IbWriteBw];
+
 pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result<Inventory, Diagnostics> {
     toml_reader::read(text, file, |table| {
-        let kinds = [("simulated", Kind::Simulated), ("real", Kind::Real)];
         let kind = match table.get("kind") {
             None => {
                 table.missing("kind", "write `kind = \"real\"`");
                 None
             }
-            Some(value) => value.one_of(&kinds),
+            Some(value) => value.one_of(&KINDS),
         };
         let instance = table.need("instance").and_then(|value| read_instance(&value, kind, instances));
         let nodes = table.need("nodes").and_then(|value| nodes_of(&value));
@@ -49,7 +51,7 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
         let container = container.map(|container| read_container(&container));
         let environment = table.get("environment").and_then(|value| value.table());
         let environment = environment.map(|table| crate::suite::variables(&table)).unwrap_or_default();
-        let tools = [NicTool::FiRmaBw, NicTool::IbWriteBw].map(|tool| (tool.name(), tool));
+        let tools = NIC_TOOLS.map(|tool| (tool.name(), tool));
         let nic_tool = table.get("nic_tool").map_or(Some(NicTool::FiRmaBw), |value| value.one_of(&tools));
         let nsys_version = table.get("nsys_version").and_then(|value| {
             let text = value.non_empty_text()?;
@@ -69,7 +71,7 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
             }
             (value, _) => value.and_then(|value| value.table()).map(|table| world::read(&table)),
         };
-        table.close();
+        table.close(form::file);
         let in_path = || paths.as_ref()?.nsys.as_deref().and_then(NsysVersion::in_path);
         let of_simulated = || (kind == Some(Kind::Simulated)).then_some(SIMULATED_NSYS);
         let nsys_version = nsys_version.or_else(in_path).or_else(of_simulated);
@@ -195,7 +197,7 @@ fn read_paths(table: &Table<'_>, kind: Option<Kind>) -> Option<Paths> {
         ddp: table.get("ddp").and_then(path),
         torchrun: table.get("torchrun").and_then(path),
     };
-    table.close();
+    table.close(|| form::paths(kind));
     let default = default_paths(shared?);
     Some(Paths {
         nccl_tests: nccl_tests.unwrap_or(default.nccl_tests),
@@ -215,7 +217,7 @@ fn read_container(table: &Table<'_>) -> Option<Container> {
     let mount_home = table.get("mount_home").and_then(|value| value.boolean()).unwrap_or(false);
     let remap_root = table.get("remap_root").and_then(|value| value.boolean()).unwrap_or(false);
     let reuse = table.get("reuse").and_then(|value| value.boolean()).unwrap_or(true);
-    table.close();
+    table.close(form::container);
     let mounts_texts = mounts.as_ref().map(|value| value.texts()).unwrap_or_default();
     for mount in &mounts_texts {
         // Pyxis parts mounts by commas, and a mount's two ends by a colon.

@@ -1,6 +1,7 @@
 //! Reading of inventories and profiles, and the errors of wrong ones.
 
 use super::*;
+use crate::schema_tests::agreement;
 use job::script::GpuRequest;
 use model::artefact::Launcher;
 
@@ -28,7 +29,9 @@ fn instances() -> Instances {
 }
 
 fn read(text: &str) -> Result<Inventory, String> {
-    Inventory::read(text, "inventory/x.toml", &instances()).map_err(|diagnostics| diagnostics.to_string())
+    let read = Inventory::read(text, "inventory/x.toml", &instances());
+    agreement("inventory", text, &read);
+    read.map_err(|diagnostics| diagnostics.to_string())
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The properties of a simulated cluster that real clusters differ in, as the table `[world]` of its inventory sets them.
 //! A stock ParallelCluster p5 fleet is the default. The simulator obeys them; a real inventory has no such table.
 
+use super::form;
 use crate::toml_reader::Table;
 use crate::toml_reader::quantity::share_of;
 use std::collections::BTreeMap;
@@ -163,6 +164,6 @@ pub(super) fn read(table: &Table<'_>) -> WorldSettings {
         let seconds = seconds.filter_map(|(host, _, value)| Some((host.to_owned(), value.whole(0..=600)?)));
         world.ssh_answer_s = seconds.collect();
     }
-    table.close();
+    table.close(form::world);
     world
 }

@@ -1,6 +1,6 @@
 //! Reads the assertions of a case, checked against the metrics of its recipes and the sizes of its sweep.
 
-use super::{Assertion, Bound, Case, Per, Place, Placement};
+use super::{Assertion, Bound, Case, Per, Place, Placement, form};
 use crate::toml_reader::quantity::{quantity_of, share_of, size_of};
 use crate::toml_reader::{Table, Value};
 use base::size;
@@ -10,6 +10,13 @@ use recipes::catalogue::Catalogue;
 use recipes::kernel_class::CLASSES;
 use recipes::recipe::nccl_tests;
 use std::collections::BTreeMap;
+
+pub(super) const PLACES: [(&str, Place); 3] =
+    [("out", Place::OutOfPlace), ("in", Place::InPlace), ("both", Place::Both)];
+pub(super) const PERS: [(&str, Per); 4] =
+    [("job", Per::Job), ("node", Per::Node), ("nic", Per::Nic), ("gpu", Per::Gpu)];
+pub(super) const SEVERITIES: [(&str, bool); 2] = [("fail", false), ("warn", true)];
+pub(super) const AGAINST: [(&str, ()); 1] = [("baseline", ())];
 
 /// `known`: workload and placement could be read; without them only the rest is checked.
 pub(super) fn read_all<'a>(
@@ -43,15 +50,13 @@ fn read(table: &Table<'_>, case: &Case, known: bool, catalogue: &Catalogue) -> O
     let metric_value = table.need("metric");
     let metric = metric_value.as_ref().and_then(|value| metric_of(value, case, catalogue));
     let size_value = table.get("size");
-    let places = [("out", Place::OutOfPlace), ("in", Place::InPlace), ("both", Place::Both)];
     let place_value = table.get("place");
-    let place = place_value.as_ref().map_or(Some(Place::OutOfPlace), |value| value.one_of(&places));
-    let pers = [("job", Per::Job), ("node", Per::Node), ("nic", Per::Nic), ("gpu", Per::Gpu)];
+    let place = place_value.as_ref().map_or(Some(Place::OutOfPlace), |value| value.one_of(&PLACES));
     let per_value = table.get("per");
-    let per = per_value.as_ref().map_or(Some(Per::Job), |value| value.one_of(&pers));
+    let per = per_value.as_ref().map_or(Some(Per::Job), |value| value.one_of(&PERS));
     let subjects = [("kernel", Dim::Kernel), ("class", Dim::Class)].map(|(key, dim)| (dim, table.get(key)));
     let bound = read_bound(table, metric, case);
-    table.close();
+    table.close(form::assertion);
     let metric = metric?;
     let of = subject(&subjects, metric_value.as_ref()?, metric);
     check_profile(metric_value.as_ref()?, metric, case, catalogue);
@@ -280,7 +285,7 @@ fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>, case: &Case) -> Op
     let peers = table.get("within_peers");
     let spread_value = table.get("spread");
     let severity = table.get("severity");
-    let warn = severity.is_some_and(|value| value.one_of(&[("fail", false), ("warn", true)]) == Some(true));
+    let warn = severity.is_some_and(|value| value.one_of(&SEVERITIES) == Some(true));
     let count =
         values.iter().flatten().count() + usize::from(against.is_some()) + usize::from(peers.is_some());
     if let (0, Some(value), true) = (count, &spread_value, case.repeats < 2) {
@@ -295,7 +300,7 @@ fn read_bound(table: &Table<'_>, metric: Option<&MetricSpec>, case: &Case) -> Op
             "add `at_least`, `at_most`, `equals`, `against` or `within_peers`",
         );
     }
-    let baseline = against.is_some_and(|value| value.one_of(&[("baseline", ())]).is_some());
+    let baseline = against.is_some_and(|value| value.one_of(&AGAINST).is_some());
     let within_peers = peers.as_ref().and_then(share_of);
     let spread = spread_value.as_ref().and_then(share_of);
     let metric = metric?;

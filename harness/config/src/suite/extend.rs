@@ -1,6 +1,6 @@
 //! A suite that `extends` another: the same cases for another instance, with the bounds that differ there.
 
-use super::{Assertion, Suite, read};
+use super::{Assertion, Suite, form, read};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::toml_reader::quantity::quantity_of;
 use crate::toml_reader::{self, Table, Value, line_of};
@@ -60,7 +60,7 @@ fn extended(table: &Table<'_>, base: &Suite, file: &str, catalogue: &Catalogue) 
     let instance = table.need("instance").and_then(|value| value.non_empty_text());
     let about = table.need("about").and_then(|value| value.non_empty_text());
     let changes = table.get("change").and_then(|value| value.list()).unwrap_or_default();
-    table.close();
+    table.close(form::file);
     let mut suite = base.clone();
     for change in changes.iter().filter_map(Value::table) {
         apply(&change, &mut suite, catalogue);
@@ -76,7 +76,7 @@ fn apply(table: &Table<'_>, suite: &mut Suite, catalogue: &Catalogue) {
     let case_value = table.need("case");
     let metric_value = table.need("metric");
     let bounds = ["at_least", "at_most"].map(|key| table.get(key));
-    table.close();
+    table.close(form::change);
     let (Some(case_value), Some(metric_value)) = (case_value, metric_value) else { return };
     let (Some(case), Some(metric)) = (case_value.non_empty_text(), metric_value.non_empty_text()) else {
         return;
@@ -117,6 +117,7 @@ fn apply(table: &Table<'_>, suite: &mut Suite, catalogue: &Catalogue) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema_tests::agreement;
 
     const BASE: &str = "instance = \"p5\"\nabout = \"a\"\n[[case]]\nname = \"nic-pairs\"\n\
         workload = { kind = \"nic-pairs\" }\nrecipes = [\"nic_flows\"]\n\
@@ -128,8 +129,9 @@ mod tests {
             "chain" => Some(("suites/chain.toml".to_owned(), "extends = \"base\"".to_owned())),
             _ => None,
         };
-        suite(text, "suites/other.toml", &find, &Catalogue::built_in())
-            .map_err(|diagnostics| diagnostics.to_string())
+        let read = suite(text, "suites/other.toml", &find, &Catalogue::built_in());
+        agreement("suite", text, &read);
+        read.map_err(|diagnostics| diagnostics.to_string())
     }
 
     const HEAD: &str = "extends = \"base\"\ninstance = \"p5en\"\nabout = \"b\"\n";

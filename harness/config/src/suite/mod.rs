@@ -4,12 +4,15 @@
 
 mod assertion;
 mod extend;
+mod form;
 mod matrix;
 mod order;
 mod profile;
 mod read;
 pub mod window_lint;
 pub mod workload;
+
+pub(crate) use form::file as file_form;
 
 pub use extend::{Find, base_of};
 pub use workload::{

@@ -1,7 +1,7 @@
 //! Reads the `profile` table of a case: which ranks nsys watches, what it traces, when, and which reports are kept.
 //! Whether the nodes' release of nsys has all that is asked by the plan, which knows the release.
 
-use super::{Placement, Workload};
+use super::{Placement, Workload, form};
 use crate::toml_reader::quantity::share_of;
 use crate::toml_reader::{Table, Value};
 use job::profile::{Keep, Profile, Ranks, Window, nsys};
@@ -9,7 +9,7 @@ use job::window::{StepWindow, Steps, Way};
 use toml::de::DeValue;
 
 /// What nsys can trace.
-const TRACES: [&str; 13] = [
+pub(super) const TRACES: [&str; 13] = [
     "cuda",
     "nvtx",
     "osrt",
@@ -69,7 +69,7 @@ pub(super) fn read(
     let unchecked = table.get("unchecked").map(|value| value.texts()).unwrap_or_default();
     let keep = table.get("keep").map_or(Some(Keep::OnFailure), |value| keep(&value));
     let unprofiled_control_run = unprofiled_control_run(&table);
-    table.close();
+    table.close(form::profile);
     Some(Profile {
         ranks: ranks?,
         trace: trace?,
@@ -101,6 +101,9 @@ fn unprofiled_control_run(table: &Table<'_>) -> Option<Option<f64>> {
     share_of(&value).map(Some)
 }
 
+pub(super) const RANKS: [(&str, fn() -> Ranks); 3] =
+    [("all", || Ranks::All), ("one-per-node", || Ranks::OnePerNode), ("rank0", || Ranks::List(vec![0]))];
+
 /// `all`, `one-per-node`, `rank0`, `every 8`, or a list of numbers.
 fn ranks(value: &Value<'_>) -> Option<Ranks> {
     if let DeValue::Array(_) = value.raw().get_ref() {
@@ -119,10 +122,9 @@ fn ranks(value: &Value<'_>) -> Option<Ranks> {
         }
         return n.map(Ranks::Every);
     }
-    let names = [("all", Ranks::All), ("one-per-node", Ranks::OnePerNode), ("rank0", Ranks::List(vec![0]))];
-    let found = names.iter().find(|(name, _)| *name == text).map(|(_, ranks)| ranks.clone());
+    let found = RANKS.iter().find(|(name, _)| *name == text).map(|(_, ranks)| ranks());
     if found.is_none() {
-        value.unknown(&text, names.iter().map(|(name, _)| *name).chain(["every 8"]));
+        value.unknown(&text, RANKS.iter().map(|(name, _)| *name).chain(["every 8"]));
     }
     found
 }
@@ -145,7 +147,7 @@ fn steps(table: &Table<'_>, value: &Value<'_>) -> Option<Window> {
     if let Some(capture) = table.get("capture") {
         capture.diagnostic("`steps` and `capture` exclude each other");
     }
-    let read = value.parsed(Steps::try_from(value.text()?));
+    let read = value.text().and_then(|text| value.parsed(Steps::try_from(text)));
     let compat = table.get("compat").and_then(|value| value.boolean()).unwrap_or(false);
     let steps = match read {
         Some(steps) if compat => steps.without_last().or_else(|| {
@@ -237,9 +239,11 @@ fn window(table: &Table<'_>) -> Option<Window> {
     }
 }
 
+pub(super) const KEEPS: [(&str, Keep); 2] = [("always", Keep::Always), ("on-failure", Keep::OnFailure)];
+
 fn keep(value: &Value<'_>) -> Option<Keep> {
     match value.raw().get_ref() {
         DeValue::Integer(_) => Some(Keep::First(value.small(0..=1_000_000)?)),
-        _ => value.one_of(&[("always", Keep::Always), ("on-failure", Keep::OnFailure)]),
+        _ => value.one_of(&KEEPS),
     }
 }

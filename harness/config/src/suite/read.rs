@@ -1,7 +1,7 @@
 //! Reads the tables of a suite and its cases. Workloads, assertions and matrices have files of their own.
 
 use super::{
-    Case, CaseEnd, Counters, OnFailure, Placement, Requires, Suite, Workload, assertion, matrix, order,
+    Case, CaseEnd, Counters, OnFailure, Placement, Requires, Suite, Workload, assertion, form, matrix, order,
     profile, workload,
 };
 use crate::diagnostic::Diagnostics;
@@ -21,7 +21,7 @@ pub(super) fn suite(text: &str, file: &str, catalogue: &Catalogue) -> Result<Sui
         });
         let on_failure = read_on_failure(table);
         let defaults = Defaults::read(table);
-        table.close();
+        table.close(form::file);
         let mut cases = Vec::new();
         for case in tables.unwrap_or_default() {
             let Some(case) = case.table() else { continue };
@@ -41,9 +41,10 @@ pub(super) fn suite(text: &str, file: &str, catalogue: &Catalogue) -> Result<Sui
     })
 }
 
+pub(super) const ISOLATES: [(&str, bool); 2] = [("isolate", true), ("nothing", false)];
+
 fn read_on_failure(table: &Table<'_>) -> OnFailure {
-    let isolates =
-        table.get("on_failure").and_then(|value| value.one_of(&[("isolate", true), ("nothing", false)]));
+    let isolates = table.get("on_failure").and_then(|value| value.one_of(&ISOLATES));
     let budget = table.get("isolate_budget_node_h");
     match (isolates, budget) {
         (Some(true), budget) => OnFailure::Isolate {
@@ -86,7 +87,7 @@ struct Defaults {
 }
 
 /// More is a day's work on few nodes, and is planned as such.
-const MOST_REPEATS: u32 = 100;
+pub(super) const MOST_REPEATS: u32 = 100;
 
 impl Defaults {
     fn read(table: &Table<'_>) -> Defaults {
@@ -144,7 +145,7 @@ fn read_case(
     // Read in `matrix`; asked for here so that it is a known key.
     table.get("matrix");
     let assertions = table.get("assert").and_then(|value| value.list()).unwrap_or_default();
-    table.close();
+    table.close(form::case);
     // What could not be read stands empty from here on: its error is reported, and the rest of the case is looked at.
     let known = workload.is_some() && placement.is_some();
     let requires = requires.unwrap_or_default();
@@ -227,6 +228,14 @@ fn read_placement(table: &Table<'_>, workload: Option<&Workload>) -> Option<Plac
     Some(placement)
 }
 
+/// Those without a number of nodes.
+pub(super) const NAMED_PLACEMENTS: [(&str, Placement); 4] = [
+    ("all", Placement::All),
+    ("each", Placement::Each),
+    ("each gpu", Placement::EachGpu),
+    ("pairs", Placement::Pairs),
+];
+
 fn placement_of(value: &Value<'_>) -> Option<Placement> {
     let text = value.text()?;
     if let Some(size) = text.strip_prefix("groups of ") {
@@ -236,15 +245,9 @@ fn placement_of(value: &Value<'_>) -> Option<Placement> {
         }
         return size.map(Placement::Groups);
     }
-    let names = [
-        ("all", Placement::All),
-        ("each", Placement::Each),
-        ("each gpu", Placement::EachGpu),
-        ("pairs", Placement::Pairs),
-    ];
-    let found = names.iter().find(|(name, _)| *name == text).map(|(_, placement)| *placement);
+    let found = NAMED_PLACEMENTS.iter().find(|(name, _)| *name == text).map(|(_, placement)| *placement);
     if found.is_none() {
-        let forms = names.iter().map(|(name, _)| *name).chain(["groups of 4"]);
+        let forms = NAMED_PLACEMENTS.iter().map(|(name, _)| *name).chain(["groups of 4"]);
         value.unknown(&text, forms);
     }
     found
@@ -297,7 +300,7 @@ fn read_counters(table: &Table<'_>, workload: Option<&Workload>) -> Counters {
     let Some(table) = value.table() else { return counters };
     let interval = table.get("interval_s");
     let between = table.get("between");
-    table.close();
+    table.close(form::counters);
     counters.enabled = true;
     if let (Some(_), Some(between)) = (&interval, &between) {
         between.diagnostic("`between` and `interval_s` exclude each other");
@@ -318,7 +321,7 @@ fn read_requires(table: &Table<'_>) -> Requires {
     let min = table.get("min_nodes").and_then(|value| value.small(1..=100_000));
     let max = table.get("max_nodes").and_then(|value| value.small(1..=100_000));
     let power = table.get("ranks_power_of_two").and_then(|value| value.boolean());
-    table.close();
+    table.close(form::requires);
     if let (Some(min), Some(max)) = (min, max)
         && min > max
     {

@@ -1,6 +1,8 @@
 //! Reading of suites, and the errors of wrong ones.
 
 use super::*;
+use crate::schema_tests::agreement;
+use fixture::schema::Agreement;
 use metric::op::Op;
 use recipes::catalogue::Catalogue;
 
@@ -52,9 +54,9 @@ at_least = "11 GB/s"
 
 #[test]
 fn a_suite_is_read_with_its_matrix_expanded_and_its_defaults_filled() {
-    let suite = Suite::read(GOOD, "suites/nccl-p5.toml", &Catalogue::built_in())
-        .map_err(|diagnostics| diagnostics.to_string())
-        .expect("good");
+    let read = Suite::read(GOOD, "suites/nccl-p5.toml", &Catalogue::built_in());
+    assert_eq!(agreement("suite", GOOD, &read), Agreement::Sound);
+    let suite = read.map_err(|diagnostics| diagnostics.to_string()).expect("good");
     assert_eq!(suite.name, "nccl-p5");
     let names: Vec<&str> = suite.cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names, ["all_reduce-pairs", "all_gather-pairs", "gpu-each", "nics"]);
@@ -140,7 +142,9 @@ after = ["four"]
 
 #[test]
 fn every_error_of_a_suite_is_reported_in_one_go() {
-    let diagnostics = Suite::read(BAD, "suites/bad.toml", &Catalogue::built_in()).expect_err("bad");
+    let read = Suite::read(BAD, "suites/bad.toml", &Catalogue::built_in());
+    assert_eq!(agreement("suite", BAD, &read), Agreement::WrongInForm);
+    let diagnostics = read.expect_err("bad");
     insta::assert_snapshot!(diagnostics.to_string());
 }
 

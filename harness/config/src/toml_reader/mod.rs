@@ -51,13 +51,20 @@ pub fn line_of(text: &str, key: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::form::{Form, Key, Type};
+
+    fn form() -> Form {
+        let tags = Key::optional("tags", Type::texts(), "words");
+        let seconds = Key::optional("seconds", Type::Whole(1..=60), "a time");
+        Form::new([Key::needed("about", Type::Text, "one sentence"), seconds, tags])
+    }
 
     fn messages(text: &str) -> Vec<String> {
         let read = read(text, "x.toml", |table| {
             let about = table.need("about").and_then(|value| value.text());
             let seconds = table.get("seconds").and_then(|value| value.whole(1..=60));
             table.get("tags").map(|value| value.texts());
-            table.close();
+            table.close(form);
             Some((about?, seconds))
         });
         match read {
@@ -92,6 +99,30 @@ mod tests {
     #[test]
     fn a_whole_file_without_diagnostics_is_read() {
         assert_eq!(messages("about = \"x\"\nseconds = 0x3c\ntags = []"), [] as [&str; 0]);
+    }
+
+    #[test]
+    #[should_panic(expected = "keys without a place in the form of their table: [\"color\"]")]
+    fn a_key_without_a_place_in_the_form_is_an_error_of_the_reader() {
+        let _ = read("about = \"x\"\n", "x.toml", |table| {
+            for key in ["about", "seconds", "tags", "color"] {
+                table.get(key);
+            }
+            table.close(form);
+            Some(())
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "keys of a form that are never read: [\"seconds\"]")]
+    fn a_key_of_the_form_that_is_never_read_is_an_error_of_the_reader() {
+        let _ = read("about = \"x\"\n", "x.toml", |table| {
+            for key in ["about", "tags"] {
+                table.get(key);
+            }
+            table.close(form);
+            Some(())
+        });
     }
 
     proptest::proptest! {

@@ -19,6 +19,11 @@ pub(crate) fn value<'a>(key: &str, text: &'a str) -> &'a str {
     renamed.map_or(text, |(_, _, new)| new)
 }
 
+/// The older spelling of a value of a key.
+pub(crate) fn old_value(key: &str) -> Option<&'static str> {
+    VALUES.iter().find(|(of, _, _)| *of == key).map(|(_, old, _)| *old)
+}
+
 /// The older spelling of a key.
 pub(crate) fn old_key(key: &str) -> Option<&'static str> {
     KEYS.iter().find(|(_, _, new)| *new == key).map(|(_, old, _)| *old)
@@ -71,6 +76,7 @@ fn walk(name: &str, table: &DeTable<'_>, found: &mut Vec<(usize, String, String)
 mod tests {
     use super::super::read;
     use super::*;
+    use crate::form::{Form, Key, Type};
 
     fn warned(text: &str) -> Vec<String> {
         warnings(text, "x.toml").iter().map(ToString::to_string).collect()
@@ -111,7 +117,7 @@ mod tests {
         let seconds = |text: &str| {
             read(text, "x.toml", |table| {
                 let seconds = table.get("heartbeat_timeout_s").and_then(|value| value.whole(1..=60));
-                table.close();
+                table.close(|| Form::new([Key::optional("heartbeat_timeout_s", Type::WHOLE, "a time")]));
                 seconds
             })
         };

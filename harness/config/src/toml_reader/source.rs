@@ -46,6 +46,11 @@ impl<'a> Source<'a> {
         !self.broken.is_empty()
     }
 
+    /// Whether any error was found so far.
+    pub(crate) fn has_diagnostics(&self) -> bool {
+        self.is_broken() || !self.diagnostics.borrow().is_empty()
+    }
+
     /// Adds an error, unless it is on a line that is no TOML.
     pub fn diagnostic(&self, span: &Range<usize>, message: impl Into<String>) {
         self.push(span, message.into(), None);

@@ -1,7 +1,7 @@
 //! A table being read: remembers which keys were asked for, so that all others are errors.
 
 use super::{Raw, Source, Value, alike, renamed};
-
+use crate::form::Form;
 use base::suggest::nearest;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -86,9 +86,13 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Every key that was not asked for is an error. To be called once all keys were.
-    pub fn close(&self) {
+    /// Every key that was not asked for is an error. To be called once all keys were, which are those of the form: builds
+    /// for tests compare them.
+    pub fn close(&self, form: impl FnOnce() -> Form) {
         let asked = self.asked.borrow();
+        if cfg!(debug_assertions) {
+            self.compare(&asked, &form());
+        }
         let instead = self.instead.iter().map(|(name, raw)| (name.as_str(), raw.span()));
         let own = self.raw.iter().map(|(key, _)| (key.get_ref().as_ref(), key.span()));
         for (name, span) in own.chain(instead) {
@@ -116,6 +120,22 @@ impl<'a> Table<'a> {
                 }
             }
         }
+    }
+
+    /// A key without a place in the form, or one of the form that the reader does not know, is an error of this program.
+    /// A reader that met an error may have left the rest of a table.
+    fn compare(&self, asked: &[&'static str], form: &Form) {
+        let find = |key: &str| Some(self.find(key)?.get_ref().as_str().map(str::to_owned));
+        let keys = form.keys_of(&find);
+        let all = || form.all_keys().into_iter().map(|key| key.name).collect();
+        let known = keys.clone().unwrap_or_else(all);
+        let undeclared: Vec<&&str> = asked.iter().filter(|key| !known.contains(*key)).collect();
+        assert!(undeclared.is_empty(), "keys without a place in the form of their table: {undeclared:?}");
+        let unread: Vec<&str> = keys.into_iter().flatten().filter(|key| !asked.contains(key)).collect();
+        assert!(
+            unread.is_empty() || self.source.has_diagnostics(),
+            "keys of a form that are never read: {unread:?}"
+        );
     }
 
     /// Every entry in the order of the file, for tables whose keys are the user's own.

@@ -31,6 +31,8 @@ pub struct JobProperty {
     pub key: &'static str,
     /// For the help of `--set`.
     pub about: &'static str,
+    /// Where a suite says nothing, as TOML.
+    pub default: &'static str,
     /// What a suite may ask for.
     pub range: RangeInclusive<u64>,
     /// Takes the value from a suite or from `--set`.
@@ -44,6 +46,7 @@ pub static JOB_PROPERTIES: [JobProperty; 2] = [
     JobProperty {
         key: "limit_s",
         about: "time limit of a job, in seconds",
+        default: "900",
         range: 1..=7 * 86_400,
         set: |properties, seconds| properties.limit_s = seconds,
         describe: |properties| Some(format!("time limit: {}", duration(properties.limit_s as f64))),
@@ -51,6 +54,7 @@ pub static JOB_PROPERTIES: [JobProperty; 2] = [
     JobProperty {
         key: "queue_limit_s",
         about: "how long a job may wait in the queue, in seconds",
+        default: "3600",
         range: 1..=30 * 86_400,
         set: |properties, seconds| properties.queue_limit_s = seconds,
         describe: |properties| Some(format!("in the queue: {}", duration(properties.queue_limit_s as f64))),
@@ -60,6 +64,15 @@ pub static JOB_PROPERTIES: [JobProperty; 2] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_row_shows_the_default() {
+        for property in &JOB_PROPERTIES {
+            let mut properties = JobProperties::default();
+            (property.set)(&mut properties, property.default.parse().expect("a whole number"));
+            assert_eq!(properties, JobProperties::default(), "{}", property.key);
+        }
+    }
 
     #[test]
     fn each_row_sets_and_shows_a_property_of_its_own() {

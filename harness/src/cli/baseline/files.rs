@@ -4,6 +4,7 @@
 use crate::library::Library;
 use crate::own_recipes;
 use config::baseline::{Baselines, PENDING};
+use config::schema;
 use config::toml_reader::file;
 use recipes::catalogue::Catalogue;
 use std::fs;
@@ -64,8 +65,10 @@ pub(super) fn read(home: &Home, path: &Path) -> Result<Option<Baselines>, String
 /// Writes the baselines in force into the project, with the comment that the file opens with, wherever it was found.
 pub(super) fn write_in_force(home: &Home, baselines: &Baselines) -> Result<(), String> {
     let found = Library::for_project(home.path()).find(FOLDER, &baselines.instance);
-    let opening = found.and_then(|entry| entry.read().ok()).map(|text| opening(&text));
-    write_text(&in_force(home, &baselines.instance), &opening.unwrap_or_default(), baselines)
+    let text = found.and_then(|entry| entry.read().ok()).unwrap_or_default();
+    let path = in_force(home, &baselines.instance);
+    let text = if path.exists() { &text } else { schema::without_directive(&text) };
+    write_text(&path, &opening(text), baselines)
 }
 
 /// Writes proposals. A file without any is removed: there is nothing to decide on.

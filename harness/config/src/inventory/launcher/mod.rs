@@ -10,6 +10,7 @@ pub use planner::{JobNeeds, JobSite, LaunchPlanner};
 pub use slurm::SlurmReach;
 pub use ssh::{SshReach, SshStart};
 
+use crate::form::{Condition, Form, Key, Type};
 use crate::toml_reader::Table;
 use model::artefact::Launcher;
 
@@ -64,6 +65,22 @@ impl Default for ReachBy {
     }
 }
 
+/// `[reach]`.
+pub(super) fn form() -> Form {
+    let via = Type::OneOf(|_| Launcher::ALL.map(|launcher| launcher.name().to_owned()).to_vec());
+    Form::new([Key::needed("via", via, "what starts jobs on the nodes")]).by(
+        "via",
+        Launcher::ALL.map(|launcher| {
+            let form = match launcher {
+                Launcher::Slurm => SlurmReach::form(),
+                Launcher::Ssh => SshReach::form(),
+                Launcher::Local => Form::default(),
+            };
+            (Condition::Is(launcher.name()), form)
+        }),
+    )
+}
+
 /// Reads `[reach]`.
 pub(super) fn read(table: &Table<'_>) -> Option<ReachBy> {
     let launchers = Launcher::ALL.map(|launcher| (launcher.name(), launcher));
@@ -72,6 +89,6 @@ pub(super) fn read(table: &Table<'_>) -> Option<ReachBy> {
         Launcher::Ssh => ReachBy::Ssh(SshReach::read(table)?),
         Launcher::Local => ReachBy::Local,
     };
-    table.close();
+    table.close(form);
     Some(reach)
 }

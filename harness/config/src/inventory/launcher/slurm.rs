@@ -1,6 +1,7 @@
 //! `[reach]` with `via = "slurm"`: what sbatch and srun are given.
 
 use super::{JobSite, LaunchPlanner, extra};
+use crate::form::{Form, Key, Type, names};
 use crate::inventory::Paths;
 use crate::inventory::read::{line_of_text, word_of};
 use crate::toml_reader::Table;
@@ -59,6 +60,64 @@ impl SlurmReach {
     /// Where an inventory says nothing.
     pub(super) fn usual() -> SlurmReach {
         SlurmReach { mpi: "pmix".to_owned(), exclusive: true, ..SlurmReach::default() }
+    }
+
+    pub(super) fn form() -> Form {
+        let slurm = |name, about| Key::usual(name, "Slurm's", Type::Text, about);
+        let limits = u64::from(*ALLOCATION_LIMITS_S.start())..=u64::from(*ALLOCATION_LIMITS_S.end());
+        Form::new([
+            slurm("partition", "`--partition`"),
+            slurm("account", "`--account`"),
+            slurm("reservation", "`--reservation`; that of the command line replaces it"),
+            slurm("constraint", "`--constraint`, with Slurm's operators on features"),
+            slurm("qos", "`--qos`"),
+            slurm("mem", "memory of a node; `0` is all of it"),
+            Key::usual(
+                "gpus",
+                "\"auto\"",
+                Type::OneOf(|_| names(&GPUS)),
+                "how GPUs are asked for; `\"none\"` for a Slurm without GRES",
+            ),
+            Key::usual(
+                "sbatch",
+                "[]",
+                Type::texts(),
+                "further arguments of sbatch, such as `--comment=acceptance`",
+            ),
+            Key::usual(
+                "srun",
+                "[]",
+                Type::texts(),
+                "further arguments of each srun, in jobs and of the probe",
+            ),
+            Key::usual(
+                "login",
+                "this machine",
+                Type::Text,
+                "the host on which Slurm's commands are called, over ssh",
+            ),
+            Key::optional("login_config", Type::Text, "the configuration of ssh for it"),
+            Key::usual(
+                "most_jobs",
+                "as many as nodes allow",
+                Type::WHOLE,
+                "jobs of a run in the queue at the same time",
+            ),
+            Key::usual(
+                "share_allocations",
+                "false",
+                Type::Boolean,
+                "jobs of a run that follow each other on the same nodes share an allocation",
+            ),
+            Key::usual(
+                "longest_allocation_s",
+                "14400",
+                Type::Whole(limits),
+                "seconds that such an allocation lasts",
+            ),
+            Key::usual("mpi", "\"pmix\"", Type::Text, "of those that `srun --mpi=list` lists"),
+            Key::usual("exclusive", "true", Type::Boolean, "whole nodes"),
+        ])
     }
 
     pub(super) fn read(table: &Table<'_>) -> SlurmReach {

@@ -1,6 +1,7 @@
 //! `[reach]` with `via = "ssh"`: how the nodes are connected to, and how long they run without the harness.
 
 use super::{JobNeeds, JobSite, LaunchPlanner};
+use crate::form::{Form, Key, Type, names};
 use crate::inventory::Paths;
 use crate::inventory::read::{line_of_text, word_of};
 use crate::toml_reader::Table;
@@ -38,6 +39,28 @@ pub enum SshStart {
 }
 
 impl SshReach {
+    pub(super) fn form() -> Form {
+        let limits = &HEARTBEAT_TIMEOUT_LIMITS_S;
+        let limits = u64::from(*limits.start())..=u64::from(*limits.end());
+        Form::new([
+            Key::usual("user", "ssh's", Type::Text, "`ssh -l`"),
+            Key::usual("port", "ssh's", Type::Whole(1..=65_535), "`ssh -p`"),
+            Key::optional("config", Type::Text, "a configuration file of ssh"),
+            Key::usual(
+                "start",
+                "\"mpirun\"",
+                Type::OneOf(|_| names(&STARTS)),
+                "how the ranks of nccl-tests come about: one mpirun, or processes that nothing connects",
+            ),
+            Key::usual(
+                "heartbeat_timeout_s",
+                "300",
+                Type::Whole(limits),
+                "what was started on a node ends by itself when the harness has not looked for so many seconds",
+            ),
+        ])
+    }
+
     pub(super) fn read(table: &Table<'_>) -> Option<SshReach> {
         Some(SshReach {
             user: table.get("user").and_then(|value| word_of(&value)),

@@ -4,10 +4,12 @@ use super::super::Placement;
 use super::Workload;
 use super::arguments::{argument, environment, program_of};
 use super::table::{Refusal, WorkloadKind, WorkloadTable};
+use super::{args_key, environment_key};
+use crate::form::{Form, Key, Type};
 use crate::toml_reader::Table;
 use std::collections::BTreeMap;
 
-pub(super) const KIND: WorkloadKind = WorkloadKind { names: &["command"], read, settings: &[] };
+pub(super) const KIND: WorkloadKind = WorkloadKind { names: &["command"], form, read, settings: &[] };
 
 /// Any program, as `kind = "command"` has it.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +54,15 @@ impl WorkloadTable for Command {
     fn reads_counters(&self) -> bool {
         false
     }
+}
+
+fn form(_: &str) -> Form {
+    Form::new([
+        Key::needed("program", Type::Text, "a program by its name or path; no keyword of a shell"),
+        args_key(),
+        environment_key(),
+        Key::usual("tasks_per_node", "1", Type::WHOLE, "processes on each node; always 1 over ssh"),
+    ])
 }
 
 fn read(table: &Table<'_>, _: &str) -> Option<Workload> {

@@ -16,6 +16,7 @@ pub use nic_pairs::NicPairs;
 pub use table::{Refusal, Setting, SettingValue, WorkloadTable};
 
 use super::matrix::Combination;
+use crate::form::{Condition, Form, Key, Type};
 use crate::toml_reader::Value;
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -67,6 +68,42 @@ pub fn settings() -> impl Iterator<Item = &'static Setting> {
     KINDS.into_iter().flat_map(|kind| kind.settings)
 }
 
+/// `workload` of a case.
+pub(super) fn form() -> Form {
+    let stall_s = Key::usual(
+        "stall_s",
+        "by the kind",
+        Type::Whole(LONGEST_STALL_S),
+        "a job whose outputs and NIC counters stand still for so many seconds after its first output is ended; 180 for nccl-tests, 900 for trainings, off for commands; 0 turns it off",
+    );
+    let kind =
+        Type::OneOf(|_| KINDS.iter().flat_map(|kind| kind.names).map(|name| (*name).to_owned()).collect());
+    let form_of = |kind: &'static WorkloadKind| {
+        kind.names.iter().map(move |name| (Condition::Is(name), (kind.form)(name)))
+    };
+    Form::new([Key::needed("kind", kind, "what is run"), stall_s])
+        .by("kind", KINDS.into_iter().flat_map(form_of))
+}
+
+/// `environment` of workloads.
+pub(in crate::suite) fn environment_key() -> Key {
+    Key::optional(
+        "environment",
+        Type::map(Type::Text),
+        "environment variables; they win over the inventory's. `env:NAME` stands for the value of that variable",
+    )
+}
+
+/// `args` of workloads.
+fn args_key() -> Key {
+    Key::usual(
+        "args",
+        "[]",
+        Type::texts(),
+        "arguments of the program; `env:NAME` stands for the value of that variable",
+    )
+}
+
 pub(super) fn read(value: &Value<'_>, combination: &Combination<'_>) -> Option<Workload> {
     let table =
         value.table()?.with(combination.values()).no_lists("to sweep, write `matrix = { KEY = [...] }`");
@@ -76,14 +113,17 @@ pub(super) fn read(value: &Value<'_>, combination: &Combination<'_>) -> Option<W
     let workload = (kind.read)(&table, name);
     // Read by `stall_s`; asked for here so that it is a known key.
     table.get("stall_s");
-    table.close();
+    table.close(form);
     workload
 }
+
+const LONGEST_STALL_S: std::ops::RangeInclusive<u64> = 0..=86_400;
 
 /// How long a job of the workload may make no progress: as the suite says it, 0 for as long as it likes; else by what
 /// it is.
 pub(super) fn stall_s(value: &Value<'_>, workload: Option<&Workload>) -> Option<u64> {
-    let own = value.table().and_then(|table| table.get("stall_s")).and_then(|value| value.whole(0..=86_400));
+    let own =
+        value.table().and_then(|table| table.get("stall_s")).and_then(|value| value.whole(LONGEST_STALL_S));
     own.or(workload?.stall_s()).filter(|seconds| *seconds > 0)
 }
 

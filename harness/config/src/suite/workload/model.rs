@@ -1,6 +1,7 @@
 //! The shape of a model that is trained, as a suite states it, and the work that a token of it is: what throughput
 //! becomes TFLOP/s and the part of a GPU's peak by.
 
+use crate::form::{Form, Key, Type};
 use crate::toml_reader::{Table, Value};
 
 /// What a suite does not state is not made up: without it there is no number that needs it.
@@ -33,6 +34,21 @@ impl Model {
     }
 }
 
+/// `model` of a workload.
+pub(super) fn form() -> Form {
+    let key = |name, about| Key::optional(name, Type::WHOLE, about);
+    Form::new([
+        key("parameters", "of the whole model: 6738415616 for Llama 2 7B"),
+        key("layers", "transformer layers"),
+        key("hidden", "width of a layer"),
+        key("intermediate", "width of a layer's feed-forward part"),
+        key("heads", "attention heads of a layer; they divide `hidden` evenly"),
+        key("key_value_heads", "heads of keys and values, where several of the others share them"),
+        key("vocabulary", "number of distinct tokens"),
+        key("sequence", "tokens of a sample"),
+    ])
+}
+
 /// From `model` of a workload; what is absent there stays unset.
 pub(crate) fn read(table: &Table<'_>) -> Model {
     let number = |key| table.get(key).and_then(|value: Value<'_>| value.small(1..=1 << 30));
@@ -47,7 +63,7 @@ pub(crate) fn read(table: &Table<'_>) -> Model {
         vocabulary: number("vocabulary"),
         sequence: number("sequence"),
     };
-    table.close();
+    table.close(form);
     if let (Some(hidden), Some(heads)) = (model.hidden, model.heads)
         && hidden % heads != 0
     {

@@ -3,7 +3,9 @@
 use super::super::Placement;
 use super::Workload;
 use super::arguments::environment;
+use super::environment_key;
 use super::table::{Refusal, Setting, SettingValue, WorkloadKind, WorkloadTable};
+use crate::form::{Form, Key, Type};
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
 use job::profile::Window;
@@ -12,6 +14,7 @@ use std::collections::BTreeMap;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     names: &["nccl-tests"],
+    form,
     read,
     settings: &[
         Setting { key: "iterations", about: "nccl-tests: measured operations per size" },
@@ -184,6 +187,48 @@ impl WorkloadTable for NcclTests {
     fn collective(&self) -> Option<&NcclTests> {
         Some(self)
     }
+}
+
+fn form(_: &str) -> Form {
+    Form::new([
+        Key::needed(
+            "op",
+            Type::OneOf(|_| Op::ALL.iter().map(|op| op.name().to_owned()).collect()),
+            "the operation: decides the program",
+        ),
+        Key::needed("from", Type::Size, "the smallest size of the sweep"),
+        Key::needed("to", Type::Size, "the largest size"),
+        Key::usual("factor", "2", Type::WHOLE, "from one size to the next: times this"),
+        Key::optional("step", Type::Size, "instead of `factor`: plus so many bytes"),
+        Key::usual("iterations", "20", Type::WHOLE, "measured operations for each size"),
+        Key::usual("warmup", "5", Type::WHOLE, "operations before those"),
+        Key::usual(
+            "dtype",
+            "\"float\"",
+            Type::OneOf(|_| DTYPES.map(str::to_owned).to_vec()),
+            "of the elements",
+        ),
+        Key::usual(
+            "redop",
+            "\"sum\"",
+            Type::OneOf(|_| REDOPS.map(str::to_owned).to_vec()),
+            "how operations that reduce do so",
+        ),
+        Key::usual("root", "0", Type::WHOLE, "the root of rooted operations"),
+        Key::usual("check", "true", Type::Boolean, "whether results are checked"),
+        environment_key(),
+        Key::optional(
+            "split_mask",
+            Type::Pattern("^0x[0-9A-Fa-f]+$"),
+            "ranks with equal bits under this mask form one communicator: `\"0x7\"` makes one per GPU index",
+        ),
+        Key::usual(
+            "algorithm",
+            "NCCL's choice",
+            Type::OneOf(|_| Algorithm::ALL.map(|algorithm| algorithm.name().to_owned()).to_vec()),
+            "fixes NCCL's algorithm",
+        ),
+    ])
 }
 
 fn read(table: &Table<'_>, _: &str) -> Option<Workload> {

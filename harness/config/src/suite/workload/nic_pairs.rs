@@ -3,12 +3,14 @@
 use super::super::Placement;
 use super::Workload;
 use super::table::{Refusal, Setting, SettingValue, WorkloadKind, WorkloadTable};
+use crate::form::{Form, Key, Type};
 use crate::toml_reader::Table;
 use crate::toml_reader::quantity::size_of;
 use job::script::FlowMemory;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     names: &["nic-pairs"],
+    form,
     read,
     settings: &[Setting { key: "seconds", about: "nic-pairs: how long a flow lasts at line rate" }],
 };
@@ -61,6 +63,21 @@ impl WorkloadTable for NicPairs {
     fn flows(&self) -> Option<&NicPairs> {
         Some(self)
     }
+}
+
+fn form(_: &str) -> Form {
+    let memory = Type::OneOf(|_| FlowMemory::ALL.map(|memory| memory.name().to_owned()).to_vec());
+    Form::new([
+        Key::usual("seconds", "5", Type::Number, "how long a flow lasts at line rate, from 5 on"),
+        Key::usual(
+            "base_port",
+            "18515",
+            Type::WHOLE,
+            "the port of the first device; each further device has the next",
+        ),
+        Key::usual("message_bytes", "\"1MiB\"", Type::Size, "of one write or read"),
+        Key::usual("memory", "\"auto\"", memory, "whose memory is moved"),
+    ])
 }
 
 fn read(table: &Table<'_>, _: &str) -> Option<Workload> {

@@ -2,6 +2,7 @@
 
 use super::super::Placement;
 use super::{NcclTests, NicPairs, Workload};
+use crate::form::Form;
 use crate::toml_reader::Table;
 use job::profile::Window;
 use std::collections::BTreeMap;
@@ -10,6 +11,8 @@ use std::collections::BTreeMap;
 pub(super) struct WorkloadKind {
     /// `kind` in suites; several where one parser reads them all.
     pub names: &'static [&'static str],
+    /// The keys of the kind with that name, beside those that every kind has.
+    pub form: fn(&str) -> Form,
     /// The rest of the table, of the kind with that name; `None` where a value that it needs could not be read.
     pub read: fn(&Table<'_>, &str) -> Option<Workload>,
     /// Its keys that `--set` takes.

@@ -7,6 +7,8 @@ use super::Workload;
 use super::arguments::{argument, environment, program_of};
 use super::model::{self, Model};
 use super::table::{Refusal, WorkloadKind, WorkloadTable};
+use super::{args_key, environment_key};
+use crate::form::{Condition, Form, Key, Type, names};
 use crate::toml_reader::value::Scalar;
 use crate::toml_reader::{Table, Value};
 use std::collections::BTreeMap;
@@ -137,7 +139,7 @@ pub enum Within {
 }
 
 pub(super) const KIND: WorkloadKind =
-    WorkloadKind { names: &["torchrun", "fsdp", "nemo", "ddp", "mpi"], read, settings: &[] };
+    WorkloadKind { names: &["torchrun", "fsdp", "nemo", "ddp", "mpi"], form, read, settings: &[] };
 
 /// `kind` of a workload that trains.
 #[derive(Debug, Clone, Copy)]
@@ -239,6 +241,94 @@ impl WorkloadTable for Training {
 const MOST_STEPS: u32 = 100_000_000;
 const SHARDINGS: [(&str, ()); 2] = [("full", ()), ("hybrid", ())];
 
+fn form(name: &str) -> Form {
+    let needed = |name, about| Key::needed(name, Type::WHOLE, about);
+    let optional = |name, about| Key::optional(name, Type::WHOLE, about);
+    let one = |name, about| Key::usual(name, "1", Type::WHOLE, about);
+    let steps = "how many steps it runs";
+    let global_batch = "samples of one step, of all ranks together";
+    let script = Key::usual("script", "the inventory's, or where it is published", Type::Text, "the program");
+    let port =
+        || Key::usual("port", "29500", Type::WHOLE, "where torchrun's processes meet, on rank 0's node");
+    let own = match Kind::named(name) {
+        Some(Kind::Torchrun) => vec![
+            Key::needed("script", Type::Text, "the program"),
+            optional("steps", steps),
+            optional("global_batch", global_batch),
+            port(),
+        ],
+        Some(Kind::Fsdp) => vec![
+            script,
+            needed("steps", steps),
+            one("batch", "samples of one step on each rank"),
+            Key::usual(
+                "sharding",
+                "\"hybrid\"",
+                Type::OneOf(|_| names(&SHARDINGS)),
+                "how parameters are sharded",
+            ),
+            port(),
+        ],
+        Some(Kind::Ddp) => vec![
+            script,
+            needed("steps", steps),
+            one("batch", "samples of one step on each rank"),
+            Key::usual("pretrained", "\"gpt2\"", Type::Text, "the model"),
+            port(),
+        ],
+        Some(Kind::Nemo) => vec![
+            Key::needed("form", Type::OneOf(|_| names(&FORMS)), "decides the command line"),
+            needed("steps", steps),
+            needed("global_batch", global_batch),
+            one("tensor_parallel", "ranks that share each layer"),
+            one("pipeline_parallel", "ranks that the layers are divided among"),
+            Key::usual("data_parallel", "follows from the ranks", Type::WHOLE, "replicas of the model"),
+            one("micro_batch", "samples that one replica of the model computes at once"),
+            port(),
+        ],
+        Some(Kind::Mpi) => vec![
+            Key::needed("program", Type::Text, "the program"),
+            optional("steps", steps),
+            optional("global_batch", global_batch),
+        ],
+        None => Vec::new(),
+    };
+    let image = Type::Either(vec![Type::Text, Type::Off]);
+    let form = Form::new(own).and([
+        Key::usual("processes_per_node", "one per GPU", Type::WHOLE, "processes on each node"),
+        Key::usual(
+            "container",
+            "the inventory's",
+            image,
+            "an image for `srun --container-image`, or `false` for the host",
+        ),
+        Key::optional(
+            "model",
+            Type::table(model::form()),
+            "the shape of the model: what MFU is computed from",
+        ),
+        args_key(),
+        environment_key(),
+    ]);
+    let script = || Form::new([Key::usual("script", "where it is published", Type::Text, "the program")]);
+    match Kind::named(name) {
+        Some(Kind::Nemo) => form.by(
+            "form",
+            FORMS.map(|(word, form)| match form {
+                NemoForm::Nemo1 | NemoForm::Megatron => (Condition::Is(word), script()),
+                NemoForm::Nemo2 => (
+                    Condition::Is(word),
+                    Form::new([
+                        Key::needed("recipe", Type::Text, "the recipe that its command line is asked for"),
+                        optional("nsys_callback", "where its recipe has an `NsysCallback`, from 0"),
+                    ]),
+                ),
+            }),
+        ),
+        _ => form,
+    }
+}
+
 fn read(table: &Table<'_>, name: &str) -> Option<Workload> {
     read_kind(table, Kind::named(name)?).map(Workload::Training)
 }
@@ -312,9 +402,11 @@ fn script(table: &Table<'_>) -> Option<Option<String>> {
     table.get("script").map_or(Some(None), |value| program_of(&value).map(Some))
 }
 
+const FORMS: [(&str, NemoForm); 3] =
+    [("nemo1", NemoForm::Nemo1), ("nemo2", NemoForm::Nemo2), ("megatron", NemoForm::Megatron)];
+
 fn nemo(table: &Table<'_>, args: Vec<String>) -> Option<Nemo> {
-    let forms = [("nemo1", NemoForm::Nemo1), ("nemo2", NemoForm::Nemo2), ("megatron", NemoForm::Megatron)];
-    let form = table.need("form").and_then(|value| value.one_of(&forms));
+    let form = table.need("form").and_then(|value| value.one_of(&FORMS));
     let program = match form {
         Some(NemoForm::Nemo2) => table.need("recipe").and_then(|value| argument(&value)).map(Some),
         Some(NemoForm::Nemo1 | NemoForm::Megatron) => script(table),
