@@ -112,7 +112,11 @@ fn a_controller_that_does_not_answer_is_reported_and_no_node_is_asked() {
     let ran = kit(&project, "lab", &[]);
     assert_eq!(ran.code, Some(1), "{}", ran.all());
     assert!(ran.stdout.contains("DIFFERS  slurm.controller: slurm_load_partitions: Unable"), "{}", ran.all());
-    assert!(ran.stdout.contains("not seen node.memlock: all 2 nodes: not queried"), "{}", ran.all());
+    assert!(
+        ran.stdout.contains("not seen node.instance and 23 more (-v): all 2 nodes: not queried"),
+        "{}",
+        ran.all()
+    );
     assert!(!ran.stdout.contains("holds"), "{}", ran.all());
 }
 
@@ -127,7 +131,7 @@ fn this_machine_is_no_p5_and_its_name_stays_at_home() {
             project.path().display()
         ),
     );
-    let mut command = project.command(&["field-kit", "--inventory", "here", "--output", "kit.tar.gz"]);
+    let mut command = project.command(&["field-kit", "-v", "--inventory", "here", "--output", "kit.tar.gz"]);
     command.env_remove("LD_LIBRARY_PATH");
     command.env("NCCL_ALGO", "Tree").env("NCCL_MY_TOKEN", "hf_abcdefghijklmnopqrstuvwxyz012345");
     let ran = crate::project::ran(command.output().expect("the harness starts"));

@@ -425,8 +425,10 @@ fn every_code_has_a_page_with_cause_next_action_and_the_line_for_slurm() {
         let drains = page
             .stdout
             .contains(&format!("scontrol update nodename=NODE state=drain reason=\"[harness] {code} PART\""));
-        let blames_no_node = ["HRN-LINK-SLOW", "HRN-FLEET-SLOW"].contains(&code);
-        assert_eq!(drains, !blames_no_node, "{}", page.all());
+        let asks = ["replace", "reboot", "reset"]
+            .iter()
+            .any(|word| page.stdout.contains(&format!("\nseverity\n  {word}\n")));
+        assert_eq!(drains, asks, "{}", page.all());
     }
     let unknown = project.harness(&["explain", "HRN-NIC-SLOWW"]);
     assert_eq!(unknown.code, Some(2), "{}", unknown.all());

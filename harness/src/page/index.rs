@@ -175,7 +175,7 @@ pub(crate) fn address(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     let parts = path.iter().map(|part| {
         let letters = part.as_bytes().iter().map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'+' => {
                 char::from(*byte).to_string()
             }
             byte => format!("%{byte:02X}"),

@@ -60,7 +60,7 @@ fn healthy() -> Made {
     made
 }
 
-fn of(made: &[&Made]) -> Diagnosis {
+fn diagnosed(made: &[&Made]) -> Diagnosis {
     let inputs = made.iter().enumerate().map(|(at, made)| Input {
         shown: format!("r{at}"),
         path: made.path(),
@@ -75,7 +75,7 @@ fn codes(diagnosis: &Diagnosis) -> Vec<(&'static str, f64)> {
 
 #[test]
 fn a_gpu_that_computes_all_the_time_has_no_finding() {
-    let diagnosis = of(&[&healthy()]);
+    let diagnosis = diagnosed(&[&healthy()]);
     assert_eq!(codes(&diagnosis), []);
     assert_eq!((diagnosis.gpus, diagnosis.window_ns), (1, 200e6));
     assert!(diagnosis.notes.is_empty() && diagnosis.unreadable.is_empty());
@@ -85,7 +85,7 @@ fn a_gpu_that_computes_all_the_time_has_no_finding() {
 fn communication_alone_on_the_stream_of_compute_is_found_with_its_time() {
     let made = healthy();
     kernel(&made, 7, (200, 220), NCCL);
-    let found = of(&[&made]);
+    let found = diagnosed(&[&made]);
     assert_eq!(codes(&found), [("exposed-communication", 0.091), ("communication-on-compute-stream", 0.091)]);
     assert!(
         found.findings[0].evidence[0].contains("20.0 ms of its 220 ms (9.1 %)"),
@@ -95,14 +95,14 @@ fn communication_alone_on_the_stream_of_compute_is_found_with_its_time() {
     // Beside compute, and on a stream of its own, it costs nothing.
     let made = healthy();
     kernel(&made, 8, (100, 120), NCCL);
-    assert_eq!(codes(&of(&[&made])), []);
+    assert_eq!(codes(&diagnosed(&[&made])), []);
 }
 
 #[test]
 fn an_idle_gpu_is_found_with_its_longest_gap() {
     let made = healthy();
     kernel(&made, 7, (260, 270), GEMM);
-    let found = of(&[&made]);
+    let found = diagnosed(&[&made]);
     assert_eq!(codes(&found), [("idle-gpus", 0.222)]);
     assert!(found.findings[0].evidence[1].contains("the longest has 60.0 ms"), "{:?}", found.findings[0]);
 }
@@ -117,7 +117,7 @@ fn kernels_that_are_shorter_than_their_launches_are_found_in_place_of_the_idle_t
         let name = [GEMM, OTHER, THIRD][step as usize % 3];
         made.kernel((begin + 20_000, begin + 24_000), step + 1, name);
     }
-    let found = of(&[&made]);
+    let found = diagnosed(&[&made]);
     assert_eq!(codes(&found), [("launch-bound", 0.866)]);
     assert!(found.findings[0].evidence[0].starts_with("100 of 100 launches"), "{:?}", found.findings[0]);
 }
@@ -129,7 +129,7 @@ fn a_host_that_waits_is_found_only_where_gpus_wait_too() {
         kernel(&made, 7, (200 + idle, 210 + idle), GEMM);
         kernel(&made, 7, (210 + idle, 220 + idle), OTHER);
         made.call((0, 150 * MS), 1, 900, SYNC);
-        codes(&of(&[&made]))
+        codes(&diagnosed(&[&made]))
     };
     assert_eq!(waits(0), []);
     assert_eq!(waits(80), [("idle-gpus", 0.267), ("host-waits", 0.267)]);
@@ -153,7 +153,7 @@ fn synchronous_copies_are_found_with_their_bytes_and_in_place_of_copies_alone() 
     ];
     let row: Vec<_> = row.iter().map(|(name, value)| (*name, (*value).into())).collect();
     made.put(&MEMCPY, &row);
-    let found = of(&[&made]);
+    let found = diagnosed(&[&made]);
     assert_eq!(codes(&found), [("synchronous-copies", 0.13)]);
     assert!(found.findings[0].evidence[1].contains("30.0 ms of 262.1 MB"), "{:?}", found.findings[0]);
 }
@@ -171,8 +171,8 @@ fn reports_that_were_not_recorded_together_are_not_compared() {
     };
     let day = 86_400 * 1_000 * MS;
     let (first, same, later) = (at(day, 0), at(day + MS, 400), at(2 * day, 400));
-    assert_eq!(codes(&of(&[&first, &same])), [("uneven-gpus", 0.5)]);
-    let apart = of(&[&first, &later]);
+    assert_eq!(codes(&diagnosed(&[&first, &same])), [("uneven-gpus", 0.5)]);
+    let apart = diagnosed(&[&first, &later]);
     assert_eq!(codes(&apart), []);
     let why = apart.apart.expect("a reason");
     assert!(why.starts_with("these reports are not of one run: r1 begins 86"), "{why}");
@@ -186,7 +186,7 @@ fn lost_events_are_said_first() {
         &DIAGNOSTIC_EVENT,
         &[("severity", 3.into()), ("source", 2.into()), ("text", lost.to_owned().into())],
     );
-    let notes = of(&[&made]).notes;
+    let notes = diagnosed(&[&made]).notes;
     assert!(notes.first().is_some_and(|note| note.contains(lost)), "{notes:?}");
 }
 
@@ -194,7 +194,7 @@ fn lost_events_are_said_first() {
 fn a_kernel_that_takes_half_of_the_time_is_named() {
     let made = healthy();
     kernel(&made, 7, (200, 260), GEMM);
-    let found = of(&[&made]);
+    let found = diagnosed(&[&made]);
     assert_eq!(codes(&found), [("hot-kernel", 0.538)]);
     assert!(found.findings[0].evidence[0].contains("gemm"), "{:?}", found.findings[0]);
 }

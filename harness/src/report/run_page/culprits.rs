@@ -175,7 +175,7 @@ fn codes(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             |culprit: &&Culprit| Code::for_culprit(culprit).is_some_and(|own| own.name == code.name);
         for culprit in report.summary.culprits.iter().filter(of_code).take(MOST) {
             if let (Culprit::Culprit { node, part, .. }, Launcher::Slurm, true) =
-                (culprit, report.plan.launcher, code.drains)
+                (culprit, report.plan.launcher, code.severity.asks_for_drain())
             {
                 let drain = escaped(&show(&code.drain(node, part)));
                 writeln!(out, "<p class=\"next\">drain it (not run): <code>{drain}</code></p>")?;
