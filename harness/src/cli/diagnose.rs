@@ -1,7 +1,7 @@
 //! `harness diagnose`: its arguments.
 
 use super::home;
-use crate::diagnose::{self, Order};
+use crate::diagnose::{self, Order, ReportSet};
 use crate::error::Error;
 use crate::memory;
 use crate::session::stored;
@@ -10,7 +10,7 @@ use clap::Args;
 use model::exit_code;
 use std::io;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use store::Home;
 
 const ABOUT: &str = "What limits the work in profiler reports: ranked findings with evidence and advice.";
@@ -68,7 +68,7 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<i32, Error> {
 }
 
 /// The reports of each case of a run; `None` where the word names none.
-fn of_run(home: &Home, word: &PathBuf) -> Result<Option<Vec<(Option<String>, Vec<PathBuf>)>>, Error> {
+fn of_run(home: &Home, word: &Path) -> Result<Option<Vec<ReportSet>>, Error> {
     let Some(text) = word.to_str() else { return Ok(None) };
     let is_folder_of_run = word.join("plan.json").is_file();
     if word.exists() && !is_folder_of_run {
@@ -80,7 +80,6 @@ fn of_run(home: &Home, word: &PathBuf) -> Result<Option<Vec<(Option<String>, Vec
         let folders = case.jobs.iter().map(|job| raw.join(&job.name)).filter(|folder| folder.is_dir());
         (Some(case.name.clone()), folders.collect())
     });
-    let has_report =
-        |(_, raw): &(Option<String>, Vec<PathBuf>)| !nsys::report_file::find(raw).reports.is_empty();
+    let has_report = |(_, raw): &ReportSet| !nsys::report_file::find(raw).reports.is_empty();
     Ok(Some(cases.filter(has_report).collect()))
 }

@@ -12,10 +12,12 @@ use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+/// Reports that belong together, under their name: the case of a run, or nothing.
+pub(crate) type ReportSet = (Option<String>, Vec<PathBuf>);
+
 /// What the command line asks for.
 pub(crate) struct Order {
-    /// Reports that belong together, each set under its name: the case of a run, or nothing.
-    pub sets: Vec<(Option<String>, Vec<PathBuf>)>,
+    pub sets: Vec<ReportSet>,
     /// How reports without an export are read.
     pub exporting: Exporting,
     /// How many reports are open at once.

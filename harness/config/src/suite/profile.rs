@@ -101,7 +101,10 @@ fn unprofiled_control_run(table: &Table<'_>) -> Option<Option<f64>> {
     share_of(&value).map(Some)
 }
 
-pub(super) const RANKS: [(&str, fn() -> Ranks); 3] =
+/// A word for ranks, and what it stands for.
+type NamedRanks = (&'static str, fn() -> Ranks);
+
+pub(super) const RANKS: [NamedRanks; 3] =
     [("all", || Ranks::All), ("one-per-node", || Ranks::OnePerNode), ("rank0", || Ranks::List(vec![0]))];
 
 /// `all`, `one-per-node`, `rank0`, `every 8`, or a list of numbers.
