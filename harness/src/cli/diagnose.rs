@@ -49,7 +49,7 @@ pub(super) struct DiagnoseArgs {
 
 pub(super) fn run(args: &DiagnoseArgs) -> Result<i32, Error> {
     let sets = match args.inputs.as_slice() {
-        [one] => of_run(&home()?, one)?.unwrap_or_else(|| vec![(None, vec![one.clone()])]),
+        [one] => report_sets(&home()?, one)?.unwrap_or_else(|| vec![(None, vec![one.clone()])]),
         several => vec![(None, several.to_vec())],
     };
     if sets.is_empty() {
@@ -68,7 +68,7 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<i32, Error> {
 }
 
 /// The reports of each case of a run; `None` where the word names none.
-fn of_run(home: &Home, word: &Path) -> Result<Option<Vec<ReportSet>>, Error> {
+fn report_sets(home: &Home, word: &Path) -> Result<Option<Vec<ReportSet>>, Error> {
     let Some(text) = word.to_str() else { return Ok(None) };
     let is_folder_of_run = word.join("plan.json").is_file();
     if word.exists() && !is_folder_of_run {
