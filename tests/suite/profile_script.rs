@@ -4,8 +4,8 @@
 use job::profile::account::{self, Account};
 use job::script::PROFILE_SH;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
@@ -49,11 +49,15 @@ impl Node {
         Node::below(tempfile::tempdir().expect("a folder"))
     }
 
-    /// Where only the user and root can write, unlike below /tmp.
+    /// Where only the user and root can write: in the home folder, where this tree lies below /tmp.
     fn trusted() -> Node {
+        let built = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let is_open = |folder: &Path| fs::metadata(folder).is_ok_and(|facts| facts.mode() & 0o022 != 0);
+        let home = std::env::var_os("HOME").filter(|_| built.ancestors().any(is_open));
+        let place = home.map_or_else(|| built.to_owned(), PathBuf::from);
         let folder = tempfile::Builder::new()
             .permissions(fs::Permissions::from_mode(0o755))
-            .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+            .tempdir_in(place)
             .expect("a folder");
         Node::below(folder)
     }
