@@ -19,7 +19,9 @@ pub(super) fn render(of: Option<&str>, reports: usize, diagnosis: &Diagnosis, na
     for note in &diagnosis.notes {
         let _ = writeln!(text, "note: {}", show(note));
     }
-    if diagnosis.findings.is_empty() && diagnosis.notes.is_empty() && diagnosis.gpus > 0 {
+    // Only what was read whole, and can be known, is good news.
+    let is_whole = diagnosis.notes.is_empty() && diagnosis.unreadable.is_empty() && diagnosis.gpus > 0;
+    if diagnosis.findings.is_empty() && is_whole {
         let _ = writeln!(
             text,
             "nothing limits them by more than 2 %: no exposed communication, idle time or copies"

@@ -80,6 +80,7 @@ pub fn diagnose(
     diagnosis.gpus = tables.gpus().len();
     diagnosis.window_ns = tables.window_ns();
     diagnosis.notes.extend(rules::lost_events(&tables));
+    diagnosis.notes.extend(rules::unknown_overlap(&tables));
     if diagnosis.gpus > 0 && diagnosis.window_ns < LEAST_WINDOW_NS {
         diagnosis.notes.push(format!("too little work to diagnose: {}", rows::time(diagnosis.window_ns)));
         return Ok(diagnosis);

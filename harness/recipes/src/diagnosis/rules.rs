@@ -359,6 +359,18 @@ pub(super) fn lost_events(tables: &Tables<'_>) -> Option<String> {
     ))
 }
 
+/// That overlap is unknown where graphs were traced as a whole: no finding about it is no good news then.
+pub(super) fn unknown_overlap(tables: &Tables<'_>) -> Option<String> {
+    let gpus = tables.gpus();
+    let unknown = gpus.iter().filter(|row| row.number("Exposed Communication").is_none()).count();
+    (unknown > 0).then(|| {
+        format!(
+            "exposed communication is unknown on {unknown} of {} GPUs: CUDA graphs were traced as a whole",
+            gpus.len()
+        )
+    })
+}
+
 /// What another finding explains better is left out.
 pub(super) fn drop_explained(findings: &mut Vec<LimitFound>) {
     let has = |findings: &[LimitFound], code: &str| findings.iter().any(|one| one.code == code);

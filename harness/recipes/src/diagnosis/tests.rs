@@ -3,7 +3,7 @@
 use super::{Diagnosis, diagnose};
 use crate::recipe::of_reports::Input;
 use crate::testing::{Made, PROCESS};
-use nsys::tables::{DIAGNOSTIC_EVENT, KERNEL, MEMCPY, SESSION_START};
+use nsys::tables::{DIAGNOSTIC_EVENT, GRAPH_TRACE, KERNEL, MEMCPY, SESSION_START};
 
 const NCCL: i64 = 1;
 const GEMM: i64 = 3;
@@ -188,6 +188,16 @@ fn lost_events_are_said_first() {
     );
     let notes = diagnosed(&[&made]).notes;
     assert!(notes.first().is_some_and(|note| note.contains(lost)), "{notes:?}");
+}
+
+#[test]
+fn overlap_that_cannot_be_known_is_said() {
+    let made = healthy();
+    let graph = [("start", 0), ("end", 200 * MS), ("deviceId", 0), ("graphId", 1), ("globalPid", PROCESS)];
+    let graph: Vec<_> = graph.iter().map(|(name, value)| (*name, (*value).into())).collect();
+    made.put(&GRAPH_TRACE, &graph);
+    let notes = diagnosed(&[&made]).notes;
+    assert!(notes.iter().any(|note| note.contains("unknown on 1 of 1 GPUs")), "{notes:?}");
 }
 
 #[test]
