@@ -312,6 +312,24 @@ fn scripts_of_older_plans_are_read_as_they_are() {
     let text = render(&script);
     assert!(!text.contains("exit_code") && !text.contains("unset"), "{text}");
     assert_eq!(read(&text), Ok(script));
+    let script = slurm(&["p5-001"], 8);
+    let text = render(&script).replace("unset SLURM_JWT\n", "");
+    assert_eq!(read(&text), Ok(script));
+}
+
+/// sbatch needs it, and hands on to the job what it has itself.
+#[test]
+fn no_program_of_a_job_sees_the_token_that_sbatch_signs_in_with() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = render(&slurm(&["p5-001"], 8));
+    let (head, rest) = text.split_once("set -u\n").expect("a line of every script");
+    let script = format!("{head}env > seen\n{rest}");
+    let mut bash = std::process::Command::new("bash");
+    bash.args(["-c", &script]).current_dir(folder.path());
+    let status = bash.envs([("SLURM_JWT", "a.b.c"), ("NCCL_DEBUG", "INFO")]).status().expect("bash starts");
+    assert!(status.success(), "{status}");
+    let seen = std::fs::read_to_string(folder.path().join("seen")).expect("written by the script");
+    assert!(seen.contains("NCCL_DEBUG=INFO") && !seen.contains("SLURM_JWT"), "{seen}");
 }
 
 #[test]

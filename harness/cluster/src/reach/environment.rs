@@ -26,7 +26,7 @@ const NAMES: [&str; 54] = [
     "KRB5CCNAME",
     "SLURM_CONF",
     "SLURM_CONF_SERVER",
-    // Slurm's own commands sign in with it.
+    // Slurm's own commands sign in with it; the job's script unsets it first.
     "SLURM_JWT",
     "SLURMD_NODENAME",
     "LD_LIBRARY_PATH",

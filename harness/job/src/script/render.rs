@@ -59,6 +59,8 @@ pub fn render(script: &Script) -> String {
 
 /// srun takes sbatch's task counts for a step's, and then ignores what the step itself requests.
 pub(super) const FORGETS: &str = "unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE\n";
+/// sbatch signs in with this token and hands it on: whoever has it acts as the user. No workload is given it.
+pub(super) const KEEPS_TOKEN: &str = "unset SLURM_JWT\n";
 /// sbatch hands the submitting shell's variables on to the job, as far as the harness hands them on to sbatch
 /// (`reach/environment.rs`, which has all of these): those that change what programs do are written down before
 /// the script sets its own.
@@ -117,6 +119,7 @@ fn render_directives(text: &mut String, d: &Directives, nodes: &[String]) {
     text.push_str("#SBATCH --no-requeue\n");
     if d.stands_alone {
         text.push_str(FORGETS);
+        text.push_str(KEEPS_TOKEN);
     }
     if d.records_environment {
         text.push_str(RECORDS);
