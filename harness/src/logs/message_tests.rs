@@ -43,8 +43,10 @@ fn messages_of_unreadable_files() {
 #[test]
 fn messages_of_logs_of_something_else() {
     let epochs: &[u8] = b"Time taken for epoch 1 is 752.9 sec\n";
+    let pax: &[u8] = b"I0411 15:03:26 1 programs.py:366] [PAX STATUS]: train_step() took 7.47 seconds.\n";
     let loss: &[u8] = b"iteration 7/9 | lm loss: 2 |\n";
     let step: &[u8] = b"iteration 7/9 | elapsed time per iteration (ms): 20.5 | lm loss: 2.5 |\n";
+    let lfs: &[u8] = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 7\n";
     let row: &[u8] = b"1024 256 float sum -1 34.94 0.03 0.05 x 35.20 0.03 0.05 0\n";
     let all = [
         errors("efa", testing::show(efa::run, &[b""], &[])),
@@ -52,8 +54,8 @@ fn messages_of_logs_of_something_else() {
         errors("nccl", testing::show(nccl::run, &[b""], &[])),
         errors("nccl of JSON", testing::show(nccl::run, &[b"{\n  \"rank\": 0\n}\n"], &[])),
         errors("nccl --compat", testing::show(nccl::run, &[b"prose\n"], &["--compat", "comm"])),
-        errors("nccl-tests", show_nccl_tests(&[b"", b"prose\n", row], &[])),
-        errors("steps", testing::show(steps::run, &[b"", b"prose\n", epochs, loss], &[])),
+        errors("nccl-tests", show_nccl_tests(&[b"", b"prose\n", row, b"[{\"size\": 1024}]\n", lfs], &[])),
+        errors("steps", testing::show(steps::run, &[b"", b"prose\n", epochs, pax, loss], &[])),
         errors("steps of a range", testing::show(steps::run, &[step], &["--steps", "70..75"])),
     ];
     let (_, compat, _) = testing::show(steps::run, &[b"prose\n"], &["--compat"]);

@@ -232,6 +232,12 @@ mod tests {
         let table = [
             ("whole", format!("{head}{rows}{}", end(0, 0.1167)), ""),
             ("average", format!("{head}{rows}{}", end(0, 480.0)), "average-disagrees"),
+            // Not read as 33, nor passed over.
+            (
+                "thousands apart",
+                format!("{head}{}{}", rows.replace("2048 512", "2,048 512"), end(0, 0.125)),
+                "rows-missing",
+            ),
             ("a row lost", format!("{head}{middle}{}", end(0, 0.125)), "rows-missing"),
             ("no row", format!("{head}{}", end(0, 0.1167)), "no-rows"),
             (

@@ -7,6 +7,7 @@ use crate::text;
 use metric::finding::Finding;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
 /// The steps of one program as one rank logs them, each once.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -55,62 +56,35 @@ impl Series {
     }
 }
 
+/// Of one log, which then takes less than 512 MiB. 512 ranks that log 1,000 steps each have half as many.
+pub(super) const MOST_STEPS: usize = 1_000_000;
+
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     /// The last of each holds the run that goes on.
     of: BTreeMap<(Dialect, String), Vec<Series>>,
+    /// Steps of all series; restarts and the series themselves count as well.
+    size: usize,
 }
 
 impl Gathered {
-    pub(super) fn add(&mut self, reported: ReportedStep) {
+    /// Takes in a line; an error where the log is too long, since a part of its steps would be judged as the whole.
+    pub(super) fn add(&mut self, reported: ReportedStep) -> io::Result<()> {
+        // An empty series is as large as its name and four steps.
+        let empty = 4 + reported.who.len() / size_of::<StepLine>();
         let runs = self.of.entry((reported.dialect, reported.who.clone())).or_default();
-        let number = runs.len() as u32;
-        let Some(series) = runs.last_mut() else {
-            let mut first = Series::new(&reported, 1);
-            first.steps.push(reported.step);
-            return runs.push(first);
-        };
-        let Some(last) = series.steps.last() else { return series.steps.push(reported.step) };
-        let (place, here) = (last.place(), reported.step.place());
-        // A run that goes on is to be as long as it was.
-        let is_another =
-            reported.step.epoch == last.epoch && reported.step.of != last.of && last.of.is_some();
-        if is_another || series.steps.first().is_some_and(|first| here < first.place()) {
-            let mut next = Series::new(&reported, number + 1);
-            next.steps.push(reported.step);
-            return runs.push(next);
+        let size = |runs: &[Series]| runs.last().map_or(0, |run| run.steps.len() + run.restarts.len());
+        let (count, before) = (runs.len(), size(runs));
+        take_in(runs, reported);
+        match runs.len() > count {
+            true => self.size += empty + size(runs),
+            false => self.size = self.size + size(runs) - before,
         }
-        if here > place {
-            return series.steps.push(reported.step);
+        if self.size > MOST_STEPS {
+            let why = format!("more than {MOST_STEPS} steps in one log; split it and read the parts");
+            return Err(io::Error::other(why));
         }
-        if here == place {
-            let last = series.steps.len() - 1;
-            match reported.dialect.is_a_bar() {
-                true => series.steps[last] = reported.step,
-                false => ranks::add_copy(&mut series.steps[last], &reported.step),
-            }
-            return;
-        }
-        // Unlabelled ranks log the same steps, and some are late by one.
-        let late = series.steps.iter_mut().rev().nth(1).filter(|step| step.place() == here);
-        if let Some(step) = late.filter(|step| step.copies > 0) {
-            ranks::add_copy(step, &reported.step);
-            return;
-        }
-        if series.steps.first().is_some_and(|first| here <= first.place()) {
-            let mut next = Series::new(&reported, number + 1);
-            next.steps.push(reported.step);
-            return runs.push(next);
-        }
-        let kept = series.steps.partition_point(|step| step.place() < here);
-        series.restarts.push(Restart {
-            line: reported.step.line,
-            from: place.1,
-            to: here.1,
-            repeated: (series.steps.len() - kept) as u64,
-        });
-        series.steps.truncate(kept);
-        series.steps.push(reported.step);
+        Ok(())
     }
 
     /// In the order of programs, ranks and runs: ranks by number.
@@ -121,6 +95,55 @@ impl Gathered {
         });
         all
     }
+}
+
+fn take_in(runs: &mut Vec<Series>, reported: ReportedStep) {
+    let number = runs.len() as u32;
+    let Some(series) = runs.last_mut() else {
+        let mut first = Series::new(&reported, 1);
+        first.steps.push(reported.step);
+        return runs.push(first);
+    };
+    let Some(last) = series.steps.last() else { return series.steps.push(reported.step) };
+    let (place, here) = (last.place(), reported.step.place());
+    // A run that goes on is to be as long as it was.
+    let is_another = reported.step.epoch == last.epoch && reported.step.of != last.of && last.of.is_some();
+    if is_another || series.steps.first().is_some_and(|first| here < first.place()) {
+        let mut next = Series::new(&reported, number + 1);
+        next.steps.push(reported.step);
+        return runs.push(next);
+    }
+    if here > place {
+        return series.steps.push(reported.step);
+    }
+    if here == place {
+        let last = series.steps.len() - 1;
+        match reported.dialect.is_a_bar() {
+            true => series.steps[last] = reported.step,
+            false => ranks::add_copy(&mut series.steps[last], &reported.step),
+        }
+        return;
+    }
+    // Unlabelled ranks log the same steps, and some are late by one.
+    let late = series.steps.iter_mut().rev().nth(1).filter(|step| step.place() == here);
+    if let Some(step) = late.filter(|step| step.copies > 0) {
+        ranks::add_copy(step, &reported.step);
+        return;
+    }
+    if series.steps.first().is_some_and(|first| here <= first.place()) {
+        let mut next = Series::new(&reported, number + 1);
+        next.steps.push(reported.step);
+        return runs.push(next);
+    }
+    let kept = series.steps.partition_point(|step| step.place() < here);
+    series.restarts.push(Restart {
+        line: reported.step.line,
+        from: place.1,
+        to: here.1,
+        repeated: (series.steps.len() - kept) as u64,
+    });
+    series.steps.truncate(kept);
+    series.steps.push(reported.step);
 }
 
 /// Anomalies of the steps themselves.
@@ -218,4 +241,37 @@ fn missing(series: &Series, shown: &str) -> Option<Finding> {
         first[0].iteration
     );
     Some(Finding::new("training-gap", why).line(first[1].line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // What is kept of a log fits, also while a list of steps is moved to a place twice as large.
+    const _: () = assert!(MOST_STEPS * size_of::<StepLine>() < 288 << 20);
+
+    #[test]
+    fn a_log_of_more_steps_than_memory_is_meant_for_is_refused() {
+        let step = |who: &str, iteration: u64| ReportedStep {
+            dialect: Dialect::Torchtitan,
+            who: who.to_owned(),
+            step: StepLine { iteration, ..StepLine::default() },
+        };
+        // Two series of it, of which each takes the place of four steps, and a restart.
+        let most = MOST_STEPS as u64 - 10;
+        let mut gathered = Gathered::default();
+        assert!((1..=most).all(|iteration| gathered.add(step("", iteration)).is_ok()));
+        // A copy takes nothing more, and steps that run again take the place of what they were.
+        assert!(gathered.add(step("", most)).is_ok());
+        assert!(gathered.add(step("", most - 9)).is_ok());
+        assert!((most - 8..=most).all(|iteration| gathered.add(step("", iteration)).is_ok()));
+        assert!(gathered.add(step("1", 1)).is_ok());
+        assert!(gathered.add(step("2", 1)).is_err());
+        let mut ranks = Gathered::default();
+        let refused =
+            (0..).find_map(|rank| ranks.add(step(&format!("rank {rank}"), 1)).err().map(|it| (rank, it)));
+        let (rank, error) = refused.expect("a limit");
+        assert_eq!(rank, MOST_STEPS / 5);
+        assert_eq!(error.to_string(), "more than 1000000 steps in one log; split it and read the parts");
+    }
 }

@@ -41,6 +41,8 @@ pub struct TrainingLog {
     pub garbled: u64,
     /// Lines with the time of whole epochs, and no step.
     pub of_epochs: u64,
+    /// Lines of PAX, which have the time of a step and not its number.
+    pub of_pax: u64,
     /// By program, rank and run; empty where no step was logged.
     pub series: Vec<Series>,
     /// Where the Trainer of Hugging Face came to its end.
@@ -53,7 +55,7 @@ pub struct TrainingLog {
 /// At most this many lines that could not be read are listed one by one.
 const MOST_LISTED: u64 = 3;
 
-/// Reads to the end. A log without any step has no series.
+/// Reads to the end. A log without any step has no series; one of more than a million is refused.
 pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
     let mut pieces = Pieces::new(from);
     let mut reader = Reader::default();
@@ -71,12 +73,15 @@ pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
             continue;
         }
         match parsed {
-            None => reader.of_epochs += u64::from(is_of_epoch(text)),
+            None => {
+                reader.of_epochs += u64::from(is_of_epoch(text));
+                reader.of_pax += u64::from(text.contains("[PAX STATUS]: train_step() took "));
+            }
             Some(Ok(reported)) => {
                 reader.of_steps += 1;
                 let moment_ms = plain.moment_ms.or(reported.step.moment_ms);
                 let step = StepLine { line: piece.line, moment_ms, ..reported.step };
-                reader.gathered.add(ReportedStep { dialect: reported.dialect, who: plain.tag, step });
+                reader.gathered.add(ReportedStep { dialect: reported.dialect, who: plain.tag, step })?;
             }
             Some(Err(Garbled { what })) => {
                 reader.of_steps += 1;
@@ -85,7 +90,7 @@ pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
             }
         }
     }
-    let Reader { gathered, mut findings, of_steps, garbled, of_epochs, summary, .. } = reader;
+    let Reader { gathered, mut findings, of_steps, garbled, of_epochs, of_pax, summary, .. } = reader;
     if garbled > MOST_LISTED {
         let more = text::count(garbled - MOST_LISTED, "more step line");
         let why = format!("{more} could not be read");
@@ -94,7 +99,7 @@ pub fn read(from: impl BufRead) -> io::Result<TrainingLog> {
     let series = gathered.series();
     findings.extend(gather::findings(&series));
     let lines = pieces.lines();
-    Ok(TrainingLog { lines, of_steps, garbled, of_epochs, series, summary, findings })
+    Ok(TrainingLog { lines, of_steps, garbled, of_epochs, of_pax, series, summary, findings })
 }
 
 /// The steps that lines end, in logs that are not of trainings alone. The Trainer of Hugging Face prints a step's
@@ -147,6 +152,7 @@ struct Reader {
     of_steps: u64,
     garbled: u64,
     of_epochs: u64,
+    of_pax: u64,
 }
 
 /// `Time taken for epoch 3 is 725.65 sec`, and the like.

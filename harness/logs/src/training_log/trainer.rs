@@ -31,6 +31,9 @@ pub(super) fn summary(text: &str) -> Option<TrainerSummary> {
     })
 }
 
+/// No job has more ranks; what else is called so is not counted with them.
+const MOST_BARS: usize = 1 << 16;
+
 /// How far the bars are, by who draws them.
 #[derive(Debug, Default)]
 pub(super) struct Bars {
@@ -50,6 +53,9 @@ impl Bars {
     /// A dictionary as a step. A bar alone is none, and is kept for the dictionary that follows it.
     pub(super) fn parse(&mut self, who: &str, text: &str) -> Parsed {
         let dictionary = text.find("{'");
+        if self.last.len() >= MOST_BARS && !self.last.contains_key(who) {
+            return dictionary.map(|_| Err(Garbled { what: format!("more than {MOST_BARS} ranks") }));
+        }
         if let Some(bar) = bar(&text[..dictionary.unwrap_or(text.len())])
             && is_nameless(bar.head)
         {
@@ -99,4 +105,21 @@ fn is_nameless(head: &str) -> bool {
 fn fields(inside: &str) -> Vec<(&str, &str)> {
     let parts = inside.split(',').filter_map(|part| part.split_once(':'));
     parts.map(|(key, value)| (key.trim().trim_matches(['\'', '"']), value.trim())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_labels_than_a_job_has_ranks_are_not_kept() {
+        let mut bars = Bars::default();
+        let line = "{'loss': 2.5, 'epoch': 0.1}";
+        assert!(
+            (0..MOST_BARS).all(|who| bars.parse(&who.to_string(), line).is_some_and(|read| read.is_ok()))
+        );
+        assert!(bars.parse("one more", line).is_some_and(|read| read.is_err()));
+        assert!(bars.parse("7", line).is_some_and(|read| read.is_ok()), "known");
+        assert_eq!(bars.last.len(), MOST_BARS);
+    }
 }

@@ -62,6 +62,9 @@ fn each_bad_log_has_its_outcome() {
         assert_eq!((found, codes(&log).as_slice()), (expected, reported), "{what}: {log:?}");
     }
     assert_eq!(log(b"Time taken for epoch 1 is 752.9 sec\nEpoch 2: 3 sec\nsecond epoch\n").of_epochs, 2);
+    let pax = b"I0411 15:03:26.866614 140737350317184 programs.py:366] [PAX STATUS]: train_step() took 7.47 seconds.\n";
+    let pax = log(pax);
+    assert_eq!((pax.of_pax, pax.of_steps), (1, 0));
 }
 
 #[test]
