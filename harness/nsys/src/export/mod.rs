@@ -26,6 +26,9 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+/// Enough to know each form by its first bytes.
+const HEAD_BYTES: u64 = 64;
+
 /// The layout that this reader knows. A newer one is read as far as the columns that are asked for are there.
 pub const KNOWN_MAJOR: u32 = 3;
 
@@ -129,8 +132,7 @@ impl Export {
             return Ok(Export { path: path.to_owned(), form, shared: None });
         }
         let mut head = Vec::new();
-        let read = std::fs::File::open(path)
-            .and_then(|file| file.take(efa_counters::MAGIC.len() as u64).read_to_end(&mut head));
+        let read = std::fs::File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
         read.map_err(|error| bad(error.to_string()))?;
         if head.is_empty() {
             return Err(bad("the file is empty".to_owned()));
@@ -144,6 +146,9 @@ impl Export {
             let streams = arrow::Streams::open(path).map_err(bad)?;
             let form = Form::ArrowStreams(streams);
             return Ok(Export { path: path.to_owned(), form, shared: None });
+        }
+        if let Some(why) = logs::encoding::refusal(&head) {
+            return Err(bad(why.to_owned()));
         }
         if !head.starts_with(b"SQLite format 3\0") {
             let why = "not a Parquet or Arrow folder, SQLite file or Arrow stream; export the report with \

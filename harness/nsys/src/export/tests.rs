@@ -37,6 +37,20 @@ fn a_table_that_is_not_there_and_one_without_a_row_are_alike() {
 }
 
 #[test]
+fn a_file_that_was_not_fetched_or_not_unpacked_is_called_what_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let lfs = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n";
+    for (name, bytes, why) in
+        [("a.sqlite", lfs.as_bytes(), "`git lfs pull`"), ("b.sqlite", b"\x28\xb5\x2f\xfd...", "a zstd file")]
+    {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).expect("written");
+        let Err(error) = Export::open(&path) else { panic!("{name} was opened") };
+        assert!(error.to_string().contains(why), "{error}");
+    }
+}
+
+#[test]
 fn the_older_layout_s_name_of_a_table_is_known() {
     let folder = tempfile::tempdir().expect("a folder");
     let old = Export::open(&testing::sqlite(folder.path(), &KERNELS, &[], true)).expect("opens");
