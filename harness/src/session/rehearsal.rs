@@ -1,11 +1,22 @@
 //! Refuses a rehearsal with a fault that no check of the run can detect: it would be green and prove nothing.
 
 use super::RunOptions;
-use model::artefact::Plan;
+use model::artefact::{Plan, WorkloadFacts};
 use model::fault::{Fault, NodeFault};
+use recipes::catalogue::Catalogue;
 
 /// Why a run with such faults would show nothing; a line for each of them.
-pub(crate) fn undetectable(plan: &Plan, faults: &[NodeFault], options: &RunOptions) -> Vec<String> {
+pub(crate) fn undetectable(
+    plan: &Plan,
+    faults: &[NodeFault],
+    options: &RunOptions,
+    catalogue: &Catalogue,
+) -> Vec<String> {
+    let compares_clocks =
+        |name: &String| catalogue.job_recipe(name).is_some_and(|recipe| recipe.compares_clocks);
+    let computes = |facts: &WorkloadFacts| {
+        matches!(facts, WorkloadFacts::Training { .. } | WorkloadFacts::Command { .. })
+    };
     let jobs = || plan.cases.iter().flat_map(|case| &case.jobs);
     let takes_part = |node: &String| jobs().any(|job| job.nodes.contains(node));
     let line = |fault: &NodeFault| {
@@ -16,9 +27,15 @@ pub(crate) fn undetectable(plan: &Plan, faults: &[NodeFault], options: &RunOptio
             Fault::GpuMissing { .. } | Fault::GpuBusy { .. } | Fault::DriverDiffers if !options.probe => {
                 "only a probe detects it; add --probe"
             }
-            Fault::ClockOffset { .. } | Fault::ClockDrift { .. } | Fault::WindowShut
-                if !jobs().any(|job| job.profile.is_some()) =>
+            Fault::ClockOffset { .. } | Fault::ClockDrift { .. }
+                if !plan.cases.iter().flat_map(|case| &case.recipes).any(compares_clocks) =>
             {
+                "no selected case compares the clocks of nodes; try --suite evidence-p5"
+            }
+            Fault::CommExposed if !plan.cases.iter().any(|case| computes(&case.workload)) => {
+                "only trainings detect it, and none is selected"
+            }
+            Fault::WindowShut if !jobs().any(|job| job.profile.is_some()) => {
                 "only profiled cases detect it, and none is selected"
             }
             _ => return None,

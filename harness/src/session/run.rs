@@ -28,7 +28,7 @@ pub(crate) fn plan_and_run(home: &Home, options: &RunOptions) -> i32 {
     };
     if !options.libtest.list && !options.dry_run {
         let faults = parse_faults(&plan.sim_faults).unwrap_or_default();
-        let unseen = rehearsal::undetectable(&plan, &faults, options);
+        let unseen = rehearsal::undetectable(&plan, &faults, options, &catalogue);
         if !unseen.is_empty() {
             let codes = unseen.iter().map(|why| report_error(why));
             return codes.fold(exit_code::INCONCLUSIVE, exit_code::graver);

@@ -44,6 +44,7 @@ impl OfJobs {
             tables: &self.tables,
             findings: &[ReportFinding::ALL, OwnFinding::ALL],
             reads_nccl_log: false,
+            compares_clocks: false,
             run: &*self.run,
         }
     }

@@ -32,6 +32,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     tables: &[],
     findings: &[],
     reads_nccl_log: false,
+    compares_clocks: false,
     run: &run,
 };
 

@@ -75,6 +75,8 @@ pub struct RecipeSpec<'a> {
     pub findings: &'static [&'static [FindingKind]],
     /// Whether it reads NCCL's log: the planner has NCCL write one.
     pub reads_nccl_log: bool,
+    /// Whether it compares moments of different nodes: only then does it matter whether their clocks agree.
+    pub compares_clocks: bool,
     /// One job's files to its numbers.
     pub run: Run<'a>,
 }

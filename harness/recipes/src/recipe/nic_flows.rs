@@ -47,6 +47,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     tables: &[],
     findings: &[FlowFinding::ALL, FileFinding::ALL],
     reads_nccl_log: false,
+    compares_clocks: false,
     run: &run,
 };
 

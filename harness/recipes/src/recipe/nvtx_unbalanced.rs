@@ -45,6 +45,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     tables: &[&NVTX_EVENTS, &STRING_IDS, &DIAGNOSTIC_EVENT],
     findings: &[ReportFinding::ALL, NvtxFinding::ALL],
     reads_nccl_log: false,
+    compares_clocks: false,
     run: &run,
 };
 

@@ -64,6 +64,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     tables: &[&KERNEL, &MEMCPY, &MEMSET, &GRAPH_TRACE, &STRING_IDS, &DIAGNOSTIC_EVENT, &META_DATA_EXPORT],
     findings: &[ReportFinding::ALL, KernelFinding::ALL, BreakdownFinding::ALL],
     reads_nccl_log: false,
+    compares_clocks: false,
     run: &run,
 };
 

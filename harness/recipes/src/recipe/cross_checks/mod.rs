@@ -86,6 +86,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     tables: nsys::nccl::TABLES_AND_DIAGNOSTICS,
     findings: &[ReportFinding::ALL, CallFinding::ALL, CrossFinding::ALL],
     reads_nccl_log: false,
+    compares_clocks: false,
     run: &run,
 };
 

@@ -76,6 +76,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     tables: &[&KERNEL, &STRING_IDS, &DIAGNOSTIC_EVENT, &META_DATA_EXPORT],
     findings: &[ReportFinding::ALL, KernelFinding::ALL, KernelSumFinding::ALL],
     reads_nccl_log: false,
+    compares_clocks: false,
     run: &run,
 };
 

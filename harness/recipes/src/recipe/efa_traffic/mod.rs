@@ -102,6 +102,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     tables: &[],
     findings: &[EfaFinding::ALL],
     reads_nccl_log: false,
+    compares_clocks: false,
     run: &run,
 };
 

@@ -129,6 +129,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     tables: &[],
     findings: &[NcclLogFinding::ALL, FROM_READER, FileFinding::ALL],
     reads_nccl_log: true,
+    compares_clocks: false,
     run: &run,
 };
 

@@ -65,6 +65,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     tables: nsys::nccl::TABLES_AND_DIAGNOSTICS,
     findings: &[ReportFinding::ALL, CallFinding::ALL, ProfileFinding::ALL],
     reads_nccl_log: false,
+    compares_clocks: false,
     run: &run,
 };
 

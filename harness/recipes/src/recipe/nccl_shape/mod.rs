@@ -91,6 +91,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     tables: &[],
     findings: &[ShapeFinding::ALL],
     reads_nccl_log: false,
+    compares_clocks: false,
     run: &run,
 };
 

@@ -84,6 +84,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     tables: &[],
     findings: &[FileFinding::ALL, RowFinding::ALL, RunFinding::ALL],
     reads_nccl_log: false,
+    compares_clocks: false,
     run: &run,
 };
 

@@ -58,6 +58,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     tables: &[&KERNEL, &RUNTIME, &STRING_IDS, &GRAPH_TRACE, &NVTX_EVENTS, &DIAGNOSTIC_EVENT],
     findings: &[ReportFinding::ALL, StepFinding::ALL],
     reads_nccl_log: false,
+    compares_clocks: false,
     run: &run,
 };
 

@@ -81,6 +81,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     tables: &[&KERNEL, &STRING_IDS, &RUNTIME, &NVTX_EVENTS, &SESSION_START, &SYSTEM_ENV, &DIAGNOSTIC_EVENT],
     findings: &[ReportFinding::ALL, StragglerFinding::ALL],
     reads_nccl_log: false,
+    compares_clocks: true,
     run: &run,
 };
 

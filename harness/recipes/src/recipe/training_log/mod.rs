@@ -153,6 +153,7 @@ pub(crate) const SPEC: RecipeSpec = RecipeSpec {
     tables: &[],
     findings: &[TrainingFinding::ALL, FileFinding::ALL, RateFinding::ALL],
     reads_nccl_log: false,
+    compares_clocks: false,
     run: &run,
 };
 

@@ -56,6 +56,7 @@ pub const SPEC: RecipeSpec = RecipeSpec {
     tables: &[&KERNEL, &RUNTIME, &STRING_IDS, &GRAPH_TRACE, &NVTX_EVENTS, &DIAGNOSTIC_EVENT],
     findings: &[ReportFinding::ALL, WindowFinding::ALL, RateFinding::ALL],
     reads_nccl_log: false,
+    compares_clocks: false,
     run: &run,
 };
 
