@@ -12,8 +12,13 @@ pub type Find<'a> = &'a dyn Fn(&str) -> Option<(String, String)>;
 
 /// The suite that this one extends, if it does.
 pub fn base_of(text: &str) -> Option<String> {
+    extends(text)?
+}
+
+/// The value of `extends` where it is there; an inner `None` where it is no text.
+fn extends(text: &str) -> Option<Option<String>> {
     let (document, _) = toml::de::DeTable::parse_recoverable(text);
-    Some(document.get_ref().get("extends")?.get_ref().as_str()?.to_owned())
+    Some(document.get_ref().get("extends")?.get_ref().as_str().map(str::to_owned))
 }
 
 /// Reads a suite, with the one that it extends, if it does. Lines and file are those of the file that has the cases.
@@ -26,8 +31,12 @@ pub(super) fn suite(
     if let Some(why) = odd_name(read::stem(file)) {
         return Err(Diagnostic::in_file(file, why).into());
     }
-    let Some(base) = base_of(text) else { return read::suite(text, file, catalogue) };
+    let Some(base) = extends(text) else { return read::suite(text, file, catalogue) };
     let refuse = |message: String| Err(Diagnostic::at(file, line_of(text, "extends"), 1, message).into());
+    let Some(base) = base else {
+        // Nobody can tell whether the rest is meant as cases or as changes.
+        return refuse("`extends` must be the name of a suite, in quotes".to_owned());
+    };
     let shown = base.escape_debug();
     let Some((base_file, base_text)) = find(&base) else {
         return refuse(format!("no suite named `{shown}` in `suites`"));
