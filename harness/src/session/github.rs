@@ -8,6 +8,7 @@ use base::redact::Redactor;
 use libtest_mimic::FormatSetting;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 /// GitHub takes no more of a step.
@@ -36,7 +37,12 @@ pub(super) fn add_summary(report: &Report, redactor: &Redactor) {
 }
 
 fn append(path: &PathBuf, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    // A pipe that nobody reads is refused at once and not waited for.
+    let mut file =
+        OpenOptions::new().create(true).append(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
     let room = MOST_BYTES.saturating_sub(file.metadata()?.len());
     // Its first line is a line of its own, whatever stands before it.
     let cut = report::cut(&format!("\n{text}"), room as usize);
@@ -44,4 +50,25 @@ fn append(path: &PathBuf, text: &str) -> io::Result<()> {
         return Err(io::Error::other("it holds 1 MiB already, which is all that GitHub shows"));
     }
     file.write_all(cut.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_added_to_a_file_and_never_waits_for_a_pipe() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("summary");
+        for text in ["one", "two"] {
+            append(&path, text).expect("written");
+        }
+        assert_eq!(std::fs::read_to_string(&path).expect("there"), "\none\ntwo");
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("made");
+        assert!(append(&pipe, "one").is_err());
+        // Also where somebody reads it.
+        let _reader = OpenOptions::new().read(true).write(true).open(&pipe).expect("opened");
+        assert_eq!(append(&pipe, "one").expect_err("refused").to_string(), "not a regular file");
+    }
 }

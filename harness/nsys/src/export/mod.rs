@@ -131,6 +131,10 @@ impl Export {
             };
             return Ok(Export { path: path.to_owned(), form, shared: None });
         }
+        // A pipe would be waited for, and a device has no end.
+        if !std::fs::metadata(path).map_err(|error| bad(error.to_string()))?.is_file() {
+            return Err(bad("not a regular file".to_owned()));
+        }
         let mut head = Vec::new();
         let read = std::fs::File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
         read.map_err(|error| bad(error.to_string()))?;

@@ -48,6 +48,10 @@ fn a_file_that_was_not_fetched_or_not_unpacked_is_called_what_it_is() {
         let Err(error) = Export::open(&path) else { panic!("{name} was opened") };
         assert!(error.to_string().contains(why), "{error}");
     }
+    for path in ["/dev/zero", "/dev/null"] {
+        let Err(error) = Export::open(Path::new(path)) else { panic!("{path} was opened") };
+        assert!(error.to_string().ends_with("not a regular file"), "{error}");
+    }
 }
 
 #[test]

@@ -73,7 +73,8 @@ impl<'a> Row<'a> {
 
 /// What rows without a number add is nothing.
 pub(super) fn sum(rows: &[Row<'_>], column: &str) -> f64 {
-    rows.iter().filter_map(|row| row.number(column)).sum()
+    // The sum of no number would be -0.
+    rows.iter().filter_map(|row| row.number(column)).fold(0.0, |sum, number| sum + number)
 }
 
 /// The row with the largest number.
