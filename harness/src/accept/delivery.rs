@@ -4,6 +4,7 @@
 use crate::pipeline;
 use crate::report::{estimate_s, node_hours};
 use crate::session::past_events::PastEvents;
+use crate::session::reached::ReachScope;
 use crate::session::{RunOptions, execution, planning};
 use base::nodeset;
 use cluster::interrupt;
@@ -179,7 +180,8 @@ impl Delivery {
 
     fn execute(&self, plan: &Plan, store: &Store, past: Option<&PastEvents>) -> Result<(), Stopped> {
         let reached =
-            execution::reached_by(&self.inventory, plan.seed, &self.options).map_err(Stopped::Machinery)?;
+            execution::reached_by(&self.inventory, &ReachScope::from_plan(plan, self.options.ssh_fanout))
+                .map_err(Stopped::Machinery)?;
         let finished = execution::execute(plan, &self.inventory, reached, store, &self.options, past)
             .map_err(Stopped::Machinery)?;
         if let Some(error) = pipeline::write_reports(plan, &finished, store).1.into_iter().next() {

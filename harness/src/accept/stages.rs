@@ -5,7 +5,6 @@ use super::acceptance_session::{AcceptanceSession, Sets};
 use super::delivery::{Stopped, machinery};
 use super::messages;
 use super::placement::members;
-use crate::session::execution;
 use crate::session::preflight::{self, ProbeScope};
 use base::nodeset;
 use cluster::probe;
@@ -117,8 +116,7 @@ impl AcceptanceSession {
             seed: asked.seed,
             sim_faults: &asked.sim_faults,
         };
-        let reached = execution::reached_by(inventory, scope.seed, options).map_err(Stopped::Machinery)?;
-        let made = preflight::probe_nodes(&scope, inventory, reached.as_ref(), options);
+        let made = preflight::probe_apart(&scope, inventory, options);
         made.map_err(|stopped| match stopped {
             preflight::Stopped::Interrupted(code) => Stopped::Interrupted(code),
             preflight::Stopped::Machinery(why) | preflight::Stopped::NoAnswer(why) => Stopped::Machinery(why),

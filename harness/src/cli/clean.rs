@@ -4,7 +4,7 @@ use super::home;
 use crate::error::Error;
 use crate::session::execution::{new_runtime, simulated_cluster};
 use crate::session::past_events::{PastEvents, current_inventory, planned_inventory};
-use crate::session::reached::{Reached, through_slurm};
+use crate::session::reached::{ReachScope, Reached, through_slurm};
 use crate::session::{report_error, stored};
 use clap::{ArgGroup, Args};
 use cluster::clean::{self, Cleaned, Leftover, Recorded};
@@ -143,14 +143,19 @@ fn cleaned(home: &Home, stored: &Stored, store: &Store, args: &CleanArgs) -> Res
         }
         let (reached, unclear) = match plan.launcher {
             Launcher::Slurm => reach_slurm(home, stored, args)?,
-            Launcher::Ssh | Launcher::Local => {
+            Launcher::Ssh | Launcher::Kubernetes | Launcher::Local => {
                 (Reached::for_run(home, plan, &args.inventory, args.ssh_fanout)?, None)
             }
         };
+        let reached = reached.looking(ends);
         reached.begin().await;
         let redactor = store::redactor();
-        let mut cleaned = clean::clean(plan, &recorded, &reached.clean(&redactor), ends).await;
-        reached.end().await;
+        let reach = reached.clean(&redactor);
+        let mut cleaned = match reached.pods() {
+            Some(pods) => clean::pods::clean(plan, &recorded, pods, &reach, ends).await,
+            None => clean::clean(plan, &recorded, &reach, ends).await,
+        };
+        reached.disconnect().await;
         cleaned.unclear.extend(unclear);
         Ok(cleaned)
     })
@@ -163,7 +168,7 @@ fn reach_slurm(home: &Home, stored: &Stored, args: &CleanArgs) -> Result<(Reache
     let (reached, unclear) = match current_inventory(home, plan, &args.inventory) {
         Ok((inventory, changed)) => {
             let unclear = changed.map(|file| format!("{file} has changed since the run was planned"));
-            (Reached::new(&inventory, plan.seed, args.ssh_fanout as usize)?, unclear)
+            (Reached::new(&inventory, &ReachScope::from_plan(plan, args.ssh_fanout))?, unclear)
         }
         Err(why) => (Reached::slurm(None), Some(format!("this machine's Slurm was asked: {why}"))),
     };

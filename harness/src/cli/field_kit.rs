@@ -2,7 +2,7 @@
 
 use super::{home, usage};
 use crate::error::Error;
-use crate::session::reached::Reached;
+use crate::session::reached::{ReachScope, Reached};
 use crate::session::{load, report_error};
 use base::text::count;
 use clap::Args;
@@ -147,7 +147,8 @@ async fn gathered<'a>(
         }
         evidence
     } else {
-        let reached = Reached::new(inventory, args.seed, openssh::FANOUT);
+        let scope = ReachScope { run: &name, nodes, seed: args.seed, fanout: openssh::FANOUT };
+        let reached = Reached::new(inventory, &scope);
         let reached = reached.map_err(|why| report_error(&why))?;
         reached.begin().await;
         let clock = Clock::starting_at(store::wall_clock_s());

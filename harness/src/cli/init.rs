@@ -130,8 +130,8 @@ jobs:
 
 pub(super) fn run(args: &InitArgs) -> Result<i32, Error> {
     if args.cluster == Some(ClusterKind::Kubernetes) {
-        let why = "--cluster kubernetes: not supported yet, nothing was written; nodes that allow ssh can be used: \
-                   `harness init --cluster ssh`";
+        let why = "--cluster kubernetes: no inventory is written for it yet, nothing was written; write one by hand: \
+                   `reach = { via = \"kubernetes\", image = \"REGISTRY/IMAGE:TAG\", shared = \"CLAIM\" }`";
         return Err(Error::Usage(why.to_owned()));
     }
     if args.partition.is_some() && !args.cluster.is_none_or(ClusterKind::has_slurm) {

@@ -5,6 +5,7 @@ use super::run_suites::RunArgs;
 use super::{clean, home};
 use crate::error::Error;
 use crate::session::past_events::read_ended_run;
+use crate::session::reached::ReachScope;
 use crate::session::{RunOptions, after_run, execution, load, planning, report_error, stored};
 use clap::Args;
 use cluster::interrupt;
@@ -49,7 +50,7 @@ fn resume(home: &Home, id: &str, options: &RunOptions) -> i32 {
     };
     interrupt::watch();
     end_analyses(&store);
-    let reached = match execution::reached_by(&inventory, plan.seed, options) {
+    let reached = match execution::reached_by(&inventory, &ReachScope::from_plan(&plan, options.ssh_fanout)) {
         Ok(reached) => reached,
         Err(why) => return report_error(&why),
     };

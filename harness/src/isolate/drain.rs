@@ -3,7 +3,7 @@
 
 use super::consent;
 use crate::session::execution::new_runtime;
-use crate::session::reached::{Reached, through_slurm};
+use crate::session::reached::{ReachScope, Reached, through_slurm};
 use cluster::drain::limits::{self, Limits};
 use cluster::drain::{self, Drained, Wanted};
 use cluster::reach::Reach;
@@ -117,7 +117,10 @@ pub(crate) fn with_slurm<T>(
             let reach = SimulatedReach::new(inventory, 0, Vec::new(), BTreeMap::new())?;
             return Ok(act(&through_slurm(inventory, &reach)).await);
         }
-        let reached = Reached::new(inventory, 0, ssh_fanout as usize)?;
+        let reached = Reached::new(
+            inventory,
+            &ReachScope { run: "drain", nodes: &inventory.nodes, seed: 0, fanout: ssh_fanout as usize },
+        )?;
         reached.begin().await;
         let done = act(reached.reach()).await;
         reached.end().await;

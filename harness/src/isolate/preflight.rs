@@ -2,7 +2,7 @@
 
 use super::request::{IsolationOutcome, IsolationRequest};
 use crate::session::preflight::{self, ProbeScope, Stopped};
-use crate::session::{RunOptions, execution, no_answer, report_error};
+use crate::session::{RunOptions, no_answer, report_error};
 use cluster::{interrupt, probe};
 use config::inventory::Inventory;
 use model::artefact::LeftOut;
@@ -30,9 +30,7 @@ pub(crate) fn unfit(
         seed: request.seed,
         sim_faults: &request.sim_faults,
     };
-    let made = execution::reached_by(inventory, request.seed, &options)
-        .map_err(Stopped::Machinery)
-        .and_then(|reached| preflight::probe_nodes(&scope, inventory, reached.as_ref(), &options));
+    let made = preflight::probe_apart(&scope, inventory, &options);
     let end = |code| IsolationOutcome { code, ..IsolationOutcome::default() };
     let made = made.map_err(|stopped| match stopped {
         Stopped::Interrupted(code) => {

@@ -5,6 +5,7 @@ use crate::report::{self, Report};
 use crate::session::RunOptions;
 use crate::session::output::Output;
 use crate::session::past_events::{PastEvents, read_ended_run};
+use crate::session::reached::ReachScope;
 use crate::session::{execution, planning, stored};
 use base::nodeset;
 use base::text::count;
@@ -205,7 +206,8 @@ impl Isolation {
 
     fn execute(&self, plan: &Plan, store: &Store, past: Option<&PastEvents>) -> Result<(), Stopped> {
         let reached =
-            execution::reached_by(&self.inventory, plan.seed, &self.options).map_err(Stopped::Machinery)?;
+            execution::reached_by(&self.inventory, &ReachScope::from_plan(plan, self.options.ssh_fanout))
+                .map_err(Stopped::Machinery)?;
         let finished = execution::execute(plan, &self.inventory, reached, store, &self.options, past)
             .map_err(Stopped::Machinery)?;
         if let Some(error) = pipeline::write_reports(plan, &finished, store).1.into_iter().next() {

@@ -1,4 +1,5 @@
-//! Before anything is launched over ssh: whether each host that answers lets us work there, with commands and with files.
+//! Before anything is launched over ssh or in pods: whether each host that answers lets us work there, with commands and
+//! with files.
 //! One that does not is left out by name, with what it printed. A host that gives no answer is left to the launch.
 
 use super::RunOptions;
@@ -21,7 +22,8 @@ pub(crate) fn refused(
     reached: Option<&Reached>,
     options: &RunOptions,
 ) -> Result<Vec<LeftOut>, Stopped> {
-    let Some(reached) = reached.filter(|reached| matches!(reached, Reached::Ssh(_))) else {
+    let Some(reached) = reached.filter(|reached| matches!(reached, Reached::Ssh(_) | Reached::Pods(_)))
+    else {
         return Ok(Vec::new());
     };
     let refused = runtime(false)?.block_on(async {
@@ -45,7 +47,13 @@ pub(crate) fn refused(
                 1 => "nothing was launched".to_owned(),
                 more => format!("all {more} nodes refuse, nothing was launched"),
             };
-            let why = format!("{}; {many}; try `ssh {} true`", first.why, first.node);
+            let hint = match reached {
+                Reached::Pods(_) => {
+                    "look at `kubectl describe pods -l app.kubernetes.io/managed-by=harness`".to_owned()
+                }
+                _ => format!("try `ssh {} true`", first.node),
+            };
+            let why = format!("{}; {many}; {hint}", first.why);
             runtime(false)?.block_on(reached.end());
             Err(Stopped::Machinery(why))
         }

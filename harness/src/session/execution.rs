@@ -4,7 +4,7 @@ use super::RunOptions;
 use super::live_reports::LiveReports;
 use super::past_events::PastEvents;
 use super::planning::parse_faults;
-use super::reached::{Reached, through_slurm};
+use super::reached::{ReachScope, Reached, through_slurm};
 use crate::own_recipes;
 use crate::pipeline::{self, Finished, World};
 use crate::report::{Mode, Progress, Report};
@@ -28,14 +28,10 @@ pub(crate) fn new_runtime(simulated: bool) -> Result<Runtime, String> {
 }
 
 /// How the nodes of a real inventory are reached; simulated ones are made where the run is.
-pub(crate) fn reached_by(
-    inventory: &Inventory,
-    seed: u64,
-    options: &RunOptions,
-) -> Result<Option<Reached>, String> {
+pub(crate) fn reached_by(inventory: &Inventory, scope: &ReachScope<'_>) -> Result<Option<Reached>, String> {
     match inventory.kind {
         Kind::Simulated => Ok(None),
-        Kind::Real => Reached::new(inventory, seed, options.ssh_fanout as usize).map(Some),
+        Kind::Real => Reached::new(inventory, scope).map(Some),
     }
 }
 
@@ -150,7 +146,10 @@ pub(super) fn execute_by(
             on_case,
         };
         let finished = pipeline::run(plan, world, store, &mut progress).await;
-        reached.end().await;
+        match &finished {
+            Ok(_) => reached.end().await,
+            Err(_) => reached.disconnect().await,
+        }
         finished.map_err(|error| error.to_string())
     });
     progress.done();

@@ -1,9 +1,9 @@
 //! Before anything is launched: the nodes of a plan are probed, and those that cannot pass are left out of it by name.
 //! How nodes are probed, and which cannot pass, is `probe`'s business; what a plan without them is, `plan`'s.
 
-use super::execution::new_runtime;
+use super::execution::{new_runtime, reached_by};
 use super::planning::{Replanning, make_plan_as, parse_faults};
-use super::reached::{Reached, redactor, through_slurm};
+use super::reached::{ReachScope, Reached, redactor, through_slurm};
 use super::{RunOptions, no_answer};
 use base::nodeset;
 use cluster::probe::{self, NotMade, Probing};
@@ -172,6 +172,22 @@ impl<'a> ProbeScope<'a> {
 }
 
 /// Asks the nodes what they have.
+/// By connections and pods that serve nothing else.
+pub(crate) fn probe_apart(
+    scope: &ProbeScope<'_>,
+    inventory: &Inventory,
+    options: &RunOptions,
+) -> Result<Probe, Stopped> {
+    let fanout = options.ssh_fanout as usize;
+    let reach = ReachScope { run: &scope.name, nodes: scope.nodes, seed: scope.seed, fanout };
+    let reached = reached_by(inventory, &reach).map_err(Stopped::Machinery)?;
+    let made = probe_nodes(scope, inventory, reached.as_ref(), options);
+    if let Some(reached) = &reached {
+        runtime(false)?.block_on(reached.end());
+    }
+    made
+}
+
 pub(crate) fn probe_nodes(
     scope: &ProbeScope<'_>,
     inventory: &Inventory,

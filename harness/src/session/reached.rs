@@ -1,4 +1,5 @@
-//! How the nodes of a real inventory are reached in a run: as processes of this machine or of a login host, or over ssh.
+//! How the nodes of a real inventory are reached in a run: as processes of this machine or of a login host, over ssh, or
+//! by the pods that stand for them.
 //! Simulated nodes are reached where the run is made.
 
 use super::past_events::planned_inventory;
@@ -6,6 +7,7 @@ use base::redact::{Redactor, Reference, Secrets, reference};
 use cluster::reach::Reach;
 use cluster::reach::login::AtLogin;
 use cluster::reach::openssh::{OpenSsh, SshOptions};
+use cluster::reach::pods::{PodOwner, Pods};
 use cluster::reach::process::ProcessReach;
 use cluster::reach::redacted::Redacted;
 use cluster::reach::slurm_calls::{self, SlurmCalls};
@@ -19,13 +21,30 @@ pub(crate) enum Reached {
     Slurm(SlurmCalls<ProcessReach>),
     Login(Box<SlurmCalls<AtLogin<OpenSsh>>>),
     Ssh(Box<OpenSsh>),
+    Pods(Box<Pods>),
+}
+
+/// Who reaches nodes, and which: pods are made for these and bear that name.
+pub(crate) struct ReachScope<'a> {
+    /// The id of a run, or the name of a probe.
+    pub run: &'a str,
+    pub nodes: &'a [String],
+    pub seed: u64,
+    /// So many hosts are connected to at the same time.
+    pub fanout: usize,
+}
+
+impl<'a> ReachScope<'a> {
+    pub(crate) fn from_plan(plan: &'a Plan, fanout: u32) -> ReachScope<'a> {
+        ReachScope { run: &plan.run_id, nodes: &plan.nodes, seed: plan.seed, fanout: fanout as usize }
+    }
 }
 
 impl Reached {
-    /// Connects to no host yet; `fanout` hosts will be connected to at the same time.
-    pub(crate) fn new(inventory: &Inventory, seed: u64, fanout: usize) -> Result<Reached, String> {
+    /// Connects to no host yet, and makes no pod.
+    pub(crate) fn new(inventory: &Inventory, scope: &ReachScope<'_>) -> Result<Reached, String> {
         let over_ssh = |way: SshOptions| {
-            OpenSsh::new(way, seed, fanout)
+            OpenSsh::new(way, scope.seed, scope.fanout)
                 .map_err(|error| format!("cannot create a folder for the sockets of ssh: {error}"))
         };
         Ok(match &inventory.reach {
@@ -47,6 +66,11 @@ impl Reached {
                 let way = SshOptions { user: ssh.user.clone(), port: ssh.port, config: ssh.config.clone() };
                 Reached::Ssh(Box::new(over_ssh(way)?))
             }
+            ReachBy::Kubernetes(pods) => {
+                let person = std::env::var("USER").unwrap_or_default();
+                let owner = PodOwner { run: scope.run.to_owned(), person };
+                Reached::Pods(Box::new(Pods::new(inventory, pods, owner, scope.nodes, scope.fanout)))
+            }
         })
     }
 
@@ -55,9 +79,9 @@ impl Reached {
     pub(crate) fn for_run(home: &Home, plan: &Plan, named: &str, fanout: u32) -> Result<Reached, String> {
         match plan.launcher {
             Launcher::Local => Ok(Reached::Processes(ProcessReach)),
-            Launcher::Slurm | Launcher::Ssh => {
+            Launcher::Slurm | Launcher::Ssh | Launcher::Kubernetes => {
                 let inventory = planned_inventory(home, plan, named)?;
-                Reached::new(&inventory, plan.seed, fanout as usize)
+                Reached::new(&inventory, &ReachScope::from_plan(plan, fanout))
             }
         }
     }
@@ -73,6 +97,7 @@ impl Reached {
             Reached::Slurm(reach) => reach,
             Reached::Login(reach) => reach.as_ref(),
             Reached::Ssh(reach) => reach.as_ref(),
+            Reached::Pods(reach) => reach.as_ref(),
         }
     }
 
@@ -88,9 +113,35 @@ impl Reached {
         }
     }
 
+    /// Ends the connections, and the pods that were made.
     pub(crate) async fn end(&self) {
+        self.disconnect().await;
+        if let Reached::Pods(pods) = self
+            && let Err(why) = pods.end().await
+        {
+            eprintln!("warning: {why}; `harness clean --all` looks for pods of runs");
+        }
+    }
+
+    /// Ends the connections alone: what runs in pods goes on, for a run that is resumed.
+    pub(crate) async fn disconnect(&self) {
         if let Some(ssh) = self.ssh() {
             ssh.end().await;
+        }
+    }
+
+    /// To look at what a run left: no pod takes a device, and without `makes` none is made.
+    pub(crate) fn looking(self, makes: bool) -> Reached {
+        match self {
+            Reached::Pods(pods) => Reached::Pods(Box::new(pods.looking(makes))),
+            other => other,
+        }
+    }
+
+    pub(crate) fn pods(&self) -> Option<&Pods> {
+        match self {
+            Reached::Pods(pods) => Some(pods),
+            _ => None,
         }
     }
 
@@ -101,7 +152,7 @@ impl Reached {
 
     fn ssh(&self) -> Option<&OpenSsh> {
         match self {
-            Reached::Processes(_) | Reached::Slurm(_) => None,
+            Reached::Processes(_) | Reached::Slurm(_) | Reached::Pods(_) => None,
             Reached::Login(reach) => Some(reach.inner().inner()),
             Reached::Ssh(reach) => Some(reach),
         }

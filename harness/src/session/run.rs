@@ -1,9 +1,10 @@
 //! A new run: its plan listed, printed, or carried out on the nodes that are fit for it, in a folder of its own.
 
-use super::execution::{analyze_on, execute_by, reached_by};
+use super::execution::{analyze_on, execute_by, new_runtime, reached_by};
 use super::output::{print_quietly, report_error};
 use super::planning::{self, Replanning, check_holds_no_secret, make_plan, parse_faults};
 use super::preflight::{self, Stopped};
+use super::reached::ReachScope;
 use super::{RunOptions, access, after_run, load, print_errors, rehearsal, reports, webhook};
 use crate::filters::Filters;
 use crate::report::{self, ListFormat};
@@ -125,7 +126,7 @@ fn launch(
         return print_errors(&[why]);
     }
     interrupt::watch();
-    let reached = match reached_by(inventory, plan.seed, options) {
+    let reached = match reached_by(inventory, &ReachScope::from_plan(&plan, options.ssh_fanout)) {
         Ok(reached) => reached,
         Err(why) => return report_error(&why),
     };
@@ -135,6 +136,11 @@ fn launch(
         true => preflight::before(home, plan, inventory, reached.as_ref(), refused, options, replanning)
             .map(|checked| (checked.plan, Some(checked.probe), checked.nsys_version)),
     });
+    if let (Err(_), Some(reached)) = (&checked, &reached)
+        && let Ok(runtime) = new_runtime(false)
+    {
+        runtime.block_on(reached.end());
+    }
     let (plan, probe, nsys_version) = match checked {
         // Those that were left out are in no allocation.
         Ok((fewer, probe, nsys_version)) => (plan::share(fewer, inventory), probe, nsys_version),

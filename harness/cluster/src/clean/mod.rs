@@ -5,6 +5,7 @@
 mod accounting;
 pub mod analyses;
 mod node;
+pub mod pods;
 mod queue;
 
 use crate::reach::{Host, Reach};
@@ -42,6 +43,8 @@ pub enum LeftoverKind {
     Part,
     /// A file under its own name that is not what was put there.
     Broken,
+    /// A pod under the label of the run.
+    Pod,
     /// Where tasks of an analysis hand over what they read.
     Folder,
 }
@@ -57,6 +60,7 @@ impl LeftoverKind {
             LeftoverKind::Secret => "unread secret",
             LeftoverKind::Part => "unfinished file",
             LeftoverKind::Broken => "broken file",
+            LeftoverKind::Pod => "pod",
             LeftoverKind::Folder => "folder",
         }
     }

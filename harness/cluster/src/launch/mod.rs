@@ -160,7 +160,8 @@ impl From<String> for NotLaunched {
 pub(crate) fn find(launcher: Launcher) -> Box<dyn Launch> {
     match launcher {
         Launcher::Slurm => Box::new(slurm::Slurm::default()),
-        Launcher::Ssh => Box::new(ssh::Ssh::default()),
+        // Pods are hosts: only the reach below differs.
+        Launcher::Ssh | Launcher::Kubernetes => Box::new(ssh::Ssh::default()),
         Launcher::Local => Box::new(local::Local),
     }
 }

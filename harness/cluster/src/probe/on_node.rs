@@ -2,7 +2,7 @@
 //! inventory's `reach`.
 
 use crate::reach::{Host, Reach, Wait};
-use config::inventory::{ReachBy, SshReach};
+use config::inventory::{KubernetesReach, ReachBy, SshReach};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -57,11 +57,18 @@ pub(crate) fn on_node(reach: &ReachBy) -> &dyn OnNode {
     match reach {
         ReachBy::Slurm(slurm) => slurm,
         ReachBy::Ssh(ssh) => ssh,
+        ReachBy::Kubernetes(pods) => pods,
         ReachBy::Local => &ThisMachine,
     }
 }
 
 impl OnNode for SshReach {
+    fn command(&self, node: &str, argv: Vec<String>, _job: &NodeJob<'_>) -> (Host, Vec<String>) {
+        (Host::Node(node.to_owned()), argv)
+    }
+}
+
+impl OnNode for KubernetesReach {
     fn command(&self, node: &str, argv: Vec<String>, _job: &NodeJob<'_>) -> (Host, Vec<String>) {
         (Host::Node(node.to_owned()), argv)
     }

@@ -6,10 +6,12 @@ mod left_file;
 pub mod login;
 pub mod openssh;
 mod output;
+pub mod pods;
 pub mod process;
 pub mod progress;
 pub mod redacted;
 pub mod shared_folder;
+mod shell_text;
 pub mod sink;
 pub mod slurm_calls;
 pub(crate) mod slurm_refusal;
@@ -213,6 +215,24 @@ impl fmt::Display for Status {
     }
 }
 
+/// What lies between a host and us, when that is what fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Its sshd, our key, its login shell.
+    Ssh,
+    /// The pod that stands for it.
+    Pod,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Access::Ssh => "ssh to",
+            Access::Pod => "pod of",
+        })
+    }
+}
+
 /// Why a command has no `Answer`, or why a file could not be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReachError {
@@ -240,8 +260,10 @@ pub enum ReachError {
     },
     /// The host answers and does not let us work there: its key, our key, its login shell, or no sftp. It says nothing
     /// about the node itself, so it is not attributable to the node.
-    #[error("ssh to {host}: {why}")]
+    #[error("{by} {host}: {why}")]
     NoAccess {
+        /// What lies between the host and us.
+        by: Access,
         /// The node, or the login host.
         host: String,
         /// What a person has to settle, with ssh's message.
@@ -282,7 +304,7 @@ mod tests {
             ReachError::NoProgram { host: host(), program: "nsys".into() },
             ReachError::NotFound { path: "/fsx/run/stdout".into() },
             ReachError::Unreachable { host: host(), why: "connection timed out".into() },
-            ReachError::NoAccess { host: host(), why: "its host key is not known".into() },
+            ReachError::NoAccess { by: Access::Ssh, host: host(), why: "its host key is not known".into() },
             ReachError::TimedOut { what: "`sinfo`".into(), limit_s: 60 },
             ReachError::Failed {
                 what: "cannot read `/fsx/run/stdout`".into(),

@@ -10,7 +10,9 @@ mod select;
 mod world;
 
 pub use instance::{FlowOp, Instance, Instances, Transport};
-pub use launcher::{JobNeeds, JobSite, LaunchPlanner, ReachBy, SlurmReach, SshReach, SshStart};
+pub use launcher::{
+    JobNeeds, JobSite, KubernetesReach, LaunchPlanner, ReachBy, SlurmReach, SshReach, SshStart, Toleration,
+};
 pub use world::WorldSettings;
 
 use crate::diagnostic::Diagnostics;

@@ -276,9 +276,52 @@ fn what_slurm_is_asked_for_is_read_and_what_the_harness_sets_itself_is_refused()
 #[test]
 fn each_launcher_is_read_by_its_name() {
     for launcher in Launcher::ALL {
+        let more = match launcher {
+            Launcher::Kubernetes => ", image = \"r/i:1\", shared = \"fsx\"",
+            _ => "",
+        };
         let text = format!(
-            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"n1\"\npaths = {{ shared = \"/f\" }}\nreach = {{ via = \"{launcher}\" }}\n"
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"n1\"\npaths = {{ shared = \"/f\" }}\nreach = {{ via = \"{launcher}\"{more} }}\n"
         );
         assert_eq!(read(&text).expect("read").reach.launcher(), launcher);
     }
+}
+
+#[test]
+fn pods_are_described_by_what_kubernetes_can_have_and_by_nothing_else() {
+    let text = |more: &str| {
+        format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"a\"\npaths = {{ shared = \"/fsx\" }}\n[reach]\nvia = \"kubernetes\"\n{more}"
+        )
+    };
+    let needed = "image = \"registry/nccl:1\"\nshared = \"fsx\"\n";
+    let reach = |more: &str| match read(&text(&format!("{needed}{more}"))).expect("good").reach {
+        ReachBy::Kubernetes(pods) => pods,
+        other => panic!("{other:?}"),
+    };
+    let plain = reach("");
+    assert_eq!((plain.namespace.as_str(), plain.efa, plain.hugepages), ("default", None, 5 << 30));
+    let full = reach(
+        "namespace = \"bench\"\nqueue = \"gpus\"\nefa = 0\nhugepages = false\nnode_selector = { \"a/b\" = \"c\" }\n\
+         tolerations = [{ key = \"nvidia.com/gpu\", effect = \"NoSchedule\" }]\n",
+    );
+    assert_eq!((full.queue.as_deref(), full.efa, full.hugepages), (Some("gpus"), Some(0), 0));
+    assert_eq!(full.tolerations[0].effect, Some("NoSchedule"));
+    for (more, part) in [
+        ("namespace = \"Bench\"\n", "x.toml:9:13: `namespace` must be a name of Kubernetes: \"Bench\""),
+        ("queue = \"a; rm\"\n", "x.toml:9:9: `queue` must be a name of Kubernetes"),
+        ("node_selector = { \"a b\" = \"c\" }\n", "not a label of Kubernetes: \"a b\""),
+        ("tolerations = [{ value = \"x\" }]\n", "missing key: `key`"),
+        ("tolerations = [{ key = \"x\", effect = \"NoScedule\" }]\n", "did you mean `NoSchedule`?"),
+        ("hugepages = \"1MiB\"\n", "must be a multiple of 2 MiB"),
+        ("partition = \"gpu\"\n", "x.toml:9:1: unknown key"),
+    ] {
+        let message = read(&text(&format!("{needed}{more}"))).expect_err(more);
+        assert!(message.contains(part), "{more}: {message}");
+    }
+    let message = read(&text("")).expect_err("needs both");
+    assert!(
+        message.contains("write `shared = \"CLAIM\"`") && message.contains("missing key: `image`"),
+        "{message}"
+    );
 }

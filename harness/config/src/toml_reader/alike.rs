@@ -36,7 +36,7 @@ const KEYS: [(&str, &str, &str); 35] = [
     ("expected", "equals", "write `equals`"),
     ("assert", "case", "write `[[case.assert]]`"),
     ("hosts", "nodes", "write `nodes`"),
-    ("launcher", "reach", "write `reach = { via = \"slurm\" }`, or `\"ssh\"`"),
+    ("launcher", "reach", "write `reach = { via = \"slurm\" }`, or `\"ssh\"`, or `\"kubernetes\"`"),
     ("queue", "partition", "write `partition`"),
     ("gres", "gpus", "write `gpus`"),
     ("gers", "gpus", "write `gpus`"),
@@ -45,7 +45,7 @@ const KEYS: [(&str, &str, &str); 35] = [
 ];
 
 /// Keys that must stand, and how they are written.
-const EXAMPLES: [(&str, &str); 11] = [
+const EXAMPLES: [(&str, &str); 12] = [
     ("about", "write `about = \"what it shows\"`"),
     ("instance", "write `instance = \"p5\"`"),
     ("case", "write `[[case]]`"),
@@ -56,19 +56,13 @@ const EXAMPLES: [(&str, &str); 11] = [
     ("to", "write `to = \"1GiB\"`"),
     ("nodes", "write `nodes = \"n[1-4]\"`"),
     ("shared", "write `shared = \"/fsx/harness\"`, a folder that all nodes see"),
-    ("via", "write `via = \"slurm\"`, or `\"ssh\"`"),
+    ("via", "write `via = \"slurm\"`, or `\"ssh\"`, or `\"kubernetes\"`"),
+    ("image", "write `image = \"REGISTRY/IMAGE:TAG\"`"),
 ];
 
 /// The key, the value as typed, and the suggestion.
-const VALUES: [(&str, &str, &str); 3] = [
-    (
-        "via",
-        "kubernetes",
-        "Kubernetes is not supported yet; nodes that allow ssh are reached with `via = \"ssh\"`",
-    ),
-    ("via", "k8s", "Kubernetes is not supported yet; nodes that allow ssh are reached with `via = \"ssh\"`"),
-    ("via", "eks", "Kubernetes is not supported yet; nodes that allow ssh are reached with `via = \"ssh\"`"),
-];
+const VALUES: [(&str, &str, &str); 2] =
+    [("via", "k8s", "write `via = \"kubernetes\"`"), ("via", "eks", "write `via = \"kubernetes\"`")];
 
 /// What to write instead of an unknown key, in a table that has these keys.
 pub(super) fn key(typed: &str, known: &[&str]) -> Option<&'static str> {

@@ -11,13 +11,15 @@ pub enum Launcher {
     Slurm,
     /// Processes on each node over SSH, kept alive by heartbeats.
     Ssh,
+    /// Processes in a pod for each node, kept alive by heartbeats as over SSH.
+    Kubernetes,
     /// Processes of this machine; a job has one node.
     Local,
 }
 
 impl Launcher {
     /// All of them, in the order in which messages list them.
-    pub const ALL: [Launcher; 3] = [Launcher::Slurm, Launcher::Ssh, Launcher::Local];
+    pub const ALL: [Launcher; 4] = [Launcher::Slurm, Launcher::Ssh, Launcher::Kubernetes, Launcher::Local];
 
     /// As in inventories, artefacts and messages: `slurm`.
     pub const fn name(self) -> &'static str {
@@ -29,6 +31,7 @@ impl Launcher {
         match self {
             Launcher::Slurm => &SLURM,
             Launcher::Ssh => &SSH,
+            Launcher::Kubernetes => &KUBERNETES,
             Launcher::Local => &LOCAL,
         }
     }
@@ -94,6 +97,15 @@ const SSH: LauncherFacts = LauncherFacts {
     single_node: false,
 };
 
+const KUBERNETES: LauncherFacts = LauncherFacts {
+    name: "kubernetes",
+    folder: FolderAccess::Nodes,
+    script: ScriptRuns::OnEachNode,
+    side_by_side: true,
+    queue: None,
+    single_node: false,
+};
+
 const LOCAL: LauncherFacts = LauncherFacts {
     name: "local",
     folder: FolderAccess::ThisMachine,
@@ -121,6 +133,9 @@ mod tests {
             let name: StrDeserializer<'_, Error> = launcher.name().into_deserializer();
             assert_eq!(Launcher::deserialize(name), Ok(launcher));
         }
-        assert_eq!(Launcher::ALL.map(|launcher| launcher.to_string()), ["slurm", "ssh", "local"]);
+        assert_eq!(
+            Launcher::ALL.map(|launcher| launcher.to_string()),
+            ["slurm", "ssh", "kubernetes", "local"]
+        );
     }
 }

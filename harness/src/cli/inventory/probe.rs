@@ -1,7 +1,7 @@
 //! `harness inventory probe` and `diff`: what the nodes of an inventory are, asked of the nodes themselves.
 
 use crate::cli::usage;
-use crate::session::reached::{Reached, redactor, through_slurm};
+use crate::session::reached::{ReachScope, Reached, redactor, through_slurm};
 use crate::session::{load, report_error};
 use clap::Args;
 use cluster::interrupt;
@@ -155,7 +155,10 @@ fn probed(home: &Home, args: &ProbeTarget) -> Result<Probe, i32> {
                 ))),
             }
         } else {
-            let reached = Reached::new(&inventory, args.seed, args.ssh_fanout as usize);
+            let name = store::new_run_id("probe");
+            let fanout = args.ssh_fanout as usize;
+            let scope = ReachScope { run: &name, nodes: &nodes, seed: args.seed, fanout };
+            let reached = Reached::new(&inventory, &scope);
             let reached = reached.map_err(|why| report_error(&why))?;
             reached.begin().await;
             let clock = Clock::starting_at(store::wall_clock_s());

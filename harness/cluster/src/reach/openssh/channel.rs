@@ -1,9 +1,9 @@
 //! One command over a connection that is there: its text goes in, what it prints comes out, with a bound on memory.
 //! Making connections, and asking again for a refused session, is left to the caller.
 
-use super::shell_text::{self, CommandEnd};
 use crate::reach::output::{head, tail, too_long};
-use crate::reach::{Answer, ReachError, Status};
+use crate::reach::shell_text::{self, CommandEnd};
+use crate::reach::{Access, Answer, ReachError, Status};
 use openssh::{Child, ChildStdin, Session, Stdio};
 use std::io;
 use tokio::io::AsyncWriteExt;
@@ -43,7 +43,7 @@ pub(super) async fn run(session: &Session, host: &str, text: &str, program: &str
     let Some(stdout) = stdout else {
         return Err(Error::For(too_long(format!("`{program}` on {host}"), STDOUT_LIMIT)));
     };
-    match shell_text::parse_output(stdout) {
+    match shell_text::parse_output(stdout, "") {
         CommandEnd::Ended { code, stdout } => Ok(Answer { status: Status::Code(code), stdout, stderr }),
         CommandEnd::Absent => {
             Err(Error::For(ReachError::NoProgram { host: host.to_owned(), program: program.to_owned() }))
@@ -52,7 +52,11 @@ pub(super) async fn run(session: &Session, host: &str, text: &str, program: &str
             // ssh reports 255 for a broken connection, too.
             Some(code) if code != 255 => {
                 let line = shell_text::first_line(&printed).or_else(|| shell_text::first_line(&stderr));
-                Err(Error::For(ReachError::NoAccess { host: host.to_owned(), why: refused(line, code) }))
+                Err(Error::For(ReachError::NoAccess {
+                    by: Access::Ssh,
+                    host: host.to_owned(),
+                    why: refused(line, code),
+                }))
             }
             _ => Err(lost("the connection was lost")),
         },

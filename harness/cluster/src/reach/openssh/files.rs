@@ -8,7 +8,7 @@ pub(super) use receive::{fetch, get};
 use super::channel::{self, chain, not_started};
 use super::greeting::Greeting;
 use super::{Node, OpenSsh};
-use crate::reach::{Command, ReachError, Status};
+use crate::reach::{Access, Command, ReachError, Status};
 use base::digest::sha256;
 use openssh::{Child, Session, Stdio};
 use openssh_sftp_client::error::SftpErrorKind;
@@ -215,8 +215,9 @@ impl Channel {
         let options = SftpOptions::new().flush_interval(Duration::ZERO);
         let (stdout, greeting) = Greeting::new(stdout);
         let begun = timeout(STEP_LIMIT, Sftp::new(stdin, stdout, options)).await;
-        let no_access =
-            |why: String| channel::Error::For(ReachError::NoAccess { host: place.host.to_owned(), why });
+        let no_access = |why: String| {
+            channel::Error::For(ReachError::NoAccess { by: Access::Ssh, host: place.host.to_owned(), why })
+        };
         match (begun, greeting.line()) {
             (Ok(Ok(sftp)), _) => Ok(Channel { sftp, child }),
             (_, Some(line)) => Err(no_access(format!("it offers no sftp; it printed: {line}"))),

@@ -1,6 +1,6 @@
 //! What a host says first where sftp should begin: the protocol, or the output of a forced command or a login shell.
 
-use super::shell_text::first_line;
+use crate::reach::shell_text::first_line;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -10,14 +10,13 @@ mod greeting;
 mod master;
 mod pace;
 mod refusal;
-mod shell_text;
 mod sockets;
 
 pub use master::SshOptions;
 
 use super::process::ProcessReach;
 use super::sink::Sink;
-use super::{Answer, Command, Host, Reach, ReachError, Wait, remove_by_command};
+use super::{Answer, Command, Host, Reach, ReachError, Wait, remove_by_command, shell_text};
 use futures::stream::{self, StreamExt};
 use master::Master;
 use openssh::Session;
@@ -196,7 +195,7 @@ impl OpenSsh {
     async fn exec_on(&self, name: &str, command: &Command) -> Result<Answer, ReachError> {
         let node = self.node(name)?;
         let program = command.argv.first().cloned().unwrap_or_default();
-        let text = shell_text::text(command)
+        let text = shell_text::text(command, "")
             .map_err(|why| ReachError::Failed { what: format!("`{program}` on {name}"), why })?;
         let run = self
             .with_session(&node, &text, async |session| channel::run(&session, name, &text, &program).await);

@@ -2,7 +2,7 @@
 //! away by waiting. It changes nothing: the command that makes a key known is printed, not run.
 
 use super::master::{SshOptions, target_arguments};
-use crate::reach::ReachError;
+use crate::reach::{Access, ReachError};
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::Command;
@@ -109,7 +109,7 @@ fn unreachable(host: &str, why: String) -> ReachError {
 
 /// Not the host's fault: nothing of it was seen.
 fn failed(host: &str, why: String) -> ReachError {
-    ReachError::NoAccess { host: host.to_owned(), why }
+    ReachError::NoAccess { by: Access::Ssh, host: host.to_owned(), why }
 }
 
 /// The command that prints the key of a host by the name that ssh gave it.

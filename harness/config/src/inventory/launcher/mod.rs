@@ -1,11 +1,13 @@
 //! How nodes are reached and jobs are started: `[reach]`, whose `via` names the launcher. Each launcher has a file here.
 
 mod extra;
+mod kubernetes;
 mod local;
 mod planner;
 mod slurm;
 mod ssh;
 
+pub use kubernetes::{KubernetesReach, Toleration};
 pub use planner::{JobNeeds, JobSite, LaunchPlanner};
 pub use slurm::SlurmReach;
 pub use ssh::{SshReach, SshStart};
@@ -23,6 +25,8 @@ pub enum ReachBy {
     Slurm(SlurmReach),
     /// One by one over ssh, without a scheduler.
     Ssh(SshReach),
+    /// In pods that stand for the nodes, by kubectl.
+    Kubernetes(KubernetesReach),
     /// This machine alone.
     Local,
 }
@@ -38,6 +42,7 @@ impl ReachBy {
         match self {
             ReachBy::Slurm(slurm) => slurm,
             ReachBy::Ssh(ssh) => ssh,
+            ReachBy::Kubernetes(pods) => pods,
             ReachBy::Local => &local::ThisMachine,
         }
     }
@@ -74,6 +79,7 @@ pub(super) fn form() -> Form {
             let form = match launcher {
                 Launcher::Slurm => SlurmReach::form(),
                 Launcher::Ssh => SshReach::form(),
+                Launcher::Kubernetes => KubernetesReach::form(),
                 Launcher::Local => Form::default(),
             };
             (Condition::Is(launcher.name()), form)
@@ -87,6 +93,7 @@ pub(super) fn read(table: &Table<'_>) -> Option<ReachBy> {
     let reach = match table.need("via").and_then(|value| value.one_of(&launchers))? {
         Launcher::Slurm => ReachBy::Slurm(SlurmReach::read(table)),
         Launcher::Ssh => ReachBy::Ssh(SshReach::read(table)?),
+        Launcher::Kubernetes => ReachBy::Kubernetes(KubernetesReach::read(table)?),
         Launcher::Local => ReachBy::Local,
     };
     table.close(form);

@@ -38,10 +38,26 @@ pub enum SshStart {
     Processes,
 }
 
+/// The key of every launcher whose jobs live by heartbeats.
+pub(super) fn heartbeat_key() -> Key {
+    let limits = &HEARTBEAT_TIMEOUT_LIMITS_S;
+    let limits = u64::from(*limits.start())..=u64::from(*limits.end());
+    Key::usual(
+        "heartbeat_timeout_s",
+        "300",
+        Type::Whole(limits),
+        "what was started on a node ends by itself when the harness has not looked for so many seconds",
+    )
+}
+
+pub(super) fn read_heartbeat(table: &Table<'_>) -> Option<u64> {
+    table
+        .get("heartbeat_timeout_s")
+        .map_or(Some(HEARTBEAT_TIMEOUT_S), |value| value.small(HEARTBEAT_TIMEOUT_LIMITS_S).map(u64::from))
+}
+
 impl SshReach {
     pub(super) fn form() -> Form {
-        let limits = &HEARTBEAT_TIMEOUT_LIMITS_S;
-        let limits = u64::from(*limits.start())..=u64::from(*limits.end());
         Form::new([
             Key::usual("user", "ssh's", Type::Text, "`ssh -l`"),
             Key::usual("port", "ssh's", Type::Whole(1..=65_535), "`ssh -p`"),
@@ -52,12 +68,7 @@ impl SshReach {
                 Type::OneOf(|_| names(&STARTS)),
                 "how the ranks of nccl-tests come about: one mpirun, or processes that nothing connects",
             ),
-            Key::usual(
-                "heartbeat_timeout_s",
-                "300",
-                Type::Whole(limits),
-                "what was started on a node ends by itself when the harness has not looked for so many seconds",
-            ),
+            heartbeat_key(),
         ])
     }
 
@@ -67,11 +78,7 @@ impl SshReach {
             port: table.get("port").and_then(|value| u16::try_from(value.small(1..=65_535)?).ok()),
             config: table.get("config").and_then(|value| line_of_text(&value)),
             start: table.get("start").map_or(Some(SshStart::Mpirun), |value| value.one_of(&STARTS))?,
-            heartbeat_timeout_s: table
-                .get("heartbeat_timeout_s")
-                .map_or(Some(HEARTBEAT_TIMEOUT_S), |value| {
-                    value.small(HEARTBEAT_TIMEOUT_LIMITS_S).map(u64::from)
-                })?,
+            heartbeat_timeout_s: read_heartbeat(table)?,
         })
     }
 }

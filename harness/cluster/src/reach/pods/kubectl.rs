@@ -1,0 +1,140 @@
+//! The user's own kubectl: what it is given, what it prints, with a bound on time and memory, and what its refusals mean.
+//!
+//! It is a program and no library on purpose: exec plugins such as `aws eks get-token`, contexts and proxies work as they
+//! do for the user at the same prompt, and nothing of Kubernetes is compiled in. Its price is a process for each command
+//! in a pod (0.16 s of processor time and 50 MiB each, measured); a client library over one connection would save that,
+//! and would be another implementation behind `Reach`.
+
+use crate::reach::output::{head, tail};
+use crate::reach::{Host, ReachError};
+use std::io::ErrorKind;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWriteExt};
+use tokio::process::{ChildStdout, Command};
+
+/// The end of what it may say on stderr, where each object that was refused has a line.
+const STDERR_LIMIT: usize = 256 << 10;
+/// How long the API server may take to answer one question.
+const REQUEST_LIMIT_S: u64 = 60;
+
+/// How kubectl is called.
+#[derive(Debug, Clone)]
+pub(super) struct Kubectl {
+    pub context: Option<String>,
+    pub namespace: String,
+}
+
+/// What it left. Its exit code is 1 whatever failed.
+pub(super) struct Output<T> {
+    pub succeeded: bool,
+    pub stdout: T,
+    pub stderr: Vec<u8>,
+}
+
+impl<T> Output<T> {
+    /// The last line that it said, which names the cause.
+    pub(super) fn complaint(&self) -> String {
+        complaint(&self.stderr)
+    }
+}
+
+pub(super) fn complaint(stderr: &[u8]) -> String {
+    const SHOWN: usize = 300;
+    let text = String::from_utf8_lossy(stderr);
+    let last = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it said nothing");
+    last.chars().filter(|c| !c.is_control()).take(SHOWN).collect()
+}
+
+impl Kubectl {
+    /// Everything that it prints, up to a limit.
+    pub(super) async fn ask(
+        &self,
+        arguments: &[String],
+        stdin: &[u8],
+        stdout_limit: usize,
+    ) -> Result<Output<Vec<u8>>, ReachError> {
+        let mut all = vec![format!("--request-timeout={REQUEST_LIMIT_S}s")];
+        all.extend_from_slice(arguments);
+        let limit = Duration::from_secs(2 * REQUEST_LIMIT_S);
+        let output = self.run(&all, stdin, limit, async |stdout| head(stdout, stdout_limit).await).await?;
+        let what = || format!("`kubectl {}`", arguments.first().map_or("", String::as_str));
+        let failed = |why: String| ReachError::Failed { what: what(), why };
+        match output.stdout {
+            Ok(Some(stdout)) => Ok(Output { succeeded: output.succeeded, stdout, stderr: output.stderr }),
+            Ok(None) => Err(crate::reach::output::too_long(what(), stdout_limit)),
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+
+    /// `take` reads its stdout, to its end or as far as it likes.
+    pub(super) async fn run<T>(
+        &self,
+        arguments: &[String],
+        stdin: &[u8],
+        limit: Duration,
+        take: impl AsyncFnOnce(ChildStdout) -> T,
+    ) -> Result<Output<T>, ReachError> {
+        let failed = |why: String| ReachError::Failed { what: "`kubectl`".to_owned(), why };
+        let context = self.context.iter().map(|context| format!("--context={context}"));
+        let child = Command::new("kubectl")
+            .args(context)
+            .arg(format!("--namespace={}", self.namespace))
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A Ctrl-C at the terminal reaches the harness alone.
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn();
+        let mut child = match child {
+            Ok(child) => child,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(ReachError::NoProgram {
+                    host: Host::Here.to_string(),
+                    program: "kubectl".into(),
+                });
+            }
+            Err(error) => return Err(failed(error.to_string())),
+        };
+        let (Some(mut into), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(failed("it has no streams".to_owned()));
+        };
+        let ended = async {
+            let feed = async {
+                // Whether it took all of it is seen by what comes back.
+                let _ = into.write_all(stdin).await;
+                drop(into);
+            };
+            let ((), stdout, stderr) = tokio::join!(feed, take(stdout), errors(stderr));
+            (child.wait().await, stdout, stderr)
+        };
+        match tokio::time::timeout(limit, ended).await {
+            Err(_) => Err(ReachError::TimedOut { what: "`kubectl`".to_owned(), limit_s: limit.as_secs() }),
+            Ok((Err(error), ..)) => Err(failed(error.to_string())),
+            Ok((Ok(status), stdout, stderr)) => Ok(Output { succeeded: status.success(), stdout, stderr }),
+        }
+    }
+}
+
+async fn errors(stderr: impl AsyncRead + Unpin) -> Vec<u8> {
+    tail(stderr, STDERR_LIMIT).await
+}
+
+/// Whether what it said is about us and not about a node: no answer of the server, no permission, no such pod.
+pub(super) fn is_refusal(complaint: &str) -> bool {
+    const SIGNS: [&str; 8] = [
+        "(Forbidden)",
+        "(Unauthorized)",
+        "You must be logged in",
+        "(NotFound)",
+        "executable file not found",
+        "getting credentials",
+        "context \"",
+        "cannot exec into a container in a completed pod",
+    ];
+    SIGNS.iter().any(|sign| complaint.contains(sign))
+}

@@ -1,0 +1,183 @@
+//! The pods of a run, from their creation to their deletion: one for each node, found by the label of the run and by
+//! names that only this run has, and deleted by their uids. One list answers for all of them, however many there are.
+
+use super::kubectl::{Kubectl, complaint};
+use super::manifest::{PodOwner, PodTemplate, RUN};
+use super::state::{self, PodFacts, PodState};
+use crate::interrupt;
+use crate::reach::{Access, ReachError};
+use futures::stream::{self, StreamExt};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A list of a thousand pods has about 5 MB.
+const LIST_LIMIT: usize = 64 << 20;
+/// Between one list and the next while pods start or end.
+const LOOK: Duration = Duration::from_secs(2);
+/// How long deleted pods may take to be gone.
+const GONE_LIMIT: Duration = Duration::from_secs(60);
+/// So many are deleted at the same time, each by a process of its own, since only so the uid is checked by the server.
+const AT_ONCE: usize = 8;
+
+/// A pod that is there under the label of the run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PodLeft {
+    /// Its name.
+    pub name: String,
+    /// Where it was placed, if it was.
+    pub node: Option<String>,
+    /// Why what it ran may still run once it is deleted.
+    pub silent: Option<String>,
+    uid: String,
+}
+
+pub(super) struct Life<'a> {
+    pub kubectl: &'a Kubectl,
+    pub owner: &'a PodOwner,
+}
+
+impl Life<'_> {
+    pub(super) async fn list(&self) -> Result<BTreeMap<String, PodFacts>, ReachError> {
+        let selector = format!("--selector={RUN}={}", self.owner.label());
+        let words = ["get", "pods", &selector, "--output=json"].map(str::to_owned);
+        let output = self.kubectl.ask(&words, b"", LIST_LIMIT).await?;
+        let failed = |why: String| ReachError::Failed { what: "`kubectl get pods`".to_owned(), why };
+        match output.succeeded {
+            true => state::read(&output.stdout).map_err(failed),
+            false => Err(failed(output.complaint())),
+        }
+    }
+
+    /// By node, the pod that runs for it or why none does. `template`: what is not there is made, and waited for.
+    pub(super) async fn ready(
+        &self,
+        nodes: &[String],
+        template: Option<&PodTemplate>,
+    ) -> Result<BTreeMap<String, Result<PodFacts, ReachError>>, ReachError> {
+        let mut listed = self.list().await?;
+        let mut refused = Vec::new();
+        let mut until = Instant::now();
+        if let Some(template) = template {
+            until += Duration::from_secs(template.reach.start_limit_s);
+            let absent = |node: &&String| !listed.contains_key(&self.owner.pod(node));
+            let absent: Vec<&str> = nodes.iter().filter(absent).map(String::as_str).collect();
+            if !absent.is_empty() {
+                refused = self.create(template, &absent).await?;
+                listed = self.list().await?;
+            }
+        }
+        let waits = |listed: &BTreeMap<String, PodFacts>| {
+            let facts = nodes.iter().filter_map(|node| listed.get(&self.owner.pod(node)));
+            facts.into_iter().any(|facts| matches!(facts.state, PodState::Waiting(_)))
+        };
+        while waits(&listed) && Instant::now() < until && interrupt::asked().is_none() {
+            tokio::time::sleep(LOOK).await;
+            // The server may be restarted meanwhile: what was known stands.
+            if let Ok(now) = self.list().await {
+                listed = now;
+            }
+        }
+        let each = nodes.iter().map(|node| {
+            let name = self.owner.pod(node);
+            let pod = listed.get(&name).cloned().ok_or_else(|| {
+                let quoted = format!("\"{name}\"");
+                let line = refused.iter().find(|line| line.contains(&quoted)).or(refused.last());
+                no_pod(node, line.cloned().unwrap_or_else(|| "it is gone".to_owned()))
+            });
+            (node.clone(), pod.and_then(|pod| runs(node, pod)))
+        });
+        Ok(each.collect())
+    }
+
+    /// What the server refused, a line for each.
+    async fn create(&self, template: &PodTemplate, nodes: &[&str]) -> Result<Vec<String>, ReachError> {
+        let list = template.list(self.owner, nodes).to_string();
+        let words = ["create", "--filename=-", "--output=name"].map(str::to_owned);
+        let output = self.kubectl.ask(&words, list.as_bytes(), LIST_LIMIT).await?;
+        if output.succeeded {
+            return Ok(Vec::new());
+        }
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        Ok(text
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .map(|line| complaint(line.as_bytes()))
+            .collect())
+    }
+
+    /// All that bear the label, whoever made them.
+    pub(super) async fn left(&self) -> Result<Vec<PodLeft>, ReachError> {
+        let silent = |facts: &PodFacts| match &facts.state {
+            PodState::NodeSilent(why) => Some(why.clone()),
+            _ => None,
+        };
+        let pods = self.list().await?;
+        let left = pods.into_iter().map(|(name, facts)| PodLeft {
+            name,
+            silent: silent(&facts),
+            node: facts.node,
+            uid: facts.uid,
+        });
+        Ok(left.collect())
+    }
+
+    /// Deletes these pods, and waits until they are gone. Gives those that are not, with the reason.
+    pub(super) async fn delete(&self, pods: &[PodLeft]) -> Result<Vec<(PodLeft, String)>, ReachError> {
+        let deleted = stream::iter(pods.iter().map(|pod| self.delete_one(pod))).buffered(AT_ONCE);
+        let deleted: Vec<Result<(), ReachError>> = deleted.collect().await;
+        let until = Instant::now() + GONE_LIMIT;
+        loop {
+            let listed = self.list().await?;
+            let is_there = |pod: &PodLeft| listed.get(&pod.name).is_some_and(|facts| facts.uid == pod.uid);
+            let left: Vec<(PodLeft, String)> = pods
+                .iter()
+                .zip(&deleted)
+                .filter(|(pod, _)| is_there(pod))
+                .map(|(pod, deleted)| {
+                    let why = match deleted {
+                        Err(error) => error.to_string(),
+                        Ok(()) => format!("not gone within {} s", GONE_LIMIT.as_secs()),
+                    };
+                    (pod.clone(), why)
+                })
+                .collect();
+            let refused = deleted.iter().all(Result::is_err);
+            if left.is_empty() || refused || Instant::now() >= until {
+                return Ok(left);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// The server compares the uid: a pod that has the name by now and is another one stays.
+    async fn delete_one(&self, pod: &PodLeft) -> Result<(), ReachError> {
+        let path = format!("/api/v1/namespaces/{}/pods/{}", self.kubectl.namespace, pod.name);
+        let options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": pod.uid },
+        });
+        let words = ["delete", "--raw", &path, "--filename=-"].map(str::to_owned);
+        let output = self.kubectl.ask(&words, options.to_string().as_bytes(), 1 << 20).await?;
+        match output.succeeded || output.complaint().contains("(NotFound)") {
+            true => Ok(()),
+            false => Err(ReachError::Failed { what: "`kubectl delete`".to_owned(), why: output.complaint() }),
+        }
+    }
+}
+
+pub(super) fn no_pod(node: &str, why: String) -> ReachError {
+    ReachError::NoAccess { by: Access::Pod, host: node.to_owned(), why }
+}
+
+/// Whether a pod runs for a node: every reason why it does not is one without a culprit.
+pub(super) fn runs(node: &str, pod: PodFacts) -> Result<PodFacts, ReachError> {
+    match &pod.state {
+        PodState::Running => Ok(pod),
+        PodState::Waiting(why) | PodState::Over(why) => Err(no_pod(node, why.clone())),
+        PodState::NodeSilent(why) => Err(ReachError::Unreachable {
+            host: node.to_owned(),
+            why: format!("its kubelet is silent: {why}"),
+        }),
+    }
+}

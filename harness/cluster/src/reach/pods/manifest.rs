@@ -1,0 +1,219 @@
+//! The pod that stands for a node: pinned to it, with its GPUs and EFA devices, and labelled as this run's. It needs no
+//! operator, no sshd, no service account and no object outside of its namespace.
+
+use base::digest::sha256;
+use config::inventory::{Instance, KubernetesReach};
+use serde_json::{Map, Value, json};
+
+/// The container that commands run in.
+pub(super) const CONTAINER: &str = "work";
+/// The label by which the pods of a run are found.
+pub(super) const RUN: &str = "harness/run";
+const OWNER: &str = "harness/owner";
+const QUEUE: &str = "kueue.x-k8s.io/queue-name";
+/// Its processes get a signal, and so many seconds.
+const GRACE_S: u64 = 5;
+
+/// As process 1 a shell takes in orphans, and it ends on TERM, which a bare `sleep` would not.
+const STAYS: &str = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done";
+
+/// The run that pods belong to.
+#[derive(Debug, Clone)]
+pub struct PodOwner {
+    /// The id of the run, or of a probe.
+    pub run: String,
+    /// Who started it.
+    pub person: String,
+}
+
+impl PodOwner {
+    /// The value of the label: the id itself, where it can be one.
+    pub(super) fn label(&self) -> String {
+        label(&self.run)
+    }
+
+    /// The name of the pod of a node. Names of nodes may be longer than a pod's can be.
+    pub(super) fn pod(&self, node: &str) -> String {
+        let short = |text: &str| sha256(text.as_bytes()).chars().take(12).collect::<String>();
+        format!("harness-{}-{}", short(&self.run), short(node))
+    }
+}
+
+/// A text as the value of a label, which holds 63 letters, digits, `-`, `_` and `.`.
+fn label(text: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    let fits = text.len() <= 63 && text.chars().all(allowed);
+    match fits && ends(text.chars().next()) && ends(text.chars().next_back()) {
+        true => text.to_owned(),
+        false => format!("sha256-{}", &sha256(text.as_bytes())[..32]),
+    }
+}
+
+/// What all pods of a run have in common.
+#[derive(Debug, Clone)]
+pub(super) struct PodTemplate {
+    pub reach: KubernetesReach,
+    pub gpus: u32,
+    pub nics: u32,
+    pub shared: String,
+}
+
+impl PodTemplate {
+    pub(super) fn new(reach: &KubernetesReach, instance: &Instance, shared: &str) -> PodTemplate {
+        let nics = reach.efa.unwrap_or_else(|| u32::try_from(instance.nics.len()).unwrap_or_default());
+        PodTemplate { reach: reach.clone(), gpus: instance.gpus, nics, shared: shared.to_owned() }
+    }
+
+    /// Without devices: to look at files and processes of a run beside whoever has them now.
+    pub(super) fn without_devices(mut self) -> PodTemplate {
+        (self.gpus, self.nics) = (0, 0);
+        self
+    }
+
+    pub(super) fn list(&self, owner: &PodOwner, nodes: &[&str]) -> Value {
+        let items: Vec<Value> = nodes.iter().map(|node| self.pod(owner, node)).collect();
+        json!({ "apiVersion": "v1", "kind": "List", "items": items })
+    }
+
+    fn pod(&self, owner: &PodOwner, node: &str) -> Value {
+        let reach = &self.reach;
+        let mut labels = Map::new();
+        labels.insert("app.kubernetes.io/managed-by".into(), "harness".into());
+        labels.insert(RUN.into(), owner.label().into());
+        labels.insert(OWNER.into(), label(&owner.person).into());
+        if let Some(queue) = &reach.queue {
+            labels.insert(QUEUE.into(), queue.as_str().into());
+        }
+        let mut terms = vec![json!({ "key": "kubernetes.io/hostname", "operator": "In", "values": [node] })];
+        terms.extend(
+            reach
+                .node_selector
+                .iter()
+                .map(|(key, value)| json!({ "key": key, "operator": "In", "values": [value] })),
+        );
+        let tolerations: Vec<Value> = reach
+            .tolerations
+            .iter()
+            .map(|one| {
+                let mut toleration = Map::new();
+                toleration.insert("key".into(), one.key.as_str().into());
+                let operator = if one.value.is_some() { "Equal" } else { "Exists" };
+                toleration.insert("operator".into(), operator.into());
+                toleration.extend(one.value.iter().map(|value| ("value".to_owned(), value.as_str().into())));
+                toleration.extend(one.effect.iter().map(|effect| ("effect".to_owned(), (*effect).into())));
+                Value::Object(toleration)
+            })
+            .collect();
+        let mut container = json!({
+            "name": CONTAINER,
+            "image": reach.image,
+            "command": ["sh", "-c", STAYS],
+            "resources": self.resources(),
+            "volumeMounts": [
+                { "name": "shared", "mountPath": self.shared },
+                { "name": "shm", "mountPath": "/dev/shm" },
+            ],
+        });
+        if self.nics > 0 {
+            // libfabric registers memory with the device, which locks it.
+            container["securityContext"] = json!({ "capabilities": { "add": ["IPC_LOCK"] } });
+        }
+        let mut spec = json!({
+            "restartPolicy": "Never",
+            "activeDeadlineSeconds": reach.longest_s,
+            "terminationGracePeriodSeconds": GRACE_S,
+            "automountServiceAccountToken": false,
+            "enableServiceLinks": false,
+            "affinity": { "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{ "matchExpressions": terms }],
+            } } },
+            "tolerations": tolerations,
+            "containers": [container],
+            "volumes": [
+                { "name": "shared", "persistentVolumeClaim": { "claimName": reach.shared } },
+                { "name": "shm", "emptyDir": { "medium": "Memory" } },
+            ],
+        });
+        if let Some(class) = &reach.priority_class {
+            spec["priorityClassName"] = class.as_str().into();
+        }
+        json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": { "name": owner.pod(node), "labels": labels, "annotations": { "harness/node": node } },
+            "spec": spec,
+        })
+    }
+
+    fn resources(&self) -> Value {
+        let mut devices = Map::new();
+        if self.gpus > 0 {
+            devices.insert("nvidia.com/gpu".into(), self.gpus.to_string().into());
+        }
+        if self.nics > 0 {
+            devices.insert("vpc.amazonaws.com/efa".into(), self.nics.to_string().into());
+            if self.reach.hugepages > 0 {
+                let mebibytes = format!("{}Mi", self.reach.hugepages >> 20);
+                devices.insert("hugepages-2Mi".into(), mebibytes.into());
+            }
+        }
+        let mut requests = devices.clone();
+        // Kubernetes refuses a pod with huge pages that asks for neither.
+        requests.insert("cpu".into(), "1".into());
+        requests.insert("memory".into(), "1Gi".into());
+        json!({ "limits": devices, "requests": requests })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    pub(crate) fn template() -> PodTemplate {
+        let reach = KubernetesReach {
+            context: None,
+            namespace: "bench".into(),
+            image: "registry/nccl:1".into(),
+            queue: Some("gpus".into()),
+            priority_class: Some("high".into()),
+            shared: "fsx".into(),
+            node_selector: BTreeMap::from([("pool".to_owned(), "p5".to_owned())]),
+            tolerations: vec![
+                config::inventory::Toleration { key: "nvidia.com/gpu".into(), value: None, effect: None },
+                config::inventory::Toleration {
+                    key: "team".into(),
+                    value: Some("a".into()),
+                    effect: Some("NoSchedule"),
+                },
+            ],
+            efa: None,
+            hugepages: 5 << 30,
+            longest_s: 600,
+            start_limit_s: 60,
+            heartbeat_timeout_s: 300,
+        };
+        PodTemplate { reach, gpus: 8, nics: 32, shared: "/fsx/harness".into() }
+    }
+
+    #[test]
+    fn a_pod_is_pinned_to_its_node_with_its_devices_and_the_label_of_its_run() {
+        let owner = PodOwner { run: "20260101T000001Z-nccl-p5-0001".into(), person: "Jo Doe".into() };
+        let list = template().list(&owner, &["p5-001"]);
+        insta::assert_snapshot!(serde_json::to_string_pretty(&list).expect("JSON"));
+        let plain = template().without_devices().list(&owner, &["p5-001"]);
+        assert_eq!(plain["items"][0]["spec"]["containers"][0]["resources"]["limits"], json!({}));
+    }
+
+    #[test]
+    fn what_is_no_label_becomes_one_that_differs_from_others() {
+        let long = "x".repeat(64);
+        for odd in ["", "a b", "-a", "a.", &long, "$(reboot)", "ä"] {
+            let made = label(odd);
+            assert!(made.len() <= 63 && made.starts_with("sha256-"), "{odd}: {made}");
+        }
+        assert_ne!(label("a b"), label("a c"));
+        assert_eq!(label("20260101T000001Z-nccl-p5-0001"), "20260101T000001Z-nccl-p5-0001");
+    }
+}

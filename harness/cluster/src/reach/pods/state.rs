@@ -1,0 +1,124 @@
+//! What the API server says of the pods of a run, in one list for all of them: which run, and why others do not. No cause
+//! names a node as bad: a node that is lost is silent, and silence is judged where it is heard.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A pod, as far as a run needs it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct PodFacts {
+    /// Differs from that of any other pod that has or had its name.
+    pub uid: String,
+    /// Where it was placed.
+    pub node: Option<String>,
+    /// Of its own network, once it has one.
+    pub ip: Option<String>,
+    pub state: PodState,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum PodState {
+    Running,
+    /// It is not running yet, and may be.
+    Waiting(String),
+    /// It will not run any more, or never will.
+    Over(String),
+    /// It ran when its node was last heard of.
+    NodeSilent(String),
+}
+
+/// By name. Names and messages are foreign text.
+pub(super) fn read(list: &[u8]) -> Result<BTreeMap<String, PodFacts>, String> {
+    let list: Value = serde_json::from_slice(list).map_err(|error| format!("not a list of pods: {error}"))?;
+    let items = list["items"].as_array().ok_or("not a list of pods: it has no `items`")?;
+    let one = |pod: &Value| {
+        let text = |value: &Value| value.as_str().map(one_line).filter(|text| !text.is_empty());
+        let facts = PodFacts {
+            uid: text(&pod["metadata"]["uid"])?,
+            node: text(&pod["spec"]["nodeName"]),
+            ip: pod["status"]["podIP"].as_str().filter(|ip| is_address(ip)).map(str::to_owned),
+            state: state(pod),
+        };
+        Some((text(&pod["metadata"]["name"])?, facts))
+    };
+    Ok(items.iter().filter_map(one).collect())
+}
+
+fn is_address(text: &str) -> bool {
+    text.parse::<std::net::IpAddr>().is_ok()
+}
+
+fn state(pod: &Value) -> PodState {
+    let status = &pod["status"];
+    let text = |value: &Value| value.as_str().map(one_line).unwrap_or_default();
+    let container = &status["containerStatuses"][0];
+    let condition = |kind: &str| {
+        let all = status["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
+        all.iter().find(|condition| condition["type"] == kind)
+    };
+    let waits = &container["state"]["waiting"];
+    let ended = &container["state"]["terminated"];
+    let with = |reason: String, message: String| match (reason.is_empty(), message.is_empty()) {
+        (_, true) => reason,
+        (true, false) => message,
+        (false, false) => format!("{reason}: {message}"),
+    };
+    match status["phase"].as_str() {
+        Some("Failed" | "Succeeded") => {
+            let (reason, message) = (text(&status["reason"]), text(&status["message"]));
+            if !reason.is_empty() {
+                return PodState::Over(with(preempted(&reason, condition("DisruptionTarget")), message));
+            }
+            let code = ended["exitCode"].as_i64().map(|code| format!("exit code {code}")).unwrap_or_default();
+            PodState::Over(with(text(&ended["reason"]), with(code, text(&ended["message"]))))
+        }
+        Some("Running") if pod["metadata"]["deletionTimestamp"].is_string() => {
+            PodState::Over("it is being deleted".to_owned())
+        }
+        Some("Running") if ended.is_object() => {
+            let code = ended["exitCode"].as_i64().map(|code| format!("exit code {code}")).unwrap_or_default();
+            PodState::Over(with(text(&ended["reason"]), code))
+        }
+        Some("Running") if container["state"]["running"].is_object() => {
+            match condition("Ready").filter(|ready| ready["status"] != "True" && container["ready"] == true) {
+                Some(ready) => PodState::NodeSilent(with("NotReady".to_owned(), text(&ready["message"]))),
+                None => PodState::Running,
+            }
+        }
+        _ => {
+            let reason = text(&waits["reason"]);
+            let why = with(reason.clone(), text(&waits["message"]));
+            // Of these the first attempt to pull has failed, or none will be made.
+            let never =
+                ["ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"];
+            if never.contains(&reason.as_str()) {
+                return PodState::Over(why);
+            }
+            let placed = condition("PodScheduled").filter(|placed| placed["status"] == "False");
+            PodState::Waiting(match placed {
+                Some(placed) => with(text(&placed["reason"]), text(&placed["message"])),
+                None if why.is_empty() => "not started yet".to_owned(),
+                None => why,
+            })
+        }
+    }
+}
+
+/// Whoever ended it for somebody else says so in a condition.
+fn preempted(reason: &str, target: Option<&Value>) -> String {
+    match target.and_then(|target| target["reason"].as_str()) {
+        Some(by) if by.starts_with("Preempt") => "Preempted".to_owned(),
+        _ => reason.to_owned(),
+    }
+}
+
+/// One line without what moves a terminal.
+fn one_line(text: &str) -> String {
+    const SHOWN: usize = 240;
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(SHOWN)
+        .collect::<String>()
+        .trim()
+        .to_owned()
+}

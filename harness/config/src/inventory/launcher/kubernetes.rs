@@ -1,0 +1,283 @@
+//! `[reach]` with `via = "kubernetes"`: which pods stand for the nodes, and how long they live without the harness.
+
+use super::ssh::{heartbeat_key, read_heartbeat};
+use super::{JobNeeds, JobSite, LaunchPlanner};
+use crate::form::{Form, Key, Type, names};
+use crate::inventory::Paths;
+use crate::inventory::read::line_of_text;
+use crate::toml_reader::quantity::size_of;
+use crate::toml_reader::{Table, Value};
+use base::nodeset;
+use job::script::{Script, Start, files, start};
+use model::artefact::Launcher;
+use std::collections::BTreeMap;
+use toml::de::DeValue;
+
+const NAMESPACE: &str = "default";
+/// As long as an allocation that jobs of Slurm share.
+const LONGEST_S: u64 = 4 * 3600;
+const LONGEST_LIMITS_S: std::ops::RangeInclusive<u32> = 60..=7 * 24 * 3600;
+/// What AWS's own manifests ask for where libfabric moves data by EFA.
+const HUGEPAGES: u64 = 5 << 30;
+const HUGEPAGE: u64 = 2 << 20;
+/// How long pods may take to run: images are large, and Kueue lets them wait.
+const START_LIMIT_S: u64 = 600;
+const START_LIMITS_S: std::ops::RangeInclusive<u32> = 5..=24 * 3600;
+const EFFECTS: [(&str, &str); 3] =
+    [("NoSchedule", "NoSchedule"), ("PreferNoSchedule", "PreferNoSchedule"), ("NoExecute", "NoExecute")];
+
+/// `[reach]` with `via = "kubernetes"`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KubernetesReach {
+    /// Of the kubeconfig; its current one, where absent.
+    pub context: Option<String>,
+    /// Where pods are made; nothing is made or read outside of it.
+    pub namespace: String,
+    /// Of every pod: it has bash, coreutils, and what jobs run.
+    pub image: String,
+    /// The local queue of Kueue that admits the pods.
+    pub queue: Option<String>,
+    /// `priorityClassName`.
+    pub priority_class: Option<String>,
+    /// The claim that every pod mounts at `paths.shared`.
+    pub shared: String,
+    /// Labels that nodes must have, beside their own names.
+    pub node_selector: BTreeMap<String, String>,
+    /// Taints of nodes that pods bear.
+    pub tolerations: Vec<Toleration>,
+    /// EFA devices of a pod; as many as the instance has NICs, where absent.
+    pub efa: Option<u32>,
+    /// Bytes of 2 MiB pages of a pod that has EFA devices; 0 for none.
+    pub hugepages: u64,
+    /// Kubernetes itself ends a pod after so long.
+    pub longest_s: u64,
+    /// So long pods may take to run.
+    pub start_limit_s: u64,
+    /// What was started in a pod ends by itself when the harness has not looked for so long.
+    pub heartbeat_timeout_s: u64,
+}
+
+/// A taint that a pod bears.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Toleration {
+    /// Of the taint.
+    pub key: String,
+    /// Any, where absent.
+    pub value: Option<String>,
+    /// Any, where absent.
+    pub effect: Option<&'static str>,
+}
+
+fn toleration_form() -> Form {
+    Form::new([
+        Key::needed("key", Type::Text, "the taint's key"),
+        Key::usual("value", "any", Type::Text, "its value"),
+        Key::usual("effect", "any", Type::OneOf(|_| names(&EFFECTS)), "what it does to pods"),
+    ])
+}
+
+impl KubernetesReach {
+    pub(super) fn form() -> Form {
+        let limits = u64::from(*LONGEST_LIMITS_S.start())..=u64::from(*LONGEST_LIMITS_S.end());
+        Form::new([
+            Key::needed("image", Type::Text, "of every pod: with bash, coreutils, and what jobs run"),
+            Key::needed("shared", Type::Text, "the claim that every pod mounts at `paths.shared`"),
+            Key::usual("context", "kubectl's current one", Type::Text, "of the kubeconfig"),
+            Key::usual("namespace", "\"default\"", Type::Text, "where pods are made"),
+            Key::optional("queue", Type::Text, "the local queue of Kueue that admits the pods"),
+            Key::optional("priority_class", Type::Text, "`priorityClassName` of the pods"),
+            Key::usual("node_selector", "{}", Type::map(Type::Text), "labels that nodes must have"),
+            Key::usual("tolerations", "[]", Type::tables(toleration_form()), "taints that the pods bear"),
+            Key::usual("efa", "the instance's NICs", Type::Whole(0..=64), "EFA devices of a pod"),
+            Key::usual(
+                "hugepages",
+                "\"5GiB\"",
+                Type::Either(vec![Type::Size, Type::Off]),
+                "2 MiB pages of a pod that has EFA devices",
+            ),
+            Key::usual(
+                "longest_s",
+                "14400",
+                Type::Whole(limits),
+                "Kubernetes itself ends a pod after so many seconds, whatever became of the harness",
+            ),
+            Key::usual(
+                "start_limit_s",
+                "600",
+                Type::Whole(u64::from(*START_LIMITS_S.start())..=u64::from(*START_LIMITS_S.end())),
+                "a node whose pod does not run after so many seconds is left out",
+            ),
+            heartbeat_key(),
+        ])
+    }
+
+    pub(super) fn read(table: &Table<'_>) -> Option<KubernetesReach> {
+        let image = table.need("image").and_then(|value| word_of_registry(&value));
+        let shared = match table.get("shared") {
+            Some(value) => object_name(&value),
+            None => {
+                table.missing("shared", "write `shared = \"CLAIM\"`, a claim that all pods can mount");
+                None
+            }
+        };
+        let name = |key: &'static str| table.get(key).and_then(|value| object_name(&value));
+        let tolerations = table.get("tolerations").and_then(|value| value.list()).unwrap_or_default();
+        let selector = table.get("node_selector").and_then(|value| value.table());
+        let reach = KubernetesReach {
+            context: table.get("context").and_then(|value| line_of_text(&value)),
+            namespace: name("namespace").unwrap_or_else(|| NAMESPACE.to_owned()),
+            image: String::new(),
+            queue: name("queue"),
+            priority_class: name("priority_class"),
+            shared: String::new(),
+            node_selector: selector.map(|table| labels(&table)).unwrap_or_default(),
+            tolerations: tolerations.iter().filter_map(read_toleration).collect(),
+            efa: table.get("efa").and_then(|value| value.small(0..=64)),
+            hugepages: table.get("hugepages").and_then(|value| hugepages(&value)).unwrap_or(HUGEPAGES),
+            longest_s: table
+                .get("longest_s")
+                .and_then(|value| value.small(LONGEST_LIMITS_S))
+                .map_or(LONGEST_S, u64::from),
+            start_limit_s: table
+                .get("start_limit_s")
+                .and_then(|value| value.small(START_LIMITS_S))
+                .map_or(START_LIMIT_S, u64::from),
+            heartbeat_timeout_s: read_heartbeat(table)?,
+        };
+        Some(KubernetesReach { image: image?, shared: shared?, ..reach })
+    }
+}
+
+fn read_toleration(value: &Value<'_>) -> Option<Toleration> {
+    let table = value.table()?;
+    let key = table.need("key").and_then(|value| label_part(&value, true));
+    let read = table.get("value").and_then(|value| label_part(&value, false));
+    let effect = table.get("effect").and_then(|value| value.one_of(&EFFECTS));
+    table.close(toleration_form);
+    Some(Toleration { key: key?, value: read, effect })
+}
+
+fn labels(table: &Table<'_>) -> BTreeMap<String, String> {
+    let mut labels = BTreeMap::new();
+    for (key, span, value) in table.entries() {
+        if !is_label(key, true) {
+            table.source().diagnostic(&span, format!("not a label of Kubernetes: {key:?}"));
+        }
+        if let Some(text) = label_part(&value, false) {
+            labels.insert(key.to_owned(), text);
+        }
+    }
+    labels
+}
+
+fn is_label(text: &str, is_key: bool) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c) || (is_key && c == '/');
+    let longest = if is_key { 253 + 1 + 63 } else { 63 };
+    text.len() <= longest && text.chars().all(allowed) && !(is_key && text.is_empty())
+}
+
+fn label_part(value: &Value<'_>, is_key: bool) -> Option<String> {
+    let text = value.text()?;
+    if !is_label(&text, is_key) {
+        value.diagnostic(format!("`{}` must be a label of Kubernetes: {text:?}", value.key()));
+        return None;
+    }
+    Some(text)
+}
+
+/// Names of objects are lower-case words, parted by points.
+fn object_name(value: &Value<'_>) -> Option<String> {
+    let text = value.non_empty_text()?;
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+    let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    let is_name = text.len() <= 253 && text.chars().all(allowed);
+    if !is_name || !ends(text.chars().next()) || !ends(text.chars().next_back()) {
+        let message = format!("`{}` must be a name of Kubernetes: {text:?}", value.key());
+        value.diagnostic_with(message, "write small letters, digits, `-` and `.`");
+        return None;
+    }
+    Some(text)
+}
+
+fn word_of_registry(value: &Value<'_>) -> Option<String> {
+    let text = line_of_text(value)?;
+    if text.contains(char::is_whitespace) || text.starts_with('-') {
+        value.diagnostic(format!("`{}` must be one word: {text:?}", value.key()));
+        return None;
+    }
+    Some(text)
+}
+
+fn hugepages(value: &Value<'_>) -> Option<u64> {
+    if let DeValue::Boolean(false) = value.raw().get_ref() {
+        return Some(0);
+    }
+    let bytes = size_of(value)?;
+    if bytes % HUGEPAGE != 0 {
+        value.diagnostic(format!("`{}` must be a multiple of 2 MiB: {bytes} bytes", value.key()));
+        return None;
+    }
+    Some(bytes)
+}
+
+impl LaunchPlanner for KubernetesReach {
+    fn launcher(&self) -> Launcher {
+        Launcher::Kubernetes
+    }
+
+    fn site_names(&self) -> Vec<&str> {
+        let optional = [&self.context, &self.queue, &self.priority_class];
+        let needed = [&self.namespace, &self.image, &self.shared];
+        optional.into_iter().flatten().chain(needed).map(String::as_str).collect()
+    }
+
+    fn check_when_silent(&self) -> &'static str {
+        "`kubectl get pods` and `kubectl auth can-i create pods/exec` from this machine: context, namespace, role. \
+         `--no-probe` launches without asking"
+    }
+
+    fn refuse_simulated(&self) -> Option<&'static str> {
+        Some("a simulated cluster needs `via = \"slurm\"` or `via = \"ssh\"`")
+    }
+
+    /// Pods have no sshd by which mpirun could reach the others.
+    fn mpi<'a>(&'a self, _paths: &'a Paths) -> Option<&'a str> {
+        None
+    }
+
+    fn refuse_job(&self, needs: &JobNeeds<'_>) -> Result<(), String> {
+        if needs.container {
+            return Err("`[container]` needs Slurm with Pyxis; pods run `image` of `[reach]`".into());
+        }
+        if needs.mpi && needs.nodes.len() > 1 {
+            return Err(format!(
+                "placed on {}, but nothing starts MPI ranks across pods yet: nccl-tests runs on one node only",
+                nodeset::fold(needs.nodes)
+            ));
+        }
+        if needs.tasks_per_node > 1 {
+            return Err(format!(
+                "`tasks_per_node = {}` needs Slurm: in pods a command runs once on each node",
+                needs.tasks_per_node
+            ));
+        }
+        Ok(())
+    }
+
+    /// The same text as over ssh: a supervisor runs it on every node.
+    fn start(&self, _job: &JobSite<'_>) -> Start {
+        Start::Ssh
+    }
+
+    fn launch(&self, folder: &str) -> Vec<String> {
+        start::over_ssh(folder, self.heartbeat_timeout_s)
+    }
+
+    fn shared_scripts(&self) -> &'static [&'static str] {
+        &[files::SUPERVISOR]
+    }
+
+    fn gathers_output(&self, _script: &Script) -> bool {
+        false
+    }
+}

@@ -1,0 +1,133 @@
+//! Runs in pods, by a stand-in for kubectl that behaves as the real one was seen to: what is made, what is left, and
+//! which reasons are given for pods that do not run.
+
+use crate::project::{Project, Ran, ran, root};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+struct Bench(Project);
+
+impl Bench {
+    fn new() -> Bench {
+        let project = Project::new();
+        let shared = project.path().join("shared").display().to_string();
+        project.write(
+            "inventory/pods.toml",
+            &format!(
+                "kind = \"real\"\ninstance = \"p5\"\nnodes = \"n[1-2]\"\n[reach]\nvia = \"kubernetes\"\nimage = \"r/i:1\"\n\
+                 shared = \"fsx\"\nstart_limit_s = 5\nheartbeat_timeout_s = 30\n[paths]\nshared = \"{shared}\"\n"
+            ),
+        );
+        project.write(
+            "suites/pods.toml",
+            "instance = \"p5\"\nabout = \"in pods\"\n[[case]]\nname = \"each\"\nplacement = \"each\"\nlimit_s = 120\n\
+             workload = { kind = \"command\", program = \"bash\", args = [\"-c\", \"echo on $HARNESS_NODE\"] }\n\
+             recipes = [\"command\"]\n[[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n",
+        );
+        fs::create_dir_all(project.path().join("bin")).expect("made");
+        symlink(root().join("tests/stand_ins/kubectl"), project.path().join("bin/kubectl")).expect("linked");
+        fs::create_dir_all(project.path().join("kube/nodes")).expect("made");
+        Bench(project)
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        let mut path = self.0.path().join("bin").into_os_string();
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let mut command = self.0.command(args);
+        command.env("PATH", path).env("HARNESS_TEST_KUBE", self.0.path().join("kube"));
+        ran(command.output().expect("it starts"))
+    }
+
+    fn suite(&self) -> Ran {
+        self.run(&["--suite", "pods", "--inventory", "pods", "--no-probe"])
+    }
+
+    fn pods(&self) -> Vec<PathBuf> {
+        let folder = fs::read_dir(self.0.path().join("kube/pods"));
+        folder.into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+    }
+
+    fn calls(&self, verb: &str) -> usize {
+        let calls = fs::read_to_string(self.0.path().join("kube/calls")).unwrap_or_default();
+        calls.lines().filter(|line| *line == verb).count()
+    }
+}
+
+fn all(ran: &Ran) -> String {
+    format!("{:?}\n{}{}", ran.code, ran.stdout, ran.stderr)
+}
+
+#[test]
+fn a_run_makes_one_pod_for_each_node_and_leaves_none() {
+    let bench = Bench::new();
+    let ran = bench.suite();
+    assert_eq!(ran.code, Some(0), "{}", all(&ran));
+    assert!(ran.stdout.contains("coverage: nodes 2/2"), "{}", all(&ran));
+    assert_eq!(bench.pods(), Vec::<PathBuf>::new());
+    assert_eq!((bench.calls("create"), bench.calls("delete")), (1, 2), "one call makes all of them");
+    let hosts = fs::read_to_string(bench.0.path().join("kube/hosts")).expect("written");
+    assert!(hosts.contains("127.0.0.1 n1") && hosts.contains("127.0.0.1 n2"), "{hosts}");
+}
+
+#[test]
+fn streams_that_break_off_are_no_exit_codes() {
+    let bench = Bench::new();
+    bench.0.write("kube/cut", "1\n");
+    let ran = bench.suite();
+    let text = all(&ran);
+    assert!(
+        text.contains("kubectl lost its pod, whether the command finished is unknown: error: unexpected EOF"),
+        "{text}"
+    );
+    assert!(!text.contains("exit code 1"), "{text}");
+}
+
+#[test]
+fn a_pod_that_does_not_run_has_a_cause_and_no_culprit() {
+    let unschedulable = r#"{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/2 nodes are available: 2 Insufficient nvidia.com/gpu."}]}"#;
+    let evicted =
+        r#"{"phase":"Failed","reason":"Evicted","message":"The node was low on resource: memory."}"#;
+    let image = r#"{"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image"}}}]}"#;
+    for (state, cause) in [
+        (unschedulable, "pod of n2: Unschedulable: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu."),
+        (evicted, "pod of n2: Evicted: The node was low on resource: memory."),
+        (image, "pod of n2: ImagePullBackOff: Back-off pulling image"),
+    ] {
+        let bench = Bench::new();
+        bench.0.write("kube/nodes/n2", state);
+        let ran = bench.suite();
+        let text = all(&ran);
+        assert!(text.contains(cause) && !text.contains("culprit"), "{text}");
+        assert!(text.contains("coverage: nodes 1/2") || text.contains("1 of 2"), "{text}");
+        assert_eq!(bench.pods(), Vec::<PathBuf>::new());
+    }
+    let bench = Bench::new();
+    bench.0.write("kube/quota", "");
+    let text = all(&bench.suite());
+    assert!(
+        text.contains("is forbidden: exceeded quota: gpus; all 2 nodes refuse, nothing was launched"),
+        "{text}"
+    );
+}
+
+#[test]
+fn clean_deletes_the_pods_of_its_run_and_no_others() {
+    let bench = Bench::new();
+    assert_eq!(bench.suite().code, Some(0));
+    let run = fs::read_dir(bench.0.path().join("runs"))
+        .expect("runs")
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let run = run.into_iter().find(|name| name.ends_with(|c: char| c.is_ascii_hexdigit())).expect("a run");
+    bench.0.write("kube/pods/harness-left-1", &format!("n1 {run} uid-1\n"));
+    bench.0.write("kube/pods/harness-other-1", "n1 20260101T000001Z-other-0001 uid-2\n");
+    let looked = bench.run(&["clean", "--run", &run, "--dry-run"]);
+    assert_eq!(looked.code, Some(1), "{}", all(&looked));
+    assert!(looked.stdout.contains("n1  pod  harness-left-1"), "{}", all(&looked));
+    let cleaned = bench.run(&["clean", "--run", &run]);
+    assert_eq!(cleaned.code, Some(0), "{}", all(&cleaned));
+    let left = bench.pods();
+    assert!(left.len() == 1 && left[0].ends_with("harness-other-1"), "{left:?}");
+}
