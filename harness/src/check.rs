@@ -5,6 +5,7 @@
 use crate::library::Library;
 use crate::lint;
 use crate::own_recipes;
+use crate::topology;
 use base::suggest::nearest;
 use config::baseline::{self, Baselines, PENDING};
 use config::diagnostic::Diagnostic;
@@ -61,7 +62,11 @@ pub(crate) fn check_with(home: &Path, linters: &[Linter]) -> CheckReport {
     let mut in_use: Vec<(String, Instance)> = Vec::new();
     for (file, text) in report.take(home, "inventory") {
         match Inventory::read(&text, &file, &instances) {
-            Ok(inventory) => {
+            Ok(mut inventory) => {
+                match topology::order(home, &mut inventory, &text) {
+                    Ok((_, warnings)) => report.warnings.extend(warnings),
+                    Err(error) => report.diagnostics.push(error),
+                }
                 in_use.push((file.clone(), inventory.instance.clone()));
                 if instances.get(&inventory.instance.name).is_none() {
                     report.diagnostics.extend(hardware_limits::lint_instance(&inventory.instance, &file));

@@ -157,7 +157,7 @@ fn every_simulated_fault_is_on_its_page() {
 }
 
 /// The forms that are shown as tables of keys: the page, the name of the list, the kind of file, and the path of the form.
-const FORMS: [(&str, &str, &str, &str); 51] = [
+const FORMS: [(&str, &str, &str, &str); 52] = [
     ("suites", "suite", "suite", ""),
     ("suites", "own cases", "suite", "extends=absent"),
     ("suites", "extended suite", "suite", "extends=present"),
@@ -189,6 +189,7 @@ const FORMS: [(&str, &str, &str, &str); 51] = [
     ("inventories", "kubernetes", "inventory", "kind=simulated.reach.via=kubernetes"),
     ("inventories", "toleration", "inventory", "kind=simulated.reach.via=kubernetes.tolerations"),
     ("inventories", "paths", "inventory", "kind=simulated.paths"),
+    ("inventories", "topology", "inventory", "topology"),
     ("inventories", "container", "inventory", "container"),
     ("inventories", "world", "inventory", "world"),
     ("inventories", "own instance", "inventory", "instance"),

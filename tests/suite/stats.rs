@@ -184,6 +184,7 @@ fn times_are_shown_in_the_unit_that_their_heading_says() {
         ]
     );
     assert!(of(&["--timeunit=msec"])[1].starts_with("96.8,0.015317,2,"));
+    assert_eq!(of(&["--timeunit", "ms"]), of(&["--timeunit=msec"]));
     assert!(of(&["--timeunit", "seconds"])[1].starts_with("96.8,0.000015317,2,"));
     assert_eq!(
         of(&["--headings", "2022"]),

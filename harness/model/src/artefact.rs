@@ -38,8 +38,8 @@ pub use launcher::{FolderAccess, Launcher, LauncherFacts, Queue, ScriptRuns};
 pub use outcome::{Bad, CaseOutcomes, CoverageSets, JobOutcome, WorkKind};
 pub use plan::{
     ExpectedFile, FileKind, InstanceFacts, Plan, PlanFormat, PlannedAllocation, PlannedAssertion,
-    PlannedCase, PlannedFile, PlannedJob, PlannedProfile, PlannedRecipe, PlannedSecret, PlannedTurn,
-    ProfiledRank, Source,
+    PlannedCase, PlannedFile, PlannedJob, PlannedNetwork, PlannedPlace, PlannedProfile, PlannedRecipe,
+    PlannedSecret, PlannedTurn, ProfiledRank, Source,
 };
 pub use probed::{ClockOffset, LeftOut, Probe, ProbedNode, Value};
 pub use properties::{JOB_PROPERTIES, JobProperties, JobProperty};

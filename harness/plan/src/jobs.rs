@@ -31,10 +31,17 @@ fn job(
     let folder = format!("{}/{}/{}", context.folder, case.name, placed.name);
     let nodes = placed.nodes.len();
     let estimate_s = workload::planner(&case.workload).estimate_s(&inventory.instance, case.placement, nodes);
-    let PlannedStep { mut step, tasks_per_node, ranks, helper } = planned_step(context, case, placed)?;
+    let PlannedStep { mut step, tasks_per_node, ranks, helper, follows_topology } =
+        planned_step(context, case, placed)?;
     let mut nodes = placed.nodes.clone();
     // Which node sends stands in the step; the nodes of a job are a set, and ranks are numbered along it.
-    nodeset::sort(&mut nodes);
+    match follows_topology {
+        true => inventory.sort_for_ranks(&mut nodes),
+        false => nodeset::sort(&mut nodes),
+    }
+    // Readers of a job find the node of a rank by it.
+    let by_rank = inventory.network.is_some() && matches!(step, Step::Run(_));
+    let placed_nodes = if by_rank { nodes.clone() } else { placed.nodes.clone() };
     let profile = profile::around(context, case, &placed.name, &nodes, &mut step)?;
     enter_folder(&mut step, &folder)?;
     let mut steps = Vec::new();
@@ -86,7 +93,7 @@ fn job(
     let launch = planner.launch(&folder);
     Ok(PlannedJob {
         name: placed.name.clone(),
-        nodes: placed.nodes.clone(),
+        nodes: placed_nodes,
         round: placed.round,
         ranks,
         folder,

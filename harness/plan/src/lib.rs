@@ -36,7 +36,9 @@ use base::text::count;
 use config::baseline::Baselines;
 use config::inventory::{Inventory, Kind};
 use config::suite::{Case, Placement, Suite};
-use model::artefact::{Format, InstanceFacts, Launcher, Plan, PlannedCase, PlannedRecipe, Source};
+use model::artefact::{
+    Format, InstanceFacts, Launcher, Plan, PlannedCase, PlannedNetwork, PlannedPlace, PlannedRecipe, Source,
+};
 use recipes::catalogue::Catalogue;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -148,6 +150,7 @@ pub fn plan(
         launcher,
         folder,
         nodes: request.nodes.clone(),
+        network: network(inventory, &request.nodes),
         left_out: Vec::new(),
         settings: request.settings.clone(),
         sim_faults: request.sim_faults.clone(),
@@ -165,6 +168,19 @@ pub fn plan(
         ),
         isolations: Vec::new(),
         cases,
+    })
+}
+
+/// The places of these nodes in the network, where ranks are ordered by it.
+fn network(inventory: &Inventory, nodes: &[String]) -> Option<PlannedNetwork> {
+    let (file, network) = (inventory.topology.as_ref()?, inventory.network.as_ref()?);
+    let places = network.paths.iter().filter(|(node, _)| nodes.contains(node));
+    let places =
+        places.map(|(node, switches)| PlannedPlace { node: node.clone(), switches: switches.clone() });
+    Some(PlannedNetwork {
+        source: network.source.to_owned(),
+        file: file.file.clone(),
+        places: places.collect(),
     })
 }
 
@@ -200,6 +216,7 @@ fn planned_case(context: &Context, suite: &Suite, case: &Case) -> Result<Planned
     let mut nodes: Vec<String> = sets.iter().flat_map(|set| &set.nodes).cloned().collect();
     nodeset::sort(&mut nodes);
     nodes.dedup();
+    context.inventory.sort_for_ranks(&mut nodes);
     let request = Request { nodes, ..context.request.clone() };
     placed_case(&Context { request: &request, ..*context }, suite, case, Some(sets.clone()))
 }

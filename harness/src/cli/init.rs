@@ -120,7 +120,14 @@ jobs:
     runs-on: [self-hosted, cluster]
     steps:
       - uses: actions/checkout@v4
-      - run: harness run --suite first --junit junit.xml
+      - run: |
+          code=0
+          harness run --suite first --junit junit.xml || code=$?
+          if [ "$code" -eq 3 ]; then
+            echo "::warning title=inconclusive::not everything was measured: look at the infrastructure"
+            exit 0
+          fi
+          exit "$code"
       - uses: actions/upload-artifact@v4
         if: always()
         with:

@@ -6,7 +6,7 @@ use base::text::SIMULATED;
 use base::text::{command_line, count, duration, show, show_lines};
 use model::artefact::{
     ControlRun, ExpectedFile, FileKind, JOB_PROPERTIES, Plan, PlannedAllocation, PlannedCase,
-    PlannedIsolation, PlannedJob,
+    PlannedIsolation, PlannedJob, PlannedNetwork,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -50,6 +50,9 @@ fn head(text: &mut String, plan: &Plan) {
     let instance = show(&plan.instance.name);
     line(text, 0, &format!("inventory: {} ({instance}, launched by {launcher})", show(&plan.inventory)));
     line(text, 0, &format!("nodes: {}", nodes(&plan.nodes)));
+    if let Some(network) = &plan.network {
+        ranks(text, network);
+    }
     line(text, 0, &format!("folder: {}", show(&plan.folder)));
     line(text, 0, &format!("seed: {}", plan.seed));
     for (key, value) in &plan.settings {
@@ -71,6 +74,17 @@ fn head(text: &mut String, plan: &Plan) {
 
 fn nodes(nodes: &[String]) -> String {
     format!("{} ({})", show(&nodeset::fold(nodes)), count(nodes.len(), "node"))
+}
+
+/// The order of ranks: the nodes of each switch in one line.
+fn ranks(text: &mut String, network: &PlannedNetwork) {
+    let (file, source) = (show(&network.file), show(&network.source));
+    line(text, 0, &format!("ranks in the order of topology {file} ({source}):"));
+    for together in network.places.chunk_by(|a, b| a.switches == b.switches) {
+        let names: Vec<&String> = together.iter().map(|place| &place.node).collect();
+        let switches = together.first().map(|place| place.switches.join("/")).unwrap_or_default();
+        line(text, 2, &format!("{}: {}", show(&switches), show(&nodeset::fold(&names))));
+    }
 }
 
 fn planned_case(text: &mut String, case: &PlannedCase, verbose: bool) {

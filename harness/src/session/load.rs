@@ -2,6 +2,7 @@
 
 use crate::library::{Entry, Library, Origin};
 use crate::own_recipes;
+use crate::topology;
 use crate::warn::warn;
 use base::digest::sha256;
 use base::suggest;
@@ -60,9 +61,14 @@ pub(crate) fn load(
     let instances = library.instances().map_err(|diagnostics| lines(&diagnostics))?;
     let inventory = read(home, "inventory", inventory, &mut sources).and_then(|(file, text)| {
         warn(&renamed::warnings(&text, &file));
-        Inventory::read(&text, &file, &instances).map_err(|diagnostics| lines(&diagnostics))
+        let mut read =
+            Inventory::read(&text, &file, &instances).map_err(|diagnostics| lines(&diagnostics))?;
+        let (source, warnings) =
+            topology::order(home.path(), &mut read, &text).map_err(|error| vec![error.to_string()])?;
+        warn(&warnings);
+        Ok((read, source))
     });
-    let inventory = match inventory {
+    let (inventory, topology) = match inventory {
         Ok(inventory) => inventory,
         Err(more) => {
             diagnostics.extend(more);
@@ -79,6 +85,7 @@ pub(crate) fn load(
             sources.push(source(&entry.file, &text));
         }
     }
+    sources.extend(topology);
     let mut read_baselines = None;
     match baselines(home, from, name, catalogue) {
         Ok(None) => {}

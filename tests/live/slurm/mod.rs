@@ -16,6 +16,7 @@ mod login;
 mod mpi;
 mod probe;
 mod shared;
+mod topology;
 mod whole;
 mod worn;
 
@@ -43,6 +44,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         isolated::FACTS,
         accepted::FACTS,
         configuring::FACTS,
+        topology::FACTS,
         inside::FACTS,
         mpi::WITHOUT_MPI,
     ]

@@ -77,6 +77,8 @@ pub struct Discovered {
     pub mem: Option<String>,
     /// What srun wires ranks together with; nothing where it did not say.
     pub mpi: Option<String>,
+    /// What `scontrol show topology` printed, where Slurm has a topology.
+    pub topology: Option<String>,
     /// Nodes that are powered down, and boot for the first job on them.
     pub boot: Vec<String>,
     /// What a person should know beside it.
@@ -134,6 +136,7 @@ pub async fn discover(
     let demands = demands::demands(reach, &request.partition, &config).await;
     (found.qos, found.mem) = (demands.qos, demands.mem);
     found.notes.extend(demands.notes);
+    found.topology = queries::topology(reach).await;
     found.mpi = queries::mpi(reach).await;
     if let Some(mpi) = found.mpi.as_deref().filter(|mpi| *mpi != "pmix") {
         found.notes.push(format!(

@@ -5,8 +5,14 @@ use base::nodeset;
 use job::script::GpuRequest;
 use std::fmt::Write;
 
-/// `when` is written into the file, `shared` is the folder that all nodes see.
-pub fn render(found: &Discovered, request: &Request, shared: &str, when: &str) -> String {
+/// `when` is written into the file, `shared` is the folder that all nodes see, `topology` is where Slurm's topology lies.
+pub fn render(
+    found: &Discovered,
+    request: &Request,
+    shared: &str,
+    topology: Option<&str>,
+    when: &str,
+) -> String {
     let mut text = String::new();
     let mut from = format!("partition `{}`", request.partition);
     if !request.features.is_empty() {
@@ -35,6 +41,10 @@ pub fn render(found: &Discovered, request: &Request, shared: &str, when: &str) -
         for (name, members) in &found.groups {
             let _ = writeln!(text, "{} = {}", quoted(name), quoted(&nodeset::fold(members)));
         }
+    }
+    if let Some(file) = topology {
+        let _ = writeln!(text, "\n[topology] # ranks are numbered along it");
+        let _ = writeln!(text, "file = {} # what `scontrol show topology` printed", quoted(file));
     }
     let _ = writeln!(text, "\n[reach]\nvia = \"slurm\"\npartition = {}", quoted(&request.partition));
     if let Some(reservation) = &request.reservation {

@@ -107,6 +107,7 @@ pub(super) fn select(
         qos: None,
         mem: None,
         mpi: None,
+        topology: None,
         boot: nodes.iter().filter(boots).map(|node| node.name.clone()).collect(),
         nodes: nodes.into_iter().map(|node| node.name).collect(),
         left_out,

@@ -110,7 +110,7 @@ fn nodes_that_take_no_jobs_are_named_with_their_reasons_and_left_out() {
 fn an_inventory_is_written_that_says_who_is_missing_and_reads_back() {
     let answers = vec![("sinfo --version", Answer::ok(OLD)), ("sinfo", Answer::ok(LINES))];
     let found = found(answers, &request()).expect("found");
-    let text = render(&found, &request(), "/fsx/\"harness\"", "2026-11-21T21:00:00.000Z");
+    let text = render(&found, &request(), "/fsx/\"harness\"", None, "2026-11-21T21:00:00.000Z");
     assert!(text.contains("#   p5-003: drained: fan is loud | see ticket second line of it"), "{text}");
     assert!(text.starts_with(
         "# Written by `harness inventory discover` at 2026-11-21T21:00:00.000Z from slurm-wlm 22.05.8: "
@@ -127,7 +127,7 @@ fn what_people_write_into_reasons_stays_a_comment() {
     let lines = "n1|idle|(null)|(null)|Unknown|Unknown|none\nn2|drained|(null)|(null)|x|y|\u{1b}[31m\r kind = \"simulated\"\nnodes = \"n9\"\n";
     let found = found(vec![("sinfo --version", Answer::ok(OLD)), ("sinfo", Answer::ok(lines))], &request())
         .expect("found");
-    let text = render(&found, &request(), "/fsx", "now");
+    let text = render(&found, &request(), "/fsx", None, "now");
     let read = Inventory::read(&text, "inventory/x.toml", &instances()).expect(&text);
     assert_eq!(read.nodes, ["n1"]);
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
@@ -170,7 +170,7 @@ fn nodes_in_power_saving_are_usable_and_reported_with_their_boot_time() {
     );
     let note = "2 nodes powered down, the first job on each boots it, which may take 1800 sec (ResumeTimeout): p5-dy-gpu-[1-2]";
     assert!(dynamic.notes.contains(&note.to_owned()), "{:?}", dynamic.notes);
-    let text = render(&dynamic, &asked, "/fsx", "now");
+    let text = render(&dynamic, &asked, "/fsx", None, "now");
     assert!(text.contains("gpus = \"none\"\nmpi = \"pmix\""), "{text}");
     let read = Inventory::read(&text, "inventory/x.toml", &instances()).expect(&text);
     let ReachBy::Slurm(slurm) = read.reach else { panic!("not over Slurm") };
@@ -205,7 +205,7 @@ fn a_qos_that_the_partition_demands_and_memory_that_slurm_shares_out_are_asked_f
             ("sacctmgr", own),
         ];
         let found = found(answers, &request()).expect("found");
-        let text = render(&found, &request(), "/fsx", "now");
+        let text = render(&found, &request(), "/fsx", None, "now");
         let read = Inventory::read(&text, "inventory/x.toml", &instances()).expect(&text);
         let ReachBy::Slurm(slurm) = read.reach else { panic!("not over Slurm") };
         let note = found.notes.into_iter().find(|note| note.contains("QOS"));
@@ -383,7 +383,7 @@ fn features_and_reservations_narrow_the_nodes() {
     let asked = Request { reservation: Some("accept".to_owned()), ..request() };
     let inside = found(answers(Answer::ok(reserved)), &asked).expect("found");
     assert_eq!(inside.nodes, ["p5-006", "p5-007"], "they are set aside for who asks");
-    let text = render(&inside, &asked, "/fsx", "now");
+    let text = render(&inside, &asked, "/fsx", None, "now");
     assert!(text.contains("reservation = \"accept\""), "{text}");
     let later = found(answers(Answer::ok(reserved.replace("ACTIVE", "INACTIVE"))), &asked).expect("found");
     assert_eq!(later.notes, ["the reservation `accept` is inactive, it begins at 2026-11-21T00:00:00"]);

@@ -3,7 +3,7 @@
 use super::instance::{FLOWS, TRANSPORTS};
 use super::probe::Asked;
 use super::read::{KINDS, NIC_TOOLS};
-use super::{Kind, launcher};
+use super::{Kind, launcher, topology};
 use crate::facts::{FACTS, FactType, Requirement};
 use crate::form::{Condition, Form, Key, Type, names};
 
@@ -25,6 +25,11 @@ pub(crate) fn file() -> Form {
         Key::needed("instance", instance, "the name of a profile of `inventory/instances`, or a table"),
         Key::needed("nodes", node_set(), "`\"p5-[001-032,040]\"`, or a list of such"),
         Key::optional("groups", Type::map(node_set()), "`rack1 = \"p5-[001-016]\"`, for `--nodes @rack1`"),
+        Key::optional(
+            "topology",
+            Type::table(topology::form()),
+            "the network of the nodes: ranks are numbered along it",
+        ),
         Key::optional("container", Type::table(container()), "the image that jobs run in, by Pyxis"),
         Key::optional("environment", Type::map(Type::Text), "variables of every job; a case's own win"),
         Key::usual(

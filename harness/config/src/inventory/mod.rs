@@ -7,16 +7,19 @@ mod launcher;
 mod probe;
 mod read;
 mod select;
+mod topology;
 mod world;
 
 pub use instance::{FlowOp, Instance, Instances, Transport};
 pub use launcher::{
     JobNeeds, JobSite, KubernetesReach, LaunchPlanner, ReachBy, SlurmReach, SshReach, SshStart, Toleration,
 };
+pub use topology::{Topology, TopologyFile};
 pub use world::WorldSettings;
 
 use crate::diagnostic::Diagnostics;
 use crate::facts::Requirement;
+use base::nodeset;
 use job::profile::NsysVersion;
 use std::collections::BTreeMap;
 
@@ -33,6 +36,10 @@ pub struct Inventory {
     pub nodes: Vec<String>,
     /// `[groups]`, such as racks: `--nodes @rack1` selects one.
     pub groups: BTreeMap<String, Vec<String>>,
+    /// `[topology]`: where it is read from.
+    pub topology: Option<TopologyFile>,
+    /// What that file says of the nodes: ranks are numbered along it. By name where absent.
+    pub network: Option<Topology>,
     /// `[reach]`; Slurm for a simulated cluster that has none.
     pub reach: ReachBy,
     /// `[paths]`, on the nodes.
@@ -161,7 +168,16 @@ impl Inventory {
         Ok(())
     }
 
-    /// The nodes that `--nodes` and `--exclude-nodes` leave, in the inventory's order. `@group` stands for a group.
+    /// Sorts the nodes of a job as its ranks are numbered: by the topology where it is known, else by name.
+    pub fn sort_for_ranks(&self, nodes: &mut [String]) {
+        match &self.network {
+            Some(network) => network.sort(nodes),
+            None => nodeset::sort(nodes),
+        }
+    }
+
+    /// The nodes that `--nodes` and `--exclude-nodes` leave, in the order of the topology where it is known, else the
+    /// inventory's. `@group` stands for a group.
     pub fn select(&self, nodes: Option<&str>, exclude: Option<&str>) -> Result<Vec<String>, String> {
         select::select(self, nodes, exclude)
     }

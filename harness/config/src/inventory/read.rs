@@ -2,7 +2,7 @@
 
 use super::{
     Container, Instance, Instances, Inventory, Kind, NicTool, Paths, ReachBy, SamplePaths, form, instance,
-    is_word, launcher, probe, world,
+    is_word, launcher, probe, topology, world,
 };
 use crate::diagnostic::Diagnostics;
 use crate::toml_reader::{self, Table, Value};
@@ -47,6 +47,8 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
             }
             (None, _) => Some(default_paths("/fsx/harness".to_owned())),
         };
+        let topology = table.get("topology").and_then(|value| value.table());
+        let topology = topology.and_then(|topology| topology::read(&topology));
         let container = table.get("container").and_then(|value| value.table());
         let container = container.map(|container| read_container(&container));
         let environment = table.get("environment").and_then(|value| value.table());
@@ -81,6 +83,8 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
             instance: instance?,
             nodes: nodes?,
             groups,
+            topology,
+            network: None,
             reach: reach?,
             paths: paths?,
             container: container.flatten(),

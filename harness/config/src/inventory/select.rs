@@ -15,9 +15,12 @@ pub(super) fn select(
     let is_left = |node: &&String| {
         wanted.as_ref().is_none_or(|wanted| wanted.contains(*node)) && !unwanted.contains(*node)
     };
-    let left: Vec<String> = inventory.nodes.iter().filter(is_left).cloned().collect();
+    let mut left: Vec<String> = inventory.nodes.iter().filter(is_left).cloned().collect();
     if left.is_empty() {
         return Err(format!("no nodes of inventory `{}` selected", inventory.name));
+    }
+    if let Some(network) = &inventory.network {
+        network.sort(&mut left);
     }
     Ok(left)
 }

@@ -12,6 +12,7 @@ pub use render::render;
 
 use crate::profile::{NsysVersion, Ranks, nsys};
 use crate::window::{HOOK_FILE, HOOK_PY, Trigger};
+use base::nodeset;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -48,7 +49,7 @@ pub fn is_mpirun(mpi: &str) -> bool {
 pub struct Script {
     /// Slurm, bash on this machine, or ssh.
     pub start: Start,
-    /// All nodes of the job, sorted: ranks are numbered along them.
+    /// All nodes of the job: ranks are numbered along them. Sorted by name, unless a topology orders them.
     pub nodes: Vec<String>,
     /// In the order in which the text has them.
     pub steps: Vec<Step>,
@@ -374,7 +375,7 @@ pub mod files {
     pub const SAMPLER_LOG: &str = "sampler.log";
     /// Over ssh, by node: the output of its script.
     pub const LOG: &str = "log";
-    /// Over ssh: which nodes mpirun starts ranks on, and how many on each.
+    /// Which nodes ranks are started on, and how many on each: over ssh for mpirun, for srun where a topology orders them.
     pub const HOSTFILE: &str = "hostfile";
     /// Over ssh: there once anything of the job may have been started.
     pub const STARTED: &str = "started";
@@ -440,6 +441,16 @@ pub const SHARED: [(&str, &str); 7] = [
 /// The hostfile of mpirun: the nodes of a job, each with slots for so many ranks.
 pub fn hostfile(nodes: &[String], ranks_per_node: u32) -> String {
     nodes.iter().map(|node| format!("{node} slots={ranks_per_node}\n")).collect()
+}
+
+/// The same for srun, which takes tasks from it in its order.
+pub fn task_list(nodes: &[String], tasks_per_node: u32) -> String {
+    nodes.iter().map(|node| format!("{node}*{tasks_per_node}\n")).collect()
+}
+
+/// Nodes in another order than that of their names.
+pub fn is_reordered(nodes: &[String]) -> bool {
+    !nodes.is_sorted_by(|a, b| nodeset::compare(a, b).is_le())
 }
 
 /// A plan of an older version names the supervisor as that version did.

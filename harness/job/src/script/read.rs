@@ -113,6 +113,7 @@ const OWN: [&str; 18] = [
 fn parse_head(head: &str) -> Result<Script, NotAScript> {
     let mut values: BTreeMap<&str, String> = BTreeMap::new();
     let mut nodes = None;
+    let mut in_order = None;
     let mut sbatch = Vec::new();
     for line in head.lines() {
         if let Some(directive) = line.strip_prefix("#SBATCH --") {
@@ -126,6 +127,8 @@ fn parse_head(head: &str) -> Result<Script, NotAScript> {
             }
         } else if let Some(set) = line.strip_prefix("# nodes ") {
             nodes = Some(set);
+        } else if let Some(names) = line.strip_prefix(render::RANKS_ALONG) {
+            in_order = Some(names.split(' ').map(str::to_owned).collect::<Vec<_>>());
         }
     }
     let bad = |why: &str| NotAScript { line: 1, why: why.to_owned() };
@@ -133,6 +136,7 @@ fn parse_head(head: &str) -> Result<Script, NotAScript> {
         .or_else(|| values.get("nodelist").map(String::as_str))
         .ok_or_else(|| bad("no nodes in the head"))?;
     let nodes = nodeset::expand(set).map_err(|why| bad(&why))?;
+    let nodes = in_order.unwrap_or(nodes);
     if values.is_empty() {
         let start = if head.contains(over_ssh::HEAD) { Start::Ssh } else { Start::Bash };
         return Ok(Script { start, nodes, steps: Vec::new() });
@@ -348,11 +352,14 @@ fn launched(words: &[String]) -> Option<(Launch, &[String])> {
             "container-remap-root" => launch.container.as_mut()?.remap_root = true,
             "container-workdir" => launch.container.as_mut()?.workdir = Some(value.to_owned()),
             "nodes"
+            | "ntasks"
+            | "nodelist"
             | "cpu-bind"
             | "overlap"
             | "gres"
             | "no-container-mount-home"
             | "no-container-remap-root" => {}
+            "distribution" if value == "arbitrary" => {}
             _ => launch.further.push(word.clone()),
         }
         rest = more;

@@ -3,7 +3,7 @@
 
 use super::{
     Container, Directives, Flows, GpuRequest, Gpus, Profile, Run, SAMPLER_ENDED, Sampler, Script, Start,
-    Step, Turns, files, over_ssh, secrets,
+    Step, Turns, files, is_reordered, over_ssh, secrets,
 };
 use base::nodeset;
 use std::fmt::Write;
@@ -11,6 +11,9 @@ use std::fmt::Write;
 /// The complete text of `job.sh`; `read` reads it back.
 pub fn render(script: &Script) -> String {
     let mut text = String::from("#!/bin/bash\n");
+    if is_reordered(&script.nodes) {
+        let _ = writeln!(text, "{RANKS_ALONG}{}", script.nodes.join(" "));
+    }
     match &script.start {
         Start::Slurm(directives) => render_directives(&mut text, directives, &script.nodes),
         Start::Bash => text.push_str(&comment_of_nodes(&script.nodes)),
@@ -56,6 +59,9 @@ pub fn render(script: &Script) -> String {
     text.push_str("exit \"$status\"\n");
     text
 }
+
+/// In the head: the nodes in the order of ranks, where that is not the order of their names.
+pub(super) const RANKS_ALONG: &str = "# ranks along ";
 
 /// srun takes sbatch's task counts for a step's, and then ignores what the step itself requests.
 pub(super) const FORGETS: &str = "unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE\n";
@@ -221,6 +227,15 @@ fn turns_arguments(turns: &Turns) -> Vec<String> {
 
 fn run_arguments(script: &Script, run: &Run) -> Vec<String> {
     let mut words = spread(script, run.tasks_per_node, run.mpi.as_deref(), run.container.as_ref(), &[]);
+    if is_reordered(&script.nodes) && matches!(script.start, Start::Slurm(_)) {
+        // Releases differ in whether `--nodes` may stand beside it; tasks and list give the number of nodes.
+        let tasks = run.tasks_per_node as usize * script.nodes.len();
+        if let Some(nodes) = words.get_mut(1) {
+            *nodes = format!("--ntasks={tasks}");
+        }
+        let list = format!("--nodelist=./{}", files::HOSTFILE);
+        words.splice(2..2, [list, "--distribution=arbitrary".to_owned()]);
+    }
     if let Some(profile) = &run.profile {
         words.extend(profile_arguments(profile));
     }

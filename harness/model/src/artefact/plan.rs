@@ -50,6 +50,9 @@ pub struct Plan {
     pub folder: String,
     /// The selected nodes in the inventory's order, with those that are left out.
     pub nodes: Vec<String>,
+    /// Where they hang in the network, where ranks are numbered along it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<PlannedNetwork>,
     /// Those of them that nothing is launched on, since a probe showed that nothing on them can pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
@@ -88,6 +91,26 @@ pub struct Plan {
     pub isolations: Vec<PlannedIsolation>,
     /// Suite by suite, the skipped ones included.
     pub cases: Vec<PlannedCase>,
+}
+
+/// The network of a run's nodes, as ranks are ordered by it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedNetwork {
+    /// Who reported it: `Slurm` or `EC2`.
+    pub source: String,
+    /// The file of the report, as the inventory names it.
+    pub file: String,
+    /// In the order of ranks.
+    pub places: Vec<PlannedPlace>,
+}
+
+/// A node's place in the network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedPlace {
+    /// As in `nodes` of the plan.
+    pub node: String,
+    /// Switches, blocks or network nodes, from the top down.
+    pub switches: Vec<String>,
 }
 
 /// One allocation of Slurm for several jobs, which run in it one after the other.

@@ -97,6 +97,8 @@ pub(crate) struct PlannedStep {
     pub ranks: u32,
     /// The shared script that the step needs.
     pub helper: Option<&'static str>,
+    /// The launcher numbers its ranks, in the order of its nodes; otherwise they are numbered by their nodes' names.
+    pub follows_topology: bool,
 }
 
 /// Where the results of a job stand.

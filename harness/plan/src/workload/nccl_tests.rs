@@ -32,7 +32,13 @@ impl WorkloadPlanner for NcclTests {
         if site.case.placement == Placement::EachGpu {
             let argv = arguments(site.inventory, self, 1);
             let step = Step::Gpus(Gpus { argv, gpus, container: site.container });
-            return Ok(PlannedStep { step, tasks_per_node: 1, ranks: 1, helper: Some("gpus.sh") });
+            return Ok(PlannedStep {
+                step,
+                tasks_per_node: 1,
+                ranks: 1,
+                helper: Some("gpus.sh"),
+                follows_topology: false,
+            });
         }
         // Without MPI to wire ranks together, one process drives all GPUs of its node.
         let (tasks_per_node, gpus_per_rank) = if site.wiring.is_some() { (gpus, 1) } else { (1, gpus) };
@@ -44,7 +50,7 @@ impl WorkloadPlanner for NcclTests {
             profile: None,
         };
         let ranks = gpus * site.placed.nodes.len() as u32;
-        Ok(PlannedStep { step: Step::Run(run), tasks_per_node, ranks, helper: None })
+        Ok(PlannedStep { step: Step::Run(run), tasks_per_node, ranks, helper: None, follows_topology: true })
     }
 
     fn results(&self, inventory: &Inventory, case: &Case, placed: &Placed) -> Results {

@@ -37,7 +37,13 @@ impl WorkloadPlanner for NicPairs {
             devices: inventory.instance.nics.clone(),
             gpus: flow_path::gpus(&inventory.instance),
         };
-        Ok(PlannedStep { step: Step::Flows(flows), tasks_per_node: 1, ranks: 2, helper: Some("flows.sh") })
+        Ok(PlannedStep {
+            step: Step::Flows(flows),
+            tasks_per_node: 1,
+            ranks: 2,
+            helper: Some("flows.sh"),
+            follows_topology: false,
+        })
     }
 
     fn results(&self, inventory: &Inventory, _: &Case, _: &Placed) -> Results {

@@ -19,7 +19,8 @@ impl WorkloadPlanner for Training {
     fn step(&self, site: JobPlan<'_>) -> Result<PlannedStep, String> {
         let (run, ranks) = run(self, site)?;
         let tasks_per_node = run.tasks_per_node;
-        Ok(PlannedStep { step: Step::Run(run), tasks_per_node, ranks, helper: None })
+        let follows_topology = !run.argv.iter().any(|word| word == C10D);
+        Ok(PlannedStep { step: Step::Run(run), tasks_per_node, ranks, helper: None, follows_topology })
     }
 
     fn estimate_s(&self, _: &Instance, _: Placement, _: usize) -> f64 {
@@ -160,6 +161,9 @@ fn processes(training: &Training, inventory: &Inventory) -> u32 {
     training.processes.unwrap_or(inventory.instance.gpus)
 }
 
+/// torchrun's own meeting, which numbers nodes by their names.
+const C10D: &str = "--rdzv_backend=c10d";
+
 /// One launcher on each node; the processes of all meet on the first.
 fn torchrun(program: String, site: &JobPlan<'_>, own: &Own, rest: Vec<String>) -> Vec<String> {
     let mut nodes = site.placed.nodes.clone();
@@ -171,7 +175,7 @@ fn torchrun(program: String, site: &JobPlan<'_>, own: &Own, rest: Vec<String>) -
         format!("--nproc_per_node={}", own.processes),
         // Names the meeting of its processes: no other job may have the same.
         format!("--rdzv_id={}.{}.{}", site.run_id, site.case.name, site.placed.name),
-        "--rdzv_backend=c10d".to_owned(),
+        C10D.to_owned(),
         format!("--rdzv_endpoint={first}:{}", own.training.port),
     ];
     argv.extend(rest);

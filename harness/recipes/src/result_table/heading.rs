@@ -18,7 +18,7 @@ pub enum TimeUnit {
 
 impl TimeUnit {
     /// Accepted spellings: `nsec`, `nanoseconds`.
-    pub(crate) const ALL: [(&'static str, TimeUnit); 8] = [
+    pub(crate) const ALL: [(&'static str, TimeUnit); 12] = [
         ("nsec", TimeUnit::Nanoseconds),
         ("usec", TimeUnit::Microseconds),
         ("msec", TimeUnit::Milliseconds),
@@ -27,6 +27,10 @@ impl TimeUnit {
         ("microseconds", TimeUnit::Microseconds),
         ("milliseconds", TimeUnit::Milliseconds),
         ("sec", TimeUnit::Seconds),
+        ("ns", TimeUnit::Nanoseconds),
+        ("us", TimeUnit::Microseconds),
+        ("ms", TimeUnit::Milliseconds),
+        ("s", TimeUnit::Seconds),
     ];
 
     /// By a spelling of `ALL`; `None` for any other.

@@ -57,6 +57,8 @@ pub(crate) fn inventory(instance: &str, nodes: &str) -> Inventory {
         instance: profile,
         nodes: nodeset::expand(nodes).expect("nodes"),
         groups: BTreeMap::new(),
+        topology: None,
+        network: None,
         reach: ReachBy::Local,
         paths: Paths {
             shared: "/fsx/harness".to_owned(),

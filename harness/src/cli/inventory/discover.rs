@@ -5,9 +5,10 @@ use crate::library::Library;
 use crate::session::reached::Reached;
 use base::text::count;
 use cluster::discover::{self as found_by, Discovered, Failure, LeftOut, Request};
-use config::inventory::Inventory;
+use config::inventory::{Inventory, Topology, TopologyFile};
 use model::exit_code;
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use store::{Home, iso8601, wall_clock_s, write_whole};
 
 #[derive(Debug, clap::Args)]
@@ -102,20 +103,27 @@ pub(super) fn discover(home: &Home, args: &DiscoverArgs) -> i32 {
             return exit_code::NOTHING_SELECTED;
         }
     };
-    let text = found_by::render(&found, &request, &args.shared, &iso8601(wall_clock_s()));
     let shown = home.display_path(&path);
+    let topology = found.topology.as_ref().map(|printed| (beside(home, &path), printed));
+    let topology = topology.filter(|((_, name), printed)| fits(name, printed, &found.nodes));
+    let named = topology.as_ref().map(|((_, name), _)| name.as_str());
+    let text = found_by::render(&found, &request, &args.shared, named, &iso8601(wall_clock_s()));
     // What was written must be what is read.
     if let Err(diagnostics) = Inventory::read(&text, &shown, &instances) {
         return usage(&format!("the discovered cluster makes no valid inventory: {diagnostics}"));
     }
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
     let written = made.map_err(|error| format!("{shown}: {error}"));
-    if let Err(why) =
-        written.and_then(|()| write_whole(&path, text.as_bytes()).map_err(|error| error.to_string()))
-    {
+    let write =
+        |path: &Path, text: &str| write_whole(path, text.as_bytes()).map_err(|error| error.to_string());
+    let written = written.and_then(|()| match &topology {
+        Some(((path, _), printed)) => write(path, printed),
+        None => Ok(()),
+    });
+    if let Err(why) = written.and_then(|()| write(&path, &text)) {
         return usage(&why);
     }
-    summary(&found, args, &shown);
+    summary(&found, args, &shown, named);
     exit_code::PASSED
 }
 
@@ -126,7 +134,26 @@ fn output(home: &Home, name: &str) -> PathBuf {
     }
 }
 
-fn summary(found: &Discovered, args: &DiscoverArgs, shown: &str) {
+/// One that does not fit the nodes would be a warning of every run.
+fn fits(name: &str, printed: &str, nodes: &[String]) -> bool {
+    let wanted = TopologyFile { file: name.to_owned(), instances: BTreeMap::new() };
+    let read = Topology::read(printed, &wanted, nodes);
+    if let Err(why) = &read {
+        println!("note: Slurm's topology is not written: {why}");
+    }
+    read.is_ok()
+}
+
+/// Where Slurm's topology is written, and how the inventory names it: from the project's folder on, where it lies there.
+fn beside(home: &Home, inventory: &Path) -> (PathBuf, String) {
+    let path = inventory.with_extension("topology");
+    let path = std::path::absolute(&path).unwrap_or(path);
+    let within = std::path::absolute(home.path()).ok().and_then(|home| path.strip_prefix(home).ok());
+    let name = within.unwrap_or(&path).display().to_string();
+    (path, name)
+}
+
+fn summary(found: &Discovered, args: &DiscoverArgs, shown: &str, topology: Option<&str>) {
     print_left_out(&found.left_out);
     for note in &found.notes {
         println!("note: {note}");
@@ -134,6 +161,9 @@ fn summary(found: &Discovered, args: &DiscoverArgs, shown: &str) {
     let (nodes, left) = (count(found.nodes.len(), "node"), found.left_out.len());
     println!("{nodes} of {}: {}; {left} excluded", found.instance, base::nodeset::fold(&found.nodes));
     println!("written: {shown}");
+    if let Some(file) = topology {
+        println!("written: {file}, ranks are numbered along it");
+    }
     println!("assumed shared folder: `{}`; change it with --shared", args.shared);
 }
 

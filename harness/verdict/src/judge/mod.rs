@@ -14,6 +14,7 @@ pub mod culprit;
 mod gate;
 mod measured;
 mod nic_rate;
+mod peer_group;
 mod peers;
 mod repeat_spread;
 mod support;

@@ -2,12 +2,15 @@
 //! or disagree; only four parts or more show which one is low.
 
 use super::measured::{Number, without_job};
+use super::peer_group::PeerGroup;
 use super::{CaseData, JudgedBound, Measured};
 use config::bounds;
 use metric::unit::Better;
 use metric::{Dim, Dims, Metric, Query};
 use model::artefact::{JudgedBy, PlannedAssertion, Status};
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// With fewer parts, one that differs may as well be the good one.
 pub(super) const FEWEST_TO_NAME: usize = 4;
@@ -23,7 +26,7 @@ pub(super) fn judge(
     let tolerance = assertion.bound.within_peers?;
     // With the profiler and without it is no difference between parts.
     let bare = data.case.jobs.iter().filter(|job| job.is_bare()).map(|job| job.name.as_str()).collect();
-    let peers = Peers { data, assertion, bare, tolerance };
+    let peers = Peers { data, assertion, bare, tolerance, groups: RefCell::default() };
     let mut worst: Option<JudgedBound> = None;
     let mut odd = Vec::new();
     for (name, numbers) in &measured.parts {
@@ -49,6 +52,17 @@ struct Peers<'a> {
     assertion: &'a PlannedAssertion,
     bare: BTreeSet<&'a str>,
     tolerance: f64,
+    /// Of the numbers that were looked at so far.
+    groups: RefCell<BTreeMap<GroupKey, Rc<PeerGroup>>>,
+}
+
+/// Whose peers they are.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct GroupKey {
+    /// What all of them have alike.
+    alike: Dims,
+    is_bare: bool,
+    of_runs: bool,
 }
 
 /// What the other parts show of one number.
@@ -127,25 +141,31 @@ impl Peers<'_> {
                 alike.set(dim, fixed.clone());
             }
         }
-        let own = without_job(dims);
-        let is_bare = |dims: &Dims| dims.word(Dim::Job).is_some_and(|job| self.bare.contains(job));
-        let alike_bare = is_bare(dims);
-        // Another run of the same part is no peer.
-        let is_peer = |row: &&Metric| if of_runs { without_job(&row.dims) != own } else { row.dims != *dims };
-        let mut values: Vec<f64> = self
-            .data
-            .metrics
-            .select(&Query { metric: self.assertion.metric.clone(), dims: alike })
-            .into_iter()
-            .filter(|row| is_peer(row) && is_bare(&row.dims) == alike_bare && row.value.is_finite())
-            .map(|row| row.value)
-            .collect();
-        values.sort_by(f64::total_cmp);
-        let n = values.len();
-        let median = median(&values)?;
+        let is_bare = self.is_bare(dims);
+        let group = self.group(GroupKey { alike, is_bare, of_runs });
+        let others = if of_runs { group.others(&without_job(dims))? } else { group.others(dims)? };
+        let (n, median) = (others.n, others.median);
         // One or two others are as likely to be off as the part itself.
         let wider = if n + 1 < FEWEST_TO_NAME { bounds::against_median_of(n as u32) } else { 1.0 };
         Some(Others { n, median, tolerance: self.tolerance * wider })
+    }
+
+    fn is_bare(&self, dims: &Dims) -> bool {
+        dims.word(Dim::Job).is_some_and(|job| self.bare.contains(job))
+    }
+
+    fn group(&self, key: GroupKey) -> Rc<PeerGroup> {
+        if let Some(group) = self.groups.borrow().get(&key) {
+            return Rc::clone(group);
+        }
+        let query = Query { metric: self.assertion.metric.clone(), dims: key.alike.clone() };
+        let rows = self.data.metrics.select(&query).into_iter();
+        let peers = rows.filter(|row| self.is_bare(&row.dims) == key.is_bare && row.value.is_finite());
+        // Another run of the same part is no peer.
+        let whose = |row: &Metric| if key.of_runs { without_job(&row.dims) } else { row.dims.clone() };
+        let group = Rc::new(PeerGroup::new(peers.map(|row| (whose(row), row.value))));
+        self.groups.borrow_mut().insert(key, Rc::clone(&group));
+        group
     }
 
     /// Of each other row of the job near that size: whether it is out, too. Only in the same place: one GPU alone has
@@ -172,10 +192,4 @@ fn peers(n: usize) -> String {
 
 fn numbers(n: usize) -> String {
     if n == 1 { "1 number".to_owned() } else { format!("{n} numbers") }
-}
-
-fn median(sorted: &[f64]) -> Option<f64> {
-    let n = sorted.len();
-    let (low, high) = (sorted.get(n.checked_sub(1)? / 2)?, sorted.get(n / 2)?);
-    Some((low + high) / 2.0)
 }

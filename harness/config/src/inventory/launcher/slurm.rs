@@ -5,8 +5,8 @@ use crate::form::{Form, Key, Type, names};
 use crate::inventory::Paths;
 use crate::inventory::read::{line_of_text, word_of};
 use crate::toml_reader::Table;
-use job::script::{Directives, GpuRequest, Start, files};
-use model::artefact::Launcher;
+use job::script::{self, Directives, GpuRequest, Script, Start, Step, files};
+use model::artefact::{Launcher, PlannedFile};
 
 /// An allocation that jobs share is asked for as a whole: what is longer waits longer in a busy queue, and is bounded by
 /// the time limits of most partitions.
@@ -251,6 +251,21 @@ impl LaunchPlanner for SlurmReach {
 
     fn launch(&self, folder: &str) -> Vec<String> {
         vec!["sbatch".to_owned(), "--parsable".to_owned(), format!("{folder}/{}", files::JOB)]
+    }
+
+    /// In another order than Slurm's own srun starts ranks by a list.
+    fn files(&self, script: &Script) -> Vec<PlannedFile> {
+        let steps = script.steps.iter().filter(|_| script::is_reordered(&script.nodes));
+        let ranks = steps.filter_map(|step| match step {
+            Step::Run(run) => Some(run.tasks_per_node),
+            _ => None,
+        });
+        let list = |tasks_per_node| PlannedFile {
+            name: files::HOSTFILE.to_owned(),
+            text: Some(script::task_list(&script.nodes, tasks_per_node)),
+            sha256: None,
+        };
+        ranks.map(list).collect()
     }
 
     fn records_environment(&self) -> bool {
