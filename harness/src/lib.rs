@@ -28,5 +28,6 @@ pub mod stats;
 pub mod summary;
 pub mod sweep;
 pub mod tasks;
+mod trace;
 mod warn;
 mod watch;
