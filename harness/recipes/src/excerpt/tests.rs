@@ -85,7 +85,8 @@ fn checked(excerpt: &Excerpt) -> Vec<Value> {
     let file: Value = serde_json::from_slice(&bytes).expect("JSON");
     let events = file["traceEvents"].as_array().expect("an array").clone();
     assert_eq!(events.len() as u64, count);
-    let (mut named, mut open): (BTreeSet<(u64, u64)>, BTreeMap<(u64, u64), Vec<f64>>) = Default::default();
+    let mut named: BTreeSet<(u64, u64)> = BTreeSet::new();
+    let mut open: BTreeMap<(u64, u64), Vec<f64>> = BTreeMap::new();
     for event in &events {
         let number = |key: &str| event[key].as_f64().unwrap_or_else(|| panic!("no {key} in {event}"));
         let row = (number("pid") as u64, number("tid") as u64);

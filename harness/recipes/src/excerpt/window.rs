@@ -36,6 +36,9 @@ impl FromStr for WindowRequest {
     }
 }
 
+/// Of each report a span of its own time, where it has one.
+type SpanOfEach = Vec<Option<(i64, i64)>>;
+
 /// The window that is shown.
 pub(super) struct Window {
     pub label: String,
@@ -239,7 +242,7 @@ impl Spans {
 }
 
 /// Without collectives: the longest step of any report, else all that was recorded.
-fn longest_step(reports: &[Report<'_>]) -> Result<(String, Vec<Option<(i64, i64)>>), ExportError> {
+fn longest_step(reports: &[Report<'_>]) -> Result<(String, SpanOfEach), ExportError> {
     let mut of_reports = Vec::new();
     for report in reports {
         let trace = Trace::open(&report.input.path)?;

@@ -10,14 +10,17 @@ use nsys::trace::{Trace, nics};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// Begin, end and mean rate.
+pub(crate) type Interval = (i64, i64, f64);
+
 /// One counter of one NIC.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NicRates {
     pub device: String,
     pub counter: String,
     pub unit: String,
-    /// Begin, end and mean rate of each interval.
-    pub samples: Vec<(i64, i64, f64)>,
+    /// In the order of time.
+    pub samples: Vec<Interval>,
 }
 
 /// What the harness's own sampler wrote on a node.
@@ -44,7 +47,7 @@ pub(crate) fn capture_rates(path: &Path) -> Result<CaptureRates, String> {
 /// What the report itself has: samples of NICs, else events of the EFA plugin. Times are those of the report.
 pub(crate) fn report_rates(trace: &Trace) -> Result<Vec<NicRates>, ExportError> {
     let (names, nics) = (NetNames::read(trace)?, nics(trace)?);
-    let mut rates: BTreeMap<(String, String, String), Vec<(i64, i64, f64)>> = BTreeMap::new();
+    let mut rates: BTreeMap<(String, String, String), Vec<Interval>> = BTreeMap::new();
     for sample in net_samples(trace, &NET_NIC_METRIC)? {
         let known = nics.get(&sample.global_id).and_then(|nic| nic.name.clone());
         let device = known.unwrap_or_else(|| format!("nic {}", sample.global_id));
