@@ -29,5 +29,6 @@ pub mod summary;
 pub mod sweep;
 pub mod tasks;
 mod topology;
+mod trace;
 mod warn;
 mod watch;

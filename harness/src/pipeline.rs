@@ -6,6 +6,8 @@ use crate::panics;
 use crate::report::{Progress, REPORTERS, Report, ReportError};
 use crate::summary::summarise;
 use crate::tasks::{self, Cluster};
+use crate::trace::kept;
+use crate::trace::of_run::CaseArtefacts;
 use base::text::count;
 use cluster::collect;
 use cluster::interrupt;
@@ -153,6 +155,7 @@ pub(crate) async fn run(
             catalogue,
         };
         let of_case = judge_case(&data, store)?;
+        runner.meanwhile(keep_trace(&data, &of_case, store)).await?;
         let keep = collect::keep(&launched, &collected, of_case.verdict.end, folders, store);
         if let Some(kept) = runner.meanwhile(keep).await? {
             store.write_json(&folder.join("reports.json"), &kept)?;
@@ -208,7 +211,7 @@ pub(crate) async fn run(
             let known: Vec<&Judged> = judged.iter().flatten().collect();
             let mut summary = summarise(plan, &record, &known, catalogue);
             summary.culprits = judge::merge_culprits(named.clone(), Vec::new());
-            on_case(&Report { plan, cases: &so_far, summary: &summary, jobs: &[] });
+            on_case(&Report { plan, cases: &so_far, summary: &summary, jobs: &[], traces: &[] });
         }
     }
     record.stopped = runner.stopped().map(str::to_owned);
@@ -328,6 +331,23 @@ pub(crate) fn judge_case(data: &CaseData<'_>, store: &Store) -> Result<Judged, S
     Ok(judged)
 }
 
+/// Keeps the window of a failed case that shows what failed, where it has reports.
+pub(crate) async fn keep_trace(
+    data: &CaseData<'_>,
+    judged: &Judged,
+    store: &Store,
+) -> Result<(), StoreError> {
+    let artefacts = CaseArtefacts {
+        case: data.case,
+        instance: data.instance,
+        jobs: data.jobs,
+        collected: data.collected,
+        verdict: Some(&judged.verdict),
+        folder: &store.case(&data.case.name),
+    };
+    kept::keep(&artefacts, store).await
+}
+
 /// Writes every report that is a file of the run's folder, and gives them back by name. One that cannot be made keeps
 /// none of the others from being written.
 pub(crate) fn write_reports(
@@ -336,7 +356,9 @@ pub(crate) fn write_reports(
     store: &Store,
 ) -> (Vec<(&'static str, Vec<u8>)>, Vec<StoreError>) {
     let jobs = jobs_of(plan, &|case| store.case(case));
-    let report = Report { plan, cases: &finished.cases, summary: &finished.summary, jobs: &jobs };
+    let traces = kept::read_all(plan, &finished.cases, &|case| store.case(case));
+    let report =
+        Report { plan, cases: &finished.cases, summary: &finished.summary, jobs: &jobs, traces: &traces };
     let (mut written, mut errors) = (Vec::new(), Vec::new());
     for reporter in &REPORTERS {
         let path = store.folder().join(reporter.file);

@@ -155,7 +155,9 @@ impl ReplayInput<'_> {
                 metrics: &metrics,
                 catalogue,
             };
-            judged.push(pipeline::judge_case(&data, store)?);
+            let of_case = pipeline::judge_case(&data, store)?;
+            pipeline::keep_trace(&data, &of_case, store).await?;
+            judged.push(of_case);
         }
         if from == From::Collect {
             store.carry(parent.folder(), &|file| is_carried(file, from))?;
@@ -172,7 +174,7 @@ fn is_carried(file: &Path, from: From) -> bool {
         ["cases", _, "raw", ..] => true,
         ["cases", _, "metrics.parquet" | "analysis.json"] => from > From::Analyze,
         ["cases", _, "verdict.json" | "outcomes.json"] => from > From::Judge,
-        ["cases", _, "reports.json"] => true,
+        ["cases", _, "reports.json" | "trace.json"] => true,
         _ => false,
     }
 }

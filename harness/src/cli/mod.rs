@@ -36,6 +36,7 @@ mod settings;
 mod stats;
 mod sweep;
 mod together;
+mod trace;
 mod verbs;
 mod version;
 mod watch;

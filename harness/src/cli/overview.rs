@@ -54,6 +54,7 @@ pub(super) const GROUPS: [(&str, &[(&str, &str)]); 6] = [
         &[
             ("diagnose", "what limits the work in profiler reports, the largest effect first"),
             ("recipe", "tables and pages computed from profiler reports"),
+            ("trace", "one window of all ranks as a trace for Perfetto"),
             ("stats", "tables of statistics of profiler reports"),
             ("logs", "calls, steps and counters of logs"),
             ("lint", "errors in scripts that launch jobs"),

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::pipeline::jobs_of;
 use crate::report::{Report, run_page_at};
 use crate::session::stored;
+use crate::trace::kept;
 use base::text::show;
 use clap::Args;
 use model::exit_code;
@@ -58,7 +59,8 @@ fn write(run: &Stored, path: &Path) -> Result<(), String> {
         cases.extend(run.verdict(&case.name).map_err(|error| error.to_string())?);
     }
     let jobs = jobs_of(&run.plan, &|case| run.case(case));
-    let report = Report { plan: &run.plan, cases: &cases, summary: &summary, jobs: &jobs };
+    let traces = kept::read_all(&run.plan, &cases, &|case| run.case(case));
+    let report = Report { plan: &run.plan, cases: &cases, summary: &summary, jobs: &jobs, traces: &traces };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let failed = |error: std::io::Error| format!("{}: {error}", show(&path.display().to_string()));
     fs::create_dir_all(folder).map_err(failed)?;

@@ -9,13 +9,14 @@ use super::{
 use super::{
     home, logs, man, page, parse, provision, recipe, replay, rerun, resume, runs, schema, stats, sweep,
 };
-use super::{project, run_page, together, watch};
+use super::{project, run_page, together, trace, watch};
 use crate::error::{self, Error};
 use crate::lint;
 use crate::own_recipes::worker;
 use crate::session::{RunOptions, load};
 use crate::tasks::local;
 use crate::tasks::task;
+use crate::trace::kept;
 use base::suggest;
 use clap::parser::ValueSource;
 use clap::{Args, Command, Subcommand};
@@ -61,12 +62,15 @@ enum Verb {
     Schema(schema::SchemaArgs),
     Stats(stats::StatsArgs),
     Sweep(sweep::SweepArgs),
+    Trace(trace::TraceArgs),
     Watch(watch::WatchArgs),
     // The harness starts itself by these.
     #[command(name = worker::VERB, hide = true)]
     AnswerQuery(InternalArgs),
     #[command(name = task::VERB, hide = true)]
     AnalyzePart(InternalArgs),
+    #[command(name = kept::VERB, hide = true)]
+    CutExcerpt(InternalArgs),
     #[command(name = local::VERB, hide = true)]
     ReadReports(InternalArgs),
 }
@@ -131,9 +135,11 @@ impl Verb {
             Verb::Schema(args) => return schema::run(&args),
             Verb::Stats(args) => stats::run(&args),
             Verb::Sweep(args) => return sweep::run(&args),
+            Verb::Trace(args) => return trace::run(&args),
             Verb::Watch(args) => return watch::run(&args),
             Verb::AnswerQuery(args) => worker::serve(&args.texts()),
             Verb::AnalyzePart(args) => task::serve(&args.texts()),
+            Verb::CutExcerpt(args) => kept::serve(&args.texts()),
             Verb::ReadReports(args) => local::serve(&args.texts()),
         };
         Ok(code)

@@ -214,7 +214,8 @@ impl Isolation {
             return Err(machinery(error));
         }
         // Later rounds have shown already that runs come to an end here.
-        let report = Report { plan, cases: &finished.cases, summary: &finished.summary, jobs: &[] };
+        let report =
+            Report { plan, cases: &finished.cases, summary: &finished.summary, jobs: &[], traces: &[] };
         match report::broken(&report).filter(|_| self.ids.is_empty()) {
             Some(text) => Err(Stopped::Broken(text)),
             None => Ok(()),

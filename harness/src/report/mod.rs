@@ -49,6 +49,7 @@ pub(crate) use trials::face;
 pub use trials::{Unprinted, trials};
 pub(crate) use webhook::webhook_body;
 
+use crate::trace::kept::CaseTraces;
 use model::artefact::{CaseJobs, CaseVerdict, Plan, Summary};
 
 /// All that a report is made from.
@@ -62,6 +63,8 @@ pub struct Report<'a> {
     pub summary: &'a Summary,
     /// How the jobs of cases went, by the name of the case; empty where a report does not show it.
     pub jobs: &'a [(String, CaseJobs)],
+    /// Excerpts of failed cases, by the name of the case; empty where a report does not show them.
+    pub traces: &'a CaseTraces,
 }
 
 /// A report that is a file of the run's folder.

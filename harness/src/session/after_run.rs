@@ -29,7 +29,7 @@ pub(crate) fn close(
     planned_by: &RunOptions,
 ) -> i32 {
     let code = close_and_isolate(home, plan, &mut finished, store, options, planned_by);
-    let report = Report { plan, cases: &finished.cases, summary: &finished.summary, jobs: &[] };
+    let report = Report { plan, cases: &finished.cases, summary: &finished.summary, jobs: &[], traces: &[] };
     github::add_summary(&report, store.redactor());
     webhook::send(&report, store.redactor(), options.webhook.as_ref());
     code

@@ -170,7 +170,7 @@ pub(super) fn windows(trace: &Trace, filter: &Filter) -> Result<Windows, ExportE
             Ok(Windows { spans: vec![span], is_time: true, calls: None })
         }
         Filter::Range(range) => {
-            let found = nvtx::named(trace, range)?;
+            let found = nvtx::ranges_named(trace, range)?;
             if found.is_empty() {
                 trace.note(format!("no range named `{}`", range.name));
             }

@@ -195,7 +195,7 @@ const COLUMNS: &[&str] =
     &["start", "end", "eventType", "text", "textId", "globalTid", "endGlobalTid", "domainId", "eventId"];
 
 /// The spans of the ranges that a filter names, in the order of their beginnings.
-pub(super) fn named(trace: &Trace, filter: &RangeFilter) -> Result<Vec<(i64, i64)>, ExportError> {
+pub fn ranges_named(trace: &Trace, filter: &RangeFilter) -> Result<Vec<(i64, i64)>, ExportError> {
     let Some(ranges) = Ranges::read(trace)? else { return Ok(Vec::new()) };
     let mut spans: Vec<(i64, i64)> = (0..ranges.len())
         .filter(|row| ranges.name(*row) == filter.name)

@@ -92,7 +92,7 @@ fn colons_in_names_do_not_make_domains() {
     assert_eq!(labels(&trace), [":b:x", ":x", "a:b:x"]);
     let spans = |text: &str| {
         let filter: RangeFilter = text.parse().expect("a range");
-        named(&trace, &filter).expect("read")
+        ranges_named(&trace, &filter).expect("read")
     };
     assert_eq!(spans("x@*"), [(20, 30), (40, 50)]);
     assert_eq!(spans("x"), [(20, 30)]);

@@ -5,6 +5,7 @@
 //! shows how long that rank waited. A rank that arrives late because it waited elsewhere is not the culprit: what it
 //! did beside waiting is compared, round by round, with the ranks that do the same work.
 
+mod alignment;
 mod arrivals;
 mod clocks;
 mod compute;
@@ -17,6 +18,7 @@ mod series;
 mod tests;
 mod verdict;
 
+pub(crate) use alignment::{Alignment, CollectiveRun};
 pub use arrivals::{Arrived, Instances};
 pub use clocks::Clock;
 pub use rounds::Rounds;

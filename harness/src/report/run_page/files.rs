@@ -29,10 +29,11 @@ pub(super) fn section(context: &Context, out: &mut dyn Write) -> io::Result<()> 
         let ran = report.jobs.iter().any(|(name, jobs)| {
             *name == case.case && jobs.jobs.iter().any(|job| job.started.is_some() || job.submitted.is_some())
         });
-        let files = ["verdict.json", "metrics.parquet", "collected.json", "job.json", "raw"];
+        let has_trace = report.traces.iter().any(|(name, _)| *name == case.case);
+        let files = ["verdict.json", "metrics.parquet", "collected.json", "job.json", "trace.json", "raw"];
         let links: Vec<String> = files
             .iter()
-            .filter(|file| **file != "raw" || ran)
+            .filter(|file| (**file != "raw" || ran) && (**file != "trace.json" || has_trace))
             .map(|file| context.link(&format!("{folder}/{file}"), file))
             .collect();
         writeln!(out, "<li>{}: {}</li>", escaped(&case.case), links.join(", "))?;

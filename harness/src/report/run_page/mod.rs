@@ -10,6 +10,7 @@ mod numbers;
 mod parts;
 mod timeline;
 mod unmeasured;
+mod windows;
 
 #[cfg(test)]
 mod tests;
@@ -114,7 +115,8 @@ fn write(context: &Context, out: &mut dyn Write) -> io::Result<()> {
         duration(summary.seconds),
         escaped(&summary.run_id)
     )?;
-    contents(out)?;
+    contents(context, out)?;
+    windows::section(context, out)?;
     grid::section(context, out)?;
     parts::section(context, out)?;
     numbers::section(context, out)?;
@@ -127,8 +129,9 @@ fn write(context: &Context, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Where each section is.
-fn contents(out: &mut dyn Write) -> io::Result<()> {
+fn contents(context: &Context, out: &mut dyn Write) -> io::Result<()> {
     let sections = [
+        ("windows", "Failing windows"),
         ("grid", "Nodes and cases"),
         ("parts", "NICs and GPUs"),
         ("numbers", "Numbers"),
@@ -138,7 +141,8 @@ fn contents(out: &mut dyn Write) -> io::Result<()> {
         ("files", "Files"),
     ];
     writeln!(out, "<nav aria-label=\"sections\">\n<ul class=\"contents\">")?;
-    for (id, title) in sections {
+    let has_windows = !context.report.traces.is_empty();
+    for (id, title) in sections.into_iter().filter(|(id, _)| has_windows || *id != "windows") {
         writeln!(out, "<li><a href=\"#{id}\">{title}</a></li>")?;
     }
     writeln!(out, "</ul>\n</nav>")

@@ -46,6 +46,7 @@ mod unbalanced;
 pub use columns::{OutputTable, TableDoc};
 pub(crate) use groups::CHARTS;
 pub use groups::{COMPOSITE, GROUPS, Group, group_of};
+pub(crate) use maps::{NicRates, capture_files, capture_rates, report_rates};
 pub use report_counts::ReportCounts;
 pub(crate) use survey::SUMMARY_CHARTS;
 pub use survey::{Input, Outcome, Part, Progress, Survey, join, part, survey};

@@ -128,6 +128,17 @@ impl Aligned {
         self.fits[self.of_rank[rank]].at(self.by_clock(rank, time)) + self.shifts[rank]
     }
 
+    /// A time of a clock by its name, by the first clock of its connected group.
+    pub(super) fn at_clock(&self, name: &str, time: i128) -> i128 {
+        let clock = self.names.iter().position(|known| known == name);
+        clock.map_or(time, |clock| self.fits[clock].at(time))
+    }
+
+    /// Whether any rank of the evidence goes by it.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
+    }
+
     /// How long what a rank's clock measured lasted by the clock that it is compared with.
     pub(super) fn lasted(&self, rank: usize, ns: i64) -> i64 {
         let slope = self.fits[self.of_rank[rank]].slope;

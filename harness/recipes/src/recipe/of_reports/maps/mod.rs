@@ -13,3 +13,4 @@ mod tests;
 mod window;
 
 pub(super) use efa::NETWORK_MAP_AWS;
+pub(crate) use efa::{NicRates, capture_files, capture_rates, report_rates};

@@ -2,10 +2,13 @@
 //! it, else the events of a plugin of the profiler.
 
 mod names;
+mod rates;
 mod render;
 mod source;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use rates::{NicRates, capture_files, capture_rates, report_rates};
 
 use super::window::{BINS, Coverage, NO_SHIFT, PlacedReport, Window};
 use crate::recipe::of_reports::columns::{OutputTable, TableDoc};
