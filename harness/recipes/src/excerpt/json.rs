@@ -77,7 +77,7 @@ impl Events<'_> {
 }
 
 fn process_events(pid: usize, process: &Process, events: &mut Events<'_>) -> io::Result<()> {
-    events.name(pid, 0, "process_name", &format!("rank {} · {}", process.rank, process.node))?;
+    events.name(pid, 0, "process_name", &format!("{} · {}", process.called, process.node))?;
     events.metadata(pid, 0, "process_labels", &BTreeMap::from([("labels", &process.file)]))?;
     sort(pid, 0, "process_sort_index", pid, events)?;
     for (at, track) in process.tracks.iter().enumerate() {

@@ -20,13 +20,21 @@ pub(super) fn line(
     counters: &[Counter],
 ) -> String {
     let run = window.run.as_ref();
+    let called = |rank: i64| {
+        let report = reports.iter().find(|report| report.input.rank == rank);
+        report.map_or_else(|| format!("rank {rank}"), Report::called)
+    };
     if let (Verdict::Named(culprits), Some(run)) = (verdict, run)
         && let Some(culprit) = culprits.first()
     {
         let who = match &culprit.who {
             Who::Node { node, .. } => format!("all ranks of {node}"),
             Who::Rank { rank, node, gpu } => {
-                format!("rank {rank} on {node}{}", gpu.map(|gpu| format!(" gpu{gpu}")).unwrap_or_default())
+                format!(
+                    "{} on {node}{}",
+                    called(*rank),
+                    gpu.map(|gpu| format!(" gpu{gpu}")).unwrap_or_default()
+                )
             }
         };
         return format!(
@@ -43,8 +51,8 @@ pub(super) fn line(
         Some(run) if run.last_start - run.first_start > (run.end - run.last_start) => {
             let last = &evidence.ranks[run.last_rank];
             format!(
-                "rank {} on {}: last into {}, {} after the first",
-                last.rank,
+                "{} on {}: last into {}, {} after the first",
+                called(last.rank),
                 last.node,
                 run.kind.name(),
                 time(run.last_start - run.first_start)

@@ -82,7 +82,8 @@ pub struct Excerpt {
 /// What one rank did.
 #[derive(Debug)]
 struct Process {
-    rank: i64,
+    /// As `Report::called`.
+    called: String,
     node: String,
     file: String,
     tracks: Vec<Track>,
@@ -148,7 +149,7 @@ pub fn excerpt(request: &ExcerptRequest<'_>) -> Result<Excerpt, String> {
                 merged += made.merged;
                 notes.extend(of_report.iter().map(|note| format!("{}: {note}", report.input.shown)));
                 let (node, file) = (report.node.clone(), report.input.shown.clone());
-                processes.push(Process { rank: report.input.rank, node, file, tracks: made.tracks });
+                processes.push(Process { called: report.called(), node, file, tracks: made.tracks });
             }
             Err(error) => unreadable.push((report.input.shown.clone(), error.to_string())),
         }
@@ -191,6 +192,12 @@ fn open_within(input: &ExcerptInput, start: i64, end: i64) -> Result<Trace, Expo
 }
 
 impl Report<'_> {
+    /// A process with several GPUs has a rank for each of them, which are not its own number.
+    fn called(&self) -> String {
+        let what = if self.extract.gpus.len() > 1 { "process" } else { "rank" };
+        format!("{what} {}", self.input.rank)
+    }
+
     fn rank_report(&self) -> RankReport<'_> {
         let host = self.input.node.as_deref().or(self.host.as_deref());
         let (clock, zero) = extract::clock(host, self.utc_epoch_ns, &self.input.shown);
