@@ -6,10 +6,11 @@ use super::readers::{Read, Reader};
 use cluster::drain::NodeState;
 use cluster::probe::answer;
 use config::baseline::Baselines;
-use config::inventory::{Instances, Inventory};
+use config::inventory::{Instances, Inventory, Topology, TopologyFile};
 use config::suite::Suite;
 use logs::{efa_counters, flow_log, mpi_log, nccl_debug, nccl_tests, training_log};
 use recipes::catalogue::Catalogue;
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -26,6 +27,8 @@ pub(crate) fn readers() -> Vec<Reader> {
         reader("nic-flow", 6_000, || folder("tests/fuzz/seeds/nic-flow"), nic_flow),
         reader("probe-answer", 6_000, || folder("tests/fuzz/seeds/probe-answer"), probe_answer),
         reader("slurm-node", 6_000, || folder("tests/fuzz/seeds/slurm-node"), slurm_node),
+        reader("topology", 6_000, || folder("tests/fuzz/seeds/topology"), topology),
+        reader("excerpt", 6_000, || folder("tests/fuzz/seeds/excerpt"), excerpt),
         reader("suite", 600, suites, suite),
         reader("inventory", 1_000, || folder("inventory"), inventory),
         reader("instance", 600, || folder("inventory/instances"), instance),
@@ -149,6 +152,16 @@ fn probe_answer(bytes: &[u8]) -> Read {
 
 fn slurm_node(bytes: &[u8]) -> Read {
     or_refused(NodeState::read(&String::from_utf8_lossy(bytes)))
+}
+
+fn topology(bytes: &[u8]) -> Read {
+    let wanted = TopologyFile { file: "x".to_owned(), instances: BTreeMap::new() };
+    let nodes = ["n1", "n2", "n3", "n4"].map(str::to_owned);
+    or_refused(Topology::read(&String::from_utf8_lossy(bytes), &wanted, &nodes))
+}
+
+fn excerpt(bytes: &[u8]) -> Read {
+    or_refused(recipes::excerpt::read(bytes))
 }
 
 /// The shipped profiles: an inventory names one of them.
