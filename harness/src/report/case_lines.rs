@@ -3,7 +3,7 @@
 use super::Report;
 use super::culprit_line::MOST_LETTERS;
 use super::paint::Paint;
-use super::text::{is_red, own_name};
+use super::text::own_name;
 use base::text::{count, duration, shorten, show};
 use model::artefact::{CaseVerdict, Status};
 use std::fmt::Write;
@@ -111,7 +111,7 @@ fn assertions(text: &mut String, case: &CaseVerdict, paint: Paint) {
             continue;
         }
         let _ = writeln!(text, "  {status} {name}: {}", show(&verdict.message));
-        if !is_red(verdict.status) {
+        if !verdict.status.is_red() {
             continue;
         }
         for evidence in &verdict.evidence {

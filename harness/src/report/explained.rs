@@ -2,7 +2,7 @@
 //! Only what took part in the job of a result explains it, and a NIC explains nothing that stayed inside one node.
 
 use super::Report;
-use crate::report::text::{gpu_of, is_red};
+use crate::report::text::gpu_of;
 use model::artefact::{Culprit, PlannedAssertion, PlannedCase, Status, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ impl<'a> Explanations<'a> {
 
     /// The first culprit that explains a result, by its index in the summary; none for a result that is not red.
     pub(crate) fn index_of(&self, verdict: &Verdict) -> Option<usize> {
-        if self.culprits.is_empty() || !is_red(verdict.status) {
+        if self.culprits.is_empty() || !verdict.status.is_red() {
             return None;
         }
         let jobs = self.nodes_of_jobs(verdict);

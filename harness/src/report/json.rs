@@ -2,7 +2,6 @@
 //! The fields of the summary are those of its type (`model::artefact::Summary`).
 
 use super::Report;
-use crate::report::text::is_red;
 use base::text::is_deceptive;
 use model::artefact::{CaseVerdict, Culprit, Status, Summary, Verdict};
 use serde_json::{Value, json};
@@ -82,7 +81,7 @@ pub(crate) fn line(value: &Value) -> String {
 fn test(suite: &str, case: &str, verdict: &Verdict) -> Value {
     let event = match verdict.status {
         Status::Skipped | Status::ExpectedFailure | Status::Unjudged => "ignored",
-        status if is_red(status) => "failed",
+        status if status.is_red() => "failed",
         _ => "ok",
     };
     json!({

@@ -4,7 +4,7 @@ use super::Report;
 use super::explained::Explanations;
 use super::paint::Paint;
 use super::terminal::{gap, line};
-use crate::report::text::{is_red, subject};
+use crate::report::text::subject;
 use base::nodeset;
 use base::text::{count, shorten, show};
 use model::artefact::{Status, Verdict};
@@ -34,7 +34,7 @@ pub(super) fn unexplained(
 ) {
     let mut found: BTreeMap<(Status, &str), RedGroup> = BTreeMap::new();
     for case in report.cases {
-        for verdict in case.verdicts.iter().filter(|verdict| is_red(verdict.status)) {
+        for verdict in case.verdicts.iter().filter(|verdict| verdict.status.is_red()) {
             if explanations.index_of(verdict).is_some() {
                 continue;
             }

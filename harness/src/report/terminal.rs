@@ -8,7 +8,7 @@ use super::last_line::last_line;
 use super::paint::Paint;
 use super::reds;
 use super::skipped;
-use crate::report::text::{is_red, place};
+use crate::report::text::place;
 use base::text::SIMULATED;
 use base::text::{count, duration, shorten, show};
 use metric::finding::Finding;
@@ -115,7 +115,7 @@ fn culprits(text: &mut String, report: &Report, explanations: &Explanations, end
     let (summary, most) = (report.summary, ending.most_letters());
     let paint = Paint { color: ending.color };
     let counted = explained::counts(report, explanations);
-    let all = report.cases.iter().flat_map(|case| &case.verdicts).filter(|one| is_red(one.status)).count();
+    let all = report.cases.iter().flat_map(|case| &case.verdicts).filter(|one| one.status.is_red()).count();
     for (culprit, explained) in summary.culprits.iter().zip(&counted).take(MOST_CULPRITS) {
         line(text, &paint.red(&culprit_line(culprit, report.plan, "latest", most)));
         let ExplainedCount { results, cases } = explained;

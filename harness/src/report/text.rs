@@ -2,7 +2,7 @@
 
 use base::text::show;
 use metric::finding::Finding;
-use model::artefact::{Status, Verdict};
+use model::artefact::Verdict;
 
 /// The part of an assertion's name after suite and case.
 pub(crate) fn own_name<'a>(name: &'a str, suite: &str, case: &str) -> &'a str {
@@ -33,14 +33,6 @@ pub(crate) fn subject(verdict: &Verdict) -> String {
 pub(crate) fn place(finding: &Finding) -> String {
     let words = [&finding.node, &finding.part].into_iter().flatten();
     words.map(|word| show(word) + " ").collect()
-}
-
-/// Whether a run with such a verdict can not exit 0.
-pub(crate) fn is_red(status: Status) -> bool {
-    match status {
-        Status::Fail | Status::UnexpectedPass | Status::Inconclusive | Status::Error => true,
-        Status::Pass | Status::Skipped | Status::ExpectedFailure | Status::Unjudged => false,
-    }
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub(super) fn add_summary(report: &Report, redactor: &Redactor) {
 }
 
 fn append(path: &PathBuf, text: &str) -> io::Result<()> {
-    // A pipe that nobody reads is refused at once and not waited for.
+    // A pipe without a reader is refused at once and not waited for.
     let mut file =
         OpenOptions::new().create(true).append(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
     if !file.metadata()?.is_file() {

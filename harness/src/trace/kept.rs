@@ -89,7 +89,7 @@ pub(crate) fn read_all(
     cases: &[CaseVerdict],
     folder: &dyn Fn(&str) -> PathBuf,
 ) -> Vec<(String, Result<ReadTrace, String>)> {
-    let is_red = |case: &CaseVerdict| case.verdicts.iter().any(|one| crate::report::text::is_red(one.status));
+    let is_red = |case: &CaseVerdict| case.verdicts.iter().any(|one| one.status.is_red());
     let red = plan
         .cases
         .iter()

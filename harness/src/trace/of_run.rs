@@ -1,7 +1,6 @@
 //! The profiled jobs of a run: the reports of their ranks, and which job of a case shows what failed.
 
 use crate::analyze;
-use crate::report::text::is_red;
 use model::artefact::{CaseJobs, CaseVerdict, Collected, InstanceFacts, PlannedCase, Unfit};
 use recipes::excerpt::ExcerptInput;
 use recipes::recipe::FileRole;
@@ -50,7 +49,7 @@ impl CaseArtefacts<'_> {
             })
             .filter(|(_, inputs)| !inputs.is_empty());
         let mut with_reports: Vec<(String, Vec<ExcerptInput>)> = with_reports.collect();
-        let red = || verdict.into_iter().flat_map(|case| &case.verdicts).filter(|one| is_red(one.status));
+        let red = || verdict.into_iter().flat_map(|case| &case.verdicts).filter(|one| one.status.is_red());
         let is_named = |job: &str| {
             let raw = format!("cases/{}/raw/{job}", case.name);
             let evidence = || red().flat_map(|one| &one.evidence);
@@ -67,7 +66,7 @@ impl CaseArtefacts<'_> {
 
     /// Whether anything of it is red.
     pub(crate) fn is_red(&self) -> bool {
-        self.verdict.is_some_and(|case| case.verdicts.iter().any(|one| is_red(one.status)))
+        self.verdict.is_some_and(|case| case.verdicts.iter().any(|one| one.status.is_red()))
     }
 }
 

@@ -111,6 +111,14 @@ pub enum Status {
 }
 
 impl Status {
+    /// Whether a run with such a verdict can not exit 0.
+    pub fn is_red(self) -> bool {
+        match self {
+            Status::Fail | Status::UnexpectedPass | Status::Inconclusive | Status::Error => true,
+            Status::Pass | Status::Skipped | Status::ExpectedFailure | Status::Unjudged => false,
+        }
+    }
+
     /// In the order of the declaration.
     pub const ALL: [Status; 8] = [
         Status::Pass,

@@ -6,7 +6,7 @@ use super::marks::word;
 use crate::page::with_code;
 use crate::report::culprit_line::{evidence, next_command, subject};
 use crate::report::explained::{self, ExplainedCount};
-use crate::report::text::{is_red, subject as subject_of};
+use crate::report::text::subject as subject_of;
 use crate::report::{Report, headline, last_lines};
 use base::text::{count, shorten, show};
 use model::artefact::{Culprit, Launcher, Status, Verdict};
@@ -116,7 +116,7 @@ fn broken_limit(verdict: &Verdict, observed: f64) -> Option<f64> {
 fn unexplained(context: &Context, out: &mut dyn Write) -> io::Result<()> {
     let mut kinds: BTreeMap<(Status, &str), (usize, &Verdict)> = BTreeMap::new();
     for verdict in context.report.cases.iter().flat_map(|case| &case.verdicts) {
-        if !is_red(verdict.status) || context.explanations.index_of(verdict).is_some() {
+        if !verdict.status.is_red() || context.explanations.index_of(verdict).is_some() {
             continue;
         }
         let what = verdict.cause.as_deref().unwrap_or(&verdict.metric);

@@ -2,7 +2,6 @@
 
 use super::Context;
 use super::marks::{BY_WEIGHT, mark, weight};
-use crate::report::text::is_red;
 use base::nodeset;
 use base::text::count;
 use model::artefact::{PlannedAssertion, PlannedCase, Status};
@@ -104,7 +103,7 @@ fn legend(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
         let (class, letter) = sign(*cell);
         let words = match BY_WEIGHT.get(cell.weight) {
             None => "not run".to_owned(),
-            Some(status) if cell.is_shared && is_red(*status) => {
+            Some(status) if cell.is_shared && status.is_red() => {
                 format!("{} of a job that it shared with other nodes", status.name())
             }
             Some(status) => status.name().to_owned(),
@@ -180,7 +179,7 @@ fn places_of(places: &BTreeMap<&str, usize>, nodes: &str) -> Vec<usize> {
 
 /// How many cells are red by the node's own numbers, and how many by jobs that it shared.
 fn badness(row: &Row) -> (usize, usize) {
-    let is_red = |cell: &&Cell| BY_WEIGHT.get(cell.weight).is_some_and(|status: &Status| is_red(*status));
+    let is_red = |cell: &&Cell| BY_WEIGHT.get(cell.weight).is_some_and(|status: &Status| status.is_red());
     let red = || row.cells.iter().filter(is_red);
     (red().filter(|cell| !cell.is_shared).count(), red().filter(|cell| cell.is_shared).count())
 }

@@ -5,7 +5,7 @@ use super::Context;
 use super::marks::word;
 use crate::page::{thousands, with_code};
 use crate::report::culprit_line::subject as culprit_of;
-use crate::report::text::{is_red, own_name, subject};
+use crate::report::text::{own_name, subject};
 use base::text::{count, duration, shorten, show};
 use metric::unit::Unit;
 use model::artefact::{CaseVerdict, PlannedAssertion, PlannedBaseline, PlannedCase, Status, Verdict};
@@ -88,7 +88,7 @@ fn case_section(
     let assertions: BTreeMap<&str, &PlannedAssertion> =
         planned.assertions.iter().map(|one| (one.name.as_str(), one)).collect();
     let (red, rest): (Vec<&Verdict>, Vec<&Verdict>) =
-        case.verdicts.iter().partition(|one| is_red(one.status));
+        case.verdicts.iter().partition(|one| one.status.is_red());
     let shown = red.len().min(MOST_RED).min(*rows);
     *rows -= shown;
     let measured: Vec<&Verdict> = rest.iter().filter(|one| one.observed.is_some()).copied().collect();
@@ -166,7 +166,7 @@ fn row(
         escaped(&baseline.map(|one| in_words(one, verdict.unit)).unwrap_or_default()),
         word(verdict.status)
     )?;
-    if is_red(verdict.status) {
+    if verdict.status.is_red() {
         write!(out, "<p>{}</p>", escaped(&shorten(&show(&verdict.message), MOST_MESSAGE)))?;
         if let Some(culprit) = context.explanations.culprit_of(verdict) {
             write!(out, "<p class=\"why\">explained by {}</p>", escaped(&culprit_of(culprit)))?;
@@ -273,7 +273,7 @@ fn bar(verdict: &Verdict, baseline: Option<&PlannedBaseline>) -> String {
         return String::new();
     }
     let place = |value: f64| (value / most * 100.0).round();
-    let class = if is_red(verdict.status) { "f" } else { "v" };
+    let class = if verdict.status.is_red() { "f" } else { "v" };
     let mut text = format!(
         "<svg class=\"bar\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"{class}\" width=\"{}\" height=\"10\"/>",
         place(observed)

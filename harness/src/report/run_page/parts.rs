@@ -2,7 +2,6 @@
 
 use super::Context;
 use super::marks::weight;
-use crate::report::text::is_red;
 use base::nodeset;
 use base::text::count;
 use metric::unit::Unit;
@@ -74,7 +73,7 @@ pub(super) fn section(context: &Context, out: &mut dyn Write) -> io::Result<()> 
     }
     writeln!(out, "</tr></thead>\n<tbody>")?;
     let bad_nodes: BTreeSet<&str> =
-        numbers.iter().filter(|(_, number)| is_red(number.status)).map(|((node, _), _)| *node).collect();
+        numbers.iter().filter(|(_, number)| number.status.is_red()).map(|((node, _), _)| *node).collect();
     let (bad, good): (Vec<&String>, Vec<&String>) =
         plan.nodes.iter().partition(|node| bad_nodes.contains(node.as_str()));
     for node in bad.into_iter().chain(good) {
@@ -117,7 +116,7 @@ fn cell(number: &PartNumber, is_whole: bool, out: &mut dyn Write) -> io::Result<
     let text = percent
         .filter(|_| class != "n" && class != "i")
         .map_or_else(|| letter.to_owned(), |percent| percent.to_string());
-    if is_whole || is_red(number.status) {
+    if is_whole || number.status.is_red() {
         let words = format!("{}: {}", number.case, in_words(number));
         write!(out, "<td class={class} title=\"{}\">{text}", escaped(&words))
     } else {
@@ -167,7 +166,7 @@ fn numbers<'a>(context: &Context<'a>) -> BTreeMap<(&'a str, &'a str), PartNumber
 fn is_worse(fresh: &PartNumber, known: &PartNumber) -> bool {
     let key = |number: &PartNumber| {
         let unit = number.verdict.unit;
-        let red = if is_red(number.status) { weight(number.status) } else { usize::MAX };
+        let red = if number.status.is_red() { weight(number.status) } else { usize::MAX };
         (red, !unit.varies() || unit == Unit::Ratio)
     };
     let share = |number: &PartNumber| number.share.unwrap_or(f64::INFINITY);
