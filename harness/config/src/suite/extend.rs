@@ -34,7 +34,7 @@ pub(super) fn suite(
     let Some(base) = extends(text) else { return read::suite(text, file, catalogue) };
     let refuse = |message: String| Err(Diagnostic::at(file, line_of(text, "extends"), 1, message).into());
     let Some(base) = base else {
-        // Nobody can tell whether the rest is meant as cases or as changes.
+        // The rest may be meant as cases or as changes.
         return refuse("`extends` must be the name of a suite, in quotes".to_owned());
     };
     let shown = base.escape_debug();
