@@ -48,6 +48,7 @@ pub(super) fn found(answers: Vec<(&'static str, Answer)>, request: &Request) -> 
         "scontrol --json show ",
         "scontrol --oneliner show ",
         "scontrol show config",
+        "scontrol show topology",
         "srun --mpi=list",
         "id -un",
         "sacctmgr --noheader --parsable2 show associations where user=alice ",
