@@ -121,13 +121,22 @@ fn clean_deletes_the_pods_of_its_run_and_no_others() {
         .flatten()
         .map(|entry| entry.file_name().to_string_lossy().into_owned());
     let run = run.into_iter().find(|name| name.ends_with(|c: char| c.is_ascii_hexdigit())).expect("a run");
-    bench.0.write("kube/pods/harness-left-1", &format!("n1 {run} uid-1\n"));
+    let short = |text: &str| base::digest::sha256(text.as_bytes())[..12].to_owned();
+    let left = format!("harness-{}-{}", short(&run), short("n1"));
+    bench.0.write(&format!("kube/pods/{left}"), &format!("n1 {run} uid-1\n"));
+    // A copy that somebody made of it, with its labels.
+    bench.0.write("kube/pods/harness-copy-1", &format!("n1 {run} uid-3\n"));
     bench.0.write("kube/pods/harness-other-1", "n1 20260101T000001Z-other-0001 uid-2\n");
     let looked = bench.run(&["clean", "--run", &run, "--dry-run"]);
     assert_eq!(looked.code, Some(1), "{}", all(&looked));
-    assert!(looked.stdout.contains("n1  pod  harness-left-1"), "{}", all(&looked));
+    assert!(looked.stdout.contains(&format!("n1  pod  {left}")), "{}", all(&looked));
+    assert!(!looked.stdout.contains("harness-copy-1"), "{}", all(&looked));
     let cleaned = bench.run(&["clean", "--run", &run]);
     assert_eq!(cleaned.code, Some(0), "{}", all(&cleaned));
-    let left = bench.pods();
-    assert!(left.len() == 1 && left[0].ends_with("harness-other-1"), "{left:?}");
+    let mut stay = bench.pods();
+    stay.sort();
+    assert!(
+        stay.len() == 2 && stay[0].ends_with("harness-copy-1") && stay[1].ends_with("harness-other-1"),
+        "{stay:?}"
+    );
 }

@@ -44,10 +44,12 @@ impl Life<'_> {
         let words = ["get", "pods", &selector, "--output=json"].map(str::to_owned);
         let output = self.kubectl.ask(&words, b"", LIST_LIMIT).await?;
         let failed = |why: String| ReachError::Failed { what: "`kubectl get pods`".to_owned(), why };
-        match output.succeeded {
-            true => state::read(&output.stdout).map_err(failed),
-            false => Err(failed(output.complaint())),
+        if !output.succeeded {
+            return Err(failed(output.complaint()));
         }
+        let mut pods = state::read(&output.stdout).map_err(failed)?;
+        pods.retain(|name, _| self.owner.is_own(name));
+        Ok(pods)
     }
 
     /// By node, the pod that runs for it or why none does. `template`: what is not there is made, and waited for.
@@ -107,7 +109,7 @@ impl Life<'_> {
             .collect())
     }
 
-    /// All that bear the label, whoever made them.
+    /// All of the run, whichever process made them.
     pub(super) async fn left(&self) -> Result<Vec<PodLeft>, ReachError> {
         let silent = |facts: &PodFacts| match &facts.state {
             PodState::NodeSilent(why) => Some(why.clone()),

@@ -34,9 +34,25 @@ impl PodOwner {
 
     /// The name of the pod of a node. Names of nodes may be longer than a pod's can be.
     pub(super) fn pod(&self, node: &str) -> String {
-        let short = |text: &str| sha256(text.as_bytes()).chars().take(12).collect::<String>();
-        format!("harness-{}-{}", short(&self.run), short(node))
+        format!("{}{}", self.begin(), short(node))
     }
+
+    /// Whether a pod has such a name. A copy that somebody made of a pod has its labels, and is not the run's.
+    pub(super) fn is_own(&self, pod: &str) -> bool {
+        let node = pod.strip_prefix(&self.begin());
+        node.is_some_and(|node| node.len() == SHORT && node.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    }
+
+    fn begin(&self) -> String {
+        format!("harness-{}-", short(&self.run))
+    }
+}
+
+/// Letters of a digest in a name.
+const SHORT: usize = 12;
+
+fn short(text: &str) -> String {
+    sha256(text.as_bytes()).chars().take(SHORT).collect()
 }
 
 /// A text as the value of a label, which holds 63 letters, digits, `-`, `_` and `.`.

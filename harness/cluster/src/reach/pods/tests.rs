@@ -2,7 +2,7 @@
 
 use super::state::{PodState, read};
 
-/// Pods of Kubernetes 1.20, and a kubelet that was killed.
+/// Pods of Kubernetes 1.20.
 const LIST: &str = include_str!("pods.json");
 
 #[test]
