@@ -20,7 +20,7 @@ fn bench(cases: &str) -> (Hosts, Bench) {
     let first = bench.cluster.first_on_path();
     let path = if first.is_empty() { first } else { format!(" PATH={first}/usr/local/bin:/usr/bin:/bin") };
     let slurm = format!("SetEnv SHLVL=1 SLURM_CONF={conf}{path}");
-    let hosts = Hosts::start_with(1, &[&slurm], "");
+    let hosts = Hosts::start_login(&slurm);
     let inventory = bench.project.path().join("inventory/live.toml");
     let text = std::fs::read_to_string(&inventory).expect("an inventory");
     let config = hosts.path("ssh_config").display().to_string();

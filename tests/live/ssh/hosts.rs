@@ -29,6 +29,7 @@ pub(crate) fn is_root() -> bool {
 pub(crate) struct Hosts {
     folder: TempDir,
     port: u16,
+    own_names: bool,
     sshds: Mutex<Vec<Option<Child>>>,
 }
 
@@ -40,6 +41,16 @@ impl Hosts {
 
     /// The same, with lines of one's own for each sshd and for ssh, which take the first word on anything.
     pub(crate) fn start_with(many: usize, sshd: &[&str], ssh: &str) -> Hosts {
+        Hosts::start_named(many, true, sshd, ssh)
+    }
+
+    /// A host `h1` that calls itself by this machine's name. A controller of Slurm 24.11 looks the name up of the host
+    /// that `srun` runs on, and sends the job back to the queue where it finds none.
+    pub(crate) fn start_login(sshd: &str) -> Hosts {
+        Hosts::start_named(1, false, &[sshd], "")
+    }
+
+    fn start_named(many: usize, own_names: bool, sshd: &[&str], ssh: &str) -> Hosts {
         let folder = tempfile::Builder::new().prefix("sshds-").tempdir().expect("a folder");
         // The port is free on the first address, and nothing else listens on the others.
         let port =
@@ -55,7 +66,7 @@ impl Hosts {
             // Compiled into sshd; gone after a boot where nothing else starts it.
             fs::create_dir_all("/run/sshd").expect("made");
         }
-        let hosts = Hosts { folder, port, sshds: Mutex::new((0..many).map(|_| None).collect()) };
+        let hosts = Hosts { folder, port, own_names, sshds: Mutex::new((0..many).map(|_| None).collect()) };
         hosts.configure(many, sshd, ssh);
         for nth in 1..=many {
             hosts.up(nth);
@@ -147,7 +158,7 @@ impl Hosts {
         let conf = self.path(&format!("h{nth}.conf"));
         let sshd =
             [SSHD.into(), "-D".into(), "-f".into(), conf.into_os_string(), "-E".into(), log.into_os_string()];
-        let mut command = if is_root() {
+        let mut command = if is_root() && self.own_names {
             // A name of its own, as a host has.
             let mut command = Command::new("unshare");
             command.args(["--uts", "--", "sh", "-c", "hostname \"$1\" && shift && exec \"$@\"", "sh"]);
