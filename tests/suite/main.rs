@@ -56,6 +56,7 @@ mod other_instances;
 mod own_recipes;
 mod peak_memory;
 mod planted_run;
+mod pod_nodes;
 mod pods;
 mod probe_script;
 mod profile_script;

@@ -18,7 +18,7 @@ fn shipped_inventories_pass_the_check_without_a_warning() {
     let ran = Project::new().harness(&["check"]);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     let about = |name: &str| ran.stdout.lines().any(|line| line.contains(&format!("inventory/{name}.toml")));
-    for name in SHIPPED.into_iter().chain(["slurm-example", "ssh-example", "local-example"]) {
+    for name in SHIPPED.into_iter().chain(["slurm-example", "ssh-example", "local-example", "eks"]) {
         assert!(!about(name), "{name}: {}", ran.all());
     }
 }

@@ -46,7 +46,8 @@ impl ClusterKind {
             ClusterKind::ParallelCluster => "parallelcluster",
             ClusterKind::HyperPod => "hyperpod-slurm",
             ClusterKind::Slurm => "slurm-example",
-            ClusterKind::Ssh | ClusterKind::Kubernetes => "ec2-ssh",
+            ClusterKind::Ssh => "ec2-ssh",
+            ClusterKind::Kubernetes => "eks",
         }
     }
 
@@ -136,11 +137,6 @@ jobs:
 "#;
 
 pub(super) fn run(args: &InitArgs) -> Result<i32, Error> {
-    if args.cluster == Some(ClusterKind::Kubernetes) {
-        let why = "--cluster kubernetes: no inventory is written for it yet, nothing was written; write one by hand: \
-                   `reach = { via = \"kubernetes\", image = \"REGISTRY/IMAGE:TAG\", shared = \"CLAIM\" }`";
-        return Err(Error::Usage(why.to_owned()));
-    }
     if args.partition.is_some() && !args.cluster.is_none_or(ClusterKind::has_slurm) {
         return Err(Error::Usage("--partition: only Slurm has partitions".to_owned()));
     }

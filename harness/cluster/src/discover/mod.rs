@@ -1,8 +1,9 @@
-//! Which nodes Slurm has, asked once and written into an inventory: plans and lists read that file only, never Slurm.
-//! Nodes that take no jobs are named with Slurm's reasons and left out.
+//! Which nodes a scheduler has, asked once and written into an inventory: plans and lists read that file only. Nodes that
+//! take no jobs are named with the scheduler's reasons and left out.
 
 mod demands;
 mod json;
+pub mod kubernetes;
 #[cfg(test)]
 mod message_tests;
 mod queries;
@@ -88,9 +89,9 @@ pub struct Discovered {
 /// A node that is not written into the inventory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// As Slurm names it.
+    /// As the scheduler names it.
     pub node: String,
-    /// Its state and Slurm's reason, or how it differs from the profile.
+    /// Its state and the scheduler's reason, or how it differs from the profile.
     pub why: String,
 }
 
@@ -99,7 +100,7 @@ pub struct LeftOut {
 pub enum Failure {
     /// What was asked for does not exist, or too little was said.
     InvalidRequest(String),
-    /// Slurm gave no answer that can be used.
+    /// The scheduler gave no answer that can be used.
     NoAnswer(String),
     /// There are nodes, and none of them takes jobs.
     NoUsableNode(Vec<LeftOut>),

@@ -1,8 +1,9 @@
 //! An inventory's text, from what was discovered: what it was made from and who was left out stand in it as comments.
 
-use super::{Discovered, Request};
+use super::{Discovered, LeftOut, Request};
 use base::nodeset;
 use job::script::GpuRequest;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// `when` is written into the file, `shared` is the folder that all nodes see, `topology` is where Slurm's topology lies.
@@ -26,22 +27,11 @@ pub fn render(
         &format!("Written by `harness inventory discover` at {when} from {}: {from}.", found.slurm),
     );
     comment(&mut text, "It is read as it is; rewrite it with --force after a change of the cluster.");
-    if !found.left_out.is_empty() {
-        comment(&mut text, "");
-        comment(&mut text, &format!("Left out at {when}, with Slurm's reasons:"));
-        for left in &found.left_out {
-            comment(&mut text, &format!("  {}: {}", left.node, left.why));
-        }
-    }
+    left_out(&mut text, &found.left_out, &format!("Left out at {when}, with Slurm's reasons:"));
     let _ = writeln!(text, "kind = \"real\"");
     let _ = writeln!(text, "instance = {}", quoted(&found.instance));
     let _ = writeln!(text, "nodes = {}", quoted(&nodeset::fold(&found.nodes)));
-    if !found.groups.is_empty() {
-        let _ = writeln!(text, "\n[groups] # nodes by their features, for `--nodes @NAME`");
-        for (name, members) in &found.groups {
-            let _ = writeln!(text, "{} = {}", quoted(name), quoted(&nodeset::fold(members)));
-        }
-    }
+    groups(&mut text, &found.groups, "nodes by their features");
     if let Some(file) = topology {
         let _ = writeln!(text, "\n[topology] # ranks are numbered along it");
         let _ = writeln!(text, "file = {} # what `scontrol show topology` printed", quoted(file));
@@ -65,8 +55,30 @@ pub fn render(
     text
 }
 
+/// Who is not in the inventory, as comments.
+pub(super) fn left_out(text: &mut String, left_out: &[LeftOut], head: &str) {
+    if left_out.is_empty() {
+        return;
+    }
+    comment(text, "");
+    comment(text, head);
+    for left in left_out {
+        comment(text, &format!("  {}: {}", left.node, left.why));
+    }
+}
+
+pub(super) fn groups(text: &mut String, groups: &BTreeMap<String, Vec<String>>, about: &str) {
+    if groups.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n[groups] # {about}, for `--nodes @NAME`");
+    for (name, members) in groups {
+        let _ = writeln!(text, "{} = {}", quoted(name), quoted(&nodeset::fold(members)));
+    }
+}
+
 /// One line whatever is in it: reasons are written by people and programs of all kinds.
-fn comment(text: &mut String, line: &str) {
+pub(super) fn comment(text: &mut String, line: &str) {
     let plain: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let _ = writeln!(text, "# {}", plain.trim_end());
     if plain.is_empty() {
@@ -75,6 +87,6 @@ fn comment(text: &mut String, line: &str) {
     }
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }

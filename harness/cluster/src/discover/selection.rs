@@ -73,7 +73,12 @@ pub(super) fn select(
         let features = request.features.join("`, `");
         return Err(Failure::InvalidRequest(format!("--feature: no node has all of `{features}`")));
     }
-    let instance = instance(&nodes, request, instances)?;
+    let mut kinds: BTreeSet<&str> = nodes.iter().filter_map(kind_of).collect();
+    // HyperPod has a partition for each type, of its name.
+    if kinds.is_empty() && is_ec2_type(&request.partition) {
+        kinds.insert(&request.partition);
+    }
+    let instance = instance_of(&kinds, request.instance.as_deref(), instances, "Slurm")?;
     let mut left_out = Vec::new();
     let is_reserved = reserved.is_some();
     let gpus = match nodes.iter().any(|node| node.gpus.is_some()) {
@@ -155,7 +160,8 @@ fn reason_suffix(reason: &Reason) -> String {
     format!(": {}{behind}", reason.text)
 }
 
-fn profile_name(kind: &str) -> Option<&str> {
+/// The profile of a type, of which EC2's name may be reported.
+pub(super) fn profile_name(kind: &str) -> Option<&str> {
     if kind.contains('.') { whole_machine(kind) } else { Some(kind) }
 }
 
@@ -165,17 +171,19 @@ fn kind_of(node: &Node) -> Option<&str> {
     node.instance_type.as_ref().or_else(feature).map(String::as_str)
 }
 
-fn instance<'i>(
-    nodes: &[Node],
-    request: &Request,
+/// The profile that was asked for, else that of the one type of the nodes.
+pub(super) fn instance_of<'i>(
+    kinds: &BTreeSet<&str>,
+    asked: Option<&str>,
     instances: &'i Instances,
+    scheduler: &str,
 ) -> Result<&'i Instance, Failure> {
     let names = || instances.names().filter(|name| !name.starts_with("sim-"));
     let all = || names().collect::<Vec<_>>().join("`, `");
     let find = |kind: &str| {
         profile_name(kind).and_then(|name| instances.get(name)).filter(|found| !found.is_simulated())
     };
-    if let Some(asked) = &request.instance {
+    if let Some(asked) = asked {
         return find(asked).ok_or_else(|| {
             let hint = match nearest(asked.split('.').next().unwrap_or_default(), names()) {
                 Some(near) if asked.contains('.') => {
@@ -189,23 +197,15 @@ fn instance<'i>(
             ))
         });
     }
-    let mut kinds: BTreeSet<&str> = nodes.iter().filter_map(kind_of).collect();
-    // HyperPod has a partition for each type, of its name.
-    if kinds.is_empty() && is_ec2_type(&request.partition) {
-        kinds.insert(&request.partition);
-    }
-    let kinds: Vec<&str> = kinds.into_iter().collect();
+    let kinds: Vec<&str> = kinds.iter().copied().collect();
     match kinds[..] {
         [kind] => find(kind).ok_or_else(|| {
             Failure::InvalidRequest(format!("no profile for the nodes' type `{kind}`; set --instance"))
         }),
-        [] => {
-            let why = "Slurm does not report the type of the nodes";
-            Err(Failure::InvalidRequest(format!(
-                "{why}; set --instance, such as p5.48xlarge; profiles: `{}`",
-                all()
-            )))
-        }
+        [] => Err(Failure::InvalidRequest(format!(
+            "{scheduler} does not report the type of the nodes; set --instance, such as p5.48xlarge; profiles: `{}`",
+            all()
+        ))),
         _ => {
             let why = "the nodes have several types";
             Err(Failure::InvalidRequest(format!("{why}: `{}`; set --instance", kinds.join("`, `"))))

@@ -2,6 +2,7 @@
 
 mod discover;
 mod probe;
+mod role;
 
 use super::home;
 use crate::error::Error;
@@ -12,12 +13,14 @@ use store::Home;
 #[derive(Debug, Subcommand)]
 #[command(about = "Describe clusters by asking their schedulers and nodes.")]
 pub(super) enum InventoryVerb {
-    /// Write an inventory of the nodes of a Slurm partition; nodes that take no jobs are named and excluded
+    /// Write an inventory of the nodes of Slurm or Kubernetes; nodes that take no jobs are named and excluded
     Discover(discover::DiscoverArgs),
     /// Probe the hardware and software of every node, and show which nodes cannot pass
     Probe(probe::ProbeArgs),
     /// Show which nodes differ from the others, or from a golden node, and how
     Diff(probe::DiffArgs),
+    /// Print what the harness must be allowed in Kubernetes, as YAML
+    Role(role::RoleArgs),
 }
 
 pub(super) fn run(verb: &InventoryVerb) -> Result<i32, Error> {
@@ -26,6 +29,7 @@ pub(super) fn run(verb: &InventoryVerb) -> Result<i32, Error> {
         InventoryVerb::Discover(args) => discover::discover(&home, args),
         InventoryVerb::Probe(args) => probe::probe(&home, args),
         InventoryVerb::Diff(args) => probe::diff(&home, args),
+        InventoryVerb::Role(args) => role::role(args),
     })
 }
 

@@ -20,13 +20,13 @@ const REQUEST_LIMIT_S: u64 = 60;
 
 /// How kubectl is called.
 #[derive(Debug, Clone)]
-pub(super) struct Kubectl {
+pub(crate) struct Kubectl {
     pub context: Option<String>,
     pub namespace: String,
 }
 
 /// What it left. Its exit code is 1 whatever failed.
-pub(super) struct Output<T> {
+pub(crate) struct Output<T> {
     pub succeeded: bool,
     pub stdout: T,
     pub stderr: Vec<u8>,
@@ -34,7 +34,7 @@ pub(super) struct Output<T> {
 
 impl<T> Output<T> {
     /// The last line that it said, which names the cause.
-    pub(super) fn complaint(&self) -> String {
+    pub(crate) fn complaint(&self) -> String {
         complaint(&self.stderr)
     }
 }
@@ -48,7 +48,7 @@ pub(super) fn complaint(stderr: &[u8]) -> String {
 
 impl Kubectl {
     /// Everything that it prints, up to a limit.
-    pub(super) async fn ask(
+    pub(crate) async fn ask(
         &self,
         arguments: &[String],
         stdin: &[u8],

@@ -13,6 +13,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use kubectl::Kubectl;
 pub use life::PodLeft;
 pub use manifest::PodOwner;
 
@@ -24,7 +25,7 @@ use super::{Answer, Command, Host, Reach, ReachError, Status, Wait, left_file, r
 use base::digest::sha256;
 use config::inventory::{Inventory, KubernetesReach};
 use incoming::{Came, Incoming};
-use kubectl::{Kubectl, Output, is_refusal};
+use kubectl::{Output, is_refusal};
 use life::{Life, no_pod, runs};
 use manifest::{CONTAINER, PodTemplate};
 use std::cell::Cell;

@@ -1,0 +1,108 @@
+//! Nodes as kubectl prints them: of each only what decides, since an object of a node has 20 kB.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// A line for each node, its fields parted by tabs; maps and lists are printed as JSON, in which no tab stands.
+pub(super) const FORMAT: &str = "jsonpath={range .items[*]}{.metadata.name}{\"\\t\"}{.metadata.labels}{\"\\t\"}\
+     {.spec.unschedulable}{\"\\t\"}{.spec.taints}{\"\\t\"}{.status.allocatable}{\"\\t\"}{.status.conditions}{\"\\n\"}{end}";
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Node {
+    pub name: String,
+    pub labels: BTreeMap<String, String>,
+    /// `kubectl cordon`.
+    pub is_cordoned: bool,
+    pub taints: Vec<Taint>,
+    /// What pods may ask for, devices among it.
+    allocatable: BTreeMap<String, String>,
+    conditions: Vec<Condition>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub(super) struct Taint {
+    pub key: String,
+    #[serde(default)]
+    pub value: String,
+    pub effect: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Condition {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    message: String,
+}
+
+impl Node {
+    pub(super) fn label(&self, key: &str) -> Option<&str> {
+        self.labels.get(key).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// How many of a device pods may ask for; nothing where the node offers none of that name.
+    pub(super) fn allocatable(&self, resource: &str) -> Option<u64> {
+        self.allocatable.get(resource).and_then(|quantity| whole(quantity))
+    }
+
+    /// Why it is not ready, in the kubelet's or the controller's words.
+    pub(super) fn not_ready(&self) -> Option<String> {
+        let Some(ready) = self.conditions.iter().find(|condition| condition.kind == "Ready") else {
+            return Some("it has no condition `Ready`".to_owned());
+        };
+        let because = [&ready.reason, &ready.message].map(String::as_str);
+        let because: Vec<&str> = because.into_iter().filter(|text| !text.is_empty()).collect();
+        (ready.status != "True").then(|| format!("not ready: {}", because.join(": ")))
+    }
+}
+
+/// A quantity of Kubernetes that is a whole number: `8`, `5Gi`, `5120Mi`, `10240k`.
+fn whole(quantity: &str) -> Option<u64> {
+    let digits = quantity.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let scale = match &quantity[digits.len()..] {
+        "" => 1,
+        "k" => 1_000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        "Ki" => 1 << 10,
+        "Mi" => 1 << 20,
+        "Gi" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(scale)
+}
+
+/// A node that cannot be read makes the whole answer none: who is left out has a reason.
+pub(super) fn read(answer: &[u8]) -> Result<Vec<Node>, String> {
+    let answer = std::str::from_utf8(answer).map_err(|_| "it is no UTF-8".to_owned())?;
+    answer.lines().filter(|line| !line.is_empty()).map(node).collect()
+}
+
+fn node(line: &str) -> Result<Node, String> {
+    let fields: Vec<&str> = line.split('\t').collect();
+    let [name, labels, unschedulable, taints, allocatable, conditions] = fields[..] else {
+        return Err(format!("{} fields of a node, expected 6", fields.len()));
+    };
+    if name.is_empty() {
+        return Err("a node without a name".to_owned());
+    }
+    Ok(Node {
+        name: name.to_owned(),
+        labels: json(labels, name, "labels")?,
+        is_cordoned: unschedulable == "true",
+        taints: json(taints, name, "taints")?,
+        allocatable: json(allocatable, name, "allocatable")?,
+        conditions: json(conditions, name, "conditions")?,
+    })
+}
+
+/// What a node does not have, kubectl prints as nothing.
+fn json<'a, T: Default + Deserialize<'a>>(text: &'a str, node: &str, what: &str) -> Result<T, String> {
+    if text.is_empty() {
+        return Ok(T::default());
+    }
+    serde_json::from_str(text).map_err(|error| format!("`{what}` of the node `{node}`: {error}"))
+}

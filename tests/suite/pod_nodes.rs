@@ -1,0 +1,102 @@
+//! Inventories that are written from the nodes of Kubernetes, by a stand-in for kubectl, and what its administrator allows.
+
+use crate::project::{Project, Ran, ran, root};
+use std::fs;
+use std::os::unix::fs::symlink;
+
+struct Bench(Project);
+
+impl Bench {
+    fn new() -> Bench {
+        let project = Project::new();
+        fs::create_dir_all(project.path().join("bin")).expect("made");
+        symlink(root().join("tests/stand_ins/kubectl"), project.path().join("bin/kubectl")).expect("linked");
+        fs::create_dir_all(project.path().join("kube")).expect("made");
+        Bench(project)
+    }
+
+    fn run(&self, line: &str) -> Ran {
+        let mut path = self.0.path().join("bin").into_os_string();
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let mut command = self.0.command(&words);
+        command.env("PATH", path).env("HARNESS_TEST_KUBE", self.0.path().join("kube"));
+        ran(command.output().expect("it starts"))
+    }
+}
+
+const DISCOVER: &str = "inventory discover --via kubernetes --image r/i:1 --claim fsx --output found";
+
+fn node(name: &str, unschedulable: &str) -> String {
+    let labels =
+        format!(r#"{{"kubernetes.io/hostname":"{name}","node.kubernetes.io/instance-type":"p5.48xlarge"}}"#);
+    let allocatable = r#"{"hugepages-2Mi":"5Gi","nvidia.com/gpu":"8","vpc.amazonaws.com/efa":"32"}"#;
+    let ready = r#"[{"type":"Ready","status":"True","reason":"KubeletReady"}]"#;
+    format!("{name}\t{labels}\t{unschedulable}\t\t{allocatable}\t{ready}\n")
+}
+
+#[test]
+fn an_inventory_comes_from_the_nodes_and_runs() {
+    let bench = Bench::new();
+    let list = [node("n1", ""), node("n2", ""), node("n3", "true")].concat();
+    bench.0.write("kube/node-list", &list);
+    let shared = bench.0.path().join("shared");
+    let ran = bench.run(&format!("{DISCOVER} --shared {}", shared.display()));
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stdout.contains("excluded n3: cordoned\n2 nodes of p5: n[1-2]; 1 excluded\n"),
+        "{}",
+        ran.stdout
+    );
+    bench.0.write(
+        "suites/pods.toml",
+        "instance = \"p5\"\nabout = \"in pods\"\n[[case]]\nname = \"each\"\nplacement = \"each\"\nlimit_s = 120\n\
+         workload = { kind = \"command\", program = \"true\" }\n\
+         recipes = [\"command\"]\n[[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n",
+    );
+    let ran = bench.run("run --suite pods --inventory found --no-probe");
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("coverage: nodes 2/2"), "{}", ran.stdout);
+}
+
+#[test]
+fn who_may_not_list_nodes_is_given_the_role_for_it() {
+    let bench = Bench::new();
+    let ran = bench.run(DISCOVER);
+    assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("cannot list resource \"nodes\""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`harness inventory role --nodes` prints it"), "{}", ran.stderr);
+    assert!(!bench.0.path().join("inventory/found.toml").exists());
+}
+
+#[test]
+fn flags_of_the_other_scheduler_are_refused_before_anything_is_asked() {
+    let bench = Bench::new();
+    for (line, why) in [
+        (
+            format!("{DISCOVER} --partition gpu"),
+            "--partition: Kubernetes has none; choose nodes with --selector",
+        ),
+        (
+            "inventory discover --partition gpu --claim fsx --output x".to_owned(),
+            "--claim: only `--via kubernetes` makes pods",
+        ),
+        ("inventory discover --via kubernetes --claim fsx --output x".to_owned(), "--image <IMAGE>"),
+        ("inventory discover --output x".to_owned(), "--partition <NAME>"),
+    ] {
+        let ran = bench.run(&line);
+        assert_eq!(ran.code, Some(2), "{line}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains(why), "{line}: {}", ran.stderr);
+    }
+    assert!(!bench.0.path().join("kube/calls").exists());
+}
+
+#[test]
+fn a_role_is_yaml_that_names_what_is_used() {
+    let bench = Bench::new();
+    let ran = bench.run("inventory role --namespace bench --nodes --user jo");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    insta::assert_snapshot!("role", ran.stdout);
+    assert_eq!(bench.run("inventory role --namespace a/b").code, Some(2));
+}
