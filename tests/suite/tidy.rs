@@ -252,7 +252,6 @@ fn no_test_passes_by_returning_where_its_data_is_absent() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// What a metric is to the judge, the planner and the reports stands in its declaration.
 /// libtest passes where no test has the name that it is asked for.
 #[test]
 fn tests_that_the_script_runs_by_name_exist() {
@@ -276,6 +275,7 @@ fn tests_that_the_script_runs_by_name_exist() {
     }
 }
 
+/// What a metric is to the judge, the planner and the reports stands in its declaration.
 #[test]
 fn only_recipes_name_metrics() {
     let names: BTreeSet<&str> =

@@ -14,6 +14,7 @@ use base::redact::Redactor;
 use clap::{Args, Subcommand};
 use config::diagnostic::Diagnostic;
 use config::envlint::Linted;
+use config::toml_reader::file;
 use model::exit_code;
 use std::io::Write;
 use std::path::PathBuf;
@@ -43,7 +44,7 @@ pub(crate) fn run(command: &LintCommand, out: &mut dyn Write, err: &mut dyn Writ
     let mut sources: Vec<Source> = Vec::new();
     for path in files {
         let name = path.display().to_string();
-        match std::fs::read(path) {
+        match file::bytes(path) {
             Ok(bytes) => sources.push(Source { name, text: String::from_utf8_lossy(&bytes).into_owned() }),
             // A reader that has gone away is no error of the linter.
             Err(error) => {

@@ -16,6 +16,7 @@ use crate::library::Library;
 use crate::warn::warn;
 use base::digest::sha256;
 use config::diagnostic::Diagnostic;
+use config::toml_reader::file;
 use config::toml_reader::folder;
 use config::toml_reader::renamed;
 use model::artefact::PlannedRecipe;
@@ -108,7 +109,7 @@ fn texts_at(path: &Path) -> (Vec<(String, String)>, Vec<Diagnostic>) {
         let texts = texts.into_iter().map(|(file, text)| (named(file), text)).collect();
         return (texts, diagnostics);
     }
-    match std::fs::read_to_string(path) {
+    match file::read(path) {
         Ok(text) => (vec![(shown, text)], Vec::new()),
         Err(error) => {
             (Vec::new(), vec![Diagnostic::in_file(&shown, format!("--recipe-path: cannot read it: {error}"))])

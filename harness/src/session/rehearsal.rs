@@ -1,7 +1,7 @@
 //! Refuses a rehearsal with a fault that no check of the run can detect: it would be green and prove nothing.
 
 use super::RunOptions;
-use model::artefact::{Plan, WorkloadFacts};
+use model::artefact::{Plan, PlannedJob, WorkloadFacts};
 use model::fault::{Fault, NodeFault};
 use recipes::catalogue::Catalogue;
 
@@ -14,9 +14,11 @@ pub(crate) fn undetectable(
 ) -> Vec<String> {
     let compares_clocks =
         |name: &String| catalogue.job_recipe(name).is_some_and(|recipe| recipe.compares_clocks);
+    let trains = |facts: &WorkloadFacts| matches!(facts, WorkloadFacts::Training { .. });
     let computes = |facts: &WorkloadFacts| {
         matches!(facts, WorkloadFacts::Training { .. } | WorkloadFacts::Command { .. })
     };
+    let has_window = |job: &PlannedJob| job.profile.as_ref().is_some_and(|profile| profile.window.is_some());
     let jobs = || plan.cases.iter().flat_map(|case| &case.jobs);
     let takes_part = |node: &String| jobs().any(|job| job.nodes.contains(node));
     let line = |fault: &NodeFault| {
@@ -35,8 +37,13 @@ pub(crate) fn undetectable(
             Fault::CommExposed if !plan.cases.iter().any(|case| computes(&case.workload)) => {
                 "only trainings detect it, and none is selected"
             }
-            Fault::WindowShut if !jobs().any(|job| job.profile.is_some()) => {
-                "only profiled cases detect it, and none is selected"
+            Fault::SlowLoader { .. } | Fault::NanLoss { .. }
+                if !plan.cases.iter().any(|case| trains(&case.workload)) =>
+            {
+                "only trainings detect it, and none is selected"
+            }
+            Fault::WindowShut if !jobs().any(|job| has_window(job)) => {
+                "only profiled cases with a window of steps detect it, and none is selected"
             }
             _ => return None,
         };

@@ -3,7 +3,7 @@
 
 use base::text::shorten;
 use logs::stream::Pieces;
-use model::artefact::WorkloadFailure;
+use model::artefact::{DISK_QUOTA, WorkloadFailure};
 use std::collections::BTreeSet;
 use std::io::BufRead;
 
@@ -15,6 +15,7 @@ pub struct Blame<'a> {
     /// Nodes whose tasks exited by themselves.
     exited: BTreeSet<String>,
     full_disk: Option<String>,
+    quota: Option<String>,
     of_node: Option<WorkloadFailure>,
 }
 
@@ -22,7 +23,7 @@ impl<'a> Blame<'a> {
     /// `nodes` are those of the job: no others can be blamed.
     pub fn new(nodes: &'a [String]) -> Self {
         let exited = BTreeSet::new();
-        Blame { nodes, lost: None, first: None, exited, full_disk: None, of_node: None }
+        Blame { nodes, lost: None, first: None, exited, full_disk: None, quota: None, of_node: None }
     }
 
     /// Reads a file as far as it can be read; `node` alone wrote it.
@@ -38,6 +39,9 @@ impl<'a> Blame<'a> {
         // It need not name the only node, and says more than srun's line on the exit code that comes of it.
         if self.full_disk.is_none() && disk_full(line).is_some() {
             self.full_disk = Some(evidence());
+        }
+        if self.quota.is_none() && line.contains(QUOTA_EXCEEDED) {
+            self.quota = Some(evidence());
         }
         if let Some(node) = node.filter(|_| self.of_node.is_none()) {
             // Bash reports a command that a signal ended so: `job.sh: line 21:  4711 Killed ...`.
@@ -56,9 +60,12 @@ impl<'a> Blame<'a> {
         }
     }
 
-    /// A full disk of the only node, then a node that was lost before all else, then the first that is named, then what
+    /// A quota of the user, which is no node's; a full disk of the only node, then a node that was lost before all else, then the first that is named, then what
     /// a file of one node says.
     pub fn failure(self) -> Option<WorkloadFailure> {
+        if let Some(evidence) = self.quota {
+            return Some(WorkloadFailure { cause: DISK_QUOTA.to_owned(), node: None, evidence });
+        }
         if let ([node], Some(evidence)) = (self.nodes, self.full_disk) {
             return Some(blame("disk-full", node, evidence));
         }
@@ -80,6 +87,9 @@ fn blame(cause: &str, node: &str, evidence: String) -> WorkloadFailure {
 const NODE_FAIL: &str = "NODE_FAIL";
 /// The cause where a task exited with an exit code of its own.
 pub const RANK_FAILED: &str = "rank-failed";
+
+/// How the system calls it where a user or a group may write no more: it hits every node alike.
+const QUOTA_EXCEEDED: &str = "Disk quota exceeded";
 
 fn disk_full(line: &str) -> Option<&'static str> {
     line.contains("No space left on device").then_some("disk-full")
@@ -152,6 +162,15 @@ mod tests {
             cause_of_text("srun: error: p5-001: task 0: Exited with exit code 1\n"),
             Some("rank-failed".into())
         );
+    }
+
+    #[test]
+    fn an_exhausted_quota_is_no_fault_of_the_node_that_met_it() {
+        let text = "cat: write error: Disk quota exceeded\n\
+                    srun: error: p5-001: tasks 0-7: Exited with exit code 1\n";
+        for nodes in [["p5-001"].as_slice(), &["p5-001", "p5-002"]] {
+            assert_eq!(read(text, nodes, Some("p5-001")), Some(("disk-quota".into(), String::new())));
+        }
     }
 
     #[test]

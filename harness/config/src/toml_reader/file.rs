@@ -11,18 +11,19 @@ const MOST_BYTES: u64 = 4 << 20;
 
 /// Of a regular file of at most 4 MiB; anything else is an error.
 pub fn read(path: &Path) -> io::Result<String> {
+    String::from_utf8(bytes(path)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "no text in UTF-8; save it as UTF-8"))
+}
+
+/// The same, in whatever encoding it is.
+pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     // Asked again of what is open: it may have become another between the two.
     regular(&fs::metadata(path)?)?;
     let file = File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
     regular(&file.metadata()?)?;
-    let mut text = String::new();
-    match file.take(MOST_BYTES).read_to_string(&mut text) {
-        Ok(_) => Ok(text),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            Err(io::Error::new(error.kind(), "no text in UTF-8; save it as UTF-8"))
-        }
-        Err(error) => Err(error),
-    }
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn regular(data: &fs::Metadata) -> io::Result<()> {

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// The cause of what was not launched for a node that was left out.
 pub const LEFT_OUT: &str = "left-out";
+/// The cause where the user may write no more: it hits every node alike, and none is at fault.
+pub const DISK_QUOTA: &str = "disk-quota";
 
 /// How a job ended, as far as the launcher knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -172,8 +172,13 @@ fn nodes_of<'a>(outcomes: impl Iterator<Item = &'a JobOutcome>) -> BTreeSet<Stri
     outcomes.flat_map(|outcome| outcome.nodes.iter().cloned()).collect()
 }
 
-/// Fewer nodes than these are never most of a case's.
+/// Fewer nodes than these are most of a case's only where they are all of them.
 const FEWEST_OF_MOST: usize = 3;
+
+/// Whether what so many of a case's nodes share is the case's own fault: its program, its limit or its launcher.
+fn are_most(bad: usize, all: usize) -> bool {
+    (all > 1 && bad == all) || (bad >= FEWEST_OF_MOST && bad * 2 > all)
+}
 
 /// Without those of a case in which most nodes went badly alike: that is the case's fault, or the launcher's.
 fn without_widespread<'a>(mut bad: Vec<&'a JobOutcome>, all: &[JobOutcome]) -> Vec<&'a JobOutcome> {
@@ -193,7 +198,7 @@ fn without_widespread<'a>(mut bad: Vec<&'a JobOutcome>, all: &[JobOutcome]) -> V
             blamed.iter().skip(1).fold(blamed.first().cloned().unwrap_or_default(), |all, more| &all & more);
         let left: BTreeSet<&String> =
             blamed.iter().flatten().filter(|node| !cleared.contains(*node)).collect();
-        in_all.is_empty() && left.len() >= FEWEST_OF_MOST && left.len() * 2 > nodes.len()
+        in_all.is_empty() && are_most(left.len(), nodes.len())
     };
     // Each node's own probe is evidence by itself.
     let left_out = |outcome: &JobOutcome| outcome.bad.as_ref().is_some_and(|bad| bad.cause == LEFT_OUT);
@@ -235,7 +240,11 @@ fn slow_nodes(
             .partition(|outcome| outcome.judged.get(metric) == Some(&true));
         let bad = match blames(catalogue, metric) {
             Blames::OddNode => without_most(bad, &good),
-            _ => bad,
+            _ => {
+                let (bad, alike) = without_alike(bad, &good, metric);
+                culprits.extend(alike);
+                bad
+            }
         };
         let evidence = |outcome: &JobOutcome| match outcome.worst.get(metric) {
             Some(worst) => worst.clone(),
@@ -250,6 +259,34 @@ fn slow_nodes(
 /// What its recipe declares; a metric that no recipe declares blames no node.
 fn blames(catalogue: &Catalogue, metric: &str) -> Blames {
     catalogue.metric(metric).map(|(_, metric)| metric.blames).unwrap_or_default()
+}
+
+/// Without the jobs of single nodes in a case that most of its nodes fail alike: such a limit says nothing about a node.
+fn without_alike<'a>(
+    mut bad: Vec<&'a JobOutcome>,
+    good: &[&JobOutcome],
+    metric: &str,
+) -> (Vec<&'a JobOutcome>, Vec<Culprit>) {
+    let cleared = nodes_of(good.iter().copied());
+    let alone = |outcome: &JobOutcome| outcome.nodes.len() == 1;
+    let cases: BTreeSet<String> = bad.iter().map(|outcome| outcome.case.clone()).collect();
+    let mut fleet = Vec::new();
+    for case in cases {
+        let of_case = |outcome: &JobOutcome| outcome.case == case && alone(outcome);
+        let failed = nodes_of(bad.iter().copied().filter(|outcome| of_case(outcome)));
+        let all = failed.len() + nodes_of(good.iter().copied().filter(|outcome| of_case(outcome))).len();
+        if !are_most(failed.difference(&cleared).count(), all) {
+            continue;
+        }
+        let worst = bad.iter().find(|outcome| of_case(outcome)).and_then(|outcome| outcome.worst.get(metric));
+        let worst = worst.map(|worst| format!("; {worst}")).unwrap_or_default();
+        let n = failed.len();
+        let evidence =
+            format!("{n} of {all} nodes fail `{metric}` alike in `{case}`: check its limit{worst}");
+        fleet.push(Culprit::Fleet { evidence });
+        bad.retain(|outcome| !of_case(outcome));
+    }
+    (bad, fleet)
 }
 
 /// Without the jobs of a case whose nodes did badly for the most part.
@@ -512,8 +549,19 @@ mod tests {
         let one_of_four =
             |metric: &str| lines(&["n1", "n2", "n3", "n4"].map(|node| judged(&[node], metric, node == "n2")));
         assert_eq!(one_of_four("nccl.busbw"), ["culprit n2 node"]);
-        assert_eq!(three_of_four("nccl.busbw").len(), 3);
-        // What most nodes share is the program's fault.
+        // What most nodes share is the fault of the limit, or of the program.
+        assert_eq!(three_of_four("nccl.busbw"), ["no culprit"], "three of four are most");
+        let two_of_four =
+            |metric: &str| lines(&["n1", "n2", "n3", "n4"].map(|node| judged(&[node], metric, node < "n3")));
+        assert_eq!(two_of_four("nccl.busbw"), ["culprit n1 node", "culprit n2 node"]);
+        let all = |nodes: &[&str]| {
+            let jobs: Vec<JobOutcome> =
+                nodes.iter().map(|node| judged(&[*node], "nccl.busbw", true)).collect();
+            lines(&jobs)
+        };
+        assert_eq!(all(&["n1"]), ["culprit n1 node"], "one node has none to be like");
+        assert_eq!(all(&["n1", "n2"]), ["no culprit"]);
+        assert_eq!(all(&["n1", "n2", "n3", "n4"]), ["no culprit"]);
         assert_eq!(one_of_four("command.exit_code"), ["culprit n2 node"]);
         assert_eq!(three_of_four("command.exit_code"), Vec::<String>::new());
         for metric in

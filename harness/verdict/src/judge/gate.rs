@@ -10,8 +10,8 @@ use metric::lacks::NOT_READ;
 use metric::{DataCheck, Files};
 use model::artefact::INTERNAL_ERROR;
 use model::artefact::{
-    BELOW_FLOOR, Bad, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, JudgedBy, PlannedAssertion,
-    PlannedJob, Status, Verdict,
+    BELOW_FLOOR, Bad, DISK_QUOTA, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, JudgedBy,
+    PlannedAssertion, PlannedJob, Status, Verdict,
 };
 use recipes::catalogue::Catalogue;
 use recipes::recipe;
@@ -46,8 +46,9 @@ const TOOL_MISSING: &str = "tool-missing";
 const TOOL_REFUSED: &str = "tool-refused";
 const OUTPUT_REFUSED: &str = "output-refused";
 /// Causes that say nothing about a node: tools that are missing or too old, files that were refused, panics of the
-/// harness, reports that were never read.
-const OF_NO_NODE: [&str; 5] = [TOOL_MISSING, TOOL_REFUSED, OUTPUT_REFUSED, INTERNAL_ERROR, NOT_READ];
+/// harness, reports that were never read, a quota.
+const OF_NO_NODE: [&str; 6] =
+    [TOOL_MISSING, TOOL_REFUSED, OUTPUT_REFUSED, INTERNAL_ERROR, NOT_READ, DISK_QUOTA];
 
 pub(super) fn gates<'a>(data: &'a CaseData) -> BTreeMap<&'a str, Gate> {
     data.case

@@ -71,7 +71,7 @@ const SHARE: MetricSpec = nic_metric(
 )
 .naming(Names::Unmoved)
 .with(&[Role::Traffic])
-.next("on {nodes}: look at the link of the NIC and at its counters, then run the nic-pairs case");
+.next("on {nodes}: look at the link of the NIC and at its counters, then run suite `nccl-p5`, case `nic-pairs`, on them");
 const RETRANS: MetricSpec =
     nic_metric("nic.retrans_pkts", "retransmitted packets", Unit::Count, Better::Lower);
 const TIMEOUTS: MetricSpec = nic_metric(

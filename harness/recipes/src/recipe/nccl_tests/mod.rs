@@ -69,10 +69,10 @@ pub const WRONG: MetricSpec = row_metric(
 .checking(DataCheck {
     cause: "data-wrong",
     wrong: "nccl-tests reports wrong data",
-    next: "assert `nccl.wrong` in the case, and run it with its gpu-each case",
+    next: "assert `nccl.wrong` in the case, and run suite `nccl-p5`, case `gpu-each`: it checks each GPU separately",
 })
 .with(&[Role::ShortName])
-.next("take {nodes} out of service: its results cannot be trusted; run the gpu-each case");
+.next("take {nodes} out of service: its results cannot be trusted; run suite `nccl-p5`, case `gpu-each`, on them");
 const RANKS: MetricSpec =
     nccl_metric("nccl.ranks", "ranks that the program listed", Unit::Count, Better::Neither, Files::Output);
 

@@ -54,7 +54,11 @@ fn assertions_are_named_without_the_prefix_of_nccl_alone() {
 fn wrong_data_that_nothing_checks_asks_for_the_check_that_the_recipes_of_the_case_declare() {
     for (recipe, cause, next) in [
         ("training_log", "loss-not-finite", "assert `train.loss_finite` in the case"),
-        ("nccl_tests", "data-wrong", "assert `nccl.wrong` in the case, and run it with its gpu-each case"),
+        (
+            "nccl_tests",
+            "data-wrong",
+            "assert `nccl.wrong` in the case, and run suite `nccl-p5`, case `gpu-each`: it checks each GPU separately",
+        ),
         ("command", "data-wrong", "add the recipe that reads it, and assert its metric"),
     ] {
         let mut world = World::new(at_least(10.0)).saw(100.0);
