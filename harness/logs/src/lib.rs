@@ -11,6 +11,7 @@ pub mod mpi_log;
 pub mod nccl_debug;
 mod nccl_prefix;
 pub mod nccl_tests;
+pub mod ras;
 pub mod stream;
 mod text;
 pub mod torch_failure;

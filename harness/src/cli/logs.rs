@@ -30,6 +30,8 @@ pub(super) enum LogKind {
         #[arg(long)]
         fail_on_findings: bool,
     },
+    /// Reports of NCCL's RAS (`ncclras`, port 28028): ranks that are missing, dead, or launched fewer operations
+    Ras(logs::ras::RasArgs),
     /// Logs of trainings: the time, throughput and loss of each step, with statistics
     Steps(logs::steps::StepsArgs),
 }
@@ -43,6 +45,7 @@ pub(super) fn run(kind: LogKind) -> Result<i32, Error> {
         LogKind::NcclTests { files, format, fail_on_findings } => {
             logs::nccl_tests::run(&files, format, fail_on_findings, out, err)
         }
+        LogKind::Ras(args) => logs::ras::run(&args, out, err),
         LogKind::Steps(args) => logs::steps::run(&args, out, err),
     })
 }
