@@ -43,7 +43,7 @@ fn root() -> &'static Path {
 }
 
 /// The files of a folder, by name.
-fn folder(path: &str) -> Seeds {
+pub(crate) fn folder(path: &str) -> Seeds {
     let entries = std::fs::read_dir(root().join(path)).expect("a folder of seeds");
     let files = entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_file());
     let mut seeds: Seeds = files
@@ -78,7 +78,7 @@ fn figures_of(value: &impl std::fmt::Debug) -> u64 {
     hasher.finish()
 }
 
-fn clean(value: &impl std::fmt::Debug) -> Read {
+pub(crate) fn clean(value: &impl std::fmt::Debug) -> Read {
     Read::Clean { figures: figures_of(value) }
 }
 

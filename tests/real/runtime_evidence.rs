@@ -2,7 +2,7 @@
 
 use crate::corpus;
 use crate::fact::Fact;
-use logs::ras;
+use logs::{flight_recorder, ras};
 use metric::finding::Finding;
 use std::fs;
 
@@ -11,6 +11,8 @@ pub(crate) const FACTS: &[Fact] = &[
         "reports_of_ras_name_who_is_late_and_none_that_waits",
         reports_of_ras_name_who_is_late_and_none_that_waits,
     ),
+    ("ranks_that_held_the_interpreter_lock_never_came", ranks_that_held_the_interpreter_lock_never_came),
+    ("ranks_with_a_gpu_error_are_found_in_their_dumps", ranks_with_a_gpu_error_are_found_in_their_dumps),
 ];
 
 fn lines(findings: &[Finding]) -> Vec<String> {
@@ -44,4 +46,33 @@ fn reports_of_ras_name_who_is_late_and_none_that_waits() {
         let found = ras_lines(name);
         assert!(found.len() == 1 && found[0].ends_with("node 172.16.64.245 GPU 1 pid 1524345"), "{found:?}");
     }
+}
+
+/// All dumps of a scenario. `fault_injection.log` has the truth, `reference.txt` what its authors' analysis says.
+fn dumps(scenario: &str) -> Vec<String> {
+    let mut reader = flight_recorder::Reader::default();
+    for rank in 0..16 {
+        let file = corpus::file(&format!("nccl-runtime/nvrx-fr-{scenario}/_dump_{rank}"));
+        reader.read(&fs::read(&file).expect("a dump"), &file.display().to_string()).expect("read");
+    }
+    lines(&reader.finish().findings)
+}
+
+/// As the truth and the reference have it: 9 and 14.
+fn ranks_that_held_the_interpreter_lock_never_came() {
+    let expected = "fr-rank-missing: ranks 9, 14 did not enter all_to_all #45265 of group 72 \
+                    (EXPERT_MODEL_PARALLEL_GROUP); 6 ranks wait";
+    assert_eq!(dumps("lock_gil_1st"), [expected]);
+}
+
+/// The truth is 12 and 14, the reference has 12 alone: rank 14 entered all that its peers entered, and is seen where it has
+/// not completed what they completed.
+fn ranks_with_a_gpu_error_are_found_in_their_dumps() {
+    let expected = [
+        "fr-rank-missing: rank 12 did not enter all_to_all #20537 of group 74 (EXPERT_MODEL_PARALLEL_GROUP); \
+         ranks 13, 14, 15 wait",
+        "fr-not-completed: ranks 12, 14: still in all_to_all #20530 of group 74 (EXPERT_MODEL_PARALLEL_GROUP), \
+         which ranks 13, 15 completed",
+    ];
+    assert_eq!(dumps("gpu_error_1st"), expected);
 }

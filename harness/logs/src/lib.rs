@@ -5,6 +5,7 @@
 
 pub mod efa_counters;
 pub mod encoding;
+pub mod flight_recorder;
 pub mod flow_log;
 pub mod lttng;
 pub mod mpi_log;

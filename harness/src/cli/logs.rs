@@ -15,6 +15,8 @@ use std::path::PathBuf;
 pub(super) enum LogKind {
     /// Counters of EFA devices, as `rdma statistic`, `hw_counters` or a node exporter show them
     Efa(logs::efa::EfaArgs),
+    /// Dumps of PyTorch's flight recorder: the first collective at which ranks disagree, who never came, who came otherwise
+    FlightRecorder(logs::flight_recorder::FlightRecorderArgs),
     /// Logs of MPI messages, as a preloaded logger writes them: calls with their bytes, ranks, and findings
     Mpi(logs::mpi::MpiArgs),
     /// Logs of NCCL (NCCL_DEBUG=INFO): calls with their bytes, communicators, networks, and findings
@@ -40,6 +42,7 @@ pub(super) fn run(kind: LogKind) -> Result<i32, Error> {
     let (out, err) = (&mut io::stdout(), &mut io::stderr());
     Ok(match kind {
         LogKind::Efa(args) => logs::efa::run(&args, out, err),
+        LogKind::FlightRecorder(args) => logs::flight_recorder::run(&args, out, err),
         LogKind::Mpi(args) => logs::mpi::run(&args, out, err),
         LogKind::Nccl(args) => return nccl(args),
         LogKind::NcclTests { files, format, fail_on_findings } => {

@@ -2,6 +2,7 @@
 //! Nothing is judged here.
 
 pub mod efa;
+pub mod flight_recorder;
 #[cfg(test)]
 mod message_tests;
 pub mod mpi;
