@@ -1,8 +1,9 @@
-//! What NCCL and PyTorch recorded themselves of real jobs: reports of RAS, dumps of the flight recorder with injected faults.
+//! What NCCL and PyTorch recorded themselves of real jobs: reports of RAS, dumps of the flight recorder with injected faults,
+//! records of Inspector.
 
 use crate::corpus;
 use crate::fact::Fact;
-use logs::{flight_recorder, ras};
+use logs::{flight_recorder, inspector, ras};
 use metric::finding::Finding;
 use std::fs;
 
@@ -13,6 +14,7 @@ pub(crate) const FACTS: &[Fact] = &[
     ),
     ("ranks_that_held_the_interpreter_lock_never_came", ranks_that_held_the_interpreter_lock_never_came),
     ("ranks_with_a_gpu_error_are_found_in_their_dumps", ranks_with_a_gpu_error_are_found_in_their_dumps),
+    ("every_record_of_inspector_is_read", every_record_of_inspector_is_read),
 ];
 
 fn lines(findings: &[Finding]) -> Vec<String> {
@@ -75,4 +77,38 @@ fn ranks_with_a_gpu_error_are_found_in_their_dumps() {
          which ranks 13, 15 completed",
     ];
     assert_eq!(dumps("gpu_error_1st"), expected);
+}
+
+fn every_record_of_inspector_is_read() {
+    let table = [
+        ("cvs-inspector_v5_sample.jsonl", 4),
+        ("excerpt-inspector-v4.0-k8s-worker.jsonl", 1),
+        ("inspector-doc-exporter-v4.0.json", 1),
+        ("inspector-doc-v4.0-coll.json", 1),
+        ("inspector-doc-v4.0-verbose.json", 1),
+        ("inspector-doc-v4.2-coll.json", 1),
+    ];
+    let read = |name: &str| {
+        let mut reader = inspector::Reader::default();
+        let bytes = fs::read(corpus::file(&format!("nccl-runtime/{name}"))).expect("a file");
+        reader.read(bytes.as_slice(), name).expect("read");
+        reader.finish()
+    };
+    for (name, records) in table {
+        let log = read(name);
+        assert_eq!((log.records, log.other_lines), (records, 0), "{name}");
+        let damaged =
+            log.findings.iter().any(|it| it.code == "inspector-garbled" || it.code == "inspector-cut");
+        assert!(!damaged, "{name}: {:?}", log.findings);
+    }
+    assert_eq!(read("inspector-doc-prom-v5.1.prom").gauges.len(), 4);
+    for name in ["excerpt-inspector-v4.1-dump_stats.json", "excerpt-inspector-v4.3-dump_stats.json"] {
+        let found = lines(&read(name).findings);
+        assert!(
+            found.iter().any(|it| it.contains("rank 2 of 0x7f8c496ae9f661: 4096 calls dropped")),
+            "{found:?}"
+        );
+        // The records that these two announce are not in them.
+        assert!(found.iter().any(|it| it.starts_with("inspector-short: ")), "{found:?}");
+    }
 }

@@ -7,6 +7,7 @@ pub mod efa_counters;
 pub mod encoding;
 pub mod flight_recorder;
 pub mod flow_log;
+pub mod inspector;
 pub mod lttng;
 pub mod mpi_log;
 pub mod nccl_debug;

@@ -17,6 +17,8 @@ pub(super) enum LogKind {
     Efa(logs::efa::EfaArgs),
     /// Dumps of PyTorch's flight recorder: the first collective at which ranks disagree, who never came, who came otherwise
     FlightRecorder(logs::flight_recorder::FlightRecorderArgs),
+    /// Records of NCCL's Inspector, JSON or Prometheus: calls by rank, operation and size, with time and bandwidth, and loss
+    Inspector(logs::inspector::InspectorArgs),
     /// Logs of MPI messages, as a preloaded logger writes them: calls with their bytes, ranks, and findings
     Mpi(logs::mpi::MpiArgs),
     /// Logs of NCCL (NCCL_DEBUG=INFO): calls with their bytes, communicators, networks, and findings
@@ -43,6 +45,7 @@ pub(super) fn run(kind: LogKind) -> Result<i32, Error> {
     Ok(match kind {
         LogKind::Efa(args) => logs::efa::run(&args, out, err),
         LogKind::FlightRecorder(args) => logs::flight_recorder::run(&args, out, err),
+        LogKind::Inspector(args) => logs::inspector::run(&args, out, err),
         LogKind::Mpi(args) => logs::mpi::run(&args, out, err),
         LogKind::Nccl(args) => return nccl(args),
         LogKind::NcclTests { files, format, fail_on_findings } => {

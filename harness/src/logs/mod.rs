@@ -3,6 +3,7 @@
 
 pub mod efa;
 pub mod flight_recorder;
+pub mod inspector;
 #[cfg(test)]
 mod message_tests;
 pub mod mpi;
