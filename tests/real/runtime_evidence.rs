@@ -29,14 +29,14 @@ fn ras_lines(name: &str) -> Vec<String> {
 
 fn reports_of_ras_name_who_is_late_and_none_that_waits() {
     let behind = "ras-rank-behind: rank 1 of 0xf31e5874c3f25459: 100 AllReduce, 3 others 101; \
-                  node 10.0.109.86 GPU 0 pid 6247; in one report";
+                  10.0.109.86 GPU 0 pid 6247; in one report";
     assert_eq!(ras_lines("ray-ncclras-2.28.9-a10g-mismatch.json"), [behind]);
     // The two that are listed are ahead of the other thirty.
     let ahead = "ras-counts-differ: AllGather of 0xfa93daea854b060b: ranks 12, 13 at 641, 30 others at 640: \
                  the few wait, no culprit";
     assert_eq!(ras_lines("excerpt-ras-2.26.2-mismatch-32ranks.txt"), [ahead]);
     let missing =
-        "ras-rank-missing: rank 1 of 0xae94423cfbb2ef4a: no answer; node 172.16.64.245 GPU 1 pid 1524345";
+        "ras-rank-missing: rank 1 of 0xae94423cfbb2ef4a: no answer; 172.16.64.245 GPU 1 pid 1524345";
     assert_eq!(ras_lines("ras-doc-2.29.1-missing-rank.json"), [missing]);
     // All have launched the last operation, in which they hang: RAS cannot show it.
     assert_eq!(ras_lines("excerpt-ras-2.26.2-ok-while-watchdog-fires.txt"), Vec::<String>::new());
@@ -46,7 +46,7 @@ fn reports_of_ras_name_who_is_late_and_none_that_waits() {
     }
     for name in ["ras-doc-monitor-peer-dead.json", "ras-doc-monitor-peer-dead.txt"] {
         let found = ras_lines(name);
-        assert!(found.len() == 1 && found[0].ends_with("node 172.16.64.245 GPU 1 pid 1524345"), "{found:?}");
+        assert!(found.len() == 1 && found[0].ends_with(": 172.16.64.245 GPU 1 pid 1524345"), "{found:?}");
     }
 }
 

@@ -113,7 +113,7 @@ mod tests {
         assert_eq!((code, err.as_str()), (0, ""));
         insta::assert_snapshot!(out, @r"
         1.log: NCCL 2.27.5, 1 communicator, collected in 0.01 s
-          ras-rank-behind: rank 3 of 0xf3: 100 AllReduce, 3 others 101; node 10.0.0.1 GPU 3 pid 33; in one report
+          ras-rank-behind: rank 3 of 0xf3: 100 AllReduce, 3 others 101; 10.0.0.1 GPU 3 pid 33; in one report
         ");
         assert_eq!(show(&[TEXT], &["--fail-on-findings"]).0, 1);
         let (_, out, _) = show(&[TEXT], &["--format", "json"]);

@@ -43,11 +43,11 @@ fn last_reports(reports: &[Report]) -> BTreeMap<(&str, Option<&str>), usize> {
     all.flat_map(|(at, report)| report.communicators.iter().map(move |it| (key(it), at))).collect()
 }
 
-/// `node 10.0.0.1 GPU 5 pid 17`, as far as it is known.
+/// `10.0.0.1 GPU 5 pid 17`, as far as it is known.
 fn owner(owner: &Owner) -> String {
     let part = |name: &str, value: Option<String>| value.map(|value| format!("{name} {value}"));
     let parts = [
-        part("node", owner.node.clone()),
+        owner.node.clone(),
         part("GPU", owner.gpu.clone()),
         part("pid", owner.pid.map(|pid| pid.to_string())),
     ];
@@ -207,8 +207,7 @@ fn behind(
         for rank in set.listed.iter().take(MOST_NAMED) {
             let lag = lag(communicator, counts, rank.rank, set.launched);
             let times = lags.get(&lag).map_or(1, BTreeSet::len);
-            let proof =
-                if times > 1 { format!("same in {times} reports") } else { "in one report".to_owned() };
+            let proof = if times > 1 { format!("in {times} reports") } else { "in one report".to_owned() };
             let message = format!(
                 "rank {} of {hash}: {} {operation}, {} others {}; {}; {proof}",
                 rank.rank,

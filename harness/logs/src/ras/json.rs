@@ -139,7 +139,7 @@ fn add(document: Document, file: &str, log: &mut RasLog) -> Result<(), NotUnders
     };
     if announced.is_some_and(|announced| announced != report.communicators_count) {
         let found = report.communicators_count;
-        let message = format!("{found} communicators listed, {} announced", announced.unwrap_or_default());
+        let message = format!("communicators listed: {found}, announced: {}", announced.unwrap_or_default());
         log.findings.push(Finding::new("ras-contradicts", message).file(file));
     }
     for communicator in communicators {

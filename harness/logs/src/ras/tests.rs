@@ -97,10 +97,10 @@ fn a_text_names_missing_dead_and_failed_ranks() {
     insta::assert_snapshot!(messages(&log).join("\n"), @r"
     ras-incomplete: 2 time-outs while RAS collected: the report is incomplete
     ras-incomplete: processes without an answer: 1, 1 of them listed
-    ras-process-silent: process did not answer: node 10.0.0.2 GPU 5 pid 41
-    ras-process-dead: process dead, 60 s without contact: node 10.0.0.2 GPU 6,7 pid 42
-    ras-rank-missing: rank 13 of 0x264af53edbe986: no answer; node 10.0.0.2 GPU 5 pid 41
-    ras-rank-dead: rank 14 of 0x264af53edbe986: dead, 60 s without contact; node 10.0.0.2 GPU 6,7 pid 42
+    ras-process-silent: process did not answer: 10.0.0.2 GPU 5 pid 41
+    ras-process-dead: process dead, 60 s without contact: 10.0.0.2 GPU 6,7 pid 42
+    ras-rank-missing: rank 13 of 0x264af53edbe986: no answer; 10.0.0.2 GPU 5 pid 41
+    ras-rank-dead: rank 14 of 0x264af53edbe986: dead, 60 s without contact; 10.0.0.2 GPU 6,7 pid 42
     ras-rank-missing: rank 15 of 0x264af53edbe986: no answer; process unknown
     ras-rank-error: asynchronous error on rank 3 of 0x264af53edbe986: remote process error
     ");
@@ -127,7 +127,8 @@ fn the_late_rank_is_named_and_the_few_that_wait_are_not() {
                   15 ranks have launched up to operation 101\n  \
                   Rank 3 has launched up to operation 100 -- GPU 3 managed by process 33 on node 10.0.0.1\n\n";
     let log = read(&[&text("MISMATCH", "", behind)]);
-    let expected = "ras-rank-behind: rank 3 of 0xf3: 100 AllReduce, 15 others 101; node 10.0.0.1 GPU 3 pid 33; in one report";
+    let expected =
+        "ras-rank-behind: rank 3 of 0xf3: 100 AllReduce, 15 others 101; 10.0.0.1 GPU 3 pid 33; in one report";
     assert_eq!(messages(&log), [expected]);
     let ahead = "#0-0 (f3) MISMATCH\n  Communicator ranks have different AllGather operation counts\n  \
                  14 ranks have launched up to operation 640\n  2 ranks have launched up to operation 641\n  \
@@ -158,7 +159,7 @@ fn a_lag_that_stays_is_seen_in_several_reports_and_one_that_is_over_is_not_repor
             .map(|it| it.message.rsplit("; ").next().unwrap_or_default().to_owned())
             .collect::<Vec<_>>()
     };
-    assert_eq!(end(&read(&[&at("1", 100, 101), &at("2", 100, 101)])), ["same in 2 reports"]);
+    assert_eq!(end(&read(&[&at("1", 100, 101), &at("2", 100, 101)])), ["in 2 reports"]);
     assert_eq!(
         end(&read(&[&at("1", 100, 101), &at("1", 100, 101)])),
         ["in one report"],
@@ -179,7 +180,7 @@ fn json_with_a_missing_rank_is_read_with_its_comma_and_without() {
     let read_missing = |comma: &str, dead, unresponsive| {
         messages(&read(&[&json("t", 2, &[json_rank(0, 5)], &[missing(comma, dead, unresponsive)])]))
     };
-    let who = "node 10.0.0.1 GPU 1 (NVML 2) pid 101";
+    let who = "10.0.0.1 GPU 1 (NVML 2) pid 101";
     assert_eq!(
         read_missing(",", false, true),
         [format!("ras-rank-missing: rank 1 of 0xf31e: no answer; {who}")]
@@ -235,7 +236,7 @@ fn an_incomplete_report_is_never_without_a_finding() {
     let ranks = [json_rank(0, 5), json_rank(1, 5)];
     let expected = "ras-contradicts: 0xf31e has size 3, with 2 ranks and 0 missing: starting, ending or cut";
     assert_eq!(messages(&read(&[&json("t", 3, &ranks, &[])])), [expected]);
-    let expected = "ras-contradicts: 1 communicators listed, 2 announced";
+    let expected = "ras-contradicts: communicators listed: 1, announced: 2";
     let announced = json("t", 2, &ranks, &[]).replace("_count\": 1, \"comm", "_count\": 2, \"comm");
     assert_eq!(messages(&read(&[&announced])), [expected]);
     assert_eq!(
@@ -274,7 +275,7 @@ fn events_of_the_monitor_are_read_in_both_forms() {
     let json = "OK\n{\"timestamp\": \"2026-01-02 03:05:05\", \"group\": \"LIFECYCLE\", \"event\": \"PEER_DEAD\",\n\
                 \"peer\": {\"host\": \"10.0.0.1\", \"pid\": 7, \"cuda_devs\": [0], \"nvml_devs\": [0]}, \"details\": \"\"}\n";
     let expected =
-        ["ras-process-dead: process died as RAS sees it, 2026-01-02 03:05:05: node 10.0.0.1 GPU 0 pid 7"];
+        ["ras-process-dead: process died as RAS sees it, 2026-01-02 03:05:05: 10.0.0.1 GPU 0 pid 7"];
     assert_eq!(messages(&read(&[text])), expected);
     assert_eq!(read(&[text]).events.len(), 2);
     assert_eq!(messages(&read(&[json])), expected);
