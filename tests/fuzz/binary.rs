@@ -2,12 +2,14 @@
 
 use super::mutate::Seeds;
 use super::readers::{Read, Reader};
+use super::text;
 use arrow_array::{Int64Array, RecordBatch, StringArray};
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{Field, Schema};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use harness::bundle;
+use logs::flight_recorder;
 use nsys::export::Export;
 use nsys::tables::{KernelRow, LIST, write};
 use std::collections::HashMap;
@@ -29,6 +31,12 @@ pub(crate) fn readers() -> Vec<Reader> {
         ),
         reader("arrow-stream", 1_500, || vec![("strings".to_owned(), arrow_stream())], export_in_file),
         reader("sqlite", 1_500, || vec![("strings".to_owned(), sqlite())], export_in_file),
+        reader(
+            "flight-recorder",
+            6_000,
+            || text::folder("tests/fuzz/seeds/flight-recorder"),
+            flight_recorder,
+        ),
         reader("bundle", 600, || vec![("tar".to_owned(), bundled())], bundle_of_tar),
         reader("bundle-packed", 600, || vec![("tar.gz".to_owned(), packed(&bundled()))], bundle),
     ]
@@ -143,6 +151,18 @@ fn export_in_file(bytes: &[u8]) -> Read {
     let mut file = tempfile::NamedTempFile::new_in(memory()).expect("a file");
     file.write_all(bytes).expect("written");
     tables(file.path())
+}
+
+/// Beside a peer whose dump is sound.
+fn flight_recorder(bytes: &[u8]) -> Read {
+    let mut reader = flight_recorder::Reader::default();
+    let peer = include_bytes!("seeds/flight-recorder/dump.pickle");
+    reader.read(peer, "dump_1").expect("a dump");
+    if reader.read(bytes, "dump_0").is_err() {
+        return Read::Refused;
+    }
+    let log = reader.finish();
+    if log.findings.is_empty() { text::clean(&log) } else { Read::Findings }
 }
 
 /// Files of one case live for a moment: not on a disk where there is memory for them.

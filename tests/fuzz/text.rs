@@ -8,7 +8,7 @@ use cluster::probe::answer;
 use config::baseline::Baselines;
 use config::inventory::{Instances, Inventory, Topology, TopologyFile};
 use config::suite::Suite;
-use logs::{efa_counters, flow_log, mpi_log, nccl_debug, nccl_tests, training_log};
+use logs::{efa_counters, flow_log, inspector, mpi_log, nccl_debug, nccl_tests, ras, training_log};
 use recipes::catalogue::Catalogue;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -22,6 +22,8 @@ pub(crate) fn readers() -> Vec<Reader> {
         reader("nccl-log", 3_000, || folder("tests/fuzz/seeds/nccl-log"), nccl_log),
         reader("training-log", 3_000, || folder("tests/fuzz/seeds/training-log"), training_log),
         reader("mpi-log", 6_000, || folder("tests/fuzz/seeds/mpi-log"), mpi_log),
+        reader("ras", 6_000, || folder("tests/fuzz/seeds/ras"), ras_report),
+        reader("inspector", 6_000, || folder("tests/fuzz/seeds/inspector"), inspector),
         reader("efa-capture", 6_000, || folder("tests/fuzz/seeds/efa-capture"), efa_capture),
         reader("efa-totals", 6_000, || folder("tests/fuzz/seeds/efa-totals"), efa_totals),
         reader("nic-flow", 6_000, || folder("tests/fuzz/seeds/nic-flow"), nic_flow),
@@ -42,7 +44,7 @@ fn root() -> &'static Path {
 }
 
 /// The files of a folder, by name.
-fn folder(path: &str) -> Seeds {
+pub(crate) fn folder(path: &str) -> Seeds {
     let entries = std::fs::read_dir(root().join(path)).expect("a folder of seeds");
     let files = entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_file());
     let mut seeds: Seeds = files
@@ -77,7 +79,7 @@ fn figures_of(value: &impl std::fmt::Debug) -> u64 {
     hasher.finish()
 }
 
-fn clean(value: &impl std::fmt::Debug) -> Read {
+pub(crate) fn clean(value: &impl std::fmt::Debug) -> Read {
     Read::Clean { figures: figures_of(value) }
 }
 
@@ -122,6 +124,28 @@ fn mpi_log(bytes: &[u8]) -> Read {
     }
     let log = reader.finish();
     if log.findings.is_empty() && log.garbled == 0 { clean(&log) } else { Read::Findings }
+}
+
+fn ras_report(bytes: &[u8]) -> Read {
+    let mut reader = ras::Reader::default();
+    if reader.read(bytes, "x").is_err() {
+        return Read::Refused;
+    }
+    let log = reader.finish();
+    if log.findings.is_empty() { clean(&log) } else { Read::Findings }
+}
+
+fn inspector(bytes: &[u8]) -> Read {
+    let mut reader = inspector::Reader::default();
+    if reader.read(bytes, "x").is_err() {
+        return Read::Refused;
+    }
+    let log = reader.finish();
+    match log.findings.is_empty() {
+        true if log.records == 0 && log.gauges.is_empty() => Read::Refused,
+        true => clean(&(&log.members, &log.series, &log.gauges)),
+        false => Read::Findings,
+    }
 }
 
 fn efa_capture(bytes: &[u8]) -> Read {

@@ -35,6 +35,7 @@ mod own_python;
 mod project;
 mod projections;
 mod reports;
+mod runtime_evidence;
 #[path = "../suite/small_export.rs"]
 #[allow(dead_code)]
 mod small_export;
@@ -64,6 +65,7 @@ fn tests() -> Vec<Trial> {
         nccl_debug::FACTS,
         nccl_tests::FACTS,
         projections::FACTS,
+        runtime_evidence::FACTS,
     ]
     .concat();
     [

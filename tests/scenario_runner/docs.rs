@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Commands of others in blocks of `sh`; their arguments are theirs to check.
-const FOREIGN: [&str; 12] = [
+const FOREIGN: [&str; 13] = [
     "cargo install",
     "cargo build",
     "git ",
@@ -23,6 +23,7 @@ const FOREIGN: [&str; 12] = [
     "sinfo",
     "srun ",
     "rdma ",
+    "ncclras ",
     "sha256sum ",
     "enroot ",
     "mdbook ",

@@ -5,12 +5,15 @@
 
 pub mod efa_counters;
 pub mod encoding;
+pub mod flight_recorder;
 pub mod flow_log;
+pub mod inspector;
 pub mod lttng;
 pub mod mpi_log;
 pub mod nccl_debug;
 mod nccl_prefix;
 pub mod nccl_tests;
+pub mod ras;
 pub mod stream;
 mod text;
 pub mod torch_failure;

@@ -15,6 +15,10 @@ use std::path::PathBuf;
 pub(super) enum LogKind {
     /// Counters of EFA devices, as `rdma statistic`, `hw_counters` or a node exporter show them
     Efa(logs::efa::EfaArgs),
+    /// Dumps of PyTorch's flight recorder: the first collective at which ranks disagree, who never came, who came otherwise
+    FlightRecorder(logs::flight_recorder::FlightRecorderArgs),
+    /// Records of NCCL's Inspector, JSON or Prometheus: calls by rank, operation and size, with time and bandwidth, and loss
+    Inspector(logs::inspector::InspectorArgs),
     /// Logs of MPI messages, as a preloaded logger writes them: calls with their bytes, ranks, and findings
     Mpi(logs::mpi::MpiArgs),
     /// Logs of NCCL (NCCL_DEBUG=INFO): calls with their bytes, communicators, networks, and findings
@@ -30,6 +34,8 @@ pub(super) enum LogKind {
         #[arg(long)]
         fail_on_findings: bool,
     },
+    /// Reports of NCCL's RAS (`ncclras`, port 28028): ranks that are missing, dead, or launched fewer operations
+    Ras(logs::ras::RasArgs),
     /// Logs of trainings: the time, throughput and loss of each step, with statistics
     Steps(logs::steps::StepsArgs),
 }
@@ -38,11 +44,14 @@ pub(super) fn run(kind: LogKind) -> Result<i32, Error> {
     let (out, err) = (&mut io::stdout(), &mut io::stderr());
     Ok(match kind {
         LogKind::Efa(args) => logs::efa::run(&args, out, err),
+        LogKind::FlightRecorder(args) => logs::flight_recorder::run(&args, out, err),
+        LogKind::Inspector(args) => logs::inspector::run(&args, out, err),
         LogKind::Mpi(args) => logs::mpi::run(&args, out, err),
         LogKind::Nccl(args) => return nccl(args),
         LogKind::NcclTests { files, format, fail_on_findings } => {
             logs::nccl_tests::run(&files, format, fail_on_findings, out, err)
         }
+        LogKind::Ras(args) => logs::ras::run(&args, out, err),
         LogKind::Steps(args) => logs::steps::run(&args, out, err),
     })
 }

@@ -1,13 +1,13 @@
 //! `harness logs efa`: the counters of EFA devices since their driver was loaded, as printed on a node. Crate `logs` reads
 //! the text.
 
-use super::{open, visible, write_json};
+use super::{bytes, visible, write_json};
 use base::text::count;
 use clap::{ArgAction, Args};
 use logs::efa_counters::{MOST_BYTES, Totals, read_totals};
 use model::exit_code;
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 
 /// Arguments of `harness logs efa`.
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &EfaArgs, out: &mut dyn Write, err: &mut dyn Write) -> i
     let (mut all_open, mut all_read) = (true, true);
     for path in &args.files {
         let file = path.display().to_string();
-        let bytes = match bytes(path) {
+        let bytes = match bytes(path, MOST_BYTES) {
             Ok(bytes) => bytes,
             Err(error) => {
                 all_open = false;
@@ -58,13 +58,6 @@ pub(crate) fn run(args: &EfaArgs, out: &mut dyn Write, err: &mut dyn Write) -> i
 #[derive(serde::Serialize)]
 struct Devices<'a> {
     devices: &'a [Totals],
-}
-
-/// At most one byte more than is accepted, so that a larger file is noticed.
-fn bytes(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(path)?.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// Counters of traffic always, all others where they are not 0.

@@ -2,6 +2,8 @@
 //! Nothing is judged here.
 
 pub mod efa;
+pub mod flight_recorder;
+pub mod inspector;
 #[cfg(test)]
 mod message_tests;
 pub mod mpi;
@@ -9,10 +11,12 @@ pub mod nccl;
 pub mod nccl_tests;
 mod nccl_tests_csv;
 mod nccl_text;
+pub mod ras;
 pub mod steps;
 #[cfg(test)]
 mod testing;
 
+use base::text::{shorten, show};
 use flate2::read::MultiGzDecoder;
 use logs::encoding;
 use metric::finding::Finding;
@@ -74,6 +78,21 @@ fn write_json(out: &mut dyn Write, file: &str, read: &impl Serialize) -> io::Res
 fn write_finding(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {
     let line = finding.line.map_or_else(String::new, |line| format!(", line {line}"));
     writeln!(out, "  finding: {}{line}: {}", visible(&finding.code), visible(&finding.message))
+}
+
+/// One line of at most 120 letters, as long as a person reads it; JSON has the rest.
+fn write_short_finding(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {
+    let line = format!("  {}: {}", finding.code, finding.message);
+    writeln!(out, "{}", shorten(&show(&line), LINE_LETTERS))
+}
+
+const LINE_LETTERS: usize = 120;
+
+/// At most one byte more than is accepted, so that a larger file is noticed.
+fn bytes(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Escapes control characters of a text that comes from a file.

@@ -5,10 +5,12 @@ pub(super) fn recognize(line: &str) -> Option<&'static str> {
     let line = line.trim_start();
     let begins = |words: &[&str]| words.iter().any(|word| line.starts_with(word));
     if line.starts_with('{') && (line.len() == 1 || line.contains('"')) {
-        return Some("JSON, as NCCL's inspector and RAS write it, not a debug log");
+        return Some(
+            "JSON, no debug log: `harness logs inspector` and `harness logs ras` read what NCCL writes so",
+        );
     }
     if begins(&["Job summary", "RCCL version", "Connected to ncclras"]) || line.contains("ncclras") {
-        return Some("a status of NCCL's RAS, not a debug log");
+        return Some("a report of NCCL's RAS; read it with `harness logs ras`");
     }
     // A label of the launcher may stand before it.
     let of_tests = ["# nThread ", "# Collective test ", "# Avg bus bandwidth ", "out-of-place"];
@@ -27,7 +29,7 @@ mod tests {
         let table = [
             ("{", Some("JSON")),
             ("{\"header\": 1}", Some("JSON")),
-            ("Job summary", Some("a status")),
+            ("Job summary", Some("a report")),
             (
                 "#                                         out-of-place                       in-place",
                 Some("output of"),

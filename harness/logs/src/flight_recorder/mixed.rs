@@ -1,0 +1,64 @@
+//! Dumps that are not of one job: a second job writes over the dumps of the first, rank by rank, and a folder may hold both.
+//! Such dumps are not compared.
+
+use super::dump::Dump;
+use crate::text::count;
+use metric::finding::Finding;
+use std::collections::BTreeMap;
+
+/// No time-out is that long: an entry that is older is of another job.
+const APART_NS: u64 = 12 * 3600 * 1_000_000_000;
+
+pub(super) fn find(dumps: &BTreeMap<u64, Dump>, copies: &[(u64, String)]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut find = |message: String| found.push(Finding::new("fr-mixed-jobs", message));
+    if let Some((rank, file)) = copies.first() {
+        find(format!("two dumps of rank {rank}, the second `{file}`: of two jobs or folders"));
+    }
+    let versions = sets(dumps, |dump| Some(dump.version.clone()));
+    if versions.len() > 1 {
+        find(format!("dumps of versions {}: of different jobs", listed(&versions)));
+    }
+    let libraries = sets(dumps, |dump| dump.library.clone());
+    if libraries.len() > 1 {
+        find(format!("dumps with NCCL {}: of different jobs", listed(&libraries)));
+    }
+    let worlds =
+        sets(dumps, |dump| dump.groups.get("0").map(|group| count(group.ranks.len() as u64, "rank")));
+    if worlds.len() > 1 {
+        find(format!("default groups of {}: of different jobs", listed(&worlds)));
+    }
+    let is_stranger = |rank: u64, dump: &Dump| {
+        !dump.groups.is_empty() && dump.groups.values().any(|group| !group.ranks.contains(&rank))
+    };
+    let strangers = dumps.iter().filter(|(rank, dump)| is_stranger(**rank, dump)).map(|(rank, _)| *rank);
+    if let Some(rank) = strangers.clone().next() {
+        let more = count(strangers.count() as u64, "dump");
+        find(format!(
+            "rank {rank} is in the name of a file and not in its groups: {more} so, of another job"
+        ));
+    }
+    let newest = |dump: &Dump| dump.entries.iter().filter_map(|entry| entry.created_ns).max();
+    let times = dumps.iter().filter_map(|(rank, dump)| Some((newest(dump)?, *rank)));
+    if let (Some((first, old)), Some((last, new))) = (times.clone().min(), times.max())
+        && last - first > APART_NS
+    {
+        let hours = (last - first) / 3_600_000_000_000;
+        find(format!(
+            "the newest entry of rank {old} is {hours} h older than that of rank {new}: another job"
+        ));
+    }
+    found
+}
+
+/// How many dumps have each value.
+fn sets(dumps: &BTreeMap<u64, Dump>, value: impl Fn(&Dump) -> Option<String>) -> BTreeMap<String, u64> {
+    let mut sets = BTreeMap::new();
+    dumps.values().filter_map(value).for_each(|value| *sets.entry(value).or_default() += 1);
+    sets
+}
+
+fn listed(sets: &BTreeMap<String, u64>) -> String {
+    let all: Vec<String> = sets.iter().map(|(value, dumps)| format!("{value} ({dumps})")).collect();
+    all.join(", ")
+}
