@@ -17,6 +17,7 @@ mod pages;
 mod peak_memory;
 #[path = "../planted/mod.rs"]
 mod planted;
+mod pods;
 #[allow(dead_code)]
 #[path = "../suite/project.rs"]
 mod project;
@@ -44,10 +45,18 @@ fn main() {
         if by_name { [ssh::nightly(), slurm::nightly()].into_iter().flatten().collect() } else { Vec::new() };
     let waiting = libtest_mimic::run(
         &waiting,
-        [same::tests(), hostile::tests(), hostile_exports::tests(), slurm::tests(), ssh::waiting(), nightly]
-            .into_iter()
-            .flatten()
-            .collect(),
+        [
+            same::tests(),
+            hostile::tests(),
+            hostile_exports::tests(),
+            slurm::tests(),
+            ssh::waiting(),
+            pods::tests(),
+            nightly,
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
     );
     table::print();
     if own.has_failed() {

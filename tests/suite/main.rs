@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod accept;
+mod agent_script;
 mod allocation_script;
 mod analyze_on;
 mod architecture;

@@ -1,10 +1,14 @@
 //! Runs in pods, by a stand-in for kubectl that behaves as the real one was seen to: what is made, what is left, and
 //! which reasons are given for pods that do not run.
 
+#[path = "pods_mpi.rs"]
+mod mpi;
+
 use crate::project::{Project, Ran, ran, root};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::process::Command;
 
 struct Bench(Project);
 
@@ -32,12 +36,16 @@ impl Bench {
     }
 
     fn run(&self, args: &[&str]) -> Ran {
+        ran(self.command(args).output().expect("it starts"))
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
         let mut path = self.0.path().join("bin").into_os_string();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
         let mut command = self.0.command(args);
         command.env("PATH", path).env("HARNESS_TEST_KUBE", self.0.path().join("kube"));
-        ran(command.output().expect("it starts"))
+        command
     }
 
     fn suite(&self) -> Ran {

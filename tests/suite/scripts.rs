@@ -182,6 +182,45 @@ fn over_ssh(nodes: &[&str], steps: Vec<Step>) -> Script {
 }
 
 #[test]
+fn a_collective_in_pods_by_mpirun_and_its_agent() {
+    for mpirun in ["find-mpirun", "/opt/my mpi/bin/mpirun"] {
+        let script = Script {
+            start: Start::Pods,
+            ..over_ssh(
+                &["p5-001", "p5-002"],
+                vec![
+                    Step::Environment { variables: BTreeMap::from([("B".into(), "b c".into())]) },
+                    sampler(),
+                    Step::Run(Run {
+                        argv: arguments("/opt/nccl-tests/build/all_reduce_perf -b 8 -g 1"),
+                        tasks_per_node: 8,
+                        mpi: Some(mpirun.into()),
+                        container: None,
+                        profile: None,
+                    }),
+                    Step::CountersEnd,
+                ],
+            )
+        };
+        let text = render(&script);
+        let quoted = if mpirun.contains(' ') { format!("'{mpirun}'") } else { mpirun.to_owned() };
+        let run = format!(
+            "# run: mpirun on the first node, which starts the ranks of all by agent.sh\n\
+             if [ \"$HARNESS_NODE\" = p5-001 ]; then\n  bash agent.sh mpirun {quoted} -np 16 -N 8 --hostfile hostfile \
+             --bind-to none -x B /opt/nccl-tests/build/all_reduce_perf -b 8 -g 1 > stdout 2> stderr\n\
+             else\n  bash agent.sh listen\nfi\nstatus=$?\n"
+        );
+        assert!(text.contains(&run) && text.contains("# in pods: "), "{text}");
+        assert_eq!(read(&text), Ok(script), "{text}");
+        for (seen, other) in
+            [("agent.sh listen", "agent.sh wait"), ("# in pods", "# over ssh"), ("-N 8", "-N 7")]
+        {
+            assert!(read(&text.replacen(seen, other, 1)).is_err(), "{seen}");
+        }
+    }
+}
+
+#[test]
 fn a_collective_over_ssh_by_mpirun() {
     let variables = BTreeMap::from([("NCCL_DEBUG".into(), "it's \"WARN\"".into()), ("B".into(), "".into())]);
     let script = over_ssh(

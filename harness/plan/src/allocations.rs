@@ -138,6 +138,6 @@ fn directives(job: &PlannedJob) -> Option<Directives> {
     let text = job.files.iter().find(|file| file.name == files::JOB)?.text.as_deref()?;
     match script::read(text).ok()?.start {
         Start::Slurm(directives) => Some(directives),
-        Start::Bash | Start::Ssh => None,
+        Start::Bash | Start::Ssh | Start::Pods => None,
     }
 }

@@ -208,15 +208,27 @@ fn planned_step(context: &Context, case: &Case, placed: &Placed) -> Result<Plann
     });
     let planner = inventory.reach.planner();
     let workload = workload::planner(&case.workload);
-    planner.refuse_job(&JobNeeds {
-        nodes: &placed.nodes,
-        container: inventory.container.is_some(),
-        mpi: workload.needs_mpi(case.placement),
-        tasks_per_node: case.workload.tasks_per_node().unwrap_or(1),
-    })?;
+    planner.refuse_job(&needs(inventory, case, placed))?;
     let run_id = &context.request.run_id;
     let wiring = planner.mpi(&inventory.paths);
     workload.step(JobPlan { inventory, case, placed, run_id, wiring, container })
+}
+
+/// Why its launcher cannot run the case, and can run others of its suite.
+pub(crate) fn unsupported(context: &Context, case: &Case, placed: &[Placed]) -> Option<String> {
+    let planner = context.inventory.reach.planner();
+    placed.iter().find_map(|placed| planner.unsupported(&needs(context.inventory, case, placed)))
+}
+
+fn needs<'a>(inventory: &Inventory, case: &'a Case, placed: &'a Placed) -> JobNeeds<'a> {
+    let workload = workload::planner(&case.workload);
+    JobNeeds {
+        nodes: &placed.nodes,
+        container: inventory.container.is_some(),
+        image: workload.image(),
+        mpi: workload.needs_mpi(case.placement),
+        tasks_per_node: case.workload.tasks_per_node().unwrap_or(1),
+    }
 }
 
 fn environment(context: &Context, case: &Case) -> Result<BTreeMap<String, String>, String> {

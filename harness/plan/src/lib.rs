@@ -10,6 +10,7 @@ mod jobs;
 mod left_out;
 #[cfg(test)]
 mod message_tests;
+mod mpirun;
 mod nccl_log;
 mod placement;
 mod plan_size;
@@ -24,6 +25,7 @@ pub use allocations::{name_of_allocation, share};
 pub use baseline::{key, look_up, read_shown, rebaseline};
 pub use flow_path::settle as settle_flows;
 pub use left_out::{leave_out, quarantine};
+pub use mpirun::skip_without_mpirun;
 pub use placement::{Placed, place, ring};
 pub use samples::fsdp_script;
 pub use select::{Selection, select};
@@ -240,6 +242,7 @@ fn placed_case(
         return Err(format!("placed on {nodes}, but the {launcher} launcher runs on one node at a time"));
     }
     let skip = precondition(context, case, placed.is_empty());
+    let skip = skip.or_else(|| jobs::unsupported(context, case, &placed));
     let (jobs, assertions) = match &skip {
         // The assertions of a case that is not run are still named, and each gets its verdict: skipped.
         Some(_) => (Vec::new(), Vec::new()),

@@ -19,8 +19,8 @@ impl Spread {
         let by_mpi = |step: &Step| matches!(step, Step::Run(run) if run.mpi.is_some());
         match script.start {
             Start::Slurm(_) => Spread::Srun,
-            Start::Ssh if script.steps.iter().any(by_mpi) => Spread::Mpirun,
-            Start::Ssh | Start::Bash => Spread::Each,
+            Start::Ssh | Start::Pods if script.steps.iter().any(by_mpi) => Spread::Mpirun,
+            Start::Ssh | Start::Pods | Start::Bash => Spread::Each,
         }
     }
 }

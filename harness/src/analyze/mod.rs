@@ -288,6 +288,9 @@ fn launcher_blame(
     }
     let files = collected.files.iter().filter(|file| file.job == planned.name);
     let mut blame = stderr_blame::Blame::new(&planned.nodes);
+    if planned.files.iter().any(|file| file.name == files::AGENT) {
+        blame = blame.in_pods();
+    }
     for file in files.filter(|file| matches!(file.kind, FileKind::Stderr | FileKind::Log)) {
         if let Ok(opened) = File::open(folder.join(&file.path)) {
             blame.read(BufReader::new(opened), file.node.as_deref());

@@ -83,6 +83,7 @@ pub(crate) fn before(
     };
     let mut plan = without(home, plan, left_out, replanning)?;
     plan::settle_flows(&mut plan, &made);
+    plan::skip_without_mpirun(&mut plan, &made);
     Ok(Checked { plan, probe: made, nsys_version })
 }
 

@@ -1,5 +1,6 @@
-//! mpirun, as Open MPI has it: on every host of a hostfile it starts the ranks, with their numbers in the environment,
-//! forwards their output, and kills them when it ends, however it ends.
+//! mpirun, as Open MPI has it: on every host of a hostfile it starts a daemon, which has its order on its command line
+//! and connects back. The daemon starts the ranks, with their numbers in the environment; their output comes by its
+//! connections, and they are killed when it loses these: mpirun has ended, however it ended.
 
 use super::place::ProcessPlace;
 use super::state::State;
@@ -11,15 +12,18 @@ use nix::unistd::{Pid, getpgrp, setpgid};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::future::pending;
-use std::io::{self, BufRead};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::{Instant, sleep_until};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// The argument by which it is called on each host.
 const DAEMON: &str = "--daemon";
@@ -27,12 +31,14 @@ const DAEMON: &str = "--daemon";
 const AGENTS: [&str; 2] = ["OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent"];
 /// From the first failure of a rank to the end of all others: long enough for these to say what they noticed.
 const GRACE: Duration = Duration::from_secs(3);
+/// What is still on its way may take so long once all have ended.
+const LATE: Duration = Duration::from_secs(2);
 /// The exit code of ssh where it could not connect, or lost the connection.
 const LOST: i32 = 255;
 
 pub(crate) async fn answer(state: &State, words: &[String]) -> Result<i32, String> {
     match words {
-        [word] if word == DAEMON => daemon().await,
+        [word, order] if word == DAEMON => daemon(order).await,
         _ => first(state, &MpirunArguments::read(words)?).await,
     }
 }
@@ -87,10 +93,11 @@ fn number(word: &str, value: &str) -> Result<u32, String> {
     number.ok_or_else(|| format!("`{word}` needs a number above 0, not `{value}`"))
 }
 
-/// What is to be started on one host. It comes as one line of stdin, which then stays open for as long as the first
-/// process lives.
+/// What is to be started on one host.
 #[derive(Serialize, Deserialize)]
 struct Order {
+    /// Where the first process listens, on this machine: all hosts are.
+    port: u16,
     folder: String,
     host: String,
     hosts: Vec<String>,
@@ -115,10 +122,11 @@ async fn first(state: &State, asked: &MpirunArguments) -> Result<i32, String> {
     let heard = |kind| signal(kind).map_err(|error| format!("no signals: {error}"));
     let (mut term, mut int) = (heard(SignalKind::terminate())?, heard(SignalKind::interrupt())?);
     let own = state.folder.join("bin/mpirun");
-    let mut lives = Vec::new();
+    let mut connections = Connections::listen().await?;
     let mut ends = FuturesUnordered::new();
     for (at, host) in asked.hosts.iter().enumerate() {
         let order = Order {
+            port: connections.port,
             folder: folder.display().to_string(),
             host: host.clone(),
             hosts: asked.hosts.clone(),
@@ -129,8 +137,7 @@ async fn first(state: &State, asked: &MpirunArguments) -> Result<i32, String> {
             variables: variables.clone(),
             argv: asked.argv.clone(),
         };
-        let (mut child, life) = begin(&own, *host == here, &order).await?;
-        lives.push(life);
+        let mut child = begin(&own, *host == here, &order)?;
         ends.push(async move { (at, child.wait().await) });
     }
     let (mut code, mut until) = (0, None);
@@ -145,8 +152,12 @@ async fn first(state: &State, asked: &MpirunArguments) -> Result<i32, String> {
             biased;
             _ = term.recv() => 143,
             _ = int.recv() => 130,
+            accepted = connections.listener.accept() => {
+                connections.take(accepted.map(|(stream, _)| stream)).await;
+                continue;
+            }
             ended = ends.next() => {
-                let Some((at, status)) = ended else { return Ok(code) };
+                let Some((at, status)) = ended else { break };
                 let ended = code_of(status.map_err(|error| format!("{}: {error}", asked.hosts[at]))?);
                 if ended != 0 && code == 0 {
                     complain(asked, at, ended);
@@ -159,36 +170,91 @@ async fn first(state: &State, asked: &MpirunArguments) -> Result<i32, String> {
         };
         until = None;
         code = asked_to_end;
-        lives.clear();
+        connections.lives = None;
+    }
+    connections.drain().await;
+    Ok(code)
+}
+
+/// What the daemons connect to: each has a connection for as long as it may live, and two for what it prints.
+struct Connections {
+    port: u16,
+    listener: TcpListener,
+    /// None once all are to end.
+    lives: Option<Vec<TcpStream>>,
+    printed: JoinSet<()>,
+}
+
+/// What a connection is for, as its first byte says.
+const LIFE: u8 = b'L';
+const STDOUT: u8 = b'O';
+const STDERR: u8 = b'E';
+
+impl Connections {
+    async fn listen() -> Result<Connections, String> {
+        let no_port = |error: io::Error| format!("no port: {error}");
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(no_port)?;
+        let port = listener.local_addr().map_err(no_port)?.port();
+        Ok(Connections { port, listener, lives: Some(Vec::new()), printed: JoinSet::new() })
+    }
+
+    async fn take(&mut self, accepted: io::Result<TcpStream>) {
+        let Ok(mut stream) = accepted else { return };
+        match stream.read_u8().await {
+            Ok(LIFE) => {
+                if let Some(lives) = &mut self.lives {
+                    lives.push(stream);
+                }
+            }
+            Ok(STDOUT) => drop(self.printed.spawn(print(stream, io::stdout))),
+            Ok(STDERR) => drop(self.printed.spawn(print(stream, io::stderr))),
+            _ => {}
+        }
+    }
+
+    /// All have ended: what they printed last is on its way.
+    async fn drain(mut self) {
+        while let Ok(accepted) = timeout(Duration::from_millis(50), self.listener.accept()).await {
+            self.take(accepted.map(|(stream, _)| stream)).await;
+        }
+        let all = async { while self.printed.join_next().await.is_some() {} };
+        let _ = timeout(LATE, all).await;
     }
 }
 
-/// Starts what starts a host's ranks, and gives it its order.
-async fn begin(own: &Path, here: bool, order: &Order) -> Result<(Child, ChildStdin), String> {
+/// Line by line, so that those of different ranks stay whole.
+async fn print<T: Write>(stream: TcpStream, to: fn() -> T) {
+    let mut lines = BufReader::new(stream);
+    let mut line = Vec::new();
+    while let Ok(1..) = lines.read_until(b'\n', &mut line).await {
+        // A reader that is gone is nothing to them.
+        let _ = to().write_all(&line).and_then(|()| to().flush());
+        line.clear();
+    }
+}
+
+/// Starts what starts a host's ranks, with its order.
+fn begin(own: &Path, here: bool, order: &Order) -> Result<Child, String> {
     let own = own.display().to_string();
+    let text = serde_json::to_string(order).map_err(|error| format!("no order: {error}"))?;
     let mut words = Vec::new();
     if here {
-        words.push(own);
+        words.extend([own, DAEMON.to_owned(), text]);
     } else {
         let agent = AGENTS.iter().find_map(|name| std::env::var(name).ok());
         let agent = agent.unwrap_or_else(|| "ssh".to_owned());
         words.extend(agent.split_whitespace().map(str::to_owned));
-        let quoted = shlex::try_quote(&own).map_err(|error| format!("{own}: {error}"))?;
-        words.extend([order.host.clone(), quoted.into_owned()]);
+        let quoted = |word: &str| match shlex::try_quote(word) {
+            Ok(quoted) => Ok(quoted.into_owned()),
+            Err(error) => Err(format!("{word}: {error}")),
+        };
+        words.extend([order.host.clone(), quoted(&own)?, DAEMON.to_owned(), quoted(&text)?]);
     }
     let [program, arguments @ ..] = words.as_slice() else {
         return Err("no agent to reach hosts".to_owned());
     };
-    let failed = |error: io::Error| format!("`{program}` for {}: {error}", order.host);
-    let mut command = Command::new(program);
-    command.args(arguments).arg(DAEMON).stdin(Stdio::piped());
-    let mut child = command.spawn().map_err(failed)?;
-    let mut life = child.stdin.take().ok_or("no pipe")?;
-    let mut line = serde_json::to_vec(order).map_err(|error| format!("no order: {error}"))?;
-    line.push(b'\n');
-    // A process that has ended does not read: its exit status says more.
-    let _ = life.write_all(&line).await;
-    Ok((child, life))
+    let child = Command::new(program).args(arguments).stdin(Stdio::null()).spawn();
+    child.map_err(|error| format!("`{program}` for {}: {error}", order.host))
 }
 
 fn code_of(status: ExitStatus) -> i32 {
@@ -212,36 +278,41 @@ fn complain(asked: &MpirunArguments, at: usize, code: i32) {
 }
 
 /// The process on each host: it starts the ranks, and ends with the worst of their codes.
-async fn daemon() -> Result<i32, String> {
+async fn daemon(order: &str) -> Result<i32, String> {
     // A group of its own, so that it can kill its ranks and nothing else. ssh makes one by itself.
     let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
-    let mut stdin = io::BufReader::new(io::stdin());
-    let mut line = String::new();
-    stdin.read_line(&mut line).map_err(|error| format!("no order: {error}"))?;
-    let order: Order = serde_json::from_str(&line).map_err(|error| format!("no order: {error}"))?;
+    let order: Order = serde_json::from_str(order).map_err(|error| format!("no order: {error}"))?;
     let own = getpgrp();
     if own != Pid::this() {
         return Err("no process group of its own".to_owned());
     }
+    let connected = |what: u8| {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", order.port))?;
+        stream.write_all(&[what]).map(|()| stream)
+    };
+    let lost = |error: io::Error| format!("{}: no connection to mpirun: {error}", order.host);
+    let mut life = connected(LIFE).map_err(lost)?;
+    let (stdout, mut stderr) = (connected(STDOUT).map_err(lost)?, connected(STDERR).map_err(lost)?);
     // The first process is gone, or wants an end: so do its ranks, and whatever they have started.
     std::thread::spawn(move || {
-        let _ = io::copy(&mut stdin, &mut io::sink());
+        while let Ok(1..) = life.read(&mut [0; 64]) {}
         let _ = killpg(own, Signal::SIGKILL);
     });
     let mut ranks = Vec::new();
     for local in 0..order.many {
-        ranks.push((order.first + local, rank(&order, local)?));
+        ranks.push((order.first + local, rank(&order, local, [&stdout, &stderr])?));
     }
     let mut worst = 0;
     for (rank, mut child) in ranks {
         let pid = child.id().unwrap_or_default();
         let status = child.wait().await.map_err(|error| format!("rank {rank}: {error}"))?;
         if let (Some(number), true) = (status.signal(), worst < 128) {
-            eprintln!(
-                "mpirun noticed that process rank {rank} with PID {pid} on node {} exited on signal {number} ({}).",
+            let line = format!(
+                "mpirun noticed that process rank {rank} with PID {pid} on node {} exited on signal {number} ({}).\n",
                 order.host,
                 name_of(number)
             );
+            let _ = stderr.write_all(line.as_bytes());
         }
         worst = worst.max(code_of(status));
     }
@@ -258,12 +329,15 @@ fn name_of(signal: i32) -> &'static str {
     }
 }
 
-fn rank(order: &Order, local: u32) -> Result<Child, String> {
+fn rank(order: &Order, local: u32, output: [&std::net::TcpStream; 2]) -> Result<Child, String> {
     let [program, arguments @ ..] = order.argv.as_slice() else {
         return Err("no program to start".to_owned());
     };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(&order.folder).stdin(Stdio::null()).envs(&order.variables);
+    let [stdout, stderr] = output.map(|stream| stream.try_clone().map(OwnedFd::from));
+    let lost = |error: io::Error| format!("{}: no connection to mpirun: {error}", order.host);
+    command.stdout(stdout.map_err(lost)?).stderr(stderr.map_err(lost)?);
     for (name, value) in [
         ("OMPI_COMM_WORLD_RANK", (order.first + local).to_string()),
         ("OMPI_COMM_WORLD_LOCAL_RANK", local.to_string()),

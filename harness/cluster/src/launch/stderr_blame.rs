@@ -2,6 +2,7 @@
 //! Pure: text in, blame out. The workload's own account is read by the recipes.
 
 use base::text::shorten;
+use job::script::{AGENT_NO_MPIRUN, AGENT_SAYS};
 use logs::stream::Pieces;
 use model::artefact::{DISK_QUOTA, WorkloadFailure};
 use std::collections::BTreeSet;
@@ -17,13 +18,31 @@ pub struct Blame<'a> {
     full_disk: Option<String>,
     quota: Option<String>,
     of_node: Option<WorkloadFailure>,
+    in_pods: bool,
+    of_agent: Option<WorkloadFailure>,
 }
 
 impl<'a> Blame<'a> {
     /// `nodes` are those of the job: no others can be blamed.
     pub fn new(nodes: &'a [String]) -> Self {
-        let exited = BTreeSet::new();
-        Blame { nodes, lost: None, first: None, exited, full_disk: None, quota: None, of_node: None }
+        Blame {
+            nodes,
+            lost: None,
+            first: None,
+            exited: BTreeSet::new(),
+            full_disk: None,
+            quota: None,
+            of_node: None,
+            in_pods: false,
+            of_agent: None,
+        }
+    }
+
+    /// The job ran in pods: these end for many reasons, and one that is lost says nothing about its node.
+    #[must_use]
+    pub fn in_pods(mut self) -> Self {
+        self.in_pods = true;
+        self
     }
 
     /// Reads a file as far as it can be read; `node` alone wrote it.
@@ -48,7 +67,16 @@ impl<'a> Blame<'a> {
             let of_shell = line.contains(".sh: line ").then(|| death(line)).flatten();
             self.of_node = of_shell.or_else(|| disk_full(line)).map(|cause| blame(cause, node, evidence()));
         }
+        if let Some(what) = line.strip_prefix(AGENT_SAYS) {
+            let cause = if what.starts_with(AGENT_NO_MPIRUN) { TOOL_MISSING } else { LAUNCH_AGENT };
+            self.of_agent.get_or_insert_with(|| unattributed(cause, shorten(what.trim(), 300)));
+            return;
+        }
         let Some(cause) = cause_of(line) else { return };
+        if cause == NODE_FAIL && self.in_pods {
+            self.of_agent.get_or_insert_with(|| unattributed(POD_LOST, evidence()));
+            return;
+        }
         let Some(node) = recipes::recipe::nccl_tests::named_node(line, self.nodes) else { return };
         let failure = blame(cause, &node, evidence());
         if cause == NODE_FAIL {
@@ -70,7 +98,7 @@ impl<'a> Blame<'a> {
             return Some(blame("disk-full", node, evidence));
         }
         // When a node is lost, the tasks of the others are killed, and their lines may come first.
-        let Some(first) = self.lost.or(self.first) else { return self.of_node };
+        let Some(first) = self.lost.or(self.first) else { return self.of_agent.or(self.of_node) };
         // Where the tasks of all nodes exited by themselves, who is listed first is no proof.
         let all_exited = self.nodes.len() > 1 && self.nodes.iter().all(|node| self.exited.contains(node));
         match first.cause == RANK_FAILED && all_exited {
@@ -84,7 +112,15 @@ fn blame(cause: &str, node: &str, evidence: String) -> WorkloadFailure {
     WorkloadFailure { cause: cause.to_owned(), node: Some(node.to_owned()), evidence }
 }
 
+fn unattributed(cause: &str, evidence: String) -> WorkloadFailure {
+    WorkloadFailure { cause: cause.to_owned(), node: None, evidence }
+}
+
 const NODE_FAIL: &str = "NODE_FAIL";
+/// Of no node, as the judge has them.
+const TOOL_MISSING: &str = "tool-missing";
+const LAUNCH_AGENT: &str = "launch-agent";
+const POD_LOST: &str = "pod-lost";
 /// The cause where a task exited with an exit code of its own.
 pub const RANK_FAILED: &str = "rank-failed";
 
@@ -107,8 +143,8 @@ fn cause_of(line: &str) -> Option<&'static str> {
     if let Some(cause) = disk_full(line) {
         return Some(cause);
     }
-    // mpirun names the first rank that a signal ended, whatever the signal.
-    if line.contains("noticed that process rank") && line.contains("exited on signal") {
+    // mpirun names the first rank that a signal ended, whatever the signal; Open MPI 5 breaks the line before that.
+    if line.contains("noticed that process rank") && line.contains("exited on") {
         return Some("rank-died");
     }
     if line.trim_start().starts_with("Remote daemon:") {
@@ -209,6 +245,33 @@ mod tests {
         let lost = "ORTE has lost communication with a remote daemon.\n\
                     \x20 HNP daemon   : [[1,0],0] on node p5-001\n  Remote daemon: [[1,0],1] on node p5-002\n";
         assert_eq!(blamed(lost), Some(("NODE_FAIL".into(), "p5-002".into())));
+    }
+
+    #[test]
+    fn a_line_that_open_mpi_5_breaks_names_its_node() {
+        let died =
+            "prterun noticed that process rank 9 with PID 42 on node p5-002 exited on\nsignal 9 (Killed).\n";
+        assert_eq!(blamed(died), Some(("rank-died".into(), "p5-002".into())));
+    }
+
+    #[test]
+    fn a_pod_that_is_lost_and_a_missing_mpirun_blame_no_node() {
+        let nodes = ["p5-001", "p5-002"].map(str::to_owned);
+        let cause = |text: &str| {
+            let mut blame = Blame::new(&nodes).in_pods();
+            blame.read(text.as_bytes(), None);
+            blame.failure().map(|failure| (failure.cause, failure.node))
+        };
+        let lost = "  Remote daemon: [[1,0],1] on node p5-002\n";
+        assert_eq!(cause(lost), Some(("pod-lost".into(), None)));
+        let silent = "agent.sh: p5-002: no sign of life for 60 s, its pod is gone or does not answer\n";
+        assert_eq!(cause(silent), Some(("launch-agent".into(), None)));
+        let missing = "agent.sh: tool-missing mpirun: it is not at /x/mpirun\n";
+        assert_eq!(cause(missing), Some(("tool-missing".into(), None)));
+        // A rank that a signal ended is of its node there, too.
+        let died =
+            "mpirun noticed that process rank 9 with PID 42 on node p5-002 exited on signal 9 (Killed).\n";
+        assert_eq!(cause(&[silent, died].concat()), Some(("rank-died".into(), Some("p5-002".into()))));
     }
 
     #[test]

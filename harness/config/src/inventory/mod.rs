@@ -76,7 +76,7 @@ pub struct Paths {
     pub shared: String,
     /// The folder with the programs of nccl-tests.
     pub nccl_tests: String,
-    /// mpirun, where ssh starts jobs; looked for on the node, where absent.
+    /// mpirun, where ssh or kubectl starts jobs; looked for on the node, where absent.
     pub mpirun: Option<String>,
     /// For profiled jobs; the newest that a node has, where absent.
     pub nsys: Option<String>,

@@ -307,6 +307,13 @@ fn pods_are_described_by_what_kubernetes_can_have_and_by_nothing_else() {
     );
     assert_eq!((full.queue.as_deref(), full.efa, full.hugepages), (Some("gpus"), Some(0), 0));
     assert_eq!(full.tolerations[0].effect, Some("NoSchedule"));
+    let unsupported = |image, tasks_per_node| {
+        plain.unsupported(&JobNeeds { nodes: &[], container: false, image, mpi: true, tasks_per_node })
+    };
+    assert_eq!(unsupported(None, 1), None);
+    let own_image = unsupported(Some("a/b"), 1).expect("refused");
+    assert_eq!(own_image, "its container `a/b` needs Slurm with Pyxis; pods run `image` of `[reach]`");
+    assert!(unsupported(None, 2).is_some());
     for (more, part) in [
         ("namespace = \"Bench\"\n", "x.toml:9:13: `namespace` must be a name of Kubernetes: \"Bench\""),
         ("queue = \"a; rm\"\n", "x.toml:9:9: `queue` must be a name of Kubernetes"),

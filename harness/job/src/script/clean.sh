@@ -102,7 +102,8 @@ end_all() {
         echo 'ended 137 asked' > "$name/status.part" && mv -f "$name/status.part" "$name/status"
       fi
     done
-    for name in "$folder"/secrets "$folder"/secrets.* "$folder"/*.part "$folder"/{supervisor,lease}.*/*.part; do
+    for name in "$folder"/secrets "$folder"/secrets.* "$folder"/*.part "$folder"/{supervisor,lease}.*/*.part \
+      "$folder"/agent/*/*.part; do
       if [[ -f $name ]]; then rm -f -- "$name"; fi
     done
   done
@@ -125,10 +126,10 @@ report() {
   for name in "$folder"/secrets "$folder"/secrets.*; do
     if [[ -f $name && $name != *.part ]]; then say "$at" secret "${name##*/}"; fi
   done
-  for name in "$folder"/*.part "$folder"/{supervisor,lease}.*/*.part; do
+  for name in "$folder"/*.part "$folder"/{supervisor,lease}.*/*.part "$folder"/agent/*/*.part; do
     if [[ -f $name ]]; then say "$at" part "${name#"$folder"/}"; fi
   done
-  for name in job.sh hostfile counters.sh gpus.sh flows.sh profile.sh supervisor.sh lease.sh allocation.sh; do
+  for name in job.sh hostfile counters.sh gpus.sh flows.sh profile.sh supervisor.sh lease.sh agent.sh allocation.sh; do
     if [[ -f $folder/$name ]]; then
       record=$(sha256sum < "$folder/$name")
       say "$at" file "${record%% *} $name"

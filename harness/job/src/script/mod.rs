@@ -26,6 +26,8 @@ pub const FLOWS_SH: &str = include_str!("flows.sh");
 pub const PROFILE_SH: &str = include_str!("profile.sh");
 /// Over ssh: what starts, keeps and ends a job's script on one node.
 pub const SUPERVISOR_SH: &str = include_str!("supervisor.sh");
+/// In pods: takes mpirun to the other nodes of its job.
+pub const AGENT_SH: &str = include_str!("agent.sh");
 /// In an allocation that jobs share: runs their scripts, one after the other.
 pub const ALLOCATION_SH: &str = include_str!("allocation.sh");
 /// Sent as it is to hosts, by `clean`: reports the leftovers of jobs there, and ends them.
@@ -67,6 +69,15 @@ pub enum Start {
     Bash,
     /// The same text on every node of the job, started by `supervisor.sh`, which passes each its name.
     Ssh,
+    /// The same where no node reaches another by ssh: `agent.sh` takes mpirun there.
+    Pods,
+}
+
+impl Start {
+    /// Every node runs the text; otherwise one host does, for all of them.
+    fn is_on_each_node(&self) -> bool {
+        matches!(self, Start::Ssh | Start::Pods)
+    }
 }
 
 /// What sbatch is asked for.
@@ -346,6 +357,10 @@ pub const SIMULATED: &str = "# SIMULATED:";
 /// The line that a script writes where its sampler has ended before the workload began; the exit status stands behind it.
 pub const SAMPLER_ENDED: &str = logs::efa_counters::SAMPLER_ENDED;
 
+/// What `agent.sh` says begins so.
+pub const AGENT_SAYS: &str = "agent.sh: ";
+/// Behind it: there is no mpirun where it runs.
+pub const AGENT_NO_MPIRUN: &str = "tool-missing mpirun: ";
 /// With this `flows.sh` says that its tool is not on the node.
 pub const EXIT_NO_TOOL: i32 = 3;
 /// With this, that its tool refused every flow at once.
@@ -383,6 +398,8 @@ pub mod files {
     pub const SUPERVISOR: &str = "supervisor.sh";
     /// Its name in plans of older versions.
     pub const OLDER_SUPERVISOR: &str = "lease.sh";
+    /// In pods: what mpirun calls in place of ssh, and what answers it on the other nodes.
+    pub const AGENT: &str = "agent.sh";
     /// In the folder of an allocation: runs the scripts of its jobs.
     pub const ALLOCATION: &str = "allocation.sh";
     /// In the folder of an allocation: nothing more is run in it.
@@ -428,12 +445,13 @@ pub mod files {
 }
 
 /// The scripts that are the same in every job, by the name under which they are put into its folder.
-pub const SHARED: [(&str, &str); 7] = [
+pub const SHARED: [(&str, &str); 8] = [
     ("counters.sh", COUNTERS_SH),
     ("gpus.sh", GPUS_SH),
     ("flows.sh", FLOWS_SH),
     ("profile.sh", PROFILE_SH),
     (files::SUPERVISOR, SUPERVISOR_SH),
+    (files::AGENT, AGENT_SH),
     (HOOK_FILE, HOOK_PY),
     (files::ALLOCATION, ALLOCATION_SH),
 ];

@@ -1,13 +1,17 @@
-//! How the text of a script differs where ssh starts it: the same text runs on every node, so each step asks
-//! which node it is on. `supervisor.sh` starts it there and ends it.
+//! How the text of a script differs where ssh starts it, or kubectl in pods: the same text runs on every node, so each
+//! step asks which node it is on. `supervisor.sh` starts it there and ends it.
 
 use super::render::{joined, profile_arguments};
-use super::{AWS_MPIRUN, FIND_MPIRUN, Run, Script, Step, files, is_mpirun, secrets};
+use super::{AWS_MPIRUN, FIND_MPIRUN, Run, Script, Start, Step, files, is_mpirun, secrets};
 use std::fmt::Write;
 
 /// In the head, after the nodes.
 pub(super) const HEAD: &str =
     "# over ssh: this text on every node, each named by supervisor.sh in HARNESS_NODE\n";
+
+/// The same in pods.
+pub(super) const HEAD_OF_PODS: &str =
+    "# in pods: this text on every node, each named by supervisor.sh in HARNESS_NODE\n";
 
 /// Behind what runs on every node.
 pub(super) const TO_OWN_FILES: &str = " > \"stdout.$HARNESS_NODE\" 2> \"stderr.$HARNESS_NODE\"\n";
@@ -42,6 +46,9 @@ fn by_mpirun(text: &mut String, script: &Script, run: &Run, mpirun: &str) {
         words.extend(["-x".to_owned(), name.to_owned()]);
     }
     words.extend(command(run));
+    if script.start == Start::Pods {
+        return by_agent(text, script, mpirun, &words);
+    }
     text.push_str("# run: mpirun on the first node, which starts the ranks of all\n");
     let program = if mpirun == FIND_MPIRUN { FOUND.to_owned() } else { joined(&[mpirun]) };
     // Infallible, here and below: writing to a string.
@@ -51,6 +58,15 @@ fn by_mpirun(text: &mut String, script: &Script, run: &Run, mpirun: &str) {
     }
     let _ = writeln!(text, "  {program} {} > {} 2> {}", joined(&words), files::STDOUT, files::STDERR);
     text.push_str("  status=$?\nfi\n");
+}
+
+/// The same where mpirun reaches the other nodes by `agent.sh`.
+fn by_agent(text: &mut String, script: &Script, mpirun: &str, words: &[String]) {
+    text.push_str("# run: mpirun on the first node, which starts the ranks of all by agent.sh\n");
+    let _ = writeln!(text, "if [ \"$HARNESS_NODE\" = {} ]; then", joined(first(script)));
+    let start = joined(&["bash", files::AGENT, "mpirun", mpirun]);
+    let _ = writeln!(text, "  {start} {} > {} 2> {}", joined(words), files::STDOUT, files::STDERR);
+    let _ = writeln!(text, "else\n  bash {} listen\nfi\nstatus=$?", files::AGENT);
 }
 
 /// How the one that was found is called, and what stands before it in its block.
@@ -98,8 +114,15 @@ pub(super) fn read_run(words: &[String]) -> Option<(Run, &[String])> {
         && word == "if"
     {
         let found = rest.iter().position(|word| word == FOUND_WORD);
-        let [mpirun, rest @ ..] = rest.get(found.unwrap_or_default()..)? else { return None };
-        let mpirun = if found.is_some() { FIND_MPIRUN } else { mpirun };
+        let (mpirun, rest) = match rest {
+            [_bash, script, verb, mpirun, rest @ ..] if script == files::AGENT && verb == "mpirun" => {
+                (mpirun.as_str(), rest)
+            }
+            _ => {
+                let [mpirun, rest @ ..] = rest.get(found.unwrap_or_default()..)? else { return None };
+                (if found.is_some() { FIND_MPIRUN } else { mpirun.as_str() }, rest)
+            }
+        };
         let [_np, _ranks, _n, tasks_per_node, _hostfile, _file, _bind, _none, rest @ ..] = rest else {
             return None;
         };

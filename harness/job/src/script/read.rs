@@ -138,7 +138,9 @@ fn parse_head(head: &str) -> Result<Script, NotAScript> {
     let nodes = nodeset::expand(set).map_err(|why| bad(&why))?;
     let nodes = in_order.unwrap_or(nodes);
     if values.is_empty() {
-        let start = if head.contains(over_ssh::HEAD) { Start::Ssh } else { Start::Bash };
+        let starts = [(over_ssh::HEAD, Start::Ssh), (over_ssh::HEAD_OF_PODS, Start::Pods)];
+        let start = starts.into_iter().find(|(line, _)| head.contains(line));
+        let start = start.map_or(Start::Bash, |(_, start)| start);
         return Ok(Script { start, nodes, steps: Vec::new() });
     }
     let word = |name: &str| values.get(name).cloned();

@@ -21,15 +21,19 @@ pub fn render(script: &Script) -> String {
             text.push_str(&comment_of_nodes(&script.nodes));
             text.push_str(over_ssh::HEAD);
         }
+        Start::Pods => {
+            text.push_str(&comment_of_nodes(&script.nodes));
+            text.push_str(over_ssh::HEAD_OF_PODS);
+        }
     }
     text.push_str("set -u\nstatus=0\n");
     for step in &script.steps {
         text.push('\n');
         match step {
             Step::Secrets { variables } => {
-                let file = match script.start {
-                    Start::Ssh => format!("\"{}.$HARNESS_NODE\"", secrets::FILE),
-                    _ => secrets::FILE.to_owned(),
+                let file = match script.start.is_on_each_node() {
+                    true => format!("\"{}.$HARNESS_NODE\"", secrets::FILE),
+                    false => secrets::FILE.to_owned(),
                 };
                 let _ = writeln!(text, "# secrets: {}", variables.join(" "));
                 let _ = writeln!(text, ". ./{file} && rm -f {file} || exit 1");
@@ -41,11 +45,11 @@ pub fn render(script: &Script) -> String {
                 }
             }
             Step::CountersBegin(sampler) => counters_begin(&mut text, script, sampler),
-            Step::Run(run) if script.start == Start::Ssh => over_ssh::run(&mut text, script, run),
+            Step::Run(run) if script.start.is_on_each_node() => over_ssh::run(&mut text, script, run),
             Step::Run(run) => workload(&mut text, script, "run", &run_arguments(script, run)),
             Step::Gpus(gpus) => workload(&mut text, script, "gpus", &gpus_arguments(script, gpus)),
             Step::Flows(flows) => workload(&mut text, script, "flows", &flows_arguments(script, flows)),
-            Step::CountersEnd if script.start == Start::Ssh => over_ssh::counters_end(&mut text, script),
+            Step::CountersEnd if script.start.is_on_each_node() => over_ssh::counters_end(&mut text, script),
             Step::Turns(turns) => {
                 let _ = writeln!(text, "# turns\n{}\n{STATUS}", joined(&turns_arguments(turns)));
             }
@@ -153,9 +157,9 @@ fn counters_begin(text: &mut String, script: &Script, sampler: &Sampler) {
         words.extend(script.nodes.iter().take(1).cloned());
     }
     text.push_str(&joined(&words));
-    match script.start {
-        Start::Ssh => text.push_str(" \"$HARNESS_NODE\" &\n"),
-        _ => {
+    match script.start.is_on_each_node() {
+        true => text.push_str(" \"$HARNESS_NODE\" &\n"),
+        false => {
             let _ = writeln!(text, " > {} 2>&1 &", files::SAMPLER_LOG);
         }
     }
@@ -166,7 +170,7 @@ fn counters_begin(text: &mut String, script: &Script, sampler: &Sampler) {
     }
     let _ = writeln!(text, "for node in {}; do", joined(&script.nodes));
     // Over ssh a node may be started later than the others, after its connection was tried again.
-    let tries = if script.start == Start::Ssh { 600 } else { 150 };
+    let tries = if script.start.is_on_each_node() { 600 } else { 150 };
     let _ = writeln!(
         text,
         "  for ((tries = 0; tries < {tries}; tries++)); do [ -e \"ready.$node\" ] && break; sleep 0.2; done"
@@ -185,17 +189,17 @@ fn sampler_options(script: &Script) -> &'static [&'static str] {
 /// One deadline for all nodes; an ended sampler is not waited for. Listing the folder makes a network file
 /// system look again. What is written is looked for by `recipes::recipe::efa_traffic`.
 fn wait_for_sampler(text: &mut String, script: &Script) {
-    let over_ssh = script.start == Start::Ssh;
+    let on_each_node = script.start.is_on_each_node();
     // Over ssh a node may be started later than the others, after its connection was tried again.
-    let limit_s = if over_ssh { 120 } else { 30 };
+    let limit_s = if on_each_node { 120 } else { 30 };
     let _ = writeln!(text, "{WATCHED} + {limit_s}))");
     let _ = writeln!(text, "for node in {}; do", joined(&script.nodes));
     text.push_str("  until ls > /dev/null; [ -e \"ready.$node\" ] || ((SECONDS >= deadline)); do\n");
     text.push_str("    kill -0 \"$sampler\" 2> /dev/null || break 2\n    sleep 0.2\n  done\ndone\n");
-    let log = if over_ssh { String::new() } else { format!(" >> {}", files::SAMPLER_LOG) };
+    let log = if on_each_node { String::new() } else { format!(" >> {}", files::SAMPLER_LOG) };
     let _ = writeln!(text, "if ! kill -0 \"$sampler\" 2> /dev/null; then");
     let _ = writeln!(text, "  wait \"$sampler\"\n  echo \"{SAMPLER_ENDED} $?\"{log}");
-    if over_ssh {
+    if on_each_node {
         text.push_str("  : > \"ready.$HARNESS_NODE\"\n");
     }
     text.push_str("fi\n");
@@ -207,9 +211,9 @@ pub(super) const WATCHED: &str = "deadline=$((SECONDS";
 fn workload(text: &mut String, script: &Script, name: &str, words: &[String]) {
     let _ = writeln!(text, "# {name}");
     text.push_str(&joined(words));
-    match script.start {
-        Start::Ssh => text.push_str(over_ssh::TO_OWN_FILES),
-        _ => {
+    match script.start.is_on_each_node() {
+        true => text.push_str(over_ssh::TO_OWN_FILES),
+        false => {
             let _ = writeln!(text, " > {} 2> {}", files::STDOUT, files::STDERR);
         }
     }
@@ -297,7 +301,7 @@ fn spread(
     container: Option<&Container>,
     more: &[&str],
 ) -> Vec<String> {
-    if matches!(script.start, Start::Bash | Start::Ssh) {
+    if matches!(script.start, Start::Bash | Start::Ssh | Start::Pods) {
         return Vec::new();
     }
     let mut words = vec![

@@ -32,6 +32,11 @@ pub(crate) trait WorkloadPlanner {
         false
     }
 
+    /// Of the container that it names for itself.
+    fn image(&self) -> Option<&str> {
+        None
+    }
+
     /// Variables that its keys stand for; those that a person set win.
     fn variables(&self) -> Vec<(&'static str, String)> {
         Vec::new()

@@ -41,11 +41,14 @@ impl WorkloadPlanner for NcclTests {
             });
         }
         // Without MPI to wire ranks together, one process drives all GPUs of its node.
-        let (tasks_per_node, gpus_per_rank) = if site.wiring.is_some() { (gpus, 1) } else { (1, gpus) };
+        let is_spared =
+            site.placed.nodes.len() == 1 && site.inventory.reach.planner().spares_mpi_on_one_node();
+        let wiring = site.wiring.filter(|_| !is_spared);
+        let (tasks_per_node, gpus_per_rank) = if wiring.is_some() { (gpus, 1) } else { (1, gpus) };
         let run = Run {
             argv: arguments(site.inventory, self, gpus_per_rank),
             tasks_per_node,
-            mpi: site.wiring.map(str::to_owned),
+            mpi: wiring.map(str::to_owned),
             container: site.container,
             profile: None,
         };

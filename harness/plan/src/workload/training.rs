@@ -23,6 +23,13 @@ impl WorkloadPlanner for Training {
         Ok(PlannedStep { step: Step::Run(run), tasks_per_node, ranks, helper: None, follows_topology })
     }
 
+    fn image(&self) -> Option<&str> {
+        match &self.container {
+            Within::Image(image) => Some(image),
+            Within::Inventory | Within::Host => None,
+        }
+    }
+
     fn estimate_s(&self, _: &Instance, _: Placement, _: usize) -> f64 {
         LAUNCH_S + f64::from(self.steps.unwrap_or_default()) * SECONDS_OF_STEP
     }

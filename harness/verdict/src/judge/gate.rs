@@ -45,10 +45,20 @@ impl Gate {
 const TOOL_MISSING: &str = "tool-missing";
 const TOOL_REFUSED: &str = "tool-refused";
 const OUTPUT_REFUSED: &str = "output-refused";
+const LAUNCH_AGENT: &str = "launch-agent";
+const POD_LOST: &str = "pod-lost";
 /// Causes that say nothing about a node: tools that are missing or too old, files that were refused, panics of the
-/// harness, reports that were never read, a quota.
-const OF_NO_NODE: [&str; 6] =
-    [TOOL_MISSING, TOOL_REFUSED, OUTPUT_REFUSED, INTERNAL_ERROR, NOT_READ, DISK_QUOTA];
+/// harness, reports that were never read, a quota, pods that ended or that mpirun did not reach.
+const OF_NO_NODE: [&str; 8] = [
+    TOOL_MISSING,
+    TOOL_REFUSED,
+    OUTPUT_REFUSED,
+    INTERNAL_ERROR,
+    NOT_READ,
+    DISK_QUOTA,
+    LAUNCH_AGENT,
+    POD_LOST,
+];
 
 pub(super) fn gates<'a>(data: &'a CaseData) -> BTreeMap<&'a str, Gate> {
     data.case
@@ -104,6 +114,19 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
                 message: format!("`{tool}` refused its arguments: {reason}"),
                 next: format!("install {}", to_install(tool)),
             };
+        }
+        if let (true, Some(failure)) = (*code != 0, failure.filter(|failure| failure.cause == TOOL_MISSING)) {
+            return Gate::Inconclusive {
+                cause: TOOL_MISSING.to_owned(),
+                message: failure.evidence.clone(),
+                next: "use an image with Open MPI for `image` of `[reach]`, or set `paths.mpirun`".to_owned(),
+            };
+        }
+        let of_pod = |cause: &str| [LAUNCH_AGENT, POD_LOST].contains(&cause);
+        if let (true, Some(failure)) = (*code != 0, failure.filter(|failure| of_pod(&failure.cause))) {
+            let next =
+                "look at its log in the case's raw files, and at `kubectl get events` of the namespace";
+            return error(&failure.cause, &failure.evidence, next);
         }
         // nccl-tests exits with 1 where data came out wrong: a measurement, and the worst one.
         if *code != 0 && !workload.traits().exit_code_is_result && !data_wrong {

@@ -66,6 +66,14 @@ fn label(text: &str) -> String {
     }
 }
 
+/// The first part of a node's name, where a host may have it for a name.
+fn hostname(node: &str) -> Option<&str> {
+    let first = node.split('.').next()?;
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_name = (1..=63).contains(&first.len()) && first.chars().all(allowed);
+    (is_name && !first.starts_with('-') && !first.ends_with('-')).then_some(first)
+}
+
 /// What all pods of a run have in common.
 #[derive(Debug, Clone)]
 pub(super) struct PodTemplate {
@@ -151,6 +159,10 @@ impl PodTemplate {
                 { "name": "shm", "emptyDir": { "medium": "Memory" } },
             ],
         });
+        if let Some(name) = hostname(node) {
+            // What programs report of their host is compared with the names of nodes.
+            spec["hostname"] = name.into();
+        }
         if let Some(class) = &reach.priority_class {
             spec["priorityClassName"] = class.as_str().into();
         }

@@ -1,15 +1,15 @@
 //! `[reach]` with `via = "kubernetes"`: which pods stand for the nodes, and how long they live without the harness.
 
-use super::ssh::{heartbeat_key, read_heartbeat};
+use super::ssh::{heartbeat_key, hostfile, mpirun_ranks, read_heartbeat};
 use super::{JobNeeds, JobSite, LaunchPlanner};
 use crate::form::{Form, Key, Type, names};
 use crate::inventory::Paths;
 use crate::inventory::read::line_of_text;
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
-use base::nodeset;
-use job::script::{Script, Start, files, start};
-use model::artefact::Launcher;
+use base::digest::sha256;
+use job::script::{self, Script, Start, files, start};
+use model::artefact::{Launcher, PlannedFile};
 use std::collections::BTreeMap;
 use toml::de::DeValue;
 
@@ -240,33 +240,47 @@ impl LaunchPlanner for KubernetesReach {
         Some("a simulated cluster needs `via = \"slurm\"` or `via = \"ssh\"`")
     }
 
-    /// Pods have no sshd by which mpirun could reach the others.
-    fn mpi<'a>(&'a self, _paths: &'a Paths) -> Option<&'a str> {
-        None
+    /// It reaches the other pods by a launch agent, for these have no sshd.
+    fn mpi<'a>(&'a self, paths: &'a Paths) -> Option<&'a str> {
+        Some(paths.mpirun.as_deref().unwrap_or(script::FIND_MPIRUN))
+    }
+
+    fn spares_mpi_on_one_node(&self) -> bool {
+        true
     }
 
     fn refuse_job(&self, needs: &JobNeeds<'_>) -> Result<(), String> {
         if needs.container {
             return Err("`[container]` needs Slurm with Pyxis; pods run `image` of `[reach]`".into());
         }
-        if needs.mpi && needs.nodes.len() > 1 {
-            return Err(format!(
-                "placed on {}, but nothing starts MPI ranks across pods yet: nccl-tests runs on one node only",
-                nodeset::fold(needs.nodes)
-            ));
-        }
-        if needs.tasks_per_node > 1 {
-            return Err(format!(
-                "`tasks_per_node = {}` needs Slurm: in pods a command runs once on each node",
-                needs.tasks_per_node
-            ));
-        }
         Ok(())
     }
 
-    /// The same text as over ssh: a supervisor runs it on every node.
+    fn unsupported(&self, needs: &JobNeeds<'_>) -> Option<String> {
+        if let Some(image) = needs.image {
+            return Some(format!(
+                "its container `{image}` needs Slurm with Pyxis; pods run `image` of `[reach]`"
+            ));
+        }
+        (needs.tasks_per_node > 1).then(|| {
+            format!(
+                "its `tasks_per_node = {}` needs Slurm: in pods a command runs once on each node",
+                needs.tasks_per_node
+            )
+        })
+    }
+
+    /// As over ssh, a supervisor runs the same text on every node.
     fn start(&self, _job: &JobSite<'_>) -> Start {
-        Start::Ssh
+        Start::Pods
+    }
+
+    fn files(&self, script: &Script) -> Vec<PlannedFile> {
+        let agent = |hostfile| {
+            let digest = script::shared_text(files::AGENT).map(|text| sha256(text.as_bytes()));
+            [hostfile, PlannedFile { name: files::AGENT.to_owned(), text: None, sha256: digest }]
+        };
+        hostfile(script).map(agent).into_iter().flatten().collect()
     }
 
     fn launch(&self, folder: &str) -> Vec<String> {
@@ -277,7 +291,8 @@ impl LaunchPlanner for KubernetesReach {
         &[files::SUPERVISOR]
     }
 
-    fn gathers_output(&self, _script: &Script) -> bool {
-        false
+    /// mpirun gathers what its ranks print.
+    fn gathers_output(&self, script: &Script) -> bool {
+        mpirun_ranks(script).is_some()
     }
 }

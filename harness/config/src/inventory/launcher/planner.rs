@@ -38,6 +38,11 @@ pub trait LaunchPlanner {
     /// What connects the ranks of a job by MPI, as its script names it; absent where nothing does.
     fn mpi<'a>(&'a self, paths: &'a Paths) -> Option<&'a str>;
 
+    /// One process of nccl-tests drives all GPUs of a job's only node, which may have no MPI.
+    fn spares_mpi_on_one_node(&self) -> bool {
+        false
+    }
+
     /// It starts every rank as a task with a number; otherwise one process on each node starts the others there.
     fn numbers_tasks(&self) -> bool {
         false
@@ -51,6 +56,11 @@ pub trait LaunchPlanner {
     /// Why it cannot start such a job, if it cannot.
     fn refuse_job(&self, _needs: &JobNeeds<'_>) -> Result<(), String> {
         Ok(())
+    }
+
+    /// Why a case with such jobs is skipped, while the rest of its suite runs.
+    fn unsupported(&self, _needs: &JobNeeds<'_>) -> Option<String> {
+        None
     }
 
     /// How the script of a job begins.
@@ -86,6 +96,8 @@ pub struct JobNeeds<'a> {
     pub nodes: &'a [String],
     /// It runs in the inventory's container.
     pub container: bool,
+    /// Of a container that its case names.
+    pub image: Option<&'a str>,
     /// Only MPI connects its ranks.
     pub mpi: bool,
     /// As the suite has it.

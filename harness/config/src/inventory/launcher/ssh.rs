@@ -133,12 +133,7 @@ impl LaunchPlanner for SshReach {
     }
 
     fn files(&self, script: &Script) -> Vec<PlannedFile> {
-        let hostfile = |ranks_per_node| PlannedFile {
-            name: files::HOSTFILE.to_owned(),
-            text: Some(script::hostfile(&script.nodes, ranks_per_node)),
-            sha256: None,
-        };
-        mpirun_ranks(script).map(hostfile).into_iter().collect()
+        hostfile(script).into_iter().collect()
     }
 
     fn shared_scripts(&self) -> &'static [&'static str] {
@@ -151,8 +146,14 @@ impl LaunchPlanner for SshReach {
     }
 }
 
+/// Of the one mpirun of a job, where it has one.
+pub(super) fn hostfile(script: &Script) -> Option<PlannedFile> {
+    let text = script::hostfile(&script.nodes, mpirun_ranks(script)?);
+    Some(PlannedFile { name: files::HOSTFILE.to_owned(), text: Some(text), sha256: None })
+}
+
 /// The ranks on each node, where one mpirun starts them all.
-fn mpirun_ranks(script: &Script) -> Option<u32> {
+pub(super) fn mpirun_ranks(script: &Script) -> Option<u32> {
     script.steps.iter().find_map(|step| match step {
         Step::Run(Run { mpi: Some(_), tasks_per_node, .. }) => Some(*tasks_per_node),
         _ => None,

@@ -289,8 +289,16 @@ fn about(file: &InputFile, mut finding: Finding) -> Finding {
     finding
 }
 
-/// The first of the job's nodes that a text names as a whole word.
+/// The first of the job's nodes that a text names as a whole word. Hosts report the first part of a name with points:
+/// it counts where only one node has it, and where it is no mere word or number.
 pub fn named_node(text: &str, nodes: &[String]) -> Option<String> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    text.split(|c| !is_word(c)).find_map(|word| nodes.iter().find(|node| *node == word).cloned())
+    let is_name = |word: &str| {
+        word.contains(|c: char| c.is_ascii_digit()) && word.contains(|c: char| c.is_ascii_alphabetic())
+    };
+    let named = |word: &str| {
+        let mut found = nodes.iter().filter(|node| is_name(word) && node.split('.').next() == Some(word));
+        nodes.iter().find(|node| *node == word).or(found.next().filter(|_| found.next().is_none()))
+    };
+    text.split(|c| !is_word(c)).find_map(named).cloned()
 }

@@ -49,6 +49,15 @@ fn a_node_is_named_as_a_whole_word_only() {
     let nodes = ["p5-1", "p5-11"].map(str::to_owned);
     assert_eq!(named_node("srun: error: p5-11: task 3: Killed", &nodes), Some("p5-11".into()));
     assert_eq!(named_node("p5-111 is not ours", &nodes), None);
+    let nodes =
+        ["ip-10-0-1-1.ec2.internal", "ip-10-0-1-2.ec2.internal", "10.0.1.3", "task.x"].map(str::to_owned);
+    let named = Some("ip-10-0-1-2.ec2.internal".to_owned());
+    for text in ["rank 9 on node ip-10-0-1-2 exited", "on ip-10-0-1-2.ec2.internal: 10"] {
+        assert_eq!(named_node(text, &nodes), named, "{text}");
+    }
+    assert_eq!(named_node("task 10 on ip-10-0-1-3", &nodes), None);
+    let alike = ["ip-1.a", "ip-1.b"].map(str::to_owned);
+    assert_eq!(named_node("ip-1 is one of two", &alike), None);
 }
 
 /// Two ranks, two sizes, all well.

@@ -405,6 +405,22 @@ fn the_workloads_own_cause_is_reported() {
 }
 
 #[test]
+fn a_pod_that_is_lost_or_has_no_mpirun_is_reported_with_its_evidence_and_blames_no_node() {
+    for (cause, status) in
+        [("launch-agent", Status::Error), ("pod-lost", Status::Error), ("tool-missing", Status::Inconclusive)]
+    {
+        let mut world = World::new(at_least(10.0)).saw(100.0);
+        world.jobs.jobs[0].end = Ended::Exited { code: 127 };
+        let evidence = "n2: no sign of life".to_owned();
+        world.analysis().failure = Some(WorkloadFailure { cause: cause.into(), node: None, evidence });
+        let verdict = world.one();
+        assert_eq!((verdict.status, verdict.cause.as_deref()), (status, Some(cause)));
+        assert!(verdict.message.ends_with("n2: no sign of life"), "{}", verdict.message);
+        assert_eq!(world.judged().outcomes.jobs, [], "{cause}");
+    }
+}
+
+#[test]
 fn wrong_data_is_a_measurement_whatever_the_exit_code() {
     let mut world = World::new(PlannedBound { equals: Some(0.0), ..PlannedBound::default() });
     world.case.assertions[0].metric = "nccl.wrong".into();
