@@ -10,6 +10,9 @@ mod bed;
 mod fact;
 mod hostile;
 mod hostile_exports;
+mod kubernetes;
+mod kubernetes_cluster;
+mod left_out;
 mod mpi;
 #[path = "../pages/mod.rs"]
 mod pages;
@@ -32,11 +35,14 @@ mod table;
 #[path = "../words/mod.rs"]
 mod words;
 
-use libtest_mimic::Arguments;
+use libtest_mimic::{Arguments, Conclusion};
 
 fn main() {
     let arguments = Arguments::from_args();
-    let own = libtest_mimic::run(&arguments, [pages::tests(), ssh::tests()].into_iter().flatten().collect());
+    let own = libtest_mimic::run(
+        &arguments,
+        [pages::tests(), ssh::tests(), left_out::tests()].into_iter().flatten().collect(),
+    );
     // Jobs mostly wait: more of them at a time than there are cores.
     let waiting = Arguments { test_threads: arguments.test_threads.or(Some(6)), ..arguments.clone() };
     // They take minutes each: `tests/nightly` asks for them by name.
@@ -58,9 +64,32 @@ fn main() {
         .flatten()
         .collect(),
     );
+    let (of_kubernetes, is_ended) = run_kubernetes(&arguments);
     table::print();
-    if own.has_failed() {
-        own.exit();
+    for ended in [own, waiting] {
+        if ended.has_failed() {
+            ended.exit();
+        }
     }
-    waiting.exit();
+    if !is_ended {
+        std::process::exit(1);
+    }
+    of_kubernetes.exit();
+}
+
+/// One test at a time: they share a cluster, and some take a part of it away. What no script installs stays ignored where
+/// it is absent, also with `--include-ignored`.
+fn run_kubernetes(arguments: &Arguments) -> (Conclusion, bool) {
+    let absent = kubernetes_cluster::absent();
+    let one = Arguments { test_threads: Some(1), ..arguments.clone() };
+    let one = match absent {
+        Some(_) => Arguments { include_ignored: false, ignored: false, ..one },
+        None => one,
+    };
+    let ended =
+        libtest_mimic::run(&one, [kubernetes::tests(), same::in_pods()].into_iter().flatten().collect());
+    if let Some(why) = absent.filter(|_| !arguments.list) {
+        println!("tests left out: {why}");
+    }
+    (ended, kubernetes_cluster::end())
 }

@@ -48,10 +48,21 @@ impl StandIns {
 
     /// Of nodes of an instance whose profile lies in another project.
     pub(crate) fn set_up(home: &Path, instance: &str, nodes: &str, more: &str) -> StandIns {
-        let folder = tempfile::tempdir().expect("a folder");
+        StandIns::in_folder(tempfile::tempdir().expect("a folder"), executable(), home, instance, nodes, more)
+    }
+
+    /// In a folder of one's own, of an executable that its nodes see.
+    pub(crate) fn in_folder(
+        folder: TempDir,
+        executable: &Path,
+        home: &Path,
+        instance: &str,
+        nodes: &str,
+        more: &str,
+    ) -> StandIns {
         let text = format!("home = {home:?}\ninstance = \"{instance}\"\nnodes = \"{nodes}\"\n{more}\n");
         fs::write(folder.path().join("cluster.toml"), text).expect("written");
-        let made = Command::new(executable()).arg("set-up").arg(folder.path()).output().expect("it starts");
+        let made = Command::new(executable).arg("set-up").arg(folder.path()).output().expect("it starts");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         StandIns { folder }
     }

@@ -8,9 +8,12 @@ use crate::project::{Project, Ran, ran, root};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 struct Bench(Project);
+
+const SUITE: [&str; 5] = ["--suite", "pods", "--inventory", "pods", "--no-probe"];
 
 impl Bench {
     fn new() -> Bench {
@@ -49,7 +52,7 @@ impl Bench {
     }
 
     fn suite(&self) -> Ran {
-        self.run(&["--suite", "pods", "--inventory", "pods", "--no-probe"])
+        self.run(&SUITE)
     }
 
     fn pods(&self) -> Vec<PathBuf> {
@@ -61,6 +64,32 @@ impl Bench {
         let calls = fs::read_to_string(self.0.path().join("kube/calls")).unwrap_or_default();
         calls.lines().filter(|line| *line == verb).count()
     }
+}
+
+/// A job that reports that it runs, and waits for a word of the test.
+const WAITS: &str = "echo on >> SHARED/began.$HARNESS_NODE; until [ -e SHARED/go ]; do sleep 0.1; done";
+
+fn waiting() -> Bench {
+    let bench = Bench::new();
+    let shared = bench.0.path().join("shared").display().to_string();
+    let suite = fs::read_to_string(bench.0.path().join("suites/pods.toml")).expect("text");
+    let program = WAITS.replace("SHARED", &shared);
+    bench.0.write("suites/pods.toml", &suite.replace("echo on $HARNESS_NODE", &program));
+    bench
+}
+
+/// What a run comes to, after something is done to it while its jobs run.
+fn while_it_runs(bench: &Bench, act: impl FnOnce()) -> Ran {
+    let child =
+        bench.command(&SUITE).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let from = Instant::now();
+    let began = |node: &str| bench.0.path().join(format!("shared/began.{node}")).exists();
+    while !(began("n1") && began("n2")) {
+        assert!(from.elapsed() < Duration::from_secs(60), "the jobs do not begin");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    act();
+    ran(child.wait_with_output().expect("it ends"))
 }
 
 fn all(ran: &Ran) -> String {
@@ -146,5 +175,101 @@ fn clean_deletes_the_pods_of_its_run_and_no_others() {
     assert!(
         stay.len() == 2 && stay[0].ends_with("harness-copy-1") && stay[1].ends_with("harness-other-1"),
         "{stay:?}"
+    );
+}
+
+#[test]
+fn a_pod_that_ends_while_its_job_runs_costs_that_job_alone_and_has_no_culprit() {
+    for (state, why) in [
+        (
+            r#"{"phase":"Failed","reason":"Evicted","message":"The node was low on resource: memory."}"#,
+            "Evicted: The node was low on resource: memory.",
+        ),
+        (
+            r#"{"phase":"Failed","containerStatuses":[{"state":{"terminated":{"reason":"OOMKilled","exitCode":137}}}]}"#,
+            "OOMKilled: exit code 137",
+        ),
+        (
+            r#"{"phase":"Failed","reason":"Preempted","message":"for a critical pod"}"#,
+            "Preempted: for a critical pod",
+        ),
+    ] {
+        let bench = waiting();
+        let from = Instant::now();
+        let ran = while_it_runs(&bench, || {
+            bench.0.write("kube/nodes/n2", state);
+            bench.0.write("shared/go", "");
+        });
+        let counts = &bench.0.json("summary.json")["counts"];
+        assert_eq!((&counts["pass"], &counts["error"]), (&1.into(), &1.into()), "{}", all(&ran));
+        assert!(from.elapsed() < Duration::from_secs(40), "no heartbeat is waited for: {:?}", from.elapsed());
+        let reported = bench.0.reported();
+        let why = format!("the launcher lost the job: pod of n2: {why}");
+        assert!(reported.contains(&why), "no `{why}` in {reported}");
+        assert_eq!((ran.code, ran.blamed()), (Some(3), Vec::new()), "{}", all(&ran));
+        assert_eq!(bench.pods(), Vec::<PathBuf>::new());
+    }
+}
+
+#[test]
+fn an_api_server_that_stays_away_is_no_fault_of_a_node() {
+    let bench = waiting();
+    let ran = while_it_runs(&bench, || bench.0.write("kube/away", ""));
+    assert_eq!((ran.code, ran.blamed()), (Some(3), Vec::new()), "{}", all(&ran));
+    assert!(bench.0.reported().contains("the API server cannot be reached: "), "{}", bench.0.reported());
+    assert!(ran.stderr.contains("`harness clean --all` looks for pods of runs"), "{}", all(&ran));
+}
+
+#[test]
+fn a_server_that_is_away_for_a_moment_is_asked_to_delete_again() {
+    let bench = Bench::new();
+    bench.0.write("kube/away-delete", "1\n2\n3\n");
+    let ran = bench.suite();
+    assert_eq!(ran.code, Some(0), "{}", all(&ran));
+    assert_eq!(bench.pods(), Vec::<PathBuf>::new());
+    assert!(bench.calls("delete") > 2, "some calls are refused: {}", bench.calls("delete"));
+}
+
+#[test]
+fn a_run_that_fails_before_its_start_leaves_no_pod() {
+    let bench = Bench::new();
+    bench.0.write("runs", "a file, where a folder is needed");
+    let ran = bench.suite();
+    assert_ne!(ran.code, Some(0), "{}", all(&ran));
+    assert_eq!(bench.pods(), Vec::<PathBuf>::new(), "{}", all(&ran));
+}
+
+#[test]
+fn a_run_that_is_refused_leaves_no_folder_and_the_latest_run_stays_it() {
+    let bench = Bench::new();
+    assert_eq!(bench.suite().code, Some(0));
+    let latest = bench.0.latest().canonicalize().expect("a run");
+    bench.0.write("kube/quota", "");
+    assert_ne!(bench.suite().code, Some(0));
+    assert_eq!((bench.0.runs(), bench.0.latest().canonicalize().expect("a run")), (1, latest));
+}
+
+#[test]
+fn a_harness_that_is_killed_while_its_pods_start_can_be_cleaned_up() {
+    let bench = Bench::new();
+    let waits =
+        r#"{"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":"ContainerCreating"}}}]}"#;
+    bench.0.write("kube/nodes/n2", waits);
+    let mut child =
+        bench.command(&SUITE).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    let from = Instant::now();
+    while bench.pods().len() < 2 {
+        assert!(from.elapsed() < Duration::from_secs(60), "no pods are made");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().and_then(|()| child.wait()).expect("killed");
+    fs::remove_file(bench.0.path().join("kube/nodes/n2")).expect("removed");
+    let cleaned = bench.run(&["clean", "--all"]);
+    assert_eq!(cleaned.code, Some(0), "{}", all(&cleaned));
+    assert_eq!(
+        (cleaned.stdout.matches("  pod  ").count(), bench.pods()),
+        (2, Vec::new()),
+        "{}",
+        all(&cleaned)
     );
 }

@@ -160,7 +160,7 @@ pub(crate) fn rows(csv: &Path) -> Vec<BTreeMap<String, String>> {
     lines.map(row).collect()
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("made");
     for entry in fs::read_dir(from).expect("read").flatten() {
         let (path, target) = (entry.path(), to.join(entry.file_name()));

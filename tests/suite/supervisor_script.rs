@@ -181,6 +181,27 @@ fn numbers_that_mean_other_processes_by_now_are_left_alone() {
     stranger.wait().expect("ended");
 }
 
+/// As in the pod that has the name of one that was deleted: the same machine, and another first process.
+#[test]
+fn a_container_that_was_replaced_is_reported_and_none_of_its_numbers_is_believed() {
+    let mut stranger = Command::new("setsid").args(["sleep", "600"]).spawn().expect("starts");
+    let job = Job::new("true");
+    fs::create_dir(job.path("supervisor.n1")).expect("made");
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("a boot id");
+    let stat = fs::read_to_string(format!("/proc/{}/stat", stranger.id())).expect("it runs");
+    let began = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(19)).expect("a moment");
+    for file in ["supervisor", "group"] {
+        let owner = format!("{} {began} {} 1234567\n", stranger.id(), boot.trim());
+        fs::write(job.path("supervisor.n1").join(file), owner).expect("written");
+    }
+    assert_eq!(job.look(), "replaced");
+    assert_eq!(job.call("end", &["KILL"]), "replaced");
+    assert_eq!(job.call("start", &["60"]), "replaced");
+    assert!(!is_gone(stranger.id() as i32));
+    stranger.kill().expect("killed");
+    stranger.wait().expect("ended");
+}
+
 /// A script whose process name holds a line break, and which takes the place of the one that calls it.
 const LINE_BREAK: &str = "printf '#!/bin/bash\\necho $$ > child; sleep 600 & wait\\n' > $'a\\nb'; chmod +x $'a\\nb'; exec ./$'a\\nb'";
 

@@ -68,7 +68,7 @@ async fn refusal(reach: &dyn Reach, node: &str) -> Option<LeftOut> {
         Ok(_) => reach.get(&host, NO_FILE).await.err()?,
         Err(error) => error,
     };
-    let ReachError::NoAccess { .. } = refused else { return None };
+    let (ReachError::NoAccess { .. } | ReachError::PodOver { .. }) = refused else { return None };
     // The account is every node's, and none's fault.
     Some(LeftOut { node: node.to_owned(), why: refused.to_string(), by_folder: true, after: None })
 }

@@ -89,15 +89,25 @@ pub(super) fn execute_by(
     } else {
         Mode::Auto { is_terminal: io::stderr().is_terminal() }
     };
-    let on = analyze_on(inventory, options)?;
-    let catalogue = own_recipes::catalogue_of_plan(&plan.recipes)?;
+    let prepared = analyze_on(inventory, options).and_then(|on| {
+        let catalogue = own_recipes::catalogue_of_plan(&plan.recipes)?;
+        Ok((on, catalogue, new_runtime(inventory.kind == Kind::Simulated)?))
+    });
+    let (on, catalogue, runtime) = match prepared {
+        Ok(prepared) => prepared,
+        Err(why) => {
+            // What runs for a run that is to go on is its own.
+            end_unused(reached.as_ref().filter(|_| past.is_none()));
+            return Err(why);
+        }
+    };
     let mut progress = Progress::new(mode).whole_lines(options.verbose);
     let at_once = options.ssh_fanout as usize;
     let history = past.map(|past| &past.history);
     let reports = LiveReports::new(store, options);
     let report = |so_far: &Report<'_>| reports.report(so_far);
     let on_case: Option<pipeline::OnCase<'_>> = Some(&report);
-    let finished = new_runtime(inventory.kind == Kind::Simulated)?.block_on(async {
+    let finished = runtime.block_on(async {
         let Some(reached) = reached else {
             let clock = Clock::starting_at(SimulatedReach::epoch_unix_s(plan.seed) as f64);
             let reach = simulated_cluster(plan, inventory, store, past).await?;
@@ -154,6 +164,13 @@ pub(super) fn execute_by(
     });
     progress.done();
     finished.map(|finished| Finished { streamed: reports.has_begun(), ..finished })
+}
+
+/// Nothing was launched: connections and pods that were made for it end.
+pub(super) fn end_unused(reached: Option<&Reached>) {
+    if let (Some(reached), Ok(runtime)) = (reached, new_runtime(false)) {
+        runtime.block_on(reached.end());
+    }
 }
 
 /// Whether the simulated cluster was used as a real one may be.

@@ -1,20 +1,21 @@
 //! A new run: its plan listed, printed, or carried out on the nodes that are fit for it, in a folder of its own.
 
-use super::execution::{analyze_on, execute_by, new_runtime, reached_by};
+use super::execution::{analyze_on, end_unused, execute_by, reached_by};
 use super::output::{print_quietly, report_error};
 use super::planning::{self, Replanning, check_holds_no_secret, make_plan, parse_faults};
 use super::preflight::{self, Stopped};
-use super::reached::ReachScope;
+use super::reached::{ReachScope, Reached};
 use super::{RunOptions, access, after_run, load, print_errors, rehearsal, reports, webhook};
 use crate::filters::Filters;
 use crate::report::{self, ListFormat};
+use base::redact::Secrets;
 use cluster::interrupt;
 use config::envlint;
 use config::inventory::{Inventory, Kind};
 use libtest_mimic::FormatSetting;
-use model::artefact::Plan;
+use model::artefact::{Plan, Probe};
 use model::exit_code;
-use store::{Home, Store};
+use store::{Home, Named, Store, StoreError};
 use verdict::unjudged;
 
 /// Plans the suites that the options name, and lists, prints or runs the plan.
@@ -82,6 +83,36 @@ pub(crate) fn run_plan(
     launch(home, plan, inventory, options, replanning)
 }
 
+/// The folder of a run that is about to be launched.
+fn begin(home: &Home, plan: &Plan, secrets: Secrets, probe: Option<&Probe>) -> Result<Store, StoreError> {
+    let store = Store::create(home, &plan.run_id)?.hiding(secrets).simulated(plan.simulated);
+    settle(&store, plan, probe)?;
+    Ok(store)
+}
+
+fn settle(store: &Store, plan: &Plan, probe: Option<&Probe>) -> Result<(), StoreError> {
+    if let Some(probe) = probe {
+        store.write_json(&store.folder().join("probe.json"), probe)?;
+    }
+    store.write_json(&store.folder().join("plan.json"), plan)
+}
+
+/// Nothing was launched, and its pods were ended. The run that was the latest before is so again.
+fn remove_unlaunched(home: &Home, store: Store, latest: Option<&Named>) {
+    let id = store.id().to_owned();
+    // Whoever holds it keeps it from being removed.
+    drop(store);
+    if let Err(error) = store::remove_run(home, &id) {
+        eprintln!("warning: {error}");
+    }
+    if let Some(Named::Folder(folder)) = latest
+        && let Some(id) = folder.file_name().and_then(|name| name.to_str())
+        && let Err(error) = Store::open(home, id).and_then(|store| store.is_latest())
+    {
+        eprintln!("warning: {error}");
+    }
+}
+
 fn list(plan: &Plan, options: &RunOptions) {
     let format = match options.libtest.format {
         Some(FormatSetting::Json) => ListFormat::Json,
@@ -130,17 +161,32 @@ fn launch(
         Ok(reached) => reached,
         Err(why) => return report_error(&why),
     };
+    // Pods are made before anything is launched: a run that is killed meanwhile is found by its folder, and they by it.
+    let latest = home.find_run("latest").ok();
+    let early = match reached.as_ref().and_then(Reached::pods) {
+        Some(_) => begin(home, &plan, secrets.clone(), None).map(Some),
+        None => Ok(None),
+    };
+    let early = match early {
+        Ok(early) => early,
+        Err(error) => return report_error(&error.to_string()),
+    };
     let wanted = preflight::is_wanted(inventory, options);
     let checked = access::refused(&plan, reached.as_ref(), options).and_then(|refused| match wanted {
         false => Ok((preflight::without(home, plan, refused, replanning)?, None, None)),
         true => preflight::before(home, plan, inventory, reached.as_ref(), refused, options, replanning)
             .map(|checked| (checked.plan, Some(checked.probe), checked.nsys_version)),
     });
-    if let (Err(_), Some(reached)) = (&checked, &reached)
-        && let Ok(runtime) = new_runtime(false)
-    {
-        runtime.block_on(reached.end());
+    if checked.is_err() {
+        end_unused(reached.as_ref());
     }
+    let early = match early {
+        Some(store) if checked.is_err() => {
+            remove_unlaunched(home, store, latest.as_ref());
+            None
+        }
+        early => early,
+    };
     let (plan, probe, nsys_version) = match checked {
         // Those that were left out are in no allocation.
         Ok((fewer, probe, nsys_version)) => (plan::share(fewer, inventory), probe, nsys_version),
@@ -154,16 +200,17 @@ fn launch(
         }
         Err(Stopped::Machinery(why)) => return report_error(&why),
     };
-    let store = match Store::create(home, &plan.run_id)
-        .map(|store| store.hiding(secrets).simulated(plan.simulated))
-    {
-        Ok(store) => store,
-        Err(error) => return report_error(&error.to_string()),
+    let begun = match early {
+        Some(store) => settle(&store, &plan, probe.as_ref()).map(|()| store),
+        None => begin(home, &plan, secrets, probe.as_ref()),
     };
-    let probed = probe.map_or(Ok(()), |probe| store.write_json(&store.folder().join("probe.json"), &probe));
-    if let Err(error) = probed.and_then(|()| store.write_json(&store.folder().join("plan.json"), &plan)) {
-        return report_error(&error.to_string());
-    }
+    let store = match begun {
+        Ok(store) => store,
+        Err(error) => {
+            end_unused(reached.as_ref());
+            return report_error(&error.to_string());
+        }
+    };
     if let (open @ 1.., all) = unjudged::planned(&plan) {
         eprintln!("note: {}", unjudged::line(open, all, plan.nodes.len()));
     }

@@ -2,11 +2,12 @@
 //! behind all of them: the same verdicts, the same culprits, and run folders that differ only where they must.
 
 mod differ;
+mod pods;
 mod trainings;
 mod ways;
 
 use crate::fact::{Fact, trials};
-use crate::{slurm_cluster, ssh};
+use crate::{kubernetes_cluster, slurm_cluster, ssh};
 use libtest_mimic::Trial;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -20,6 +21,11 @@ pub(crate) const FACTS: &[Fact] = &[
 pub(crate) fn tests() -> Vec<Trial> {
     let facts = [FACTS, trainings::FACTS].concat();
     trials("same", &facts, slurm_cluster::absent().or(ssh::hosts::absent()))
+}
+
+/// Those that need a Kubernetes and no Slurm.
+pub(crate) fn in_pods() -> Vec<Trial> {
+    trials("kubernetes", pods::FACTS, kubernetes_cluster::absent())
 }
 
 /// What is read off counters by the machine's own clock, and what is left of a workload that was lived through in part:

@@ -1,11 +1,13 @@
 //! The ways of reaching nodes, each with a copy of the project, and the same suite run over all of them. The programs
 //! of the real ones are stand-ins of the model that the simulated ones have.
 
-use crate::bed::StandIns;
-use crate::project::{Project, Ran, ran, root};
+use crate::bed::{StandIns, executable};
+use crate::kubernetes::bench::Bench;
+use crate::project::{Project, Ran, copy, ran, root};
 use crate::slurm_cluster::Cluster;
 use crate::ssh::hosts::{Hosts, processes_with, wait_until};
 use std::fs;
+use std::path::Path;
 use std::thread;
 
 pub(super) struct Way {
@@ -42,6 +44,34 @@ pub(super) fn all(asked: &SuiteRequest<'_>) -> [Way; 4] {
             [slurm, ssh].map(|way| way.join().unwrap_or_else(|why| std::panic::resume_unwind(why)));
         [one, two, three, four]
     })
+}
+
+pub(super) fn simulated_ssh(asked: &SuiteRequest<'_>) -> Way {
+    pretended(asked, "ssh")
+}
+
+/// Pods of a real Kubernetes.
+pub(super) fn by_pods(asked: &SuiteRequest<'_>) -> Way {
+    let (bench, _programs) = pods(asked);
+    let ran = bench.harness(&arguments(asked));
+    bench.assert_nothing_is_left();
+    Way { name: "pods", project: bench.into_project(), ran }
+}
+
+/// What pods run lies in the folder that they share.
+pub(super) fn pods(asked: &SuiteRequest<'_>) -> (Bench, StandIns) {
+    let bench = Bench::with_project(project(asked), NODES);
+    let shared = bench.project.path().join("shared");
+    for name in ["suites", "inventory", "baselines"] {
+        copy(&root().join(name), &shared.join("home").join(name));
+    }
+    let programs = programs_below(&shared, asked);
+    let reach = format!(
+        "via = \"kubernetes\"\nimage = \"localhost/node:1\"\nnamespace = \"{}\"\nshared = \"shared\"\nhugepages = false\n",
+        bench.namespace
+    );
+    bench.project.write("inventory/way.toml", &inventory(&bench.project, &programs, (&reach, ""), ""));
+    (bench, programs)
 }
 
 fn pretended(asked: &SuiteRequest<'_>, via: &'static str) -> Way {
@@ -127,14 +157,27 @@ fn widened(baselines: &str) -> String {
 }
 
 /// The one case that asserts a rate of counters has some windows of a second.
-fn programs(asked: &SuiteRequest<'_>) -> StandIns {
+fn settings(asked: &SuiteRequest<'_>) -> String {
     let faults: Vec<String> = asked.faults.iter().map(|fault| format!("{fault:?}")).collect();
-    let more = format!(
+    format!(
         "seed = {SEED}\nfaults = [{}]\nfloor_s = {:.1}\n[case_floor_s]\nall-all_gather = 4.0\n",
         faults.join(", "),
         asked.floor_s
-    );
-    StandIns::new(NODES, &more)
+    )
+}
+
+/// All that they are made of below one folder, which is all that their nodes have of this machine.
+fn programs_below(folder: &Path, asked: &SuiteRequest<'_>) -> StandIns {
+    let own = folder.join("standin");
+    if fs::hard_link(executable(), &own).is_err() {
+        fs::copy(executable(), &own).expect("copied");
+    }
+    let state = tempfile::Builder::new().prefix("state-").tempdir_in(folder).expect("a folder");
+    StandIns::in_folder(state, &own, &folder.join("home"), "sim-p5", NODES, &settings(asked))
+}
+
+fn programs(asked: &SuiteRequest<'_>) -> StandIns {
+    StandIns::new(NODES, &settings(asked))
 }
 
 fn inventory(

@@ -111,7 +111,7 @@ impl NotLaunched {
     pub(crate) fn on(host: &Host, error: &ReachError) -> NotLaunched {
         let why = error.to_string();
         let blamed = match host {
-            Host::Node(_) if matches!(error, ReachError::NoAccess { .. }) => None,
+            Host::Node(node) if !error.may_be_fault_of(node) => None,
             Host::Node(node) => Some(Blamed { node: node.clone(), evidence: why.clone() }),
             Host::Here => None,
         };

@@ -18,6 +18,8 @@ pub(super) enum State {
     },
     /// Started, and vanished without an exit status.
     Lost,
+    /// Started in a container that ended meanwhile: another one answers.
+    Replaced,
 }
 
 /// Why the script ended.
@@ -41,6 +43,7 @@ impl State {
             ["absent"] => Some(State::Absent),
             ["running"] => Some(State::Running),
             ["lost"] => Some(State::Lost),
+            ["replaced"] => Some(State::Replaced),
             ["ended", code, reason] => {
                 let reason = match *reason {
                     "itself" => Reason::Itself,
@@ -110,6 +113,7 @@ mod tests {
             ("absent", Some(State::Absent)),
             ("running", Some(State::Running)),
             ("lost", Some(State::Lost)),
+            ("replaced", Some(State::Replaced)),
             ("ended 0 itself", ended(0, Reason::Itself)),
             ("ended 143 asked", ended(143, Reason::Asked)),
             ("ended 137 heartbeat", ended(137, Reason::Heartbeat)),

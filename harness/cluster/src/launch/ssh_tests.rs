@@ -63,6 +63,10 @@ impl Reach for Scripted {
             }
             match answer.unwrap_or("-") {
                 "-" => Err(ReachError::Unreachable { host: node, why: "no route".into() }),
+                "server away" => {
+                    Err(ReachError::Unreachable { host: "the API server".into(), why: "refused".into() })
+                }
+                "pod evicted" => Err(ReachError::PodOver { host: node, why: "Evicted: memory".into() }),
                 "broken" => Ok(Answer::failed(127, "bash: no such file")),
                 line => Ok(Answer::ok(format!("welcome to {node}\n{line}\n"))),
             }
@@ -197,10 +201,37 @@ fn a_node_that_is_silent_beyond_its_heartbeat_timeout_is_to_blame_and_the_others
 }
 
 #[test]
+fn a_pod_that_is_over_ends_its_job_at_once_and_its_node_is_not_to_blame() {
+    let reach = Scripted::with_answers(&[
+        ("n1", &["running", "running", "ended 143 asked"]),
+        ("n2", &["running", "pod evicted"]),
+    ]);
+    let (end, blamed, _) = end(&polls(&reach, &job(&["n1", "n2"]), 9));
+    assert!(matches!(&end, Ended::Lost { why } if why == "pod of n2: Evicted: memory"), "{end:?}");
+    assert_eq!(blamed, None);
+    assert!(reach.calls().contains(&"n1 end TERM".to_owned()), "what runs on the other is of no use");
+}
+
+#[test]
+fn silence_of_what_lies_between_is_no_fault_of_the_node() {
+    let reach = Scripted::with_answers(&[("n1", &["running", "server away"])]);
+    let seen = polls(&reach, &job(&["n1"]), 90);
+    let (end, blamed, _) = end(&seen);
+    assert!(matches!(end, Ended::HostUnreachable { .. }) && blamed.is_none(), "{end:?} {blamed:?}");
+    let not = paused(Ssh::default().submit(&reach, &job(&["n1"]))).expect_err("unreachable");
+    assert!(not.blamed.is_none(), "{not:?}");
+}
+
+#[test]
 fn what_is_gone_was_never_there_or_ran_out_of_its_heartbeat_timeout_is_no_success() {
     type Row = (&'static str, fn(&Ended) -> bool, Option<&'static str>);
-    let table: [Row; 5] = [
+    let table: [Row; 6] = [
         ("lost", |end| *end == Ended::NodeFail, Some("n2")),
+        (
+            "replaced",
+            |end| matches!(end, Ended::Lost { why } if why == "the pod of n2 is another than the one in which it was started"),
+            None,
+        ),
         ("absent", |end| matches!(end, Ended::LaunchFailed { .. }), None),
         ("ended 143 heartbeat", |end| matches!(end, Ended::Lost { .. }), None),
         ("ended 0 heartbeat", |end| matches!(end, Ended::Lost { .. }), None),

@@ -38,6 +38,10 @@ pub(super) struct Watched {
     state: State,
     /// Since when it gives no answer, and what was said instead.
     silent: Option<(Instant, String)>,
+    /// Whether that may be its own fault.
+    at_fault: bool,
+    /// Its pod has ended, and with it all that ran there.
+    over: Option<String>,
     /// When it answered last: the node that waited longest is asked first.
     pub heard: Instant,
     /// When it is to be asked again, and since when an answer is waited for.
@@ -59,6 +63,8 @@ impl Watch {
             begun,
             state: State::Running,
             silent: None,
+            at_fault: false,
+            over: None,
             heard: now,
             due: now,
             asked: None,
@@ -73,7 +79,7 @@ impl Watch {
 
     /// The nodes on which something may still run.
     pub(super) fn open(&self) -> impl Iterator<Item = usize> {
-        (0..self.nodes.len()).filter(|at| self.nodes[*at].begun && !self.nodes[*at].state.is_over())
+        (0..self.nodes.len()).filter(|at| self.nodes[*at].begun && !self.nodes[*at].is_over())
     }
 
     /// It was started on a node just now.
@@ -101,13 +107,19 @@ impl Watch {
         match answer {
             Ok(state) => {
                 node.state = state;
-                if let Some((since, why)) = node.silent.take().filter(|_| state != State::Lost) {
+                if let Some((since, why)) =
+                    node.silent.take().filter(|_| !matches!(state, State::Lost | State::Replaced))
+                {
                     let silent_s = (now - since).as_secs();
                     let message = format!("no answer for {silent_s} s; the job kept running: {why}");
                     self.findings.push(Finding::new("connection-drops", message).node(node.name.as_str()));
                 }
             }
             Err(error) => {
+                node.at_fault = error.may_be_fault_of(&node.name);
+                if let ReachError::PodOver { .. } = &error {
+                    node.over = Some(error.to_string());
+                }
                 node.silent.get_or_insert((now, error.to_string()));
             }
         }
@@ -125,7 +137,7 @@ impl Watch {
                 .silent
                 .as_ref()
                 .is_some_and(|(since, _)| now - *since > self.heartbeat_timeout + HEARTBEAT_SLACK);
-            node.state.is_over() || silent
+            node.is_over() || silent
         };
         let over = self.nodes.iter().all(gone);
         let by_silence = self.nodes.iter().find_map(|node| node.silence(now));
@@ -165,6 +177,13 @@ impl Watch {
             let why = "process vanished without an exit status (killed externally, or the node rebooted)";
             return Some((Ended::NodeFail, blame(at, format!("{}: {why}", name(at)))));
         }
+        if let Some(at) = find(&|node| node.state == State::Replaced) {
+            let why = format!("the pod of {} is another than the one in which it was started", name(at));
+            return Some((Ended::Lost { why }, None));
+        }
+        if let Some(why) = self.nodes.iter().find_map(|node| node.over.clone()) {
+            return Some((Ended::Lost { why }, None));
+        }
         if let Some(at) = find(&|node| node.state == State::Absent) {
             let why = format!("it was never started on {}", name(at));
             return Some((Ended::LaunchFailed { why }, None));
@@ -174,7 +193,8 @@ impl Watch {
         if let Some(at) = find(&silent) {
             let (since, why) = self.nodes[at].silent.clone()?;
             let why = format!("no answer for {} s: {why}", (now - since).as_secs());
-            return Some((Ended::HostUnreachable { why: why.clone() }, blame(at, why)));
+            let blamed = blame(at, why.clone()).filter(|_| self.nodes[at].at_fault);
+            return Some((Ended::HostUnreachable { why }, blamed));
         }
         let by_heartbeat =
             |node: &Watched| matches!(node.state, State::Ended { reason: Reason::Heartbeat, .. });
@@ -219,12 +239,17 @@ impl Watch {
 }
 
 impl Watched {
+    /// Nothing of the job runs there.
+    fn is_over(&self) -> bool {
+        self.state.is_over() || self.over.is_some()
+    }
+
     /// Why nothing is known of it now.
     fn silence(&self, now: Instant) -> Option<String> {
         if let Some((_, why)) = &self.silent {
             return Some(why.clone());
         }
-        let waited = now - self.asked.filter(|_| !self.state.is_over())?;
+        let waited = now - self.asked.filter(|_| !self.is_over())?;
         (waited >= PATIENCE).then(|| format!("{}: no answer for {} s", self.name, waited.as_secs()))
     }
 }

@@ -269,6 +269,15 @@ pub enum ReachError {
         /// What a person has to settle, with ssh's message.
         why: String,
     },
+    /// The pod that stands for the host has ended, or will never run: nothing runs in it any more. It says nothing about
+    /// the node itself.
+    #[error("pod of {host}: {why}")]
+    PodOver {
+        /// The node.
+        host: String,
+        /// What ended it, in Kubernetes' words.
+        why: String,
+    },
     /// There was no answer within the limit.
     #[error("{what}: no answer within {limit_s} s")]
     TimedOut {
@@ -293,6 +302,17 @@ pub enum ReachError {
     },
 }
 
+impl ReachError {
+    /// Whether the node itself may be at fault, and not what lies between it and us: a pod, a key, an API server.
+    pub(crate) fn may_be_fault_of(&self, node: &str) -> bool {
+        match self {
+            ReachError::NoAccess { .. } | ReachError::PodOver { .. } => false,
+            ReachError::Unreachable { host, .. } => host == node,
+            _ => true,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,6 +325,7 @@ mod tests {
             ReachError::NotFound { path: "/fsx/run/stdout".into() },
             ReachError::Unreachable { host: host(), why: "connection timed out".into() },
             ReachError::NoAccess { by: Access::Ssh, host: host(), why: "its host key is not known".into() },
+            ReachError::PodOver { host: host(), why: "OOMKilled".into() },
             ReachError::TimedOut { what: "`sinfo`".into(), limit_s: 60 },
             ReachError::Failed {
                 what: "cannot read `/fsx/run/stdout`".into(),

@@ -28,6 +28,7 @@ impl Redacted<'_> {
             ReachError::NotFound { path } => ReachError::NotFound { path: clean(path) },
             ReachError::Unreachable { host, why } => ReachError::Unreachable { host, why: clean(why) },
             ReachError::NoAccess { by, host, why } => ReachError::NoAccess { by, host, why: clean(why) },
+            ReachError::PodOver { host, why } => ReachError::PodOver { host, why: clean(why) },
             ReachError::TimedOut { what, limit_s } => ReachError::TimedOut { what: clean(what), limit_s },
             ReachError::Failed { what, why } => ReachError::Failed { what: clean(what), why: clean(why) },
             ReachError::Unwritten { why } => ReachError::Unwritten { why: clean(why) },

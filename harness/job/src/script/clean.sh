@@ -52,13 +52,16 @@ census() {
   done
 }
 
-# Sets $found to the processes that a record means: the number was not reused, and the node was not rebooted. A group
+# Sets $found to the processes that a record means: the number was not reused, the node was not rebooted, and the
+# container is the same. A group
 # outlives its first process, and as long as it does its number is not reused.
 meant() {
-  local pid begun there
+  local pid begun there first
   found=
-  { read -r pid begun there < "$1"; } 2> /dev/null || return 1
+  { read -r pid begun there first < "$1"; } 2> /dev/null || return 1
   [[ $there == "$boot" && $pid =~ ^[1-9][0-9]*$ ]] || return 1
+  # In another container numbers mean other processes.
+  [[ -z $first || ${began[1]-} == "$first" ]] || return 1
   if [[ -n ${began[pid]-} && ${began[pid]} != "$begun" ]]; then return 1; fi
   found=${members[pid]-}
   [[ -n $found ]]

@@ -8,6 +8,7 @@
 #   running
 #   ended CODE REASON  REASON is itself, asked (by `end`) or heartbeat (no `look` for TIMEOUT_S seconds)
 #   lost               started, and vanished without an exit status: killed externally, or the node rebooted
+#   replaced           started in a container that has ended: its pod was deleted, and another one has its name
 # What it remembers lies in FOLDER/supervisor.NODE: `supervisor` and `group` say which processes, `status` how it ended. Time is
 # the kernel's uptime, which no change of the wall clock moves.
 set -u
@@ -59,7 +60,7 @@ look() {
     echo running
   # It may have ended between the two questions.
   elif ! print_status; then
-    echo lost
+    if replaced; then echo replaced; else echo lost; fi
   fi
 }
 
@@ -81,12 +82,24 @@ print_status() {
 # Sets $pid to the process that the file names, if the number still means that process: it was not reused, and the
 # node was not rebooted. A group outlives its first process.
 owner() {
-  local begun boot here
-  { read -r pid begun boot < "$state/$1"; } 2> /dev/null || return 1
+  local begun boot first here
+  { read -r pid begun boot first < "$state/$1"; } 2> /dev/null || return 1
   read -r here < /proc/sys/kernel/random/boot_id
   [[ $boot == "$here" ]] || return 1
+  begun_at 1
+  [[ -z $first || $at == "$first" ]] || return 1
   begun_at "$pid"
   [[ $at == "$begun" || ($1 == group && -z $at) ]]
+}
+
+# Whether it was started in another container on this node: the first process there began at another moment, and so
+# process numbers mean other processes.
+replaced() {
+  local begun boot first here
+  { read -r _ begun boot first < "$state/supervisor"; } 2> /dev/null || return 1
+  read -r here < /proc/sys/kernel/random/boot_id
+  begun_at 1
+  [[ $boot == "$here" && -n $first && $at != "$first" ]]
 }
 
 # Sets $at to the moment at which a process began, in ticks since the node's start; to nothing where there is none, or
@@ -113,10 +126,12 @@ write() {
 }
 
 write_owner() {
-  local boot
+  local boot first
   read -r boot < /proc/sys/kernel/random/boot_id
+  begun_at 1
+  first=$at
   begun_at "$2"
-  write "$1" "$2 $at $boot"
+  write "$1" "$2 $at $boot $first"
 }
 
 # The group may not be there yet, right after its first process began.

@@ -1,7 +1,7 @@
 //! The pods of a run, from their creation to their deletion: one for each node, found by the label of the run and by
 //! names that only this run has, and deleted by their uids. One list answers for all of them, however many there are.
 
-use super::kubectl::{Kubectl, complaint};
+use super::kubectl::{Kubectl, complaint, is_refusal};
 use super::manifest::{PodOwner, PodTemplate, RUN};
 use super::state::{self, PodFacts, PodState};
 use crate::interrupt;
@@ -31,6 +31,25 @@ pub struct PodLeft {
     /// Why what it ran may still run once it is deleted.
     pub silent: Option<String>,
     uid: String,
+}
+
+/// What became of the request to delete a pod.
+enum Deletion {
+    /// The server gave no answer.
+    Unasked(String),
+    Asked,
+    Refused(String),
+}
+
+fn silence(facts: &PodFacts) -> Option<String> {
+    match &facts.state {
+        PodState::NodeSilent(why) => Some(why.clone()),
+        _ => None,
+    }
+}
+
+fn is_refused(error: &ReachError) -> bool {
+    matches!(error, ReachError::Failed { why, .. } if is_refusal(why))
 }
 
 pub(super) struct Life<'a> {
@@ -111,59 +130,78 @@ impl Life<'_> {
 
     /// All of the run, whichever process made them.
     pub(super) async fn left(&self) -> Result<Vec<PodLeft>, ReachError> {
-        let silent = |facts: &PodFacts| match &facts.state {
-            PodState::NodeSilent(why) => Some(why.clone()),
-            _ => None,
-        };
         let pods = self.list().await?;
         let left = pods.into_iter().map(|(name, facts)| PodLeft {
             name,
-            silent: silent(&facts),
+            silent: silence(&facts),
             node: facts.node,
             uid: facts.uid,
         });
         Ok(left.collect())
     }
 
-    /// Deletes these pods, and waits until they are gone. Gives those that are not, with the reason.
+    /// Deletes these pods, and waits until they are gone. Gives those that are not, with the reason. A server that does
+    /// not answer is asked again.
     pub(super) async fn delete(&self, pods: &[PodLeft]) -> Result<Vec<(PodLeft, String)>, ReachError> {
-        let deleted = stream::iter(pods.iter().map(|pod| self.delete_one(pod))).buffered(AT_ONCE);
-        let deleted: Vec<Result<(), ReachError>> = deleted.collect().await;
+        let mut open: Vec<(PodLeft, Deletion)> =
+            pods.iter().map(|pod| (pod.clone(), Deletion::Unasked(String::new()))).collect();
         let until = Instant::now() + GONE_LIMIT;
         loop {
-            let listed = self.list().await?;
-            let is_there = |pod: &PodLeft| listed.get(&pod.name).is_some_and(|facts| facts.uid == pod.uid);
-            let left: Vec<(PodLeft, String)> = pods
-                .iter()
-                .zip(&deleted)
-                .filter(|(pod, _)| is_there(pod))
-                .map(|(pod, deleted)| {
-                    let why = match deleted {
-                        Err(error) => error.to_string(),
-                        Ok(()) => format!("not gone within {} s", GONE_LIMIT.as_secs()),
-                    };
-                    (pod.clone(), why)
-                })
-                .collect();
-            let refused = deleted.iter().all(Result::is_err);
-            if left.is_empty() || refused || Instant::now() >= until {
-                return Ok(left);
+            let deleted = stream::iter(open.into_iter().map(|(pod, before)| async move {
+                let now = match before {
+                    Deletion::Unasked(_) => self.delete_one(&pod).await,
+                    asked => asked,
+                };
+                (pod, now)
+            }));
+            open = deleted.buffered(AT_ONCE).collect().await;
+            let is_late = Instant::now() >= until;
+            match self.list().await {
+                Ok(listed) => {
+                    open.retain(|(pod, _)| listed.get(&pod.name).is_some_and(|facts| facts.uid == pod.uid));
+                    for (pod, _) in &mut open {
+                        pod.silent = listed.get(&pod.name).and_then(silence);
+                    }
+                }
+                Err(error) if is_late || is_refused(&error) => return Err(error),
+                Err(_) => {}
+            }
+            let waits = |(pod, deletion): &(PodLeft, Deletion)| match deletion {
+                Deletion::Unasked(_) => true,
+                // Only its kubelet can end it.
+                Deletion::Asked => pod.silent.is_none(),
+                Deletion::Refused(_) => false,
+            };
+            if is_late || !open.iter().any(waits) {
+                return Ok(open.into_iter().map(|(pod, deletion)| Self::stays(pod, deletion)).collect());
             }
             tokio::time::sleep(LOOK).await;
         }
     }
 
+    fn stays(pod: PodLeft, deletion: Deletion) -> (PodLeft, String) {
+        let why = match (deletion, &pod.silent) {
+            (Deletion::Unasked(why) | Deletion::Refused(why), _) => why,
+            (Deletion::Asked, Some(silent)) => format!("its node does not answer ({silent})"),
+            (Deletion::Asked, None) => format!("not gone within {} s", GONE_LIMIT.as_secs()),
+        };
+        (pod, why)
+    }
+
     /// The server compares the uid: a pod that has the name by now and is another one stays.
-    async fn delete_one(&self, pod: &PodLeft) -> Result<(), ReachError> {
+    async fn delete_one(&self, pod: &PodLeft) -> Deletion {
         let path = format!("/api/v1/namespaces/{}/pods/{}", self.kubectl.namespace, pod.name);
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": pod.uid },
         });
         let words = ["delete", "--raw", &path, "--filename=-"].map(str::to_owned);
-        let output = self.kubectl.ask(&words, options.to_string().as_bytes(), 1 << 20).await?;
-        match output.succeeded || output.complaint().contains("(NotFound)") {
-            true => Ok(()),
-            false => Err(ReachError::Failed { what: "`kubectl delete`".to_owned(), why: output.complaint() }),
+        match self.kubectl.ask(&words, options.to_string().as_bytes(), 1 << 20).await {
+            Ok(output) if output.succeeded || output.complaint().contains("(NotFound)") => Deletion::Asked,
+            Ok(output) if output.complaint().contains("Error from server (") => {
+                Deletion::Refused(format!("`kubectl delete`: {}", output.complaint()))
+            }
+            Ok(output) => Deletion::Unasked(format!("`kubectl delete`: {}", output.complaint())),
+            Err(error) => Deletion::Unasked(error.to_string()),
         }
     }
 }
@@ -172,11 +210,17 @@ pub(super) fn no_pod(node: &str, why: String) -> ReachError {
     ReachError::NoAccess { by: Access::Pod, host: node.to_owned(), why }
 }
 
+/// A pod that has ended, or never runs.
+pub(super) fn over(node: &str, why: String) -> ReachError {
+    ReachError::PodOver { host: node.to_owned(), why }
+}
+
 /// Whether a pod runs for a node: every reason why it does not is one without a culprit.
 pub(super) fn runs(node: &str, pod: PodFacts) -> Result<PodFacts, ReachError> {
     match &pod.state {
         PodState::Running => Ok(pod),
-        PodState::Waiting(why) | PodState::Over(why) => Err(no_pod(node, why.clone())),
+        PodState::Waiting(why) => Err(no_pod(node, why.clone())),
+        PodState::Over(why) => Err(over(node, why.clone())),
         PodState::NodeSilent(why) => Err(ReachError::Unreachable {
             host: node.to_owned(),
             why: format!("its kubelet is silent: {why}"),

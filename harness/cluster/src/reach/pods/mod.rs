@@ -26,7 +26,7 @@ use base::digest::sha256;
 use config::inventory::{Inventory, KubernetesReach};
 use incoming::{Came, Incoming};
 use kubectl::{Output, is_refusal};
-use life::{Life, no_pod, runs};
+use life::{Life, no_pod, over, runs};
 use manifest::{CONTAINER, PodTemplate};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -49,6 +49,7 @@ const PAUSES: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(10), 
 /// The exit code of a script that has no file to give, and of one that got another file than was sent.
 const NOT_FOUND: i32 = 44;
 const DIFFERS: i32 = 9;
+const GONE: &str = "it is gone: somebody deleted or evicted it, or its node was removed";
 
 /// The pods of a run.
 pub struct Pods {
@@ -61,6 +62,8 @@ pub struct Pods {
     /// Each costs a process here, and a connection to the API server.
     turns: Semaphore,
     asked: Cell<u64>,
+    /// Pods may have been made: by this process, or by one whose run it goes on with.
+    may_be_there: Cell<bool>,
     ready: OnceCell<BTreeMap<String, Result<String, ReachError>>>,
 }
 
@@ -81,6 +84,7 @@ impl Pods {
             makes: true,
             turns: Semaphore::new(fanout.clamp(1, Semaphore::MAX_PERMITS)),
             asked: Cell::new(0),
+            may_be_there: Cell::new(false),
             ready: OnceCell::new(),
         }
     }
@@ -105,7 +109,7 @@ impl Pods {
 
     /// Deletes all pods of the run, if it asked for any.
     pub async fn end(&self) -> Result<(), String> {
-        if !self.ready.initialized() {
+        if !self.may_be_there.get() {
             return Ok(());
         }
         let ended = async { self.delete(&self.left().await?).await };
@@ -131,6 +135,7 @@ impl Pods {
 
     async fn make(&self) -> Result<BTreeMap<String, Result<String, ReachError>>, ReachError> {
         let template = self.makes.then_some(&self.template);
+        self.may_be_there.set(true);
         let pods = self.life().ready(&self.nodes, template).await?;
         let hosts: Vec<(String, String)> = pods
             .iter()
@@ -207,7 +212,10 @@ impl Pods {
             .kubectl
             .run(&words, text.as_bytes(), command.limit + SLACK, async |stdout| head(stdout, limit).await);
         let output = match tokio::time::timeout(command.limit, ran).await {
-            Err(_) => return Err(ReachError::TimedOut { what, limit_s: command.limit.as_secs() }),
+            Err(_) => {
+                let late = ReachError::TimedOut { what, limit_s: command.limit.as_secs() };
+                return Err(self.cause_of_silence(node, pod).await.unwrap_or(late));
+            }
             Ok(output) => output?,
         };
         let (succeeded, stderr) = (output.succeeded, output.stderr);
@@ -225,23 +233,27 @@ impl Pods {
         }
     }
 
-    /// Why a command has no answer: what the server says of the pod, else what kubectl said.
-    async fn cause(&self, node: &str, pod: &str, output: Output<()>) -> ReachError {
-        let said = output.complaint();
+    /// Why a pod gives no answer, as far as the server says it.
+    async fn cause_of_silence(&self, node: &str, pod: &str) -> Option<ReachError> {
         match self.life().list().await {
             Ok(pods) => match pods.get(pod).cloned().map(|facts| runs(node, facts)) {
-                None => {
-                    return no_pod(
-                        node,
-                        "it is gone: somebody deleted it, or its node was removed".to_owned(),
-                    );
-                }
-                Some(Err(error)) => return error,
-                Some(Ok(_)) => {}
+                None => Some(over(node, GONE.to_owned())),
+                Some(running) => running.err(),
             },
-            Err(ReachError::Failed { why, .. }) if is_refusal(&why) => return no_pod(node, why),
-            Err(_) => {}
+            Err(ReachError::Failed { why, .. }) if is_refusal(&why) => Some(no_pod(node, why)),
+            // Whatever keeps it from answering is no node's fault.
+            Err(error) => {
+                Some(ReachError::Unreachable { host: "the API server".to_owned(), why: error.to_string() })
+            }
         }
+    }
+
+    /// Why a command has no answer: what the server says of the pod, else what kubectl said.
+    async fn cause(&self, node: &str, pod: &str, output: Output<()>) -> ReachError {
+        if let Some(cause) = self.cause_of_silence(node, pod).await {
+            return cause;
+        }
+        let said = output.complaint();
         match is_refusal(&said) {
             true => no_pod(node, said),
             false => ReachError::Unreachable {
@@ -277,7 +289,7 @@ impl Pods {
                 CommandEnd::Ended { .. } => return Err(failed(Answer::failed(1, stderr).complaint())),
                 _ => self.cause(node, &pod, Output { succeeded, stdout: (), stderr }).await,
             };
-            match pauses.next().filter(|_| !matches!(error, ReachError::NoAccess { .. })) {
+            match pauses.next().filter(|_| !is_final(&error)) {
                 Some(pause) => tokio::time::sleep(*pause).await,
                 None => return Err(error),
             }
@@ -325,12 +337,17 @@ impl Pods {
                     self.cause(node, &pod, output).await
                 }
             };
-            match pauses.next().filter(|_| !matches!(error, ReachError::NoAccess { .. })) {
+            match pauses.next().filter(|_| !is_final(&error)) {
                 Some(pause) => tokio::time::sleep(*pause).await,
                 None => return Err(error),
             }
         }
     }
+}
+
+/// Another attempt would come to the same.
+fn is_final(error: &ReachError) -> bool {
+    matches!(error, ReachError::NoAccess { .. } | ReachError::PodOver { .. })
 }
 
 /// A relative path would mean the working folder of the image.

@@ -48,9 +48,33 @@ fn is_address(text: &str) -> bool {
     text.parse::<std::net::IpAddr>().is_ok()
 }
 
+/// Of a pod that ends because it was deleted: its container ends as if by itself.
+const DELETED: &str = "it is being deleted: somebody deleted or evicted it";
+
+fn text(value: &Value) -> String {
+    value.as_str().map(one_line).unwrap_or_default()
+}
+
+fn with(reason: String, message: String) -> String {
+    match (reason.is_empty(), message.is_empty()) {
+        (_, true) => reason,
+        (true, false) => message,
+        (false, false) => format!("{reason}: {message}"),
+    }
+}
+
+/// By how its container ended.
+fn over(ended: &Value, is_deleted: bool) -> PodState {
+    let reason = text(&ended["reason"]);
+    if is_deleted && ["", "Completed", "Error"].contains(&reason.as_str()) {
+        return PodState::Over(DELETED.to_owned());
+    }
+    let code = ended["exitCode"].as_i64().map(|code| format!("exit code {code}")).unwrap_or_default();
+    PodState::Over(with(reason, with(code, text(&ended["message"]))))
+}
+
 fn state(pod: &Value) -> PodState {
     let status = &pod["status"];
-    let text = |value: &Value| value.as_str().map(one_line).unwrap_or_default();
     let container = &status["containerStatuses"][0];
     let condition = |kind: &str| {
         let all = status["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -58,33 +82,24 @@ fn state(pod: &Value) -> PodState {
     };
     let waits = &container["state"]["waiting"];
     let ended = &container["state"]["terminated"];
-    let with = |reason: String, message: String| match (reason.is_empty(), message.is_empty()) {
-        (_, true) => reason,
-        (true, false) => message,
-        (false, false) => format!("{reason}: {message}"),
-    };
+    let is_deleted = pod["metadata"]["deletionTimestamp"].is_string();
     match status["phase"].as_str() {
         Some("Failed" | "Succeeded") => {
             let (reason, message) = (text(&status["reason"]), text(&status["message"]));
             if !reason.is_empty() {
                 return PodState::Over(with(preempted(&reason, condition("DisruptionTarget")), message));
             }
-            let code = ended["exitCode"].as_i64().map(|code| format!("exit code {code}")).unwrap_or_default();
-            PodState::Over(with(text(&ended["reason"]), with(code, text(&ended["message"]))))
+            over(ended, is_deleted)
         }
-        Some("Running") if pod["metadata"]["deletionTimestamp"].is_string() => {
-            PodState::Over("it is being deleted".to_owned())
-        }
-        Some("Running") if ended.is_object() => {
-            let code = ended["exitCode"].as_i64().map(|code| format!("exit code {code}")).unwrap_or_default();
-            PodState::Over(with(text(&ended["reason"]), code))
-        }
+        Some("Running") if ended.is_object() => over(ended, is_deleted),
         Some("Running") if container["state"]["running"].is_object() => {
             match condition("Ready").filter(|ready| ready["status"] != "True" && container["ready"] == true) {
                 Some(ready) => PodState::NodeSilent(with("NotReady".to_owned(), text(&ready["message"]))),
+                None if is_deleted => PodState::Over(DELETED.to_owned()),
                 None => PodState::Running,
             }
         }
+        Some("Running") if is_deleted => PodState::Over(DELETED.to_owned()),
         _ => {
             let reason = text(&waits["reason"]);
             let why = with(reason.clone(), text(&waits["message"]));

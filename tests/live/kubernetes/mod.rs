@@ -1,0 +1,16 @@
+//! Runs in pods of a real Kubernetes: nothing is left, whatever fails, objects of others are left alone, and no node is
+//! blamed that was not seen to be bad. What starts and ends the cluster is `kubernetes_cluster`.
+
+pub(crate) mod bench;
+mod faults;
+mod healthy;
+mod killed;
+
+use crate::fact::trials;
+use crate::kubernetes_cluster;
+use libtest_mimic::Trial;
+
+pub(crate) fn tests() -> Vec<Trial> {
+    let facts = [healthy::FACTS, killed::FACTS, faults::FACTS].concat();
+    trials("kubernetes", &facts, kubernetes_cluster::absent())
+}
