@@ -131,11 +131,13 @@ fn launch(
         Err(why) => return report_error(&why),
     };
     let wanted = preflight::is_wanted(inventory, options);
-    let checked = access::refused(&plan, reached.as_ref(), options).and_then(|refused| match wanted {
-        false => Ok((preflight::without(home, plan, refused, replanning)?, None, None)),
-        true => preflight::before(home, plan, inventory, reached.as_ref(), refused, options, replanning)
-            .map(|checked| (checked.plan, Some(checked.probe), checked.nsys_version)),
-    });
+    let shared = &inventory.paths.shared;
+    let checked =
+        access::refused(&plan, shared, reached.as_ref(), options).and_then(|refused| match wanted {
+            false => Ok((preflight::without(home, plan, refused, replanning)?, None, None)),
+            true => preflight::before(home, plan, inventory, reached.as_ref(), refused, options, replanning)
+                .map(|checked| (checked.plan, Some(checked.probe), checked.nsys_version)),
+        });
     if let (Err(_), Some(reached)) = (&checked, &reached)
         && let Ok(runtime) = new_runtime(false)
     {
