@@ -79,7 +79,19 @@ struct Canaries(Vec<(PathBuf, SystemTime, SystemTime)>);
 impl Canaries {
     fn plant(folder: &Path, nodes: [&str; 2]) -> Canaries {
         let mut files = vec!["linked".to_owned(), "hard".to_owned()];
-        for name in ["stdout", "stderr", "exit_code", "batch.err", "batch.out", "status", "group"] {
+        for name in [
+            "stdout",
+            "stderr",
+            "exit_code",
+            "batch.err",
+            "batch.out",
+            "status",
+            "group",
+            "job.sh",
+            "secrets",
+            "secrets.yaml",
+            "movie.part",
+        ] {
             for file in [name.to_owned(), format!("{name}.{}", nodes[1])] {
                 files.push(format!("job/{file}"));
                 files.extend(nodes.map(|node| format!("case/{node}/{file}")));
@@ -186,6 +198,7 @@ fn over_ssh() {
     judge(started(&mut command), &bench.project, &canaries, ["h1", "h2"]);
     // Those whose folder was moved away end without a heartbeat.
     bench.reported_quiet(90);
+    judge_clean(started(&mut bench.project.command(&CLEAN)), &canaries);
 }
 
 fn under_slurm() {
@@ -198,6 +211,23 @@ fn under_slurm() {
     bench.cluster.script("own", &[&child.id().to_string()]);
     judge(child, &bench.project, &canaries, ["n1", "n2"]);
     bench.cluster.assert_nothing_is_left();
+    let child = started(&mut bench.command(&CLEAN));
+    bench.cluster.script("own", &[&child.id().to_string()]);
+    judge_clean(child, &canaries);
+}
+
+const CLEAN: [&str; 5] = ["clean", "--run", "latest", "--inventory", "live"];
+
+/// Folders that are behind links by now are reported, and nothing of them is touched.
+fn judge_clean(child: Child, canaries: &Canaries) {
+    let ran = ran(child.wait_with_output().expect("ends"));
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    for case in ["job-folder-is-a-link", "case-folder-is-a-link"] {
+        let line = format!("the folder of {case}/");
+        let is_reported = |text: &str| text.contains(&line) && text.contains("is a symbolic link");
+        assert!(ran.stdout.lines().any(is_reported), "{case}: {}", ran.all());
+    }
+    canaries.assert_untouched();
 }
 
 pub(crate) fn started(command: &mut Command) -> Child {

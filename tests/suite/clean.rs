@@ -4,6 +4,7 @@ use crate::project::{Project, Ran};
 use job::script::{CLEAN_SH, SUPERVISOR_SH};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -169,6 +170,96 @@ fn what_was_given_and_not_read_and_files_that_are_not_whole_go() {
     }
 }
 
+/// A workload can move its folder away, or one above it, and put a link in its place.
+#[test]
+fn nothing_behind_a_link_is_read_removed_or_killed() {
+    for (level, folder) in [("job", "$PWD"), ("case", "${PWD%/*}"), ("run", "${PWD%/*/*}")] {
+        let project = Project::new();
+        here(&project);
+        let mut bystander = Command::new("sleep").arg("600").process_group(0).spawn().expect("sleep");
+        let pid = bystander.id();
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+        let begun = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(19)).expect("a time");
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("a boot");
+        let victim = project.path().join("victim");
+        let files = ["secrets", "secrets.yaml", "movie.part", "job.sh", "group", "supervisor.-/movie.part"];
+        let mut planted = Vec::new();
+        for below in ["", "here-1/", "one/here-1/"] {
+            for file in files {
+                let text =
+                    if file == "group" { format!("{pid} {begun} {boot}") } else { "mine\n".to_owned() };
+                project.write(&format!("victim/{below}{file}"), &text);
+                planted.push(victim.join(below).join(file));
+            }
+        }
+        let moved = project.path().join("moved");
+        let (to, done) = (victim.display(), moved.display());
+        let program = format!("d={folder}; cd /; mv $d $d.real; ln -s {to} $d; touch {done}");
+        project.write("suites/test.toml", &suite("p5", "bash", &format!("\"-c\", \"{program}\"")));
+        let mut command = project.command(&["--suite", "test", "--inventory", "here"]);
+        let command = command.env("PLANTED", "planted-1").stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("the harness starts");
+        until("the link", || moved.exists().then_some(()));
+        child.kill().and_then(|()| child.wait()).expect("ended");
+        for more in [&["--dry-run"][..], &[]] {
+            let cleaned = clean(&project, more);
+            assert_eq!(cleaned.code, Some(3), "{level}: {}", cleaned.all());
+            let line = "not known: the folder of one/here-1 was left alone: ";
+            assert!(cleaned.stdout.contains(line), "{level}: {}", cleaned.all());
+            assert!(cleaned.stdout.contains("is a symbolic link"), "{level}: {}", cleaned.all());
+            assert!(!cleaned.stdout.contains("secret"), "{level}: {}", cleaned.all());
+        }
+        assert!(is_there(i32::try_from(pid).expect("a number")), "{level}: the bystander was ended");
+        bystander.kill().and_then(|()| bystander.wait()).expect("ended");
+        for file in planted {
+            assert!(file.is_file(), "{level}: {}", file.display());
+        }
+    }
+}
+
+/// The script by itself, in folders that a workload has prepared.
+#[test]
+fn the_script_writes_through_no_link_and_looks_into_no_folder_of_another_user() {
+    let there = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| there.path().join(name);
+    let job = path("run/case/job");
+    let state = job.join("supervisor.n1");
+    fs::create_dir_all(&state).expect("made");
+    fs::create_dir(path("victim")).expect("made");
+    for file in ["victim/status", "victim/movie.part", "victim/secrets"] {
+        fs::write(path(file), "mine\n").expect("written");
+    }
+    let clean = |verb: &str| {
+        let folder = job.display().to_string();
+        let output = Command::new("bash").args(["-c", CLEAN_SH, "clean", verb, "n1", &folder]).output();
+        String::from_utf8_lossy(&output.expect("bash").stdout).into_owned()
+    };
+    let link = |to: &str, name: &str| std::os::unix::fs::symlink(path(to), job.join(name)).expect("linked");
+    link("victim/status", "supervisor.n1/status.part");
+    link("victim/secrets", "secrets");
+    link("victim/movie.part", "movie.part");
+    link("victim", "supervisor.n2");
+    fs::write(job.join("odd\n1\tsecret.part"), "x").expect("written");
+    assert_eq!(clean("look"), "0\tsupervisor\tsupervisor.n1\ncomplete\n");
+    assert_eq!(clean("end"), "complete\n");
+    assert_eq!(fs::read_to_string(state.join("status")).expect("written"), "ended 137 asked\n");
+    assert_eq!(fs::read_to_string(path("victim/status")).expect("there"), "mine\n");
+    fs::remove_file(job.join("secrets")).expect("a link");
+    fs::write(job.join("secrets"), "x").expect("written");
+    assert_eq!(clean("end"), "0\tsecret\tsecrets\ncomplete\n", "files are removed by another");
+    // Only root can give a folder away.
+    for level in ["run", "run/case", "run/case/job"] {
+        if std::os::unix::fs::chown(path(level), Some(65534), None).is_ok() {
+            let real = fs::canonicalize(path(level)).expect("there");
+            let wanted = format!("0\trefused\t`{}` belongs to another user\ncomplete\n", real.display());
+            assert_eq!(clean("end"), wanted);
+            std::os::unix::fs::chown(path(level), Some(0), None).expect("given back");
+        }
+    }
+    fs::remove_dir_all(path("run")).expect("removed");
+    assert_eq!(clean("end"), "complete\n", "nothing is there");
+}
+
 #[test]
 fn what_a_killed_harness_left_on_a_simulated_cluster_is_ended_there() {
     for inventory in ["default", "sim-ssh"] {
@@ -292,8 +383,8 @@ fn a_run_that_is_none_and_words_that_do_not_go_together_are_refused() {
 #[test]
 fn a_job_under_a_supervisor_is_found_and_ended_with_it_and_a_stale_mark_goes() {
     let folder = tempfile::tempdir().expect("a folder");
-    let job = folder.path().join("one job");
-    fs::create_dir(&job).expect("made");
+    let job = folder.path().join("run/case/one job");
+    fs::create_dir_all(&job).expect("made");
     fs::write(job.join("supervisor.sh"), SUPERVISOR_SH).expect("written");
     fs::write(job.join("job.sh"), "#!/bin/bash\nsleep 600 &\necho $! > pid\nwait\n").expect("written");
     let shown = job.display().to_string();
@@ -330,7 +421,9 @@ fn a_job_under_a_supervisor_is_found_and_ended_with_it_and_a_stale_mark_goes() {
 #[test]
 fn a_process_name_with_a_line_break_is_found_and_does_not_end_the_census() {
     let folder = tempfile::tempdir().expect("a folder");
-    let shown = folder.path().display().to_string();
+    let job = folder.path().join("run/case/job");
+    fs::create_dir_all(&job).expect("made");
+    let shown = job.display().to_string();
     let text = "cd \"$0\"; echo '#!/bin/bash\necho $$ > pid; sleep 600 & wait' > $'a\\nb'; chmod +x $'a\\nb'; \
                 read -r stat < /proc/$$/stat; read -r boot < /proc/sys/kernel/random/boot_id; set -- ${stat##*) }; \
                 echo $$ ${20} $boot > group; exec ./$'a\\nb'";
@@ -339,7 +432,7 @@ fn a_process_name_with_a_line_break_is_found_and_does_not_end_the_census() {
         .stdin(Stdio::null())
         .spawn()
         .expect("setsid");
-    let pid = pids(&folder.path().join("pid"), 1)[0];
+    let pid = pids(&job.join("pid"), 1)[0];
     let clean = |verb: &str| {
         let output = Command::new("bash").args(["-c", CLEAN_SH, "clean", verb, "n1", &shown]).output();
         let output = output.expect("bash");

@@ -1,4 +1,4 @@
-//! The words of `clean.sh` on the simulated cluster: leftovers of jobs, and their removal.
+//! The words of `clean.sh` on the simulated cluster: leftovers of jobs, and the end of their processes.
 
 use super::World;
 use base::digest::sha256;
@@ -24,9 +24,6 @@ pub(crate) fn run(world: &mut World, verb: &str, node: &str, folders: &[String])
     for (at, folder) in folders.iter().enumerate() {
         if verb == "end" {
             world.ssh.end(folder, node, true, now_s);
-            for name in given(world, folder) {
-                world.files.remove(&format!("{folder}/{name}"));
-            }
         }
         // Processes have no numbers here.
         if world.ssh.running_on(node).any(|running| running == folder) {

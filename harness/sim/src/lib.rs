@@ -328,6 +328,9 @@ impl World {
         if let Some((verb, node, folders)) = clean::asked(argv) {
             return Ok(clean::run(self, verb, node, folders));
         }
+        if let Some(paths) = ::cluster::reach::removed(argv) {
+            return Ok(programs::remove(self, paths));
+        }
         match host {
             Host::Here if !self.cluster.by_ssh => Ok(programs::run(self, argv)),
             Host::Node(node) if self.cluster.by_ssh && self.cluster.nodes.contains(node) => {

@@ -5,7 +5,7 @@ use super::World;
 use super::execution::execution;
 use super::field;
 use super::probed;
-use super::programs::{case_and_job, needs, remove, unknown};
+use super::programs::{case_and_job, needs, unknown};
 use super::secrets;
 use cluster::field_kit::NodeRequest;
 use cluster::probe::{CLOCK, ProbeRequest};
@@ -45,10 +45,7 @@ pub(crate) fn run(world: &mut World, host: &str, argv: &[String]) -> Result<Answ
         return Ok(Answer::ok(format!("{}\n", probed::clock(&world.cluster, host, true_s))));
     }
     let ["bash", supervisor, verb, folder, node, more @ ..] = words.as_slice() else {
-        return Ok(match words.as_slice() {
-            ["rm", "-f", "--", paths @ ..] => remove(world, paths),
-            _ => unknown(world, argv),
-        });
+        return Ok(unknown(world, argv));
     };
     if *node != host || *supervisor != format!("{folder}/{}", files::SUPERVISOR) {
         return Ok(unknown(world, argv));

@@ -83,7 +83,6 @@ pub(crate) fn run(world: &mut World, argv: &[String]) -> Answer {
         ["squeue", "--noheader", "--all", "--format=%i|%u|%V|%j|%Z|%o"] => {
             queue(world, |job| format!("harness|{}", slurm_time(world.epoch_s + job.submitted_s)))
         }
-        ["rm", "-f", "--", paths @ ..] => remove(world, paths),
         ["sinfo", "--noheader", "--Node", "--format=%N|%T|%E"] => sinfo(world),
         ["sinfo", "--noheader", "--all", "--format=%P|%l"] => match world.cluster.world.max_minutes {
             Some(minutes) => Answer::ok(format!("sim-queue*|{}:00\n", minutes)),
@@ -109,10 +108,10 @@ pub(crate) fn unknown(world: &mut World, argv: &[String]) -> Answer {
     Answer::failed(127, format!("simulated cluster: unknown program: `{line}`\n"))
 }
 
-pub(crate) fn remove(world: &mut World, paths: &[&str]) -> Answer {
+pub(crate) fn remove(world: &mut World, paths: Vec<String>) -> Answer {
     for path in paths {
-        world.files.remove(*path);
-        world.removed.insert((*path).to_owned());
+        world.files.remove(&path);
+        world.removed.insert(path);
     }
     Answer::ok("")
 }

@@ -1,24 +1,23 @@
 //! Before anything is launched over ssh or in pods: whether each host that answers lets us work there, with commands and
 //! with files.
-//! One that does not is left out by name, with what it printed. A host that gives no answer is left to the launch.
+//! One that does not is left out by name, with what it printed. A host that gives no answer is left to the launch. Where
+//! others can replace files in the shared folder, as one of them sees it, nothing is launched.
 
 use super::RunOptions;
 use super::preflight::{Stopped, runtime};
 use super::reached::Reached;
 use cluster::probe::asked_to_end;
-use cluster::reach::{Command, Host, Reach, ReachError};
+use cluster::reach::{Host, Reach, ReachError, node_folder};
 use futures::stream::{self, StreamExt};
 use model::artefact::{LeftOut, Plan};
-use std::time::Duration;
 
-/// How long a host may take to run nothing.
-const LIMIT: Duration = Duration::from_secs(60);
 /// A file that is nowhere: sftp has to say so.
 const NO_FILE: &str = "/nonexistent/harness-access";
 
 /// The hosts of a plan that refuse us.
 pub(crate) fn refused(
     plan: &Plan,
+    shared: &str,
     reached: Option<&Reached>,
     options: &RunOptions,
 ) -> Result<Vec<LeftOut>, Stopped> {
@@ -26,15 +25,22 @@ pub(crate) fn refused(
     else {
         return Ok(Vec::new());
     };
-    let refused = runtime(false)?.block_on(async {
+    let refused: Vec<LeftOut> = runtime(false)?.block_on(async {
         reached.begin().await;
         let redactor = store::redactor();
         let clean = reached.clean(&redactor);
-        let asked = plan.nodes.iter().map(|node| refusal(&clean, node));
+        let asked = plan.nodes.iter().map(|node| refusal(&clean, node, shared));
         let all = stream::iter(asked).buffered((options.ssh_fanout as usize).max(1)).collect::<Vec<_>>();
         tokio::select! {
             biased;
-            refused = all => Ok(refused.into_iter().flatten().collect::<Vec<LeftOut>>()),
+            answers = all => {
+                let answers: Result<Vec<Option<LeftOut>>, String> = answers.into_iter().collect();
+                if answers.is_err() {
+                    reached.end().await;
+                }
+                let unsafe_folder = |why| Stopped::Machinery(format!("{why}; nothing was launched"));
+                answers.map(|refused| refused.into_iter().flatten().collect()).map_err(unsafe_folder)
+            }
             code = asked_to_end() => {
                 reached.end().await;
                 Err(Stopped::Interrupted(code))
@@ -61,14 +67,20 @@ pub(crate) fn refused(
     }
 }
 
-async fn refusal(reach: &dyn Reach, node: &str) -> Option<LeftOut> {
+/// The error is that the shared folder is not safe.
+async fn refusal(reach: &dyn Reach, node: &str, shared: &str) -> Result<Option<LeftOut>, String> {
     let host = Host::Node(node.to_owned());
-    let command = Command::new(["true"], LIMIT);
-    let refused = match reach.exec(&host, &command).await {
-        Ok(_) => reach.get(&host, NO_FILE).await.err()?,
-        Err(error) => error,
+    let refused = match node_folder::check(reach, &host, shared).await {
+        Ok(Err(why)) => return Err(why),
+        // A host that answers otherwise vouches for nothing: the folder is checked again when it is made.
+        Ok(Ok(())) | Err(ReachError::Failed { .. } | ReachError::NoProgram { .. }) => {
+            reach.get(&host, NO_FILE).await.err()
+        }
+        Err(error) => Some(error),
     };
-    let (ReachError::NoAccess { .. } | ReachError::PodOver { .. }) = refused else { return None };
+    let Some(refused @ (ReachError::NoAccess { .. } | ReachError::PodOver { .. })) = refused else {
+        return Ok(None);
+    };
     // The account is every node's, and none's fault.
-    Some(LeftOut { node: node.to_owned(), why: refused.to_string(), by_folder: true, after: None })
+    Ok(Some(LeftOut { node: node.to_owned(), why: refused.to_string(), by_folder: true, after: None }))
 }

@@ -9,7 +9,7 @@ use crate::own_recipes;
 use crate::pipeline::{self, Finished, World};
 use crate::report::{Mode, Progress, Report};
 use crate::tasks::Cluster;
-use cluster::reach::shared_folder;
+use cluster::reach::{Host, node_folder, shared_folder};
 use cluster::run::Clock;
 use config::inventory::{Inventory, Kind};
 use model::artefact::Plan;
@@ -128,12 +128,13 @@ pub(super) fn execute_by(
             check_invariants(&reach)?;
             return finished.map_err(|error| error.to_string());
         };
-        if reached.runs_here() {
-            let shared = &inventory.paths.shared;
+        reached.begin().await;
+        if let Err(why) = prepare_folder(&reached, inventory, plan, past.is_none()).await {
             match past {
-                None => shared_folder::make_run(shared, &plan.run_id)?,
-                Some(_) => shared_folder::check_run(shared, &plan.run_id)?,
+                None => reached.end().await,
+                Some(_) => reached.disconnect().await,
             }
+            return Err(why);
         }
         let now = store::wall_clock_s();
         let clock = match history.and_then(|history| history.began) {
@@ -142,7 +143,6 @@ pub(super) fn execute_by(
             }
             None => Clock::starting_at(now),
         };
-        reached.begin().await;
         let (reach, on) = (reached.reach(), on.as_ref());
         let world = World {
             reach,
@@ -171,6 +171,24 @@ pub(super) fn end_unused(reached: Option<&Reached>) {
     if let (Some(reached), Ok(runtime)) = (reached, new_runtime(false)) {
         runtime.block_on(reached.end());
     }
+}
+
+/// The shared folder is checked, and a new run's own is made there, before anything is launched.
+async fn prepare_folder(
+    reached: &Reached,
+    inventory: &Inventory,
+    plan: &Plan,
+    is_new: bool,
+) -> Result<(), String> {
+    let (shared, run) = (&inventory.paths.shared, &plan.run_id);
+    let hosts: Vec<Host> = match reached {
+        Reached::Processes(_) | Reached::Slurm(_) if is_new => return shared_folder::make_run(shared, run),
+        Reached::Processes(_) | Reached::Slurm(_) => return shared_folder::check_run(shared, run),
+        Reached::Login(_) => vec![Host::Here],
+        Reached::Ssh(_) | Reached::Pods(_) => plan.nodes.iter().cloned().map(Host::Node).collect(),
+    };
+    let redactor = store::redactor();
+    node_folder::prepare(&reached.clean(&redactor), &hosts, shared, run, is_new).await
 }
 
 /// Whether the simulated cluster was used as a real one may be.

@@ -145,11 +145,6 @@ impl Reached {
         }
     }
 
-    /// The shared folder of the nodes is this machine's too, and filled from here.
-    pub(crate) fn runs_here(&self) -> bool {
-        matches!(self, Reached::Processes(_) | Reached::Slurm(_))
-    }
-
     fn ssh(&self) -> Option<&OpenSsh> {
         match self {
             Reached::Processes(_) | Reached::Slurm(_) | Reached::Pods(_) => None,

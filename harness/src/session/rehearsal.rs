@@ -47,7 +47,7 @@ pub(crate) fn undetectable(
             {
                 "only trainings detect it, and none is selected"
             }
-            Fault::WindowShut if !jobs().any(|job| has_window(job)) => {
+            Fault::WindowShut if !jobs().any(has_window) => {
                 "only profiled cases with a window of steps detect it, and none is selected"
             }
             _ => return None,

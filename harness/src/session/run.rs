@@ -172,11 +172,13 @@ fn launch(
         Err(error) => return report_error(&error.to_string()),
     };
     let wanted = preflight::is_wanted(inventory, options);
-    let checked = access::refused(&plan, reached.as_ref(), options).and_then(|refused| match wanted {
-        false => Ok((preflight::without(home, plan, refused, replanning)?, None, None)),
-        true => preflight::before(home, plan, inventory, reached.as_ref(), refused, options, replanning)
-            .map(|checked| (checked.plan, Some(checked.probe), checked.nsys_version)),
-    });
+    let shared = &inventory.paths.shared;
+    let checked =
+        access::refused(&plan, shared, reached.as_ref(), options).and_then(|refused| match wanted {
+            false => Ok((preflight::without(home, plan, refused, replanning)?, None, None)),
+            true => preflight::before(home, plan, inventory, reached.as_ref(), refused, options, replanning)
+                .map(|checked| (checked.plan, Some(checked.probe), checked.nsys_version)),
+        });
     if checked.is_err() {
         end_unused(reached.as_ref());
     }

@@ -7,12 +7,17 @@ use crate::table::{self, Row};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 pub(crate) const FACTS: &[Fact] = &[
     ("a_suite_passes_and_leaves_nothing_behind", a_suite_passes_and_leaves_nothing_behind),
+    (
+        "a_shared_folder_that_others_can_write_is_refused_before_anything_is_launched",
+        a_shared_folder_that_others_can_write_is_refused,
+    ),
     ("a_dead_host_costs_its_own_verdicts_only", a_dead_host_costs_its_own_verdicts_only),
     ("a_connection_that_breaks_while_a_job_runs_costs_nothing", a_connection_that_breaks_costs_nothing),
     ("ctrl_c_ends_the_jobs_on_all_nodes_and_the_connections", ctrl_c_ends_the_jobs_on_all_nodes),
@@ -134,6 +139,28 @@ fn a_suite_passes_and_leaves_nothing_behind() {
         let connections = bench.hosts.text(&format!("h{nth}.log")).matches("Accepted publickey").count();
         assert_eq!(connections, 1, "h{nth} was connected to {connections} times");
     }
+}
+
+fn a_shared_folder_that_others_can_write_is_refused() {
+    let bench = Bench::new(2, &["each"], "echo here");
+    let shared = bench.hosts.path("shared");
+    fs::create_dir(&shared).expect("made");
+    let allow = |mode: u32| fs::set_permissions(&shared, fs::Permissions::from_mode(mode)).expect("set");
+    allow(0o777);
+    for more in [&["--no-probe"][..], &[]] {
+        let ran = bench.project.harness(&[&ARGS[..], more].concat());
+        assert_eq!(ran.code, Some(3), "{}", ran.all());
+        let shown = format!("`{}` has mode 0777", shared.display());
+        let lines: Vec<&str> = ran.stderr.lines().filter(|line| line.contains(&shown)).collect();
+        assert_eq!(lines.len(), 1, "{}", ran.all());
+        assert!(lines[0].contains("chmod go-w") && lines[0].contains("nothing was launched"), "{}", lines[0]);
+        assert_eq!(fs::read_dir(&shared).expect("there").count(), 0, "{}", ran.all());
+    }
+    allow(0o1777);
+    let ran = bench.project.harness(&ARGS);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    let run = fs::read_dir(&shared).expect("there").flatten().next().expect("a run's folder").path();
+    assert_eq!(fs::metadata(run).expect("there").permissions().mode() & 0o7777, 0o700);
 }
 
 fn a_dead_host_costs_its_own_verdicts_only() {

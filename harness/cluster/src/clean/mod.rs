@@ -151,11 +151,19 @@ pub async fn clean(plan: &Plan, recorded: &Recorded, reach: &dyn Reach, ends: bo
     queue::end(queued.map(|left| left.which.clone()).collect(), &queue::JOBS, reach).await;
     let touched: BTreeSet<&str> =
         cleaned.found.iter().filter(|left| !is_queued(left)).map(|left| left.job.as_str()).collect();
-    ask(plan, &jobs, reach, "end", &|job| touched.contains(job), &mut BTreeMap::new()).await;
-    let broken = cleaned.found.iter().filter(|left| left.what == LeftoverKind::Broken);
-    node::remove(plan, &jobs, reach, broken).await;
+    let stubborn =
+        ask(plan, &jobs, reach, "end", &|job| touched.contains(job), &mut Cleaned::default()).await;
+    let is_over = |file: &&Leftover| {
+        !stubborn.iter().any(|left| left.what == LeftoverKind::Process && left.job == file.job)
+    };
+    let files = cleaned.found.iter().chain(&stubborn).filter(|left| is_file(left)).filter(is_over);
+    node::remove(plan, &jobs, reach, files).await;
     cleaned.left = look(plan, &jobs, recorded, reach, &mut cleaned).await;
     cleaned
+}
+
+fn is_file(left: &Leftover) -> bool {
+    matches!(left.what, LeftoverKind::Secret | LeftoverKind::Part | LeftoverKind::Broken)
 }
 
 fn is_queued(left: &Leftover) -> bool {
@@ -212,7 +220,7 @@ async fn look(
         Some(Queue::Slurm) => queue::look(jobs, recorded, reach, cleaned).await,
         None => BTreeSet::new(),
     };
-    found.extend(ask(plan, jobs, reach, "look", &|_| true, &mut cleaned.unasked).await);
+    found.extend(ask(plan, jobs, reach, "look", &|_| true, cleaned).await);
     found
 }
 
@@ -223,7 +231,7 @@ async fn ask(
     reach: &dyn Reach,
     verb: &str,
     meant: &dyn Fn(&str) -> bool,
-    unasked: &mut BTreeMap<String, String>,
+    cleaned: &mut Cleaned,
 ) -> BTreeSet<Leftover> {
     let here = [Host::Here];
     let nodes: Vec<Host> = plan.nodes.iter().cloned().map(Host::Node).collect();
@@ -246,9 +254,12 @@ async fn ask(
     let mut found = BTreeSet::new();
     for (host, answer) in answers {
         match answer {
-            Ok(left) => found.extend(left),
+            Ok(report) => {
+                found.extend(report.left);
+                cleaned.unclear.extend(report.refused);
+            }
             Err(why) => {
-                unasked.insert(host.to_string(), why);
+                cleaned.unasked.insert(host.to_string(), why);
             }
         }
     }

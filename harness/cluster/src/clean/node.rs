@@ -2,10 +2,11 @@
 
 use super::{Job, Jobs, Leftover, LeftoverKind, SHARED};
 use crate::launch::QUERY_LIMIT;
-use crate::reach::{Command, Host, Reach};
+use crate::reach::{Command, Host, Reach, ReachError};
 use base::digest::sha256;
 use job::script;
 use model::artefact::{FolderAccess, Plan, PlannedFile};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// An argument list has its limits; a run may have hundreds of jobs.
@@ -13,13 +14,21 @@ const AT_ONCE: usize = 100;
 /// Asking processes to end, ending them, and what lies around that.
 const END_LIMIT: Duration = Duration::from_secs(90);
 
+/// What a host says of the jobs that it was asked about.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct HostReport {
+    pub left: Vec<Leftover>,
+    /// A line for each folder that is not looked into, since it may be somebody else's.
+    pub refused: Vec<String>,
+}
+
 pub(super) async fn ask(
     reach: &dyn Reach,
     host: &Host,
     verb: &str,
     jobs: &[&Job],
-) -> Result<Vec<Leftover>, String> {
-    let mut left = Vec::new();
+) -> Result<HostReport, String> {
+    let mut all = HostReport::default();
     for jobs in jobs.chunks(AT_ONCE) {
         let node = match host {
             Host::Here => "-",
@@ -32,9 +41,11 @@ pub(super) async fn ask(
         if !answer.succeeded() {
             return Err(format!("`clean.sh` ended with {}: {}", answer.status, answer.complaint()));
         }
-        left.extend(read(&answer.stdout_text(), host, jobs)?);
+        let HostReport { left, refused } = read(&answer.stdout_text(), host, jobs)?;
+        all.left.extend(left);
+        all.refused.extend(refused);
     }
-    Ok(left)
+    Ok(all)
 }
 
 /// The digest of a file that was put there before its job began.
@@ -46,28 +57,42 @@ pub(super) fn digest_of(file: &PlannedFile) -> Option<(String, String)> {
     Some((file.name.clone(), digest))
 }
 
-/// What lies under its own name and is not what was put there: a job that has not begun will not begin with it.
+/// Removes files of jobs: by a host that answers, and behind no link.
 pub(super) async fn remove<'a>(
     plan: &Plan,
     jobs: &Jobs,
     reach: &dyn Reach,
-    broken: impl Iterator<Item = &'a Leftover>,
+    files: impl Iterator<Item = &'a Leftover>,
 ) {
-    for left in broken {
-        let Some(job) = jobs.0.iter().find(|job| job.name == left.job) else { continue };
-        let host = match (plan.launcher.facts().folder, job.nodes.first()) {
-            (FolderAccess::Nodes, Some(node)) => Host::Node(node.clone()),
-            _ => Host::Here,
+    let mut names: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for file in files {
+        names.entry(&file.job).or_default().insert(file.which.clone());
+    }
+    for (name, files) in names {
+        let Some(job) = jobs.0.iter().find(|job| job.name == name) else { continue };
+        let files: Vec<String> = files.into_iter().collect();
+        let hosts = match plan.launcher.facts().folder {
+            FolderAccess::Nodes => job.nodes.iter().cloned().map(Host::Node).collect(),
+            FolderAccess::ThisMachine => vec![Host::Here],
         };
-        // Whether it worked is seen by looking again.
-        let _ = reach.remove(&host, &job.folder, std::slice::from_ref(&left.which)).await;
+        for host in &hosts {
+            // Whether it worked is seen by looking again.
+            match reach.remove(host, &job.folder, &files).await {
+                Err(
+                    ReachError::Unreachable { .. }
+                    | ReachError::TimedOut { .. }
+                    | ReachError::NoAccess { .. },
+                ) => {}
+                Ok(()) | Err(_) => break,
+            }
+        }
     }
 }
 
-fn read(text: &str, host: &Host, jobs: &[&Job]) -> Result<Vec<Leftover>, String> {
+fn read(text: &str, host: &Host, jobs: &[&Job]) -> Result<HostReport, String> {
     let text =
         text.strip_suffix("complete\n").ok_or_else(|| "the answer of `clean.sh` is truncated".to_owned())?;
-    let mut left = Vec::new();
+    let (mut left, mut refused) = (Vec::new(), Vec::new());
     for line in text.lines() {
         let bad = || format!("unexpected answer of `clean.sh`: `{}`", line.escape_debug());
         let mut fields = line.splitn(3, '\t');
@@ -85,13 +110,18 @@ fn read(text: &str, host: &Host, jobs: &[&Job]) -> Result<Vec<Leftover>, String>
                 }
                 (LeftoverKind::Broken, name, true)
             }
+            "refused" => {
+                let (name, why) = (&job.name, which.escape_debug());
+                refused.push(format!("the folder of {name} was left alone: {why}"));
+                continue;
+            }
             _ => return Err(bad()),
         };
         // All nodes see the same folder: what lies there is reported once.
         let at = if is_shared { SHARED.to_owned() } else { host.to_string() };
         left.push(Leftover { at, what, which: which.to_owned(), job: job.name.clone() });
     }
-    Ok(left)
+    Ok(HostReport { left, refused })
 }
 
 #[cfg(test)]
@@ -112,7 +142,7 @@ mod tests {
             "0\tprocess\t7\n0\tsupervisor\tsupervisor.n1\n0\tfile\tab job.sh\n0\tfile\tcd job.sh\n0\tsecret\tsecrets.n1\n0\tpart\tx.part\n0\tfile\tab other\ncomplete\n",
         );
         let left: Vec<_> =
-            left.expect("read").into_iter().map(|left| (left.at, left.what, left.which)).collect();
+            left.expect("read").left.into_iter().map(|left| (left.at, left.what, left.which)).collect();
         let one = |at: &str, what, which: &str| (at.to_owned(), what, which.to_owned());
         let wanted = [
             one("n1", LeftoverKind::Process, "7"),
@@ -122,7 +152,10 @@ mod tests {
             one(SHARED, LeftoverKind::Part, "x.part"),
         ];
         assert_eq!(left, wanted);
-        assert_eq!(parse("complete\n"), Ok(Vec::new()));
+        assert_eq!(parse("complete\n"), Ok(HostReport::default()));
+        let refused = parse("0\trefused\t`/f/\u{1b}c` is a symbolic link\ncomplete\n").expect("read");
+        let line = "the folder of c/j was left alone: `/f/\\u{1b}c` is a symbolic link";
+        assert_eq!(refused, HostReport { left: Vec::new(), refused: vec![line.to_owned()] });
         for text in [
             "",
             "0\tprocess\t7\n",

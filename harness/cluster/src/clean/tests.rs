@@ -223,6 +223,62 @@ fn lines_of(cleaned: Cleaned) -> Vec<String> {
     left.chain(unasked).chain(unclear).chain(not_ours).collect()
 }
 
+/// The nodes of a job, whose folder has a secret: one does not answer, and another may have a process that stays.
+struct Stubborn {
+    process: bool,
+    removed: RefCell<Vec<String>>,
+}
+
+impl Reach for Stubborn {
+    fn exec<'a>(&'a self, host: &'a Host, _: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+        Box::pin(async move {
+            match host.to_string().as_str() {
+                "p5-001" => Err(ReachError::Unreachable { host: "p5-001".into(), why: "gone".into() }),
+                "p5-003" if self.process => Ok(Answer::ok("0\tprocess\t7\n0\tsecret\tsecrets\ncomplete\n")),
+                _ => Ok(Answer::ok("0\tsecret\tsecrets\ncomplete\n")),
+            }
+        })
+    }
+    fn put<'a>(&'a self, _: &'a Host, path: &'a str, _: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+        Box::pin(async move { Err(ReachError::NotFound { path: path.into() }) })
+    }
+    fn get<'a>(&'a self, _: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+        Box::pin(async move { Err(ReachError::NotFound { path: path.into() }) })
+    }
+    fn remove<'a>(
+        &'a self,
+        host: &'a Host,
+        _: &'a str,
+        names: &'a [String],
+    ) -> Wait<'a, Result<(), ReachError>> {
+        Box::pin(async move {
+            self.removed.borrow_mut().push(format!("{host} {}", names.join(" ")));
+            match host.to_string().as_str() {
+                "p5-001" => Err(ReachError::Unreachable { host: "p5-001".into(), why: "gone".into() }),
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+#[test]
+fn files_are_removed_by_a_node_that_answers_once_the_jobs_processes_are_gone() {
+    let mut plan = fixture::plan();
+    plan.launcher = Launcher::Ssh;
+    plan.cases.truncate(1);
+    plan.cases[0].jobs.truncate(1);
+    plan.cases[0].jobs[0].nodes = ["p5-001", "p5-002", "p5-003"].map(str::to_owned).to_vec();
+    plan.nodes = plan.cases[0].jobs[0].nodes.clone();
+    for (process, wanted) in [(false, &["p5-001 secrets", "p5-002 secrets"][..]), (true, &[][..])] {
+        let nodes = Stubborn { process, removed: RefCell::default() };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        let cleaned = runtime.expect("a runtime").block_on(clean(&plan, &Recorded::default(), &nodes, true));
+        assert_eq!(nodes.removed.into_inner(), wanted);
+        assert!(cleaned.unasked.contains_key("p5-001"), "{cleaned:?}");
+        assert!(!cleaned.left.is_empty(), "it is looked for again");
+    }
+}
+
 #[test]
 fn messages() {
     let mut lines = Vec::new();
@@ -262,7 +318,9 @@ fn messages() {
         ("p5-004", Err(away)),
     ]);
     let others = Nodes(vec![("p5-001", Ok(Answer::ok("0\tthing\t7\ncomplete\n")))]);
-    for nodes in [ones, others] {
+    let linked = "0\trefused\t`/fsx/run/c/j` is a symbolic link\ncomplete\n";
+    let linked = Nodes(vec![("p5-001", Ok(Answer::ok(linked))), ("p5-002", Ok(Answer::ok(linked)))]);
+    for nodes in [ones, others, linked] {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let cleaned = runtime.expect("a runtime").block_on(clean(&plan, &Recorded::default(), &nodes, false));
         lines.push("nodes over ssh:".to_owned());

@@ -19,6 +19,9 @@ use std::time::Duration;
 pub(crate) struct Slurm {
     /// Jobs whose script has begun, by their ids.
     begun: RefCell<BTreeSet<String>>,
+    /// Ids of jobs that are the run's for certain: submitted by this process, or seen in the queue as the user's own in
+    /// the job's folder. One that the run has written down may be another's by now.
+    own: RefCell<BTreeSet<String>>,
 }
 
 /// Between two tries to submit while the controller is away: some minutes together, as its restart takes.
@@ -32,7 +35,7 @@ const FORMAT: &str = "--format=%i|%T|%r|%N";
 
 /// Asked of squeue about all jobs of the user: a submit plugin may have given the job another name and another folder.
 /// Its folder last, which may hold anything.
-const BY_FOLDER: &str = "--format=%i|%j|%o|%Z";
+const OWN_JOBS: [&str; 6] = ["squeue", "--noheader", "--all", "--me", "--states=all", "--format=%i|%j|%o|%Z"];
 
 impl Launch for Slurm {
     fn submit<'a>(
@@ -57,7 +60,11 @@ impl Launch for Slurm {
                 } else {
                     let submit = Command::new(job.launch.clone(), QUERY_LIMIT);
                     match reach.exec(&Host::Here, &submit).await {
-                        Ok(answer) if answer.succeeded() => return id(&answer),
+                        Ok(answer) if answer.succeeded() => {
+                            let id = id(&answer)?;
+                            self.own.borrow_mut().insert(id.clone());
+                            return Ok(id);
+                        }
                         Ok(answer) => {
                             let complaint = answer.complaint();
                             let why = format!("`sbatch` ended with {}: {complaint}", answer.status);
@@ -88,9 +95,8 @@ impl Launch for Slurm {
     ) -> Wait<'a, Result<Option<String>, NotLaunched>> {
         Box::pin(async move {
             let name = job_name(job)?;
-            let argv = ["squeue", "--noheader", "--all", "--me", "--states=all", BY_FOLDER];
             let answer = reach
-                .exec(&Host::Here, &Command::new(argv, QUERY_LIMIT))
+                .exec(&Host::Here, &Command::new(OWN_JOBS, QUERY_LIMIT))
                 .await
                 .map_err(|error| format!("unknown whether it was launched before: {error}"))?;
             if !answer.succeeded() {
@@ -98,6 +104,7 @@ impl Launch for Slurm {
                 return Err(format!("unknown whether it was launched before: `squeue`: {why}").into());
             }
             if let Some(id) = own_id(&answer.stdout_text(), &name, &job.folder)? {
+                self.own.borrow_mut().insert(id.clone());
                 return Ok(Some(id));
             }
             // Slurm forgets a job some minutes after its end; the file of its output stays.
@@ -141,22 +148,46 @@ impl Launch for Slurm {
         })
     }
 
-    fn interrupt<'a>(&'a self, reach: &'a dyn Reach, _job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()> {
+    fn interrupt<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()> {
         Box::pin(async move {
+            if !self.is_own(reach, job, handle).await {
+                return;
+            }
             let command = Command::new(["scancel", "--signal=INT", "--full", handle], QUERY_LIMIT);
             // Whether it worked is seen by polling; the cancel that follows does not depend on it.
             let _ = reach.exec(&Host::Here, &command).await;
         })
     }
 
-    fn cancel<'a>(&'a self, reach: &'a dyn Reach, _job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()> {
+    fn cancel<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()> {
         Box::pin(async move {
+            if !self.is_own(reach, job, handle).await {
+                return;
+            }
             let _ = reach.exec(&Host::Here, &Command::new(["scancel", handle], QUERY_LIMIT)).await;
         })
     }
 }
 
 impl Slurm {
+    /// Whether a job may be ended: Slurm gives ids again after a reset. Where the queue does not answer it may not; `clean`
+    /// finds what is left.
+    async fn is_own(&self, reach: &dyn Reach, job: &PlannedJob, id: &str) -> bool {
+        if self.own.borrow().contains(id) {
+            return true;
+        }
+        let Ok(answer) = reach.exec(&Host::Here, &Command::new(OWN_JOBS, QUERY_LIMIT)).await else {
+            return false;
+        };
+        let text = answer.stdout_text();
+        let is_own = answer.succeeded()
+            && text.lines().filter_map(Listed::read).any(|line| line.id == id && line.is_in(&job.folder));
+        if is_own {
+            self.own.borrow_mut().insert(id.to_owned());
+        }
+        is_own
+    }
+
     /// A job that Slurm says runs may still wait for a prolog on its nodes: the files of its output are made when its
     /// script begins.
     async fn begun(&self, reach: &dyn Reach, job: &PlannedJob, id: &str, poll: Poll) -> Poll {
@@ -217,23 +248,40 @@ pub(super) async fn pause(seconds: u64) -> bool {
     true
 }
 
-/// The job that runs in this folder, or runs its script, whatever its name. One of the same name that does neither is not
-/// taken for it, nor is it certain enough that none was submitted.
+/// A line of the queue on one of the user's own jobs.
+struct Listed<'a> {
+    id: &'a str,
+    name: &'a str,
+    /// Its script and its folder, which may hold anything.
+    at: &'a str,
+}
+
+impl<'a> Listed<'a> {
+    fn read(line: &'a str) -> Option<Listed<'a>> {
+        let mut fields = line.trim().splitn(3, '|');
+        let id = fields.next().filter(|id| !id.is_empty())?;
+        Some(Listed { id, name: fields.next().unwrap_or_default(), at: fields.next().unwrap_or_default() })
+    }
+
+    /// Whether it runs in this folder, or runs its script, whatever its name.
+    fn is_in(&self, folder: &str) -> bool {
+        let folder = folder.trim_end_matches('/');
+        let script = format!("{folder}/{}", files::JOB);
+        self.at.strip_prefix(&script).is_some_and(|rest| rest.starts_with('|'))
+            || self.at.trim_end_matches('/').strip_suffix(folder).is_some_and(|rest| rest.ends_with('|'))
+    }
+}
+
+/// The job that runs in this folder. One of the same name that does not is not taken for it, nor is it certain enough that
+/// none was submitted.
 fn own_id(listed: &str, name: &str, folder: &str) -> Result<Option<String>, String> {
-    let folder = folder.trim_end_matches('/');
-    let script = format!("{folder}/{}", files::JOB);
     let mut other = None;
-    for line in listed.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let mut fields = line.splitn(3, '|');
-        let (id, named) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
-        let at = fields.next().unwrap_or_default();
-        let is_own = at.strip_prefix(&script).is_some_and(|rest| rest.starts_with('|'))
-            || at.trim_end_matches('/').strip_suffix(folder).is_some_and(|rest| rest.ends_with('|'));
-        if is_own {
-            return Ok(Some(id.to_owned()));
+    for line in listed.lines().filter_map(Listed::read) {
+        if line.is_in(folder) {
+            return Ok(Some(line.id.to_owned()));
         }
-        if named == name {
-            let at = at.escape_debug();
+        if line.name == name {
+            let (id, at) = (line.id, line.at.escape_debug());
             other = Some(format!("job {id} in the queue has its name, but another folder: `{at}`"));
         }
     }

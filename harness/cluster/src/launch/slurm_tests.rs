@@ -482,3 +482,58 @@ fn messages() {
     );
     insta::assert_snapshot!(lines.join("\n"));
 }
+
+/// A queue of the user's own jobs, and what is ended in it.
+struct Queue(Outcome, RefCell<Vec<String>>);
+
+impl Reach for Queue {
+    fn exec<'a>(&'a self, _: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+        Box::pin(async move {
+            match command.argv[0].as_str() {
+                "sbatch" => said("7\n"),
+                "squeue" => {
+                    assert!(command.argv.iter().any(|word| word == "--me"), "{:?}", command.argv);
+                    self.0.clone()
+                }
+                _ => {
+                    self.1.borrow_mut().push(command.argv.join(" "));
+                    said("")
+                }
+            }
+        })
+    }
+    fn put<'a>(&'a self, _: &'a Host, _: &'a str, _: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+        Box::pin(async { Ok(()) })
+    }
+    fn get<'a>(&'a self, _: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+        Box::pin(async move { Err(ReachError::NotFound { path: path.into() }) })
+    }
+}
+
+/// A run that is resumed has it written down; Slurm may have given it again since.
+#[test]
+fn a_recorded_id_is_cancelled_only_where_the_queue_has_it_as_the_jobs_own() {
+    let ended = ["scancel --signal=INT --full 7".to_owned(), "scancel 7".to_owned()];
+    for (queue, is_own) in [
+        (said("6|x|/f/job.sh|/f\n7|run.case.j|/f/job.sh|/f\n"), true),
+        (said("7|renamed|/f/job.sh|/elsewhere\n"), true),
+        (said("7|renamed|(null)|/f\n"), true),
+        (said("6|run.case.j|/f/job.sh|/f\n7|run.case.j|/g/job.sh|/g\n"), false),
+        (said("77|run.case.j|/f/job.sh|/f\n"), false),
+        (said(""), false),
+        (Ok(Answer::failed(1, "Socket timed out")), false),
+        (Err(ReachError::TimedOut { what: "`squeue`".into(), limit_s: 60 }), false),
+    ] {
+        let (job, reach, slurm) = (job(), Queue(queue.clone(), RefCell::default()), Slurm::default());
+        wait(slurm.interrupt(&reach, &job, "7"));
+        wait(slurm.cancel(&reach, &job, "7"));
+        let wanted: &[String] = if is_own { &ended } else { &[] };
+        assert_eq!(reach.1.into_inner(), wanted, "{queue:?}");
+    }
+    // What this process has submitted it need not ask about.
+    let (job, reach, slurm) = (job(), Queue(said(""), RefCell::default()), Slurm::default());
+    assert_eq!(wait(slurm.submit(&reach, &job)).as_deref().ok(), Some("7"));
+    wait(slurm.interrupt(&reach, &job, "7"));
+    wait(slurm.cancel(&reach, &job, "7"));
+    assert_eq!(reach.1.into_inner(), ended);
+}

@@ -1,6 +1,7 @@
 //! Files in a job's folder on a file system of this machine. Whoever can write there (the workload, or root on a node)
 //! could put links there to files of the user: no link is followed, neither to read, nor to write, nor to remove.
 
+use job::script::files;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::libc::{S_IFMT, S_IFREG};
@@ -143,6 +144,11 @@ fn folder_of(path: &Path, make: bool) -> io::Result<(File, OsString)> {
             }
             found => File::from(found?),
         };
+        let owner = fstat(&opened)?.st_uid;
+        if owner != 0 && owner != geteuid().as_raw() {
+            let above = above.display();
+            return Err(io::Error::other(format!("the folder `{above}` belongs to user {owner}")));
+        }
     }
     Ok((opened, name))
 }
@@ -151,7 +157,13 @@ fn folder_of(path: &Path, make: bool) -> io::Result<(File, OsString)> {
 pub(super) fn own_names(path: &Path) -> usize {
     match folder_name(path) {
         _ if is_of_analysis(path) => 2,
-        folder => OWN_NAMES + usize::from(folder.ends_with(TABLES)),
+        folder => {
+            // So do the folders of a supervisor.
+            let is_state = [files::SUPERVISOR, files::OLDER_SUPERVISOR]
+                .iter()
+                .any(|script| folder.starts_with(script.trim_end_matches("sh")));
+            OWN_NAMES + usize::from(is_state || folder.ends_with(TABLES))
+        }
     }
 }
 
@@ -169,6 +181,16 @@ pub(super) fn split(path: &str) -> (&str, &str) {
     match ends.nth(own_names(Path::new(path)) - 1) {
         Some(at) if at > 0 => (&path[..at], &path[at + 1..]),
         _ => ("/", path.trim_start_matches('/')),
+    }
+}
+
+/// The same of the folder of a job, or of an analysis.
+pub(super) fn split_folder(folder: &str) -> (&str, &str) {
+    let names = if is_of_analysis(&Path::new(folder).join("x")) { 1 } else { OWN_NAMES - 1 };
+    let mut ends = folder.rmatch_indices('/').map(|(at, _)| at);
+    match ends.nth(names - 1) {
+        Some(at) if at > 0 => (&folder[..at], &folder[at + 1..]),
+        _ => ("/", folder.trim_start_matches('/')),
     }
 }
 

@@ -4,12 +4,14 @@
 mod environment;
 mod left_file;
 pub mod login;
+pub mod node_folder;
 pub mod openssh;
 mod output;
 pub mod pods;
 pub mod process;
 pub mod progress;
 pub mod redacted;
+mod removal;
 pub mod shared_folder;
 mod shell_text;
 pub mod sink;
@@ -17,6 +19,7 @@ pub mod slurm_calls;
 pub(crate) mod slurm_refusal;
 pub mod slurm_state;
 
+pub use self::removal::removed;
 use self::sink::{Sink, unwritten};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -60,31 +63,8 @@ pub trait Reach {
         folder: &'a str,
         names: &'a [String],
     ) -> Wait<'a, Result<(), ReachError>> {
-        Box::pin(remove_by_command(self, host, folder, names))
+        Box::pin(removal::by_command(self, host, folder, names))
     }
-}
-
-/// How long the removal of some files may take.
-const REMOVAL: Duration = Duration::from_secs(120);
-/// An argument list has its limits; a job of thousands of ranks has more files than one takes.
-const REMOVED_AT_ONCE: usize = 500;
-
-async fn remove_by_command<R: Reach + ?Sized>(
-    reach: &R,
-    host: &Host,
-    folder: &str,
-    names: &[String],
-) -> Result<(), ReachError> {
-    for some in names.chunks(REMOVED_AT_ONCE) {
-        let words = ["rm", "-f", "--"].map(str::to_owned).into_iter();
-        let argv = words.chain(some.iter().map(|name| format!("{folder}/{name}")));
-        let answer = reach.exec(host, &Command::new(argv, REMOVAL)).await?;
-        if !answer.succeeded() {
-            let what = format!("cannot remove files of `{folder}` on {host}");
-            return Err(ReachError::Failed { what, why: answer.complaint() });
-        }
-    }
-    Ok(())
 }
 
 impl<R: Reach + ?Sized> Reach for &R {

@@ -112,14 +112,17 @@ impl Reach for ProcessReach {
     ) -> Wait<'a, Result<(), ReachError>> {
         Box::pin(async move {
             here(host)?;
+            let mut first = Ok(());
             for name in names {
                 let path = format!("{folder}/{name}");
-                left_file::remove(&path).map_err(|error| ReachError::Failed {
+                let removed = left_file::remove(&path).map_err(|error| ReachError::Failed {
                     what: format!("cannot remove `{path}`"),
                     why: error.to_string(),
-                })?;
+                });
+                // The others go all the same.
+                first = first.and(removed);
             }
-            Ok(())
+            first
         })
     }
 }

@@ -1,5 +1,5 @@
 //! The shared folder of an inventory, where it lies on this machine: scripts that run as the user are put there, so
-//! no other user may be able to replace them.
+//! no other user may be able to replace them. `node_folder.rs` has it where nodes see it.
 
 use nix::unistd::geteuid;
 use std::fs::{self, DirBuilder, Metadata};
@@ -9,6 +9,8 @@ use std::path::Path;
 
 const STICKY: u32 = 0o1000;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
+/// Whom a server of NFS takes root for, where it squashes root.
+const SQUASHED: [u32; 2] = [65534, 4_294_967_294];
 
 /// Makes the folder of a new run in the shared folder. Whoever made one of that name before keeps it.
 pub fn make_run(shared: &str, run: &str) -> Result<(), String> {
@@ -50,15 +52,24 @@ fn check(shared: &str) -> Result<(), String> {
 }
 
 fn distrusted(folder: &Path, facts: &Metadata) -> Option<String> {
-    let (owner, user, mode) = (facts.uid(), geteuid().as_raw(), facts.mode());
-    let folder = folder.display();
+    why_distrusted(&folder.display().to_string(), facts.uid(), facts.mode(), geteuid().as_raw())
+}
+
+/// Why others can replace what lies in a folder of this owner and mode; `user` is who works there.
+pub(super) fn why_distrusted(folder: &str, owner: u32, mode: u32, user: u32) -> Option<String> {
     if owner != 0 && owner != user {
-        return Some(format!("`{folder}` belongs to user {owner}; choose a folder of your own"));
+        let hint = match user == 0 && SQUASHED.contains(&owner) {
+            true => "root is mapped to it there (root squash): work as another user",
+            false => "choose a folder of your own",
+        };
+        return Some(format!("`{folder}` belongs to user {owner}; {hint}"));
     }
     let open = mode & WRITABLE_BY_OTHERS != 0 && mode & STICKY == 0;
     open.then(|| {
         format!(
-            "other users can replace files in `{folder}`; run `chmod go-w {folder}`, or choose another folder"
+            "`{folder}` has mode {:04o}, so other users can replace files in it; run `chmod go-w {folder}` or \
+             `chmod +t {folder}`, or choose another folder",
+            mode & 0o7777
         )
     })
 }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Reports the leftovers on one node of the jobs in these folders, and ends them on request.
+# Reports the leftovers on one node of the jobs in these folders, and ends processes on request.
 # usage: bash clean.sh look|end NODE FOLDER...
 # Prints a line for each thing, its parts parted by tabs: which of the folders, counted from 0; what it is; and which:
 #   process    its number; it is of a group that the job's own records name, if the number still means that group
@@ -7,8 +7,11 @@
 #   secret     the name of a file that the job was given and has not read
 #   part       the name of a file that was not written to its end
 #   file       the digest and the name of a file that was put there before the job began
-# A last line `complete` shows that nothing of the answer is missing. `end` ends processes by their numbers, at first by asking them to, and
-# removes the files of the other kinds but the last; then it prints the leftovers.
+#   refused    why nothing of the folder is looked at: it may be somebody else's
+# A last line `complete` shows that nothing of the answer is missing. `end` ends processes by their numbers, at first by asking them to,
+# and writes how a job without a supervisor ended; then it prints the leftovers. It removes no file.
+# A workload can move its folder away and put a link to another there. So a job's folder, the case's and the run's are entered one by
+# one, must belong to the user, and must lie where they should; from there all names are relative.
 set -u
 LC_ALL=C
 shopt -s nullglob
@@ -52,13 +55,62 @@ census() {
   done
 }
 
+# Goes into the folder of a job. Fails without $why where there is none.
+enter() {
+  local above=${1%/*/*/*} part parts there
+  why=
+  IFS=/ read -ra parts <<< "${1#"$above"/}"
+  if [[ $1 != /* || ${#parts[@]} -ne 3 ]]; then
+    why='it is not the folder of a job'
+    return 1
+  fi
+  [[ -e ${above:-/} ]] || return 1
+  if ! cd -P -- "${above:-/}" 2> /dev/null; then
+    why="\`${above:-/}\` cannot be entered"
+    return 1
+  fi
+  there=$(readlink /proc/self/cwd)
+  there=${there%/}
+  for part in "${parts[@]}"; do
+    if [[ -L ./$part ]]; then
+      why="\`$there/$part\` is a symbolic link"
+      return 1
+    fi
+    [[ -e ./$part ]] || return 1
+    there+=/$part
+    if ! cd -P "./$part" 2> /dev/null; then
+      why="\`$there\` cannot be entered"
+      return 1
+    fi
+    if [[ ! -O . ]]; then
+      why="\`$there\` belongs to another user"
+      return 1
+    fi
+  done
+  # What the kernel says, for a name may have become a link since it was looked at.
+  [[ $(readlink /proc/self/cwd) == "$there" ]] && return
+  why="\`$there\` was moved or is behind a symbolic link"
+  return 1
+}
+
+# Goes down into a folder of the job's folder, by the same rules.
+descend() {
+  local there
+  [[ -d ./$1 && ! -L ./$1 ]] || return
+  there=$(readlink /proc/self/cwd)/$1
+  cd -P "./$1" 2> /dev/null && [[ -O . && $(readlink /proc/self/cwd) == "$there" ]]
+}
+
+# Whether the name is that of a file here, and not of a link. The harness gives no file another name than a printable one.
+is_file() {
+  [[ -f ./$1 && ! -L ./$1 && $1 != *[![:print:]]* ]]
+}
+
 # Sets $found to the processes that a record means: the number was not reused, the node was not rebooted, and the
-# container is the same. A group
-# outlives its first process, and as long as it does its number is not reused.
+# container is the same. A group outlives its first process, and as long as it does its number is not reused.
 meant() {
-  local pid begun there first
+  local pid=$1 begun=$2 there=$3 first=$4
   found=
-  { read -r pid begun there first < "$1"; } 2> /dev/null || return 1
   [[ $there == "$boot" && $pid =~ ^[1-9][0-9]*$ ]] || return 1
   # In another container numbers mean other processes.
   [[ -z $first || ${began[1]-} == "$first" ]] || return 1
@@ -67,28 +119,35 @@ meant() {
   [[ -n $found ]]
 }
 
-# The records of a job on this node.
+# Prints the records of the job on this node, in whose folder we are: a line for each.
 records() {
   local name
-  for name in "$1/group" "$1"/{supervisor,lease}."$node"/{group,supervisor,keeper}; do
-    if [[ -f $name ]]; then echo "$name"; fi
+  record group
+  for name in {supervisor,lease}."$node"; do
+    (descend "$name" && for name in group supervisor keeper; do record "$name"; done)
   done
+}
+
+record() {
+  local line
+  is_file "$1" && [[ -O ./$1 ]] && { read -r line < "./$1"; } 2> /dev/null && printf '%s\n' "$line"
 }
 
 # Sets $all to every leftover process.
 gather() {
-  local folder record
+  local folder pid begun there first
   all=
   census
   for folder in "$@"; do
-    while read -r record; do
-      if meant "$record"; then all+=$found; fi
-    done < <(records "$folder")
+    enter "$folder" || continue
+    while read -r pid begun there first; do
+      if meant "$pid" "$begun" "$there" "$first"; then all+=$found; fi
+    done < <(records)
   done
 }
 
 end_all() {
-  local how tries folder pid name
+  local how tries folder name
   for how in TERM KILL; do
     for ((tries = 0; tries < 50; tries++)); do
       gather "$@"
@@ -100,42 +159,52 @@ end_all() {
   done
   [[ -z $all ]] || return
   for folder in "$@"; do
-    for name in "$folder"/{supervisor,lease}."$node"; do
-      if [[ -d $name && ! -e $name/status ]]; then
-        echo 'ended 137 asked' > "$name/status.part" && mv -f "$name/status.part" "$name/status"
-      fi
-    done
-    for name in "$folder"/secrets "$folder"/secrets.* "$folder"/*.part "$folder"/{supervisor,lease}.*/*.part \
-      "$folder"/agent/*/*.part; do
-      if [[ -f $name ]]; then rm -f -- "$name"; fi
+    enter "$folder" || continue
+    for name in {supervisor,lease}."$node"; do
+      (descend "$name" && [[ ! -e status ]] && write_status)
     done
   done
 }
 
+# With `set -C` the file is made, or it fails: a link in its place would be followed.
+write_status() {
+  set -C
+  rm -f ./status.part && echo 'ended 137 asked' > ./status.part && mv -fT ./status.part ./status
+}
+
 report() {
-  local at=$1 folder=$2 record pid name kept=
+  local at=$1 folder=$2 pid begun there first name line kept=
   declare -A printed=()
-  while read -r record; do
-    meant "$record" || continue
+  if ! enter "$folder"; then
+    if [[ -n $why ]]; then say "$at" refused "$why"; fi
+    return
+  fi
+  while read -r pid begun there first; do
+    meant "$pid" "$begun" "$there" "$first" || continue
     kept=yes
     for pid in $found; do
       if [[ -z ${printed[$pid]-} ]]; then say "$at" process "$pid"; fi
       printed[$pid]=yes
     done
-  done < <(records "$folder")
-  for name in "$folder"/{supervisor,lease}."$node"; do
-    if [[ -z $kept && -d $name && ! -e $name/status ]]; then say "$at" supervisor "${name##*/}"; fi
+  done < <(records)
+  for name in {supervisor,lease}."$node"; do
+    if [[ -z $kept ]]; then (descend "$name" && [[ ! -e status ]] && say "$at" supervisor "$name"); fi
   done
-  for name in "$folder"/secrets "$folder"/secrets.*; do
-    if [[ -f $name && $name != *.part ]]; then say "$at" secret "${name##*/}"; fi
+  for name in secrets secrets.*; do
+    if [[ $name != *.part ]] && is_file "$name"; then say "$at" secret "$name"; fi
   done
-  for name in "$folder"/*.part "$folder"/{supervisor,lease}.*/*.part "$folder"/agent/*/*.part; do
-    if [[ -f $name ]]; then say "$at" part "${name#"$folder"/}"; fi
+  for name in *.part; do
+    if is_file "$name"; then say "$at" part "$name"; fi
+  done
+  for folder in {supervisor,lease}.*; do
+    [[ $folder == *[![:print:]]* ]] || (descend "$folder" && for name in *.part; do
+      if is_file "$name"; then say "$at" part "$folder/$name"; fi
+    done)
   done
   for name in job.sh hostfile counters.sh gpus.sh flows.sh profile.sh supervisor.sh lease.sh agent.sh allocation.sh; do
-    if [[ -f $folder/$name ]]; then
-      record=$(sha256sum < "$folder/$name")
-      say "$at" file "${record%% *} $name"
+    if is_file "$name"; then
+      line=$(sha256sum < "./$name")
+      say "$at" file "${line%% *} $name"
     fi
   done
 }

@@ -16,7 +16,7 @@ pub use master::SshOptions;
 
 use super::process::ProcessReach;
 use super::sink::Sink;
-use super::{Answer, Command, Host, Reach, ReachError, Wait, remove_by_command, shell_text};
+use super::{Answer, Command, Host, Reach, ReachError, Wait, removal, shell_text};
 use futures::stream::{self, StreamExt};
 use master::Master;
 use openssh::Session;
@@ -260,7 +260,7 @@ impl Reach for OpenSsh {
         Box::pin(async move {
             match host {
                 Host::Here => ProcessReach.remove(host, folder, names).await,
-                Host::Node(_) => remove_by_command(self, host, folder, names).await,
+                Host::Node(_) => removal::by_command(self, host, folder, names).await,
             }
         })
     }

@@ -21,7 +21,7 @@ use super::output::{head, too_long};
 use super::process::ProcessReach;
 use super::shell_text::{self, CommandEnd};
 use super::sink::{CHUNK, Sink, unwritten};
-use super::{Answer, Command, Host, Reach, ReachError, Status, Wait, left_file, remove_by_command};
+use super::{Answer, Command, Host, Reach, ReachError, Status, Wait, left_file, removal};
 use base::digest::sha256;
 use config::inventory::{Inventory, KubernetesReach};
 use incoming::{Came, Incoming};
@@ -409,7 +409,7 @@ impl Reach for Pods {
         Box::pin(async move {
             match host {
                 Host::Here => ProcessReach.remove(host, folder, names).await,
-                Host::Node(_) => remove_by_command(self, host, folder, names).await,
+                Host::Node(_) => removal::by_command(self, host, folder, names).await,
             }
         })
     }
