@@ -212,15 +212,6 @@ fn a_pod_that_ends_while_its_job_runs_costs_that_job_alone_and_has_no_culprit() 
 }
 
 #[test]
-fn an_api_server_that_stays_away_is_no_fault_of_a_node() {
-    let bench = waiting();
-    let ran = while_it_runs(&bench, || bench.0.write("kube/away", ""));
-    assert_eq!((ran.code, ran.blamed()), (Some(3), Vec::new()), "{}", all(&ran));
-    assert!(bench.0.reported().contains("the API server cannot be reached: "), "{}", bench.0.reported());
-    assert!(ran.stderr.contains("`harness clean --all` looks for pods of runs"), "{}", all(&ran));
-}
-
-#[test]
 fn a_server_that_is_away_for_a_moment_is_asked_to_delete_again() {
     let bench = Bench::new();
     bench.0.write("kube/away-delete", "1\n2\n3\n");
