@@ -18,8 +18,7 @@ pub(crate) fn undetectable(
     let computes = |facts: &WorkloadFacts| {
         matches!(facts, WorkloadFacts::Training { .. } | WorkloadFacts::Command { .. })
     };
-    let samples_counters =
-        |job: &PlannedJob| job.expected.iter().any(|file| file.kind == FileKind::Counters);
+    let samples_counters = |job: &PlannedJob| job.expected.iter().any(|file| file.kind == FileKind::Counters);
     let has_window = |job: &PlannedJob| job.profile.as_ref().is_some_and(|profile| profile.window.is_some());
     let jobs = || plan.cases.iter().flat_map(|case| &case.jobs);
     let takes_part = |node: &String| jobs().any(|job| job.nodes.contains(node));
