@@ -204,7 +204,7 @@ fn a_pod_that_ends_while_its_job_runs_costs_that_job_alone_and_has_no_culprit() 
         assert_eq!((&counts["pass"], &counts["error"]), (&1.into(), &1.into()), "{}", all(&ran));
         assert!(from.elapsed() < Duration::from_secs(40), "no heartbeat is waited for: {:?}", from.elapsed());
         let reported = bench.0.reported();
-        let why = format!("the launcher lost the job: pod of n2: {why}");
+        let why = format!("lost: pod of n2: {why}");
         assert!(reported.contains(&why), "no `{why}` in {reported}");
         assert_eq!((ran.code, ran.blamed()), (Some(3), Vec::new()), "{}", all(&ran));
         assert_eq!(bench.pods(), Vec::<PathBuf>::new());

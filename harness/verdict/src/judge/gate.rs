@@ -240,7 +240,7 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         }
         Ended::Lost { why } => error(
             &end.cause(),
-            &format!("the launcher lost the job: {why}"),
+            &format!("lost: {why}"),
             "see the job's stderr and the log of slurmctld (over ssh: the log of the node's sshd)",
         ),
         Ended::Interrupted { why } => {

@@ -134,7 +134,7 @@ fn each_node_that_takes_no_pods_is_left_out_with_its_own_reason() {
 }
 
 #[test]
-fn a_taint_that_pods_may_bear_keeps_nobody_away() {
+fn a_taint_that_pods_may_bear_keeps_no_node_out() {
     let lines =
         [NodeLine { name: "a1", taints: r#"[{"effect":"NoExecute","key":"team","value":"b"}]"#, ..HEALTHY }];
     let Err(Failure::NoUsableNode(left)) = found(&lines, &request()) else {

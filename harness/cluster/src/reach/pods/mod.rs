@@ -49,7 +49,7 @@ const PAUSES: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(10), 
 /// The exit code of a script that has no file to give, and of one that got another file than was sent.
 const NOT_FOUND: i32 = 44;
 const DIFFERS: i32 = 9;
-const GONE: &str = "it is gone: somebody deleted or evicted it, or its node was removed";
+const GONE: &str = "deleted or evicted, or its node was removed";
 
 /// The pods of a run.
 pub struct Pods {
