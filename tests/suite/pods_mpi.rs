@@ -113,7 +113,12 @@ impl Mpi {
     }
 
     fn wait_until_nothing_is_left(&self) {
-        until("nothing is left", || self.left().is_empty());
+        // A rank that its daemon started while that was killed may outlive the job, and ends by itself.
+        let begin = Instant::now();
+        while !self.left().is_empty() && begin.elapsed() < Duration::from_secs(150) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        assert_eq!(self.left(), Vec::new());
         assert_eq!(self.bench.pods(), Vec::<PathBuf>::new());
     }
 }

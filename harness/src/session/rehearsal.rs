@@ -1,7 +1,8 @@
 //! Refuses a rehearsal with a fault that no check of the run can detect: it would be green and prove nothing.
 
 use super::RunOptions;
-use model::artefact::{FileKind, Plan, PlannedJob, WorkloadFacts};
+use metric::Files;
+use model::artefact::{Plan, PlannedJob, WorkloadFacts};
 use model::fault::{Fault, NodeFault};
 use recipes::catalogue::Catalogue;
 
@@ -18,7 +19,10 @@ pub(crate) fn undetectable(
     let computes = |facts: &WorkloadFacts| {
         matches!(facts, WorkloadFacts::Training { .. } | WorkloadFacts::Command { .. })
     };
-    let samples_counters = |job: &PlannedJob| job.expected.iter().any(|file| file.kind == FileKind::Counters);
+    let reads_counters = |name: &String| {
+        let recipe = catalogue.job_recipe(name);
+        recipe.is_some_and(|recipe| recipe.metrics.iter().any(|metric| metric.files == Files::Counters))
+    };
     let has_window = |job: &PlannedJob| job.profile.as_ref().is_some_and(|profile| profile.window.is_some());
     let jobs = || plan.cases.iter().flat_map(|case| &case.jobs);
     let takes_part = |node: &String| jobs().any(|job| job.nodes.contains(node));
@@ -35,8 +39,8 @@ pub(crate) fn undetectable(
             {
                 "no selected case compares the clocks of nodes; try --suite evidence-p5"
             }
-            Fault::ClockJump if !jobs().any(samples_counters) => {
-                "only cases that sample counters detect it, and none is selected"
+            Fault::ClockJump if !plan.cases.iter().flat_map(|case| &case.recipes).any(reads_counters) => {
+                "only cases that read counters of NICs detect it, and none is selected"
             }
             Fault::CommExposed if !plan.cases.iter().any(|case| computes(&case.workload)) => {
                 "only trainings detect it, and none is selected"
