@@ -20,8 +20,8 @@ struct Nodes {
 impl Reach for Nodes {
     fn exec<'a>(&'a self, _: &'a Host, command: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
         Box::pin(async move {
-            for path in command.argv.iter().skip(3) {
-                self.files.borrow_mut().remove(path);
+            for path in crate::reach::removed(&command.argv).expect("nothing else is asked") {
+                self.files.borrow_mut().remove(&path);
             }
             Ok(Answer::ok(""))
         })
