@@ -264,3 +264,22 @@ fn a_harness_that_is_killed_while_its_pods_start_can_be_cleaned_up() {
         all(&cleaned)
     );
 }
+
+#[test]
+fn pods_that_are_being_deleted_are_waited_for_and_made_again() {
+    let bench = waiting();
+    let mut child =
+        bench.command(&SUITE).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    let from = Instant::now();
+    while !["n1", "n2"].iter().all(|node| bench.0.path().join(format!("shared/began.{node}")).exists()) {
+        assert!(from.elapsed() < Duration::from_secs(60), "the jobs do not begin");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child.kill().and_then(|()| child.wait()).expect("killed");
+    // As where the harness was killed while it deleted them.
+    bench.0.write("kube/ending", "1\n2\n");
+    bench.0.write("shared/go", "");
+    let ran = bench.run(&["resume"]);
+    assert_eq!(ran.code, Some(0), "{}", all(&ran));
+    assert_eq!((bench.calls("create"), bench.pods()), (2, Vec::new()));
+}

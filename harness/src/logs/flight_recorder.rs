@@ -1,11 +1,11 @@
 //! `harness logs flight-recorder`: the first collective at which dumps of PyTorch's flight recorder disagree. Crate `logs`
 //! reads them.
 
-use super::{bytes, visible, write_json, write_short_finding};
+use super::joint::{self, JointFiles};
+use super::{visible, write_json, write_short_finding};
 use base::text::count;
 use clap::{ArgAction, Args};
 use logs::flight_recorder::{FlightLog, MOST_BYTES, Reader};
-use model::exit_code;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -24,39 +24,16 @@ pub(crate) struct FlightRecorderArgs {
     fail_on_findings: bool,
 }
 
-/// Prints what all dumps hold together. The exit code is 2 where one cannot be opened, then 1 where findings are to fail,
-/// then 3 where one is no dump.
+/// Prints what all dumps hold together, and gives the exit code.
 pub(crate) fn run(args: &FlightRecorderArgs, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
-    let (mut all_open, mut all_read) = (true, true);
     let mut reader = Reader::default();
-    for path in &args.files {
-        let file = path.display().to_string();
-        let bytes = match bytes(path, MOST_BYTES) {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                all_open = false;
-                // A closed stderr is no error of the verb.
-                let _ = writeln!(err, "{}: cannot be read: {error}", visible(&file));
-                continue;
-            }
-        };
-        if let Err(why) = reader.read(&bytes, &file) {
-            all_read = false;
-            let _ = writeln!(err, "{}: {}", visible(&file), visible(&why.to_string()));
-        }
-    }
+    let files = JointFiles::read(&args.files, MOST_BYTES, err, |bytes, file| reader.read(bytes, file));
     let log = reader.finish();
-    let files: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
     let _ = match args.json {
-        true => write_json(out, &files.join(" "), &log),
+        true => write_json(out, &joint::names(&args.files), &log),
         false => write(out, &log),
     };
-    match () {
-        () if !all_open => exit_code::USAGE,
-        () if args.fail_on_findings && !log.findings.is_empty() => exit_code::FAILED,
-        () if !all_read => exit_code::INCONCLUSIVE,
-        () => exit_code::PASSED,
-    }
+    files.exit_code(args.fail_on_findings && !log.findings.is_empty())
 }
 
 fn write(out: &mut dyn Write, log: &FlightLog) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! `harness logs inspector`: calls that NCCL's Inspector recorded, by communicator, operation and size. Crate `logs` reads
 //! them. Rows are ordered by what was called and never by time: the late rank has the shortest kernels.
 
-use super::{open, visible, write_json, write_short_finding};
+use super::{open, visible, write_json, write_more, write_short_finding};
 use base::text::count;
 use clap::{ArgAction, Args};
 use logs::inspector::{Gauge, InspectorLog, Reader, Series, Spread};
@@ -112,11 +112,11 @@ fn write(out: &mut dyn Write, log: &InspectorLog, each: bool) -> io::Result<()> 
             shown += 1;
         }
     }
-    write_more(out, shown)?;
+    write_more(out, shown.saturating_sub(SHOWN))?;
     for gauge in log.gauges.iter().take(SHOWN) {
         writeln!(out, "  {}", visible(&label(gauge)))?;
     }
-    write_more(out, log.gauges.len())?;
+    write_more(out, log.gauges.len().saturating_sub(SHOWN))?;
     for finding in &log.findings {
         write_short_finding(out, finding)?;
     }
@@ -164,13 +164,6 @@ fn label(gauge: &Gauge) -> String {
     let labels = gauge.labels.iter().filter(|(name, _)| names.contains(&name.as_str()));
     let labels: Vec<&str> = labels.map(|(_, value)| value.as_str()).collect();
     format!("{} {}: {}", gauge.metric, labels.join(" "), gauge.value)
-}
-
-fn write_more(out: &mut dyn Write, rows: usize) -> io::Result<()> {
-    match rows.saturating_sub(SHOWN) {
-        0 => Ok(()),
-        more => writeln!(out, "  ... and {more} more; `--format json` prints them all"),
-    }
 }
 
 #[cfg(test)]

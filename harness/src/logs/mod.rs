@@ -4,6 +4,7 @@
 pub mod efa;
 pub mod flight_recorder;
 pub mod inspector;
+mod joint;
 #[cfg(test)]
 mod message_tests;
 pub mod mpi;
@@ -87,6 +88,14 @@ fn write_short_finding(out: &mut dyn Write, finding: &Finding) -> io::Result<()>
 }
 
 const LINE_LETTERS: usize = 120;
+
+/// Says that a table has more rows than are shown.
+fn write_more(out: &mut dyn Write, more: usize) -> io::Result<()> {
+    match more {
+        0 => Ok(()),
+        more => writeln!(out, "  ... and {more} more; `--format json` prints them all"),
+    }
+}
 
 /// At most one byte more than is accepted, so that a larger file is noticed.
 fn bytes(path: &Path, most: usize) -> io::Result<Vec<u8>> {

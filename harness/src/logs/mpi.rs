@@ -1,7 +1,7 @@
 //! `harness logs mpi`: calls and ranks from logs of MPI messages. Crate `logs` reads them.
 
 use super::nccl::edge;
-use super::{open, visible, write_finding, write_json};
+use super::{open, visible, write_finding, write_json, write_more};
 use base::text::count;
 use clap::{ArgAction, Args};
 use logs::mpi_log::{MpiLog, Reader};
@@ -118,24 +118,17 @@ fn write(out: &mut dyn Write, files: &str, log: &MpiLog) -> io::Result<()> {
     for it in calls.iter().take(SHOWN) {
         writeln!(out, "  {:>10} times {} of {} bytes", it.calls, it.operation.name(), it.bytes)?;
     }
-    write_more(out, calls.len())?;
+    write_more(out, calls.len().saturating_sub(SHOWN))?;
     for it in log.ranks.iter().take(SHOWN) {
         let bytes = cell(it.bytes);
         let calls = count(it.calls, &format!("{} call", it.operation.name()));
         writeln!(out, "  rank {}: {calls}, {bytes} bytes", it.rank)?;
     }
-    write_more(out, log.ranks.len())?;
+    write_more(out, log.ranks.len().saturating_sub(SHOWN))?;
     for finding in &log.findings {
         write_finding(out, finding)?;
     }
     Ok(())
-}
-
-fn write_more(out: &mut dyn Write, rows: usize) -> io::Result<()> {
-    match rows.saturating_sub(SHOWN) {
-        0 => Ok(()),
-        more => writeln!(out, "  ... and {more} more; `--format json` prints them all"),
-    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! The tables that `harness logs nccl` prints for a person.
 
-use super::{visible, write_finding};
+use super::{visible, write_finding, write_more};
 use base::text::count;
 use logs::nccl_debug::{NcclLog, Wrong, type_name};
 use std::io::{self, Write};
 
-/// Rows of a table that are printed; `--json` prints them all.
+/// Rows of a table that are printed; `--format json` prints them all.
 const SHOWN: usize = 20;
 
 pub(super) fn write(
@@ -50,7 +50,7 @@ pub(super) fn write(
         for it in texts.iter().take(SHOWN) {
             writeln!(out, "  {name}: {} ({})", visible(&it.text), count(it.lines, "line"))?;
         }
-        write_more(out, texts.len())?;
+        write_more(out, texts.len().saturating_sub(SHOWN))?;
     }
     write_calls(out, log)?;
     write_steps(out, log)?;
@@ -69,13 +69,6 @@ pub(super) fn write(
         )?;
     }
     Ok(())
-}
-
-fn write_more(out: &mut dyn Write, rows: usize) -> io::Result<()> {
-    match rows.saturating_sub(SHOWN) {
-        0 => Ok(()),
-        more => writeln!(out, "  ... and {more} more; `--json` prints them all"),
-    }
 }
 
 /// A dash where a number is not known.
@@ -144,7 +137,7 @@ fn write_calls(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
             cell(it.bytes)
         )?;
     }
-    write_more(out, calls.len())
+    write_more(out, calls.len().saturating_sub(SHOWN))
 }
 
 fn write_places(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
@@ -159,7 +152,7 @@ fn write_places(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
             cell(it.bytes)
         )?;
     }
-    write_more(out, log.gpus.len())?;
+    write_more(out, log.gpus.len().saturating_sub(SHOWN))?;
     for it in log.communicators.iter().take(SHOWN) {
         writeln!(
             out,
@@ -173,7 +166,7 @@ fn write_places(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
             it.most_calls
         )?;
     }
-    write_more(out, log.communicators.len())?;
+    write_more(out, log.communicators.len().saturating_sub(SHOWN))?;
     for it in log.connections.iter().take(SHOWN) {
         let gdrdma = if it.gdrdma { ", GPUDirect RDMA" } else { "" };
         writeln!(
@@ -185,7 +178,7 @@ fn write_places(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
             count(it.lines, "line")
         )?;
     }
-    write_more(out, log.connections.len())?;
+    write_more(out, log.connections.len().saturating_sub(SHOWN))?;
     for it in log.choices.iter().take(SHOWN) {
         let operation = it.operation.as_deref().unwrap_or("calls");
         writeln!(
@@ -198,7 +191,7 @@ fn write_places(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
             count(it.lines, "line")
         )?;
     }
-    write_more(out, log.choices.len())
+    write_more(out, log.choices.len().saturating_sub(SHOWN))
 }
 
 fn write_steps(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
@@ -212,7 +205,7 @@ fn write_steps(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
             cell(it.bytes)
         )?;
     }
-    write_more(out, log.steps.len())
+    write_more(out, log.steps.len().saturating_sub(SHOWN))
 }
 
 /// `0 1 2 ...` of a ring that is long.
@@ -226,13 +219,13 @@ fn write_wires(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
     for it in log.rings.iter().take(SHOWN) {
         writeln!(out, "  ring {}: {} ({})", it.channel, ranks(&it.ranks), count(it.lines, "line"))?;
     }
-    write_more(out, log.rings.len())?;
+    write_more(out, log.rings.len().saturating_sub(SHOWN))?;
     for it in log.trees.iter().take(SHOWN) {
         let kind = if it.nvls { "NVLS tree" } else { "tree" };
         let (above, below) = (ranks(&it.above), ranks(&it.below));
         writeln!(out, "  {kind} {}: rank {}, parents {above}, children {below}", it.channel, it.rank)?;
     }
-    write_more(out, log.trees.len())?;
+    write_more(out, log.trees.len().saturating_sub(SHOWN))?;
     for it in log.channels.iter().take(SHOWN) {
         writeln!(
             out,
@@ -263,7 +256,7 @@ fn write_wires(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
             visible(&it.by)
         )?;
     }
-    write_more(out, log.nics.len())?;
+    write_more(out, log.nics.len().saturating_sub(SHOWN))?;
     for it in log.timings.iter().take(SHOWN) {
         let parts: Vec<String> = it
             .longest_parts_s
@@ -282,5 +275,5 @@ fn write_wires(out: &mut dyn Write, log: &NcclLog) -> io::Result<()> {
             parts.join(", ")
         )?;
     }
-    write_more(out, log.timings.len())
+    write_more(out, log.timings.len().saturating_sub(SHOWN))
 }

@@ -113,7 +113,7 @@ mpirun() {
   exit "$status"
 }
 
-# Tells Open MPI 4 and 5 how to reach nodes, and to leave their names as they are. Daemons may start further daemons.
+# Shows Open MPI 4 and 5 how to reach nodes, and has them leave names as they are. Daemons may start further daemons.
 hand_on() {
   if [[ $folder == *[[:space:]]* ]]; then
     fail "Open MPI takes no blank in the path of its launch agent: $folder"

@@ -81,7 +81,8 @@ impl Life<'_> {
         let mut refused = Vec::new();
         let mut until = Instant::now();
         if let Some(template) = template {
-            until += Duration::from_secs(template.reach.start_limit_s);
+            listed = self.without_deleted(nodes, listed).await;
+            until = Instant::now() + Duration::from_secs(template.reach.start_limit_s);
             let absent = |node: &&String| !listed.contains_key(&self.owner.pod(node));
             let absent: Vec<&str> = nodes.iter().filter(absent).map(String::as_str).collect();
             if !absent.is_empty() {
@@ -110,6 +111,27 @@ impl Life<'_> {
             (node.clone(), pod.and_then(|pod| runs(node, pod)))
         });
         Ok(each.collect())
+    }
+
+    /// Once pods that are being deleted are gone, as those of a harness that was killed at the end of its run: until then
+    /// no other can have their names. A node that does not answer keeps its pod, and is not waited for.
+    async fn without_deleted(
+        &self,
+        nodes: &[String],
+        mut listed: BTreeMap<String, PodFacts>,
+    ) -> BTreeMap<String, PodFacts> {
+        let until = Instant::now() + GONE_LIMIT;
+        let goes = |facts: &PodFacts| facts.is_deleted && silence(facts).is_none();
+        while nodes.iter().any(|node| listed.get(&self.owner.pod(node)).is_some_and(goes))
+            && Instant::now() < until
+            && interrupt::asked().is_none()
+        {
+            tokio::time::sleep(LOOK).await;
+            if let Ok(now) = self.list().await {
+                listed = now;
+            }
+        }
+        listed
     }
 
     /// What the server refused, a line for each.

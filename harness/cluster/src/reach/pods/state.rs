@@ -13,6 +13,8 @@ pub(super) struct PodFacts {
     pub node: Option<String>,
     /// Of its own network, once it has one.
     pub ip: Option<String>,
+    /// It was deleted, and keeps its name until it is gone.
+    pub is_deleted: bool,
     pub state: PodState,
 }
 
@@ -37,6 +39,7 @@ pub(super) fn read(list: &[u8]) -> Result<BTreeMap<String, PodFacts>, String> {
             uid: text(&pod["metadata"]["uid"])?,
             node: text(&pod["spec"]["nodeName"]),
             ip: pod["status"]["podIP"].as_str().filter(|ip| is_address(ip)).map(str::to_owned),
+            is_deleted: is_deleted(pod),
             state: state(pod),
         };
         Some((text(&pod["metadata"]["name"])?, facts))
@@ -73,6 +76,10 @@ fn over(ended: &Value, is_deleted: bool) -> PodState {
     PodState::Over(with(reason, with(code, text(&ended["message"]))))
 }
 
+fn is_deleted(pod: &Value) -> bool {
+    pod["metadata"]["deletionTimestamp"].is_string()
+}
+
 fn state(pod: &Value) -> PodState {
     let status = &pod["status"];
     let container = &status["containerStatuses"][0];
@@ -82,7 +89,7 @@ fn state(pod: &Value) -> PodState {
     };
     let waits = &container["state"]["waiting"];
     let ended = &container["state"]["terminated"];
-    let is_deleted = pod["metadata"]["deletionTimestamp"].is_string();
+    let is_deleted = is_deleted(pod);
     match status["phase"].as_str() {
         Some("Failed" | "Succeeded") => {
             let (reason, message) = (text(&status["reason"]), text(&status["message"]));
