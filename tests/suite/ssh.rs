@@ -17,7 +17,6 @@ const TABLE: &[(&str, i32, &str, &str)] = &[
     ("node-fails", 3, "culprit p5-002 node", "NODE_FAIL"),
     ("output-missing", 3, "culprit p5-002 node", "output-missing"),
     ("garbled", 3, "culprit p5-002 node", "capture-unreadable"),
-    ("disk-full", 3, "culprit p5-002 node", "disk-full"),
     ("wrong-ranks", 3, "culprit p5-002 node", "wrong-ranks"),
     ("host-unreachable", 3, "culprit p5-002 node", "host-unreachable: p5-002 cannot be "),
 ];

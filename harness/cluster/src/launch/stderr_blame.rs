@@ -4,7 +4,7 @@
 use base::text::shorten;
 use job::script::{AGENT_NO_MPIRUN, AGENT_SAYS};
 use logs::stream::Pieces;
-use model::artefact::{DISK_QUOTA, WorkloadFailure};
+use model::artefact::{DISK_FULL, DISK_QUOTA, WorkloadFailure};
 use std::collections::BTreeSet;
 use std::io::BufRead;
 
@@ -45,6 +45,13 @@ impl<'a> Blame<'a> {
         self
     }
 
+    fn only_node(&self) -> Option<&'a str> {
+        match self.nodes {
+            [node] => Some(node),
+            _ => None,
+        }
+    }
+
     /// Reads a file as far as it can be read; `node` alone wrote it.
     pub fn read(&mut self, from: impl BufRead, node: Option<&str>) {
         let mut pieces = Pieces::new(from);
@@ -55,9 +62,12 @@ impl<'a> Blame<'a> {
 
     fn line(&mut self, line: &str, node: Option<&str>) {
         let evidence = || shorten(line.trim(), 300);
-        // It need not name the only node, and says more than srun's line on the exit code that comes of it.
-        if self.full_disk.is_none() && disk_full(line).is_some() {
-            self.full_disk = Some(evidence());
+        // It says more than srun's line on the exit code that comes of it.
+        if line.contains(NO_SPACE) {
+            let place = node.or(self.only_node()).filter(|node| !line.contains(*node));
+            let place = place.map(|node| format!("{node}: ")).unwrap_or_default();
+            self.full_disk.get_or_insert_with(|| place + &evidence());
+            return;
         }
         if self.quota.is_none() && line.contains(QUOTA_EXCEEDED) {
             self.quota = Some(evidence());
@@ -65,7 +75,7 @@ impl<'a> Blame<'a> {
         if let Some(node) = node.filter(|_| self.of_node.is_none()) {
             // Bash reports a command that a signal ended so: `job.sh: line 21:  4711 Killed ...`.
             let of_shell = line.contains(".sh: line ").then(|| death(line)).flatten();
-            self.of_node = of_shell.or_else(|| disk_full(line)).map(|cause| blame(cause, node, evidence()));
+            self.of_node = of_shell.map(|cause| blame(cause, node, evidence()));
         }
         if let Some(what) = line.strip_prefix(AGENT_SAYS) {
             let cause = if what.starts_with(AGENT_NO_MPIRUN) { TOOL_MISSING } else { LAUNCH_AGENT };
@@ -88,14 +98,14 @@ impl<'a> Blame<'a> {
         }
     }
 
-    /// A quota of the user, which is no node's; a full disk of the only node, then a node that was lost before all else, then the first that is named, then what
-    /// a file of one node says.
+    /// A quota of the user, then a node that was lost, then a full disk, then the first node that is named, then what a
+    /// file of one node says. Quotas and full disks blame no node.
     pub fn failure(self) -> Option<WorkloadFailure> {
         if let Some(evidence) = self.quota {
-            return Some(WorkloadFailure { cause: DISK_QUOTA.to_owned(), node: None, evidence });
+            return Some(unattributed(DISK_QUOTA, evidence));
         }
-        if let ([node], Some(evidence)) = (self.nodes, self.full_disk) {
-            return Some(blame("disk-full", node, evidence));
+        if let (None, Some(evidence)) = (&self.lost, self.full_disk) {
+            return Some(unattributed(DISK_FULL, evidence));
         }
         // When a node is lost, the tasks of the others are killed, and their lines may come first.
         let Some(first) = self.lost.or(self.first) else { return self.of_agent.or(self.of_node) };
@@ -127,9 +137,8 @@ pub const RANK_FAILED: &str = "rank-failed";
 /// How the system calls it where a user or a group may write no more: it hits every node alike.
 const QUOTA_EXCEEDED: &str = "Disk quota exceeded";
 
-fn disk_full(line: &str) -> Option<&'static str> {
-    line.contains("No space left on device").then_some("disk-full")
-}
+/// How the system calls it where nothing more can be written.
+const NO_SPACE: &str = "No space left on device";
 
 fn death(line: &str) -> Option<&'static str> {
     let lower = line.to_ascii_lowercase();
@@ -140,9 +149,6 @@ fn death(line: &str) -> Option<&'static str> {
 /// The cause in a word, where the line is one that blames.
 fn cause_of(line: &str) -> Option<&'static str> {
     let from_slurm = line.contains("srun: error:") || line.contains("slurmstepd: error:");
-    if let Some(cause) = disk_full(line) {
-        return Some(cause);
-    }
     // mpirun names the first rank that a signal ended, whatever the signal; Open MPI 5 breaks the line before that.
     if line.contains("noticed that process rank") && line.contains("exited on") {
         return Some("rank-died");
@@ -189,15 +195,32 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_of_the_only_node_is_reported_before_its_exit_code() {
-        let text = "head: error writing 'standard output': No space left on device\n\
-                    srun: error: p5-001: tasks 0-7: Exited with exit code 1\n";
-        let cause_of_text = |text| read(text, &["p5-001"], None).map(|(cause, _)| cause);
-        assert_eq!(cause_of_text(text), Some("disk-full".into()));
-        assert_eq!(
-            cause_of_text("srun: error: p5-001: task 0: Exited with exit code 1\n"),
-            Some("rank-failed".into())
-        );
+    fn a_full_disk_blames_no_node_and_its_evidence_says_where_it_is() {
+        let full = "head: error writing 'standard output': No space left on device\n";
+        let exited = "srun: error: p5-001: tasks 0-7: Exited with exit code 1\n";
+        let lost = "srun: error: Node failure on p5-002\n";
+        let failure = |text: &str, nodes: &[&str], node| {
+            let nodes: Vec<String> = nodes.iter().map(|node| (*node).to_owned()).collect();
+            let mut blame = Blame::new(&nodes);
+            blame.read(text.as_bytes(), node);
+            blame.failure().map(|failure| (failure.cause, failure.node, failure.evidence))
+        };
+        let full_at = |place: &str| {
+            let said = "head: error writing 'standard output': No space left on device";
+            Some(("disk-full".to_owned(), None, format!("{place}{said}")))
+        };
+        let text = [full, exited].concat();
+        assert_eq!(failure(&text, &["p5-001"], None), full_at("p5-001: "));
+        assert_eq!(failure(&text, &["p5-001", "p5-002"], Some("p5-001")), full_at("p5-001: "));
+        assert_eq!(failure(&text, &["p5-001", "p5-002"], None), full_at(""));
+        // A line that names its node says it once.
+        let named = "slurmstepd: error: [p5-002] write error: No space left on device\n";
+        let (cause, node, evidence) = failure(named, &["p5-001", "p5-002"], None).expect("a failure");
+        assert_eq!((cause.as_str(), node, evidence.as_str()), ("disk-full", None, named.trim_end()));
+        let (cause, node, _) = failure(&[full, lost].concat(), &["p5-001", "p5-002"], None).expect("a failure");
+        assert_eq!((cause.as_str(), node.as_deref()), ("NODE_FAIL", Some("p5-002")));
+        let alone = failure(exited, &["p5-001"], None).expect("a failure");
+        assert_eq!((alone.0.as_str(), alone.1.as_deref()), ("rank-failed", Some("p5-001")));
     }
 
     #[test]
@@ -282,7 +305,6 @@ mod tests {
             cause_of_text("hello\ngpus.sh: line 18:  4711 Killed   \"$@\"\n"),
             Some("rank-died".into())
         );
-        assert_eq!(cause_of_text("cat: write error: No space left on device\n"), Some("disk-full".into()));
         for text in ["", "Killed", "job.sh: line 3: nothing: command not found"] {
             assert_eq!(cause_of_text(text), None, "{text}");
         }

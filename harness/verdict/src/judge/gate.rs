@@ -10,7 +10,7 @@ use metric::lacks::NOT_READ;
 use metric::{DataCheck, Files};
 use model::artefact::INTERNAL_ERROR;
 use model::artefact::{
-    BELOW_FLOOR, Bad, DISK_QUOTA, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, JudgedBy,
+    BELOW_FLOOR, Bad, DISK_FULL, DISK_QUOTA, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, JudgedBy,
     PlannedAssertion, PlannedJob, Status, Verdict,
 };
 use recipes::catalogue::Catalogue;
@@ -45,17 +45,21 @@ impl Gate {
 const TOOL_MISSING: &str = "tool-missing";
 const TOOL_REFUSED: &str = "tool-refused";
 const OUTPUT_REFUSED: &str = "output-refused";
+/// What nccl-tests and NCCL call a full file system, usually /dev/shm.
+const NO_SPACE: &str = "no-space";
 const LAUNCH_AGENT: &str = "launch-agent";
 const POD_LOST: &str = "pod-lost";
 /// Causes that say nothing about a node: tools that are missing or too old, files that were refused, panics of the
-/// harness, reports that were never read, a quota, pods that ended or that mpirun did not reach.
-const OF_NO_NODE: [&str; 8] = [
+/// harness, reports that were never read, a quota, a full disk, pods that ended or that mpirun did not reach.
+const OF_NO_NODE: [&str; 10] = [
     TOOL_MISSING,
     TOOL_REFUSED,
     OUTPUT_REFUSED,
     INTERNAL_ERROR,
     NOT_READ,
     DISK_QUOTA,
+    DISK_FULL,
+    NO_SPACE,
     LAUNCH_AGENT,
     POD_LOST,
 ];
@@ -137,7 +141,11 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
             return error(
                 &cause,
                 &format!("the job ended with exit code {code}: {evidence}"),
-                "look at stderr of the job",
+                match cause.as_str() {
+                    DISK_FULL | NO_SPACE => "free space on the node, see `df -h` and `df -h /dev/shm` there",
+                    DISK_QUOTA => "free space, or ask for a larger quota: see `quota` on the node",
+                    _ => "look at stderr of the job",
+                },
             );
         }
         // A bandwidth reached with wrong data is no bandwidth. Where nothing asks for the data itself, the numbers beside

@@ -181,7 +181,6 @@ fn blames_reporter(class: FailureClass) -> bool {
         FailureClass::NodeFailure
             | FailureClass::CudaError
             | FailureClass::OutOfMemory
-            | FailureClass::NoSpace
             | FailureClass::NetworkNotFound
     )
 }
