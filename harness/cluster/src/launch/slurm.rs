@@ -134,9 +134,13 @@ impl Launch for Slurm {
                 }
                 Err(error) => return vec![Poll::Unknown(error.to_string()); jobs.len()],
             };
+            if let Err(why) = self.recognize(reach, jobs).await {
+                return vec![Poll::Unknown(why); jobs.len()];
+            }
             let mut polls = Vec::with_capacity(jobs.len());
             for (job, id) in jobs {
                 let poll = match listed.get(*id) {
+                    _ if !self.own.borrow().contains(*id) => slurm_end::gone(reach, job, id).await,
                     Some(line) if !line.state.has_ended() => self.begun(reach, job, id, line.poll()).await,
                     // Ended, or forgotten by squeue: scontrol knows the exit code, and knows a job a while longer.
                     _ => slurm_end::ask(reach, job, id).await,
@@ -173,19 +177,27 @@ impl Slurm {
     /// Whether a job may be ended: Slurm gives ids again after a reset. Where the queue does not answer it may not; `clean`
     /// finds what is left.
     async fn is_own(&self, reach: &dyn Reach, job: &PlannedJob, id: &str) -> bool {
-        if self.own.borrow().contains(id) {
-            return true;
+        self.recognize(reach, &[(job, id)]).await.is_ok() && self.own.borrow().contains(id)
+    }
+
+    /// Looks in the queue for the jobs that are not known to be the run's: those of the user in the job's folder are.
+    async fn recognize(&self, reach: &dyn Reach, jobs: &[(&PlannedJob, &str)]) -> Result<(), String> {
+        let unknown = jobs.iter().filter(|(_, id)| !self.own.borrow().contains(*id));
+        let unknown: BTreeMap<&str, &PlannedJob> = unknown.map(|(job, id)| (*id, *job)).collect();
+        if unknown.is_empty() {
+            return Ok(());
         }
-        let Ok(answer) = reach.exec(&Host::Here, &Command::new(OWN_JOBS, QUERY_LIMIT)).await else {
-            return false;
-        };
+        let answer = reach.exec(&Host::Here, &Command::new(OWN_JOBS, QUERY_LIMIT)).await;
+        let answer = answer.map_err(|error| error.to_string())?;
+        if !answer.succeeded() {
+            return Err(format!("`squeue` ended with {}: {}", answer.status, answer.complaint()));
+        }
         let text = answer.stdout_text();
-        let is_own = answer.succeeded()
-            && text.lines().filter_map(Listed::read).any(|line| line.id == id && line.is_in(&job.folder));
-        if is_own {
-            self.own.borrow_mut().insert(id.to_owned());
-        }
-        is_own
+        let is_own =
+            |line: &Listed| unknown.get(line.id).is_some_and(|job: &&PlannedJob| line.is_in(&job.folder));
+        let found = text.lines().filter_map(Listed::read).filter(is_own);
+        self.own.borrow_mut().extend(found.map(|line| line.id.to_owned()));
+        Ok(())
     }
 
     /// A job that Slurm says runs may still wait for a prolog on its nodes: the files of its output are made when its
@@ -289,7 +301,7 @@ fn own_id(listed: &str, name: &str, folder: &str) -> Result<Option<String>, Stri
 }
 
 /// As the job's script has it: it holds the run's id, the case and the job.
-fn job_name(job: &PlannedJob) -> Result<String, String> {
+pub(super) fn job_name(job: &PlannedJob) -> Result<String, String> {
     let script = job.files.iter().find(|file| file.name == files::JOB).and_then(|file| file.text.as_deref());
     let name = script.and_then(|text| text.lines().find_map(|line| line.strip_prefix("#SBATCH --job-name=")));
     name.map(str::to_owned).ok_or_else(|| "its script has no `--job-name`".to_owned())

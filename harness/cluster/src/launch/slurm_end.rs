@@ -2,7 +2,7 @@
 //! be read as JSON, then the accounting, then the exit code that the job itself wrote. And which nodes Slurm has given
 //! up on, by sinfo.
 
-use super::slurm::QueueLine;
+use super::slurm::{QueueLine, job_name};
 use super::slurm_json::{self, SlurmJob};
 use super::step_end::StepEnd;
 use super::{Poll, QUERY_LIMIT};
@@ -18,7 +18,7 @@ pub(crate) async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
     let answer = match reach.exec(&Host::Here, &command).await {
         Ok(answer) if answer.succeeded() => answer,
         Ok(answer) if answer.complaint().contains("Invalid job id") => {
-            return forgotten(reach, job, id).await;
+            return forgotten(reach, job, recorded(reach, job, id, None).await).await;
         }
         Ok(answer) => {
             return Poll::Unknown(format!(
@@ -57,15 +57,25 @@ pub(crate) async fn ask(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
     poll_ended(reach, job, end).await
 }
 
+/// The end of a job that the run has written down and that is not in the queue: its id may be another's by now, so the
+/// accounting counts only where it has the job's name, too.
+pub(super) async fn gone(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
+    let record = match job_name(job) {
+        Ok(name) => recorded(reach, job, id, Some(&name)).await,
+        Err(_) => None,
+    };
+    forgotten(reach, job, record).await
+}
+
 /// Slurm keeps a job for some minutes after its end. Then its accounting may know it, and its folder does, as far as it
 /// came.
-async fn forgotten(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
+async fn forgotten(reach: &dyn Reach, job: &PlannedJob, record: Option<Ended>) -> Poll {
     let own = match reach.get(&Host::Here, &format!("{}/{}", job.folder, files::EXIT_CODE)).await {
         Ok(bytes) => String::from_utf8_lossy(&bytes).trim().parse::<i32>().ok(),
         Err(ReachError::NotFound { .. }) => None,
         Err(error) => return Poll::Unknown(error.to_string()),
     };
-    let end = match (recorded(reach, job, id).await, own) {
+    let end = match (record, own) {
         // A job whose steps were cancelled can be recorded as one that ended well.
         (Some(Ended::Exited { code: 0 }), None) => {
             Ended::Lost { why: "COMPLETED in the accounting, but it wrote no exit code".to_owned() }
@@ -80,14 +90,19 @@ async fn forgotten(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Poll {
     poll_ended(reach, job, end).await
 }
 
-/// What the accounting says, where there is one.
-async fn recorded(reach: &dyn Reach, job: &PlannedJob, id: &str) -> Option<Ended> {
+/// What the accounting says, where there is one, of a job with this id, and with this name where one is asked for.
+async fn recorded(reach: &dyn Reach, job: &PlannedJob, id: &str, name: Option<&str>) -> Option<Ended> {
+    const FORMAT: &str = "--format=State,ExitCode,JobName";
     let jobs = format!("--jobs={id}");
-    let argv = ["sacct", "--noheader", "--parsable2", "--allocations", "--format=State,ExitCode", &jobs];
+    let argv = ["sacct", "--noheader", "--parsable2", "--allocations", FORMAT, &jobs];
     let answer = reach.exec(&Host::Here, &Command::new(argv, QUERY_LIMIT)).await.ok()?;
     let text = Some(answer).filter(Answer::succeeded)?.stdout_text();
     // Of a job that ran more than once, the last.
-    let (state, code) = text.lines().rev().find_map(|line| line.trim().split_once('|'))?;
+    let mut lines = text.lines().rev().filter_map(|line| {
+        let mut fields = line.trim().splitn(3, '|');
+        Some((fields.next()?, fields.next()?, fields.next().unwrap_or_default()))
+    });
+    let (state, code, _) = lines.find(|(.., listed)| name.is_none_or(|name| name == *listed))?;
     ended(&JobState::parse(state), Some(code), job)
 }
 

@@ -60,6 +60,11 @@ fn job() -> PlannedJob {
     }
 }
 
+/// A launcher that submitted job 7.
+fn slurm() -> Slurm {
+    Slurm { own: RefCell::new(["7".to_owned()].into()), ..Slurm::default() }
+}
+
 fn wait<T>(future: Wait<'_, T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(future)
@@ -67,7 +72,7 @@ fn wait<T>(future: Wait<'_, T>) -> T {
 
 fn poll(answers: Vec<(&'static str, Outcome)>) -> Poll {
     let (job, reach) = (job(), Begun(Scripted::new(answers), said("")));
-    wait(Slurm::default().poll(&reach, &[(&job, "7")])).remove(0)
+    wait(slurm().poll(&reach, &[(&job, "7")])).remove(0)
 }
 
 fn said(text: &str) -> Result<Answer, ReachError> {
@@ -116,7 +121,7 @@ fn a_job_whose_nodes_boot_or_whose_prolog_runs_has_not_started() {
     assert_eq!(poll(vec![("squeue", said("7|CONFIGURING|None|n[1-2]\n"))]), boots);
     let shown = said("JobId=7 JobState=CONFIGURING Reason=None ExitCode=0:0");
     assert_eq!(poll(vec![("squeue", said("")), ("scontrol", shown)]), boots);
-    let slurm = Slurm::default();
+    let slurm = slurm();
     let runs = || Scripted::new(vec![("squeue", said("7|RUNNING|None|n[1-2]\n"))]);
     let job = job();
     let of = |reach: &dyn Reach| wait(slurm.poll(reach, &[(&job, "7")])).remove(0);
@@ -148,7 +153,7 @@ impl Reach for ShowsLate {
 fn a_job_whose_files_nfs_remembers_as_absent_is_seen_to_run() {
     let runs = Scripted::new(vec![("squeue", said("7|RUNNING|None|n[1-2]\n"))]);
     let reach = ShowsLate(Begun(runs, said("")), std::cell::Cell::new(false));
-    assert_eq!(wait(Slurm::default().poll(&reach, &[(&job(), "7")])), [Poll::Running]);
+    assert_eq!(wait(slurm().poll(&reach, &[(&job(), "7")])), [Poll::Running]);
 }
 
 /// The same answers, of a job whose script has begun, and what its workload wrote to stderr.
@@ -175,7 +180,7 @@ fn exit_code_0_is_no_success_where_srun_gave_up_on_its_step() {
     let end_of = |stderr| {
         let done = said("JobId=7 JobState=COMPLETED Reason=None ExitCode=0:0");
         let reach = Begun(Scripted::new(vec![("squeue", said("")), ("scontrol", done)]), stderr);
-        match wait(Slurm::default().poll(&reach, &[(&job(), "7")])).remove(0) {
+        match wait(slurm().poll(&reach, &[(&job(), "7")])).remove(0) {
             Poll::Ended { end, .. } => end,
             other => panic!("{other:?}"),
         }
@@ -374,11 +379,37 @@ fn the_end_of_a_forgotten_job_is_read_from_accounting_and_exit_code() {
         let shown = format!("{record:?} {own:?}");
         let answers = vec![("squeue", unknown()), ("scontrol", unknown()), ("sacct", record)];
         let (job, reach) = (job(), Scripted(RefCell::new(answers), own));
-        let Poll::Ended { end, .. } = wait(Slurm::default().poll(&reach, &[(&job, "7")])).remove(0) else {
+        let Poll::Ended { end, .. } = wait(slurm().poll(&reach, &[(&job, "7")])).remove(0) else {
             panic!("it has ended: {shown}");
         };
         assert!(is_expected(&end), "{shown}: {end:?}");
     }
+}
+
+#[test]
+fn an_id_that_was_given_to_another_job_says_nothing_of_the_recorded_one() {
+    let poll = |queue: &str, record: &str, own: Option<&'static str>| {
+        // First by the job's id, then among the user's own.
+        let answers = vec![
+            ("squeue", said("7|RUNNING|None|n9\n")),
+            ("squeue", said(queue)),
+            ("scontrol", said("JobState=NODE_FAIL ExitCode=0:0")),
+            ("sacct", said(record)),
+        ];
+        let (job, reach) = (job(), Begun(Scripted(RefCell::new(answers), own), said("")));
+        wait(Slurm::default().poll(&reach, &[(&job, "7")])).remove(0)
+    };
+    let end = |poll: Poll| match poll {
+        Poll::Ended { end, .. } => end,
+        poll => panic!("it has ended: {poll:?}"),
+    };
+    assert_eq!(poll("7|run.case.j|/f/job.sh|/f\n", "", None), Poll::Running);
+    let theirs = "7|train|/home/user/train.sh|/home/user\n";
+    let lost = end(poll(theirs, "NODE_FAIL|0:0|train\n", None));
+    assert!(matches!(lost, Ended::Lost { .. }), "{lost:?}");
+    assert_eq!(end(poll(theirs, "NODE_FAIL|0:0|train\n", Some("0\n"))), Ended::Exited { code: 0 });
+    let ours = "TIMEOUT|0:0|run.case.j\nNODE_FAIL|0:0|train\n";
+    assert!(matches!(end(poll("", ours, None)), Ended::TimeLimit { .. }));
 }
 
 #[test]

@@ -217,7 +217,8 @@ mod tests {
         let named = "slurmstepd: error: [p5-002] write error: No space left on device\n";
         let (cause, node, evidence) = failure(named, &["p5-001", "p5-002"], None).expect("a failure");
         assert_eq!((cause.as_str(), node, evidence.as_str()), ("disk-full", None, named.trim_end()));
-        let (cause, node, _) = failure(&[full, lost].concat(), &["p5-001", "p5-002"], None).expect("a failure");
+        let (cause, node, _) =
+            failure(&[full, lost].concat(), &["p5-001", "p5-002"], None).expect("a failure");
         assert_eq!((cause.as_str(), node.as_deref()), ("NODE_FAIL", Some("p5-002")));
         let alone = failure(exited, &["p5-001"], None).expect("a failure");
         assert_eq!((alone.0.as_str(), alone.1.as_deref()), ("rank-failed", Some("p5-001")));
