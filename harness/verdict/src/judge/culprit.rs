@@ -3,6 +3,7 @@
 
 use super::common_failure::HANGS;
 use super::nic_rate::NicRateCache;
+use super::widespread_parts;
 use super::{CaseData, Verdict};
 use crate::isolate::code::Code;
 use crate::isolate::siblings::{self, Devices, Part, Rate};
@@ -14,16 +15,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The parts that this case's measurements name by themselves.
 pub(crate) fn find_in_case(data: &CaseData, verdicts: &[Verdict], nic_rates: &NicRateCache) -> Vec<Culprit> {
-    let mut parts = Vec::new();
+    let mut named = Vec::new();
     for (assertion, verdict) in data.case.assertions.iter().zip(verdicts) {
         if verdict.status == Status::Fail && verdict.cause.as_deref() != Some(BELOW_FLOOR) {
-            parts.extend(named_by(data, assertion, verdict));
+            let parts = named_by(data, assertion, verdict).into_iter();
+            named.extend(parts.map(|part| (assertion.metric.as_str(), part)));
         }
     }
+    let (mut parts, alike) = widespread_parts::split(data, named);
     parts.extend(nic_rates.parts());
     let devices = Devices { nics: data.instance.nics.len(), gpus: data.instance.gpus as usize };
     let mut culprits: Vec<Culprit> = siblings::unite(parts, devices).into_iter().map(from_part).collect();
     culprits.extend(nic_rates.others());
+    culprits.extend(alike);
     culprits
 }
 
@@ -176,7 +180,7 @@ fn nodes_of<'a>(outcomes: impl Iterator<Item = &'a JobOutcome>) -> BTreeSet<Stri
 const FEWEST_OF_MOST: usize = 3;
 
 /// Whether what so many of a case's nodes share is the case's own fault: its program, its limit or its launcher.
-fn are_most(bad: usize, all: usize) -> bool {
+pub(super) fn are_most(bad: usize, all: usize) -> bool {
     (all > 1 && bad == all) || (bad >= FEWEST_OF_MOST && bad * 2 > all)
 }
 

@@ -22,6 +22,7 @@ mod support;
 mod tests;
 mod trust;
 mod warning;
+mod widespread_parts;
 mod worst;
 
 use gate::Gate;

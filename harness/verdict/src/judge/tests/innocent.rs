@@ -308,3 +308,47 @@ fn a_case_whose_bad_nodes_are_quarantined_ends_as_the_others_did() {
     assert_eq!(end(&[passed()], &["n3"]), CaseEnd::Error);
     assert_eq!(end(&[], &[]), CaseEnd::Inconclusive);
 }
+
+/// Four nodes of eight parts each, of which these are bad.
+fn parts_of_four(metric: &str, part: fn(u64) -> (Dim, String), is_bad: fn(u64, u64) -> bool) -> Vec<String> {
+    let mut world = World::new(at_least(1.0));
+    let asked = world.case.assertions.remove(0);
+    for (node, at) in (1..=4u64).flat_map(|node| (0..8u64).map(move |at| (node, at))) {
+        let (node_name, (dim, name)) = (format!("n{node}"), part(at));
+        let dims = match dim {
+            Dim::Gpu => Dims::new().with(Dim::Node, node_name.as_str()).with(Dim::Gpu, at),
+            _ => Dims::new().with(Dim::Node, node_name.as_str()).with(dim, name.as_str()),
+        };
+        let shown = if dim == Dim::Gpu { format!("gpu{at}") } else { name.clone() };
+        world.case.assertions.push(PlannedAssertion {
+            name: format!("{node_name} {shown}"),
+            metric: metric.into(),
+            node: Some(node_name.clone()),
+            part: Some(shown),
+            dims,
+            ..asked.clone()
+        });
+        let value = if is_bad(node, at) { 0.0 } else { 2.0 };
+        world.rows.push(row(metric, value, &[(Dim::Node, &node_name), (dim, &name)]));
+    }
+    world.judged().verdict.culprits.iter().map(|culprit| format!("{culprit:.40}")).collect()
+}
+
+#[test]
+fn parts_that_most_nodes_have_bad_alike_blame_no_node() {
+    let gpu = |at: u64| (Dim::Gpu, at.to_string());
+    let nic = |at: u64| (Dim::Nic, format!("r{at}"));
+    let named = |culprits: &[String]| culprits.iter().filter(|line| line.starts_with("culprit ")).count();
+    // A limit above what this model of GPU gives; one GPU of each node, then one node's.
+    for (metric, part) in [("nccl.busbw", gpu as fn(u64) -> (Dim, String)), ("nic.present", nic)] {
+        let all = parts_of_four(metric, part, |_, _| true);
+        assert!(named(&all) == 0 && all[0].starts_with("no culprit: 4 of 4 nodes fail"), "{metric}: {all:?}");
+        let three = parts_of_four(metric, part, |node, at| node < 4 && at == 3);
+        assert!(named(&three) == 0 && three.len() == 1, "{metric}: {three:?}");
+        assert_eq!(named(&parts_of_four(metric, part, |node, at| node == 2 && at == 3)), 1, "{metric}");
+        assert_eq!(named(&parts_of_four(metric, part, |node, at| node < 3 && at == 3)), 2, "{metric}");
+    }
+    // Another GPU on each is a limit that is too tight; another NIC on each is gone.
+    assert_eq!(named(&parts_of_four("nccl.busbw", gpu, |node, at| node == at)), 0);
+    assert_eq!(named(&parts_of_four("nic.present", nic, |node, at| node == at)), 4);
+}
