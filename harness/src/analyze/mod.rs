@@ -115,6 +115,11 @@ fn analyze_job(job: AnalyzedJob<'_>, kept: &Arc<ExtractStore>) -> (Vec<Metric>, 
     if let Some(blamed) = blamed.filter(|blamed| !(weak && blamed.cause == stderr_blame::RANK_FAILED)) {
         let blamed = in_own_words(blamed, &result.last_words);
         result.failure = Some(match result.failure.take().filter(|_| !weak) {
+            // The workload names a node by a fault of its own, or says less.
+            Some(own) if stderr_blame::is_of_no_node(&blamed.cause) => match own.node {
+                Some(_) => own,
+                None => blamed,
+            },
             Some(own) => WorkloadFailure { node: blamed.node, ..own },
             None => blamed,
         });

@@ -15,7 +15,7 @@ pub(crate) fn open_own(home: &Home, word: &str) -> Result<Stored, String> {
 /// Why the plan of a run that came in a bundle is not executed.
 pub(crate) fn foreign(word: &str) -> String {
     format!(
-        "`{word}` came in a bundle, which is not signed: it is not cleaned, resumed, rerun, fetched for or used as evidence; \
+        "`{word}` came in a bundle, which is not signed: it is not cleaned, resumed, rerun, fetched for, made a baseline of or used as evidence; \
          read it with `harness replay --from analyze`, or start a new run"
     )
 }

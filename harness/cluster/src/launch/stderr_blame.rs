@@ -4,7 +4,7 @@
 use base::text::shorten;
 use job::script::{AGENT_NO_MPIRUN, AGENT_SAYS};
 use logs::stream::Pieces;
-use model::artefact::{DISK_FULL, DISK_QUOTA, WorkloadFailure};
+use model::artefact::{DISK_FULL, DISK_QUOTA, TOOL_MISSING, WorkloadFailure};
 use std::collections::BTreeSet;
 use std::io::BufRead;
 
@@ -16,6 +16,7 @@ pub struct Blame<'a> {
     /// Nodes whose tasks exited by themselves.
     exited: BTreeSet<String>,
     full_disk: Option<String>,
+    missing_tool: Option<String>,
     quota: Option<String>,
     of_node: Option<WorkloadFailure>,
     in_pods: bool,
@@ -31,6 +32,7 @@ impl<'a> Blame<'a> {
             first: None,
             exited: BTreeSet::new(),
             full_disk: None,
+            missing_tool: None,
             quota: None,
             of_node: None,
             in_pods: false,
@@ -62,11 +64,15 @@ impl<'a> Blame<'a> {
 
     fn line(&mut self, line: &str, node: Option<&str>) {
         let evidence = || shorten(line.trim(), 300);
-        // It says more than srun's line on the exit code that comes of it.
+        // Both say more than srun's line on the exit code that comes of it.
+        let place = node.or(self.only_node()).filter(|node| !line.contains(*node));
+        let at_place = || place.map(|node| format!("{node}: ")).unwrap_or_default() + &evidence();
         if line.contains(NO_SPACE) {
-            let place = node.or(self.only_node()).filter(|node| !line.contains(*node));
-            let place = place.map(|node| format!("{node}: ")).unwrap_or_default();
-            self.full_disk.get_or_insert_with(|| place + &evidence());
+            self.full_disk.get_or_insert_with(at_place);
+            return;
+        }
+        if is_missing_tool(line) {
+            self.missing_tool.get_or_insert_with(at_place);
             return;
         }
         if self.quota.is_none() && line.contains(QUOTA_EXCEEDED) {
@@ -99,13 +105,23 @@ impl<'a> Blame<'a> {
     }
 
     /// A quota of the user, then a node that was lost, then a full disk, then the first node that is named, then what a
-    /// file of one node says. Quotas and full disks blame no node.
+    /// file of one node says. Quotas and full disks blame no node, nor does a missing program where tasks exited by it.
     pub fn failure(self) -> Option<WorkloadFailure> {
         if let Some(evidence) = self.quota {
             return Some(unattributed(DISK_QUOTA, evidence));
         }
         if let (None, Some(evidence)) = (&self.lost, self.full_disk) {
             return Some(unattributed(DISK_FULL, evidence));
+        }
+        // A rank that a signal ended is no matter of a program that some script lacks.
+        let weak = |failure: &WorkloadFailure| [RANK_FAILED, LAUNCH_FAILED].contains(&failure.cause.as_str());
+        if let Some(evidence) = self.missing_tool
+            && self.lost.is_none()
+            && self.first.as_ref().is_none_or(weak)
+            && self.of_node.is_none()
+            && self.of_agent.is_none()
+        {
+            return Some(unattributed(TOOL_MISSING, evidence));
         }
         // When a node is lost, the tasks of the others are killed, and their lines may come first.
         let Some(first) = self.lost.or(self.first) else { return self.of_agent.or(self.of_node) };
@@ -128,11 +144,27 @@ fn unattributed(cause: &str, evidence: String) -> WorkloadFailure {
 
 const NODE_FAIL: &str = "NODE_FAIL";
 /// Of no node, as the judge has them.
-const TOOL_MISSING: &str = "tool-missing";
 const LAUNCH_AGENT: &str = "launch-agent";
 const POD_LOST: &str = "pod-lost";
 /// The cause where a task exited with an exit code of its own.
 pub const RANK_FAILED: &str = "rank-failed";
+
+const LAUNCH_FAILED: &str = "launch-failed";
+
+/// Whether a failure with this cause is of no node, whatever else is known of the job.
+pub fn is_of_no_node(cause: &str) -> bool {
+    [DISK_QUOTA, DISK_FULL, TOOL_MISSING].contains(&cause)
+}
+
+/// How slurmstepd, mpirun, shells and the loader say that a program or a library is not there.
+fn is_missing_tool(line: &str) -> bool {
+    let line = line.trim_end();
+    let not_there = line.ends_with("No such file or directory");
+    line.ends_with(": command not found")
+        || line.contains("error while loading shared libraries: ")
+        || line.contains("unable to find the specified executable file")
+        || (not_there && (line.contains("execve(): ") || line.contains(".sh: line ")))
+}
 
 /// How the system calls it where a user or a group may write no more: it hits every node alike.
 const QUOTA_EXCEEDED: &str = "Disk quota exceeded";
@@ -167,7 +199,7 @@ fn cause_of(line: &str) -> Option<&'static str> {
     if lower.contains("node failure on") {
         Some(NODE_FAIL)
     } else if lower.contains("unable to create") || lower.contains("task launch") {
-        Some("launch-failed")
+        Some(LAUNCH_FAILED)
     } else if lower.contains("oom") || lower.contains("out of memory") {
         Some("out-of-memory")
     } else if let Some(cause) = death(line) {
@@ -222,6 +254,28 @@ mod tests {
         assert_eq!((cause.as_str(), node.as_deref()), ("NODE_FAIL", Some("p5-002")));
         let alone = failure(exited, &["p5-001"], None).expect("a failure");
         assert_eq!((alone.0.as_str(), alone.1.as_deref()), ("rank-failed", Some("p5-001")));
+    }
+
+    #[test]
+    fn a_missing_program_or_library_blames_no_node_and_a_dead_rank_beside_it_does() {
+        let exited = "srun: error: p5-001: tasks 0-7: Exited with exit code 127\n";
+        for missing in [
+            "slurmstepd: error: execve(): /opt/all_reduce_perf: No such file or directory",
+            "/f/job.sh: line 24: mpirun: command not found",
+            "/f/gpus.sh: line 14: /opt/all_reduce_perf: No such file or directory",
+            "/opt/all_reduce_perf: error while loading shared libraries: libnccl.so.2: cannot open shared object",
+            "mpirun was unable to find the specified executable file, and therefore",
+        ] {
+            for text in [format!("{missing}\n{exited}"), format!("{exited}{missing}\n")] {
+                let found = read(&text, &["p5-001", "p5-002"], None);
+                assert_eq!(found, Some(("tool-missing".into(), String::new())), "{text}");
+            }
+            let died = format!("{missing}\nsrun: error: p5-002: task 9: Killed\n");
+            assert_eq!(blamed(&died), Some(("rank-died".into(), "p5-002".into())), "{died}");
+        }
+        // A file that a program looked for is no program.
+        let data = format!("open /data/x: No such file or directory\n{exited}");
+        assert_eq!(blamed(&data), Some(("rank-failed".into(), "p5-001".into())));
     }
 
     #[test]
@@ -306,7 +360,7 @@ mod tests {
             cause_of_text("hello\ngpus.sh: line 18:  4711 Killed   \"$@\"\n"),
             Some("rank-died".into())
         );
-        for text in ["", "Killed", "job.sh: line 3: nothing: command not found"] {
+        for text in ["", "Killed"] {
             assert_eq!(cause_of_text(text), None, "{text}");
         }
     }

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 pub const LEFT_OUT: &str = "left-out";
 /// The cause where the user may write no more: it hits every node alike, and none is at fault.
 pub const DISK_QUOTA: &str = "disk-quota";
+/// The cause where a program or a library is not installed: the node has to be set up, and none of its parts is bad.
+pub const TOOL_MISSING: &str = "tool-missing";
 /// The cause where a disk is full: it has to be cleared, and says nothing about the node's hardware.
 pub const DISK_FULL: &str = "disk-full";
 

@@ -26,7 +26,7 @@ pub(crate) struct ProposeArgs {
 pub(super) fn run(home: &Home, args: &ProposeArgs) -> i32 {
     let mut opened = Vec::new();
     for word in &args.runs {
-        match stored::open(home, word) {
+        match stored::open_own(home, word) {
             Ok(run) => opened.push(run),
             Err(why) => return usage(&format!("--run: {why}")),
         }

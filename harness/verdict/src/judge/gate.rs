@@ -11,7 +11,7 @@ use metric::{DataCheck, Files};
 use model::artefact::INTERNAL_ERROR;
 use model::artefact::{
     BELOW_FLOOR, Bad, DISK_FULL, DISK_QUOTA, Ended, FileKind, JobAnalysis, JobOutcome, JobRecord, JudgedBy,
-    PlannedAssertion, PlannedJob, Status, Verdict,
+    PlannedAssertion, PlannedJob, Status, TOOL_MISSING, Verdict,
 };
 use recipes::catalogue::Catalogue;
 use recipes::recipe;
@@ -42,7 +42,6 @@ impl Gate {
     }
 }
 
-const TOOL_MISSING: &str = "tool-missing";
 const TOOL_REFUSED: &str = "tool-refused";
 const OUTPUT_REFUSED: &str = "output-refused";
 /// What nccl-tests and NCCL call a full file system, usually /dev/shm.
@@ -123,7 +122,11 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
             return Gate::Inconclusive {
                 cause: TOOL_MISSING.to_owned(),
                 message: failure.evidence.clone(),
-                next: "use an image with Open MPI for `image` of `[reach]`, or set `paths.mpirun`".to_owned(),
+                next: match failure.evidence.contains("mpirun") {
+                    true => "install Open MPI (in pods: in `image` of `[reach]`), or set `paths.mpirun`",
+                    false => "install it on the nodes that lack it, or set its path in the inventory",
+                }
+                .to_owned(),
             };
         }
         let of_pod = |cause: &str| [LAUNCH_AGENT, POD_LOST].contains(&cause);

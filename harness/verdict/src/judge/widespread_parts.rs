@@ -32,7 +32,9 @@ pub(super) fn split(data: &CaseData, named: Vec<(&str, Part)>) -> (Vec<Part>, Ve
                 "{bad} of {all} nodes fail `{metric}` alike for {device} in `{case}`: check the profile of {}; {first}",
                 data.instance.name
             ),
-            None => format!("{bad} of {all} nodes fail `{metric}` alike in `{case}`: check its limit; {first}"),
+            None => {
+                format!("{bad} of {all} nodes fail `{metric}` alike in `{case}`: check its limit; {first}")
+            }
         };
         alike.push(Culprit::Fleet { evidence });
     }
