@@ -1,21 +1,52 @@
 //! What PyTorch says of a training that failed: the failure summary of torchelastic, the last exception of each rank, and
 //! ranks that could not meet. Lines in, one account out; it judges nothing.
 
+use crate::text::{Plain, plain};
 use std::collections::BTreeMap;
 
 /// So many ranks' exceptions are kept: more add nothing.
 const MOST_RANKS: usize = 64;
+/// So many labels may have a traceback or a block open at once.
+const MOST_OPEN: usize = 4096;
 /// Of a longer line the rest is left out.
 const LONGEST: usize = 300;
+const ROOT_CAUSE: &str = "Root Cause (first observed failure)";
+const TRACEBACK: &str = "Traceback (most recent call last):";
 
 /// Reads the lines of all files of a job, in their order.
 #[derive(Debug, Default)]
 pub struct Reader {
-    account: Account,
-    /// Within the block that torchelastic calls the root cause.
-    in_root_cause: bool,
+    /// By rank, or by label where no label is a rank's for sure.
+    exceptions: BTreeMap<(Option<u64>, String), Exception>,
+    root_cause: Option<Block>,
+    rendezvous: Option<Rendezvous>,
+    /// By label: lines of several ranks interleave.
+    open: BTreeMap<String, Open>,
+    /// Whether torchrun started the ranks: then labels of srun and mpirun number its nodes.
+    has_torchrun: bool,
+}
+
+/// What the lines of one label are in.
+#[derive(Debug, Default)]
+struct Open {
     /// Behind `Traceback (most recent call last):` without a rank.
-    in_traceback: bool,
+    traceback: bool,
+    /// The block that torchelastic calls the root cause.
+    block: Option<Block>,
+}
+
+/// A root cause, and when torchelastic saw it.
+#[derive(Debug, Default)]
+struct Block {
+    cause: RootCause,
+    time: Option<String>,
+}
+
+#[derive(Debug)]
+struct Exception {
+    said: Said,
+    /// A rank where the launcher starts each rank itself.
+    task: Option<u64>,
 }
 
 /// What was said, and where.
@@ -61,67 +92,126 @@ pub struct Rendezvous {
 }
 
 impl Reader {
-    /// Takes the next line; `line` is its number.
+    /// Takes the next line, with whatever launchers and log collectors put around it; `line` is its number.
     pub fn line(&mut self, text: &str, line: u64) {
+        let Plain { tag, text, numbers, .. } = plain(text, begins);
         let text = text.trim_end();
-        self.root_cause(text, line);
-        self.exception(text, line);
+        self.has_torchrun |= numbers.local_rank.is_some()
+            || text.contains("torch.distributed.elastic")
+            || text.contains("torch/distributed/run.py");
         if let Some(found) = rendezvous(text, line) {
             let is_better =
-                self.account.rendezvous.as_ref().is_none_or(|known| known.to.is_none() && found.to.is_some());
+                self.rendezvous.as_ref().is_none_or(|known| known.to.is_none() && found.to.is_some());
             if is_better {
-                self.account.rendezvous = Some(found);
+                self.rendezvous = Some(found);
             }
+        }
+        self.block(&tag, text.trim(), line);
+        let rest = text.strip_prefix(' ').unwrap_or(text);
+        if rest.starts_with(TRACEBACK) {
+            self.opened(&tag, |open| open.traceback = numbers.rank.is_none());
+            return;
+        }
+        // Without a rank, prose may look like an exception anywhere but behind its traceback.
+        let in_traceback = self.open.get(&tag).is_some_and(|open| open.traceback);
+        if !is_exception(rest) || !(numbers.rank.is_some() || in_traceback) {
+            return;
+        }
+        let is_known = |known: &BTreeMap<_, _>, key: &(Option<u64>, String)| known.contains_key(key);
+        let key = (numbers.rank, if numbers.rank.is_some() { String::new() } else { tag.clone() });
+        if self.exceptions.len() < MOST_RANKS || is_known(&self.exceptions, &key) {
+            let task = numbers.task.filter(|_| numbers.local_rank.is_none());
+            self.exceptions.insert(key, Exception { said: Said { text: cut(rest), line }, task });
+        }
+        if numbers.rank.is_none() {
+            self.closed(&tag, |open| open.traceback = false);
         }
     }
 
     /// What all lines say together.
-    pub fn finish(self) -> Account {
-        self.account
+    pub fn finish(mut self) -> Account {
+        for open in std::mem::take(&mut self.open).into_values() {
+            self.take_block(open.block);
+        }
+        let mut exceptions: BTreeMap<Option<u64>, Said> = BTreeMap::new();
+        for ((rank, _), exception) in self.exceptions {
+            let rank = rank.or(exception.task.filter(|_| !self.has_torchrun));
+            let said = exceptions.entry(rank).or_insert_with(|| exception.said.clone());
+            if exception.said.line < said.line {
+                *said = exception.said;
+            }
+        }
+        let root_cause = self.root_cause.map(|block| block.cause);
+        Account { root_cause, exceptions, rendezvous: self.rendezvous }
     }
 
-    fn root_cause(&mut self, text: &str, line: u64) {
-        let bare = text.trim();
-        if bare.starts_with("Root Cause (first observed failure)") {
-            self.in_root_cause = true;
-            self.account.root_cause.get_or_insert(RootCause { line, ..RootCause::default() });
-            return;
+    fn block(&mut self, tag: &str, bare: &str, line: u64) {
+        if bare.starts_with(ROOT_CAUSE) {
+            self.has_torchrun = true;
+            let cause = RootCause { line, ..RootCause::default() };
+            let before = self.opened(tag, |open| open.block.replace(Block { cause, time: None }));
+            return self.take_block(before.flatten());
         }
-        if !self.in_root_cause {
-            return;
-        }
-        let Some(cause) = &mut self.account.root_cause else { return };
+        let Some(block) = self.open.get_mut(tag).and_then(|open| open.block.as_mut()) else { return };
         if bare.starts_with("====") || bare.is_empty() {
-            self.in_root_cause = false;
-            return;
+            let block = self.closed(tag, |open| open.block.take());
+            return self.take_block(block.flatten());
         }
         let Some((key, value)) = bare.split_once(':') else { return };
         let value = value.trim();
         let number = || value.split([' ', '(']).next().and_then(|word| word.parse::<i64>().ok());
         match key.trim() {
-            "rank" => cause.rank = number().and_then(|rank| u64::try_from(rank).ok()),
-            "host" => cause.host = Some(cut(value)),
-            "exitcode" => cause.exit_code = number(),
+            "time" => block.time = Some(cut(value)),
+            "rank" => block.cause.rank = number().and_then(|rank| u64::try_from(rank).ok()),
+            "host" => block.cause.host = Some(cut(value)),
+            "exitcode" => block.cause.exit_code = number(),
             _ => {}
         }
     }
 
-    fn exception(&mut self, text: &str, line: u64) {
-        let (rank, rest) = split_rank(text);
-        if rest.starts_with("Traceback (most recent call last):") {
-            self.in_traceback = rank.is_none();
-            return;
-        }
-        // Without a rank, prose may look like an exception anywhere but behind its traceback.
-        if !is_exception(rest) || !(rank.is_some() || self.in_traceback) {
-            return;
-        }
-        self.in_traceback &= rank.is_some();
-        let known = self.account.exceptions.len();
-        if known < MOST_RANKS || self.account.exceptions.contains_key(&rank) {
-            self.account.exceptions.insert(rank, Said { text: cut(rest), line });
+    /// Each node's torchrun reports the first failure of its own ranks: the earliest of them began it.
+    fn take_block(&mut self, block: Option<Block>) {
+        let Some(block) = block else { return };
+        let is_earlier = self.root_cause.as_ref().is_none_or(|known| match (&block.time, &known.time) {
+            (Some(time), Some(other)) if time != other => time < other,
+            _ => block.cause.line < known.cause.line,
+        });
+        if is_earlier {
+            self.root_cause = Some(block);
         }
     }
+
+    /// Changes what is open of a label; nothing where too much is open.
+    fn opened<T>(&mut self, tag: &str, change: impl FnOnce(&mut Open) -> T) -> Option<T> {
+        if !self.open.contains_key(tag) {
+            (self.open.len() < MOST_OPEN).then(|| self.open.insert(tag.to_owned(), Open::default()))?;
+        }
+        self.open.get_mut(tag).map(change)
+    }
+
+    /// The same, and forgets the label where nothing is left open.
+    fn closed<T>(&mut self, tag: &str, change: impl FnOnce(&mut Open) -> T) -> Option<T> {
+        let open = self.open.get_mut(tag)?;
+        let changed = change(open);
+        if !open.traceback && open.block.is_none() {
+            self.open.remove(tag);
+        }
+        Some(changed)
+    }
+}
+
+/// Whether a text begins as a line that is read here does.
+fn begins(text: &str) -> bool {
+    let bare = text.trim_start();
+    let is_field = || {
+        let key = bare.split_once(':').map(|(key, _)| key.trim_end());
+        matches!(key, Some("time" | "host" | "rank" | "exitcode"))
+    };
+    bare.starts_with(TRACEBACK)
+        || bare.starts_with(ROOT_CAUSE)
+        || bare.starts_with("====")
+        || is_field()
+        || is_exception(text.strip_prefix(' ').unwrap_or(text))
 }
 
 impl Account {
@@ -140,15 +230,6 @@ impl Account {
 
 fn cut(text: &str) -> String {
     text.chars().take(LONGEST).collect()
-}
-
-/// `[rank2]: ...`: the rank, and the rest of the line.
-fn split_rank(text: &str) -> (Option<u64>, &str) {
-    let rank = || {
-        let (number, rest) = text.strip_prefix("[rank")?.split_once("]:")?;
-        Some((number.parse().ok()?, rest.strip_prefix(' ').unwrap_or(rest)))
-    };
-    rank().map_or((None, text), |(rank, rest)| (Some(rank), rest))
 }
 
 /// `RuntimeError: CUDA error: ...`, `torch.OutOfMemoryError: ...`; not what torchelastic wraps around it.
@@ -193,87 +274,4 @@ fn address(text: &str) -> Option<(String, u32)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &str) -> Account {
-        let mut reader = Reader::default();
-        text.lines().zip(1..).for_each(|(text, line)| reader.line(text, line));
-        reader.finish()
-    }
-
-    const SUMMARY: &str = "\
-[rank2]: Traceback (most recent call last):
-[rank2]:   File \"/w/train.py\", line 120, in <module>
-[rank2]:     loss.backward()
-[rank2]: RuntimeError: CUDA error: an illegal memory access was encountered
-[rank3]: torch.distributed.DistBackendError: NCCL communicator was aborted on rank 3.
-Traceback (most recent call last):
-  File \"/usr/local/bin/torchrun\", line 8, in <module>
-torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
-============================================================
-train.py FAILED
-------------------------------------------------------------
-Failures:
-[1]:
-  host      : n1
-  rank      : 3 (local_rank: 1)
-  exitcode  : 1 (pid: 4712)
-------------------------------------------------------------
-Root Cause (first observed failure):
-[0]:
-  time      : 2026-11-22_10:11:12
-  host      : n2
-  rank      : 2 (local_rank: 0)
-  exitcode  : -9 (pid: 4711)
-  error_file: <N/A>
-============================================================
-  rank      : 7 (after the block)
-";
-
-    #[test]
-    fn the_root_cause_and_the_last_exception_of_each_rank_are_read() {
-        let account = read(SUMMARY);
-        let cause = account.root_cause.clone().expect("a root cause");
-        assert_eq!((cause.rank, cause.host.as_deref(), cause.exit_code), (Some(2), Some("n2"), Some(-9)));
-        let (rank, said) = account.first_exception().expect("an exception");
-        assert_eq!((rank, said.line), (Some(2), 4));
-        assert_eq!(said.text, "RuntimeError: CUDA error: an illegal memory access was encountered");
-        assert_eq!(account.exceptions.len(), 2);
-    }
-
-    #[test]
-    fn an_exception_without_a_rank_stands_behind_its_traceback() {
-        let text = "ValueError: prose\nTraceback (most recent call last):\n  File \"x\"\n    y\nKeyError: 'input_ids'\nIOError: prose\n";
-        let account = read(text);
-        assert_eq!(
-            account.first_exception().map(|(rank, said)| (rank, said.text.as_str())),
-            Some((None, "KeyError: 'input_ids'"))
-        );
-        assert_eq!(read("Batch 1 Loss: 3.1 Error: none\n"), Account::default());
-    }
-
-    #[test]
-    fn ranks_that_could_not_meet_say_where_they_wanted_to() {
-        for (text, to) in [
-            (
-                "[E] The client socket has timed out after 60000ms while trying to connect to (n1, 29500).",
-                Some(("n1", 29500)),
-            ),
-            (
-                "[W socket.cpp:752] [c10d] The client socket has failed to connect to [ip-10-1-2-3]:29400 (errno: 111 - Connection refused).",
-                Some(("ip-10-1-2-3", 29400)),
-            ),
-            (
-                "[W socket.cpp:601] [c10d] The IPv4 network addresses of (n1, 29500) cannot be retrieved (gai error: -2)",
-                Some(("n1", 29500)),
-            ),
-            ("socket.gaierror: [Errno -2] Name or service not known", None),
-            ("torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError", None),
-        ] {
-            let found = read(text).rendezvous.expect(text);
-            assert_eq!(found.to, to.map(|(host, port)| (host.to_owned(), port)), "{text}");
-        }
-        assert_eq!(read("connected to n1:29500").rendezvous, None);
-    }
-}
+mod tests;
