@@ -117,9 +117,8 @@ impl Reader {
         if !is_exception(rest) || !(numbers.rank.is_some() || in_traceback) {
             return;
         }
-        let is_known = |known: &BTreeMap<_, _>, key: &(Option<u64>, String)| known.contains_key(key);
         let key = (numbers.rank, if numbers.rank.is_some() { String::new() } else { tag.clone() });
-        if self.exceptions.len() < MOST_RANKS || is_known(&self.exceptions, &key) {
+        if self.exceptions.len() < MOST_RANKS || self.exceptions.contains_key(&key) {
             let task = numbers.task.filter(|_| numbers.local_rank.is_none());
             self.exceptions.insert(key, Exception { said: Said { text: cut(rest), line }, task });
         }
@@ -184,7 +183,10 @@ impl Reader {
     /// Changes what is open of a label; nothing where too much is open.
     fn opened<T>(&mut self, tag: &str, change: impl FnOnce(&mut Open) -> T) -> Option<T> {
         if !self.open.contains_key(tag) {
-            (self.open.len() < MOST_OPEN).then(|| self.open.insert(tag.to_owned(), Open::default()))?;
+            if self.open.len() >= MOST_OPEN {
+                return None;
+            }
+            self.open.insert(tag.to_owned(), Open::default());
         }
         self.open.get_mut(tag).map(change)
     }
