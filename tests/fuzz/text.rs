@@ -4,10 +4,14 @@ use super::figures;
 use super::mutate::Seeds;
 use super::readers::{Read, Reader};
 use cluster::drain::NodeState;
+use cluster::launch::stderr_blame::Blame;
 use cluster::probe::answer;
 use config::baseline::Baselines;
 use config::inventory::{Instances, Inventory, Topology, TopologyFile};
 use config::suite::Suite;
+use job::profile::account;
+use job::window::mark;
+use logs::torch_failure::{self, Account};
 use logs::{efa_counters, flow_log, inspector, mpi_log, nccl_debug, nccl_tests, ras, training_log};
 use recipes::catalogue::Catalogue;
 use std::collections::BTreeMap;
@@ -27,6 +31,10 @@ pub(crate) fn readers() -> Vec<Reader> {
         reader("efa-capture", 6_000, || folder("tests/fuzz/seeds/efa-capture"), efa_capture),
         reader("efa-totals", 6_000, || folder("tests/fuzz/seeds/efa-totals"), efa_totals),
         reader("nic-flow", 6_000, || folder("tests/fuzz/seeds/nic-flow"), nic_flow),
+        reader("profile-account", 6_000, || folder("tests/fuzz/seeds/profile-account"), profile_account),
+        reader("window-mark", 6_000, || folder("tests/fuzz/seeds/window-mark"), window_mark),
+        reader("torch-failure", 6_000, || folder("tests/fuzz/seeds/torch-failure"), torch_failure),
+        reader("stderr-blame", 6_000, || folder("tests/fuzz/seeds/stderr-blame"), stderr_blame),
         reader("probe-answer", 6_000, || folder("tests/fuzz/seeds/probe-answer"), probe_answer),
         reader("slurm-node", 6_000, || folder("tests/fuzz/seeds/slurm-node"), slurm_node),
         reader("topology", 6_000, || folder("tests/fuzz/seeds/topology"), topology),
@@ -164,6 +172,49 @@ fn efa_totals(bytes: &[u8]) -> Read {
 
 fn nic_flow(bytes: &[u8]) -> Read {
     or_refused(flow_log::read(bytes, "x"))
+}
+
+/// What an account names is fetched, and removed from the node: no damage may make it name what is elsewhere.
+fn profile_account(bytes: &[u8]) -> Read {
+    let Ok(account) = account::read(&String::from_utf8_lossy(bytes)) else { return Read::Refused };
+    let is_elsewhere = |name: &str| {
+        let has_end = [".nsys-rep", ".parquet", ".arrows", ".sqlite"].iter().any(|end| name.ends_with(end));
+        let mut parts = name.split('/');
+        !has_end || parts.any(|part| matches!(part, "" | "." | "..")) || name.chars().any(char::is_control)
+    };
+    let mut files = account.report.iter().chain(&account.tables);
+    match files.find(|file| is_elsewhere(&file.name)) {
+        Some(file) => Read::Contradicts(format!("an account names {:?}", file.name)),
+        None if !account.complete => Read::Findings,
+        None => clean(&account),
+    }
+}
+
+fn window_mark(bytes: &[u8]) -> Read {
+    or_refused(mark::read(&String::from_utf8_lossy(bytes)))
+}
+
+fn torch_failure(bytes: &[u8]) -> Read {
+    let mut reader = torch_failure::Reader::default();
+    String::from_utf8_lossy(bytes).lines().zip(1..).for_each(|(text, line)| reader.line(text, line));
+    match reader.finish() {
+        account if account == Account::default() => Read::Refused,
+        account => clean(&account),
+    }
+}
+
+/// Whatever the text says, only a node of the job is blamed.
+fn stderr_blame(bytes: &[u8]) -> Read {
+    let nodes = ["p5-001", "p5-002"].map(str::to_owned);
+    let mut blame = Blame::new(&nodes);
+    blame.read(bytes, None);
+    match blame.failure() {
+        None => Read::Refused,
+        Some(failure) if failure.node.as_ref().is_some_and(|node| !nodes.contains(node)) => {
+            Read::Contradicts(format!("a stranger is blamed: {failure:?}"))
+        }
+        Some(failure) => clean(&failure),
+    }
 }
 
 fn probe_answer(bytes: &[u8]) -> Read {

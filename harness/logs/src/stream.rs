@@ -1,5 +1,7 @@
 //! A stream as lines, in bounded memory: a log may be larger than the machine. What a line says is its reader's business.
 
+use super::text::{without_escapes, without_tags};
+use std::borrow::Cow;
 use std::io::{self, BufRead};
 
 /// Of a longer line the rest is left out.
@@ -16,6 +18,17 @@ pub struct Piece {
     pub ended: bool,
     /// Whether its rest was left out.
     pub too_long: bool,
+}
+
+impl Piece {
+    /// Its text without what terminals obey and without the tags that mpirun writes within lines. Labels and time stamps
+    /// before it stay.
+    pub fn plain(&self) -> Cow<'_, str> {
+        match without_escapes(&self.text) {
+            Cow::Borrowed(text) => without_tags(text),
+            Cow::Owned(text) => Cow::Owned(without_tags(&text).into_owned()),
+        }
+    }
 }
 
 /// The pieces of a stream; empty ones are left out.
@@ -111,6 +124,13 @@ mod tests {
         for buffer in [1, 2, 3, 7, 100] {
             assert_eq!(pieces(text, buffer), expected, "a buffer of {buffer}");
         }
+    }
+
+    #[test]
+    fn a_plain_piece_has_no_escapes_and_no_tags_of_mpirun() {
+        let text = "\u{1b}[31mRank 3\u{1b}[0m[1,3]<stdout>:: x".to_owned();
+        let piece = Piece { line: 1, text, ended: true, too_long: false };
+        assert_eq!(piece.plain(), "Rank 3: x");
     }
 
     #[test]

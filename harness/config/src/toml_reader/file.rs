@@ -35,3 +35,80 @@ fn regular(data: &fs::Metadata) -> io::Result<()> {
         (true, false) => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toml_reader::folder;
+    use nix::sys::stat::Mode;
+    use std::os::unix::fs::symlink;
+
+    const TEXT: &str = "about = \"a file\"\n";
+
+    /// What may lie under the name of a suite or an inventory, and why it is refused; nothing where it is read.
+    type Case = (&'static str, fn(&Path), Option<&'static str>);
+
+    fn sparse(path: &Path, bytes: u64) {
+        File::create(path).and_then(|file| file.set_len(bytes)).expect("a sparse file");
+    }
+
+    const CASES: [Case; 9] = [
+        ("a file", |path| fs::write(path, TEXT).expect("written"), None),
+        (
+            "a link to a file",
+            |path| {
+                let other = path.with_extension("other");
+                fs::write(&other, TEXT).expect("written");
+                symlink(other, path).expect("a link");
+            },
+            None,
+        ),
+        ("as much as is read", |path| sparse(path, MOST_BYTES), None),
+        ("a byte more", |path| sparse(path, MOST_BYTES + 1), Some("larger than 4 MiB: 4194305 bytes")),
+        (
+            "far more than the machine has",
+            |path| sparse(path, 1 << 40),
+            Some("larger than 4 MiB: 1099511627776 bytes"),
+        ),
+        (
+            "a link to a device",
+            |path| symlink("/dev/zero", path).expect("a link"),
+            Some("not a regular file"),
+        ),
+        (
+            "a FIFO",
+            |path| nix::unistd::mkfifo(path, Mode::S_IRWXU).expect("a FIFO"),
+            Some("not a regular file"),
+        ),
+        ("a folder", |path| fs::create_dir(path).expect("a folder"), Some("is a directory")),
+        (
+            "no text",
+            |path| fs::write(path, [0xff, 0xfe, 0]).expect("written"),
+            Some("no text in UTF-8; save it as UTF-8"),
+        ),
+    ];
+
+    #[test]
+    fn what_is_no_regular_file_of_a_person_s_size_is_refused_with_one_error() {
+        for (what, make, why) in CASES {
+            let home = tempfile::tempdir().expect("a folder");
+            for name in ["suites", "inventory"] {
+                fs::create_dir(home.path().join(name)).expect("a folder");
+                let path = home.path().join(name).join("x.toml");
+                make(&path);
+                let read = read(&path).map_err(|error| error.to_string());
+                assert_eq!(read.err().as_deref(), why, "{what}");
+                let (texts, diagnostics) = folder::texts(home.path(), name);
+                let messages: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+                match why {
+                    None => assert_eq!((texts.len(), messages.len()), (1, 0), "{what}: {messages:?}"),
+                    Some(why) => {
+                        assert_eq!((texts.len(), messages.len()), (0, 1), "{what}: {messages:?}");
+                        let expected = [format!("{name}/x.toml"), format!("cannot be read: {why}")];
+                        assert!(expected.iter().all(|it| messages[0].contains(it)), "{what}: {messages:?}");
+                    }
+                }
+            }
+        }
+    }
+}

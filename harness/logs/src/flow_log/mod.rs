@@ -9,6 +9,7 @@ mod perftest;
 
 pub use path::FlowPath;
 
+use crate::text::plain;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -85,7 +86,8 @@ pub fn read(text: &[u8], file: &str) -> Result<Flow, FlowGap> {
     for whole in text.split_inclusive(|byte| *byte == b'\n') {
         number += 1;
         let line = String::from_utf8_lossy(whole);
-        let line = line.trim();
+        let line = plain(line.trim_end(), begins);
+        let line = line.text.trim();
         if let Some(what) = line.strip_prefix("tool-missing ") {
             let (tool, node) = what.split_once(' ').unwrap_or((what, "a node"));
             let reason = format!("`{tool}` is not installed on {node}");
@@ -237,6 +239,19 @@ struct Row {
     flow: Flow,
     /// The rate recomputed from the row's other columns, and the rounding error of their few digits.
     again_gb_s: Option<(f64, f64)>,
+}
+
+/// Whether a text begins as a line of the script or of a tool does.
+fn begins(text: &str) -> bool {
+    const FIRST: [&str; 8] =
+        ["path ", "tool-missing ", "tool-refused ", "not-started ", "not-connected ", "#bytes", "- {", "---"];
+    let bare = text.trim_start();
+    let is_row = || {
+        let words = || bare.split_whitespace();
+        let is_figure = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && !word.contains(':');
+        words().all(is_figure) && words().nth(3).is_some()
+    };
+    FIRST.iter().any(|word| bare.starts_with(word)) || is_row()
 }
 
 /// The script's own line on a flow that it gave up, or a tool's words where both streams went to one file.

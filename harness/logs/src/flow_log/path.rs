@@ -1,5 +1,6 @@
 //! The first line of a flow's output, which the script writes: through whose memory data went, and why.
 
+use crate::text::plain;
 use std::fmt;
 
 /// Through whose memory the data of a flow went.
@@ -25,14 +26,15 @@ pub enum FlowPath {
 
 impl FlowPath {
     pub(super) fn is_one(line: &str) -> bool {
-        line.starts_with("path ")
+        line.trim_start().starts_with("path ")
     }
 
     /// The path in the first line of an output. Outputs of older scripts have none.
     pub fn read(text: &[u8]) -> Option<FlowPath> {
         let line = text.split(|byte| *byte == b'\n').next()?;
         let line = String::from_utf8_lossy(line.get(..line.len().min(MOST_BYTES))?);
-        let mut words = line.trim_end().splitn(4, ' ');
+        let line = plain(line.trim_end(), FlowPath::is_one);
+        let mut words = line.text.trim_start().splitn(4, ' ');
         match (words.next()?, words.next()?, words.next()?, words.next().unwrap_or_default()) {
             ("path", "gpu", gpu, from) => {
                 Some(FlowPath::Gpu { gpu: gpu.parse().ok()?, from_sysfs: from == "sysfs" })

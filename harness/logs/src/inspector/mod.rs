@@ -14,6 +14,7 @@ mod series;
 mod tests;
 
 use crate::stream::Pieces;
+use crate::text::plain;
 use batch::Batch;
 use metric::finding::Finding;
 use record::{Body, Identity, Record};
@@ -121,6 +122,12 @@ pub struct Reader {
     gauge_bytes: usize,
 }
 
+/// Whether a text begins as a line of the plugin does, or as one of a record over several lines.
+fn begins(text: &str) -> bool {
+    let bare = text.trim_start();
+    bare.starts_with(['{', '}', '"', ']', '#']) || bare.starts_with("nccl_")
+}
+
 /// Of all values of Prometheus files.
 const MOST_GAUGE_BYTES: usize = 256 << 20;
 /// About what one takes beside its texts.
@@ -139,7 +146,9 @@ impl Reader {
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
             };
-            let text = piece.text.trim_end();
+            let plain = plain(piece.text.trim_end(), begins);
+            // Some labels end before the blank that follows them.
+            let text = plain.text.strip_prefix(' ').unwrap_or(&plain.text);
             if let Some((line, mut all)) = open.take() {
                 let has_room = all.len() + text.len() < crate::stream::LONGEST;
                 all.push_str(text);

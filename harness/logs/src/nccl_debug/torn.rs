@@ -1,5 +1,6 @@
 //! Torn host names. Where processes write into one file at once, a line may begin within another, and what stands
-//! before its process is no name of a host. Such lines are the host's that they can be traced to, or no host's.
+//! before its process is no name of a host. Such lines are the host's that they can be traced to, or no host's. Where
+//! any host initialised a communicator, a name that did not is none, however many lines it has.
 
 use super::Reader;
 use super::processes::Processes;
@@ -64,7 +65,8 @@ fn find(processes: &Processes) -> HashMap<String, Option<String>> {
     for host in hosts {
         let of =
             real.iter().take(MOST).find(|other| host.is_torn_from(other)).map(|other| other.name.to_owned());
-        let is_stray = any_begun && !host.has_begun && !host.has_warned && host.lines == 1;
+        // A host is there once it initialised a communicator or warned; where none did, the log may begin later.
+        let is_stray = any_begun && !host.has_begun && !host.has_warned;
         match of.is_some() || is_stray {
             true => drop(torn.insert(host.name.to_owned(), of)),
             false => real.push(host),
@@ -78,7 +80,9 @@ impl Reader {
     pub(super) fn mend_hosts(&mut self) {
         let torn = find(&self.tally.processes);
         let Some((name, of)) = torn.iter().min() else { return };
-        let of = of.as_ref().map_or_else(String::new, |of| format!(" for `{of}`"));
+        let of = of
+            .as_ref()
+            .map_or_else(|| ", which initialised no communicator".to_owned(), |of| format!(" for `{of}`"));
         let lines: u64 = {
             let of_torn = |it: &&super::processes::Process| torn.contains_key(&it.host);
             self.tally.processes.all().iter().filter(of_torn).map(|it| it.lines).sum()

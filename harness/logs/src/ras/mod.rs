@@ -6,6 +6,7 @@
 
 mod findings;
 mod json;
+mod lines;
 mod mend;
 #[cfg(test)]
 mod tests;
@@ -217,7 +218,11 @@ impl Reader {
         let text = String::from_utf8_lossy(bytes);
         let found = match json::begin(&text) {
             Some(json) => json::read(json, file)?,
-            None => text::read(&text, file),
+            None => {
+                let text = lines::unwrapped(&text);
+                json::begin(&text)
+                    .map_or_else(|| Ok(text::read(&text, file)), |json| json::read(json, file))?
+            }
         };
         if found.reports.is_empty() && found.events.is_empty() && found.findings.is_empty() {
             let reason = match text.trim().is_empty() {

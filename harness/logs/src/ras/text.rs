@@ -6,7 +6,6 @@ use super::{
     RanksAtCount, RasLog, Report, StatusOfRanks, hash,
 };
 use crate::stream::Pieces;
-use crate::text::without_escapes;
 use metric::finding::Finding;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -73,7 +72,7 @@ pub(super) fn read(text: &str, file: &str) -> RasLog {
     };
     let mut pieces = Pieces::new(text.as_bytes());
     while let Ok(Some(piece)) = pieces.next_piece() {
-        reader.line(&without_escapes(&piece.text), piece.line);
+        reader.line(&piece.text, piece.line);
     }
     reader.close();
     reader.log

@@ -9,7 +9,7 @@ mod tags;
 mod tests;
 
 pub(super) use escapes::without_escapes;
-pub(super) use prefix::front;
+pub(super) use prefix::{Numbers, front};
 pub(super) use stamps::moment_ms;
 pub(super) use tags::without_tags;
 
@@ -26,6 +26,8 @@ pub(super) struct Plain<'a> {
     /// Whose line it is by its labels, from the outermost on; empty where it has none.
     pub tag: String,
     pub text: Cow<'a, str>,
+    /// Those of the labels.
+    pub numbers: Numbers,
     /// The first time stamp that was taken off, in milliseconds of a clock whose zone is not known.
     pub moment_ms: Option<i64>,
 }
@@ -35,11 +37,11 @@ pub(super) struct Plain<'a> {
 pub(super) fn plain<'a>(line: &'a str, begins: fn(&str) -> bool) -> Plain<'a> {
     let line = without_escapes(line);
     let front = front(&line, begins);
-    let (tag, length) = (front.tag, front.length);
+    let (tag, length, numbers) = (front.tag, front.length, front.numbers);
     let moment_ms = front.first_stamp.and_then(moment_ms);
     let text = match line {
         Cow::Borrowed(line) => without_tags(line.get(length..).unwrap_or("")),
         Cow::Owned(line) => Cow::Owned(without_tags(line.get(length..).unwrap_or("")).into_owned()),
     };
-    Plain { tag, text, moment_ms }
+    Plain { tag, text, numbers, moment_ms }
 }

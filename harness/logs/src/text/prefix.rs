@@ -17,12 +17,35 @@ pub(in super::super) struct Front<'a> {
     pub first_stamp: Option<&'a str>,
     /// The time stamp that the program's own text follows at once.
     pub last_stamp: Option<&'a str>,
+    pub numbers: Numbers,
+}
+
+/// What the labels of launchers number.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) struct Numbers {
+    /// `[rank3]:` of PyTorch: among all ranks of the job.
+    pub rank: Option<u64>,
+    /// `[default3]:` of torchrun: among those of one node.
+    pub local_rank: Option<u64>,
+    /// `3: ` of srun, `[1,3]<stdout>:` of mpirun: a rank, or a node where each task starts the ranks of one.
+    pub task: Option<u64>,
 }
 
 struct Prefix<'a> {
     tag: &'a str,
     length: usize,
     is_stamp: bool,
+    numbers: Numbers,
+}
+
+impl<'a> Prefix<'a> {
+    fn label(tag: &'a str, length: usize) -> Prefix<'a> {
+        Prefix { tag, length, is_stamp: false, numbers: Numbers::default() }
+    }
+
+    fn stamp(length: usize) -> Prefix<'a> {
+        Prefix { tag: "", length, is_stamp: true, numbers: Numbers::default() }
+    }
 }
 
 /// `begins` returns whether a text begins as a line of the program does.
@@ -31,7 +54,10 @@ pub(in super::super) fn front<'a>(line: &'a str, begins: fn(&str) -> bool) -> Fr
     let mut after_stamp = false;
     for _ in 0..DEPTH {
         let Some(rest) = line.get(front.length..) else { break };
-        let Some(prefix) = certain(rest, after_stamp).or_else(|| likely(rest, begins)) else { break };
+        // What begins as a line of the program does has no label that only looks like one.
+        let prefix =
+            certain(rest, after_stamp).or_else(|| if begins(rest) { None } else { likely(rest, begins) });
+        let Some(prefix) = prefix else { break };
         if !prefix.tag.is_empty() {
             front.tag.push_str(if front.tag.is_empty() { "" } else { " " });
             front.tag.push_str(prefix.tag);
@@ -40,6 +66,13 @@ pub(in super::super) fn front<'a>(line: &'a str, begins: fn(&str) -> bool) -> Fr
         front.first_stamp = front.first_stamp.or(front.last_stamp);
         after_stamp = prefix.is_stamp;
         front.length += prefix.length;
+        let Numbers { rank, local_rank, task } = prefix.numbers;
+        let known = front.numbers;
+        front.numbers = Numbers {
+            rank: rank.or(known.rank),
+            local_rank: local_rank.or(known.local_rank),
+            task: task.or(known.task),
+        };
     }
     front
 }
@@ -48,15 +81,17 @@ pub(in super::super) fn front<'a>(line: &'a str, begins: fn(&str) -> bool) -> Fr
 fn certain(line: &str, after_stamp: bool) -> Option<Prefix<'_>> {
     let bare = line.trim_start_matches(' ');
     let indent = line.len() - bare.len();
-    let prefix = |tag, length| Some(Prefix { tag, length: indent + length, is_stamp: false });
+    let prefix = |tag, length| Some(Prefix::label(tag, indent + length));
+    let task = |tag: &str| Numbers { task: tag.parse().ok(), ..Numbers::default() };
     let head = bare.get(..bare.floor_char_boundary(2 * LONGEST)).unwrap_or("");
     if let Some(tag) = tags::find(head, 0).filter(|tag| tag.from == 0) {
-        return prefix(tag.who, tag.to);
+        let rank = tag.who.rsplit_once(',').map_or("", |(_, rank)| rank);
+        return Some(Prefix { numbers: task(rank), ..Prefix::label(tag.who, indent + tag.to) });
     }
     if let Some(length) =
         stamps::iso(bare).or_else(|| stamps::bracketed(head)).or_else(|| stamps::syslog(bare))
     {
-        return Some(Prefix { tag: "", length: indent + length, is_stamp: true });
+        return Some(Prefix::stamp(indent + length));
     }
     if after_stamp && let Some(length) = level(bare) {
         return prefix("", length);
@@ -80,7 +115,8 @@ fn certain(line: &str, after_stamp: bool) -> Option<Prefix<'_>> {
         && is_number(label)
         && (rest.is_empty() || rest.starts_with(' '))
     {
-        return prefix(label, label.len() + 1 + usize::from(!rest.is_empty()));
+        let length = indent + label.len() + 1 + usize::from(!rest.is_empty());
+        return Some(Prefix { numbers: task(label), ..Prefix::label(label, length) });
     }
     // `[rank3]:` of PyTorch, `[default3]:` of torchrun.
     for word in ["[rank", "[default"] {
@@ -88,7 +124,12 @@ fn certain(line: &str, after_stamp: bool) -> Option<Prefix<'_>> {
             && is_number(rank)
             && rest.starts_with(':')
         {
-            return prefix(rank, bare.len() - rest.len() + 1);
+            let number = rank.parse().ok();
+            let numbers = match word {
+                "[rank" => Numbers { rank: number, ..Numbers::default() },
+                _ => Numbers { local_rank: number, ..Numbers::default() },
+            };
+            return Some(Prefix { numbers, ..Prefix::label(rank, indent + bare.len() - rest.len() + 1) });
         }
     }
     // `[pod/worker-0/pytorch] ` of kubectl logs --prefix.
@@ -127,7 +168,7 @@ fn likely<'a>(line: &'a str, begins: fn(&str) -> bool) -> Option<Prefix<'a>> {
         }
         text.get(at..).is_some_and(begins)
     };
-    let prefix = |tag, rest: &str| Some(Prefix { tag, length: line.len() - rest.len(), is_stamp: false });
+    let prefix = |tag, rest: &str| Some(Prefix::label(tag, line.len() - rest.len()));
     for (separator, bracket) in [("] ", true), (": ", false), ("| ", false), ("> ", false)] {
         if bracket != bare.starts_with('[') {
             continue;

@@ -1,6 +1,6 @@
 //! Each prefix before the lines of each reader.
 
-use super::super::{mpi_log, nccl_debug, nccl_tests, training_log};
+use super::super::{flow_log, inspector, mpi_log, nccl_debug, nccl_tests, ras, torch_failure, training_log};
 use super::*;
 use std::io::Cursor;
 
@@ -114,6 +114,118 @@ fn calls_of_mpi_are_read_behind_every_prefix() {
         reader.read(prefixed(prefix, line).as_bytes(), "log").expect("in memory");
         let log = reader.finish();
         assert_eq!((log.of_mpi, log.understood), (1, 1), "{prefix:?}");
+    }
+}
+
+/// Of a training that torchrun ran; `[rank2]:` is PyTorch's own and stands behind all other labels.
+const TORCH: &str = "\
+[rank2]: Traceback (most recent call last):
+[rank2]:   File \"/w/train.py\", line 120, in <module>
+[rank2]: RuntimeError: CUDA error: an illegal memory access was encountered
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-22_10:11:12
+  host      : n2
+  rank      : 2 (local_rank: 0)
+  exitcode  : -9 (pid: 4711)
+============================================================
+  rank      : 7 (after the block)
+[W socket.cpp:601] [c10d] The IPv4 network addresses of (n1, 29500) cannot be retrieved (gai error: -2)
+";
+
+#[test]
+fn failures_of_trainings_are_read_behind_every_prefix() {
+    let read = |text: &str| {
+        let mut reader = torch_failure::Reader::default();
+        text.lines().zip(1..).for_each(|(text, line)| reader.line(text, line));
+        reader.finish()
+    };
+    for (prefix, _) in PREFIXES {
+        let account = read(&prefixed(prefix, TORCH));
+        let cause = account.root_cause.clone().unwrap_or_else(|| panic!("{prefix:?}: {account:?}"));
+        assert_eq!(
+            (cause.rank, cause.host.as_deref(), cause.exit_code, cause.line),
+            (Some(2), Some("n2"), Some(-9), 4),
+            "{prefix:?}"
+        );
+        let (rank, said) = account.first_exception().unwrap_or_else(|| panic!("{prefix:?}: {account:?}"));
+        assert_eq!(
+            (rank, said.line, said.text.as_str()),
+            (Some(2), 3, "RuntimeError: CUDA error: an illegal memory access was encountered"),
+            "{prefix:?}"
+        );
+        let met = account.rendezvous.unwrap_or_else(|| panic!("{prefix:?}"));
+        assert_eq!(met.to, Some(("n1".to_owned(), 29500)), "{prefix:?}");
+        // Older versions of PyTorch name no rank.
+        let old = "Traceback (most recent call last):\n  File \"x\"\nKeyError: 'input_ids'\n";
+        let account = read(&prefixed(prefix, old));
+        let said = account.first_exception().map(|(_, said)| said.text.as_str());
+        assert_eq!(said, Some("KeyError: 'input_ids'"), "{prefix:?}");
+    }
+}
+
+#[test]
+fn the_rate_of_a_flow_is_read_behind_every_prefix() {
+    let fabtests = "path gpu 3 sysfs\n---\nfi_rma_bw -m :\n- { xfer_size: 1048576, iterations: 60000, total: 62914560000, time: \
+                    5.242880, MB/sec: 12000.000000, usec/xfer: 87.381332, Mxfers/sec: 0.011444 }\n";
+    let perftest = "path gpu 3 sysfs\n #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n \
+                    1048576    60000            0.00               96.00  \t\t   0.011444\n";
+    for (prefix, _) in PREFIXES {
+        for text in [fabtests, perftest] {
+            let text = prefixed(prefix, text);
+            let flow =
+                flow_log::read(text.as_bytes(), "log").unwrap_or_else(|gap| panic!("{prefix:?}: {gap}"));
+            assert!((flow.rate_gb_s - 12.0).abs() < 1e-9, "{prefix:?}: {flow:?}");
+            let path = flow_log::FlowPath::read(text.as_bytes());
+            assert_eq!(path, Some(flow_log::FlowPath::Gpu { gpu: 3, from_sysfs: true }), "{prefix:?}");
+        }
+        let gap = flow_log::read(prefixed(prefix, "tool-missing fi_rma_bw p5-001").as_bytes(), "log");
+        assert_eq!(gap.map_err(|gap| gap.kind), Err(flow_log::GapKind::ToolMissing), "{prefix:?}");
+    }
+}
+
+#[test]
+fn records_of_inspector_are_read_behind_every_prefix() {
+    let bytes = include_str!("../../../../tests/fuzz/seeds/inspector/v4.3.log");
+    let whole = |text: &str| {
+        let mut reader = inspector::Reader::default();
+        reader.read(text.as_bytes(), "log").expect("in memory");
+        let log = reader.finish();
+        (log.records, log.proxy_records, log.other_lines, log.series, log.findings)
+    };
+    let gauge = "nccl_bus_bandwidth_gbs{version=\"v5.1\",rank=\"3\"} 12.5\n";
+    for (prefix, _) in PREFIXES {
+        assert_eq!(whole(&prefixed(prefix, bytes)), whole(bytes), "{prefix:?}");
+        let mut reader = inspector::Reader::default();
+        reader.read(prefixed(prefix, gauge).as_bytes(), "log").expect("in memory");
+        assert_eq!(reader.finish().gauges.len(), 1, "{prefix:?}");
+    }
+    let over_lines = bytes.lines().next().expect("a record").replace(',', ",\n").replace(":{", ": {\n  ");
+    let over_lines = format!("{{\n  {}\n}}\n", &over_lines[1..over_lines.len() - 1]);
+    for prefix in ["0: ", "worker-0 main ", "\x1b[32m"] {
+        assert_eq!(whole(&prefixed(prefix, &over_lines)), whole(&over_lines), "{prefix:?}");
+    }
+}
+
+#[test]
+fn reports_of_ras_are_read_behind_every_prefix() {
+    let text = include_str!("../../../../tests/fuzz/seeds/ras/report.txt").replace("      OK", "  INCOMPLETE").replace(
+        "Errors\n======\n",
+        "Errors\n======\n\n#0-0 (00264af53edbe986) INCOMPLETE\n  Missing communicator data from 1 rank\n  \
+         Rank 13 -- GPU 5 managed by process 41 on node 10.0.0.2\n",
+    );
+    let json = include_str!("../../../../tests/fuzz/seeds/ras/report.json");
+    let event = "[2025-12-19 13:07:07] PEER_DEAD: Process 1524345 on node 172.16.64.245 managing GPU 1\n";
+    let read = |text: &str| {
+        let mut reader = ras::Reader::default();
+        reader.read(text.as_bytes(), "log").unwrap_or_else(|e| panic!("{e}: {text}"));
+        reader.finish()
+    };
+    assert_eq!(read(&text).reports[0].communicators[0].missing.len(), 1);
+    for text in [text.as_str(), json, event] {
+        for (prefix, _) in PREFIXES {
+            assert_eq!(read(&prefixed(prefix, text)), read(text), "{prefix:?}");
+        }
     }
 }
 

@@ -204,3 +204,20 @@ fn a_host_whose_name_goes_on_with_a_digit_is_no_torn_one() {
     let found = log(&format!("{lines}node-2node-1:9:9 [0] NCCL WARN Cuda failure 'out of memory'\n"));
     assert!(found.hosts.iter().any(|host| host == "node-2node-1"), "who warns is there: {:?}", found.hosts);
 }
+
+#[test]
+fn a_name_that_initialised_no_communicator_is_no_host() {
+    let whole: String = (0..8).map(|rank| begun(rank, 8) + &called(rank, 8, "AllReduce", 4, 0)).collect();
+    let clean = log(&whole);
+    for lines in [1, 2, 40] {
+        let other = "q7:9:9 [0] NCCL INFO cudaDriverVersion 12020\nq7:9:10 [0] NCCL INFO Using network IB\n";
+        let other: String = other.lines().cycle().take(lines).map(|line| format!("{line}\n")).collect();
+        let found = log(&(other + &whole));
+        assert_eq!((found.processes, &found.hosts), (8, &clean.hosts), "{lines} lines");
+        assert_eq!(codes(&found), ["nccl-torn"], "{lines} lines");
+    }
+    // Where no host has begun, the log may begin later: all names count.
+    let late =
+        log("a:1:1 [0] NCCL INFO cudaDriverVersion 12020\nb:2:2 [0] NCCL INFO cudaDriverVersion 12020\n");
+    assert_eq!(late.hosts, ["a", "b"]);
+}

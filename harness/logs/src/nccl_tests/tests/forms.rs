@@ -215,6 +215,24 @@ fn json_cut_anywhere_gives_only_rows_that_are_whole() {
 }
 
 #[test]
+fn a_row_lost_from_json_is_missed_by_the_sizes_of_its_config() {
+    let json = JSON.replacen(
+        "\"minimum_bytes\":8,\"maximum_bytes\":16",
+        "\"minimum_bytes\":8388608,\"maximum_bytes\":16777216",
+        1,
+    );
+    let json = json.replacen(":117.1,", ":116.781,", 1);
+    let compared =
+        |json: &str| -> Vec<String> { closing(only(&text(json))).into_iter().map(|it| it.message).collect() };
+    assert_eq!(compared(&json), Vec::<String>::new());
+    // The average is one of the row that is left, so that nothing else shows it.
+    let first = json.find("{\"size\":8388608").expect("a row");
+    let second = json.find("{\"size\":16777216").expect("a row");
+    let lost = format!("{}{}", &json[..first], &json[second..]).replace(":116.781,", ":131.434841,");
+    assert_eq!(compared(&lost), ["1 rows, no row of size 8388608; the header announces 2 sizes"]);
+}
+
+#[test]
 fn json_with_no_numbers_or_wrapped_sizes_gives_findings() {
     for figure in ["\"nan\"", "nan", "-nan", "inf"] {
         let read = text(&JSON.replacen("83.330000", figure, 1));

@@ -4,7 +4,7 @@
 use super::torch_failure::failed_by;
 use super::{Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure};
 use logs::nccl_debug::timed_out;
-use logs::stream::{Piece, Pieces};
+use logs::stream::Pieces;
 use logs::torch_failure::Reader;
 use metric::finding::Finding;
 use std::collections::BTreeSet;
@@ -23,8 +23,10 @@ pub(super) fn find_causes(job: &JobInput, ranks: Option<u32>, output: &mut Outpu
         let Ok(open) = File::open(&file.path) else { continue };
         let mut pieces = Pieces::new(BufReader::new(open));
         let mut reader = Reader::default();
-        while let Ok(Some(Piece { line, text, .. })) = pieces.next_piece() {
-            reader.line(&text, line);
+        while let Ok(Some(piece)) = pieces.next_piece() {
+            let line = piece.line;
+            reader.line(&piece.text, line);
+            let text = piece.plain();
             if let Some(timed_out) = timed_out(&text, line) {
                 waiting.insert(global_rank(&text).unwrap_or(timed_out.rank));
                 first.get_or_insert_with(|| (file.shown.clone(), line, timed_out.operation));

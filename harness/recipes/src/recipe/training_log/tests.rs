@@ -99,6 +99,54 @@ fn failures_are_reported_with_the_training_s_own_message() {
     assert!(evidence.contains("n2 did not reach n1:29500"), "{evidence}");
 }
 
+/// What a job that failed with these lines on stderr is reported as: cause, node and evidence.
+fn failed_with(stderr: &str) -> Option<(String, Option<String>, String)> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("stderr");
+    std::fs::write(&path, stderr).expect("written");
+    let shown = "raw/j/stderr".to_owned();
+    let files = vec![InputFile { role: FileRole::Stderr, path, shown, node: None, part: None, rank: None }];
+    let workload = Workload::Training { facts: FACTS, ranks: 16 };
+    let blank = crate::recipe::testing::job(workload, &[], |_| "n1".into(), 0);
+    let nodes = vec!["n1".into(), "n2".into()];
+    let output = (SPEC.run)(&JobInput { files, nodes, exit_code: Some(1), ..blank });
+    output.failure.map(|failure| (failure.cause, failure.node, failure.evidence))
+}
+
+#[test]
+fn failures_are_read_behind_labels_time_stamps_and_colours() {
+    let raised = "Traceback (most recent call last):\n  File \"train.py\", line 3\nKeyError: 'input_ids'\n";
+    let cuda = "[rank9]: RuntimeError: CUDA error: an illegal memory access was encountered\n";
+    let summary = "Root Cause (first observed failure):\n[0]:\n  host      : n2.local\n  rank      : 9 (local_rank: 1)\n  exitcode  : 1 (pid: 7)\n=====\n";
+    let nan = "Rank 13: found NaN in local grad norm in backward pass before data-parallel communication collective. Device: 5, node: n2\n";
+    let srun = "srun: error: n1: task 0: Exited with exit code 1\n";
+    let labels = [
+        "0: ",
+        "[default1]:",
+        "0: [default1]:",
+        "[1,0]<stderr>:",
+        "2025-11-20T10:00:01.5Z ",
+        "[pod/worker-0/main] ",
+        "worker-0 main ",
+        "worker-0  | ",
+        "Nov 20 10:00:01 n1 train[12]: ",
+        "\u{1b}[36m",
+    ];
+    for label in labels {
+        let failed = |text: &str| {
+            let end = if label.starts_with('\u{1b}') { "\u{1b}[0m" } else { "" };
+            let text: String = text.lines().map(|line| format!("{label}{line}{end}\n")).collect();
+            let (cause, node, evidence) = failed_with(&(text + srun)).unwrap_or_else(|| panic!("{label:?}"));
+            assert!(evidence.starts_with("raw/j/stderr:"), "{label:?}: {evidence}");
+            (cause, node)
+        };
+        let expected = |cause: &str, node: Option<&str>| (cause.to_owned(), node.map(str::to_owned));
+        assert_eq!(failed(raised), expected("exception", None), "{label:?}");
+        assert_eq!(failed(&format!("{cuda}{summary}")), expected("gpu-error", Some("n2")), "{label:?}");
+        assert_eq!(failed(nan), expected("nan", Some("n2")), "{label:?}");
+    }
+}
+
 #[test]
 fn nan_on_another_rank_than_the_reference_rank_is_no_pass() {
     let other = fsdp(10, |step| if step == 5 { f64::NAN } else { falls(step) }).replace("0: 2024", "3: 2024");

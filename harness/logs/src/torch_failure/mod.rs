@@ -1,0 +1,279 @@
+//! What PyTorch says of a training that failed: the failure summary of torchelastic, the last exception of each rank, and
+//! ranks that could not meet. Lines in, one account out; it judges nothing.
+
+use crate::text::{Plain, plain};
+use std::collections::BTreeMap;
+
+/// So many ranks' exceptions are kept: more add nothing.
+const MOST_RANKS: usize = 64;
+/// So many labels may have a traceback or a block open at once.
+const MOST_OPEN: usize = 4096;
+/// Of a longer line the rest is left out.
+const LONGEST: usize = 300;
+const ROOT_CAUSE: &str = "Root Cause (first observed failure)";
+const TRACEBACK: &str = "Traceback (most recent call last):";
+
+/// Reads the lines of all files of a job, in their order.
+#[derive(Debug, Default)]
+pub struct Reader {
+    /// By rank, or by label where no label is a rank's for sure.
+    exceptions: BTreeMap<(Option<u64>, String), Exception>,
+    root_cause: Option<Block>,
+    rendezvous: Option<Rendezvous>,
+    /// By label: lines of several ranks interleave.
+    open: BTreeMap<String, Open>,
+    /// Whether torchrun started the ranks: then labels of srun and mpirun number its nodes.
+    has_torchrun: bool,
+}
+
+/// What the lines of one label are in.
+#[derive(Debug, Default)]
+struct Open {
+    /// Behind `Traceback (most recent call last):` without a rank.
+    traceback: bool,
+    /// The block that torchelastic calls the root cause.
+    block: Option<Block>,
+}
+
+/// A root cause, and when torchelastic saw it.
+#[derive(Debug, Default)]
+struct Block {
+    cause: RootCause,
+    time: Option<String>,
+}
+
+#[derive(Debug)]
+struct Exception {
+    said: Said,
+    /// A rank where the launcher starts each rank itself.
+    task: Option<u64>,
+}
+
+/// What was said, and where.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// None where torchelastic named none.
+    pub root_cause: Option<RootCause>,
+    /// By rank; nothing where the line does not bear one.
+    pub exceptions: BTreeMap<Option<u64>, Said>,
+    /// The first, or the first that has an address.
+    pub rendezvous: Option<Rendezvous>,
+}
+
+/// A line of the log.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// At most 300 characters, without the label of the rank.
+    pub text: String,
+    /// As passed to `Reader::line`.
+    pub line: u64,
+}
+
+/// `Root Cause (first observed failure)`.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct RootCause {
+    /// The global one, not `local_rank`.
+    pub rank: Option<u64>,
+    /// As torchelastic names it.
+    pub host: Option<String>,
+    /// Below 0 for a signal.
+    pub exit_code: Option<i64>,
+    /// Of the heading, as passed to `Reader::line`.
+    pub line: u64,
+}
+
+/// A rank did not reach the address that all ranks meet at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendezvous {
+    /// The host that was to be reached, and its port, where the line says them.
+    pub to: Option<(String, u32)>,
+    /// The line that shows it.
+    pub said: Said,
+}
+
+impl Reader {
+    /// Takes the next line, with whatever launchers and log collectors put around it; `line` is its number.
+    pub fn line(&mut self, text: &str, line: u64) {
+        let Plain { tag, text, numbers, .. } = plain(text, begins);
+        let text = text.trim_end();
+        self.has_torchrun |= numbers.local_rank.is_some()
+            || text.contains("torch.distributed.elastic")
+            || text.contains("torch/distributed/run.py");
+        if let Some(found) = rendezvous(text, line) {
+            let is_better =
+                self.rendezvous.as_ref().is_none_or(|known| known.to.is_none() && found.to.is_some());
+            if is_better {
+                self.rendezvous = Some(found);
+            }
+        }
+        self.block(&tag, text.trim(), line);
+        let rest = text.strip_prefix(' ').unwrap_or(text);
+        if rest.starts_with(TRACEBACK) {
+            self.opened(&tag, |open| open.traceback = numbers.rank.is_none());
+            return;
+        }
+        // Without a rank, prose may look like an exception anywhere but behind its traceback.
+        let in_traceback = self.open.get(&tag).is_some_and(|open| open.traceback);
+        if !is_exception(rest) || !(numbers.rank.is_some() || in_traceback) {
+            return;
+        }
+        let key = (numbers.rank, if numbers.rank.is_some() { String::new() } else { tag.clone() });
+        if self.exceptions.len() < MOST_RANKS || self.exceptions.contains_key(&key) {
+            let task = numbers.task.filter(|_| numbers.local_rank.is_none());
+            self.exceptions.insert(key, Exception { said: Said { text: cut(rest), line }, task });
+        }
+        if numbers.rank.is_none() {
+            self.closed(&tag, |open| open.traceback = false);
+        }
+    }
+
+    /// What all lines say together.
+    pub fn finish(mut self) -> Account {
+        for open in std::mem::take(&mut self.open).into_values() {
+            self.take_block(open.block);
+        }
+        let mut exceptions: BTreeMap<Option<u64>, Said> = BTreeMap::new();
+        for ((rank, _), exception) in self.exceptions {
+            let rank = rank.or(exception.task.filter(|_| !self.has_torchrun));
+            let said = exceptions.entry(rank).or_insert_with(|| exception.said.clone());
+            if exception.said.line < said.line {
+                *said = exception.said;
+            }
+        }
+        let root_cause = self.root_cause.map(|block| block.cause);
+        Account { root_cause, exceptions, rendezvous: self.rendezvous }
+    }
+
+    fn block(&mut self, tag: &str, bare: &str, line: u64) {
+        if bare.starts_with(ROOT_CAUSE) {
+            self.has_torchrun = true;
+            let cause = RootCause { line, ..RootCause::default() };
+            let before = self.opened(tag, |open| open.block.replace(Block { cause, time: None }));
+            return self.take_block(before.flatten());
+        }
+        let Some(block) = self.open.get_mut(tag).and_then(|open| open.block.as_mut()) else { return };
+        if bare.starts_with("====") || bare.is_empty() {
+            let block = self.closed(tag, |open| open.block.take());
+            return self.take_block(block.flatten());
+        }
+        let Some((key, value)) = bare.split_once(':') else { return };
+        let value = value.trim();
+        let number = || value.split([' ', '(']).next().and_then(|word| word.parse::<i64>().ok());
+        match key.trim() {
+            "time" => block.time = Some(cut(value)),
+            "rank" => block.cause.rank = number().and_then(|rank| u64::try_from(rank).ok()),
+            "host" => block.cause.host = Some(cut(value)),
+            "exitcode" => block.cause.exit_code = number(),
+            _ => {}
+        }
+    }
+
+    /// Each node's torchrun reports the first failure of its own ranks: the earliest of them began it.
+    fn take_block(&mut self, block: Option<Block>) {
+        let Some(block) = block else { return };
+        let is_earlier = self.root_cause.as_ref().is_none_or(|known| match (&block.time, &known.time) {
+            (Some(time), Some(other)) if time != other => time < other,
+            _ => block.cause.line < known.cause.line,
+        });
+        if is_earlier {
+            self.root_cause = Some(block);
+        }
+    }
+
+    /// Changes what is open of a label; nothing where too much is open.
+    fn opened<T>(&mut self, tag: &str, change: impl FnOnce(&mut Open) -> T) -> Option<T> {
+        if !self.open.contains_key(tag) {
+            if self.open.len() >= MOST_OPEN {
+                return None;
+            }
+            self.open.insert(tag.to_owned(), Open::default());
+        }
+        self.open.get_mut(tag).map(change)
+    }
+
+    /// The same, and forgets the label where nothing is left open.
+    fn closed<T>(&mut self, tag: &str, change: impl FnOnce(&mut Open) -> T) -> Option<T> {
+        let open = self.open.get_mut(tag)?;
+        let changed = change(open);
+        if !open.traceback && open.block.is_none() {
+            self.open.remove(tag);
+        }
+        Some(changed)
+    }
+}
+
+/// Whether a text begins as a line that is read here does.
+fn begins(text: &str) -> bool {
+    let bare = text.trim_start();
+    let is_field = || {
+        let key = bare.split_once(':').map(|(key, _)| key.trim_end());
+        matches!(key, Some("time" | "host" | "rank" | "exitcode"))
+    };
+    bare.starts_with(TRACEBACK)
+        || bare.starts_with(ROOT_CAUSE)
+        || bare.starts_with("====")
+        || is_field()
+        || is_exception(text.strip_prefix(' ').unwrap_or(text))
+}
+
+impl Account {
+    /// The exception that began it: that of the rank that torchelastic saw fail first, else the first that was said.
+    pub fn first_exception(&self) -> Option<(Option<u64>, &Said)> {
+        let own = self.root_cause.as_ref().and_then(|cause| {
+            let rank = Some(cause.rank?);
+            self.exceptions.get(&rank).map(|said| (rank, said))
+        });
+        own.or_else(|| {
+            let first = self.exceptions.iter().min_by_key(|(_, said)| said.line);
+            first.map(|(rank, said)| (rank.or(self.root_cause.as_ref().and_then(|cause| cause.rank)), said))
+        })
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(LONGEST).collect()
+}
+
+/// `RuntimeError: CUDA error: ...`, `torch.OutOfMemoryError: ...`; not what torchelastic wraps around it.
+fn is_exception(text: &str) -> bool {
+    let name = text.split(':').next().unwrap_or_default();
+    let last = name.rsplit('.').next().unwrap_or_default();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+    let ends = ["Error", "Exception", "Interrupt", "Exit", "Timeout"];
+    !name.is_empty()
+        && name.len() < 120
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(is_name)
+        && ends.iter().any(|end| last.ends_with(end))
+        && last != "ChildFailedError"
+}
+
+/// The signs that ranks could not meet, and the address where the line has it: `(n1, 29500)`, `[n1]:29500`, `n1:29500`.
+fn rendezvous(text: &str, line: u64) -> Option<Rendezvous> {
+    let signs = [
+        "client socket has timed out",
+        "client socket has failed to connect to",
+        "RendezvousConnectionError",
+        "RendezvousTimeoutError",
+        "socket.gaierror",
+        "c10d] The IPv6 network addresses of",
+        "c10d] The IPv4 network addresses of",
+    ];
+    let is_one = signs.iter().any(|sign| text.contains(sign))
+        || (text.contains("failed to connect to") && text.contains("29500"));
+    is_one.then(|| Rendezvous { to: address(text), said: Said { text: cut(text.trim()), line } })
+}
+
+fn address(text: &str) -> Option<(String, u32)> {
+    let after = |sign: &str| text.split_once(sign).map(|(_, rest)| rest);
+    let rest = after("connect to ").or_else(|| after("network addresses of "))?;
+    let rest = rest.trim_start_matches(['(', '[', '\'']);
+    let host: String =
+        rest.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_')).collect();
+    let digits = rest.get(host.len()..)?.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let port: String = digits.chars().take_while(char::is_ascii_digit).collect();
+    (!host.is_empty()).then_some((host, port.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! Outputs of trainings that failed, as PyTorch, torchrun and launchers print them.
+
+use super::*;
+
+fn read(text: &str) -> Account {
+    let mut reader = Reader::default();
+    text.lines().zip(1..).for_each(|(text, line)| reader.line(text, line));
+    reader.finish()
+}
+
+const SUMMARY: &str = "\
+[rank2]: Traceback (most recent call last):
+[rank2]:   File \"/w/train.py\", line 120, in <module>
+[rank2]:     loss.backward()
+[rank2]: RuntimeError: CUDA error: an illegal memory access was encountered
+[rank3]: torch.distributed.DistBackendError: NCCL communicator was aborted on rank 3.
+Traceback (most recent call last):
+  File \"/usr/local/bin/torchrun\", line 8, in <module>
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Failures:
+[1]:
+  host      : n1
+  rank      : 3 (local_rank: 1)
+  exitcode  : 1 (pid: 4712)
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-22_10:11:12
+  host      : n2
+  rank      : 2 (local_rank: 0)
+  exitcode  : -9 (pid: 4711)
+  error_file: <N/A>
+============================================================
+  rank      : 7 (after the block)
+";
+
+#[test]
+fn the_root_cause_and_the_last_exception_of_each_rank_are_read() {
+    let account = read(SUMMARY);
+    let cause = account.root_cause.clone().expect("a root cause");
+    assert_eq!((cause.rank, cause.host.as_deref(), cause.exit_code), (Some(2), Some("n2"), Some(-9)));
+    let (rank, said) = account.first_exception().expect("an exception");
+    assert_eq!((rank, said.line), (Some(2), 4));
+    assert_eq!(said.text, "RuntimeError: CUDA error: an illegal memory access was encountered");
+    assert_eq!(account.exceptions.len(), 2);
+}
+
+#[test]
+fn an_exception_without_a_rank_stands_behind_its_traceback() {
+    let text = "ValueError: prose\nTraceback (most recent call last):\n  File \"x\"\n    y\nKeyError: 'input_ids'\nIOError: prose\n";
+    let account = read(text);
+    assert_eq!(
+        account.first_exception().map(|(rank, said)| (rank, said.text.as_str())),
+        Some((None, "KeyError: 'input_ids'"))
+    );
+    assert_eq!(read("Batch 1 Loss: 3.1 Error: none\n"), Account::default());
+}
+
+#[test]
+fn ranks_that_could_not_meet_say_where_they_wanted_to() {
+    for (text, to) in [
+        (
+            "[E] The client socket has timed out after 60000ms while trying to connect to (n1, 29500).",
+            Some(("n1", 29500)),
+        ),
+        (
+            "[W socket.cpp:752] [c10d] The client socket has failed to connect to [ip-10-1-2-3]:29400 (errno: 111 - Connection refused).",
+            Some(("ip-10-1-2-3", 29400)),
+        ),
+        (
+            "[W socket.cpp:601] [c10d] The IPv4 network addresses of (n1, 29500) cannot be retrieved (gai error: -2)",
+            Some(("n1", 29500)),
+        ),
+        ("socket.gaierror: [Errno -2] Name or service not known", None),
+        ("torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError", None),
+    ] {
+        let found = read(text).rendezvous.expect(text);
+        assert_eq!(found.to, to.map(|(host, port)| (host.to_owned(), port)), "{text}");
+    }
+    assert_eq!(read("connected to n1:29500").rendezvous, None);
+}
+
+#[test]
+fn ranks_are_those_of_labels_that_number_them() {
+    let failed = |label: &str| format!("{label}Traceback (most recent call last):\n{label}KeyError: 'x'\n");
+    let rank = |text: &str| read(text).first_exception().map(|(rank, _)| rank);
+    for (label, expected) in [
+        ("[rank5]: ", Some(5)),
+        ("[default1]:[rank9]: ", Some(9)),
+        ("3: ", Some(3)),
+        ("[1,3]<stdout>:", Some(3)),
+        ("3: [rank9]: ", Some(9)),
+        // It counts on each node from 0.
+        ("[default1]:", None),
+        ("3: [default1]:", None),
+        ("worker-3 main ", None),
+    ] {
+        assert_eq!(rank(&failed(label)), Some(expected), "{label:?}");
+    }
+    // srun numbers the nodes where each of its tasks is a torchrun.
+    let torchrun =
+        format!("{}1: torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n", failed("1: "));
+    assert_eq!(rank(&torchrun), Some(None));
+}
+
+#[test]
+fn tracebacks_that_interleave_are_parted_by_their_labels() {
+    let text = "0: Traceback (most recent call last):\n1: ValueError: prose\n1: Traceback (most recent call last):\n\
+                0: KeyError: 'a'\n1: OSError: b\n0: IOError: prose\n";
+    let account = read(text);
+    let said: Vec<_> = account.exceptions.values().map(|said| (said.text.as_str(), said.line)).collect();
+    assert_eq!(said, [("KeyError: 'a'", 4), ("OSError: b", 5)]);
+}
+
+#[test]
+fn of_several_nodes_root_causes_the_earliest_counts() {
+    let block = |host: &str, rank: u64, time: &str| {
+        format!(
+            "{host}: Root Cause (first observed failure):\n{host}: [0]:\n{host}:   time      : 2026-11-22_{time}\n\
+                 {host}:   host      : {host}\n{host}:   rank      : {rank} (local_rank: 0)\n{host}:   exitcode  : 1 (pid: 7)\n"
+        )
+    };
+    for text in [
+        block("n1", 0, "10:11:19") + &block("n2", 8, "10:11:12"),
+        block("n2", 8, "10:11:12") + &block("n1", 0, "10:11:19"),
+    ] {
+        let cause = read(&text).root_cause.expect("a root cause");
+        assert_eq!((cause.rank, cause.host.as_deref()), (Some(8), Some("n2")), "{text}");
+    }
+}
+
+#[test]
+fn an_exception_within_the_message_of_another_is_no_label() {
+    let account = read("[rank1]: RuntimeError: ValueError: x\n");
+    assert_eq!(
+        account.first_exception().map(|(_, said)| said.text.as_str()),
+        Some("RuntimeError: ValueError: x")
+    );
+}
