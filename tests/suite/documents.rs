@@ -2,6 +2,7 @@
 //! book. Their commands and outputs are tested by `tests/scenario_runner`. `tests/expected documents` writes the lists.
 
 use crate::project::{Project, root};
+use cluster::reach::environment;
 use config::form::{Form, Key, Need};
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,7 +33,8 @@ fn read(name: &str) -> String {
 /// A list that is made from declarations: its page, its name there, and what makes it.
 type List = (&'static str, &'static str, fn() -> String);
 
-const LISTS: [List; 8] = [
+const LISTS: [List; 9] = [
+    ("docs/src/explanation/trust.md", "variables", inherited_variables),
     ("docs/src/reference/suites.md", "settings", settings),
     ("docs/src/reference/inventories.md", "instances", instances),
     ("docs/src/reference/inventories.md", "facts", facts),
@@ -133,6 +135,13 @@ fn metrics_of_runs() -> String {
         format!("| `{}` | {} | {} |\n", family.name, labels.join(", "), cell(family.about))
     };
     table("| metric | labels | what it is |", harness::report::metrics::FAMILIES.iter().map(row))
+}
+
+fn inherited_variables() -> String {
+    let list = |of: &str, names: Vec<String>| format!("\n{of}: {}.\n", names.join(", "));
+    let names = environment::NAMES.iter().map(|name| format!("`{name}`")).collect();
+    let families = environment::FAMILIES.iter().map(|family| format!("`{family}*`")).collect();
+    list("By name", names) + &list("By family", families) + "\n"
 }
 
 fn exit_codes() -> String {

@@ -40,6 +40,16 @@ case $1 in
 esac
 "#;
 
+/// Where only the user and root can write: in the home folder, where this tree lies below /tmp.
+pub(crate) fn trusted_folder() -> TempDir {
+    let built = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let is_open = |folder: &Path| fs::metadata(folder).is_ok_and(|facts| facts.mode() & 0o022 != 0);
+    let home = std::env::var_os("HOME").filter(|_| built.ancestors().any(is_open));
+    let place = home.map_or_else(|| built.to_owned(), PathBuf::from);
+    let private = fs::Permissions::from_mode(0o755);
+    tempfile::Builder::new().permissions(private).tempdir_in(place).expect("a folder")
+}
+
 struct Node {
     folder: TempDir,
 }
@@ -49,17 +59,8 @@ impl Node {
         Node::below(tempfile::tempdir().expect("a folder"))
     }
 
-    /// Where only the user and root can write: in the home folder, where this tree lies below /tmp.
     fn trusted() -> Node {
-        let built = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let is_open = |folder: &Path| fs::metadata(folder).is_ok_and(|facts| facts.mode() & 0o022 != 0);
-        let home = std::env::var_os("HOME").filter(|_| built.ancestors().any(is_open));
-        let place = home.map_or_else(|| built.to_owned(), PathBuf::from);
-        let folder = tempfile::Builder::new()
-            .permissions(fs::Permissions::from_mode(0o755))
-            .tempdir_in(place)
-            .expect("a folder");
-        Node::below(folder)
+        Node::below(trusted_folder())
     }
 
     fn below(folder: TempDir) -> Node {
@@ -266,7 +267,7 @@ fn a_release_without_parquet_exports_arrow_and_where_it_knows_none_sqlite() {
 
 #[test]
 fn an_unfinished_collection_is_recovered_by_the_importer_beside_nsys() {
-    let node = Node::new();
+    let node = Node::trusted();
     node.executable(
         "tools/QdstrmImporter",
         "#!/bin/bash\n[[ $1 == --input-file ]] && mv \"$2\" \"${2%.qdstrm}.nsys-rep\"\n",
@@ -277,6 +278,23 @@ fn an_unfinished_collection_is_recovered_by_the_importer_beside_nsys() {
     let account = node.account(3).expect("an account");
     assert_eq!(account.recovered.as_deref(), Some("c.j.step0.try0.rank3.p5-001.qdstrm"));
     assert!(account.report.is_some() && account.tables.len() == 2);
+    // Not by one that others could have put there.
+    for open in ["tools", "tools/QdstrmImporter"] {
+        let path = node.path().join(open);
+        for name in fs::read_dir(node.path().join("job")).expect("a folder").flatten() {
+            if name.file_name() != "profile.sh" {
+                let path = name.path();
+                if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
+                    .expect("removed");
+            }
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).expect("opened");
+        node.run(ALL, &environment);
+        let account = node.account(3).expect("an account");
+        assert!(account.report.is_none() && account.recovered.is_none(), "{open}");
+        assert!(account.unrecovered.is_some_and(|why| why.contains("is not trusted")), "{open}");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("closed");
+    }
 }
 
 #[test]
@@ -300,14 +318,25 @@ fn without_nsys_or_with_one_too_old_the_workload_runs_bare_and_the_account_says_
 
 #[test]
 fn the_newest_nsys_of_the_vendor_s_folders_is_found_by_number() {
-    let node = Node::new();
+    let node = Node::trusted();
     for version in ["2024.9.1", "2024.10.1", "2023.4.4"] {
         let text = NSYS.replace("${FAKE_VERSION:-2025.3.1}", version);
         node.executable(&format!("vendor/nsight-systems/{version}/bin/nsys"), &text);
     }
     let wrapper = ALL.replacen("nsys 2025.3", "find 2024.4", 1);
     node.run(&wrapper, &SLURM);
-    assert_eq!(node.account(3).and_then(|account| account.nsys).as_deref(), Some("2024.10.1.90"));
+    let found = |node: &Node| node.account(3).and_then(|account| account.nsys);
+    assert_eq!(found(&node).as_deref(), Some("2024.10.1.90"));
+    // Not one that others could have put there.
+    for open in ["vendor", "vendor/nsight-systems", "vendor/nsight-systems/2024.10.1/bin/nsys"] {
+        let path = node.path().join(open);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o775)).expect("opened");
+        let (_, _, stderr) = node.run(&wrapper, &SLURM);
+        let other = if open.ends_with("nsys") { "2024.9.1.90" } else { "2025.3.1.90" };
+        assert_eq!(found(&node).as_deref(), Some(other), "{open}: {stderr}");
+        assert!(stderr.contains("is writable by its group or by others"), "{stderr}");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("closed");
+    }
 }
 
 #[test]
@@ -325,6 +354,7 @@ fn an_nsys_on_the_folder_of_the_jobs_is_found_where_the_vendor_has_none() {
     fs::set_permissions(node.path(), fs::Permissions::from_mode(0o1777)).expect("made everybody's");
     node.run(&wrapper, &SLURM);
     assert_eq!(found(&node).as_deref(), Some("2025.3.1.90"), "the one on PATH");
+    fs::set_permissions(node.path(), fs::Permissions::from_mode(0o755)).expect("the user's again");
     let text = NSYS.replace("${FAKE_VERSION:-2025.3.1}", "2024.5.1");
     node.executable("vendor/nsight-systems/2024.5.1/bin/nsys", &text);
     node.run(&wrapper, &SLURM);

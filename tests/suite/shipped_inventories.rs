@@ -52,6 +52,16 @@ fn each_line_that_has_to_be_changed_says_so() {
 }
 
 #[test]
+fn no_inventory_names_a_folder_in_which_any_user_can_take_a_name() {
+    for entry in fs::read_dir(root().join("inventory")).expect("a folder").flatten() {
+        let text = fs::read_to_string(entry.path()).unwrap_or_default();
+        for open in ["\"/tmp", "\"/var/tmp", "\"/dev/shm"] {
+            assert!(!text.contains(open), "{}: {open}", entry.path().display());
+        }
+    }
+}
+
+#[test]
 fn an_unset_variable_is_warned_of_with_the_line_to_add() {
     let project = Project::new();
     let whole = text("parallelcluster");

@@ -199,8 +199,10 @@ fn the_wrapper_of_ranks_finds_the_newest_of_several_versions() {
             .collect();
         bench.provision("p.tar", &tar_of(&entries)).expect(version);
     }
-    // What it does before anything runs is read out of it: its own lines, up to the call of all of it.
-    let script = job::script::PROFILE_SH.replace("main \"$@\"", "find_nsys");
+    // What it does before anything runs is read out of it: its own lines, up to the call of all of it. Where any user can
+    // make folders, as above this test's, it would take none.
+    let call = "trusted() { printf '%s\\n' \"$1\"; }\nfind_nsys";
+    let script = job::script::PROFILE_SH.replace("main \"$@\"", call);
     let found = Command::new("bash")
         .args(["-c", &script])
         .env("NSYS_VENDOR_FOLDER", bench.to())

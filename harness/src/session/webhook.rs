@@ -77,7 +77,9 @@ fn host(url: &str) -> &str {
 }
 
 fn post(webhook: &Webhook, run: &str, body: &[u8], patience: Patience) -> Result<(), String> {
-    let mut file = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
+    let folder = std::env::temp_dir();
+    store::trust::check_temporary(&folder).map_err(|error| error.to_string())?;
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| error.to_string())?;
     file.write_all(body).map_err(|error| error.to_string())?;
     let mut options = vec![
         ("url", webhook.url.clone()),

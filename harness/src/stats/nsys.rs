@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use store::trust::check_temporary;
 use tempfile::TempDir;
 
 /// How exports are obtained.
@@ -51,7 +52,7 @@ pub fn choose(report: &ReportFile, how: &Exporting) -> Result<ChosenExport, Stri
 
 /// SQLite, which every release can write. The file appears whole or not at all.
 fn export(report: &Path, base: &Path, how: &Exporting) -> Result<ChosenExport, String> {
-    let (folder, is_beside) = folder_for(base)?;
+    let (folder, is_beside) = folder_for(base, &std::env::temp_dir())?;
     let mut name = base.file_name().unwrap_or_default().to_owned();
     name.push(".sqlite");
     let made = folder.path().join(&name);
@@ -93,7 +94,7 @@ fn export(report: &Path, base: &Path, how: &Exporting) -> Result<ChosenExport, S
 }
 
 /// Beside the report, so that what is made there can be moved into place; elsewhere where that cannot be written to.
-fn folder_for(base: &Path) -> Result<(TempDir, bool), String> {
+fn folder_for(base: &Path, temporary: &Path) -> Result<(TempDir, bool), String> {
     let beside = base.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // The export holds all of the report, so that no other user may read it.
     let private = Permissions::from_mode(0o700);
@@ -102,8 +103,8 @@ fn folder_for(base: &Path) -> Result<(TempDir, bool), String> {
     if let Ok(folder) = builder.tempdir_in(beside) {
         return Ok((folder, true));
     }
-    let folder =
-        builder.tempdir().map_err(|error| format!("cannot create a folder for its export: {error}"))?;
+    let made = check_temporary(temporary).and_then(|()| builder.tempdir_in(temporary));
+    let folder = made.map_err(|error| format!("cannot create a folder for its export: {error}"))?;
     Ok((folder, false))
 }
 
@@ -116,9 +117,20 @@ mod tests {
         let beside = tempfile::tempdir().expect("a folder");
         let nowhere = beside.path().join("not/there/r");
         for (base, is_kept) in [(beside.path().join("r"), true), (nowhere, false)] {
-            let (folder, kept) = folder_for(&base).expect("made");
+            let (folder, kept) = folder_for(&base, &std::env::temp_dir()).expect("made");
             let mode = fs::metadata(folder.path()).expect("there").permissions().mode();
             assert_eq!((mode & 0o777, kept), (0o700, is_kept), "{}", folder.path().display());
         }
+    }
+
+    #[test]
+    fn an_export_is_not_made_in_a_temporary_folder_that_others_can_write() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let temporary = folder.path().join("open");
+        fs::create_dir(&temporary).expect("made");
+        fs::set_permissions(&temporary, Permissions::from_mode(0o777)).expect("set");
+        let why = folder_for(&folder.path().join("not/there/r"), &temporary).expect_err("refused");
+        assert!(why.contains("is not safe") && why.contains("0777"), "{why}");
+        assert_eq!(fs::read_dir(&temporary).expect("there").count(), 0);
     }
 }

@@ -293,7 +293,9 @@ pub struct Scratch(tempfile::TempDir);
 impl Scratch {
     /// Made where the system keeps temporary files.
     pub fn new() -> io::Result<Scratch> {
-        tempfile::tempdir().map(Scratch)
+        let folder = std::env::temp_dir();
+        trust::check_temporary(&folder)?;
+        tempfile::tempdir_in(folder).map(Scratch)
     }
 
     /// Of the folder.

@@ -2,12 +2,16 @@
 
 use nix::unistd::{Gid, Group, Uid, User, geteuid};
 use std::fs::{self, Metadata};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 const STICKY: u32 = 0o1000;
 const WRITABLE_BY_GROUP: u32 = 0o020;
 const WRITABLE_BY_ALL: u32 = 0o002;
+const WRITABLE_BY_OTHERS: u32 = WRITABLE_BY_GROUP | WRITABLE_BY_ALL;
+/// Whom a server of NFS takes root for, where it squashes root.
+const SQUASHED: [u32; 2] = [65534, 4_294_967_294];
 
 /// Why a file or folder must not be used without being named: it is another user's, others can write it, or any user
 /// can replace a folder above it.
@@ -46,6 +50,50 @@ pub fn open_to_all(path: &Path) -> Option<String> {
         .or_else(|| above.find_map(|folder| open(folder, &|facts| facts.mode() & STICKY != 0)))
 }
 
+/// Why others can replace what lies in a folder of this owner and mode; `user` is who works there. In a sticky folder only
+/// owners rename, so what is made there exclusively stays.
+pub fn why_replaceable(folder: &str, owner: u32, mode: u32, user: u32) -> Option<String> {
+    if owner != 0 && owner != user {
+        let hint = match user == 0 && SQUASHED.contains(&owner) {
+            true => "root is mapped to it there (root squash): work as another user",
+            false => "choose a folder of your own",
+        };
+        return Some(format!("`{folder}` belongs to user {owner}; {hint}"));
+    }
+    let open = mode & WRITABLE_BY_OTHERS != 0 && mode & STICKY == 0;
+    open.then(|| {
+        format!(
+            "`{folder}` has mode {:04o}, so other users can replace files in it; run `chmod go-w {folder}` or \
+             `chmod +t {folder}`, or choose another folder",
+            mode & 0o7777
+        )
+    })
+}
+
+/// The same of a folder on this machine and of all folders above it.
+pub fn why_folder_replaceable(folder: &Path) -> io::Result<Option<String>> {
+    let user = geteuid().as_raw();
+    for folder in fs::canonicalize(folder)?.ancestors() {
+        let facts = fs::symlink_metadata(folder)?;
+        let why = why_replaceable(&folder.display().to_string(), facts.uid(), facts.mode(), user);
+        if why.is_some() {
+            return Ok(why);
+        }
+    }
+    Ok(None)
+}
+
+/// Refuses a folder for temporary files in which others can replace what is made there.
+pub fn check_temporary(folder: &Path) -> io::Result<()> {
+    let shown = folder.display();
+    let why = match why_folder_replaceable(folder) {
+        Ok(None) => return Ok(()),
+        Ok(Some(why)) => why,
+        Err(error) => error.to_string(),
+    };
+    Err(io::Error::other(format!("the temporary folder `{shown}` (`TMPDIR`) is not safe: {why}")))
+}
+
 /// A group of this user alone, as most distributions give one to each user: its members are no others.
 fn is_private(group: u32, user: Uid) -> bool {
     let (Ok(Some(user)), Ok(Some(group))) = (User::from_uid(user), Group::from_gid(Gid::from_raw(group)))
@@ -82,6 +130,27 @@ mod tests {
             assert!(why.is_none_or(|why| why.contains("every user can write") && why.contains("chmod o-w")));
         }
         assert!(distrusted(&folder.path().join("absent")).is_some_and(|why| why.contains("cannot read")));
+    }
+
+    #[test]
+    fn a_temporary_folder_that_others_can_replace_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let inner = folder.path().join("above/inner");
+        fs::create_dir_all(&inner).expect("made");
+        for changed in ["above", "above/inner"].map(|name| folder.path().join(name)) {
+            for (mode, safe) in [(0o755, true), (0o777, false), (0o775, false), (0o1777, true), (0o700, true)]
+            {
+                fs::set_permissions(&changed, Permissions::from_mode(mode)).expect("set");
+                let result = check_temporary(&inner);
+                assert_eq!(result.is_ok(), safe, "{mode:o} {}: {result:?}", changed.display());
+            }
+        }
+        // Only root can give a folder away.
+        if chown(folder.path().join("above"), Some(54_321), None).is_ok() {
+            let why = check_temporary(&inner).expect_err("another user's").to_string();
+            assert!(why.contains("belongs to user 54321") && why.contains("`TMPDIR`"), "{why}");
+        }
+        assert!(check_temporary(&folder.path().join("absent")).is_err());
     }
 
     #[test]

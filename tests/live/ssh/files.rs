@@ -5,6 +5,7 @@ use super::hosts::{Hosts, block, is_root};
 use crate::fact::Fact;
 use cluster::reach::{Reach, ReachError};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use std::time::Duration;
 pub(super) const FACTS: &[Fact] = &[
     ("files_go_and_come_whole", files_go_and_come_whole),
     ("a_put_that_broke_off_goes_on_where_it_was", a_put_that_broke_off_goes_on_where_it_was),
+    ("a_put_follows_no_link_that_a_job_left", a_put_follows_no_link),
     ("a_fetch_that_broke_off_goes_on_where_it_was", a_fetch_that_broke_off_goes_on_where_it_was),
     ("a_file_that_changes_while_it_comes_is_taken_again", a_file_that_changes_while_it_comes_is_taken_again),
     ("a_full_disk_is_named_and_leaves_nothing", a_full_disk_is_named_and_leaves_nothing),
@@ -59,7 +61,7 @@ fn files_go_and_come_whole() {
             reach.get(&there, &folder.display().to_string()).await.expect_err("a folder").to_string();
         assert!(of_folder.ends_with("on h1: it is a folder"), "{of_folder}");
         let link = folder.with_file_name("link");
-        std::os::unix::fs::symlink(folder.join("f1"), &link).expect("linked");
+        symlink(folder.join("f1"), &link).expect("linked");
         for endless in [link.display().to_string(), "/dev/zero".to_owned()] {
             let refused = reach.get(&there, &endless).await.expect_err("no file").to_string();
             assert!(
@@ -117,6 +119,39 @@ fn a_put_that_broke_off_goes_on_where_it_was() {
         reach.end().await;
     });
     assert_eq!(hosts.text("h1.log").matches("Accepted publickey").count(), 2, "it was connected to twice");
+}
+
+fn a_put_follows_no_link() {
+    let hosts = Hosts::start(1);
+    let reach = hosts.reach();
+    let folder = hosts.path("run/case/job");
+    fs::create_dir_all(&folder).expect("made");
+    fs::create_dir(hosts.path("victim")).expect("made");
+    fs::write(hosts.path("victim/file"), "the user's").expect("written");
+    let bytes = noise(5000);
+    let sum = base::digest::sha256(&bytes);
+    block(async {
+        let path = folder.join("script").display().to_string();
+        for name in [
+            "script".to_owned(),
+            format!("script.{}.part", &sum[..12]),
+            format!("script.{}.0.part", &sum[..12]),
+        ] {
+            symlink(hosts.path("victim/file"), folder.join(name)).expect("linked");
+        }
+        reach.put(&host("h1"), &path, &bytes).await.expect("written");
+        assert!(
+            fs::symlink_metadata(&path).expect("there").is_file() && fs::read(&path).expect("there") == bytes
+        );
+        fs::rename(hosts.path("run/case"), hosts.path("run/away")).expect("moved");
+        symlink(hosts.path("victim"), hosts.path("run/case")).expect("linked");
+        fs::create_dir(hosts.path("victim/job")).expect("made");
+        let why = reach.put(&host("h1"), &path, &bytes).await.expect_err("refused").to_string();
+        assert!(why.contains("a symbolic link leads to"), "{why}");
+        reach.end().await;
+    });
+    assert_eq!(hosts.text("victim/file"), "the user's");
+    assert!(entries(&hosts.path("victim/job")).is_empty());
 }
 
 fn a_fetch_that_broke_off_goes_on_where_it_was() {

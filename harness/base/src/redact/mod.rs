@@ -22,6 +22,7 @@ pub use stream::{How, Stream};
 
 use known::Known;
 use serde_json::Value;
+use std::io::{self, Read};
 
 /// How much of a file is looked at to see whether it is text.
 pub const HEAD: usize = 8 << 10;
@@ -127,6 +128,23 @@ impl Redactor {
         }
         stream.finish(&mut out);
         stream.first().map(|(line, what)| (line, what.to_owned()))
+    }
+
+    /// The same of what is too large to be held at once.
+    pub fn first_in(&self, reader: &mut dyn Read) -> io::Result<Option<(u64, String)>> {
+        let mut stream = self.stream(How::Mask);
+        let (mut chunk, mut out) = (vec![0; 64 << 10], Vec::new());
+        loop {
+            match reader.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(read) => stream.push(&chunk[..read], &mut out),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            out.clear();
+        }
+        stream.finish(&mut out);
+        Ok(stream.first().map(|(line, what)| (line, what.to_owned())))
     }
 
     /// Where in an artefact a secret stands, and by what it is known: for what must be written as it is or not at all.

@@ -156,7 +156,9 @@ fn the_first_secret_is_reported_by_line_and_kind() {
     let redactor = Redactor::default();
     assert_eq!(redactor.first(b"a\nb\n"), None);
     let long = "a line\n".repeat(20_000) + "DB_PASSWORD=abc\nX_SECRET=2";
-    assert_eq!(redactor.first(long.as_bytes()), Some((20_001, "DB_PASSWORD".to_owned())));
+    let found = Some((20_001, "DB_PASSWORD".to_owned()));
+    assert_eq!(redactor.first(long.as_bytes()), found);
+    assert_eq!(redactor.first_in(&mut long.as_bytes()).expect("read"), found);
     let value = serde_json::json!({"a": [1, {"b": "--token abc"}]});
     assert_eq!(redactor.first_within(&value), Some(("a.1.b".to_owned(), "token".to_owned())));
 }

@@ -5,7 +5,7 @@ use base::redact::{Redactor, is_secret_name};
 use std::ffi::OsString;
 
 /// What shells, Slurm's commands and programs of users need to find themselves.
-const NAMES: [&str; 54] = [
+pub const NAMES: [&str; 54] = [
     "PATH",
     "HOME",
     "USER",
@@ -63,8 +63,8 @@ const NAMES: [&str; 54] = [
     "OPAL_PREFIX",
 ];
 
-/// Families that change how jobs run: jobs always inherited them, and most are written down (`RECORDS` of their scripts).
-const FAMILIES: [&str; 27] = [
+/// Beginnings of names, of families that change how jobs run: jobs always inherited them, and most are written down (`RECORDS` of their scripts).
+pub const FAMILIES: [&str; 27] = [
     "LC_",
     "LMOD_",
     "BASH_FUNC_",

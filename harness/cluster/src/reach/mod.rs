@@ -1,7 +1,7 @@
 //! How the world is reached: run a command on a host, put a file there, get a file from there.
 //! What is run and why is the launchers' business; the simulated cluster (`sim`) implements the same trait.
 
-mod environment;
+pub mod environment;
 mod left_file;
 pub mod login;
 pub mod node_folder;

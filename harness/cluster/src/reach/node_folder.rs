@@ -1,9 +1,9 @@
 //! The shared folder of an inventory as hosts see it that are reached by commands: nodes over ssh or in pods, and a login
 //! host. No other user may be able to replace what lies there, by the rule of `shared_folder`.
 
-use super::shared_folder::why_distrusted;
 use super::{Command, Host, Reach, ReachError, Status};
 use std::time::Duration;
+use store::trust::why_replaceable;
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// So many hosts are asked until one answers: each that is dead takes its time.
@@ -104,7 +104,7 @@ async fn check_with(
     let run = format!("{}/{run}", shared.trim_end_matches('/'));
     let why = facts.folders.iter().find_map(|folder| match folder.mode & FILE_TYPE {
         LINK if folder.name == run => Some(format!("the run's folder `{run}` is a symbolic link")),
-        _ => why_distrusted(&folder.name.escape_debug().to_string(), folder.owner, folder.mode, facts.user),
+        _ => why_replaceable(&folder.name.escape_debug().to_string(), folder.owner, folder.mode, facts.user),
     });
     Ok(why.map_or(Ok(()), |why| Err(format!("`paths.shared` is not safe on {host}: `{shared}`: {why}"))))
 }

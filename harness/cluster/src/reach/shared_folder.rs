@@ -6,11 +6,7 @@ use std::fs::{self, DirBuilder, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
-
-const STICKY: u32 = 0o1000;
-const WRITABLE_BY_OTHERS: u32 = 0o022;
-/// Whom a server of NFS takes root for, where it squashes root.
-const SQUASHED: [u32; 2] = [65534, 4_294_967_294];
+use store::trust::{why_folder_replaceable, why_replaceable};
 
 /// Makes the folder of a new run in the shared folder. Whoever made one of that name before keeps it.
 pub fn make_run(shared: &str, run: &str) -> Result<(), String> {
@@ -40,38 +36,15 @@ pub fn check_run(shared: &str, run: &str) -> Result<(), String> {
 
 /// Only the user and root can rename or replace the folder or one above it. In a sticky folder only owners rename.
 fn check(shared: &str) -> Result<(), String> {
-    let unread = |error: io::Error| format!("cannot read `paths.shared`: `{shared}`: {error}");
-    let real = fs::canonicalize(shared).map_err(unread)?;
-    for folder in real.ancestors() {
-        let facts = fs::symlink_metadata(folder).map_err(unread)?;
-        if let Some(why) = distrusted(folder, &facts) {
-            return Err(format!("`paths.shared` is not safe: `{shared}`: {why}"));
-        }
+    match why_folder_replaceable(Path::new(shared)) {
+        Ok(None) => Ok(()),
+        Ok(Some(why)) => Err(format!("`paths.shared` is not safe: `{shared}`: {why}")),
+        Err(error) => Err(format!("cannot read `paths.shared`: `{shared}`: {error}")),
     }
-    Ok(())
 }
 
 fn distrusted(folder: &Path, facts: &Metadata) -> Option<String> {
-    why_distrusted(&folder.display().to_string(), facts.uid(), facts.mode(), geteuid().as_raw())
-}
-
-/// Why others can replace what lies in a folder of this owner and mode; `user` is who works there.
-pub(super) fn why_distrusted(folder: &str, owner: u32, mode: u32, user: u32) -> Option<String> {
-    if owner != 0 && owner != user {
-        let hint = match user == 0 && SQUASHED.contains(&owner) {
-            true => "root is mapped to it there (root squash): work as another user",
-            false => "choose a folder of your own",
-        };
-        return Some(format!("`{folder}` belongs to user {owner}; {hint}"));
-    }
-    let open = mode & WRITABLE_BY_OTHERS != 0 && mode & STICKY == 0;
-    open.then(|| {
-        format!(
-            "`{folder}` has mode {:04o}, so other users can replace files in it; run `chmod go-w {folder}` or \
-             `chmod +t {folder}`, or choose another folder",
-            mode & 0o7777
-        )
-    })
+    why_replaceable(&folder.display().to_string(), facts.uid(), facts.mode(), geteuid().as_raw())
 }
 
 #[cfg(test)]

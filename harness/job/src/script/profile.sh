@@ -304,26 +304,26 @@ find_nsys() {
   newest_below "${NSYS_VENDOR_FOLDER:-/opt/nvidia}"
   # The job's folder lies on one that all nodes see, and so may an nsys.
   while [[ -z $best && -n $folder ]]; do
-    newest_below "$folder" trusted
+    newest_below "$folder"
     folder=${folder%/*}
   done
   if [[ -z $best ]]; then
     for path in /usr/local/cuda/bin/nsys /usr/local/cuda-*/bin/nsys; do
-      if [[ -x $path ]]; then best=$path && break; fi
+      if [[ -x $path ]] && path=$(trusted "$path"); then best=$path && break; fi
     done
   fi
   printf '%s\n' "${best:-nsys}"
 }
 
-# The newest by number into $best, as the vendor's packages and `harness provision` lay them down; with `trusted` only
-# one that no other user can have put there.
+# The newest by number into $best, as the vendor's packages and `harness provision` lay them down; only one that no other
+# user can have put there.
 newest_below() {
   local path found
   for path in "$1"/nsight-systems*/*/bin/nsys "$1"/nsight-systems*/*/target-linux-*/nsys; do
     [[ -x $path && $path =~ /([0-9]{4}(\.[0-9]+)+)/ ]] || continue
     found=${BASH_REMATCH[1]}
     older "$best_version" "$found" || continue
-    if [[ ${2-} == trusted ]]; then path=$(trusted "$path") || continue; fi
+    path=$(trusted "$path") || continue
     best=$path best_version=$found
   done
 }
@@ -369,6 +369,10 @@ recover() {
   folder=${program%/*}
   for importer in "$folder"/../host-linux-*/QdstrmImporter "$folder"/QdstrmImporter; do
     [[ -x $importer ]] || continue
+    if ! importer=$(trusted "$importer"); then
+      say unrecovered "$1.qdstrm: the importer beside nsys is not trusted"
+      return
+    fi
     if "$importer" --input-file "$1.qdstrm" >&2 && [[ -e $1.nsys-rep ]]; then
       say recovered "$1.qdstrm"
       return

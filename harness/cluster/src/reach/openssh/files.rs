@@ -2,18 +2,17 @@
 //! digest of what is here. On the node a file has another name until then.
 
 mod receive;
+mod send;
 
 pub(super) use receive::{fetch, get};
+pub(super) use send::put;
 
 use super::channel::{self, chain, not_started};
 use super::greeting::Greeting;
-use super::{Node, OpenSsh};
-use crate::reach::{Access, Command, ReachError, Status};
-use base::digest::sha256;
+use crate::reach::{Access, ReachError};
 use openssh::{Child, Session, Stdio};
 use openssh_sftp_client::error::SftpErrorKind;
 use openssh_sftp_client::file::File;
-use openssh_sftp_client::metadata::Permissions;
 use openssh_sftp_client::{Error, Sftp, SftpOptions};
 use std::io::SeekFrom;
 use std::pin::Pin;
@@ -35,44 +34,6 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 const FOLDER_LIMIT: Duration = Duration::from_secs(30);
 /// Asked for at once; the host gives less where it gives less.
 const CHUNK: u32 = 256 << 10;
-
-pub(super) async fn put(reach: &OpenSsh, host: &str, path: &str, bytes: &[u8]) -> Result<(), ReachError> {
-    let node = reach.node(host)?;
-    let place = RemotePath::new(host, path)?;
-    let here = sha256(bytes);
-    // Its name says what it will be, so that what is there of it can be gone on with.
-    let part = format!("{path}.{}.part", here.get(..12).unwrap_or_default());
-    let mut patience = Patience::default();
-    let mut takes = 0;
-    let mut sent = Sent::default();
-    loop {
-        let had = sent.at;
-        sent.no_folder = false;
-        let done = async {
-            reach
-                .with_session(&node, path, async |session| {
-                    send(&session, place, &part, bytes, &mut sent).await
-                })
-                .await?;
-            if sent.no_folder {
-                make_folder(reach, &node, place).await?;
-                return Ok(false);
-            }
-            name(reach, &node, place, &part, &here).await
-        }
-        .await;
-        match done {
-            Ok(true) => return Ok(()),
-            Ok(false) if takes < TAKES => takes += 1,
-            Ok(false) => {
-                return Err(
-                    place.failed("cannot write", "the digest there differs from the sent file each time")
-                );
-            }
-            Err(error) => patience.after(error, sent.begun, sent.at > had).await?,
-        }
-    }
-}
 
 /// A file on a host, for messages.
 #[derive(Clone, Copy)]
@@ -126,69 +87,6 @@ impl Patience {
         tokio::time::sleep(*pause).await;
         Ok(())
     }
-}
-
-/// What has become of a file that is sent.
-#[derive(Default)]
-struct Sent {
-    begun: bool,
-    /// How much of it has come there at most.
-    at: usize,
-    no_folder: bool,
-}
-
-async fn send(
-    session: &Arc<Session>,
-    place: RemotePath<'_>,
-    part: &str,
-    bytes: &[u8],
-    sent: &mut Sent,
-) -> Result<(), channel::Error> {
-    let channel = Channel::open(session, place).await?;
-    let opened = async {
-        // It is part of the channel, which does not close before it is gone.
-        let mut options = channel.sftp.options();
-        options.read(true).write(true).create(true).open(part).await
-    };
-    let mut file = match channel.step(place, "cannot write", opened).await {
-        Err(channel::Error::For(ReachError::NotFound { .. })) => {
-            sent.no_folder = true;
-            channel.close(None).await;
-            return Ok(());
-        }
-        opened => opened?,
-    };
-    sent.begun = true;
-    channel.step(place, "cannot set the permissions of", file.set_permissions(private())).await?;
-    let lies = channel.step(place, "cannot write", file.metadata()).await?.len().unwrap_or_default();
-    let mut at = match usize::try_from(lies) {
-        Ok(lies) if lies <= bytes.len() => lies,
-        _ => {
-            channel.step(place, "cannot write", file.set_len(0)).await?;
-            0
-        }
-    };
-    while at < bytes.len() {
-        go_to(&mut file, at as u64, place)?;
-        let end = bytes.len().min(at + CHUNK as usize);
-        let written = channel.step(place, "cannot write", file.write(&bytes[at..end])).await;
-        match written {
-            Ok(written) => {
-                at += written;
-                sent.at = sent.at.max(at);
-            }
-            Err(error) => return Err(channel.give_up(file, place, part, error).await),
-        }
-    }
-    channel.close(Some(file)).await;
-    Ok(())
-}
-
-/// For the user alone.
-fn private() -> Permissions {
-    let mut permissions = Permissions::new();
-    permissions.set_read_by_owner(true).set_write_by_owner(true);
-    permissions
 }
 
 /// Reading moves on by what was asked for, not by what came: the place is set each time.
@@ -253,26 +151,6 @@ impl Channel {
         Err(channel::Error::For(error))
     }
 
-    /// A write that the host refused: sftp does not say why, but a full disk can be seen. What was written of the file
-    /// is of no use there.
-    async fn give_up(
-        self,
-        file: File,
-        place: RemotePath<'_>,
-        part: &str,
-        error: channel::Error,
-    ) -> channel::Error {
-        let channel::Error::For(ReachError::Failed { what, why }) = error else { return error };
-        let mut fs = self.sftp.fs();
-        let room = self.step(place, "cannot query the free space of", fs.statvfs(part)).await;
-        let is_full = room.is_ok_and(|room| room.bavail == 0);
-        let _ = self.step(place, "cannot remove", fs.remove_file(part)).await;
-        drop(fs);
-        self.close(Some(file)).await;
-        let why = if is_full { "no space is left on its file system".to_owned() } else { why };
-        channel::Error::For(ReachError::Failed { what, why })
-    }
-
     async fn close(self, file: Option<File>) {
         let Channel { sftp, child } = self;
         // What was to be done is done: an end that fails changes nothing.
@@ -281,42 +159,6 @@ impl Channel {
         }
         let _ = timeout(CLOSE_LIMIT, sftp.close()).await;
         let _ = timeout(CLOSE_LIMIT, child.wait()).await;
-    }
-}
-
-async fn make_folder(reach: &OpenSsh, node: &Node, place: RemotePath<'_>) -> Result<(), ReachError> {
-    let folder = match place.path.rsplit_once('/') {
-        Some(("", _)) | None => "/",
-        Some((folder, _)) => folder,
-    };
-    let argv = ["sh", "-c", "umask 077 && mkdir -p -- \"$1\"", "sh", folder];
-    let answer = reach.exec_on(&node.name, &Command::new(argv, FOLDER_LIMIT)).await?;
-    match answer.succeeded() {
-        true => Ok(()),
-        false => Err(place.failed("cannot create the folder of", answer.complaint())),
-    }
-}
-
-/// What the host says where other bytes lie there than were sent.
-const OTHER_BYTES: Status = Status::Code(9);
-
-/// Gives a file its name, if it is complete.
-async fn name(
-    reach: &OpenSsh,
-    node: &Node,
-    place: RemotePath<'_>,
-    part: &str,
-    here: &str,
-) -> Result<bool, ReachError> {
-    let text = "there=$(sha256sum < \"$1\") || exit 1\n\
-                if [ \"${there%% *}\" != \"$3\" ]; then rm -f -- \"$1\"; exit 9; fi\n\
-                mv -fT -- \"$1\" \"$2\"";
-    let argv = ["sh", "-c", text, "sh", part, place.path, here];
-    let answer = reach.exec_on(&node.name, &Command::new(argv, DIGEST_LIMIT)).await?;
-    match answer.status {
-        Status::Code(0) => Ok(true),
-        OTHER_BYTES => Ok(false),
-        status => Err(place.failed("cannot rename", format!("{status}: {}", answer.complaint()))),
     }
 }
 

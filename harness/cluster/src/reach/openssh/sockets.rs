@@ -13,6 +13,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use store::trust::check_temporary;
 use tempfile::TempDir;
 use tokio::time::timeout;
 
@@ -47,6 +48,7 @@ impl SocketFolder {
     }
 
     fn new_in(parent: &Path) -> io::Result<SocketFolder> {
+        check_temporary(parent)?;
         for _ in 0..TRIES {
             let folder = tempfile::Builder::new()
                 .prefix(&format!("{PREFIX}{}-{}-", std::process::id(), boot()))
@@ -76,7 +78,8 @@ impl SocketFolder {
     }
 }
 
-/// Where the folder may lie, the best first: only this user can write there, or at least no other user can rename it.
+/// Where the folder may lie, the best first: only this user can write there, or, as is checked before it is made, no other
+/// user can rename it.
 fn parents() -> Vec<PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| is_private(path));
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_dir());
@@ -172,6 +175,19 @@ mod tests {
     fn killed(parent: &Path) -> PathBuf {
         let SocketFolder { folder, .. } = SocketFolder::new_in(parent).expect("a folder");
         folder.keep()
+    }
+
+    #[test]
+    fn sockets_lie_in_no_folder_that_others_can_replace() {
+        let above = TempDir::new().expect("a folder");
+        let parent = above.path().join("parent");
+        std::fs::create_dir(&parent).expect("made");
+        for open in [above.path(), &parent] {
+            for (mode, safe) in [(0o777, false), (0o770, false), (0o1777, true), (0o700, true)] {
+                std::fs::set_permissions(open, Permissions::from_mode(mode)).expect("set");
+                assert_eq!(SocketFolder::new_in(&parent).is_ok(), safe, "{mode:o} {}", open.display());
+            }
+        }
     }
 
     #[tokio::test]

@@ -35,7 +35,7 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::{OnceCell, Semaphore};
 
 const PUT: &str = include_str!("put.sh");
-const GET: &str = include_str!("get.sh");
+const GET: &str = concat!(include_str!("../left_file.sh"), include_str!("get.sh"));
 /// Reads a text of the announced length, and lets a shell run it.
 const RUN: &str = "head -c \"$1\" | sh; exit 0";
 /// What a command may print. More goes through files.

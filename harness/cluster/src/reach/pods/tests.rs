@@ -1,6 +1,9 @@
 //! States of pods as a real API server reported them.
 
 use super::state::{PodState, read};
+use super::{GET, left_file};
+use std::fs;
+use std::os::unix::fs::chown;
 
 /// Pods of Kubernetes 1.20.
 const LIST: &str = include_str!("pods.json");
@@ -44,4 +47,31 @@ fn a_pod_that_is_deleted_is_reported_as_deleted_and_one_on_a_lost_node_as_silent
     assert_eq!(state(&ready("False"), false, &ended("OOMKilled")), over("OOMKilled: exit code 137"));
     let silent = state(&ready("False"), true, r#"{"running":{}}"#);
     assert_eq!(silent, PodState::NodeSilent("NotReady".to_owned()));
+}
+
+#[test]
+fn a_file_of_another_user_or_in_a_folder_of_one_is_not_read_from_a_pod() {
+    let there = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| there.path().join(name).display().to_string();
+    fs::create_dir_all(path("run/case/job")).expect("made");
+    let file = path("run/case/job/log");
+    fs::write(&file, "hidden").expect("written");
+    let get = || {
+        let (above, own) = left_file::split(&file);
+        let arguments = ["-c", GET, "get", "mark", &file, "100", above, own];
+        let output = std::process::Command::new("sh").args(arguments).output().expect("sh");
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        (printed.contains("hidden"), String::from_utf8_lossy(&output.stderr).trim_end().to_owned())
+    };
+    assert_eq!(get(), (true, String::new()));
+    // Only root can give a file away.
+    if chown(&file, Some(65534), None).is_ok() {
+        assert_eq!(get(), (false, "it belongs to user 65534, not to 0".to_owned()));
+        chown(&file, Some(0), None).expect("given back");
+        for level in ["run", "run/case", "run/case/job"] {
+            chown(path(level), Some(65534), None).expect("given away");
+            assert_eq!(get(), (false, format!("the folder `{}` belongs to user 65534", path(level))));
+            chown(path(level), Some(0), None).expect("given back");
+        }
+    }
 }

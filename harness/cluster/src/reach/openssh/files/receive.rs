@@ -144,15 +144,81 @@ fn readable(facts: &MetaData, limit: u64) -> Result<(), String> {
     }
 }
 
-/// The digest of a file as its host reads it. One with a second name may be a file from elsewhere; sftp does not say so.
+/// Prints the digest of a file that may be read: whose it and its folders are, and how many names it has, sftp does not say.
+const DIGEST_SH: &str = concat!(
+    include_str!("../../left_file.sh"),
+    "check_left_file \"$1\" \"$2\" \"$3\" && sha256sum < \"$1\"\n"
+);
+
+fn digest_arguments(path: &str) -> [&str; 7] {
+    let (above, own) = left_file::split(path);
+    ["sh", "-c", DIGEST_SH, "digest", path, above, own]
+}
+
+/// The digest of a file as its host reads it.
 async fn digest(reach: &OpenSsh, node: &Node, place: RemotePath<'_>) -> Result<String, ReachError> {
-    let text = "names=$(stat -c %h -- \"$1\") || exit 1\n\
-                if [ \"$names\" != 1 ]; then echo \"it has $names hard links, so it may be a file from elsewhere\" >&2; exit 1; fi\n\
-                sha256sum < \"$1\"";
-    let argv = ["sh", "-c", text, "sh", place.path];
-    let answer = reach.exec_on(&node.name, &Command::new(argv, DIGEST_LIMIT)).await?;
+    let command = Command::new(digest_arguments(place.path), DIGEST_LIMIT);
+    let answer = reach.exec_on(&node.name, &command).await?;
     if !answer.succeeded() {
         return Err(place.failed("cannot read", answer.complaint()));
     }
     Ok(answer.stdout_text().split(' ').next().unwrap_or_default().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::digest::sha256;
+    use std::fs;
+    use std::os::unix::fs::{chown, symlink};
+
+    /// What the script says, run here.
+    fn digest_here(path: &str) -> Result<String, String> {
+        let argv = digest_arguments(path);
+        let output = std::process::Command::new(argv[0]).args(&argv[1..]).output().expect("sh");
+        match output.status.success() {
+            true => {
+                Ok(String::from_utf8_lossy(&output.stdout).split(' ').next().unwrap_or_default().to_owned())
+            }
+            false => Err(String::from_utf8_lossy(&output.stderr).trim_end().to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_file_of_another_user_or_in_a_folder_of_one_is_refused_over_ssh() {
+        let there = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| there.path().join(name).display().to_string();
+        fs::create_dir_all(path("disk/run/case/job")).expect("made");
+        // An administrator may link what is above.
+        symlink(path("disk"), path("fsx")).expect("linked");
+        let file = path("fsx/run/case/job/a b");
+        fs::write(&file, "x").expect("written");
+        assert_eq!(digest_here(&file), Ok(sha256(b"x")));
+        // Files of the system have a path of few names.
+        assert!(digest_here("/etc/passwd").is_ok());
+        fs::hard_link(&file, path("second")).expect("linked");
+        assert_eq!(
+            digest_here(&file),
+            Err("it has 2 hard links, so it may be a file from elsewhere".to_owned())
+        );
+        fs::remove_file(path("second")).expect("there");
+        symlink("a b", path("disk/run/case/job/link")).expect("linked");
+        assert_eq!(digest_here(&path("fsx/run/case/job/link")), Err("it is a symbolic link".to_owned()));
+        symlink("job", path("disk/run/case/moved")).expect("linked");
+        let moved = digest_here(&path("fsx/run/case/moved/a b"));
+        assert_eq!(moved, Err("a symbolic link stands in its path".to_owned()));
+        // Only root can give a file away.
+        if chown(&file, Some(65534), None).is_ok() {
+            assert_eq!(digest_here(&file), Err("it belongs to user 65534, not to 0".to_owned()));
+            chown(&file, Some(0), None).expect("given back");
+            for level in ["run", "run/case", "run/case/job"] {
+                let folder = path(&format!("fsx/{level}"));
+                chown(&folder, Some(65534), None).expect("given away");
+                assert_eq!(digest_here(&file), Err(format!("the folder `{folder}` belongs to user 65534")));
+                chown(&folder, Some(0), None).expect("given back");
+            }
+            chown(path("disk"), Some(65534), None).expect("given away");
+            assert_eq!(digest_here(&file), Ok(sha256(b"x")), "what is above is the administrator's");
+        }
+    }
 }
