@@ -49,8 +49,13 @@ impl Published {
     }
 }
 
+/// Each source of figures by its short name, and where it is published.
+pub fn sources() -> impl Iterator<Item = (&'static str, &'static str)> {
+    published().sources.iter().map(|(id, text)| (id.as_str(), text.as_str()))
+}
+
 /// Figures of an older stack: they show what software alone costs, and no fit uses them.
-pub fn unfitted() -> impl Iterator<Item = &'static Figure> {
+pub(crate) fn unfitted() -> impl Iterator<Item = &'static Figure> {
     published().aside.iter().map(|row| &row.figure)
 }
 

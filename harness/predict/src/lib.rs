@@ -13,6 +13,6 @@ mod matrix;
 mod model;
 
 pub use errors::{Errors, Summary, Tested, errors};
-pub use figures::{Figure, unfitted};
+pub use figures::{Figure, sources};
 pub use limit::Hardware;
 pub use model::{Key, NoPrediction, Prediction, Reach, predict, predicted_ops};

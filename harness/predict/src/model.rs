@@ -4,6 +4,7 @@ use crate::figures::{Row, published};
 use crate::fit::Fit;
 use crate::limit::{Bound, Hardware, Point};
 use base::size;
+use base::text::count;
 use metric::op::Op;
 use std::fmt;
 use std::sync::OnceLock;
@@ -122,7 +123,8 @@ impl fmt::Display for NoPrediction {
                 write!(f, "{ranks} ranks on {nodes} nodes; published figures are of one rank on each GPU")
             }
             NoPrediction::Bound(name, op, nodes) => {
-                write!(f, "no published figure is like {name} {op} on {nodes} nodes: another link limits it")
+                let nodes = count(*nodes, "node");
+                write!(f, "no published figure is like {name} {op} on {nodes}: another link limits it")
             }
             NoPrediction::Nodes(nodes, most) => {
                 write!(f, "{nodes} nodes; predictions were tested on up to {most}")

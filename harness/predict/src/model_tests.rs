@@ -65,7 +65,7 @@ fn where_figures_allow_none_there_is_no_prediction() {
         ),
         (
             predicted("p5", Op::AllGather, GIB, 1),
-            "no published figure is like p5 all_gather on 1 nodes: another link limits it",
+            "no published figure is like p5 all_gather on 1 node: another link limits it",
         ),
         (
             predicted("p6-b200", Op::AllReduce, GIB, 2),
