@@ -19,8 +19,7 @@ use std::io::{self, Write};
 const CODES: &str = "\
 Exit codes: 0 at least one key is predicted; 2 wrong usage; 3 none is: the reason stands in the table.
 
-A prediction is provisional: it is fitted to figures that others published, on other software. `--errors` prints how far it
-was off from published figures that it did not know.";
+A prediction is provisional: it is fitted to figures that others published, on other software.";
 
 /// `harness predict`
 #[derive(Debug, Args)]
@@ -138,9 +137,20 @@ fn rows_text(name: &str, rows: &[Row]) -> String {
     if rows.iter().any(|row| row.predicted.is_ok()) {
         text.push('\n');
         text.push_str(&summaries_text());
+        text.push_str(&without_figures(name));
         text.push_str("Provisional, until a baseline is accepted: `harness help baseline`.\n");
     }
     text
+}
+
+/// The operations that are not predicted, in one line; nothing where all are.
+fn without_figures(name: &str) -> String {
+    let known: Vec<Op> = predicted_ops(name).collect();
+    let others: Vec<&str> = Op::ALL.iter().filter(|op| !known.contains(op)).map(|op| op.name()).collect();
+    match others.as_slice() {
+        [] => String::new(),
+        others => format!("Not predicted, for want of published figures of {name}: {}.\n", others.join(", ")),
+    }
 }
 
 /// `452 +- 31 GB/s`
