@@ -2,7 +2,7 @@
 
 use super::Context;
 use super::plan_size::NICS_ONE_BY_ONE;
-use super::{baseline, workload};
+use super::{baseline, predicted, workload};
 use base::nodeset;
 use base::size;
 use config::baseline::BaselineKey;
@@ -323,8 +323,15 @@ impl One<'_> {
         };
         let workload = workload::planner(&self.case.workload);
         workload.distinguish(&mut key, self.context.inventory, self.case, nodes);
-        let instance = &self.context.inventory.instance.name;
-        Some(baseline::look_up(self.context.baselines, instance, &self.assertion.metric, &key))
+        let instance = &self.context.inventory.instance;
+        let found = baseline::look_up(self.context.baselines, &instance.name, &self.assertion.metric, &key);
+        // The communicators of a split mask have a shape of their own.
+        let is_split = self.case.workload.collective().is_some_and(|tests| tests.split_mask.is_some());
+        Some(if is_split {
+            found
+        } else {
+            predicted::or_predicted(found, instance, &self.assertion.metric, &key)
+        })
     }
 
     #[allow(clippy::too_many_arguments)]

@@ -15,10 +15,16 @@ pub fn rebaseline(plan: &mut Plan, baselines: &Baselines) -> Vec<String> {
     for assertion in plan.cases.iter_mut().flat_map(|case| &mut case.assertions) {
         let Some(was) = &mut assertion.bound.baseline else { continue };
         let key = key(was).to_owned();
-        *was = match stands_for(baselines, instance, &key) {
+        let found = match stands_for(baselines, instance, &key) {
             Some(found) => planned(key, found, baselines),
             None => between_shown(baselines, &assertion.metric, key),
         };
+        // A prediction depends on no file: it stands until one has the key.
+        let is_predicted =
+            matches!(was, PlannedBaseline::Provisional(numbers) if numbers.predicted.is_some());
+        if !(is_predicted && matches!(found, PlannedBaseline::None { .. })) {
+            *was = found;
+        }
     }
     widen(&mut plan.cases, Some(baselines));
     let was = before.iter_mut().flat_map(|case| &mut case.assertions).map(|one| one.bound.baseline.take());
@@ -67,6 +73,7 @@ fn planned(shown: String, found: &Baseline, baselines: &Baselines) -> PlannedBas
         file: baselines.file.clone(),
         spread: found.spread.map(|spread| spread.relative),
         floor: found.floor,
+        predicted: None,
         widened_for: None,
         between: None,
         fingerprint: found.fingerprint.clone(),
@@ -115,6 +122,7 @@ fn between(baselines: &Baselines, metric: &str, key: &BaselineKey, shown: String
         file: baselines.file.clone(),
         spread: None,
         floor: bound(small.floor, large.floor, -step),
+        predicted: None,
         widened_for: None,
         between: Some(format!("{} and {}", size::show(low), size::show(high))),
         fingerprint: small.fingerprint.clone(),

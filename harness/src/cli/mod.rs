@@ -22,6 +22,7 @@ mod logs;
 mod man;
 mod old_spellings;
 mod overview;
+mod predict;
 mod provision;
 mod recipe;
 mod replay;

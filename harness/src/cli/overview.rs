@@ -48,7 +48,13 @@ pub(super) const GROUPS: [(&str, &[(&str, &str)]); 6] = [
             ("clean", "end the leftovers of a run on its nodes and in the queue"),
         ],
     ),
-    ("Decide", &[("baseline", "propose, review, accept, show, diff, export and lint baselines")]),
+    (
+        "Decide",
+        &[
+            ("baseline", "propose, review, accept, show, diff, export and lint baselines"),
+            ("predict", "bus bandwidth to expect before any baseline exists, with its error"),
+        ],
+    ),
     (
         "Profiles",
         &[

@@ -7,7 +7,8 @@ use super::{
     init, inventory, isolate, list,
 };
 use super::{
-    home, logs, man, page, parse, provision, recipe, replay, rerun, resume, runs, schema, stats, sweep,
+    home, logs, man, page, parse, predict, provision, recipe, replay, rerun, resume, runs, schema, stats,
+    sweep,
 };
 use super::{project, run_page, together, trace, watch};
 use crate::error::{self, Error};
@@ -50,6 +51,7 @@ enum Verb {
     Man(man::ManArgs),
     Page(run_page::PageArgs),
     Plan(PlanArgs),
+    Predict(predict::PredictArgs),
     #[command(subcommand)]
     Provision(provision::Package),
     Recipe(recipe::RecipeArgs),
@@ -125,6 +127,7 @@ impl Verb {
                 let options = RunOptions { dry_run: true, ..args.run.into_options() };
                 run_suites::run(&home()?, &options)
             }
+            Verb::Predict(args) => return predict::run(&args),
             Verb::Provision(package) => return provision::run(&package),
             Verb::Recipe(args) => return recipe::run(&args),
             Verb::Replay(args) => return replay::run(args),

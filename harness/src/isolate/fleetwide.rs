@@ -33,6 +33,9 @@ fn reference(isolation: &Isolation, trial: &Trial, baselines: Option<&Baselines>
     };
     let numbers = match planned {
         PlannedBaseline::Accepted(numbers) => numbers,
+        PlannedBaseline::Provisional(numbers) if numbers.predicted.is_some() => {
+            return Reference::Missing(format!("there is no baseline, only a prediction: {}", numbers.key));
+        }
         PlannedBaseline::Provisional(numbers) => {
             return Reference::Missing(format!("the baseline is provisional: {}", numbers.key));
         }

@@ -5,10 +5,10 @@ use base::nodeset;
 use base::text::SIMULATED;
 use base::text::{command_line, count, duration, show, show_lines};
 use model::artefact::{
-    ControlRun, ExpectedFile, FileKind, JOB_PROPERTIES, Plan, PlannedAllocation, PlannedCase,
-    PlannedIsolation, PlannedJob, PlannedNetwork,
+    ControlRun, ExpectedFile, FileKind, JOB_PROPERTIES, Plan, PlannedAllocation, PlannedAssertion,
+    PlannedBaseline, PlannedCase, PlannedIsolation, PlannedJob, PlannedNetwork,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use verdict::unjudged;
 
@@ -107,6 +107,9 @@ fn planned_case(text: &mut String, case: &PlannedCase, verbose: bool) {
         line(text, 2, &format!("{what}: {}", show(how)));
     }
     line(text, 2, &format!("assertions: {}", case.assertions.len()));
+    for key in predicted_keys(case) {
+        line(text, 2, &format!("no baseline, predicted: {}", show(&key)));
+    }
     let described = JOB_PROPERTIES.iter().filter_map(|property| (property.describe)(&case.properties));
     line(text, 2, &described.collect::<Vec<_>>().join(", "));
     let (jobs, took) = (count(first(case).count(), "job"), duration(estimate_s(case) as f64));
@@ -120,6 +123,18 @@ fn planned_case(text: &mut String, case: &PlannedCase, verbose: bool) {
             line(text, 2, &format!("job {name} on {}: {launch}", nodes(&planned.nodes)));
         }
     }
+}
+
+/// Each key that only a prediction stands for, once.
+fn predicted_keys(case: &PlannedCase) -> BTreeSet<String> {
+    let key = |one: &PlannedAssertion| match &one.bound.baseline {
+        Some(PlannedBaseline::Provisional(numbers)) => {
+            let (half_width, unit) = (numbers.predicted?, one.unit.name());
+            Some(format!("{}: {:.0} +- {half_width:.0} {unit}", numbers.key, numbers.median))
+        }
+        _ => None,
+    };
+    case.assertions.iter().filter_map(key).collect()
 }
 
 /// The jobs that are always launched: no retries.

@@ -105,7 +105,7 @@ impl Instance {
     }
 
     /// What all NICs of a node carry together, one way.
-    pub(crate) fn node_wire_gb_s(&self) -> f64 {
+    pub fn node_wire_gb_s(&self) -> f64 {
         self.nics.len() as f64 * self.nic_line_rate_gb_s
     }
 }

@@ -85,6 +85,9 @@ pub struct BaselineNumbers {
     /// Published: a sound system of that kind is not below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<f64>,
+    /// Half of the 95 % interval around the median, where the numbers are no measurement but a prediction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<f64>,
     /// So many numbers are judged at once, and the bounds were widened for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub widened_for: Option<u32>,

@@ -252,7 +252,10 @@ fn in_words(baseline: &PlannedBaseline, unit: Unit) -> String {
         PlannedBaseline::Provisional(numbers) => (numbers, ", provisional"),
         PlannedBaseline::Expired(numbers) => (numbers, ", expired"),
     };
-    format!("{} (n = {}{state})", unit.show(numbers.median), numbers.n)
+    match numbers.predicted {
+        Some(half_width) => format!("{:.0} +- {half_width:.0} {} (predicted)", numbers.median, unit.name()),
+        None => format!("{} (n = {}{state})", unit.show(numbers.median), numbers.n),
+    }
 }
 
 /// The number as a bar, its bounds as lines, and the median of the baseline as a dashed one.

@@ -120,6 +120,7 @@ fn render(assertion: &PlannedAssertion) -> Shown {
                 sources.push(format!("none for {key}"));
                 ("none", None)
             }
+            PlannedBaseline::Provisional(of) if of.predicted.is_some() => ("predicted", Some(of)),
             PlannedBaseline::Provisional(of) => ("provisional", Some(of)),
             PlannedBaseline::Accepted(of) => ("accepted", Some(of)),
             PlannedBaseline::Expired(of) => ("expired", Some(of)),

@@ -230,7 +230,7 @@ fn point(
     let verdict = judged.map(|(_, verdict)| verdict.status).max_by_key(|status| gravity(*status));
     let baselines = case.assertions.iter().filter(about).filter_map(|one| one.bound.baseline.as_ref());
     let baseline = baselines.map(state).max_by_key(|state| {
-        ["accepted", "provisional", "expired", "none"].iter().position(|one| one == state)
+        ["accepted", "provisional", "predicted", "expired", "none"].iter().position(|one| one == state)
     });
     Point {
         run: at,
@@ -261,6 +261,7 @@ pub(crate) fn contradiction(run: &Run, case: &PlannedCase, metric: &str) -> Opti
 fn state(baseline: &PlannedBaseline) -> &'static str {
     match baseline {
         PlannedBaseline::None { .. } => "none",
+        PlannedBaseline::Provisional(numbers) if numbers.predicted.is_some() => "predicted",
         PlannedBaseline::Provisional(_) => "provisional",
         PlannedBaseline::Accepted(_) => "accepted",
         PlannedBaseline::Expired(_) => "expired",

@@ -1,5 +1,5 @@
 //! A number against its baseline. A provisional baseline can pass a number but never fail it; without a baseline, or with
-//! other software than the baseline's, the number is inconclusive.
+//! other software than the baseline's, the number is inconclusive. A prediction is a provisional one.
 
 use super::{CaseData, JudgedBound, Measured, bound, support};
 use crate::fingerprint::{VARIABLES, variables};
@@ -107,7 +107,18 @@ fn not_compared(measured: &Measured, why: String, next: Option<String>) -> Optio
     })
 }
 
+/// `predicted 452 +- 31 GB/s, expected at least 421.0 GB/s`; nothing where the numbers were measured.
+pub(super) fn predicted(assertion: &PlannedAssertion, numbers: &BaselineNumbers) -> Option<String> {
+    let (half_width, unit) = (numbers.predicted?, assertion.unit);
+    let least = numbers.lower.map(|lower| format!(", expected at least {}", unit.show(lower)));
+    let least = least.unwrap_or_default();
+    Some(format!("predicted {:.0} +- {half_width:.0} {}{least}", numbers.median, unit.name()))
+}
+
 fn comparison(assertion: &PlannedAssertion, numbers: &BaselineNumbers) -> String {
+    if let Some(predicted) = predicted(assertion, numbers) {
+        return format!("{predicted} ({})", numbers.key);
+    }
     let unit = assertion.unit;
     let range = match (numbers.lower, numbers.upper) {
         (Some(lower), Some(upper)) => format!("{} to {}", unit.show(lower), unit.show(upper)),
@@ -127,5 +138,9 @@ fn comparison(assertion: &PlannedAssertion, numbers: &BaselineNumbers) -> String
 }
 
 fn describe(numbers: &BaselineNumbers) -> String {
+    if let Some(half_width) = numbers.predicted {
+        let BaselineNumbers { key, median, source, .. } = numbers;
+        return format!("{key} (predicted {median:.0} +- {half_width:.0}; {source})");
+    }
     format!("{} (n = {}, median {}; {})", numbers.key, numbers.n, numbers.median, numbers.source)
 }

@@ -1,5 +1,6 @@
 //! What a number is compared with, in the order of trust: an accepted baseline; peers of the same run, where there are
-//! enough to name one; a published figure. Below a published floor a number fails whatever its peers show.
+//! enough to name one; a published figure, or a prediction. Below a published floor, or the interval of a prediction, a
+//! number fails whatever its peers show.
 
 use super::{CaseData, JudgedBound, Measured, baseline, peers};
 use model::artefact::{
@@ -68,7 +69,9 @@ fn below_floor(
         lower: Some(floor),
         upper: None,
         odd,
-        comparison: format!("expected at least {}, the published floor", assertion.unit.show(floor)),
+        comparison: baseline::predicted(assertion, numbers).unwrap_or_else(|| {
+            format!("expected at least {}, the published floor", assertion.unit.show(floor))
+        }),
         next: Some(
             "if all nodes are equally slow, check what they share: EFA, NCCL and plugin versions, NCCL_*, FI_*, \
              the order of nodes"

@@ -14,6 +14,7 @@ mod margins;
 mod messages;
 mod missing;
 mod named;
+mod predictions;
 mod repeats;
 mod reported;
 mod reports;
