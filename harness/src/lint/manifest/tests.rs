@@ -140,7 +140,7 @@ fn what_a_file_lacks_may_be_in_another() {
 fn a_label_that_the_chart_of_the_values_does_not_read_is_reported() {
     let pod = POD.replace("{name: a}", "{name: a, labels: {nvidia-nsight-profile: enabled}}")
         + "      command: [/usr/bin/prog]\n";
-    let message = "a.yaml:3:29: label `nvidia-nsight-profile` with values of the older chart: nothing reads it, and the run \
+    let message = "a.yaml:3:30: label `nvidia-nsight-profile` with values of the older chart: nothing reads it, and the run \
                    ends without reports [injector-label]; write `nvidia-devtools-sidecar-injector: enabled`, or install the \
                    Nsight Operator";
     assert_found(&[("values.yaml", "injectionMatch: .*prog.*\n"), ("a.yaml", &pod)], &[message]);
