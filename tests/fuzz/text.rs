@@ -9,6 +9,7 @@ use cluster::probe::answer;
 use config::baseline::Baselines;
 use config::inventory::{Instances, Inventory, Topology, TopologyFile};
 use config::suite::Suite;
+use harness::lint::Source;
 use job::profile::account;
 use job::window::mark;
 use logs::torch_failure::{self, Account};
@@ -39,6 +40,7 @@ pub(crate) fn readers() -> Vec<Reader> {
         reader("slurm-node", 6_000, || folder("tests/fuzz/seeds/slurm-node"), slurm_node),
         reader("topology", 6_000, || folder("tests/fuzz/seeds/topology"), topology),
         reader("excerpt", 6_000, || folder("tests/fuzz/seeds/excerpt"), excerpt),
+        reader("manifest", 3_000, || folder("tests/lint/manifests/good"), manifest),
         reader("suite", 600, suites, suite),
         reader("inventory", 1_000, || folder("inventory"), inventory),
         reader("instance", 600, || folder("inventory/instances"), instance),
@@ -237,6 +239,17 @@ fn topology(bytes: &[u8]) -> Read {
 
 fn excerpt(bytes: &[u8]) -> Read {
     or_refused(recipes::excerpt::read(bytes))
+}
+
+fn manifest(bytes: &[u8]) -> Read {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let linted = harness::lint::manifests(&[Source { name: "x.yaml".to_owned(), text }]);
+    let is_refused = linted.diagnostics.iter().any(|diagnostic| diagnostic.message.ends_with("[yaml]"));
+    match linted.diagnostics.len() + linted.warnings.len() + linted.notes.len() {
+        0 => clean(&()),
+        _ if is_refused => Read::Refused,
+        _ => Read::Findings,
+    }
 }
 
 /// The shipped profiles: an inventory names one of them.

@@ -24,6 +24,7 @@ mod heatmaps;
 mod kernels;
 mod left_out;
 mod logs;
+mod manifests;
 mod nccl_calls;
 mod nccl_debug;
 mod nccl_tests;
@@ -61,6 +62,7 @@ fn tests() -> Vec<Trial> {
         heatmaps::FACTS,
         kernels::FACTS,
         logs::FACTS,
+        manifests::FACTS,
         nccl_calls::FACTS,
         nccl_debug::FACTS,
         nccl_tests::FACTS,

@@ -4,6 +4,7 @@
 use crate::project::{Project, root};
 use cluster::reach::environment;
 use config::form::{Form, Key, Need};
+use harness::lint::{RULES, Weight};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ fn read(name: &str) -> String {
 /// A list that is made from declarations: its page, its name there, and what makes it.
 type List = (&'static str, &'static str, fn() -> String);
 
-const LISTS: [List; 9] = [
+const LISTS: [List; 10] = [
     ("docs/src/explanation/trust.md", "variables", inherited_variables),
     ("docs/src/reference/suites.md", "settings", settings),
     ("docs/src/reference/inventories.md", "instances", instances),
@@ -41,6 +42,7 @@ const LISTS: [List; 9] = [
     ("docs/src/reference/metrics.md", "metrics", metrics),
     ("docs/src/reference/culprit-codes.md", "codes", culprit_codes),
     ("docs/src/reference/exit-codes.md", "codes", exit_codes),
+    ("docs/src/how-to/check-manifests.md", "rules", manifest_rules),
     ("docs/src/reference/monitoring.md", "metrics", metrics_of_runs),
     ("docs/src/SUMMARY.md", "recipes", recipe_pages),
 ];
@@ -127,6 +129,18 @@ fn culprit_codes() -> String {
     let all = &verdict::isolate::code::CODES;
     let sections: String = all.iter().map(section).collect();
     table("| code | severity | what it is |", all.iter().map(row)) + &sections + "\n"
+}
+
+fn manifest_rules() -> String {
+    let weight = |weight| match weight {
+        Weight::Error => "error",
+        Weight::Warning => "warning",
+        Weight::Note => "note",
+    };
+    let row = |rule: &&harness::lint::Rule| {
+        format!("| `{}` | {} | {} | {} |\n", rule.code, weight(rule.weight), cell(rule.what), cell(rule.harm))
+    };
+    table("| code | is | what it reports | what would go wrong |", RULES.iter().map(row)) + "\n"
 }
 
 fn metrics_of_runs() -> String {

@@ -63,7 +63,7 @@ pub(super) const GROUPS: [(&str, &[(&str, &str)]); 6] = [
             ("trace", "one window of all ranks as a trace for Perfetto"),
             ("stats", "tables of statistics of profiler reports"),
             ("logs", "calls, steps and counters of logs"),
-            ("lint", "errors in scripts that launch jobs"),
+            ("lint", "errors in scripts and manifests that launch jobs"),
         ],
     ),
     (

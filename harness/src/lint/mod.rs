@@ -1,13 +1,15 @@
-//! The verb `harness lint`: errors in files that people write for programs of others: scripts that launch jobs, and
-//! lists of functions to trace. `harness check` lints the harness's own files.
+//! The verb `harness lint`: errors in files that people write for programs of others: scripts that launch jobs, manifests
+//! of Kubernetes, and lists of functions to trace. `harness check` lints the harness's own files.
 
 mod function_trace;
 mod json;
+mod manifest;
 #[cfg(test)]
 mod message_tests;
 mod script;
 
 pub(crate) use function_trace::function_trace;
+pub use manifest::{RULES, Rule, Weight, manifests};
 pub use script::{Source, scripts};
 
 use base::redact::Redactor;
@@ -26,6 +28,10 @@ pub(crate) enum LintCommand {
     /// Check scripts and manifests that launch jobs: environment, tasks, variables, step windows, secrets. Give files that start
     /// each other together
     Script(Files),
+    /// Check manifests of Kubernetes and Helm values: structure by Kubernetes 1.29 to 1.37, and rules on GPUs, EFA, retries,
+    /// profilers and secrets. Give files that refer to each other together. Exit codes as of `check`: 2 where there is an
+    /// error, 0 where there are only warnings and notes
+    Manifest(Files),
     /// Check lists of functions for `nsys profile --python-functions-trace`
     FunctionTrace(Files),
 }
@@ -38,9 +44,11 @@ pub(crate) struct Files {
 }
 
 /// Prints every error, warning and note. The exit code is 2 where a file cannot be read, then 1 where there is an error
-/// or a warning.
+/// or a warning; of manifests it is that of `check`: 2 where there is an error.
 pub(crate) fn run(command: &LintCommand, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
-    let (LintCommand::Script(Files { files }) | LintCommand::FunctionTrace(Files { files })) = command;
+    let (LintCommand::Script(Files { files })
+    | LintCommand::Manifest(Files { files })
+    | LintCommand::FunctionTrace(Files { files })) = command;
     let mut sources: Vec<Source> = Vec::new();
     for path in files {
         let name = path.display().to_string();
@@ -54,6 +62,7 @@ pub(crate) fn run(command: &LintCommand, out: &mut dyn Write, err: &mut dyn Writ
     }
     let linted = match command {
         LintCommand::Script(_) => scripts(&sources),
+        LintCommand::Manifest(_) => manifests(&sources),
         LintCommand::FunctionTrace(_) => {
             let mut all = Linted::default();
             sources.iter().for_each(|source| append(&mut all, function_trace(&source.text, &source.name)));
@@ -77,18 +86,27 @@ pub(crate) fn run(command: &LintCommand, out: &mut dyn Write, err: &mut dyn Writ
     );
     match () {
         () if sources.len() < files.len() => exit_code::USAGE,
+        () if matches!(command, LintCommand::Manifest(_)) => match linted.diagnostics.is_empty() {
+            true => exit_code::PASSED,
+            false => exit_code::USAGE,
+        },
         () if !linted.diagnostics.is_empty() || !linted.warnings.is_empty() => exit_code::FAILED,
         () => exit_code::PASSED,
     }
 }
 
-/// Without secrets, and with control characters escaped: both come from the file and must not reach the terminal.
+/// Without secrets, and with control characters escaped: both come from the file and must not reach the terminal. A file
+/// may be named `secret.yaml`: its name and the place are shown as they are.
 fn visible(diagnostic: &Diagnostic) -> String {
+    let redactor = Redactor::default();
+    let mut shown = diagnostic.clone();
+    shown.message = redactor.text(&diagnostic.message);
+    shown.suggestion = diagnostic.suggestion.as_deref().map(|suggestion| redactor.text(suggestion));
     let escape = |c: char| match c.is_control() {
         true => format!("\\x{:02x}", u32::from(c)),
         false => c.to_string(),
     };
-    Redactor::default().text(&diagnostic.to_string()).chars().map(escape).collect()
+    shown.to_string().chars().map(escape).collect()
 }
 
 fn append(all: &mut Linted, more: Linted) {
@@ -131,6 +149,18 @@ mod tests {
     }
 
     #[test]
+    fn manifests_have_the_exit_codes_of_check() {
+        let pod =
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: app:1}]}\n";
+        let code = |text: &str| show(&[("a.yaml", text)], LintCommand::Manifest).0;
+        assert_eq!(
+            [code(pod), code(&pod.replace("app:1", "app")), code(&pod.replace("spec", "spek"))],
+            [0, 0, 2]
+        );
+        assert_eq!(show(&[("gone.yaml", "")], LintCommand::Manifest).0, 2);
+    }
+
+    #[test]
     fn an_unreadable_file_is_named_and_the_others_are_checked() {
         let (code, out, err) = show(&[("a.sh", "hostname\n"), ("gone.sh", "")], LintCommand::Script);
         assert_eq!(code, 2);
@@ -138,6 +168,12 @@ mod tests {
             err.starts_with("gone.sh: cannot be read: ") && out.starts_with("1 file: 0 errors"),
             "{err}{out}"
         );
+    }
+
+    #[test]
+    fn a_file_that_is_named_secret_keeps_its_place() {
+        let (_, out, _) = show(&[("secret.yaml", "kind: Pods\n")], LintCommand::Manifest);
+        assert!(out.contains("secret.yaml:1:7: unknown kind: `Pods`"), "{out}");
     }
 
     #[test]

@@ -17,7 +17,8 @@ mod window;
 
 use config::diagnostic::Diagnostic;
 use config::envlint::Linted;
-use shell::{Script, Word};
+use shell::Script;
+pub(super) use shell::{Command, Word, read as shell_commands};
 
 /// A file with its text.
 pub struct Source {
@@ -70,6 +71,16 @@ pub fn scripts(sources: &[Source]) -> Linted {
     linted
 }
 
+/// What the rules of scripts find in commands that stand in another file: jobs within jobs, windows of steps, environment.
+pub(super) fn commands(name: &str, commands: Vec<Command>) -> Linted {
+    let script = Script { commands, ..Script::default() };
+    let file = [ParsedFile { name, text: "", script, is_manifest: true }];
+    let mut diagnostics = Diagnostics { file: name, linted: Linted::default() };
+    let rules: [Rule; 3] = [environment::rule, launch::rule, window::rule];
+    rules.iter().for_each(|rule| rule(&file[0], &file, &mut diagnostics));
+    diagnostics.linted
+}
+
 /// The diagnostics of one file.
 struct Diagnostics<'a> {
     file: &'a str,
@@ -101,7 +112,7 @@ impl Diagnostics<'_> {
 }
 
 /// `NAME=VALUE`.
-fn assignment(word: &Word) -> Option<(&str, &str)> {
+pub(super) fn assignment(word: &Word) -> Option<(&str, &str)> {
     let (name, value) = word.text.split_once('=')?;
     let name = name.strip_suffix('+').unwrap_or(name);
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -110,7 +121,7 @@ fn assignment(word: &Word) -> Option<(&str, &str)> {
 }
 
 /// The last part of a path.
-fn base(path: &str) -> &str {
+pub(super) fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
@@ -131,6 +142,6 @@ fn option<'a>(words: &'a [Word], names: &[&str]) -> Option<(&'a str, &'a Word)> 
     words.iter().enumerate().filter_map(of).next_back()
 }
 
-fn number(words: &[Word], names: &[&str]) -> Option<u64> {
+pub(super) fn number(words: &[Word], names: &[&str]) -> Option<u64> {
     option(words, names)?.0.parse().ok()
 }

@@ -10,7 +10,7 @@ use reader::Reader;
 
 /// A variable where it is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Use {
+pub(in crate::lint) struct Use {
     pub name: String,
     /// What stands behind the name within braces.
     pub behind: String,
@@ -21,7 +21,7 @@ pub(super) struct Use {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Word {
+pub(in crate::lint) struct Word {
     /// Without its quotation marks.
     pub text: String,
     pub line: usize,
@@ -32,7 +32,7 @@ pub(super) struct Word {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Command {
+pub(in crate::lint) struct Command {
     pub words: Vec<Word>,
     /// Words of a list that is given this name.
     pub list: Option<String>,
@@ -40,7 +40,7 @@ pub(super) struct Command {
 
 /// Something that is not meant as it stands, with what to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Slip {
+pub(in crate::lint) struct Slip {
     pub line: usize,
     pub column: usize,
     pub message: String,
@@ -48,7 +48,7 @@ pub(super) struct Slip {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Script {
+pub(in crate::lint) struct Script {
     /// What the first line names, without its path.
     pub shell: Option<String>,
     pub commands: Vec<Command>,
@@ -57,7 +57,7 @@ pub(super) struct Script {
     pub slips: Vec<Slip>,
 }
 
-pub(super) fn read(text: &str) -> Script {
+pub(in crate::lint) fn read(text: &str) -> Script {
     let mut script = Script { shell: shell(text), ..Script::default() };
     for (at, line) in text.lines().enumerate() {
         if let Some(rest) = line.strip_prefix("#SBATCH") {
