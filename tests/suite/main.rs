@@ -94,6 +94,7 @@ mod supervisor_script;
 mod sweep;
 mod tidy;
 mod training;
+mod training_hangs;
 mod twice;
 mod vocabulary;
 mod webhook;

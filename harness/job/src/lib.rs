@@ -1,5 +1,6 @@
 //! The script of a job, the profiler around it, and windows of steps.
 
+pub mod flight_recorder;
 pub mod profile;
 pub mod script;
 pub mod window;

@@ -109,6 +109,11 @@ pub enum Fault {
         /// Number on its node, from 0.
         rank: u32,
     },
+    /// One rank calls another collective than the others, in the middle of the run.
+    Mismatch {
+        /// Number on its node, from 0.
+        rank: u32,
+    },
     /// Communication of training no longer hides behind computation.
     CommExposed,
     /// Network cards do not reach the memory of GPUs: what they carry goes through that of the host.
@@ -172,7 +177,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every way to write a fault.
-    pub const FORMS: [&'static str; 43] = [
+    pub const FORMS: [&'static str; 44] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -201,6 +206,7 @@ impl Fault {
         "slow-loader=MS@RANK",
         "nan-loss=STEP@RANK",
         "desync@RANK",
+        "mismatch@RANK",
         "comm-exposed",
         "no-gdrdma",
         "graph-launch",
@@ -249,6 +255,7 @@ impl Fault {
             Fault::SlowLoader { .. } => "slow-loader",
             Fault::NanLoss { .. } => "nan-loss",
             Fault::Desync { .. } => "desync",
+            Fault::Mismatch { .. } => "mismatch",
             Fault::CommExposed => "comm-exposed",
             Fault::NoGdrdma => "no-gdrdma",
             Fault::GraphLaunch => "graph-launch",
@@ -296,7 +303,8 @@ impl Fault {
             Fault::Straggler { rank, .. }
             | Fault::SlowLoader { rank, .. }
             | Fault::NanLoss { rank, .. }
-            | Fault::Desync { rank } => Some(*rank),
+            | Fault::Desync { rank }
+            | Fault::Mismatch { rank } => Some(*rank),
             _ => None,
         }
     }
@@ -384,6 +392,7 @@ impl Fault {
                 Fault::NanLoss { step, rank: rank()? }
             }
             "desync" => Fault::Desync { rank: rank()? },
+            "mismatch" => Fault::Mismatch { rank: rank()? },
             "comm-exposed" => Fault::CommExposed,
             "no-gdrdma" => Fault::NoGdrdma,
             "graph-launch" => Fault::GraphLaunch,
@@ -441,6 +450,7 @@ impl fmt::Display for Fault {
             Fault::SlowLoader { ms, rank } => write!(f, "slow-loader={ms}@{rank}"),
             Fault::NanLoss { step, rank } => write!(f, "nan-loss={step}@{rank}"),
             Fault::Desync { rank } => write!(f, "desync@{rank}"),
+            Fault::Mismatch { rank } => write!(f, "mismatch@{rank}"),
             Fault::NodeSlow { left }
             | Fault::NvlinkSlow { left }
             | Fault::PortSlow { left }

@@ -1,8 +1,9 @@
 //! The jobs of a case: their scripts, their launches, what they will leave, and how long they should take.
 
+use super::container_path::path_inside;
 use super::placement::Placed;
 use super::workload::{self, JobPlan, PlannedStep, Results};
-use super::{Context, nccl_log, profile};
+use super::{Context, flight_recorder, nccl_log, profile};
 use base::digest::sha256;
 use base::nodeset;
 use base::redact::{Reference, reference};
@@ -45,7 +46,9 @@ fn job(
     let profile = profile::around(context, case, &placed.name, &nodes, &mut step)?;
     enter_folder(&mut step, &folder)?;
     let mut steps = Vec::new();
-    let (environment, secrets) = apart(environment, case);
+    let (mut environment, secrets) = apart(environment, case);
+    let has_dumps = workload::planner(&case.workload).has_flight_recorder()
+        && flight_recorder::ask(&mut environment, &step, &folder);
     let given = environment.keys().chain(secrets.iter().map(|secret| &secret.variable));
     hand_to_container(&mut step, given, &context.request.run_id, inventory);
     if !secrets.is_empty() {
@@ -91,6 +94,10 @@ fn job(
         put.push(PlannedFile { name: name.to_owned(), text: None, sha256: digest });
     }
     let launch = planner.launch(&folder);
+    let mut expected = expected(inventory, case, placed, &script, profile.as_ref());
+    if has_dumps {
+        expected.extend(flight_recorder::expected(&placed_nodes, ranks));
+    }
     Ok(PlannedJob {
         name: placed.name.clone(),
         nodes: placed_nodes,
@@ -99,7 +106,7 @@ fn job(
         folder,
         files: put,
         launch,
-        expected: expected(inventory, case, placed, &script, profile.as_ref()),
+        expected,
         estimate_s: estimate_s.ceil() as u64,
         limit_s: case.properties.limit_s,
         secrets,
@@ -180,13 +187,7 @@ fn enter_folder(step: &mut Step, folder: &str) -> Result<(), String> {
         _ => None,
     };
     let Some(container) = container else { return Ok(()) };
-    let seen = container.mounts.iter().find_map(|mount| {
-        let mut ends = mount.split(':');
-        let (outside, inside) = (ends.next()?.trim_end_matches('/'), ends.next()?.trim_end_matches('/'));
-        let rest = folder.strip_prefix(outside).filter(|rest| rest.starts_with('/'))?;
-        Some(format!("{inside}{rest}"))
-    });
-    let Some(seen) = seen else {
+    let Some(seen) = path_inside(container, folder) else {
         return Err(format!(
             "its container does not mount the job's folder `{folder}`; add a mount of `paths.shared` to `[container]`"
         ));

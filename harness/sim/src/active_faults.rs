@@ -27,6 +27,8 @@ pub struct ActiveFaults {
     nans: Vec<(usize, u32, u32)>,
     /// Ranks that stop calling collectives.
     desyncs: Vec<(usize, u32)>,
+    /// Ranks that call another collective than the others.
+    mismatches: Vec<(usize, u32)>,
     comm_exposed: Vec<usize>,
     no_gdrdma: Vec<usize>,
     graph_launch: Vec<usize>,
@@ -141,6 +143,10 @@ impl ActiveFaults {
                 Fault::Desync { rank } => {
                     ending(Ending::Desync);
                     active_faults.desyncs.push((node, *rank));
+                }
+                Fault::Mismatch { rank } => {
+                    ending(Ending::Hang);
+                    active_faults.mismatches.push((node, *rank));
                 }
                 Fault::CommExposed => active_faults.comm_exposed.push(node),
                 Fault::NoGdrdma => {
@@ -295,6 +301,11 @@ impl ActiveFaults {
     /// The first rank that stops calling collectives, by node and number there.
     pub(crate) fn desync(&self) -> Option<(usize, u32)> {
         self.desyncs.first().copied()
+    }
+
+    /// The first rank that calls another collective than the others, by node and number there.
+    pub(crate) fn mismatch(&self) -> Option<(usize, u32)> {
+        self.mismatches.first().copied()
     }
 
     /// Whether the node's cards do not reach the memory of its GPUs.

@@ -6,6 +6,7 @@ use super::broken_start::BrokenStart;
 use super::cluster::Cluster;
 use super::commands::{CommandCall, exits};
 use super::environment;
+use super::flight_wanted::Recorder;
 use super::flows::MARK_S;
 use super::model::Group;
 use super::mpi_start;
@@ -40,6 +41,8 @@ pub struct Execution {
     pub reads: bool,
     /// What NCCL is to write of itself.
     pub debug: Option<Wanted>,
+    /// What ranks of a training record of their collectives.
+    pub recorder: Option<Recorder>,
     /// What the workload measures or prints.
     pub work: Work,
     /// What the command is, where it is the simulated training program.
@@ -174,6 +177,7 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
         }
     }
     let debug = Wanted::from_variables(&exported);
+    let recorder = Recorder::from_variables(&exported);
     let sendrecv = exported.get("OFI_NCCL_PROTOCOL").is_some_and(|protocol| protocol == "SENDRECV");
     let mut active_faults = active_faults;
     if hangs {
@@ -195,6 +199,7 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
         aborted_gpus,
         reads: cluster.reads || sendrecv,
         debug,
+        recorder,
         work,
         training: trained,
         profile,

@@ -38,6 +38,7 @@
 //! | slow-loader | - | - | - | training: the rank begins each step MS later |
 //! | nan-loss | - | - | - | training: from STEP on the loss is none; Megatron names the rank and ends with 1 |
 //! | desync | as hang | as hang | as hang | training: all other ranks give up after ten minutes, exit 1 |
+//! | mismatch | as hang | as hang | as hang | training: the rank and its peers call different collectives, and all wait |
 //! | comm-exposed | - | - | - | training: nothing runs beside communication, steps are longer |
 //! | no-gdrdma | as if each NIC of the node were slow by half; its log says so | - | half the rate, both ways | - |
 //! | graph-launch | in its reports what is timed is launched by graphs | - | - | training: what it computes; where it trains a model, what it reduces |
@@ -65,6 +66,8 @@ mod drained;
 mod environment;
 pub mod execution;
 mod field;
+pub mod flight_recorder;
+mod flight_wanted;
 pub mod flows;
 pub mod journal;
 mod model;
@@ -331,6 +334,13 @@ impl World {
         if let Some(paths) = ::cluster::reach::removed(argv) {
             return Ok(programs::remove(self, paths));
         }
+        let node = match host {
+            Host::Node(node) => Some(node.as_str()),
+            Host::Here => None,
+        };
+        if let Some(answer) = flight_recorder::answer(self, argv, node) {
+            return Ok(answer);
+        }
         match host {
             Host::Here if !self.cluster.by_ssh => Ok(programs::run(self, argv)),
             Host::Node(node) if self.cluster.by_ssh && self.cluster.nodes.contains(node) => {
@@ -422,7 +432,9 @@ impl Reach for SimulatedReach {
             if let Some(refused) = refused {
                 return refused;
             }
-            let only_asks = programs::only_asks(argv) || over_ssh::only_asks(argv);
+            // A dump that was asked for is there from then on.
+            let dumps = flight_recorder::is_request(argv);
+            let only_asks = !dumps && (programs::only_asks(argv) || over_ssh::only_asks(argv));
             if !only_asks && clean::asked(argv).is_none_or(|(verb, ..)| verb != "look") {
                 self.note(|at_us| Entry::Exec { at_us, host: host.clone(), argv: argv.to_vec() })?;
             }

@@ -11,7 +11,7 @@ use super::over::{How, Over};
 use super::spread::Spread;
 use super::training;
 use super::work::{Table, Work, noise_of};
-use super::{counters, flows, nccl, nccl_debug, nsys, ssh_errors};
+use super::{counters, flight_recorder, flows, nccl, nccl_debug, nsys, ssh_errors};
 use job::script::files;
 use logs::efa_counters;
 
@@ -48,6 +48,9 @@ pub(crate) fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> 
             if let Some((node, bytes)) = nsys::file(cluster, epoch_s, over, name) {
                 let garbled = name.ends_with(".txt") && active_faults.garbled(node);
                 return Some(if garbled { mangle(bytes) } else { bytes });
+            }
+            if let Some(dump) = flight_recorder::given_up(cluster, epoch_s, over, name) {
+                return Some(dump);
             }
             return part(cluster, over, name, started);
         }

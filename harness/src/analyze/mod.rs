@@ -186,6 +186,8 @@ fn job_input(
             FileKind::Flow => FileRole::Flow,
             FileKind::Stdout => FileRole::Stdout,
             FileKind::Stderr => FileRole::Stderr,
+            FileKind::FlightDump => FileRole::FlightDump,
+            FileKind::FlightRequest => FileRole::FlightRequest,
             // The stdout of a command, which may print nothing.
             FileKind::Log if is_stdout(&file.path) => FileRole::Stdout,
             FileKind::Log | FileKind::ProfileAccount | FileKind::ProfileTable | FileKind::ProfileReport => {

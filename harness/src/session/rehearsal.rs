@@ -97,6 +97,7 @@ impl Seen<'_> {
             | Fault::DiskFull
             | Fault::WrongRanks
             | Fault::Desync { .. }
+            | Fault::Mismatch { .. }
             | Fault::ConnectionDrops
             | Fault::HostUnreachable => (true, ""),
         };

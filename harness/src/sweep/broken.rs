@@ -176,6 +176,7 @@ fn impossible(fault: &Fault, case: &PlannedCase, assertion: &PlannedAssertion, n
         }
         // Nothing that a job on this node would have measured can be there.
         Fault::Hang
+        | Fault::Mismatch { .. }
         | Fault::NodeFails
         | Fault::RankDies
         | Fault::Preempted

@@ -15,6 +15,7 @@ mod ssh_watch;
 pub mod stderr_blame;
 mod step_end;
 
+use crate::reach::flight_dumps::DumpRequest;
 use crate::reach::{Host, Reach, ReachError, Wait};
 use metric::finding::Finding;
 use model::artefact::{Blamed, Ended, FolderAccess, Launcher, PlannedJob};
@@ -51,6 +52,15 @@ pub trait Launch {
 
     /// The job is given up: nothing keeps it alive any more.
     fn forget(&self, _handle: &str) {}
+
+    /// What runs a request once on each of the job's nodes, beside the job that runs there as `handle`, and the host of each.
+    fn beside(&self, job: &PlannedJob, _handle: &str) -> Vec<(Host, Vec<String>)> {
+        let on = |node: &String| {
+            let request = DumpRequest { folder: &job.folder, node: Some(node) };
+            (Host::Node(node.clone()), request.arguments())
+        };
+        job.nodes.iter().map(on).collect()
+    }
 
     /// Asks the job to end by itself.
     fn interrupt<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()>;

@@ -5,6 +5,7 @@ use super::folder::refresh;
 use super::slurm_end;
 use super::{Launch, NotLaunched, Poll, QUERY_LIMIT};
 use crate::interrupt;
+use crate::reach::flight_dumps::DumpRequest;
 use crate::reach::slurm_refusal::next_step;
 use crate::reach::slurm_state::{JobState, never_clears};
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
@@ -150,6 +151,16 @@ impl Launch for Slurm {
             slurm_end::explain_waiting(reach, jobs, &mut polls).await;
             polls
         })
+    }
+
+    /// A step of the job itself, which takes nothing from its others; a Slurm that cannot start one beside them refuses soon.
+    fn beside(&self, job: &PlannedJob, handle: &str) -> Vec<(Host, Vec<String>)> {
+        let mut argv: Vec<String> =
+            ["srun", &format!("--jobid={handle}"), "--overlap", "--immediate=10"].map(str::to_owned).to_vec();
+        argv.push(format!("--nodes={}", job.nodes.len()));
+        argv.extend(["--ntasks-per-node=1", "--cpu-bind=none", "--mpi=none"].map(str::to_owned));
+        argv.extend(DumpRequest { folder: &job.folder, node: None }.arguments());
+        vec![(Host::Here, argv)]
     }
 
     fn interrupt<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()> {

@@ -1,6 +1,7 @@
 //! Files in a job's folder on a file system of this machine. Whoever can write there (the workload, or root on a node)
 //! could put links there to files of the user: no link is followed, neither to read, nor to write, nor to remove.
 
+use job::flight_recorder;
 use job::script::files;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
@@ -30,8 +31,12 @@ const REPORT_LIMIT: u64 = 4 << 30;
 const REPORTS: [&str; 4] = ["nsys-rep", "parquet", "arrows", "sqlite"];
 
 pub(super) fn limit(path: &str) -> u64 {
-    let end = path.rsplit('.').next().unwrap_or_default();
-    if REPORTS.contains(&end) { REPORT_LIMIT } else { LIMIT }
+    let name = path.rsplit('/').next().unwrap_or_default();
+    match name.rsplit('.').next() {
+        _ if name.starts_with(flight_recorder::DUMP) => flight_recorder::DUMP_LIMIT,
+        Some(end) if REPORTS.contains(&end) => REPORT_LIMIT,
+        _ => LIMIT,
+    }
 }
 
 /// The parts of an analysis are held, too, and are as large as the reports make them.

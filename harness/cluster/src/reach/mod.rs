@@ -2,6 +2,7 @@
 //! What is run and why is the launchers' business; the simulated cluster (`sim`) implements the same trait.
 
 pub mod environment;
+pub mod flight_dumps;
 mod left_file;
 pub mod login;
 pub mod node_folder;

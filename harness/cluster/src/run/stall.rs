@@ -4,8 +4,11 @@
 
 use super::Runner;
 use super::job::JobState;
+use crate::reach::Host;
+use crate::reach::flight_dumps::DumpRequest;
 use crate::reach::progress::{self, Progress};
-use model::artefact::Ended;
+use futures::stream::{self, StreamExt};
+use model::artefact::{Ended, FileKind};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -14,6 +17,8 @@ use tokio::time::Instant;
 const EVERY: (u64, u64) = (10, 60);
 /// So many jobs are asked for in one command.
 const MOST: usize = 64;
+/// So many nodes are asked for dumps side by side.
+const AT_ONCE: usize = 32;
 
 /// What was seen of a job last, by its case and name.
 pub(super) type Observations = BTreeMap<(usize, String), Look>;
@@ -54,6 +59,7 @@ impl Runner<'_> {
         let Ok(answer) = folder.exec(&progress::command(&folders)).await else { return };
         let Some(all) = progress::read(&answer.stdout_text(), due.len()) else { return };
         let now = Instant::now();
+        let mut stalled = Vec::new();
         for ((at, stall_s), progress) in due.into_iter().zip(all) {
             let job = &mut self.jobs[at];
             let JobState::Live(live) = &mut job.state else { continue };
@@ -70,11 +76,48 @@ impl Runner<'_> {
             let is_stalled =
                 look.changed.is_some_and(|changed| now - changed >= Duration::from_secs(stall_s));
             if is_stalled && live.ending.is_none() {
-                live.ending = Some((Ended::Stall { stall_s, last: progress.last.clone() }, now, false));
-                self.next_poll = now;
+                stalled.push((at, Ended::Stall { stall_s, last: progress.last.clone() }));
             }
             look.last = Some(progress);
         }
+        if stalled.is_empty() {
+            return;
+        }
+        // What a rank knows of where it waits is gone with the job.
+        let asked: Vec<usize> = stalled.iter().map(|(at, _)| *at).collect();
+        self.ask_for_dumps(&asked).await;
+        let now = Instant::now();
+        for (at, end) in stalled {
+            if let JobState::Live(live) = &mut self.jobs[at].state {
+                live.ending.get_or_insert((end, now, false));
+            }
+        }
+        self.next_poll = now;
+    }
+
+    /// Asks the ranks of these jobs for dumps, side by side, and waits for them some seconds at most. A node that gives no
+    /// answer leaves no report, which the reader of the dumps misses.
+    async fn ask_for_dumps(&self, jobs: &[usize]) {
+        let mut requests = Vec::new();
+        for at in jobs {
+            let job = &self.jobs[*at];
+            let JobState::Live(live) = &job.state else { continue };
+            if !job.planned.expected.iter().any(|file| file.kind == FileKind::FlightDump) {
+                continue;
+            }
+            // A job in a shared allocation is reached by that.
+            let handle = match live.within {
+                None => Some(live.handle.as_str()),
+                Some(which) => self.allocations[which].handle(),
+            };
+            let Some(handle) = handle else { continue };
+            requests.extend(self.launcher.beside(job.planned, handle));
+        }
+        let reach = self.reach;
+        let ask = |(host, argv): (Host, Vec<String>)| async move {
+            let _ = reach.exec(&host, &DumpRequest::command(argv)).await;
+        };
+        stream::iter(requests.into_iter().map(ask)).buffer_unordered(AT_ONCE).collect::<()>().await;
     }
 }
 

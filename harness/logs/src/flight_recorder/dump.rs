@@ -10,6 +10,8 @@ use std::rc::Rc;
 const MOST_RANKS: usize = 1 << 20;
 /// Of all groups of one rank: some dozens, a few of them with all ranks.
 const MOST_MEMBERS: usize = 4 << 20;
+/// A ring has 2000, unless somebody wants more.
+const MOST_ENTRIES: usize = 1 << 18;
 
 #[derive(Debug)]
 pub(super) struct Dump {
@@ -136,6 +138,9 @@ fn dump(root: Node<'_>, known: &mut KnownRanks) -> Result<Dump, String> {
     let (mut entries, mut garbled) = (Vec::new(), 0);
     for node in root.get("entries").and_then(Node::list).into_iter().flatten() {
         match entry(node) {
+            Some(_) if entries.len() >= MOST_ENTRIES => {
+                return Err(format!("more than {MOST_ENTRIES} entries"));
+            }
             Some(entry) => entries.push(entry),
             None => garbled += 1,
         }

@@ -53,6 +53,8 @@ pub struct DumpSummary {
     pub library: Option<String>,
     /// Collectives, sends and receives that were recorded.
     pub entries: u64,
+    /// How many of them had not completed: a rank without any waits for no other.
+    pub pending: u64,
 }
 
 /// The first collective of a group at which its ranks do not agree.
@@ -151,6 +153,11 @@ impl Reader {
         Ok(())
     }
 
+    /// Collectives, sends and receives of all dumps that were read so far.
+    pub fn entries(&self) -> usize {
+        self.dumps.values().map(|(_, dump)| dump.entries.len()).sum()
+    }
+
     /// What all of them say together.
     pub fn finish(self) -> FlightLog {
         let Reader { dumps, unreadable, copies, .. } = self;
@@ -162,6 +169,7 @@ impl Reader {
                 version: dump.version.clone(),
                 library: dump.library.clone(),
                 entries: dump.entries.len() as u64,
+                pending: dump.entries.iter().filter(|entry| collective::is_pending(entry)).count() as u64,
             });
         }
         log.unreadable = unreadable.keys().copied().filter(|rank| !dumps.contains_key(rank)).collect();

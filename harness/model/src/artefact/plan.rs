@@ -335,6 +335,10 @@ pub enum FileKind {
     Stderr,
     /// Chatter of the launch, fetched where it is there.
     Log,
+    /// What PyTorch's flight recorder dumped of one rank; there where the job failed.
+    FlightDump,
+    /// What became of the request for dumps on one node; there where the job stalled.
+    FlightRequest,
 }
 
 impl FileKind {
@@ -345,7 +349,11 @@ impl FileKind {
             FileKind::Counters => Some(metric::Files::Counters),
             FileKind::Flow => Some(metric::Files::Flows),
             FileKind::ProfileAccount | FileKind::ProfileTable => Some(metric::Files::Reports),
-            FileKind::ProfileReport | FileKind::Stderr | FileKind::Log => None,
+            FileKind::ProfileReport
+            | FileKind::Stderr
+            | FileKind::Log
+            | FileKind::FlightDump
+            | FileKind::FlightRequest => None,
         }
     }
 }
@@ -353,7 +361,12 @@ impl FileKind {
 impl FileKind {
     /// Whether its absence is worth a finding; logs and stderr may well be empty or absent.
     pub fn is_required(self) -> bool {
-        !matches!(self, FileKind::Stderr | FileKind::Log)
+        !matches!(self, FileKind::Stderr | FileKind::Log) && !self.is_of_failures()
+    }
+
+    /// Whether only a job that failed leaves it: of any other it is not looked for.
+    pub fn is_of_failures(self) -> bool {
+        matches!(self, FileKind::FlightDump | FileKind::FlightRequest)
     }
 }
 

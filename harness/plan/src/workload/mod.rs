@@ -64,6 +64,11 @@ pub(crate) trait WorkloadPlanner {
     /// Adds what distinguishes its numbers from those of other workloads to the key of a baseline.
     fn distinguish(&self, _key: &mut BaselineKey, _inventory: &Inventory, _case: &Case, _nodes: u32) {}
 
+    /// PyTorch's flight recorder can record the collectives of its ranks.
+    fn has_flight_recorder(&self) -> bool {
+        false
+    }
+
     /// Where a training has a callback of its own that can open a window of steps.
     fn nsys_callback(&self) -> Option<u32> {
         None

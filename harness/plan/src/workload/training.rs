@@ -58,6 +58,10 @@ impl WorkloadPlanner for Training {
         key.training = Some(case.name.clone());
     }
 
+    fn has_flight_recorder(&self) -> bool {
+        !matches!(self.program, Program::Mpi { .. })
+    }
+
     fn nsys_callback(&self) -> Option<u32> {
         match &self.program {
             Program::Nemo(nemo) => nemo.nsys_callback,

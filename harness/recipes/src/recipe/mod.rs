@@ -204,6 +204,10 @@ pub enum FileRole {
     Stdout,
     /// Standard error of the workload.
     Stderr,
+    /// What PyTorch's flight recorder dumped of one rank.
+    FlightDump,
+    /// What became of the request for dumps on one node.
+    FlightRequest,
     /// Logs of the launch and the sampler, and files of profilers other than exports.
     Other,
 }

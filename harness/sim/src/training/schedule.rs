@@ -177,6 +177,15 @@ impl Training {
         tasks
     }
 
+    /// The collectives of one step, in the order in which each rank calls them.
+    pub(crate) fn collectives(&self) -> Vec<Collective> {
+        let calls = self.tasks().into_iter().filter_map(|task| match task.doing {
+            Doing::Collective(call) => Some(call),
+            _ => None,
+        });
+        calls.collect()
+    }
+
     /// All that all ranks do, step by step and task by task.
     pub(crate) fn run(&self, mut noise: Noise, sink: &mut dyn FnMut(Placed)) {
         let tasks = self.tasks();

@@ -194,7 +194,14 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         ),
         Ended::Stall { stall_s, last } => error(
             &end.cause(),
-            &format!("the job made no progress for {stall_s} s, last output: `{}`{evidence}", last.trim()),
+            &match failure {
+                Some(failure) => format!(
+                    "hang: {}; no progress for {stall_s} s, last output: `{}`",
+                    failure.evidence,
+                    last.trim()
+                ),
+                None => format!("the job made no progress for {stall_s} s, last output: `{}`", last.trim()),
+            },
             "see the last line of its output; if the job only prints rarely, raise `stall_s` in the case's workload",
         ),
         Ended::NodeFail => error(

@@ -1,6 +1,7 @@
 //! Metrics of a training from its log: step times, throughput, and whether its loss is finite and falls.
 //! `logs::training_log` reads the logs; `stopped` says why a training stopped.
 
+mod hang;
 mod stopped;
 #[cfg(test)]
 mod tests;
@@ -170,6 +171,9 @@ finding_kinds! {
         BatchDiffers = "training-batch-differs": Note,
         Rendezvous = "rendezvous": NoPlace,
         Exception = "exception": NoPlace,
+        NoDumps = "training-no-dump": Note,
+        CollectiveMismatch = "collective-mismatch": NoPlace,
+        HangUndecided = "hang-undecided": NoPlace,
     }
 }
 
@@ -409,4 +413,10 @@ fn efa_per_step(job: &JobInput, steps: u64, output: &mut Output) {
 
 fn failure(cause: &str, node: Option<&String>, evidence: String) -> Failure {
     Failure { cause: cause.to_owned(), node: node.cloned(), evidence }
+}
+
+/// Ranks are numbered node by node.
+fn node_of(job: &JobInput, ranks: Option<u32>, rank: u64) -> Option<&String> {
+    let per_node = u64::from(ranks?).checked_div(job.nodes.len() as u64).filter(|per_node| *per_node > 0)?;
+    job.nodes.get((rank / per_node) as usize)
 }

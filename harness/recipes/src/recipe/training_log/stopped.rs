@@ -1,8 +1,9 @@
 //! Why a training stopped, from the messages of PyTorch and Megatron: NCCL calls that timed out, and a rank with NaN.
 //! In a hang the waiting ranks complain; the culprit is the rank that stays silent.
 
+use super::hang::{self, DESYNC, Hang};
 use super::torch_failure::failed_by;
-use super::{Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure};
+use super::{Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure, node_of};
 use logs::nccl_debug::timed_out;
 use logs::stream::Pieces;
 use logs::torch_failure::Reader;
@@ -44,11 +45,29 @@ pub(super) fn find_causes(job: &JobInput, ranks: Option<u32>, output: &mut Outpu
             raised = Some((is_sure, failure));
         }
     }
+    let dumped = hang::read(job, ranks, output);
+    let (decided, undecided) = match dumped {
+        Some(Hang { failure, is_decided: true }) => (Some(failure), None),
+        Some(Hang { failure, .. }) => (None, Some(failure)),
+        None => (None, None),
+    };
+    if let Some(failure) = decided {
+        output.failure.get_or_insert(failure);
+    }
     if let Some((file, line, operation)) = first {
-        output.failure.get_or_insert(hang(job, ranks, &waiting, &format!("{file}:{line}"), &operation));
+        output.failure.get_or_insert(timed_out_hang(
+            job,
+            ranks,
+            &waiting,
+            &format!("{file}:{line}"),
+            &operation,
+        ));
     }
     // An exception that a successful program caught is no failure.
     if let Some((_, failure)) = raised.filter(|_| job.exit_code != Some(0)) {
+        output.failure.get_or_insert(failure);
+    }
+    if let Some(failure) = undecided {
         output.failure.get_or_insert(failure);
     }
     nan
@@ -60,7 +79,7 @@ fn global_rank(text: &str) -> Option<u64> {
     rest.split_once(']')?.0.parse().ok()
 }
 
-fn hang(
+fn timed_out_hang(
     job: &JobInput,
     ranks: Option<u32>,
     waiting: &BTreeSet<u64>,
@@ -78,16 +97,10 @@ fn hang(
             let node = node_of(job, ranks, *rank);
             let is_same = more.iter().all(|other| node_of(job, ranks, *other) == node);
             let evidence = format!("{place}: {waited}; {which} {} never called it", shown.join(", "));
-            failure("desync", node.filter(|_| is_same), evidence)
+            failure(DESYNC, node.filter(|_| is_same), evidence)
         }
         _ => failure("collective-timeout", None, format!("{place}: {waited}")),
     }
-}
-
-/// Ranks are numbered node by node.
-fn node_of(job: &JobInput, ranks: Option<u32>, rank: u64) -> Option<&String> {
-    let per_node = u64::from(ranks?).checked_div(job.nodes.len() as u64).filter(|per_node| *per_node > 0)?;
-    job.nodes.get((rank / per_node) as usize)
 }
 
 /// A rank that reports NaN.
