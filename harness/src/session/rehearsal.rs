@@ -14,13 +14,13 @@ pub(crate) fn undetectable(
     options: &RunOptions,
     catalogue: &Catalogue,
 ) -> Vec<String> {
-    let seen = Seen { plan, options, catalogue };
-    let line = |fault: &NodeFault| seen.needs(fault).map(|needed| format!("--sim-fault {fault}: {needed}"));
+    let rehearsal = Rehearsal { plan, options, catalogue };
+    let line = |fault: &NodeFault| rehearsal.needs(fault).map(|needed| format!("--sim-fault {fault}: {needed}"));
     faults.iter().filter_map(line).collect()
 }
 
 /// What of a run can detect a fault.
-struct Seen<'a> {
+struct Rehearsal<'a> {
     plan: &'a Plan,
     options: &'a RunOptions,
     catalogue: &'a Catalogue,
@@ -37,7 +37,7 @@ const NO_TRAINING: &str = "only trainings detect it, and none is selected";
 const NO_LATE_RANK: &str =
     "only collectives over several GPUs and trainings detect it, and none is selected there";
 
-impl Seen<'_> {
+impl Rehearsal<'_> {
     /// What is missing for this fault to be detected.
     fn needs(&self, fault: &NodeFault) -> Option<&'static str> {
         let node = &fault.node;

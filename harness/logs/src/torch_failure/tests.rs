@@ -116,7 +116,7 @@ fn tracebacks_that_interleave_are_parted_by_their_labels() {
 }
 
 #[test]
-fn of_several_nodes_root_causes_the_earliest_counts() {
+fn the_earliest_of_several_nodes_root_causes_counts() {
     let block = |host: &str, rank: u64, time: &str| {
         format!(
             "{host}: Root Cause (first observed failure):\n{host}: [0]:\n{host}:   time      : 2026-11-22_{time}\n\
