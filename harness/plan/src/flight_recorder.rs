@@ -19,19 +19,12 @@ pub(crate) fn ask(variables: &mut BTreeMap<String, String>, step: &Step, folder:
     let is_set = |name: &&str| variables.contains_key(*name);
     let is_off = |name: &&str| variables.get(*name).is_some_and(|value| value.trim() == "0");
     // Dumps that somebody wants elsewhere are theirs.
-    if DUMP_PREFIX.iter().any(|name| is_set(&name))
-        || is_set(&PIPE_PREFIX)
-        || BUFFER.iter().any(|name| is_off(&name))
-    {
+    if DUMP_PREFIX.iter().any(&is_set) || is_set(&PIPE_PREFIX) || BUFFER.iter().any(is_off) {
         return false;
     }
     let one_of: [&[&str]; 2] = [&BUFFER, &ON_TIMEOUT];
-    let own: Vec<&str> = one_of
-        .into_iter()
-        .filter(|names| names.iter().any(|name| is_set(&name)))
-        .flatten()
-        .copied()
-        .collect();
+    let own: Vec<&str> =
+        one_of.into_iter().filter(|names| names.iter().any(&is_set)).flatten().copied().collect();
     for (name, value) in flight_recorder::variables(&seen) {
         if !own.contains(&name) {
             variables.insert(name.to_owned(), value);

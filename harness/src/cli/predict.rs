@@ -158,11 +158,14 @@ fn value_text(one: &Prediction) -> String {
     format!("{:.0} +- {:.0} {}", one.value, one.half_width(), Unit::GigabytesPerSecond.name())
 }
 
-const LEFT_OUT: [(&str, fn(&Errors) -> &[Tested]); 2] =
+/// What was left out of the fit, and the figures that were tested so.
+type LeftOut = (&'static str, fn(&Errors) -> &[Tested]);
+
+const LEFT_OUT: [LeftOut; 2] =
     [("node count", |errors| &errors.without_node_count), ("source", |errors| &errors.without_source)];
 
 fn summaries_text() -> String {
-    let line = |(what, tested): &(&str, fn(&Errors) -> &[Tested])| {
+    let line = |(what, tested): &LeftOut| {
         let tested = tested(errors());
         let summary = Summary::new(tested)?;
         Some(format!(

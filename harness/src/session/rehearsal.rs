@@ -15,7 +15,8 @@ pub(crate) fn undetectable(
     catalogue: &Catalogue,
 ) -> Vec<String> {
     let rehearsal = Rehearsal { plan, options, catalogue };
-    let line = |fault: &NodeFault| rehearsal.needs(fault).map(|needed| format!("--sim-fault {fault}: {needed}"));
+    let line =
+        |fault: &NodeFault| rehearsal.needs(fault).map(|needed| format!("--sim-fault {fault}: {needed}"));
     faults.iter().filter_map(line).collect()
 }
 

@@ -162,7 +162,7 @@ fn whole(document: &Document, findings: &mut Findings) -> Option<&'static str> {
         );
         return None;
     };
-    let Some(written) = kind.text().filter(|text| !is_placeholder(text)) else { return None };
+    let written = kind.text().filter(|text| !is_placeholder(text))?;
     if !is_known(written) {
         match TABLE.kinds().find(|known| *known == document.kind) {
             Some(near) => findings.add(

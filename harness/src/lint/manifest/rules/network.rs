@@ -36,7 +36,7 @@ pub(super) fn check(manifests: &Manifests, findings: &mut Findings) {
                     findings.add(&HOST_DNS, entry.place, "`hostNetwork` with the DNS of the node", advice);
                 }
             }
-            for (name, value, place) in pod.containers().flat_map(|container| settings(container)) {
+            for (name, value, place) in pod.containers().flat_map(settings) {
                 if value.contains('$') {
                     continue;
                 }
