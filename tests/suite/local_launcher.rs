@@ -38,11 +38,12 @@ fn a_program_that_succeeds_passes_and_one_that_fails_fails() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_no_pass() {
+fn a_program_that_is_not_there_is_no_pass_and_blames_no_node() {
     let project = Project::new();
     let workload = "{ kind = \"command\", program = \"no-such-program-anywhere\" }";
     let ran = run(&project, &suite(workload, "command", COMMAND, ""));
-    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    assert!(ran.blamed().is_empty() && ran.all().contains("no-such-program-anywhere"), "{}", ran.all());
 }
 
 #[test]

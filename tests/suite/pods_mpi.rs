@@ -113,9 +113,9 @@ impl Mpi {
     }
 
     fn wait_until_nothing_is_left(&self) {
-        // A rank that its daemon started while that was killed may outlive the job, and ends by itself.
+        // A rank that its daemon started while that was killed may outlive the job, and ends with its pod.
         let begin = Instant::now();
-        while !self.left().is_empty() && begin.elapsed() < Duration::from_secs(150) {
+        while !self.left().is_empty() && begin.elapsed() < Duration::from_secs(30) {
             std::thread::sleep(Duration::from_millis(50));
         }
         assert_eq!(self.left(), Vec::new());

@@ -30,6 +30,8 @@ struct Rehearsal<'a> {
 const NO_PROBE: &str = "only a probe detects it; add --probe";
 const NO_NICS: &str =
     "only collectives over several nodes and flows of NICs detect it, and none is selected there";
+const NO_NIC: &str = "only a probe, collectives over several nodes, flows of NICs and trainings whose NICs are counted \
+                      detect it, and none is selected there";
 const NO_GPUS: &str = "only collectives, GPUs alone and trainings detect it, and none is selected there";
 const NO_DATA: &str = "only nccl-tests that check their data detect it, and none is selected there";
 const NO_LINKS: &str = "only collectives over all GPUs of a node detect it, and none is selected there";
@@ -51,7 +53,9 @@ impl Rehearsal<'_> {
         }
         let (is_seen, needed) = match &fault.fault {
             Fault::GpuMissing { .. } | Fault::GpuBusy { .. } | Fault::DriverDiffers => (probed, NO_PROBE),
-            Fault::NicDead { .. } | Fault::NicMissing { .. } => (probed || by(&uses_nics), NO_NICS),
+            Fault::NicDead { .. } | Fault::NicMissing { .. } => {
+                (probed || by(&|case, job| uses_nics(case, job) || self.counts_nics(case, job)), NO_NIC)
+            }
             Fault::NicSlow { .. } | Fault::PortSlow { .. } | Fault::LinkSlow { .. } | Fault::NoGdrdma => {
                 (by(&uses_nics), NO_NICS)
             }
@@ -112,6 +116,12 @@ impl Rehearsal<'_> {
     fn recipes(&self) -> impl Iterator<Item = RecipeSpec<'_>> {
         let names = self.plan.cases.iter().flat_map(|case| &case.recipes);
         names.filter_map(|name| self.catalogue.job_recipe(name))
+    }
+
+    /// Shows NICs that carry nothing, though none that is slow.
+    fn counts_nics(&self, case: &PlannedCase, job: &PlannedJob) -> bool {
+        let mut recipes = case.recipes.iter().filter_map(|name| self.catalogue.job_recipe(name));
+        is_training(case) && job.nodes.len() > 1 && recipes.any(reads_counters)
     }
 }
 

@@ -66,13 +66,15 @@ impl<'a> Blame<'a> {
         let evidence = || shorten(line.trim(), 300);
         // Both say more than srun's line on the exit code that comes of it.
         let place = node.or(self.only_node()).filter(|node| !line.contains(*node));
-        let at_place = || place.map(|node| format!("{node}: ")).unwrap_or_default() + &evidence();
+        let at_place = |words: &str| {
+            place.map(|node| format!("{node}: ")).unwrap_or_default() + &shorten(words.trim(), 300)
+        };
         if line.contains(NO_SPACE) {
-            self.full_disk.get_or_insert_with(at_place);
+            self.full_disk.get_or_insert_with(|| at_place(line));
             return;
         }
         if is_missing_tool(line) {
-            self.missing_tool.get_or_insert_with(at_place);
+            self.missing_tool.get_or_insert_with(|| at_place(without_script(line)));
             return;
         }
         if self.quota.is_none() && line.contains(QUOTA_EXCEEDED) {
@@ -164,6 +166,12 @@ fn is_missing_tool(line: &str) -> bool {
         || line.contains("error while loading shared libraries: ")
         || line.contains("unable to find the specified executable file")
         || (not_there && (line.contains("execve(): ") || line.contains(".sh: line ")))
+}
+
+/// Without the place in a script that Bash puts before its words.
+fn without_script(line: &str) -> &str {
+    let words = line.split_once(".sh: line ").and_then(|(_, rest)| rest.split_once(": "));
+    words.map_or(line, |(_, words)| words)
 }
 
 /// How the system calls it where a user or a group may write no more: it hits every node alike.
@@ -273,6 +281,11 @@ mod tests {
             let died = format!("{missing}\nsrun: error: p5-002: task 9: Killed\n");
             assert_eq!(blamed(&died), Some(("rank-died".into(), "p5-002".into())), "{died}");
         }
+        // The last line of a screen is short: the program comes first there.
+        let nodes = ["p5-001".to_owned()];
+        let mut blame = Blame::new(&nodes);
+        blame.read(&b"/a/long/way/job.sh: line 24: mpirun: command not found\n"[..], None);
+        assert_eq!(blame.failure().expect("a failure").evidence, "p5-001: mpirun: command not found");
         // A file that a program looked for is no program.
         let data = format!("open /data/x: No such file or directory\n{exited}");
         assert_eq!(blamed(&data), Some(("rank-failed".into(), "p5-001".into())));

@@ -48,6 +48,8 @@ const OUTPUT_REFUSED: &str = "output-refused";
 const NO_SPACE: &str = "no-space";
 const LAUNCH_AGENT: &str = "launch-agent";
 const POD_LOST: &str = "pod-lost";
+/// A shell's exit code where the program is not there.
+const NOT_FOUND: i32 = 127;
 /// Causes that say nothing about a node: tools that are missing or too old, files that were refused, panics of the
 /// harness, reports that were never read, a quota, a full disk, pods that ended or that mpirun did not reach.
 const OF_NO_NODE: [&str; 10] = [
@@ -118,7 +120,9 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
                 next: format!("install {}", to_install(tool)),
             };
         }
-        if let (true, Some(failure)) = (*code != 0, failure.filter(|failure| failure.cause == TOOL_MISSING)) {
+        // Where the exit code is the result, a line about a program is the workload's own, but for the shell's code.
+        let may_lack_tool = *code == NOT_FOUND || (*code != 0 && !workload.traits().exit_code_is_result);
+        if let Some(failure) = failure.filter(|failure| may_lack_tool && failure.cause == TOOL_MISSING) {
             return Gate::Inconclusive {
                 cause: TOOL_MISSING.to_owned(),
                 message: failure.evidence.clone(),

@@ -475,6 +475,21 @@ fn a_missing_tool_is_inconclusive_and_says_what_to_install() {
     assert_eq!(world.status(), Status::Error);
 }
 
+#[test]
+fn a_check_that_fails_keeps_its_result_though_it_mentions_a_missing_program() {
+    for (code, status) in [(1, Status::Fail), (127, Status::Inconclusive)] {
+        let mut world = World::new(PlannedBound { equals: Some(0.0), ..PlannedBound::default() });
+        world.case.workload = WorkloadFacts::Command { program: "check.sh".into() };
+        world.case.assertions[0].metric = "command.exit_code".into();
+        world.rows.push(row("command.exit_code", f64::from(code), &[]));
+        world.jobs.jobs[0].end = Ended::Exited { code };
+        let evidence = "check.sh: line 3: jq: command not found".to_owned();
+        world.analysis().failure =
+            Some(WorkloadFailure { cause: "tool-missing".into(), node: None, evidence });
+        assert_eq!(world.status(), status, "exit code {code}");
+    }
+}
+
 /// A file of the job `j` that is not there.
 fn missing_stdout(kind: FileKind) -> MissingFile {
     MissingFile {
