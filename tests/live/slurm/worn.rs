@@ -51,7 +51,7 @@ fn disk_full() {
     let ran = ended(bench.start_with(&[RUN.as_slice(), &["--no-probe"]].concat()));
     assert_eq!(ran.code, Some(3), "{}", ran.all());
     assert!(bench.project.reported().contains("No space left on device"), "{}", ran.all());
-    bench.came_to("a full disk of one node, Slurm", &ran, ["1 error disk-full", "-", "7 pass"]);
+    bench.came_to("a full disk of one node, Slurm", &ran, ["1 error disk-full", "none", "7 pass"]);
 }
 
 /// The bandwidth on the bus that eight ranks have, in place of that of 32.
