@@ -29,6 +29,12 @@ pub(crate) fn readers() -> Vec<Reader> {
         reader("mpi-log", 6_000, || folder("tests/fuzz/seeds/mpi-log"), mpi_log),
         reader("ras", 6_000, || folder("tests/fuzz/seeds/ras"), ras_report),
         reader("inspector", 6_000, || folder("tests/fuzz/seeds/inspector"), inspector),
+        reader(
+            "inspector-gathered",
+            2_000,
+            || folder("tests/fuzz/seeds/inspector-gathered"),
+            inspector_gathered,
+        ),
         reader("efa-capture", 6_000, || folder("tests/fuzz/seeds/efa-capture"), efa_capture),
         reader("efa-totals", 6_000, || folder("tests/fuzz/seeds/efa-totals"), efa_totals),
         reader("nic-flow", 6_000, || folder("tests/fuzz/seeds/nic-flow"), nic_flow),
@@ -143,6 +149,14 @@ fn ras_report(bytes: &[u8]) -> Read {
     }
     let log = reader.finish();
     if log.findings.is_empty() { clean(&log) } else { Read::Findings }
+}
+
+fn inspector_gathered(bytes: &[u8]) -> Read {
+    let Ok(Some(read)) = inspector::gathered::read(bytes) else { return Read::Refused };
+    match read.log.findings.is_empty() && read.is_complete && read.cut.is_empty() {
+        true => clean(&(&read.log.members, &read.log.series)),
+        false => Read::Findings,
+    }
 }
 
 fn inspector(bytes: &[u8]) -> Read {

@@ -180,7 +180,7 @@ fn every_simulated_fault_is_on_its_page() {
 }
 
 /// The forms that are shown as tables of keys: the page, the name of the list, the kind of file, and the path of the form.
-const FORMS: [(&str, &str, &str, &str); 52] = [
+const FORMS: [(&str, &str, &str, &str); 53] = [
     ("suites", "suite", "suite", ""),
     ("suites", "own cases", "suite", "extends=absent"),
     ("suites", "extended suite", "suite", "extends=present"),
@@ -191,6 +191,7 @@ const FORMS: [(&str, &str, &str, &str); 52] = [
     ("suites", "assertion", "suite", "extends=absent.case.assert"),
     ("suites", "workload", "suite", "extends=absent.case.workload"),
     ("suites", "profile", "suite", "extends=absent.case.profile"),
+    ("suites", "evidence", "suite", "extends=absent.case.evidence"),
     ("suites", "nccl-tests", "suite", "extends=absent.case.workload.kind=nccl-tests"),
     ("suites", "nic-pairs", "suite", "extends=absent.case.workload.kind=nic-pairs"),
     ("suites", "command", "suite", "extends=absent.case.workload.kind=command"),

@@ -40,6 +40,7 @@ mod heatmaps;
 mod history;
 mod hostile_exports;
 mod init;
+mod inspector_script;
 mod interruption;
 mod invariants;
 mod inventory_probe;

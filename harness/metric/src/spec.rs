@@ -31,6 +31,8 @@ pub enum Files {
     Flows,
     /// Reports of profilers.
     Reports,
+    /// Records of NCCL's Inspector.
+    Inspector,
 }
 
 /// The part that a number out of bounds names by itself.

@@ -3,7 +3,7 @@
 use super::container_path::path_inside;
 use super::placement::Placed;
 use super::workload::{self, JobPlan, PlannedStep, Results};
-use super::{Context, flight_recorder, nccl_log, profile};
+use super::{Context, flight_recorder, inspector, nccl_log, profile};
 use base::digest::sha256;
 use base::nodeset;
 use base::redact::{Reference, reference};
@@ -49,6 +49,9 @@ fn job(
     let (mut environment, secrets) = apart(environment, case);
     let has_dumps = workload::planner(&case.workload).has_flight_recorder()
         && flight_recorder::ask(&mut environment, &step, &folder);
+    if case.evidence.inspector {
+        inspector::ask(&mut environment, inventory, &step, &folder)?;
+    }
     let given = environment.keys().chain(secrets.iter().map(|secret| &secret.variable));
     hand_to_container(&mut step, given, &context.request.run_id, inventory);
     if !secrets.is_empty() {
@@ -75,6 +78,10 @@ fn job(
     steps.push(step);
     if case.counters.enabled {
         steps.push(Step::CountersEnd);
+    }
+    if case.evidence.inspector {
+        helpers.push(script::files::INSPECTOR_SCRIPT);
+        steps.push(Step::Inspector);
     }
     let planner = inventory.reach.planner();
     let start = planner.start(&JobSite {
@@ -297,6 +304,9 @@ fn expected(
         if runs == ScriptRuns::Once {
             expect(files::SAMPLER_LOG.to_owned(), FileKind::Log, None);
         }
+    }
+    if case.evidence.inspector {
+        expect(files::INSPECTOR.to_owned(), FileKind::Inspector, None);
     }
     for (name, node) in printed(files::STDERR) {
         expect(name, FileKind::Stderr, node);

@@ -8,6 +8,7 @@ mod container_path;
 mod control_run;
 mod flight_recorder;
 mod flow_path;
+mod inspector;
 mod jobs;
 mod left_out;
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::commands::{CommandCall, exits};
 use super::environment;
 use super::flight_wanted::Recorder;
 use super::flows::MARK_S;
+use super::inspector_wanted::Plugin;
 use super::model::Group;
 use super::mpi_start;
 use super::nccl_wanted::Wanted;
@@ -43,6 +44,8 @@ pub struct Execution {
     pub debug: Option<Wanted>,
     /// What ranks of a training record of their collectives.
     pub recorder: Option<Recorder>,
+    /// NCCL's Inspector, where its files are put into one.
+    pub inspector: Option<Plugin>,
     /// What the workload measures or prints.
     pub work: Work,
     /// What the command is, where it is the simulated training program.
@@ -102,6 +105,7 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
     let mut launch_s = 2.0;
     let mut exported = BTreeMap::new();
     let mut hangs = false;
+    let mut gathers_inspector = false;
     for step in &script.steps {
         match step {
             Step::Environment { variables } => exported = variables.clone(),
@@ -114,6 +118,7 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
                 }
             }
             Step::CountersBegin(wanted) => sampler = Some(wanted.clone()),
+            Step::Inspector => gathers_inspector = true,
             Step::CountersEnd | Step::Secrets { .. } | Step::Turns(_) => {}
             Step::Run(run) => {
                 profile = run.profile.clone();
@@ -178,6 +183,7 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
     }
     let debug = Wanted::from_variables(&exported);
     let recorder = Recorder::from_variables(&exported);
+    let inspector = gathers_inspector.then(|| Plugin::from_variables(&exported));
     let sendrecv = exported.get("OFI_NCCL_PROTOCOL").is_some_and(|protocol| protocol == "SENDRECV");
     let mut active_faults = active_faults;
     if hangs {
@@ -200,6 +206,7 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
         reads: cluster.reads || sendrecv,
         debug,
         recorder,
+        inspector,
         work,
         training: trained,
         profile,

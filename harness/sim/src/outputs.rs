@@ -6,12 +6,13 @@ use super::calendar::slurm_time;
 use super::cluster::Cluster;
 use super::commands::exits;
 use super::flows::MARK_S;
+use super::mangled::mangle;
 use super::mpi_start::ABORT;
 use super::over::{How, Over};
 use super::spread::Spread;
 use super::training;
 use super::work::{Table, Work, noise_of};
-use super::{counters, flight_recorder, flows, nccl, nccl_debug, nsys, ssh_errors};
+use super::{counters, flight_recorder, flows, inspector, nccl, nccl_debug, nsys, ssh_errors};
 use job::script::files;
 use logs::efa_counters;
 
@@ -41,6 +42,7 @@ pub(crate) fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> 
             execution.sampler_log.clone()
         }
         files::SAMPLER_LOG => return None,
+        files::INSPECTOR => return inspector::file(cluster, epoch_s, over).map(String::into_bytes),
         _ => {
             if let Some(node) = execution.nodes.iter().position(|node| files::counters(node) == name) {
                 return capture(cluster, epoch_s, over, node);
@@ -329,15 +331,4 @@ fn cancelled(epoch_s: f64, over: &Over, what: &str) -> String {
     let at = slurm_time(epoch_s + over.start_s + over.run_s);
     let host = over.execution.nodes.first().map_or("", String::as_str);
     format!("slurmstepd: error: *** {what} ON {host} CANCELLED AT {at}{why} ***\n")
-}
-
-/// Every third byte of all lines but the first becomes one that no text has.
-pub fn mangle(mut bytes: Vec<u8>) -> Vec<u8> {
-    let first = bytes.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    // A text of one line is mangled whole.
-    let first = if first == bytes.len() { 0 } else { first };
-    for byte in bytes.iter_mut().skip(first).step_by(3).filter(|byte| **byte != b'\n') {
-        *byte = 0xfe;
-    }
-    bytes
 }

@@ -222,6 +222,7 @@ pub(crate) fn needs(script: &Script) -> impl Iterator<Item = &'static str> {
     };
     script.steps.iter().flat_map(move |step| match step {
         Step::CountersBegin(_) => vec!["counters.sh"],
+        Step::Inspector => vec![script::files::INSPECTOR_SCRIPT],
         Step::Gpus(_) => vec!["gpus.sh"],
         Step::Flows(_) => vec!["flows.sh"],
         Step::Run(run) => run.profile.as_ref().map(of_profile).unwrap_or_default(),

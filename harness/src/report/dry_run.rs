@@ -173,11 +173,30 @@ fn beside(text: &mut String, case: &PlannedCase) {
     }
 }
 
+/// What NCCL's Inspector costs a job and leaves out, by the variables in its script.
+fn inspector(text: &mut String, job: &PlannedJob) {
+    if !job.expected.iter().any(|file| file.kind == FileKind::Inspector) {
+        return;
+    }
+    let script = job.files.iter().find(|file| file.name == job::script::files::JOB);
+    let Some(Ok(script)) = script.and_then(|file| file.text.as_deref()).map(job::script::read) else {
+        return;
+    };
+    let variables = script.steps.iter().find_map(|step| match step {
+        job::script::Step::Environment { variables } => Some(variables),
+        _ => None,
+    });
+    if let Some(variables) = variables {
+        line(text, 4, &format!("NCCL Inspector: {}", show(&job::inspector::cost(variables))));
+    }
+}
+
 fn job(text: &mut String, job: &PlannedJob) {
     line(text, 2, &format!("job {} on {}", show(&job.name), nodes(&job.nodes)));
     line(text, 4, &format!("round: {}, ranks: {}", job.round, job.ranks));
     let (estimate, limit) = (duration(job.estimate_s as f64), duration(job.limit_s as f64));
     line(text, 4, &format!("estimate: {estimate}, time limit: {limit}"));
+    inspector(text, job);
     line(text, 4, &format!("folder: {}", show(&job.folder)));
     line(text, 4, &format!("launch: {}", command_line(&job.launch)));
     if let Some(window) = job.profile.as_ref().and_then(|profile| profile.window.as_ref()) {

@@ -226,6 +226,7 @@ fn messages_of_clusters() {
             shared: "/fsx".to_owned(),
             nccl_tests: String::new(),
             mpirun: None,
+            nccl_inspector: None,
             nsys: None,
             slurm: None,
             harness: harness.map(str::to_owned),

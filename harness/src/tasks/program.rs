@@ -70,6 +70,7 @@ mod tests {
             shared: text(shared),
             nccl_tests: String::new(),
             mpirun: None,
+            nccl_inspector: None,
             nsys: None,
             slurm: None,
             harness: harness.map(text),

@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use sim::active_faults::Ending;
 use sim::execution::{Execution, Own};
-use sim::outputs::mangle;
+use sim::mangled::mangle;
 use std::io::Write;
 use std::time::Duration;
 use tokio::time::sleep;

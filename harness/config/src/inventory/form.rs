@@ -68,6 +68,11 @@ pub(super) fn paths(kind: Option<Kind>) -> Form {
         shared,
         path("nccl_tests", "/opt/nccl-tests/build", "the folder of `all_reduce_perf` and the others"),
         path("mpirun", found, "where jobs start over ssh or in pods"),
+        path(
+            "nccl_inspector",
+            "`inspector`, which NCCL looks for as libnccl-profiler-inspector.so",
+            "the library of NCCL's Inspector",
+        ),
         path("nsys", "the newest that a node has", "for profiled jobs"),
         path("slurm", "PATH", "the folder of Slurm's commands"),
         Key::optional("harness", Type::Pattern("^/"), "a copy of this program, for `--analyze-on slurm`"),

@@ -78,6 +78,8 @@ pub struct Paths {
     pub nccl_tests: String,
     /// mpirun, where ssh or kubectl starts jobs; looked for on the node, where absent.
     pub mpirun: Option<String>,
+    /// The library of NCCL's Inspector; NCCL looks for it, where absent.
+    pub nccl_inspector: Option<String>,
     /// For profiled jobs; the newest that a node has, where absent.
     pub nsys: Option<String>,
     /// The folder with Slurm's commands, where they are not on PATH.

@@ -163,6 +163,7 @@ fn default_paths(shared: String) -> Paths {
         shared,
         nccl_tests: "/opt/nccl-tests/build".to_owned(),
         mpirun: None,
+        nccl_inspector: None,
         nsys: None,
         slurm: None,
         harness: None,
@@ -190,6 +191,7 @@ fn read_paths(table: &Table<'_>, kind: Option<Kind>) -> Option<Paths> {
     };
     let nccl_tests = table.get("nccl_tests").and_then(path);
     let mpirun = table.get("mpirun").and_then(path);
+    let nccl_inspector = table.get("nccl_inspector").and_then(path);
     let nsys = table.get("nsys").and_then(path);
     let slurm = table.get("slurm").and_then(path);
     let harness = table.get("harness").and_then(path);
@@ -206,6 +208,7 @@ fn read_paths(table: &Table<'_>, kind: Option<Kind>) -> Option<Paths> {
     Some(Paths {
         nccl_tests: nccl_tests.unwrap_or(default.nccl_tests),
         mpirun,
+        nccl_inspector,
         nsys,
         slurm,
         harness,

@@ -108,6 +108,7 @@ pub(super) fn case() -> Form {
             "whether and how EFA counters are read",
         ),
         Key::optional("profile", Type::table(profile()), "Nsight Systems around the workload"),
+        Key::optional("evidence", Type::table(evidence()), "what ranks write of themselves, without a profiler"),
     ])
     .and(properties)
     .and([
@@ -135,6 +136,16 @@ pub(super) fn counters() -> Form {
         Key::usual("interval_s", "1", Type::Number, "seconds between two readings, from 0.2 to 3600"),
         Key::optional("between", Type::WHOLE, "instead of `interval_s`: so many readings during the job"),
     ])
+}
+
+/// `[case.evidence]`.
+pub(super) fn evidence() -> Form {
+    Form::new([Key::usual(
+        "inspector",
+        "false",
+        Type::Boolean,
+        "NCCL's Inspector (2.30 and later) records the calls of each rank; for collectives of nccl-tests",
+    )])
 }
 
 /// `requires` of a case.

@@ -3,6 +3,7 @@
 //! `hardware_limits`).
 
 mod assertion;
+mod evidence;
 mod extend;
 mod form;
 mod matrix;
@@ -78,6 +79,8 @@ pub struct Case {
     pub counters: Counters,
     /// The profiler around the workload; none where absent.
     pub profile: Option<Profile>,
+    /// What its ranks write of themselves without a profiler.
+    pub evidence: Evidence,
     /// What it asks of each of its jobs.
     pub properties: JobProperties,
     /// Where they are not met, the case is skipped.
@@ -142,6 +145,13 @@ pub struct Counters {
     pub interval_s: f64,
     /// That many readings during the job, instead of one per interval.
     pub between: Option<u32>,
+}
+
+/// What ranks write of themselves without a profiler: `[case.evidence]`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// NCCL's Inspector records their calls; recipe `inspector` is added.
+    pub inspector: bool,
 }
 
 /// What must hold, or the case is skipped.

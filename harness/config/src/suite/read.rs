@@ -1,8 +1,8 @@
 //! Reads the tables of a suite and its cases. Workloads, assertions and matrices have files of their own.
 
 use super::{
-    Case, CaseEnd, Counters, OnFailure, Placement, Requires, Suite, Workload, assertion, form, matrix, order,
-    profile, workload,
+    Case, CaseEnd, Counters, OnFailure, Placement, Requires, Suite, Workload, assertion, evidence, form,
+    matrix, order, profile, workload,
 };
 use crate::diagnostic::Diagnostics;
 use crate::toml_reader::{self, Table, Value};
@@ -123,6 +123,7 @@ fn read_case(
     let counters = read_counters(table, workload.as_ref());
     let profile = table.get("profile").and_then(|value| profile::read(&value, workload.as_ref(), placement));
     let recipes = with_window(table, recipes, profile.as_ref());
+    let (evidence, recipes) = evidence::read(table, recipes, workload.as_ref(), placement);
     let mut properties = JobProperties { stall_s, ..JobProperties::default() };
     for property in &JOB_PROPERTIES {
         let value = table.get(property.key).and_then(|value| value.whole(property.range.clone()));
@@ -158,6 +159,7 @@ fn read_case(
         recipes: recipes.unwrap_or_default(),
         counters,
         profile,
+        evidence,
         properties,
         requires,
         after,

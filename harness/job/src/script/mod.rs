@@ -22,6 +22,8 @@ pub const COUNTERS_SH: &str = include_str!("counters.sh");
 pub const GPUS_SH: &str = include_str!("gpus.sh");
 /// Point-to-point flows, one per NIC, between two nodes.
 pub const FLOWS_SH: &str = include_str!("flows.sh");
+/// Puts what NCCL's Inspector left for each process into one file.
+pub const INSPECTOR_SH: &str = include_str!("inspector.sh");
 /// One rank of a workload, under nsys where it is among those to be profiled.
 pub const PROFILE_SH: &str = include_str!("profile.sh");
 /// Over ssh: what starts, keeps and ends a job's script on one node.
@@ -182,6 +184,8 @@ pub enum Step {
     Flows(Flows),
     /// Ends the samplers and waits for their end.
     CountersEnd,
+    /// Puts the files of NCCL's Inspector into one, by `inspector.sh`, on the first node.
+    Inspector,
     /// Jobs that share an allocation, by `allocation.sh`.
     Turns(Turns),
 }
@@ -386,6 +390,10 @@ pub mod files {
     pub const PID: &str = "pid";
     /// On this machine: the group, when it began, and since which start of the machine.
     pub const GROUP: &str = "group";
+    /// Makes `INSPECTOR`.
+    pub const INSPECTOR_SCRIPT: &str = "inspector.sh";
+    /// What NCCL's Inspector recorded, of all ranks.
+    pub const INSPECTOR: &str = "inspector.txt";
     /// Output of the samplers; over ssh it goes to `LOG`.
     pub const SAMPLER_LOG: &str = "sampler.log";
     /// Over ssh, by node: the output of its script.
@@ -445,8 +453,9 @@ pub mod files {
 }
 
 /// The scripts that are the same in every job, by the name under which they are put into its folder.
-pub const SHARED: [(&str, &str); 8] = [
+pub const SHARED: [(&str, &str); 9] = [
     ("counters.sh", COUNTERS_SH),
+    (files::INSPECTOR_SCRIPT, INSPECTOR_SH),
     ("gpus.sh", GPUS_SH),
     ("flows.sh", FLOWS_SH),
     ("profile.sh", PROFILE_SH),

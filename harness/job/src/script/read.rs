@@ -81,8 +81,17 @@ fn parse(text: &str) -> Result<Script, NotAScript> {
     Ok(script)
 }
 
-const TITLES: [&str; 8] =
-    ["secrets", "environment", "counters begin", "run", "gpus", "flows", "counters end", "turns"];
+const TITLES: [&str; 9] = [
+    "secrets",
+    "environment",
+    "counters begin",
+    "run",
+    "gpus",
+    "flows",
+    "counters end",
+    "inspector",
+    "turns",
+];
 
 fn is_title(comment: &str) -> bool {
     TITLES.contains(&comment.split(':').next().unwrap_or_default())
@@ -252,6 +261,10 @@ fn parse_step(title: &str, words: &[String]) -> Option<Step> {
             }))
         }
         "counters end" => Some(Step::CountersEnd),
+        "inspector" => {
+            let is_script = |word: &String| word == super::files::INSPECTOR_SCRIPT;
+            words.iter().any(is_script).then_some(Step::Inspector)
+        }
         "turns" => {
             let end = words.iter().position(|word| word == render::STATUS)?;
             let [_bash, _script, idle_s, jobs @ ..] = words.get(..end)? else { return None };

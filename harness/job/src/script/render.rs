@@ -53,6 +53,7 @@ pub fn render(script: &Script) -> String {
             Step::Turns(turns) => {
                 let _ = writeln!(text, "# turns\n{}\n{STATUS}", joined(&turns_arguments(turns)));
             }
+            Step::Inspector => inspector(&mut text, script),
             Step::CountersEnd => text.push_str("# counters end\n: > stop\nwait \"$sampler\"\n"),
         }
     }
@@ -218,6 +219,21 @@ fn workload(text: &mut String, script: &Script, name: &str, words: &[String]) {
         }
     }
     let _ = writeln!(text, "{STATUS}");
+}
+
+/// Every rank writes into the folder of the job, which all nodes see.
+fn inspector(text: &mut String, script: &Script) {
+    let limit = crate::inspector::LIMIT;
+    let words = ["bash", files::INSPECTOR_SCRIPT, crate::inspector::FOLDER, &limit.to_string()];
+    let command = format!("{} > {}", joined(&words), files::INSPECTOR);
+    let _ = match script.start.is_on_each_node() {
+        true => writeln!(
+            text,
+            "# inspector: by the first node\nif [ \"$HARNESS_NODE\" = {} ]; then\n  {command}\nfi",
+            joined(script.nodes.get(..1).unwrap_or_default())
+        ),
+        false => writeln!(text, "# inspector\n{command}"),
+    };
 }
 
 /// What keeps the exit code of the step before it.

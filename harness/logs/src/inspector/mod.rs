@@ -7,6 +7,7 @@
 
 mod batch;
 mod findings;
+pub mod gathered;
 mod gauges;
 mod record;
 mod series;

@@ -339,6 +339,8 @@ pub enum FileKind {
     FlightDump,
     /// What became of the request for dumps on one node; there where the job stalled.
     FlightRequest,
+    /// What NCCL's Inspector recorded, of all ranks.
+    Inspector,
 }
 
 impl FileKind {
@@ -349,6 +351,7 @@ impl FileKind {
             FileKind::Counters => Some(metric::Files::Counters),
             FileKind::Flow => Some(metric::Files::Flows),
             FileKind::ProfileAccount | FileKind::ProfileTable => Some(metric::Files::Reports),
+            FileKind::Inspector => Some(metric::Files::Inspector),
             FileKind::ProfileReport
             | FileKind::Stderr
             | FileKind::Log

@@ -7,6 +7,7 @@ pub(crate) mod cross_checks;
 pub mod cuda_gpu_kern_sum;
 pub mod efa_traffic;
 mod extracts;
+pub mod inspector;
 pub mod nccl_log;
 pub mod nccl_profile;
 pub mod nccl_shape;
@@ -57,6 +58,7 @@ pub const LIST: &[RecipeSpec<'static>] = &[
     nvtx_unbalanced::SPEC,
     cross_checks::SPEC,
     nccl_log::SPEC,
+    inspector::SPEC,
 ];
 
 /// The declaration of a recipe. The planner, the linter and the manual read it. A user's borrows from the catalogue that
@@ -208,6 +210,8 @@ pub enum FileRole {
     FlightDump,
     /// What became of the request for dumps on one node.
     FlightRequest,
+    /// What NCCL's Inspector recorded, of all ranks.
+    Inspector,
     /// Logs of the launch and the sampler, and files of profilers other than exports.
     Other,
 }

@@ -64,6 +64,7 @@ pub(crate) fn inventory(instance: &str, nodes: &str) -> Inventory {
             shared: "/fsx/harness".to_owned(),
             nccl_tests: "/opt/nccl-tests/build".to_owned(),
             mpirun: None,
+            nccl_inspector: None,
             nsys: None,
             slurm: None,
             harness: None,

@@ -30,8 +30,10 @@ pub fn pseudonyms_for(inventory: &Inventory) -> Pseudonyms {
     add("/nccl-tests", paths.nccl_tests.trim_end_matches('/'), 2);
     let samples = &paths.samples;
     let samples = [&samples.fsdp, &samples.nemo, &samples.megatron, &samples.ddp, &samples.torchrun];
-    for path in
-        [&paths.nsys, &paths.harness, &paths.slurm, &paths.mpirun].into_iter().chain(samples).flatten()
+    for path in [&paths.nsys, &paths.harness, &paths.slurm, &paths.mpirun, &paths.nccl_inspector]
+        .into_iter()
+        .chain(samples)
+        .flatten()
     {
         add("/program", path, 2);
     }

@@ -392,10 +392,13 @@ struct Lack {
     why: String,
     /// The node whose report it is.
     node: Option<String>,
+    /// The recording is lacking, which is no node's.
+    is_of_no_node: bool,
 }
 
 fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -> Option<Lack> {
-    let lack = |cause: &str, why: String| Lack { cause: cause.to_owned(), why, node: None };
+    let lack =
+        |cause: &str, why: String| Lack { cause: cause.to_owned(), why, node: None, is_of_no_node: false };
     if is_from_reports(data.catalogue, metric) {
         let findings = &data.analysis.jobs.get(job)?.findings;
         let finding = findings.iter().find(|finding| {
@@ -405,7 +408,19 @@ fn why_job_lacks(data: &CaseData, job: &str, node: Option<&str>, metric: &str) -
         })?;
         let file = finding.file.as_deref().unwrap_or(job);
         let why = format!("{file}: {}", finding.message);
-        return Some(Lack { cause: finding.code.clone(), why, node: finding.node.clone() });
+        return Some(Lack {
+            cause: finding.code.clone(),
+            why,
+            node: finding.node.clone(),
+            is_of_no_node: false,
+        });
+    }
+    if files_of(data.catalogue, metric) == Files::Inspector {
+        let findings = data.analysis.jobs.get(job).map(|analysis| analysis.findings.as_slice());
+        let mut findings = findings.unwrap_or_default().iter();
+        if let Some(finding) = findings.find(|finding| explains(data.catalogue, metric, &finding.code)) {
+            return Some(Lack { is_of_no_node: true, ..lack(&finding.code, finding.message.clone()) });
+        }
     }
     let means = |finding: &Finding| data.catalogue.meaning(&finding.code);
     // A sampler that ended says why its capture is not there.
@@ -523,8 +538,10 @@ pub(super) fn outcomes(
             }
             let gate = gates.get(planned.name.as_str());
             let lack = unmeasured.get(planned.name.as_str());
-            let cause = gate.and_then(Gate::cause).or_else(|| lack.map(|lack| lack.cause.as_str()));
-            if cause.is_some_and(|cause| OF_NO_NODE.contains(&cause)) {
+            let cause = gate.and_then(Gate::cause);
+            let is_unrecorded = cause.is_none() && lack.is_some_and(|lack| lack.is_of_no_node);
+            let cause = cause.or_else(|| lack.map(|lack| lack.cause.as_str()));
+            if is_unrecorded || cause.is_some_and(|cause| OF_NO_NODE.contains(&cause)) {
                 return None;
             }
             let failure =

@@ -1,0 +1,119 @@
+//! What becomes of records that are whole, lost, filtered, cut, or of too few ranks.
+
+use super::*;
+use crate::recipe::testing;
+use crate::recipe::{InputFile, JobInput};
+use std::io::Write;
+
+const MIB: u64 = 1 << 20;
+
+/// Calls of one rank of four on two nodes, in the form of v4.0.
+fn records(rank: u32, coll: &str, bytes: u64, busbw: &[f64]) -> String {
+    let host = ["n1", "n1", "n2", "n2"][rank as usize];
+    let line = |(number, busbw): (usize, &f64)| {
+        format!(
+            "{{\"header\":{{\"id\":\"0x1\",\"rank\":{rank},\"n_ranks\":4,\"nnodes\":2}},\"metadata\":{{\"hostname\":\"{host}\",\
+             \"pid\":{rank}}},\"coll_perf\":{{\"coll\":\"{coll}\",\"coll_sn\":{number},\"coll_msg_size_bytes\":{bytes},\
+             \"coll_exec_time_us\":10,\"coll_timing_source\":\"kernel_gpu\",\"coll_algobw_gbs\":{busbw},\"coll_busbw_gbs\":{busbw}}}}}\n"
+        )
+    };
+    busbw.iter().enumerate().map(line).collect()
+}
+
+fn gathered(files: &[String], end: &str) -> String {
+    let mut text = "harness-inspector 1\n== set NCCL_INSPECTOR_DUMP_MIN_SIZE_BYTES=8192\n".to_owned();
+    for (at, file) in files.iter().enumerate() {
+        text.push_str(&format!("== file n-pid{at}.log {} {}\n{file}\n", file.len(), file.len()));
+    }
+    text + end
+}
+
+fn output(op: Op, text: &str) -> Output {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(text.as_bytes()).expect("written");
+    let sizes = vec![4096, MIB];
+    let workload = Workload::NcclTests { op, sizes, ranks_per_communicator: Some(4), checked: true };
+    let input = InputFile {
+        role: FileRole::Inspector,
+        path: file.path().to_owned(),
+        shown: "raw/j/inspector.txt".into(),
+        node: None,
+        part: None,
+        rank: None,
+    };
+    let job = testing::job(workload, &[], |_| "n1".to_owned(), 0);
+    run(&JobInput { nodes: vec!["n1".into(), "n2".into()], files: vec![input], ..job })
+}
+
+fn values(output: &Output, name: &str) -> Vec<f64> {
+    output.metrics.iter().filter(|metric| *metric.name == *name).map(|metric| metric.value).collect()
+}
+
+fn codes(output: &Output) -> Vec<&str> {
+    output.findings.iter().map(|finding| finding.code.as_str()).collect()
+}
+
+const END: &str = "== end\n";
+
+#[test]
+fn the_median_and_the_lowest_rank_are_given_by_size_as_nccl_tests_prints_it() {
+    let rates = [[10.0, 12.0], [20.0, 20.0], [30.0, 30.0], [40.0, 40.0]];
+    let files: Vec<String> =
+        (0..).zip(&rates).map(|(rank, rates)| records(rank, "AllGather", MIB / 4, rates)).collect();
+    let output = output(Op::AllGather, &gathered(&files, END));
+    assert_eq!(values(&output, "inspector.busbw"), [25.0]);
+    assert_eq!(values(&output, "inspector.busbw_lowest"), [11.0]);
+    assert_eq!(values(&output, "inspector.calls"), [2.0; 4]);
+    // v4.0 counts no loss: it is unknown, and not 0.
+    assert_eq!(values(&output, "inspector.calls_lost"), [0.0; 0]);
+    let size = output
+        .metrics
+        .iter()
+        .find(|it| *it.name == *"inspector.busbw")
+        .and_then(|it| it.dims.get(Dim::SizeBytes).cloned());
+    assert_eq!(size, Some(MIB.into()));
+    let filtered: Vec<&Finding> =
+        output.findings.iter().filter(|it| it.code == "inspector-filtered").collect();
+    assert_eq!(filtered.len(), 1);
+    assert!(filtered[0].message.contains("1 of 2 sizes, up to 4096 B"), "{}", filtered[0].message);
+}
+
+#[test]
+fn a_rank_without_a_file_is_named_and_no_bandwidth_is_given() {
+    let files: Vec<String> = (0..3).map(|rank| records(rank, "AllReduce", MIB, &[10.0])).collect();
+    let output = output(Op::AllReduce, &gathered(&files, END));
+    assert!(output.metrics.is_empty());
+    let missing = output.findings.iter().find(|it| it.code == "inspector-rank-missing").expect("a finding");
+    assert_eq!(missing.message, "rank 3 (n2 GPU 1) left no record");
+    assert_eq!(missing.node, None);
+}
+
+#[test]
+fn what_breaks_off_or_is_of_another_size_of_communicator_gives_no_number() {
+    let files: Vec<String> = (0..4).map(|rank| records(rank, "AllReduce", MIB, &[10.0])).collect();
+    let cut = output(Op::AllReduce, &gathered(&files, ""));
+    assert!(cut.metrics.is_empty() && codes(&cut).contains(&"inspector-incomplete"));
+    let none = output(Op::AllReduce, &gathered(&[], END));
+    assert!(none.metrics.is_empty() && codes(&none).contains(&"inspector-no-records"));
+    let other: Vec<String> = files.iter().map(|it| it.replace("\"n_ranks\":4", "\"n_ranks\":8")).collect();
+    let other = output(Op::AllReduce, &gathered(&other, END));
+    assert!(other.metrics.is_empty() && codes(&other).contains(&"inspector-rank-missing"));
+}
+
+#[test]
+fn a_size_of_which_one_rank_lost_all_records_has_no_bandwidth() {
+    let mut files: Vec<String> = (0..4).map(|rank| records(rank, "AllReduce", MIB, &[10.0])).collect();
+    files[2] = records(2, "AllReduce", 2 * MIB, &[10.0]);
+    let output = output(Op::AllReduce, &gathered(&files, END));
+    assert!(values(&output, "inspector.busbw").is_empty() && values(&output, "inspector.calls").len() == 4);
+    assert!(codes(&output).contains(&"inspector-partial"));
+}
+
+#[test]
+fn times_of_the_host_are_no_bandwidth() {
+    let host = |rank| records(rank, "AllReduce", MIB, &[10.0]).replace("kernel_gpu", "kernel_cpu");
+    let files: Vec<String> = (0..4).map(host).collect();
+    let output = output(Op::AllReduce, &gathered(&files, END));
+    assert!(values(&output, "inspector.busbw").is_empty());
+    assert!(codes(&output).contains(&"inspector-host-times"));
+}
