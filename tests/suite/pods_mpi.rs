@@ -13,8 +13,8 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-struct Mpi {
-    bench: Bench,
+pub(super) struct Mpi {
+    pub(super) bench: Bench,
     programs: StandIns,
 }
 
@@ -30,8 +30,17 @@ impl Drop for Mpi {
 impl Mpi {
     /// So many seconds of each job are lived through.
     fn new(nodes: &str, floor_s: f64, paths: &str) -> Mpi {
+        Mpi::with(nodes, &format!("floor_s = {floor_s:.1}"), paths)
+    }
+
+    /// With faults of the nodes' programs.
+    pub(super) fn faulty(nodes: &str, faults: &[&str]) -> Mpi {
+        Mpi::with(nodes, &format!("floor_s = 0.8\nfaults = {faults:?}"), "")
+    }
+
+    fn with(nodes: &str, world: &str, paths: &str) -> Mpi {
         let bench = Bench::new();
-        let programs = StandIns::new(nodes, &format!("seed = 7\nfloor_s = {floor_s:.1}"));
+        let programs = StandIns::new(nodes, &format!("seed = 7\n{world}"));
         let project = &bench.0;
         let (shared, state) = (project.path().join("shared"), programs.state());
         let (shared, state) = (shared.display(), state.display());
@@ -57,7 +66,7 @@ impl Mpi {
         own.into_iter().chain(more.iter().copied()).chain(["--", case]).collect()
     }
 
-    fn run(&self, case: &str) -> Ran {
+    pub(super) fn run(&self, case: &str) -> Ran {
         self.bench.run(&Mpi::arguments(case, &[]))
     }
 
@@ -101,14 +110,21 @@ impl Mpi {
         found.expect("found")
     }
 
-    /// Ends those of a node's processes whose command line is meant.
+    /// Ends those of a node's processes whose command line is meant. What one started, or became, while the others were
+    /// looked at is found by the next look: two in a row must find none.
     fn kill_on(&self, node: &str, is_meant: impl Fn(&str) -> bool) {
         let own = format!("HARNESS_NODE={node}").into_bytes();
-        for (id, line) in self.left() {
-            let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
-            if is_meant(&line) && environment.split(|byte| *byte == 0).any(|variable| variable == own) {
-                let _ = kill(Pid::from_raw(id), Signal::SIGKILL);
+        let mut quiet = 0;
+        while quiet < 2 {
+            quiet += 1;
+            for (id, line) in self.left() {
+                let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+                if is_meant(&line) && environment.split(|byte| *byte == 0).any(|variable| variable == own) {
+                    let _ = kill(Pid::from_raw(id), Signal::SIGKILL);
+                    quiet = 0;
+                }
             }
+            std::thread::sleep(Duration::from_millis(50));
         }
     }
 
