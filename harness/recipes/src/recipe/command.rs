@@ -4,7 +4,7 @@ use super::{JobInput, Output, RecipeSpec};
 use metric::unit::{Better, Unit};
 use metric::{Blames, Files, MetricSpec, RunNoise};
 
-const EXIT_CODE: MetricSpec = MetricSpec::new(
+pub(super) const EXIT_CODE: MetricSpec = MetricSpec::new(
     "command.exit_code",
     "the exit code of the program; the highest of its tasks",
     Unit::Count,

@@ -120,6 +120,11 @@ pub fn checks_data(name: &str) -> bool {
     built_in(name).is_some_and(|metric| metric.checks.is_some())
 }
 
+/// Whether the metric is the exit code of a program.
+pub fn is_exit_code(name: &str) -> bool {
+    name == command::EXIT_CODE.name
+}
+
 /// One job as its recipes see it: what was declared of it, and the files it left.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct JobInput {

@@ -155,6 +155,18 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
                 },
             );
         }
+        // Where nothing asks for the exit code itself, what stands beside it must not end as a pass.
+        let mut assertions = data.case.assertions.iter();
+        if *code != 0
+            && workload.traits().exit_code_is_result
+            && !assertions.any(|assertion| recipe::is_exit_code(&assertion.metric))
+        {
+            return Gate::Inconclusive {
+                cause: EXIT_CODE.to_owned(),
+                message: format!("the program ended with exit code {code}, and no assertion checks it"),
+                next: "assert `command.exit_code` with `equals = 0`, or look at stderr of the job".to_owned(),
+            };
+        }
         // A bandwidth reached with wrong data is no bandwidth. Where nothing asks for the data itself, the numbers beside
         // it must not end as a pass.
         let mut assertions = data.case.assertions.iter();
@@ -288,6 +300,9 @@ const UNDECLARED: DataCheck = DataCheck {
     wrong: "the output reports wrong data",
     next: "add the recipe that reads it, and assert its metric",
 };
+
+/// The cause where a program failed and its exit code is not asserted.
+const EXIT_CODE: &str = "exit-code";
 
 /// The check of data that the case should assert: of what its recipes give, one with numbers comes first.
 fn unasserted(data: &CaseData) -> DataCheck {

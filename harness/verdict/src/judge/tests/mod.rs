@@ -478,9 +478,23 @@ fn the_exit_code_of_a_command_is_what_it_was_run_for() {
     for (code, status) in [(0, Status::Pass), (3, Status::Fail)] {
         let mut world = World::new(PlannedBound { equals: Some(0.0), ..PlannedBound::default() });
         world.case.workload = WorkloadFacts::Command { program: "p".into() };
+        world.case.assertions[0].metric = "command.exit_code".into();
         world.jobs.jobs[0].end = Ended::Exited { code };
-        world.rows.push(row("nccl.busbw", f64::from(code), &[]));
+        world.rows.push(row("command.exit_code", f64::from(code), &[]));
         assert_eq!(world.status(), status, "{code}");
+    }
+}
+
+#[test]
+fn a_command_that_fails_is_no_pass_where_only_something_else_is_asserted() {
+    for (code, status, cause) in [(0, Status::Pass, None), (3, Status::Inconclusive, Some("exit-code"))] {
+        let mut world = World::new(PlannedBound { equals: Some(1.0), ..PlannedBound::default() });
+        world.case.workload = WorkloadFacts::Command { program: "p".into() };
+        world.jobs.jobs[0].end = Ended::Exited { code };
+        world.rows.push(row("nccl.busbw", 1.0, &[]));
+        let verdict = world.one();
+        assert_eq!((verdict.status, verdict.cause.as_deref()), (status, cause), "{code}");
+        assert!(world.judged().verdict.culprits.is_empty(), "{code}");
     }
 }
 
