@@ -14,12 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Commands of others in blocks of `sh`; their arguments are theirs to check.
-const FOREIGN: [&str; 13] = [
+const FOREIGN: [&str; 14] = [
     "cargo install",
     "cargo build",
     "git ",
     "ssh ",
     "scontrol ",
+    "kubectl ",
     "sinfo",
     "srun ",
     "rdma ",

@@ -196,8 +196,11 @@ fn no_node_is_drained_unasked_and_where_asked_each_culprit_is_reported() {
         watched.all()
     );
     for (words, expected) in [
-        (&["--inventory", "sim-ssh", "--drain"][..], "--drain: only Slurm drains nodes"),
-        (&["--inventory", "sim-ssh", "--resume-drained"][..], "--resume-drained: only Slurm drains nodes"),
+        (&["--inventory", "sim-ssh", "--drain"][..], "--drain: only Slurm and Kubernetes drain"),
+        (
+            &["--inventory", "sim-ssh", "--resume-drained"][..],
+            "--resume-drained: only Slurm and Kubernetes drain",
+        ),
         (&["--resume-drained"][..], "--resume-drained: a simulated cluster forgets who was drained"),
         (&["--resume-drained", "--drain"][..], "cannot be used with"),
     ] {
@@ -207,7 +210,7 @@ fn no_node_is_drained_unasked_and_where_asked_each_culprit_is_reported() {
     }
     let help = project.harness(&["isolate", "--help"]);
     let words: Vec<&str> = help.stdout.split_whitespace().collect();
-    let expected = "an idle node, in a reservation that keeps others off it; it stays in the queue only where that run exits 0";
+    let expected = "an idle node, in a reservation that keeps others off it (in Kubernetes it stays cordoned); it is put back only where that run exits 0";
     assert!(words.join(" ").contains(expected), "{}", help.all());
 }
 

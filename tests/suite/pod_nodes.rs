@@ -95,7 +95,7 @@ fn flags_of_the_other_scheduler_are_refused_before_anything_is_asked() {
 #[test]
 fn a_role_is_yaml_that_names_what_is_used() {
     let bench = Bench::new();
-    let ran = bench.run("inventory role --namespace bench --nodes --user jo");
+    let ran = bench.run("inventory role --namespace bench --nodes --drain --user jo");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     insta::assert_snapshot!("role", ran.stdout);
     assert_eq!(bench.run("inventory role --namespace a/b").code, Some(2));

@@ -1,6 +1,8 @@
 //! Runs in pods, by a stand-in for kubectl that behaves as the real one was seen to: what is made, what is left, and
 //! which reasons are given for pods that do not run.
 
+#[path = "pods_drain.rs"]
+mod drain;
 #[path = "pods_mpi.rs"]
 mod mpi;
 

@@ -17,13 +17,15 @@ mod vendor;
 
 use crate::library::Library;
 use crate::own_recipes;
+use crate::session::rehearsal::Rehearsal;
 use crate::session::{load, planning, print_errors, report_error};
 use acceptance_session::AcceptanceSession;
 use cluster::interrupt;
 use config::hardware_limits;
 use config::inventory::Inventory;
+use config::suite::Suite;
 use delivery::{Delivery, DeliveryRequest, Record, Stopped};
-use model::artefact::Format;
+use model::artefact::{Format, Plan};
 use model::exit_code;
 use model::fault::NodeFault;
 use recipes::catalogue::Catalogue;
@@ -31,7 +33,7 @@ use request::AcceptRequest;
 use std::fs;
 use std::path::Path;
 use store::{self, Home};
-use verdict::accept::stages::divide;
+use verdict::accept::stages::{Stage, divide};
 use verdict::isolate::round::Probes;
 
 /// Gives the exit code.
@@ -47,6 +49,9 @@ pub(crate) fn accept(home: &Home, request: &AcceptRequest) -> i32 {
     print(&messages::cost_estimate(&cost_estimate::estimate(&accepting), asked.budget));
     if request.dry_run {
         return exit_code::PASSED;
+    }
+    if let Some(code) = refused_rehearsal(&accepting) {
+        return code;
     }
     interrupt::watch();
     match go_through(home, &mut accepting) {
@@ -200,9 +205,28 @@ fn assemble(
     let accepting =
         AcceptanceSession::new(delivery, stages, probes, loaded.baselines, loaded.sources, catalogue.clone());
     // Errors of a plan are reported before anything is launched.
-    for (stage, suite) in &accepting.suites {
-        let (suite, nodes, sets) = accepting.first_of(*stage, suite);
-        accepting.plan(&suite, "none", nodes, sets)?;
-    }
+    first_plans(&accepting)?;
     Ok(accepting)
+}
+
+/// Of each stage that runs jobs.
+fn first_plans(accepting: &AcceptanceSession) -> Result<Vec<Plan>, Vec<String>> {
+    let plan = |(stage, suite): (&Stage, &Suite)| {
+        let (suite, nodes, sets) = accepting.first_of(*stage, suite);
+        accepting.plan(&suite, "none", nodes, sets)
+    };
+    accepting.suites.iter().map(plan).collect()
+}
+
+/// The exit code where no stage can detect a fault that was asked for.
+fn refused_rehearsal(accepting: &AcceptanceSession) -> Option<i32> {
+    let asked = &accepting.delivery.record.asked;
+    let plans = first_plans(accepting).unwrap_or_default();
+    let rehearsal = Rehearsal {
+        plans: &plans,
+        placeable_on: Some(&[asked.nodes.as_slice(), asked.partners.as_slice()].concat()),
+        is_probed: true,
+        catalogue: &accepting.catalogue,
+    };
+    rehearsal.refused(&planning::parse_faults(&asked.sim_faults).unwrap_or_default())
 }

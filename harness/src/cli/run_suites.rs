@@ -166,6 +166,7 @@ impl RunArgs {
             probe,
             allow_busy,
             reservation,
+            bears: &[],
             dry_run: false,
             settings,
             seed,

@@ -100,7 +100,8 @@ fn expected(
         brought_about_by: None,
     };
     let isolation = Isolation::new(home, inventory.clone(), probes, fleet, asked, sources.to_vec(), 1);
-    let each_h = isolation.seconds_each().map_err(|diagnostics| diagnostics.join("; "))? / 3600.0;
+    let first = isolation.first_round().map_err(|diagnostics| diagnostics.join("; "))?;
+    let each_h = first.map_or(0.0, |(_, each_s)| each_s) / 3600.0;
     let cost = |played: &Played| IsolationCost {
         rounds: played.rounds as u64,
         runs: played.runs as u64,

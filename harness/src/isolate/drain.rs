@@ -1,13 +1,13 @@
-//! `--drain`: culprits out of Slurm's queue. What is printed of each node stands here; how Slurm is asked, in
-//! `cluster::drain`.
+//! `--drain`: culprits out of the queue of Slurm or of Kubernetes. What is printed of each node stands here; how these are
+//! asked, in `cluster::drain`.
 
 use super::consent;
 use crate::session::execution::new_runtime;
 use crate::session::reached::{ReachScope, Reached, through_slurm};
 use cluster::drain::limits::{self, Limits};
-use cluster::drain::{self, Drained, Wanted};
+use cluster::drain::{self, Drained, KubernetesQueue, Queue, SlurmQueue, Wanted};
 use cluster::reach::Reach;
-use config::inventory::{Inventory, Kind};
+use config::inventory::{Inventory, Kind, ReachBy};
 use sim::SimulatedReach;
 use std::collections::BTreeMap;
 use verdict::isolate::evidence::EvidenceLine;
@@ -17,7 +17,7 @@ pub(crate) fn refused(inventory: &Inventory, flag: &str) -> Result<(), String> {
     match inventory.reach.planner().drains() {
         true => Ok(()),
         false => Err(format!(
-            "{flag}: only Slurm drains nodes, and those of this inventory are reached without it: `{}`",
+            "{flag}: only Slurm and Kubernetes drain nodes, and those of this inventory are reached without them: `{}`",
             inventory.name
         )),
     }
@@ -48,61 +48,69 @@ pub(crate) fn drain(drain: &Drain) {
         return;
     }
     if !drain.without_asking {
-        match with_slurm(drain.inventory, drain.ssh_fanout, async |reach| refuse(reach, drain, &wanted).await)
-        {
+        match with_queue(drain, async |queue| refuse(queue, drain, &wanted).await) {
             Ok(None) => {}
-            Ok(Some(why)) => return println!("{why}"),
-            Err(why) => return println!("not drained, Slurm cannot be asked: {why}"),
+            Ok(Some(why)) | Err(why) => return println!("{why}"),
         }
         if let Err(why) = consent::ask(&wanted, &drain.command) {
             return println!("{why}");
         }
     }
-    let done = with_slurm(drain.inventory, drain.ssh_fanout, async |reach| {
+    let lines = with_queue(drain, async |queue| {
         // Another call may have drained some while the user was asked.
-        if let Some(why) = refuse(reach, drain, &wanted).await {
-            return Err(why);
+        match refuse(queue, drain, &wanted).await {
+            Some(why) => vec![why],
+            None => {
+                let (done, stopped) = drain::drain_all(queue, &wanted, &drain.limits).await;
+                outcomes(queue, &wanted, &done, stopped)
+            }
         }
-        Ok(drain::drain_all(reach, &wanted, &drain.limits).await)
     });
-    let (done, stopped) = match done {
-        Ok(Ok(done)) => done,
-        Ok(Err(why)) => return println!("{why}"),
-        Err(why) => return println!("not drained, Slurm cannot be asked: {why}"),
-    };
-    let rest: Vec<&str> = wanted.iter().skip(done.len()).map(|wanted| wanted.node.as_str()).collect();
-    for (wanted, done) in wanted.iter().zip(done) {
-        println!("{}", outcome(wanted, &done));
-    }
-    match stopped {
-        Some(why) if rest.is_empty() => {
-            println!(
-                "too many are drained: {why}; `scontrol update NodeName=NODE State=RESUME` puts one back"
-            );
-        }
-        Some(why) => println!("not drained {}: {why}", rest.join(", ")),
-        None => {}
-    }
+    lines.unwrap_or_else(|why| vec![why]).iter().for_each(|line| println!("{line}"));
 }
 
-fn outcome(wanted: &Wanted, done: &Drained) -> String {
+fn outcomes(queue: &dyn Queue, wanted: &[Wanted], done: &[Drained], stopped: Option<String>) -> Vec<String> {
+    let mut lines: Vec<String> =
+        wanted.iter().zip(done).map(|(wanted, done)| outcome(queue, wanted, done)).collect();
+    let rest: Vec<&str> = wanted.iter().skip(done.len()).map(|wanted| wanted.node.as_str()).collect();
+    match stopped {
+        Some(why) if rest.is_empty() => {
+            lines.push(format!("too many are drained: {why}; `{}` puts one back", queue.undo("NODE")));
+        }
+        Some(why) => lines.push(format!("not drained {}: {why}", rest.join(", "))),
+        None => {}
+    }
+    lines
+}
+
+fn outcome(queue: &dyn Queue, wanted: &Wanted, done: &Drained) -> String {
     let node = &wanted.node;
     match done {
         Drained::Done => format!("drained {node}: {}", wanted.reason),
         Drained::Already { reason } => format!("{node} is drained already: {reason}"),
         Drained::Others { state: reason } => {
-            format!("not drained {node}, its reason in Slurm is not the harness's: {reason}")
+            format!("not drained {node}, its reason in {} is not the harness's: {reason}", queue.name())
         }
         Drained::Failed { why } => format!("not drained {node}: {why}"),
     }
 }
 
 /// Why none of them is drained, if so.
-async fn refuse(reach: &dyn Reach, drain: &Drain<'_>, wanted: &[Wanted]) -> Option<String> {
-    match drain::show_all(reach).await {
+async fn refuse(queue: &dyn Queue, drain: &Drain<'_>, wanted: &[Wanted]) -> Option<String> {
+    match queue.show_all().await {
         Ok(all) => drain.limits.refuse(wanted, &all),
         Err(why) => Some(format!("nothing is drained: the number of drained nodes is unknown: {why}")),
     }
+}
+
+/// Does something with the queue of the nodes.
+fn with_queue<T>(drain: &Drain<'_>, act: impl AsyncFnOnce(&dyn Queue) -> T) -> Result<T, String> {
+    if let ReachBy::Kubernetes(pods) = &drain.inventory.reach {
+        let queue = KubernetesQueue::new(pods);
+        return Ok(new_runtime(false)?.block_on(act(&queue)));
+    }
+    let done = with_slurm(drain.inventory, drain.ssh_fanout, async |reach| act(&SlurmQueue(reach)).await);
+    done.map_err(|why| format!("not drained, Slurm cannot be asked: {why}"))
 }
 
 /// Does something with the inventory's Slurm. A simulated one is rehearsed on, and remembers nothing of it.
@@ -131,6 +139,7 @@ pub(crate) fn with_slurm<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cluster::reach::process::ProcessReach;
 
     #[test]
     fn messages() {
@@ -145,7 +154,8 @@ mod tests {
             Drained::Others { state: "IDLE+DRAIN: a fan is loud [root]".to_owned() },
             Drained::Failed { why: "`scontrol update` ended with 1: denied".to_owned() },
         ];
-        let lines: Vec<String> = all.iter().map(|done| outcome(&wanted, done)).collect();
+        let lines: Vec<String> =
+            all.iter().map(|done| outcome(&SlurmQueue(&ProcessReach), &wanted, done)).collect();
         insta::assert_snapshot!(lines.join("\n"), @"
         drained p5-002: [harness] HRN-NIC-DEAD rdmap113s0: moved no byte, run 1
         p5-002 is drained already: [harness] HRN-NIC-DEAD rdmap113s0: moved no byte, run 1

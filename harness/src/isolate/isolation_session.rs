@@ -8,13 +8,14 @@ use super::{fleet, fleetwide, messages, observations, preflight};
 use crate::report;
 use crate::session::load::{self, Loaded};
 use crate::session::output::Output;
+use crate::session::rehearsal::Rehearsal;
 use crate::session::{RunOptions, planning, report_error, stored};
 use base::nodeset;
 use cluster::drain::limits::{self, Limits};
 use cluster::interrupt;
 use config::inventory::Inventory;
 use config::suite::Suite;
-use model::artefact::JobOutcome;
+use model::artefact::{JobOutcome, Plan};
 use model::exit_code;
 use model::fault::NodeFault;
 use std::collections::BTreeSet;
@@ -161,7 +162,10 @@ fn load_files(
 
 fn start(home: &Home, request: &IsolationRequest, output: Output) -> Result<Started, Vec<String>> {
     let one = |why: String| vec![why];
+    let given = request.sim_faults.len();
     let request = &as_in_its_run(home, request).map_err(one)?;
+    // Those of a run have shown there what they show.
+    let is_of_run = request.caused_by.is_some() || request.sim_faults.len() != given;
     let name = request.suite.clone().unwrap_or_default();
     let (loaded, suite) =
         load_files(home, request, &name, &request.inventory, request.reservation.as_deref())?;
@@ -201,7 +205,7 @@ fn start(home: &Home, request: &IsolationRequest, output: Output) -> Result<Star
     let nodes: Vec<String> =
         nodes.into_iter().filter(|node| !left_out.iter().any(|left| left.node == *node)).collect();
     if nodes.len() < FEWEST {
-        return Ok(Started::Ended(messages::too_few_are_fit(output, &left_out, &nodes)));
+        return Ok(Started::Ended(messages::too_few_are_fit(output, &inventory, &left_out, &nodes)));
     }
     let (fleet, groups) = fleet::number(&inventory, &nodes);
     let asked = IsolationScope {
@@ -228,13 +232,41 @@ fn start(home: &Home, request: &IsolationRequest, output: Output) -> Result<Star
     isolation.output = output;
     messages::heading(&isolation);
     let cost_estimate = cost_estimate(&isolation.fleet);
-    let each_s = isolation.seconds_each()?;
+    let first = isolation.first_round()?;
+    let each_s = first.as_ref().map_or(0.0, |(_, each_s)| *each_s);
     messages::cost_estimate(output, &cost_estimate, each_s, request.budget);
     if request.dry_run {
         let code = exit_code::PASSED;
         return Ok(Started::Ended(IsolationOutcome { code, ..IsolationOutcome::default() }));
     }
+    let asked_faults = if is_of_run { &[] } else { request.sim_faults.as_slice() };
+    if let Some(code) = first.and_then(|(plan, _)| refused_rehearsal(&isolation, request, plan, asked_faults))
+    {
+        return Ok(Started::Ended(IsolationOutcome { code, ..IsolationOutcome::default() }));
+    }
     Ok(Started::Rounds(Box::new(isolation)))
+}
+
+/// The exit code where a fault that was asked for cannot show in any round. Nodes that are known to be bad, or that the
+/// probe has left out, need none.
+fn refused_rehearsal(
+    isolation: &Isolation,
+    request: &IsolationRequest,
+    plan: Plan,
+    asked_faults: &[String],
+) -> Option<i32> {
+    let faults = planning::parse_faults(asked_faults).unwrap_or_default();
+    let left_out = |fault: &NodeFault| isolation.asked.left_out.iter().any(|left| left.node == fault.node);
+    let is_known =
+        |fault: &NodeFault| left_out(fault) || isolation.known.iter().any(|line| line.node == fault.node);
+    let faults: Vec<NodeFault> = faults.into_iter().filter(|fault| !is_known(fault)).collect();
+    let rehearsal = Rehearsal {
+        plans: &[plan],
+        placeable_on: Some(&isolation.asked.nodes),
+        is_probed: preflight::is_wanted(request, &isolation.inventory),
+        catalogue: &request.catalogue,
+    };
+    rehearsal.refused(&faults)
 }
 
 fn check_faults(texts: &[String], inventory: &Inventory) -> Result<(), String> {
@@ -299,7 +331,7 @@ fn unexplained_nodes(
     let known: BTreeSet<&str> = evidence.lines.iter().map(|line| line.node.as_str()).collect();
     nodes.retain(|node| !known.contains(node.as_str()));
     if nodes.len() < FEWEST && !evidence.lines.is_empty() {
-        messages::evidence_alone(output, evidence, nodes.len());
+        messages::evidence_alone(output, inventory, evidence, nodes.len());
         return Err(end());
     }
     Ok(nodes)

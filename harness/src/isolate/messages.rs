@@ -57,21 +57,26 @@ pub(crate) fn cost_estimate(
 
 pub(crate) fn evidence(output: Output, inventory: &Inventory, id: &str, found: &Evidence) {
     output.print(format_args!("run {id} explains the failure; nothing is launched{}", simulated(inventory)));
-    found.lines.iter().for_each(|line| print_culprit(output, line));
+    found.lines.iter().for_each(|line| print_culprit(output, inventory, line));
 }
 
 /// Too few nodes are left to look for what this evidence does not explain.
-pub(crate) fn evidence_alone(output: Output, found: &Evidence, left: usize) {
-    found.lines.iter().for_each(|line| print_culprit(output, line));
+pub(crate) fn evidence_alone(output: Output, inventory: &Inventory, found: &Evidence, left: usize) {
+    found.lines.iter().for_each(|line| print_culprit(output, inventory, line));
     output.print(format_args!(
         "inconclusive beyond that: nodes left to compare with each other: {left}, too few"
     ));
 }
 
 /// The probe left too few nodes to compare with each other. Those that are at fault themselves are named all the same.
-pub(crate) fn too_few_are_fit(output: Output, left_out: &[LeftOut], fit: &[String]) -> IsolationOutcome {
+pub(crate) fn too_few_are_fit(
+    output: Output,
+    inventory: &Inventory,
+    left_out: &[LeftOut],
+    fit: &[String],
+) -> IsolationOutcome {
     let culprits = evidence::from_culprits(&[], left_out).lines;
-    culprits.iter().for_each(|line| print_culprit(output, line));
+    culprits.iter().for_each(|line| print_culprit(output, inventory, line));
     output.print(format_args!("inconclusive: nodes that can pass: {}, too few to compare", fit.len()));
     let code = if culprits.is_empty() { exit_code::INCONCLUSIVE } else { exit_code::FAILED };
     IsolationOutcome { code, culprits, ..IsolationOutcome::default() }
@@ -94,7 +99,7 @@ const MOST_HINTS: usize = 9;
 pub(crate) fn culprits(isolation: &Isolation, conclusion: &Conclusion) -> Vec<EvidenceLine> {
     let mut lines = isolation.known.clone();
     lines.extend(conclusion.named.iter().map(|named| line(isolation, named)));
-    lines.iter().for_each(|line| print_culprit(isolation.output, line));
+    lines.iter().for_each(|line| print_culprit(isolation.output, &isolation.inventory, line));
     lines
 }
 
@@ -135,7 +140,7 @@ pub(crate) fn end(isolation: &Isolation, conclusion: &Conclusion, culprits: usiz
 }
 
 pub(crate) fn budget(isolation: &Isolation, needed: f64) -> i32 {
-    isolation.known.iter().for_each(|line| print_culprit(isolation.output, line));
+    isolation.known.iter().for_each(|line| print_culprit(isolation.output, &isolation.inventory, line));
     isolation.output.print(format_args!(
         "inconclusive: the next round needs about {needed:.2} node-hours; used {:.2} of the budget of {}",
         isolation.node_hours(),
@@ -166,10 +171,12 @@ fn fleetwide(isolation: &Isolation, all: &Fleetwide, is_unattributed: bool) {
 
 const FLEET_SLOW: &str = "HRN-FLEET-SLOW";
 
-fn print_culprit(output: Output, line: &EvidenceLine) {
+fn print_culprit(output: Output, inventory: &Inventory, line: &EvidenceLine) {
     output.print(format_args!("{line}"));
-    if let Some(code) = Code::find(line.code).filter(|code| code.severity.asks_for_drain()) {
-        output.print(format_args!("  {}", code.drain(&line.node, &line.part)));
+    let code = Code::find(line.code);
+    if let Some(drain) = code.and_then(|code| code.drain(inventory.reach.launcher(), &line.node, &line.part))
+    {
+        output.print(format_args!("  {drain}"));
     }
 }
 

@@ -8,18 +8,27 @@ use config::inventory::Inventory;
 use model::artefact::LeftOut;
 use model::exit_code;
 
+fn options(request: &IsolationRequest) -> RunOptions {
+    RunOptions {
+        no_probe: request.no_probe,
+        probe: request.probe,
+        allow_busy: request.allow_busy,
+        ..RunOptions::quiet(request.ssh_fanout)
+    }
+}
+
+/// Whether nodes are probed before the first round.
+pub(crate) fn is_wanted(request: &IsolationRequest, inventory: &Inventory) -> bool {
+    preflight::is_wanted(inventory, &options(request))
+}
+
 /// The nodes that cannot pass; or how the isolation ends without a round.
 pub(crate) fn unfit(
     request: &IsolationRequest,
     inventory: &Inventory,
     nodes: &[String],
 ) -> Result<Vec<LeftOut>, IsolationOutcome> {
-    let options = RunOptions {
-        no_probe: request.no_probe,
-        probe: request.probe,
-        allow_busy: request.allow_busy,
-        ..RunOptions::quiet(request.ssh_fanout)
-    };
+    let options = options(request);
     if !preflight::is_wanted(inventory, &options) {
         return Ok(Vec::new());
     }

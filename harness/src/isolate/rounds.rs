@@ -192,16 +192,14 @@ impl Isolation {
         Ok((plan, tried))
     }
 
-    /// Node-seconds that a run takes on each of its nodes, where all is well.
-    pub(crate) fn seconds_each(&self) -> Result<f64, Vec<String>> {
-        match isolate::next(&self.fleet, &[], 0) {
-            Next::Done(_) => Ok(0.0),
-            Next::Round(trials) => {
-                let (plan, _) = self.plan(&trials)?;
-                let nodes: usize = trials.iter().map(|trial| trial.nodes.len()).sum();
-                Ok(estimate_s(&plan) / nodes.max(1) as f64)
-            }
-        }
+    /// The plan of the first round, if there is one, and the node-seconds that a run takes on each of its nodes, where
+    /// all is well.
+    pub(crate) fn first_round(&self) -> Result<Option<(Plan, f64)>, Vec<String>> {
+        let Next::Round(trials) = isolate::next(&self.fleet, &[], 0) else { return Ok(None) };
+        let (plan, _) = self.plan(&trials)?;
+        let nodes: usize = trials.iter().map(|trial| trial.nodes.len()).sum();
+        let each_s = estimate_s(&plan) / nodes.max(1) as f64;
+        Ok(Some((plan, each_s)))
     }
 
     fn execute(&self, plan: &Plan, store: &Store, past: Option<&PastEvents>) -> Result<(), Stopped> {

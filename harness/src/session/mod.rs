@@ -15,7 +15,7 @@ pub(crate) mod past_events;
 pub(crate) mod planning;
 pub(crate) mod preflight;
 pub(crate) mod reached;
-mod rehearsal;
+pub(crate) mod rehearsal;
 pub(crate) mod reports;
 mod run;
 pub(crate) mod stored;

@@ -26,6 +26,8 @@ pub(crate) struct RunOptions {
     pub seed: u64,
     pub sim_faults: Vec<String>,
     pub reservation: Option<String>,
+    /// Keys of taints that pods bear, beside those of the inventory.
+    pub bears: &'static [&'static str],
     pub no_probe: bool,
     /// Probe simulated nodes too.
     pub probe: bool,
@@ -75,6 +77,7 @@ impl Default for RunOptions {
             seed: 1,
             sim_faults: Vec::new(),
             reservation: None,
+            bears: &[],
             no_probe: false,
             probe: false,
             allow_busy: false,

@@ -54,6 +54,7 @@ pub(super) fn make_plan_as(
     if let Err(more) = plan::apply_settings(&mut loaded.suites, &settings) {
         diagnostics.extend(more);
     }
+    loaded.inventory.bear_taints(options.bears);
     if let Some(name) = &options.reservation
         && let Err(why) = loaded.inventory.reserve(name)
     {
@@ -143,7 +144,7 @@ pub(crate) fn check_fault(inventory: &Inventory, fault: NodeFault) -> Result<(),
     }
 }
 
-pub(super) fn parse_faults(texts: &[String]) -> Result<Vec<NodeFault>, String> {
+pub(crate) fn parse_faults(texts: &[String]) -> Result<Vec<NodeFault>, String> {
     texts.iter().map(|text| NodeFault::parse(text)).collect()
 }
 

@@ -1,30 +1,20 @@
-//! Refuses a rehearsal with a fault that no check of the run can detect: it would be green and prove nothing.
+//! Refuses a rehearsal with a fault that no check can detect: it would be green and prove nothing.
 
-use super::RunOptions;
+use super::report_error;
 use metric::Files;
 use model::artefact::{Plan, PlannedCase, PlannedJob, WorkloadFacts};
+use model::exit_code;
 use model::fault::{Fault, NodeFault};
 use recipes::catalogue::Catalogue;
 use recipes::recipe::RecipeSpec;
 
-/// Why a run with such faults would show nothing; a line for each of them.
-pub(crate) fn undetectable(
-    plan: &Plan,
-    faults: &[NodeFault],
-    options: &RunOptions,
-    catalogue: &Catalogue,
-) -> Vec<String> {
-    let rehearsal = Rehearsal { plan, options, catalogue };
-    let line =
-        |fault: &NodeFault| rehearsal.needs(fault).map(|needed| format!("--sim-fault {fault}: {needed}"));
-    faults.iter().filter_map(line).collect()
-}
-
-/// What of a run can detect a fault.
-struct Rehearsal<'a> {
-    plan: &'a Plan,
-    options: &'a RunOptions,
-    catalogue: &'a Catalogue,
+/// What can detect a fault, in one run or in several.
+pub(crate) struct Rehearsal<'a> {
+    pub plans: &'a [Plan],
+    /// Nodes on any of which later jobs of these kinds may be placed; without it jobs run where the plans say.
+    pub placeable_on: Option<&'a [String]>,
+    pub is_probed: bool,
+    pub catalogue: &'a Catalogue,
 }
 
 const NO_PROBE: &str = "only a probe detects it; add --probe";
@@ -41,13 +31,23 @@ const NO_LATE_RANK: &str =
     "only collectives over several GPUs and trainings detect it, and none is selected there";
 
 impl Rehearsal<'_> {
+    /// Reports each fault that nothing would detect, and gives the exit code if there is one.
+    pub(crate) fn refused(&self, faults: &[NodeFault]) -> Option<i32> {
+        let report =
+            |fault| self.needs(fault).map(|needed| report_error(&format!("--sim-fault {fault}: {needed}")));
+        let codes: Vec<i32> = faults.iter().filter_map(report).collect();
+        (!codes.is_empty()).then(|| codes.into_iter().fold(exit_code::INCONCLUSIVE, exit_code::graver))
+    }
+
     /// What is missing for this fault to be detected.
     fn needs(&self, fault: &NodeFault) -> Option<&'static str> {
         let node = &fault.node;
         let by = |sees: &dyn Fn(&PlannedCase, &PlannedJob) -> bool| {
-            self.jobs().any(|(case, job)| job.nodes.contains(node) && sees(case, job))
+            let runs_there = |job: &PlannedJob| self.placeable_on.unwrap_or(&job.nodes).contains(node);
+            self.jobs().any(|(case, job)| runs_there(job) && sees(case, job))
         };
-        let probed = self.options.probe;
+        let nodes = || self.placeable_on.or(self.plans.first().map(|plan| plan.nodes.as_slice()));
+        let probed = self.is_probed && nodes().is_some_and(|nodes| nodes.contains(node));
         if !probed && self.jobs().next().is_some() && !by(&|_, _| true) {
             return Some("no selected job runs on that node; select cases that do, or another node");
         }
@@ -109,12 +109,16 @@ impl Rehearsal<'_> {
         (!is_seen).then_some(needed)
     }
 
+    fn cases(&self) -> impl Iterator<Item = &PlannedCase> {
+        self.plans.iter().flat_map(|plan| &plan.cases)
+    }
+
     fn jobs(&self) -> impl Iterator<Item = (&PlannedCase, &PlannedJob)> {
-        self.plan.cases.iter().flat_map(|case| case.jobs.iter().map(move |job| (case, job)))
+        self.cases().flat_map(|case| case.jobs.iter().map(move |job| (case, job)))
     }
 
     fn recipes(&self) -> impl Iterator<Item = RecipeSpec<'_>> {
-        let names = self.plan.cases.iter().flat_map(|case| &case.recipes);
+        let names = self.cases().flat_map(|case| &case.recipes);
         names.filter_map(|name| self.catalogue.job_recipe(name))
     }
 

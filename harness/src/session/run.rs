@@ -5,7 +5,8 @@ use super::output::{print_quietly, report_error};
 use super::planning::{self, Replanning, check_holds_no_secret, make_plan, parse_faults};
 use super::preflight::{self, Stopped};
 use super::reached::{ReachScope, Reached};
-use super::{RunOptions, access, after_run, load, print_errors, rehearsal, reports, webhook};
+use super::rehearsal::Rehearsal;
+use super::{RunOptions, access, after_run, load, print_errors, reports, webhook};
 use crate::filters::Filters;
 use crate::report::{self, ListFormat};
 use base::redact::Secrets;
@@ -30,10 +31,14 @@ pub(crate) fn plan_and_run(home: &Home, options: &RunOptions) -> i32 {
     };
     if !options.libtest.list && !options.dry_run {
         let faults = parse_faults(&plan.sim_faults).unwrap_or_default();
-        let unseen = rehearsal::undetectable(&plan, &faults, options, &catalogue);
-        if !unseen.is_empty() {
-            let codes = unseen.iter().map(|why| report_error(why));
-            return codes.fold(exit_code::INCONCLUSIVE, exit_code::graver);
+        let rehearsal = Rehearsal {
+            plans: std::slice::from_ref(&plan),
+            placeable_on: None,
+            is_probed: options.probe,
+            catalogue: &catalogue,
+        };
+        if let Some(code) = rehearsal.refused(&faults) {
+            return code;
         }
     }
     run_plan(

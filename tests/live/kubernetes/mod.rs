@@ -2,6 +2,7 @@
 //! blamed that was not seen to be bad. What starts and ends the cluster is `kubernetes_cluster`.
 
 pub(crate) mod bench;
+mod drained;
 mod faults;
 mod healthy;
 mod killed;
@@ -11,6 +12,6 @@ use crate::kubernetes_cluster;
 use libtest_mimic::Trial;
 
 pub(crate) fn tests() -> Vec<Trial> {
-    let facts = [healthy::FACTS, killed::FACTS, faults::FACTS].concat();
+    let facts = [healthy::FACTS, drained::FACTS, killed::FACTS, faults::FACTS].concat();
     trials("kubernetes", &facts, kubernetes_cluster::absent())
 }

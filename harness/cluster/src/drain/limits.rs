@@ -28,7 +28,7 @@ impl Limits {
     }
 
     /// Why none of these nodes may be drained, where all of them with those that were drained before are too many. `all`
-    /// is what Slurm shows: it counts drains of other calls, too.
+    /// is what the queue shows: it counts drains of other calls, too.
     pub fn refuse(&self, wanted: &[Wanted], all: &[(String, NodeState)]) -> Option<String> {
         let (more, before) = (becoming_ours(wanted, all), ours(all));
         let sum = before + more;

@@ -1,24 +1,62 @@
-//! Nodes that are taken out of Slurm's queue, and put back, under reasons of our own. A reason that somebody else gave is
-//! never overwritten. Which nodes deserve it is decided in `isolate`; when they are good again, in `cli`.
+//! Nodes that are taken out of the queue of Slurm or of Kubernetes, and put back, under reasons of our own. A reason that
+//! somebody else gave is never overwritten. Which nodes deserve it is decided in `isolate`; when they are good again, in `cli`.
 
 mod bounded;
+mod kubernetes;
 pub mod limits;
 mod node_state;
 mod recheck;
 
 pub use bounded::{Bound, drain_all};
+pub use kubernetes::{BORNE_BY_RECHECKS, KubernetesQueue};
 pub use node_state::NodeState;
 pub use recheck::{Held, hold, release, take_up};
 
 use crate::launch::QUERY_LIMIT;
-use crate::reach::{Command, Host, Reach};
+use crate::reach::{Command, Host, Reach, Wait};
 
-/// A node, and what Slurm is to say of it.
+/// What hands nodes to jobs, and can take them out of its queue.
+pub trait Queue {
+    /// As messages call it.
+    fn name(&self) -> &'static str;
+
+    /// What it says of all nodes, in its order, by the names of the inventory.
+    fn show_all(&self) -> Wait<'_, Result<Vec<(String, NodeState)>, String>>;
+
+    /// Takes one node out of the queue.
+    fn drain<'a>(&'a self, wanted: &'a Wanted) -> Wait<'a, Drained>;
+
+    /// The command by which a person puts a node back.
+    fn undo(&self, node: &str) -> String;
+}
+
+/// Slurm's nodes, by `scontrol`.
+pub struct SlurmQueue<'a>(pub &'a dyn Reach);
+
+impl Queue for SlurmQueue<'_> {
+    fn name(&self) -> &'static str {
+        "Slurm"
+    }
+
+    fn show_all(&self) -> Wait<'_, Result<Vec<(String, NodeState)>, String>> {
+        Box::pin(show_all(self.0))
+    }
+
+    fn drain<'a>(&'a self, wanted: &'a Wanted) -> Wait<'a, Drained> {
+        Box::pin(drain(self.0, wanted))
+    }
+
+    fn undo(&self, node: &str) -> String {
+        format!("scontrol update NodeName={node} State=RESUME")
+    }
+}
+
+/// A node, and what its queue is to say of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// As Slurm names it.
+    /// As the queue names it.
     pub node: String,
-    /// For `Reason=`; begins with `[harness]`.
+    /// Begins with `[harness]` and a code.
     pub reason: String,
 }
 
@@ -29,7 +67,7 @@ pub enum Drained {
     Done,
     /// It was out of the queue for a reason of ours before.
     Already {
-        /// As Slurm shows it.
+        /// As the queue shows it.
         reason: String,
     },
     /// Somebody else gave a reason, which stands.
@@ -39,7 +77,7 @@ pub enum Drained {
     },
     /// Whether it is out of the queue is not known, or it is not.
     Failed {
-        /// An error of `scontrol`, or the state that it shows instead.
+        /// An error of its program, or the state that it shows instead.
         why: String,
     },
 }
@@ -51,12 +89,8 @@ pub async fn drain(reach: &dyn Reach, wanted: &Wanted) -> Drained {
         Ok(before) => before,
         Err(why) => return Drained::Failed { why },
     };
-    if let Some(reason) = before.ours().filter(|_| before.is_draining()) {
-        return Drained::Already { reason: reason.to_owned() };
-    }
-    // A reason of ours on a node that is in the queue is a leftover of a drain that somebody ended.
-    if before.ours().is_none() && (before.is_draining() || before.reason.is_some()) {
-        return Drained::Others { state: before.to_string() };
+    if let Some(settled) = before.settled() {
+        return settled;
     }
     let update = update(reach, &wanted.node, "DRAIN", Some(&wanted.reason)).await;
     match show(reach, &wanted.node).await {

@@ -1,12 +1,13 @@
-//! A node as `scontrol --oneliner show node` prints it: its state, and the reason that was given.
+//! A node as its queue shows it, Slurm by `scontrol --oneliner show node`: its state, and the reason that was given.
 
+use super::Drained;
 use std::fmt;
 use verdict::isolate::code::REASON;
 
 /// State and reason of one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeState {
-    /// Such as `IDLE+DRAIN`.
+    /// Such as `IDLE+DRAIN`, or `Ready,SchedulingDisabled` of Kubernetes.
     pub state: String,
     /// Without its signature; None where Slurm shows no reason.
     pub reason: Option<String>,
@@ -36,18 +37,32 @@ impl NodeState {
     }
 
     fn states(&self) -> impl Iterator<Item = &str> {
-        self.state.split('+').map(|state| state.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()))
+        self.state.split(['+', ',']).map(|state| state.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()))
     }
 
     /// Nothing new starts on it, for somebody wanted it so.
     pub fn is_draining(&self) -> bool {
-        self.states().any(|state| matches!(state, "DRAIN" | "DRAINED" | "DRAINING"))
+        self.states().any(|state| matches!(state, "DRAIN" | "DRAINED" | "DRAINING" | "SchedulingDisabled"))
     }
 
-    /// A job can start on it at once, or would if no other job were in the way.
+    /// What becomes of a request to drain it, where that leaves it as it is. A reason of ours on a node that is in the
+    /// queue is a leftover of a drain that somebody ended.
+    pub(super) fn settled(&self) -> Option<Drained> {
+        match (self.ours(), self.is_draining()) {
+            (Some(reason), true) => Some(Drained::Already { reason: reason.to_owned() }),
+            (None, draining) if draining || self.reason.is_some() => {
+                Some(Drained::Others { state: self.to_string() })
+            }
+            _ => None,
+        }
+    }
+
+    /// A job can start on it at once, or would if no other job were in the way. Kubernetes does not show whether one is.
     pub fn is_idle(&self) -> bool {
         let mut states = self.states();
-        states.next() == Some("IDLE") && states.all(|state| state == "CLOUD") && !self.state.contains('*')
+        states.next().is_some_and(|state| ["IDLE", "Ready"].contains(&state))
+            && states.all(|state| state == "CLOUD")
+            && !self.state.contains('*')
     }
 
     /// It has been put back, and its daemon has registered since.

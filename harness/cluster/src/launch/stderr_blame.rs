@@ -58,7 +58,7 @@ impl<'a> Blame<'a> {
     pub fn read(&mut self, from: impl BufRead, node: Option<&str>) {
         let mut pieces = Pieces::new(from);
         while let Ok(Some(piece)) = pieces.next_piece() {
-            self.line(&piece.text, node);
+            self.line(&piece.plain(), node);
         }
     }
 
@@ -232,6 +232,17 @@ mod tests {
 
     fn blamed(text: &str) -> Option<(String, String)> {
         read(text, &["p5-001", "p5-002"], None)
+    }
+
+    #[test]
+    fn colours_and_tags_hide_no_line() {
+        let line = |text: &str| blamed(text).map(|(cause, _)| cause);
+        assert_eq!(
+            line("\u{1b}[31msrun: error: Node failure on p5-002\u{1b}[0m\n").as_deref(),
+            Some("NODE_FAIL")
+        );
+        let tagged = "<stderr rank=\"0\">write error: No space left on\u{1b}[0m device</stderr>\n";
+        assert_eq!(line(tagged).as_deref(), Some("disk-full"));
     }
 
     #[test]

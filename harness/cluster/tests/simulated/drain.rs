@@ -269,7 +269,7 @@ fn nodes_that_another_call_drains_meanwhile_count_before_each_node_and_behind_it
     let of = |node: &str| Wanted { node: node.into(), reason: OURS.into() };
     let wanted = [of("p5-002"), of("p5-003")];
     let limits = Limits::new(4, Some(2));
-    let drained = |slurm: &Slurm| wait(drain_all(slurm, &wanted, &limits));
+    let drained = |slurm: &Slurm| wait(drain_all(&SlurmQueue(slurm), &wanted, &limits));
     assert_eq!(drained(&Slurm::new()), (vec![Drained::Done, Drained::Done], None));
     let by_now = |n: usize| {
         Some(format!("{n} nodes now drained by the harness, limit 2: another harness drains nodes, too"))

@@ -170,6 +170,13 @@ impl Inventory {
         Ok(())
     }
 
+    /// Lets pods of Kubernetes run on nodes with these taints, too; other schedulers have none.
+    pub fn bear_taints(&mut self, keys: &[&str]) {
+        if let ReachBy::Kubernetes(pods) = &mut self.reach {
+            pods.bear(keys);
+        }
+    }
+
     /// Sorts the nodes of a job as its ranks are numbered: by the topology where it is known, else by name.
     pub fn sort_for_ranks(&self, nodes: &mut [String]) {
         match &self.network {

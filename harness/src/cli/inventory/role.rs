@@ -12,6 +12,9 @@ pub(crate) struct RoleArgs {
     /// Also a ClusterRole that reads nodes, for `inventory discover --via kubernetes`
     #[arg(long)]
     nodes: bool,
+    /// Also a ClusterRole that cordons and taints nodes, for `isolate --drain` and `--resume-drained`
+    #[arg(long)]
+    drain: bool,
     /// Bind the roles to this user; may be repeated
     #[arg(long = "user", value_name = "NAME")]
     users: Vec<String>,
@@ -43,6 +46,13 @@ const RUNS: [Rule; 2] = [
 const READ_NODES: [Rule; 1] =
     [Rule { resource: "nodes", verbs: "list", why: "types, devices, taints, conditions" }];
 
+/// kubectl reads a node before it patches it.
+const DRAIN_NODES: [Rule; 1] = [Rule {
+    resource: "nodes",
+    verbs: "get, list, patch",
+    why: "`spec.unschedulable`, a taint and an annotation `harness/drained`",
+}];
+
 pub(super) fn role(args: &RoleArgs) -> i32 {
     let is_name = |text: &str| {
         let ends = text.starts_with(|c: char| c.is_ascii_alphanumeric()) && !text.ends_with('-');
@@ -68,6 +78,10 @@ pub(super) fn role(args: &RoleArgs) -> i32 {
     if args.nodes {
         let scope = Scope { kind: "ClusterRole", name: "harness-read-nodes", namespace: None };
         push_role(&mut text, args, &scope, &READ_NODES);
+    }
+    if args.drain {
+        let scope = Scope { kind: "ClusterRole", name: "harness-drain-nodes", namespace: None };
+        push_role(&mut text, args, &scope, &DRAIN_NODES);
     }
     print!("{text}");
     exit_code::PASSED

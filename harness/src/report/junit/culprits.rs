@@ -7,7 +7,7 @@ use crate::report::culprit_line::{evidence, next_command, subject};
 use crate::report::explained::{self, ExplainedCount};
 use base::text::{SIMULATED, cap, count, show};
 use junit_report::{Duration, OffsetDateTime, TestCase, TestResult, TestSuite};
-use model::artefact::{Culprit, Launcher};
+use model::artefact::Culprit;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use verdict::isolate::code::Code;
@@ -101,10 +101,11 @@ pub(in crate::report) fn body(report: &Report, culprit: &Culprit, explained: &Ex
     if let Some(next) = next_command(culprit, report.plan, run) {
         lines.push(format!("next: {next}"));
     }
-    if let (Culprit::Culprit { node, part, .. }, Launcher::Slurm) = (culprit, report.plan.launcher)
-        && let Some(code) = Code::for_culprit(culprit).filter(|code| code.severity.asks_for_drain())
+    if let Culprit::Culprit { node, part, .. } = culprit
+        && let Some(code) = Code::for_culprit(culprit)
+        && let Some(drain) = code.drain(report.plan.launcher, node, part)
     {
-        lines.push(format!("to drain the node (not run): {}", show(&code.drain(node, part))));
+        lines.push(format!("to drain the node (not run): {}", show(&drain)));
     }
     if report.summary.simulated {
         lines.push(SIMULATED.to_owned());

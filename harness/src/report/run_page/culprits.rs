@@ -9,7 +9,7 @@ use crate::report::explained::{self, ExplainedCount};
 use crate::report::text::subject as subject_of;
 use crate::report::{Report, headline, last_lines};
 use base::text::{count, shorten, show};
-use model::artefact::{Culprit, Launcher, Status, Verdict};
+use model::artefact::{Culprit, Status, Verdict};
 use recipes::result_table::escaped;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -174,10 +174,10 @@ fn codes(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let of_code =
             |culprit: &&Culprit| Code::for_culprit(culprit).is_some_and(|own| own.name == code.name);
         for culprit in report.summary.culprits.iter().filter(of_code).take(MOST) {
-            if let (Culprit::Culprit { node, part, .. }, Launcher::Slurm, true) =
-                (culprit, report.plan.launcher, code.severity.asks_for_drain())
+            if let Culprit::Culprit { node, part, .. } = culprit
+                && let Some(drain) = code.drain(report.plan.launcher, node, part)
             {
-                let drain = escaped(&show(&code.drain(node, part)));
+                let drain = escaped(&show(&drain));
                 writeln!(out, "<p class=\"next\">drain it (not run): <code>{drain}</code></p>")?;
             }
         }

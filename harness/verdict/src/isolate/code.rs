@@ -2,7 +2,7 @@
 
 use super::named::Place;
 use base::text::shorten;
-use model::artefact::{Culprit, Plan};
+use model::artefact::{Culprit, Launcher, Plan};
 use recipes::recipe;
 
 /// How grave it is: what is to be done with the node, gravest first.
@@ -129,23 +129,35 @@ impl Code {
         format!("{REASON} {} {part}: {evidence}, run {run}", self.name)
     }
 
-    /// The exact command, which is only printed.
-    pub fn drain(&self, node: &str, part: &str) -> String {
-        format!("scontrol update nodename={node} state=drain reason=\"{REASON} {} {part}\"", self.name)
+    /// The exact command that takes the node out of its queue, which is only printed; absent where it is in none, or the
+    /// severity asks for no drain.
+    pub fn drain(&self, launcher: Launcher, node: &str, part: &str) -> Option<String> {
+        let command = match launcher {
+            Launcher::Slurm => {
+                format!(
+                    "scontrol update nodename={node} state=drain reason=\"{REASON} {} {part}\"",
+                    self.name
+                )
+            }
+            Launcher::Kubernetes => format!("kubectl cordon {node}"),
+            Launcher::Ssh | Launcher::Local => return None,
+        };
+        self.severity.asks_for_drain().then_some(command)
     }
 
     /// The text of `harness explain CODE`.
     pub fn page(&self) -> String {
-        let slurm = match self.severity.asks_for_drain() {
-            true => format!(
-                "  {}\n  `harness isolate --drain` runs it\n  after a run on it that passes, if the reason is still ours \
-                 (`harness isolate --resume-drained` does both):\n  scontrol update nodename=NODE state=resume\n",
-                self.drain("NODE", "PART"),
+        let drain = |launcher| self.drain(launcher, "NODE", "PART");
+        let queue = match (drain(Launcher::Slurm), drain(Launcher::Kubernetes)) {
+            (Some(slurm), Some(kubernetes)) => format!(
+                "  {slurm}\n  `harness isolate --drain` runs it\n  after a run on it that passes, if the reason is still ours \
+                 (`harness isolate --resume-drained` does both):\n  scontrol update nodename=NODE state=resume\n\n\
+                 Kubernetes\n  {kubernetes}\n  `harness isolate --drain` cordons it under a taint and a reason\n",
             ),
-            false => format!("  none: the severity `{}` asks for no drain\n", self.severity.name()),
+            _ => format!("  none: the severity `{}` asks for no drain\n", self.severity.name()),
         };
         format!(
-            "{}: {}\n\nseverity\n  {}\n\ncause\n  {}\n\nnext\n  {}\n\nSlurm\n{slurm}",
+            "{}: {}\n\nseverity\n  {}\n\ncause\n  {}\n\nnext\n  {}\n\nSlurm\n{queue}",
             self.name,
             self.what,
             self.severity.name(),

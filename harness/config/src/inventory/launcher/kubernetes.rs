@@ -77,6 +77,13 @@ fn toleration_form() -> Form {
 }
 
 impl KubernetesReach {
+    /// Pods bear these taints, too.
+    pub(crate) fn bear(&mut self, keys: &[&str]) {
+        let toleration =
+            |key: &&str| Toleration { key: (*key).to_owned(), value: None, effect: Some("NoSchedule") };
+        self.tolerations.extend(keys.iter().map(toleration));
+    }
+
     pub(super) fn form() -> Form {
         let limits = u64::from(*LONGEST_LIMITS_S.start())..=u64::from(*LONGEST_LIMITS_S.end());
         Form::new([
@@ -223,6 +230,10 @@ fn hugepages(value: &Value<'_>) -> Option<u64> {
 impl LaunchPlanner for KubernetesReach {
     fn launcher(&self) -> Launcher {
         Launcher::Kubernetes
+    }
+
+    fn drains(&self) -> bool {
+        true
     }
 
     fn site_names(&self) -> Vec<&str> {

@@ -1,0 +1,324 @@
+//! Nodes of Kubernetes, cordoned under a taint and a reason of ours. A patch names the version of the node that it was made
+//! for: where somebody changed the node meanwhile, the server refuses it, and the node is read again.
+
+use super::{Drained, NodeState, Queue, Wanted};
+use crate::reach::Wait;
+use crate::reach::pods::Kubectl;
+use config::inventory::KubernetesReach;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// The key of the taint, whose value is the code, and of the annotation that has the whole reason.
+const KEY: &str = "harness/drained";
+/// Keys of the taints of a drained node: pods of a re-check bear them, so that the node stays out of everybody else's reach.
+pub const BORNE_BY_RECHECKS: &[&str] = &[KEY, "node.kubernetes.io/unschedulable"];
+const HOSTNAME: &str = "kubernetes.io/hostname";
+const EFFECT: &str = "NoSchedule";
+/// A line for each node, its fields parted by tabs; maps and lists are printed as JSON, in which no tab stands.
+const FORMAT: &str = "jsonpath={range .items[*]}{.metadata.name}{\"\\t\"}{.metadata.resourceVersion}{\"\\t\"}\
+     {.metadata.labels}{\"\\t\"}{.metadata.annotations}{\"\\t\"}{.spec.unschedulable}{\"\\t\"}{.spec.taints}{\"\\t\"}\
+     {.status.conditions}{\"\\n\"}{end}";
+const LIST_LIMIT: usize = 64 << 20;
+/// The kubelet and controllers change nodes, too.
+const MOST_ATTEMPTS: usize = 5;
+
+/// The API server's nodes, by the user's own kubectl.
+pub struct KubernetesQueue {
+    kubectl: Kubectl,
+}
+
+/// A node as the server shows it.
+#[derive(Debug, Clone, PartialEq)]
+struct Node {
+    name: String,
+    /// As the inventory names it.
+    hostname: String,
+    version: String,
+    is_cordoned: bool,
+    is_ready: bool,
+    reason: Option<String>,
+    /// Whole, as they are written back.
+    taints: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+struct Condition {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+}
+
+impl KubernetesQueue {
+    /// Asks nothing yet.
+    pub fn new(reach: &KubernetesReach) -> KubernetesQueue {
+        let kubectl = Kubectl { context: reach.context.clone(), namespace: reach.namespace.clone() };
+        KubernetesQueue { kubectl }
+    }
+
+    async fn ask(&self, arguments: &[&str]) -> Result<Vec<u8>, String> {
+        let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
+        let asked = format!("`kubectl {}`", arguments.iter().take(2).cloned().collect::<Vec<_>>().join(" "));
+        let answer = self.kubectl.ask(&arguments, b"", LIST_LIMIT).await;
+        let answer = answer.map_err(|error| error.to_string())?;
+        match answer.succeeded {
+            true => Ok(answer.stdout),
+            false => Err(format!("{asked}: {}", with_role(answer.complaint()))),
+        }
+    }
+
+    async fn nodes(&self) -> Result<Vec<Node>, String> {
+        let printed = self.ask(&["get", "nodes", &format!("--output={FORMAT}")]).await?;
+        read(&printed).map_err(|why| format!("the answer of `kubectl get nodes` cannot be read: {why}"))
+    }
+
+    async fn node(&self, hostname: &str) -> Result<Node, String> {
+        let mut found = self.nodes().await?.into_iter().filter(|node| node.hostname == hostname);
+        match (found.next(), found.next()) {
+            (Some(node), None) => Ok(node),
+            (None, _) => Err(format!("Kubernetes has no node with the label {HOSTNAME}={hostname}")),
+            (Some(one), Some(other)) => Err(format!(
+                "two nodes have the label {HOSTNAME}={hostname}: {} and {}",
+                one.name, other.name
+            )),
+        }
+    }
+
+    async fn cordon(&self, wanted: &Wanted) -> Drained {
+        let mut refused = String::new();
+        for _ in 0..MOST_ATTEMPTS {
+            let before = match self.node(&wanted.node).await {
+                Ok(before) => before,
+                Err(why) => return Drained::Failed { why },
+            };
+            if let Some(done) = before.state().settled() {
+                return done;
+            }
+            match self.patch(&before, &before.drained(&wanted.reason)).await {
+                Err(why) if is_conflict(&why) => refused = why,
+                // A patch whose answer was lost may have been made.
+                patched => return self.read_back(wanted, patched.err()).await,
+            }
+        }
+        Drained::Failed { why: changed_by_others(&refused) }
+    }
+
+    /// Puts a node back into the queue that is still drained for this reason. What pods of others could not have meanwhile
+    /// they may have now.
+    pub async fn put_back(&self, node: &str, reason: &str) -> Result<(), String> {
+        let mut refused = String::new();
+        for _ in 0..MOST_ATTEMPTS {
+            let before = self.node(node).await?;
+            if before.reason.as_deref() != Some(reason) || !before.is_cordoned {
+                return Err(format!("somebody else changed it meanwhile: {}", before.state()));
+            }
+            match self.patch(&before, &before.put_back()).await {
+                Err(why) if is_conflict(&why) => refused = why,
+                patched => {
+                    let after = self.node(node).await?;
+                    return match after.is_cordoned || after.reason.is_some() {
+                        true => Err(patched.err().unwrap_or_else(|| unlike_patched(&after))),
+                        false => Ok(()),
+                    };
+                }
+            }
+        }
+        Err(changed_by_others(&refused))
+    }
+
+    async fn patch(&self, node: &Node, patch: &Value) -> Result<(), String> {
+        let patch = patch.to_string();
+        self.ask(&["patch", "node", &node.name, "--type=merge", "--patch", &patch]).await.map(|_| ())
+    }
+
+    async fn read_back(&self, wanted: &Wanted, error: Option<String>) -> Drained {
+        match self.node(&wanted.node).await {
+            Ok(after) if after.is_cordoned && after.reason.as_deref() == Some(&wanted.reason) => {
+                Drained::Done
+            }
+            Ok(after) => Drained::Failed { why: error.unwrap_or_else(|| unlike_patched(&after)) },
+            Err(why) => Drained::Failed { why: format!("its state could not be read back: {why}") },
+        }
+    }
+}
+
+impl Queue for KubernetesQueue {
+    fn name(&self) -> &'static str {
+        "Kubernetes"
+    }
+
+    fn show_all(&self) -> Wait<'_, Result<Vec<(String, NodeState)>, String>> {
+        Box::pin(async move {
+            let nodes = self.nodes().await?;
+            Ok(nodes.into_iter().map(|node| (node.hostname.clone(), node.state())).collect())
+        })
+    }
+
+    fn drain<'a>(&'a self, wanted: &'a Wanted) -> Wait<'a, Drained> {
+        Box::pin(self.cordon(wanted))
+    }
+
+    fn undo(&self, node: &str) -> String {
+        let context = self.kubectl.context.iter().map(|context| format!(" --context={context}"));
+        let kubectl = format!("kubectl{}", context.collect::<String>());
+        let by = format!("-l {HOSTNAME}={node}");
+        format!(
+            "{kubectl} uncordon {by} && {kubectl} taint nodes {by} {KEY}- && {kubectl} annotate nodes {by} {KEY}-"
+        )
+    }
+}
+
+impl Node {
+    fn state(&self) -> NodeState {
+        let ready = if self.is_ready { "Ready" } else { "NotReady" };
+        let cordoned = if self.is_cordoned { ",SchedulingDisabled" } else { "" };
+        // A cordon has no reason in Kubernetes: one without ours is somebody else's.
+        let unnamed = || self.is_cordoned.then(|| "cordoned, without a reason of the harness".to_owned());
+        NodeState {
+            state: format!("{ready}{cordoned}"),
+            reason: self.reason.clone().or_else(unnamed),
+            by: None,
+        }
+    }
+
+    fn taints_of_others(&self) -> Vec<Value> {
+        let is_ours = |taint: &Value| taint.get("key").and_then(Value::as_str) == Some(KEY);
+        self.taints.iter().filter(|taint| !is_ours(taint)).cloned().collect()
+    }
+
+    fn put_back(&self) -> Value {
+        json!({
+            "metadata": { "resourceVersion": self.version, "annotations": { KEY: null } },
+            "spec": { "unschedulable": null, "taints": self.taints_of_others() },
+        })
+    }
+
+    /// What makes it drained: other taints stay, and other annotations are not touched.
+    fn drained(&self, reason: &str) -> Value {
+        let mut taints = self.taints_of_others();
+        let code = reason.split_whitespace().nth(1).unwrap_or_default();
+        let is_value = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let code: String = code.chars().filter(|c| is_value(*c)).take(63).collect();
+        taints.push(json!({ "key": KEY, "value": code, "effect": EFFECT }));
+        json!({
+            "metadata": { "resourceVersion": self.version, "annotations": { KEY: reason } },
+            "spec": { "unschedulable": true, "taints": taints },
+        })
+    }
+}
+
+fn is_conflict(why: &str) -> bool {
+    why.contains("(Conflict)")
+}
+
+fn changed_by_others(refused: &str) -> String {
+    format!("it was changed by others {MOST_ATTEMPTS} times meanwhile: {refused}")
+}
+
+fn unlike_patched(after: &Node) -> String {
+    format!("`kubectl patch node` succeeded, but Kubernetes reports it as {}", after.state())
+}
+
+fn with_role(complaint: String) -> String {
+    match complaint.contains("(Forbidden)") {
+        true => {
+            let role =
+                "draining needs a ClusterRole: `harness inventory role --namespace NAME --drain` prints it";
+            format!("{complaint}; {role}")
+        }
+        false => complaint,
+    }
+}
+
+/// A node that cannot be read makes the whole answer none: how many are drained would not be known.
+fn read(answer: &[u8]) -> Result<Vec<Node>, String> {
+    let answer = std::str::from_utf8(answer).map_err(|_| "it is no UTF-8".to_owned())?;
+    answer.lines().filter(|line| !line.is_empty()).map(node).collect()
+}
+
+fn node(line: &str) -> Result<Node, String> {
+    let fields: Vec<&str> = line.split('\t').collect();
+    let [name, version, labels, annotations, unschedulable, taints, conditions] = fields[..] else {
+        return Err(format!("{} fields of a node, expected 7", fields.len()));
+    };
+    if name.is_empty() || version.is_empty() {
+        return Err("a node without a name or a version".to_owned());
+    }
+    let labels: BTreeMap<String, String> = json(labels, name, "labels")?;
+    let mut annotations: BTreeMap<String, String> = json(annotations, name, "annotations")?;
+    let conditions: Vec<Condition> = json(conditions, name, "conditions")?;
+    let is_shown = |c: char| if c.is_control() { ' ' } else { c };
+    Ok(Node {
+        name: name.to_owned(),
+        hostname: labels.get(HOSTNAME).map_or(name, String::as_str).to_owned(),
+        version: version.to_owned(),
+        is_cordoned: unschedulable == "true",
+        is_ready: conditions.iter().any(|one| one.kind == "Ready" && one.status == "True"),
+        reason: annotations.remove(KEY).map(|reason| reason.chars().map(is_shown).collect()),
+        taints: json(taints, name, "taints")?,
+    })
+}
+
+/// What a node does not have, kubectl prints as nothing.
+fn json<T: Default + DeserializeOwned>(text: &str, node: &str, what: &str) -> Result<T, String> {
+    if text.is_empty() {
+        return Ok(T::default());
+    }
+    serde_json::from_str(text).map_err(|error| format!("`{what}` of the node `{node}`: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(unschedulable: &str, annotations: &str, taints: &str) -> String {
+        let labels = r#"{"kubernetes.io/hostname":"p5-002"}"#;
+        let ready = r#"[{"type":"Ready","status":"True"}]"#;
+        format!("ip-10-0-0-2.ec2.internal\t77\t{labels}\t{annotations}\t{unschedulable}\t{taints}\t{ready}")
+    }
+
+    #[test]
+    fn a_node_is_known_by_its_hostname_and_a_patch_keeps_the_taints_of_others() {
+        let others = r#"[{"key":"nvidia.com/gpu","effect":"NoSchedule"},{"key":"node.kubernetes.io/unreachable","effect":"NoExecute","timeAdded":"2026-01-01T00:00:00Z"},{"key":"harness/drained","value":"OLD","effect":"NoSchedule"}]"#;
+        let node = node(&line("", r#"{"a":"b\tc"}"#, others)).expect("a node");
+        assert_eq!((node.hostname.as_str(), node.name.as_str()), ("p5-002", "ip-10-0-0-2.ec2.internal"));
+        let patch = node.drained("[harness] HRN-NIC-DEAD rdmap113s0: moved no byte, run 1");
+        let expected = json!({
+            "metadata": { "resourceVersion": "77", "annotations": {
+                "harness/drained": "[harness] HRN-NIC-DEAD rdmap113s0: moved no byte, run 1" } },
+            "spec": { "unschedulable": true, "taints": [
+                { "key": "nvidia.com/gpu", "effect": "NoSchedule" },
+                { "key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z" },
+                { "key": "harness/drained", "value": "HRN-NIC-DEAD", "effect": "NoSchedule" },
+            ] },
+        });
+        assert_eq!(patch, expected);
+        // The value of a taint takes few letters.
+        let odd = node.drained("[harness] a/b\u{1b}:c");
+        assert_eq!(odd["spec"]["taints"][2]["value"], "abc");
+    }
+
+    #[test]
+    fn cordons_of_others_stand_and_ours_are_ours() {
+        let state = |unschedulable: &str, annotations: &str| {
+            node(&line(unschedulable, annotations, "")).expect("a node").state()
+        };
+        let ours = r#"{"harness/drained":"[harness] HRN-NIC-DEAD x, run 1"}"#;
+        let drained = state("true", ours);
+        assert!(drained.is_draining() && drained.ours().is_some());
+        assert_eq!(state("", ours).settled(), None, "somebody ended that drain");
+        assert_eq!(state("", "").settled(), None);
+        let Some(Drained::Others { state }) = state("true", "").settled() else { panic!("another's") };
+        assert_eq!(state, "Ready,SchedulingDisabled: cordoned, without a reason of the harness");
+    }
+
+    #[test]
+    fn what_is_no_list_of_nodes_is_refused() {
+        for odd in ["x", "\t\t\t\t\t\t", "n\t1\t[]\t\t\t\t", "n\t1\t\t\t\t{}\t", "n\t1\t\t3\t\t\t"] {
+            assert!(read(odd.as_bytes()).is_err(), "{odd:?}");
+        }
+        assert!(read(&[0xff]).is_err());
+        assert_eq!(read(b"n\t1\t\t\t\t\t\n").expect("a list").len(), 1);
+    }
+}

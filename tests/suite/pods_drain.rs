@@ -1,0 +1,148 @@
+//! Nodes of Kubernetes that are cordoned for a culprit, and put back once they have passed a run: by a stand-in for kubectl
+//! that behaves as the real one was seen to. The same on a real API server is in `tests/live`.
+
+use super::all;
+use super::mpi::Mpi;
+use crate::project::Ran;
+use std::fs;
+
+const GPUS: &str = r#"[{"key":"nvidia.com/gpu","effect":"NoSchedule"}]"#;
+const ISOLATE: [&str; 5] = ["isolate", "--suite", "nccl-p5", "--inventory", "pods"];
+
+/// A red run that names `n2` for a NIC that is dead, on four nodes that are in the queue.
+fn red() -> Mpi {
+    let mpi = Mpi::faulty("n[1-4]", &["n2:nic-dead@rdmap113s0"]);
+    for n in 1..=4 {
+        set(&mpi, &format!("n{n}"), "", "", GPUS);
+    }
+    let ran = mpi.run("pair-all_gather");
+    assert_eq!(ran.code, Some(1), "{}", all(&ran));
+    mpi
+}
+
+/// The objects are called otherwise than their hosts, as some clouds do.
+fn file(mpi: &Mpi, node: &str) -> std::path::PathBuf {
+    mpi.bench.0.path().join(format!("kube/node-objects/ip-{node}"))
+}
+
+fn set(mpi: &Mpi, node: &str, annotations: &str, unschedulable: &str, taints: &str) {
+    let path = file(mpi, node);
+    fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+    fs::write(path, format!("7\n{node}\n{annotations}\n{unschedulable}\n{taints}\n")).expect("written");
+}
+
+fn get(mpi: &Mpi, node: &str) -> Vec<String> {
+    let text = fs::read_to_string(file(mpi, node)).expect("there");
+    text.lines().skip(2).map(str::to_owned).collect()
+}
+
+fn drain(mpi: &Mpi) -> Ran {
+    mpi.bench.run(&[&ISOLATE[..], &["--drain", "--yes"]].concat())
+}
+
+fn before_patch(mpi: &Mpi, script: &str) {
+    mpi.bench.0.write("kube/before-patch", script);
+}
+
+#[test]
+fn a_culprit_is_cordoned_with_a_taint_and_its_reason_and_put_back_once_it_passes() {
+    let mpi = red();
+    let ran = mpi.bench.run(&[&ISOLATE[..], &["--drain"]].concat());
+    assert!(ran.stdout.contains("nothing is drained: `--yes` is needed without a terminal"), "{}", all(&ran));
+    assert!(ran.stdout.contains("\n  kubectl cordon n2\n"), "{}", all(&ran));
+    assert_eq!(get(&mpi, "n2"), ["", "", GPUS]);
+    let ran = drain(&mpi);
+    assert!(
+        ran.code == Some(1) && ran.stdout.contains("\ndrained n2: [harness] HRN-NIC-DEAD "),
+        "{}",
+        all(&ran)
+    );
+    let [annotations, unschedulable, taints] = &get(&mpi, "n2")[..] else { panic!("three lines") };
+    assert!(
+        annotations.starts_with(r#"{"harness/drained":"[harness] HRN-NIC-DEAD rdmap113s0: "#),
+        "{annotations}"
+    );
+    let ours = r#",{"key":"harness/drained","value":"HRN-NIC-DEAD","effect":"NoSchedule"}]"#;
+    assert_eq!(unschedulable, "true");
+    assert!(taints.contains("nvidia.com/gpu") && taints.ends_with(ours), "{taints}");
+    assert_eq!(get(&mpi, "n1"), ["", "", GPUS]);
+    let ran = drain(&mpi);
+    assert!(ran.stdout.contains("n2 is drained already: [harness] HRN-NIC-DEAD "), "{}", all(&ran));
+
+    // What fails on it still leaves it where it is.
+    let suite = fs::read_to_string(mpi.bench.0.path().join("suites/pods.toml")).expect("a suite");
+    mpi.bench.0.write("suites/pods.toml", &suite.replace("echo on $HARNESS_NODE", "[ $HARNESS_NODE != n2 ]"));
+    let ran = mpi.bench.run(&["isolate", "--suite", "pods", "--inventory", "pods", "--resume-drained"]);
+    assert!(
+        ran.code != Some(0) && ran.stdout.contains("n2 stays drained, its re-check ended with"),
+        "{}",
+        all(&ran)
+    );
+    assert_eq!(get(&mpi, "n2")[1], "true");
+}
+
+#[test]
+fn a_node_that_passes_is_put_back_and_one_of_others_is_not_touched() {
+    let mpi = Mpi::faulty("n[1-4]", &[]);
+    let ours = r#"{"harness/drained":"[harness] HRN-NIC-DEAD rdmap113s0: moved no byte, run 1"}"#;
+    let taints = r#"[{"key":"nvidia.com/gpu","effect":"NoSchedule"},{"key":"harness/drained","value":"X","effect":"NoSchedule"}]"#;
+    set(&mpi, "n1", "", "", GPUS);
+    set(&mpi, "n2", ours, "true", taints);
+    set(&mpi, "n3", "", "true", GPUS);
+    set(&mpi, "n4", "", "", GPUS);
+    let ran = mpi.bench.run(&["isolate", "--suite", "pods", "--inventory", "pods", "--resume-drained"]);
+    assert_eq!(ran.code, Some(0), "{}", all(&ran));
+    assert!(ran.stdout.contains("re-check of n2 with n1; n2 stays cordoned for others\n"), "{}", all(&ran));
+    assert!(ran.stdout.contains("resumed n2: its re-check has passed"), "{}", all(&ran));
+    let others = "n3 stays drained, its reason in Kubernetes is not the harness's: Ready,SchedulingDisabled";
+    assert!(ran.stdout.contains(others), "{}", all(&ran));
+    assert_eq!(get(&mpi, "n2")[1..], ["", GPUS]);
+    assert_eq!(get(&mpi, "n3"), ["", "true", GPUS]);
+    let pods = fs::read_to_string(mpi.bench.0.path().join("kube/created")).expect("what was created");
+    for key in ["harness/drained", "node.kubernetes.io/unschedulable"] {
+        assert!(
+            pods.contains(&format!(r#""key":"{key}","operator":"Exists","effect":"NoSchedule""#)),
+            "{pods}"
+        );
+    }
+}
+
+#[test]
+fn a_node_that_others_change_meanwhile_is_read_again_and_their_cordon_stands() {
+    let mpi = red();
+    before_patch(&mpi, "printf '8\\nn2\\n\\n\\n[]\\n' > ip-n2");
+    let ran = drain(&mpi);
+    assert!(ran.stdout.contains("\ndrained n2: "), "{}", all(&ran));
+    let taints = &get(&mpi, "n2")[2];
+    assert!(!taints.contains("nvidia") && taints.contains("harness/drained"), "{taints}");
+
+    let mpi = red();
+    before_patch(&mpi, "printf '8\\nn2\\n\\ntrue\\n[]\\n' > ip-n2");
+    let ran = drain(&mpi);
+    let why = "not drained n2, its reason in Kubernetes is not the harness's: Ready,SchedulingDisabled: cordoned, without a";
+    assert!(ran.stdout.contains(why), "{}", all(&ran));
+    assert_eq!(get(&mpi, "n2"), ["", "true", "[]"]);
+}
+
+#[test]
+fn who_may_not_patch_nodes_or_has_drained_too_many_drains_none_and_is_given_the_next_step() {
+    let mpi = red();
+    mpi.bench.0.write("kube/no-patch", "");
+    let ran = drain(&mpi);
+    assert!(
+        ran.stdout.contains("not drained n2: `kubectl patch node`: Error from server (Forbidden): "),
+        "{}",
+        all(&ran)
+    );
+    assert!(
+        ran.stdout.contains("`harness inventory role --namespace NAME --drain` prints it"),
+        "{}",
+        all(&ran)
+    );
+    fs::remove_file(mpi.bench.0.path().join("kube/no-patch")).expect("removed");
+    set(&mpi, "n4", r#"{"harness/drained":"[harness] HRN-GPU-WRONG gpu1: x, run 1"}"#, "true", "[]");
+    let ran = drain(&mpi);
+    let limit = "nothing is drained: 1 to drain and 1 drained by the harness before, limit 1; `--drain-at-most 2` allows it";
+    assert!(ran.stdout.contains(limit), "{}", all(&ran));
+    assert_eq!(get(&mpi, "n2"), ["", "", GPUS]);
+}
