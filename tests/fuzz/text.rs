@@ -3,9 +3,11 @@
 use super::figures;
 use super::mutate::Seeds;
 use super::readers::{Read, Reader};
-use cluster::drain::NodeState;
+use cluster::drain::{self, NodeState};
+use cluster::launch::slurm_array::Arrays;
 use cluster::launch::stderr_blame::Blame;
 use cluster::probe::answer;
+use cluster::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 use config::baseline::Baselines;
 use config::inventory::{Instances, Inventory, Topology, TopologyFile};
 use config::suite::Suite;
@@ -15,7 +17,7 @@ use job::window::mark;
 use logs::torch_failure::{self, Account};
 use logs::{efa_counters, flow_log, inspector, mpi_log, nccl_debug, nccl_tests, ras, training_log};
 use recipes::catalogue::Catalogue;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -44,6 +46,8 @@ pub(crate) fn readers() -> Vec<Reader> {
         reader("stderr-blame", 6_000, || folder("tests/fuzz/seeds/stderr-blame"), stderr_blame),
         reader("probe-answer", 6_000, || folder("tests/fuzz/seeds/probe-answer"), probe_answer),
         reader("slurm-node", 6_000, || folder("tests/fuzz/seeds/slurm-node"), slurm_node),
+        reader("slurm-queue", 3_000, || folder("tests/fuzz/seeds/slurm-queue"), slurm_queue),
+        reader("kubernetes-nodes", 6_000, || folder("tests/fuzz/seeds/kubernetes-nodes"), kubernetes_nodes),
         reader("topology", 6_000, || folder("tests/fuzz/seeds/topology"), topology),
         reader("excerpt", 6_000, || folder("tests/fuzz/seeds/excerpt"), excerpt),
         reader("manifest", 3_000, || folder("tests/lint/manifests/good"), manifest),
@@ -243,6 +247,40 @@ fn probe_answer(bytes: &[u8]) -> Read {
 
 fn slurm_node(bytes: &[u8]) -> Read {
     or_refused(NodeState::read(&String::from_utf8_lossy(bytes)))
+}
+
+fn kubernetes_nodes(bytes: &[u8]) -> Read {
+    or_refused(drain::read_nodes(bytes))
+}
+
+/// A queue that prints these bytes, whatever it is asked.
+struct Prints(Vec<u8>);
+
+impl Reach for Prints {
+    fn exec<'a>(&'a self, _: &'a Host, _: &'a Command) -> Wait<'a, Result<Answer, ReachError>> {
+        Box::pin(async { Ok(Answer::ok(self.0.clone())) })
+    }
+
+    fn put<'a>(&'a self, _: &'a Host, _: &'a str, _: &'a [u8]) -> Wait<'a, Result<(), ReachError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn get<'a>(&'a self, _: &'a Host, path: &'a str) -> Wait<'a, Result<Vec<u8>, ReachError>> {
+        Box::pin(async move { Err(ReachError::NotFound { path: path.to_owned() }) })
+    }
+}
+
+fn slurm_queue(bytes: &[u8]) -> Read {
+    let reach = Prints(bytes.to_vec());
+    let arrays = Arrays { reach: &reach, host: &Host::Here, options: Vec::new(), script: "/s".to_owned() };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let polled = runtime.block_on(arrays.poll(&BTreeSet::from(["7".to_owned()])));
+    // A line that says nothing is left out, and asked for again.
+    let lines = String::from_utf8_lossy(bytes).lines().filter(|line| !line.trim().is_empty()).count();
+    match polled {
+        Ok(tasks) if tasks.len() < lines => Read::Findings,
+        polled => or_refused(polled),
+    }
 }
 
 fn topology(bytes: &[u8]) -> Read {

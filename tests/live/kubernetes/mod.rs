@@ -6,12 +6,13 @@ mod drained;
 mod faults;
 mod healthy;
 mod killed;
+mod roles;
 
 use crate::fact::trials;
 use crate::kubernetes_cluster;
 use libtest_mimic::Trial;
 
 pub(crate) fn tests() -> Vec<Trial> {
-    let facts = [healthy::FACTS, drained::FACTS, killed::FACTS, faults::FACTS].concat();
+    let facts = [healthy::FACTS, drained::FACTS, roles::FACTS, killed::FACTS, faults::FACTS].concat();
     trials("kubernetes", &facts, kubernetes_cluster::absent())
 }

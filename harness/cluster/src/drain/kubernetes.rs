@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The key of the taint, whose value is the code, and of the annotation that has the whole reason.
-const KEY: &str = "harness/drained";
+const KEY: &str = verdict::isolate::code::DRAINED;
 /// Keys of the taints of a drained node: pods of a re-check bear them, so that the node stays out of everybody else's reach.
 pub const BORNE_BY_RECHECKS: &[&str] = &[KEY, "node.kubernetes.io/unschedulable"];
 const HOSTNAME: &str = "kubernetes.io/hostname";
@@ -68,13 +68,13 @@ impl KubernetesQueue {
         }
     }
 
-    async fn nodes(&self) -> Result<Vec<Node>, String> {
-        let printed = self.ask(&["get", "nodes", &format!("--output={FORMAT}")]).await?;
-        read(&printed).map_err(|why| format!("the answer of `kubectl get nodes` cannot be read: {why}"))
+    async fn list(&self) -> Result<Vec<u8>, String> {
+        self.ask(&["get", "nodes", &format!("--output={FORMAT}")]).await
     }
 
     async fn node(&self, hostname: &str) -> Result<Node, String> {
-        let mut found = self.nodes().await?.into_iter().filter(|node| node.hostname == hostname);
+        let nodes = read(&self.list().await?).map_err(unreadable)?;
+        let mut found = nodes.into_iter().filter(|node| node.hostname == hostname);
         match (found.next(), found.next()) {
             (Some(node), None) => Ok(node),
             (None, _) => Err(format!("Kubernetes has no node with the label {HOSTNAME}={hostname}")),
@@ -149,10 +149,7 @@ impl Queue for KubernetesQueue {
     }
 
     fn show_all(&self) -> Wait<'_, Result<Vec<(String, NodeState)>, String>> {
-        Box::pin(async move {
-            let nodes = self.nodes().await?;
-            Ok(nodes.into_iter().map(|node| (node.hostname.clone(), node.state())).collect())
-        })
+        Box::pin(async move { read_nodes(&self.list().await?).map_err(unreadable) })
     }
 
     fn drain<'a>(&'a self, wanted: &'a Wanted) -> Wait<'a, Drained> {
@@ -164,7 +161,7 @@ impl Queue for KubernetesQueue {
         let kubectl = format!("kubectl{}", context.collect::<String>());
         let by = format!("-l {HOSTNAME}={node}");
         format!(
-            "{kubectl} uncordon {by} && {kubectl} taint nodes {by} {KEY}- && {kubectl} annotate nodes {by} {KEY}-"
+            "{kubectl} uncordon {by}; {kubectl} taint nodes {by} {KEY}-; {kubectl} annotate nodes {by} {KEY}-"
         )
     }
 }
@@ -208,6 +205,10 @@ impl Node {
     }
 }
 
+fn unreadable(why: String) -> String {
+    format!("the answer of `kubectl get nodes` cannot be read: {why}")
+}
+
 fn is_conflict(why: &str) -> bool {
     why.contains("(Conflict)")
 }
@@ -229,6 +230,11 @@ fn with_role(complaint: String) -> String {
         }
         false => complaint,
     }
+}
+
+/// What kubectl printed of the nodes, by the names of the inventory.
+pub fn read_nodes(answer: &[u8]) -> Result<Vec<(String, NodeState)>, String> {
+    Ok(read(answer)?.into_iter().map(|node| (node.hostname.clone(), node.state())).collect())
 }
 
 /// A node that cannot be read makes the whole answer none: how many are drained would not be known.

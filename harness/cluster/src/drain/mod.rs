@@ -8,7 +8,7 @@ mod node_state;
 mod recheck;
 
 pub use bounded::{Bound, drain_all};
-pub use kubernetes::{BORNE_BY_RECHECKS, KubernetesQueue};
+pub use kubernetes::{BORNE_BY_RECHECKS, KubernetesQueue, read_nodes};
 pub use node_state::NodeState;
 pub use recheck::{Held, hold, release, take_up};
 

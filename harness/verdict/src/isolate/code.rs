@@ -53,6 +53,9 @@ pub struct Code {
     pub next: &'static str,
 }
 
+/// The key of the taint and of the annotation of a node of Kubernetes that is drained for a reason of ours.
+pub const DRAINED: &str = "harness/drained";
+
 /// The prefix of our reasons of drained nodes, so that no other reason is ever touched.
 pub const REASON: &str = "[harness]";
 /// In letters: lists of nodes are read by people.
@@ -139,7 +142,11 @@ impl Code {
                     self.name
                 )
             }
-            Launcher::Kubernetes => format!("kubectl cordon {node}"),
+            // A cordon without the annotation would be somebody else's, which stands.
+            Launcher::Kubernetes => format!(
+                "kubectl annotate nodes {node} \"{DRAINED}={REASON} {} {part}\" && kubectl cordon {node}",
+                self.name
+            ),
             Launcher::Ssh | Launcher::Local => return None,
         };
         self.severity.asks_for_drain().then_some(command)
@@ -152,7 +159,8 @@ impl Code {
             (Some(slurm), Some(kubernetes)) => format!(
                 "  {slurm}\n  `harness isolate --drain` runs it\n  after a run on it that passes, if the reason is still ours \
                  (`harness isolate --resume-drained` does both):\n  scontrol update nodename=NODE state=resume\n\n\
-                 Kubernetes\n  {kubernetes}\n  `harness isolate --drain` cordons it under a taint and a reason\n",
+                 Kubernetes\n  {kubernetes}\n  `harness isolate --drain` does that, and adds a taint\n  after a run on it that passes \
+                 (`harness isolate --resume-drained` does both):\n  kubectl uncordon NODE; kubectl taint nodes NODE {DRAINED}-; kubectl annotate nodes NODE {DRAINED}-\n",
             ),
             _ => format!("  none: the severity `{}` asks for no drain\n", self.severity.name()),
         };
