@@ -1,5 +1,5 @@
-//! Trainings that hang over several nodes: the dumps of all ranks name the rank that did not come, and its node, before the job
-//! is ended; without them no node is named.
+//! Jobs that hang over several nodes: the dumps of all ranks, or two reports of NCCL's RAS, name the rank that did not come, and
+//! its node, before the job is ended; without either no node is named.
 
 use crate::project::{Project, Ran};
 
@@ -65,21 +65,74 @@ fn over_ssh_the_rank_is_named_before_the_job_is_ended() {
     names_the_rank("sim-ssh");
 }
 
+/// The training with these variables.
+fn with(variables: &[&str]) -> String {
+    let lines = variables.join("\n");
+    let table = format!(
+        "[case.workload]\nkind = \"fsdp\"\nsteps = 6\nstall_s = 60\n[case.workload.environment]\n{lines}"
+    );
+    suite("").replace("workload = { kind = \"fsdp\", steps = 6, stall_s = 60 }", &table)
+}
+
+const NO_DUMPS: [(&str, &str); 2] = [
+    ("default", "TORCH_FR_BUFFER_SIZE = \"0\""),
+    ("sim-ssh", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE = \"/tmp/own_\""),
+];
+
 #[test]
-fn without_dumps_of_all_ranks_no_node_is_named() {
-    for (inventory, more) in [
-        ("default", "[case.workload.environment]\nTORCH_FR_BUFFER_SIZE = \"0\""),
-        ("sim-ssh", "[case.workload.environment]\nTORCH_NCCL_DEBUG_INFO_TEMP_FILE = \"/tmp/own_\""),
-    ] {
+fn without_dumps_the_rank_is_named_by_ras() {
+    for (inventory, variable) in NO_DUMPS {
         let project = Project::new();
-        let text = suite("").replace(
-            "workload = { kind = \"fsdp\", steps = 6, stall_s = 60 }",
-            "[case.workload]\nkind = \"fsdp\"\nsteps = 6\nstall_s = 60",
-        );
-        project.write("suites/mine.toml", &text.replace("stall_s = 60", &format!("stall_s = 60\n{more}")));
+        project.write("suites/mine.toml", &with(&[variable]));
+        let ran = run(&project, inventory, 1, "p5-002:hang");
+        let culprit = "culprit p5-002 node".to_owned();
+        assert_eq!((ran.code, ran.blamed()), (Some(3), vec![culprit]), "{}", ran.all());
+        let verdict = project.json("cases/train/verdict.json").to_string();
+        let expected = ") launched 1";
+        assert!(verdict.contains("hang: rank ") && verdict.contains(expected), "{verdict}");
+        assert!(verdict.contains("AllReduce, 23 others 1"), "{verdict}");
+        assert!(verdict.contains("; NCCL RAS, twice; no progress for 60 s"), "{verdict}");
+    }
+}
+
+#[test]
+fn without_dumps_and_ras_no_node_is_named() {
+    for (inventory, variable) in NO_DUMPS {
+        let project = Project::new();
+        project.write("suites/mine.toml", &with(&[variable, "NCCL_RAS_ENABLE = \"0\""]));
         let ran = run(&project, inventory, 1, "p5-002:hang");
         let suspects = "suspects p5-001 p5-002 p5-003".to_owned();
         assert_eq!((ran.code, ran.blamed()), (Some(3), vec![suspects]), "{}", ran.all());
+    }
+}
+
+#[test]
+fn a_collective_of_nccl_tests_that_hangs_names_the_node_that_launched_less() {
+    let suite = |op: &str, more: &str| {
+        format!(
+            "instance = \"p5\"\nabout = \"x\"\n[[case]]\nname = \"sweep\"\nplacement = \"all\"\n\
+             recipes = [\"nccl_tests\"]\nlimit_s = 3600\nworkload = {{ kind = \"nccl-tests\", op = \"{op}\", \
+             from = \"1GiB\", to = \"8GiB\", factor = 2, stall_s = 60{more} }}\n\
+             [[case.assert]]\nmetric = \"nccl.busbw\"\nsize = \"8GiB\"\nat_least = \"1 GB/s\"\n"
+        )
+    };
+    let culprit = || vec!["culprit p5-002 node".to_owned()];
+    let suspects = || vec!["suspects p5-001 p5-002 p5-003".to_owned()];
+    for (inventory, op, more, blamed) in [
+        ("default", "all_reduce", "", culprit()),
+        ("sim-ssh", "reduce_scatter", "", culprit()),
+        // Sends and receives have no count.
+        ("default", "alltoall", "", suspects()),
+        ("sim-ssh", "all_reduce", ", environment = { NCCL_RAS_ADDR = \":28029\" }", suspects()),
+    ] {
+        let project = Project::new();
+        project.write("suites/mine.toml", &suite(op, more));
+        let ran = run(&project, inventory, 1, "p5-002:hang");
+        assert_eq!((ran.code, ran.blamed()), (Some(3), blamed), "{inventory} {op}: {}", ran.all());
+        if ran.blamed() == culprit() {
+            let verdict = project.json("cases/sweep/verdict.json").to_string();
+            assert!(verdict.contains("hang: ranks 8-15 (p5-002) launched 1"), "{verdict}");
+        }
     }
 }
 

@@ -3,5 +3,6 @@
 pub mod flight_recorder;
 pub mod inspector;
 pub mod profile;
+pub mod ras;
 pub mod script;
 pub mod window;

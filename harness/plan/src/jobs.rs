@@ -3,7 +3,7 @@
 use super::container_path::path_inside;
 use super::placement::Placed;
 use super::workload::{self, JobPlan, PlannedStep, Results};
-use super::{Context, flight_recorder, inspector, nccl_log, profile};
+use super::{Context, flight_recorder, inspector, nccl_log, profile, ras};
 use base::digest::sha256;
 use base::nodeset;
 use base::redact::{Reference, reference};
@@ -49,6 +49,8 @@ fn job(
     let (mut environment, secrets) = apart(environment, case);
     let has_dumps = workload::planner(&case.workload).has_flight_recorder()
         && flight_recorder::ask(&mut environment, &step, &folder);
+    let has_ras =
+        workload::planner(&case.workload).has_ras() && ras::can_ask(&environment, &step, &placed_nodes);
     if case.evidence.inspector {
         inspector::ask(&mut environment, inventory, &step, &folder)?;
     }
@@ -104,6 +106,9 @@ fn job(
     let mut expected = expected(inventory, case, placed, &script, profile.as_ref());
     if has_dumps {
         expected.extend(flight_recorder::expected(&placed_nodes, ranks));
+    }
+    if has_ras {
+        expected.extend(ras::expected(&placed_nodes));
     }
     Ok(PlannedJob {
         name: placed.name.clone(),

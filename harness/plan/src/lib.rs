@@ -19,6 +19,7 @@ mod placement;
 mod plan_size;
 mod predicted;
 mod profile;
+mod ras;
 mod samples;
 mod select;
 mod settings;

@@ -87,6 +87,7 @@ mod over_ssh;
 mod probed;
 mod programs;
 mod progress;
+mod ras;
 mod rounds;
 mod secrets;
 pub mod slurm;
@@ -94,6 +95,7 @@ mod slurm_tools;
 pub mod spread;
 mod ssh;
 mod ssh_errors;
+mod stall;
 #[cfg(test)]
 mod tests;
 pub mod timeline;
@@ -341,7 +343,7 @@ impl World {
             Host::Node(node) => Some(node.as_str()),
             Host::Here => None,
         };
-        if let Some(answer) = flight_recorder::answer(self, argv, node) {
+        if let Some(answer) = stall::answer(self, argv, node) {
             return Ok(answer);
         }
         match host {
@@ -436,7 +438,7 @@ impl Reach for SimulatedReach {
                 return refused;
             }
             // A dump that was asked for is there from then on.
-            let dumps = flight_recorder::is_request(argv);
+            let dumps = stall::is_request(argv);
             let only_asks = !dumps && (programs::only_asks(argv) || over_ssh::only_asks(argv));
             if !only_asks && clean::asked(argv).is_none_or(|(verb, ..)| verb != "look") {
                 self.note(|at_us| Entry::Exec { at_us, host: host.clone(), argv: argv.to_vec() })?;

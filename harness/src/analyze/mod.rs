@@ -188,6 +188,7 @@ fn job_input(
             FileKind::Stderr => FileRole::Stderr,
             FileKind::FlightDump => FileRole::FlightDump,
             FileKind::FlightRequest => FileRole::FlightRequest,
+            FileKind::Ras => FileRole::Ras,
             FileKind::Inspector => FileRole::Inspector,
             // The stdout of a command, which may print nothing.
             FileKind::Log if is_stdout(&file.path) => FileRole::Stdout,

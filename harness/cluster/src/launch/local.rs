@@ -1,7 +1,7 @@
 //! This machine alone: the job's script under plain bash, in a session of its own so that all it starts can be ended.
 
 use super::{Launch, NotLaunched, Poll, QUERY_LIMIT};
-use crate::reach::flight_dumps::DumpRequest;
+use crate::reach::stall_request::StallRequest;
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 use job::script::files::{EXIT_CODE, GROUP, PID};
 use model::artefact::{Ended, PlannedJob};
@@ -75,8 +75,8 @@ impl Launch for Local {
     }
 
     fn beside(&self, job: &PlannedJob, _: &str) -> Vec<(Host, Vec<String>)> {
-        let node = job.nodes.first().map(String::as_str);
-        vec![(Host::Here, DumpRequest { folder: &job.folder, node }.arguments())]
+        let first = StallRequest::of_each(job).next();
+        first.map(|(_, request)| (Host::Here, request.arguments())).into_iter().collect()
     }
 
     fn interrupt<'a>(&'a self, reach: &'a dyn Reach, job: &'a PlannedJob, handle: &'a str) -> Wait<'a, ()> {

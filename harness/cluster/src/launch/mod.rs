@@ -15,7 +15,7 @@ mod ssh_watch;
 pub mod stderr_blame;
 mod step_end;
 
-use crate::reach::flight_dumps::DumpRequest;
+use crate::reach::stall_request::StallRequest;
 use crate::reach::{Host, Reach, ReachError, Wait};
 use metric::finding::Finding;
 use model::artefact::{Blamed, Ended, FolderAccess, Launcher, PlannedJob};
@@ -55,11 +55,8 @@ pub trait Launch {
 
     /// What runs a request once on each of the job's nodes, beside the job that runs there as `handle`, and the host of each.
     fn beside(&self, job: &PlannedJob, _handle: &str) -> Vec<(Host, Vec<String>)> {
-        let on = |node: &String| {
-            let request = DumpRequest { folder: &job.folder, node: Some(node) };
-            (Host::Node(node.clone()), request.arguments())
-        };
-        job.nodes.iter().map(on).collect()
+        let all = StallRequest::of_each(job);
+        all.map(|(node, request)| (Host::Node(node.to_owned()), request.arguments())).collect()
     }
 
     /// Asks the job to end by itself.

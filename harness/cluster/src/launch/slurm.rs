@@ -5,9 +5,9 @@ use super::folder::refresh;
 use super::slurm_end;
 use super::{Launch, NotLaunched, Poll, QUERY_LIMIT};
 use crate::interrupt;
-use crate::reach::flight_dumps::DumpRequest;
 use crate::reach::slurm_refusal::next_step;
 use crate::reach::slurm_state::{JobState, never_clears};
+use crate::reach::stall_request::StallRequest;
 use crate::reach::{Answer, Command, Host, Reach, ReachError, Wait};
 use job::script::files;
 use model::artefact::PlannedJob;
@@ -159,7 +159,7 @@ impl Launch for Slurm {
             ["srun", &format!("--jobid={handle}"), "--overlap", "--immediate=10"].map(str::to_owned).to_vec();
         argv.push(format!("--nodes={}", job.nodes.len()));
         argv.extend(["--ntasks-per-node=1", "--cpu-bind=none", "--mpi=none"].map(str::to_owned));
-        argv.extend(DumpRequest { folder: &job.folder, node: None }.arguments());
+        argv.extend(StallRequest::by_slurm(job).arguments());
         vec![(Host::Here, argv)]
     }
 

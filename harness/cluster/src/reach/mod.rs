@@ -2,7 +2,6 @@
 //! What is run and why is the launchers' business; the simulated cluster (`sim`) implements the same trait.
 
 pub mod environment;
-pub mod flight_dumps;
 mod left_file;
 pub mod login;
 pub mod node_folder;
@@ -19,6 +18,7 @@ pub mod sink;
 pub mod slurm_calls;
 pub(crate) mod slurm_refusal;
 pub mod slurm_state;
+pub mod stall_request;
 
 pub use self::removal::removed;
 use self::sink::{Sink, unwritten};

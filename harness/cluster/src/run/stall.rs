@@ -5,10 +5,10 @@
 use super::Runner;
 use super::job::JobState;
 use crate::reach::Host;
-use crate::reach::flight_dumps::DumpRequest;
 use crate::reach::progress::{self, Progress};
+use crate::reach::stall_request::StallRequest;
 use futures::stream::{self, StreamExt};
-use model::artefact::{Ended, FileKind};
+use model::artefact::Ended;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 const EVERY: (u64, u64) = (10, 60);
 /// So many jobs are asked for in one command.
 const MOST: usize = 64;
-/// So many nodes are asked for dumps side by side.
+/// So many nodes are asked side by side.
 const AT_ONCE: usize = 32;
 
 /// What was seen of a job last, by its case and name.
@@ -85,7 +85,7 @@ impl Runner<'_> {
         }
         // What a rank knows of where it waits is gone with the job.
         let asked: Vec<usize> = stalled.iter().map(|(at, _)| *at).collect();
-        self.ask_for_dumps(&asked).await;
+        self.ask_about_stall(&asked).await;
         let now = Instant::now();
         for (at, end) in stalled {
             if let JobState::Live(live) = &mut self.jobs[at].state {
@@ -95,14 +95,14 @@ impl Runner<'_> {
         self.next_poll = now;
     }
 
-    /// Asks the ranks of these jobs for dumps, side by side, and waits for them some seconds at most. A node that gives no
-    /// answer leaves no report, which the reader of the dumps misses.
-    async fn ask_for_dumps(&self, jobs: &[usize]) {
+    /// Asks the nodes of these jobs what their ranks know, side by side, and waits for that some seconds at most. A node that
+    /// gives no answer leaves no file, which the readers miss.
+    async fn ask_about_stall(&self, jobs: &[usize]) {
         let mut requests = Vec::new();
         for at in jobs {
             let job = &self.jobs[*at];
             let JobState::Live(live) = &job.state else { continue };
-            if !job.planned.expected.iter().any(|file| file.kind == FileKind::FlightDump) {
+            if !StallRequest::has_any(job.planned) {
                 continue;
             }
             // A job in a shared allocation is reached by that.
@@ -115,7 +115,7 @@ impl Runner<'_> {
         }
         let reach = self.reach;
         let ask = |(host, argv): (Host, Vec<String>)| async move {
-            let _ = reach.exec(&host, &DumpRequest::command(argv)).await;
+            let _ = reach.exec(&host, &StallRequest::command(argv)).await;
         };
         stream::iter(requests.into_iter().map(ask)).buffer_unordered(AT_ONCE).collect::<()>().await;
     }

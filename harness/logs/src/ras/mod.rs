@@ -202,6 +202,17 @@ pub struct NotUnderstood {
     pub reason: String,
 }
 
+/// The addresses that a node put before its reports, a line each, and the reports.
+pub fn addresses(text: &str) -> (Vec<&str>, &str) {
+    let (mut all, mut rest) = (Vec::new(), text);
+    while let Some(line) = rest.strip_prefix("address ") {
+        let (address, behind) = line.split_once('\n').unwrap_or((line, ""));
+        all.push(address.trim_end());
+        rest = behind;
+    }
+    (all, rest)
+}
+
 /// Takes one file after another: reports of one job, in the order in which they were made.
 #[derive(Debug, Default)]
 pub struct Reader {
@@ -216,10 +227,11 @@ impl Reader {
             return Err(NotUnderstood { reason: format!("larger than the limit of {most} MiB") });
         }
         let text = String::from_utf8_lossy(bytes);
-        let found = match json::begin(&text) {
+        let (_, text) = addresses(&text);
+        let found = match json::begin(text) {
             Some(json) => json::read(json, file)?,
             None => {
-                let text = lines::unwrapped(&text);
+                let text = lines::unwrapped(text);
                 json::begin(&text)
                     .map_or_else(|| Ok(text::read(&text, file)), |json| json::read(json, file))?
             }

@@ -339,6 +339,8 @@ pub enum FileKind {
     FlightDump,
     /// What became of the request for dumps on one node; there where the job stalled.
     FlightRequest,
+    /// What NCCL's RAS reports of the job, and the addresses of the node; there where the job stalled.
+    Ras,
     /// What NCCL's Inspector recorded, of all ranks.
     Inspector,
 }
@@ -356,7 +358,8 @@ impl FileKind {
             | FileKind::Stderr
             | FileKind::Log
             | FileKind::FlightDump
-            | FileKind::FlightRequest => None,
+            | FileKind::FlightRequest
+            | FileKind::Ras => None,
         }
     }
 }
@@ -369,7 +372,7 @@ impl FileKind {
 
     /// Whether only a job that failed leaves it: of any other it is not looked for.
     pub fn is_of_failures(self) -> bool {
-        matches!(self, FileKind::FlightDump | FileKind::FlightRequest)
+        matches!(self, FileKind::FlightDump | FileKind::FlightRequest | FileKind::Ras)
     }
 }
 

@@ -69,6 +69,11 @@ pub(crate) trait WorkloadPlanner {
         false
     }
 
+    /// Its ranks are of NCCL, which reports of them while they run.
+    fn has_ras(&self) -> bool {
+        false
+    }
+
     /// Where a training has a callback of its own that can open a window of steps.
     fn nsys_callback(&self) -> Option<u32> {
         None

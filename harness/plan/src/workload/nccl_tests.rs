@@ -17,6 +17,10 @@ impl WorkloadPlanner for NcclTests {
         placement != Placement::EachGpu
     }
 
+    fn has_ras(&self) -> bool {
+        true
+    }
+
     fn variables(&self) -> Vec<(&'static str, String)> {
         let algorithm = self.algorithm.map(|algorithm| ("NCCL_ALGO", algorithm.nccl_name().to_owned()));
         let mask = self.split_mask.clone().map(|mask| ("NCCL_TESTS_SPLIT_MASK", mask));

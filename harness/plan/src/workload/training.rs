@@ -62,6 +62,10 @@ impl WorkloadPlanner for Training {
         !matches!(self.program, Program::Mpi { .. })
     }
 
+    fn has_ras(&self) -> bool {
+        true
+    }
+
     fn nsys_callback(&self) -> Option<u32> {
         match &self.program {
             Program::Nemo(nemo) => nemo.nsys_callback,

@@ -16,6 +16,8 @@ pub mod nic_flows;
 pub mod nic_rate;
 pub(crate) mod nvtx_unbalanced;
 pub mod of_reports;
+mod rank_list;
+mod ras_hang;
 pub mod ring;
 pub(crate) mod shared_findings;
 pub mod steps;
@@ -215,6 +217,8 @@ pub enum FileRole {
     FlightDump,
     /// What became of the request for dumps on one node.
     FlightRequest,
+    /// What NCCL's RAS reports of the job, and the addresses of the node.
+    Ras,
     /// What NCCL's Inspector recorded, of all ranks.
     Inspector,
     /// Logs of the launch and the sampler, and files of profilers other than exports.

@@ -8,6 +8,7 @@ use super::efa_traffic::OTHER_TRANSPORT;
 use super::{
     Failure, FileRole, InputFile, JobInput, NotComparable, Output, RecipeSpec, Workload, read_stream,
 };
+use crate::recipe::ras_hang::{self, Late};
 use crate::recipe::shared_findings::FileFinding;
 use logs::nccl_tests::RowFinding;
 use logs::nccl_tests::{self as source, FailureClass, Half, NcclRun, Wrong};
@@ -95,6 +96,12 @@ fn run(job: &JobInput) -> Output {
     };
     for file in job.files_of(FileRole::NcclTests) {
         read_file(job, file, *op, *ranks_per_communicator, job.dims(), &mut output);
+    }
+    if let Some(Late { node: Some(node), evidence, .. }) =
+        ras_hang::read(job, *ranks_per_communicator, &mut output)
+    {
+        let failure = Failure { cause: ras_hang::DESYNC.to_owned(), node: Some(node), evidence };
+        output.failure.get_or_insert(failure);
     }
     for file in job.files_of(FileRole::GpuNcclTests) {
         let mut dims = job.dims();

@@ -3,21 +3,19 @@
 
 use super::{Failure, FileRole, JobInput, Output, TrainingFinding, failure, node_of};
 use crate::recipe::bytes_of;
+use crate::recipe::rank_list::listed;
+use crate::recipe::ras_hang::DESYNC;
 use logs::flight_recorder::{Difference, Disagreement, FlightLog, Reader};
 use metric::finding::Finding;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Cause: a rank calls no collective any more.
-pub(super) const DESYNC: &str = "desync";
 /// Cause: ranks called different collectives; it has no culprit.
-const MISMATCH: &str = TrainingFinding::CollectiveMismatch.code();
+pub(super) const MISMATCH: &str = TrainingFinding::CollectiveMismatch.code();
 /// Cause: the dumps do not show where it began; it has no culprit.
-const UNDECIDED: &str = TrainingFinding::HangUndecided.code();
+pub(super) const UNDECIDED: &str = TrainingFinding::HangUndecided.code();
 /// Cause: all wait, and nothing contradicts that a node may be at fault.
 const TIMEOUT: &str = "collective-timeout";
-/// Of ranks and ranges of them that are listed.
-const LISTED: usize = 6;
 /// Of all dumps together: those of 4096 ranks.
 const MOST_ENTRIES: usize = 8 << 20;
 /// Of a report of the request, which has a line for each rank of its node.
@@ -28,8 +26,8 @@ const MOST_LINES: usize = 4096;
 pub(super) struct Hang {
     /// With the node, where the dumps separate one.
     pub failure: Failure,
-    /// Whether ranks are named that all others wait for.
-    pub is_decided: bool,
+    /// The ranks that all others wait for; none where the dumps do not show them.
+    pub late: BTreeSet<u64>,
 }
 
 /// Nothing where no dump was left, or the job ended well.
@@ -59,7 +57,7 @@ pub(super) fn read(job: &JobInput, ranks: Option<u32>, output: &mut Output) -> O
     let hang = decide(job, &log, ranks, &requests, lacking.is_empty()).or_else(|| undecided(&log));
     let mut hang = hang.unwrap_or_else(|| Hang {
         failure: failure(TIMEOUT, None, "all ranks entered the same collectives".to_owned()),
-        is_decided: false,
+        late: BTreeSet::new(),
     });
     if let Some(missing) = missing {
         // Whoever left no dump may be the one that all wait for: a node may be at fault, and the dumps do not show which.
@@ -116,7 +114,7 @@ fn decide(
     };
     let evidence = format!("{who} did not enter {}; {wait}", collective(first));
     let cause = if node.is_some() { DESYNC } else { UNDECIDED };
-    Some(Hang { failure: failure(cause, node, evidence), is_decided: true })
+    Some(Hang { failure: failure(cause, node, evidence), late: culprits })
 }
 
 /// What the reader of the dumps reports first, without a node.
@@ -127,7 +125,7 @@ fn undecided(log: &FlightLog) -> Option<Hang> {
         "fr-inside" => TIMEOUT,
         _ => UNDECIDED,
     };
-    Some(Hang { failure: failure(cause, None, first.message.clone()), is_decided: false })
+    Some(Hang { failure: failure(cause, None, first.message.clone()), late: BTreeSet::new() })
 }
 
 /// `all_gather #4711 of communicator tp-3`.
@@ -153,25 +151,6 @@ fn describe(job: &JobInput, ranks: u64, requests: &Requests, who: &BTreeSet<u64>
         (_, Some(node)) => format!("{} ({node})", listed(who)),
         (_, None) => listed(who),
     }
-}
-
-/// `rank 3`, `ranks 0-7, 9`.
-fn listed(ranks: &BTreeSet<u64>) -> String {
-    let mut ranges: Vec<(u64, u64)> = Vec::new();
-    for rank in ranks {
-        match ranges.last_mut() {
-            Some((_, last)) if last.checked_add(1) == Some(*rank) => *last = *rank,
-            _ => ranges.push((*rank, *rank)),
-        }
-    }
-    let text = |(first, last): &(u64, u64)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    };
-    let shown: Vec<String> = ranges.iter().take(LISTED).map(text).collect();
-    let word = if ranks.len() == 1 { "rank" } else { "ranks" };
-    let more = if ranges.len() > LISTED { format!(", ... ({} in all)", ranks.len()) } else { String::new() };
-    format!("{word} {}{more}", shown.join(", "))
 }
 
 /// Ranks of which nothing is known.

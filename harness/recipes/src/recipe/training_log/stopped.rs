@@ -1,9 +1,10 @@
 //! Why a training stopped, from the messages of PyTorch and Megatron: NCCL calls that timed out, and a rank with NaN.
 //! In a hang the waiting ranks complain; the culprit is the rank that stays silent.
 
-use super::hang::{self, DESYNC, Hang};
+use super::hang::{self, Hang, MISMATCH, UNDECIDED};
 use super::torch_failure::failed_by;
 use super::{Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure, node_of};
+use crate::recipe::ras_hang::{self, DESYNC, Late};
 use logs::nccl_debug::timed_out;
 use logs::stream::Pieces;
 use logs::torch_failure::Reader;
@@ -46,11 +47,8 @@ pub(super) fn find_causes(job: &JobInput, ranks: Option<u32>, output: &mut Outpu
         }
     }
     let dumped = hang::read(job, ranks, output);
-    let (decided, undecided) = match dumped {
-        Some(Hang { failure, is_decided: true }) => (Some(failure), None),
-        Some(Hang { failure, .. }) => (None, Some(failure)),
-        None => (None, None),
-    };
+    let reported = ras_hang::read(job, ranks, output);
+    let (decided, undecided) = together(dumped, reported);
     if let Some(failure) = decided {
         output.failure.get_or_insert(failure);
     }
@@ -71,6 +69,27 @@ pub(super) fn find_causes(job: &JobInput, ranks: Option<u32>, output: &mut Outpu
         output.failure.get_or_insert(failure);
     }
     nan
+}
+
+/// What dumps and RAS show together: a failure that names ranks, and one that does not. Two that name different ranks
+/// contradict each other, and ranks that called something else are late by that alone.
+fn together(dumped: Option<Hang>, reported: Option<Late>) -> (Option<Failure>, Option<Failure>) {
+    let Some(Hang { failure: dumped, late }) = dumped else { return (reported.map(of_ras), None) };
+    match reported.filter(|_| dumped.cause != MISMATCH) {
+        Some(reported) if late.is_empty() => (Some(of_ras(reported)), Some(dumped)),
+        Some(reported) if reported.ranks != late => {
+            let evidence = format!("{}; but {}", dumped.evidence, reported.evidence);
+            (Some(failure(UNDECIDED, None, evidence)), None)
+        }
+        Some(reported) if dumped.node.is_none() => (Some(of_ras(reported)), None),
+        _ if late.is_empty() => (None, Some(dumped)),
+        _ => (Some(dumped), None),
+    }
+}
+
+fn of_ras(late: Late) -> Failure {
+    let cause = if late.node.is_some() { DESYNC } else { UNDECIDED };
+    failure(cause, late.node.as_ref(), late.evidence)
 }
 
 /// `[rank13]:[E1122 ...] [Rank 5] ...`: the number in brackets at the front is that of the whole job.
