@@ -19,6 +19,7 @@ pub(crate) fn answer(cluster: &Cluster, ask: &ProbeRequest, true_s: f64) -> Stri
     let mut answer = ProbeAnswer { text: String::new() };
     answer.line("clock", "begin", &clock(cluster, &ask.node, true_s));
     gpus(&mut answer, cluster, &faults);
+    identity(&mut answer, cluster, &ask.node, &faults);
     answer.list("xid", &[]);
     let is_missing = |nic: &String| {
         faults.iter().any(|fault| matches!(fault, Fault::NicMissing { device } if device == nic))
@@ -122,6 +123,40 @@ fn gpus(answer: &mut ProbeAnswer, cluster: &Cluster, faults: &[&Fault]) {
     let mut busy: Vec<String> = busy.collect();
     nodeset::sort(&mut busy);
     answer.list("processes", &busy);
+}
+
+/// By the node's name, and not by the seed: another run on the cluster finds the same hardware.
+fn identity(answer: &mut ProbeAnswer, cluster: &Cluster, node: &str, faults: &[&Fault]) {
+    let replaced = |part: &str| cluster.world.replaced.iter().filter(|one| *one == part).count();
+    let id = |part: &str| {
+        let of_node = replaced(node).to_string();
+        let of_part = replaced(&format!("{node}:{part}")).to_string();
+        noise::digest(0, &["hardware", node, &of_node, part, &of_part])
+    };
+    answer.line("fact", "machine", &format!("i-{:017x}", id("node") >> 4));
+    let is_missing = |gpu: u32| {
+        let same = |fault: &&Fault| matches!(fault, Fault::GpuMissing { gpu: other } if *other == gpu);
+        faults.iter().any(same)
+    };
+    let there = (0..cluster.gpus).filter(|gpu| !is_missing(*gpu));
+    let gpus: Vec<String> = there
+        .enumerate()
+        .map(|(index, gpu)| {
+            let id = id(&format!("gpu{gpu}"));
+            let (a, b, c) = (id >> 32, (id >> 16) & 0xffff, id & 0xffff);
+            format!("gpu{index} GPU-{a:08x}-{b:04x}-{c:04x}-0000-51a0{id:08x} 165{:010}", id % 10_000_000_000)
+        })
+        .collect();
+    answer.list("gpu_ids", &gpus);
+    answer.list("gpu_vbios", &["96.00.74.00.1F".to_owned()]);
+    let nics: Vec<String> = cluster
+        .nics
+        .iter()
+        .enumerate()
+        .map(|(at, nic)| format!("{nic} {:016x} 0000:{:02x}:00.0", id(nic), 0x4f + at))
+        .collect();
+    answer.list("nic_ids", &nics);
+    answer.list("nic_firmware", &["0.0.0.0".to_owned()]);
 }
 
 /// As the script lists them: each tool, and what it can do.

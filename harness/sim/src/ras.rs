@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 /// Two reports of the same moments, some seconds apart; nothing where no communicator is there yet.
 pub(crate) fn reports(cluster: &Cluster, execution: &Execution, run_s: f64) -> Option<String> {
-    let job = Job::of(cluster, execution).filter(|_| run_s >= execution.work_from_s)?;
+    let job = Job::new(cluster, execution).filter(|_| run_s >= execution.work_from_s)?;
     let launched = |at_s: f64| {
         let worked_s = at_s.min(execution.work_to_s) - execution.work_from_s;
         1000 + (worked_s * 20.0) as u64
@@ -40,7 +40,7 @@ struct Job {
 }
 
 impl Job {
-    fn of(cluster: &Cluster, execution: &Execution) -> Option<Job> {
+    fn new(cluster: &Cluster, execution: &Execution) -> Option<Job> {
         let faults = &execution.active_faults;
         let (per_node, side_by_side, operation, what) = match (&execution.training, &execution.work) {
             (Some(training), _) => (training.ranks_per_node, 1, Some("AllReduce"), "pids".to_owned()),

@@ -54,7 +54,9 @@ pub(crate) fn answer(world: &mut World, argv: &[String], host: Option<&str>) -> 
         if request.ras != Ras::Off {
             let asks = request.ras == Ras::Reports && at < ASKED;
             let reports = ras::reports(&world.cluster, execution, run_s).filter(|_| asks);
-            let text = format!("address {}\n{}", ras::address(at), reports.unwrap_or_default());
+            // That of docker0 is the same on each node.
+            let more = if world.cluster.world.docker0 { "address 172.17.0.1\n" } else { "" };
+            let text = format!("address {}\n{more}{}", ras::address(at), reports.unwrap_or_default());
             files.push((job::ras::file(node), text.into_bytes()));
         }
     }

@@ -4,7 +4,7 @@
 use super::drain::{self, Drain};
 use super::request::{IsolationOutcome, IsolationRequest};
 use super::rounds::{self, Isolation, Stopped};
-use super::{fleet, fleetwide, messages, observations, preflight};
+use super::{fleet, fleetwide, messages, observations, preflight, same_hardware};
 use crate::report;
 use crate::session::load::{self, Loaded};
 use crate::session::output::Output;
@@ -15,7 +15,7 @@ use cluster::drain::limits::{self, Limits};
 use cluster::interrupt;
 use config::inventory::Inventory;
 use config::suite::Suite;
-use model::artefact::{JobOutcome, Plan};
+use model::artefact::{JobOutcome, Plan, Probe};
 use model::exit_code;
 use model::fault::NodeFault;
 use std::collections::BTreeSet;
@@ -174,7 +174,13 @@ fn start(home: &Home, request: &IsolationRequest, output: Output) -> Result<Star
     let nodes = inventory.select(request.nodes.as_deref(), request.exclude_nodes.as_deref()).map_err(one)?;
     let found = match evidence_at_hand(home, request, &suite.name, &inventory, &nodes).map_err(one)? {
         AtHand::Nothing => None,
-        AtHand::Evidence(found) => Some(found),
+        AtHand::Evidence(mut found) => {
+            let of_run = (found.run.as_str(), found.probe.as_ref());
+            match same_hardware::keep(request, &inventory, of_run, &mut found.evidence) {
+                Ok(()) => Some(found),
+                Err(outcome) => return Ok(Started::Ended(outcome)),
+            }
+        }
         AtHand::Broken(text) => {
             eprint!("{text}");
             let code = exit_code::INCONCLUSIVE;
@@ -348,6 +354,8 @@ enum AtHand {
 struct FoundEvidence {
     run: String,
     evidence: Evidence,
+    /// Before its jobs.
+    probe: Option<Probe>,
     /// Nodes that are named for one job alone that came to its time limit.
     hung_once: BTreeSet<String>,
 }
@@ -413,7 +421,8 @@ fn evidence_at_hand(
     found.explains_all &= !found.lines.is_empty();
     let hung_once = found.lines.iter().filter(|line| limits::is_hang(line)).map(|line| line.node.clone());
     let hung_once = hung_once.filter(|node| count_hangs(&seen, node) < 2).collect();
-    Ok(AtHand::Evidence(FoundEvidence { run: summary.run_id, evidence: found, hung_once }))
+    let probe = seen.probe;
+    Ok(AtHand::Evidence(FoundEvidence { run: summary.run_id, evidence: found, probe, hung_once }))
 }
 
 /// Jobs of the node that came to no end.

@@ -13,5 +13,6 @@ mod preflight;
 pub(crate) mod recheck;
 pub(crate) mod request;
 mod rounds;
+mod same_hardware;
 
 pub(crate) use isolation_session::isolate;

@@ -5,7 +5,7 @@ use crate::session::preflight::{self, ProbeScope, Stopped};
 use crate::session::{RunOptions, no_answer, report_error};
 use cluster::{interrupt, probe};
 use config::inventory::Inventory;
-use model::artefact::LeftOut;
+use model::artefact::{LeftOut, Probe};
 use model::exit_code;
 
 fn options(request: &IsolationRequest) -> RunOptions {
@@ -28,9 +28,20 @@ pub(crate) fn unfit(
     inventory: &Inventory,
     nodes: &[String],
 ) -> Result<Vec<LeftOut>, IsolationOutcome> {
+    let Some(made) = probed(request, inventory, nodes)? else { return Ok(Vec::new()) };
+    eprint!("{}", probe::remarks(&made));
+    Ok(preflight::unfit(&made, inventory))
+}
+
+/// What nodes report now, where they are asked at all; or how the isolation ends without a round.
+pub(crate) fn probed(
+    request: &IsolationRequest,
+    inventory: &Inventory,
+    nodes: &[String],
+) -> Result<Option<Probe>, IsolationOutcome> {
     let options = options(request);
     if !preflight::is_wanted(inventory, &options) {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     interrupt::watch();
     let scope = ProbeScope {
@@ -52,6 +63,5 @@ pub(crate) fn unfit(
         eprint!("{text}");
         return Err(end(exit_code::INCONCLUSIVE));
     }
-    eprint!("{}", probe::remarks(&made));
-    Ok(preflight::unfit(&made, inventory))
+    Ok(Some(made))
 }

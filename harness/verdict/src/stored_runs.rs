@@ -4,7 +4,7 @@ use crate::history::past::{self, Past, Run};
 use metric::{Dim, Dims, Metric, Metrics};
 use model::artefact::{
     Analysis, CaseOutcomes, CaseVerdict, CoverageSets, Culprit, Format, JobAnalysis, JobOutcome, LeftOut,
-    Plan, RunRecord, Status,
+    Plan, Probe, ProbedNode, RunRecord, Status,
 };
 use recipes::recipe::nic_flows;
 use std::path::Path;
@@ -23,6 +23,8 @@ pub(crate) struct Made {
     pub(crate) analysis: Analysis,
     pub(crate) outcomes: Vec<JobOutcome>,
     pub(crate) record: Option<RunRecord>,
+    /// What was read before it.
+    pub(crate) probed: Vec<ProbedNode>,
 }
 
 impl Made {
@@ -54,6 +56,7 @@ impl Made {
                 stopped: None,
                 signal_exit_code: None,
             }),
+            probed: Vec::new(),
         }
     }
 
@@ -83,6 +86,18 @@ impl Made {
         json("plan.json", &|path| store.write_json(path, &self.plan).expect("a plan"));
         if let Some(record) = &self.record {
             json("run.json", &|path| store.write_json(path, record).expect("a record"));
+        }
+        if !self.probed.is_empty() {
+            let probe = Probe {
+                format: Format,
+                harness: "0.1.0".into(),
+                simulated: false,
+                inventory: self.plan.inventory.clone(),
+                instance: "p5".into(),
+                at: "2026-03-01T08:00:00Z".into(),
+                nodes: self.probed.clone(),
+            };
+            json("probe.json", &|path| store.write_json(path, &probe).expect("a probe"));
         }
         let case = store.case(&self.case.case);
         store.write_json(&case.join("verdict.json"), &self.case).expect("a verdict");

@@ -86,6 +86,37 @@ gpus() {
   fi
 }
 
+# Which hardware this is, whatever the node is called.
+identity() {
+  local rows index uuid serial vbios seen='|'
+  if first /sys/class/dmi/id/board_asset_tag && [[ $text =~ ^i-[0-9a-f]{8,17}$ ]]; then
+    fact machine "$text"
+  elif first /sys/class/dmi/id/product_serial && [[ $text =~ ^[0-9A-Za-z.-]{5,40}$ && $text == *[1-9]* ]]; then
+    fact machine "$text"
+  else
+    none machine 'no instance id in /sys/class/dmi/id/board_asset_tag; product_serial there is for root alone'
+  fi
+  if ! has nvidia-smi; then
+    none gpu_ids 'no nvidia-smi on PATH'
+    none gpu_vbios 'no nvidia-smi on PATH'
+    return
+  fi
+  if ! rows=$(bounded nvidia-smi --query-gpu=index,uuid,serial,vbios_version --format=csv,noheader 2>&1); then
+    none gpu_ids "nvidia-smi reports none: $rows"
+    none gpu_vbios "nvidia-smi reports none: $rows"
+    return
+  fi
+  list gpu_ids
+  list gpu_vbios
+  while IFS=, read -r index uuid serial vbios; do
+    [[ $index =~ ^[0-9]+$ && $uuid == ' GPU-'* ]] || continue
+    # What a GPU does not have is printed in brackets.
+    item gpu_ids "gpu$index$uuid${serial%% \[*}"
+    if [[ $vbios != *'['* && $seen != *"|$vbios|"* ]]; then item gpu_vbios "$vbios"; fi
+    seen+="$vbios|"
+  done <<< "$rows"
+}
+
 xids() {
   local text row
   if ! text=$(bounded dmesg 2> /dev/null); then
@@ -121,6 +152,8 @@ nics() {
     none nics "no such folder, or not readable: $root"
     none nics_down "no such folder, or not readable: $root"
     none other_rdma_devices "no such folder, or not readable: $root"
+    none nic_ids "no such folder, or not readable: $root"
+    none nic_firmware "no such folder, or not readable: $root"
     return
   fi
   # Devices of some instances come up after the node has.
@@ -136,6 +169,7 @@ nics() {
     item nics "${device##*/}"
     [[ -r $device/ports/1/state ]] && states=$((states + 1))
   done
+  nic_ids ${found[@]+"${found[@]}"}
   list other_rdma_devices
   for device in ${others[@]+"${others[@]}"}; do
     device=${device%/}
@@ -149,6 +183,24 @@ nics() {
   for device in ${found[@]+"${found[@]}"}; do
     device=${device%/}
     if first "$device/ports/1/state" && [[ $text != *ACTIVE* ]]; then item nics_down "${device##*/} $text"; fi
+  done
+}
+
+# The GUID and the PCI address of each device, and which firmware they have.
+nic_ids() {
+  local device guid pci seen='|'
+  list nic_ids
+  list nic_firmware
+  for device; do
+    device=${device%/} guid= pci=
+    first "$device/node_guid" && guid=$text
+    pci=$(readlink -f "$device/device" 2> /dev/null) && pci=${pci##*/}
+    [[ $pci =~ ^[0-9a-f]{4}:[0-9a-f:.]+$ ]] || pci=
+    if [[ -n $guid$pci ]]; then item nic_ids "${device##*/}${guid:+ $guid}${pci:+ $pci}"; fi
+    if first "$device/fw_ver" && [[ $seen != *"|$text|"* ]]; then
+      item nic_firmware "$text"
+      seen+="$text|"
+    fi
   done
 }
 
@@ -391,6 +443,7 @@ main() {
   node=$1
   clock begin
   gpus
+  identity
   xids
   nics "$4" "$5" "$6"
   fabric

@@ -18,7 +18,7 @@ addresses() {
   done < /proc/net/fib_trie
 }
 
-# Whether ranks of this user listen, and nobody else.
+# Whether ranks of this user listen, and no other does.
 is_ours() {
   local table at state owner found= hex
   printf -v hex %04X "$port"

@@ -152,7 +152,7 @@ fn ras_is_asked_twice_in_json_and_in_text_where_it_knows_none() {
 }
 
 #[test]
-fn a_port_on_which_nobody_or_a_stranger_listens_gives_addresses_alone() {
+fn a_port_without_a_listener_or_of_a_stranger_gives_addresses_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let closed = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its address").port();
     assert_eq!(asked(folder.path(), closed, Ras::Reports), "");

@@ -46,7 +46,7 @@ const fn node_fact(name: &'static str, kind: FactType, about: &'static str) -> F
 }
 
 /// Every fact that a probe may report.
-pub const FACTS: [Fact; 37] = [
+pub const FACTS: [Fact; 42] = [
     shared_fact("gpus", FactType::Count, "GPUs that nvidia-smi lists"),
     shared_fact("gpu", FactType::Text, "their model, as the driver calls it"),
     shared_fact("driver", FactType::Version, "NVIDIA's driver"),
@@ -62,6 +62,9 @@ pub const FACTS: [Fact; 37] = [
         FactType::Names,
         "GPUs that run slower than they could, with the driver's reason",
     ),
+    node_fact("gpu_ids", FactType::Names, "the UUID and the serial number of each GPU"),
+    shared_fact("gpu_vbios", FactType::Names, "versions of the GPUs' firmware"),
+    node_fact("machine", FactType::Text, "the instance id, else the machine's serial number"),
     node_fact("busy", FactType::Names, "processes that compute on the GPUs"),
     node_fact(
         "xid",
@@ -70,6 +73,8 @@ pub const FACTS: [Fact; 37] = [
     ),
     shared_fact("nics", FactType::Names, "EFA devices"),
     node_fact("nics_down", FactType::Names, "devices whose link is not active"),
+    node_fact("nic_ids", FactType::Names, "the GUID and the PCI address of each device"),
+    shared_fact("nic_firmware", FactType::Names, "versions of the devices' firmware"),
     shared_fact("other_rdma_devices", FactType::Names, "RDMA devices that are not EFA"),
     shared_fact("efa", FactType::Version, "the kernel's EFA driver"),
     shared_fact("efa_installer", FactType::Version, "the installer of the fabric's software"),

@@ -175,6 +175,11 @@ pub(super) fn world() -> Form {
             "seconds that the start of a job takes on one node over ssh",
         ),
         Key::optional(
+            "replaced",
+            Type::texts(),
+            "nodes, and GPUs as `p5-002:gpu3`, that are other hardware under their old names",
+        ),
+        Key::optional(
             "ssh_answer_s",
             Type::map(Type::WHOLE),
             "by host: seconds that each answer takes over ssh",

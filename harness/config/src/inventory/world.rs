@@ -63,6 +63,8 @@ pub struct WorldSettings {
     pub image_import_fails: bool,
     /// Seconds that the start of a job takes on one node over ssh: more on a busy machine.
     pub ssh_launch_s: f64,
+    /// Nodes, and GPUs as `p5-002:gpu3`, that are other hardware under their old names; each time once.
+    pub replaced: Vec<String>,
     /// Seconds that each answer of a host takes over ssh, where it is more than usual.
     pub ssh_answer_s: BTreeMap<String, u64>,
 }
@@ -97,6 +99,7 @@ impl Default for WorldSettings {
             mpi_start_fails: false,
             image_import_fails: false,
             ssh_launch_s: 0.5,
+            replaced: Vec::new(),
             ssh_answer_s: BTreeMap::new(),
         }
     }
@@ -159,6 +162,7 @@ pub(super) fn read(table: &Table<'_>) -> WorldSettings {
     if let Some(seconds) = table.get("ssh_launch_s").and_then(|value| value.number()) {
         world.ssh_launch_s = seconds.clamp(0.0, 60.0);
     }
+    world.replaced = table.get("replaced").map(|value| value.texts()).unwrap_or_default();
     if let Some(hosts) = table.get("ssh_answer_s").and_then(|value| value.table()) {
         let seconds = hosts.entries().into_iter();
         let seconds = seconds.filter_map(|(host, _, value)| Some((host.to_owned(), value.whole(0..=600)?)));

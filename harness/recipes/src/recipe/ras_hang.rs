@@ -80,7 +80,7 @@ fn late(report: &Report, size: u64) -> Option<Vec<Lag>> {
     (report.has_end && !lags.is_empty()).then_some(lags)
 }
 
-/// Nothing where the report does not show who is late: not all are listed, a majority waits for nobody, or it is an error.
+/// Nothing where the report does not show who is late: not all are listed, no majority waits, or it is an error.
 fn late_of(communicator: &Communicator, size: u64) -> Option<Vec<Lag>> {
     let lag = |rank: u64, owner: &Owner, why: String| {
         (rank < size).then(|| Lag {

@@ -80,7 +80,7 @@ fn the_rank_that_launched_less_is_named_with_its_node_by_the_addresses_of_the_no
 }
 
 #[test]
-fn what_moves_or_is_seen_once_names_nobody() {
+fn what_moves_or_is_seen_once_names_no_rank() {
     let (behind, level) = (counts(6, Some(4710)), vec![Some(4711); SIZE as usize]);
     // Late in one report alone, or as late as before of a count that went on.
     assert_eq!(twice(&behind, &level), None);
@@ -95,7 +95,7 @@ fn what_moves_or_is_seen_once_names_nobody() {
 }
 
 #[test]
-fn ranks_that_are_ahead_half_of_all_and_nodes_that_disagree_name_nobody() {
+fn ranks_that_are_ahead_half_of_all_and_nodes_that_disagree_name_no_rank() {
     let ahead = counts(6, Some(4712));
     assert_eq!(twice(&ahead, &ahead), None);
     let half: Vec<Option<u64>> = (0..8).map(|rank| Some(if rank < 4 { 4710 } else { 4711 })).collect();

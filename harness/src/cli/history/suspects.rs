@@ -7,7 +7,7 @@ use model::artefact::Format;
 use model::exit_code;
 use serde_json::{Value, json};
 use verdict::history::past::{Past, Run};
-use verdict::history::suspects::{LOOKED_BACK, Suspect, suspects};
+use verdict::history::suspects::{Blamed, LOOKED_BACK, Suspect, SuspectedPart, blamed, not_counted};
 
 const KEYS: [&str; 3] = ["node", "part", "inventory"];
 
@@ -20,17 +20,19 @@ pub(super) fn render(past: &Past, only: &[(String, String)], format: &str) -> Re
             KEYS.join("`, `")
         ));
     }
-    let is_meant = |suspect: &Suspect| {
+    let is_meant = |component: &SuspectedPart| {
         only.iter().all(|(key, value)| match key.as_str() {
-            "node" => suspect.component.node == *value,
-            "part" => suspect.component.part == *value,
-            _ => suspect.component.inventory == *value,
+            "node" => component.node == *value,
+            "part" => component.part == *value,
+            _ => component.inventory == *value,
         })
     };
-    let all: Vec<Suspect> = suspects(past).into_iter().filter(is_meant).collect();
+    let mut all = blamed(past);
+    all.suspects.retain(|suspect| is_meant(&suspect.component));
+    all.gone.retain(|component, _| is_meant(component));
     let text = match format {
         "json" => json(past, &all),
-        "csv" => csv(past, &all),
+        "csv" => csv(past, &all.suspects),
         _ => text(past, &all),
     };
     Ok((text, exit_code::PASSED))
@@ -56,7 +58,7 @@ fn cells(past: &Past, suspect: &Suspect) -> [String; 10] {
     ]
 }
 
-fn text(past: &Past, all: &[Suspect]) -> String {
+fn text(past: &Past, Blamed { suspects: all, gone }: &Blamed) -> String {
     let mut text = String::new();
     if all.is_empty() {
         text.push_str(&format!("no part was blamed in {}\n", count(past.runs.len(), "run")));
@@ -64,6 +66,9 @@ fn text(past: &Past, all: &[Suspect]) -> String {
         let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
         rows.extend(all.iter().map(|suspect| cells(past, suspect).map(|cell| show(&cell)).to_vec()));
         text.push_str(&columns(&rows));
+    }
+    for (component, runs) in gone {
+        text.push_str(&format!("replaced: {}\n", show(&not_counted(component, runs.len()))));
     }
     let partial = past.runs.iter().filter(|run| !run.partial.is_empty());
     for run in partial {
@@ -79,7 +84,7 @@ fn text(past: &Past, all: &[Suspect]) -> String {
     text
 }
 
-fn json(past: &Past, all: &[Suspect]) -> String {
+fn json(past: &Past, Blamed { suspects: all, gone }: &Blamed) -> String {
     let ids = |places: &mut dyn Iterator<Item = &usize>| -> Vec<String> {
         places.filter_map(|at| past.runs.get(*at)).map(|run| run.id().to_owned()).collect()
     };
@@ -99,6 +104,10 @@ fn json(past: &Past, all: &[Suspect]) -> String {
         "format": Format::<1>,
         "simulated": past.runs.iter().any(Run::is_simulated),
         "suspects": all.iter().map(one).collect::<Vec<_>>(),
+        "replaced": gone.iter().map(|(part, runs)| json!({
+            "node": part.node, "part": part.part, "inventory": part.inventory, "simulated": part.simulated,
+            "blamed_in": ids(&mut runs.iter()),
+        })).collect::<Vec<_>>(),
         "not_whole": partial.map(|run| json!({ "run": run.id(), "why": run.partial })).collect::<Vec<_>>(),
         "not_counted": past.passed.iter().map(|passed| json!({ "run": passed.name, "why": passed.why })).collect::<Vec<_>>(),
     });

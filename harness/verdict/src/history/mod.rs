@@ -3,11 +3,14 @@
 
 pub mod blameless;
 pub mod change;
+pub mod hardware;
 mod isolations;
 pub mod past;
 pub mod series;
 pub mod suspects;
 
+#[cfg(test)]
+mod hardware_history_tests;
 #[cfg(test)]
 mod message_tests;
 #[cfg(test)]

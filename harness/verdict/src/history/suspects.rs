@@ -1,6 +1,7 @@
 //! Which parts were named or suspected before, in which runs, and whether they have passed since what they were blamed
 //! in. A part that passes today is still listed: intermittent faults show over many runs only.
 
+use super::hardware::{Identities, Now};
 use super::isolations::{self, Isolation};
 use super::past::{Past, Run, RunKind};
 use crate::isolate::code::Code;
@@ -51,12 +52,28 @@ struct Blame {
     cases: BTreeSet<(String, String)>,
 }
 
+/// The record of all runs.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Blamed {
+    /// The most often blamed first.
+    pub suspects: Vec<Suspect>,
+    /// What is not counted, since other hardware has the part's name now: the part, and the runs that blame it.
+    pub gone: BTreeMap<SuspectedPart, BTreeSet<usize>>,
+}
+
 /// No code: one of several.
 const UNCODED: &str = "-";
 
-/// Those that any run blames, the most often blamed first. A canary run blames no node, and clears none; the rounds of an
-/// isolation count as one run, by what it concluded.
+/// Those that any run blames, the most often blamed first.
 pub fn suspects(past: &Past) -> Vec<Suspect> {
+    blamed(past).suspects
+}
+
+/// The parts that any run blames, and those that are gone. A canary run blames no node, and clears none; the rounds of an
+/// isolation count as one run, by what it concluded.
+pub fn blamed(past: &Past) -> Blamed {
+    let identities = Identities::read(&past.runs);
+    let mut gone: BTreeMap<SuspectedPart, BTreeSet<usize>> = BTreeMap::new();
     let mut found: BTreeMap<SuspectedPart, Suspect> = BTreeMap::new();
     let mut open: BTreeMap<SuspectedPart, BTreeSet<(String, String)>> = BTreeMap::new();
     let isolations = isolations::by_last_round(past);
@@ -66,7 +83,17 @@ pub fn suspects(past: &Past) -> Vec<Suspect> {
             .filter(|(_, run, isolation)| run.round.is_none() || isolation.is_some())
     };
     for (at, run, isolation) in counted() {
-        let blames = blames(run, isolation);
+        let mut blames = blames(run, isolation);
+        blames.retain_mut(|blame| match identities.now(at, run, &blame.component) {
+            Now::Is(component) => {
+                blame.component = component;
+                true
+            }
+            Now::Gone => {
+                gone.entry(blame.component.clone()).or_default().insert(at);
+                false
+            }
+        });
         for (component, cases) in &open {
             let is_blamed = blames.iter().any(|blame| blame.component.is_same_node(component));
             let Some(suspect) = found.get_mut(component) else { continue };
@@ -99,12 +126,15 @@ pub fn suspects(past: &Past) -> Vec<Suspect> {
             None => run.plan().nodes.contains(node),
         };
         suspect.with = counted()
-            .filter(|(at, run, isolation)| suspect.component.is_of(run) && is_with(at, run, *isolation))
+            .filter(|(at, run, isolation)| {
+                let is_same = || !identities.is_other(*at, run, node) || blamed.contains(at);
+                suspect.component.is_of(run) && is_with(at, run, *isolation) && is_same()
+            })
             .map(|(at, ..)| at)
             .collect();
     }
     all.sort_by(|a, b| (b.blamed().len(), &a.component).cmp(&(a.blamed().len(), &b.component)));
-    all
+    Blamed { suspects: all, gone }
 }
 
 fn blames(run: &Run, isolation: Option<&Isolation<'_>>) -> Vec<Blame> {
@@ -224,7 +254,7 @@ pub const LOOKED_BACK: usize = 5;
 
 /// The record of earlier runs for the parts that this run names: one line each.
 pub fn before(past: &Past, simulated: bool, inventory: &str, culprits: &[Culprit]) -> Vec<String> {
-    let known = suspects(past);
+    let Blamed { suspects: known, gone } = blamed(past);
     let mut named: BTreeSet<(&str, &str)> = BTreeSet::new();
     for culprit in culprits {
         match culprit {
@@ -236,6 +266,12 @@ pub fn before(past: &Past, simulated: bool, inventory: &str, culprits: &[Culprit
         }
     }
     let mut lines = Vec::new();
+    for (component, runs) in &gone {
+        let is_named = named.iter().any(|(node, _)| *node == component.node);
+        if is_named && (component.simulated, component.inventory.as_str()) == (simulated, inventory) {
+            lines.push(format!("before: {}", not_counted(component, runs.len())));
+        }
+    }
     for (node, part) in named {
         // A node that was only suspected may have had a part of it named, and the other way round.
         let own = |suspect: &&Suspect| {
@@ -260,4 +296,13 @@ pub fn before(past: &Past, simulated: bool, inventory: &str, culprits: &[Culprit
         }
     }
     lines
+}
+
+/// A part whose name other hardware has now.
+pub fn not_counted(component: &SuspectedPart, runs: usize) -> String {
+    let SuspectedPart { node, part, .. } = component;
+    format!(
+        "{node} {part}: other hardware has this name now; not counted: {} that blame it",
+        count(runs, "run")
+    )
 }

@@ -1,0 +1,139 @@
+//! Suspicion over runs in which nodes and GPUs come back as others under their old names.
+
+use super::suspects::{Blamed, SuspectedPart, before, blamed};
+use crate::stored_runs::{Made, NIC, culprit, past};
+use model::artefact::{Culprit, ProbedNode, Status, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+const GPUS: usize = 4;
+
+fn node(name: &str, machine: &str, gpus: &[String]) -> ProbedNode {
+    let row = |(at, id): (usize, &String)| format!("gpu{at} GPU-{id} 165");
+    let facts = BTreeMap::from([
+        ("machine".to_owned(), Value::Text(machine.to_owned())),
+        ("gpu_ids".to_owned(), Value::Names(gpus.iter().enumerate().map(row).collect())),
+    ]);
+    ProbedNode { node: name.to_owned(), facts, ..ProbedNode::default() }
+}
+
+fn gpus(of: &str) -> Vec<String> {
+    (0..GPUS).map(|at| format!("{of}-{at}")).collect()
+}
+
+fn run(minute: usize, probed: Vec<ProbedNode>, culprits: Vec<Culprit>) -> Made {
+    let mut made = Made::at(minute, &[]).ending(Status::Fail).naming(culprits);
+    made.plan.nodes = probed.iter().map(|node| node.node.clone()).collect();
+    made.probed = probed;
+    made
+}
+
+fn part(node: &str, part: &str) -> SuspectedPart {
+    SuspectedPart { simulated: false, inventory: "default".into(), node: node.into(), part: part.into() }
+}
+
+#[test]
+fn what_replaced_a_node_inherits_no_suspicion_and_is_reported() {
+    let runs = [
+        run(1, vec![node("p5-001", "i-1", &gpus("old"))], vec![culprit("p5-001", NIC)]),
+        run(2, vec![node("p5-001", "i-1", &gpus("old"))], vec![culprit("p5-001", NIC)]),
+        run(3, vec![node("p5-001", "i-1", &gpus("new"))], vec![]),
+    ];
+    let (_folder, past) = past(&runs);
+    let Blamed { suspects, gone } = blamed(&past);
+    assert_eq!(suspects, []);
+    assert_eq!(gone, BTreeMap::from([(part("p5-001", NIC), BTreeSet::from([0, 1]))]));
+    let lines = before(&past, false, "default", &[culprit("p5-001", "gpu1")]);
+    let expected =
+        "before: p5-001 rdmap79s0: other hardware has this name now; not counted: 2 runs that blame it";
+    assert_eq!(lines, [expected]);
+}
+
+#[test]
+fn a_record_begins_with_the_hardware_and_runs_without_a_probe_change_nothing() {
+    let blames = || vec![culprit("p5-001", NIC)];
+    let runs = [
+        run(1, vec![node("p5-001", "i-1", &gpus("old"))], blames()),
+        run(2, vec![node("p5-001", "i-2", &gpus("new"))], blames()),
+        run(3, vec![], blames()),
+    ];
+    let (_folder, past) = past(&runs);
+    let Blamed { suspects, gone } = blamed(&past);
+    assert_eq!(suspects[0].culprit, [1, 2]);
+    assert_eq!(gone[&part("p5-001", NIC)], BTreeSet::from([0]));
+    // The runs on the hardware that is gone are not among those with it.
+    assert!(!suspects[0].with.contains(&0), "{:?}", suspects[0]);
+}
+
+#[test]
+fn a_gpu_that_moved_is_followed_and_one_in_its_old_place_is_not_suspected() {
+    let mut swapped = [gpus("a"), gpus("b")];
+    let (first, second) = swapped.split_at_mut(1);
+    std::mem::swap(&mut first[0][1], &mut second[0][3]);
+    let runs = [
+        run(
+            1,
+            vec![node("p5-001", "i-1", &gpus("a")), node("p5-002", "i-2", &gpus("b"))],
+            vec![culprit("p5-001", "gpu1")],
+        ),
+        run(2, vec![node("p5-001", "i-1", &swapped[0]), node("p5-002", "i-2", &swapped[1])], vec![]),
+    ];
+    let (_folder, past) = past(&runs);
+    let Blamed { suspects, gone } = blamed(&past);
+    let found: Vec<&SuspectedPart> = suspects.iter().map(|suspect| &suspect.component).collect();
+    assert_eq!((found, gone.len()), (vec![&part("p5-002", "gpu3")], 0));
+}
+
+/// Numbers that are as good as drawn.
+fn draw(seed: u64, what: u64) -> u64 {
+    let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ what.wrapping_mul(0xd1b5_4a32_d192_ed03);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x ^ (x >> 27)
+}
+
+/// A thousand nodes, each with a blamed part and a replacement drawn by its own seed.
+#[test]
+fn of_a_thousand_replacements_none_inherits_a_suspicion_and_each_is_reported() {
+    const RUNS: u64 = 8;
+    let name = |seed: u64| format!("n{seed:04}");
+    let (mut open, mut gone) = (BTreeSet::new(), BTreeSet::new());
+    let mut of_runs: Vec<(Vec<ProbedNode>, Vec<Culprit>)> = vec![Default::default(); RUNS as usize];
+    for seed in 0..1000 {
+        let (blamed_in, replaced_in) = (draw(seed, 1) % (RUNS - 1), draw(seed, 2) % RUNS);
+        let gpu = (draw(seed, 3) % GPUS as u64) as usize;
+        let blamed_part =
+            [NIC.to_owned(), "node".to_owned(), format!("gpu{gpu}")][(draw(seed, 4) % 3) as usize].clone();
+        // All of the node, the GPU that may be blamed, another, or nothing.
+        let replaced = draw(seed, 5) % 4;
+        let other = (gpu + 1) % GPUS;
+        for (at, (probed, culprits)) in of_runs.iter_mut().enumerate() {
+            let name = name(seed);
+            let mut own = gpus(&name);
+            if at as u64 >= replaced_in {
+                match replaced {
+                    0 => own = gpus(&format!("{name}new")),
+                    1 => own[gpu].push_str("new"),
+                    2 => own[other].push_str("new"),
+                    _ => {}
+                }
+            }
+            probed.push(node(&name, "i-1", &own));
+            if at as u64 == blamed_in {
+                culprits.push(culprit(&name, &blamed_part));
+            }
+        }
+        let is_hit = replaced == 0 || (replaced == 1 && blamed_part.starts_with("gpu"));
+        let to = if is_hit && replaced_in > blamed_in { &mut gone } else { &mut open };
+        to.insert(part(&name(seed), &blamed_part));
+    }
+    let made: Vec<Made> = of_runs
+        .into_iter()
+        .enumerate()
+        .map(|(at, (probed, culprits))| run(at + 1, probed, culprits))
+        .collect();
+    let (_folder, past) = past(&made);
+    let found = blamed(&past);
+    let suspected: BTreeSet<SuspectedPart> = found.suspects.into_iter().map(|one| one.component).collect();
+    assert_eq!(suspected, open);
+    assert_eq!(found.gone.into_keys().collect::<BTreeSet<_>>(), gone);
+    assert!(gone.len() > 100 && open.len() > 500, "{} replaced, {} not", gone.len(), open.len());
+}
