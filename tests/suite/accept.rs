@@ -387,6 +387,19 @@ fn a_copy_for_the_vendor_names_no_node_or_person() {
     let planted =
         ["acme", "jdoe", "hall-seven", "hall-eight", "secret-queue", "project-blue", "/fsx", "10.0.0.1"];
     let own = project.path().display().to_string();
+    // The numbers of the hardware are in the certificate, and not in the copy.
+    let hardware = certificate(&project, "out")["hardware"].clone();
+    let one = &hardware[0];
+    assert_eq!((hardware.as_array().map(Vec::len), one["node"].as_str()), (Some(4), Some("ACME-east-h009")));
+    assert_eq!(
+        (one["gpus"].as_array().map(Vec::len), one["nics"].as_array().map(Vec::len)),
+        (Some(8), Some(32))
+    );
+    let gpu = one["gpus"][3].as_str().and_then(|row| row.strip_prefix("gpu3 ")).expect("a GPU").to_owned();
+    let (uuid, serial) = gpu.split_once(' ').expect("two numbers");
+    let guid = one["nics"][0].as_str().and_then(|row| row.split(' ').nth(1)).expect("a GUID");
+    let numbers = [one["machine"].as_str().expect("an id"), uuid, serial, guid];
+    let planted: Vec<&str> = planted.into_iter().chain(numbers).collect();
     let mut texts = 0;
     for file in store::files(&vendor).expect("read") {
         let text = fs::read_to_string(vendor.join(&file)).expect("a text");

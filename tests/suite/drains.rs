@@ -128,3 +128,26 @@ fn at_a_terminal_it_asks_and_only_yes_drains() {
         assert_eq!(shown.contains("drained p5-002: "), is_drained, "{line:?} {shown}");
     }
 }
+
+#[test]
+fn a_node_that_came_under_an_old_name_is_not_drained_for_what_the_old_one_did() {
+    let inventory = |what: &str| {
+        format!(
+            "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-006]\"\n[reach]\nvia = \"slurm\"\n\
+             [world]\nreplaced = [{what}]\n"
+        )
+    };
+    let suite = ["--suite", "nccl-p5", "--inventory", "mine", "--probe"];
+    for (replaced, drains) in [("", 1), ("\"p5-001\"", 1), ("\"p5-002\"", 0)] {
+        let project = Project::new();
+        project.write("inventory/mine.toml", &inventory(""));
+        let fault = ["-q", "nic-pairs", "--sim-fault", "p5-002:nic-slow=0.4@rdmap113s0"];
+        let ran = project.harness(&[&suite[..], &fault].concat());
+        assert_eq!(ran.blamed(), ["culprit p5-002 rdmap113s0"], "{}", ran.all());
+        project.write("inventory/mine.toml", &inventory(replaced));
+        let ran = project.harness(&[&["isolate"][..], &suite, &["--drain", "--yes"]].concat());
+        assert_eq!(drained(&ran), drains, "{replaced}: {}", ran.all());
+        let line = " names other hardware as p5-002 rdmap113s0\n";
+        assert_eq!(ran.stderr.contains(line), drains == 0, "{}", ran.all());
+    }
+}

@@ -1,7 +1,7 @@
 //! `harness history`: numbers over many runs whose truth is known, and the record of parts that were blamed.
 
 use crate::little::pairs;
-use crate::project::Project;
+use crate::project::{Project, Ran};
 use metric::Metrics;
 use serde_json::Value;
 use std::fs;
@@ -225,4 +225,49 @@ fn a_part_that_was_blamed_is_remembered_cleared_and_reported_about_when_it_is_bl
     assert_eq!(suspects("csv").stdout.lines().count(), 2);
     let other = project.harness(&["history", "--suspects", "--where", "node=p5-001"]);
     assert!(other.stdout.contains("no part was blamed in 3 runs"), "{}", other.all());
+}
+
+/// The simulated cluster of four nodes, with this hardware replaced.
+fn replaced(what: &str) -> String {
+    format!(
+        "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n[reach]\nvia = \"slurm\"\n\
+         [world]\nreplaced = [{what}]\n"
+    )
+}
+
+#[test]
+fn hardware_that_came_under_an_old_name_is_not_suspected_for_the_old() {
+    let project = Project::new();
+    let run = |faults: &[&str]| {
+        let base = ["-q", "--probe", "--suite", "nccl-p5", "nic-pairs", "--inventory", "mine"];
+        project.harness(&[&base[..], faults].concat())
+    };
+    let slow = ["--sim-fault", "p5-002:nic-slow=0.4@rdmap113s0"];
+    project.write("inventory/mine.toml", &replaced(""));
+    assert_eq!(run(&slow).blamed(), ["culprit p5-002 rdmap113s0"]);
+    // A GPU of it is another: the node is the same.
+    project.write("inventory/mine.toml", &replaced("\"p5-002:gpu1\""));
+    let ran = run(&slow);
+    let before = |ran: &Ran| -> Vec<String> {
+        ran.stdout.lines().filter(|line| line.starts_with("before: ")).map(str::to_owned).collect()
+    };
+    assert!(
+        before(&ran)[0].starts_with("before: p5-002 rdmap113s0: named in 1 of the last 1 run"),
+        "{}",
+        ran.all()
+    );
+    project.write("inventory/mine.toml", &replaced("\"p5-002\""));
+    let green = run(&[]);
+    assert_eq!(green.code, Some(0), "{}", green.all());
+    let ran = run(&slow);
+    let expected =
+        "before: p5-002 rdmap113s0: other hardware has this name now; not counted: blamed in 2 runs";
+    assert_eq!(before(&ran), [expected], "{}", ran.all());
+    let suspects = project.harness(&["history", "--suspects", "--format", "json"]);
+    let suspects: Value = serde_json::from_str(&suspects.stdout).expect("JSON");
+    let (one, gone) = (&suspects["suspects"][0], &suspects["replaced"][0]);
+    assert_eq!((one["named_in"].as_array().map(Vec::len), one["lately"]["of"].as_u64()), (Some(1), Some(2)));
+    assert_eq!((&gone["node"], gone["blamed_in"].as_array().map(Vec::len)), (&"p5-002".into(), Some(2)));
+    let text = project.harness(&["history", "--suspects"]);
+    assert!(text.stdout.contains("replaced: p5-002 rdmap113s0: other hardware"), "{}", text.all());
 }

@@ -190,6 +190,43 @@ fn a_tool_that_fails_says_that_it_is_broken() {
 }
 
 #[test]
+fn which_hardware_it_is_is_reported_and_what_has_no_number_is_left_out() {
+    let node = Node::new();
+    node.tool(
+        "nvidia-smi",
+        "case \"$*\" in *uuid*) echo '0, GPU-5e3fa1b2-0000-1111-2222-333344445555, 1650123456789, 96.00.74.00.1F'\n\
+         echo '1, GPU-6e3fa1b2-0000-1111-2222-333344445555, [N/A], 96.00.74.00.1F' ;; *) exit 1 ;; esac",
+    );
+    for (device, guid) in [("rdmap79s0", Some("fe80:0000:0000:0001")), ("rdmap80s0", None)] {
+        fs::create_dir_all(node.at(&format!("sys/n1/{device}"))).expect("made");
+        if let Some(guid) = guid {
+            fs::write(node.at(&format!("sys/n1/{device}/node_guid")), format!("{guid}\n")).expect("written");
+            fs::write(node.at(&format!("sys/n1/{device}/fw_ver")), "0.0.0.0\n").expect("written");
+            fs::create_dir_all(node.at("pci/0000:4f:00.0")).expect("made");
+            let device = node.at(&format!("sys/n1/{device}/device"));
+            std::os::unix::fs::symlink(node.at("pci/0000:4f:00.0"), device).expect("linked");
+        }
+    }
+    let output = parse_answer(&node.run(&node.ask(), false));
+    assert_eq!(
+        output["item gpu_ids"],
+        [
+            "gpu0 GPU-5e3fa1b2-0000-1111-2222-333344445555 1650123456789",
+            "gpu1 GPU-6e3fa1b2-0000-1111-2222-333344445555"
+        ]
+    );
+    assert_eq!(output["item gpu_vbios"], ["96.00.74.00.1F"]);
+    assert_eq!(output["item nic_ids"], ["rdmap79s0 fe80:0000:0000:0001 0000:4f:00.0"]);
+    assert_eq!(output["item nic_firmware"], ["0.0.0.0"]);
+    // A driver that knows none of it, and devices without a number.
+    node.tool("nvidia-smi", "echo 'Field \"uuid\" is not a valid field to query.'; exit 2");
+    fs::remove_dir_all(node.at("sys/n1/rdmap79s0")).expect("removed");
+    let output = parse_answer(&node.run(&node.ask(), false));
+    assert!(output["none gpu_ids"][0].starts_with("nvidia-smi reports none: Field"), "{output:#?}");
+    assert_eq!(output["none nic_ids"], ["no device has one"]);
+}
+
+#[test]
 fn a_library_whose_name_reports_no_version_may_hold_one() {
     let node = Node::new();
     fs::create_dir_all(node.at("lib")).expect("made");

@@ -6,7 +6,8 @@ use super::messages;
 use base::nodeset;
 use base::text::SIMULATED;
 use model::artefact::Format;
-use model::artefact::acceptance::{Acceptance, StackPart};
+use model::artefact::Value;
+use model::artefact::acceptance::{Acceptance, NodeHardware, StackPart};
 use std::collections::{BTreeMap, BTreeSet};
 use store::{CHECKSUMS, checksums};
 use verdict::accept::certificate;
@@ -66,6 +67,7 @@ pub(crate) fn new(accepting: &AcceptanceSession) -> Acceptance {
         limits: limits(&runs),
         judged_by: judged_by(&asked.nodes, &runs),
         stack: stack(accepting),
+        hardware: hardware(accepting),
         not_measured: not_measured(accepting),
     }
 }
@@ -107,6 +109,21 @@ fn stack(accepting: &AcceptanceSession) -> Vec<StackPart> {
         nodes: nodeset::fold(&nodes.into_iter().collect::<Vec<_>>()),
     };
     parts.into_iter().chain(by_jobs).map(shown).collect()
+}
+
+/// What the preflight read of it.
+fn hardware(accepting: &AcceptanceSession) -> Vec<NodeHardware> {
+    let new = &accepting.delivery.record.asked.nodes;
+    let asked = accepting.probe.iter().flat_map(|probe| &probe.nodes).filter(|node| new.contains(&node.node));
+    let all = asked.map(|node| {
+        let list = |fact: &str| match node.facts.get(fact) {
+            Some(Value::Names(names)) => names.clone(),
+            _ => Vec::new(),
+        };
+        let machine = node.facts.get("machine").map(Value::to_string);
+        NodeHardware { node: node.node.clone(), machine, gpus: list("gpu_ids"), nics: list("nic_ids") }
+    });
+    all.filter(|one| one.machine.is_some() || !one.gpus.is_empty() || !one.nics.is_empty()).collect()
 }
 
 fn not_measured(accepting: &AcceptanceSession) -> Vec<String> {

@@ -122,6 +122,7 @@ fn acceptance() -> Acceptance {
         limits: Vec::new(),
         judged_by: Vec::new(),
         stack: Vec::new(),
+        hardware: Vec::new(),
         not_measured: vec![messages::not_reached(Stage::Groups.name())],
     }
 }

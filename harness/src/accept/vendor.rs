@@ -4,6 +4,8 @@
 use super::certificate::VENDOR;
 use super::delivery::{Delivery, RECORD, Stopped, machinery};
 use super::messages;
+use super::stages::PROBE;
+use model::artefact::{Probe, Value};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -104,7 +106,32 @@ fn known(home: &Home, delivery: &Delivery) -> Pseudonyms {
     {
         site_names::add(&mut pseudonyms, &delivery.inventory, other, &name);
     }
+    let probe = store::read_json::<Probe>(&delivery.folder.join(PROBE)).ok();
+    for (at, id) in probe.iter().flat_map(hardware_ids).enumerate() {
+        site_names::add(&mut pseudonyms, &delivery.inventory, &format!("id-{}", at + 1), &id);
+    }
     pseudonyms
+}
+
+/// Instance ids, UUIDs, serial numbers and GUIDs.
+fn hardware_ids(probe: &Probe) -> impl Iterator<Item = String> {
+    let rows = probe.nodes.iter().flat_map(|node| {
+        let row = |fact: &&str| node.facts.get(*fact);
+        ["machine", "gpu_ids", "nic_ids"].iter().filter_map(row).flat_map(|value| match value {
+            Value::Text(machine) => vec![machine.clone()],
+            // Behind the part's name; an address of PCI is no number of its own.
+            Value::Names(rows) => {
+                let words = rows.iter().flat_map(|row| row.split(' ').skip(1));
+                words.filter(|word| !is_pci_address(word)).map(str::to_owned).collect()
+            }
+            Value::Number(_) => Vec::new(),
+        })
+    });
+    rows.collect::<Vec<_>>().into_iter()
+}
+
+fn is_pci_address(word: &str) -> bool {
+    word.matches(':').count() == 2 && word.contains('.')
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use base::nodeset;
 use metric::{Dim, Limit, Metric, Role};
-use model::artefact::{Probe, Status, Summary, Verdict};
+use model::artefact::{Status, Summary, Verdict};
 use recipes::recipe;
 use std::collections::BTreeMap;
 use store::{self, Stored};
@@ -41,10 +41,7 @@ pub(crate) fn read(stored: &Stored, summary: &Summary) -> Result<RunObservations
     }
     let timed_out = |((node, nic), events)| Timeouts { node, nic, events };
     seen.timeouts = timeouts.into_iter().map(timed_out).collect();
-    let probe = stored.folder().join("probe.json");
-    if probe.exists() {
-        seen.probe = Some(store::read_json::<Probe>(&probe).map_err(to_text)?);
-    }
+    seen.probe = stored.probe().map_err(to_text)?;
     Ok(seen)
 }
 

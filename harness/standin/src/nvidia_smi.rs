@@ -106,6 +106,7 @@ fn value(state: &State, node: &str, gpu: u32, field: &str) -> Option<(String, &'
                 .to_string(),
             "",
         )),
+        "vbios_version" | "gpu_vbios" => plain("96.00.74.00.1F"),
         "driver_version" if state.ails(node).contains(&Fault::DriverDiffers) => plain(OTHER_DRIVER),
         "driver_version" => plain(DRIVER),
         "pci.bus_id" | "gpu_bus_id" => Some((bus(gpu), "")),

@@ -4,7 +4,8 @@
 use super::{StoreError, read_json};
 use metric::Metrics;
 use model::artefact::{
-    Analyses, Analysis, CaseJobs, CaseOutcomes, CaseVerdict, Collected, KeptReports, Plan, RunRecord, Summary,
+    Analyses, Analysis, CaseJobs, CaseOutcomes, CaseVerdict, Collected, KeptReports, Plan, Probe, RunRecord,
+    Summary,
 };
 use serde::de::DeserializeOwned;
 use std::fs;
@@ -43,6 +44,11 @@ impl Stored {
     /// `run.json`; none where it is absent.
     pub fn record(&self) -> Result<Option<RunRecord>, StoreError> {
         optional(&self.folder.join("run.json"))
+    }
+
+    /// What the nodes reported before the run, where they were probed.
+    pub fn probe(&self) -> Result<Option<Probe>, StoreError> {
+        optional(&self.folder.join("probe.json"))
     }
 
     /// Where tasks of a cluster read its reports, where any did.

@@ -75,7 +75,7 @@ impl Launch for Local {
     }
 
     fn beside(&self, job: &PlannedJob, _: &str) -> Vec<(Host, Vec<String>)> {
-        let first = StallRequest::of_each(job).next();
+        let first = StallRequest::for_nodes(job).next();
         first.map(|(_, request)| (Host::Here, request.arguments())).into_iter().collect()
     }
 

@@ -55,7 +55,7 @@ pub trait Launch {
 
     /// What runs a request once on each of the job's nodes, beside the job that runs there as `handle`, and the host of each.
     fn beside(&self, job: &PlannedJob, _handle: &str) -> Vec<(Host, Vec<String>)> {
-        let all = StallRequest::of_each(job);
+        let all = StallRequest::for_nodes(job);
         all.map(|(node, request)| (Host::Node(node.to_owned()), request.arguments())).collect()
     }
 

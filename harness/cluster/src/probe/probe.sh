@@ -86,9 +86,20 @@ gpus() {
   fi
 }
 
+# Reports a list where it has something in it.
+# usage: some KEY WHY_NOT ITEM...
+some() {
+  local key=$1 why=$2 row
+  shift 2
+  if (($# == 0)); then none "$key" "$why"; return; fi
+  list "$key"
+  for row; do item "$key" "$row"; done
+}
+
 # Which hardware this is, whatever the node is called.
 identity() {
-  local rows index uuid serial vbios seen='|'
+  local rows index uuid serial vbios seen='|' why
+  local -a ids=() versions=()
   if first /sys/class/dmi/id/board_asset_tag && [[ $text =~ ^i-[0-9a-f]{8,17}$ ]]; then
     fact machine "$text"
   elif first /sys/class/dmi/id/product_serial && [[ $text =~ ^[0-9A-Za-z.-]{5,40}$ && $text == *[1-9]* ]]; then
@@ -97,24 +108,21 @@ identity() {
     none machine 'no instance id in /sys/class/dmi/id/board_asset_tag; product_serial there is for root alone'
   fi
   if ! has nvidia-smi; then
-    none gpu_ids 'no nvidia-smi on PATH'
-    none gpu_vbios 'no nvidia-smi on PATH'
-    return
+    why='no nvidia-smi on PATH'
+  elif ! rows=$(bounded nvidia-smi --query-gpu=index,uuid,serial,vbios_version --format=csv,noheader 2>&1); then
+    why="nvidia-smi reports none: $rows"
+  else
+    why='nvidia-smi reports none'
+    while IFS=, read -r index uuid serial vbios; do
+      [[ $index =~ ^[0-9]+$ && $uuid == ' GPU-'* ]] || continue
+      # What a GPU does not have is printed in brackets.
+      ids+=("gpu$index$uuid${serial%% \[*}")
+      if [[ -n $vbios && $vbios != *'['* && $seen != *"|$vbios|"* ]]; then versions+=("${vbios# }"); fi
+      seen+="$vbios|"
+    done <<< "$rows"
   fi
-  if ! rows=$(bounded nvidia-smi --query-gpu=index,uuid,serial,vbios_version --format=csv,noheader 2>&1); then
-    none gpu_ids "nvidia-smi reports none: $rows"
-    none gpu_vbios "nvidia-smi reports none: $rows"
-    return
-  fi
-  list gpu_ids
-  list gpu_vbios
-  while IFS=, read -r index uuid serial vbios; do
-    [[ $index =~ ^[0-9]+$ && $uuid == ' GPU-'* ]] || continue
-    # What a GPU does not have is printed in brackets.
-    item gpu_ids "gpu$index$uuid${serial%% \[*}"
-    if [[ $vbios != *'['* && $seen != *"|$vbios|"* ]]; then item gpu_vbios "$vbios"; fi
-    seen+="$vbios|"
-  done <<< "$rows"
+  some gpu_ids "$why" ${ids[@]+"${ids[@]}"}
+  some gpu_vbios "$why" ${versions[@]+"${versions[@]}"}
 }
 
 xids() {
@@ -189,19 +197,21 @@ nics() {
 # The GUID and the PCI address of each device, and which firmware they have.
 nic_ids() {
   local device guid pci seen='|'
-  list nic_ids
-  list nic_firmware
+  local -a ids=() versions=()
   for device; do
-    device=${device%/} guid= pci=
-    first "$device/node_guid" && guid=$text
-    pci=$(readlink -f "$device/device" 2> /dev/null) && pci=${pci##*/}
+    device=${device%/} guid=
+    if first "$device/node_guid"; then guid=$text; fi
+    pci=$(readlink -f "$device/device" 2> /dev/null)
+    pci=${pci##*/}
     [[ $pci =~ ^[0-9a-f]{4}:[0-9a-f:.]+$ ]] || pci=
-    if [[ -n $guid$pci ]]; then item nic_ids "${device##*/}${guid:+ $guid}${pci:+ $pci}"; fi
+    if [[ -n $guid$pci ]]; then ids+=("${device##*/}${guid:+ $guid}${pci:+ $pci}"); fi
     if first "$device/fw_ver" && [[ $seen != *"|$text|"* ]]; then
-      item nic_firmware "$text"
+      versions+=("$text")
       seen+="$text|"
     fi
   done
+  some nic_ids 'no device has one' ${ids[@]+"${ids[@]}"}
+  some nic_firmware 'no device reports its version' ${versions[@]+"${versions[@]}"}
 }
 
 fabric() {

@@ -62,7 +62,7 @@ const SCRIPT: &str = include_str!("stall_request.sh");
 
 impl<'a> StallRequest<'a> {
     /// What is asked of each node of a job, in their order.
-    pub(crate) fn of_each(job: &'a PlannedJob) -> impl Iterator<Item = (&'a str, StallRequest<'a>)> {
+    pub(crate) fn for_nodes(job: &'a PlannedJob) -> impl Iterator<Item = (&'a str, StallRequest<'a>)> {
         let has_ras = StallRequest::has_ras(job);
         job.nodes.iter().enumerate().map(move |(at, node)| {
             let ras = match has_ras {

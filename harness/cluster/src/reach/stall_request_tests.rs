@@ -179,7 +179,7 @@ fn the_first_nodes_of_a_job_are_asked_for_reports_and_the_others_for_addresses()
         expected: vec![file(FileKind::Ras)],
         ..crate::launch::ssh::tests::job(&[])
     };
-    let wants = |job: &PlannedJob| StallRequest::of_each(job).map(|(_, it)| it.ras).collect::<Vec<_>>();
+    let wants = |job: &PlannedJob| StallRequest::for_nodes(job).map(|(_, it)| it.ras).collect::<Vec<_>>();
     assert_eq!(wants(&job), [Ras::Reports, Ras::Reports, Ras::Addresses]);
     assert!(StallRequest::has_any(&job) && StallRequest::by_slurm(&job).ras == Ras::Reports);
     job.expected = vec![file(FileKind::FlightDump)];

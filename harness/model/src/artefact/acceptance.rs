@@ -61,8 +61,27 @@ pub struct Acceptance {
     pub judged_by: Vec<NodesJudged>,
     /// What the preflight read, then the versions that jobs reported.
     pub stack: Vec<StackPart>,
+    /// Which hardware each new node is, by its preflight.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hardware: Vec<NodeHardware>,
     /// A line for each stage, fact or accepted baseline that is lacking.
     pub not_measured: Vec<String>,
+}
+
+/// What a node is made of; what its probe did not read is not there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeHardware {
+    /// Its name in the inventory.
+    pub node: String,
+    /// The instance id, else the serial number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// The UUID and the serial number of each: `gpu0 GPU-... 1650123456789`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<String>,
+    /// The GUID and the PCI address of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nics: Vec<String>,
 }
 
 /// A node with a named fault.

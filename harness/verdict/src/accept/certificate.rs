@@ -51,12 +51,31 @@ fn certificate(text: &mut String, of: &Acceptance) -> std::fmt::Result {
     for part in &of.stack {
         writeln!(text, "| {} | {} | {} |", cell(&part.part), cell(&part.value), cell(&part.nodes))?;
     }
+    hardware(text, of)?;
     writeln!(text, "\n## What was not measured\n")?;
     for what in &of.not_measured {
         writeln!(text, "- {}", line(what))?;
     }
     if of.not_measured.is_empty() {
         writeln!(text, "Nothing that the suite asks for.")?;
+    }
+    Ok(())
+}
+
+/// The parts that were accepted or not, whatever their nodes are called.
+fn hardware(text: &mut String, of: &Acceptance) -> std::fmt::Result {
+    if of.hardware.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        text,
+        "\n| node | machine | GPUs: UUID, serial number | NICs: GUID, PCI address |\n|---|---|---|---|"
+    )?;
+    for one in &of.hardware {
+        let machine = one.machine.as_deref().unwrap_or("unknown");
+        let list = |all: &[String]| if all.is_empty() { "unknown".to_owned() } else { all.join(", ") };
+        let (gpus, nics) = (list(&one.gpus), list(&one.nics));
+        writeln!(text, "| {} | {} | {} | {} |", one.node, cell(machine), cell(&gpus), cell(&nics))?;
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 use super::certificate::markdown;
 use metric::unit::Unit;
 use model::artefact::acceptance::{
-    Acceptance, Coded, Limit, NodesJudged, Observed, Rejected, RunOfStage, StackPart, StageRecord, Undecided,
-    Withdrawn,
+    Acceptance, Coded, Limit, NodeHardware, NodesJudged, Observed, Rejected, RunOfStage, StackPart,
+    StageRecord, Undecided, Withdrawn,
 };
 
 fn empty() -> Acceptance {
@@ -34,6 +34,7 @@ fn empty() -> Acceptance {
         limits: Vec::new(),
         judged_by: Vec::new(),
         stack: Vec::new(),
+        hardware: Vec::new(),
         not_measured: Vec::new(),
     }
 }
@@ -111,6 +112,12 @@ fn full() -> Acceptance {
             unjudged: 6,
         }],
         stack: vec![StackPart { part: "nccl".into(), value: "2.28".into(), nodes: "p5-[001-004]".into() }],
+        hardware: vec![NodeHardware {
+            node: "p5-001".into(),
+            machine: Some("i-0123456789abcdef0".into()),
+            gpus: vec!["gpu0 GPU-5e3f 165".into(), "gpu1 GPU-6e3f|x 166".into()],
+            nics: vec![],
+        }],
         not_measured: vec!["no <GPU> clock".into()],
         ..empty()
     }

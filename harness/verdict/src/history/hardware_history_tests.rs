@@ -44,7 +44,7 @@ fn what_replaced_a_node_inherits_no_suspicion_and_is_reported() {
     assert_eq!(gone, BTreeMap::from([(part("p5-001", NIC), BTreeSet::from([0, 1]))]));
     let lines = before(&past, false, "default", &[culprit("p5-001", "gpu1")]);
     let expected =
-        "before: p5-001 rdmap79s0: other hardware has this name now; not counted: 2 runs that blame it";
+        "before: p5-001 rdmap79s0: other hardware has this name now; not counted: blamed in 2 runs";
     assert_eq!(lines, [expected]);
 }
 
@@ -92,7 +92,7 @@ fn draw(seed: u64, what: u64) -> u64 {
 
 /// A thousand nodes, each with a blamed part and a replacement drawn by its own seed.
 #[test]
-fn of_a_thousand_replacements_none_inherits_a_suspicion_and_each_is_reported() {
+fn a_thousand_replacements_inherit_no_suspicion_and_each_is_reported() {
     const RUNS: u64 = 8;
     let name = |seed: u64| format!("n{seed:04}");
     let (mut open, mut gone) = (BTreeSet::new(), BTreeSet::new());

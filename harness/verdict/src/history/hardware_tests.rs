@@ -43,7 +43,7 @@ fn a_part_is_gone_with_its_node_or_where_another_gpu_is_in_its_place() {
     assert!(then.is_gone("gpu1", &replaced));
     assert!(!then.is_gone("gpu0", &replaced) && !then.is_gone("node", &replaced));
     assert!(!then.is_gone("rdmap79s0", &replaced));
-    // The driver lost one, and counts the others anew.
+    // The driver lost one, and gives the others new numbers.
     assert!(!then.is_gone("gpu1", &hardware("i-1", &["a", "c", "d"])));
     let other = hardware("i-1", &["e", "f", "g", "h"]);
     assert!(

@@ -301,8 +301,5 @@ pub fn before(past: &Past, simulated: bool, inventory: &str, culprits: &[Culprit
 /// A part whose name other hardware has now.
 pub fn not_counted(component: &SuspectedPart, runs: usize) -> String {
     let SuspectedPart { node, part, .. } = component;
-    format!(
-        "{node} {part}: other hardware has this name now; not counted: {} that blame it",
-        count(runs, "run")
-    )
+    format!("{node} {part}: other hardware has this name now; not counted: blamed in {}", count(runs, "run"))
 }

@@ -74,20 +74,20 @@ pub(super) fn find_causes(job: &JobInput, ranks: Option<u32>, output: &mut Outpu
 /// What dumps and RAS show together: a failure that names ranks, and one that does not. Two that name different ranks
 /// contradict each other, and ranks that called something else are late by that alone.
 fn together(dumped: Option<Hang>, reported: Option<Late>) -> (Option<Failure>, Option<Failure>) {
-    let Some(Hang { failure: dumped, late }) = dumped else { return (reported.map(of_ras), None) };
+    let Some(Hang { failure: dumped, late }) = dumped else { return (reported.map(from_ras), None) };
     match reported.filter(|_| dumped.cause != MISMATCH) {
-        Some(reported) if late.is_empty() => (Some(of_ras(reported)), Some(dumped)),
+        Some(reported) if late.is_empty() => (Some(from_ras(reported)), Some(dumped)),
         Some(reported) if reported.ranks != late => {
             let evidence = format!("{}; but {}", dumped.evidence, reported.evidence);
             (Some(failure(UNDECIDED, None, evidence)), None)
         }
-        Some(reported) if dumped.node.is_none() => (Some(of_ras(reported)), None),
+        Some(reported) if dumped.node.is_none() => (Some(from_ras(reported)), None),
         _ if late.is_empty() => (None, Some(dumped)),
         _ => (Some(dumped), None),
     }
 }
 
-fn of_ras(late: Late) -> Failure {
+fn from_ras(late: Late) -> Failure {
     let cause = if late.node.is_some() { DESYNC } else { UNDECIDED };
     failure(cause, late.node.as_ref(), late.evidence)
 }
