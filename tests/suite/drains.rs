@@ -147,7 +147,7 @@ fn a_node_that_came_under_an_old_name_is_not_drained_for_what_the_old_one_did() 
         project.write("inventory/mine.toml", &inventory(replaced));
         let ran = project.harness(&[&["isolate"][..], &suite, &["--drain", "--yes"]].concat());
         assert_eq!(drained(&ran), drains, "{replaced}: {}", ran.all());
-        let line = " names other hardware as p5-002 rdmap113s0\n";
+        let line = " names p5-002 rdmap113s0, and its node has other hardware now\n";
         assert_eq!(ran.stderr.contains(line), drains == 0, "{}", ran.all());
     }
 }

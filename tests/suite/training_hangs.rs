@@ -80,16 +80,15 @@ const NO_DUMPS: [(&str, &str); 2] = [
 ];
 
 #[test]
-fn without_dumps_the_rank_is_named_by_ras() {
+fn without_dumps_ras_shows_the_rank_and_no_node_is_blamed() {
     for (inventory, variable) in NO_DUMPS {
         let project = Project::new();
         project.write("suites/mine.toml", &with(&[variable]));
         let ran = run(&project, inventory, 1, "p5-002:hang");
-        let culprit = "culprit p5-002 node".to_owned();
-        assert_eq!((ran.code, ran.blamed()), (Some(3), vec![culprit]), "{}", ran.all());
+        // Ranks of a training launch ahead: who launched less may itself wait for what it receives.
+        assert_eq!((ran.code, ran.blamed()), (Some(3), vec![]), "{}", ran.all());
         let verdict = project.json("cases/train/verdict.json").to_string();
-        let expected = ") launched 1";
-        assert!(verdict.contains("hang: rank ") && verdict.contains(expected), "{verdict}");
+        assert!(verdict.contains("hang: rank ") && verdict.contains(" (p5-002 GPU "), "{verdict}");
         assert!(verdict.contains("AllReduce, 23 others 1"), "{verdict}");
         assert!(verdict.contains("; NCCL RAS, twice; no progress for 60 s"), "{verdict}");
     }

@@ -5,6 +5,7 @@ mod acceptance_session;
 mod certificate;
 mod cost_estimate;
 mod delivery;
+mod hardware_numbers;
 #[cfg(test)]
 mod message_tests;
 mod messages;

@@ -3,9 +3,8 @@
 
 use super::certificate::VENDOR;
 use super::delivery::{Delivery, RECORD, Stopped, machinery};
+use super::hardware_numbers::HardwareNumbers;
 use super::messages;
-use super::stages::PROBE;
-use model::artefact::{Probe, Value};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -22,6 +21,7 @@ const LONGEST_LINE: u64 = 64 << 20;
 /// Gives the number of files that were written. Nothing is, where a name would be left in one.
 pub(crate) fn write(home: &Home, delivery: &Delivery) -> Result<usize, Stopped> {
     let mut pseudonyms = known(home, delivery);
+    let numbers = HardwareNumbers::read(delivery);
     let target = delivery.folder.join(VENDOR);
     if target.exists() {
         fs::remove_dir_all(&target).map_err(machinery)?;
@@ -39,7 +39,7 @@ pub(crate) fn write(home: &Home, delivery: &Delivery) -> Result<usize, Stopped> 
         let from = delivery.folder.join(&file);
         match is_text(&from).map_err(machinery)? {
             true => {
-                copy(&mut pseudonyms, &from, &part.path().join(&name), &name)?;
+                copy((&mut pseudonyms, &numbers), &from, &part.path().join(&name), &name)?;
                 written += 1;
             }
             false => left_out.push_str(&format!("{name}: no text\n")),
@@ -57,13 +57,18 @@ pub(crate) fn write(home: &Home, delivery: &Delivery) -> Result<usize, Stopped> 
 }
 
 /// Copies a text with its names replaced; fails where one would be left in it, or in the name of the file.
-fn copy(pseudonyms: &mut Pseudonyms, from: &Path, to: &Path, name: &str) -> Result<(), Stopped> {
+fn copy(
+    (pseudonyms, numbers): (&mut Pseudonyms, &HardwareNumbers),
+    from: &Path,
+    to: &Path,
+    name: &str,
+) -> Result<(), Stopped> {
     let mut left = pseudonyms.first_left(name).map(str::to_owned);
     let copied = store::write_private_by(to, &mut |out| {
         let mut reader = BufReader::new(File::open(from)?);
         while let Some(bytes) = next_block(&mut reader)? {
             let text = String::from_utf8(bytes).map_err(io::Error::other)?;
-            let replaced = pseudonyms.text(&text);
+            let replaced = pseudonyms.text(&numbers.replaced(&text));
             left = left.take().or_else(|| pseudonyms.first_left(&replaced).map(str::to_owned));
             if left.is_some() {
                 return Err(io::Error::other("a name would be left"));
@@ -106,32 +111,7 @@ fn known(home: &Home, delivery: &Delivery) -> Pseudonyms {
     {
         site_names::add(&mut pseudonyms, &delivery.inventory, other, &name);
     }
-    let probe = store::read_json::<Probe>(&delivery.folder.join(PROBE)).ok();
-    for (at, id) in probe.iter().flat_map(hardware_ids).enumerate() {
-        site_names::add(&mut pseudonyms, &delivery.inventory, &format!("id-{}", at + 1), &id);
-    }
     pseudonyms
-}
-
-/// Instance ids, UUIDs, serial numbers and GUIDs.
-fn hardware_ids(probe: &Probe) -> impl Iterator<Item = String> {
-    let rows = probe.nodes.iter().flat_map(|node| {
-        let row = |fact: &&str| node.facts.get(*fact);
-        ["machine", "gpu_ids", "nic_ids"].iter().filter_map(row).flat_map(|value| match value {
-            Value::Text(machine) => vec![machine.clone()],
-            // Behind the part's name; an address of PCI is no number of its own.
-            Value::Names(rows) => {
-                let words = rows.iter().flat_map(|row| row.split(' ').skip(1));
-                words.filter(|word| !is_pci_address(word)).map(str::to_owned).collect()
-            }
-            Value::Number(_) => Vec::new(),
-        })
-    });
-    rows.collect::<Vec<_>>().into_iter()
-}
-
-fn is_pci_address(word: &str) -> bool {
-    word.matches(':').count() == 2 && word.contains('.')
 }
 
 #[cfg(test)]
@@ -152,7 +132,7 @@ mod tests {
         }
         assert!(is_text(&from).expect("read"));
         let mut pseudonyms = Pseudonyms::default();
-        assert!(copy(&mut pseudonyms, &from, &to, "log").is_ok());
+        assert!(copy((&mut pseudonyms, &HardwareNumbers::default()), &from, &to, "log").is_ok());
         let copied = fs::read_to_string(&to).expect("there");
         assert!(copied == Pseudonyms::default().text(&text), "as if it were read in one go");
         assert!(!copied.contains("example.internal") && !copied.contains("/data/team"));

@@ -346,7 +346,7 @@ fn unexplained_nodes(
 /// What the runs before this one show.
 enum AtHand {
     Nothing,
-    Evidence(FoundEvidence),
+    Evidence(Box<FoundEvidence>),
     /// Its launcher, image or tool was broken: nothing that is run now would show more.
     Broken(String),
 }
@@ -422,7 +422,8 @@ fn evidence_at_hand(
     let hung_once = found.lines.iter().filter(|line| limits::is_hang(line)).map(|line| line.node.clone());
     let hung_once = hung_once.filter(|node| count_hangs(&seen, node) < 2).collect();
     let probe = seen.probe;
-    Ok(AtHand::Evidence(FoundEvidence { run: summary.run_id, evidence: found, probe, hung_once }))
+    let run = summary.run_id;
+    Ok(AtHand::Evidence(Box::new(FoundEvidence { run, evidence: found, probe, hung_once })))
 }
 
 /// Jobs of the node that came to no end.

@@ -28,9 +28,12 @@ pub(super) fn keep(
     evidence.lines.retain(|line| {
         let hardware = |probe: &Probe| hardware_of(probe, &line.node);
         let is_gone =
-            hardware(then).zip(hardware(&now)).is_some_and(|(then, now)| then.is_gone(&line.part, &now));
+            hardware(then).zip(hardware(&now)).is_some_and(|(then, now)| then.may_be_gone(&line.part, &now));
         if is_gone {
-            eprintln!("evidence: not used: run {run} names other hardware as {} {}", line.node, line.part);
+            eprintln!(
+                "evidence: not used: run {run} names {} {}, and its node has other hardware now",
+                line.node, line.part
+            );
         }
         !is_gone
     });

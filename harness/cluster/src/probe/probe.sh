@@ -96,13 +96,16 @@ some() {
   for row; do item "$key" "$row"; done
 }
 
+# Whether it is a machine's own number, and not what a maker left there.
+is_serial() { [[ $1 =~ ^[0-9A-Za-z.-]{5,40}$ && $1 == *[1-9]* && $1 != 0123456789 && $1 != 123456789* ]]; }
+
 # Which hardware this is, whatever the node is called.
 identity() {
   local rows index uuid serial vbios seen='|' why
   local -a ids=() versions=()
   if first /sys/class/dmi/id/board_asset_tag && [[ $text =~ ^i-[0-9a-f]{8,17}$ ]]; then
     fact machine "$text"
-  elif first /sys/class/dmi/id/product_serial && [[ $text =~ ^[0-9A-Za-z.-]{5,40}$ && $text == *[1-9]* ]]; then
+  elif first /sys/class/dmi/id/product_serial && is_serial "$text"; then
     fact machine "$text"
   else
     none machine 'no instance id in /sys/class/dmi/id/board_asset_tag; product_serial there is for root alone'

@@ -48,9 +48,11 @@ const REPORTED_WITHIN_S: u64 = 12;
 /// Between two reports: what differs in one alone may be on its way.
 const BETWEEN_S: u64 = 3;
 /// Starting and connecting take their own time. RAS is asked while the dumps are written.
-const LIMIT: Duration = Duration::from_secs(2 * REPORTED_WITHIN_S + BETWEEN_S + 15);
-/// A report of 4096 ranks has 2 MiB.
-const MOST_BYTES: u64 = 4 << 20;
+const LIMIT: Duration = Duration::from_secs(2 * (REPORTED_WITHIN_S + GREETED_WITHIN_S) + BETWEEN_S + 15);
+/// Three lines, each answered within 3 s.
+const GREETED_WITHIN_S: u64 = 9;
+/// 12 communicators of 1024 ranks in JSON. Two reports are a file, which is read up to 16 MiB.
+const MOST_BYTES: u64 = 7 << 20;
 const NAME: &str = "harness-stall-request";
 /// Stands for the name of the node where Slurm starts it.
 const BY_SLURM: &str = "-";

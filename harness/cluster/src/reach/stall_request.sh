@@ -7,6 +7,9 @@ if [[ $node == - ]]; then
   [[ $ras == reports ]] && ((${SLURM_NODEID:-0} >= asked)) && ras=addresses
 fi
 ulimit -n "$(ulimit -Hn)" 2> /dev/null
+# Who closes a connection ends nothing here. What is written is new: whatever has its name is taken away first.
+trap '' PIPE
+set -C
 
 addresses() {
   local line address=
@@ -33,22 +36,23 @@ is_ours() {
   [[ $found ]]
 }
 
-# One report: JSON where this NCCL has it. An answer ends where the server closes.
+# Sends one line, and sets $answer to the line that comes back at once, or fails.
+say() {
+  printf '%s\n' "$1" >&"$fd" && read -r -t 3 -u "$fd" answer
+}
+
+# One report: JSON where this NCCL has it. It ends where the server closes.
 report() {
-  local wanted=$1 fd answer=
+  local fd answer=
   exec {fd}<> "/dev/tcp/localhost/$port" || return 1
-  printf 'CLIENT PROTOCOL 2\n' >&"$fd"
-  read -r -t "$reported_within" -u "$fd" answer
-  [[ $answer == SERVER\ PROTOCOL\ * ]] || return 1
-  printf 'TIMEOUT %s\n' "$((reported_within - 2))" >&"$fd"
-  read -r -t "$reported_within" -u "$fd" answer
-  if [[ $wanted == json ]]; then
-    printf 'SET FORMAT json\n' >&"$fd"
-    read -r -t "$reported_within" -u "$fd" answer
+  say 'CLIENT PROTOCOL 2' && [[ $answer == SERVER\ PROTOCOL\ * ]] || return 1
+  say "TIMEOUT $((reported_within - 2))" || return 1
+  if [[ $form == json ]]; then
+    say 'SET FORMAT json' || return 1
     if [[ $answer != OK* ]]; then
       exec {fd}>&-
       form=text
-      report text
+      report
       return
     fi
   fi
@@ -58,16 +62,20 @@ report() {
   echo
 }
 
-ask_ras() {
-  local form=json
-  addresses
-  [[ $ras == reports ]] && is_ours || return
-  report "$form" && sleep "$between" && report "$form"
+# Replaces a file of the job's folder by what comes in.
+put() {
+  rm -f -- "$1.part"
+  cat > "$1.part" && mv -fT -- "$1.part" "$1"
 }
 
-if [[ $ras != off ]]; then
-  { ask_ras > "ras.$node.part"; mv -f -- "ras.$node.part" "ras.$node.txt"; } 2> /dev/null &
-fi
+ask_ras() {
+  local form=json
+  addresses | put "ras.$node.txt"
+  [[ $ras == reports ]] && is_ours || return
+  { addresses; report && sleep "$between" && report; } | put "ras.$node.txt"
+}
+
+if [[ $ras != off ]]; then ask_ras 2> /dev/null & fi
 
 open=() taken=()
 for path in "$pipe"*"$ends"; do
@@ -100,5 +108,5 @@ while :; do
   before=$lines
   sleep 0.5
 done
-printf 'node %s\n%s' "$node" "$lines" > "fr_request.$node.part" && mv -f -- "fr_request.$node.part" "fr_request.$node.txt"
+printf 'node %s\n%s' "$node" "$lines" | put "fr_request.$node.txt"
 wait

@@ -41,6 +41,10 @@ const ONE: &str = "address 10.0.0.1\naddress 172.17.0.1\n";
 const TWO: &str = "address 10.0.0.2\naddress 172.17.0.1\n";
 
 fn seen(files: &[(&str, String)]) -> Option<Late> {
+    seen_as(Behind::DidNotCome, files)
+}
+
+fn seen_as(behind: Behind, files: &[(&str, String)]) -> Option<Late> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |(node, text): &(&str, String)| {
         let name = format!("ras.{node}.txt");
@@ -53,7 +57,7 @@ fn seen(files: &[(&str, String)]) -> Option<Late> {
     let workload = Workload::Training { facts: TrainingFacts::default(), ranks: SIZE as u32 };
     let blank = crate::recipe::testing::job(workload, &[], |_| "n1".into(), 0);
     let job = JobInput { files, nodes: vec!["n1".into(), "n2".into()], exit_code: None, ..blank };
-    read(&job, Some(SIZE as u32), &mut Output::default())
+    read(&job, Some(SIZE as u32), behind, &mut Output::default())
 }
 
 fn counts(rank: usize, other: Option<u64>) -> Vec<Option<u64>> {
@@ -134,4 +138,53 @@ fn communicators_of_other_sizes_and_jobs_that_ended_well_are_left_alone() {
     let smaller = reports.replace("\"size\":8", "\"size\":16");
     assert_ne!(smaller, reports);
     assert_eq!(seen(&[("n1", smaller), ("n2", TWO.to_owned())]), None);
+}
+
+#[test]
+fn where_ranks_launch_ahead_only_a_silent_one_blames_its_node() {
+    for (other, node) in [(Some(4710), None), (None, Some("n2"))] {
+        let odd = counts(6, other);
+        let text = format!("{ONE}{}\n{}\n", report(5, &odd), report(8, &odd));
+        let late = seen_as(Behind::MayWait, &[("n1", text), ("n2", TWO.to_owned())]).expect("a rank");
+        assert_eq!(late.node.as_deref(), node);
+        // The line shows where it is all the same.
+        assert!(late.evidence.starts_with("rank 6 (n2 GPU 2) "), "{}", late.evidence);
+    }
+}
+
+#[test]
+fn ranks_that_may_wait_in_another_communicator_and_reports_that_contradict_themselves_show_nothing() {
+    let behind = counts(6, Some(4710));
+    let two = |change: fn(&mut Value)| {
+        let one = |second| {
+            let mut report: Value = serde_json::from_str(&report(second, &behind)).expect("JSON");
+            change(&mut report);
+            report
+        };
+        let text = format!("{ONE}{}\n{}\n", one(5), one(8));
+        seen(&[("n1", text), ("n2", TWO.to_owned())])
+    };
+    assert!(two(|_| {}).is_some());
+    let changes: [fn(&mut Value); 4] = [
+        |report| {
+            let mut other = report["communicators"][0].clone();
+            (other["size"], other["hash"]) = (json!(4), json!("0xaa"));
+            other["ranks_count"] = json!(4);
+            other["ranks"].as_array_mut().expect("a list").truncate(4);
+            report["communicators"].as_array_mut().expect("a list").push(other);
+            report["communicators_count"] = json!(2);
+        },
+        // One more that is not listed.
+        |report| report["communicators_count"] = json!(2),
+        // A rank that is neither there nor missing.
+        |report| {
+            report["communicators"][0]["ranks"].as_array_mut().expect("a list").remove(0);
+            report["communicators"][0]["ranks_count"] = json!(7);
+        },
+        // One rank twice.
+        |report| report["communicators"][0]["ranks"][0]["rank"] = json!(1),
+    ];
+    for (at, change) in changes.into_iter().enumerate() {
+        assert_eq!(two(change), None, "{at}");
+    }
 }

@@ -12,6 +12,8 @@ pub struct Hardware {
     machine: Option<String>,
     /// Their UUIDs, by `gpuN`.
     gpus: BTreeMap<String, String>,
+    /// Their GUIDs, by device.
+    nics: BTreeMap<String, String>,
 }
 
 impl Hardware {
@@ -25,7 +27,12 @@ impl Hardware {
             Some(Value::Names(rows)) => rows.iter().filter_map(|row| gpu(row)).collect(),
             _ => BTreeMap::new(),
         };
-        (machine.is_some() || !gpus.is_empty()).then_some(Hardware { machine, gpus })
+        let nics: BTreeMap<String, String> = match facts.get("nic_ids") {
+            Some(Value::Names(rows)) => rows.iter().filter_map(|row| nic(row)).collect(),
+            _ => BTreeMap::new(),
+        };
+        let is_known = machine.is_some() || !gpus.is_empty() || !nics.is_empty();
+        is_known.then_some(Hardware { machine, gpus, nics })
     }
 
     /// Whether a node with the same name is another machine now: most of its GPUs are others. An instance keeps its id on
@@ -49,6 +56,15 @@ impl Hardware {
         self.is_other(now) || self.gpus.get(part).is_some_and(is_replaced)
     }
 
+    /// Whether evidence about the part may be of hardware that is not there any more: the part is gone, or any GPU of a node
+    /// that is blamed as a whole, or the device has another GUID.
+    pub fn may_be_gone(&self, part: &str, now: &Hardware) -> bool {
+        let has_other = |device: &String, guid: &String| now.nics.get(device).is_some_and(|now| now != guid);
+        self.is_gone(part, now)
+            || self.nics.get_key_value(part).is_some_and(|(device, guid)| has_other(device, guid))
+            || (!self.gpus.contains_key(part) && self.gpus.keys().any(|gpu| self.is_gone(gpu, now)))
+    }
+
     fn place_of(&self, uuid: &str) -> Option<&str> {
         self.gpus.iter().find(|(_, other)| *other == uuid).map(|(place, _)| place.as_str())
     }
@@ -62,14 +78,30 @@ fn gpu(row: &str) -> Option<(String, String)> {
     (number.parse::<u32>().is_ok() && uuid.starts_with("GPU-")).then(|| (place.to_owned(), uuid.to_owned()))
 }
 
+/// `rdmap79s0 0000000000000001 0000:4f:00.0`; a GUID of zeros is none.
+fn nic(row: &str) -> Option<(String, String)> {
+    let mut words = row.split(' ');
+    let (device, guid) = (words.next()?, words.next()?);
+    let is_guid = guid.len() >= 16 && guid.bytes().any(|byte| byte.is_ascii_hexdigit() && byte != b'0');
+    (is_guid && !guid.contains('.')).then(|| (device.to_owned(), guid.to_owned()))
+}
+
 /// A cluster: equal names in a simulated cluster, or in another inventory, are other nodes.
 type Cluster = (bool, String);
 type OfNodes = BTreeMap<String, Hardware>;
 
+/// What the newest probes of a cluster show.
+#[derive(Default)]
+struct Newest {
+    nodes: OfNodes,
+    /// Where each GPU was seen last, by its UUID; nothing where two places have it at once.
+    places: BTreeMap<String, Option<(String, String)>>,
+}
+
 /// The hardware behind the names, in runs and now.
 pub(super) struct Identities {
     runs: Vec<OfNodes>,
-    now: BTreeMap<Cluster, OfNodes>,
+    now: BTreeMap<Cluster, Newest>,
 }
 
 /// What became of a part that a run blames.
@@ -81,18 +113,38 @@ pub(super) enum Now {
     Gone,
 }
 
+impl Newest {
+    fn add(&mut self, nodes: &OfNodes) {
+        let mut seen: BTreeMap<&String, Option<(String, String)>> = BTreeMap::new();
+        for (node, hardware) in nodes {
+            for (place, uuid) in &hardware.gpus {
+                let here = Some((node.clone(), place.clone()));
+                seen.entry(uuid).and_modify(|place| *place = None).or_insert(here);
+            }
+        }
+        self.places.extend(seen.into_iter().map(|(uuid, place)| (uuid.clone(), place)));
+        self.nodes.extend(nodes.clone());
+    }
+
+    /// Where the GPU is now: where it was seen last, if it is still there.
+    fn place_of(&self, uuid: &str) -> Option<(&str, &str)> {
+        let (node, place) = self.places.get(uuid)?.as_ref()?;
+        (self.nodes.get(node)?.place_of(uuid)? == place).then_some((node, place))
+    }
+}
+
 impl Identities {
     /// By the probes of these runs, oldest first.
     pub(super) fn read(runs: &[Run]) -> Identities {
         let mut all = Vec::with_capacity(runs.len());
-        let mut now: BTreeMap<Cluster, OfNodes> = BTreeMap::new();
+        let mut now: BTreeMap<Cluster, Newest> = BTreeMap::new();
         for run in runs {
             // A probe that cannot be read says nothing.
             let probe = run.stored.probe().ok().flatten();
             let nodes = probe.into_iter().flat_map(|probe| probe.nodes);
             let of_nodes: OfNodes =
                 nodes.filter_map(|node| Some((node.node, Hardware::from_facts(&node.facts)?))).collect();
-            now.entry(cluster(run)).or_default().extend(of_nodes.clone());
+            now.entry(cluster(run)).or_default().add(&of_nodes);
             all.push(of_nodes);
         }
         Identities { runs: all, now }
@@ -101,26 +153,22 @@ impl Identities {
     /// Whether the node's name stands for other hardware now than in that run.
     pub(super) fn is_other(&self, at: usize, run: &Run, node: &str) -> bool {
         let then = self.runs.get(at).and_then(|nodes| nodes.get(node));
-        let now = self.now.get(&cluster(run)).and_then(|nodes| nodes.get(node));
+        let now = self.now.get(&cluster(run)).and_then(|newest| newest.nodes.get(node));
         then.zip(now).is_some_and(|(then, now)| then.is_other(now))
     }
 
     /// Where a part that this run blames is now.
     pub(super) fn now(&self, at: usize, run: &Run, part: &SuspectedPart) -> Now {
-        let Some(then) = self.runs.get(at).and_then(|nodes| nodes.get(&part.node)) else {
+        let then = self.runs.get(at).and_then(|nodes| nodes.get(&part.node));
+        let Some((then, newest)) = then.zip(self.now.get(&cluster(run))) else {
             return Now::Is(part.clone());
         };
-        let nodes = self.now.get(&cluster(run));
-        let moved = then.gpus.get(&part.part).and_then(|uuid| {
-            let place =
-                |(node, now): (&String, &Hardware)| Some((node.clone(), now.place_of(uuid)?.to_owned()));
-            nodes?.iter().find_map(place)
-        });
-        let own = nodes.and_then(|nodes| nodes.get(&part.node));
-        match moved {
-            Some((node, place)) => Now::Is(SuspectedPart { node, part: place, ..part.clone() }),
-            None if own.is_some_and(|own| then.is_gone(&part.part, own)) => Now::Gone,
-            None => Now::Is(part.clone()),
+        if let Some((node, place)) = then.gpus.get(&part.part).and_then(|uuid| newest.place_of(uuid)) {
+            return Now::Is(SuspectedPart { node: node.to_owned(), part: place.to_owned(), ..part.clone() });
+        }
+        match newest.nodes.get(&part.node) {
+            Some(own) if then.is_gone(&part.part, own) => Now::Gone,
+            _ => Now::Is(part.clone()),
         }
     }
 }

@@ -83,6 +83,27 @@ fn a_gpu_that_moved_is_followed_and_one_in_its_old_place_is_not_suspected() {
     assert_eq!((found, gone.len()), (vec![&part("p5-002", "gpu3")], 0));
 }
 
+#[test]
+fn a_gpu_is_where_it_was_seen_last_and_two_places_at_once_are_none() {
+    let alone = |minute, name: &str, ids: &[String], blames| run(minute, vec![node(name, name, ids)], blames);
+    let mut with_b3 = gpus("a");
+    with_b3[1] = "b-3".to_owned();
+    // Blamed in p5-002, where it came from p5-001, which no later run probed.
+    let runs = [
+        alone(1, "p5-001", &with_b3, vec![]),
+        alone(2, "p5-002", &gpus("b"), vec![culprit("p5-002", "gpu3")]),
+    ];
+    let (_folder, all) = past(&runs);
+    assert_eq!(blamed(&all).suspects[0].component, part("p5-002", "gpu3"));
+    // One probe has it twice: a contradiction moves nothing.
+    let runs = [
+        alone(1, "p5-002", &gpus("b"), vec![culprit("p5-002", "gpu3")]),
+        run(2, vec![node("p5-001", "i-1", &with_b3), node("p5-002", "i-2", &gpus("b"))], vec![]),
+    ];
+    let (_folder, all) = past(&runs);
+    assert_eq!(blamed(&all).suspects[0].component, part("p5-002", "gpu3"));
+}
+
 /// Numbers that are as good as drawn.
 fn draw(seed: u64, what: u64) -> u64 {
     let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ what.wrapping_mul(0xd1b5_4a32_d192_ed03);

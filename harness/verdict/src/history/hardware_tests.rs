@@ -61,3 +61,21 @@ fn rows_that_name_no_gpu_are_left_out() {
     let known = Hardware::from_facts(&facts).expect("some");
     assert_eq!(known.gpus.keys().map(String::as_str).collect::<Vec<_>>(), ["gpu0", "gpu3"]);
 }
+
+#[test]
+fn evidence_is_not_used_where_anything_that_it_may_be_about_was_replaced() {
+    let then = hardware("i-1", &["a", "b", "c", "d"]);
+    let replaced = hardware("i-1", &["a", "x", "c", "d"]);
+    assert!(then.may_be_gone("node", &replaced) && then.may_be_gone("gpu1", &replaced));
+    assert!(!then.may_be_gone("gpu0", &replaced));
+    assert!(!then.may_be_gone("node", &then) && !then.may_be_gone("rdmap79s0", &then));
+    let with = |guid: &str| {
+        let rows = vec![format!("rdmap79s0 {guid} 0000:4f:00.0"), "rdmap80s0 0000:50:00.0".to_owned()];
+        Hardware::from_facts(&BTreeMap::from([("nic_ids".to_owned(), Value::Names(rows))])).expect("known")
+    };
+    let (one, other) = (with("0000000000000001"), with("0000000000000002"));
+    assert!(one.may_be_gone("rdmap79s0", &other) && !one.may_be_gone("rdmap79s0", &one));
+    assert!(!one.may_be_gone("rdmap80s0", &other), "without a GUID");
+    let rows = vec!["rdmap79s0 0000:0000:0000:0000 0000:4f:00.0".to_owned()];
+    assert_eq!(Hardware::from_facts(&BTreeMap::from([("nic_ids".to_owned(), Value::Names(rows))])), None);
+}

@@ -8,7 +8,7 @@ use super::efa_traffic::OTHER_TRANSPORT;
 use super::{
     Failure, FileRole, InputFile, JobInput, NotComparable, Output, RecipeSpec, Workload, read_stream,
 };
-use crate::recipe::ras_hang::{self, Late};
+use crate::recipe::ras_hang::{self, Behind, Late};
 use crate::recipe::shared_findings::FileFinding;
 use logs::nccl_tests::RowFinding;
 use logs::nccl_tests::{self as source, FailureClass, Half, NcclRun, Wrong};
@@ -97,8 +97,11 @@ fn run(job: &JobInput) -> Output {
     for file in job.files_of(FileRole::NcclTests) {
         read_file(job, file, *op, *ranks_per_communicator, job.dims(), &mut output);
     }
+    // Ranks meet before each size, and not between the first operations, which no row is printed of.
+    let has_row = output.metrics.iter().any(|row| *row.name == *BUSBW.name);
+    let behind = if has_row { Behind::DidNotCome } else { Behind::MayWait };
     if let Some(Late { node: Some(node), evidence, .. }) =
-        ras_hang::read(job, *ranks_per_communicator, &mut output)
+        ras_hang::read(job, *ranks_per_communicator, behind, &mut output)
     {
         let failure = Failure { cause: ras_hang::DESYNC.to_owned(), node: Some(node), evidence };
         output.failure.get_or_insert(failure);

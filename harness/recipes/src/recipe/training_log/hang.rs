@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Cause: ranks called different collectives; it has no culprit.
-pub(super) const MISMATCH: &str = TrainingFinding::CollectiveMismatch.code();
+const MISMATCH: &str = TrainingFinding::CollectiveMismatch.code();
 /// Cause: the dumps do not show where it began; it has no culprit.
 pub(super) const UNDECIDED: &str = TrainingFinding::HangUndecided.code();
 /// Cause: all wait, and nothing contradicts that a node may be at fault.

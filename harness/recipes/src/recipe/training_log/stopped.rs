@@ -1,10 +1,10 @@
 //! Why a training stopped, from the messages of PyTorch and Megatron: NCCL calls that timed out, and a rank with NaN.
 //! In a hang the waiting ranks complain; the culprit is the rank that stays silent.
 
-use super::hang::{self, Hang, MISMATCH, UNDECIDED};
+use super::hang::{self, Hang, UNDECIDED};
 use super::torch_failure::failed_by;
 use super::{Failure, FileRole, InputFile, JobInput, NAN_RANK, Output, failure, node_of};
-use crate::recipe::ras_hang::{self, DESYNC, Late};
+use crate::recipe::ras_hang::{self, Behind, DESYNC, Late};
 use logs::nccl_debug::timed_out;
 use logs::stream::Pieces;
 use logs::torch_failure::Reader;
@@ -47,7 +47,7 @@ pub(super) fn find_causes(job: &JobInput, ranks: Option<u32>, output: &mut Outpu
         }
     }
     let dumped = hang::read(job, ranks, output);
-    let reported = ras_hang::read(job, ranks, output);
+    let reported = ras_hang::read(job, ranks, Behind::MayWait, output);
     let (decided, undecided) = together(dumped, reported);
     if let Some(failure) = decided {
         output.failure.get_or_insert(failure);
@@ -71,19 +71,17 @@ pub(super) fn find_causes(job: &JobInput, ranks: Option<u32>, output: &mut Outpu
     nan
 }
 
-/// What dumps and RAS show together: a failure that names ranks, and one that does not. Two that name different ranks
-/// contradict each other, and ranks that called something else are late by that alone.
+/// What dumps and RAS show together: a failure that names ranks, and one that does not. Dumps show who waits, so that reports
+/// name no rank beside them; reports of other ranks contradict them.
 fn together(dumped: Option<Hang>, reported: Option<Late>) -> (Option<Failure>, Option<Failure>) {
-    let Some(Hang { failure: dumped, late }) = dumped else { return (reported.map(from_ras), None) };
-    match reported.filter(|_| dumped.cause != MISMATCH) {
-        Some(reported) if late.is_empty() => (Some(from_ras(reported)), Some(dumped)),
-        Some(reported) if reported.ranks != late => {
+    match (dumped, reported) {
+        (None, reported) => (reported.map(from_ras), None),
+        (Some(Hang { failure: dumped, late }), _) if late.is_empty() => (None, Some(dumped)),
+        (Some(Hang { failure: dumped, late }), Some(reported)) if reported.ranks != late => {
             let evidence = format!("{}; but {}", dumped.evidence, reported.evidence);
             (Some(failure(UNDECIDED, None, evidence)), None)
         }
-        Some(reported) if dumped.node.is_none() => (Some(from_ras(reported)), None),
-        _ if late.is_empty() => (None, Some(dumped)),
-        _ => (Some(dumped), None),
+        (Some(Hang { failure: dumped, .. }), _) => (Some(dumped), None),
     }
 }
 
