@@ -131,22 +131,28 @@ fn at_a_terminal_it_asks_and_only_yes_drains() {
 
 #[test]
 fn a_node_that_came_under_an_old_name_is_not_drained_for_what_the_old_one_did() {
-    let inventory = |what: &str| {
+    let inventory = |world: &str| {
         format!(
             "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-006]\"\n[reach]\nvia = \"slurm\"\n\
-             [world]\nreplaced = [{what}]\n"
+             [world]\n{world}\n"
         )
     };
     let suite = ["--suite", "nccl-p5", "--inventory", "mine", "--probe"];
-    for (replaced, drains) in [("", 1), ("\"p5-001\"", 1), ("\"p5-002\"", 0)] {
+    for (world, drains) in [
+        ("", 1),
+        ("replaced = [\"p5-001\"]", 1),
+        ("replaced = [\"p5-002\"]", 0),
+        // A node that gives no answer may be broken just so.
+        ("replaced = [\"p5-002\"]\nsbatch_refuses = \"no\"", 1),
+    ] {
         let project = Project::new();
         project.write("inventory/mine.toml", &inventory(""));
         let fault = ["-q", "nic-pairs", "--sim-fault", "p5-002:nic-slow=0.4@rdmap113s0"];
         let ran = project.harness(&[&suite[..], &fault].concat());
         assert_eq!(ran.blamed(), ["culprit p5-002 rdmap113s0"], "{}", ran.all());
-        project.write("inventory/mine.toml", &inventory(replaced));
+        project.write("inventory/mine.toml", &inventory(world));
         let ran = project.harness(&[&["isolate"][..], &suite, &["--drain", "--yes"]].concat());
-        assert_eq!(drained(&ran), drains, "{replaced}: {}", ran.all());
+        assert_eq!(drained(&ran), drains, "{world}: {}", ran.all());
         let line = " names p5-002 rdmap113s0, and its node has other hardware now\n";
         assert_eq!(ran.stderr.contains(line), drains == 0, "{}", ran.all());
     }

@@ -28,17 +28,27 @@ pub(crate) fn unfit(
     inventory: &Inventory,
     nodes: &[String],
 ) -> Result<Vec<LeftOut>, IsolationOutcome> {
-    let Some(made) = probed(request, inventory, nodes)? else { return Ok(Vec::new()) };
+    let end = |code| IsolationOutcome { code, ..IsolationOutcome::default() };
+    let made = match probed(request, inventory, nodes) {
+        Ok(None) => return Ok(Vec::new()),
+        Ok(Some(made)) => made,
+        Err(Stopped::Interrupted(code)) => return Err(interrupted(code)),
+        Err(Stopped::Machinery(why) | Stopped::NoAnswer(why)) => return Err(end(report_error(&why))),
+    };
+    if let Some(text) = no_answer::text(&made, inventory) {
+        eprint!("{text}");
+        return Err(end(exit_code::INCONCLUSIVE));
+    }
     eprint!("{}", probe::remarks(&made));
     Ok(preflight::unfit(&made, inventory))
 }
 
-/// What nodes report now, where they are asked at all; or how the isolation ends without a round.
+/// What nodes report now, where they are asked at all.
 pub(crate) fn probed(
     request: &IsolationRequest,
     inventory: &Inventory,
     nodes: &[String],
-) -> Result<Option<Probe>, IsolationOutcome> {
+) -> Result<Option<Probe>, Stopped> {
     let options = options(request);
     if !preflight::is_wanted(inventory, &options) {
         return Ok(None);
@@ -50,18 +60,11 @@ pub(crate) fn probed(
         seed: request.seed,
         sim_faults: &request.sim_faults,
     };
-    let made = preflight::probe_apart(&scope, inventory, &options);
-    let end = |code| IsolationOutcome { code, ..IsolationOutcome::default() };
-    let made = made.map_err(|stopped| match stopped {
-        Stopped::Interrupted(code) => {
-            eprintln!("interrupted while nodes were probed: nothing was launched");
-            end(code)
-        }
-        Stopped::Machinery(why) | Stopped::NoAnswer(why) => end(report_error(&why)),
-    })?;
-    if let Some(text) = no_answer::text(&made, inventory) {
-        eprint!("{text}");
-        return Err(end(exit_code::INCONCLUSIVE));
-    }
-    Ok(Some(made))
+    preflight::probe_apart(&scope, inventory, &options).map(Some)
+}
+
+/// How an isolation ends that was interrupted before anything was launched.
+pub(crate) fn interrupted(code: i32) -> IsolationOutcome {
+    eprintln!("interrupted while nodes were probed: nothing was launched");
+    IsolationOutcome { code, ..IsolationOutcome::default() }
 }

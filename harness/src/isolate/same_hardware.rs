@@ -3,13 +3,14 @@
 
 use super::preflight;
 use super::request::{IsolationOutcome, IsolationRequest};
+use crate::session::preflight::Stopped;
 use config::inventory::Inventory;
 use model::artefact::{Probe, ProbedNode};
 use std::collections::BTreeSet;
 use verdict::history::hardware::Hardware;
 use verdict::isolate::evidence::Evidence;
 
-/// Takes out what is about hardware that is gone; or how the isolation ends, where no node can be asked.
+/// Takes out what is about hardware that is gone; or how the isolation ends, where it is interrupted.
 pub(super) fn keep(
     request: &IsolationRequest,
     inventory: &Inventory,
@@ -23,7 +24,12 @@ pub(super) fn keep(
     if nodes.is_empty() {
         return Ok(());
     }
-    let Some(now) = preflight::probed(request, inventory, &nodes)? else { return Ok(()) };
+    let now = match preflight::probed(request, inventory, &nodes) {
+        Ok(Some(now)) => now,
+        Err(Stopped::Interrupted(code)) => return Err(preflight::interrupted(code)),
+        // A node that is broken may give no answer: what is not known is not other.
+        Ok(None) | Err(Stopped::Machinery(_) | Stopped::NoAnswer(_)) => return Ok(()),
+    };
     let before = evidence.lines.len();
     evidence.lines.retain(|line| {
         let hardware = |probe: &Probe| hardware_of(probe, &line.node);

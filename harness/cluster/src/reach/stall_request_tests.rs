@@ -188,3 +188,20 @@ fn the_first_nodes_of_a_job_are_asked_for_reports_and_the_others_for_addresses()
     job.expected.clear();
     assert!(!StallRequest::has_any(&job));
 }
+
+#[test]
+fn what_others_planted_under_the_names_of_the_files_is_neither_written_nor_waited_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let outside = tempfile::NamedTempFile::new().expect("a file");
+    fs::write(outside.path(), "theirs").expect("written");
+    let at = |name: &str| folder.path().join(name);
+    std::os::unix::fs::symlink(outside.path(), at("ras.n1.txt.part")).expect("linked");
+    std::os::unix::fs::symlink(outside.path(), at("ras.n1.txt")).expect("linked");
+    // Opened to write, it would wait for a reader for ever.
+    mkfifo(&at("fr_request.n1.txt.part"), Mode::S_IRWXU).expect("a pipe");
+    let (port, _server) = ras(true, 2);
+    assert_eq!(asked(folder.path(), port, Ras::Reports), "a report, json\n\na report, json\n");
+    assert_eq!(fs::read_to_string(outside.path()).expect("there"), "theirs");
+    assert!(fs::symlink_metadata(at("ras.n1.txt")).expect("there").is_file());
+    assert_eq!(fs::read_to_string(at("fr_request.n1.txt")).expect("there"), "node n1\n");
+}
