@@ -94,12 +94,10 @@ fn run(job: &JobInput) -> Output {
     let Workload::NcclTests { op, ranks_per_communicator, .. } = &job.workload else {
         return output;
     };
+    let mut behind = Behind::MayWait;
     for file in job.files_of(FileRole::NcclTests) {
-        read_file(job, file, *op, *ranks_per_communicator, job.dims(), &mut output);
+        behind = read_file(job, file, *op, *ranks_per_communicator, job.dims(), &mut output);
     }
-    // Ranks meet before each size, and not between the first operations, which no row is printed of.
-    let has_row = output.metrics.iter().any(|row| *row.name == *BUSBW.name);
-    let behind = if has_row { Behind::DidNotCome } else { Behind::MayWait };
     if let Some(Late { node: Some(node), evidence, .. }) =
         ras_hang::read(job, *ranks_per_communicator, behind, &mut output)
     {
@@ -120,15 +118,23 @@ fn run(job: &JobInput) -> Output {
     output
 }
 
-fn read_file(job: &JobInput, file: &InputFile, op: Op, ranks: Option<u32>, dims: Dims, output: &mut Output) {
+/// What it proves there that a rank launched less than the others.
+fn read_file(
+    job: &JobInput,
+    file: &InputFile,
+    op: Op,
+    ranks: Option<u32>,
+    dims: Dims,
+    output: &mut Output,
+) -> Behind {
     let read = read_stream(file, output, |from| source::read_stream(from, &file.shown));
-    let Some(read) = read else { return };
+    let Some(read) = read else { return Behind::MayWait };
     let read = match read {
         Ok(read) => read,
         Err(error) => {
             let message = format!("output of nccl-tests not understood: {error}");
             output.findings.push(about(file, Finding::new(FileFinding::NotUnderstood.code(), message)));
-            return;
+            return Behind::MayWait;
         }
     };
     for finding in &read.findings {
@@ -169,6 +175,10 @@ fn read_file(job: &JobInput, file: &InputFile, op: Op, ranks: Option<u32>, dims:
             output.findings.push(about(file, finding));
         }
     }
+    let behind = match with_rows.as_slice() {
+        [run] if meets(run) => Behind::DidNotCome,
+        _ => Behind::MayWait,
+    };
     for run in with_rows {
         compare(run, file, op, ranks, output);
         for finding in source::recompute(run, ranks) {
@@ -181,7 +191,19 @@ fn read_file(job: &JobInput, file: &InputFile, op: Op, ranks: Option<u32>, dims:
         }
         metrics_of(job, run, op, ranks, &dims, output);
     }
+    behind
 }
+
+/// Whether all ranks of a run that has a row are at the same launches, unless one does not come. They meet after the first
+/// operation of a size and after its timed ones, and not before the first row. Where more are timed than a queue takes, a
+/// rank that waits for what it receives is held up while it launches.
+fn meets(run: &NcclRun) -> bool {
+    let timed = run.parameters.as_ref().and_then(|all| all.iterations.zip(all.agg_iterations));
+    timed.is_some_and(|(iterations, each)| iterations.saturating_mul(each) <= MOST_QUEUED)
+}
+
+/// Far fewer than the 1024 launches that CUDA queues.
+const MOST_QUEUED: u64 = 100;
 
 /// Whether a failure is the fault of the node that reports it. A lost connection or time-out is mostly reported by the
 /// node that waited, so it does not name one.
