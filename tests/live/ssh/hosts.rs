@@ -185,11 +185,15 @@ impl Hosts {
 
     /// Breaks every connection of a host; what they had started lives on, as after a real drop.
     pub(crate) fn cut(&self, nth: usize) -> usize {
-        let sshd = self.sshds.lock().expect("whole")[nth - 1].as_ref().map(Child::id);
-        let connections = children(sshd.expect("it runs"));
+        let sshd = self.sshds.lock().expect("whole")[nth - 1].as_ref().map(Child::id).expect("it runs");
+        let connections = children(sshd);
         for process in &connections {
             let _ = kill(Pid::from_raw(*process), Signal::SIGKILL);
         }
+        // One that is only dying still has what it sent, and cannot be cut again.
+        wait_until(10, "its connections are gone", || {
+            children(sshd).iter().all(|process| !connections.contains(process))
+        });
         connections.len()
     }
 
