@@ -14,6 +14,7 @@ use config::suite::Suite;
 use harness::lint::Source;
 use job::profile::account;
 use job::window::mark;
+use logs::node_tools;
 use logs::torch_failure::{self, Account};
 use logs::{efa_counters, flow_log, inspector, mpi_log, nccl_debug, nccl_tests, ras, training_log};
 use recipes::catalogue::Catalogue;
@@ -30,6 +31,12 @@ pub(crate) fn readers() -> Vec<Reader> {
         reader("training-log", 3_000, || folder("tests/fuzz/seeds/training-log"), training_log),
         reader("mpi-log", 6_000, || folder("tests/fuzz/seeds/mpi-log"), mpi_log),
         reader("ras", 6_000, || folder("tests/fuzz/seeds/ras"), ras_report),
+        reader("dcgm", 6_000, || folder("tests/fuzz/seeds/dcgm"), dcgm),
+        reader("nvbandwidth", 6_000, || folder("tests/fuzz/seeds/nvbandwidth"), nvbandwidth),
+        reader("gpu-burn", 6_000, || folder("tests/fuzz/seeds/gpu-burn"), gpu_burn),
+        reader("gpu-state", 6_000, || folder("tests/fuzz/seeds/gpu-state"), gpu_state),
+        reader("stream", 6_000, || folder("tests/fuzz/seeds/stream"), stream),
+        reader("fio", 6_000, || folder("tests/fuzz/seeds/fio"), fio),
         reader("inspector", 6_000, || folder("tests/fuzz/seeds/inspector"), inspector),
         reader(
             "inspector-gathered",
@@ -135,6 +142,33 @@ fn training_log(bytes: &[u8]) -> Read {
         true => clean(&log.series),
         false => Read::Findings,
     }
+}
+
+fn dcgm(bytes: &[u8]) -> Read {
+    or_refused(node_tools::dcgm::read(&String::from_utf8_lossy(bytes)))
+}
+
+fn nvbandwidth(bytes: &[u8]) -> Read {
+    let read = node_tools::nvbandwidth::read(&String::from_utf8_lossy(bytes));
+    let has_gap =
+        |read: &node_tools::nvbandwidth::Bandwidths| read.tests.iter().any(|test| test.rates.is_err());
+    if read.as_ref().is_ok_and(has_gap) { Read::Findings } else { or_refused(read) }
+}
+
+fn gpu_burn(bytes: &[u8]) -> Read {
+    or_refused(node_tools::gpu_burn::read(bytes).expect("a reader in memory"))
+}
+
+fn gpu_state(bytes: &[u8]) -> Read {
+    or_refused(node_tools::gpu_state::read(bytes).expect("a reader in memory"))
+}
+
+fn stream(bytes: &[u8]) -> Read {
+    or_refused(node_tools::stream::read(&String::from_utf8_lossy(bytes)))
+}
+
+fn fio(bytes: &[u8]) -> Read {
+    or_refused(node_tools::fio::read(&String::from_utf8_lossy(bytes)))
 }
 
 fn mpi_log(bytes: &[u8]) -> Read {

@@ -29,6 +29,7 @@ mod nccl_calls;
 mod nccl_debug;
 mod nccl_tests;
 mod needs;
+mod node_tools;
 mod oracle;
 mod own_python;
 #[path = "../suite/project.rs"]
@@ -66,6 +67,7 @@ fn tests() -> Vec<Trial> {
         nccl_calls::FACTS,
         nccl_debug::FACTS,
         nccl_tests::FACTS,
+        node_tools::FACTS,
         projections::FACTS,
         runtime_evidence::FACTS,
     ]

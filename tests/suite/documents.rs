@@ -180,7 +180,7 @@ fn every_simulated_fault_is_on_its_page() {
 }
 
 /// The forms that are shown as tables of keys: the page, the name of the list, the kind of file, and the path of the form.
-const FORMS: [(&str, &str, &str, &str); 53] = [
+const FORMS: [(&str, &str, &str, &str); 58] = [
     ("suites", "suite", "suite", ""),
     ("suites", "own cases", "suite", "extends=absent"),
     ("suites", "extended suite", "suite", "extends=present"),
@@ -194,6 +194,11 @@ const FORMS: [(&str, &str, &str, &str); 53] = [
     ("suites", "evidence", "suite", "extends=absent.case.evidence"),
     ("suites", "nccl-tests", "suite", "extends=absent.case.workload.kind=nccl-tests"),
     ("suites", "nic-pairs", "suite", "extends=absent.case.workload.kind=nic-pairs"),
+    ("suites", "dcgm-diag", "suite", "extends=absent.case.workload.kind=dcgm-diag"),
+    ("suites", "nvbandwidth", "suite", "extends=absent.case.workload.kind=nvbandwidth"),
+    ("suites", "gpu-burn", "suite", "extends=absent.case.workload.kind=gpu-burn"),
+    ("suites", "stream", "suite", "extends=absent.case.workload.kind=stream"),
+    ("suites", "fio", "suite", "extends=absent.case.workload.kind=fio"),
     ("suites", "command", "suite", "extends=absent.case.workload.kind=command"),
     ("suites", "torchrun", "suite", "extends=absent.case.workload.kind=torchrun"),
     ("suites", "fsdp", "suite", "extends=absent.case.workload.kind=fsdp"),

@@ -47,6 +47,19 @@ fn a_program_that_is_not_there_is_no_pass_and_blames_no_node() {
 }
 
 #[test]
+fn a_test_of_a_node_that_is_not_installed_is_no_pass_and_blames_no_node() {
+    for program in ["no-such-burn-anywhere", "/no/such/folder/gpu_burn"] {
+        let project = Project::new();
+        let workload = format!("{{ kind = \"gpu-burn\", seconds = 10, program = \"{program}\" }}");
+        let asserted = "metric = \"burn.ok\"\nper = \"gpu\"\nequals = 1";
+        let ran = run(&project, &suite(&workload, "gpu_burn", asserted, ""));
+        assert_eq!(ran.code, Some(3), "{}", ran.all());
+        assert!(ran.blamed().is_empty() && ran.all().contains("tool-missing"), "{}", ran.all());
+        assert!(ran.all().contains(program), "{}", ran.all());
+    }
+}
+
+#[test]
 fn a_program_over_its_limit_is_ended_with_all_that_it_started() {
     let project = Project::new();
     let pid = project.path().join("pid");

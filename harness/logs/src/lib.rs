@@ -13,6 +13,7 @@ pub mod mpi_log;
 pub mod nccl_debug;
 mod nccl_prefix;
 pub mod nccl_tests;
+pub mod node_tools;
 pub mod ras;
 pub mod stream;
 mod text;

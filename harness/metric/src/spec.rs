@@ -33,6 +33,8 @@ pub enum Files {
     Reports,
     /// Records of NCCL's Inspector.
     Inspector,
+    /// Readings of the state of GPUs.
+    GpuState,
 }
 
 /// The part that a number out of bounds names by itself.
@@ -46,6 +48,8 @@ pub enum Names {
     Unmoved,
     /// The GPU that ran alone.
     GpuAlone,
+    /// The part of the assertion, or else this part of its node, with the code of a culprit.
+    Coded(Option<&'static str>, &'static str),
     /// That of the first finding with this code, on whatever node.
     FirstFinding(&'static str),
     /// Those of all findings with this code on the assertion's node.
@@ -140,8 +144,10 @@ impl RunNoise {
 }
 
 /// What is reported where data came out wrong, and no assertion asks whether it came out right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DataCheck {
+    /// The value where all is well.
+    pub sound: f64,
     /// A short code: `data-wrong`.
     pub cause: &'static str,
     /// What is wrong, as a sentence begins: `nccl-tests reports wrong data`.

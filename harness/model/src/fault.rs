@@ -166,6 +166,40 @@ pub enum Fault {
         /// Fraction of their rates, above 0 and below 1.
         left: f64,
     },
+    /// The way of one GPU to the host's memory.
+    PcieSlow {
+        /// Fraction of its rate, above 0 and below 1.
+        left: f64,
+        /// Index on the node, from 0.
+        gpu: u32,
+    },
+    /// The memory of one GPU has errors that cannot be corrected: DCGM's diagnosis shows them.
+    EccErrors {
+        /// Index on the node, from 0.
+        gpu: u32,
+    },
+    /// The NVLinks of one GPU count errors, and are repaired by themselves.
+    NvlinkErrors {
+        /// Index on the node, from 0.
+        gpu: u32,
+    },
+    /// One GPU slows down in the middle of a long load.
+    Throttles {
+        /// Fraction of its rate that is left then, above 0 and below 1.
+        left: f64,
+        /// Index on the node, from 0.
+        gpu: u32,
+    },
+    /// The memory of the host.
+    MemorySlow {
+        /// Fraction of its rate, above 0 and below 1.
+        left: f64,
+    },
+    /// The disks of the node.
+    DiskSlow {
+        /// Fraction of their rate, above 0 and below 1.
+        left: f64,
+    },
     /// The way between the inventory's groups of two nodes.
     LinkSlow {
         /// Fraction of its rate, above 0 and below 1.
@@ -177,7 +211,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every way to write a fault.
-    pub const FORMS: [&'static str; 44] = [
+    pub const FORMS: [&'static str; 50] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -222,6 +256,12 @@ impl Fault {
         "gpu-missing@N",
         "gpu-busy@N",
         "driver-differs",
+        "pcie-slow=F@N",
+        "ecc-errors@N",
+        "throttles=F@N",
+        "nvlink-errors@N",
+        "memory-slow=F",
+        "disk-slow=F",
     ];
 
     /// The kind alone, as it begins in the written form.
@@ -271,6 +311,12 @@ impl Fault {
             Fault::NvlinkSlow { .. } => "nvlink-slow",
             Fault::PortSlow { .. } => "port-slow",
             Fault::LinkSlow { .. } => "link-slow",
+            Fault::PcieSlow { .. } => "pcie-slow",
+            Fault::EccErrors { .. } => "ecc-errors",
+            Fault::Throttles { .. } => "throttles",
+            Fault::NvlinkErrors { .. } => "nvlink-errors",
+            Fault::MemorySlow { .. } => "memory-slow",
+            Fault::DiskSlow { .. } => "disk-slow",
         }
     }
 
@@ -297,6 +343,10 @@ impl Fault {
     pub fn gpu(&self) -> Option<u32> {
         match self {
             Fault::GpuSlow { gpu, .. }
+            | Fault::PcieSlow { gpu, .. }
+            | Fault::EccErrors { gpu }
+            | Fault::NvlinkErrors { gpu }
+            | Fault::Throttles { gpu, .. }
             | Fault::Corrupt { gpu }
             | Fault::GpuMissing { gpu }
             | Fault::GpuBusy { gpu } => Some(*gpu),
@@ -417,6 +467,12 @@ impl Fault {
             "node-slow" => Fault::NodeSlow { left: left()? },
             "nvlink-slow" => Fault::NvlinkSlow { left: left()? },
             "port-slow" => Fault::PortSlow { left: left()? },
+            "pcie-slow" => Fault::PcieSlow { left: left()?, gpu: gpu()? },
+            "ecc-errors" => Fault::EccErrors { gpu: gpu()? },
+            "throttles" => Fault::Throttles { left: left()?, gpu: gpu()? },
+            "nvlink-errors" => Fault::NvlinkErrors { gpu: gpu()? },
+            "memory-slow" => Fault::MemorySlow { left: left()? },
+            "disk-slow" => Fault::DiskSlow { left: left()? },
             "link-slow" => Fault::LinkSlow { left: left()?, other: device() },
             "host-unreachable" => Fault::HostUnreachable,
             _ => return Err(format!("`{text}`: fault `{kind}` is listed but not implemented")),
@@ -442,8 +498,14 @@ impl fmt::Display for Fault {
         match self {
             Fault::NicSlow { left, device } => write!(f, "nic-slow={left}@{device}"),
             Fault::NicDead { device } | Fault::NicMissing { device } => write!(f, "{}@{device}", self.kind()),
-            Fault::GpuSlow { left, gpu } => write!(f, "gpu-slow={left}@{gpu}"),
-            Fault::Corrupt { gpu } | Fault::GpuMissing { gpu } | Fault::GpuBusy { gpu } => {
+            Fault::GpuSlow { left, gpu } | Fault::PcieSlow { left, gpu } | Fault::Throttles { left, gpu } => {
+                write!(f, "{}={left}@{gpu}", self.kind())
+            }
+            Fault::EccErrors { gpu }
+            | Fault::NvlinkErrors { gpu }
+            | Fault::Corrupt { gpu }
+            | Fault::GpuMissing { gpu }
+            | Fault::GpuBusy { gpu } => {
                 write!(f, "{}@{gpu}", self.kind())
             }
             Fault::Straggler { ms, rank } => write!(f, "straggler={ms}@{rank}"),
@@ -454,6 +516,8 @@ impl fmt::Display for Fault {
             Fault::NodeSlow { left }
             | Fault::NvlinkSlow { left }
             | Fault::PortSlow { left }
+            | Fault::MemorySlow { left }
+            | Fault::DiskSlow { left }
             | Fault::ProfilerCosts { left } => {
                 write!(f, "{}={left}", self.kind())
             }

@@ -104,6 +104,7 @@ fn job(
     }
     let launch = planner.launch(&folder);
     let mut expected = expected(inventory, case, placed, &script, profile.as_ref());
+    expected.extend(workload::planner(&case.workload).leaves(placed));
     if has_dumps {
         expected.extend(flight_recorder::expected(&placed_nodes, ranks));
     }

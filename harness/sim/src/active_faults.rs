@@ -14,6 +14,8 @@ pub struct ActiveFaults {
     gpus: Vec<(usize, u32, f64)>,
     nvlink: Vec<(usize, f64)>,
     corrupt: Vec<(usize, u32)>,
+    /// What only programs that test a node by itself show.
+    for_tools: Vec<(usize, Fault)>,
     missing: Vec<usize>,
     garbled: Vec<usize>,
     wrong_ranks: Vec<usize>,
@@ -176,11 +178,22 @@ impl ActiveFaults {
                 | Fault::WindowShut => {}
                 // Such a node has no jobs.
                 Fault::HostUnreachable => {}
+                Fault::PcieSlow { .. }
+                | Fault::EccErrors { .. }
+                | Fault::NvlinkErrors { .. }
+                | Fault::Throttles { .. }
+                | Fault::MemorySlow { .. }
+                | Fault::DiskSlow { .. } => active_faults.for_tools.push((node, fault.fault.clone())),
                 // What only a probe sees.
                 Fault::GpuMissing { .. } | Fault::GpuBusy { .. } | Fault::DriverDiffers => {}
             }
         }
         active_faults
+    }
+
+    /// The faults of a node that only programs show that test it by itself.
+    pub(crate) fn tool_faults(&self, node: usize) -> impl Iterator<Item = &Fault> {
+        self.for_tools.iter().filter(move |(at, _)| *at == node).map(|(_, fault)| fault)
     }
 
     /// The fraction of its pace that is left to what is profiled.
@@ -219,6 +232,11 @@ impl ActiveFaults {
         let left =
             self.gpus.iter().filter(|(at, which, _)| (*at, *which) == (node, gpu)).map(|(.., left)| *left);
         left.fold(1.0, f64::min)
+    }
+
+    /// The fraction of its rate that is left to what connects the GPUs of a node.
+    pub(crate) fn nvlink_left(&self, node: usize) -> f64 {
+        self.nvlink.iter().filter(|(at, _)| *at == node).map(|(_, left)| *left).fold(1.0, f64::min)
     }
 
     /// Of the slowest GPU among the nodes, and of what is between them.

@@ -8,6 +8,7 @@ use super::commands::{CommandCall, exits};
 use super::environment;
 use super::flight_wanted::Recorder;
 use super::flows::MARK_S;
+use super::gpu_state_wanted;
 use super::inspector_wanted::Plugin;
 use super::model::Group;
 use super::mpi_start;
@@ -44,6 +45,8 @@ pub struct Execution {
     pub debug: Option<Wanted>,
     /// What ranks of a training record of their collectives.
     pub recorder: Option<Recorder>,
+    /// Seconds between readings of the state of GPUs, where it is read.
+    pub gpu_state_s: Option<f64>,
     /// NCCL's Inspector, where its files are put into one.
     pub inspector: Option<Plugin>,
     /// What the workload measures or prints.
@@ -106,6 +109,7 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
     let mut exported = BTreeMap::new();
     let mut hangs = false;
     let mut gathers_inspector = false;
+    let mut gpu_state_s = None;
     for step in &script.steps {
         match step {
             Step::Environment { variables } => exported = variables.clone(),
@@ -122,6 +126,7 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
             Step::CountersEnd | Step::Secrets { .. } | Step::Turns(_) => {}
             Step::Run(run) => {
                 profile = run.profile.clone();
+                gpu_state_s = gpu_state_wanted::interval_s(&run.argv);
                 exported = environment::in_container(cluster, exported, run.container.as_ref());
                 let mask = exported.get("NCCL_TESTS_SPLIT_MASK");
                 let split_mask = mask.and_then(|mask| hexadecimal(mask));
@@ -206,6 +211,7 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
         reads: cluster.reads || sendrecv,
         debug,
         recorder,
+        gpu_state_s,
         inspector,
         work,
         training: trained,
@@ -292,7 +298,7 @@ fn ranks(
     noise: &mut Noise,
 ) -> (Work, Option<String>) {
     let Some(op) = run.argv.first().and_then(|program| op_of(program)) else {
-        return commands::run(&CommandCall { active_faults, nodes, spread, run });
+        return commands::run(&CommandCall { cluster, active_faults, nodes, spread, run });
     };
     let options = match Options::read(op, run.argv.get(1..).unwrap_or_default()) {
         Ok(options) => options,

@@ -69,6 +69,8 @@ mod field;
 pub mod flight_recorder;
 mod flight_wanted;
 pub mod flows;
+mod gpu_state;
+mod gpu_state_wanted;
 pub mod inspector;
 pub mod inspector_wanted;
 pub mod journal;

@@ -12,7 +12,7 @@ use super::over::{How, Over};
 use super::spread::Spread;
 use super::training;
 use super::work::{Table, Work, noise_of};
-use super::{counters, flight_recorder, flows, inspector, nccl, nccl_debug, nsys, ssh_errors};
+use super::{counters, flight_recorder, flows, gpu_state, inspector, nccl, nccl_debug, nsys, ssh_errors};
 use job::script::files;
 use logs::efa_counters;
 
@@ -46,6 +46,10 @@ pub(crate) fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> 
         _ => {
             if let Some(node) = execution.nodes.iter().position(|node| files::counters(node) == name) {
                 return capture(cluster, epoch_s, over, node);
+            }
+            if let Some(node) = execution.nodes.iter().position(|node| files::gpu_state(node) == name) {
+                let text = gpu_state::file(cluster, over, node)?.into_bytes();
+                return Some(if active_faults.garbled(node) { mangle(text) } else { text });
             }
             if let Some((node, bytes)) = nsys::file(cluster, epoch_s, over, name) {
                 let garbled = name.ends_with(".txt") && active_faults.garbled(node);

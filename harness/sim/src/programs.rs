@@ -225,6 +225,9 @@ pub(crate) fn needs(script: &Script) -> impl Iterator<Item = &'static str> {
         Step::Inspector => vec![script::files::INSPECTOR_SCRIPT],
         Step::Gpus(_) => vec!["gpus.sh"],
         Step::Flows(_) => vec!["flows.sh"],
+        Step::Run(run) if run.argv.iter().any(|word| word == script::files::GPU_STATE_SCRIPT) => {
+            vec![script::files::GPU_STATE_SCRIPT]
+        }
         Step::Run(run) => run.profile.as_ref().map(of_profile).unwrap_or_default(),
         Step::Turns(_) => vec![script::files::ALLOCATION],
         Step::Environment { .. } | Step::Secrets { .. } | Step::CountersEnd => Vec::new(),

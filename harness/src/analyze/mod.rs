@@ -189,6 +189,7 @@ fn job_input(
             FileKind::FlightDump => FileRole::FlightDump,
             FileKind::FlightRequest => FileRole::FlightRequest,
             FileKind::Ras => FileRole::Ras,
+            FileKind::GpuState => FileRole::GpuState,
             FileKind::Inspector => FileRole::Inspector,
             // The stdout of a command, which may print nothing.
             FileKind::Log if is_stdout(&file.path) => FileRole::Stdout,
@@ -224,6 +225,9 @@ fn job_input(
                 Workload::NicPairs { tool: tool.clone(), op: op.clone() }
             }
             WorkloadFacts::Command { .. } => Workload::Command,
+            WorkloadFacts::NodeTool { seconds, level, .. } => {
+                Workload::NodeTool { seconds: *seconds, level: *level }
+            }
             WorkloadFacts::Training { facts, .. } => {
                 Workload::Training { facts: facts.clone(), ranks: planned.ranks }
             }

@@ -3,7 +3,9 @@
 
 use super::Report;
 use crate::report::text::gpu_of;
+use metric::Names;
 use model::artefact::{Culprit, PlannedAssertion, PlannedCase, Status, Verdict};
+use recipes::recipe;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The culprits of a run, with the jobs that they took part in.
@@ -52,23 +54,42 @@ fn explains(culprit: &Culprit, verdict: &Verdict, jobs: &[Vec<String>]) -> bool 
     let took_part = |node: &String| jobs.iter().any(|nodes| nodes.contains(node));
     match culprit {
         Culprit::Culprit { node, part, evidence, .. } => {
-            let is_network = !["node", "nvlink"].contains(&part.as_str())
+            let of_host = ["memory", "disk"].contains(&part.as_str());
+            let is_network = !of_host
+                && !["node", "nvlink"].contains(&part.as_str())
                 && !part.starts_with("rank")
                 && gpu_of(part).is_none();
             let is_about_it = match (&verdict.node, &verdict.part) {
                 // A job that failed as a whole measured none of its nodes and parts.
                 _ if part == "node" && is_of_failed_job(verdict, evidence) => true,
-                (Some(of), Some(own)) => of == node && is_of(own, part),
+                (Some(of), Some(own)) => {
+                    of == node
+                        && (is_of(own, part)
+                            || part == "nvlink" && has_code(&verdict.metric, "HRN-NVLINK-SLOW"))
+                }
                 // What a node shows in a job that it shares is that job's.
                 (Some(of), None) => of == node || jobs.iter().all(|nodes| nodes.contains(node)),
                 (None, _) => true,
             };
             let is_inside = verdict.part.is_none() && jobs.iter().all(|nodes| nodes.len() < 2);
-            is_about_it && took_part(node) && !(is_network && is_inside)
+            let is_its_metric = !of_host || speaks_against(&verdict.metric, part);
+            is_about_it && is_its_metric && took_part(node) && !(is_network && is_inside)
         }
         Culprit::Suspects { nodes: suspected, .. } => suspected.iter().any(took_part),
         Culprit::Fleet { .. } => false,
     }
+}
+
+/// Whether a metric speaks against parts with this code.
+fn has_code(metric: &str, code: &str) -> bool {
+    let names = recipe::built_in(metric).map(|metric| metric.names);
+    matches!(names, Some(Names::Coded(_, own)) if own == code)
+}
+
+/// Whether a metric says by itself that this part is at fault.
+fn speaks_against(metric: &str, part: &str) -> bool {
+    let names = recipe::built_in(metric).map(|metric| metric.names);
+    matches!(names, Some(Names::Coded(Some(own), _)) if own == part)
 }
 
 /// Whether a result is missing for what a node is blamed for.

@@ -25,6 +25,12 @@ const NO_NIC: &str = "only a probe, collectives over several nodes, flows of NIC
 const NO_GPUS: &str = "only collectives, GPUs alone and trainings detect it, and none is selected there";
 const NO_DATA: &str = "only nccl-tests that check their data detect it, and none is selected there";
 const NO_LINKS: &str = "only collectives over all GPUs of a node detect it, and none is selected there";
+const NO_COPIES: &str = "only `nvbandwidth` and recipe `gpu_state` detect it, and none is selected there";
+const NO_DIAGNOSIS: &str = "only `dcgm-diag` and recipe `gpu_state` detect it, and none is selected there";
+const NO_STATE: &str = "only recipe `gpu_state` detects it, and no case with it is selected there";
+const NO_BURN: &str = "only `gpu-burn` detects it, and none is selected there";
+const NO_MEMORY: &str = "only `stream` detects it, and none is selected there";
+const NO_DISK: &str = "only `fio` detects it, and none is selected there";
 const NO_REPORTS: &str = "only profiled cases detect it, and none is selected there";
 const NO_TRAINING: &str = "only trainings detect it, and none is selected";
 const NO_LATE_RANK: &str =
@@ -61,8 +67,20 @@ impl Rehearsal<'_> {
             }
             Fault::GpuSlow { .. } => (by(&uses_gpus), NO_GPUS),
             Fault::NodeSlow { .. } => (by(&uses_gpus) || by(&uses_nics), NO_GPUS),
-            Fault::NvlinkSlow { .. } => (by(&|case, _| is_collective(case)), NO_LINKS),
+            Fault::NvlinkSlow { .. } => {
+                (by(&|case, _| is_collective(case) || is_tool(case, "nvbandwidth")), NO_LINKS)
+            }
             Fault::Corrupt { .. } => (by(&|case, _| checks_data(case)), NO_DATA),
+            Fault::PcieSlow { .. } => {
+                (by(&|case, _| is_tool(case, "nvbandwidth") || self.reads_gpu_state(case)), NO_COPIES)
+            }
+            Fault::NvlinkErrors { .. } => (by(&|case, _| self.reads_gpu_state(case)), NO_STATE),
+            Fault::EccErrors { .. } => {
+                (by(&|case, _| is_tool(case, "dcgm-diag") || self.reads_gpu_state(case)), NO_DIAGNOSIS)
+            }
+            Fault::Throttles { .. } => (by(&|case, _| is_tool(case, "gpu-burn")), NO_BURN),
+            Fault::MemorySlow { .. } => (by(&|case, _| is_tool(case, "stream")), NO_MEMORY),
+            Fault::DiskSlow { .. } => (by(&|case, _| is_tool(case, "fio")), NO_DISK),
             Fault::Straggler { .. } => {
                 (by(&|case, _| is_collective(case) || is_training(case)), NO_LATE_RANK)
             }
@@ -109,6 +127,13 @@ impl Rehearsal<'_> {
         (!is_seen).then_some(needed)
     }
 
+    /// Of its nodes, by a program that is run under the readings.
+    fn reads_gpu_state(&self, case: &PlannedCase) -> bool {
+        let mut recipes = case.recipes.iter().filter_map(|name| self.catalogue.job_recipe(name));
+        matches!(case.workload, WorkloadFacts::NodeTool { .. })
+            && recipes.any(|recipe| recipe.metrics.iter().any(|metric| metric.files == Files::GpuState))
+    }
+
     fn cases(&self) -> impl Iterator<Item = &PlannedCase> {
         self.plans.iter().flat_map(|plan| &plan.cases)
     }
@@ -146,12 +171,17 @@ fn is_command(case: &PlannedCase) -> bool {
     matches!(case.workload, WorkloadFacts::Command { .. })
 }
 
+/// Tests a node by itself with that program.
+fn is_tool(case: &PlannedCase, kind: &str) -> bool {
+    matches!(&case.workload, WorkloadFacts::NodeTool { program, .. } if program == kind)
+}
+
 fn checks_data(case: &PlannedCase) -> bool {
-    matches!(case.workload, WorkloadFacts::NcclTests { checked: true, .. })
+    matches!(case.workload, WorkloadFacts::NcclTests { checked: true, .. }) || is_tool(case, "gpu-burn")
 }
 
 fn uses_gpus(case: &PlannedCase, _: &PlannedJob) -> bool {
-    matches!(case.workload, WorkloadFacts::NcclTests { .. }) || is_training(case)
+    matches!(case.workload, WorkloadFacts::NcclTests { .. }) || is_training(case) || is_tool(case, "gpu-burn")
 }
 
 fn uses_nics(case: &PlannedCase, job: &PlannedJob) -> bool {

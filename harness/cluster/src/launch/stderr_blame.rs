@@ -163,6 +163,7 @@ fn is_missing_tool(line: &str) -> bool {
     let line = line.trim_end();
     let not_there = line.ends_with("No such file or directory");
     line.ends_with(": command not found")
+        || (line.contains(".sh: line ") && line.contains(": exec: ") && line.ends_with(": not found"))
         || line.contains("error while loading shared libraries: ")
         || line.contains("unable to find the specified executable file")
         || (not_there && (line.contains("execve(): ") || line.contains(".sh: line ")))
@@ -282,6 +283,8 @@ mod tests {
             "slurmstepd: error: execve(): /opt/all_reduce_perf: No such file or directory",
             "/f/job.sh: line 24: mpirun: command not found",
             "/f/gpus.sh: line 14: /opt/all_reduce_perf: No such file or directory",
+            "gpu_state.sh: line 135: exec: gpu_burn: not found",
+            "gpu_state.sh: line 135: /opt/gpu_burn: No such file or directory",
             "/opt/all_reduce_perf: error while loading shared libraries: libnccl.so.2: cannot open shared object",
             "mpirun was unable to find the specified executable file, and therefore",
         ] {

@@ -24,6 +24,8 @@ pub const GPUS_SH: &str = include_str!("gpus.sh");
 pub const FLOWS_SH: &str = include_str!("flows.sh");
 /// Puts what NCCL's Inspector left for each process into one file.
 pub const INSPECTOR_SH: &str = include_str!("inspector.sh");
+/// A program, and the state of its node's GPUs before, during and after it.
+pub const GPU_STATE_SH: &str = include_str!("gpu_state.sh");
 /// One rank of a workload, under nsys where it is among those to be profiled.
 pub const PROFILE_SH: &str = include_str!("profile.sh");
 /// Over ssh: what starts, keeps and ends a job's script on one node.
@@ -394,6 +396,8 @@ pub mod files {
     pub const INSPECTOR_SCRIPT: &str = "inspector.sh";
     /// What NCCL's Inspector recorded, of all ranks.
     pub const INSPECTOR: &str = "inspector.txt";
+    /// Runs a program and reads the state of GPUs.
+    pub const GPU_STATE_SCRIPT: &str = "gpu_state.sh";
     /// Output of the samplers; over ssh it goes to `LOG`.
     pub const SAMPLER_LOG: &str = "sampler.log";
     /// Over ssh, by node: the output of its script.
@@ -431,6 +435,11 @@ pub mod files {
         format!("{name}.{node}")
     }
 
+    /// The state of one node's GPUs.
+    pub fn gpu_state(node: &str) -> String {
+        format!("gpu_state.{node}.txt")
+    }
+
     /// Readings of the sampler on one node.
     pub fn counters(node: &str) -> String {
         format!("counters.{node}.txt")
@@ -453,7 +462,8 @@ pub mod files {
 }
 
 /// The scripts that are the same in every job, by the name under which they are put into its folder.
-pub const SHARED: [(&str, &str); 9] = [
+pub const SHARED: [(&str, &str); 10] = [
+    (files::GPU_STATE_SCRIPT, GPU_STATE_SH),
     ("counters.sh", COUNTERS_SH),
     (files::INSPECTOR_SCRIPT, INSPECTOR_SH),
     ("gpus.sh", GPUS_SH),

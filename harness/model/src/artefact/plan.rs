@@ -343,6 +343,8 @@ pub enum FileKind {
     Ras,
     /// What NCCL's Inspector recorded, of all ranks.
     Inspector,
+    /// The state of a node's GPUs before, during and after the workload.
+    GpuState,
 }
 
 impl FileKind {
@@ -354,6 +356,7 @@ impl FileKind {
             FileKind::Flow => Some(metric::Files::Flows),
             FileKind::ProfileAccount | FileKind::ProfileTable => Some(metric::Files::Reports),
             FileKind::Inspector => Some(metric::Files::Inspector),
+            FileKind::GpuState => Some(metric::Files::GpuState),
             FileKind::ProfileReport
             | FileKind::Stderr
             | FileKind::Log

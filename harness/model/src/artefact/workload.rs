@@ -49,6 +49,17 @@ pub enum WorkloadFacts {
         #[serde(flatten)]
         facts: TrainingFacts,
     },
+    /// A program that tests one node by itself.
+    NodeTool {
+        /// The kind, as suites say it.
+        program: String,
+        /// How long it loads the node, where the suite says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seconds: Option<u32>,
+        /// Of DCGM's diagnosis.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        level: Option<u32>,
+    },
 }
 
 /// What holds of a kind of workload. No fact follows from another.
@@ -106,6 +117,8 @@ const TRAINING: WorkloadTraits = WorkloadTraits {
     isolates: false,
 };
 
+const NODE_TOOL: WorkloadTraits = WorkloadTraits { exit_code_is_result: false, ..COMMAND };
+
 impl WorkloadFacts {
     /// The row of its kind.
     pub const fn traits(&self) -> &'static WorkloadTraits {
@@ -115,6 +128,7 @@ impl WorkloadFacts {
             WorkloadFacts::NicPairs { .. } => &FLOWS,
             WorkloadFacts::Command { .. } => &COMMAND,
             WorkloadFacts::Training { .. } => &TRAINING,
+            WorkloadFacts::NodeTool { .. } => &NODE_TOOL,
         }
     }
 

@@ -4,6 +4,7 @@
 mod command;
 mod nccl_tests;
 mod nic_pairs;
+mod node_tool;
 mod training;
 
 pub use nccl_tests::EXCLUDED_INTERFACES;
@@ -53,6 +54,11 @@ pub(crate) trait WorkloadPlanner {
         Results::Printed(FileKind::Stdout)
     }
 
+    /// Files that its jobs leave beside their results.
+    fn leaves(&self, _placed: &Placed) -> Vec<ExpectedFile> {
+        Vec::new()
+    }
+
     /// Seconds that a job on so many nodes takes where all is well.
     fn estimate_s(&self, _instance: &Instance, _placement: Placement, _nodes: usize) -> f64 {
         LAUNCH_S
@@ -87,6 +93,7 @@ pub(crate) fn planner(workload: &Workload) -> &dyn WorkloadPlanner {
         Workload::NicPairs(pairs) => pairs,
         Workload::Command(command) => command,
         Workload::Training(training) => training,
+        Workload::NodeTool(tool) => tool,
     }
 }
 

@@ -14,6 +14,7 @@ pub mod nccl_shape;
 pub mod nccl_tests;
 pub mod nic_flows;
 pub mod nic_rate;
+mod node_tools;
 pub(crate) mod nvtx_unbalanced;
 pub mod of_reports;
 mod rank_list;
@@ -61,6 +62,12 @@ pub const LIST: &[RecipeSpec<'static>] = &[
     cross_checks::SPEC,
     nccl_log::SPEC,
     inspector::SPEC,
+    node_tools::SPECS[0],
+    node_tools::SPECS[1],
+    node_tools::SPECS[2],
+    node_tools::SPECS[3],
+    node_tools::SPECS[4],
+    node_tools::SPECS[5],
 ];
 
 /// The declaration of a recipe. The planner, the linter and the manual read it. A user's borrows from the catalogue that
@@ -187,6 +194,13 @@ pub enum Workload {
     },
     /// Any program.
     Command,
+    /// A program that tests one node by itself.
+    NodeTool {
+        /// How long it loads the node, where that was asked for.
+        seconds: Option<u32>,
+        /// Of DCGM's diagnosis.
+        level: Option<u32>,
+    },
     /// A training with a log of its steps.
     Training {
         /// What suite and inventory state of it beforehand.
@@ -217,6 +231,8 @@ pub enum FileRole {
     FlightDump,
     /// What became of the request for dumps on one node.
     FlightRequest,
+    /// The state of a node's GPUs before, during and after the workload.
+    GpuState,
     /// What NCCL's RAS reports of the job, and the addresses of the node.
     Ras,
     /// What NCCL's Inspector recorded, of all ranks.

@@ -1,20 +1,35 @@
 //! The programs, beside nccl-tests and those of trainings (`training`), that a job of the simulated cluster can run, by
 //! their names in `COMMANDS`. Anything else is an error.
 
+mod node_tools;
+
 use crate::active_faults::ActiveFaults;
+use crate::cluster::Cluster;
 use crate::spread::Spread;
 use crate::work::Work;
-use job::script::Run;
+use job::script::{Run, files};
 
 /// A program: what it does with its arguments.
 type Program = fn(&CommandCall<'_>) -> CommandOutput;
 
 /// Each by the name of its file.
-const COMMANDS: [(&str, Program); 5] =
-    [("true", succeed), ("false", fail), ("sleep", sleep), ("hostname", hostname), ("echo", echo)];
+const COMMANDS: [(&str, Program); 10] = [
+    ("true", succeed),
+    ("false", fail),
+    ("sleep", sleep),
+    ("hostname", hostname),
+    ("echo", echo),
+    ("dcgmi", node_tools::dcgmi),
+    ("nvbandwidth", node_tools::nvbandwidth),
+    ("gpu_burn", node_tools::gpu_burn),
+    ("stream", node_tools::stream),
+    ("fio", node_tools::fio),
+];
 
 /// One call of a program by all ranks of a job.
 pub(crate) struct CommandCall<'a> {
+    /// The hardware that it runs on.
+    pub cluster: &'a Cluster,
     /// Faults of the job's nodes.
     pub active_faults: &'a ActiveFaults,
     /// In the order of the job's script.
@@ -46,7 +61,7 @@ impl Default for CommandOutput {
 impl CommandCall<'_> {
     /// Without the program.
     pub(crate) fn arguments(&self) -> &[String] {
-        self.run.argv.get(1..).unwrap_or_default()
+        watched(&self.run.argv).0.get(1..).unwrap_or_default()
     }
 
     /// The same line of every task, by node.
@@ -70,19 +85,34 @@ impl CommandCall<'_> {
     }
 }
 
+/// The command line of a program, and whether the state of GPUs is read around it.
+fn watched(argv: &[String]) -> (&[String], bool) {
+    match argv {
+        [bash, script, _, _, rest @ ..] if bash == "bash" && script == files::GPU_STATE_SCRIPT => {
+            (rest, true)
+        }
+        _ => (argv, false),
+    }
+}
+
 /// What the program does, and its name where this world does not have it.
 pub(crate) fn run(call: &CommandCall<'_>) -> (Work, Option<String>) {
-    let program = call.run.argv.first().map(String::as_str).unwrap_or_default();
+    let (argv, is_watched) = watched(&call.run.argv);
+    let program = argv.first().map(String::as_str).unwrap_or_default();
     let name = program.rsplit('/').next().unwrap_or_default();
     let known = COMMANDS.iter().find(|(known, _)| *known == name);
-    let output = known.map_or_else(|| not_found(call, program), |(_, command)| command(call));
+    let output = known.map_or_else(|| not_found(call, program, is_watched), |(_, command)| command(call));
     let CommandOutput { stdout, stderr, code, seconds } = output;
     let unknown = known.is_none().then(|| program.to_owned());
     (Work::Command { stdout, stderr, code, seconds }, unknown)
 }
 
-fn not_found(call: &CommandCall<'_>, program: &str) -> CommandOutput {
+fn not_found(call: &CommandCall<'_>, program: &str, is_watched: bool) -> CommandOutput {
     let (stderr, code) = match call.spread {
+        // What bash says of a program that it is to become.
+        _ if is_watched => {
+            (format!("gpu_state.sh: line 135: exec: {program}: not found\n{}", call.exits(127)), 127)
+        }
         Spread::Srun => {
             let error = "slurmstepd: error: execve()";
             (format!("{error}: {program}: No such file or directory\n{}", call.exits(2)), 2)

@@ -33,8 +33,8 @@ fn certificate(text: &mut String, of: &Acceptance) -> std::fmt::Result {
     row("delivery", &format!("{}, seed {}, harness {}", of.delivery, of.seed, of.harness))?;
     writeln!(
         text,
-        "\nA node is accepted only if every assertion of every stage passed for it. Inconclusive results leave it not \
-         decided, which is no acceptance. `sha256sum -c SHA256SUMS` in this folder shows that no file was changed; \
+        "\nA node is accepted only if every assertion of every stage passed for it; numbers that have nothing to \
+         compare with are counted as unjudged. Inconclusive results leave it not decided, which is no acceptance. `sha256sum -c SHA256SUMS` in this folder shows that no file was changed; \
          each folder below `runs` is a complete run, which `harness --run PATH --from judge` judges again."
     )?;
     rejected_nodes(text, of)?;

@@ -346,6 +346,13 @@ fn is_wrong(metric: &str) -> bool {
 fn inside(node: &str, node_status: &NodeStatus, alone: bool) -> EvidenceLine {
     let failed = || node_status.bad.iter().filter(|bad| bad.status == Status::Fail);
     let of_gpu = failed().find(|bad| bad.part.as_ref().is_some_and(|part| part.starts_with("gpu")));
+    let coded = |metric: &str| match recipe::built_in(metric)?.names {
+        Names::Coded(part, code) => Some((part, code)),
+        _ => None,
+    };
+    if let Some((bad, (part, code))) = failed().find_map(|bad| Some((bad, coded(&bad.metric)?))) {
+        return line(code, node, bad.part.as_deref().or(part).unwrap_or("node"), &bad.message);
+    }
     if let Some(bad) = of_gpu {
         let code = if is_wrong(&bad.metric) { "HRN-GPU-WRONG" } else { "HRN-GPU-SLOW" };
         return line(code, node, bad.part.as_deref().unwrap_or("gpu"), &bad.message);

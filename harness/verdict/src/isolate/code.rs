@@ -184,7 +184,7 @@ fn is_of_metric(evidence: &str, plan: &Plan) -> bool {
 }
 
 /// Every code once, as `harness explain` lists them.
-pub static CODES: [&Code; 20] = [
+pub static CODES: [&Code; 28] = [
     &NODE_SLOW,
     &NODE_UNCLEAR,
     &NODE_BROKEN,
@@ -194,6 +194,12 @@ pub static CODES: [&Code; 20] = [
     &GPU_SLOW,
     &GPU_WRONG,
     &GPU_XID,
+    &GPU_DIAGNOSIS,
+    &GPU_DIED,
+    &GPU_PCIE_SLOW,
+    &GPU_THROTTLES,
+    &GPU_ECC,
+    &GPU_NVLINK,
     &NVLINK_SLOW,
     &NIC_SLOW,
     &NIC_DEAD,
@@ -204,6 +210,8 @@ pub static CODES: [&Code; 20] = [
     &LINK_SLOW,
     &NET_DOWNGRADED,
     &RANK_LATE,
+    &MEMORY_SLOW,
+    &DISK_SLOW,
     &FLEET_SLOW,
 ];
 
@@ -268,6 +276,80 @@ static GPU_WRONG: Code = Code {
     what: "one GPU whose results are wrong",
     cause: "silent corruption in that GPU or its memory",
     next: "drain it at once: results of jobs on it cannot be trusted; replace the node",
+};
+
+static GPU_DIAGNOSIS: Code = Code {
+    name: "HRN-GPU-DIAGNOSIS",
+    severity: Severity::Reset,
+    what: "one GPU on which tests of DCGM's diagnosis fail",
+    cause: "see the evidence: it holds DCGM's message, such as memory errors that cannot be corrected or a row that could \
+            not be remapped",
+    next: "do what the message says; reset the GPU or reboot the node, and run the diagnosis again (`harness --suite \
+           node-p5 diagnosis`); replace the node if the test fails again",
+};
+
+static GPU_DIED: Code = Code {
+    name: "HRN-GPU-DIED",
+    severity: Severity::Reset,
+    what: "one GPU on which a program died or stood still under full load, while the others of its node went on",
+    cause: "an error of its memory, its power or its connection: the kernel log has an Xid of that moment",
+    next: "look for the Xid in the kernel log, reset the GPU or reboot the node, load it again (`harness --suite node-p5 \
+           load`); replace the node if it dies again",
+};
+
+static GPU_PCIE_SLOW: Code = Code {
+    name: "HRN-GPU-PCIE-SLOW",
+    severity: Severity::Reboot,
+    what: "one GPU that copies slowly to or from the host, while its peers do not",
+    cause: "a PCIe link that came up narrower or at a lower speed, or replays on it",
+    next: "compare `pcie.link.width.current` and `pcie.link.gen.current` of `nvidia-smi` with its peers under load, reboot \
+           the node once; replace it if the link stays so",
+};
+
+static GPU_THROTTLES: Code = Code {
+    name: "HRN-GPU-THROTTLES",
+    severity: Severity::Replace,
+    what: "one GPU that slows down under long full load, while its peers keep their rate",
+    cause: "cooling or power of that GPU: the evidence says after how long it began",
+    next: "watch its temperature and throttle reasons under load (`nvidia-smi -q -d PERFORMANCE,TEMPERATURE`); replace the \
+           node",
+};
+
+static GPU_ECC: Code = Code {
+    name: "HRN-GPU-ECC",
+    severity: Severity::Reset,
+    what: "one GPU whose memory has errors that are not corrected, or a row that waits to be replaced",
+    cause: "a cell of its memory: the GPU takes the row out of use at its next reset, as long as it has spare ones",
+    next: "reset the GPU or reboot the node, and load it again (`harness --suite node-p5 load`); replace the node if errors \
+           come back or remapping fails",
+};
+
+static GPU_NVLINK: Code = Code {
+    name: "HRN-GPU-NVLINK",
+    severity: Severity::Reset,
+    what: "one GPU with NVLinks that are down or count errors",
+    cause: "a link that did not train, a switch, or the fabric manager",
+    next: "look at `nvidia-smi nvlink -s -e` and the fabric manager, reset all GPUs of the node together or reboot it; \
+           replace the node if it returns",
+};
+
+static MEMORY_SLOW: Code = Code {
+    name: "HRN-MEMORY-SLOW",
+    severity: Severity::Reboot,
+    what: "a node whose host memory is slower than that of its peers",
+    cause: "a memory module that is missing or was taken out after errors, another NUMA or power setting, another \
+            process",
+    next: "compare the size of its memory and its kernel log (EDAC, machine checks) with a peer, reboot it once; replace it if \
+           it stays slow",
+};
+
+static DISK_SLOW: Code = Code {
+    name: "HRN-DISK-SLOW",
+    severity: Severity::Watch,
+    what: "a node whose disk is slower than those of its peers, or returns errors",
+    cause: "a drive that is worn or missing from its array, or other traffic on a shared file system",
+    next: "look at `dmesg`, `smartctl -a` and the array of the disk; of a shared file system, at its servers and its client \
+           on the node",
 };
 
 static NVLINK_SLOW: Code = Code {

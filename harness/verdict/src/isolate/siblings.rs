@@ -51,12 +51,39 @@ struct Whole {
     about: &'static str,
 }
 
-const WHOLES: [Whole; 5] = [
+const WHOLES: [Whole; 12] = [
     Whole { of: "HRN-NIC-SLOW", part: "fabric", code: "HRN-PORT-SLOW", about: "slow" },
     Whole { of: "HRN-NIC-DEAD", part: "fabric", code: "HRN-NIC-DEAD", about: "listed, but moved no byte" },
     Whole { of: "HRN-NIC-MISSING", part: "fabric", code: "HRN-NIC-MISSING", about: "not listed" },
     Whole { of: "HRN-GPU-SLOW", part: "node", code: "HRN-NODE-SLOW", about: "slow" },
     Whole { of: "HRN-GPU-WRONG", part: "node", code: "HRN-NODE-BROKEN", about: "wrong results" },
+    Whole {
+        of: "HRN-GPU-DIAGNOSIS",
+        part: "node",
+        code: "HRN-GPU-DIAGNOSIS",
+        about: "fail DCGM's diagnosis",
+    },
+    Whole { of: "HRN-GPU-DIED", part: "node", code: "HRN-GPU-DIED", about: "died under load" },
+    Whole {
+        of: "HRN-GPU-PCIE-SLOW",
+        part: "node",
+        code: "HRN-GPU-PCIE-SLOW",
+        about: "slow to or from the host",
+    },
+    Whole { of: "HRN-GPU-THROTTLES", part: "node", code: "HRN-GPU-THROTTLES", about: "slow down under load" },
+    Whole { of: "HRN-GPU-ECC", part: "node", code: "HRN-GPU-ECC", about: "memory errors" },
+    Whole {
+        of: "HRN-GPU-NVLINK",
+        part: "node",
+        code: "HRN-GPU-NVLINK",
+        about: "NVLinks down or with errors",
+    },
+    Whole {
+        of: "HRN-NVLINK-SLOW",
+        part: "nvlink",
+        code: "HRN-NVLINK-SLOW",
+        about: "slow to or from each other",
+    },
 ];
 
 /// One part for all that have one cause, in the place of the first of them; all others as they were.
@@ -98,7 +125,7 @@ fn merge_whole(node: &str, whole: &Whole, of_kind: &[Part], devices: Devices) ->
     if names.contains(whole.part) {
         return None;
     }
-    let (all, what) = match whole.of.starts_with("HRN-GPU") {
+    let (all, what) = match !whole.of.starts_with("HRN-NIC") {
         true => (devices.gpus, "GPUs"),
         false => (devices.nics, "NICs"),
     };
@@ -110,6 +137,11 @@ fn merge_whole(node: &str, whole: &Whole, of_kind: &[Part], devices: Devices) ->
         false => format!("{} of {all} {what}", names.len()),
     };
     let evidence = match rates(of_kind) {
+        // DCGM's own message says what to do.
+        _ if whole.of == "HRN-GPU-DIAGNOSIS" => {
+            let first = of_kind.first()?;
+            format!("{count}: {}, first {}: {}", whole.about, first.part, first.evidence)
+        }
         _ if whole.about != "slow" => format!("{count}: {}", whole.about),
         Some(rates) => format!("{count} at {rates}"),
         None => {
@@ -168,6 +200,8 @@ pub(crate) fn absorb(parts: Vec<Part>) -> Vec<Part> {
         kind.is_some_and(|kind| {
             whole(kind.code).is_some_and(|all| all.iter().any(|evidence| is_of(kind, evidence)))
         }) || (part.code == Some("HRN-PORT-SLOW") && whole("HRN-NODE-SLOW").is_some())
+            // Slow GPUs copy slowly.
+            || (part.part == "nvlink" && whole("HRN-NODE-SLOW").is_some())
     };
     let (left_out, mut kept): (Vec<Part>, Vec<Part>) = parts.iter().cloned().partition(in_a_whole);
     for part in kept.iter_mut().filter(|part| part.code == Some("HRN-NODE-SLOW")) {

@@ -15,20 +15,34 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The parts that this case's measurements name by themselves.
 pub(crate) fn find_in_case(data: &CaseData, verdicts: &[Verdict], nic_rates: &NicRateCache) -> Vec<Culprit> {
-    let mut named = Vec::new();
+    let mut named: Vec<(&str, Part)> = Vec::new();
     for (assertion, verdict) in data.case.assertions.iter().zip(verdicts) {
         if verdict.status == Status::Fail && verdict.cause.as_deref() != Some(BELOW_FLOOR) {
             let parts = named_by(data, assertion, verdict).into_iter();
             named.extend(parts.map(|part| (assertion.metric.as_str(), part)));
         }
     }
-    let (mut parts, alike) = widespread_parts::split(data, named);
+    let (named, alike) = widespread_parts::split(data, named);
+    let mut parts = first_of_each(data, named);
     parts.extend(nic_rates.parts());
     let devices = Devices { nics: data.instance.nics.len(), gpus: data.instance.gpus as usize };
     let mut culprits: Vec<Culprit> = siblings::unite(parts, devices).into_iter().map(from_part).collect();
     culprits.extend(nic_rates.others());
     culprits.extend(alike);
     culprits
+}
+
+/// Of several numbers by which a program speaks against one part, the one that is asserted first says what ails it.
+fn first_of_each(data: &CaseData, named: Vec<(&str, Part)>) -> Vec<Part> {
+    let is_coded = |metric: &str| {
+        recipe::built_in(metric).is_some_and(|metric| matches!(metric.names, Names::Coded(..)))
+    };
+    let place = |metric: &str| data.case.assertions.iter().position(|assertion| assertion.metric == metric);
+    let (mut coded, others): (Vec<_>, Vec<_>) = named.into_iter().partition(|(metric, _)| is_coded(metric));
+    coded.sort_by_key(|(metric, _)| place(metric));
+    let mut seen: BTreeSet<(String, String)> = BTreeSet::new();
+    coded.retain(|(_, part)| seen.insert((part.node.clone(), part.part.clone())));
+    others.into_iter().chain(coded).map(|(_, part)| part).collect()
 }
 
 fn from_part(part: Part) -> Culprit {
@@ -62,6 +76,9 @@ fn named_by(data: &CaseData, assertion: &PlannedAssertion, verdict: &Verdict) ->
         return first_finding(data, assertion, code);
     }
     let Some(node) = &assertion.node else { return Vec::new() };
+    if let Names::Coded(of_node, code) = names {
+        return coded(assertion, verdict, node, assertion.part.as_deref().or(of_node), code);
+    }
     if let Names::Findings(code) = names {
         return findings(data, assertion, node, code);
     }
@@ -90,6 +107,26 @@ fn named_by(data: &CaseData, assertion: &PlannedAssertion, verdict: &Verdict) ->
             Some(Part { rate: (named.code == Some("HRN-GPU-SLOW")).then_some(rate), ..named })
         })
         .collect()
+}
+
+/// What a program measured that tests one node by itself: the metric says what it speaks against.
+fn coded(
+    assertion: &PlannedAssertion,
+    verdict: &Verdict,
+    node: &str,
+    part: Option<&str>,
+    code: &'static str,
+) -> Vec<Part> {
+    let (Some(part), Some(value)) = (part, verdict.observed) else { return Vec::new() };
+    let expected = verdict.lower.zip(verdict.upper).map(|(lower, upper)| (lower + upper) / 2.0);
+    let rate = (code == "HRN-GPU-SLOW").then_some(Rate {
+        value,
+        healthy: expected.or(verdict.lower),
+        unit: assertion.unit,
+    });
+    // The line of a culprit begins with its node.
+    let evidence = verdict.message.replacen(&format!(" on {node}:"), ":", 1);
+    vec![Part { node: node.to_owned(), part: part.to_owned(), code: Some(code), evidence, rate }]
 }
 
 /// The parts that the recipe is sure of, such as stragglers: it compared the ranks with each other, so that a run with another partner

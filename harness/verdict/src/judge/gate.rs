@@ -169,9 +169,7 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
         }
         // A bandwidth reached with wrong data is no bandwidth. Where nothing asks for the data itself, the numbers beside
         // it must not end as a pass.
-        let mut assertions = data.case.assertions.iter();
-        if data_wrong && !assertions.any(|assertion| recipe::checks_data(&assertion.metric)) {
-            let check = unasserted(data);
+        if let Some(check) = unasserted(data).filter(|_| data_wrong) {
             return Gate::Inconclusive {
                 cause: check.cause.to_owned(),
                 message: format!("{}, and no assertion checks it", check.wrong),
@@ -296,6 +294,7 @@ fn gate(data: &CaseData, end: &Ended, analysis: Option<&JobAnalysis>) -> Gate {
 
 /// Where no recipe of the case declares a check.
 const UNDECLARED: DataCheck = DataCheck {
+    sound: 0.0,
     cause: "data-wrong",
     wrong: "the output reports wrong data",
     next: "add the recipe that reads it, and assert its metric",
@@ -305,15 +304,24 @@ const UNDECLARED: DataCheck = DataCheck {
 const EXIT_CODE: &str = "exit-code";
 
 /// The check of data that the case should assert: of what its recipes give, one with numbers comes first.
-fn unasserted(data: &CaseData) -> DataCheck {
+/// The check of data that no assertion makes, if there is one: one that shows wrong data, else any where none is asserted.
+fn unasserted(data: &CaseData) -> Option<DataCheck> {
     let recipes = data.case.recipes.iter().filter_map(|name| data.catalogue.job_recipe(name));
     let checks: Vec<(&str, DataCheck)> = recipes
         .flat_map(|recipe| recipe.metrics)
         .filter_map(|metric| Some((&*metric.name, metric.checks?)))
         .collect();
-    let has_numbers = |name: &str| data.metrics.rows().iter().any(|row| &*row.name == name);
-    let measured = checks.iter().find(|(name, _)| has_numbers(name));
-    measured.or(checks.first()).map_or(UNDECLARED, |(_, check)| *check)
+    let rows = || data.metrics.rows().iter();
+    let is_asserted = |name: &str| data.case.assertions.iter().any(|assertion| assertion.metric == name);
+    let is_checked = data.case.assertions.iter().any(|assertion| recipe::checks_data(&assertion.metric));
+    let is_wrong =
+        |name: &str, check: &DataCheck| rows().any(|row| &*row.name == name && row.value != check.sound);
+    let forgotten = checks.iter().find(|(name, check)| is_wrong(name, check) && !is_asserted(name));
+    let any = || {
+        let measured = checks.iter().find(|(name, _)| rows().any(|row| &*row.name == *name));
+        measured.or(checks.first()).map_or(UNDECLARED, |(_, check)| *check)
+    };
+    forgotten.map(|(_, check)| *check).or_else(|| (!is_checked).then(any))
 }
 
 fn to_install(tool: &str) -> &'static str {

@@ -216,7 +216,12 @@ fn explanation(data: &CaseData, assertion: &PlannedAssertion) -> Option<String> 
     let codes = recipe::built_in(&assertion.metric)?.explained_by;
     let jobs = assertion.jobs.iter().filter_map(|job| data.analysis.jobs.get(job));
     let findings: Vec<_> = jobs.flat_map(|analysis| &analysis.findings).collect();
-    let found = codes.iter().find_map(|code| findings.iter().find(|finding| finding.code == *code));
+    // That of another part explains nothing of this one.
+    let is_of_it = |finding: &&&Finding| {
+        assertion.part.is_none() || finding.part.is_none() || finding.part == assertion.part
+    };
+    let found =
+        codes.iter().find_map(|code| findings.iter().filter(is_of_it).find(|finding| finding.code == *code));
     found.map(|finding| finding.message.clone())
 }
 

@@ -8,8 +8,11 @@ use model::artefact::Culprit;
 use recipes::recipe;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The parts that stand out, and a line for each metric that most nodes fail alike. Each part comes with its metric.
-pub(super) fn split(data: &CaseData, named: Vec<(&str, Part)>) -> (Vec<Part>, Vec<Culprit>) {
+/// The parts that stand out, each with its metric, and a line for each metric that most nodes fail alike. Each part comes with its metric.
+pub(super) fn split<'a>(
+    data: &CaseData,
+    named: Vec<(&'a str, Part)>,
+) -> (Vec<(&'a str, Part)>, Vec<Culprit>) {
     let mut groups: BTreeMap<(&str, Option<String>), Vec<Part>> = BTreeMap::new();
     for (metric, part) in named {
         let names = recipe::built_in(metric).map(|metric| metric.names);
@@ -22,7 +25,7 @@ pub(super) fn split(data: &CaseData, named: Vec<(&str, Part)>) -> (Vec<Part>, Ve
         let bad: BTreeSet<&str> = group.iter().map(|part| part.node.as_str()).collect();
         let all = nodes_with(data, metric);
         if !are_most(bad.len(), all.len()) {
-            parts.extend(group);
+            parts.extend(group.into_iter().map(|part| (metric, part)));
             continue;
         }
         let (bad, all, case) = (bad.len(), all.len(), &data.case.name);

@@ -6,6 +6,7 @@ mod command;
 pub mod model;
 mod nccl_tests;
 mod nic_pairs;
+mod node_tool;
 mod table;
 pub mod training;
 
@@ -13,6 +14,7 @@ pub use arguments::variables;
 pub use command::Command;
 pub use nccl_tests::{Algorithm, NcclTests, Step};
 pub use nic_pairs::NicPairs;
+pub use node_tool::{Fio, NodeTool, Tool};
 pub use table::{Refusal, Setting, SettingValue, WorkloadTable};
 
 use super::matrix::Combination;
@@ -33,10 +35,13 @@ pub enum Workload {
     Command(Command),
     /// `torchrun`, `fsdp`, `nemo`, `ddp` or `mpi`.
     Training(training::Training),
+    /// `dcgm-diag`, `nvbandwidth`, `gpu-burn`, `stream` or `fio`: a node by itself.
+    NodeTool(NodeTool),
 }
 
 /// How each is read, in the order in which messages list them.
-const KINDS: [&WorkloadKind; 4] = [&nccl_tests::KIND, &nic_pairs::KIND, &command::KIND, &training::KIND];
+const KINDS: [&WorkloadKind; 5] =
+    [&nccl_tests::KIND, &nic_pairs::KIND, &command::KIND, &training::KIND, &node_tool::KIND];
 
 /// What reading, checking and linting ask of it.
 impl Deref for Workload {
@@ -48,6 +53,7 @@ impl Deref for Workload {
             Workload::NicPairs(pairs) => pairs,
             Workload::Command(command) => command,
             Workload::Training(training) => training,
+            Workload::NodeTool(tool) => tool,
         }
     }
 }
@@ -59,6 +65,7 @@ impl DerefMut for Workload {
             Workload::NicPairs(pairs) => pairs,
             Workload::Command(command) => command,
             Workload::Training(training) => training,
+            Workload::NodeTool(tool) => tool,
         }
     }
 }

@@ -68,6 +68,7 @@ pub const WRONG: MetricSpec = row_metric(
 )
 .covering(Covers::NoNics)
 .checking(DataCheck {
+    sound: 0.0,
     cause: "data-wrong",
     wrong: "nccl-tests reports wrong data",
     next: "assert `nccl.wrong` in the case, and run suite `nccl-p5`, case `gpu-each`: it checks each GPU separately",

@@ -79,6 +79,7 @@ const LOSS_FINITE: MetricSpec = job_metric(
 .naming(Names::FirstFinding(NAN_RANK))
 .explained_by(&[NAN_RANK, NOT_FINITE])
 .checking(DataCheck {
+    sound: 1.0,
     cause: "loss-not-finite",
     wrong: "the training loss is not finite",
     next: "assert `train.loss_finite` in the case",
@@ -192,7 +193,7 @@ fn run(job: &JobInput) -> Output {
     let (facts, ranks) = match &job.workload {
         Workload::Training { facts, ranks } => (facts, Some(*ranks)),
         Workload::Command => (&none, None),
-        Workload::NcclTests { .. } | Workload::NicPairs { .. } => return output,
+        Workload::NcclTests { .. } | Workload::NicPairs { .. } | Workload::NodeTool { .. } => return output,
     };
     let has_nan = stopped::find_causes(job, ranks, &mut output);
     let Some(ReferenceLogs { steps, time }) = read(job, &mut output) else { return output };

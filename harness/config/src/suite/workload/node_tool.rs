@@ -1,0 +1,278 @@
+//! Programs that test one node by itself: `dcgm-diag`, `nvbandwidth`, `gpu-burn`, `stream` and `fio`.
+
+use super::super::Placement;
+use super::Workload;
+use super::arguments::{argument, environment, program_of};
+use super::table::{Refusal, WorkloadKind, WorkloadTable};
+use super::{args_key, environment_key};
+use crate::form::{Form, Key, Type};
+use crate::toml_reader::quantity::size_of;
+use crate::toml_reader::{Table, Value};
+use std::collections::BTreeMap;
+
+pub(super) const KIND: WorkloadKind = WorkloadKind {
+    names: &["dcgm-diag", "nvbandwidth", "gpu-burn", "stream", "fio"],
+    form,
+    read,
+    settings: &[],
+};
+
+/// A call of such a program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeTool {
+    /// What is called, and with what.
+    pub tool: Tool,
+    /// Its name or path.
+    pub program: String,
+    /// Behind those of the tool.
+    pub args: Vec<String>,
+    /// Wins over the inventory's.
+    pub environment: BTreeMap<String, String>,
+    /// Seconds between readings of the GPUs' state, 0 for none while it runs; nothing where it uses no GPU.
+    pub sample_s: Option<u32>,
+}
+
+/// The program and what a suite says of it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Tool {
+    /// `dcgmi diag`.
+    DcgmDiag {
+        /// 1 to 4.
+        level: u32,
+    },
+    /// Copies between host and GPUs, and between GPUs.
+    NvBandwidth,
+    /// Matrix products on all GPUs.
+    GpuBurn {
+        /// How long.
+        seconds: u32,
+        /// By tensor cores.
+        tensor_cores: bool,
+    },
+    /// Memory of the host.
+    Stream,
+    /// A disk or a shared file system.
+    Fio(Fio),
+}
+
+/// What fio does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fio {
+    /// A folder of the file system; its file there is removed at the end.
+    pub directory: String,
+    /// `read`, `randread`, ...
+    pub access: String,
+    /// Of one operation.
+    pub block: u64,
+    /// Of the file of each process.
+    pub size: u64,
+    /// How long.
+    pub seconds: u32,
+    /// Operations under way at once, of each process.
+    pub depth: u32,
+    /// Processes.
+    pub jobs: u32,
+}
+
+impl Tool {
+    /// `kind` in suites.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Tool::DcgmDiag { .. } => "dcgm-diag",
+            Tool::NvBandwidth => "nvbandwidth",
+            Tool::GpuBurn { .. } => "gpu-burn",
+            Tool::Stream => "stream",
+            Tool::Fio(_) => "fio",
+        }
+    }
+
+    /// The level of a diagnosis.
+    pub fn level(&self) -> Option<u32> {
+        match self {
+            Tool::DcgmDiag { level } => Some(*level),
+            _ => None,
+        }
+    }
+
+    /// How long it loads the node, where the suite says so.
+    pub fn seconds(&self) -> Option<u32> {
+        match self {
+            Tool::GpuBurn { seconds, .. } | Tool::Fio(Fio { seconds, .. }) => Some(*seconds),
+            Tool::DcgmDiag { .. } | Tool::NvBandwidth | Tool::Stream => None,
+        }
+    }
+}
+
+impl WorkloadTable for NodeTool {
+    fn environment(&self) -> &BTreeMap<String, String> {
+        &self.environment
+    }
+
+    fn written_arguments(&self) -> Vec<&String> {
+        std::iter::once(&self.program).chain(&self.args).collect()
+    }
+
+    /// gpu-burn prints all the time, the others at their end.
+    fn stall_s(&self) -> Option<u64> {
+        matches!(self.tool, Tool::GpuBurn { .. }).then_some(180)
+    }
+
+    fn usual_placement(&self) -> Option<Placement> {
+        Some(Placement::Each)
+    }
+
+    fn refuse_placement(&self, placement: Placement) -> Option<Refusal> {
+        let why = match self.tool {
+            Tool::DcgmDiag { .. } => "`dcgm-diag` tests one node by itself",
+            Tool::NvBandwidth => "`nvbandwidth` tests one node by itself",
+            Tool::GpuBurn { .. } => "`gpu-burn` tests one node by itself",
+            Tool::Stream => "`stream` tests one node by itself",
+            Tool::Fio(_) => "`fio` tests one node by itself",
+        };
+        (placement != Placement::Each).then_some((why, "write `placement = \"each\"`"))
+    }
+
+    fn refuse_profile(&self) -> Option<&'static str> {
+        Some("programs that test a node are not profiled")
+    }
+
+    fn refuse_nccl_log(&self) -> Option<&'static str> {
+        Some("programs that test a node do not run NCCL; remove `nccl_log` from `recipes`")
+    }
+
+    fn reads_counters(&self) -> bool {
+        false
+    }
+}
+
+const LONGEST_S: std::ops::RangeInclusive<u32> = 10..=86_400;
+const ACCESSES: [(&str, &str); 6] = [
+    ("read", "read"),
+    ("write", "write"),
+    ("randread", "randread"),
+    ("randwrite", "randwrite"),
+    ("readwrite", "readwrite"),
+    ("randrw", "randrw"),
+];
+
+fn usual_program(kind: &str) -> &'static str {
+    match kind {
+        "dcgm-diag" => "dcgmi",
+        "nvbandwidth" => "nvbandwidth",
+        "gpu-burn" => "gpu_burn",
+        "stream" => "stream",
+        _ => "fio",
+    }
+}
+
+/// Copies are measured without a reading beside them.
+fn usual_sample_s(kind: &str) -> Option<(u32, &'static str)> {
+    match kind {
+        "dcgm-diag" => Some((30, "30")),
+        "nvbandwidth" => Some((0, "0")),
+        "gpu-burn" => Some((10, "10")),
+        _ => None,
+    }
+}
+
+fn form(kind: &str) -> Form {
+    let sampled = usual_sample_s(kind).map(|(_, usual)| {
+        Key::usual(
+            "sample_s",
+            usual,
+            Type::Whole(0..=3600),
+            "seconds between readings of the GPUs' state (recipe `gpu_state`); 0 reads before and after it alone",
+        )
+    });
+    let program = Key::usual("program", usual_program(kind), Type::Text, "the program by its name or path");
+    let own = match kind {
+        "dcgm-diag" => {
+            vec![Key::usual(
+                "level",
+                "2",
+                Type::Whole(1..=4),
+                "of the diagnosis, from seconds at 1 to hours at 4",
+            )]
+        }
+        "gpu-burn" => vec![
+            Key::usual("seconds", "300", Type::Whole(10..=86_400), "how long all GPUs are loaded"),
+            Key::usual("tensor_cores", "true", Type::Boolean, "multiply by tensor cores"),
+        ],
+        "fio" => vec![
+            Key::needed(
+                "directory",
+                Type::Text,
+                "a folder of the disk or file system; its files there are removed at the end",
+            ),
+            Key::usual(
+                "access",
+                "\"randread\"",
+                Type::OneOf(|_| ACCESSES.map(|(name, _)| name.to_owned()).to_vec()),
+                "what fio does",
+            ),
+            Key::usual("block", "\"4KiB\"", Type::Size, "of one operation"),
+            Key::usual("size", "\"4GiB\"", Type::Size, "of the file of each process"),
+            Key::usual("seconds", "30", Type::Whole(10..=86_400), "how long"),
+            Key::usual("depth", "64", Type::Whole(1..=4096), "operations under way at once, of each process"),
+            Key::usual("jobs", "4", Type::Whole(1..=256), "processes"),
+        ],
+        _ => Vec::new(),
+    };
+    Form::new(own.into_iter().chain(sampled).chain([program, args_key(), environment_key()]))
+}
+
+fn read(table: &Table<'_>, kind: &str) -> Option<Workload> {
+    let seconds = |usual: u32| table.get("seconds").map_or(Some(usual), |value| value.small(LONGEST_S));
+    let tool = match kind {
+        "dcgm-diag" => {
+            let level = table.get("level").map_or(Some(2), |value| value.small(1..=4));
+            level.map(|level| Tool::DcgmDiag { level })
+        }
+        "nvbandwidth" => Some(Tool::NvBandwidth),
+        "gpu-burn" => {
+            let seconds = seconds(300);
+            let tensor_cores = table.get("tensor_cores").map_or(Some(true), |value| value.boolean());
+            seconds.zip(tensor_cores).map(|(seconds, tensor_cores)| Tool::GpuBurn { seconds, tensor_cores })
+        }
+        "stream" => Some(Tool::Stream),
+        _ => fio(table, seconds(30)),
+    };
+    let sample_s = match usual_sample_s(kind) {
+        Some((usual, _)) => Some(table.get("sample_s").map_or(Some(usual), |value| value.small(0..=3600))?),
+        None => None,
+    };
+    let usual = || Some(usual_program(kind).to_owned());
+    let program = table.get("program").map_or_else(usual, |value| program_of(&value));
+    let args = table.get("args").and_then(|value| value.list()).unwrap_or_default();
+    let args = args.iter().filter_map(argument).collect();
+    let environment = environment(table);
+    Some(Workload::NodeTool(NodeTool { tool: tool?, program: program?, args, environment, sample_s }))
+}
+
+fn fio(table: &Table<'_>, seconds: Option<u32>) -> Option<Tool> {
+    let directory = table.need("directory").and_then(|value| folder(&value));
+    let access = table.get("access").map_or(Some("randread"), |value| value.one_of(&ACCESSES));
+    let block = table.get("block").map_or(Some(4 << 10), |value| size_of(&value));
+    let size = table.get("size").map_or(Some(4 << 30), |value| size_of(&value));
+    let depth = table.get("depth").map_or(Some(64), |value| value.small(1..=4096));
+    let jobs = table.get("jobs").map_or(Some(4), |value| value.small(1..=256));
+    Some(Tool::Fio(Fio {
+        directory: directory?,
+        access: access?.to_owned(),
+        block: block?,
+        size: size?,
+        seconds: seconds?,
+        depth: depth?,
+        jobs: jobs?,
+    }))
+}
+
+/// fio takes `:` in a folder for the end of its name.
+fn folder(value: &Value<'_>) -> Option<String> {
+    let text = argument(value)?;
+    if text.starts_with('/') && !text.contains([':', '\n']) {
+        return Some(text);
+    }
+    value.diagnostic_with(format!("not a folder for fio: {text:?}"), "write its path from `/`, without `:`");
+    None
+}

@@ -1,0 +1,168 @@
+#!/bin/bash
+# Runs a program, and reads the state of this node's GPUs before, during and after it with nvidia-smi.
+# usage: bash gpu_state.sh INTERVAL_S OUT PROGRAM [ARGUMENT...]
+#   INTERVAL_S  seconds between two readings while the program runs; 0 reads before and after it alone
+#   OUT         what was read: lines whose first word says what they are; a last line `end` proves it complete
+# The program has the streams and the exit code of this script. What cannot be read is noted and changes nothing.
+set -u
+LC_ALL=C
+interval=$1
+out=$2
+shift 2
+
+fields=(
+  index pcie.link.gen.current pcie.link.gen.max pcie.link.width.current pcie.link.width.max clocks.current.sm
+  temperature.gpu power.draw clocks_event_reasons.active ecc.errors.uncorrected.volatile.total
+  ecc.errors.corrected.volatile.total retired_pages.pending remapped_rows.pending remapped_rows.failure
+)
+
+# Runs a command and sets $text to what it prints. nvidia-smi can hang with a GPU that is off the bus, and then nothing ends
+# it: it is left behind, and not asked again.
+gone=
+ask() {
+  local part=$out.$BASHPID pid tries code
+  text=
+  [[ -n $gone ]] && return 124
+  "$@" >"$part" 2>&1 </dev/null &
+  pid=$!
+  for ((tries = 0; tries < 300; tries++)); do
+    kill -0 "$pid" 2>/dev/null || break
+    sleep 0.1
+  done
+  if kill -0 "$pid" 2>/dev/null; then
+    kill -9 "$pid" 2>/dev/null
+    gone=1
+    text="no answer of $1 in 30 s"
+    code=124
+  else
+    wait "$pid"
+    code=$?
+    text=$(head -c 262144 "$part" 2>/dev/null)
+  fi
+  rm -f "$part"
+  return "$code"
+}
+
+query() { ask nvidia-smi "--query-gpu=$1" --format=csv,noheader,nounits; }
+
+# Drivers differ in the fields that they know, and one that is unknown fails the whole query, which names it.
+known_fields() {
+  local field known named
+  for ((;;)); do
+    list=$(IFS=,; echo "${fields[*]}")
+    query "$list" && return
+    named=
+    [[ $text =~ Field\ \"([a-z0-9_.]+)\"\ is\ not\ a\ valid ]] && named=${BASH_REMATCH[1]}
+    known=()
+    for field in "${fields[@]}"; do
+      if [[ $field != "$named" ]]; then
+        known+=("$field")
+      elif [[ $field == clocks_event_reasons.active ]]; then
+        # Its name in older drivers.
+        known+=(clocks_throttle_reasons.active)
+      fi
+    done
+    if [[ -z $named || ${#known[@]} -eq 0 || "${known[*]}" == "${fields[*]}" ]]; then
+      list=
+      return
+    fi
+    fields=("${known[@]}")
+  done
+}
+
+# $text, each line behind a word.
+marked() { printf '%s\n' "$text" | sed "s/^/$1 /"; }
+
+reading() {
+  local uptime
+  read -r uptime _ </proc/uptime || uptime=0
+  printf 'at %s %s\n' "$1" "$uptime"
+  if query "$list"; then
+    marked row
+  else
+    text=${text:0:500}
+    marked failed
+  fi
+}
+
+# Links and the kernel's messages, which are read twice alone.
+around() {
+  reading "$1"
+  if ask nvidia-smi nvlink -s; then marked link; fi
+  if ask nvidia-smi nvlink -e; then marked link; fi
+  kernel
+}
+
+kernel() {
+  if ask bash -c 'set -o pipefail; dmesg | { grep -E "NVRM: Xid|SXid" || (($? == 1)); } | tail -n 200'; then
+    printf 'kernellog\n'
+    [[ -n $text ]] && marked xid
+  else
+    text=${text:0:200}
+    marked nokernellog
+  fi
+}
+
+sampler=
+program=
+stop() {
+  [[ -n $sampler ]] && kill "$sampler" 2>/dev/null
+  if [[ -n $program ]]; then
+    kill "$program" 2>/dev/null
+    wait "$program"
+  fi
+  exit 143
+}
+trap stop TERM INT
+
+list=
+text='nvidia-smi is not on PATH'
+if command -v nvidia-smi >/dev/null 2>&1; then known_fields; fi
+{
+  printf 'harness-gpu-state 1\n'
+  if [[ -n $list ]]; then
+    printf 'fields %s\n' "$list"
+    around before
+  else
+    text=${text:0:500}
+    marked absent
+    printf 'at before 0\n'
+    kernel
+  fi
+} >"$out"
+
+# Neither a keyword nor a builtin of this shell.
+(exec "$@") <&0 &
+program=$!
+if [[ -n $list && $interval != 0 ]]; then
+  (
+    pause=
+    trap '[[ -n $pause ]] && kill "$pause" 2>/dev/null; exit' TERM
+    while [[ -z $gone ]]; do
+      sleep "$interval" &
+      pause=$!
+      wait "$pause"
+      pause=
+      reading during >>"$out"
+    done
+  ) </dev/null >/dev/null 2>&1 &
+  sampler=$!
+fi
+wait "$program"
+status=$?
+program=
+if [[ -n $sampler ]]; then
+  kill "$sampler" 2>/dev/null
+  wait "$sampler" 2>/dev/null
+  sampler=
+fi
+{
+  if [[ -n $list ]]; then
+    around after
+  else
+    printf 'at after 0\n'
+    kernel
+  fi
+  printf 'end\n'
+} >>"$out"
+exit "$status"

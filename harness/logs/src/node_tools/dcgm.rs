@@ -1,0 +1,287 @@
+//! Reads what `dcgmi diag` prints: the JSON of DCGM 2 and 3 (`DCGM GPU Diagnostic`) and of DCGM 4 (`DCGM Diagnostic`), and
+//! the table that it prints without `-j`. A test that was skipped has shown nothing.
+
+use super::{NoResult, document};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// What a diagnosis found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Diagnosis {
+    /// One for each test and GPU; of a test that concerns no GPU, one.
+    pub results: Vec<TestResult>,
+    /// Of DCGM, where it is printed.
+    pub version: Option<String>,
+    /// Of the driver, where it is printed.
+    pub driver: Option<String>,
+}
+
+/// How one test ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestResult {
+    /// As DCGM calls it: `memory`, `PCIe`.
+    pub test: String,
+    /// Its group: `Deployment`, `Hardware`, `Integration`, `Stress`.
+    pub category: String,
+    /// By DCGM's number; nothing where the test concerns the whole node.
+    pub gpu: Option<u32>,
+    /// Its result.
+    pub status: Status,
+    /// What DCGM says of it.
+    pub why: Vec<String>,
+}
+
+/// The result of a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// It did not run.
+    Skip,
+    /// All is well.
+    Pass,
+    /// It passed, and something is odd.
+    Warn,
+    /// It failed.
+    Fail,
+}
+
+impl Status {
+    fn read(text: &str) -> Option<Status> {
+        Some(match text.trim().to_ascii_lowercase().as_str() {
+            "pass" => Status::Pass,
+            "fail" => Status::Fail,
+            "warn" => Status::Warn,
+            "skip" | "not run" | "skipped" => Status::Skip,
+            _ => return None,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Document {
+    #[serde(rename = "DCGM Diagnostic")]
+    new: Option<Body>,
+    #[serde(rename = "DCGM GPU Diagnostic")]
+    old: Option<Body>,
+    metadata: Option<Metadata>,
+}
+
+#[derive(Deserialize)]
+struct Body {
+    test_categories: Option<Vec<Category>>,
+    runtime_error: Option<String>,
+    #[serde(rename = "Error")]
+    error: Option<String>,
+    version: Option<String>,
+    #[serde(rename = "Driver Version Detected")]
+    driver: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    version: Option<String>,
+    #[serde(rename = "Driver Version Detected")]
+    driver: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Category {
+    #[serde(default)]
+    category: String,
+    tests: Vec<TestJson>,
+}
+
+#[derive(Deserialize)]
+struct TestJson {
+    name: String,
+    #[serde(default)]
+    results: Vec<ResultJson>,
+    test_summary: Option<Summary>,
+}
+
+#[derive(Deserialize)]
+struct ResultJson {
+    status: String,
+    gpu_id: Option<Value>,
+    gpu_ids: Option<Value>,
+    entity_group: Option<String>,
+    entity_id: Option<Value>,
+    #[serde(default)]
+    warnings: Value,
+}
+
+#[derive(Deserialize)]
+struct Summary {
+    status: String,
+    #[serde(default)]
+    warnings: Value,
+}
+
+/// The results in a text; an error where it has none, or one of an unknown status.
+pub fn read(text: &str) -> Result<Diagnosis, NoResult> {
+    let is_table = text.lines().any(|line| line.contains("| Diagnostic ") && line.contains("| Result "));
+    if is_table && !text.trim_start().starts_with('{') { table(text) } else { json(text) }
+}
+
+fn json(text: &str) -> Result<Diagnosis, NoResult> {
+    let document: Document = document(text, "dcgmi")?;
+    let body = document.new.or(document.old).ok_or("the JSON of dcgmi has no diagnosis")?;
+    if let Some(error) = body.runtime_error.or(body.error) {
+        return Err(format!("dcgmi could not run the diagnosis: {}", short(&error)));
+    }
+    let metadata = document.metadata;
+    let mut diagnosis = Diagnosis {
+        version: body.version.or(metadata.as_ref().and_then(|metadata| metadata.version.clone())),
+        driver: body.driver.or(metadata.and_then(|metadata| metadata.driver)),
+        ..Diagnosis::default()
+    };
+    for category in body.test_categories.into_iter().flatten() {
+        for test in category.tests {
+            diagnosis.add(&category.category, &test)?;
+        }
+    }
+    match diagnosis.results.is_empty() {
+        true => Err("dcgmi lists no test".to_owned()),
+        false => Ok(diagnosis),
+    }
+}
+
+/// Tests times GPUs of a node, with room.
+const MOST_RESULTS: usize = 8192;
+const MOST_GPUS: usize = 256;
+
+impl Diagnosis {
+    fn add(&mut self, category: &str, test: &TestJson) -> Result<(), NoResult> {
+        let mut worst = None;
+        let mut push = |gpu, status, why: Vec<String>| -> Result<(), NoResult> {
+            if self.results.len() >= MOST_RESULTS {
+                return Err(format!("dcgmi lists more than {MOST_RESULTS} results"));
+            }
+            self.results.push(TestResult {
+                test: short(&test.name),
+                category: short(category),
+                gpu,
+                status,
+                why,
+            });
+            Ok(())
+        };
+        for result in &test.results {
+            let status = status(&test.name, &result.status)?;
+            worst = worst.max(Some(status));
+            for gpu in gpus(result)? {
+                push(gpu, status, warnings(&result.warnings))?;
+            }
+        }
+        // What the summary alone knows concerns no GPU that is named.
+        if let Some(summary) = &test.test_summary {
+            let status = status(&test.name, &summary.status)?;
+            if Some(status) > worst {
+                push(None, status, warnings(&summary.warnings))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn status(test: &str, text: &str) -> Result<Status, NoResult> {
+    Status::read(text)
+        .ok_or_else(|| format!("test `{}` of dcgmi has the unknown status `{}`", short(test), short(text)))
+}
+
+/// The GPUs of a result: `"gpu_id": 0`, `"gpu_ids": "0,3"`, or an entity. Other entities, such as switches and the CPU,
+/// are the node's.
+fn gpus(result: &ResultJson) -> Result<Vec<Option<u32>>, NoResult> {
+    let is_gpu = result.entity_group.as_deref().is_none_or(|group| group.eq_ignore_ascii_case("gpu"));
+    let of_entity = result.entity_id.as_ref().filter(|_| result.entity_group.is_some());
+    let named = of_entity.or(result.gpu_id.as_ref()).or(result.gpu_ids.as_ref());
+    let Some(named) = named.filter(|_| is_gpu) else { return Ok(vec![None]) };
+    let text = match named {
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text.clone(),
+        _ => return Err("a GPU of dcgmi is no number".to_owned()),
+    };
+    if text.trim().eq_ignore_ascii_case("all") {
+        return Ok(vec![None]);
+    }
+    gpu_numbers(&text)
+}
+
+/// `0,3`: each once.
+fn gpu_numbers(text: &str) -> Result<Vec<Option<u32>>, NoResult> {
+    let numbers: Result<BTreeSet<u32>, _> =
+        text.split(',').take(MOST_GPUS).map(|one| one.trim().parse()).collect();
+    let numbers = numbers.map_err(|_| format!("a GPU of dcgmi is no number: `{}`", short(text)))?;
+    Ok(numbers.into_iter().map(Some).collect())
+}
+
+/// `warnings`: a text, a list of them, or a list of objects that each have one.
+fn warnings(value: &Value) -> Vec<String> {
+    let one = |value: &Value| match value {
+        Value::String(text) => Some(short(text)),
+        Value::Object(object) => object.get("warning").and_then(Value::as_str).map(short),
+        _ => None,
+    };
+    match value {
+        Value::Array(all) => all.iter().take(4).filter_map(one).collect(),
+        other => one(other).into_iter().collect(),
+    }
+}
+
+fn short(text: &str) -> String {
+    text.trim().chars().take(300).collect()
+}
+
+/// `| PCIe | Fail - GPU: 3 |`, and lines of explanation below it.
+fn table(text: &str) -> Result<Diagnosis, NoResult> {
+    let mut diagnosis = Diagnosis::default();
+    let (mut last, mut category) = (0..0, String::new());
+    for line in text.lines() {
+        // `+-----  Hardware  ----------+---+`
+        let Some(row) = line.trim().strip_prefix(['|', '+']) else { continue };
+        let is_heading = row.starts_with("-----  ");
+        let cut = if is_heading { row.split_once('+') } else { row.split_once('|') };
+        let Some((name, value)) = cut else { continue };
+        let (name, value) = (name.trim(), value.trim_end().trim_end_matches('|').trim());
+        match name {
+            "DCGM Version" => diagnosis.version = Some(short(value)),
+            "Driver Version Detected" => diagnosis.driver = Some(short(value)),
+            "GPU Device IDs Detected" => {}
+            "Diagnostic" if value == "Result" => {}
+            _ if is_heading => category = short(name.trim_matches(['-', ' '])),
+            "" | "Warning" | "Error" | "Info" => {
+                for result in diagnosis.results.get_mut(last.clone()).into_iter().flatten() {
+                    if result.why.len() < 4 {
+                        result.why.push(short(value));
+                    }
+                }
+            }
+            _ => {
+                let (word, rest) = value.split_once('-').unwrap_or((value, ""));
+                let status = status(name, word)?;
+                let rest = rest.trim().trim_start_matches("GPUs").trim_start_matches("GPU");
+                let rest = rest.trim_start_matches(':').trim();
+                let gpus = match rest.is_empty() || rest.eq_ignore_ascii_case("all") {
+                    true => vec![None],
+                    false => gpu_numbers(rest)?,
+                };
+                if diagnosis.results.len() >= MOST_RESULTS {
+                    return Err(format!("dcgmi lists more than {MOST_RESULTS} results"));
+                }
+                last = diagnosis.results.len()..diagnosis.results.len() + gpus.len();
+                let of = |gpu| TestResult {
+                    test: short(name),
+                    category: category.clone(),
+                    gpu,
+                    status,
+                    why: Vec::new(),
+                };
+                diagnosis.results.extend(gpus.into_iter().map(of));
+            }
+        }
+    }
+    match diagnosis.results.is_empty() {
+        true => Err("dcgmi lists no test".to_owned()),
+        false => Ok(diagnosis),
+    }
+}

@@ -1,0 +1,43 @@
+//! What programs print that test one node by itself: its GPUs, its memory, its disks. One file for each program.
+
+pub mod dcgm;
+pub mod fio;
+pub mod gpu_burn;
+pub mod gpu_state;
+pub mod nvbandwidth;
+pub mod stream;
+#[cfg(test)]
+mod tests;
+
+use serde::de::DeserializeOwned;
+
+/// Why an output has no result.
+pub type NoResult = String;
+
+/// The first JSON document of a text: programs print notes before it, and sometimes behind it.
+fn document<T: DeserializeOwned>(text: &str, program: &str) -> Result<T, NoResult> {
+    let Some(from) = text.find('{') else {
+        return Err(match last_line(text) {
+            Some(line) => format!("{program} printed no JSON; its last line: {line}"),
+            None => format!("{program} printed nothing"),
+        });
+    };
+    let mut documents = serde_json::Deserializer::from_str(&text[from..]).into_iter::<T>();
+    match documents.next() {
+        Some(Ok(document)) => Ok(document),
+        Some(Err(error)) if error.is_eof() => Err(format!("the JSON of {program} is cut off")),
+        Some(Err(error)) => Err(format!("the JSON of {program} is not as expected: {error}")),
+        None => Err(format!("{program} printed no JSON")),
+    }
+}
+
+/// For a message: at most 200 characters.
+fn last_line(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+    Some(line.chars().take(200).collect())
+}
+
+/// Whether two figures of the same thing agree, up to the digits that are printed.
+fn agree(one: f64, other: f64) -> bool {
+    (one - other).abs() <= 0.01 * one.abs().max(other.abs()) + 0.01
+}

@@ -1,0 +1,214 @@
+//! Readers of programs that test a node, on small outputs of each form; `tests/real` has outputs of real machines.
+
+use super::dcgm::Status;
+use super::gpu_state::Phase;
+use super::{dcgm, fio, gpu_burn, nvbandwidth, stream};
+
+fn results(text: &str) -> Vec<(String, Option<u32>, Status)> {
+    let read = dcgm::read(text).expect(text);
+    read.results.into_iter().map(|result| (result.test, result.gpu, result.status)).collect()
+}
+
+#[test]
+fn a_diagnosis_is_read_in_the_json_of_dcgm_3_and_4_and_as_a_table() {
+    let expected = [
+        ("software".to_owned(), None, Status::Pass),
+        ("memory".to_owned(), Some(0), Status::Pass),
+        ("memory".to_owned(), Some(3), Status::Fail),
+        ("pcie".to_owned(), Some(0), Status::Skip),
+    ];
+    let old = r#"Info: note
+        {"DCGM GPU Diagnostic": {"version": "3.3.5", "test_categories": [{"category": "Deployment", "tests": [
+        {"name": "software", "results": [{"status": "Pass"}]},
+        {"name": "memory", "results": [{"gpu_ids": "0", "status": "Pass"}, {"gpu_id": "3", "status": "Fail", "warnings": "bad"}]},
+        {"name": "pcie", "results": [{"gpu_id": 0, "status": "Skip"}]}]}]}}"#;
+    let new = r#"{"DCGM Diagnostic": {"test_categories": [{"category": "Hardware", "tests": [
+        {"name": "software", "results": [{"entity_group": "CPU", "entity_id": 0, "status": "Pass"}]},
+        {"name": "memory", "results": [{"entity_group": "GPU", "entity_id": 0, "status": "Pass"},
+         {"entity_group": "GPU", "entity_id": 3, "status": "Fail", "warnings": [{"warning": "bad", "error_id": 1}]}],
+         "test_summary": {"status": "Fail"}},
+        {"name": "pcie", "results": [{"entity_group": "GPU", "entity_id": 0, "status": "Skip"}]}]}]},
+        "metadata": {"version": "4.2.3"}}"#;
+    let table = "| Diagnostic | Result |\n+===+\n|-----  Deployment  -----+-----|\n| software | Pass |\n| memory | Pass - GPU: 0 |\n\
+                 | memory | Fail - GPU: 3 |\n| Warning | bad |\n| pcie | Skip - GPU: 0 |\n";
+    for text in [old, new, table] {
+        assert_eq!(results(text), expected, "{text}");
+        let read = dcgm::read(text).expect("read");
+        assert_eq!(read.results[2].why, ["bad"]);
+    }
+    assert_eq!(dcgm::read(new).expect("read").version.as_deref(), Some("4.2.3"));
+}
+
+#[test]
+fn what_only_the_summary_of_a_test_knows_is_a_result() {
+    let text = r#"{"DCGM Diagnostic": {"test_categories": [{"tests": [{"name": "eud", "results": [],
+        "test_summary": {"status": "Fail", "warnings": [{"warning": "not installed"}]}}]}]}}"#;
+    assert_eq!(results(text), [("eud".to_owned(), None, Status::Fail)]);
+}
+
+#[test]
+fn copies_are_read_as_json_and_as_text() {
+    let json = r#"{"nvbandwidth": {"version": "v0.7", "Driver Version": "570", "testcases": [
+        {"name": "host_to_device_memcpy_ce", "status": "Passed", "bandwidth_matrix": [["55.1", "54.9"]], "sum": 110.0},
+        {"name": "device_to_device_memcpy_read_ce", "status": "Passed",
+         "bandwidth_matrix": [["N/A", "370"], ["371", "N/A"]], "sum": 741}]}}"#;
+    let text = "nvbandwidth Version: v0.7\nDriver Version: 570\nRunning host_to_device_memcpy_ce.\nmemcpy CE CPU(row) -> GPU(column)\n   \
+                0  1\n 0 55.10 54.90\n\nSUM host_to_device_memcpy_ce 110.00\n\nRunning device_to_device_memcpy_read_ce.\n 0 1\n\
+                0 N/A 370.00\n1 371.00 N/A\n\nSUM device_to_device_memcpy_read_ce 741.00\n";
+    for text in [json, text] {
+        let read = nvbandwidth::read(text).expect("read");
+        let rates: Vec<_> = read.tests.iter().map(|test| test.rates.clone().expect("rates")).collect();
+        assert_eq!(rates[0], [[Some(55.1), Some(54.9)]]);
+        assert_eq!(rates[1], [[None, Some(370.0)], [Some(371.0), None]]);
+        assert_eq!(read.driver.as_deref(), Some("570"));
+    }
+}
+
+fn burn(text: &str) -> gpu_burn::Burn {
+    gpu_burn::read(text.as_bytes()).expect("in memory").expect("a result")
+}
+
+#[test]
+fn a_burn_has_rates_errors_and_verdicts_by_gpu() {
+    // Behind a note of a GPU there is no blank before the dash.
+    let text = "\r10.0%  proc'd: 10 (500 Gflop/s) - 10 (490 Gflop/s) - 10 (480 Gflop/s)   errors: 0 - 2  (WARNING!)- 0   temps: 38 C - -- - -- \r\
+                11.0%  proc'd: 20 (510 Gflop/s) - 20 (490 Gflop/s) - 20 (480 Gflop/s)   errors: 0 - 3  (WARNING!)- 0   temps: 38 C \n\
+                \tSummary at:   now\n\n\
+                \r50.0%  proc'd: 30 (505 Gflop/s) - 30 (490 Gflop/s) - -1 (480 Gflop/s)   errors: 0 - 1  (WARNING!)- -1  (DIED!)  temps: 38 C \n\
+                done\n\nTested 3 GPUs:\n\tGPU 0: OK\n\tGPU 1: FAULTY\n\tGPU 2: FAULTY\n";
+    let read = burn(text);
+    let [first, second, third] = read.gpus.as_slice() else { panic!("{read:?}") };
+    assert_eq!((first.errors, first.died, first.ok), (0, false, Some(true)));
+    // The counter restarts at 0 after each summary.
+    assert_eq!((second.errors, second.died, second.ok), (4, false, Some(false)));
+    assert_eq!((third.errors, third.died, third.ok), (0, true, Some(false)));
+    let rates = [first.rates[10], first.rates[11], first.rates[12], first.rates[50]];
+    assert_eq!(rates, [Some(500.0), Some(510.0), None, Some(505.0)]);
+    assert_eq!(third.rates[50], None);
+}
+
+#[test]
+fn a_gpu_that_stands_still_keeps_no_rate() {
+    let line = |part: u32| {
+        let still = part.min(30);
+        format!(
+            "\r{part}.0%  proc'd: {} (500 Gflop/s) - {} (490 Gflop/s)   errors: 0 - 0   temps: -- - -- ",
+            part + 1,
+            still + 1
+        )
+    };
+    let text =
+        (0..100).map(line).collect::<String>() + "\ndone\n\nTested 2 GPUs:\n\tGPU 0: OK\n\tGPU 1: OK\n";
+    let read = burn(&text);
+    assert_eq!((read.gpus[0].stopped, read.gpus[1].stopped), (None, Some(30)));
+    assert_eq!((read.gpus[1].rates[20], read.gpus[1].rates[60]), (Some(490.0), Some(0.0)));
+}
+
+#[test]
+fn a_line_of_progress_that_is_cut_counts_for_nothing() {
+    let read = burn("\r10.0%  proc'd: 10 (500 Gflop/s)   errors: 0   temps: 38 C \r20.0%  proc'd: 20 (5");
+    assert_eq!(read.gpus[0].rates.iter().flatten().count(), 1);
+    assert_eq!(read.gpus[0].ok, None);
+}
+
+#[test]
+fn stream_and_fio_are_read_with_their_own_checks() {
+    let text = "Number of Threads counted = 96\nMemory per array = 4096.0 MiB (= 4.0 GiB).\nFunction    Best Rate MB/s  Avg time\nCopy:  490000.0 0.1\nTriad: 500000.0 0.1\nSolution Validates: yes\n";
+    assert_eq!(stream::read(text), Ok(stream::Rates { copy: 490.0, triad: 500.0, valid: true }));
+    let failed = text.replace("Solution Validates", "Failed Validation on array a[]");
+    assert!(!stream::read(&failed).expect("read").valid);
+    let read = fio::read(FIO).expect("read");
+    let side = read.read.expect("reads");
+    assert_eq!((side.rate_gb_s, side.operations, side.p99_us), (4.0, 1_000_000.0, Some(250.0)));
+    assert_eq!((read.write, read.errors, read.version.as_deref()), (None, 0, Some("fio-3.36")));
+}
+
+const FIO: &str = r#"fio: a note
+    {"fio version": "fio-3.36", "jobs": [{"error": 0,
+     "read": {"io_bytes": 8000000000, "bw_bytes": 4000000000, "iops": 1000000.0, "runtime": 2000, "total_ios": 2000000,
+              "clat_ns": {"percentile": {"99.000000": 250000}}},
+     "write": {"io_bytes": 0, "bw_bytes": 0, "iops": 0.0, "runtime": 0, "total_ios": 0}}]}"#;
+
+#[test]
+fn messages() {
+    let lines = [
+        dcgm::read("").expect_err("empty"),
+        dcgm::read("Error: unable to establish a connection to the specified host: localhost\nError: Unable to connect to host engine. Host engine is not running.\n")
+            .expect_err("no JSON"),
+        dcgm::read(r#"{"DCGM Diagnostic": {"runtime_error": "already running"}}"#).expect_err("an error"),
+        dcgm::read(r#"{"DCGM Diagnostic": {"test_categories": []}}"#).expect_err("no test"),
+        dcgm::read(r#"{"DCGM Diagnostic": {"test_categories": [{"tests": [{"name": "pcie", "results": [{"status": "Maybe"}]}]}]}}"#)
+            .expect_err("a status"),
+        dcgm::read(r#"{"DCGM Diagnostic": {"test_categories": [{"tests": [{"name": "pcie", "results": [{"gpu_id": "x", "status": "Pass"}]}]}]}}"#)
+            .expect_err("a GPU"),
+        dcgm::read("{\"other\": 1}").expect_err("other JSON"),
+        dcgm::read("{\"DCGM Diagnostic\": {\"test_cat").expect_err("cut"),
+        nvbandwidth::read("").expect_err("empty"),
+        nvbandwidth::read(r#"{"nvbandwidth": {"error": "CUDA error: CUDA_ERROR_NO_DEVICE"}}"#).expect_err("an error"),
+        nvbandwidth::read(r#"{"nvbandwidth": {"testcases": []}}"#).expect_err("no test"),
+        nvbandwidth::read(r#"{"nvbandwidth": {"testcases": [{"name": "a", "status": "Waived"}, {"name": "b", "status": "Error"},
+            {"name": "c", "status": "Passed", "bandwidth_matrix": [["1", "x"]]},
+            {"name": "d", "status": "Passed", "bandwidth_matrix": [["10", "20"]], "sum": 40}]}}"#)
+            .expect("tests")
+            .tests
+            .into_iter()
+            .map(|test| format!("{}: {}", test.name, test.rates.expect_err("no rates")))
+            .collect::<Vec<_>>()
+            .join("\n"),
+        gpu_burn::read(&b""[..]).expect("in memory").expect_err("empty"),
+        gpu_burn::read(&b"Couldn't init CUDA: no device\n"[..]).expect("in memory").expect_err("no GPU"),
+        stream::read("").expect_err("empty"),
+        stream::read("Killed\n").expect_err("killed"),
+        stream::read("Number of Threads counted = 4\nMemory per array = 915.5 MiB\nCopy: 1 1\nTriad: 1 1\n").expect_err("no check"),
+        stream::read("Copy: 1 1\nTriad: 1 1\n").expect_err("no OpenMP"),
+        stream::read("Number of Threads counted = 4\nMemory per array = 76.3 MiB\nCopy: 1 1\nTriad: 1 1\n").expect_err("small"),
+        stream::read("Number of Threads counted = 4\nCopy: 1 1\nTriad: 1 1\n").expect_err("no size"),
+        stream::read("Copy: 1 1\nCopy: 1 1\nTriad: 1 1\n").expect_err("twice"),
+        stream::read("Copy: nan 1\nTriad: 1 1\n").expect_err("no number"),
+        fio::read("fio: pid=12, err=2/file:filesetup.c:174, func=open, error=No such file or directory\n")
+            .expect_err("no JSON"),
+        fio::read(&FIO.replace("4000000000", "5000000000")).expect_err("another rate"),
+        fio::read(r#"{"jobs": []}"#).expect_err("nothing"),
+    ];
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+const STATE: &str = "harness-gpu-state 1\n\
+    fields index,pcie.link.width.current,pcie.link.width.max,clocks_throttle_reasons.active,ecc.errors.uncorrected.volatile.total,remapped_rows.pending\n\
+    at before 100.00\nrow 0, 16, 16, 0x0000000000000001, 0, No\nlink GPU 0: NVIDIA (UUID: x)\nlink  Link 0: 26.562 GB/s\n\
+    link  Link 0: Replay Errors: 2\nlink  Link 0: FEC Errors - 0: 100\nkernellog\nxid [1] NVRM: Xid (PCI:0000:53:00): 31, old\n\
+    at during 110.00\nrow 0, 16, 16, 0x0000000000000004, 1, No\nfailed Unable to determine the device handle\n\
+    at after 130.50\nrow 0, 8, 16, 0x0000000000000001, 2, Yes\nlink GPU 0: NVIDIA (UUID: x)\nlink  Link 0: <inactive>\n\
+    link  Link 0: Replay Errors: 5\nlink  Link 0: FEC Errors - 0: 900\nkernellog\nxid [1] NVRM: Xid (PCI:0000:53:00): 31, old\nxid [2] NVRM: Xid (PCI:0000:53:00): 48, new\nend\n";
+
+#[test]
+fn the_state_of_gpus_is_read_with_what_came_in_between() {
+    let states = super::gpu_state::read(STATE.as_bytes()).expect("in memory").expect("read");
+    assert!(states.complete);
+    assert_eq!(states.new_xids.as_deref(), Some(&["[2] NVRM: Xid (PCI:0000:53:00): 48, new".to_owned()][..]));
+    assert_eq!(states.failed, ["Unable to determine the device handle"]);
+    let gpu = &states.gpus[&0];
+    assert_eq!((gpu.links, gpu.link_errors), (Some(0), Some(3)));
+    let readings: Vec<_> =
+        gpu.readings.iter().map(|it| (it.at_s, it.phase, it.reasons, it.uncorrected)).collect();
+    assert_eq!(
+        readings,
+        [
+            (0.0, Phase::Before, Some(1), Some(0)),
+            (10.0, Phase::During, Some(4), Some(1)),
+            (30.5, Phase::After, Some(1), Some(2))
+        ]
+    );
+    assert_eq!(gpu.readings[2].memory_pending, Some(true));
+}
+
+#[test]
+fn a_state_that_is_cut_or_of_another_kind_says_so() {
+    let cut = &STATE[..STATE.len() - 6];
+    let states = super::gpu_state::read(cut.as_bytes()).expect("in memory").expect("read");
+    assert!(!states.complete);
+    let why = |text: &str| super::gpu_state::read(text.as_bytes()).expect("in memory").expect_err(text);
+    let lines =
+        [why(""), why("hello\n"), why("harness-gpu-state 1\nabsent nvidia-smi is not on PATH\nend\n")];
+    insta::assert_snapshot!(lines.join("\n"));
+}

@@ -1,0 +1,110 @@
+//! Jobs of programs that test one node by itself.
+
+use super::super::placement::Placed;
+use super::{Context, JobPlan, LAUNCH_S, PlannedStep, WorkloadPlanner};
+use config::inventory::Instance;
+use config::suite::{Case, Fio, NodeTool, Placement, Tool};
+use job::script::{Run, Step, files};
+use model::artefact::{ExpectedFile, FileKind, WorkloadFacts};
+
+/// What nvbandwidth is asked for, in this order.
+const COPIES: [&str; 3] =
+    ["host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "device_to_device_memcpy_read_ce"];
+
+impl WorkloadPlanner for NodeTool {
+    fn variables(&self) -> Vec<(&'static str, String)> {
+        match self.tool {
+            // CUDA numbers GPUs by their speed otherwise, and the driver by their place.
+            Tool::NvBandwidth | Tool::GpuBurn { .. } => vec![("CUDA_DEVICE_ORDER", "PCI_BUS_ID".to_owned())],
+            Tool::DcgmDiag { .. } | Tool::Stream | Tool::Fio(_) => Vec::new(),
+        }
+    }
+
+    fn step(&self, site: JobPlan<'_>) -> Result<PlannedStep, String> {
+        let mut argv = vec![self.program.clone()];
+        argv.extend(arguments(&self.tool, site.run_id, site.placed.nodes.first().map_or("", String::as_str)));
+        argv.extend(self.args.iter().cloned());
+        // The number of seconds is the last word of gpu-burn.
+        if let Tool::GpuBurn { seconds, .. } = self.tool {
+            argv.push(seconds.to_string());
+        }
+        let mut helper = None;
+        if let (Some(seconds), [node]) = (self.sample_s, site.placed.nodes.as_slice()) {
+            let out = files::gpu_state(node);
+            argv.splice(0..0, owned(&["bash", files::GPU_STATE_SCRIPT, &seconds.to_string(), &out]));
+            helper = Some(files::GPU_STATE_SCRIPT);
+        }
+        // These programs are the node's own; images of trainings have none of them.
+        let run = Run { argv, tasks_per_node: 1, mpi: None, container: None, profile: None };
+        Ok(PlannedStep { step: Step::Run(run), tasks_per_node: 1, ranks: 1, helper, follows_topology: true })
+    }
+
+    fn leaves(&self, placed: &Placed) -> Vec<ExpectedFile> {
+        let file = |node: &String| ExpectedFile {
+            name: files::gpu_state(node),
+            kind: FileKind::GpuState,
+            node: Some(node.clone()),
+            part: None,
+            rank: None,
+        };
+        placed.nodes.iter().filter(|_| self.sample_s.is_some()).map(file).collect()
+    }
+
+    fn estimate_s(&self, _: &Instance, _: Placement, _: usize) -> f64 {
+        LAUNCH_S
+            + match &self.tool {
+                Tool::DcgmDiag { level } => [10.0, 300.0, 1800.0, 5400.0][(*level as usize - 1).min(3)],
+                Tool::NvBandwidth => 120.0,
+                Tool::GpuBurn { seconds, .. } => f64::from(*seconds) + 45.0,
+                Tool::Stream => 20.0,
+                Tool::Fio(fio) => f64::from(fio.seconds) + 30.0,
+            }
+    }
+
+    fn facts(&self, _: &Context, _: &Case) -> WorkloadFacts {
+        WorkloadFacts::NodeTool {
+            program: self.tool.kind().to_owned(),
+            seconds: self.tool.seconds(),
+            level: self.tool.level(),
+        }
+    }
+}
+
+fn arguments(tool: &Tool, run_id: &str, node: &str) -> Vec<String> {
+    match tool {
+        Tool::DcgmDiag { level } => owned(&["diag", "-j", "-r", &level.to_string()]),
+        Tool::NvBandwidth => owned(&["-j", "-t"]).into_iter().chain(owned(&COPIES)).collect(),
+        Tool::GpuBurn { tensor_cores: true, .. } => owned(&["-tc"]),
+        Tool::GpuBurn { .. } | Tool::Stream => Vec::new(),
+        Tool::Fio(fio) => fio_arguments(fio, run_id, node),
+    }
+}
+
+fn owned(arguments: &[&str]) -> Vec<String> {
+    arguments.iter().map(|argument| (*argument).to_owned()).collect()
+}
+
+/// Its files have the names of run and node: on a file system that nodes share they are no other's, and they are removed at
+/// the end.
+fn fio_arguments(fio: &Fio, run_id: &str, node: &str) -> Vec<String> {
+    let seconds = fio.seconds;
+    vec![
+        "--name=harness".to_owned(),
+        format!("--filename_format=harness-{run_id}-{node}.$jobnum"),
+        format!("--directory={}", fio.directory),
+        format!("--rw={}", fio.access),
+        format!("--bs={}", fio.block),
+        format!("--size={}", fio.size),
+        "--time_based".to_owned(),
+        format!("--runtime={seconds}"),
+        "--ioengine=libaio".to_owned(),
+        "--direct=1".to_owned(),
+        // Room that is not written to is not taken from others.
+        "--fallocate=none".to_owned(),
+        format!("--iodepth={}", fio.depth),
+        format!("--numjobs={}", fio.jobs),
+        "--group_reporting".to_owned(),
+        "--unlink=1".to_owned(),
+        "--output-format=json".to_owned(),
+    ]
+}

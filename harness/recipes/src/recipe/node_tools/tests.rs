@@ -1,0 +1,304 @@
+//! What recipes make of programs that test a node: one small output for each rule.
+
+use super::super::{FileRole, InputFile, JobInput, Output, Workload, testing};
+use super::{dcgm_diag, fio, gpu_burn, gpu_state, nvbandwidth, stream};
+use std::fmt::Write as _;
+
+/// What a recipe makes of an output of one node.
+fn run_on(spec: &super::RecipeSpec<'_>, text: &str, code: i32) -> Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("stdout");
+    std::fs::write(&path, text).expect("written");
+    let workload = Workload::NodeTool { seconds: Some(3600), level: Some(2) };
+    let mut job: JobInput = testing::job(workload, &[], |_| "n1".to_owned(), 0);
+    job.nodes = vec!["n1".to_owned()];
+    job.exit_code = Some(code);
+    let shown = "raw/n1/stdout".to_owned();
+    let role = if spec.name == "gpu_state" { FileRole::GpuState } else { FileRole::Stdout };
+    job.files.push(InputFile { role, path, shown, node: None, part: None, rank: None });
+    (spec.run)(&job)
+}
+
+/// Metrics and what is said, one line each.
+fn lines(output: &Output) -> Vec<String> {
+    let metric = |metric: &metric::Metric| {
+        let gpu = metric.dims.number(metric::Dim::Gpu).map(|gpu| format!(" gpu{gpu}")).unwrap_or_default();
+        format!("{}{gpu} {}", metric.name, metric.unit.show(metric.value))
+    };
+    let said = output.findings.iter().map(|it| format!("{}: {}", it.code, it.message));
+    output.metrics.iter().map(metric).chain(said).collect()
+}
+
+#[test]
+fn failed_tests_of_dcgm_count_on_their_gpu_and_settings_on_the_node() {
+    let text = r#"{"DCGM Diagnostic": {"test_categories": [{"category": "Deployment", "tests": [
+        {"name": "software", "results": [{"entity_group": "GPU", "entity_id": 0, "status": "Fail",
+          "warnings": [{"warning": "Persistence mode for GPU 0 is disabled."}]}]}]},
+        {"category": "Hardware", "tests": [
+        {"name": "memory", "results": [{"entity_group": "GPU", "entity_id": 0, "status": "Pass"},
+          {"entity_group": "GPU", "entity_id": 1, "status": "Fail", "warnings": [{"warning": "row remapping failed"}]},
+          {"entity_group": "GPU", "entity_id": 2, "status": "Skip"}]},
+        {"name": "pcie", "results": [{"entity_group": "GPU", "entity_id": 0, "status": "Warn"},
+          {"entity_group": "GPU", "entity_id": 2, "status": "Pass"}]}]}]}}"#;
+    let output = run_on(&dcgm_diag::SPEC, text, 226);
+    let expected = [
+        "dcgm.node_failed 1",
+        "dcgm.failed gpu0 0",
+        "dcgm.failed gpu1 1",
+        "dcgm-failed: test `software` of DCGM failed: Persistence mode for GPU 0 is disabled.",
+        "dcgm-failed: test `memory` of DCGM failed: row remapping failed",
+        "dcgm-skipped: test `memory` of DCGM was skipped",
+        "dcgm-warned: test `pcie` of DCGM warns",
+        "tool-not-measured: DCGM did not test its memory or its PCIe link",
+    ];
+    assert_eq!(lines(&output), expected);
+    assert!(output.data_wrong && output.failure.is_none());
+}
+
+#[test]
+fn a_program_that_prints_no_result_and_fails_is_a_failure_of_no_place() {
+    for spec in [&dcgm_diag::SPEC, &nvbandwidth::SPEC, &gpu_burn::SPEC, &stream::SPEC, &fio::SPEC] {
+        let output = run_on(spec, "Error: it does not run here\n", 1);
+        let failure = output.failure.as_ref().expect("a failure");
+        assert_eq!((failure.cause.as_str(), failure.node.as_deref()), ("tool-failed", None), "{}", spec.name);
+        assert!(failure.evidence.contains("it does not run here"), "{}", failure.evidence);
+        assert!(output.metrics.is_empty() && !output.data_wrong);
+        assert!(run_on(spec, "Error: it does not run here\n", 0).failure.is_none());
+    }
+}
+
+#[test]
+fn a_slow_gpu_is_slow_in_its_median_and_a_slow_pair_only_as_the_slowest() {
+    let matrix = |rate: fn(u32, u32) -> u32| {
+        let row = |one: u32| {
+            let cell = |other: u32| {
+                if one == other { "\"N/A\"".to_owned() } else { format!("\"{}\"", rate(one, other)) }
+            };
+            format!("[{}]", (0..4).map(cell).collect::<Vec<_>>().join(","))
+        };
+        let rows = (0..4).map(row).collect::<Vec<_>>().join(",");
+        format!(
+            r#"{{"nvbandwidth": {{"testcases": [{{"name": "device_to_device_memcpy_read_ce", "status": "Passed",
+                "bandwidth_matrix": [{rows}]}}]}}}}"#
+        )
+    };
+    let slow_gpu =
+        run_on(&nvbandwidth::SPEC, &matrix(|one, other| if one == 2 || other == 2 { 100 } else { 300 }), 0);
+    let expected = [
+        "nvbandwidth.between gpu0 300.0 GB/s",
+        "nvbandwidth.between gpu1 300.0 GB/s",
+        "nvbandwidth.between gpu2 100.0 GB/s",
+        "nvbandwidth.between gpu3 300.0 GB/s",
+        "nvbandwidth.slowest_pair 100.0 GB/s",
+    ];
+    assert_eq!(lines(&slow_gpu), expected);
+    let slow_pair =
+        run_on(&nvbandwidth::SPEC, &matrix(|one, other| if one + other == 1 { 100 } else { 300 }), 0);
+    let lost = run_on(&nvbandwidth::SPEC, &matrix(|one, other| if one + other == 1 { 0 } else { 300 }), 0);
+    let numbers: Vec<String> = lines(&lost).into_iter().filter(|line| line.ends_with("GB/s")).collect();
+    assert_eq!(numbers, ["nvbandwidth.between gpu2 300.0 GB/s", "nvbandwidth.between gpu3 300.0 GB/s"]);
+    let slow: Vec<String> = lines(&slow_pair).into_iter().filter(|line| line.contains("100.0")).collect();
+    assert_eq!(slow, ["nvbandwidth.slowest_pair 100.0 GB/s"]);
+}
+
+/// A run of two GPUs, of which the second has these rates by hundredth of the run.
+fn burned(rate: impl Fn(u32) -> f64, closing: &str) -> String {
+    let mut text = String::new();
+    for part in 0..100 {
+        let (done, rate) = (part + 1, rate(part));
+        write!(
+            text,
+            "\r{part}.0%  proc'd: {done} (500000 Gflop/s) - {done} ({rate:.0} Gflop/s)   errors: 0 - 0   temps: -- - -- "
+        )
+        .expect("text");
+    }
+    text + "\ndone\n\nTested 2 GPUs:\n" + closing
+}
+
+#[test]
+fn a_gpu_that_slows_down_is_shown_with_its_minute() {
+    let text = burned(|part| if part < 40 { 500_000.0 } else { 300_000.0 }, "\tGPU 0: OK\n\tGPU 1: OK\n");
+    let output = run_on(&gpu_burn::SPEC, &text, 0);
+    let expected = [
+        "burn.ok gpu0 1",
+        "burn.ended gpu0 1",
+        "burn.kept gpu0 1.000",
+        "burn.rate gpu0 500.0 TFLOP/s",
+        "burn.ok gpu1 1",
+        "burn.ended gpu1 1",
+        "burn.kept gpu1 0.600",
+        "burn.rate gpu1 340.0 TFLOP/s",
+        "burn-slowed: fell from 500.0 TFLOP/s to 300.0 TFLOP/s after 24 min",
+    ];
+    assert_eq!(lines(&output), expected);
+}
+
+#[test]
+fn without_its_closing_lines_a_burn_shows_no_gpu_that_is_good() {
+    let output = run_on(&gpu_burn::SPEC, &burned(|_| 500_000.0, ""), 0);
+    assert!(
+        lines(&output).iter().all(|line| !line.starts_with("burn.ok") && !line.starts_with("burn.ended"))
+    );
+}
+
+#[test]
+fn a_gpu_that_died_has_no_right_products_and_no_end() {
+    let text = burned(|_| 500_000.0, "\tGPU 0: OK\n\tGPU 1: FAULTY\n").replace(
+        "\r60.0%  proc'd: 61 (500000 Gflop/s) - 61 (500000 Gflop/s)   errors: 0 - 0",
+        "\r60.0%  proc'd: 61 (500000 Gflop/s) - -1 (500000 Gflop/s)   errors: 0 - 77  (DIED!)",
+    );
+    let output = run_on(&gpu_burn::SPEC, &text, 0);
+    let of_second: Vec<String> = lines(&output).into_iter().filter(|line| line.contains("gpu1")).collect();
+    assert_eq!(of_second[0], "burn.ended gpu1 0");
+    assert!(of_second.iter().all(|line| !line.starts_with("burn.ok")), "{of_second:?}");
+    assert!(output.data_wrong);
+}
+
+#[test]
+fn a_gpu_that_finishes_nothing_any_more_has_not_ended_though_its_closing_line_is_ok() {
+    let mut text = burned(|_| 500_000.0, "\tGPU 0: OK\n\tGPU 1: OK\n");
+    for part in 31..101 {
+        text = text.replace(&format!(" - {part} (500000"), " - 30 (500000");
+    }
+    let output = run_on(&gpu_burn::SPEC, &text, 0);
+    let found = lines(&output);
+    assert!(found.contains(&"burn.ended gpu1 0".to_owned()), "{found:?}");
+    assert!(found.contains(&"burn.kept gpu1 0.000".to_owned()), "{found:?}");
+    assert!(found.contains(&"burn-stopped: finished nothing after 18 min".to_owned()), "{found:?}");
+    assert!(found.iter().all(|line| !line.starts_with("burn.ok gpu1")) && output.data_wrong);
+}
+
+#[test]
+fn a_process_that_never_began_says_nothing_of_its_gpu() {
+    let text = burned(|_| 500_000.0, "\tGPU 0: OK\n\tGPU 1: FAULTY\n");
+    let text = (1..101).fold(text, |text, part| text.replace(&format!(" - {part} (500000"), " - -1 (0"));
+    let output = run_on(&gpu_burn::SPEC, &text, 0);
+    let of_second: Vec<String> = lines(&output).into_iter().filter(|line| line.contains("gpu1")).collect();
+    assert!(of_second.is_empty() && !output.data_wrong, "{of_second:?}");
+    assert!(lines(&output).contains(&"tool-not-measured: it finished no product".to_owned()));
+}
+
+#[test]
+fn wrong_sums_of_stream_and_errors_of_fio_give_no_rate() {
+    let output = run_on(
+        &stream::SPEC,
+        "Number of Threads counted = 4\nMemory per array = 915.5 MiB\nCopy: 1000.0 1\nTriad: 1000.0 1\nFailed Validation on array a[]\n",
+        0,
+    );
+    assert_eq!(lines(&output), ["stream.ok 0"]);
+    assert!(output.data_wrong);
+    let text = r#"{"jobs": [{"error": 5, "read": {"io_bytes": 1000, "bw_bytes": 1000, "iops": 1.0, "runtime": 1000, "total_ios": 1}}]}"#;
+    let output = run_on(&fio::SPEC, text, 1);
+    assert_eq!(lines(&output), ["fio.errors 1"]);
+    assert!(output.data_wrong);
+    // No space is no fault of the disk.
+    let full = run_on(&fio::SPEC, &text.replace("\"error\": 5", "\"error\": 28"), 1);
+    assert!(full.metrics.is_empty() && !full.data_wrong);
+    assert!(full.failure.expect("a failure").evidence.contains("no space left"));
+}
+
+/// Two GPUs, of which the second has these values before, during and after.
+fn state(second: [&str; 3], end: &str) -> String {
+    let [before, during, after] = second;
+    let rows = |phase: &str, at: u32, row: &str| {
+        format!("at {phase} {at}.00\nrow 0, 5, 5, 16, 16, 60, 0x4, 0, No\nrow {row}\n")
+    };
+    format!(
+        "harness-gpu-state 1\nfields index,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,\
+         pcie.link.width.max,temperature.gpu,clocks_event_reasons.active,ecc.errors.uncorrected.volatile.total,\
+         remapped_rows.pending\n{}nokernellog dmesg: Operation not permitted\n{}{}{end}",
+        rows("before", 100, before),
+        rows("during", 160, during),
+        rows("after", 220, after),
+    )
+}
+
+#[test]
+fn what_ails_a_gpu_is_in_its_readings() {
+    let text = state(
+        [
+            "1, 1, 5, 16, 16, 30, 0x1, 4, No",
+            "1, 4, 5, 8, 16, 91, 0x44, 5, No",
+            "1, 1, 5, 8, 16, 50, 0x1, 7, Yes",
+        ],
+        "end\n",
+    );
+    let of_second: Vec<String> = lines(&run_on(&gpu_state::SPEC, &text, 0))
+        .into_iter()
+        .filter(|line| !line.contains("gpu0"))
+        .collect();
+    let expected = [
+        "gpu.pcie_width gpu1 0.500",
+        "gpu.pcie_generation gpu1 0.800",
+        "gpu.slowed gpu1 1.000",
+        "gpu.ecc_uncorrected gpu1 3",
+        "gpu.memory_pending gpu1 1",
+        "gpu-slowed: hardware or heat lowered its clocks after 60 s; hottest: 91 C",
+    ];
+    assert_eq!(of_second, expected);
+}
+
+#[test]
+fn an_idle_gpu_may_lower_its_link_and_a_power_limit_is_no_fault() {
+    let text = state(
+        [
+            "1, 1, 5, 16, 16, 30, 0x1, 0, No",
+            "1, 5, 5, 16, 16, 60, 0x4, 0, No",
+            "1, 1, 5, 16, 16, 50, 0x1, 0, No",
+        ],
+        "end\n",
+    );
+    let of_second: Vec<String> =
+        lines(&run_on(&gpu_state::SPEC, &text, 0)).into_iter().filter(|line| line.contains("gpu1")).collect();
+    let expected = [
+        "gpu.pcie_width gpu1 1.000",
+        "gpu.pcie_generation gpu1 1.000",
+        "gpu.slowed gpu1 0.000",
+        "gpu.ecc_uncorrected gpu1 0",
+        "gpu.memory_pending gpu1 0",
+    ];
+    assert_eq!(of_second, expected);
+}
+
+#[test]
+fn a_state_without_its_end_gives_no_number_that_it_would_need() {
+    let text = state(
+        [
+            "1, 1, 5, 16, 16, 30, 0x1, 0, No",
+            "1, 5, 5, 16, 16, 60, 0x4, 0, No",
+            "1, 1, 5, 16, 16, 50, 0x1, 0, No",
+        ],
+        "",
+    );
+    let found = lines(&run_on(&gpu_state::SPEC, &text, 0));
+    let numbers = |name: &str| found.iter().filter(|line| line.starts_with(name)).count();
+    assert_eq!(
+        (numbers("gpu.pcie_width"), numbers("gpu.ecc_uncorrected"), numbers("gpu.memory_pending")),
+        (2, 0, 0)
+    );
+    assert!(found.iter().any(|line| line.starts_with("gpu-state-not-read: ")), "{found:?}");
+}
+
+#[test]
+fn what_was_read_before_alone_is_no_pass() {
+    let gone = state(["1, 1, 5, 16, 16, 30, 0x1, 0, No", "1, 5, 5, 16, 16, 60, 0x4, 0, No", "x"], "end\n");
+    let found = lines(&run_on(&gpu_state::SPEC, &gone, 0));
+    let numbers = ["gpu.pcie_width gpu1", "gpu.ecc_uncorrected gpu1", "gpu.memory_pending gpu1"];
+    assert!(found.iter().all(|line| numbers.iter().all(|number| !line.starts_with(number))), "{found:?}");
+    assert!(found.contains(&"gpu-gone: listed before the program, and not after it".to_owned()), "{found:?}");
+    let unknown = "1, [N/A], 5, 16, 16, 30, 0x1, [Unknown Error], [N/A]";
+    let found = lines(&run_on(
+        &gpu_state::SPEC,
+        &state(["1, 1, 5, 16, 16, 30, 0x1, 0, No", unknown, unknown], "end\n"),
+        0,
+    ));
+    let of_second: Vec<&String> = found.iter().filter(|line| line.contains("gpu1")).collect();
+    assert_eq!(of_second, ["gpu.pcie_width gpu1 1.000", "gpu.slowed gpu1 0.000"]);
+}
+
+#[test]
+fn an_idle_gpu_has_no_generation() {
+    let idle = "1, 1, 5, 16, 16, 30, 0x1, 0, No";
+    let found = lines(&run_on(&gpu_state::SPEC, &state([idle, idle, idle], "end\n"), 0));
+    assert!(found.iter().all(|line| !line.starts_with("gpu.pcie_generation gpu1")), "{found:?}");
+}

@@ -1,0 +1,76 @@
+//! `gpu_burn -tc SECONDS`: a line that is written over and over, then a verdict for each GPU. Its exit code is 0 whatever
+//! it found.
+
+use super::super::{CommandCall, CommandOutput};
+use crate::noise;
+use model::fault::Fault;
+use std::fmt::Write as _;
+
+/// Of a GPU's peak.
+const SHARE_OF_PEAK: f64 = 0.42;
+/// Where in the run a GPU begins to throttle.
+const HOT_AT: f64 = 0.4;
+const LINES: u32 = 200;
+
+pub(in super::super) fn run(call: &CommandCall<'_>) -> CommandOutput {
+    let Some(seconds) = call.arguments().last().and_then(|word| word.parse::<u32>().ok()) else {
+        let stdout = vec!["Usage: gpu_burn [OPTIONS] [TIME]\n".to_owned(); call.nodes.len()];
+        return CommandOutput { stdout, code: 22, ..CommandOutput::default() };
+    };
+    let stdout = (0..call.nodes.len()).map(|node| output(call, node)).collect();
+    CommandOutput { stdout, seconds: f64::from(seconds) + 12.0, ..CommandOutput::default() }
+}
+
+fn output(call: &CommandCall<'_>, node: usize) -> String {
+    let mut draws = noise::stream(call.cluster.seed, &["gpu_burn", &call.nodes[node]]);
+    let gpus = call.cluster.gpus;
+    let peak = call.cluster.peak_tflops * 1000.0 * SHARE_OF_PEAK;
+    let own: Vec<f64> =
+        (0..gpus).map(|gpu| peak * call.active_faults.gpu_left(node, gpu) * draws.factor(0.004)).collect();
+    let throttled = |gpu: u32| {
+        let of_gpu = |fault: &Fault| match fault {
+            Fault::Throttles { left, gpu: which } if *which == gpu => Some(*left),
+            _ => None,
+        };
+        call.active_faults.tool_faults(node).filter_map(of_gpu).fold(1.0, f64::min)
+    };
+    let is_corrupt = |gpu: u32| call.active_faults.is_corrupt(node, gpu);
+    let mut text = String::new();
+    for gpu in 0..gpus {
+        // Infallible: writing to a string.
+        let _ = writeln!(text, "GPU {gpu}: {} (UUID: GPU-{gpu:08x})", call.cluster.gpu_name);
+    }
+    let (mut done, mut next_summary) = (vec![0u64; gpus as usize], 10.0);
+    let mut errors = vec![0u64; gpus as usize];
+    for line in 1..=LINES {
+        let part = f64::from(line) / f64::from(LINES);
+        let (mut rates, mut wrong) = (Vec::new(), Vec::new());
+        for gpu in 0..gpus {
+            let at = gpu as usize;
+            let left = if part > HOT_AT { throttled(gpu) } else { 1.0 };
+            done[at] += 2261;
+            errors[at] += u64::from(is_corrupt(gpu));
+            let rate = own[at] * left * draws.factor(0.003);
+            rates.push(format!("{} ({rate:.0} Gflop/s) ", done[at]));
+            wrong.push(format!("{} {}", errors[at], if errors[at] > 0 { " (WARNING!)" } else { "" }));
+        }
+        let temps = vec!["61 C "; gpus as usize].join("- ");
+        let _ = write!(
+            text,
+            "\r{:.1}%  proc'd: {}  errors: {}  temps: {temps}",
+            part * 100.0,
+            rates.join("- "),
+            wrong.join("- ")
+        );
+        if part * 100.0 > next_summary {
+            next_summary = part * 100.0 + 10.0;
+            let _ = write!(text, "\n\tSummary at:   Thu Jan  1 00:00:00 UTC 2026\n\n");
+            errors.fill(0);
+        }
+    }
+    let _ = write!(text, "\nKilling processes with SIGTERM (soft kill)\ndone\n\nTested {gpus} GPUs:\n");
+    for gpu in 0..gpus {
+        let _ = writeln!(text, "\tGPU {gpu}: {}", if is_corrupt(gpu) { "FAULTY" } else { "OK" });
+    }
+    text
+}
