@@ -62,12 +62,12 @@ pub const LIST: &[RecipeSpec<'static>] = &[
     cross_checks::SPEC,
     nccl_log::SPEC,
     inspector::SPEC,
-    node_tools::SPECS[0],
-    node_tools::SPECS[1],
-    node_tools::SPECS[2],
-    node_tools::SPECS[3],
-    node_tools::SPECS[4],
-    node_tools::SPECS[5],
+    node_tools::dcgm_diag::SPEC,
+    node_tools::nvbandwidth::SPEC,
+    node_tools::gpu_burn::SPEC,
+    node_tools::stream::SPEC,
+    node_tools::fio::SPEC,
+    node_tools::gpu_state::SPEC,
 ];
 
 /// The declaration of a recipe. The planner, the linter and the manual read it. A user's borrows from the catalogue that

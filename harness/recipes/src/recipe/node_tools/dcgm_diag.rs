@@ -1,6 +1,6 @@
 //! DCGM's diagnosis: how many of its tests failed on each GPU, and on the node as a whole.
 
-use super::{ToolFinding, about, printed, result, text_of};
+use super::{ToolFinding, about, read_text};
 use crate::recipe::shared_findings::FileFinding;
 use crate::recipe::{JobInput, Output, RecipeSpec, Workload};
 use logs::node_tools::dcgm::{self, Status, TestResult};
@@ -45,7 +45,7 @@ const NODE_FAILED: MetricSpec = MetricSpec::new(
 .checking(CHECK)
 .next("look at the message of the test: most are settings, such as persistence mode, and no hardware");
 
-pub(super) const SPEC: RecipeSpec<'static> = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec<'static> = RecipeSpec {
     name: "dcgm_diag",
     about: "DCGM's diagnosis: the tests that failed, by GPU",
     metrics: &[FAILED, NODE_FAILED],
@@ -94,9 +94,7 @@ fn is_of_node(result: &TestResult) -> bool {
 
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
-    let Some((file, dims)) = printed(job) else { return output };
-    let Some(text) = text_of(file, &mut output) else { return output };
-    let Some(diagnosis) = result(job, file, dcgm::read(&text), &mut output) else { return output };
+    let Some((file, dims, diagnosis)) = read_text(job, &mut output, dcgm::read) else { return output };
     let level = match &job.workload {
         Workload::NodeTool { level, .. } => level.unwrap_or_default(),
         _ => 0,

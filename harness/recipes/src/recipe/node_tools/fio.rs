@@ -1,6 +1,6 @@
 //! fio: what a disk or a shared file system moves.
 
-use super::{ToolFinding, printed, result, text_of};
+use super::{ToolFinding, read_text};
 use crate::recipe::shared_findings::FileFinding;
 use crate::recipe::{JobInput, Output, RecipeSpec};
 use logs::node_tools::fio as source;
@@ -43,7 +43,7 @@ const ERRORS: MetricSpec =
         },
     );
 
-pub(super) const SPEC: RecipeSpec<'static> = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec<'static> = RecipeSpec {
     name: "fio",
     about: "rate, operations and latency of a disk or a shared file system, by fio",
     metrics: &[READ, WRITE, READS, WRITES, P99, ERRORS],
@@ -56,9 +56,7 @@ pub(super) const SPEC: RecipeSpec<'static> = RecipeSpec {
 
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
-    let Some((file, dims)) = printed(job) else { return output };
-    let Some(text) = text_of(file, &mut output) else { return output };
-    let Some(measured) = result(job, file, source::read(&text), &mut output) else { return output };
+    let Some((_, dims, measured)) = read_text(job, &mut output, source::read) else { return output };
     output.data_wrong = measured.errors > 0;
     output.metrics.push(ERRORS.of(dims.clone(), f64::from(measured.errors)));
     // What was moved until an error came is no rate.

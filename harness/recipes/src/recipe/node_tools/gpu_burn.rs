@@ -2,7 +2,7 @@
 
 use super::{ToolFinding, about, after, printed, result};
 use crate::recipe::shared_findings::FileFinding;
-use crate::recipe::{JobInput, Output, RecipeSpec, Workload, read_stream};
+use crate::recipe::{JobInput, NotComparable, Output, RecipeSpec, Workload, read_stream};
 use logs::node_tools::gpu_burn::{self as source, Gpu, PARTS};
 use metric::finding_kinds;
 use metric::unit::{Better, Unit};
@@ -71,7 +71,7 @@ const KEPT: MetricSpec = MetricSpec::new(
 .explained_by(&[BurnFinding::Slowed.code()])
 .next("look at temperatures and throttle reasons with `nvidia-smi -q -d PERFORMANCE,TEMPERATURE` on {nodes} under load");
 
-pub(super) const SPEC: RecipeSpec<'static> = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec<'static> = RecipeSpec {
     name: "gpu_burn",
     about: "right products, rate and lasting rate of each GPU under full load, by gpu-burn",
     metrics: &[OK, ENDED, KEPT, RATE],
@@ -115,7 +115,10 @@ fn run(job: &JobInput) -> Output {
         let disagrees = !seen.died && seen.errors > 0 && seen.ok == Some(true);
         if disagrees {
             let message = format!("{} products came out wrong, and its closing line says `OK`", seen.errors);
-            note(ToolFinding::NotMeasured.code(), message);
+            output.not_comparable = Some(NotComparable {
+                cause: ToolFinding::NotMeasured.code().to_owned(),
+                why: format!("{}: gpu{gpu}: {message}", file.shown),
+            });
         } else if is_wrong {
             note(BurnFinding::Wrong.code(), format!("{} products came out wrong", seen.errors));
         }

@@ -93,7 +93,7 @@ const XIDS: MetricSpec = MetricSpec::new(
 .explained_by(&[StateFinding::Xid.code()])
 .next("look up the Xid in the driver's manual; `dmesg` needs root where `kernel.dmesg_restrict` is 1");
 
-pub(super) const SPEC: RecipeSpec<'static> = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec<'static> = RecipeSpec {
     name: "gpu_state",
     about: "PCIe links, heat, memory errors and NVLink of GPUs before, during and after a program, by nvidia-smi",
     metrics: &[WIDTH, GENERATION, HOT, UNCORRECTED, PENDING, LINKS, LINK_ERRORS, XIDS],

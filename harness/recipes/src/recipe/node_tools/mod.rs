@@ -1,22 +1,19 @@
 //! Programs that test one node by itself: DCGM's diagnosis, nvbandwidth, gpu-burn, STREAM, fio. One recipe for each.
 
-mod dcgm_diag;
-mod fio;
-mod gpu_burn;
-mod gpu_state;
-mod nvbandwidth;
-mod stream;
+pub(super) mod dcgm_diag;
+pub(super) mod fio;
+pub(super) mod gpu_burn;
+pub(super) mod gpu_state;
+pub(super) mod nvbandwidth;
+pub(super) mod stream;
 #[cfg(test)]
 mod tests;
 
 use super::shared_findings::FileFinding;
-use super::{Failure, FileRole, InputFile, JobInput, Output, RecipeSpec, bytes_of};
+use super::{Failure, FileRole, InputFile, JobInput, Output, bytes_of};
 use metric::finding::Finding;
 use metric::finding_kinds;
 use metric::{Dim, Dims};
-
-pub(super) const SPECS: [RecipeSpec<'static>; 6] =
-    [dcgm_diag::SPEC, nvbandwidth::SPEC, gpu_burn::SPEC, stream::SPEC, fio::SPEC, gpu_state::SPEC];
 
 finding_kinds! {
     /// Of a program that tests a node.
@@ -35,9 +32,16 @@ fn printed(job: &JobInput) -> Option<(&InputFile, Dims)> {
     Some((file, job.dims().with(Dim::Node, node.as_str())))
 }
 
-/// The text of that file.
-fn text_of(file: &InputFile, output: &mut Output) -> Option<String> {
-    bytes_of(file, output).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+/// What a reader makes of all that one node printed.
+fn read_text<'a, T>(
+    job: &'a JobInput,
+    output: &mut Output,
+    read: impl FnOnce(&str) -> Result<T, String>,
+) -> Option<(&'a InputFile, Dims, T)> {
+    let (file, dims) = printed(job)?;
+    let bytes = bytes_of(file, output)?;
+    let result = result(job, file, read(&String::from_utf8_lossy(&bytes)), output)?;
+    Some((file, dims, result))
 }
 
 /// The result that was read, or what is said of its absence: with an error code it is the program's failure.

@@ -1,6 +1,6 @@
 //! nvbandwidth: what each GPU copies from and to the host and the other GPUs.
 
-use super::{ToolFinding, about, printed, result, text_of};
+use super::{ToolFinding, about, read_text};
 use crate::recipe::shared_findings::FileFinding;
 use crate::recipe::{JobInput, Output, RecipeSpec};
 use logs::node_tools::nvbandwidth::{self as source, Matrix};
@@ -38,7 +38,7 @@ const SLOWEST_PAIR: MetricSpec = MetricSpec::new(
 .covering(Covers::NoNics)
 .next("look at the links of {nodes} with `nvidia-smi nvlink -s` and `nvidia-smi nvlink -e`");
 
-pub(super) const SPEC: RecipeSpec<'static> = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec<'static> = RecipeSpec {
     name: "nvbandwidth",
     about: "what each GPU copies from and to the host and the other GPUs, by nvbandwidth",
     metrics: &[FROM_HOST, TO_HOST, BETWEEN, SLOWEST_PAIR],
@@ -51,9 +51,7 @@ pub(super) const SPEC: RecipeSpec<'static> = RecipeSpec {
 
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
-    let Some((file, dims)) = printed(job) else { return output };
-    let Some(text) = text_of(file, &mut output) else { return output };
-    let Some(read) = result(job, file, source::read(&text), &mut output) else { return output };
+    let Some((file, dims, read)) = read_text(job, &mut output, source::read) else { return output };
     for test in &read.tests {
         let matrix = match &test.rates {
             Ok(matrix) => matrix,

@@ -1,6 +1,6 @@
 //! STREAM: what the host's memory moves, and whether the sums come out right.
 
-use super::{ToolFinding, printed, result, text_of};
+use super::{ToolFinding, read_text};
 use crate::recipe::shared_findings::FileFinding;
 use crate::recipe::{JobInput, Output, RecipeSpec};
 use logs::node_tools::stream as source;
@@ -40,7 +40,7 @@ const OK: MetricSpec = MetricSpec::new(
 })
 .next("take {nodes} out of service: its memory or a CPU returns wrong data");
 
-pub(super) const SPEC: RecipeSpec<'static> = RecipeSpec {
+pub(crate) const SPEC: RecipeSpec<'static> = RecipeSpec {
     name: "stream",
     about: "what the host's memory moves, by STREAM",
     metrics: &[COPY, TRIAD, OK],
@@ -53,9 +53,7 @@ pub(super) const SPEC: RecipeSpec<'static> = RecipeSpec {
 
 fn run(job: &JobInput) -> Output {
     let mut output = Output::default();
-    let Some((file, dims)) = printed(job) else { return output };
-    let Some(text) = text_of(file, &mut output) else { return output };
-    let Some(rates) = result(job, file, source::read(&text), &mut output) else { return output };
+    let Some((_, dims, rates)) = read_text(job, &mut output, source::read) else { return output };
     output.data_wrong = !rates.valid;
     output.metrics.push(OK.of(dims.clone(), f64::from(u8::from(rates.valid))));
     if rates.valid {

@@ -1,11 +1,11 @@
 //! What recipes make of programs that test a node: one small output for each rule.
 
-use super::super::{FileRole, InputFile, JobInput, Output, Workload, testing};
+use super::super::{FileRole, InputFile, JobInput, Output, RecipeSpec, Workload, testing};
 use super::{dcgm_diag, fio, gpu_burn, gpu_state, nvbandwidth, stream};
 use std::fmt::Write as _;
 
 /// What a recipe makes of an output of one node.
-fn run_on(spec: &super::RecipeSpec<'_>, text: &str, code: i32) -> Output {
+fn run_on(spec: &RecipeSpec<'_>, text: &str, code: i32) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("stdout");
     std::fs::write(&path, text).expect("written");
@@ -301,4 +301,13 @@ fn an_idle_gpu_has_no_generation() {
     let idle = "1, 1, 5, 16, 16, 30, 0x1, 0, No";
     let found = lines(&run_on(&gpu_state::SPEC, &state([idle, idle, idle], "end\n"), 0));
     assert!(found.iter().all(|line| !line.starts_with("gpu.pcie_generation gpu1")), "{found:?}");
+}
+
+#[test]
+fn errors_beside_a_closing_line_that_says_ok_are_no_pass() {
+    let text = burned(|_| 500_000.0, "\tGPU 0: OK\n\tGPU 1: OK\n")
+        .replace("errors: 0 - 0", "errors: 0 - 3  (WARNING!)");
+    let output = run_on(&gpu_burn::SPEC, &text, 0);
+    assert!(lines(&output).iter().all(|line| !line.starts_with("burn.ok gpu1")));
+    assert!(output.not_comparable.expect("a contradiction").why.contains("its closing line says `OK`"));
 }
