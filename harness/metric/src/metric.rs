@@ -233,8 +233,12 @@ pub struct Query {
 pub struct Metrics {
     rows: Vec<Metric>,
     /// First and last row of each (name, node), the two keys that nearly every question fixes.
-    by_name_and_node: BTreeMap<(Arc<str>, Option<DimValue>), Vec<u32>>,
+    by_name_and_node: Index,
+    /// The same by job: what is measured of a whole job has no node.
+    by_name_and_job: Index,
 }
+
+type Index = BTreeMap<(Arc<str>, Option<DimValue>), Vec<u32>>;
 
 impl Metrics {
     /// Sorts the rows and indexes them.
@@ -242,12 +246,14 @@ impl Metrics {
         rows.sort_by(|a, b| {
             (&a.name, &a.dims).cmp(&(&b.name, &b.dims)).then_with(|| a.value.total_cmp(&b.value))
         });
-        let mut by_name_and_node: BTreeMap<_, Vec<u32>> = BTreeMap::new();
+        let (mut by_name_and_node, mut by_name_and_job) = (Index::new(), Index::new());
         for (at, row) in rows.iter().enumerate() {
-            let key = (row.name.clone(), row.dims.get(Dim::Node).cloned());
-            by_name_and_node.entry(key).or_default().push(at as u32);
+            for (dim, index) in [(Dim::Node, &mut by_name_and_node), (Dim::Job, &mut by_name_and_job)] {
+                let key = (row.name.clone(), row.dims.get(dim).cloned());
+                index.entry(key).or_default().push(at as u32);
+            }
         }
-        Metrics { rows, by_name_and_node }
+        Metrics { rows, by_name_and_node, by_name_and_job }
     }
 
     /// Sorted by name, dimensions and value.
@@ -255,28 +261,41 @@ impl Metrics {
         &self.rows
     }
 
+    /// The rows of these jobs, or of none, that answer `query`, in the order of the table.
+    pub fn select_of_jobs<'a>(&'a self, query: &Query, jobs: &[String]) -> Vec<&'a Metric> {
+        if query.dims.get(Dim::Node).is_some() {
+            let is_theirs =
+                |row: &&Metric| row.dims.word(Dim::Job).is_none_or(|job| jobs.iter().any(|name| name == job));
+            return self.select(query).into_iter().filter(is_theirs).collect();
+        }
+        let name: Arc<str> = Arc::from(query.metric.as_str());
+        let names = jobs.iter().map(|job| Some(DimValue::from(job.as_str()))).chain([None]);
+        let of_job = |job| self.by_name_and_job.get(&(Arc::clone(&name), job)).into_iter().flatten();
+        let mut places: Vec<u32> = names.flat_map(of_job).copied().collect();
+        places.sort_unstable();
+        places.dedup();
+        let rows = places.iter().filter_map(|at| self.rows.get(*at as usize));
+        rows.filter(|row| row.dims.covers(&query.dims)).collect()
+    }
+
     /// The rows that answer `query`, in the order of the table.
     pub fn select<'a>(&'a self, query: &Query) -> Vec<&'a Metric> {
         let name: Arc<str> = Arc::from(query.metric.as_str());
         let rows_of = |at: &u32| self.rows.get(*at as usize);
-        match query.dims.get(Dim::Node) {
-            Some(node) => self
-                .by_name_and_node
-                .get(&(name, Some(node.clone())))
-                .into_iter()
-                .flatten()
-                .filter_map(rows_of)
-                .filter(|row| row.dims.covers(&query.dims))
-                .collect(),
-            None => {
+        let indexed = match (query.dims.get(Dim::Node), query.dims.get(Dim::Job)) {
+            (Some(node), _) => self.by_name_and_node.get(&(name, Some(node.clone()))),
+            (None, Some(job)) => self.by_name_and_job.get(&(name, Some(job.clone()))),
+            (None, None) => {
                 let first = self.rows.partition_point(|row| row.name < name);
-                self.rows[first..]
+                return self.rows[first..]
                     .iter()
                     .take_while(|row| row.name == name)
                     .filter(|row| row.dims.covers(&query.dims))
-                    .collect()
+                    .collect();
             }
-        }
+        };
+        let rows = indexed.into_iter().flatten().filter_map(rows_of);
+        rows.filter(|row| row.dims.covers(&query.dims)).collect()
     }
 }
 
@@ -311,5 +330,26 @@ mod tests {
         assert_eq!(ask("a", Dims::new().with(Dim::SizeBytes, 8u64)), [1.0, 2.0]);
         assert_eq!(ask("a", Dims::new().with(Dim::Node, "n3")), [] as [f64; 0]);
         assert_eq!(ask("c", Dims::new()), [] as [f64; 0]);
+    }
+
+    #[test]
+    fn rows_of_a_job_are_those_that_a_filter_would_leave() {
+        let of_job = |job: &str, size, value| {
+            let mut row = row("a", "n1", size, value);
+            row.dims = Dims::new().with(Dim::Job, job).with(Dim::SizeBytes, size);
+            row
+        };
+        let all =
+            vec![of_job("j1", 8, 1.0), of_job("j2", 8, 2.0), of_job("j3", 16, 3.0), row("a", "n1", 8, 4.0)];
+        let metrics = Metrics::from_rows(all);
+        for dims in [Dims::new(), Dims::new().with(Dim::SizeBytes, 8u64), Dims::new().with(Dim::Node, "n1")] {
+            let query = Query { metric: "a".into(), dims };
+            let jobs = ["j3".to_owned(), "j1".to_owned(), "j1".to_owned()];
+            let filtered = metrics
+                .select(&query)
+                .into_iter()
+                .filter(|row| row.dims.word(Dim::Job).is_none_or(|job| jobs.iter().any(|name| name == job)));
+            assert_eq!(metrics.select_of_jobs(&query, &jobs), filtered.collect::<Vec<_>>());
+        }
     }
 }

@@ -34,11 +34,7 @@ impl<'a> Measured<'a> {
         let mut missing = Vec::new();
         let mut look = |dims: Dims, name: String| {
             let query = Query { metric: assertion.metric.clone(), dims };
-            let rows: Vec<&Metric> = metrics
-                .select(&query)
-                .into_iter()
-                .filter(|row| row.dims.word(Dim::Job).is_none_or(|job| jobs.iter().any(|name| name == job)))
-                .collect();
+            let rows = metrics.select_of_jobs(&query, jobs);
             // A NaN was not measured.
             if rows.is_empty() || rows.iter().any(|row| !row.value.is_finite()) {
                 missing.push(name);

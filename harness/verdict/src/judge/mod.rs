@@ -35,6 +35,7 @@ use model::artefact::{
     Format, InstanceFacts, JudgedBy, LEFT_OUT, PlannedAssertion, PlannedCase, Status, Verdict,
 };
 use nic_rate::NicRateCache;
+use peers::PeerCache;
 use recipes::catalogue::Catalogue;
 use recipes::recipe;
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,13 +69,13 @@ pub struct Judged {
 /// One verdict for each assertion of the case, in their order, and its culprits.
 pub fn judge(data: &CaseData) -> Judged {
     let gates = gate::gates(data);
-    let mut nic_rates = NicRateCache::default();
+    let (mut nic_rates, peers) = (NicRateCache::default(), PeerCache::default());
     let mut verdicts: Vec<Verdict> = data
         .case
         .assertions
         .iter()
         .map(|assertion| {
-            let mut verdict = judge_one(data, &gates, &mut nic_rates, assertion);
+            let mut verdict = judge_one(data, &gates, &mut nic_rates, &peers, assertion);
             warning::soften(assertion, &mut verdict);
             attempts::add_first(data, assertion, &mut verdict);
             verdict
@@ -114,6 +115,7 @@ fn judge_one(
     data: &CaseData,
     gates: &BTreeMap<&str, Gate>,
     nic_rates: &mut NicRateCache,
+    peers: &PeerCache,
     assertion: &PlannedAssertion,
 ) -> Verdict {
     let mut verdict = blank(data, assertion);
@@ -142,7 +144,7 @@ fn judge_one(
         control_run::Chosen::Bare(jobs, why) => (jobs, Some(why)),
         control_run::Chosen::Unknown => return verdict,
     };
-    compare(data, assertion, &Measured::select(data.metrics, assertion, &jobs), &mut verdict);
+    compare(data, assertion, &Measured::select(data.metrics, assertion, &jobs), peers, &mut verdict);
     if let Some(why) = instead {
         verdict.message = format!("{}; {why}", verdict.message);
     }
@@ -150,7 +152,13 @@ fn judge_one(
 }
 
 /// Numbers compared with everything that the assertion states; the worst result is the verdict.
-fn compare(data: &CaseData, assertion: &PlannedAssertion, measured: &Measured, verdict: &mut Verdict) {
+fn compare(
+    data: &CaseData,
+    assertion: &PlannedAssertion,
+    measured: &Measured,
+    peers: &PeerCache,
+    verdict: &mut Verdict,
+) {
     verdict.n = measured.n();
     if measured.n_expected == 0 {
         // An assertion without numbers has shown nothing, and that is no pass.
@@ -164,7 +172,7 @@ fn compare(data: &CaseData, assertion: &PlannedAssertion, measured: &Measured, v
     if let Some(judged) = bound::judge(assertion, measured) {
         findings.push(judged);
     }
-    findings.extend(trust::judge(data, assertion, measured, verdict));
+    findings.extend(trust::judge(data, assertion, measured, peers, verdict));
     if let Some(judged) = repeat_spread::judge(assertion, measured) {
         findings.push(judged);
     }

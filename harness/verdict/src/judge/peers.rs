@@ -22,11 +22,12 @@ pub(super) fn judge(
     data: &CaseData,
     assertion: &PlannedAssertion,
     measured: &Measured,
+    cache: &PeerCache,
 ) -> Option<JudgedBound> {
     let tolerance = assertion.bound.within_peers?;
     // With the profiler and without it is no difference between parts.
     let bare = data.case.jobs.iter().filter(|job| job.is_bare()).map(|job| job.name.as_str()).collect();
-    let peers = Peers { data, assertion, bare, tolerance, groups: RefCell::default() };
+    let peers = Peers { data, assertion, bare, tolerance, cache };
     let mut worst: Option<JudgedBound> = None;
     let mut odd = Vec::new();
     for (name, numbers) in &measured.parts {
@@ -52,13 +53,17 @@ struct Peers<'a> {
     assertion: &'a PlannedAssertion,
     bare: BTreeSet<&'a str>,
     tolerance: f64,
-    /// Of the numbers that were looked at so far.
-    groups: RefCell<BTreeMap<GroupKey, Rc<PeerGroup>>>,
+    cache: &'a PeerCache,
 }
+
+/// The groups of a case's numbers that were looked at so far: each assertion of a node asks for the same ones.
+#[derive(Default)]
+pub(super) struct PeerCache(RefCell<BTreeMap<GroupKey, Rc<PeerGroup>>>);
 
 /// Whose peers they are.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct GroupKey {
+    metric: String,
     /// What all of them have alike.
     alike: Dims,
     is_bare: bool,
@@ -142,7 +147,7 @@ impl Peers<'_> {
             }
         }
         let is_bare = self.is_bare(dims);
-        let group = self.group(GroupKey { alike, is_bare, of_runs });
+        let group = self.group(GroupKey { metric: self.assertion.metric.clone(), alike, is_bare, of_runs });
         let others = if of_runs { group.others(&without_job(dims))? } else { group.others(dims)? };
         let (n, median) = (others.n, others.median);
         // One or two others are as likely to be off as the part itself.
@@ -155,16 +160,16 @@ impl Peers<'_> {
     }
 
     fn group(&self, key: GroupKey) -> Rc<PeerGroup> {
-        if let Some(group) = self.groups.borrow().get(&key) {
+        if let Some(group) = self.cache.0.borrow().get(&key) {
             return Rc::clone(group);
         }
-        let query = Query { metric: self.assertion.metric.clone(), dims: key.alike.clone() };
+        let query = Query { metric: key.metric.clone(), dims: key.alike.clone() };
         let rows = self.data.metrics.select(&query).into_iter();
         let peers = rows.filter(|row| self.is_bare(&row.dims) == key.is_bare && row.value.is_finite());
         // Another run of the same part is no peer.
         let whose = |row: &Metric| if key.of_runs { without_job(&row.dims) } else { row.dims.clone() };
         let group = Rc::new(PeerGroup::new(peers.map(|row| (whose(row), row.value))));
-        self.groups.borrow_mut().insert(key, Rc::clone(&group));
+        self.cache.0.borrow_mut().insert(key, Rc::clone(&group));
         group
     }
 

@@ -2,6 +2,7 @@
 //! enough to name one; a published figure, or a prediction. Below a published floor, or the interval of a prediction, a
 //! number fails whatever its peers show.
 
+use super::peers::PeerCache;
 use super::{CaseData, JudgedBound, Measured, baseline, peers};
 use model::artefact::{
     BELOW_FLOOR, BaselineNumbers, JudgedBy, PlannedAssertion, PlannedBaseline, Status, Verdict,
@@ -12,9 +13,10 @@ pub(super) fn judge(
     data: &CaseData,
     assertion: &PlannedAssertion,
     measured: &Measured,
+    cache: &PeerCache,
     verdict: &mut Verdict,
 ) -> Vec<JudgedBound> {
-    let of_peers = peers::judge(data, assertion, measured);
+    let of_peers = peers::judge(data, assertion, measured, cache);
     let known = baseline::judge(data, assertion, measured, verdict);
     let can_name = |peers: &JudgedBound| match peers.by {
         JudgedBy::Peers { of } => of as usize >= peers::FEWEST_TO_NAME,
