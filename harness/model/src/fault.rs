@@ -183,6 +183,11 @@ pub enum Fault {
         /// Index on the node, from 0.
         gpu: u32,
     },
+    /// One NVLink of a GPU is inactive.
+    NvlinkDown {
+        /// Index on the node, from 0.
+        gpu: u32,
+    },
     /// One GPU slows down in the middle of a long load.
     Throttles {
         /// Fraction of its rate that is left then, above 0 and below 1.
@@ -211,7 +216,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every way to write a fault.
-    pub const FORMS: [&'static str; 50] = [
+    pub const FORMS: [&'static str; 51] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -260,6 +265,7 @@ impl Fault {
         "ecc-errors@N",
         "throttles=F@N",
         "nvlink-errors@N",
+        "nvlink-down@N",
         "memory-slow=F",
         "disk-slow=F",
     ];
@@ -315,6 +321,7 @@ impl Fault {
             Fault::EccErrors { .. } => "ecc-errors",
             Fault::Throttles { .. } => "throttles",
             Fault::NvlinkErrors { .. } => "nvlink-errors",
+            Fault::NvlinkDown { .. } => "nvlink-down",
             Fault::MemorySlow { .. } => "memory-slow",
             Fault::DiskSlow { .. } => "disk-slow",
         }
@@ -346,6 +353,7 @@ impl Fault {
             | Fault::PcieSlow { gpu, .. }
             | Fault::EccErrors { gpu }
             | Fault::NvlinkErrors { gpu }
+            | Fault::NvlinkDown { gpu }
             | Fault::Throttles { gpu, .. }
             | Fault::Corrupt { gpu }
             | Fault::GpuMissing { gpu }
@@ -471,6 +479,7 @@ impl Fault {
             "ecc-errors" => Fault::EccErrors { gpu: gpu()? },
             "throttles" => Fault::Throttles { left: left()?, gpu: gpu()? },
             "nvlink-errors" => Fault::NvlinkErrors { gpu: gpu()? },
+            "nvlink-down" => Fault::NvlinkDown { gpu: gpu()? },
             "memory-slow" => Fault::MemorySlow { left: left()? },
             "disk-slow" => Fault::DiskSlow { left: left()? },
             "link-slow" => Fault::LinkSlow { left: left()?, other: device() },
@@ -503,6 +512,7 @@ impl fmt::Display for Fault {
             }
             Fault::EccErrors { gpu }
             | Fault::NvlinkErrors { gpu }
+            | Fault::NvlinkDown { gpu }
             | Fault::Corrupt { gpu }
             | Fault::GpuMissing { gpu }
             | Fault::GpuBusy { gpu } => {

@@ -91,8 +91,10 @@ impl State<'_> {
         let links = LINKS[usize::from(!self.cluster.gpu_name.contains("A100"))];
         for gpu in 0..self.cluster.gpus {
             let _ = writeln!(text, "link GPU {gpu}: {} (UUID: GPU-{gpu:08x})", self.cluster.gpu_name);
+            let is_down = |link: u32| link == 7 && self.has(|fault| *fault == Fault::NvlinkDown { gpu });
             for link in 0..links {
-                let _ = writeln!(text, "link          Link {link}: 26.562 GB/s");
+                let rate = if is_down(link) { "<inactive>" } else { "26.562 GB/s" };
+                let _ = writeln!(text, "link          Link {link}: {rate}");
             }
         }
         let errors = |gpu: u32| match self.has(|fault| *fault == Fault::NvlinkErrors { gpu }) {

@@ -74,7 +74,9 @@ impl Rehearsal<'_> {
             Fault::PcieSlow { .. } => {
                 (by(&|case, _| is_tool(case, "nvbandwidth") || self.reads_gpu_state(case)), NO_COPIES)
             }
-            Fault::NvlinkErrors { .. } => (by(&|case, _| self.reads_gpu_state(case)), NO_STATE),
+            Fault::NvlinkErrors { .. } | Fault::NvlinkDown { .. } => {
+                (by(&|case, _| self.reads_gpu_state(case)), NO_STATE)
+            }
             Fault::EccErrors { .. } => {
                 (by(&|case, _| is_tool(case, "dcgm-diag") || self.reads_gpu_state(case)), NO_DIAGNOSIS)
             }
