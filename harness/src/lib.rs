@@ -3,6 +3,7 @@
 
 mod accept;
 pub mod analyze;
+mod bisect;
 pub mod bundle;
 pub mod check;
 pub mod cli;

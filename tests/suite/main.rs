@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod accept;
+mod acceptance_lists;
 mod agent_script;
 mod allocation_script;
 mod analyze_on;
@@ -12,6 +13,7 @@ mod architecture;
 mod baselines;
 #[path = "../stand_ins/mod.rs"]
 mod bed;
+mod bisect;
 mod breakdown;
 mod broken_launcher;
 mod bundle;

@@ -92,6 +92,17 @@ pub(crate) enum Nic {
 }
 
 impl ActiveFaults {
+    /// By the software of a job: on all of its nodes alike.
+    pub(crate) fn with_all_slow(mut self, cluster: &Cluster, nodes: usize, left: f64) -> ActiveFaults {
+        if left > 0.0 && left < 1.0 {
+            for node in 0..nodes {
+                self.gpus.extend((0..cluster.gpus).map(|gpu| (node, gpu, left)));
+                self.nics.extend((0..cluster.nics.len()).map(|nic| (node, nic, Nic::Left(left))));
+            }
+        }
+        self
+    }
+
     /// Some ail the first attempt of a job alone.
     pub(crate) fn new(cluster: &Cluster, case: &str, job: &str, nodes: &[String]) -> ActiveFaults {
         let is_first = !job.ends_with(AGAIN);
@@ -181,6 +192,7 @@ impl ActiveFaults {
                 Fault::PcieSlow { .. }
                 | Fault::EccErrors { .. }
                 | Fault::NvlinkErrors { .. }
+                | Fault::NvlinkDown { .. }
                 | Fault::Throttles { .. }
                 | Fault::MemorySlow { .. }
                 | Fault::DiskSlow { .. } => active_faults.for_tools.push((node, fault.fault.clone())),

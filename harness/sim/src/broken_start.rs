@@ -28,10 +28,11 @@ execute.
 ";
 
 impl BrokenStart {
-    pub(crate) fn find(cluster: &Cluster, work: &Work) -> Option<BrokenStart> {
+    /// `left` is the fraction of every rate that the job's software leaves.
+    pub(crate) fn find(cluster: &Cluster, work: &Work, left: f64) -> Option<BrokenStart> {
         let world = &cluster.world;
         match work {
-            _ if world.image_import_fails => Some(BrokenStart::Image),
+            _ if world.image_import_fails || left == 0.0 => Some(BrokenStart::Image),
             Work::Tables(_) if world.mpi_start_fails => Some(BrokenStart::Mpi),
             Work::Gpus(_) if world.mpi_start_fails => Some(BrokenStart::MpiOfEachGpu),
             _ => None,

@@ -3,7 +3,7 @@
 
 use super::cluster::Cluster;
 use super::spread::Spread;
-use job::script::{AWS_MPIRUN, Container, MPIRUN, Run, is_mpirun};
+use job::script::{AWS_MPIRUN, Container, MPIRUN, Run, Script, Step, is_mpirun};
 use std::collections::BTreeMap;
 
 /// The variables that a program sees: Pyxis lets the image's own win, but for those that `--container-env` names.
@@ -17,6 +17,21 @@ pub(crate) fn in_container(
         exported.insert(name.clone(), value.clone());
     }
     exported
+}
+
+/// The remaining fraction of every rate with the software that a script asks for, as the world has it; 0 where nothing starts.
+pub(crate) fn left_by_software(cluster: &Cluster, script: &Script) -> f64 {
+    let has = |wanted: &str| {
+        script.steps.iter().any(|step| match step {
+            Step::Environment { variables } => {
+                variables.iter().any(|(name, value)| wanted == format!("{name}={value}"))
+            }
+            Step::Run(run) => run.container.as_ref().is_some_and(|container| container.image == wanted),
+            Step::Gpus(gpus) => gpus.container.as_ref().is_some_and(|container| container.image == wanted),
+            _ => false,
+        })
+    };
+    cluster.world.slow_with.iter().filter(|(wanted, _)| has(wanted)).map(|(_, left)| left).product()
 }
 
 /// Whether the ranks of a program of MPI wait for each other for ever: docker0 has the same address on every node, and

@@ -95,7 +95,9 @@ const NO_OVERLAP: &str = "srun: unrecognized option '--overlap'\nTry \"srun --he
 /// Works out from a job's script what it does, and when and how it ends.
 pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> Execution {
     let nodes = script.nodes.clone();
-    let active_faults = ActiveFaults::new(cluster, case, job, &nodes);
+    let left = environment::left_by_software(cluster, script);
+    let active_faults =
+        ActiveFaults::new(cluster, case, job, &nodes).with_all_slow(cluster, nodes.len(), left);
     let mut noise = noise_of(cluster, case, job, "work");
     let mut sampler = None;
     let (mut sampler_log, mut waited_s) = (String::new(), 0.0);
@@ -194,7 +196,7 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
     if hangs {
         active_faults.ending.get_or_insert((Ending::Hang, 0));
     }
-    let broken_start = BrokenStart::find(cluster, &work);
+    let broken_start = BrokenStart::find(cluster, &work, left);
     if let Some(broken) = broken_start {
         (work, trained) = (broken.work(&nodes, spread), None);
     }

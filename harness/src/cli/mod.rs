@@ -2,6 +2,7 @@
 
 mod accept;
 mod baseline;
+mod bisect;
 mod bundle;
 mod check;
 mod clean;

@@ -10,8 +10,7 @@ Usage: harness VERB [OPTIONS]
 ";
 
 const TAIL: &str = "
-`harness help VERB` describes a verb. Exit codes: 0 passed, 1 failed, 2 wrong usage, 3 inconclusive, 4 nothing selected,
-5 still pending, 130 interrupted; all of them: `harness help run`.
+`harness help VERB` describes a verb. Exit codes: 0 passed, 1 failed, 2 usage, 3 inconclusive; all: `harness help run`.
 ";
 
 /// The verbs by what they are for, each with a few words.
@@ -32,6 +31,7 @@ pub(super) const GROUPS: [(&str, &[(&str, &str)]); 6] = [
         "Find",
         &[
             ("isolate", "find the faulty component with few short runs"),
+            ("bisect", "find the setting, version or image that made a case slower"),
             ("accept", "accept or reject new nodes, with a certificate"),
             ("explain", "what the code of a culprit means, and what to do"),
             ("history", "how a metric changed from run to run; suspects"),

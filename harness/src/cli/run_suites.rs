@@ -11,6 +11,7 @@ use crate::session::{self, RunOptions, load};
 use crate::tasks::SLURM;
 use clap::Args;
 use cluster::reach::openssh;
+use config::inventory::Stack;
 use libtest_mimic::FormatSetting;
 use std::path::PathBuf;
 use store::Home;
@@ -169,6 +170,7 @@ impl RunArgs {
             bears: &[],
             dry_run: false,
             settings,
+            stack: Stack::default(),
             seed,
             sim_faults,
             junit,

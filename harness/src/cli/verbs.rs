@@ -3,8 +3,8 @@
 use super::run_suites::{self, MEANINGLESS, RunArgs, WITHOUT_EFFECT};
 use super::settings::Settings;
 use super::{
-    accept, baseline, bundle, check, clean, compare, completions, diagnose, explain, field_kit, history,
-    init, inventory, isolate, list,
+    accept, baseline, bisect, bundle, check, clean, compare, completions, diagnose, explain, field_kit,
+    history, init, inventory, isolate, list,
 };
 use super::{
     home, logs, man, page, parse, predict, provision, recipe, replay, rerun, resume, runs, schema, stats,
@@ -30,6 +30,7 @@ enum Verb {
     Accept(accept::AcceptArgs),
     #[command(subcommand)]
     Baseline(baseline::BaselineVerb),
+    Bisect(bisect::BisectArgs),
     Bundle(bundle::BundleArgs),
     Check(check::CheckArgs),
     Clean(clean::CleanArgs),
@@ -106,6 +107,7 @@ impl Verb {
         let code = match self {
             Verb::Accept(args) => return accept::run(args),
             Verb::Baseline(verb) => return baseline::run(&verb),
+            Verb::Bisect(args) => return bisect::run(args),
             Verb::Bundle(args) => return bundle::run(&args),
             Verb::Check(args) => return check::run(&args),
             Verb::Clean(args) => return clean::run(&args),

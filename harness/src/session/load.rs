@@ -7,7 +7,7 @@ use crate::warn::warn;
 use base::digest::sha256;
 use base::suggest;
 use config::baseline::Baselines;
-use config::inventory::{Instances, Inventory, Kind};
+use config::inventory::{Instances, Inventory, Kind, Stack};
 use config::suite::{self, Suite};
 use config::toml_reader::{file, renamed};
 use model::artefact::Source;
@@ -38,6 +38,18 @@ pub(crate) fn load(
     from: Option<&Path>,
     catalogue: &Catalogue,
 ) -> Result<Loaded, Vec<String>> {
+    load_with(home, suites, inventory, from, catalogue, &Stack::default())
+}
+
+/// The same, with a software stack in place of the inventory's own.
+pub(crate) fn load_with(
+    home: &Home,
+    suites: &[String],
+    inventory: &str,
+    from: Option<&Path>,
+    catalogue: &Catalogue,
+    stack: &Stack,
+) -> Result<Loaded, Vec<String>> {
     let mut diagnostics = Vec::new();
     let mut sources = Vec::new();
     let mut read_suites: Vec<Suite> = Vec::new();
@@ -61,6 +73,7 @@ pub(crate) fn load(
     let instances = library.instances().map_err(|diagnostics| lines(&diagnostics))?;
     let inventory = read(home, "inventory", inventory, &mut sources).and_then(|(file, text)| {
         warn(&renamed::warnings(&text, &file));
+        let text = stack.overlay(&text).map_err(|why| vec![format!("{file}: {why}")])?;
         let mut read =
             Inventory::read(&text, &file, &instances).map_err(|diagnostics| lines(&diagnostics))?;
         let (source, warnings) =

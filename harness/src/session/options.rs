@@ -5,7 +5,7 @@ use super::webhook::Webhook;
 use crate::filters::Filters;
 use crate::report::{JunitFlavor, RequestedReport};
 use cluster::reach::openssh;
-use config::inventory::Inventory;
+use config::inventory::{Inventory, Stack};
 use config::suite::Suite;
 use job::profile::NsysVersion;
 use model::artefact::{Isolated, Plan, PlannedCase, PlannedIsolation, Source};
@@ -23,6 +23,8 @@ pub(crate) struct RunOptions {
     pub nodes: Option<String>,
     pub exclude_nodes: Option<String>,
     pub settings: Vec<(String, String)>,
+    /// Software in place of what the inventory says.
+    pub stack: Stack,
     pub seed: u64,
     pub sim_faults: Vec<String>,
     pub reservation: Option<String>,
@@ -74,6 +76,7 @@ impl Default for RunOptions {
             nodes: None,
             exclude_nodes: None,
             settings: Vec::new(),
+            stack: Stack::default(),
             seed: 1,
             sim_faults: Vec::new(),
             reservation: None,

@@ -40,14 +40,20 @@ pub(crate) fn recipes_of_project(home: &Home, options: &RunOptions) -> Result<Ca
 }
 
 /// The same for a run that may have its id already.
-pub(super) fn make_plan_as(
+pub(crate) fn make_plan_as(
     home: &Home,
     options: &RunOptions,
     catalogue: &Catalogue,
     run_id: Option<&str>,
 ) -> Result<(Plan, Inventory), Vec<String>> {
-    let mut loaded =
-        load::load(home, &options.suites, &options.inventory, options.baselines.as_deref(), catalogue)?;
+    let mut loaded = load::load_with(
+        home,
+        &options.suites,
+        &options.inventory,
+        options.baselines.as_deref(),
+        catalogue,
+        &options.stack,
+    )?;
     loaded.inventory.nsys_version = loaded.inventory.nsys_version.or(options.nsys_version);
     let mut diagnostics = Vec::new();
     let settings: BTreeMap<String, String> = options.settings.iter().cloned().collect();
@@ -156,7 +162,7 @@ pub(crate) fn resolve_secrets(plan: &Plan) -> Result<Secrets, Vec<String>> {
 }
 
 /// A plan is obeyed to the letter, by a resumed run too: it is written as it is, or not at all.
-pub(super) fn check_holds_no_secret(plan: &Plan, secrets: &Secrets) -> Result<(), String> {
+pub(crate) fn check_holds_no_secret(plan: &Plan, secrets: &Secrets) -> Result<(), String> {
     let value = serde_json::to_value(plan).map_err(|error| error.to_string())?;
     match store::redactor().and(secrets).first_within(&value) {
         None => Ok(()),

@@ -1,6 +1,7 @@
-//! Metrics to verdicts, culprits and statuses: judge, isolate, accept, history, compare.
+//! Metrics to verdicts, culprits and statuses: judge, isolate, bisect, accept, history, compare.
 
 pub mod accept;
+pub mod bisect;
 pub mod compare;
 pub mod fingerprint;
 pub mod history;

@@ -180,6 +180,11 @@ pub(super) fn world() -> Form {
             "nodes, and GPUs as `p5-002:gpu3`, that are other hardware under their old names",
         ),
         Key::optional(
+            "slow_with",
+            Type::map(Type::Number),
+            "by `VARIABLE=VALUE` or image: the remaining fraction of every rate in jobs that have it; 0: they do not start",
+        ),
+        Key::optional(
             "ssh_answer_s",
             Type::map(Type::WHOLE),
             "by host: seconds that each answer takes over ssh",

@@ -7,6 +7,7 @@ mod launcher;
 mod probe;
 mod read;
 mod select;
+mod stack;
 mod topology;
 mod world;
 
@@ -14,6 +15,7 @@ pub use instance::{FlowOp, Instance, Instances, Transport};
 pub use launcher::{
     JobNeeds, JobSite, KubernetesReach, LaunchPlanner, ReachBy, SlurmReach, SshReach, SshStart, Toleration,
 };
+pub use stack::Stack;
 pub use topology::{Topology, TopologyFile};
 pub use world::WorldSettings;
 

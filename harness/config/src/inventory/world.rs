@@ -65,6 +65,8 @@ pub struct WorldSettings {
     pub ssh_launch_s: f64,
     /// Nodes, and GPUs as `p5-002:gpu3`, that are other hardware under their old names; each time once.
     pub replaced: Vec<String>,
+    /// The remaining fraction of every rate where a job has this variable (`NCCL_ALGO=Tree`) or image; 0 where it cannot start.
+    pub slow_with: BTreeMap<String, f64>,
     /// Seconds that each answer of a host takes over ssh, where it is more than usual.
     pub ssh_answer_s: BTreeMap<String, u64>,
 }
@@ -100,6 +102,7 @@ impl Default for WorldSettings {
             image_import_fails: false,
             ssh_launch_s: 0.5,
             replaced: Vec::new(),
+            slow_with: BTreeMap::new(),
             ssh_answer_s: BTreeMap::new(),
         }
     }
@@ -163,6 +166,12 @@ pub(super) fn read(table: &Table<'_>) -> WorldSettings {
         world.ssh_launch_s = seconds.clamp(0.0, 60.0);
     }
     world.replaced = table.get("replaced").map(|value| value.texts()).unwrap_or_default();
+    if let Some(stacks) = table.get("slow_with").and_then(|value| value.table()) {
+        let left = stacks.entries().into_iter();
+        let left =
+            left.filter_map(|(stack, _, value)| Some((stack.to_owned(), value.number()?.clamp(0.0, 1.0))));
+        world.slow_with = left.collect();
+    }
     if let Some(hosts) = table.get("ssh_answer_s").and_then(|value| value.table()) {
         let seconds = hosts.entries().into_iter();
         let seconds = seconds.filter_map(|(host, _, value)| Some((host.to_owned(), value.whole(0..=600)?)));

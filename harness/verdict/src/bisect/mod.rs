@@ -1,0 +1,99 @@
+//! Which of two neighbouring software stacks a step in a number lies between, in as few pairs of runs as possible. Which
+//! stacks the next pair runs is decided here; runs are made elsewhere.
+
+mod posterior;
+pub mod record;
+mod second_step;
+#[cfg(test)]
+mod tests;
+
+pub use posterior::{Posterior, SMALLEST, StackRun};
+
+use second_step::has_second_step;
+
+/// A conclusion is wrong with at most this probability, by the model.
+const WRONG_AT_MOST: f64 = 0.005;
+/// Both neighbours of a step have as many runs at least, as have the ends.
+const FEWEST: usize = 2;
+/// Pairs of the ends before they are called alike.
+const ENDS: usize = 3;
+/// With more than this probability that there is no step, the ends say most.
+const OPEN: f64 = 0.3;
+/// From this probability on, a step is looked at by its two neighbours.
+const LIKELY: f64 = 0.4;
+
+/// What is to be done next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// A run of each of these two stacks.
+    Pair([usize; 2]),
+    /// There is nothing more to run.
+    Done(Conclusion),
+}
+
+/// What a bisection comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Conclusion {
+    /// The bad stack is not worse than the good one.
+    Alike,
+    /// One step, between stack `after` and the next.
+    Step {
+        /// The last stack before the step.
+        after: usize,
+    },
+    /// More than one step, the largest of them between stack `after` and the next.
+    Several {
+        /// The last stack before the larger step.
+        after: usize,
+    },
+}
+
+/// Of `stacks` stacks from good to bad, at least two.
+pub fn next(stacks: usize, runs: &[StackRun], posterior: &Posterior) -> Next {
+    let last = stacks.saturating_sub(1);
+    let count = |stack: usize| runs.iter().filter(|run| run.stack == stack).count();
+    let ends = count(0).min(count(last));
+    if posterior.no_step > 1.0 - WRONG_AT_MOST && ends >= ENDS {
+        return Next::Done(Conclusion::Alike);
+    }
+    if posterior.no_step > OPEN || ends < FEWEST {
+        return Next::Pair([0, last]);
+    }
+    let best = posterior.best();
+    let probability = posterior.steps.get(best).copied().unwrap_or_default();
+    if probability > 1.0 - WRONG_AT_MOST && count(best) >= FEWEST && count(best + 1) >= FEWEST {
+        if has_second_step(stacks, runs, posterior) {
+            return Next::Done(Conclusion::Several { after: best });
+        }
+        return Next::Done(Conclusion::Step { after: best });
+    }
+    if probability > LIKELY {
+        return Next::Pair([best, best + 1]);
+    }
+    Next::Pair(informative(posterior, stacks))
+}
+
+/// The two stacks that part what is left open into three as even parts as can be: in the end the two neighbours of the
+/// step.
+fn informative(posterior: &Posterior, stacks: usize) -> [usize; 2] {
+    let all: f64 = posterior.steps.iter().sum();
+    // Probability that a stack lies behind the step.
+    let behind: Vec<f64> = std::iter::once(0.0)
+        .chain(posterior.steps.iter().scan(0.0, |sum, step| {
+            *sum += step / all;
+            Some(*sum)
+        }))
+        .collect();
+    let entropy = |share: f64| if share > 0.0 { -share * share.ln() } else { 0.0 };
+    let mut best = (f64::NEG_INFINITY, [0, stacks.saturating_sub(1)]);
+    for (low, before) in behind.iter().enumerate() {
+        for (high, after) in behind.iter().enumerate().skip(low + 1) {
+            let open = entropy(*before) + entropy(after - before) + entropy(1.0 - after);
+            // Of equal ones those that are nearest to each other.
+            if open > best.0 + 1e-9 {
+                best = (open, [low, high]);
+            }
+        }
+    }
+    best.1
+}

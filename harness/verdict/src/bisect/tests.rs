@@ -1,0 +1,129 @@
+//! Bisections of made-up stacks: how often they name the right step, and in how many pairs.
+
+use super::{Conclusion, Next, Posterior, StackRun, next};
+use sim::noise::stream;
+
+/// Stacks, where their steps are, and how noisy runs of them are.
+struct World {
+    stacks: usize,
+    /// First stack behind each step, and its size as a fraction.
+    steps: Vec<(usize, f64)>,
+    noise: f64,
+    /// From pair to pair.
+    drift: f64,
+}
+
+impl World {
+    fn one_step(step: f64, noise: f64) -> World {
+        World { stacks: 32, steps: vec![(0, step)], noise, drift: 0.0 }
+    }
+
+    /// What the bisection concludes within so many pairs, and after how many; nothing where it stays open.
+    fn bisect(&self, seed: u64, most_pairs: usize) -> (Option<Conclusion>, usize, Vec<usize>) {
+        let mut draws = stream(seed, &["bisect"]);
+        let mut normal = || {
+            let (a, b) = (1.0 - draws.fraction(), draws.fraction());
+            (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+        };
+        // Where a step is not fixed, the seed places it.
+        let place = |from: usize| if from > 0 { from } else { 1 + seed as usize * 7919 % (self.stacks - 1) };
+        let steps: Vec<(usize, f64)> = self.steps.iter().map(|(from, size)| (place(*from), *size)).collect();
+        let mut runs = Vec::new();
+        for pair in 0..=most_pairs {
+            match next(self.stacks, &runs, &Posterior::new(self.stacks, &runs)) {
+                Next::Done(conclusion) => {
+                    return (Some(conclusion), pair, steps.iter().map(|step| step.0).collect());
+                }
+                Next::Pair(stacks) => {
+                    let drift = self.drift * normal();
+                    for stack in stacks {
+                        let behind = steps.iter().filter(|(from, _)| stack >= *from);
+                        let level: f64 = behind.map(|(_, size)| (1.0 - size).ln()).sum();
+                        let value = 450f64.ln() + level + drift + self.noise * normal();
+                        runs.push(StackRun { pair, stack, value });
+                    }
+                }
+            }
+        }
+        (None, most_pairs, steps.iter().map(|step| step.0).collect())
+    }
+}
+
+/// Of seeds: steps that were found, wrong ones, those that were called alike, and the pairs of all that ended, sorted.
+fn count(world: &World, seeds: u64, most_pairs: usize) -> (usize, usize, usize, Vec<usize>) {
+    let (mut right, mut wrong, mut alike, mut pairs) = (0, 0, 0, Vec::new());
+    for seed in 1..=seeds {
+        let (conclusion, needed, steps) = world.bisect(seed, most_pairs);
+        match conclusion {
+            Some(Conclusion::Step { after }) if steps.contains(&(after + 1)) => right += 1,
+            Some(Conclusion::Step { .. }) => wrong += 1,
+            Some(Conclusion::Alike) => alike += 1,
+            Some(Conclusion::Several { .. }) | None => {}
+        }
+        if conclusion.is_some() {
+            pairs.push(needed);
+        }
+    }
+    pairs.sort_unstable();
+    (right, wrong, alike, pairs)
+}
+
+#[test]
+fn a_step_of_5_percent_at_2_percent_noise_is_found_among_32_stacks() {
+    let (right, wrong, alike, pairs) = count(&World::one_step(0.05, 0.02), 40, 60);
+    assert_eq!((wrong, alike), (0, 0));
+    assert!(right >= 39, "{right} of 40");
+    assert!(pairs[pairs.len() / 2] <= 14, "{pairs:?}");
+}
+
+#[test]
+fn much_noise_leaves_it_open_rather_than_wrong() {
+    let (right, wrong, alike, _) = count(&World::one_step(0.05, 0.05), 20, 60);
+    assert_eq!((wrong, alike), (0, 0));
+    assert!(right >= 8, "{right} of 20");
+}
+
+#[test]
+fn drift_from_pair_to_pair_names_no_other_step() {
+    let world = World { drift: 0.05, ..World::one_step(0.05, 0.01) };
+    let (right, wrong, alike, _) = count(&world, 20, 60);
+    assert_eq!((wrong, alike), (0, 0));
+    assert!(right >= 18, "{right} of 20");
+}
+
+#[test]
+fn stacks_that_are_alike_or_better_show_no_step() {
+    for step in [0.0, -0.05] {
+        let world = World { stacks: 8, ..World::one_step(step, 0.005) };
+        let (right, wrong, alike, _) = count(&world, 20, 60);
+        assert_eq!((right, wrong), (0, 0), "step {step}");
+        assert!(alike >= 19, "step {step}: {alike} of 20");
+    }
+}
+
+#[test]
+fn steps_at_either_end_are_found() {
+    for from in [1, 31] {
+        let world = World { steps: vec![(from, 0.05)], ..World::one_step(0.05, 0.02) };
+        let (right, wrong, _, _) = count(&world, 10, 60);
+        assert_eq!((right, wrong), (10, 0), "step before stack {from}");
+    }
+}
+
+#[test]
+fn two_large_steps_are_not_called_one() {
+    let world = World { steps: vec![(8, 0.2), (24, 0.2)], ..World::one_step(0.0, 0.01) };
+    for seed in 1..=10 {
+        let (conclusion, ..) = world.bisect(seed, 60);
+        assert!(!matches!(conclusion, Some(Conclusion::Step { .. } | Conclusion::Alike)), "{conclusion:?}");
+    }
+}
+
+#[test]
+fn numbers_at_the_edges_end_without_a_panic() {
+    for value in [f64::MIN_POSITIVE.ln(), f64::MAX.ln(), 0.0] {
+        let runs: Vec<StackRun> = (0..6).map(|at| StackRun { pair: at / 2, stack: at % 2, value }).collect();
+        let posterior = Posterior::new(2, &runs);
+        assert!(posterior.no_step.is_finite() && posterior.steps.iter().all(|step| step.is_finite()));
+    }
+}
