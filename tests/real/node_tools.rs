@@ -3,7 +3,7 @@
 use crate::corpus;
 use crate::fact::Fact;
 use logs::node_tools::dcgm::{self, Status};
-use logs::node_tools::{fio, gpu_burn, nvbandwidth, stream};
+use logs::node_tools::{fio, gpu_burn, nvbandwidth, output, stream};
 use std::fs;
 
 pub(crate) const FACTS: &[Fact] = &[
@@ -11,6 +11,10 @@ pub(crate) const FACTS: &[Fact] = &[
     ("copies_of_nvbandwidth_are_read_in_all_their_forms", copies_of_nvbandwidth_are_read_in_all_their_forms),
     ("a_burn_of_eight_gpus_is_read", a_burn_of_eight_gpus_is_read),
     ("stream_and_fio_are_read", stream_and_fio_are_read),
+    (
+        "each_sample_of_hardware_is_read_or_refused_by_name",
+        each_sample_of_hardware_is_read_or_refused_by_name,
+    ),
 ];
 
 fn text(name: &str) -> String {
@@ -103,4 +107,21 @@ fn stream_and_fio_are_read() {
     assert_eq!(measured.errors, 0);
     // STREAM of GPUs has other lines: it is no STREAM of the host.
     assert!(stream::read(&text("hardware/gpustream-b200.log")).is_err());
+}
+
+/// Samples of programs that are read, with what they end with; all others are refused as what they are.
+fn each_sample_of_hardware_is_read_or_refused_by_name() {
+    let refused = "bandwidthtest dcgm-discovery dcgm-nvlink gpufryer gpustream hwloc ib_write_bw lspci nccl-topo nvsmi sysfs";
+    let folder = corpus::file("hardware/stream-5.10-neo.log");
+    let all = fs::read_dir(folder.parent().expect("a folder")).expect("read");
+    let names: Vec<String> =
+        all.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    assert!(names.len() >= 37, "{names:?}");
+    for name in names {
+        let is_refused = refused.split(' ').any(|beginning| name.starts_with(beginning));
+        match output::read(&text(&format!("hardware/{name}"))) {
+            Ok(read) => assert!(!is_refused && !read.rows.is_empty(), "{name}: {read:?}"),
+            Err(why) => assert!(is_refused && why.contains(": not read; "), "{name}: {why}"),
+        }
+    }
 }

@@ -34,6 +34,8 @@ pub(super) enum LogKind {
         #[arg(long)]
         fail_on_findings: bool,
     },
+    /// Programs that test one node: `dcgmi diag`, nvbandwidth, gpu_burn, STREAM, fio, and Xids of a kernel log
+    Node(logs::node::NodeArgs),
     /// Reports of NCCL's RAS (`ncclras`, port 28028): ranks that are missing, dead, or launched fewer operations
     Ras(logs::ras::RasArgs),
     /// Logs of trainings: the time, throughput and loss of each step, with statistics
@@ -51,6 +53,7 @@ pub(super) fn run(kind: LogKind) -> Result<i32, Error> {
         LogKind::NcclTests { files, format, fail_on_findings } => {
             logs::nccl_tests::run(&files, format, fail_on_findings, out, err)
         }
+        LogKind::Node(args) => logs::node::run(&args, out, err),
         LogKind::Ras(args) => logs::ras::run(&args, out, err),
         LogKind::Steps(args) => logs::steps::run(&args, out, err),
     })

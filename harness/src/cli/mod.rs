@@ -30,6 +30,7 @@ mod replay;
 mod requested_reports;
 mod rerun;
 mod resume;
+mod retention;
 mod run_page;
 mod run_suites;
 mod runs;

@@ -1,13 +1,15 @@
 //! `harness runs`: the stored runs of a project, listed, shown, and removed when they are old.
 
 use super::columns::columns;
-use super::{duration, home};
+use super::{duration, home, retention};
 use crate::error::Error;
 use crate::session::stored;
 use base::text::{count, show};
 use clap::{Args, Subcommand};
+use config::toml_reader::quantity;
 use model::exit_code;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 use store::{Home, Stored, is_foreign};
@@ -20,7 +22,7 @@ pub(super) enum RunsVerb {
     List(ListArgs),
     /// Show what a run was, what came of it, and where its reports lie
     Show(ShowArgs),
-    /// Remove old runs that have ended. What they have shown is lost to `harness history` as well
+    /// Remove old runs that have ended and that nothing stands on. What they have shown is lost to `harness history` as well
     Prune(PruneArgs),
 }
 
@@ -48,6 +50,12 @@ pub(crate) struct PruneArgs {
     /// Remove only runs that began longer ago, such as `30d`
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, group = "which")]
     older_than: Option<u64>,
+    /// Remove the oldest only until all runs take at most this, such as `200GiB`
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size, group = "which")]
+    fit: Option<u64>,
+    /// Remove also what baselines were made from and what blames a part of a real cluster that no run has cleared
+    #[arg(long)]
+    evidence_too: bool,
     /// Only print what would be removed
     #[arg(long)]
     dry_run: bool,
@@ -182,6 +190,16 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
     let folders = home.runs();
     let old = folders.len().saturating_sub(args.keep.unwrap_or_default());
     let before = args.older_than.map(|seconds| store::run_time(store::wall_clock_s() - seconds as f64));
+    let reasons = match args.evidence_too {
+        true => BTreeMap::new(),
+        false => retention::reasons(home).map_err(|why| {
+            Error::Usage(format!("what runs are evidence for is not known, nothing is removed: {why}"))
+        })?,
+    };
+    let mut too_much = args.fit.map(|most| {
+        let all: u64 = folders.iter().map(|folder| retention::bytes(folder)).sum();
+        all.saturating_sub(most)
+    });
     let mut removed = 0u32;
     for folder in &folders[..old] {
         let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -189,7 +207,12 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
         if before.as_deref().is_some_and(|before| id.as_str() >= before) {
             continue;
         }
-        let done = match (not_ended(folder), args.dry_run) {
+        if too_much == Some(0) {
+            break;
+        }
+        let bytes = too_much.map_or(0, |_| retention::bytes(folder));
+        let why = not_ended(folder).or_else(|| reasons.get(&id).cloned());
+        let done = match (why, args.dry_run) {
             (Some(why), _) => Err(why),
             (None, true) => Ok("would remove"),
             (None, false) => {
@@ -200,12 +223,17 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
             Ok(what) => {
                 println!("{what} {}", show(&id));
                 removed += 1;
+                too_much = too_much.map(|left| left.saturating_sub(bytes));
             }
             Err(why) => println!("kept {}: {}", show(&id), show(&why)),
         }
     }
     let word = if args.dry_run { "would be removed" } else { "removed" };
     println!("{removed} of {} {word}", count(folders.len(), "run"));
+    if let Some(left @ 1..) = too_much {
+        let mib = left as f64 / f64::from(1 << 20);
+        println!("{mib:.1} MiB more than --fit allows; `--evidence-too` removes evidence as well");
+    }
     Ok(exit_code::PASSED)
 }
 

@@ -12,6 +12,7 @@ pub mod nccl;
 pub mod nccl_tests;
 mod nccl_tests_csv;
 mod nccl_text;
+pub mod node;
 pub mod ras;
 pub mod steps;
 #[cfg(test)]

@@ -5,6 +5,7 @@ pub mod fio;
 pub mod gpu_burn;
 pub mod gpu_state;
 pub mod nvbandwidth;
+pub mod output;
 pub mod stream;
 #[cfg(test)]
 mod tests;
