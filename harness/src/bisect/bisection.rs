@@ -4,9 +4,10 @@ use super::measured::{Compared, Numbers};
 use super::messages;
 use cluster::interrupt;
 use config::inventory::Stack;
+use model::artefact::Source;
 use recipes::catalogue::Catalogue;
 use std::collections::{BTreeMap, BTreeSet};
-use store::Home;
+use store::{Home, Store};
 use verdict::bisect::record::{BisectionScope, RunStack};
 use verdict::bisect::{self, Conclusion, Next, Posterior, StackRun};
 
@@ -72,6 +73,10 @@ pub(super) struct Bisection {
     pub done: Vec<Done>,
     pub node_seconds: f64,
     pub simulated: bool,
+    /// The files of the first plan: all runs are made from the same.
+    pub sources: Vec<Source>,
+    /// The first run, so that no other process goes on with the bisection.
+    pub held: Option<Store>,
 }
 
 impl Bisection {
@@ -117,6 +122,19 @@ impl Bisection {
             .iter()
             .filter(|done| done.stack == stack && done.numbers.is_none() && !done.is_interrupted)
             .count()
+    }
+
+    pub(super) fn failures_of(&self, number: usize) -> usize {
+        self.failures(RunStack::Ordered(number))
+    }
+
+    /// A number of the bad stack that is clearly lower than that of the good one, though the mean of all is not.
+    pub(super) fn worst_number(&self) -> Option<String> {
+        let of = |number: usize| {
+            let runs = self.done.iter().filter(move |done| done.stack == RunStack::Ordered(number));
+            runs.filter_map(|done| done.numbers.as_ref()).collect::<Vec<_>>()
+        };
+        self.compared.worst_number(&of(0), &of(self.stacks.len() - 1))
     }
 
     fn is_broken(&self, stack: RunStack) -> bool {

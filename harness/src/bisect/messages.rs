@@ -69,14 +69,23 @@ pub(super) fn pair(bisection: &Bisection, running: &[usize]) {
     let best = posterior.best();
     let probability = posterior.steps.get(best).copied().unwrap_or_default();
     let name = |at: usize| running.get(at).copied().unwrap_or_default();
-    println!(
-        "pair {number}: {}; step after stack {}: {:.0} %, none: {:.0} %; {:.2} node-hours so far",
-        measured.join(", "),
-        name(best),
-        probability * 100.0,
-        posterior.no_step * 100.0,
-        bisection.node_hours()
-    );
+    let shown = match bisection.done.last().map(|done| done.stack) {
+        Some(RunStack::Ordered(_)) => format!(
+            "step between {} and {}: {:.0} %, none: {:.0} %",
+            name(best),
+            name(best + 1),
+            probability * 100.0,
+            posterior.no_step * 100.0
+        ),
+        _ => {
+            let alone = Posterior::new(2, &bisection.alone_runs());
+            format!("worse alone: {:.0} %", (1.0 - alone.no_step) * 100.0)
+        }
+    };
+    println!("pair {number}: {}; {shown}; {:.2} node-hours", measured.join(", "), bisection.node_hours());
+    if number == 1 {
+        println!("if it is interrupted: harness bisect --resume {}", bisection.first());
+    }
 }
 
 fn one(bisection: &Bisection, done: &Done) -> String {
@@ -87,7 +96,7 @@ fn one(bisection: &Bisection, done: &Done) -> String {
     };
     match &done.numbers {
         Some(numbers) => format!("{stack} {}", bisection.compared.show(bisection.compared.level(numbers))),
-        None => format!("{stack} not measured (run {})", done.id),
+        None => format!("{stack} not measured"),
     }
 }
 
@@ -105,6 +114,13 @@ pub(super) fn conclude(bisection: &Bisection, ending: &Ending) -> Concluded {
     let posterior = Posterior::new(running.len(), &runs);
     let last = bisection.stacks.len() - 1;
     match ending {
+        Ending::Alike if bisection.failures_of(last) > bisection.failures_of(0) => open(format!(
+            "inconclusive: stack {last} failed in {} of its runs, and is not worse in the others",
+            bisection.failures_of(last)
+        )),
+        Ending::Alike if let Some(worst) = bisection.worst_number() => {
+            open(format!("inconclusive: not worse on average, but {}", show(&worst)))
+        }
         Ending::Alike => Concluded {
             text: format!(
                 "no step: stack {last} is not worse than stack 0 by {} % or more",
@@ -117,26 +133,28 @@ pub(super) fn conclude(bisection: &Bisection, ending: &Ending) -> Concluded {
             step(bisection, *after, *before, &posterior, *alone)
         }
         Ending::Step { after, before, .. } => open(format!(
-            "inconclusive: the step is between stack {after} and stack {before}, and what lies between does not run\n{}",
+            "inconclusive: a step between stack {after} and stack {before}; what lies between does not run\n{}",
             changes(bisection, *after, *before).join("\n")
         )),
         Ending::Several { after, before } => open(format!(
-            "inconclusive: one step does not explain it; the most probable is between stack {after} and stack {before}\n{}",
+            "inconclusive: one step does not explain it; the largest is between stack {after} and stack {before}\n{}",
             changes(bisection, *after, *before).join("\n")
         )),
         Ending::Pairs => {
             let best = posterior.best();
             let name = |at: usize| running.get(at).copied().unwrap_or(last);
+            let step = posterior.steps.get(best).copied().unwrap_or_default();
+            let likeliest = match step > posterior.no_step {
+                true => {
+                    let (after, before) = (name(best), name(best + 1));
+                    format!("a step between stack {after} and stack {before} ({:.0} %)", step * 100.0)
+                }
+                false => format!("no step ({:.0} %)", posterior.no_step * 100.0),
+            };
             open(format!(
-                "inconclusive after {}: most probable is a step between stack {} and stack {} ({:.0} %; none: {:.0} %)\n\
-                 next: harness bisect --resume {} --pairs {}",
+                "inconclusive after {}: most probable is {likeliest}\n{}",
                 count(bisection.pairs(), "pair"),
-                name(best),
-                name(best + 1),
-                posterior.steps.get(best).copied().unwrap_or_default() * 100.0,
-                posterior.no_step * 100.0,
-                bisection.first(),
-                bisection.pairs() * 2
+                more_pairs(bisection)
             ))
         }
         Ending::Broken(stack) => {
@@ -165,7 +183,7 @@ fn step(
     let mut lines = vec![format!(
         "the step is between stack {after} and stack {before}: {} worse, probability {:.1} %",
         percent(size, error),
-        probability * 100.0
+        (probability * 100.0).min(99.9)
     )];
     lines.extend(settings.iter().cloned());
     lines.extend(versions(bisection, after, before));
@@ -178,8 +196,18 @@ fn step(
             ),
         ),
         Some(Alone::Open) => (
-            exit_code::FAILED,
-            Some("whether the setting makes the same difference alone is not known".to_owned()),
+            exit_code::INCONCLUSIVE,
+            Some(format!(
+                "inconclusive: whether it is as slow alone is not known\n{}",
+                more_pairs(bisection)
+            )),
+        ),
+        Some(Alone::Same(alone, of_alone)) if alone + 2.0 * of_alone.hypot(error) < size => (
+            exit_code::INCONCLUSIVE,
+            Some(format!(
+                "inconclusive: alone it is {} worse, which does not explain the step",
+                percent(alone, of_alone)
+            )),
         ),
         Some(Alone::Same(size, error)) => {
             (exit_code::FAILED, Some(format!("the setting alone: {} worse", percent(size, error))))
@@ -189,6 +217,11 @@ fn step(
     lines.extend(text);
     let settings = if code == exit_code::FAILED { settings } else { Vec::new() };
     Concluded { text: lines.join("\n"), code, settings }
+}
+
+fn more_pairs(bisection: &Bisection) -> String {
+    let pairs = bisection.pairs().saturating_mul(2);
+    format!("next: harness bisect --resume {} --pairs {pairs}", bisection.first())
 }
 
 /// `5.1 +- 0.8 %` of a difference of logarithms.

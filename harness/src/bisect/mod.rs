@@ -28,7 +28,8 @@ pub(crate) struct BisectRequest {
     pub bad: Vec<String>,
     /// A file of the stacks between them.
     pub between: Option<PathBuf>,
-    pub pairs: usize,
+    /// As many as a bisection has by default, or as the resumed one had, where absent.
+    pub pairs: Option<usize>,
     /// Node-hours.
     pub budget: Option<f64>,
     /// As in a run: nodes are probed first, simulated ones where `probe` asks for it.

@@ -1,6 +1,7 @@
 //! The runs of a bisection: each planned, launched and stored as any run is; and found again by a resumed one.
 
 use super::bisection::{Bisection, Done, Stopped};
+use super::measured;
 use crate::pipeline;
 use crate::session::past_events::{PastEvents, read_ended_run};
 use crate::session::planning::{self, make_plan_as};
@@ -11,8 +12,12 @@ use config::inventory::{Inventory, Stack};
 use model::artefact::{Format, Plan, Summary};
 use model::exit_code;
 use std::path::{Path, PathBuf};
-use store::{Home, Store, Stored};
+use store::{Home, Store, StoreError, Stored};
 use verdict::bisect::record::{BisectionRecord, RECORD, RunStack};
+
+const CHANGED: &str = "the suite, the inventory or baselines were changed since the first run; restore them, or start a new bisection";
+/// A record that claims more than this was edited.
+const MOST: usize = 2000;
 
 impl Bisection {
     /// The plan of a run with that stack.
@@ -44,6 +49,9 @@ impl Bisection {
         let settings = self.settings(stack);
         let (plan, inventory) =
             self.plan(&settings, number).map_err(|why| Stopped::Machinery(why.join("; ")))?;
+        if plan.sources != self.sources {
+            return Err(Stopped::Machinery(CHANGED.to_owned()));
+        }
         let needed = estimate_s(&plan) / 3600.0;
         if self.scope.budget.is_some_and(|budget| self.node_hours() + needed > budget) {
             return Err(Stopped::Budget(needed));
@@ -63,8 +71,30 @@ impl Bisection {
         };
         store.write_json(&store.folder().join(RECORD), &record).map_err(machinery)?;
         store.write_json(&store.folder().join("plan.json"), &plan).map_err(machinery)?;
+        if self.held.is_none() {
+            self.held = Some(store.clone());
+        }
         self.execute(&plan, &inventory, &store, None)?;
         self.read(&store.folder(), &record)
+    }
+
+    /// Keeps other processes from going on with the bisection; an error where one does, or files were changed since.
+    pub(super) fn hold(&mut self, records: &[(PathBuf, BisectionRecord)]) -> Result<(), String> {
+        let Some((folder, _)) = records.first() else { return Ok(()) };
+        let stored = Stored::open(folder).map_err(|error| error.to_string())?;
+        if stored.plan.sources != self.sources {
+            return Err(CHANGED.to_owned());
+        }
+        self.held = Some(self.open(&stored.plan.run_id).map_err(|error| error.to_string())?);
+        Ok(())
+    }
+
+    /// The first run is held already.
+    fn open(&self, id: &str) -> Result<Store, StoreError> {
+        match &self.held {
+            Some(held) if held.id() == id => Ok(held.clone()),
+            _ => Store::open(&self.home, id),
+        }
     }
 
     fn execute(
@@ -98,14 +128,16 @@ impl Bisection {
             self.node_seconds += seconds.unwrap_or_default() * planned.nodes.len() as f64;
         }
         self.simulated |= summary.simulated;
+        let wrong = measured::wrong_data(verdict.as_ref());
+        let numbers = self.compared.numbers(verdict.as_ref()).filter(|_| wrong.is_none());
         self.done.push(Done {
             id: stored.plan.run_id.clone(),
             pair: record.pair,
             stack: record.stack,
             // By a signal; else it ended by itself, for that reason.
             is_interrupted: matches!(summary.exit_code, exit_code::INTERRUPTED | exit_code::TERMINATED),
-            why: summary.interrupted,
-            numbers: self.compared.numbers(verdict.as_ref()),
+            why: wrong.or(summary.interrupted),
+            numbers,
             versions: verdict.map(|verdict| verdict.versions).unwrap_or_default(),
         });
         Ok(())
@@ -116,7 +148,7 @@ impl Bisection {
         for (folder, record) in records {
             if !folder.join("summary.json").exists() {
                 let id = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-                let store = Store::open(&self.home, id).map_err(machinery)?;
+                let store = self.open(id).map_err(machinery)?;
                 let (plan, _, past) =
                     read_ended_run(&self.home, &store, &self.scope.inventory).map_err(Stopped::Machinery)?;
                 let secrets =
@@ -138,7 +170,7 @@ impl Bisection {
         outcome: verdict::bisect::record::BisectionOutcome,
     ) -> Result<(), String> {
         let Some(last) = self.done.last() else { return Ok(()) };
-        let store = Store::open(&self.home, &last.id).map_err(|error| error.to_string())?;
+        let store = self.open(&last.id).map_err(|error| error.to_string())?;
         let path = store.folder().join(RECORD);
         let record: BisectionRecord = store::read_json(&path).map_err(|error| error.to_string())?;
         let record = BisectionRecord { outcome: Some(outcome), ..record };
@@ -162,12 +194,30 @@ pub(super) fn records(home: &Home, word: &str) -> Result<Vec<(PathBuf, Bisection
         }
     }
     records.sort_by_key(|(_, record)| record.number);
+    let is_possible = |record: &BisectionRecord| {
+        let stacks = record.scope.stacks.len();
+        let is_there = match record.stack {
+            RunStack::Ordered(number) => number < stacks,
+            RunStack::Control | RunStack::Alone => true,
+        };
+        is_there
+            && (2..=MOST).contains(&stacks)
+            && record.pair <= MOST
+            && record.scope.stacks == one.scope.stacks
+    };
+    if !records.iter().all(|(_, record)| is_possible(record)) {
+        return Err(format!(
+            "the records of bisection `{}` contradict each other; start a new one",
+            one.first
+        ));
+    }
     let is_whole = records.iter().enumerate().all(|(at, (_, record))| record.number == at + 1);
     match is_whole && !records.is_empty() {
         true => Ok(records),
-        false => {
-            Err(format!("a run of bisection `{}` is missing from `runs`; start a new bisection", one.first))
-        }
+        false => Err(format!(
+            "a run of bisection `{}` is missing from `runs`, or there twice; start a new bisection",
+            one.first
+        )),
     }
 }
 

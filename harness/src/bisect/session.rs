@@ -10,10 +10,16 @@ use crate::session::{RunOptions, no_answer, report_error};
 use base::nodeset;
 use cluster::{interrupt, probe};
 use config::inventory::{Inventory, Stack};
-use model::artefact::{Plan, PlannedCase};
+use model::artefact::{Plan, PlannedCase, Source};
 use model::exit_code;
 use store::Home;
 use verdict::bisect::record::{BisectionOutcome, BisectionScope};
+
+/// Where --pairs does not say.
+const PAIRS: usize = 60;
+const MOST_PAIRS: usize = 1000;
+/// So many stacks of a list are planned before the first run: what is wrong with one shows at once.
+const PLANNED: usize = 20;
 
 /// Gives the exit code; or all that is wrong with what was asked for.
 pub(crate) fn bisect(home: &Home, request: &BisectRequest) -> Result<i32, Vec<String>> {
@@ -37,6 +43,7 @@ enum Started {
 
 fn end(bisection: &Bisection, ending: Result<Ending, Stopped>) -> i32 {
     let next = format!("next: harness bisect --resume {}", bisection.first());
+    let spent = bisection.node_hours();
     let concluded = match ending {
         Ok(ending) => messages::conclude(bisection, &ending),
         Err(Stopped::Interrupted(code)) => {
@@ -46,12 +53,9 @@ fn end(bisection: &Bisection, ending: Result<Ending, Stopped>) -> i32 {
         Err(Stopped::Budget(needed)) => {
             let next = match bisection.done.is_empty() {
                 true => "next: give a larger --budget".to_owned(),
-                false => format!("{next} --budget HOURS"),
+                false => format!("{next} --budget TOTAL"),
             };
-            println!(
-                "inconclusive: the next run needs {needed:.2} node-hours, {:.2} are spent; {next}",
-                bisection.node_hours()
-            );
+            println!("inconclusive: the next run needs {needed:.2} node-hours, {spent:.2} are spent\n{next}");
             return exit_code::INCONCLUSIVE;
         }
         Err(Stopped::Machinery(why)) => return report_error(&why),
@@ -97,16 +101,16 @@ fn start(home: &Home, request: &BisectRequest) -> Result<Started, Vec<String>> {
     let (plan, _) = self::plan(home, request, &suite, Some(nodeset::fold(&left)), &good)?;
     let planned = choose(&plan, Some(&case)).map_err(one)?;
     let compared = Compared::new(planned, request.metric.as_deref()).map_err(one)?;
-    for (at, stack) in stacks.all.iter().enumerate().skip(1) {
+    let last = stacks.all.len() - 1;
+    for (at, stack) in stacks.all.iter().enumerate().skip(1).filter(|(at, _)| *at == last || *at < PLANNED) {
         let (other, _) = self::plan(home, request, &suite, Some(nodeset::fold(&left)), stack)
             .map_err(|why| why.into_iter().map(|why| format!("stack {at}: {why}")).collect::<Vec<_>>())?;
-        let is_last = at + 1 == stacks.all.len();
-        if is_last
+        if at == last
             && good.differing(stack).iter().all(|name| name != "image")
             && is_alike(&plan, &other, &case)
         {
             return Err(vec![format!(
-                "case `{case}` is the same with both stacks: it sets {} itself",
+                "case `{case}` runs the same with both stacks: it sets {} itself, or the inventory has it already",
                 good.differing(stack).join(", ")
             )]);
         }
@@ -119,12 +123,12 @@ fn start(home: &Home, request: &BisectRequest) -> Result<Started, Vec<String>> {
         nodes: left,
         stacks: stacks.all.iter().map(|stack| stack.settings().collect()).collect(),
         by_setting: stacks.by_setting,
-        pairs: request.pairs,
+        pairs: request.pairs.unwrap_or(PAIRS),
         budget: request.budget,
         seed: request.seed,
         reservation: request.reservation.clone(),
     };
-    let bisection = new(home, request, scope, stacks.all, compared);
+    let bisection = new(home, request, scope, stacks.all, compared, plan.sources);
     messages::heading(&bisection, inventory.is_simulated());
     let (plan, _) = bisection.plan(&good, 1)?;
     messages::cost_estimate(&bisection, &plan);
@@ -140,6 +144,7 @@ fn new(
     scope: BisectionScope,
     stacks: Vec<Stack>,
     compared: Compared,
+    sources: Vec<Source>,
 ) -> Bisection {
     interrupt::watch();
     Bisection {
@@ -152,6 +157,8 @@ fn new(
         done: Vec::new(),
         node_seconds: 0.0,
         simulated: false,
+        sources,
+        held: None,
     }
 }
 
@@ -160,7 +167,7 @@ fn resume(home: &Home, request: &BisectRequest, word: &str) -> Result<Started, V
     let records = runs::records(home, word).map_err(refused)?;
     let Some((_, first)) = records.first() else { return Err(refused(format!("no run: `{word}`"))) };
     let mut scope = first.scope.clone();
-    scope.pairs = request.pairs.max(scope.pairs);
+    scope.pairs = request.pairs.unwrap_or(scope.pairs).min(MOST_PAIRS);
     scope.budget = request.budget.or(scope.budget);
     let parse = |words: &Vec<String>| Stack::parse(words.iter().map(String::as_str));
     let stacks: Vec<Stack> = scope.stacks.iter().map(parse).collect::<Result<_, _>>().map_err(refused)?;
@@ -179,7 +186,10 @@ fn resume(home: &Home, request: &BisectRequest, word: &str) -> Result<Started, V
     let (plan, inventory) = plan(home, &as_then, &scope.suite, nodes, &good)?;
     let planned = choose(&plan, Some(&scope.case)).map_err(refused)?;
     let compared = Compared::new(planned, Some(&scope.metric)).map_err(refused)?;
-    let mut bisection = new(home, request, scope, stacks, compared);
+    let mut bisection = new(home, request, scope, stacks, compared, plan.sources);
+    if let Err(why) = bisection.hold(&records) {
+        return Ok(Started::Ended(report_error(&why)));
+    }
     match bisection.take_up(&records) {
         Ok(()) => {}
         Err(Stopped::Interrupted(code)) => return Ok(Started::Ended(code)),

@@ -31,6 +31,12 @@ impl Stacks {
         if let Some(path) = &request.between {
             let between = read(path).map_err(|why| format!("--between: {why}"))?;
             let all: Vec<Stack> = [vec![good], between, vec![bad]].concat();
+            if let Some(at) = all.windows(2).position(|pair| pair.first() == pair.last()) {
+                return Err(format!(
+                    "--between: stack {at} and stack {} are the same; the file is without --good and --bad",
+                    at + 1
+                ));
+            }
             return match all.len() <= MOST {
                 true => Ok(Stacks { all, by_setting: false }),
                 false => Err(format!("--between: at most {MOST} stacks; there are {}", all.len())),

@@ -12,14 +12,16 @@ use cluster::reach::openssh;
 use std::path::PathBuf;
 
 const CODES: &str = "\
-A stack is what a run is made with in place of what the inventory says: `image=IMAGE`, an environment variable
-`NAME=VALUE`, one taken out `NAME=`, or a path `paths.nccl_tests=/opt/nccl-tests`. A word without `=` is an image.
-Without --between the settings that differ are changed one at a time. Runs of the good and the bad side alternate on
-the same nodes, until the step lies between two neighbours with a probability of 99.5 %.
+A stack is what a run is made with in place of what the inventory says: `image=IMAGE`, an
+environment variable `NAME=VALUE`, one taken out `NAME=`, or a path `paths.nccl_tests=/opt/tests`.
+A word without `=` is an image. What --good sets and --bad does not is as in the inventory again.
+Without --between the settings that differ are changed one at a time. Runs of both sides alternate
+on the same nodes, until the step lies between two neighbours with a probability of 99.5 %, by a
+model of normal noise.
 
-Exit codes: 0 the bad stack is not worse; 1 the setting that makes it worse is named; 2 wrong usage; 3 inconclusive:
-pairs or budget ran out, a stack does not run, or one setting alone does not explain it; 130/143 interrupted,
-`--resume` goes on.";
+Exit codes: 0 the bad stack is not worse; 1 the setting that makes it worse is named; 2 wrong usage;
+3 inconclusive: pairs or budget ran out, a stack does not run or returns wrong data, or one setting
+alone does not explain it; 130/143 interrupted, `--resume` goes on.";
 
 /// `harness bisect`
 #[derive(Debug, Args)]
@@ -52,9 +54,9 @@ pub(super) struct BisectArgs {
     /// The stacks between the two in their order, one on each line of this file
     #[arg(long, value_name = "FILE")]
     between: Option<PathBuf>,
-    /// Make at most so many pairs of runs
-    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pairs: u32,
+    /// Make at most so many pairs of runs; else 60
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pairs: Option<u32>,
     /// Start no run that would exceed this many node-hours in total
     #[arg(long, value_name = "NODE-HOURS", value_parser = super::node_hours)]
     budget: Option<f64>,
@@ -74,7 +76,7 @@ pub(super) struct BisectArgs {
     #[arg(long)]
     dry_run: bool,
     /// Resume a bisection that was interrupted: any run of it, or `latest`
-    #[arg(long, value_name = "ID|PATH", conflicts_with_all = ["suite", "nodes", "exclude_nodes", "case", "metric", "good", "bad", "between", "dry_run", "reservation", "probe", "no_probe"])]
+    #[arg(long, value_name = "ID|PATH", conflicts_with_all = ["suite", "inventory", "seed", "nodes", "exclude_nodes", "case", "metric", "good", "bad", "between", "dry_run", "reservation", "probe", "no_probe"])]
     resume: Option<String>,
     /// Seed of the simulated cluster
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -99,7 +101,7 @@ pub(super) fn run(args: BisectArgs) -> Result<i32, Error> {
                 good: args.good,
                 bad: args.bad,
                 between: args.between,
-                pairs: args.pairs as usize,
+                pairs: args.pairs.map(|pairs| pairs as usize),
                 budget: args.budget,
                 no_probe: args.no_probe,
                 probe: args.probe,

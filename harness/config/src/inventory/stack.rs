@@ -22,7 +22,8 @@ impl Stack {
                 Some((name, value)) => (name, value),
                 None => (IMAGE, word),
             };
-            let shown = word.escape_debug();
+            // A value may be a secret.
+            let shown = name.escape_debug();
             let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
             let is_variable = name.chars().all(is_letter) && !name.starts_with(|c: char| c.is_ascii_digit());
             let is_path = name.strip_prefix(PATHS).is_some_and(|key| key.chars().all(is_letter));
@@ -38,7 +39,7 @@ impl Stack {
                 (value, _) => Some(value.to_owned()),
             };
             if stack.0.insert(name.to_owned(), value).is_some() {
-                return Err(format!("`{}` is given twice", name.escape_debug()));
+                return Err(format!("`{shown}` is given twice; a word without `=` is an image"));
             }
         }
         Ok(stack)

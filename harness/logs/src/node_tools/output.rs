@@ -97,7 +97,7 @@ const PROBE: &str = "`harness inventory probe` reads the state of GPUs itself";
 /// The results in a text; an error that says why there are none.
 pub fn read(text: &str) -> Result<NodeOutput, NoResult> {
     let has = |all: &&[&str]| all.iter().all(|one| text.contains(one));
-    if let Some((_, read)) = PROGRAMS.iter().find(|(any, _)| any.iter().any(|all| has(all))) {
+    if let Some((_, read)) = PROGRAMS.iter().find(|(any, _)| any.iter().any(&has)) {
         return read(text);
     }
     match OTHERS.iter().find(|(all, ..)| has(all)) {

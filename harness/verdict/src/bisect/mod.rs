@@ -13,8 +13,14 @@ use second_step::has_second_step;
 
 /// A conclusion is wrong with at most this probability, by the model.
 const WRONG_AT_MOST: f64 = 0.005;
-/// Both neighbours of a step have as many runs at least, as have the ends.
+/// The ends have as many runs at least, before anything else is run.
 const FEWEST: usize = 2;
+/// So have both neighbours of a step: few runs agree by chance.
+const FEWEST_BESIDE: usize = 4;
+/// One-sided, of 90 %.
+const CERTAIN: f64 = 1.3;
+/// What the ends differ by beyond the step is less than this part of it, or the step does not explain it.
+const REST: f64 = 0.5;
 /// Pairs of the ends before they are called alike.
 const ENDS: usize = 3;
 /// With more than this probability that there is no step, the ends say most.
@@ -61,9 +67,21 @@ pub fn next(stacks: usize, runs: &[StackRun], posterior: &Posterior) -> Next {
     }
     let best = posterior.best();
     let probability = posterior.steps.get(best).copied().unwrap_or_default();
-    if probability > 1.0 - WRONG_AT_MOST && count(best) >= FEWEST && count(best + 1) >= FEWEST {
+    if probability > 1.0 - WRONG_AT_MOST && count(best) >= FEWEST_BESIDE && count(best + 1) >= FEWEST_BESIDE {
         if has_second_step(stacks, runs, posterior) {
             return Next::Done(Conclusion::Several { after: best });
+        }
+        // The larger rest first: it is what speaks against one step.
+        let mut rests = [(0, best), (best + 1, last)].map(|pair| (pair, rest(runs, pair, posterior)));
+        rests.sort_by(|(_, a), (_, b)| b.0.total_cmp(&a.0));
+        let allowed = (REST * posterior.size.0).max(2.0 * SMALLEST);
+        for ((from, to), (size, error)) in rests.into_iter().filter(|((from, to), _)| from != to) {
+            if size - 3.0 * error > SMALLEST {
+                return Next::Done(Conclusion::Several { after: best });
+            }
+            if size + CERTAIN * error > allowed {
+                return Next::Pair([from, to]);
+            }
         }
         return Next::Done(Conclusion::Step { after: best });
     }
@@ -71,6 +89,26 @@ pub fn next(stacks: usize, runs: &[StackRun], posterior: &Posterior) -> Next {
         return Next::Pair([best, best + 1]);
     }
     Next::Pair(informative(posterior, stacks))
+}
+
+/// By how much the second of two stacks is worse, with its standard error.
+fn rest(runs: &[StackRun], (from, to): (usize, usize), posterior: &Posterior) -> (f64, f64) {
+    let level = |stack: usize| {
+        let values: Vec<f64> = runs.iter().filter(|run| run.stack == stack).map(|run| run.value).collect();
+        let n = values.len() as f64;
+        (values.iter().sum::<f64>() / n.max(1.0), 1.0 / n)
+    };
+    let ((good, of_good), (bad, of_bad)) = (level(from), level(to));
+    let of_all = (good - bad, posterior.noise * ((1.0 + posterior.drift) * (of_good + of_bad)).sqrt());
+    // Runs of the same pair share its drift.
+    let in_pair = |good: &StackRun| {
+        let bad = runs.iter().find(|run| run.stack == to && run.pair == good.pair)?;
+        Some(good.value - bad.value)
+    };
+    let paired: Vec<f64> = runs.iter().filter(|run| run.stack == from).filter_map(in_pair).collect();
+    let n = paired.len() as f64;
+    let of_pairs = (paired.iter().sum::<f64>() / n.max(1.0), posterior.noise * (2.0 / n).sqrt());
+    if of_pairs.1 < of_all.1 { of_pairs } else { of_all }
 }
 
 /// The two stacks that part what is left open into three as even parts as can be: in the end the two neighbours of the
