@@ -232,7 +232,7 @@ pub struct Query {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Metrics {
     rows: Vec<Metric>,
-    /// First and last row of each (name, node), the two keys that nearly every question fixes.
+    /// The rows of each (name, node), the two keys that nearly every question fixes.
     by_name_and_node: Index,
     /// The same by job: what is measured of a whole job has no node.
     by_name_and_job: Index,

@@ -11,7 +11,7 @@ use store::{Home, Store};
 use verdict::bisect::record::{BisectionScope, RunStack};
 use verdict::bisect::{self, Conclusion, Next, Posterior, StackRun};
 
-/// A stack that failed so often does not run: once may be a node's or a queue's failure.
+/// A stack that failed so often, and more often than it ran, does not run: a failure may be a node's or a queue's.
 const FAILURES: usize = 2;
 
 pub(super) enum Stopped {
@@ -34,7 +34,7 @@ pub(super) struct Done {
     pub versions: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// What a bisection comes to.
+/// How a bisection ended.
 pub(super) enum Ending {
     Alike,
     /// A step between two stacks that run; stacks between them do not.
@@ -138,7 +138,8 @@ impl Bisection {
     }
 
     fn is_broken(&self, stack: RunStack) -> bool {
-        self.failures(stack) >= FAILURES
+        let ran = self.done.iter().filter(|done| done.stack == stack && done.numbers.is_some()).count();
+        self.failures(stack) >= FAILURES.max(ran + 1)
     }
 
     /// The stacks in order, without those that do not run.

@@ -1,7 +1,8 @@
 //! What a run of a stack measured: the numbers of one metric of one case, which runs of other stacks are compared with.
 
 use metric::unit::{Better, Unit};
-use model::artefact::{CaseVerdict, PlannedCase, Status, Verdict};
+use metric::{Dim, DimValue, Dims, Metrics, Query};
+use model::artefact::{CaseVerdict, PlannedAssertion, PlannedCase, Status, Verdict};
 use recipes::recipe;
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ pub(super) fn wrong_data(verdict: Option<&CaseVerdict>) -> Option<String> {
     verdict?.verdicts.iter().find(is_wrong).map(|one| one.message.clone())
 }
 
-/// By the name of the assertion.
+/// By assertion and part.
 pub(super) type Numbers = BTreeMap<String, f64>;
 
 /// The metric that a case is compared by.
@@ -21,7 +22,24 @@ pub(super) struct Compared {
     pub unit: Unit,
     pub better: Better,
     /// The assertions on it.
-    pub assertions: Vec<String>,
+    pub assertions: Vec<PlannedAssertion>,
+}
+
+/// A broken measurement is none, nor is one of some parts only.
+fn is_measured(judged: &Verdict) -> bool {
+    let is_possible = judged.cause.as_deref() != Some("above-ceiling");
+    let is_judged = !matches!(judged.status, Status::Error | Status::Skipped);
+    is_possible && is_judged && judged.n > 0 && judged.n >= judged.n_expected
+}
+
+/// The assertion, and the part of it that a row is about.
+fn name_of(assertion: &PlannedAssertion, dims: &Dims) -> String {
+    let parts = [Dim::Gpu, Dim::Nic, Dim::Place].into_iter().filter(|dim| assertion.dims.get(*dim).is_none());
+    let words = parts.filter_map(|dim| dims.get(dim)).map(|value| match value {
+        DimValue::Word(word) => format!(" {word}"),
+        DimValue::Number(number) => format!(" {number}"),
+    });
+    assertion.name.clone() + &words.collect::<String>()
 }
 
 impl Compared {
@@ -49,19 +67,40 @@ impl Compared {
             metric: first.metric.clone(),
             unit: first.unit,
             better: first.better,
-            assertions: of_metric.map(|one| one.name.clone()).collect(),
+            assertions: of_metric.cloned().collect(),
         })
     }
 
-    /// What a run measured of it; nothing where a number is missing or says nothing.
-    pub(super) fn numbers(&self, verdict: Option<&CaseVerdict>) -> Option<Numbers> {
-        let verdicts = &verdict?.verdicts;
-        let observed = |name: &String| {
-            let one = verdicts.iter().find(|one| one.name == *name)?;
-            let value = one.observed.filter(|value| value.is_finite() && *value > 0.0)?;
-            Some((name.clone(), value))
-        };
-        self.assertions.iter().map(observed).collect()
+    /// What a run measured of it, part by part; nothing where a number is missing, or is more than hardware allows.
+    pub(super) fn numbers(
+        &self,
+        verdict: Option<&CaseVerdict>,
+        metrics: Option<&Metrics>,
+    ) -> Option<Numbers> {
+        let judged: BTreeMap<&str, &Verdict> =
+            verdict?.verdicts.iter().map(|one| (one.name.as_str(), one)).collect();
+        let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for assertion in &self.assertions {
+            if !judged.get(assertion.name.as_str()).is_some_and(|one| is_measured(one)) {
+                return None;
+            }
+            let whole = [Dims::new()];
+            let parts = if assertion.parts.is_empty() { &whole[..] } else { &assertion.parts[..] };
+            for part in parts {
+                let mut dims = assertion.dims.clone();
+                part.iter().for_each(|(dim, value)| dims.set(dim, value.clone()));
+                let query = Query { metric: assertion.metric.clone(), dims };
+                let rows = metrics?.select_of_jobs(&query, &assertion.jobs);
+                if rows.is_empty() || !rows.iter().all(|row| row.value.is_finite() && row.value > 0.0) {
+                    return None;
+                }
+                for row in rows {
+                    all.entry(name_of(assertion, &row.dims)).or_default().push(row.value.ln());
+                }
+            }
+        }
+        let mean = |values: Vec<f64>| (values.iter().sum::<f64>() / values.len().max(1) as f64).exp();
+        Some(all.into_iter().map(|(name, values)| (name, mean(values))).collect())
     }
 
     /// The mean of the logarithms of all numbers; more is better.
@@ -80,7 +119,7 @@ impl Compared {
         let sign = if self.better == Better::Lower { -1.0 } else { 1.0 };
         let mut spreads = Vec::new();
         let mut differences = Vec::new();
-        for name in &self.assertions {
+        for name in good.first()?.keys() {
             let values = |runs: &[&Numbers]| {
                 let values = runs.iter().filter_map(|numbers| numbers.get(name));
                 values.map(|value| sign * value.ln()).collect::<Vec<f64>>()

@@ -133,7 +133,7 @@ pub(super) fn conclude(bisection: &Bisection, ending: &Ending) -> Concluded {
             step(bisection, *after, *before, &posterior, *alone)
         }
         Ending::Step { after, before, .. } => open(format!(
-            "inconclusive: a step between stack {after} and stack {before}; what lies between does not run\n{}",
+            "inconclusive: a step between stack {after} and stack {before}; the stacks between them do not run\n{}",
             changes(bisection, *after, *before).join("\n")
         )),
         Ending::Several { after, before } => open(format!(
@@ -191,7 +191,7 @@ fn step(
         Some(Alone::No) => (
             exit_code::INCONCLUSIVE,
             Some(
-                "inconclusive: the setting alone makes no difference: only together with those before it"
+                "inconclusive: alone it makes no difference; it is slow only together with the settings before it"
                     .to_owned(),
             ),
         ),
@@ -220,7 +220,7 @@ fn step(
 }
 
 fn more_pairs(bisection: &Bisection) -> String {
-    let pairs = bisection.pairs().saturating_mul(2);
+    let pairs = bisection.pairs().saturating_mul(2).min(1000);
     format!("next: harness bisect --resume {} --pairs {pairs}", bisection.first())
 }
 

@@ -129,7 +129,8 @@ impl Bisection {
         }
         self.simulated |= summary.simulated;
         let wrong = measured::wrong_data(verdict.as_ref());
-        let numbers = self.compared.numbers(verdict.as_ref()).filter(|_| wrong.is_none());
+        let metrics = stored.metrics(case).map_err(machinery)?;
+        let numbers = self.compared.numbers(verdict.as_ref(), metrics.as_ref()).filter(|_| wrong.is_none());
         self.done.push(Done {
             id: stored.plan.run_id.clone(),
             pair: record.pair,

@@ -18,7 +18,7 @@ use verdict::bisect::record::{BisectionOutcome, BisectionScope};
 /// Where --pairs does not say.
 const PAIRS: usize = 60;
 const MOST_PAIRS: usize = 1000;
-/// So many stacks of a list are planned before the first run: what is wrong with one shows at once.
+/// So many stacks of a list are planned before the first run: errors in them are reported before it.
 const PLANNED: usize = 20;
 
 /// Gives the exit code; or all that is wrong with what was asked for.
@@ -128,6 +128,12 @@ fn start(home: &Home, request: &BisectRequest) -> Result<Started, Vec<String>> {
         seed: request.seed,
         reservation: request.reservation.clone(),
     };
+    let stored = serde_json::to_value(&scope).map_err(|error| one(error.to_string()))?;
+    if store::redactor().first_within(&stored).is_some() {
+        return Err(one(
+            "a setting looks like a secret; name its variable instead: `NAME=env:VARIABLE`".to_owned()
+        ));
+    }
     let bisection = new(home, request, scope, stacks.all, compared, plan.sources);
     messages::heading(&bisection, inventory.is_simulated());
     let (plan, _) = bisection.plan(&good, 1)?;

@@ -1,13 +1,16 @@
-//! Which stored runs something stands on: baselines that were made from them, and culprits that no later run has cleared.
+//! Which stored runs are evidence: for baselines that were made from them, and for culprits that no later run has cleared.
 
 use config::toml_reader::file;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use store::Home;
 use toml::Value;
+use verdict::bisect::record::{self, BisectionRecord};
 use verdict::history::past::{self, RunKind};
 use verdict::history::suspects;
+use verdict::isolate::round::{self, Record};
 
 /// By the id of a run: why it stays. An error where that cannot be found out.
 pub(super) fn reasons(home: &Home) -> Result<BTreeMap<String, String>, String> {
@@ -34,7 +37,36 @@ pub(super) fn reasons(home: &Home) -> Result<BTreeMap<String, String>, String> {
             reasons.insert(run, format!("{shown} was made from it"));
         }
     }
+    keep_together(&folder, &mut reasons);
     Ok(reasons)
+}
+
+/// The rounds of an isolation stay together, and so do the runs of a bisection; one that has not ended stays.
+fn keep_together(folder: &Path, reasons: &mut BTreeMap<String, String>) {
+    let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut ended = BTreeSet::new();
+    for run in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let Some(id) = run.file_name().and_then(|name| name.to_str()).filter(|_| !run.is_symlink()) else {
+            continue;
+        };
+        if let Ok(record) = store::read_json::<Record>(&run.join(round::RECORD)) {
+            ended.insert(record.first.clone());
+            groups.entry(record.first).or_default().push(id.to_owned());
+        }
+        if let Ok(record) = store::read_json::<BisectionRecord>(&run.join(record::RECORD)) {
+            if record.outcome.is_some() {
+                ended.insert(record.first.clone());
+            }
+            groups.entry(record.first).or_default().push(id.to_owned());
+        }
+    }
+    for (first, runs) in groups {
+        let why = runs.iter().find_map(|run| reasons.get(run).cloned());
+        let open = (!ended.contains(&first)).then(|| format!("bisection {first} has not ended"));
+        if let Some(why) = why.or(open) {
+            runs.into_iter().for_each(|run| drop(reasons.insert(run, why.clone())));
+        }
+    }
 }
 
 /// Those in force, and those that are proposed, which may lie one folder deeper.
@@ -78,10 +110,11 @@ fn named(value: &Value, runs: &mut Vec<String>) {
     }
 }
 
-/// Of all files of a run.
+/// Of all files of a run that no other run shares.
 pub(super) fn bytes(folder: &Path) -> u64 {
     let files = store::files(folder).unwrap_or_default();
-    files.iter().filter_map(|file| fs::symlink_metadata(folder.join(file)).ok()).map(|data| data.len()).sum()
+    let data = files.iter().filter_map(|file| fs::symlink_metadata(folder.join(file)).ok());
+    data.filter(|data| data.nlink() == 1).map(|data| data.len()).sum()
 }
 
 #[cfg(test)]

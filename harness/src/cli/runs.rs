@@ -22,7 +22,7 @@ pub(super) enum RunsVerb {
     List(ListArgs),
     /// Show what a run was, what came of it, and where its reports lie
     Show(ShowArgs),
-    /// Remove old runs that have ended and that nothing stands on. What they have shown is lost to `harness history` as well
+    /// Remove old runs that have ended and are no evidence. What they have shown is lost to `harness history` as well
     Prune(PruneArgs),
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct PruneArgs {
     /// Remove the oldest only until all runs take at most this, such as `200GiB`
     #[arg(long, value_name = "SIZE", value_parser = quantity::size, group = "which")]
     fit: Option<u64>,
-    /// Remove also what baselines were made from and what blames a part of a real cluster that no run has cleared
+    /// Remove also runs that baselines were made from, and that name parts of a real cluster that no run has cleared
     #[arg(long)]
     evidence_too: bool,
     /// Only print what would be removed
@@ -193,7 +193,7 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
     let reasons = match args.evidence_too {
         true => BTreeMap::new(),
         false => retention::reasons(home).map_err(|why| {
-            Error::Usage(format!("what runs are evidence for is not known, nothing is removed: {why}"))
+            Error::Usage(format!("nothing was removed: cannot read what runs are evidence for: {why}"))
         })?,
     };
     let mut too_much = args.fit.map(|most| {

@@ -3,7 +3,7 @@
 use super::{bytes, is_json, visible, write_json, write_more};
 use base::text::{count, shorten, show};
 use clap::{ArgAction, Args};
-use logs::node_tools::output::{self, NodeOutput, Row};
+use logs::node_tools::output::{self, KERNEL, NodeOutput, Row};
 use model::exit_code;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -69,6 +69,7 @@ pub(crate) fn run(args: &NodeArgs, out: &mut dyn Write, err: &mut dyn Write) -> 
 fn write(out: &mut dyn Write, file: &str, read: &NodeOutput) -> io::Result<()> {
     let version = read.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
     let failures = match read.failures.len() {
+        0 if read.program == KERNEL => "not judged".to_owned(),
         0 => "no failure".to_owned(),
         failures => count(failures, "failure"),
     };

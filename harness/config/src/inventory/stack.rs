@@ -20,6 +20,9 @@ impl Stack {
         for word in words {
             let (name, value) = match word.split_once('=') {
                 Some((name, value)) => (name, value),
+                None if word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_') => {
+                    return Err(format!("`{}`: write `NAME=VALUE`, or `image=IMAGE`", word.escape_debug()));
+                }
                 None => (IMAGE, word),
             };
             // A value may be a secret.

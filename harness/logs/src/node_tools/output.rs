@@ -1,5 +1,5 @@
-//! The output of any program that tests one node: which program printed it is recognised by what only that one prints, and
-//! its results are rows. What is known and not read is refused by name.
+//! The output of any program that tests one node: it is recognised by texts that only this program prints, and its
+//! results are rows. What is known and not read is refused by name.
 
 use super::dcgm::{self, Status};
 use super::nvbandwidth::Matrix;
@@ -34,6 +34,9 @@ pub struct Row {
     /// The result in words, where there is one.
     pub result: String,
 }
+
+/// Whose lines of Xids are counted, and not judged.
+pub const KERNEL: &str = "the kernel";
 
 type Read = fn(&str) -> Result<NodeOutput, NoResult>;
 
@@ -178,8 +181,11 @@ fn burn(text: &str) -> Result<NodeOutput, NoResult> {
     for (number, gpu) in (0..).zip(&read.gpus) {
         let rates: Vec<f64> = gpu.rates.iter().flatten().copied().collect();
         let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64 / 1000.0;
+        let is_closed = read.gpus.iter().any(|other| other.ok.is_some());
         let failure = match (gpu.died, gpu.errors, gpu.ok) {
             (true, ..) => Some("ended before the others"),
+            (false, 0, _) if gpu.stopped.is_some() => Some("finished nothing any more while others did"),
+            (false, 0, None) if is_closed => Some("has no closing line"),
             (false, 1.., _) => Some("computed wrong products"),
             (false, 0, Some(false)) => Some("is faulty by its closing line"),
             (false, 0, _) if !gpu.computed() => Some("computed nothing"),
@@ -241,7 +247,7 @@ fn kernel(text: &str) -> Result<NodeOutput, NoResult> {
         *all.entry((kind, device, number)).or_default() += 1;
     }
     if all.is_empty() {
-        return Err("no line of an Xid is whole".to_owned());
+        return Err("no line of an Xid is complete".to_owned());
     }
     let row = |((kind, device, number), times): ((&str, &str, u32), u32)| Row {
         what: format!("{kind} {number} of {device}"),
@@ -249,11 +255,7 @@ fn kernel(text: &str) -> Result<NodeOutput, NoResult> {
         unit: "lines",
         ..Row::default()
     };
-    Ok(NodeOutput {
-        program: "the kernel",
-        rows: all.into_iter().map(row).collect(),
-        ..NodeOutput::default()
-    })
+    Ok(NodeOutput { program: KERNEL, rows: all.into_iter().map(row).collect(), ..NodeOutput::default() })
 }
 
 #[cfg(test)]

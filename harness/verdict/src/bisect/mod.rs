@@ -37,7 +37,7 @@ pub enum Next {
     Done(Conclusion),
 }
 
-/// What a bisection comes to.
+/// How a bisection ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Conclusion {
     /// The bad stack is not worse than the good one.

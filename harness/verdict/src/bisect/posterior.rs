@@ -18,7 +18,7 @@ pub struct StackRun {
 /// Steps below this are no steps: a fraction of the good stack's value.
 pub const SMALLEST: f64 = 0.01;
 /// The largest step that is thought of, as a difference of logarithms.
-const LARGEST: f64 = 1.0;
+const LARGEST: f64 = 10.0;
 /// Noise from run to run: a grid, since it is unknown.
 const NOISES: [f64; 12] = [0.001, 0.0018, 0.003, 0.005, 0.008, 0.013, 0.02, 0.028, 0.04, 0.06, 0.1, 0.2];
 const USUAL_NOISE: f64 = 0.015;
@@ -192,17 +192,15 @@ impl Fit {
         }
         let error = noise / self.weight.sqrt();
         let within = |from: f64, to: f64| {
-            let (from, to) = ((from - self.size) / error, (to - self.size) / error);
-            // In the far tail the difference of two numbers near 1 is lost.
-            let mass = if from > 0.0 { below(-from) - below(-to) } else { below(to) - below(from) };
-            (mass * error * std::f64::consts::TAU.sqrt()).max(f64::MIN_POSITIVE)
+            let mass = log_between((from - self.size) / error, (to - self.size) / error);
+            mass + error.ln() + std::f64::consts::TAU.ln() / 2.0
         };
         // Each factor of the size is as probable as the next.
         let density = |size: f64| 1.0 / (size.clamp(smallest, LARGEST) * (LARGEST / smallest).ln());
         [
-            base + (within(smallest, LARGEST) * density(self.size)).ln(),
-            base + (within(-smallest, smallest) / (2.0 * smallest)).ln(),
-            base + (within(-LARGEST, -smallest) * density(-self.size)).ln(),
+            base + within(smallest, LARGEST) + density(self.size).ln(),
+            base + within(-smallest, smallest) - (2.0 * smallest).ln(),
+            base + within(-LARGEST, -smallest) + density(-self.size).ln(),
         ]
     }
 }
@@ -212,7 +210,20 @@ fn noise_prior(noise: f64) -> f64 {
     -(noise / USUAL_NOISE).ln().powi(2) / 2.0
 }
 
-/// Of the standard normal distribution.
-fn below(x: f64) -> f64 {
-    Normal::standard().cdf(x)
+/// Logarithm of the mass of the standard normal distribution between two points, in its far tails as well.
+fn log_between(from: f64, to: f64) -> f64 {
+    // The tail above is the mirror of that below.
+    let (from, to) = if from > 0.0 { (-to, -from) } else { (from, to) };
+    let (low, high) = (log_below(from), log_below(to));
+    (high + (-(low - high).exp()).ln_1p()).max(LEAST)
+}
+
+/// No logarithm that is compared is below this.
+const LEAST: f64 = -1e12;
+
+fn log_below(x: f64) -> f64 {
+    if x > -30.0 {
+        return Normal::standard().cdf(x).ln();
+    }
+    -x * x / 2.0 - (-x).ln() - std::f64::consts::TAU.ln() / 2.0
 }

@@ -2,6 +2,7 @@
 //! unreadable and incomplete runs are listed by name.
 
 use super::blameless;
+use crate::bisect;
 use crate::fingerprint::{self, Fingerprint};
 use crate::isolate::round::{RECORD, Record};
 use base::text::count;
@@ -27,6 +28,8 @@ pub struct Run {
     pub culprits: Vec<Culprit>,
     /// Of a round of an isolation.
     pub(super) round: Option<Record>,
+    /// Made with a software stack that is compared with another: what is slow there is no node's.
+    pub(super) is_of_bisection: bool,
 }
 
 /// What a run shows. Numbers and suspicions of one kind say nothing about another.
@@ -189,7 +192,8 @@ pub fn run(folder: &Path) -> Result<Run, String> {
     blameless::clear(&stored, &cases, &mut culprits);
     let made = moment(&stored.plan.run_id).or_else(|| Some(record?.started.get(..19)?.replace('T', " ")));
     let made = made.ok_or("start time unknown: neither the run id nor `run.json` has one")?;
-    Ok(Run { stored, made, cases, partial, culprits, round })
+    let is_of_bisection = folder.join(bisect::record::RECORD).is_file();
+    Ok(Run { stored, made, cases, partial, culprits, round, is_of_bisection })
 }
 
 fn culprits_of_cases(cases: &[CaseVerdict]) -> Vec<Culprit> {

@@ -69,7 +69,8 @@ pub fn suspects(past: &Past) -> Vec<Suspect> {
     blamed(past).suspects
 }
 
-/// The parts that any run blames, and those that are gone. A canary run blames no node, and clears none; the rounds of an
+/// The parts that any run blames, and those that are gone. A canary run blames no node, and clears none, nor does a run
+/// of a bisection; the rounds of an
 /// isolation count as one run, by what it concluded.
 pub fn blamed(past: &Past) -> Blamed {
     let identities = Identities::read(&past.runs);
@@ -78,7 +79,11 @@ pub fn blamed(past: &Past) -> Blamed {
     let mut open: BTreeMap<SuspectedPart, BTreeSet<(String, String)>> = BTreeMap::new();
     let isolations = isolations::by_last_round(past);
     let counted = || {
-        let runs = past.runs.iter().enumerate().filter(|(_, run)| run.kind() != RunKind::Canary);
+        let runs = past
+            .runs
+            .iter()
+            .enumerate()
+            .filter(|(_, run)| run.kind() != RunKind::Canary && !run.is_of_bisection);
         runs.map(|(at, run)| (at, run, isolations.get(&at)))
             .filter(|(_, run, isolation)| run.round.is_none() || isolation.is_some())
     };
