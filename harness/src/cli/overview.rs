@@ -5,12 +5,12 @@ use model::exit_code;
 const HEAD: &str = "\
 Checks whether the nodes of a GPU cluster are good, and names the faulty component if not.
 
-Usage: harness VERB [OPTIONS]
-       harness --suite NAME [OPTIONS] [FILTER]     the same as `harness run`
+Usage: harness VERB [OPTIONS], or harness --suite NAME [OPTIONS] [FILTER], the same as `harness run`
 ";
 
 const TAIL: &str = "
-`harness help VERB` describes a verb. Exit codes: 0 passed, 1 failed, 2 usage, 3 inconclusive; all: `harness help run`.
+`harness help VERB` describes a verb. Exit codes: 0 passed, 1 failed, 2 wrong usage, 3 inconclusive, 4 nothing selected,
+5 still pending, 130 interrupted; all of them: `harness help run`.
 ";
 
 /// The verbs by what they are for, each with a few words.
