@@ -18,7 +18,14 @@ pub(super) fn reasons(home: &Home) -> Result<BTreeMap<String, String>, String> {
     let folder = home.path().join("runs");
     if folder.is_dir() {
         // What a rehearsal has shown is no evidence against a node.
-        let past = past::read(&folder)?.only(RunKind::Real);
+        let past = past::read(&folder)?;
+        for skipped in past.passed.iter().map(|skipped| &skipped.name) {
+            let run = folder.join(skipped);
+            if let (false, Err(why)) = (store::is_foreign(&run), past::run(&run)) {
+                reasons.insert(skipped.clone(), format!("what it shows cannot be read: {why}"));
+            }
+        }
+        let past = past.only(RunKind::Real);
         for suspect in suspects::suspects(&past).iter().filter(|suspect| suspect.is_open()) {
             let part = &suspect.component;
             for run in suspect.blamed().iter().filter_map(|at| past.runs.get(*at)) {
@@ -122,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_that_baselines_name_are_found_in_those_in_force_and_in_proposals() {
+    fn runs_that_baselines_name_and_runs_that_cannot_be_read_are_kept() {
         let folder = tempfile::tempdir().expect("a folder");
         let home = Home::bare(folder.path());
         let write = |name: &str, text: &str| {
@@ -135,6 +142,12 @@ mod tests {
         let found = reasons(&home).expect("found");
         assert_eq!(found.keys().collect::<Vec<_>>(), ["r1", "r2", "r3"]);
         assert_eq!(found["r1"], "baselines/p5.toml was made from it");
+        let skipped = folder.path().join("runs/20260101T000001Z-nccl-p5-0001");
+        fs::create_dir_all(&skipped).expect("made");
+        fs::write(skipped.join("plan.json"), "{").expect("written");
+        let why = reasons(&home).expect("found");
+        let why = &why["20260101T000001Z-nccl-p5-0001"];
+        assert!(why.starts_with("what it shows cannot be read: "), "{why}");
         write("broken.toml", "runs = [");
         assert!(reasons(&home).is_err_and(|why| why.starts_with("baselines/broken.toml: ")));
     }

@@ -200,7 +200,7 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
         let all: u64 = folders.iter().map(|folder| retention::bytes(folder)).sum();
         all.saturating_sub(most)
     });
-    let mut removed = 0u32;
+    let (mut removed, mut is_evidence_kept) = (0u32, false);
     for folder in &folders[..old] {
         let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // An id begins with the time at which its run began.
@@ -211,7 +211,9 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
             break;
         }
         let bytes = too_much.map_or(0, |_| retention::bytes(folder));
-        let why = not_ended(folder).or_else(|| reasons.get(&id).cloned());
+        let why = not_ended(folder);
+        is_evidence_kept |= why.is_none() && reasons.contains_key(&id);
+        let why = why.or_else(|| reasons.get(&id).cloned());
         let done = match (why, args.dry_run) {
             (Some(why), _) => Err(why),
             (None, true) => Ok("would remove"),
@@ -232,7 +234,8 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
     println!("{removed} of {} {word}", count(folders.len(), "run"));
     if let Some(left @ 1..) = too_much {
         let mib = left as f64 / f64::from(1 << 20);
-        println!("{mib:.1} MiB more than --fit allows; `--evidence-too` removes evidence as well");
+        let next = if is_evidence_kept { "; `--evidence-too` removes evidence as well" } else { "" };
+        println!("{mib:.1} MiB more than --fit allows{next}");
     }
     Ok(exit_code::PASSED)
 }
