@@ -6,8 +6,7 @@ use super::trial::{Answer, Fleet, Found, Shape, Trial};
 use config::diagnostic::Diagnostic;
 use config::inventory::Inventory;
 use config::suite::{
-    Assertion, Bound, Case, NcclTests, NicPairs, OnFailure, Per, Place, Placement, Requires, Step, Suite,
-    Workload,
+    Assertion, Bound, Case, NcclTests, NicPairs, OnFailure, Per, Placement, Requires, Step, Suite, Workload,
 };
 use metric::op::Op;
 use metric::{Dim, Metric, Metrics};
@@ -119,18 +118,23 @@ impl Probes {
         };
         let Some(tests) = case.workload.collective() else { return Err("no nccl-tests".to_owned()) };
         let size = largest_asserted(case, tests);
-        let together =
-            bare(case, Workload::NcclTests(one_size(tests, size)), case.placement, vec![none_wrong(size)]);
+        let together = bare(
+            case,
+            Workload::NcclTests(one_size(tests, size)),
+            case.placement,
+            vec![none_wrong(tests, size)],
+        );
         let alone = suite.cases.iter().find(|case| case.placement == Placement::EachGpu);
         let gpus = match alone.and_then(|case| Some((case, case.workload.collective()?))) {
             Some((case, tests)) => {
                 let size = largest_asserted(case, tests);
                 let workload = Workload::NcclTests(one_size(tests, size));
-                bare(case, workload, Placement::EachGpu, vec![none_wrong(size)])
+                bare(case, workload, Placement::EachGpu, vec![none_wrong(tests, size)])
             }
             _ => {
-                let tests = NcclTests { op: Op::AllReduce, root: None, ..one_size(tests, GIB) };
-                bare(case, Workload::NcclTests(tests), Placement::EachGpu, vec![none_wrong(GIB)])
+                let tests = NcclTests { op: Op::AllReduce, root: None, torch: None, ..one_size(tests, GIB) };
+                let none_wrong = none_wrong(&tests, GIB);
+                bare(case, Workload::NcclTests(tests), Placement::EachGpu, vec![none_wrong])
             }
         };
         let flows = suite.cases.iter().find(|case| case.workload.flows().is_some());
@@ -150,7 +154,7 @@ impl Probes {
                     sizes: Vec::new(),
                     per: Per::Nic,
                     bound: half,
-                    ..none_wrong(GIB)
+                    ..none_wrong(tests, GIB)
                 };
                 bare(case, Workload::NicPairs(pairs), Placement::Pairs, vec![assertion])
             }
@@ -243,12 +247,12 @@ fn one_size(tests: &NcclTests, size: u64) -> NcclTests {
     NcclTests { min_bytes: size, max_bytes: size, step: Step::Factor(2), check: true, ..tests.clone() }
 }
 
-fn none_wrong(size: u64) -> Assertion {
+fn none_wrong(tests: &NcclTests, size: u64) -> Assertion {
     Assertion {
         name: None,
         metric: nccl_tests::WRONG.name.to_string(),
         sizes: vec![size],
-        place: Place::OutOfPlace,
+        place: tests.usual_place(),
         per: Per::Job,
         of: None,
         bound: Bound { equals: Some(0.0), ..Bound::default() },
@@ -315,14 +319,11 @@ fn found(tried: &Tried, gpus: usize, nics: &[String], of_case: &CaseRows) -> Fou
             tried.jobs.iter().any(|name| Some(name.as_str()) == job)
         };
         let in_place = |row: &&Metric| row.dims.word(Dim::Place) == Some("in");
-        let name = name.to_owned();
-        of_case
-            .metrics
-            .rows()
-            .iter()
-            .filter(of_job)
-            .filter(move |row| *row.name == *name && !in_place(row))
-            .collect::<Vec<_>>()
+        let named = of_case.metrics.rows().iter().filter(of_job).filter(|row| *row.name == *name);
+        let all: Vec<&Metric> = named.collect();
+        let out_of_place: Vec<&Metric> = all.iter().copied().filter(|row| !in_place(row)).collect();
+        // An operation may have no other placement.
+        if out_of_place.is_empty() { all } else { out_of_place }
     };
     let values: Vec<Option<f64>> = match tried.trial.shape {
         Shape::Gpus => {

@@ -75,6 +75,33 @@ fn fleets_of_any_size_and_topology_find_a_slow_nic_in_any_place() {
 }
 
 #[test]
+fn four_nodes_are_enough_to_find_a_fault_in_any_of_them() {
+    let fleet = p5(4, 1);
+    for noise in [0.01, 0.02] {
+        for seed in 0..60 {
+            let kind = FaultSite::ALL[seed as usize % FaultSite::ALL.len()];
+            if kind == FaultSite::Link {
+                continue;
+            }
+            let faults = fault_sampling::faults(&fleet, &[kind], Cost::Promised, seed);
+            let played = play(&mut Model::new(&fleet, faults.clone(), noise, seed));
+            // Which part it is may stay open where so few nodes stand beside it.
+            let nodes: Vec<Option<usize>> = places(&played).iter().map(|place| place.node()).collect();
+            assert_eq!(nodes, [faults[0].place.node()], "{noise} {seed} {faults:?}: {played:?}");
+            assert!(
+                !fault_sampling::outcome(&played.conclusion, &faults).blamed,
+                "{noise} {seed} {faults:?}: {played:?}"
+            );
+        }
+        for seed in 0..60 {
+            let played = play(&mut Model::new(&fleet, Vec::new(), noise, seed));
+            assert_eq!(places(&played), [], "{noise} {seed}: {played:?}");
+            assert!(played.conclusion.is_certain(), "{noise} {seed}: {played:?}");
+        }
+    }
+}
+
+#[test]
 fn no_node_is_in_two_runs_of_a_round_and_only_good_ones_stand_beside() {
     let fleet = p5(256, 16);
     let faults = fault_sampling::faults(&fleet, &[FaultSite::Gpu, FaultSite::Port], Cost::Promised, 3);

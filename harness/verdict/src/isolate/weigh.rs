@@ -276,11 +276,21 @@ impl Weighed {
     pub(crate) fn state(&self, aim: &Aim, part: Option<usize>) -> State {
         match self.weight(aim, part) {
             None => State::Untried,
-            Some(weight) if weight.peers == 0 => State::Open,
-            Some(weight) if weight.weight <= GOOD => State::Good,
-            Some(weight) if weight.weight >= SLOW => State::Slow,
+            Some(weight) if weight.peers > 0 && weight.weight <= GOOD => State::Good,
+            Some(weight) if weight.peers > 0 && weight.weight >= SLOW => State::Slow,
+            Some(_) if self.is_only_good_set(aim) => State::Good,
             Some(_) => State::Open,
         }
+    }
+
+    /// A set of nodes that all others of its shape are slow beside: of two, the better one is the reference. What it may lack
+    /// itself is not seen.
+    fn is_only_good_set(&self, aim: &Aim) -> bool {
+        let own = self.of.keys().find(|(_, thing)| thing.aim == *aim && thing.part.is_none());
+        let Some((shape, _)) = own.filter(|_| matches!(aim, Aim::Set(_))) else { return false };
+        let others = self.of.iter().filter(|((other, thing), _)| other == shape && thing.aim != *aim);
+        let mut sets = others.filter(|((_, thing), _)| matches!(thing.aim, Aim::Set(_))).peekable();
+        sets.peek().is_some() && sets.all(|(_, weight)| weight.peers > 0 && weight.weight >= SLOW)
     }
 
     /// What is tried no more and is still open is followed up as if it were slow; nothing is convicted by that.

@@ -55,6 +55,19 @@ fn each_further_try_makes_a_slow_run_weigh_more() {
 }
 
 #[test]
+fn the_better_one_of_two_sets_is_the_reference_only_where_the_other_is_clearly_slow() {
+    let set = |first: usize| Aim::Set(vec![first, first + 1]);
+    let states = |rate: f64| {
+        let weighed = Weighed::from_answers(&[value(set(0), rate), value(set(2), 400.0)]);
+        [set(0), set(2)].map(|aim| weighed.state(&aim, None))
+    };
+    assert_eq!(states(200.0), [State::Slow, State::Good]);
+    assert!(!states(396.0).contains(&State::Slow));
+    let alone = Weighed::from_answers(&[value(set(0), 400.0)]);
+    assert_eq!(alone.state(&set(0), None), State::Open);
+}
+
+#[test]
 fn a_run_alone_of_its_shape_has_nothing_to_be_compared_with() {
     let alone = Weighed::from_answers(&[value(Aim::Node(1), 400.0)]);
     assert_eq!(alone.state(&Aim::Node(1), None), State::Open);

@@ -123,6 +123,7 @@ impl World {
                     sizes: vec![1 << 30],
                     ranks_per_communicator: Some(16),
                     checked: true,
+                    by_torch: false,
                     each_gpu: false,
                 },
                 recipes: vec!["nccl_tests".into(), "efa_traffic".into()],
@@ -579,6 +580,7 @@ fn coverage_counts_what_was_measured_of_what_was_to_be() {
         sizes: vec![1024, 2048],
         ranks_per_communicator: Some(16),
         checked: true,
+        by_torch: false,
         each_gpu: false,
     };
     let shown = |world: &World| {
