@@ -146,6 +146,7 @@ fn dump(root: Node<'_>, known: &mut KnownRanks) -> Result<Dump, String> {
         }
     }
     entries.sort_by_key(|entry: &Entry| entry.record);
+    name_the_only_group(&mut groups, &entries);
     Ok(Dump {
         version: version.to_string(),
         library: library.map(|it| it.to_string()),
@@ -154,6 +155,15 @@ fn dump(root: Node<'_>, known: &mut KnownRanks) -> Result<Dump, String> {
         entries,
         garbled,
     })
+}
+
+/// gloo lists all groups under an empty name, so that one is left. Where all entries are of one group, it is that.
+fn name_the_only_group(groups: &mut BTreeMap<Rc<str>, Group>, entries: &[Entry]) {
+    let Some(first) = entries.first() else { return };
+    let is_one = groups.len() == 1 && entries.iter().all(|entry| entry.group == first.group);
+    if is_one && let Some(unnamed) = groups.remove("") {
+        groups.insert(Rc::clone(&first.group), unnamed);
+    }
 }
 
 /// `[0, 1]`, which is a text and is never evaluated.

@@ -496,6 +496,21 @@ fn entries_that_belong_nowhere_are_counted() {
     );
 }
 
+/// PyTorch 2.15 with gloo: `pg_config` has the ranks under an empty name, and the entries name the group.
+#[test]
+fn the_only_group_may_have_no_name() {
+    let unnamed: &[(&str, &str)] = &[("", "[0, 1, 2, 3]")];
+    let waits = dump(unnamed, &[A1(), call("0", 2, "all_reduce")]);
+    let late = dump(unnamed, &[A1()]);
+    let all = [(0, waits.clone()), (1, waits.clone()), (2, late), (3, waits.clone())];
+    let found = messages(&read(&all));
+    assert!(found.iter().any(|it| it.contains("rank 2 ")), "{found:?}");
+    // Of two groups that share the name, either may be the one that is listed.
+    let two = dump(unnamed, &[A1(), call("1", 1, "all_reduce")]);
+    let found = messages(&read(&[(0, two.clone()), (1, two.clone()), (2, two.clone()), (3, two)]));
+    assert_eq!(found, ["fr-garbled: entries of groups whose ranks the dump does not list, left out: 8"]);
+}
+
 #[test]
 fn an_unreadable_dump_does_not_hide_the_others() {
     let waits = pickle(&dump(WORLD, &[A1(), call("0", 2, "all_reduce")]));
