@@ -123,6 +123,6 @@ pub(crate) fn python_with_torch() -> String {
 
 fn no_torch() -> Option<String> {
     let is_named = std::env::var_os("HARNESS_PYTHON_WITH_TORCH").is_some();
-    (!is_named && !answers(&python_with_torch(), &["-c", "import torch"]))
-        .then(|| "no python3 with PyTorch: set HARNESS_PYTHON_WITH_TORCH".to_owned())
+    (!is_named && !answers(&python_with_torch(), &["-c", "import torch, numpy"]))
+        .then(|| "no python3 with PyTorch and numpy: set HARNESS_PYTHON_WITH_TORCH".to_owned())
 }

@@ -193,6 +193,7 @@ const FORMS: [(&str, &str, &str, &str); 58] = [
     ("suites", "profile", "suite", "extends=absent.case.profile"),
     ("suites", "evidence", "suite", "extends=absent.case.evidence"),
     ("suites", "nccl-tests", "suite", "extends=absent.case.workload.kind=nccl-tests"),
+    ("suites", "torch-collective", "suite", "extends=absent.case.workload.kind=torch-collective"),
     ("suites", "nic-pairs", "suite", "extends=absent.case.workload.kind=nic-pairs"),
     ("suites", "dcgm-diag", "suite", "extends=absent.case.workload.kind=dcgm-diag"),
     ("suites", "nvbandwidth", "suite", "extends=absent.case.workload.kind=nvbandwidth"),

@@ -6,7 +6,7 @@ use super::{baseline, predicted, workload};
 use base::nodeset;
 use base::size;
 use config::baseline::BaselineKey;
-use config::suite::{Assertion, Case, Per, Place, Placement, Suite};
+use config::suite::{Assertion, Case, NcclTests, Per, Place, Placement, Suite};
 use metric::op::Op;
 use metric::{Dim, Dims, MetricSpec, Role};
 use model::artefact::{PlannedAssertion, PlannedBaseline, PlannedBound, PlannedJob, PlannedSpread};
@@ -280,11 +280,16 @@ impl One<'_> {
         self.case.workload.collective().map(|tests| tests.op)
     }
 
-    /// alltoall and sendrecv have no check in place, and print N/A there.
+    /// alltoall and sendrecv of nccl-tests have no check in place, and print N/A there.
     fn places(&self) -> &'static [&'static str] {
-        match self.op() {
-            Some(Op::AllToAll | Op::SendRecv) if self.metric.checks.is_some() => &["out"],
-            _ => &["out", "in"],
+        let tests = self.case.workload.collective();
+        match tests.map_or(Place::Both, NcclTests::places) {
+            Place::InPlace => &["in"],
+            Place::OutOfPlace => &["out"],
+            Place::Both => match tests.filter(|tests| tests.torch.is_none()).map(|tests| tests.op) {
+                Some(Op::AllToAll | Op::SendRecv) if self.metric.checks.is_some() => &["out"],
+                _ => &["out", "in"],
+            },
         }
     }
 

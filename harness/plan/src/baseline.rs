@@ -173,6 +173,7 @@ pub(crate) fn render_key(instance: &str, metric: &str, key: &BaselineKey) -> Str
         key.dtype.as_ref().map(|dtype| format!("type {dtype}")),
         key.algorithm.as_ref().map(|one| format!("algorithm {one}")),
         key.protocol.as_ref().map(|one| format!("protocol {one}")),
+        key.runner.as_ref().map(|one| format!("runner {one}")),
         key.kernel.as_ref().map(|one| format!("kernel {one}")),
     ];
     format!("{instance} {metric} {}", words.into_iter().flatten().collect::<Vec<_>>().join(", "))
@@ -200,6 +201,7 @@ pub fn read_shown(text: &str) -> Option<(String, BaselineKey)> {
             Some(("type", name)) => key.dtype = Some(name.to_owned()),
             Some(("algorithm", name)) => key.algorithm = Some(name.to_owned()),
             Some(("protocol", name)) => key.protocol = Some(name.to_owned()),
+            Some(("runner", name)) => key.runner = Some(name.to_owned()),
             Some(_) => return None,
             None => match Op::from_name(word) {
                 Some(op) => key.op = Some(op),

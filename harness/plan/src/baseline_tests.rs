@@ -83,6 +83,7 @@ fn what_distinguishes_keys_is_looked_up_exactly() {
         BaselineKey { dtype: Some("bfloat16".into()), ..key(1 << 30, 2) },
         BaselineKey { algorithm: Some("Ring".into()), ..key(1 << 30, 2) },
         BaselineKey { protocol: Some("LL128".into()), ..key(1 << 30, 2) },
+        BaselineKey { runner: Some("torch".into()), ..key(1 << 30, 2) },
         BaselineKey { kernel: Some("gemm".into()), ..key(1 << 30, 2) },
     ] {
         let PlannedBaseline::None { key } = found(&baselines, &other) else { panic!("found: {other:?}") };
@@ -114,6 +115,7 @@ fn a_shown_key_is_read_back_the_same() {
         training: Some("fsdp-llama2-7b".into()),
         algorithm: Some("NVLSTree".into()),
         protocol: Some("Simple".into()),
+        runner: Some("torch gloo".into()),
         kernel: Some("void gemm<a, b>(int, float)".into()),
         ..key(1 << 30, 2)
     };

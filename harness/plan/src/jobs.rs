@@ -196,7 +196,7 @@ fn hand_to_container<'a>(
 fn enter_folder(step: &mut Step, folder: &str) -> Result<(), String> {
     let container = match step {
         Step::Gpus(gpus) => gpus.container.as_mut(),
-        Step::Run(run) if run.profile.is_some() => run.container.as_mut(),
+        Step::Run(run) if run.profile.is_some() || is_torch_collective(run) => run.container.as_mut(),
         _ => None,
     };
     let Some(container) = container else { return Ok(()) };
@@ -207,6 +207,10 @@ fn enter_folder(step: &mut Step, folder: &str) -> Result<(), String> {
     };
     container.workdir = Some(seen);
     Ok(())
+}
+
+fn is_torch_collective(run: &Run) -> bool {
+    run.argv.iter().any(|word| word == files::TORCH_COLLECTIVE)
 }
 
 fn planned_step(context: &Context, case: &Case, placed: &Placed) -> Result<PlannedStep, String> {

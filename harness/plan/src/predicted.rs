@@ -39,7 +39,7 @@ fn prediction(
 ) -> Option<Result<Prediction, NoPrediction>> {
     let (op, size_bytes, nodes, ranks) = (key.op?, key.size_bytes?, key.nodes?, key.ranks?);
     let is_busbw = recipe::built_in(metric).and_then(|metric| metric.limit) == Some(Limit::BusBandwidth);
-    if !is_busbw || key.training.is_some() || key.kernel.is_some() {
+    if !is_busbw || key.training.is_some() || key.kernel.is_some() || key.runner.is_some() {
         return None;
     }
     let chosen = [("algorithm", &key.algorithm), ("protocol", &key.protocol), ("type", &key.dtype)];

@@ -16,6 +16,7 @@ use super::nccl_wanted::Wanted;
 use super::noise::Noise;
 use super::options::Options;
 use super::spread::Spread;
+use super::torch_collective;
 use super::training::{self, Training, WATCHDOG_S};
 use super::work::{self, Table, Work, World, noise_of};
 use super::{commands, flows};
@@ -299,14 +300,24 @@ fn ranks(
     split_mask: Option<u64>,
     noise: &mut Noise,
 ) -> (Work, Option<String>) {
-    let Some(op) = run.argv.first().and_then(|program| op_of(program)) else {
-        return commands::run(&CommandCall { cluster, active_faults, nodes, spread, run });
+    let by_torch = torch_collective::read(run, cluster.gpus, nodes.len() as u32);
+    let (options, per_node, is_wired) = match by_torch {
+        Some(Ok(call)) => (call.options, run.tasks_per_node * call.processes, true),
+        Some(Err(why)) => return (training::refused(nodes, spread, run, &why), None),
+        None => {
+            let Some(op) = run.argv.first().and_then(|program| op_of(program)) else {
+                return commands::run(&CommandCall { cluster, active_faults, nodes, spread, run });
+            };
+            match Options::read(op, run.argv.get(1..).unwrap_or_default()) {
+                Ok(options) => {
+                    let per_node = run.tasks_per_node * options.gpus;
+                    (options, per_node, run.mpi.is_some())
+                }
+                Err(why) => return (refused(op, &why), None),
+            }
+        }
     };
-    let options = match Options::read(op, run.argv.get(1..).unwrap_or_default()) {
-        Ok(options) => options,
-        Err(why) => return (refused(op, &why), None),
-    };
-    let per_node = run.tasks_per_node * options.gpus;
+    let op = options.op;
     if per_node > cluster.gpus {
         let why = format!("{} GPUs are there, {per_node} were asked for", cluster.gpus);
         return (refused(op, &why), None);
@@ -322,10 +333,14 @@ fn ranks(
     };
     let single = |ranks: u32| Group { nodes: 1, ranks, side_by_side: 1 };
     // Ranks that are not wired together, or that look for each other in vain, make a world each, or one a node.
-    if run.mpi.is_none() && run.tasks_per_node * nodes.len() as u32 > 1 {
+    if !is_wired && run.tasks_per_node * nodes.len() as u32 > 1 {
         let each = all.flat_map(|node| (0..run.tasks_per_node).map(move |_| node)).zip(0u32..);
         let one = |(node, task)| world(node..node + 1, task * options.gpus, single(options.gpus));
         return (Work::Tables(each.map(one).collect()), None);
+    }
+    if options.by_torch && active_faults.wrong_ranks().is_some() {
+        let why = "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError\n";
+        return (training::refused(nodes, spread, run, why), None);
     }
     if active_faults.wrong_ranks().is_some() {
         let half = (per_node / 2).max(1);

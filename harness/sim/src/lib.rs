@@ -101,6 +101,7 @@ mod stall;
 #[cfg(test)]
 mod tests;
 pub mod timeline;
+mod torch_collective;
 mod traffic;
 pub mod training;
 mod turns;

@@ -44,8 +44,12 @@ fn head(cluster: &Cluster, table: &Table, nodes: &[String], noise: &mut Noise) -
         Step::Bytes(bytes) => format!("{bytes}(bytes)"),
         Step::Factor(factor) => format!("{factor}(factor)"),
     };
+    let program_line = match options.by_torch {
+        true => "# torch-collective PyTorch 2.9.1+cu129 NCCL 2.27.7 backend nccl",
+        false => "# nccl-tests version 2.17.6 nccl-headers=22707 nccl-library=22707",
+    };
     let mut text = format!(
-        "# nccl-tests version 2.17.6 nccl-headers=22707 nccl-library=22707\n\
+        "{program_line}\n\
          # Collective test starting: {program}\n\
          # nThread 1 nGpus {} minBytes {} maxBytes {} step: {step} warmup iters: {} iters: {} agg iters: {} \
          validation: {} graph: {}\n#\n# Using devices\n",
@@ -107,8 +111,9 @@ pub fn bus(gpus: u32, gpu: usize) -> usize {
 fn row_line(table: &Table, row: &Row) -> String {
     let options = &table.options;
     let (redop, root) = redop_and_root(options);
-    let out = half(table, row.bytes, row.out_us, options.check.then_some(row.wrong));
-    let inside = half(table, row.bytes, row.in_us, checks_in_place(options).then_some(row.wrong));
+    let (is_out, is_in) = options.placements();
+    let out = half(table, row.bytes, row.out_us, options.check.then_some(row.wrong), is_out);
+    let inside = half(table, row.bytes, row.in_us, checks_in_place(options).then_some(row.wrong), is_in);
     format!("{:12}  {:12}  {:>8}  {redop:>6}  {root:>6}{out}{inside}\n", row.bytes, row.count, options.dtype)
 }
 
@@ -127,7 +132,10 @@ pub fn redop_and_root(options: &Options) -> (&str, &'static str) {
     }
 }
 
-fn half(table: &Table, bytes: u64, time_us: f64, wrong: Option<u64>) -> String {
+fn half(table: &Table, bytes: u64, time_us: f64, wrong: Option<u64>, is_there: bool) -> String {
+    if !is_there {
+        return format!("  {:>7}  {:>6}  {:>6}  {:>6}", "N/A", "N/A", "N/A", "N/A");
+    }
     let (algbw, busbw) = bandwidth(table, bytes, time_us);
     let wrong = wrong.map_or("N/A".to_owned(), general);
     format!("  {:>7}  {:>6}  {:>6}  {wrong:>6}", fitted(time_us, 7), fitted(algbw, 6), fitted(busbw, 6))
@@ -142,11 +150,16 @@ pub fn bandwidth(table: &Table, bytes: u64, time_us: f64) -> (f64, f64) {
 
 /// Values that came out wrong, in all checked places together, and the mean bandwidth of all rows.
 pub fn closing(table: &Table) -> (u64, f64) {
-    let places = 1 + u64::from(checks_in_place(&table.options));
-    let wrong: u64 = table.rows.iter().map(|row| row.wrong * places).sum();
-    let both =
-        |row: &Row| bandwidth(table, row.bytes, row.out_us).1 + bandwidth(table, row.bytes, row.in_us).1;
-    let mean = table.rows.iter().map(both).sum::<f64>() / (2 * table.rows.len().max(1)) as f64;
+    let (is_out, is_in) = table.options.placements();
+    let checked = u64::from(is_out) + u64::from(is_in && checks_in_place(&table.options));
+    let wrong: u64 = table.rows.iter().map(|row| row.wrong * checked).sum();
+    let rate = |is_there: bool, row: &Row, us: f64| match is_there {
+        true => bandwidth(table, row.bytes, us).1,
+        false => 0.0,
+    };
+    let both = |row: &Row| rate(is_out, row, row.out_us) + rate(is_in, row, row.in_us);
+    let cells = (usize::from(is_out) + usize::from(is_in)) * table.rows.len().max(1);
+    let mean = table.rows.iter().map(both).sum::<f64>() / cells as f64;
     (wrong, mean)
 }
 

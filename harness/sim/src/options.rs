@@ -30,6 +30,8 @@ pub struct Options {
     pub check: bool,
     /// `-g`: GPUs of each process.
     pub gpus: u32,
+    /// PyTorch runs it (`torch_collective`).
+    pub by_torch: bool,
 }
 
 /// From one size to the next.
@@ -57,6 +59,7 @@ impl Options {
             redop: "sum".to_owned(),
             check: true,
             gpus: 1,
+            by_torch: false,
         };
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
@@ -84,6 +87,15 @@ impl Options {
             return Err("invalid sizes: 'e' is below 'b'".to_owned());
         }
         Ok(options)
+    }
+
+    /// Whether it runs out of place, and in place.
+    pub(crate) fn placements(&self) -> (bool, bool) {
+        match self.op {
+            Op::AllReduce | Op::Reduce | Op::Broadcast if self.by_torch => (false, true),
+            Op::AllToAll | Op::SendRecv | Op::Gather | Op::Scatter if self.by_torch => (true, false),
+            _ => (true, true),
+        }
     }
 
     /// The sizes asked for; what a program makes of one that does not divide by its ranks is not described here.

@@ -130,6 +130,10 @@ fn stdout(cluster: &Cluster, over: &Over) -> Option<String> {
     }
 }
 
+fn is_by_torch(tables: &[Table]) -> bool {
+    tables.iter().any(|table| table.options.by_torch)
+}
+
 /// The file's name without the node, and the node, where each node of the job has its own of that name; nothing where
 /// such a job has no such file.
 fn own_file<'a>(over: &Over, name: &'a str) -> Option<(&'a str, Option<usize>)> {
@@ -160,6 +164,8 @@ fn stdout_of(cluster: &Cluster, over: &Over, node: usize) -> Option<String> {
             let printed = stdout.get(node).map_or("", String::as_str);
             Some(nccl_debug::between(cluster, &over.execution, Some(node), printed))
         }
+        // Rank 0 prints.
+        Work::Tables(tables) if node > 0 && is_by_torch(tables) => Some(String::new()),
         Work::Tables(_) => stdout(cluster, over),
         Work::Command { stdout, .. } if over.desync().is_some() => {
             let printed = stdout.get(node).map_or("", String::as_str);
@@ -314,6 +320,7 @@ fn rank_dies(over: &Over, node: usize) -> String {
 /// Tasks on each node, and whether each is a script that runs the programs.
 fn tasks(over: &Over) -> (u32, bool) {
     match &over.execution.work {
+        Work::Tables(tables) if is_by_torch(tables) => (1, false),
         Work::Tables(tables) => {
             let ranks: u32 = tables.iter().map(|table| table.ranks / table.options.gpus.max(1)).sum();
             ((ranks / over.execution.nodes.len().max(1) as u32).max(1), false)

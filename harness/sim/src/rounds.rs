@@ -85,14 +85,16 @@ impl Table {
             let iterations = options.warmup;
             let (bytes, count, us) = (warm.bytes, warm.count, warm.us);
             let kind = RoundKind::WarmUp;
-            let round =
-                Round { kind, in_place: false, bytes, count, iterations, aggregated: 1, us, from_s: 0.0 };
+            let in_place = !options.placements().0;
+            let round = Round { kind, in_place, bytes, count, iterations, aggregated: 1, us, from_s: 0.0 };
             push(&mut now, round);
         }
         let mut ends = Vec::with_capacity(self.rows.len());
         let filling = |bytes| if options.check { filling_s(bytes) } else { 0.0 };
         for row in &self.rows {
-            for (in_place, us) in [(false, row.out_us), (true, row.in_us)] {
+            let (is_out, is_in) = options.placements();
+            let out = is_out.then_some((false, row.out_us));
+            for (in_place, us) in out.into_iter().chain(is_in.then_some((true, row.in_us))) {
                 let (bytes, count) = (row.bytes, row.count);
                 let once = |kind| Round {
                     kind,

@@ -213,12 +213,13 @@ fn job_input(
         rx_counters: instance.rx_counters.clone(),
         conservation_shown: instance.conservation_shown,
         workload: match &case.workload {
-            WorkloadFacts::NcclTests { op, sizes, ranks_per_communicator, checked, .. } => {
+            WorkloadFacts::NcclTests { op, sizes, ranks_per_communicator, checked, by_torch, .. } => {
                 Workload::NcclTests {
                     op: *op,
                     sizes: sizes.clone(),
                     ranks_per_communicator: *ranks_per_communicator,
                     checked: *checked,
+                    by_torch: *by_torch,
                 }
             }
             WorkloadFacts::NicPairs { tool, op, .. } => {

@@ -17,6 +17,7 @@ mod mpi;
 mod probe;
 mod shared;
 mod topology;
+mod torch_hang;
 mod whole;
 mod worn;
 
@@ -26,7 +27,10 @@ use crate::ssh::hosts;
 use libtest_mimic::Trial;
 
 pub(crate) fn nightly() -> Vec<Trial> {
-    crate::fact::nightly(mpi::NIGHTLY, slurm_cluster::absent().or_else(mpi::absent))
+    let mut all = crate::fact::nightly(mpi::NIGHTLY, slurm_cluster::absent().or_else(mpi::absent));
+    let absent = slurm_cluster::absent().or_else(torch_hang::absent);
+    all.extend(crate::fact::nightly(torch_hang::NIGHTLY, absent));
+    all
 }
 
 pub(crate) fn tests() -> Vec<Trial> {

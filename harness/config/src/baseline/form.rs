@@ -55,6 +55,7 @@ pub(super) fn baseline() -> Form {
         text("type", "of the key: the elements, where they are not `float`"),
         text("algorithm", "of the key: NCCL's algorithm, where the suite fixes one"),
         text("protocol", "of the key: `NCCL_PROTO`, where the case sets it"),
+        text("runner", "of the key: `torch` where PyTorch ran the collective; nccl-tests, where absent"),
         text("kernel", "of the key: the kernel, or the class of kernels"),
         Key::needed("unit", Type::OneOf(units), "the metric's own"),
         Key::usual("better", "the metric's", Type::OneOf(|_| names(&BETTERS)), "the metric's own direction"),

@@ -116,6 +116,8 @@ pub struct BaselineKey {
     pub algorithm: Option<String>,
     /// `NCCL_PROTO`, where the case sets it.
     pub protocol: Option<String>,
+    /// `torch` where PyTorch ran the collective: its numbers are not those of nccl-tests.
+    pub runner: Option<String>,
     /// The kernel, or the class of kernels.
     pub kernel: Option<String>,
 }
@@ -218,6 +220,7 @@ impl fmt::Display for BaselineKey {
             self.dtype.clone(),
             self.algorithm.clone(),
             self.protocol.clone(),
+            self.runner.clone(),
             self.kernel.clone(),
         ];
         f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))

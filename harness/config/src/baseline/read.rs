@@ -193,7 +193,7 @@ fn read_key(table: &Table<'_>, metric: Option<&MetricSpec>) -> BaselineKey {
     {
         table.diagnostic(format!("missing key: `training`, `{}` depends on it", metric.name));
     }
-    let [dtype, algorithm, protocol, kernel] = ["type", "algorithm", "protocol", "kernel"]
+    let [dtype, algorithm, protocol, runner, kernel] = ["type", "algorithm", "protocol", "runner", "kernel"]
         .map(|key| table.get(key).and_then(|value| value.non_empty_text()));
     if let Some(metric) = metric {
         let absent = [("op", Dim::Op, op_value.is_none()), ("size", Dim::SizeBytes, size_value.is_none())];
@@ -201,7 +201,19 @@ fn read_key(table: &Table<'_>, metric: Option<&MetricSpec>) -> BaselineKey {
             table.diagnostic(format!("missing key: `{key}`, `{}` depends on it", metric.name));
         }
     }
-    BaselineKey { op, size_bytes, nodes, ranks, placement, training, dtype, algorithm, protocol, kernel }
+    BaselineKey {
+        op,
+        size_bytes,
+        nodes,
+        ranks,
+        placement,
+        training,
+        dtype,
+        algorithm,
+        protocol,
+        runner,
+        kernel,
+    }
 }
 
 fn read_samples(value: &Value<'_>) -> Option<Vec<f64>> {

@@ -51,6 +51,7 @@ fn render_one(text: &mut String, entry: &Baseline) {
         ("type", word(&entry.key.dtype)),
         ("algorithm", word(&entry.key.algorithm)),
         ("protocol", word(&entry.key.protocol)),
+        ("runner", word(&entry.key.runner)),
         ("kernel", word(&entry.key.kernel)),
         ("unit", Some(quoted(entry.unit.name()))),
         ("better", Some(quoted(better))),

@@ -1,6 +1,6 @@
 //! Reads the assertions of a case, checked against the metrics of its recipes and the sizes of its sweep.
 
-use super::{Assertion, Bound, Case, Per, Place, Placement, form};
+use super::{Assertion, Bound, Case, NcclTests, Per, Place, Placement, form};
 use crate::toml_reader::quantity::{quantity_of, share_of, size_of};
 use crate::toml_reader::{Table, Value};
 use base::size;
@@ -51,7 +51,7 @@ fn read(table: &Table<'_>, case: &Case, known: bool, catalogue: &Catalogue) -> O
     let metric = metric_value.as_ref().and_then(|value| metric_of(value, case, catalogue));
     let size_value = table.get("size");
     let place_value = table.get("place");
-    let place = place_value.as_ref().map_or(Some(Place::OutOfPlace), |value| value.one_of(&PLACES));
+    let place = read_place(place_value.as_ref(), case, known);
     let per_value = table.get("per");
     let per = per_value.as_ref().map_or(Some(Per::Job), |value| value.one_of(&PERS));
     let subjects = [("kernel", Dim::Kernel), ("class", Dim::Class)].map(|(key, dim)| (dim, table.get(key)));
@@ -77,6 +77,25 @@ fn read(table: &Table<'_>, case: &Case, known: bool, catalogue: &Catalogue) -> O
         bound: bound?,
         line: table.line(),
     })
+}
+
+/// A placement that the workload has.
+fn read_place(value: Option<&Value<'_>>, case: &Case, known: bool) -> Option<Place> {
+    let tests = case.workload.collective().filter(|_| known);
+    let usual = tests.map_or(Place::OutOfPlace, NcclTests::usual_place);
+    let Some(value) = value else { return Some(usual) };
+    let place = value.one_of(&PLACES)?;
+    if let Some(tests) = tests
+        && place != Place::Both
+        && ![Place::Both, place].contains(&tests.places())
+    {
+        let name =
+            |place: Place| PLACES.iter().find(|(_, known)| *known == place).map_or("", |(name, _)| *name);
+        let message = format!("PyTorch's {} has no placement `{}`", tests.op.name(), name(place));
+        value.diagnostic_with(message, format!("write `place = \"{}\"`, or remove `place`", name(usual)));
+        return None;
+    }
+    Some(place)
 }
 
 fn label(value: &Value<'_>) -> Option<String> {

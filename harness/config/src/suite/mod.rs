@@ -17,8 +17,8 @@ pub(crate) use form::file as file_form;
 
 pub use extend::{Find, base_of};
 pub use workload::{
-    Algorithm, Command, Fio, NcclTests, NicPairs, NodeTool, Refusal, Setting, SettingValue, Step, Tool,
-    Workload, WorkloadTable, model, settings, training, variables,
+    Algorithm, Backend, Command, Fio, NcclTests, NicPairs, NodeTool, Refusal, Setting, SettingValue, Step,
+    Tool, TorchRunner, Workload, WorkloadTable, model, settings, training, variables,
 };
 
 pub use ::model::artefact::CaseEnd;

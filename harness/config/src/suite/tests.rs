@@ -148,6 +148,45 @@ fn every_error_of_a_suite_is_reported_in_one_go() {
     insta::assert_snapshot!(diagnostics.to_string());
 }
 
+/// What a suite is refused for with such a case of PyTorch.
+fn refusal_of_torch(placement: &str, workload: &str, rest: &str) -> String {
+    let text = format!(
+        "instance = \"p5\"\nabout = \"x\"\n[[case]]\nname = \"c\"\nplacement = \"{placement}\"\nworkload = {{ kind = \
+         \"torch-collective\", from = \"8\", to = \"1MiB\", {workload} }}\nrecipes = [\"nccl_tests\"]\n{rest}\n"
+    );
+    let read = Suite::read(&text, "x.toml", &Catalogue::built_in());
+    read.err().map(|diagnostics| diagnostics.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn what_pytorch_does_not_have_is_refused_before_anything_is_launched() {
+    let of_place =
+        |place: &str| format!("[[case.assert]]\nmetric = \"nccl.wrong\"\nplace = \"{place}\"\nequals = 0");
+    let reduce = "op = \"all_reduce\"";
+    for (placement, workload, rest, expected) in [
+        ("all", "op = \"hypercube\"", "", "hypercube"),
+        ("all", "op = \"all_reduce\", dtype = \"f8e4m3\"", "", "f8e4m3"),
+        ("all", "op = \"all_reduce\", redop = \"mulsum\"", "", "mulsum"),
+        (
+            "all",
+            "op = \"all_reduce\", redop = \"avg\", dtype = \"int32\"",
+            "",
+            "needs a type of floating point",
+        ),
+        ("all", "op = \"all_reduce\", split_mask = \"0x7\"", "", "split_mask"),
+        ("each gpu", reduce, "", "uses all GPUs of its nodes"),
+        ("all", reduce, &of_place("out"), "PyTorch's all_reduce has no placement `out`"),
+        ("all", "op = \"alltoall\"", &of_place("in"), "PyTorch's alltoall has no placement `in`"),
+        ("all", reduce, "profile = { ranks = \"first\" }", "is not profiled"),
+    ] {
+        let why = refusal_of_torch(placement, workload, rest);
+        assert!(why.contains(expected), "{workload} {rest}: {why}");
+    }
+    for place in ["in", "both"] {
+        assert_eq!(refusal_of_torch("all", reduce, &of_place(place)), "");
+    }
+}
+
 #[test]
 fn a_split_mask_says_how_many_communicators_there_are() {
     let text = GOOD.replace("factor = 2,", "split_mask = \"0x7\",");

@@ -26,6 +26,8 @@ pub const FLOWS_SH: &str = include_str!("flows.sh");
 pub const INSPECTOR_SH: &str = include_str!("inspector.sh");
 /// A program, and the state of its node's GPUs before, during and after it.
 pub const GPU_STATE_SH: &str = include_str!("gpu_state.sh");
+/// A collective over a sweep of sizes, by PyTorch.
+pub const TORCH_COLLECTIVE_PY: &str = include_str!("torch_collective.py");
 /// One rank of a workload, under nsys where it is among those to be profiled.
 pub const PROFILE_SH: &str = include_str!("profile.sh");
 /// Over ssh: what starts, keeps and ends a job's script on one node.
@@ -398,6 +400,8 @@ pub mod files {
     pub const INSPECTOR: &str = "inspector.txt";
     /// Runs a program and reads the state of GPUs.
     pub const GPU_STATE_SCRIPT: &str = "gpu_state.sh";
+    /// What torchrun starts where PyTorch runs a collective.
+    pub const TORCH_COLLECTIVE: &str = "torch_collective.py";
     /// Output of the samplers; over ssh it goes to `LOG`.
     pub const SAMPLER_LOG: &str = "sampler.log";
     /// Over ssh, by node: the output of its script.
@@ -462,8 +466,9 @@ pub mod files {
 }
 
 /// The scripts that are the same in every job, by the name under which they are put into its folder.
-pub const SHARED: [(&str, &str); 10] = [
+pub const SHARED: [(&str, &str); 11] = [
     (files::GPU_STATE_SCRIPT, GPU_STATE_SH),
+    (files::TORCH_COLLECTIVE, TORCH_COLLECTIVE_PY),
     ("counters.sh", COUNTERS_SH),
     (files::INSPECTOR_SCRIPT, INSPECTOR_SH),
     ("gpus.sh", GPUS_SH),

@@ -12,6 +12,11 @@ pub(super) enum Comment {
         nccl_tests: String,
         nccl: Option<String>,
     },
+    /// What runs a collective where PyTorch does.
+    Torch {
+        pytorch: String,
+        nccl: Option<String>,
+    },
     Starting(String),
     Parameters(Parameters),
     /// Less than was asked for, because memory is short.
@@ -38,6 +43,12 @@ pub(super) fn comment(text: &str) -> Option<Comment> {
     }
     if let Some(rest) = bare.strip_prefix("nccl-tests version ") {
         return Some(version(rest));
+    }
+    if let Some(rest) = bare.strip_prefix("torch-collective PyTorch ") {
+        let mut words = rest.split_whitespace();
+        let pytorch = words.next()?.to_owned();
+        let nccl = words.skip_while(|word| *word != "NCCL").nth(1).filter(|version| *version != "none");
+        return Some(Comment::Torch { pytorch, nccl: nccl.map(str::to_owned) });
     }
     if let Some(rest) = bare.strip_prefix("Collective test starting:") {
         return program_name(rest).map(Comment::Starting);

@@ -114,6 +114,9 @@ pub struct NcclRun {
     pub format: Format,
     /// Such as `2.20.0 (b4d5bee)`; None in JSON and in texts of versions that print none.
     pub nccl_tests_version: Option<String>,
+    /// Such as `2.9.1+cu129`, where PyTorch runs the collective.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pytorch_version: Option<String>,
     /// Such as `2.26.2`; from NCCL's own log with CUDA's: `2.26.2+cuda12.8`.
     pub nccl_version: Option<String>,
     /// None where no such line was seen.

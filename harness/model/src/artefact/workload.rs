@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum WorkloadFacts {
-    /// A program of nccl-tests.
+    /// A collective over a sweep of sizes.
     NcclTests {
         /// Which program it is: `all_reduce_perf`, ...
         op: Op,
@@ -22,6 +22,9 @@ pub enum WorkloadFacts {
         checked: bool,
         /// One single-GPU run per GPU, side by side.
         each_gpu: bool,
+        /// PyTorch runs it, and not a program of nccl-tests.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_torch: bool,
     },
     /// A flow for each NIC between two nodes.
     NicPairs {

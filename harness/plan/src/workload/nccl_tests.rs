@@ -1,10 +1,13 @@
-//! Jobs of nccl-tests: ranks wired by MPI, one process on each node, or one program for each GPU.
+//! Jobs of a collective: programs of nccl-tests, whose ranks are wired by MPI, one process on each node, or one program for
+//! each GPU; or PyTorch, wired by torchrun.
 
 use super::super::placement::Placed;
-use super::{Context, JobPlan, LAUNCH_S, PlannedStep, Results, WorkloadPlanner};
+use super::super::samples;
+use super::{Context, JobPlan, LAUNCH_S, PlannedStep, Results, WorkloadPlanner, training};
 use config::baseline::BaselineKey;
 use config::inventory::{Instance, Inventory};
-use config::suite::{Case, NcclTests, Placement, Step as Sizes};
+use config::suite::training::Within;
+use config::suite::{Backend, Case, NcclTests, Placement, Step as Sizes, TorchRunner};
 use job::script::{Gpus, Run, Step, files};
 use model::artefact::{ExpectedFile, FileKind, WorkloadFacts};
 use std::collections::BTreeMap;
@@ -14,11 +17,22 @@ const DTYPE: &str = "float";
 
 impl WorkloadPlanner for NcclTests {
     fn needs_mpi(&self, placement: Placement) -> bool {
-        placement != Placement::EachGpu
+        placement != Placement::EachGpu && self.torch.is_none()
+    }
+
+    fn image(&self) -> Option<&str> {
+        match &self.torch.as_ref()?.container {
+            Within::Image(image) => Some(image),
+            Within::Inventory | Within::Host => None,
+        }
+    }
+
+    fn has_flight_recorder(&self) -> bool {
+        self.is_torch_on_gpus()
     }
 
     fn has_ras(&self) -> bool {
-        true
+        self.torch.is_none() || self.is_torch_on_gpus()
     }
 
     fn variables(&self) -> Vec<(&'static str, String)> {
@@ -33,6 +47,9 @@ impl WorkloadPlanner for NcclTests {
 
     fn step(&self, site: JobPlan<'_>) -> Result<PlannedStep, String> {
         let gpus = site.inventory.instance.gpus;
+        if let Some(torch) = &self.torch {
+            return by_torch(self, torch, site);
+        }
         if site.case.placement == Placement::EachGpu {
             let argv = arguments(site.inventory, self, 1);
             let step = Step::Gpus(Gpus { argv, gpus, container: site.container });
@@ -112,6 +129,7 @@ impl WorkloadPlanner for NcclTests {
             },
             checked: self.check,
             each_gpu: case.placement == Placement::EachGpu,
+            by_torch: self.torch.is_some(),
         }
     }
 
@@ -121,12 +139,49 @@ impl WorkloadPlanner for NcclTests {
         key.dtype = Some(self.dtype.clone()).filter(|dtype| dtype != DTYPE);
         key.algorithm = self.algorithm.map(|algorithm| algorithm.name().to_owned());
         key.protocol = self.environment.get("NCCL_PROTO").cloned();
+        key.runner = self.torch.as_ref().map(|torch| match torch.backend {
+            Backend::Nccl => "torch".to_owned(),
+            Backend::Gloo => "torch gloo".to_owned(),
+        });
     }
+}
+
+/// One torchrun on each node, a process for each of its GPUs.
+fn by_torch(tests: &NcclTests, torch: &TorchRunner, site: JobPlan<'_>) -> Result<PlannedStep, String> {
+    let gpus = site.inventory.instance.gpus;
+    let ranks = gpus * site.placed.nodes.len() as u32;
+    let program = samples::torchrun(
+        None,
+        &site.inventory.paths.samples,
+        training::is_in_image(&torch.container, &site),
+    );
+    let mut rest = vec![files::TORCH_COLLECTIVE.to_owned(), tests.op.name().to_owned()];
+    rest.extend(sweep(tests));
+    rest.push(format!("--backend={}", torch.backend.name()));
+    let argv = training::torchrun(program, &site, (gpus, torch.port), rest);
+    let container = training::container(&torch.container, site)?;
+    let run = Run { argv, tasks_per_node: 1, mpi: None, container, profile: None };
+    Ok(PlannedStep {
+        step: Step::Run(run),
+        tasks_per_node: 1,
+        ranks,
+        helper: Some(files::TORCH_COLLECTIVE),
+        // torchrun numbers nodes by their names.
+        follows_topology: false,
+    })
 }
 
 fn arguments(inventory: &Inventory, tests: &NcclTests, gpus_per_rank: u32) -> Vec<String> {
     let program = format!("{}/{}", inventory.paths.nccl_tests.trim_end_matches('/'), tests.op.program());
     let mut argv = vec![program];
+    argv.extend(sweep(tests));
+    argv.extend(["-g".to_owned(), gpus_per_rank.to_string()]);
+    argv
+}
+
+/// The options of a sweep, which are the same for both.
+fn sweep(tests: &NcclTests) -> Vec<String> {
+    let mut argv = Vec::new();
     let mut option = |name: &str, value: String| argv.extend([name.to_owned(), value]);
     option("-b", tests.min_bytes.to_string());
     option("-e", tests.max_bytes.to_string());
@@ -144,7 +199,6 @@ fn arguments(inventory: &Inventory, tests: &NcclTests, gpus_per_rank: u32) -> Ve
         option("-r", root.to_string());
     }
     option("-c", u8::from(tests.check).to_string());
-    option("-g", gpus_per_rank.to_string());
     argv
 }
 

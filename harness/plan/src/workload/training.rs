@@ -88,11 +88,7 @@ fn run(training: &Training, site: JobPlan<'_>) -> Result<(Run, u32), String> {
     let ranks = nodes * processes;
     let planner = site.inventory.reach.planner();
     let own = Own { training, nodes, processes, ranks };
-    let in_image = match training.container {
-        Within::Inventory => site.container.is_some(),
-        Within::Host => false,
-        Within::Image(_) => true,
-    };
+    let in_image = is_in_image(&training.container, &site);
     let samples = &site.inventory.paths.samples;
     let script = |given: &Option<String>, sample: Sample| {
         given.clone().unwrap_or_else(|| sample.script(samples, in_image))
@@ -101,7 +97,7 @@ fn run(training: &Training, site: JobPlan<'_>) -> Result<(Run, u32), String> {
     let torchrun = |given: Option<&Option<String>>, rest: Vec<String>| {
         let sample = matches!((given, &training.program), (Some(None), Program::Fsdp { .. }));
         let program = samples::torchrun(sample.then_some(Sample::Fsdp), samples, in_image);
-        torchrun(program, &site, &own, rest)
+        torchrun(program, &site, (processes, training.port), rest)
     };
     let (argv, tasks_per_node, mpi) = match &training.program {
         Program::Torchrun { script, args } => {
@@ -149,27 +145,41 @@ fn run(training: &Training, site: JobPlan<'_>) -> Result<(Run, u32), String> {
             (std::iter::once(program).chain(args).cloned().collect(), processes, Some(wiring))
         }
     };
-    let container = match &training.container {
-        Within::Inventory => site.container,
-        Within::Host => None,
-        Within::Image(image) => {
-            if !planner.runs_images() {
-                return Err(format!("container `{image}` needs Slurm with Pyxis"));
-            }
-            let shared = &site.inventory.paths.shared;
-            let usual = Container {
-                image: String::new(),
-                mounts: vec![format!("{shared}:{shared}")],
-                mount_home: false,
-                remap_root: false,
-                workdir: None,
-                env: Vec::new(),
-                name: None,
-            };
-            Some(Container { image: image.clone(), ..site.container.unwrap_or(usual) })
-        }
+    let mpi = mpi.map(str::to_owned);
+    let container = container(&training.container, site)?;
+    Ok((Run { argv, tasks_per_node, mpi, container, profile: None }, ranks))
+}
+
+/// Whether it runs in the image of a container.
+pub(super) fn is_in_image(within: &Within, site: &JobPlan<'_>) -> bool {
+    match within {
+        Within::Inventory => site.container.is_some(),
+        Within::Host => false,
+        Within::Image(_) => true,
+    }
+}
+
+/// What a job runs in.
+pub(super) fn container(within: &Within, site: JobPlan<'_>) -> Result<Option<Container>, String> {
+    let image = match within {
+        Within::Inventory => return Ok(site.container),
+        Within::Host => return Ok(None),
+        Within::Image(image) => image,
     };
-    Ok((Run { argv, tasks_per_node, mpi: mpi.map(str::to_owned), container, profile: None }, ranks))
+    if !site.inventory.reach.planner().runs_images() {
+        return Err(format!("container `{image}` needs Slurm with Pyxis"));
+    }
+    let shared = &site.inventory.paths.shared;
+    let usual = Container {
+        image: String::new(),
+        mounts: vec![format!("{shared}:{shared}")],
+        mount_home: false,
+        remap_root: false,
+        workdir: None,
+        env: Vec::new(),
+        name: None,
+    };
+    Ok(Some(Container { image: image.clone(), ..site.container.unwrap_or(usual) }))
 }
 
 fn processes(training: &Training, inventory: &Inventory) -> u32 {
@@ -180,18 +190,23 @@ fn processes(training: &Training, inventory: &Inventory) -> u32 {
 const C10D: &str = "--rdzv_backend=c10d";
 
 /// One launcher on each node; the processes of all meet on the first.
-fn torchrun(program: String, site: &JobPlan<'_>, own: &Own, rest: Vec<String>) -> Vec<String> {
+pub(super) fn torchrun(
+    program: String,
+    site: &JobPlan<'_>,
+    (processes, port): (u32, u16),
+    rest: Vec<String>,
+) -> Vec<String> {
     let mut nodes = site.placed.nodes.clone();
     nodeset::sort(&mut nodes);
     let first = nodes.first().map_or("localhost", String::as_str);
     let mut argv = vec![
         program,
-        format!("--nnodes={}", own.nodes),
-        format!("--nproc_per_node={}", own.processes),
+        format!("--nnodes={}", nodes.len()),
+        format!("--nproc_per_node={processes}"),
         // Names the meeting of its processes: no other job may have the same.
         format!("--rdzv_id={}.{}.{}", site.run_id, site.case.name, site.placed.name),
         C10D.to_owned(),
-        format!("--rdzv_endpoint={first}:{}", own.training.port),
+        format!("--rdzv_endpoint={first}:{port}"),
     ];
     argv.extend(rest);
     argv

@@ -174,7 +174,7 @@ pub struct JobInput {
 /// What a plan declares of a job's workload, as far as recipes need it.
 #[derive(Clone, Serialize, Deserialize)]
 pub enum Workload {
-    /// nccl-tests, with one collective.
+    /// One collective over a sweep of sizes.
     NcclTests {
         /// The operation that the program is to run.
         op: Op,
@@ -184,6 +184,8 @@ pub enum Workload {
         ranks_per_communicator: Option<u32>,
         /// Whether results are checked (`#wrong`).
         checked: bool,
+        /// PyTorch runs it, and not a program of nccl-tests.
+        by_torch: bool,
     },
     /// One flow per NIC, from the first node of the job to the second.
     NicPairs {

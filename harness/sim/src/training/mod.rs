@@ -9,6 +9,7 @@ mod schedule;
 mod stopped;
 
 use metric::op::Op;
+pub(crate) use program::option;
 pub use program::{Program, is_script};
 pub use schedule::{Collective, Compute, Doing, Placed, Who};
 pub(crate) use stopped::WATCHDOG_S;

@@ -239,7 +239,7 @@ impl Usual {
 }
 
 /// The value of an option, behind it or glued to it.
-pub(super) fn option<'a>(words: &'a [String], names: &[&str]) -> Option<&'a str> {
+pub(crate) fn option<'a>(words: &'a [String], names: &[&str]) -> Option<&'a str> {
     words.iter().enumerate().find_map(|(at, word)| {
         names.iter().find_map(|name| match word.strip_prefix(name)? {
             "" => words.get(at + 1).map(String::as_str),

@@ -170,7 +170,7 @@ pub(super) fn export(home: &Home, args: &ExportArgs) -> i32 {
         return exit_code::PASSED;
     }
     println!(
-        "instance,metric,op,size_bytes,nodes,ranks,placement,type,algorithm,protocol,kernel,unit,better,state,n,median,lower,upper,simulated"
+        "instance,metric,op,size_bytes,nodes,ranks,placement,type,algorithm,protocol,runner,kernel,unit,better,state,n,median,lower,upper,simulated"
     );
     for (of, entry) in entries {
         let row = object(of, entry);
@@ -185,6 +185,7 @@ pub(super) fn export(home: &Home, args: &ExportArgs) -> i32 {
             "type",
             "algorithm",
             "protocol",
+            "runner",
             "kernel",
             "unit",
             "better",
@@ -218,6 +219,7 @@ fn object(of: &Baselines, entry: &Baseline) -> serde_json::Value {
         "type": key.dtype,
         "algorithm": key.algorithm,
         "protocol": key.protocol,
+        "runner": key.runner,
         "kernel": key.kernel,
         "unit": entry.unit.name(),
         "better": entry.better,

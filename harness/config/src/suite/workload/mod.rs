@@ -8,6 +8,7 @@ mod nccl_tests;
 mod nic_pairs;
 mod node_tool;
 mod table;
+mod torch_collective;
 pub mod training;
 
 pub use arguments::variables;
@@ -16,6 +17,7 @@ pub use nccl_tests::{Algorithm, NcclTests, Step};
 pub use nic_pairs::NicPairs;
 pub use node_tool::{Fio, NodeTool, Tool};
 pub use table::{Refusal, Setting, SettingValue, WorkloadTable};
+pub use torch_collective::{Backend, TorchRunner};
 
 use super::matrix::Combination;
 use crate::form::{Condition, Form, Key, Type};
@@ -27,7 +29,7 @@ use table::WorkloadKind;
 /// What a case runs: `kind` of its `workload`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Workload {
-    /// `nccl-tests`: an operation over a sweep of sizes.
+    /// `nccl-tests` or `torch-collective`: an operation over a sweep of sizes.
     NcclTests(NcclTests),
     /// `nic-pairs`: flows between the NICs of two nodes.
     NicPairs(NicPairs),

@@ -1,10 +1,10 @@
-//! `kind = "nccl-tests"`: one call of a program of nccl-tests over a sweep of sizes.
+//! A collective over a sweep of sizes: by a program of nccl-tests, or by PyTorch (`torch_collective`).
 
-use super::super::Placement;
-use super::Workload;
+use super::super::{Place, Placement};
 use super::arguments::environment;
-use super::environment_key;
 use super::table::{Refusal, Setting, SettingValue, WorkloadKind, WorkloadTable};
+use super::torch_collective::{self, Backend, TorchRunner};
+use super::{Workload, environment_key};
 use crate::form::{Form, Key, Type};
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
@@ -13,16 +13,16 @@ use metric::op::Op;
 use std::collections::BTreeMap;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
-    names: &["nccl-tests"],
+    names: &["nccl-tests", torch_collective::NAME],
     form,
     read,
     settings: &[
-        Setting { key: "iterations", about: "nccl-tests: measured operations per size" },
-        Setting { key: "warmup", about: "nccl-tests: operations before those" },
+        Setting { key: "iterations", about: "nccl-tests and torch-collective: measured operations per size" },
+        Setting { key: "warmup", about: "nccl-tests and torch-collective: operations before those" },
     ],
 };
 
-/// One call of a program of nccl-tests, with its options.
+/// A sweep, with its options as nccl-tests names them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NcclTests {
     /// Decides the program: `all_reduce_perf`.
@@ -51,6 +51,8 @@ pub struct NcclTests {
     pub split_mask: Option<String>,
     /// Forced by `NCCL_ALGO`; left to NCCL where absent.
     pub algorithm: Option<Algorithm>,
+    /// Set where PyTorch runs the sweep, and not a program of nccl-tests.
+    pub torch: Option<TorchRunner>,
 }
 
 /// From one size of a sweep to the next.
@@ -142,6 +144,21 @@ impl NcclTests {
             .collect()
     }
 
+    /// PyTorch runs it, with NCCL.
+    pub fn is_torch_on_gpus(&self) -> bool {
+        self.torch.as_ref().is_some_and(|torch| torch.backend == Backend::Nccl)
+    }
+
+    /// The placements that are measured.
+    pub fn places(&self) -> Place {
+        if self.torch.is_some() { torch_collective::places(self.op) } else { Place::Both }
+    }
+
+    /// The one that stands for the operation where nothing says which: out of place where there is such.
+    pub fn usual_place(&self) -> Place {
+        if self.places() == Place::InPlace { Place::InPlace } else { Place::OutOfPlace }
+    }
+
     /// How many communicators a split mask makes of a job's ranks.
     pub(crate) fn communicators(&self) -> u32 {
         match self.split_mask.as_deref().and_then(mask) {
@@ -160,8 +177,23 @@ impl WorkloadTable for NcclTests {
         Some(180)
     }
 
-    fn refuse_placement(&self, _: Placement) -> Option<Refusal> {
-        None
+    fn refuse_placement(&self, placement: Placement) -> Option<Refusal> {
+        let is_refused = self.torch.is_some() && placement == Placement::EachGpu;
+        is_refused.then_some((
+            "`torch-collective` uses all GPUs of its nodes",
+            "write `placement = \"each\"`, or test single GPUs with `kind = \"nccl-tests\"`",
+        ))
+    }
+
+    fn refuse_profile(&self) -> Option<&'static str> {
+        self.torch.as_ref().map(
+            |_| "`torch-collective` is not profiled; NCCL's Inspector shows its calls: `inspector = true`",
+        )
+    }
+
+    fn refuse_nccl_log(&self) -> Option<&'static str> {
+        let is_gloo = self.torch.as_ref().is_some_and(|torch| torch.backend == Backend::Gloo);
+        is_gloo.then_some("gloo does not run NCCL; remove `nccl_log` from `recipes`")
     }
 
     fn refuse_window(&self, window: &Window) -> Option<(&'static str, Refusal)> {
@@ -189,33 +221,33 @@ impl WorkloadTable for NcclTests {
     }
 }
 
-fn form(_: &str) -> Form {
-    Form::new([
-        Key::needed(
-            "op",
-            Type::OneOf(|_| Op::ALL.iter().map(|op| op.name().to_owned()).collect()),
-            "the operation: decides the program",
-        ),
+/// The keys of a sweep, whatever runs it, with the choices of its program.
+pub(super) fn sweep_keys(ops: Type, dtypes: Type, redops: Type) -> Vec<Key> {
+    vec![
+        Key::needed("op", ops, "the operation: decides the program"),
         Key::needed("from", Type::Size, "the smallest size of the sweep"),
         Key::needed("to", Type::Size, "the largest size"),
         Key::usual("factor", "2", Type::WHOLE, "from one size to the next: times this"),
         Key::optional("step", Type::Size, "instead of `factor`: plus so many bytes"),
         Key::usual("iterations", "20", Type::WHOLE, "measured operations for each size"),
         Key::usual("warmup", "5", Type::WHOLE, "operations before those"),
-        Key::usual(
-            "dtype",
-            "\"float\"",
-            Type::OneOf(|_| DTYPES.map(str::to_owned).to_vec()),
-            "of the elements",
-        ),
-        Key::usual(
-            "redop",
-            "\"sum\"",
-            Type::OneOf(|_| REDOPS.map(str::to_owned).to_vec()),
-            "how operations that reduce do so",
-        ),
+        Key::usual("dtype", "\"float\"", dtypes, "of the elements"),
+        Key::usual("redop", "\"sum\"", redops, "how operations that reduce do so"),
         Key::usual("root", "0", Type::WHOLE, "the root of rooted operations"),
         Key::usual("check", "true", Type::Boolean, "whether results are checked"),
+    ]
+}
+
+fn form(kind: &str) -> Form {
+    if kind == torch_collective::NAME {
+        return torch_collective::form();
+    }
+    Form::new(sweep_keys(
+        Type::OneOf(|_| Op::ALL.iter().map(|op| op.name().to_owned()).collect()),
+        Type::OneOf(|_| DTYPES.map(str::to_owned).to_vec()),
+        Type::OneOf(|_| REDOPS.map(str::to_owned).to_vec()),
+    ))
+    .and([
         environment_key(),
         Key::optional(
             "split_mask",
@@ -231,22 +263,11 @@ fn form(_: &str) -> Form {
     ])
 }
 
-fn read(table: &Table<'_>, _: &str) -> Option<Workload> {
-    let ops = Op::ALL.map(|op| (op.name(), op));
-    let op = table.need("op").and_then(|value| value.one_of(&ops));
-    let from_value = table.need("from");
-    let from = from_value.as_ref().and_then(size_of);
-    let to = table.need("to").and_then(|value| size_of(&value));
-    let factor = table.get("factor").map(|value| value.whole(2..=1 << 40));
-    let step_value = table.get("step");
-    let step = step_value.as_ref().map(size_of);
-    let iterations = table.get("iterations").map_or(Some(20), |value| value.small(1..=1_000_000));
-    let warmup = table.get("warmup").map_or(Some(5), |value| value.small(0..=1_000_000));
-    let dtype = table.get("dtype").map_or(Some("float"), |value| name_in(&value, &DTYPES));
-    let redop = table.get("redop").map_or(Some("sum"), |value| name_in(&value, &REDOPS));
-    let root = table.get("root").map(|value| value.small(0..=1_000_000));
-    let check = table.get("check").map_or(Some(true), |value| value.boolean());
-    let environment = environment(table);
+fn read(table: &Table<'_>, kind: &str) -> Option<Workload> {
+    if kind == torch_collective::NAME {
+        return torch_collective::read(table).map(Workload::NcclTests);
+    }
+    let sweep = read_sweep(table, &Op::ALL, &DTYPES, &REDOPS);
     let split_mask = table.get("split_mask").map(|value| {
         let text = value.text()?;
         if mask(&text).is_none() {
@@ -259,6 +280,35 @@ fn read(table: &Table<'_>, _: &str) -> Option<Workload> {
     });
     let algorithms = Algorithm::ALL.map(|algorithm| (algorithm.name(), algorithm));
     let algorithm = table.get("algorithm").map(|value| value.one_of(&algorithms));
+    Some(Workload::NcclTests(NcclTests {
+        split_mask: split_mask.unwrap_or_default(),
+        algorithm: algorithm.unwrap_or_default(),
+        ..sweep?
+    }))
+}
+
+/// The sweep alone; none where a value that it needs could not be read.
+pub(super) fn read_sweep(
+    table: &Table<'_>,
+    ops: &[Op],
+    dtypes: &[&'static str],
+    redops: &[&'static str],
+) -> Option<NcclTests> {
+    let ops: Vec<(&str, Op)> = ops.iter().map(|op| (op.name(), *op)).collect();
+    let op = table.need("op").and_then(|value| value.one_of(&ops));
+    let from_value = table.need("from");
+    let from = from_value.as_ref().and_then(size_of);
+    let to = table.need("to").and_then(|value| size_of(&value));
+    let factor = table.get("factor").map(|value| value.whole(2..=1 << 40));
+    let step_value = table.get("step");
+    let step = step_value.as_ref().map(size_of);
+    let iterations = table.get("iterations").map_or(Some(20), |value| value.small(1..=1_000_000));
+    let warmup = table.get("warmup").map_or(Some(5), |value| value.small(0..=1_000_000));
+    let dtype = table.get("dtype").map_or(Some("float"), |value| name_in(&value, dtypes));
+    let redop = table.get("redop").map_or(Some("sum"), |value| name_in(&value, redops));
+    let root = table.get("root").map(|value| value.small(0..=1_000_000));
+    let check = table.get("check").map_or(Some(true), |value| value.boolean());
+    let environment = environment(table);
     if let (Some(_), Some(step)) = (factor, &step_value) {
         step.diagnostic("`step` and `factor` exclude each other");
     }
@@ -282,7 +332,7 @@ fn read(table: &Table<'_>, _: &str) -> Option<Workload> {
             return None;
         }
     }
-    Some(Workload::NcclTests(NcclTests {
+    Some(NcclTests {
         op: op?,
         min_bytes: from?,
         max_bytes: to?,
@@ -294,9 +344,10 @@ fn read(table: &Table<'_>, _: &str) -> Option<Workload> {
         root: root.unwrap_or_default(),
         check: check?,
         environment,
-        split_mask: split_mask.unwrap_or_default(),
-        algorithm: algorithm.unwrap_or_default(),
-    }))
+        split_mask: None,
+        algorithm: None,
+        torch: None,
+    })
 }
 
 /// The number that a split mask is written as.

@@ -248,8 +248,7 @@ fn form(name: &str) -> Form {
     let steps = "how many steps it runs";
     let global_batch = "samples of one step, of all ranks together";
     let script = Key::usual("script", "the inventory's, or where it is published", Type::Text, "the program");
-    let port =
-        || Key::usual("port", "29500", Type::WHOLE, "where torchrun's processes meet, on rank 0's node");
+    let port = port_key;
     let own = match Kind::named(name) {
         Some(Kind::Torchrun) => vec![
             Key::needed("script", Type::Text, "the program"),
@@ -293,15 +292,9 @@ fn form(name: &str) -> Form {
         ],
         None => Vec::new(),
     };
-    let image = Type::Either(vec![Type::Text, Type::Off]);
     let form = Form::new(own).and([
         Key::usual("processes_per_node", "one per GPU", Type::WHOLE, "processes on each node"),
-        Key::usual(
-            "container",
-            "the inventory's",
-            image,
-            "an image for `srun --container-image`, or `false` for the host",
-        ),
+        container_key(),
         Key::optional(
             "model",
             Type::table(model::form()),
@@ -352,10 +345,10 @@ fn read_kind(table: &Table<'_>, kind: Kind) -> Option<Training> {
     };
     let processes = table.get("processes_per_node").map(|value| value.small(1..=1024));
     let port = match kind {
-        Kind::Mpi => Some(29_500),
-        _ => table.get("port").map_or(Some(29_500), |value| value.small(1024..=65_535)),
+        Kind::Mpi => Some(USUAL_PORT),
+        _ => read_port(table),
     };
-    let container = table.get("container").map_or(Some(Within::Inventory), |value| within(&value));
+    let container = read_container(table);
     let environment = environment(table);
     let args = table.get("args").and_then(|value| value.list()).unwrap_or_default();
     let args: Vec<String> = args.iter().filter_map(argument).collect();
@@ -390,7 +383,7 @@ fn read_kind(table: &Table<'_>, kind: Kind) -> Option<Training> {
         steps: steps.unwrap_or_default(),
         batch: batch?,
         processes: processes.unwrap_or_default(),
-        port: u16::try_from(port?).ok()?,
+        port: port?,
         container: container?,
         environment,
         model: model.unwrap_or_default(),
@@ -441,6 +434,31 @@ fn read_samples(value: &Value<'_>) -> Option<u64> {
 }
 
 /// An image, or `false` for none.
+pub(super) fn read_container(table: &Table<'_>) -> Option<Within> {
+    table.get("container").map_or(Some(Within::Inventory), |value| within(&value))
+}
+
+pub(super) fn container_key() -> Key {
+    let image = Type::Either(vec![Type::Text, Type::Off]);
+    Key::usual(
+        "container",
+        "the inventory's",
+        image,
+        "an image for `srun --container-image`, or `false` for the host",
+    )
+}
+
+const USUAL_PORT: u16 = 29_500;
+
+pub(super) fn read_port(table: &Table<'_>) -> Option<u16> {
+    let own = |value: Value<'_>| u16::try_from(value.small(1024..=65_535)?).ok();
+    table.get("port").map_or(Some(USUAL_PORT), own)
+}
+
+pub(super) fn port_key() -> Key {
+    Key::usual("port", "29500", Type::WHOLE, "where torchrun's processes meet, on rank 0's node")
+}
+
 fn within(value: &Value<'_>) -> Option<Within> {
     match value.scalar() {
         Some(Scalar::Boolean(false)) => Some(Within::Host),

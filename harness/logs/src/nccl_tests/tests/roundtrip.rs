@@ -83,6 +83,7 @@ fn run() -> impl Strategy<Value = NcclRun> {
                 op: Some(op),
                 format: Format::WideText,
                 nccl_tests_version: Some("2.17.6".to_owned()),
+                pytorch_version: None,
                 nccl_version: Some(if stamps { "2.26.2+cuda12.8" } else { "2.26.2" }.to_owned()),
                 parameters: Some(Parameters {
                     threads: Some(1),

@@ -114,7 +114,7 @@ impl Reader {
 
     pub(super) fn comment(&mut self, at: usize, comment: Comment, line: u64) {
         let stage = match &comment {
-            Comment::Version { .. } => Stage::Version,
+            Comment::Version { .. } | Comment::Torch { .. } => Stage::Version,
             Comment::Starting(_) => Stage::Starting,
             Comment::Parameters(_) => Stage::Parameters,
             Comment::MaxBytes(_) => Stage::Ranks,
@@ -173,6 +173,10 @@ impl Reader {
         match comment {
             Comment::Version { nccl_tests, nccl } => {
                 run.nccl_tests_version = Some(nccl_tests);
+                run.nccl_version = nccl.or(run.nccl_version.take());
+            }
+            Comment::Torch { pytorch, nccl } => {
+                run.pytorch_version = Some(pytorch);
                 run.nccl_version = nccl.or(run.nccl_version.take());
             }
             Comment::Starting(program) => run.program = Some(program),

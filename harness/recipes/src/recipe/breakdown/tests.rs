@@ -15,6 +15,7 @@ fn job(paths: &[PathBuf], expected: u32) -> JobInput {
         sizes: Vec::new(),
         ranks_per_communicator: None,
         checked: true,
+        by_torch: false,
     };
     crate::recipe::testing::job(workload, paths, |rank| format!("n{rank}"), expected)
 }

@@ -139,6 +139,7 @@ impl JobFiles {
             sizes: vec![8 * MIB, 16 * MIB],
             ranks_per_communicator: Some(2),
             checked: true,
+            by_torch: false,
         };
         let mut job = job(workload, &paths, |rank| format!("n{}", rank + 1), 2);
         job.nodes = vec!["n1".to_owned(), "n2".to_owned()];

@@ -77,6 +77,7 @@ fn input(stdout: &Path, exports: &[PathBuf]) -> JobInput {
         sizes: vec![8 * MIB, 16 * MIB],
         ranks_per_communicator: Some(2),
         checked: true,
+        by_torch: false,
     };
     let mut job = job(workload, exports, |rank| format!("n{}", rank + 1), 2);
     job.files.push(InputFile {

@@ -130,7 +130,7 @@ struct Sweep {
 }
 
 fn run(job: &JobInput) -> Output {
-    let Workload::NcclTests { op, sizes, ranks_per_communicator, .. } = &job.workload else {
+    let Workload::NcclTests { op, sizes, ranks_per_communicator, by_torch, .. } = &job.workload else {
         return Output::default();
     };
     // Verdicts of that recipe on the whole table hold here too; its metrics and findings stay its own.
@@ -143,8 +143,13 @@ fn run(job: &JobInput) -> Output {
     let declared: Vec<u64> = sizes.iter().copied().filter(|size| *size >= least).collect();
     for (dims, sweep) in sweeps {
         let dims = dims.with(Dim::Op, op.name());
-        missing(job, &dims, &declared, &sweep, &mut output);
-        for (place, halves) in [("out", &sweep.out), ("in", &sweep.inside)] {
+        // PyTorch has some operations in one placement only.
+        let is_there = |halves: &BTreeMap<u64, Half>| !(*by_torch && halves.is_empty());
+        let measured = if is_there(&sweep.out) { &sweep.out } else { &sweep.inside };
+        missing(job, &dims, &declared, measured, &mut output);
+        for (place, halves) in
+            [("out", &sweep.out), ("in", &sweep.inside)].into_iter().filter(|(_, halves)| is_there(halves))
+        {
             let dims = dims.clone().with(Dim::Place, place);
             let halves: Vec<Half> = halves.range(FROM_BYTES..).map(|(_, half)| *half).collect();
             dips(&dims, &halves, &mut output);
@@ -187,8 +192,14 @@ fn sweeps(rows: &[Metric]) -> BTreeMap<Dims, Sweep> {
     sweeps
 }
 
-fn missing(job: &JobInput, dims: &Dims, declared: &[u64], sweep: &Sweep, output: &mut Output) {
-    let gone: Vec<u64> = declared.iter().copied().filter(|size| !sweep.out.contains_key(size)).collect();
+fn missing(
+    job: &JobInput,
+    dims: &Dims,
+    declared: &[u64],
+    measured: &BTreeMap<u64, Half>,
+    output: &mut Output,
+) {
+    let gone: Vec<u64> = declared.iter().copied().filter(|size| !measured.contains_key(size)).collect();
     if let (Some(first), Some(last)) = (gone.first(), gone.last()) {
         let why = format!(
             "{}: {} of {} declared sizes are missing, from {first} to {last} bytes; nccl-tests may have lowered its \

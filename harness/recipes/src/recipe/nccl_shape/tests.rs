@@ -33,8 +33,13 @@ fn output(times: impl Fn(u64) -> Option<(f64, f64)>) -> Output {
     text.push_str("# Out of bounds values : 0 OK\n#\n# Collective test concluded: all_reduce_perf\n#\n");
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), text).expect("written");
-    let workload =
-        Workload::NcclTests { op: Op::AllReduce, sizes, ranks_per_communicator: Some(RANKS), checked: true };
+    let workload = Workload::NcclTests {
+        op: Op::AllReduce,
+        sizes,
+        ranks_per_communicator: Some(RANKS),
+        checked: true,
+        by_torch: false,
+    };
     let mut job = crate::recipe::testing::job(workload, &[], |_| "n1".to_owned(), 0);
     job.files.push(InputFile {
         role: FileRole::NcclTests,

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::recipe::ras_hang::{self, Behind, Late};
 use crate::recipe::shared_findings::FileFinding;
+use crate::recipe::training_log;
 use logs::nccl_tests::RowFinding;
 use logs::nccl_tests::{self as source, FailureClass, Half, NcclRun, Wrong};
 use metric::finding::Finding;
@@ -17,6 +18,8 @@ use metric::finding_kinds;
 use metric::op::Op;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Covers, DataCheck, Dim, Dims, Files, Limit, MetricSpec, Names, Role};
+use std::fs::File;
+use std::io::BufReader;
 
 /// A metric of what nccl-tests ran.
 pub(super) const fn nccl_metric(
@@ -96,6 +99,13 @@ fn run(job: &JobInput) -> Output {
         return output;
     };
     let mut behind = Behind::MayWait;
+    if by_torch(job) {
+        for file in printed_by_torch(job) {
+            behind = read_file(job, file, *op, *ranks_per_communicator, job.dims(), &mut output);
+        }
+        training_log::find_causes(job, *ranks_per_communicator, behind, &mut output);
+        return output;
+    }
     for file in job.files_of(FileRole::NcclTests) {
         behind = read_file(job, file, *op, *ranks_per_communicator, job.dims(), &mut output);
     }
@@ -119,6 +129,25 @@ fn run(job: &JobInput) -> Output {
     output
 }
 
+fn by_torch(job: &JobInput) -> bool {
+    matches!(job.workload, Workload::NcclTests { by_torch: true, .. })
+}
+
+/// Rank 0 prints the table, on one of the nodes; the others print what their images greet with. Where none has a table, the
+/// first shows what there is.
+fn printed_by_torch(job: &JobInput) -> Vec<&InputFile> {
+    let has_table = |file: &&InputFile| {
+        let opened = File::open(&file.path).map(BufReader::new);
+        let read = opened.and_then(|from| source::read_stream(from, &file.shown));
+        matches!(read, Ok(Ok(read)) if read.runs.iter().any(|run| !run.ranks.is_empty() || !run.rows.is_empty()))
+    };
+    let with_table: Vec<&InputFile> = job.files_of(FileRole::NcclTests).filter(has_table).collect();
+    match with_table.is_empty() {
+        true => job.files_of(FileRole::NcclTests).take(1).collect(),
+        false => with_table,
+    }
+}
+
 /// What it proves there that a rank launched less than the others.
 fn read_file(
     job: &JobInput,
@@ -133,7 +162,8 @@ fn read_file(
     let read = match read {
         Ok(read) => read,
         Err(error) => {
-            let message = format!("output of nccl-tests not understood: {error}");
+            let program = if by_torch(job) { "torch-collective" } else { "nccl-tests" };
+            let message = format!("output of {program} not understood: {error}");
             output.findings.push(about(file, Finding::new(FileFinding::NotUnderstood.code(), message)));
             return Behind::MayWait;
         }
@@ -145,7 +175,12 @@ fn read_file(
     }
     output.findings.extend(read.findings.into_iter().map(|finding| about(file, finding)));
     for run in &read.runs {
-        for (name, version) in [("nccl-tests", &run.nccl_tests_version), ("nccl", &run.nccl_version)] {
+        let versions = [
+            ("nccl-tests", &run.nccl_tests_version),
+            ("pytorch", &run.pytorch_version),
+            ("nccl", &run.nccl_version),
+        ];
+        for (name, version) in versions {
             if let Some(version) = version {
                 output.versions.entry(name.to_owned()).or_default().insert(version.clone());
             }

@@ -17,6 +17,7 @@ fn job(op: Op, sizes: &[u64], ranks: u32) -> JobInput {
             sizes: sizes.to_vec(),
             ranks_per_communicator: Some(ranks),
             checked: true,
+            by_torch: false,
         },
         exit_code: Some(0),
         seconds: None,

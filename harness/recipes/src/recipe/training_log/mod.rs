@@ -7,11 +7,14 @@ mod stopped;
 mod tests;
 mod throughput;
 pub mod torch_failure;
+
+pub(in crate::recipe) use stopped::find_causes;
 mod window;
 
 use self::throughput::{Extent, Throughput};
 use super::efa_traffic;
 use super::{Failure, FileRole, InputFile, JobInput, Output, RecipeSpec, TrainingFacts, Workload};
+use crate::recipe::ras_hang::Behind;
 use crate::recipe::shared_findings::{FileFinding, RateFinding};
 use logs::training_log::{self as source, Dialect, Series, StepLine, TrainerSummary, figures};
 use metric::finding::Finding;
@@ -195,7 +198,7 @@ fn run(job: &JobInput) -> Output {
         Workload::Command => (&none, None),
         Workload::NcclTests { .. } | Workload::NicPairs { .. } | Workload::NodeTool { .. } => return output,
     };
-    let has_nan = stopped::find_causes(job, ranks, &mut output);
+    let has_nan = stopped::find_causes(job, ranks, Behind::MayWait, &mut output);
     let Some(ReferenceLogs { steps, time }) = read(job, &mut output) else { return output };
     // The steps are those of one rank; NaN on any rank counts.
     let nan = has_nan || output.findings.iter().any(|it| it.code == NOT_FINITE || it.code == NAN_ITERATIONS);

@@ -13,8 +13,13 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
 
-/// Whether a rank reports NaN.
-pub(super) fn find_causes(job: &JobInput, ranks: Option<u32>, output: &mut Output) -> bool {
+/// Whether a rank reports NaN. `behind`: what it proves that a rank launched less than the others.
+pub(in crate::recipe) fn find_causes(
+    job: &JobInput,
+    ranks: Option<u32>,
+    behind: Behind,
+    output: &mut Output,
+) -> bool {
     let mut waiting: BTreeSet<u64> = BTreeSet::new();
     let mut first: Option<(String, u64, String)> = None;
     let mut nan = false;
@@ -47,7 +52,7 @@ pub(super) fn find_causes(job: &JobInput, ranks: Option<u32>, output: &mut Outpu
         }
     }
     let dumped = hang::read(job, ranks, output);
-    let reported = ras_hang::read(job, ranks, Behind::MayWait, output);
+    let reported = ras_hang::read(job, ranks, behind, output);
     let (decided, undecided) = together(dumped, reported);
     if let Some(failure) = decided {
         output.failure.get_or_insert(failure);
