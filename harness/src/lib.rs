@@ -16,6 +16,7 @@ mod limited;
 pub mod lint;
 pub mod logs;
 mod memory;
+mod observe;
 mod own_recipes;
 pub mod page;
 pub mod panics;

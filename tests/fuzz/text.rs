@@ -14,9 +14,11 @@ use config::suite::Suite;
 use harness::lint::Source;
 use job::profile::account;
 use job::window::mark;
+use logs::inspector::lines::{FileLines, Line, ParsedLine};
 use logs::node_tools;
 use logs::torch_failure::{self, Account};
 use logs::{efa_counters, flow_log, inspector, mpi_log, nccl_debug, nccl_tests, ras, training_log};
+use observe::Observer;
 use recipes::catalogue::Catalogue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -43,6 +45,12 @@ pub(crate) fn readers() -> Vec<Reader> {
             2_000,
             || folder("tests/fuzz/seeds/inspector-gathered"),
             inspector_gathered,
+        ),
+        reader(
+            "inspector-followed",
+            6_000,
+            || folder("tests/fuzz/seeds/inspector-followed"),
+            inspector_followed,
         ),
         reader("efa-capture", 6_000, || folder("tests/fuzz/seeds/efa-capture"), efa_capture),
         reader("efa-totals", 6_000, || folder("tests/fuzz/seeds/efa-totals"), efa_totals),
@@ -207,6 +215,31 @@ fn inspector(bytes: &[u8]) -> Read {
         true if log.records == 0 && log.gauges.is_empty() => Read::Refused,
         true => clean(&(&log.members, &log.series, &log.gauges)),
         false => Read::Findings,
+    }
+}
+
+/// As `observe` takes the lines of a file, with what it keeps written and read in between.
+fn inspector_followed(bytes: &[u8]) -> Read {
+    let text = String::from_utf8_lossy(bytes);
+    let (mut lines, mut observer, mut is_damaged) = (FileLines::default(), Observer::new(10), false);
+    for line in text.lines() {
+        match lines.take(ParsedLine::parse(line)) {
+            Line::Call(call) => observer.take(&call),
+            Line::Damaged => is_damaged = true,
+            Line::Other | Line::Foreign => {}
+        }
+        let kept = serde_json::to_string(&lines).expect("JSON");
+        lines = serde_json::from_str(&kept).expect("the same");
+    }
+    observer.advance();
+    let kept = serde_json::to_string(&observer).expect("JSON");
+    let mut observer: Observer = serde_json::from_str(&kept).expect("the same");
+    assert!(observer.restore(), "what was kept contradicts itself");
+    let coverage = observer.coverage();
+    match (coverage.records, is_damaged) {
+        (0, _) => Read::Refused,
+        (_, true) => Read::Findings,
+        (_, false) => clean(&coverage),
     }
 }
 

@@ -57,6 +57,7 @@ mod messages;
 mod module_cycles;
 mod nccl_log_cases;
 mod nccl_logs;
+mod observe;
 mod other_instances;
 mod own_recipes;
 mod peak_memory;

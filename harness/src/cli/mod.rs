@@ -21,6 +21,7 @@ mod isolate;
 mod list;
 mod logs;
 mod man;
+mod observe;
 mod old_spellings;
 mod overview;
 mod predict;

@@ -4,7 +4,6 @@ use model::exit_code;
 
 const HEAD: &str = "\
 Checks whether the nodes of a GPU cluster are good, and names the faulty component if not.
-
 Usage: harness VERB [OPTIONS], or harness --suite NAME [OPTIONS] [FILTER], the same as `harness run`
 ";
 
@@ -34,6 +33,7 @@ pub(super) const GROUPS: [(&str, &[(&str, &str)]); 6] = [
             ("bisect", "find the setting, version or image that made a case slower"),
             ("accept", "accept or reject new nodes, with a certificate"),
             ("explain", "what the code of a culprit means, and what to do"),
+            ("observe", "stragglers and sinking bandwidth of running jobs, without a profiler"),
             ("history", "how a metric changed from run to run; suspects"),
             ("compare", "what is worse in one run than in another"),
         ],

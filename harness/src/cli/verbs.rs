@@ -7,8 +7,8 @@ use super::{
     history, init, inventory, isolate, list,
 };
 use super::{
-    home, logs, man, page, parse, predict, provision, recipe, replay, rerun, resume, runs, schema, stats,
-    sweep,
+    home, logs, man, observe, page, parse, predict, provision, recipe, replay, rerun, resume, runs, schema,
+    stats, sweep,
 };
 use super::{project, run_page, together, trace, watch};
 use crate::error::{self, Error};
@@ -50,6 +50,7 @@ enum Verb {
     #[command(subcommand)]
     Logs(logs::LogKind),
     Man(man::ManArgs),
+    Observe(observe::ObserveArgs),
     Page(run_page::PageArgs),
     Plan(PlanArgs),
     Predict(predict::PredictArgs),
@@ -124,6 +125,7 @@ impl Verb {
             Verb::Lint(command) => lint::run(&command, &mut io::stdout(), &mut io::stderr()),
             Verb::Logs(kind) => return logs::run(kind),
             Verb::Man(args) => return man::run(&args, program(), visible(&command()).cloned().collect()),
+            Verb::Observe(args) => return observe::run(args),
             Verb::Page(args) => return run_page::run(&args),
             Verb::Plan(args) => {
                 let options = RunOptions { dry_run: true, ..args.run.into_options() };

@@ -33,12 +33,17 @@ impl Appender {
         Appender { written: AtomicU64::new(0), kill_at, outlives_power }
     }
 
+    /// Whether a test wants the process to end in the middle of this write.
+    pub(crate) fn is_last_write(&self) -> bool {
+        Some(self.written.fetch_add(1, Ordering::Relaxed) + 1) == self.kill_at
+    }
+
     pub(crate) fn append<T: Serialize>(&self, path: &Path, entry: &T) -> Result<(), StoreError> {
         let appended = (|| {
             let mut line = serde_json::to_vec(entry).map_err(io::Error::other)?;
             line.push(b'\n');
             let mut file = private_file().create(true).append(true).open(path)?;
-            if Some(self.written.fetch_add(1, Ordering::Relaxed) + 1) == self.kill_at {
+            if self.is_last_write() {
                 file.write_all(&line[..line.len() / 2])?;
                 kill_this_process();
             }
@@ -50,7 +55,7 @@ impl Appender {
 }
 
 /// Nothing is reported, closed or removed: as after a power failure.
-fn kill_this_process() {
+pub(crate) fn kill_this_process() {
     let _ = nix::sys::signal::kill(nix::unistd::getpid(), nix::sys::signal::Signal::SIGKILL);
 }
 

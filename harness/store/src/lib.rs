@@ -11,6 +11,7 @@ mod journal;
 mod message_tests;
 mod origin;
 mod remove;
+mod service;
 mod stored;
 pub mod trust;
 
@@ -20,6 +21,7 @@ pub use checksums::{CHECKSUMS, checksums};
 pub use find::Named;
 pub use origin::{is_foreign, mark_foreign};
 pub use remove::remove_run;
+pub use service::Service;
 pub use stored::{Stored, is_inside};
 
 use self::held::{Held, hold};

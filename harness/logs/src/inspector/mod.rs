@@ -9,6 +9,7 @@ mod batch;
 mod findings;
 pub mod gathered;
 mod gauges;
+pub mod lines;
 mod record;
 mod series;
 #[cfg(test)]
@@ -18,7 +19,7 @@ use crate::stream::Pieces;
 use crate::text::plain;
 use batch::Batch;
 use metric::finding::Finding;
-use record::{Body, Identity, Record};
+use record::{Body, Record};
 use serde::Serialize;
 use series::Tables;
 use std::io::{self, BufRead};
@@ -214,44 +215,23 @@ impl Reader {
     }
 
     fn record(&mut self, record: Record<'_>, line: u64, file: &str, batch: &mut Option<Batch>) {
+        let placed = batch::place(&record, line, batch);
+        if let Some(ended) = &placed.ended {
+            self.odd.end_of_batch(file, ended);
+        }
         if let Body::Marker(stats) = &record.body {
-            if let Some(before) = batch.take() {
-                self.odd.end_of_batch(file, &before);
-            }
-            match record.identity() {
-                Some(identity) => {
-                    self.tables.stats(&identity, stats);
-                    *batch = Some(Batch::new(identity, stats, line));
-                }
+            match &placed.identity {
+                Some(identity) => self.tables.stats(identity, stats),
                 None => self.odd.garbled(file, line),
             }
             return;
         }
-        let own = record.identity();
-        // A record of another communicator ends the batch: batches do not interleave.
-        if let (Some(own), Some(before)) = (&own, batch.as_ref())
-            && before.identity != *own
-        {
-            self.odd.end_of_batch(file, before);
-            *batch = None;
-        }
-        let is_bare = own.is_none();
-        let place = match batch.as_mut() {
-            Some(batch) => batch.take(&record.body),
-            None => batch::Position::Outside,
-        };
-        let identity: Option<Identity> = match (own, place) {
-            (Some(own), _) => Some(own),
-            (None, batch::Position::Announced) => batch.as_ref().map(|batch| batch.identity.clone()),
-            // The header before it is of other lines.
-            (None, _) => None,
-        };
-        match (place, is_bare) {
+        match (placed.position, placed.is_bare) {
             (batch::Position::Beyond, _) => self.odd.beyond(file, line),
             (batch::Position::Outside, true) => self.odd.bare(file, line),
             _ => {}
         }
-        let Some(identity) = identity else { return };
+        let Some(identity) = placed.identity else { return };
         match record.body {
             Body::Call(call) => {
                 self.log.records += 1;

@@ -1,7 +1,7 @@
 //! One line of JSON: a call, a marker, or a record of the proxy thread; with its header, or bare in a batch.
 
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use serde_json::Number;
 use std::borrow::Cow;
 
@@ -37,6 +37,7 @@ struct Metadata<'a> {
     #[serde(borrow)]
     hostname: Option<Cow<'a, str>>,
     pid: Option<Number>,
+    dump_timestamp_us: Option<Number>,
 }
 
 /// Collectives, and sends and receives, whose keys differ in their beginning alone.
@@ -72,7 +73,7 @@ pub(super) struct Stats {
 }
 
 /// Whose record it is.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Identity {
     pub communicator: String,
     pub rank: u64,
@@ -154,6 +155,11 @@ impl Header<'_> {
 }
 
 impl Record<'_> {
+    /// When it was written, by the clock of its host; nothing of a bare line.
+    pub(super) fn at_us(&self) -> Option<u64> {
+        self.metadata.as_ref()?.dump_timestamp_us.as_ref()?.as_u64()
+    }
+
     /// Nothing of a bare line.
     pub(super) fn identity(&self) -> Option<Identity> {
         let header = self.header.as_ref()?;

@@ -2,9 +2,12 @@
 //! puts it into one text. Only the thread writes: what came after its last period is lost, and so is what its ring
 //! could not hold.
 
+mod long_job;
 mod record;
 #[cfg(test)]
 mod tests;
+
+pub use long_job::{LongCall, LongFault, LongJob};
 
 use super::cluster::Cluster;
 use super::inspector_wanted::Plugin;

@@ -1,7 +1,7 @@
 //! The two text formats of metrics: Prometheus' own 0.0.4, which node_exporter's textfile collector reads, and OpenMetrics
 //! 1.0. Neither has time stamps of samples: the collector refuses them.
 
-use super::{COMMON_LABELS, FAMILIES, Family, label};
+use super::{COMMON_LABELS, FAMILIES, label};
 use crate::report::{Report, ReportError};
 use std::fmt::Write;
 
@@ -29,14 +29,11 @@ fn render(report: &Report, form: Form) -> Result<Vec<u8>, ReportError> {
         if samples.0.is_empty() {
             continue;
         }
-        head(&mut text, family, form);
+        let names: Vec<&str> = COMMON_LABELS.iter().chain(family.labels).copied().collect();
+        head(&mut text, family.name, family.about, form);
         for (labels, value) in &samples.0 {
-            let names = COMMON_LABELS.iter().chain(family.labels);
-            let pairs = names.zip(common.iter().chain(labels));
-            let pairs: Vec<String> =
-                pairs.map(|(name, text)| format!("{name}=\"{}\"", escaped(text))).collect();
-            // Infallible: writing to a string.
-            let _ = writeln!(text, "{}{{{}}} {}", family.name, pairs.join(","), number(*value));
+            let pairs = names.iter().copied().zip(common.iter().chain(labels).map(String::as_str));
+            sample(&mut text, family.name, pairs, *value);
         }
     }
     if form == Form::OpenMetrics {
@@ -45,11 +42,46 @@ fn render(report: &Report, form: Form) -> Result<Vec<u8>, ReportError> {
     Ok(text.into_bytes())
 }
 
-fn head(text: &mut String, family: &Family, form: Form) {
+/// Metrics of one name that are not of a run.
+pub(crate) struct Gauges {
+    /// Such as `harness_observe_findings`.
+    pub name: &'static str,
+    /// What the value is.
+    pub about: &'static str,
+    /// Labels with their texts, and the value.
+    pub samples: Vec<(Labels, f64)>,
+}
+
+/// Names, and texts that may be foreign.
+pub(crate) type Labels = Vec<(&'static str, String)>;
+
+/// For node_exporter.
+pub(crate) fn expose(families: &[Gauges]) -> Vec<u8> {
+    let mut text = String::new();
+    for family in families.iter().filter(|family| !family.samples.is_empty()) {
+        head(&mut text, family.name, family.about, Form::Prometheus);
+        for (labels, value) in &family.samples {
+            let labels: Vec<(&str, String)> =
+                labels.iter().map(|(name, value)| (*name, label(value))).collect();
+            let pairs = labels.iter().map(|(name, value)| (*name, value.as_str()));
+            sample(&mut text, family.name, pairs, *value);
+        }
+    }
+    text.into_bytes()
+}
+
+fn sample<'a>(text: &mut String, name: &str, labels: impl Iterator<Item = (&'a str, &'a str)>, value: f64) {
+    let pairs: Vec<String> = labels.map(|(name, text)| format!("{name}=\"{}\"", escaped(text))).collect();
+    let pairs = if pairs.is_empty() { String::new() } else { format!("{{{}}}", pairs.join(",")) };
+    // Infallible, here and below: writing to a string.
+    let _ = writeln!(text, "{name}{pairs} {}", number(value));
+}
+
+fn head(text: &mut String, name: &str, about: &str, form: Form) {
     // In OpenMetrics what only informs is a type, and its suffix is no part of the family's name.
-    let info = family.name.strip_suffix("_info").filter(|_| form == Form::OpenMetrics);
-    let (name, kind) = info.map_or((family.name, "gauge"), |name| (name, "info"));
-    let _ = writeln!(text, "# HELP {name} {}.\n# TYPE {name} {kind}", family.about);
+    let info = name.strip_suffix("_info").filter(|_| form == Form::OpenMetrics);
+    let (name, kind) = info.map_or((name, "gauge"), |name| (name, "info"));
+    let _ = writeln!(text, "# HELP {name} {about}.\n# TYPE {name} {kind}");
     if form == Form::OpenMetrics && name.ends_with("_seconds") {
         let _ = writeln!(text, "# UNIT {name} seconds");
     }

@@ -4,6 +4,7 @@
 mod exposition;
 mod worst;
 
+pub(crate) use exposition::{Gauges, Labels, expose};
 pub(super) use exposition::{open_metrics, prometheus};
 
 use super::{Report, ReportError};

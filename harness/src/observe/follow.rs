@@ -1,0 +1,310 @@
+//! The files of a folder as they grow, without touching them: opened for reading, no link followed, nothing waited for.
+//! A file is known by its inode and its first bytes, so that renaming, replacing and truncating lose nothing.
+
+use base::digest::sha256;
+use logs::inspector::lines::{FileLines, Line, ParsedLine};
+use nix::libc;
+use observe::{Event, Observer};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// A longer line is damaged.
+const LONGEST: u64 = 64 << 10;
+/// First bytes by which a file is known.
+const HEAD: u64 = 256;
+/// What is beyond these is left out, and counted.
+const MOST_FILES: usize = 65_536;
+const MOST_ENTRIES: usize = 262_144;
+/// All files are read up to the same time, then up to the next: their records belong together.
+const STEP_US: u64 = 60_000_000;
+
+/// Where the reading of one file stands.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Followed {
+    device: u64,
+    inode: u64,
+    head: String,
+    head_bytes: u64,
+    /// Behind the last whole line.
+    offset: u64,
+    lines: FileLines,
+    /// Within a line that is too long.
+    is_skipping: bool,
+}
+
+/// What was odd in the files, since the beginning.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Oddities {
+    /// Lines that are damaged, too long, or of which it is unknown whose they are.
+    pub damaged: u64,
+    /// Files that became shorter, or are others by the same name.
+    pub restarted: u64,
+}
+
+/// What the last look at the folder met.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Looked {
+    pub files: u64,
+    /// With the first of them, and why.
+    pub unreadable: Option<(u64, String)>,
+    /// Links, pipes and the like, by the names of records.
+    pub no_files: u64,
+    pub left_out: u64,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Follower {
+    files: Vec<Followed>,
+    pub odd: Oddities,
+}
+
+/// A file that has more to read.
+struct Unread {
+    at: usize,
+    path: PathBuf,
+    /// Its length when the folder was looked at: what comes later is read the next time.
+    length: u64,
+    /// When its next line was written.
+    next_us: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Listed {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+    length: u64,
+    is_named: bool,
+}
+
+/// The first bytes of a file.
+struct Head(Vec<u8>);
+
+impl Head {
+    fn read(file: File) -> io::Result<Head> {
+        let mut bytes = Vec::new();
+        file.take(HEAD).read_to_end(&mut bytes)?;
+        Ok(Head(bytes))
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn digest(&self, bytes: u64) -> String {
+        sha256(self.0.get(..bytes as usize).unwrap_or(&self.0))
+    }
+
+    /// Whether it is that of the same file, with what came since.
+    fn continues(&self, known: &Followed, length: u64) -> bool {
+        length >= known.offset
+            && self.bytes() >= known.head_bytes
+            && self.digest(known.head_bytes) == known.head
+    }
+}
+
+impl Follower {
+    /// Reads all that is new, and gives what it shows.
+    pub(super) fn poll(
+        &mut self,
+        folder: &Path,
+        observer: &mut Observer,
+        events: &mut Vec<Event>,
+    ) -> io::Result<Looked> {
+        let mut looked = Looked::default();
+        let listed = list(folder, &mut looked)?;
+        let mut unread = self.find(listed, &mut looked);
+        looked.files = self.files.len() as u64;
+        let mut limit_us = 0;
+        while !unread.is_empty() {
+            unread.retain_mut(|file| {
+                if file.next_us > limit_us {
+                    return true;
+                }
+                match self.read(file, limit_us, observer) {
+                    Ok(next_us) => {
+                        file.next_us = next_us.unwrap_or_default();
+                        next_us.is_some()
+                    }
+                    Err(error) => {
+                        looked.fail(&file.path, &error);
+                        false
+                    }
+                }
+            });
+            events.extend(observer.advance());
+            let next_us = unread.iter().map(|file| file.next_us).min().unwrap_or_default();
+            limit_us = limit_us.max(next_us).saturating_add(STEP_US);
+        }
+        Ok(looked)
+    }
+
+    /// Which files have more to read. Those that are gone are forgotten.
+    fn find(&mut self, listed: Vec<Listed>, looked: &mut Looked) -> Vec<Unread> {
+        let by_inode: BTreeMap<(u64, u64), usize> =
+            self.files.iter().enumerate().map(|(at, it)| ((it.device, it.inode), at)).collect();
+        let mut claimed: BTreeSet<usize> = BTreeSet::new();
+        let mut unread = Vec::new();
+        let mut others: Vec<(Listed, Head)> = Vec::new();
+        let mut claim = |at: usize, file: Listed, files: &[Followed]| {
+            if files.get(at).is_some_and(|it| it.offset < file.length) {
+                unread.push(Unread { at, path: file.path, length: file.length, next_us: 0 });
+            }
+        };
+        for file in listed {
+            let at = by_inode.get(&(file.device, file.inode)).copied();
+            if at.is_none() && !file.is_named {
+                continue;
+            }
+            let head = match open_regular(&file.path, (file.device, file.inode)).and_then(Head::read) {
+                Ok(head) => head,
+                Err(error) => {
+                    looked.fail(&file.path, &error);
+                    // It may be readable the next time.
+                    claimed.extend(at);
+                    continue;
+                }
+            };
+            let known = at.and_then(|at| self.files.get_mut(at));
+            match (at, known) {
+                (Some(at), Some(known)) if head.continues(known, file.length) => {
+                    (known.head, known.head_bytes) = (head.digest(HEAD), head.bytes());
+                    claimed.insert(at);
+                    claim(at, file, &self.files);
+                }
+                _ => others.push((file, head)),
+            }
+        }
+        // A copy that took the place of its original, whose inode another file may have by now.
+        others.retain_mut(|(file, head)| {
+            let is_copy = |(at, it): &(usize, &Followed)| {
+                !claimed.contains(at) && it.head_bytes == HEAD && head.continues(it, file.length)
+            };
+            let Some((at, _)) = self.files.iter().enumerate().find(is_copy) else { return true };
+            if let Some(known) = self.files.get_mut(at) {
+                (known.device, known.inode) = (file.device, file.inode);
+            }
+            claimed.insert(at);
+            claim(at, file.clone(), &self.files);
+            false
+        });
+        for (file, head) in others {
+            let at = by_inode.get(&(file.device, file.inode)).copied().filter(|at| !claimed.contains(at));
+            let fresh = Followed {
+                device: file.device,
+                inode: file.inode,
+                head: head.digest(HEAD),
+                head_bytes: head.bytes(),
+                offset: 0,
+                lines: FileLines::default(),
+                is_skipping: false,
+            };
+            let at = if let Some(at) = at
+                && let Some(known) = self.files.get_mut(at)
+            {
+                self.odd.restarted += 1;
+                *known = fresh;
+                at
+            } else if self.files.len() < MOST_FILES {
+                self.files.push(fresh);
+                self.files.len() - 1
+            } else {
+                looked.left_out += 1;
+                continue;
+            };
+            claimed.insert(at);
+            claim(at, file, &self.files);
+        }
+        // Places must stay while something is read.
+        if unread.is_empty() {
+            let mut at = 0..;
+            self.files.retain(|_| at.next().is_some_and(|at| claimed.contains(&at)));
+        }
+        unread
+    }
+
+    /// Reads lines up to those that were written later than `limit_us`, and gives when the next of these was; nothing at
+    /// the end. A line without an end stays for the next time.
+    fn read(&mut self, file: &Unread, limit_us: u64, observer: &mut Observer) -> io::Result<Option<u64>> {
+        let Some(known) = self.files.get_mut(file.at) else { return Ok(None) };
+        let mut opened = open_regular(&file.path, (known.device, known.inode))?;
+        opened.seek(SeekFrom::Start(known.offset))?;
+        let mut from = BufReader::with_capacity(64 << 10, opened);
+        let mut line = Vec::new();
+        while known.offset < file.length {
+            line.clear();
+            let taken = Read::take(&mut from, LONGEST).read_until(b'\n', &mut line)? as u64;
+            let is_ended = line.last() == Some(&b'\n');
+            match (is_ended, known.is_skipping) {
+                (true, true) => known.is_skipping = false,
+                (true, false) => {
+                    let text = String::from_utf8_lossy(&line);
+                    let parsed = ParsedLine::parse(&text);
+                    if let Some(at_us) = parsed.at_us().filter(|at_us| *at_us > limit_us) {
+                        return Ok(Some(at_us));
+                    }
+                    match known.lines.take(parsed) {
+                        Line::Call(call) => observer.take(&call),
+                        Line::Damaged => self.odd.damaged += 1,
+                        Line::Other | Line::Foreign => {}
+                    }
+                }
+                (false, _) if taken < LONGEST => return Ok(None),
+                (false, was_skipping) => {
+                    self.odd.damaged += u64::from(!was_skipping);
+                    known.is_skipping = true;
+                }
+            }
+            known.offset += taken;
+        }
+        Ok(None)
+    }
+}
+
+impl Looked {
+    fn fail(&mut self, path: &Path, error: &io::Error) {
+        let (n, _) = self.unreadable.get_or_insert_with(|| (0, format!("{}: {error}", path.display())));
+        *n += 1;
+    }
+}
+
+fn list(folder: &Path, looked: &mut Looked) -> io::Result<Vec<Listed>> {
+    let mut listed = Vec::new();
+    for (n, entry) in fs::read_dir(folder)?.enumerate() {
+        if n >= MOST_ENTRIES {
+            looked.left_out += 1;
+            break;
+        }
+        let entry = entry?;
+        // Gone since the folder was listed: rotated away, and found by its other name.
+        let Ok(data) = entry.metadata() else { continue };
+        let path = entry.path();
+        let extension = path.extension().and_then(|it| it.to_str());
+        let is_named = matches!(extension, Some("log" | "jsonl"));
+        match data.is_file() {
+            true => {
+                let (device, inode, length) = (data.dev(), data.ino(), data.len());
+                listed.push(Listed { path, device, inode, length, is_named });
+            }
+            false => looked.no_files += u64::from(is_named && !data.is_dir()),
+        }
+    }
+    // Whatever the order of the folder.
+    listed.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(listed)
+}
+
+/// The file that was listed, and nothing that has taken its place since.
+fn open_regular(path: &Path, inode: (u64, u64)) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let data = file.metadata()?;
+    match data.is_file() && (data.dev(), data.ino()) == inode {
+        true => Ok(file),
+        false => Err(io::Error::other("replaced while it was read; read the next time")),
+    }
+}
