@@ -4,7 +4,6 @@ use model::exit_code;
 
 const HEAD: &str = "\
 Checks whether the nodes of a GPU cluster are good, and names the faulty component if not.
-
 Usage: harness VERB [OPTIONS], or harness --suite NAME [OPTIONS] [FILTER], the same as `harness run`
 ";
 
@@ -45,6 +44,7 @@ pub(super) const GROUPS: [(&str, &[(&str, &str)]); 6] = [
             ("watch", "show a run that goes on, from another terminal"),
             ("page", "write a stored run as one page of HTML"),
             ("bundle", "pack a run into one file"),
+            ("rma", "the evidence about a node or part, for its vendor"),
             ("clean", "end the leftovers of a run on its nodes and in the queue"),
         ],
     ),
