@@ -25,6 +25,7 @@ pub(crate) mod provision;
 pub mod recipe;
 pub(crate) mod replay;
 pub mod report;
+mod rma;
 mod session;
 pub mod stats;
 pub mod summary;

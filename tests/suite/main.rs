@@ -74,6 +74,7 @@ mod recipe_all;
 mod recipe_docs;
 mod replay;
 mod resume;
+mod rma;
 mod run_page;
 mod sampler;
 mod schemas;

@@ -2,10 +2,10 @@
 //! them. The rules are in `verdict::accept`.
 
 mod acceptance_session;
-mod certificate;
+pub(crate) mod certificate;
 mod cost_estimate;
 mod delivery;
-mod hardware_numbers;
+pub(crate) mod hardware_numbers;
 #[cfg(test)]
 mod message_tests;
 mod messages;

@@ -32,6 +32,7 @@ mod requested_reports;
 mod rerun;
 mod resume;
 mod retention;
+mod rma;
 mod run_page;
 mod run_suites;
 mod runs;

@@ -45,6 +45,7 @@ pub(super) const GROUPS: [(&str, &[(&str, &str)]); 6] = [
             ("watch", "show a run that goes on, from another terminal"),
             ("page", "write a stored run as one page of HTML"),
             ("bundle", "pack a run into one file"),
+            ("rma", "the evidence about a node or part, for its vendor"),
             ("clean", "end the leftovers of a run on its nodes and in the queue"),
         ],
     ),

@@ -7,8 +7,8 @@ use super::{
     history, init, inventory, isolate, list,
 };
 use super::{
-    home, logs, man, observe, page, parse, predict, provision, recipe, replay, rerun, resume, runs, schema,
-    stats, sweep,
+    home, logs, man, observe, page, parse, predict, provision, recipe, replay, rerun, resume, rma, runs,
+    schema, stats, sweep,
 };
 use super::{project, run_page, together, trace, watch};
 use crate::error::{self, Error};
@@ -60,6 +60,7 @@ enum Verb {
     Replay(replay::ReplayArgs),
     Rerun(rerun::RerunArgs),
     Resume(resume::ResumeArgs),
+    Rma(rma::RmaArgs),
     Run(RunArgs),
     #[command(subcommand)]
     Runs(runs::RunsVerb),
@@ -137,6 +138,7 @@ impl Verb {
             Verb::Replay(args) => return replay::run(args),
             Verb::Rerun(args) => return rerun::run(args),
             Verb::Resume(args) => return resume::run(args),
+            Verb::Rma(args) => return rma::run(args),
             Verb::Run(args) => run_suites::run(&home()?, &args.into_options()),
             Verb::Runs(verb) => return runs::run(&verb),
             Verb::Schema(args) => return schema::run(&args),

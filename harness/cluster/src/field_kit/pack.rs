@@ -9,25 +9,11 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 use std::path::Path;
 use tar::{Builder, Header};
-use verdict::accept::pseudonyms::Pseudonyms;
+use verdict::accept::pseudonyms::{PUBLIC_PATHS, Pseudonyms};
 use verdict::accept::site_names;
 
 const FORMAT: u32 = 1;
 const FOLDER: &str = "field-kit";
-
-/// Paths that every such machine has, and that show what is installed.
-const PUBLIC: [&str; 10] = [
-    "/opt/amazon/",
-    "/opt/slurm/",
-    "/opt/nvidia/",
-    "/opt/aws",
-    "/usr/local/cuda",
-    "/usr/local/lib",
-    "/usr/lib",
-    "/usr/sbin/",
-    "/lib/",
-    "/lib64/",
-];
 
 const README: &str = "What `harness field-kit` saw on a cluster: findings.json says of each assumption whether it holds, `cluster` holds what\n\
 commands of Slurm printed, `nodes` what single nodes did, and probe.json what the probe reported. Names of nodes, users, hosts,\n\
@@ -63,7 +49,7 @@ pub fn pack(
     out: &Path,
 ) -> Result<Packed, String> {
     let mut names = site_names::pseudonyms_for(evidence.inventory);
-    names.keep(&PUBLIC);
+    names.keep(&PUBLIC_PATHS);
     for partition in partitions(evidence) {
         site_names::add(&mut names, evidence.inventory, "partition-1", partition);
     }

@@ -251,12 +251,12 @@ fn none(text: &str) -> &str {
 }
 
 /// One line, with the separators of table cells escaped.
-fn cell(text: &str) -> String {
+pub fn cell(text: &str) -> String {
     line(text).replace('|', "\\|")
 }
 
 /// One line of text in which nothing is markup: some of it was printed by nodes that are not trusted yet.
-fn line(text: &str) -> String {
+pub fn line(text: &str) -> String {
     let line = show(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     let line = line.replace('\\', r"\\").replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     // What makes a link of brackets: ranges of nodes have brackets too, and stay readable.

@@ -19,6 +19,21 @@ pub struct Pseudonyms {
 /// Ends of names of hosts.
 const DOMAINS: [&str; 10] =
     [".internal", ".local", ".cluster", ".com", ".net", ".org", ".edu", ".io", ".cloud", ".lan"];
+/// How addresses of objects in a store begin, and names of resources in a cloud.
+const STORES: [&str; 6] = ["s3://", "s3a://", "gs://", "az://", "abfss://", "arn:aws"];
+/// Paths that every such machine has, and that show what is installed.
+pub const PUBLIC_PATHS: [&str; 10] = [
+    "/opt/amazon/",
+    "/opt/slurm/",
+    "/opt/nvidia/",
+    "/opt/aws",
+    "/usr/local/cuda",
+    "/usr/local/lib",
+    "/usr/lib",
+    "/usr/sbin/",
+    "/lib/",
+    "/lib64/",
+];
 /// Parts of any Linux.
 const KEPT: [&str; 5] = ["/sys/", "/proc/", "/dev/", "/bin/", "/usr/bin/"];
 
@@ -31,6 +46,19 @@ impl Pseudonyms {
             let other = format!("node-{:0width$}", at + 1);
             pseudonyms.nodes.insert(node.clone(), other.clone());
             pseudonyms.add(node, &other);
+        }
+        pseudonyms
+    }
+
+    /// These names as they stand in ranges of nodes, such as `p5-[001-004]`, each with what stands for it; by itself none
+    /// of them is looked for but those that stand for themselves.
+    pub fn for_ranges(nodes: impl IntoIterator<Item = (String, String)>) -> Pseudonyms {
+        let mut pseudonyms = Pseudonyms::default();
+        for (node, other) in nodes {
+            if node == other {
+                pseudonyms.add(&node, &other);
+            }
+            pseudonyms.nodes.insert(node, other);
         }
         pseudonyms
     }
@@ -115,6 +143,11 @@ impl Pseudonyms {
             let other = self.met("path", path);
             return Some((path.len(), format!("/{other}")));
         }
+        if STORES.iter().any(|begins| rest.starts_with(begins)) {
+            let address = taken(rest, |c| c.is_ascii_graphic() && !"\"'`<>(),;\\".contains(c));
+            let other = self.met("store", address);
+            return Some((address.len(), other));
+        }
         let word = taken(rest, |c| c.is_ascii_alphanumeric() || "-._:@+".contains(c))
             .trim_end_matches(['.', ':', '-']);
         let address = mail(word).or_else(|| ip(word)).or_else(|| hardware(word));
@@ -187,7 +220,9 @@ fn mail(word: &str) -> Option<&str> {
 /// Of four numbers, or of the newer kind.
 fn ip(word: &str) -> Option<&str> {
     let four = taken(word, |c| c.is_ascii_digit() || c == '.').trim_end_matches('.');
-    if four.parse::<std::net::Ipv4Addr>().is_ok() && !followed_by_word(word, four) {
+    // Zeros alone are a version of firmware, or every address.
+    let is_one = four.parse::<std::net::Ipv4Addr>().is_ok_and(|address| !address.is_unspecified());
+    if is_one && !followed_by_word(word, four) {
         return Some(four);
     }
     let six = taken(word, |c| c.is_ascii_hexdigit() || c == ':').trim_end_matches(':');
@@ -246,6 +281,7 @@ mod tests {
             ("ip-10-0-12-7.ec2.internal, head.acme.com", "host-1, host-2"),
             ("first\\n/home/jdoe/x and /sys/class/infiniband", "first\\n/path-1 and /sys/class/infiniband"),
             ("mail a.b@acme.com; mac 0a:1b:2c:3d:4e:5f", "mail address-3; mac address-4"),
+            ("to s3://acme/runs/1?x=2, \"arn:aws:iam::12:role/acme\"", "to store-1, \"store-2\""),
         ] {
             let replaced = of.text(text);
             assert_eq!((replaced.as_str(), of.first_left(&replaced)), (wanted, None), "{text}");
@@ -254,7 +290,7 @@ mod tests {
 
     #[test]
     fn numbers_moments_versions_and_devices_are_not_names() {
-        let text = "2026-11-22T04:02:03.250Z 570.133.20 2.27.7 0000:53:00.0 1/2 GB/s rdmap113s0 nic-slow=0.4@rdmap113s0 \
+        let text = "2026-11-22T04:02:03.250Z 570.133.20 2.27.7 0000:53:00.0 1/2 GB/s 0.0.0.0 rdmap113s0 nic-slow=0.4@rdmap113s0 \
                     [1, 2] a::b https gpu3 jdoes";
         assert_eq!(pseudonyms().text(text), text);
     }

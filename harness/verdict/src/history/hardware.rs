@@ -65,9 +65,54 @@ impl Hardware {
             || (!self.gpus.contains_key(part) && self.gpus.keys().any(|gpu| self.is_gone(gpu, now)))
     }
 
+    /// Whether both are one machine: by the GPUs, else by the machine's id, else by the NICs. Nothing where neither was read
+    /// of both.
+    pub fn is_same(&self, other: &Hardware) -> Option<bool> {
+        let are_read = !self.gpus.is_empty() && !other.gpus.is_empty();
+        if are_read || (self.machine.is_some() && other.machine.is_some()) {
+            return Some(!self.is_other(other));
+        }
+        let fewer = self.nics.len().min(other.nics.len());
+        let kept = self.nics.values().filter(|guid| other.nics.values().any(|one| one == *guid)).count();
+        (fewer > 0).then_some(kept * 2 >= fewer)
+    }
+
+    /// The id of a part by its name, `gpu3` or a device.
+    pub(super) fn part_id(&self, part: &str) -> Option<PartId> {
+        let gpu = self.gpus.get(part).cloned().map(PartId::Gpu);
+        gpu.or_else(|| self.nics.get(part).cloned().map(PartId::Nic))
+    }
+
+    /// The places of a part: more than one where the probe contradicts itself.
+    pub fn places_of(&self, id: &PartId) -> Vec<&str> {
+        let (ids, id) = self.ids_like(id);
+        ids.iter().filter(|(_, other)| *other == id).map(|(place, _)| place.as_str()).collect()
+    }
+
+    /// Whether parts of that kind were read at all.
+    pub(super) fn has_read(&self, id: &PartId) -> bool {
+        !self.ids_like(id).0.is_empty()
+    }
+
+    fn ids_like<'a>(&self, id: &'a PartId) -> (&BTreeMap<String, String>, &'a String) {
+        match id {
+            PartId::Gpu(uuid) => (&self.gpus, uuid),
+            PartId::Nic(guid) => (&self.nics, guid),
+        }
+    }
+
     fn place_of(&self, uuid: &str) -> Option<&str> {
         self.gpus.iter().find(|(_, other)| *other == uuid).map(|(place, _)| place.as_str())
     }
+}
+
+/// What stays the same of a part wherever it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PartId {
+    /// The UUID of a GPU.
+    Gpu(String),
+    /// The GUID of a NIC.
+    Nic(String),
 }
 
 /// `gpu3 GPU-5e3f... 1650123456789`.
@@ -87,8 +132,8 @@ fn nic(row: &str) -> Option<(String, String)> {
 }
 
 /// A cluster: equal names in a simulated cluster, or in another inventory, are other nodes.
-type Cluster = (bool, String);
-type OfNodes = BTreeMap<String, Hardware>;
+pub(super) type Cluster = (bool, String);
+pub(super) type OfNodes = BTreeMap<String, Hardware>;
 
 /// What the newest probes of a cluster show.
 #[derive(Default)]
@@ -150,6 +195,11 @@ impl Identities {
         Identities { runs: all, now }
     }
 
+    /// The nodes that the probe of a run read.
+    pub(super) fn nodes(&self, at: usize) -> &OfNodes {
+        &self.runs[at]
+    }
+
     /// Whether the node's name stands for other hardware now than in that run.
     pub(super) fn is_other(&self, at: usize, run: &Run, node: &str) -> bool {
         let then = self.runs.get(at).and_then(|nodes| nodes.get(node));
@@ -173,7 +223,7 @@ impl Identities {
     }
 }
 
-fn cluster(run: &Run) -> Cluster {
+pub(super) fn cluster(run: &Run) -> Cluster {
     (run.is_simulated(), run.plan().inventory.clone())
 }
 

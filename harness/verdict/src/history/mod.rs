@@ -4,13 +4,18 @@
 pub mod blameless;
 pub mod change;
 pub mod hardware;
+pub mod hardware_record;
+pub mod identifiers;
 mod isolations;
 pub mod past;
 pub mod series;
+mod sightings;
 pub mod suspects;
 
 #[cfg(test)]
 mod hardware_history_tests;
+#[cfg(test)]
+mod hardware_record_tests;
 #[cfg(test)]
 mod message_tests;
 #[cfg(test)]

@@ -100,17 +100,24 @@ impl Past {
 
 /// Every run of a folder.
 pub fn read(folder: &Path) -> Result<Past, String> {
+    read_unless(folder, &|_| None)
+}
+
+/// The same without runs that must not be opened, for the reason given.
+pub fn read_unless(folder: &Path, refused: &dyn Fn(&Path) -> Option<String>) -> Result<Past, String> {
     if folder.join("plan.json").is_file() {
         return Err(format!("`{}` is a single run; give the folder that contains it", folder.display()));
     }
-    folders(folder).map(|all| read_runs(&all)).map_err(|error| format!("{}: {error}", folder.display()))
+    folders(folder)
+        .map(|all| read_runs(&all, refused))
+        .map_err(|error| format!("{}: {error}", folder.display()))
 }
 
 /// The newest runs of a folder, at most so many, without some. A folder that cannot be read has none.
 pub fn newest(folder: &Path, most: usize, but: &[Option<&str>]) -> Past {
     let all = folders(folder).unwrap_or_default();
     let others = all.into_iter().rev().filter(|path| !but.contains(&Some(name(path).as_str())));
-    read_runs(&others.take(most).collect::<Vec<_>>())
+    read_runs(&others.take(most).collect::<Vec<_>>(), &|_| None)
 }
 
 fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
@@ -124,7 +131,7 @@ fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-fn read_runs(folders: &[PathBuf]) -> Past {
+fn read_runs(folders: &[PathBuf], refused: &dyn Fn(&Path) -> Option<String>) -> Past {
     let mut past = Past::default();
     for folder in folders {
         if is_foreign(folder) {
@@ -132,7 +139,7 @@ fn read_runs(folders: &[PathBuf]) -> Past {
             past.passed.push(SkippedRun { name: name(folder), why });
             continue;
         }
-        match run(folder) {
+        match refused(folder).map_or_else(|| run(folder), Err) {
             Ok(run) => past.runs.push(run),
             Err(why) => past.passed.push(SkippedRun { name: name(folder), why }),
         }
@@ -275,7 +282,7 @@ impl Run {
     }
 
     /// Its `plan.json`.
-    pub(crate) fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &Plan {
         &self.stored.plan
     }
 

@@ -43,13 +43,13 @@ pub struct SuspectedPart {
 }
 
 /// The blame of one run for one part.
-struct Blame {
-    component: SuspectedPart,
-    alone: bool,
-    code: &'static str,
-    evidence: String,
+pub(super) struct Blame {
+    pub(super) component: SuspectedPart,
+    pub(super) alone: bool,
+    pub(super) code: &'static str,
+    pub(super) evidence: String,
     /// The cases that blame it; none where the run as a whole does.
-    cases: BTreeSet<(String, String)>,
+    pub(super) cases: BTreeSet<(String, String)>,
 }
 
 /// The record of all runs.
@@ -142,7 +142,7 @@ pub fn blamed(past: &Past) -> Blamed {
     Blamed { suspects: all, gone }
 }
 
-fn blames(run: &Run, isolation: Option<&Isolation<'_>>) -> Vec<Blame> {
+pub(super) fn blames(run: &Run, isolation: Option<&Isolation<'_>>) -> Vec<Blame> {
     let culprits = isolation.map_or_else(|| run.culprits.clone(), Isolation::culprits);
     let left_out: &[LeftOut] = isolation.map_or_else(|| run.left_out(), Isolation::left_out);
     let cases_that_blame = |node: &str| match isolation {
