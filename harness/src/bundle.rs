@@ -82,13 +82,7 @@ pub fn open(home: &Home, file: &Path) -> Result<PathBuf, StoreError> {
         tempfile::Builder::new().prefix(".opening-").tempdir_in(&runs).map_err(|error| bad(&error))?;
     let id = unpack(file, place.path()).map_err(|why| bad(&why))?;
     let opened = place.path().join(&id);
-    let run = Stored::open(&opened).map_err(|error| bad(&inside(&error, place.path())))?;
-    if run.plan.run_id != id {
-        return Err(bad(&format!("its folder is `{id}`, but its plan is of run `{}`", run.plan.run_id)));
-    }
-    intact(&run).map_err(|error| bad(&inside(&error, place.path())))?;
-    // Marked before it appears in `runs`.
-    store::mark_foreign(&opened)?;
+    admit(&opened, &id).map_err(|error| bad(&inside(&error, place.path())))?;
     let target = runs.join(&id);
     if !target.exists() {
         fs::rename(&opened, &target).map_err(|error| bad(&error))?;
@@ -103,13 +97,24 @@ pub fn open(home: &Home, file: &Path) -> Result<PathBuf, StoreError> {
     }
 }
 
+/// Checks that a folder from elsewhere is the run of that id and unchanged, and marks it before it appears in `runs`.
+pub(crate) fn admit(opened: &Path, id: &str) -> Result<(), StoreError> {
+    let run = Stored::open(opened)?;
+    if run.plan.run_id != id {
+        let why = format!("its folder is `{id}`, but its plan is of run `{}`", run.plan.run_id);
+        return Err(StoreError::other(&opened.join("plan.json"), &why));
+    }
+    intact(&run)?;
+    store::mark_foreign(opened)
+}
+
 /// A message about a file of the archive, by its path there.
 fn inside(error: &StoreError, place: &Path) -> String {
     error.to_string().replace(&format!("{}/", place.display()), "")
 }
 
 /// Checks that every collected file is unchanged.
-fn intact(run: &Stored) -> Result<(), StoreError> {
+pub(crate) fn intact(run: &Stored) -> Result<(), StoreError> {
     for case in &run.plan.cases {
         let collected = run.collected(&case.name)?.map(|found| found.files).unwrap_or_default();
         let kept = run.kept(&case.name)?.map(|found| found.files).unwrap_or_default();

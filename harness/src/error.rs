@@ -1,5 +1,6 @@
 //! Why a verb ended without an answer. The exit code follows from the type of the error.
 
+use crate::publish::Failure;
 use model::exit_code;
 
 /// What ends a verb before it has an answer.
@@ -11,6 +12,9 @@ pub(crate) enum Error {
     /// Files that a person wrote have errors.
     #[error(transparent)]
     Files(#[from] config::diagnostic::Diagnostics),
+    /// A publication or a fetch ended.
+    #[error(transparent)]
+    Publication(#[from] Failure),
 }
 
 impl Error {
@@ -18,6 +22,7 @@ impl Error {
     pub(crate) fn exit_code(&self) -> i32 {
         match self {
             Error::Usage(_) | Error::Files(_) => exit_code::USAGE,
+            Error::Publication(failure) => failure.exit_code(),
         }
     }
 }

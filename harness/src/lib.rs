@@ -22,6 +22,7 @@ pub mod page;
 pub mod panics;
 pub mod pipeline;
 pub(crate) mod provision;
+mod publish;
 pub mod recipe;
 pub(crate) mod replay;
 pub mod report;

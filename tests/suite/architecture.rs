@@ -3,7 +3,7 @@
 
 use crate::project::root;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
 
@@ -118,14 +118,42 @@ fn a_crate_stands_behind_what_it_needs() {
     );
 }
 
-/// A feature of polars brings its second engine, and with it a client for cloud storage: a quarter of the binary.
+/// A feature of polars brings its second engine, and with it a client for cloud storage; ours is the only one, and polars
+/// uses none.
 #[test]
-fn no_http_client_is_built_in() {
+fn one_http_client_is_built_in_and_polars_uses_none() {
     let tree = cargo(&["tree", "--package", "harness", "--edges", "normal", "--prefix", "none"]);
     let tree = String::from_utf8(tree).expect("text");
-    let built: Vec<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
-    assert!(built.contains(&"polars-parquet"), "{tree}");
-    for unwanted in ["hyper", "object_store", "polars-stream", "reqwest", "rustls"] {
-        assert!(!built.contains(&unwanted), "{unwanted} is built in; see polars-io in Cargo.toml");
+    let built: BTreeSet<(&str, &str)> = tree
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.split(' ');
+            Some((words.next()?, words.next()?))
+        })
+        .collect();
+    let versions = |name: &str| built.iter().filter(|(built, _)| *built == name).count();
+    assert_eq!(versions("polars-parquet"), 1, "{tree}");
+    for unwanted in ["aws-lc-rs", "native-tls", "openssl", "polars-stream"] {
+        assert_eq!(
+            versions(unwanted),
+            0,
+            "{unwanted} is built in; see polars-io and object_store in Cargo.toml"
+        );
     }
+    for single in ["hyper", "object_store", "reqwest", "ring", "rustls"] {
+        assert_eq!(versions(single), 1, "{single}: {} versions are built in", versions(single));
+    }
+    let users = cargo(&[
+        "tree",
+        "--package",
+        "harness",
+        "--edges",
+        "normal",
+        "--prefix",
+        "none",
+        "--invert",
+        "object_store",
+    ]);
+    let users = String::from_utf8(users).expect("text");
+    assert!(!users.contains("polars"), "polars brings object storage: {users}");
 }

@@ -3,12 +3,12 @@
 use super::run_suites::{self, MEANINGLESS, RunArgs, WITHOUT_EFFECT};
 use super::settings::Settings;
 use super::{
-    accept, baseline, bisect, bundle, check, clean, compare, completions, diagnose, explain, field_kit,
-    history, init, inventory, isolate, list,
+    accept, baseline, bisect, bundle, check, clean, compare, completions, diagnose, explain, fetch,
+    field_kit, history, init, inventory, isolate, list,
 };
 use super::{
-    home, logs, man, observe, page, parse, predict, provision, recipe, replay, rerun, resume, rma, runs,
-    schema, stats, sweep,
+    home, logs, man, observe, page, parse, predict, provision, publish, recipe, replay, rerun, resume, rma,
+    runs, schema, stats, sweep,
 };
 use super::{project, run_page, together, trace, watch};
 use crate::error::{self, Error};
@@ -38,6 +38,7 @@ enum Verb {
     Completions(completions::CompletionsArgs),
     Diagnose(diagnose::DiagnoseArgs),
     Explain(explain::ExplainArgs),
+    Fetch(fetch::FetchArgs),
     FieldKit(field_kit::FieldKitArgs),
     History(history::HistoryArgs),
     Init(init::InitArgs),
@@ -56,6 +57,7 @@ enum Verb {
     Predict(predict::PredictArgs),
     #[command(subcommand)]
     Provision(provision::Package),
+    Publish(publish::PublishArgs),
     Recipe(recipe::RecipeArgs),
     Replay(replay::ReplayArgs),
     Rerun(rerun::RerunArgs),
@@ -117,6 +119,7 @@ impl Verb {
             Verb::Completions(args) => completions::run(&args, visible(&command()).cloned().collect()),
             Verb::Diagnose(args) => return diagnose::run(&args),
             Verb::Explain(args) => return explain::run(&args),
+            Verb::Fetch(args) => return fetch::run(&args),
             Verb::FieldKit(args) => return field_kit::run(&args),
             Verb::History(args) => return history::run(&args),
             Verb::Init(args) => return init::run(&args),
@@ -134,6 +137,7 @@ impl Verb {
             }
             Verb::Predict(args) => return predict::run(&args),
             Verb::Provision(package) => return provision::run(&package),
+            Verb::Publish(args) => return publish::run(&args),
             Verb::Recipe(args) => return recipe::run(&args),
             Verb::Replay(args) => return replay::run(args),
             Verb::Rerun(args) => return rerun::run(args),

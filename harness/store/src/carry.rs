@@ -24,15 +24,20 @@ impl Store {
 /// Every file below a folder, by its path there, sorted. Links and other special things are none of a run's files, nor
 /// is what a process that was ended had not finished writing.
 pub fn files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    walk(folder, false)
+    walk(folder, &|is_file, is_unfinished| is_file && !is_unfinished)
+}
+
+/// What lies there and is none of its files: links, sockets and the like, none of which is followed or opened.
+pub fn left_out(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    walk(folder, &|is_file, _| !is_file)
 }
 
 /// The files that a process that was ended had not finished writing.
 pub(crate) fn unfinished(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    walk(folder, true)
+    walk(folder, &|is_file, is_unfinished| is_file && is_unfinished)
 }
 
-fn walk(folder: &Path, is_unfinished: bool) -> Result<Vec<PathBuf>, StoreError> {
+fn walk(folder: &Path, is_wanted: &dyn Fn(bool, bool) -> bool) -> Result<Vec<PathBuf>, StoreError> {
     let mut found = Vec::new();
     let mut open = vec![PathBuf::new()];
     while let Some(inner) = open.pop() {
@@ -47,9 +52,10 @@ fn walk(folder: &Path, is_unfinished: bool) -> Result<Vec<PathBuf>, StoreError> 
             }
             if kind.is_dir() {
                 open.push(inner.join(name));
-            } else if kind.is_file()
-                && name.to_string_lossy().starts_with(super::atomic_file::UNFINISHED) == is_unfinished
-            {
+                continue;
+            }
+            let is_unfinished = name.to_string_lossy().starts_with(super::atomic_file::UNFINISHED);
+            if is_wanted(kind.is_file(), is_unfinished) {
                 found.push(inner.join(name));
             }
         }
@@ -91,6 +97,7 @@ mod tests {
         child.carry(&parent, &|file| !file.ends_with("verdict.json")).expect("carried");
         let carried = files(&child.folder()).expect("read");
         assert_eq!(carried, [Path::new("cases/c/raw/j/out"), Path::new("events.jsonl")]);
+        assert_eq!(left_out(&parent).expect("read"), [Path::new("cases/c/raw/j/link")]);
         let inode = |path: PathBuf| fs::metadata(path).expect("there").ino();
         let same = |name: &str| inode(parent.join(name)) == inode(child.folder().join(name));
         assert!(same("cases/c/raw/j/out") && !same("events.jsonl"));

@@ -7,6 +7,7 @@ mod checksums;
 mod find;
 mod held;
 mod journal;
+mod lines;
 #[cfg(test)]
 mod message_tests;
 mod origin;
@@ -16,9 +17,10 @@ mod stored;
 pub mod trust;
 
 pub use atomic_file::{Part, write_private_by, write_whole, write_whole_by};
-pub use carry::files;
+pub use carry::{files, left_out};
 pub use checksums::{CHECKSUMS, checksums};
 pub use find::Named;
+pub use lines::Lines;
 pub use origin::{is_foreign, mark_foreign};
 pub use remove::remove_run;
 pub use service::Service;
@@ -28,7 +30,8 @@ use self::held::{Held, hold};
 use self::journal::Appender;
 use base::redact::{Redactor, Secrets};
 use model::artefact::Probe;
-use rand::Rng;
+use rand::rngs::SysRng;
+use rand::{Rng, TryRng};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
@@ -340,6 +343,13 @@ pub fn new_run_id(suite: &str) -> String {
     let mut random = [0u8; 1];
     rand::rng().fill_bytes(&mut random);
     run_id(OffsetDateTime::now_utc(), suite, random[0])
+}
+
+/// 32 hexadecimal digits that no other process has, by which one is known to others.
+pub fn new_token() -> io::Result<String> {
+    let mut random = [0u8; 16];
+    SysRng.try_fill_bytes(&mut random).map_err(io::Error::other)?;
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Its last digits are the millisecond and six random bits, so that runs of one second sort in the order they were made.

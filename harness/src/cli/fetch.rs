@@ -1,0 +1,31 @@
+//! `harness fetch`: what was published, brought here.
+
+use super::home;
+use super::publish::{RequestArgs, ended};
+use crate::error::Error;
+use crate::publish;
+use clap::Args;
+use std::io;
+use std::path::PathBuf;
+
+/// `harness fetch`
+#[derive(Debug, Args)]
+#[command(
+    about = "Fetch what `harness publish` sent, whole and checked, into a folder that is not there yet."
+)]
+pub(super) struct FetchArgs {
+    /// Where it was published
+    #[arg(value_name = "URL")]
+    url: String,
+    /// The folder to make; by default `runs/ID` for a run, and a folder's own name here
+    #[arg(value_name = "DIR")]
+    target: Option<PathBuf>,
+    #[command(flatten)]
+    requests: RequestArgs,
+}
+
+pub(super) fn run(args: &FetchArgs) -> Result<i32, Error> {
+    let home = home()?;
+    let patience = args.requests.patience();
+    Ok(ended(publish::fetch(&home, &args.url, args.target.as_deref(), patience, &mut io::stdout())))
+}

@@ -1,0 +1,114 @@
+//! Brings a publication here: whole or not at all, into a folder that is not there yet, and believing nothing of what
+//! the store says.
+
+use super::failure::Failure;
+use super::manifest::{Claim, MOST_BYTES, Manifest, ManifestFile};
+use super::object_name::{CLAIM, MANIFEST};
+use super::prefix::Prefix;
+use crate::bundle;
+use base::digest::Sum;
+use base::text::show;
+use futures::{StreamExt, TryStreamExt, stream};
+use indicatif::ProgressBar;
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+use nix::sys::statvfs::statvfs;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use store::Part;
+
+const AT_ONCE: usize = 8;
+
+/// What lies there, checked.
+pub(super) async fn read_manifest(prefix: &Prefix) -> Result<Manifest, Failure> {
+    let url = prefix.url();
+    let Some(bytes) = prefix.read(MANIFEST, MOST_BYTES).await? else {
+        let claim = prefix.read(CLAIM, MOST_BYTES).await?;
+        let claim = claim.and_then(|bytes| serde_json::from_slice::<Claim>(&bytes).ok());
+        return Err(Failure::refused(match claim {
+            Some(claim) => format!(
+                "{url} is incomplete: it was begun by {}, and has no {MANIFEST} yet; nothing was fetched",
+                claim.owner()
+            ),
+            None => format!("{url}: nothing is published there: no {MANIFEST}"),
+        }));
+    };
+    Manifest::from_bytes(&bytes).map_err(|why| Failure::refused(format!("{url}/{MANIFEST}: {why}")))
+}
+
+/// Fetches all files into `target`, which appears when all of them are there and right.
+pub(super) async fn fetch(
+    prefix: &Prefix,
+    manifest: &Manifest,
+    target: &Path,
+    bar: &ProgressBar,
+) -> Result<(), Failure> {
+    let at = |error: &dyn std::fmt::Display| Failure::refused(format!("{}: {error}", target.display()));
+    if target.symlink_metadata().is_ok() {
+        return Err(at(&"it is there already; nothing was fetched; move it away, or name another folder"));
+    }
+    let above = match target.parent() {
+        Some(above) if !above.as_os_str().is_empty() => above.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let room = statvfs(&above).map_err(|error| at(&format!("{}: {error}", above.display())))?;
+    let free = room.blocks_available().saturating_mul(room.fragment_size());
+    if manifest.bytes() > free {
+        return Err(at(&format!("{} bytes are to be fetched, and {free} are free", manifest.bytes())));
+    }
+    // Removed with this value, whatever happens.
+    let part =
+        tempfile::Builder::new().prefix(".fetching-").tempdir_in(&above).map_err(|error| at(&error))?;
+    let folder = part.path().join(&manifest.name);
+    fs::create_dir(&folder).map_err(|error| at(&error))?;
+    let mut fetching =
+        stream::iter(&manifest.files).map(|file| fetch_file(prefix, file, &folder)).buffer_unordered(AT_ONCE);
+    while let Some(bytes) = fetching.try_next().await? {
+        bar.inc(bytes);
+    }
+    if manifest.is_run() {
+        bundle::admit(&folder, &manifest.name).map_err(|error| {
+            Failure::refused(format!(
+                "{}: {}",
+                prefix.url(),
+                error.to_string().replace(&folder.display().to_string(), "")
+            ))
+        })?;
+    }
+    appear(&folder, target).map_err(|error| at(&error))
+}
+
+async fn fetch_file(prefix: &Prefix, file: &ManifestFile, folder: &Path) -> Result<u64, Failure> {
+    let target = folder.join(&file.path);
+    let at = |error: std::io::Error| Failure::interrupted(format!("{}: {error}", target.display()));
+    let mut part = Part::begin(&target).map_err(at)?;
+    let mut sum = Sum::default();
+    let mut give = |chunk: &[u8]| {
+        sum.update(chunk);
+        part.write_all(chunk)
+    };
+    prefix.read_by(&file.key, file.bytes, &mut give).await?;
+    if sum.to_hex() != file.sha256.to_ascii_lowercase() {
+        let url = prefix.url();
+        return Err(Failure::refused(format!(
+            "{url}/{}: its digest differs from {MANIFEST}",
+            show(&file.key)
+        )));
+    }
+    part.keep().map_err(at)?;
+    Ok(file.bytes)
+}
+
+/// Gives the folder its name, where nothing has it.
+fn appear(folder: &Path, target: &Path) -> Result<(), String> {
+    match renameat2(AT_FDCWD, folder, AT_FDCWD, target, RenameFlags::RENAME_NOREPLACE) {
+        Ok(()) => Ok(()),
+        Err(Errno::EEXIST) => Err("it appeared meanwhile; nothing was written over".to_owned()),
+        // Not every file system knows the flag.
+        Err(Errno::EINVAL) if target.symlink_metadata().is_err() => {
+            fs::rename(folder, target).map_err(|error| error.to_string())
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}

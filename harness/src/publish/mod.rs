@@ -1,0 +1,234 @@
+//! Runs and folders in object stores: published when somebody asks for it, and fetched elsewhere.
+
+mod failure;
+mod fetch;
+mod manifest;
+mod object_name;
+mod prefix;
+mod record;
+mod send;
+mod survey;
+
+pub(crate) use failure::Failure;
+pub(crate) use prefix::Patience;
+
+use base::text::{count, show};
+use indicatif::{BinaryBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use manifest::Claim;
+use prefix::Prefix;
+use record::{Entry, Record};
+use send::Sender;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use store::{Home, Stored};
+use survey::Survey;
+
+/// What is published.
+pub(crate) enum Source {
+    Run(Box<Stored>),
+    Folder(PathBuf),
+}
+
+impl Source {
+    fn folder(&self) -> &Path {
+        match self {
+            Source::Run(run) => run.folder(),
+            Source::Folder(folder) => folder,
+        }
+    }
+
+    fn name(&self) -> Result<String, Failure> {
+        match self {
+            Source::Run(run) => Ok(run.plan.run_id.clone()),
+            Source::Folder(folder) => {
+                let name = folder.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+                name.ok_or_else(|| Failure::refused(format!("{}: it has no name", folder.display())))
+            }
+        }
+    }
+
+    /// By which the record of a publication is found again.
+    fn identity(&self) -> String {
+        match self {
+            Source::Run(run) => run.plan.run_id.clone(),
+            Source::Folder(folder) => folder.display().to_string(),
+        }
+    }
+
+    fn advice(&self) -> &'static str {
+        match self {
+            Source::Run(_) => {
+                "remove it from `raw`, replay the run with `--from collect`, and publish the new run"
+            }
+            Source::Folder(_) => "remove it, and publish again",
+        }
+    }
+}
+
+/// Sends a run or a folder to where the URL leads; `dry_run` only prints what would be sent.
+pub(crate) fn publish(
+    home: &Home,
+    source: &Source,
+    url: &str,
+    patience: Patience,
+    dry_run: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let name = source.name()?;
+    if let Source::Run(run) = source {
+        crate::bundle::intact(run).map_err(Failure::refused)?;
+    }
+    let survey = Survey::from_folder(source.folder(), &store::redactor(), source.advice())?;
+    for path in &survey.left_out {
+        eprintln!(
+            "warning: not published: {path}: it is neither file nor folder, and links are not followed"
+        );
+    }
+    let what =
+        format!("{} of {}, {}", count(survey.files.len(), "file"), show(&name), BinaryBytes(survey.bytes()));
+    if dry_run {
+        // The folder of a file URL need not be there yet.
+        if !url.starts_with("file://") {
+            Prefix::open(url, patience, false)?;
+        }
+        for file in &survey.files {
+            say(out, &format!("{:>12} {}", file.entry.bytes, file.entry.key))?;
+        }
+        return say(out, &format!("{what}: would be sent to {}; nothing was sent", show(url)));
+    }
+    let prefix = Prefix::open(url, patience, true)?;
+    let mut record = Record::open(home, &source.identity(), prefix.url())?;
+    let bar = bar(survey.bytes());
+    let files = count(survey.files.len(), "file");
+    let sent = block_on(async {
+        prefix.check_credentials().await?;
+        begin(&mut record, &prefix, &name, &send::content(&survey)).await?;
+        let claim = record.claim().ok_or_else(|| Failure::refused("the record has no claim"))?;
+        let sender = Sender { prefix: &prefix, survey: &survey, claim, bar: bar.clone() };
+        let before = record.count();
+        if record.is_published {
+            sender.check_manifest(&sender.manifest().to_bytes()?.into()).await?;
+            return Ok(format!("{what}: published already: {}", prefix.url()));
+        }
+        sender.publish(&mut record).await?;
+        Ok(match before {
+            0 => format!("{what}: {}", prefix.url()),
+            before => format!("{what}: {}; {before} of {files} had been sent before", prefix.url()),
+        })
+    });
+    bar.finish_and_clear();
+    let line = sent.map_err(|failure| match failure {
+        Failure::Interrupted(why) => Failure::Interrupted(format!(
+            "{why}; {} of {files} are there; go on with the same command",
+            record.count()
+        )),
+        refused => refused,
+    })?;
+    say(out, &line)?;
+    say(out, &format!("to read it elsewhere: harness fetch {}", prefix.url()))
+}
+
+/// Goes on with the publication of the record, or begins one.
+async fn begin(record: &mut Record, prefix: &Prefix, name: &str, content: &str) -> Result<(), Failure> {
+    // Whoever has emptied the prefix meanwhile wants it to begin from there.
+    let is_emptied = record.is_claimed && prefix.first_object().await?.is_none();
+    let claim = match record.begun() {
+        Some((_, before)) if before == content && !is_emptied => return Ok(()),
+        Some(_) if record.is_claimed && !is_emptied => {
+            return Err(Failure::refused(format!(
+                "{}: the files of {} changed since this publication began; publish to another prefix",
+                prefix.url(),
+                show(name)
+            )));
+        }
+        // It may have been sent, and is known as ours by its token.
+        Some((claim, _)) if !is_emptied => claim.clone(),
+        _ => Claim {
+            format: Default::default(),
+            token: store::new_token().map_err(Failure::refused)?,
+            name: name.to_owned(),
+            by: owner(),
+            at: store::iso8601(store::wall_clock_s()),
+        },
+    };
+    record.append(Entry::Begun { claim, content: content.to_owned() })
+}
+
+/// Brings a publication here: a run into `runs`, a folder into this one, or either to where `target` says.
+pub(crate) fn fetch(
+    home: &Home,
+    url: &str,
+    target: Option<&Path>,
+    patience: Patience,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let prefix = Prefix::open(url, patience, false)?;
+    block_on(async {
+        prefix.check_credentials().await?;
+        let manifest = fetch::read_manifest(&prefix).await?;
+        let runs = home.path().join("runs");
+        let target = match target {
+            Some(target) => target.to_owned(),
+            None if manifest.is_run() => {
+                std::fs::create_dir_all(&runs)
+                    .map_err(|error| Failure::refused(format!("{}: {error}", runs.display())))?;
+                runs.join(&manifest.name)
+            }
+            None => PathBuf::from(&manifest.name),
+        };
+        let bar = bar(manifest.bytes());
+        let fetched = fetch::fetch(&prefix, &manifest, &target, &bar).await;
+        bar.finish_and_clear();
+        fetched?;
+        let files = count(manifest.files.len(), "file");
+        let shown = home.path().join(&target).strip_prefix(home.path()).map(Path::to_owned).unwrap_or(target);
+        say(
+            out,
+            &format!(
+                "{files} of {}, {}: {}",
+                show(&manifest.name),
+                BinaryBytes(manifest.bytes()),
+                shown.display()
+            ),
+        )?;
+        match manifest.is_run() {
+            true => say(out, &format!("to read it: harness replay --run {} --from analyze", shown.display())),
+            false => Ok(()),
+        }
+    })
+}
+
+fn say(out: &mut dyn Write, line: &str) -> Result<(), Failure> {
+    writeln!(out, "{line}").map_err(Failure::interrupted)
+}
+
+fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::interrupted)?;
+    let done = runtime.block_on(work);
+    // What still waits for a file system that hangs is not waited for.
+    runtime.shutdown_background();
+    done
+}
+
+/// On stderr: a bar at a terminal, nothing elsewhere.
+fn bar(bytes: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr());
+    if let Ok(style) =
+        ProgressStyle::with_template("{elapsed} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} eta {eta}")
+    {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// For those who find the prefix taken.
+fn owner() -> String {
+    let user = nix::unistd::User::from_uid(nix::unistd::geteuid()).ok().flatten();
+    let user = user.map_or_else(|| "unknown".to_owned(), |user| user.name);
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    match host.trim() {
+        "" => user,
+        host => format!("{user}@{host}"),
+    }
+}
