@@ -437,6 +437,10 @@ fn an_isolation_counts_once_with_what_its_rounds_measured_of_the_node_and_clears
         files.keys().any(|name| name.contains(run) && name.contains("/raw/") && name.ends_with("/stdout"))
     };
     assert!(printed("-isolate-") && printed("Z-nccl-p5-"), "{:?}", files.keys());
+    // Names of ranges of nodes become lists; each row has as many cells all the same.
+    let cells = |row: &str| row.split('"').step_by(2).map(|part| part.matches(',').count()).sum::<usize>();
+    assert!(files["history.csv"].contains("p5-011,peer-"), "{}", files["history.csv"]);
+    assert!(files["history.csv"].lines().all(|row| cells(row) == 19), "{}", files["history.csv"]);
     // The id of a run may go on as the name of a node does.
     let is_other =
         |text: &str, at: usize| !text[at..].starts_with("p5-011") && !text[..at].ends_with("nccl-");

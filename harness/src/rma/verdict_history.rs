@@ -3,6 +3,7 @@
 use super::return_case::ReturnCase;
 use super::run_evidence::scope_name;
 use recipes::result_table::csv_text;
+use std::borrow::Cow;
 use verdict::history::hardware_record::verdicts;
 
 const HEAD: &str = "run,made,node,part,identified_by,suite,case,scope,metric,assertion,value,unit,lower,upper,n,n_expected,verdict,\
@@ -45,14 +46,39 @@ pub(super) fn csv(case: &ReturnCase<'_>) -> String {
                     is_counted.to_string(),
                     run.is_simulated().to_string(),
                 ];
-                let cells = cells.iter().map(|cell| match cell.parse::<f64>() {
-                    Ok(_) => cell.into(),
-                    Err(_) => csv_text(cell),
-                });
-                text.push_str(&cells.collect::<Vec<_>>().join(","));
+                text.push_str(&cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(","));
                 text.push('\n');
             }
         }
     }
     text
+}
+
+/// As `csv_text`; a range of nodes may become a list with commas when its names are replaced, and is quoted before.
+fn quoted(cell: &str) -> Cow<'_, str> {
+    if cell.parse::<f64>().is_ok() {
+        return cell.into();
+    }
+    let text = csv_text(cell);
+    match text.contains('[') && !text.starts_with('"') {
+        true => Cow::Owned(format!("\"{text}\"")),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_cell_that_may_get_a_comma_is_quoted_before() {
+        for (cell, shown) in [
+            ("nccl.busbw@p5-[001-002]", "\"nccl.busbw@p5-[001-002]\""),
+            ("a [1], \"b\"", "\"a [1], \"\"b\"\"\""),
+            ("-1.5", "-1.5"),
+            ("own", "own"),
+        ] {
+            assert_eq!(quoted(cell), shown);
+        }
+    }
 }
