@@ -41,6 +41,8 @@ pub enum Fleetwide {
 
 /// Fewer may be the few that are slow.
 const FEWEST: usize = 3;
+/// What slows all nodes slows them alike: from the slowest run to the fastest of the slow ones.
+const ALIKE: f64 = 1.15;
 
 /// One slow shape is enough; shapes of fewer than three values are ignored.
 pub fn judge(levels: &[Level]) -> Fleetwide {
@@ -55,9 +57,12 @@ pub fn judge(levels: &[Level]) -> Fleetwide {
             }
         };
         compared = true;
-        let below = level.values.iter().filter(|value| **value < lower).count();
-        // One in four may be better by chance; more of them are good nodes, and then the others are to be named.
-        if below * 4 >= level.values.len() * 3 {
+        let slow = || level.values.iter().copied().filter(|value| *value < lower);
+        let below = slow().count();
+        let (least, most) = (slow().fold(f64::INFINITY, f64::min), slow().fold(0.0, f64::max));
+        // One in four may be better by chance; more of them are good nodes, and then the others are to be named. Runs that
+        // differ are slow by several faults.
+        if below * 4 >= level.values.len() * 3 && most <= least * ALIKE {
             let mut sorted = level.values.clone();
             sorted.sort_by(f64::total_cmp);
             let middle = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
@@ -96,6 +101,16 @@ mod tests {
         );
         assert_eq!(judge(&[level(&[230.0, 231.0, 330.0, 331.0], Some(310.0))]), Fleetwide::Good);
         assert_eq!(judge(&[level(&[330.0; 5], Some(310.0))]), Fleetwide::Good);
+    }
+
+    #[test]
+    fn runs_that_are_slow_by_different_faults_are_no_slow_fleet() {
+        let differ = [230.0, 231.0, 130.0, 131.0];
+        assert_eq!(judge(&[level(&differ, Some(310.0))]), Fleetwide::Good);
+        assert!(matches!(
+            judge(&[level(&differ.map(|value| value.max(210.0)), Some(310.0))]),
+            Fleetwide::Slow(_)
+        ));
     }
 
     #[test]
