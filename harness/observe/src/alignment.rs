@@ -26,7 +26,7 @@ pub(crate) struct RankCall {
 struct OpenCall {
     bytes: u64,
     /// Of the ranks that are there, in their order: a number of ranks that is only claimed takes no room.
-    seen: Vec<Seen>,
+    seen: Vec<Arrival>,
     /// Of the fastest rank.
     busbw: f32,
     is_mixed: bool,
@@ -34,7 +34,7 @@ struct OpenCall {
 
 /// What is kept of a rank.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Seen {
+struct Arrival {
     rank: usize,
     time_us: f32,
     at_s: u32,
@@ -69,7 +69,7 @@ pub(crate) struct Alignment {
 }
 
 /// The median of their times, of two the earlier: one that is far ahead moves nothing.
-fn middle(seen: &[Seen]) -> Option<u32> {
+fn middle(seen: &[Arrival]) -> Option<u32> {
     let mut at: Vec<u32> = seen.iter().map(|it| it.at_s).collect();
     at.sort_unstable();
     at.get(at.len().checked_sub(1)? / 2).copied()
@@ -131,7 +131,7 @@ impl Alignment {
                 return None;
             }
             Err(at) => {
-                open.seen.insert(at, Seen { rank: call.rank, time_us: call.time_us, at_s: call.at_s });
+                open.seen.insert(at, Arrival { rank: call.rank, time_us: call.time_us, at_s: call.at_s });
             }
         }
         open.busbw = open.busbw.max(call.busbw);

@@ -113,8 +113,9 @@ impl<'a> Session<'a> {
                 ));
             }
         }
-        check_places(state, events.as_deref(), metrics.as_deref())?;
         let service = Service::open(state).map_err(|error| error.to_string())?;
+        // The folder is there by now, so that links into it show.
+        check_places(state, events.as_deref(), metrics.as_deref())?;
         let folder = real(folder).display().to_string();
         let loaded: Option<State> = service
             .load()
