@@ -6,6 +6,8 @@ use sim::inspector::{LongFault, LongJob};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
 
 /// Adds the records of these seconds, and gives the files.
 fn write(project: &Project, job: &LongJob, from_s: f64, to_s: f64) -> BTreeMap<PathBuf, String> {
@@ -70,4 +72,40 @@ fn killed_at_any_write_it_reports_each_finding_once() {
         }
         assert_eq!(fs::read_dir(project.path().join("inspector")).expect("a folder").count(), written.len());
     }
+}
+
+#[test]
+fn without_once_it_looks_again_until_it_is_ended() {
+    let project = Project::new();
+    let job = LongJob {
+        seed: 5,
+        nodes: 16,
+        columns: 4,
+        gpus: 1,
+        step_s: 10.0,
+        epoch_s: 1_700_000_000.0,
+        faults: Vec::new(),
+    };
+    write(&project, &job, 0.0, 60.0);
+    let arguments = ["observe", "--dir", "inspector", "--state", "state", "--every", "1s"];
+    let mut command = project.command(&[&arguments[..], &["--metrics", "harness.prom"]].concat());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the harness starts");
+    // The number of records that the last look read: each of these is another look.
+    for records in [192, 384, 576] {
+        let line = format!("}} {records}\n");
+        let has_looked = |text: &str| {
+            text.lines()
+                .any(|it| it.starts_with("harness_observe_records{") && format!("{it}\n").ends_with(&line))
+        };
+        while !has_looked(&fs::read_to_string(project.path().join("harness.prom")).unwrap_or_default()) {
+            assert_eq!(child.try_wait().expect("waited"), None, "it ended");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let from_s = f64::from(records) / 3.2;
+        write(&project, &job, from_s, from_s + 60.0);
+    }
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).expect("signalled");
+    assert!(!child.wait().expect("ended").success());
 }

@@ -25,13 +25,19 @@ pub(crate) struct RankCall {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct OpenCall {
     bytes: u64,
-    /// Below 0: not there yet.
-    times: Vec<f32>,
-    at: Vec<u32>,
-    seen: usize,
+    /// Of the ranks that are there, in their order: a number of ranks that is only claimed takes no room.
+    seen: Vec<Arrival>,
     /// Of the fastest rank.
     busbw: f32,
     is_mixed: bool,
+}
+
+/// What is kept of a rank.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Arrival {
+    rank: usize,
+    time_us: f32,
+    at_s: u32,
 }
 
 /// A call of which all ranks have a record.
@@ -62,6 +68,13 @@ pub(crate) struct Alignment {
     pub copies: u64,
 }
 
+/// The median of their times, of two the earlier: one that is far ahead moves nothing.
+fn middle(seen: &[Arrival]) -> Option<u32> {
+    let mut at: Vec<u32> = seen.iter().map(|it| it.at_s).collect();
+    at.sort_unstable();
+    at.get(at.len().checked_sub(1)? / 2).copied()
+}
+
 /// Neighbouring calls often have sizes in turn, so that not every n-th is taken.
 fn is_taken(number: u64, thinned: u32) -> bool {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
@@ -70,8 +83,15 @@ fn is_taken(number: u64, thinned: u32) -> bool {
 
 impl Alignment {
     /// Cells that its open calls take.
-    pub(crate) fn cells(&self, ranks: usize) -> usize {
-        self.open.len() * ranks
+    pub(crate) fn cells(&self) -> usize {
+        self.open.values().map(|call| call.seen.len()).sum()
+    }
+
+    /// When most ranks wrote a call that misses this one: by their clocks, in seconds since 1970.
+    pub(crate) fn awaits(&self, number: u64, rank: usize, ranks: usize) -> Option<u32> {
+        let seen = &self.open.get(&number)?.seen;
+        let is_awaited = seen.len() * 2 >= ranks && seen.iter().all(|it| it.rank != rank);
+        is_awaited.then(|| middle(seen)).flatten()
     }
 
     /// Takes fewer calls from here on.
@@ -101,25 +121,22 @@ impl Alignment {
         }
         let open = self.open.entry(number).or_insert_with(|| OpenCall {
             bytes: call.bytes,
-            times: vec![-1.0; ranks],
-            at: vec![0; ranks],
-            seen: 0,
+            seen: Vec::new(),
             busbw: 0.0,
             is_mixed: false,
         });
-        let time = open.times.get_mut(call.rank)?;
-        if *time >= 0.0 {
-            self.copies += 1;
-            return None;
+        match open.seen.binary_search_by_key(&call.rank, |it| it.rank) {
+            Ok(_) => {
+                self.copies += 1;
+                return None;
+            }
+            Err(at) => {
+                open.seen.insert(at, Arrival { rank: call.rank, time_us: call.time_us, at_s: call.at_s });
+            }
         }
-        *time = call.time_us;
-        if let Some(at) = open.at.get_mut(call.rank) {
-            *at = call.at_s;
-        }
-        open.seen += 1;
         open.busbw = open.busbw.max(call.busbw);
         open.is_mixed |= open.bytes != call.bytes;
-        if open.seen < ranks {
+        if open.seen.len() < ranks {
             return None;
         }
         let open = self.open.remove(&number)?;
@@ -134,9 +151,9 @@ impl Alignment {
             self.mixed += 1;
             return None;
         }
-        let OpenCall { bytes, times, mut at, busbw, .. } = open;
-        let middle = at.len() / 2;
-        let at_s = *at.select_nth_unstable(middle).1;
+        let OpenCall { bytes, seen, busbw, .. } = open;
+        let at_s = middle(&seen)?;
+        let times: Vec<f32> = seen.iter().map(|it| it.time_us).collect();
         let shortest_us = times.iter().copied().fold(f32::MAX, f32::min);
         Some(WholeCall { bytes, times, shortest_us, busbw, at_s })
     }
@@ -144,7 +161,7 @@ impl Alignment {
     /// Gives up calls whose ranks should all have written by then.
     pub(crate) fn expire(&mut self, before_s: u32) {
         let before = self.open.len();
-        self.open.retain(|_, call| call.at.iter().any(|at| *at >= before_s));
+        self.open.retain(|_, call| call.seen.iter().any(|it| it.at_s >= before_s));
         self.incomplete += (before - self.open.len()) as u64;
     }
 }

@@ -4,7 +4,7 @@ use crate::communicator::{Communicator, FEWEST_RANKS, Series};
 use crate::finding::{Event, Finding, FindingKind, Place, Process};
 use crate::separate::separate;
 use crate::sequential::{Change, SinkTest, to_units};
-use crate::state::Observer;
+use crate::state::{Observer, ProcessRow};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Processes, hosts and communicators that a finding lists; it counts them all.
@@ -12,6 +12,13 @@ const MOST_LISTED: usize = 64;
 
 /// So many windows without a call are the end of what was compared.
 const PAUSE: u32 = 60;
+
+/// A series that is compared with its peers: those with a past of their own.
+struct Changed<'a> {
+    rate: &'a Rate,
+    /// By how much its bandwidth is above its own past.
+    units: i32,
+}
 
 /// The bandwidth of one communicator in a window.
 struct Rate {
@@ -50,6 +57,11 @@ struct Late {
     places: Vec<(String, usize, f32)>,
 }
 
+fn series_mut<'a>(observer: &'a mut Observer, rate: &Rate) -> Option<&'a mut Series> {
+    let communicator = observer.communicators.get_mut(&rate.id)?;
+    communicator.operations.get_mut(&rate.operation)?.series.get_mut(&rate.class)
+}
+
 fn key(operation: &str, class: u32, ranks: usize, hosts: usize) -> String {
     format!("{operation} {class} {ranks} {hosts}")
 }
@@ -85,9 +97,19 @@ impl Groups {
     pub(crate) fn step(&self, observer: &mut Observer, threshold: f64) -> bool {
         let mut is_new = false;
         for (key, rates) in &self.rates {
-            let has_peers = rates.len() >= FEWEST_RANKS;
-            let usual = crate::sequential::median(rates.iter().map(|rate| rate.units));
-            if has_peers {
+            // Each with its own past first: others that join or end, faster or slower, change nothing of it.
+            let mut changed = Vec::new();
+            for rate in rates {
+                let Some(series) = series_mut(observer, rate) else { continue };
+                series.busbw = rate.busbw;
+                if series.own.is_ready() {
+                    changed.push(Changed { rate, units: rate.units.saturating_sub(series.own.usual()) });
+                }
+                let change = series.own.step(rate.units, threshold);
+                series.is_reported &= series.has_peers || change != Change::Calm;
+            }
+            if changed.len() >= FEWEST_RANKS {
+                let usual = crate::sequential::median(changed.iter().map(|it| it.units));
                 let group = observer.groups.entry(key.clone()).or_default();
                 // After a long pause it may be another job.
                 if self.window.saturating_sub(group.last) > PAUSE {
@@ -95,27 +117,18 @@ impl Groups {
                 }
                 group.last = self.window;
                 is_new |= group.test.step(usual, threshold) == Change::Alarm;
-            }
-            for rate in rates {
-                let communicator = observer.communicators.get_mut(&rate.id);
-                let operation = communicator.and_then(|it| it.operations.get_mut(&rate.operation));
-                let Some(series) = operation.and_then(|it| it.series.get_mut(&rate.class)) else { continue };
-                // Too few of its peers are there in this window.
-                if series.has_peers && !has_peers {
-                    continue;
-                }
-                if has_peers && !series.has_peers {
-                    series.has_peers = true;
-                    series.test = SinkTest::default();
-                }
-                series.busbw = rate.busbw;
-                let value = if has_peers { rate.units.saturating_sub(usual) } else { rate.units };
-                match series.test.step(value, threshold) {
-                    Change::Alarm => is_new = true,
-                    Change::Calm => series.is_reported = false,
-                    Change::None => {}
+                for Changed { rate, units } in &changed {
+                    let Some(series) = series_mut(observer, rate) else { continue };
+                    if !series.has_peers {
+                        (series.has_peers, series.is_reported) = (true, false);
+                    }
+                    if series.test.step(units.saturating_sub(usual), threshold) == Change::Calm {
+                        series.is_reported = false;
+                    }
                 }
             }
+            let is_due = |rate: &Rate| series_mut(observer, rate).is_some_and(|it| it.is_due(threshold));
+            is_new |= rates.iter().any(is_due);
         }
         is_new
     }
@@ -173,10 +186,10 @@ fn alike(observer: &Observer) -> Vec<Finding> {
                     if let Some(sunk) = groups.get_mut(key.as_str()) {
                         sunk.members.push((id, series.busbw));
                     }
-                } else if series.test.evidence.is_active() && !series.is_reported {
+                } else if series.own.evidence.is_active() && !series.is_reported {
                     let shows = vec![Place::Series(id.clone(), operation.clone(), *class)];
                     let mut finding =
-                        finding(FindingKind::AllSlower, operation, *class, series.test.drop(), shows);
+                        finding(FindingKind::AllSlower, operation, *class, series.own.drop(), shows);
                     finding.busbw = rate(series.busbw);
                     (finding.communicators, finding.communicators_in_all) = (vec![id.clone()], 1);
                     found.push(finding);
@@ -251,9 +264,9 @@ fn separated(observer: &Observer, groups: &Groups, crosses_hosts: bool, threshol
         let mut series = Vec::new();
         for (operation, of_operation) in &communicator.operations {
             for (class, one) in &of_operation.series {
-                if one.has_peers && one.test.is_ready() && one.test.evidence.is_strong(threshold) {
+                if one.is_slow(threshold) {
                     slow_keys.insert(key(operation, *class, communicator.ranks, *hosts));
-                    is_new |= one.test.evidence.is_active() && !one.is_reported;
+                    is_new |= one.is_due(threshold);
                     series.push((operation.as_str(), *class, one));
                 }
             }
@@ -353,7 +366,8 @@ fn name(observer: &Observer, finding: &mut Finding, processes: &BTreeSet<u32>) {
 pub(crate) fn report_late(observer: &mut Observer, window: u32, threshold: f64, events: &mut Vec<Event>) {
     let mut late: BTreeMap<u32, Late> = BTreeMap::new();
     for (id, communicator) in &observer.communicators {
-        for ((rank, test), member) in communicator.late.iter().enumerate().zip(&communicator.members) {
+        for (rank, test) in communicator.late.iter().enumerate() {
+            let member = communicator.members.get(&rank).copied();
             let Some(process) = member.filter(|_| test.evidence.is_strong(threshold)) else { continue };
             let late = late.entry(process).or_default();
             late.is_new |= test.evidence.is_active() && !test.is_reported;
@@ -366,7 +380,11 @@ pub(crate) fn report_late(observer: &mut Observer, window: u32, threshold: f64, 
         by_host.entry(row.host).or_default().insert(*process);
     }
     for (host, processes) in by_host {
-        let on_host = observer.processes.iter().filter(|row| row.host == host).count();
+        // Those of jobs that ended are no part of it.
+        let goes_on = |(at, row): &(u32, &ProcessRow)| {
+            row.host == host && (processes.contains(at) || observer.goes_on(row))
+        };
+        let on_host = (0..).zip(&observer.processes).filter(goes_on).count();
         let is_whole_host = processes.len() > 1 && processes.len() * 2 >= on_host;
         let sets: Vec<BTreeSet<u32>> = match is_whole_host {
             true => vec![processes],

@@ -17,10 +17,11 @@ pub(crate) const FEWEST_RANKS: usize = 4;
 pub(crate) struct Communicator {
     pub ranks: usize,
     /// The process of each rank that has a record.
-    pub members: Vec<Option<u32>>,
+    pub members: BTreeMap<usize, u32>,
     pub operations: BTreeMap<String, Operation>,
     /// By window.
     pub waits: BTreeMap<u32, Waits>,
+    /// Of each rank, since its first whole call.
     pub late: Vec<LateTest>,
     /// Windows in which it had records.
     pub windows: u32,
@@ -39,11 +40,38 @@ pub(crate) struct Operation {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Series {
     pub windows: BTreeMap<u32, Rates>,
+    /// Of its own bandwidth.
+    pub own: SinkTest,
+    /// By how much more it sank than its peers did; nothing where it has none.
     pub test: SinkTest,
-    /// Compared with peers and not with its past alone; where that changes the test begins at the start.
+    /// Compared with peers and not with its past alone.
     pub has_peers: bool,
     pub busbw: f32,
     pub is_reported: bool,
+}
+
+impl Series {
+    /// It sank below its own past, and more than its peers: one that only became slower than others is not meant.
+    pub(crate) fn is_slow(&self, threshold: f64) -> bool {
+        self.has_peers
+            && self.test.is_ready()
+            && self.test.evidence.is_strong(threshold)
+            && self.own.evidence.is_strong(threshold)
+    }
+
+    /// The same, with enough evidence for an alarm, which was not reported.
+    pub(crate) fn is_due(&self, threshold: f64) -> bool {
+        !self.is_reported
+            && match self.has_peers {
+                true => self.test.evidence.is_active() && self.is_slow(threshold),
+                false => self.own.evidence.is_active(),
+            }
+    }
+
+    /// What is reported of it goes on.
+    pub(crate) fn is_active(&self) -> bool {
+        if self.has_peers { self.test.evidence.is_active() } else { self.own.evidence.is_active() }
+    }
 }
 
 /// What calls of one window came to.
@@ -89,10 +117,10 @@ impl Communicator {
     pub(crate) fn new(ranks: usize) -> Communicator {
         Communicator {
             ranks,
-            members: vec![None; ranks],
+            members: BTreeMap::new(),
             operations: BTreeMap::new(),
             waits: BTreeMap::new(),
-            late: vec![LateTest::default(); ranks],
+            late: Vec::new(),
             windows: 0,
             last_s: 0,
             late_records: 0,
@@ -147,6 +175,7 @@ impl Communicator {
         let mut sorted = whole.times.clone();
         let middle = sorted.len() / 2;
         let median = *sorted.select_nth_unstable_by(middle, f32::total_cmp).1;
+        self.late.resize(self.ranks, LateTest::default());
         let waits = self.waits.entry(window).or_default();
         waits.less.resize(self.ranks, 0.0);
         waits.calls += 1;
@@ -158,7 +187,7 @@ impl Communicator {
 
     /// The ranks on one host alone have no network between them.
     pub(crate) fn processes(&self) -> impl Iterator<Item = u32> {
-        self.members.iter().flatten().copied()
+        self.members.values().copied()
     }
 
     /// Whole calls, and those that miss ranks.
@@ -175,8 +204,7 @@ impl Communicator {
 
     pub(crate) fn is_judged(&self) -> bool {
         let (complete, incomplete) = self.calls();
-        let is_ready =
-            self.operations.values().flat_map(|it| it.series.values()).any(|it| it.test.is_ready());
+        let is_ready = self.operations.values().flat_map(|it| it.series.values()).any(|it| it.own.is_ready());
         is_ready && incomplete <= complete
     }
 
@@ -190,10 +218,10 @@ impl Communicator {
     /// How many questions are asked of it in each window.
     pub(crate) fn tests(&self) -> usize {
         let series: usize = self.operations.values().map(|it| it.series.len()).sum();
-        series + if self.ranks < FEWEST_RANKS { 0 } else { self.ranks }
+        series + self.late.len()
     }
 
     pub(crate) fn cells(&self) -> usize {
-        self.operations.values().map(|it| it.calls.cells(self.ranks)).sum()
+        self.operations.values().map(|it| it.calls.cells()).sum()
     }
 }

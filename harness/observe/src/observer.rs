@@ -1,10 +1,10 @@
 //! The state of an observation: takes records in any order of ranks, closes windows of time, and reports what they show.
 
 use crate::attribution::{Groups, report_late, report_sinking};
-use crate::communicator::{Communicator, FEWEST_RANKS, Taken};
+use crate::communicator::{Communicator, FEWEST_RANKS, Series, Taken};
 use crate::finding::{Event, Place};
 use crate::sequential::{Change, threshold};
-use crate::state::{Counts, Host, Observer, ProcessRow};
+use crate::state::{Counts, FAR_S, Host, Observer, ProcessRow};
 use logs::inspector::lines::CallRecord;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -21,8 +21,8 @@ const MOST_GRACE_S: u32 = 600;
 const LEAST_GRACE: u32 = 3;
 /// A communicator without a record for so long has ended.
 const ENDED_AFTER_S: u32 = 2 * 3600;
-/// A host that is so far behind most others writes no more.
-const STOPPED_AFTER_S: u32 = 3600;
+/// Operations in which all ranks do the same. The root of others has less to do, and a shorter kernel says nothing of it.
+const ALIKE: [&str; 5] = ["AllReduce", "AllGather", "ReduceScatter", "AlltoAll", "AllToAll"];
 /// What is slow for the same reason shows within so many windows.
 const SETTLE: u32 = 6;
 
@@ -33,6 +33,8 @@ pub struct Coverage {
     pub records: u64,
     /// Sends and receives, whose times do not say whether they wait: not judged.
     pub sends: u64,
+    /// Of operations with a root, or of unknown ones: not judged.
+    pub rooted: u64,
     /// Without a time of the GPU or of the writing.
     pub untimed: u64,
     /// Of a rank that another process has, or a copy of one.
@@ -67,6 +69,10 @@ impl Observer {
             self.counts.sends += 1;
             return;
         }
+        if !ALIKE.contains(&record.operation.as_str()) {
+            self.counts.rooted += 1;
+            return;
+        }
         let at_s = record.at_us.and_then(|at| u32::try_from(at / 1_000_000).ok());
         let (Some(time_us), Some(at_s)) = (record.time_us, at_s) else {
             self.counts.untimed += 1;
@@ -87,34 +93,35 @@ impl Observer {
     fn take_timed(&mut self, record: &CallRecord, time_us: f64, at_s: u32) -> Taken {
         let Ok(ranks) = usize::try_from(record.ranks) else { return Taken::NoRoom };
         if !self.communicators.contains_key(&record.communicator) {
-            let has_room = ranks <= MOST_MEMBERS - self.members.min(MOST_MEMBERS)
-                && self.communicators.len() < MOST_COMMUNICATORS;
-            if !has_room {
+            if ranks > MOST_MEMBERS || self.communicators.len() >= MOST_COMMUNICATORS {
                 return Taken::NoRoom;
             }
-            self.members += ranks;
             self.communicators.insert(record.communicator.clone(), Communicator::new(ranks));
         }
         let Some(process) = self.process(record) else { return Taken::NoRoom };
-        let host = self.processes.get(process as usize).map_or(0, |it| it.host);
-        if let Some(host) = self.hosts.get_mut(host as usize)
-            && at_s > host.last_s
-        {
-            if host.last_s > 0 {
-                host.gap_s = (at_s - host.last_s).min(MOST_GRACE_S);
+        if let Some(row) = self.processes.get_mut(process as usize) {
+            (row.last_s, row.turn) = (at_s, self.turn);
+            if let Some(host) = self.hosts.get_mut(row.host as usize) {
+                host.saw(at_s, self.turn, MOST_GRACE_S);
             }
-            host.last_s = at_s;
         }
         let (window_s, closed) = (self.window_s, self.closed);
         let Some(communicator) = self.communicators.get_mut(&record.communicator) else {
             return Taken::NoRoom;
         };
-        let member = usize::try_from(record.rank).ok().and_then(|rank| communicator.members.get_mut(rank));
-        let Some(member) = member.filter(|_| communicator.ranks == ranks) else {
+        let rank = usize::try_from(record.rank).ok().filter(|rank| *rank < ranks);
+        let Some(rank) = rank.filter(|_| communicator.ranks == ranks) else {
             return Taken::Contradictory;
         };
-        if *member.get_or_insert(process) != process {
-            return Taken::Contradictory;
+        match communicator.members.get(&rank) {
+            Some(member) if *member != process => return Taken::Contradictory,
+            Some(_) => {}
+            // Room is for ranks that are there: a number that is only claimed takes none.
+            None if self.members >= MOST_MEMBERS => return Taken::NoRoom,
+            None => {
+                communicator.members.insert(rank, process);
+                self.members += 1;
+            }
         }
         communicator.take(record, (time_us, at_s), window_s, closed)
     }
@@ -124,7 +131,7 @@ impl Observer {
             Some(host) => *host,
             None => {
                 let at = u32::try_from(self.hosts.len()).ok().filter(|at| (*at as usize) < MOST_PROCESSES)?;
-                self.hosts.push(Host { name: record.host.clone(), last_s: 0, gap_s: 0 });
+                self.hosts.push(Host::new(record.host.clone()));
                 self.by_name.insert(record.host.clone(), at);
                 at
             }
@@ -133,7 +140,7 @@ impl Observer {
             return Some(*process);
         }
         let at = u32::try_from(self.processes.len()).ok().filter(|at| (*at as usize) < MOST_PROCESSES)?;
-        self.processes.push(ProcessRow { host, pid: record.pid });
+        self.processes.push(ProcessRow { host, pid: record.pid, last_s: 0, turn: self.turn });
         self.by_pid.insert((host, record.pid), at);
         Some(at)
     }
@@ -148,6 +155,11 @@ impl Observer {
         let Some(end) = (last_s.saturating_sub(grace_s) / self.window_s).checked_sub(1) else {
             return events;
         };
+        self.turn += 1;
+        // A clock by which time went on was set back: what comes now is judged again.
+        if self.closed.is_some_and(|closed| closed.saturating_sub(end) > FAR_S / self.window_s) {
+            self.closed = Some(end);
+        }
         for window in self.open_windows(end) {
             self.closed = Some(window);
             self.close(window, &mut events);
@@ -166,12 +178,22 @@ impl Observer {
         events
     }
 
-    /// The median of the hosts' last records; hosts whose jobs ended long ago are left out.
+    /// When most hosts that write had their last record: the largest group of clocks that agree, of equal ones the
+    /// earlier. A clock that is wrong closes nothing.
     fn last_s(&self) -> Option<u32> {
-        let mut all: Vec<u32> = self.hosts.iter().map(|host| host.last_s).filter(|last| *last > 0).collect();
+        let writing = self.hosts.iter().filter(|host| host.last_s > 0 && self.is_writing(host.turn));
+        let mut all: Vec<u32> = writing.map(|host| host.last_s).collect();
         all.sort_unstable();
-        let late = all.get(all.len() * 3 / 4)?.saturating_sub(STOPPED_AFTER_S);
-        median(all.into_iter().filter(|last| *last >= late))
+        let mut best: &[u32] = &[];
+        for at in 0..all.len() {
+            let rest = all.get(at..)?;
+            let first = *rest.first()?;
+            let agree = rest.get(..rest.partition_point(|last| *last - first <= FAR_S))?;
+            if agree.len() > best.len() {
+                best = agree;
+            }
+        }
+        median(best.iter().copied())
     }
 
     /// Those up to `end` that hold something, in their order.
@@ -250,7 +272,7 @@ impl Observer {
                 .is_some_and(|it| it.evidence.is_active()),
             Place::Series(id, operation, class) => {
                 let operation = communicators.get(id).and_then(|it| it.operations.get(operation));
-                operation.and_then(|it| it.series.get(class)).is_some_and(|it| it.test.evidence.is_active())
+                operation.and_then(|it| it.series.get(class)).is_some_and(Series::is_active)
             }
             Place::Group(key) => groups.get(key).is_some_and(|it| it.test.evidence.is_active()),
         };
@@ -266,9 +288,12 @@ impl Observer {
 
     fn end_old(&mut self, last_s: u32, events: &mut Vec<Event>) {
         let before = self.communicators.len();
+        for communicator in self.communicators.values_mut() {
+            communicator.last_s = communicator.last_s.min(last_s.saturating_add(FAR_S));
+        }
         self.communicators.retain(|_, it| last_s.saturating_sub(it.last_s) <= ENDED_AFTER_S);
         if self.communicators.len() < before {
-            self.members = self.communicators.values().map(|it| it.ranks).sum();
+            self.members = self.communicators.values().map(|it| it.members.len()).sum();
             let window_s = self.window_s;
             self.groups.retain(|_, it| last_s.saturating_sub(it.last * window_s) <= ENDED_AFTER_S);
             self.end_findings(last_s / self.window_s, events);
@@ -277,10 +302,11 @@ impl Observer {
 
     /// What was looked at so far.
     pub fn coverage(&self) -> Coverage {
-        let Counts { records, sends, untimed, contradictory, no_room, too_late } = self.counts;
+        let Counts { records, sends, rooted, untimed, contradictory, no_room, too_late } = self.counts;
         let mut coverage = Coverage {
             records,
             sends,
+            rooted,
             untimed,
             contradictory,
             no_room,

@@ -147,7 +147,7 @@ impl SinkTest {
         self.past.len() - DELAY.min(self.past.len() / 2)
     }
 
-    fn usual(&self) -> i32 {
+    pub(crate) fn usual(&self) -> i32 {
         median(self.past.iter().take(self.reference()).copied())
     }
 

@@ -223,3 +223,157 @@ fn absurd_records_take_no_room_and_are_counted() {
     assert_eq!((coverage.records, coverage.no_room, coverage.untimed), (8, 1, 2));
     assert_eq!((coverage.sends, coverage.contradictory, coverage.communicators), (1, 2, 1));
 }
+
+/// Steps of communicators of four nodes each, by how long their calls take; none where one has no call.
+fn peers(steps: u64, time: impl Fn(u64, u64) -> Option<f64>) -> Vec<Finding> {
+    let (mut observer, mut draws, mut found) = (Observer::new(10), Draws(5), Vec::new());
+    for number in 0..steps {
+        for communicator in 0..12 {
+            let Some(time) = time(communicator, number) else { continue };
+            let time = time * (0.98 + 0.04 * draws.next());
+            for rank in 0..SIDE {
+                let record = record(format!("0xc{communicator}"), communicator * SIDE + rank, rank, number);
+                observer.take(&CallRecord { time_us: Some(time + 60.0 * draws.next()), ..record });
+            }
+        }
+        found.extend(observer.advance().into_iter().filter_map(|event| match event {
+            Event::Found(finding) => Some(finding),
+            Event::Over { .. } => None,
+        }));
+    }
+    found
+}
+
+#[test]
+fn faster_peers_that_join_and_slower_ones_that_end_blame_none_of_the_others() {
+    let joins = |it, number| match it < 4 {
+        true => Some(2500.0),
+        false => (number >= 150).then_some(2000.0),
+    };
+    assert_eq!(peers(320, joins), []);
+    let ends = |it, number| match it {
+        0..3 => (number < 150).then_some(2500.0),
+        3..5 => Some(2500.0),
+        _ => Some(2000.0),
+    };
+    assert_eq!(peers(320, ends), []);
+    let fast_ends = |it, number| match it < 5 {
+        true => Some(2500.0),
+        false => (number < 150).then_some(2000.0),
+    };
+    assert_eq!(peers(320, fast_ends), []);
+    // Only the one that sank itself.
+    let sinks = |it, number| match it < 4 {
+        true => Some(if it == 1 && number >= 200 { 3000.0 } else { 2500.0 }),
+        false => (number >= 150).then_some(2000.0),
+    };
+    let found = peers(320, sinks);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].kind, hosts(&found[0])), (FindingKind::Sinking, vec!["n4", "n5", "n6", "n7"]));
+}
+
+#[test]
+fn the_root_of_an_operation_has_less_to_do_and_is_not_judged() {
+    let mut observer = Observer::new(10);
+    for number in 0..300 {
+        for rank in 0..SIDE {
+            let time_us = Some(60.0 + 20.0 * rank as f64);
+            for operation in ["Broadcast", "Reduce", "Gather"] {
+                let record = record("0x1".into(), rank, rank, number);
+                observer.take(&CallRecord { time_us, operation: operation.into(), ..record });
+            }
+        }
+        assert_eq!(observer.advance(), []);
+    }
+    let coverage = observer.coverage();
+    assert_eq!((coverage.rooted, coverage.judged), (3 * 300 * SIDE, 0));
+}
+
+/// A row of four hosts of which one comes late from step 200 on, with what befalls a record.
+fn row(change: impl Fn(u64, &mut CallRecord)) -> Observed {
+    let effect = |number, nodes: &[u64]| {
+        let late = |node: &u64| if number >= 200 && *node == 1 { 2000.0 } else { 0.0 };
+        (1.0, std::array::from_fn(|at| late(&nodes[at])))
+    };
+    let mut job = Job { has_columns: false, ..Job::new(&effect) };
+    let (mut observer, mut found, mut over) = (Observer::new(10), Vec::new(), Vec::new());
+    for number in 0..360 {
+        for mut record in job.step(number).into_iter().filter(|it| it.communicator == "0xa0") {
+            change(number, &mut record);
+            observer.take(&record);
+        }
+        for event in observer.advance() {
+            match event {
+                Event::Found(finding) => found.push(finding),
+                Event::Over { number, .. } => over.push(number),
+            }
+        }
+    }
+    Observed { found, over, coverage: observer.coverage() }
+}
+
+#[test]
+fn a_damaged_time_or_a_wrong_clock_of_one_of_four_hosts_hides_nothing() {
+    let one_line = |number: u64, record: &mut CallRecord| {
+        if number == 149 && record.rank == 3 {
+            record.at_us = record.at_us.map(|at| at + 2_000_000_000_000_000);
+        }
+    };
+    let clock = |number: u64, record: &mut CallRecord| {
+        if number >= 150 && record.rank == 3 {
+            record.at_us = record.at_us.map(|at| at + 5_400_000_000);
+        }
+    };
+    for observed in [row(one_line), row(clock)] {
+        assert_eq!(observed.found.len(), 1, "{:?}", observed.found);
+        assert_eq!(hosts(&observed.found[0]), ["n1"]);
+        assert_eq!((observed.over.as_slice(), observed.coverage.too_late), (&[][..], 0));
+        assert_eq!(observed.coverage.last_s, EPOCH_S + 3590);
+    }
+    // Alone, one line proves nothing.
+    let mut observer = Observer::new(10);
+    let at = |s: u64| CallRecord { at_us: Some(s * 1_000_000), ..record("0x1".into(), 1, 1, s) };
+    for s in [EPOCH_S, 2 * EPOCH_S] {
+        observer.take(&at(s));
+        observer.advance();
+        assert_eq!(observer.coverage().last_s, EPOCH_S);
+    }
+}
+
+#[test]
+fn processes_of_jobs_that_ended_do_not_hide_that_a_whole_host_is_late() {
+    let (mut observer, mut draws, mut found) = (Observer::new(10), Draws(9), Vec::new());
+    for number in 0..420 {
+        let run = (number / 140).min(2);
+        for communicator in 0..4_u64 {
+            for rank in 0..SIDE {
+                let is_late = number >= 380 && rank == 1;
+                let time_us = Some(if is_late { 2000.0 } else { 4000.0 } + 60.0 * draws.next());
+                let id = format!("0x{run}{communicator}");
+                let pid = 1000 * run + communicator;
+                observer.take(&CallRecord { time_us, pid, ..record(id, rank, rank, number) });
+            }
+        }
+        found.extend(observer.advance().into_iter().filter_map(|event| match event {
+            Event::Found(finding) => Some(finding),
+            Event::Over { .. } => None,
+        }));
+    }
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((hosts(&found[0]), found[0].is_whole_host), (vec!["n1"], true));
+}
+
+#[test]
+fn a_number_of_ranks_that_is_only_claimed_takes_no_room_from_others() {
+    let mut observer = Observer::new(10);
+    for number in 0..20 {
+        observer.take(&CallRecord { ranks: 262_144, ..record(format!("0xe{number}"), 99, 0, number) });
+    }
+    let mut job = Job::new(&|_, _| (1.0, ON_TIME));
+    for number in 0..100 {
+        job.step(number).iter().for_each(|record| observer.take(record));
+        observer.advance();
+    }
+    let coverage = observer.coverage();
+    assert_eq!((coverage.no_room, coverage.judged), (0, 8));
+}

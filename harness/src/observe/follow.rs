@@ -19,6 +19,10 @@ const HEAD: u64 = 256;
 /// What is beyond these is left out, and counted.
 const MOST_FILES: usize = 65_536;
 const MOST_ENTRIES: usize = 262_144;
+/// A file whose next line is so far ahead of the others' may have a clock that is.
+const SKEW_US: u64 = 30_000_000;
+/// Lines that are looked at to find that out.
+const MOST_PEEKED: usize = 16;
 /// All files are read up to the same time, then up to the next: their records belong together.
 const STEP_US: u64 = 60_000_000;
 
@@ -34,6 +38,19 @@ struct Followed {
     lines: FileLines,
     /// Within a line that is too long.
     is_skipping: bool,
+    /// By how much its clock is ahead of most others, as their calls show.
+    ahead_us: u64,
+    /// The time of the last line, by most clocks.
+    last_us: u64,
+}
+
+impl Followed {
+    /// The time of a line by most clocks.
+    fn time_us(&self, at_us: u64) -> u64 {
+        // Where the clock was set right, it would be behind its own last line.
+        let set = at_us.checked_sub(self.ahead_us);
+        set.filter(|set| set.saturating_add(SKEW_US) >= self.last_us).unwrap_or(at_us)
+    }
 }
 
 /// What was odd in the files, since the beginning.
@@ -54,6 +71,12 @@ pub(super) struct Looked {
     /// Links, pipes and the like, by the names of records.
     pub no_files: u64,
     pub left_out: u64,
+    /// Why the folder could not be read.
+    pub folder: Option<String>,
+    /// Files by a clock that is ahead, which was set right.
+    pub ahead: u64,
+    /// Calls that came after their time was judged, since the look before.
+    pub too_late: u64,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -119,28 +142,78 @@ impl Follower {
         let listed = list(folder, &mut looked)?;
         let mut unread = self.find(listed, &mut looked);
         looked.files = self.files.len() as u64;
-        let mut limit_us = 0;
+        let mut limit_us: u64 = 0;
         while !unread.is_empty() {
             unread.retain_mut(|file| {
                 if file.next_us > limit_us {
                     return true;
                 }
-                match self.read(file, limit_us, observer) {
-                    Ok(next_us) => {
-                        file.next_us = next_us.unwrap_or_default();
-                        next_us.is_some()
-                    }
-                    Err(error) => {
-                        looked.fail(&file.path, &error);
-                        false
-                    }
+                self.read_on(file, (limit_us, 0), observer, &mut looked)
+            });
+            // The others wait for calls of these: their clocks are ahead, or a line has a wrong time.
+            unread.retain_mut(|file| {
+                if file.next_us <= limit_us.saturating_add(SKEW_US) {
+                    return true;
                 }
+                // What cannot be read now is reported when it is its turn.
+                let Ok(Some((ahead_us, until))) = self.peek(file, observer) else { return true };
+                if let Some(known) = self.files.get_mut(file.at) {
+                    (known.ahead_us, known.last_us) = (ahead_us, 0);
+                }
+                self.read_on(file, (limit_us, until), observer, &mut looked)
             });
             events.extend(observer.advance());
             let next_us = unread.iter().map(|file| file.next_us).min().unwrap_or_default();
             limit_us = limit_us.max(next_us).saturating_add(STEP_US);
         }
+        looked.ahead = self.files.iter().filter(|file| file.ahead_us > 0).count() as u64;
         Ok(looked)
+    }
+
+    /// Whether there is more to read of it.
+    fn read_on(
+        &mut self,
+        file: &mut Unread,
+        limit: (u64, u64),
+        observer: &mut Observer,
+        looked: &mut Looked,
+    ) -> bool {
+        match self.read(file, limit, observer) {
+            Ok(next_us) => {
+                file.next_us = next_us.unwrap_or_default();
+                next_us.is_some()
+            }
+            Err(error) => {
+                looked.fail(&file.path, &error);
+                false
+            }
+        }
+    }
+
+    /// By how much the clock of a file is ahead, by a call that most other ranks wrote before, and the end of its line.
+    fn peek(&self, file: &Unread, observer: &Observer) -> io::Result<Option<(u64, u64)>> {
+        let Some(known) = self.files.get(file.at) else { return Ok(None) };
+        let mut opened = open_regular(&file.path, (known.device, known.inode))?;
+        opened.seek(SeekFrom::Start(known.offset))?;
+        let mut from = BufReader::new(opened);
+        let (mut lines, mut offset, mut line) = (known.lines.clone(), known.offset, Vec::new());
+        for _ in 0..MOST_PEEKED {
+            line.clear();
+            offset += Read::take(&mut from, LONGEST).read_until(b'\n', &mut line)? as u64;
+            if line.last() != Some(&b'\n') || offset > file.length {
+                break;
+            }
+            let text = String::from_utf8_lossy(&line);
+            let parsed = ParsedLine::parse(&text);
+            let at_us = parsed.at_us();
+            if let Line::Call(call) = lines.take(parsed)
+                && let (Some(at_us), Some(others_us)) = (at_us, observer.awaits(&call))
+            {
+                let ahead_us = at_us.saturating_sub(others_us);
+                return Ok(Some((if ahead_us > SKEW_US { ahead_us } else { 0 }, offset)));
+            }
+        }
+        Ok(None)
     }
 
     /// Which files have more to read. Those that are gone are forgotten.
@@ -202,6 +275,8 @@ impl Follower {
                 offset: 0,
                 lines: FileLines::default(),
                 is_skipping: false,
+                ahead_us: 0,
+                last_us: 0,
             };
             let at = if let Some(at) = at
                 && let Some(known) = self.files.get_mut(at)
@@ -228,8 +303,13 @@ impl Follower {
     }
 
     /// Reads lines up to those that were written later than `limit_us`, and gives when the next of these was; nothing at
-    /// the end. A line without an end stays for the next time.
-    fn read(&mut self, file: &Unread, limit_us: u64, observer: &mut Observer) -> io::Result<Option<u64>> {
+    /// the end. Lines before `until` are read whatever their time. A line without an end stays for the next time.
+    fn read(
+        &mut self,
+        file: &Unread,
+        (limit_us, until): (u64, u64),
+        observer: &mut Observer,
+    ) -> io::Result<Option<u64>> {
         let Some(known) = self.files.get_mut(file.at) else { return Ok(None) };
         let mut opened = open_regular(&file.path, (known.device, known.inode))?;
         opened.seek(SeekFrom::Start(known.offset))?;
@@ -244,11 +324,27 @@ impl Follower {
                 (true, false) => {
                     let text = String::from_utf8_lossy(&line);
                     let parsed = ParsedLine::parse(&text);
-                    if let Some(at_us) = parsed.at_us().filter(|at_us| *at_us > limit_us) {
-                        return Ok(Some(at_us));
+                    let at_us = parsed.at_us();
+                    let time_us = at_us.map(|at_us| known.time_us(at_us));
+                    let is_late = time_us.is_some_and(|time_us| time_us > limit_us);
+                    if is_late && known.offset >= until {
+                        return Ok(time_us);
+                    }
+                    if at_us.is_some() && at_us == time_us && !is_late {
+                        known.ahead_us = 0;
+                    }
+                    if !is_late {
+                        known.last_us = time_us.unwrap_or(known.last_us);
                     }
                     match known.lines.take(parsed) {
-                        Line::Call(call) => observer.take(&call),
+                        Line::Call(mut call) => {
+                            // A time that neither the clock nor the calls explain is none.
+                            let is_odd = time_us > Some(limit_us.saturating_add(SKEW_US));
+                            if is_odd || time_us != at_us {
+                                call.at_us = time_us.filter(|_| !is_odd);
+                            }
+                            observer.take(&call);
+                        }
                         Line::Damaged => self.odd.damaged += 1,
                         Line::Other | Line::Foreign => {}
                     }

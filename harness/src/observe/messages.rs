@@ -50,7 +50,7 @@ fn who(finding: &Finding) -> String {
     let all = finding.processes_in_all;
     match (finding.hosts.as_slice(), finding.processes.as_slice()) {
         ([], _) => count(finding.communicators_in_all, "communicator") + ", no process in common",
-        ([host], [process]) => format!("{host} rank {}", process.rank),
+        ([host], [process]) => format!("{host} rank {} (pid {})", process.rank, process.pid),
         ([host], _) if finding.is_whole_host => format!("{host}, {all} processes"),
         ([host], _) => format!("{host}, one of {all} processes"),
         (hosts, _) => format!("one of {all} processes ({})", named(hosts, all)),
@@ -66,6 +66,9 @@ fn named(hosts: &[String], all: usize) -> String {
 /// Why the records do not suffice for a pass; empty where they do.
 pub(super) fn gaps(looked: &Looked, coverage: &Coverage) -> Vec<String> {
     let mut gaps = Vec::new();
+    if let Some(why) = &looked.folder {
+        return vec![format!("the folder cannot be read: {}", show(why))];
+    }
     let mut gap = |is: bool, message: String| {
         if is {
             gaps.push(message);
@@ -91,7 +94,7 @@ pub(super) fn gaps(looked: &Looked, coverage: &Coverage) -> Vec<String> {
     gap(
         unjudged > 0,
         format!(
-            "{unjudged} of {} not judged: calls miss records of some ranks",
+            "{unjudged} of {} not judged: calls miss records of some ranks, or clocks are far apart",
             count(communicators, "communicator")
         ),
     );
@@ -99,17 +102,24 @@ pub(super) fn gaps(looked: &Looked, coverage: &Coverage) -> Vec<String> {
         records > 0 && judged == 0 && unjudged == 0,
         "too few calls of which all ranks have a record: 40 windows of 10 s are needed".to_owned(),
     );
+    let late = count(looked.too_late, "call");
+    gap(
+        looked.too_late > 0,
+        format!("{late} came after their time was judged: late files, or clocks far apart"),
+    );
     gaps
 }
 
 /// What is no gap, and may explain one.
 pub(super) fn notes(looked: &Looked, odd: &Oddities, coverage: &Coverage) -> Vec<String> {
-    let Coverage { sends, contradictory, too_late, incomplete_calls, .. } = *coverage;
+    let Coverage { sends, rooted, contradictory, too_late, incomplete_calls, .. } = *coverage;
     let all = [
         (odd.damaged, count(odd.damaged, "line") + " damaged, left out"),
         (odd.restarted, count(odd.restarted, "file") + " shorter or replaced, read from the start"),
         (looked.no_files, count(looked.no_files, "name") + " of a link or a pipe, not opened"),
         (sends, format!("{sends} sends or receives not judged: their times may hold waiting")),
+        (rooted, format!("{rooted} calls with a root not judged: it has less to do than others")),
+        (looked.ahead, count(looked.ahead, "file") + " by a clock that is ahead, set right by their calls"),
         (contradictory, count(contradictory, "record") + " left out: a copy, or another one contradicts it"),
         (too_late, count(too_late, "call") + " written after its time was judged"),
         (incomplete_calls, count(incomplete_calls, "call") + " without a record of each rank"),
@@ -174,12 +184,20 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_reported_by_cause() {
-        let looked =
-            Looked { files: 2, unreadable: Some((2, "x.log: denied".to_owned())), no_files: 1, left_out: 3 };
+        let looked = Looked {
+            files: 2,
+            unreadable: Some((2, "x.log: denied".to_owned())),
+            no_files: 1,
+            left_out: 3,
+            folder: None,
+            ahead: 2,
+            too_late: 3,
+        };
         let odd = Oddities { damaged: 1, restarted: 2 };
         let coverage = Coverage {
             records: 10,
             sends: 4,
+            rooted: 7,
             untimed: 6,
             contradictory: 1,
             no_room: 2,
@@ -196,6 +214,7 @@ mod tests {
             notes(&looked, &odd, &coverage),
             vec![covered(&looked, &coverage)],
             gaps(&none, &Coverage::default()),
+            gaps(&Looked { folder: Some("x: denied".to_owned()), ..none.clone() }, &Coverage::default()),
             gaps(&Looked { files: 1, ..none.clone() }, &Coverage::default()),
             gaps(&Looked { files: 1, ..none }, &few),
         ];

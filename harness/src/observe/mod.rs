@@ -15,7 +15,7 @@ use model::exit_code;
 use observe::{Event, Observer};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::{Service, write_whole};
@@ -26,6 +26,9 @@ use time::format_description::well_known::Rfc3339;
 const WINDOW_S: u32 = 10;
 /// The journal of events, where no other place is given.
 const EVENTS: &str = "events.jsonl";
+
+/// Each event begins so.
+const FIRST: &str = "{\"sequence\":";
 
 /// What a person wants.
 pub(crate) struct ObserveRequest {
@@ -65,6 +68,8 @@ struct State {
     pending: Vec<Logged>,
     /// Events so far.
     events: u64,
+    /// Calls that came too late, by the last look.
+    too_late: u64,
 }
 
 /// Looks again and again, or once; gives the exit code of the last look.
@@ -83,7 +88,7 @@ pub(crate) fn observe(request: &ObserveRequest) -> Result<i32, Error> {
         if request.once {
             return Ok(code);
         }
-        waiting.block_on(tokio::time::sleep(request.every));
+        waiting.block_on(async { tokio::time::sleep(request.every).await });
     }
 }
 
@@ -109,6 +114,8 @@ impl<'a> Session<'a> {
             }
         }
         let service = Service::open(state).map_err(|error| error.to_string())?;
+        // The folder is there by now, so that links into it show.
+        check_places(state, events.as_deref(), metrics.as_deref())?;
         let folder = real(folder).display().to_string();
         let loaded: Option<State> = service
             .load()
@@ -120,6 +127,7 @@ impl<'a> Session<'a> {
             observer: Observer::new(WINDOW_S),
             pending: Vec::new(),
             events: 0,
+            too_late: 0,
         });
         let place = service.state_path();
         if state.folder != folder {
@@ -132,6 +140,7 @@ impl<'a> Session<'a> {
                 place.display()
             ));
         }
+        check_journal(&journal)?;
         let known: Vec<Logged> = service.lines(&journal).map_err(|error| error.to_string())?;
         let last = known.last().map_or(0, |last| last.sequence);
         let pending = std::mem::take(&mut state.pending);
@@ -157,10 +166,13 @@ impl<'a> Session<'a> {
         let ObserveRequest { folder, metrics, once, .. } = self.request;
         let mut events = Vec::new();
         let State { follower, observer, .. } = &mut self.state;
-        let looked = follower.poll(folder, observer, &mut events).unwrap_or_else(|error| Looked {
-            unreadable: Some((1, format!("{}: {error}", folder.display()))),
+        let mut looked = follower.poll(folder, observer, &mut events).unwrap_or_else(|error| Looked {
+            folder: Some(format!("{}: {error}", folder.display())),
             ..Looked::default()
         });
+        let coverage = observer.coverage();
+        looked.too_late = coverage.too_late.saturating_sub(self.state.too_late);
+        self.state.too_late = coverage.too_late;
         self.state.pending = (self.state.events + 1..)
             .zip(events)
             .map(|(sequence, event)| Logged {
@@ -175,7 +187,6 @@ impl<'a> Session<'a> {
         for logged in &self.state.pending {
             self.add(logged, out)?;
         }
-        let coverage = self.state.observer.coverage();
         let odd = &self.state.follower.odd;
         let gaps = messages::gaps(&looked, &coverage);
         if let Some(path) = metrics {
@@ -239,6 +250,50 @@ fn real(path: &Path) -> PathBuf {
             Err(_) => path,
         },
         None => path,
+    }
+}
+
+/// No file that is written may be another one that is: each would damage the other.
+fn check_places(state: &Path, events: Option<&Path>, metrics: Option<&Path>) -> Result<(), String> {
+    let named = |path: &Path| show(&path.display().to_string());
+    if let Some(metrics) = metrics.filter(|it| it.extension().is_none_or(|it| it != "prom")) {
+        return Err(format!(
+            "--metrics {}: does not end in .prom: node_exporter would not read it, and what is there would be replaced",
+            named(metrics)
+        ));
+    }
+    let journal = state.join(EVENTS);
+    let is_journal = |path: &Path| real(path) == real(&journal);
+    let in_state = |path: &&Path| is_within(path, state);
+    let wrong = metrics.filter(in_state).or(events.filter(in_state).filter(|it| !is_journal(it)));
+    if let Some(path) = wrong {
+        return Err(format!(
+            "{}: lies in the state's folder {}; choose another place",
+            named(path),
+            named(state)
+        ));
+    }
+    if let (Some(events), Some(metrics)) = (events, metrics)
+        && real(events) == real(metrics)
+    {
+        return Err(format!("{}: is both --events and --metrics; give two names", named(events)));
+    }
+    Ok(())
+}
+
+/// A file of something else has no line that was cut off, and nothing is removed from it.
+fn check_journal(journal: &Path) -> Result<(), String> {
+    // What is absent or no file is refused, or made, where it is opened.
+    if !fs::metadata(journal).is_ok_and(|data| data.is_file()) {
+        return Ok(());
+    }
+    let mut start = Vec::new();
+    let read = fs::File::open(journal).and_then(|file| file.take(FIRST.len() as u64).read_to_end(&mut start));
+    let path = show(&journal.display().to_string());
+    read.map_err(|error| format!("{path}: {error}"))?;
+    match FIRST.as_bytes().starts_with(&start) {
+        true => Ok(()),
+        false => Err(format!("{path}: holds something else than events of `observe`; choose another place")),
     }
 }
 

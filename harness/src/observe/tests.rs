@@ -2,6 +2,7 @@
 
 use super::*;
 use sim::inspector::{LongFault, LongJob};
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::os::unix::fs::symlink;
 
@@ -272,4 +273,120 @@ fn nothing_is_written_into_the_folder_of_records_and_a_state_is_of_one_folder() 
     fs::write(&state, "{\"format\":1").expect("written");
     let why = refused(bed.request());
     assert!(why.contains("; to start without a past, remove "), "{why}");
+}
+
+/// The text with the times of its lines moved by so many seconds.
+fn moved(text: &str, by_s: i64) -> String {
+    const FIELD: &str = "\"dump_timestamp_us\":";
+    let mut parts = text.split(FIELD);
+    let mut moved = parts.next().expect("a part").to_owned();
+    for part in parts {
+        let end = part.find(|letter: char| !letter.is_ascii_digit()).expect("an end");
+        let at: i64 = part[..end].parse().expect("a time");
+        moved += &format!("{FIELD}{}{}", at + by_s * 1_000_000, &part[end..]);
+    }
+    moved
+}
+
+impl Bed {
+    /// Adds what these seconds have, of one process with a clock that is off.
+    fn write_off(&self, job: &LongJob, (from_s, to_s): (f64, f64), process: usize, by_s: i64) {
+        let path = self.file(job, process);
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        self.write(job, from_s, to_s);
+        let text = fs::read_to_string(&path).expect("read");
+        let (_, new) = text.split_at(before.len());
+        fs::write(&path, before.clone() + &moved(new, by_s)).expect("written");
+    }
+}
+
+#[test]
+fn a_clock_that_jumps_ahead_is_set_right_by_the_calls_and_hides_no_straggler() {
+    for by_s in [90, 4000, 2_000_000_000] {
+        for hosts_first in [3, 15] {
+            let bed = Bed::new();
+            let job = job(vec![LongFault::Late { node: 9, gpu: 0, from_s: 1200.0, us: 4000.0 }]);
+            bed.write(&job, 0.0, 900.0);
+            bed.write_off(&job, (900.0, 2400.0), hosts_first, by_s);
+            let look = bed.look();
+            assert_eq!((look.code, look.err.as_str()), (1, ""), "{by_s}: {}", look.out);
+            assert!(look.out.contains("p5-010 rank "), "{}", look.out);
+            assert!(look.out.contains("note: 1 file by a clock that is ahead"), "{}", look.out);
+            assert_eq!(bed.events().len(), 1, "{by_s}");
+        }
+    }
+}
+
+#[test]
+fn one_line_with_a_wrong_time_blinds_no_later_look() {
+    for by_s in [2_000_000_000, -1_600_000_000] {
+        let bed = Bed::new();
+        let job = job(vec![LongFault::Late { node: 9, gpu: 0, from_s: 1200.0, us: 4000.0 }]);
+        bed.write(&job, 0.0, 890.0);
+        bed.write_off(&job, (890.0, 900.0), 3, by_s);
+        let look = bed.look();
+        assert_eq!((look.code, look.err.as_str()), (0, ""), "{by_s}: {}", look.out);
+        bed.write(&job, 900.0, 2400.0);
+        let look = bed.look();
+        assert_eq!((look.code, look.err.as_str()), (1, ""), "{by_s}: {}", look.out);
+        assert!(look.out.contains("p5-010 rank "), "{}", look.out);
+    }
+}
+
+#[test]
+fn calls_that_came_too_late_to_be_judged_make_their_look_inconclusive() {
+    let bed = Bed::new();
+    let job = job(Vec::new());
+    bed.write(&job, 0.0, 900.0);
+    assert_eq!(bed.look().code, 0);
+    let lengths: BTreeMap<PathBuf, u64> = sizes(&bed.records()).into_iter().collect();
+    bed.write(&job, 900.0, 930.0);
+    for (path, length) in lengths {
+        let text = fs::read_to_string(&path).expect("read");
+        let (before, new) = text.split_at(length as usize);
+        fs::write(&path, before.to_owned() + &moved(new, -200)).expect("written");
+    }
+    let look = bed.look();
+    assert_eq!(look.code, 3, "{}", look.out);
+    assert!(look.err.contains("24 calls came after their time was judged"), "{}", look.err);
+    bed.write(&job, 930.0, 960.0);
+    assert_eq!(bed.look().code, 0, "each look speaks of its own");
+}
+
+#[test]
+fn no_output_takes_the_place_of_another_file() {
+    let bed = Bed::new();
+    let at = |name: &str| Some(bed.folder.path().join(name));
+    fs::write(bed.folder.path().join("important.txt"), "mine").expect("written");
+    symlink(bed.folder.path().join("state"), bed.folder.path().join("link")).expect("linked");
+    for (events, metrics, expected) in [
+        (None, at("important.txt"), "does not end in .prom"),
+        (at("x.prom"), at("x.prom"), "is both --events and --metrics"),
+        (at("x.prom"), at("y/../x.prom"), "is both --events and --metrics"),
+        (at("state/state.json"), None, "lies in the state's folder"),
+        (at("link/state.json"), None, "lies in the state's folder"),
+        (None, at("state/x.prom"), "lies in the state's folder"),
+        (at("important.txt"), None, "holds something else than events"),
+    ] {
+        let request = ObserveRequest { events, metrics, ..bed.request() };
+        let why = Session::open(&request).err().expect("refused");
+        assert!(why.contains(expected), "{expected}: {why}");
+    }
+    assert_eq!(fs::read_to_string(bed.folder.path().join("important.txt")).expect("read"), "mine");
+    let events = at("state/events.jsonl");
+    assert!(Session::open(&ObserveRequest { events, ..bed.request() }).is_ok(), "its usual place");
+}
+
+#[test]
+fn a_folder_that_is_absent_or_a_file_is_called_a_folder() {
+    let bed = Bed::new();
+    fs::remove_dir(bed.records()).expect("removed");
+    let absent = bed.look();
+    fs::write(bed.records(), "").expect("written");
+    let file = bed.look();
+    for look in [absent, file] {
+        assert_eq!(look.code, 3);
+        assert!(look.err.starts_with("inconclusive: the folder cannot be read: "), "{}", look.err);
+        assert_eq!(look.err.lines().count(), 1, "{}", look.err);
+    }
 }
