@@ -3,7 +3,7 @@
 
 use super::certificate::VENDOR;
 use super::delivery::{Delivery, RECORD, Stopped, machinery};
-use super::hardware_numbers::HardwareNumbers;
+use super::hardware_numbers::{HardwareNumbers, NumberFinder};
 use super::messages;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -21,7 +21,7 @@ const LONGEST_LINE: u64 = 64 << 20;
 /// Gives the number of files that were written. Nothing is, where a name would be left in one.
 pub(crate) fn write(home: &Home, delivery: &Delivery) -> Result<usize, Stopped> {
     let mut pseudonyms = known(home, delivery);
-    let numbers = HardwareNumbers::read(delivery);
+    let numbers = HardwareNumbers::read(delivery).finder().map_err(Stopped::Machinery)?;
     let target = delivery.folder.join(VENDOR);
     if target.exists() {
         fs::remove_dir_all(&target).map_err(machinery)?;
@@ -58,7 +58,7 @@ pub(crate) fn write(home: &Home, delivery: &Delivery) -> Result<usize, Stopped> 
 
 /// Copies a text with its names replaced; fails where one would be left in it, or in the name of the file.
 fn copy(
-    (pseudonyms, numbers): (&mut Pseudonyms, &HardwareNumbers),
+    (pseudonyms, numbers): (&mut Pseudonyms, &NumberFinder),
     from: &Path,
     to: &Path,
     name: &str,
@@ -132,7 +132,7 @@ mod tests {
         }
         assert!(is_text(&from).expect("read"));
         let mut pseudonyms = Pseudonyms::default();
-        assert!(copy((&mut pseudonyms, &HardwareNumbers::default()), &from, &to, "log").is_ok());
+        assert!(copy((&mut pseudonyms, &NumberFinder::default()), &from, &to, "log").is_ok());
         let copied = fs::read_to_string(&to).expect("there");
         assert!(copied == Pseudonyms::default().text(&text), "as if it were read in one go");
         assert!(!copied.contains("example.internal") && !copied.contains("/data/team"));

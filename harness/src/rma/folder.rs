@@ -3,6 +3,7 @@
 
 use super::sanitiser::Sanitiser;
 use base::digest::{sha256, sha256_of_file};
+use cluster::interrupt;
 use model::artefact::Format;
 use serde::Serialize;
 use serde_json::Value;
@@ -69,6 +70,8 @@ pub(super) struct Folder {
     folders: BTreeSet<String>,
     bytes: u64,
     most: u64,
+    /// Whether a signal asked for the end: then the folder is removed, and never gets its name.
+    is_stopped: fn() -> bool,
     pub sanitiser: Sanitiser,
 }
 
@@ -91,6 +94,7 @@ impl Folder {
             folders: BTreeSet::new(),
             bytes: 0,
             most: MOST,
+            is_stopped: || interrupt::asked().is_some(),
             sanitiser,
         })
     }
@@ -118,7 +122,10 @@ impl Folder {
         cut: u64,
         secrets: u64,
     ) -> Result<(), String> {
+        let before = self.sanitiser.secrets;
         let text = self.sanitiser.names(text);
+        // Some were found only without colours.
+        let secrets = secrets + self.sanitiser.secrets - before;
         self.put(path, &text, cut, secrets)
     }
 
@@ -132,11 +139,12 @@ impl Folder {
         (self.entries.len(), self.left_out.len())
     }
 
-    fn path(&self, path: &[&str]) -> String {
+    fn path(&mut self, path: &[&str]) -> String {
         path.iter().map(|name| self.sanitiser.file_name(name)).collect::<Vec<_>>().join("/")
     }
 
     fn put(&mut self, path: &[&str], text: &str, cut: u64, secrets: u64) -> Result<(), String> {
+        self.go_on()?;
         let mut name = self.path(path);
         let bytes = text.len() as u64;
         if self.bytes + bytes > self.most {
@@ -172,7 +180,7 @@ impl Folder {
         let mut peers: BTreeSet<String> = BTreeSet::new();
         for entry in &self.entries {
             let text = self.read(&entry.path)?;
-            peers.extend(peers_in(&text).map(str::to_owned));
+            peers.extend(self.sanitiser.peers_in(&text).map(str::to_owned));
         }
         for one in &mut self.left_out {
             one.why = self.sanitiser.text(&one.why);
@@ -194,6 +202,7 @@ impl Folder {
             checksums(self.part.path(), &[]).map_err(|error| self.without_place(&error.to_string()))?;
         self.add(CHECKSUMS, &sums)?;
         self.check()?;
+        self.go_on()?;
         // Made first, and only if it is not there: a folder is renamed onto an empty one, and never onto another.
         fs::DirBuilder::new()
             .create(&self.target)
@@ -215,6 +224,7 @@ impl Folder {
     fn check(&self) -> Result<(), String> {
         let files = store::files(self.part.path()).map_err(|error| error.to_string())?;
         for file in &files {
+            self.go_on()?;
             let name = file.to_string_lossy();
             let text = self.read(&name)?;
             let left = self.sanitiser.first_left(&text).or_else(|| self.sanitiser.first_left(&name));
@@ -233,6 +243,10 @@ impl Folder {
         }
     }
 
+    fn go_on(&self) -> Result<(), String> {
+        if (self.is_stopped)() { Err("stopped: nothing was written".to_owned()) } else { Ok(()) }
+    }
+
     fn read(&self, name: &str) -> Result<String, String> {
         fs::read_to_string(self.part.path().join(name)).map_err(|error| format!("{name}: {error}"))
     }
@@ -246,14 +260,6 @@ impl Folder {
 /// The folders of a file, in lower case.
 fn above(name: &str) -> impl Iterator<Item = String> {
     name.match_indices('/').map(|(at, _)| name[..at].to_ascii_lowercase())
-}
-
-/// The pseudonyms that stand in a text.
-fn peers_in(text: &str) -> impl Iterator<Item = &str> {
-    text.match_indices("peer-").map(|(at, begins)| {
-        let digits = text[at + begins.len()..].bytes().take_while(u8::is_ascii_digit).count();
-        &text[at..at + begins.len() + digits]
-    })
 }
 
 #[cfg(test)]
@@ -276,19 +282,24 @@ mod tests {
         let place = tempfile::tempdir().expect("a folder");
         let target = place.path().join("out");
         let mut folder = begin(&target);
-        folder.most = 40;
-        folder.write(&["runs", "gpu-1", "../x"], "gpu-1 and gpu-11\n").expect("written");
+        folder.most = 70;
+        folder
+            .write(&["runs", "gpu-1", "../x"], "gpu-1 and gpu-11, peer-to-peer, peer- and peer-77\n")
+            .expect("written");
         folder.write(&["runs", "gpu-1", "..|x"], "second\n").expect("written");
-        folder.write(&["large"], &"x".repeat(41)).expect("left out");
+        folder.write(&["large"], &"x".repeat(71)).expect("left out");
         folder.write(&["runs", "gpu-1"], "").expect("left out");
         folder.write(&["runs", "gpu-1", "../x", "y"], "").expect("left out");
         folder.leave_out(&["report.nsys-rep"], "of gpu-1: no text");
         folder.seal(&SEALING).expect("sealed");
         let text = |name: &str| fs::read_to_string(target.join(name)).expect("there");
-        assert_eq!(text("runs/peer-1/_._x"), "peer-1 and gpu-11\n");
+        assert_eq!(text("runs/peer-1/_._x"), "peer-1 and gpu-11, peer-to-peer, peer- and peer-77\n");
         assert_eq!(text("runs/peer-1/_._x-2"), "second\n");
         let manifest: Value = serde_json::from_str(&text(MANIFEST)).expect("JSON");
-        assert_eq!(manifest["files"][0]["sha256"], sha256(b"peer-1 and gpu-11\n"));
+        assert_eq!(
+            manifest["files"][0]["sha256"],
+            sha256(b"peer-1 and gpu-11, peer-to-peer, peer- and peer-77\n")
+        );
         assert_eq!(
             (&manifest["peers"], &manifest["left_out"][1]["why"]),
             (&1.into(), &"of peer-1: no text".into())
@@ -300,6 +311,18 @@ mod tests {
         let why = begin(&target).seal(&SEALING).expect_err("taken");
         assert!(why.contains("exists"), "{why}");
         assert_eq!(fs::read_dir(place.path()).expect("read").count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn a_signal_leaves_nothing() {
+        let place = tempfile::tempdir().expect("a folder");
+        let target = place.path().join("out");
+        let mut folder = begin(&target);
+        folder.write(&["summary.md"], "fine\n").expect("written");
+        folder.is_stopped = || true;
+        assert!(folder.write(&["log"], "more\n").is_err());
+        assert!(folder.seal(&SEALING).expect_err("stopped").starts_with("stopped"));
+        assert_eq!(fs::read_dir(place.path()).expect("read").count(), 0);
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod vetting;
 use crate::error::Error;
 use crate::session::{load, report_error};
 use base::text::{SIMULATED, count, show};
+use cluster::interrupt;
 use config::inventory::Inventory;
 use folder::{Folder, Sealing};
 use model::exit_code;
@@ -75,14 +76,20 @@ pub(crate) fn collect(home: &Home, request: &RmaRequest) -> Result<i32, Error> {
         None => default_output(&subject),
     };
     check_output(&output, &request.runs).map_err(Error::Usage)?;
+    interrupt::watch();
     match write(home, request, &case, &output) {
+        Err(_) if interrupt::asked().is_some() => {
+            eprintln!("stopped: nothing was written; run it again");
+            Ok(interrupt::asked().unwrap_or(exit_code::INCONCLUSIVE))
+        }
         Ok(written) => {
             println!("{}: {}", show(&summary::title(&case)), verdict_line(&case));
             if subject.simulated {
                 println!("{SIMULATED}");
             }
             let left_out = if written.1 > 0 { format!(", {} left out", written.1) } else { String::new() };
-            println!("written: {}/ ({}{left_out})", output.display(), count(written.0, "file"));
+            let folder = output.components().as_path().display();
+            println!("written: {folder}/ ({}{left_out})", count(written.0, "file"));
             println!("read summary.md and look through the folder before you send it");
             Ok(exit_code::PASSED)
         }

@@ -2,10 +2,10 @@
 
 use super::sanitiser::SiteNames;
 use crate::accept::hardware_numbers::numbers_of;
-use base::nodeset;
 use config::inventory::Inventory;
 use model::artefact::{Plan, ProbedNode};
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, RandomState};
 use verdict::accept::site_names;
 use verdict::history::hardware_record::{HardwareRecord, Scope, Sighting, verdicts};
 use verdict::history::identifiers::Subject;
@@ -81,7 +81,9 @@ impl<'a> ReturnCase<'a> {
         }
         peers.retain(|peer| !own.contains(peer));
         let mut peers: Vec<String> = peers.into_iter().collect();
-        nodeset::sort(&mut peers);
+        // By chance, and kept nowhere: an order of names would say which node is the first.
+        let chance = RandomState::new();
+        peers.sort_by_cached_key(|peer| chance.hash_one(peer));
         if !keep_names {
             let numbered = peers.into_iter().enumerate().map(|(at, name)| (name, format!("peer-{}", at + 1)));
             names.peers = numbered.collect();

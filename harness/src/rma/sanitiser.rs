@@ -1,9 +1,11 @@
 //! Takes out of a text what is not for a vendor: secrets, names and numbers of other nodes, users, hosts, addresses,
 //! paths and stores. The same name becomes the same pseudonym in every file of a folder.
 
-use crate::accept::hardware_numbers::HardwareNumbers;
+use crate::accept::hardware_numbers::{HardwareNumbers, NumberFinder};
 use aho_corasick::AhoCorasick;
+use base::colours::{MARK, marked};
 use base::redact::Redactor;
+use std::collections::BTreeSet;
 use verdict::accept::pseudonyms::{PUBLIC_PATHS, Pseudonyms};
 
 /// So much of a text is replaced at once; a line is never parted.
@@ -26,7 +28,9 @@ pub(super) struct Sanitiser {
     redactor: Redactor,
     finder: AhoCorasick,
     names: Vec<Name>,
-    numbers: HardwareNumbers,
+    /// What stands for other nodes.
+    peers: BTreeSet<String>,
+    numbers: NumberFinder,
     forms: Pseudonyms,
     /// Secrets taken out so far.
     pub secrets: u64,
@@ -50,6 +54,8 @@ impl Sanitiser {
         forms.keep(&PUBLIC_PATHS);
         // What stands for folders of the site, with what lies below them.
         forms.keep(&["/shared", "/nccl-tests", "/program"]);
+        let numbers = numbers.finder()?;
+        let pseudonyms: BTreeSet<String> = peers.iter().map(|(_, other)| other.clone()).collect();
         let mut names: Vec<Name> = Vec::new();
         let pairs = own.into_iter().map(|name| (name.clone(), name)).chain(peers);
         for (name, other) in pairs.chain(others.into_iter().map(|(other, name)| (name, other))) {
@@ -61,7 +67,7 @@ impl Sanitiser {
         let patterns = names.iter().map(|name| name.name.as_bytes());
         let finder = AhoCorasick::builder().ascii_case_insensitive(true).build(patterns);
         let finder = finder.map_err(|error| format!("too many names to look for: {error}"))?;
-        Ok(Sanitiser { redactor, finder, names, numbers, forms, secrets: 0 })
+        Ok(Sanitiser { redactor, finder, names, peers: pseudonyms, numbers, forms, secrets: 0 })
     }
 
     /// For bytes that are read piece by piece: secrets alone are taken out of them.
@@ -76,13 +82,22 @@ impl Sanitiser {
         self.names(&String::from_utf8_lossy(&redacted.bytes))
     }
 
-    /// The same of a text whose secrets are gone.
+    /// The same of a text whose secrets are gone, but for one that colour codes parted.
     pub(super) fn names(&mut self, text: &str) -> String {
+        let Some(marked) = marked(text) else { return self.plain_names(text) };
+        // A code may end a name, or part one.
+        let replaced = self.plain_names(&marked).replace(MARK, "");
+        let redacted = self.redactor.bytes(replaced.as_bytes());
+        self.secrets += redacted.count;
+        self.plain_names(&String::from_utf8_lossy(&redacted.bytes))
+    }
+
+    fn plain_names(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         while !rest.is_empty() {
             let (block, behind) = rest.split_at(block_end(rest));
-            let replaced = self.replace_names(&self.numbers.replaced(block));
+            let replaced = self.replace_names(&self.forms.ranges(&self.numbers.replaced(block)));
             out.push_str(&self.forms.text(&replaced));
             rest = behind;
         }
@@ -90,9 +105,10 @@ impl Sanitiser {
     }
 
     /// One name of a file or folder as it may leave: without names, and without anything that leads elsewhere.
-    pub(super) fn file_name(&self, name: &str) -> String {
+    pub(super) fn file_name(&mut self, name: &str) -> String {
         const LONGEST: usize = 120;
-        let replaced = self.replace_names(&self.numbers.replaced(name));
+        let replaced = self.replace_names(&self.forms.ranges(&self.numbers.replaced(name)));
+        let replaced = self.forms.text(&replaced);
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
         let plain: String =
             replaced.chars().map(|c| if is_plain(c) { c } else { '_' }).take(LONGEST).collect();
@@ -112,7 +128,19 @@ impl Sanitiser {
         if let Some(name) = left.into_iter().find(|name| name.name != name.other) {
             return Some(format!("the name of {}", name.other));
         }
+        if self.forms.ranges(text) != text {
+            return Some("a range of other nodes".to_owned());
+        }
         (self.numbers.replaced(text) != text).then(|| "a number of other hardware".to_owned())
+    }
+
+    /// The pseudonyms of other nodes that stand in a text.
+    pub(super) fn peers_in<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
+        let found = text.match_indices("peer-").map(|(at, begins)| {
+            let digits = text[at + begins.len()..].bytes().take_while(u8::is_ascii_digit).count();
+            &text[at..at + begins.len() + digits]
+        });
+        found.filter(|name| self.peers.contains(*name))
     }
 
     fn replace_names(&self, text: &str) -> String {
@@ -179,7 +207,7 @@ fn block_end(text: &str) -> usize {
 fn is_distinct(name: &str) -> bool {
     let has = |is: fn(char) -> bool| name.chars().any(is);
     let is_more_than_hex = has(|c| c.is_ascii_alphabetic() && !c.is_ascii_hexdigit());
-    name.len() > 3 && (has(|c| "-._".contains(c)) || (has(|c| c.is_ascii_digit()) && is_more_than_hex))
+    name.len() > 3 && (has(|c| "-._/".contains(c)) || (has(|c| c.is_ascii_digit()) && is_more_than_hex))
 }
 
 #[cfg(test)]
@@ -208,6 +236,12 @@ mod tests {
             (r#"{"a": "x\nn7 n71 an7 ab12 0ab12f"}"#, r#"{"a": "x\npeer-3 n71 an7 peer-4 0ab12f"}"#),
             ("/home/jdoe/x by jdoe at 10.1.2.3", "/path-1 by user-1 at address-1"),
             ("aws s3 cp s3://acme-runs/jdoe/x .", "aws s3 cp store-1 ."),
+            ("\u{1b}[32mjdoe\u{1b}[0m gpu-\u{1b}[1m110", "user-1 peer-2"),
+            (r#"{"m": "\u001b[32mjdoe\u001b[0mgpu-1"}"#, r#"{"m": "user-1peer-1"}"#),
+            (
+                "GPU-[1-60000].acme.ai gpu-110/001 GPU-110.acme.ai",
+                "another,gpu-11,peer-[1-2].host-1 peer-[1-2] host-2",
+            ),
         ] {
             let replaced = sanitiser.text(text);
             assert_eq!((replaced.as_str(), sanitiser.first_left(&replaced)), (wanted, None), "{text}");
@@ -219,12 +253,13 @@ mod tests {
 
     #[test]
     fn names_of_files_lead_nowhere_else() {
-        let sanitiser = sanitiser();
+        let mut sanitiser = sanitiser();
         for (name, wanted) in [
             ("stdout", "stdout"),
             ("gpu-1-to-gpu-11", "peer-1-to-gpu-11"),
             ("../../etc", "_._.._etc"),
-            ("a\nb\u{1b}é", "a_b__"),
+            ("a\nb\u{1}é", "a_b__"),
+            ("ip-10-0-12-7.log", "host-1"),
             ("", "_"),
         ] {
             assert_eq!(sanitiser.file_name(name), wanted);

@@ -60,7 +60,7 @@ fn quoted(cell: &str) -> Cow<'_, str> {
         return cell.into();
     }
     let text = csv_text(cell);
-    match text.contains('[') && !text.starts_with('"') {
+    match text.contains(['[', '{']) && !text.starts_with('"') {
         true => Cow::Owned(format!("\"{text}\"")),
         false => text,
     }

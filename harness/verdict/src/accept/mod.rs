@@ -7,12 +7,15 @@
 pub mod certificate;
 pub mod judged;
 pub mod limits;
+mod node_ranges;
 pub mod node_status;
 pub mod pairing;
 pub mod pseudonyms;
 pub mod schedule;
+mod site_forms;
 pub mod site_names;
 pub mod stages;
+mod words;
 
 #[cfg(test)]
 mod certificate_tests;

@@ -1,26 +1,24 @@
 //! Names that identify a site, replaced by pseudonyms: equal names by equal ones, in every text. Known names are replaced
 //! wherever they stand as words; addresses, hosts and paths are recognised by their form.
 
-use base::nodeset;
-use std::collections::BTreeMap;
+use super::node_ranges::NodeRanges;
+use super::site_forms::{self, Form};
+use super::words::{begins_here, equals, step};
+use base::colours::{MARK, marked};
+use std::collections::{BTreeMap, HashMap};
 
 /// The known names with their pseudonyms, and those found while texts were replaced.
 #[derive(Debug, Default)]
 pub struct Pseudonyms {
     /// By the first byte: names and what stands for them, longest first.
     known: BTreeMap<u8, Vec<(String, String)>>,
-    nodes: BTreeMap<String, String>,
-    /// Texts that were recognised by their form, by kind, in the order in which they were met.
-    met: BTreeMap<&'static str, Vec<String>>,
+    nodes: NodeRanges,
+    /// Texts that were recognised by their form, by kind, each with its place in the order in which they were met.
+    met: BTreeMap<&'static str, HashMap<String, usize>>,
     /// Beginnings of paths that stay, beside those of any Linux.
     kept: Vec<&'static str>,
 }
 
-/// Ends of names of hosts.
-const DOMAINS: [&str; 10] =
-    [".internal", ".local", ".cluster", ".com", ".net", ".org", ".edu", ".io", ".cloud", ".lan"];
-/// How addresses of objects in a store begin, and names of resources in a cloud.
-const STORES: [&str; 6] = ["s3://", "s3a://", "gs://", "az://", "abfss://", "arn:aws"];
 /// Paths that every such machine has, and that show what is installed.
 pub const PUBLIC_PATHS: [&str; 10] = [
     "/opt/amazon/",
@@ -34,9 +32,6 @@ pub const PUBLIC_PATHS: [&str; 10] = [
     "/lib/",
     "/lib64/",
 ];
-/// Parts of any Linux.
-const KEPT: [&str; 5] = ["/sys/", "/proc/", "/dev/", "/bin/", "/usr/bin/"];
-
 impl Pseudonyms {
     /// Nodes are numbered in their order, so that ranges of them stay ranges.
     pub(crate) fn for_nodes(nodes: &[String]) -> Pseudonyms {
@@ -44,7 +39,7 @@ impl Pseudonyms {
         let width = nodes.len().to_string().len().max(3);
         for (at, node) in nodes.iter().enumerate() {
             let other = format!("node-{:0width$}", at + 1);
-            pseudonyms.nodes.insert(node.clone(), other.clone());
+            pseudonyms.nodes.add(node, &other);
             pseudonyms.add(node, &other);
         }
         pseudonyms
@@ -58,7 +53,7 @@ impl Pseudonyms {
             if node == other {
                 pseudonyms.add(&node, &other);
             }
-            pseudonyms.nodes.insert(node, other);
+            pseudonyms.nodes.add(&node, &other);
         }
         pseudonyms
     }
@@ -66,7 +61,7 @@ impl Pseudonyms {
     /// One more name, and what stands for it.
     pub(crate) fn add(&mut self, name: &str, other: &str) {
         let Some(first) = name.bytes().next() else { return };
-        let names = self.known.entry(first).or_default();
+        let names = self.known.entry(first.to_ascii_lowercase()).or_default();
         if !names.iter().any(|(known, _)| known == name) {
             names.push((name.to_owned(), other.to_owned()));
             names.sort_by(|(a, _), (b, _)| b.len().cmp(&a.len()).then(a.cmp(b)));
@@ -78,14 +73,31 @@ impl Pseudonyms {
         self.kept.extend(beginnings);
     }
 
-    /// Replaces every name in `text`, and remembers newly met addresses, hosts and paths.
+    /// Ranges of nodes alone, before single names are looked for in another way.
+    pub fn ranges(&self, text: &str) -> String {
+        self.nodes.text(text)
+    }
+
+    /// Replaces every name in `text`, and remembers newly met addresses, hosts and paths. Colour codes go first.
     pub fn text(&mut self, text: &str) -> String {
+        match marked(text) {
+            // A code may end a name, or part one.
+            Some(marked) => {
+                let replaced = self.plain_text(&marked).replace(MARK, "");
+                self.plain_text(&replaced)
+            }
+            None => self.plain_text(text),
+        }
+    }
+
+    fn plain_text(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut at = 0;
-        while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-            let found = match begins_here(text.as_bytes(), at) {
-                true => self.known_at(rest).or_else(|| self.looks_like(rest)),
-                false => None,
+        while let Some((before, rest)) = text.split_at_checked(at).filter(|(_, rest)| !rest.is_empty()) {
+            let found = if begins_here(text.as_bytes(), at) {
+                self.known_at(rest).or_else(|| self.looks_like(before, rest))
+            } else {
+                site_forms::within_word(before, rest).map(|path| self.path(path))
             };
             match found {
                 Some((length, other)) => {
@@ -93,15 +105,8 @@ impl Pseudonyms {
                     at += length;
                 }
                 None => {
-                    let word = taken(rest, |c| c.is_ascii_alphanumeric()).len();
-                    // What looks like the beginning of a word may end a line in an escaped text.
-                    let is_escaped = text.get(..at).is_some_and(|before| before.ends_with('\\'));
-                    let length = match word {
-                        0 => rest.chars().next().map_or(1, char::len_utf8),
-                        _ if is_escaped => 1,
-                        word => word,
-                    };
-                    out.push_str(&rest[..length]);
+                    let length = step(text, at);
+                    out.push_str(rest.get(..length).unwrap_or_default());
                     at += length;
                 }
             }
@@ -112,143 +117,61 @@ impl Pseudonyms {
     /// The first known name that a text still holds, words or not. Short and plain words identify no site.
     pub fn first_left<'a>(&'a self, text: &str) -> Option<&'a str> {
         let text = text.to_ascii_lowercase();
-        let identifies =
-            |name: &str| name.len() > 3 && name.contains(['-', '.', '/', '_', '0', '1', '2', '3', '4', '5']);
         let mut names = self.known.values().flatten().map(|(name, _)| name.as_str());
         names.find(|name| identifies(name) && text.contains(&name.to_ascii_lowercase()))
     }
 
     fn known_at(&self, rest: &str) -> Option<(usize, String)> {
-        if let Some(range) = range(rest)
-            && let Ok(names) = nodeset::expand(range)
-            && names.iter().any(|name| self.nodes.contains_key(name))
-        {
-            let others: Vec<String> = names
-                .iter()
-                .map(|name| self.nodes.get(name).cloned().unwrap_or_else(|| "another".to_owned()))
-                .collect();
-            return Some((range.len(), nodeset::fold(&others)));
+        if let Some(range) = self.nodes.at(rest) {
+            return Some(range);
         }
-        let names = self.known.get(rest.as_bytes().first()?)?;
+        let names = self.known.get(&rest.as_bytes().first()?.to_ascii_lowercase())?;
         let ends = |name: &str| !rest.as_bytes().get(name.len()).is_some_and(u8::is_ascii_alphanumeric);
-        let (name, other) = names.iter().find(|(name, _)| rest.starts_with(name.as_str()) && ends(name))?;
+        // A plain word in capitals is another word.
+        let is_it = |name: &str| rest.starts_with(name) || (identifies(name) && equals(rest, name));
+        let (name, other) = names.iter().find(|(name, _)| is_it(name) && ends(name))?;
         Some((name.len(), other.clone()))
     }
 
-    fn looks_like(&mut self, rest: &str) -> Option<(usize, String)> {
-        if let Some(path) = path(rest) {
-            if self.kept.iter().any(|kept| path.starts_with(kept)) {
-                return Some((path.len(), path.to_owned()));
+    fn looks_like(&mut self, before: &str, rest: &str) -> Option<(usize, String)> {
+        match site_forms::form(before, rest)? {
+            Form::Path(path) => Some(self.path(path)),
+            Form::Url { scheme, whole } => {
+                let other = self.met("url", whole.get(scheme.len()..)?);
+                Some((whole.len(), format!("{scheme}{other}")))
             }
-            let other = self.met("path", path);
-            return Some((path.len(), format!("/{other}")));
+            Form::Other(kind, text) => Some((text.len(), self.met(kind, text))),
         }
-        if STORES.iter().any(|begins| rest.starts_with(begins)) {
-            let address = taken(rest, |c| c.is_ascii_graphic() && !"\"'`<>(),;\\".contains(c));
-            let other = self.met("store", address);
-            return Some((address.len(), other));
+    }
+
+    fn path(&mut self, path: &str) -> (usize, String) {
+        match self.kept.iter().any(|kept| path.starts_with(kept)) {
+            true => (path.len(), path.to_owned()),
+            false => (path.len(), format!("/{}", self.met("path", path))),
         }
-        let word = taken(rest, |c| c.is_ascii_alphanumeric() || "-._:@+".contains(c))
-            .trim_end_matches(['.', ':', '-']);
-        let address = mail(word).or_else(|| ip(word)).or_else(|| hardware(word));
-        if let Some(address) = address {
-            let other = self.met("address", address);
-            return Some((address.len(), other));
-        }
-        let host = taken(word, |c| c.is_ascii_alphanumeric() || c == '-' || c == '.').trim_end_matches('.');
-        let is_host = DOMAINS.iter().any(|domain| host.ends_with(domain)) || is_cloud_host(host);
-        (is_host && host.len() > 3).then(|| (host.len(), self.met("host", host)))
     }
 
     fn met(&mut self, kind: &'static str, what: &str) -> String {
-        let those = self.met.entry(kind).or_default();
-        let at = those.iter().position(|one| one == what).unwrap_or_else(|| {
-            those.push(what.to_owned());
-            those.len() - 1
-        });
-        format!("{kind}-{}", at + 1)
-    }
-}
-
-/// Not within a word; a line's end in an escaped text is none.
-fn begins_here(bytes: &[u8], at: usize) -> bool {
-    let before = |n: usize| at.checked_sub(n).and_then(|at| bytes.get(at)).copied();
-    match (before(2), before(1)) {
-        (_, None) | (Some(b'\\'), Some(b'n' | b't' | b'r')) => true,
-        (_, Some(one)) => {
-            let is_path = bytes.get(at) == Some(&b'/');
-            !(one.is_ascii_alphanumeric() || !one.is_ascii() || (is_path && b"/.-_+]})>".contains(&one)))
+        // What was replaced before stays.
+        let number = what.trim_start_matches('/').strip_prefix(kind).and_then(|rest| rest.strip_prefix('-'));
+        if number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+        {
+            return what.trim_start_matches('/').to_owned();
         }
+        // Hosts and addresses are the same in any case.
+        let what = match kind {
+            "host" | "address" => what.to_ascii_lowercase(),
+            _ => what.to_owned(),
+        };
+        let those = self.met.entry(kind).or_default();
+        let next = those.len() + 1;
+        format!("{kind}-{}", those.entry(what).or_insert(next))
     }
 }
 
-fn taken(rest: &str, is_of_it: impl Fn(char) -> bool) -> &str {
-    rest.split(|c: char| !is_of_it(c)).next().unwrap_or_default()
-}
-
-/// Such as `p5-[001-004,007]`, with what stands behind it.
-fn range(rest: &str) -> Option<&str> {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let before = taken(rest, is_name);
-    let inside = rest.get(before.len()..)?.strip_prefix('[')?;
-    let numbers = taken(inside, |c| c.is_ascii_digit() || c == '-' || c == ',');
-    let behind = inside.get(numbers.len()..)?.strip_prefix(']')?;
-    if numbers.is_empty() || before.is_empty() {
-        return None;
-    }
-    let more = taken(behind, |c| c.is_ascii_alphanumeric());
-    rest.get(..before.len() + numbers.len() + 2 + more.len())
-}
-
-fn path(rest: &str) -> Option<&str> {
-    let path = taken(rest.strip_prefix('/')?, |c| c.is_ascii_alphanumeric() || "/._-+@%~=".contains(c));
-    let first = path.chars().next()?;
-    let whole = rest.get(..path.len() + 1)?.trim_end_matches('.');
-    let is_kept = KEPT.iter().any(|kept| whole.starts_with(kept));
-    ((first.is_ascii_alphanumeric() || "._~".contains(first)) && !is_kept).then_some(whole)
-}
-
-fn mail(word: &str) -> Option<&str> {
-    let (user, host) = word.split_once('@')?;
-    let ends = host
-        .rsplit('.')
-        .next()
-        .is_some_and(|end| end.len() > 1 && end.chars().all(|c| c.is_ascii_alphabetic()));
-    (!user.is_empty() && host.contains('.') && ends).then_some(word)
-}
-
-/// Of four numbers, or of the newer kind.
-fn ip(word: &str) -> Option<&str> {
-    let four = taken(word, |c| c.is_ascii_digit() || c == '.').trim_end_matches('.');
-    // Zeros alone are a version of firmware, or every address.
-    let is_one = four.parse::<std::net::Ipv4Addr>().is_ok_and(|address| !address.is_unspecified());
-    if is_one && !followed_by_word(word, four) {
-        return Some(four);
-    }
-    let six = taken(word, |c| c.is_ascii_hexdigit() || c == ':').trim_end_matches(':');
-    // Names of code have such colons too, and no digit.
-    let has_digit = six.contains(|c: char| c.is_ascii_digit());
-    let is_one = has_digit && six.matches(':').count() > 1 && six.parse::<std::net::Ipv6Addr>().is_ok();
-    (is_one && !followed_by_word(word, six)).then_some(six)
-}
-
-fn followed_by_word(word: &str, part: &str) -> bool {
-    word.as_bytes().get(part.len()).is_some_and(|byte| byte.is_ascii_alphanumeric())
-}
-
-/// Of a network card: six pairs of digits.
-fn hardware(word: &str) -> Option<&str> {
-    let six = taken(word, |c| c.is_ascii_hexdigit() || c == ':');
-    let pairs: Vec<&str> = six.split(':').collect();
-    (pairs.len() == 6 && pairs.iter().all(|pair| pair.len() == 2)).then_some(six)
-}
-
-/// Such as `ip-10-0-12-7`.
-fn is_cloud_host(host: &str) -> bool {
-    let Some(numbers) = host.split('.').next().and_then(|name| name.strip_prefix("ip-")) else {
-        return false;
-    };
-    numbers.split('-').count() == 4 && numbers.split('-').all(|number| number.parse::<u8>().is_ok())
+/// Short and plain words identify no site.
+fn identifies(name: &str) -> bool {
+    name.len() > 3 && name.contains(['-', '.', '/', '_', '0', '1', '2', '3', '4', '5'])
 }
 
 #[cfg(test)]
