@@ -61,7 +61,7 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 #[track_caller]
 fn assert_complete(server: &ObjectServer, project: &Project, what: &str) {
     let other = Project::bare();
-    assert_ended(&with(server, &other, &["fetch", URL], None), 0, "of delivery");
+    assert_ended(&with(server, &other, &["fetch", URL, "delivery"], None), 0, "of delivery");
     let fetched = contents(&other.path().join("delivery"));
     assert!(fetched == contents(&project.path().join("delivery")), "{what}: {:?}", fetched.keys());
     let state = server.state();
@@ -378,6 +378,53 @@ fn shared() -> (tempfile::TempDir, String) {
 }
 
 #[test]
+fn the_store_chooses_no_name_for_a_folder() {
+    let (_share, url) = shared();
+    let here = Project::bare();
+    assert_ended(&here.harness(&["fetch", &url]), 2, &format!("harness fetch {url} DIR"));
+    assert_eq!(fs::read_dir(here.path()).expect("read").count(), 0);
+}
+
+#[test]
+fn what_is_written_while_it_is_published_is_refused_inside_the_source() {
+    let project = small();
+    let url = format!("file://{}/delivery/share/x", project.path().display());
+    for arguments in [&["publish", "delivery", &url][..], &["publish", "delivery", &url, "--dry-run"]] {
+        assert_ended(&project.harness(arguments), 2, "the target would lie inside");
+    }
+    assert!(!project.path().join("delivery/share").exists());
+    let url = "file:///tmp/never-made-by-a-test";
+    assert_ended(
+        &project.harness(&["publish", ".", url]),
+        2,
+        "the record of the publication would lie inside",
+    );
+}
+
+#[test]
+fn settings_that_no_request_can_hold_are_refused_by_name_without_a_panic() {
+    let (server, project) = (ObjectServer::start(), small());
+    for (name, value) in [
+        ("AWS_ENDPOINT_URL", "not a url"),
+        ("AWS_ENDPOINT_URL", "HTTP://8.8.8.8:1"),
+        ("AWS_REGION", "us east"),
+        ("AWS_ACCESS_KEY_ID", "AKIA\n"),
+        ("AWS_SESSION_TOKEN", "odd\n"),
+    ] {
+        let mut command = project.command(&["publish", "delivery", URL, "--retries", "0"]);
+        server.configure(&mut command);
+        let ran = ran(command.env(name, value).output().expect("the harness starts"));
+        assert_ended(&ran, 2, name);
+    }
+    assert_ended(
+        &with(&server, &project, &["publish", "delivery", "s3://x:80/p"], None),
+        2,
+        "name of a bucket",
+    );
+    assert!(server.state().done.is_empty(), "{:?}", server.state().done);
+}
+
+#[test]
 fn hostile_publications_are_refused_and_leave_nothing() {
     let refused = |why: &str, change: &dyn Fn(&Path)| {
         let (share, url) = shared();
@@ -418,6 +465,16 @@ fn hostile_publications_are_refused_and_leave_nothing() {
     refused("it is not a regular file", &|folder| {
         fs::remove_file(folder.join("files/b")).expect("removed");
         std::os::unix::fs::symlink("/etc/passwd", folder.join("files/b")).expect("linked");
+    });
+    refused("it lies below a link", &|folder| {
+        fs::rename(folder.join("files"), folder.join("other")).expect("moved");
+        std::os::unix::fs::symlink("other", folder.join("files")).expect("linked");
+    });
+    refused("it has no files", &|folder| {
+        let text = fs::read_to_string(folder.join("manifest.json")).expect("there");
+        let mut manifest: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        manifest["files"] = serde_json::json!([]);
+        fs::write(folder.join("manifest.json"), manifest.to_string()).expect("changed");
     });
     refused("it is not a regular file", &|folder| {
         fs::remove_file(folder.join("files/b")).expect("removed");

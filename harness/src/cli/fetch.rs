@@ -17,7 +17,7 @@ pub(super) struct FetchArgs {
     /// Where it was published
     #[arg(value_name = "URL")]
     url: String,
-    /// The folder to make; by default `runs/ID` for a run, and a folder's own name here
+    /// The folder to make; by default `runs/ID` for a run; needed for any other folder
     #[arg(value_name = "DIR")]
     target: Option<PathBuf>,
     #[command(flatten)]

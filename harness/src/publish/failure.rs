@@ -1,6 +1,7 @@
 //! Why a publication or a fetch ended, in a person's words: the object, the status, what to do. Bodies and queries of a
 //! server are never shown, for they may repeat what was sent: tokens and signatures.
 
+use super::connector::refusal;
 use base::text::{shorten, show};
 use model::exit_code;
 use object_store::client::{HttpError, HttpErrorKind};
@@ -16,6 +17,9 @@ pub(crate) enum Failure {
     /// It began, or could not begin, for a reason that may pass: the same command goes on.
     #[error("{0}")]
     Interrupted(String),
+    /// A person or a scheduler ended it, and what it had begun was removed.
+    #[error("{1}")]
+    Stopped(i32, String),
 }
 
 impl Failure {
@@ -24,6 +28,7 @@ impl Failure {
         match self {
             Failure::Refused(_) => exit_code::USAGE,
             Failure::Interrupted(_) => exit_code::INCONCLUSIVE,
+            Failure::Stopped(code, _) => *code,
         }
     }
 
@@ -50,6 +55,8 @@ pub(super) struct Answer {
     code: Option<String>,
     /// Where there is no status: whether the request may have been carried out all the same.
     pub(super) is_unknown: bool,
+    /// Whether it was refused on this side, or is an answer that is none in the store's protocol.
+    is_odd: bool,
     text: String,
 }
 
@@ -60,15 +67,19 @@ impl Answer {
         let whole = error.to_string();
         let status = after(&whole, "status code: ").and_then(|rest| rest.get(..3)?.parse().ok());
         let is_missing = matches!(error, object_store::Error::NotFound { .. });
-        let status = status.or(is_missing.then_some(404));
+        let status = status.or(is_missing.then_some(404)).filter(|_| refusal(error).is_none());
         let code =
             after(&whole, "<Code>").and_then(|rest| rest.split('<').next()).filter(|code| is_name(code));
         let mut inner: &dyn Error = error;
         let mut kind = None;
+        let mut is_system = false;
         while let Some(source) = inner.source() {
             inner = source;
             kind = inner.downcast_ref::<HttpError>().map(HttpError::kind).or(kind);
+            is_system |= inner.is::<std::io::Error>();
         }
+        let refusal = refusal(error);
+        let kind = kind.filter(|_| refusal.is_none());
         let what = match kind {
             _ if status.is_some() => None,
             Some(HttpErrorKind::Connect) => Some("cannot connect"),
@@ -80,6 +91,7 @@ impl Answer {
             _ => None,
         };
         let text = match (status, what) {
+            _ if refusal.is_some() => refusal.map(ToString::to_string).unwrap_or_default(),
             (Some(status), _) => format!("status {status}"),
             // The innermost error is the system's or the protocol's; those around it have URLs in them.
             (None, Some(what)) => format!("{what}: {}", clean(&inner.to_string())),
@@ -89,6 +101,7 @@ impl Answer {
             status,
             code: code.map(str::to_owned),
             is_unknown: status.is_none() && kind.is_some_and(|kind| kind != HttpErrorKind::Connect),
+            is_odd: status.is_none() && kind.is_none() && (refusal.is_some() || !is_system),
             text,
         }
     }
@@ -106,7 +119,17 @@ impl Answer {
     /// Whether the configuration is wrong, and not the moment.
     fn is_lasting(&self) -> bool {
         let may_pass = matches!(self.code.as_deref(), Some("ExpiredToken" | "RequestTimeout"));
-        !may_pass && matches!(self.status, Some(301 | 307 | 400 | 401 | 403 | 404 | 405 | 501))
+        self.is_odd
+            || (!may_pass
+                && matches!(self.status, Some(301 | 302 | 307 | 308 | 400 | 401 | 403 | 404 | 405 | 501)))
+    }
+
+    /// Without advice, where another is given.
+    pub(super) fn without_hint(&self) -> String {
+        match &self.code {
+            Some(code) => format!("{} {code}", self.text),
+            None => self.text.clone(),
+        }
     }
 
     fn hint(&self) -> &'static str {
@@ -190,5 +213,18 @@ mod tests {
             "{shown}"
         );
         assert!(shown.chars().count() <= LONGEST, "{shown}");
+    }
+
+    #[test]
+    fn answers_that_are_none_in_the_protocol_will_not_pass_and_faults_of_the_system_may() {
+        let code = |error| Failure::from_answer("x", &Answer::new(&error)).exit_code();
+        assert_eq!(code(generic("no ETag")), 2);
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        assert_eq!(code(object_store::Error::Generic { store: "Folder", source: full.into() }), 3);
+        let refusal = super::super::connector::Refusal::Redirect(307, "h".to_owned());
+        let refused = HttpError::new(HttpErrorKind::Unknown, refusal);
+        let answer = Answer::new(&object_store::Error::Generic { store: "S3", source: refused.into() });
+        assert!(answer.is_lasting() && !answer.is_unknown);
+        assert!(answer.to_string().contains("redirects are not followed"), "{answer}");
     }
 }

@@ -6,16 +6,20 @@ use super::manifest::{Claim, MOST_BYTES, Manifest, ManifestFile};
 use super::object_name::{CLAIM, MANIFEST};
 use super::prefix::Prefix;
 use crate::bundle;
-use base::digest::Sum;
+use base::digest::{Sum, sha256};
 use base::text::show;
+use cluster::interrupt;
 use futures::{StreamExt, TryStreamExt, stream};
 use indicatif::ProgressBar;
 use nix::errno::Errno;
-use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+use nix::fcntl::{AT_FDCWD, Flock, FlockArg, OFlag, RenameFlags, renameat2};
 use nix::sys::statvfs::statvfs;
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use store::Part;
 
 const AT_ONCE: usize = 8;
@@ -57,15 +61,27 @@ pub(super) async fn fetch(
     if manifest.bytes() > free {
         return Err(at(&format!("{} bytes are to be fetched, and {free} are free", manifest.bytes())));
     }
-    // Removed with this value, whatever happens.
+    let prefix_of_part = part_prefix(target);
+    sweep(&above, &prefix_of_part);
+    // Removed with this value, whatever happens but a kill.
     let part =
-        tempfile::Builder::new().prefix(".fetching-").tempdir_in(&above).map_err(|error| at(&error))?;
+        tempfile::Builder::new().prefix(&prefix_of_part).tempdir_in(&above).map_err(|error| at(&error))?;
+    let _held = File::open(part.path()).ok().map(hold);
     let folder = part.path().join(&manifest.name);
     fs::create_dir(&folder).map_err(|error| at(&error))?;
     let mut fetching =
         stream::iter(&manifest.files).map(|file| fetch_file(prefix, file, &folder)).buffer_unordered(AT_ONCE);
-    while let Some(bytes) = fetching.try_next().await? {
-        bar.inc(bytes);
+    let all = async {
+        while let Some(bytes) = fetching.try_next().await? {
+            bar.inc(bytes);
+        }
+        Ok(())
+    };
+    tokio::select! {
+        done = all => done?,
+        code = stopped() => {
+            return Err(Failure::Stopped(code, "it was stopped; nothing was kept; fetch it again".to_owned()));
+        }
     }
     if manifest.is_run() {
         bundle::admit(&folder, &manifest.name).map_err(|error| {
@@ -77,6 +93,47 @@ pub(super) async fn fetch(
         })?;
     }
     appear(&folder, target).map_err(|error| at(&error))
+}
+
+/// By which what a killed process left is known as that of the same target.
+fn part_prefix(target: &Path) -> String {
+    let name = target.file_name().unwrap_or(target.as_os_str());
+    format!(".fetching-{}-", &sha256(name.as_bytes())[..16])
+}
+
+/// Held as long as the value is there, where the file system knows of such things.
+fn hold(folder: File) -> Option<Flock<File>> {
+    Flock::lock(folder, FlockArg::LockExclusiveNonblock).ok()
+}
+
+/// Removes what processes that were killed left of the same target: folders of this user that no process holds. What
+/// cannot be removed is in nobody's way.
+fn sweep(above: &Path, prefix: &str) {
+    for entry in fs::read_dir(above).into_iter().flatten().flatten() {
+        if !entry.file_name().as_bytes().starts_with(prefix.as_bytes()) {
+            continue;
+        }
+        let flags = OFlag::O_NOFOLLOW | OFlag::O_DIRECTORY | OFlag::O_NONBLOCK;
+        let opened = OpenOptions::new().read(true).custom_flags(flags.bits()).open(entry.path());
+        let Ok(folder) = opened else { continue };
+        let is_own = folder.metadata().is_ok_and(|facts| facts.uid() == nix::unistd::geteuid().as_raw());
+        if !is_own {
+            continue;
+        }
+        if let Some(_held) = hold(folder) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Ends with the exit code of the signal, when one came.
+async fn stopped() -> i32 {
+    loop {
+        if let Some(code) = interrupt::asked() {
+            return code;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 async fn fetch_file(prefix: &Prefix, file: &ManifestFile, folder: &Path) -> Result<u64, Failure> {
@@ -110,5 +167,31 @@ fn appear(folder: &Path, target: &Path) -> Result<(), String> {
             fs::rename(folder, target).map_err(|error| error.to_string())
         }
         Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_no_process_holds_of_the_same_target_is_swept() {
+        let above = tempfile::tempdir().expect("a folder");
+        let prefix = part_prefix(Path::new("runs/one"));
+        let made = |name: String| {
+            let path = above.path().join(name);
+            fs::create_dir_all(path.join("one/deep")).expect("made");
+            path
+        };
+        let (left, held) = (made(format!("{prefix}aaaaaa")), made(format!("{prefix}bbbbbb")));
+        let other = made(format!("{}aaaaaa", part_prefix(Path::new("runs/two"))));
+        let link = above.path().join(format!("{prefix}cccccc"));
+        std::os::unix::fs::symlink(&other, &link).expect("linked");
+        let lock = hold(File::open(&held).expect("opened")).expect("held");
+        sweep(above.path(), &prefix);
+        assert!(!left.exists() && held.exists() && other.join("one").exists() && link.is_symlink());
+        drop(lock);
+        sweep(above.path(), &prefix);
+        assert!(!held.exists() && other.join("one").exists());
     }
 }

@@ -17,7 +17,8 @@ pub(super) const MOST_BYTES: u64 = 128 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Claim {
     pub(super) format: Format<1>,
-    /// Of the publication, which keeps it in its local record.
+    /// Of the publication, which keeps it in its local record. Not called a token, for it is no secret.
+    #[serde(rename = "publication")]
     pub(super) token: String,
     /// The run's id, or the folder's name.
     pub(super) name: String,
@@ -36,6 +37,7 @@ impl Claim {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
     pub(super) format: Format<1>,
+    #[serde(rename = "publication")]
     pub(super) token: String,
     pub(super) name: String,
     pub(super) files: Vec<ManifestFile>,
@@ -78,6 +80,9 @@ impl Manifest {
         let is_one_name = is_inside(&self.name) && !self.name.contains('/');
         if !is_one_name || self.name.starts_with('.') || self.name == "latest" {
             return Err(format!("{:?} is not the name of a run or a folder", self.name));
+        }
+        if self.files.is_empty() {
+            return Err("it has no files".to_owned());
         }
         if self.files.len() > MOST_FILES {
             return Err(format!("{} files, limit {MOST_FILES}", self.files.len()));
@@ -164,6 +169,9 @@ mod tests {
             let named = Manifest { name: name.to_owned(), ..manifest(vec![file("a")]) };
             assert!(refused(&named).contains("is not the name"), "{name:?}");
         }
+        assert!(refused(&manifest(Vec::new())).contains("no files"));
+        let claimed = String::from_utf8(manifest(vec![file("a")]).to_bytes().expect("JSON")).expect("text");
+        assert!(store::redactor().first(claimed.as_bytes()).is_none(), "{claimed}");
         let newer = String::from_utf8(manifest(Vec::new()).to_bytes().expect("JSON")).expect("text");
         let newer = newer.replacen("\"format\": 1", "\"format\": 9", 1);
         assert!(Manifest::from_bytes(newer.as_bytes()).expect_err("newer").contains("format 9"));

@@ -1,5 +1,6 @@
 //! Runs and folders in object stores: published when somebody asks for it, and fetched elsewhere.
 
+mod connector;
 mod failure;
 mod fetch;
 mod manifest;
@@ -7,6 +8,7 @@ mod object_name;
 mod prefix;
 mod record;
 mod send;
+mod settings;
 mod survey;
 
 pub(crate) use failure::Failure;
@@ -42,7 +44,12 @@ impl Source {
             Source::Run(run) => Ok(run.plan.run_id.clone()),
             Source::Folder(folder) => {
                 let name = folder.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-                name.ok_or_else(|| Failure::refused(format!("{}: it has no name", folder.display())))
+                name.ok_or_else(|| {
+                    Failure::refused(format!(
+                        "{}: it has no name that can be published; name a folder below it",
+                        show(&folder.to_string_lossy())
+                    ))
+                })
             }
         }
     }
@@ -78,11 +85,11 @@ pub(crate) fn publish(
     if let Source::Run(run) = source {
         crate::bundle::intact(run).map_err(Failure::refused)?;
     }
-    let survey = Survey::from_folder(source.folder(), &store::redactor(), source.advice())?;
+    refuse_inside(home, source.folder(), url)?;
+    let is_run = matches!(source, Source::Run(_));
+    let survey = Survey::from_folder(source.folder(), is_run, &store::redactor(), source.advice())?;
     for path in &survey.left_out {
-        eprintln!(
-            "warning: not published: {path}: it is neither file nor folder, and links are not followed"
-        );
+        eprintln!("warning: not published: {path}");
     }
     let what =
         format!("{} of {}, {}", count(survey.files.len(), "file"), show(&name), BinaryBytes(survey.bytes()));
@@ -125,7 +132,37 @@ pub(crate) fn publish(
         refused => refused,
     })?;
     say(out, &line)?;
-    say(out, &format!("to read it elsewhere: harness fetch {}", prefix.url()))
+    say(
+        out,
+        &format!(
+            "to read it elsewhere: harness fetch {}{}",
+            show(prefix.url()),
+            if is_run { "" } else { " DIR" }
+        ),
+    )
+}
+
+/// What is written while it is published must not be a part of what is published.
+fn refuse_inside(home: &Home, folder: &Path, url: &str) -> Result<(), Failure> {
+    let folder =
+        folder.canonicalize().map_err(|error| Failure::refused(format!("{}: {error}", folder.display())))?;
+    let target = url.strip_prefix("file://").map(PathBuf::from);
+    for (path, what) in
+        [(target, "the target"), (Some(home.path().join("runs")), "the record of the publication")]
+    {
+        let Some(path) = path else { continue };
+        let there = path.ancestors().find_map(|above| {
+            let real = above.canonicalize().ok()?;
+            Some(real.join(path.strip_prefix(above).ok()?))
+        });
+        if there.is_some_and(|path| path.starts_with(&folder)) {
+            return Err(Failure::refused(format!(
+                "nothing was sent: {what} would lie inside {}, which is published; choose another folder",
+                show(&folder.to_string_lossy())
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Goes on with the publication of the record, or begins one.
@@ -154,7 +191,7 @@ async fn begin(record: &mut Record, prefix: &Prefix, name: &str, content: &str) 
     record.append(Entry::Begun { claim, content: content.to_owned() })
 }
 
-/// Brings a publication here: a run into `runs`, a folder into this one, or either to where `target` says.
+/// Brings a publication here: a run into `runs`, or to where `target` says, as every folder.
 pub(crate) fn fetch(
     home: &Home,
     url: &str,
@@ -163,6 +200,7 @@ pub(crate) fn fetch(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let prefix = Prefix::open(url, patience, false)?;
+    cluster::interrupt::watch();
     block_on(async {
         prefix.check_credentials().await?;
         let manifest = fetch::read_manifest(&prefix).await?;
@@ -174,7 +212,14 @@ pub(crate) fn fetch(
                     .map_err(|error| Failure::refused(format!("{}: {error}", runs.display())))?;
                 runs.join(&manifest.name)
             }
-            None => PathBuf::from(&manifest.name),
+            // A name that the store chooses could be that of a folder which the harness reads.
+            None => {
+                return Err(Failure::refused(format!(
+                    "{url} holds the folder `{}`, which is no run; name the folder to make: harness fetch {url} DIR",
+                    show(&manifest.name),
+                    url = show(url)
+                )));
+            }
         };
         let bar = bar(manifest.bytes());
         let fetched = fetch::fetch(&prefix, &manifest, &target, &bar).await;
@@ -188,11 +233,17 @@ pub(crate) fn fetch(
                 "{files} of {}, {}: {}",
                 show(&manifest.name),
                 BinaryBytes(manifest.bytes()),
-                shown.display()
+                show(&shown.to_string_lossy())
             ),
         )?;
         match manifest.is_run() {
-            true => say(out, &format!("to read it: harness replay --run {} --from analyze", shown.display())),
+            true => say(
+                out,
+                &format!(
+                    "to read it: harness replay --run {} --from analyze",
+                    show(&shown.to_string_lossy())
+                ),
+            ),
             false => Ok(()),
         }
     })

@@ -1,13 +1,15 @@
 //! A prefix of an object store, or a folder, by its URL; and requests to it, each bounded in time and number.
 
+use super::connector::Connector;
 use super::failure::{Answer, Failure};
 use super::object_name::CLAIM;
+use super::settings::{check_bucket, check_endpoint, check_values, is_visible, variables};
 use base::digest::Sum;
 use base::text::show;
 use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
-use object_store::azure::{AzureConfigKey, MicrosoftAzure, MicrosoftAzureBuilder};
+use object_store::azure::{AzureConfigKey, AzureCredential, MicrosoftAzure, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorage, GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::multipart::{MultipartStore, PartId};
@@ -16,7 +18,7 @@ use object_store::{
     BackoffConfig, ClientConfigKey, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode,
     PutOptions, RetryConfig,
 };
-use std::net::IpAddr;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -81,6 +83,7 @@ impl Prefix {
         if prefix.len() > LONGEST_PREFIX {
             return Err(refused(&format!("the prefix has {} bytes, limit {LONGEST_PREFIX}", prefix.len())));
         }
+        check_bucket(bucket).map_err(|why| refused(&why))?;
         let backend = match scheme {
             "s3" => s3(bucket, patience),
             "gs" => google(bucket, patience),
@@ -95,6 +98,12 @@ impl Prefix {
         let folder = PathBuf::from(rest);
         if !folder.is_absolute() {
             return Err("expected file:///FOLDER".to_owned());
+        }
+        if rest.split('/').any(|name| name == "." || name == "..") {
+            return Err("expected file:///FOLDER without `.` and `..`".to_owned());
+        }
+        if folder.metadata().is_ok_and(|facts| !facts.is_dir()) {
+            return Err("it is not a folder".to_owned());
         }
         if make {
             std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
@@ -122,15 +131,25 @@ impl Prefix {
         }
         let asked = async {
             match &self.backend {
-                Backend::S3(store) => store.credentials().get_credential().await.map(drop),
-                Backend::Azure(store) => store.credentials().get_credential().await.map(drop),
-                Backend::Google(store) => store.credentials().get_credential().await.map(drop),
-                Backend::Folder(..) => Ok(()),
+                Backend::S3(store) => store.credentials().get_credential().await.map(|given| {
+                    let token = given.token.as_deref();
+                    is_visible(&given.key_id) && token.is_none_or(is_visible)
+                }),
+                Backend::Azure(store) => store.credentials().get_credential().await.map(|given| {
+                    let AzureCredential::BearerToken(token) = &*given else { return true };
+                    is_visible(token)
+                }),
+                Backend::Google(store) => {
+                    let given = store.credentials().get_credential().await;
+                    given.map(|given| given.bearer.is_empty() || is_visible(&given.bearer))
+                }
+                Backend::Folder(..) => Ok(true),
             }
         };
         let why = match timeout(CREDENTIALS, asked).await {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(error)) => Answer::new(&error).to_string(),
+            Ok(Ok(true)) => return Ok(()),
+            Ok(Ok(false)) => "they have characters that no request can hold".to_owned(),
+            Ok(Err(error)) => Answer::new(&error).without_hint(),
             Err(_) => format!("none within {} s", CREDENTIALS.as_secs()),
         };
         let advice = match &self.backend {
@@ -141,7 +160,7 @@ impl Prefix {
             Backend::Azure(_) => "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
             _ => "set GOOGLE_SERVICE_ACCOUNT to the path of a key file",
         };
-        Err(Failure::refused(format!("{}: no credentials: {why}; {advice}", self.url)))
+        Err(Failure::refused(format!("{}: no credentials could be got: {why}; {advice}", self.url)))
     }
 
     fn key(&self, inner: &str) -> Path {
@@ -191,6 +210,7 @@ impl Prefix {
     /// Writes an object that must not be there. A request that may have been carried out is repeated: if the object is
     /// there then, whoever calls must look whether it is the same.
     pub(super) async fn put_new(&self, inner: &str, bytes: &Bytes) -> Result<Put, Failure> {
+        self.check_regular(inner)?;
         self.try_put_new(inner, bytes).await.map_err(|answer| match answer.is_unsupported() && inner == CLAIM {
             true => Failure::refused(format!(
                 "{}: the store has no conditional writes ({answer}), so two publications could overwrite one another; \
@@ -262,6 +282,7 @@ impl Prefix {
         count: usize,
         read: &mut dyn FnMut(usize) -> Result<Bytes, Failure>,
     ) -> Result<(), Failure> {
+        self.check_regular(inner)?;
         let failed = |error: object_store::Error| self.failure(inner, &error);
         let mut upload = self.store().put_multipart(&self.key(inner)).await.map_err(failed)?;
         for part in 0..count {
@@ -378,15 +399,39 @@ impl Prefix {
         self.store().delete(&self.key(CLAIM)).await.map_err(|error| self.failure(CLAIM, &error))
     }
 
-    /// Opening a pipe in a folder would wait for ever.
+    /// Nothing is read or written through a link, and opening a pipe would wait for ever.
     fn check_regular(&self, inner: &str) -> Result<(), Failure> {
         let Backend::Folder(_, folder) = &self.backend else { return Ok(()) };
-        match folder.join(inner).symlink_metadata() {
-            Ok(facts) if !facts.is_file() => {
-                Err(Failure::refused(format!("{}/{inner}: it is not a regular file", self.url)))
+        let mut path = folder.clone();
+        let mut names = inner.split('/').peekable();
+        while let Some(name) = names.next() {
+            path.push(name);
+            let Ok(facts) = path.symlink_metadata() else { return Ok(()) };
+            let is_last = names.peek().is_none();
+            if facts.is_symlink() || (is_last && !facts.is_file()) || (!is_last && !facts.is_dir()) {
+                let what =
+                    if is_last { "it is not a regular file" } else { "it lies below a link or a file" };
+                return Err(Failure::refused(format!("{}/{inner}: {what}", self.url)));
             }
-            _ => Ok(()),
         }
+        Ok(())
+    }
+
+    /// Removes what a process that was killed left beside objects of a folder that it had not finished writing.
+    pub(super) fn remove_leftovers(&self, keys: &BTreeSet<&str>) -> Result<(), Failure> {
+        let Backend::Folder(_, folder) = &self.backend else { return Ok(()) };
+        for path in store::every_file(folder).map_err(Failure::interrupted)? {
+            let base = path.to_str().and_then(|path| path.rsplit_once('#'));
+            let is_ours = base.is_some_and(|(base, number)| {
+                keys.contains(base) && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+            });
+            if is_ours {
+                let path = folder.join(path);
+                std::fs::remove_file(&path)
+                    .map_err(|error| Failure::interrupted(format!("{}: {error}", path.display())))?;
+            }
+        }
+        Ok(())
     }
 
     /// The crate ends its own tries before this; a file system that hangs ends here.
@@ -417,11 +462,15 @@ fn seconds(patience: Patience) -> String {
     format!("{}s", patience.request_timeout_s)
 }
 
+fn connector(patience: Patience) -> Connector {
+    Connector { request_timeout: Duration::from_secs(patience.request_timeout_s) }
+}
+
 fn s3(bucket: &str, patience: Patience) -> Result<Backend, String> {
+    check_values(variables().filter(|(name, _)| name.starts_with("AWS_")), &|name| {
+        name.parse::<AmazonS3ConfigKey>().is_ok()
+    })?;
     let builder = AmazonS3Builder::from_env();
-    for key in [AmazonS3ConfigKey::Endpoint, AmazonS3ConfigKey::S3Endpoint] {
-        check_endpoint(builder.get_config_value(&key))?;
-    }
     if is_set("AWS_EC2_METADATA_DISABLED") {
         let ways = [
             AmazonS3ConfigKey::AccessKeyId,
@@ -439,59 +488,57 @@ fn s3(bucket: &str, patience: Patience) -> Result<Backend, String> {
     }
     let builder = builder
         .with_bucket_name(bucket)
+        .with_http_connector(connector(patience))
         .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::Timeout), seconds(patience))
         .with_retry(retry(patience));
     builder.build().map(Backend::S3).map_err(|error| Answer::new(&error).to_string())
 }
 
 fn azure(container: &str, patience: Patience) -> Result<Backend, String> {
+    check_values(variables().filter(|(name, _)| name.starts_with("AZURE_")), &|name| {
+        name.parse::<AzureConfigKey>().is_ok()
+    })?;
     let builder = MicrosoftAzureBuilder::from_env();
-    check_endpoint(builder.get_config_value(&AzureConfigKey::Endpoint))?;
+    let is_named = [AzureConfigKey::AccountName, AzureConfigKey::UseEmulator]
+        .iter()
+        .any(|key| builder.get_config_value(key).is_some_and(|value| value != "false"));
+    if !is_named {
+        return Err("no account: set AZURE_STORAGE_ACCOUNT_NAME".to_owned());
+    }
     let builder = builder
         .with_container_name(container)
+        .with_http_connector(connector(patience))
         .with_config(AzureConfigKey::Client(ClientConfigKey::Timeout), seconds(patience))
         .with_retry(retry(patience));
     builder.build().map(Backend::Azure).map_err(|error| Answer::new(&error).to_string())
 }
 
 fn google(bucket: &str, patience: Patience) -> Result<Backend, String> {
-    let builder = GoogleCloudStorageBuilder::from_env()
+    check_values(variables().filter(|(name, _)| name.starts_with("GOOGLE_")), &|name| {
+        name.parse::<GoogleConfigKey>().is_ok()
+    })?;
+    let builder = GoogleCloudStorageBuilder::from_env();
+    check_key_file(builder.get_config_value(&GoogleConfigKey::ServiceAccount))?;
+    let builder = builder
         .with_bucket_name(bucket)
+        .with_http_connector(connector(patience))
         .with_config(GoogleConfigKey::Client(ClientConfigKey::Timeout), seconds(patience))
         .with_retry(retry(patience));
     builder.build().map(Backend::Google).map_err(|error| Answer::new(&error).to_string())
 }
 
+/// A key file can name an endpoint of its own. One that cannot be read is the crate's to report.
+fn check_key_file(path: Option<String>) -> Result<(), String> {
+    let text = path.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+    let key: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    match key.get("gcs_base_url").and_then(|url| url.as_str()) {
+        Some(url) => check_endpoint("gcs_base_url of the key file", url),
+        None => Ok(()),
+    }
+}
+
 fn is_set(variable: &str) -> bool {
     std::env::var(variable).is_ok_and(|value| value.eq_ignore_ascii_case("true") || value == "1")
-}
-
-/// Without TLS everybody on the network between reads what is sent and can use its signatures.
-fn check_endpoint(endpoint: Option<String>) -> Result<(), String> {
-    let Some(rest) = endpoint.as_deref().and_then(|url| url.strip_prefix("http://")) else { return Ok(()) };
-    let host = rest.split(['/', '?']).next().unwrap_or_default();
-    // What stands before it is a name and a password.
-    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-    match is_near(host) {
-        true => Ok(()),
-        false => Err(format!(
-            "the endpoint http://{} is not encrypted; use https, or http to a loopback or private address only",
-            show(host)
-        )),
-    }
-}
-
-/// This machine, or an address of a private network.
-fn is_near(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    };
-    match name.parse::<IpAddr>() {
-        Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
-        Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
-        Err(_) => name == "localhost",
-    }
 }
 
 #[cfg(test)]
@@ -511,6 +558,12 @@ mod tests {
             ("s3://bucket/prefix?X-Amz-Signature=1", "no query"),
             ("s3://bucket/a//b", "empty"),
             ("s3://bucket/../b", ".."),
+            ("s3://a b/p", "not the name of a bucket"),
+            ("s3://../p", "not the name of a bucket"),
+            ("s3://x:80/p", "not the name of a bucket"),
+            ("gs://a%2fb/p", "not the name of a bucket"),
+            ("file:///tmp/../etc", "without `.` and `..`"),
+            ("file:///etc/hostname", "not a folder"),
             ("file://relative", "file:///FOLDER"),
             ("file:///no/such/folder/anywhere", "no such folder"),
         ] {
@@ -525,19 +578,49 @@ mod tests {
         );
     }
 
+    fn folder() -> (tempfile::TempDir, Prefix) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let url = format!("file://{}/shared", folder.path().display());
+        let prefix = Prefix::open(&url, PATIENCE, true).unwrap_or_else(|why| panic!("{why}"));
+        (folder, prefix)
+    }
+
+    #[tokio::test]
+    async fn no_link_below_the_prefix_is_followed() {
+        let (folder, prefix) = folder();
+        let outside = folder.path().join("outside");
+        std::fs::create_dir(&outside).expect("made");
+        std::fs::write(outside.join("there"), "secret").expect("written");
+        std::os::unix::fs::symlink(&outside, folder.path().join("shared/files")).expect("linked");
+        let bytes = Bytes::from_static(b"x");
+        assert!(prefix.put_new("files/a", &bytes).await.is_err());
+        assert!(prefix.write_parts("files/a", 1, &mut |_| Ok(Bytes::new())).await.is_err());
+        assert!(prefix.read("files/there", 100).await.is_err());
+        assert!(prefix.head("files/there").await.is_err());
+        assert_eq!(std::fs::read_dir(&outside).expect("read").count(), 1);
+    }
+
     #[test]
-    fn http_is_for_near_endpoints_only() {
-        for (endpoint, is_allowed) in [
-            ("http://127.0.0.1:9000", true),
-            ("http://localhost:9000/x", true),
-            ("http://[::1]:9000", true),
-            ("http://10.1.2.3", true),
-            ("https://s3.example.com", true),
-            ("http://s3.example.com", false),
-            ("http://8.8.8.8:80", false),
-            ("http://localhost.example.com", false),
-        ] {
-            assert_eq!(check_endpoint(Some(endpoint.to_owned())).is_ok(), is_allowed, "{endpoint}");
+    fn only_leftovers_of_our_own_objects_are_removed() {
+        let (folder, prefix) = folder();
+        let shared = folder.path().join("shared");
+        for name in ["claim.json", "claim.json#1", "a#x", "b#1", "claim.json#"] {
+            std::fs::write(shared.join(name), "x").expect("written");
+        }
+        prefix.remove_leftovers(&BTreeSet::from(["claim.json", "a"])).unwrap_or_else(|why| panic!("{why}"));
+        let left = store::every_file(&shared).expect("read");
+        assert_eq!(left, ["a#x", "b#1", "claim.json", "claim.json#"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_key_file_names_no_far_endpoint_without_tls() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let path = || Some(file.path().display().to_string());
+        for (url, is_allowed) in
+            [("http://8.8.8.8:1", false), ("HTTP://8.8.8.8", false), ("https://g.example", true)]
+        {
+            std::fs::write(file.path(), format!("{{\"gcs_base_url\": \"{url}\"}}")).expect("written");
+            assert_eq!(check_key_file(path()).is_ok(), is_allowed, "{url}");
         }
     }
 }

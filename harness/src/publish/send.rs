@@ -36,6 +36,8 @@ impl Sender<'_> {
         }
         self.survey.has_the_same_files()?;
         self.check_claim().await?;
+        let keys = self.survey.files.iter().map(|file| file.entry.key.as_str());
+        self.prefix.remove_leftovers(&keys.chain([CLAIM, MANIFEST]).collect())?;
         let bytes = Bytes::from(self.manifest().to_bytes()?);
         if let Put::Exists = self.prefix.put_new(MANIFEST, &bytes).await? {
             self.check_manifest(&bytes).await?;

@@ -13,7 +13,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use store::{files, is_inside, left_out};
+use store::{every_file, files, is_inside, left_out, no_files, unfinished};
 
 /// A larger file is sent in parts that have at least this size. Stores want 5 MiB at least.
 pub(super) const PART: u64 = 16 << 20;
@@ -23,8 +23,9 @@ const MOST_PARTS: u64 = 10_000;
 /// The files of a folder.
 pub(super) struct Survey {
     folder: PathBuf,
+    is_run: bool,
     pub(super) files: Vec<SurveyedFile>,
-    /// Links and the like, which are not published.
+    /// What is not published, and why.
     pub(super) left_out: Vec<String>,
 }
 
@@ -50,8 +51,13 @@ impl SurveyedFile {
 
 impl Survey {
     /// Looks through all files of the folder. `advice` is what to do about a secret.
-    pub(super) fn from_folder(folder: &Path, redactor: &Redactor, advice: &str) -> Result<Survey, Failure> {
-        let paths = files(folder).map_err(Failure::refused)?;
+    pub(super) fn from_folder(
+        folder: &Path,
+        is_run: bool,
+        redactor: &Redactor,
+        advice: &str,
+    ) -> Result<Survey, Failure> {
+        let paths = listed(folder, is_run)?;
         if paths.is_empty() {
             return Err(Failure::refused(format!("{}: it has no files", folder.display())));
         }
@@ -64,9 +70,8 @@ impl Survey {
         }
         let surveyed = paths.iter().map(|path| survey(folder, path, redactor, advice));
         let surveyed: Vec<SurveyedFile> = surveyed.collect::<Result<_, _>>()?;
-        let others = left_out(folder).map_err(Failure::refused)?;
-        let left_out = others.iter().map(|path| show(&path.to_string_lossy())).collect();
-        Ok(Survey { folder: folder.to_owned(), files: surveyed, left_out })
+        let left_out = not_published(folder, is_run)?;
+        Ok(Survey { folder: folder.to_owned(), is_run, files: surveyed, left_out })
     }
 
     /// The bytes of all files.
@@ -103,7 +108,7 @@ impl Survey {
 
     /// Fails where files came or went since.
     pub(super) fn has_the_same_files(&self) -> Result<(), Failure> {
-        let now = files(&self.folder).map_err(Failure::refused)?;
+        let now = listed(&self.folder, self.is_run)?;
         let before = || self.files.iter().map(|file| Path::new(&file.entry.path));
         if now.iter().map(PathBuf::as_path).eq(before()) {
             return Ok(());
@@ -117,6 +122,27 @@ impl Survey {
             which.display()
         )))
     }
+}
+
+/// A run has files that are none of it: where it came from, and what was not written to its end.
+fn listed(folder: &Path, is_run: bool) -> Result<Vec<PathBuf>, Failure> {
+    if is_run { files(folder) } else { every_file(folder) }.map_err(Failure::refused)
+}
+
+fn not_published(folder: &Path, is_run: bool) -> Result<Vec<String>, Failure> {
+    let others = if is_run { left_out(folder) } else { no_files(folder) }.map_err(Failure::refused)?;
+    let line = |path: &Path, why: &str| format!("{}: {why}", show(&path.to_string_lossy()));
+    let links =
+        others.iter().map(|path| line(path, "it is neither file nor folder, and links are not followed"));
+    let mut lines: Vec<String> = links.collect();
+    if is_run {
+        let unfinished = unfinished(folder).map_err(Failure::refused)?;
+        lines.extend(unfinished.iter().map(|path| line(path, "it was not written to its end")));
+        if store::is_foreign(folder) {
+            lines.push(line(Path::new("origin"), "it says that the run was made elsewhere"));
+        }
+    }
+    Ok(lines)
 }
 
 /// Not through a link, and without waiting for whoever writes into a pipe.
@@ -208,7 +234,7 @@ mod tests {
     }
 
     fn surveyed(folder: &Path) -> Result<Survey, Failure> {
-        Survey::from_folder(folder, &Redactor::default(), "take it out")
+        Survey::from_folder(folder, false, &Redactor::default(), "take it out")
     }
 
     #[test]
@@ -261,6 +287,31 @@ mod tests {
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).expect("linked");
         fs::write(folder.path().join("a"), b"x").expect("written");
         let survey = surveyed(folder.path()).expect("read");
-        assert_eq!((survey.files.len(), survey.left_out.as_slice()), (1, &["link".to_owned()][..]));
+        assert_eq!(
+            (survey.files.len(), survey.left_out.as_slice()),
+            (1, &["link: it is neither file nor folder, and links are not followed".to_owned()][..])
+        );
+    }
+
+    #[test]
+    fn a_folder_has_all_its_files_and_what_a_run_leaves_out_is_named() {
+        let folder = folder_with("origin", b"x");
+        fs::create_dir(folder.path().join("deep")).expect("made");
+        for name in ["deep/.part-1", "deep/origin"] {
+            fs::write(folder.path().join(name), b"x").expect("written");
+        }
+        let published = |is_run| {
+            let survey = Survey::from_folder(folder.path(), is_run, &Redactor::default(), "").expect("read");
+            let files: Vec<String> = survey.files.iter().map(|file| file.entry.path.clone()).collect();
+            survey.has_the_same_files().expect("the same");
+            (files, survey.left_out.len())
+        };
+        let all = ["deep/.part-1", "deep/origin", "origin"].map(str::to_owned).to_vec();
+        assert_eq!(published(false), (all, 0));
+        assert_eq!(published(true), (vec!["deep/origin".to_owned()], 2));
+        fs::remove_file(folder.path().join("origin")).expect("removed");
+        fs::create_dir(folder.path().join("origin")).expect("made");
+        fs::write(folder.path().join("origin/a"), b"x").expect("written");
+        assert!(published(false).0.contains(&"origin/a".to_owned()));
     }
 }

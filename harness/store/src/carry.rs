@@ -32,12 +32,30 @@ pub fn left_out(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     walk(folder, &|is_file, _| !is_file)
 }
 
+/// Every file below a folder that is no run, whatever its name.
+pub fn every_file(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    walk_all(folder, false, &|is_file, _| is_file)
+}
+
+/// What lies in a folder that is no run and is neither file nor folder.
+pub fn no_files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    walk_all(folder, false, &|is_file, _| !is_file)
+}
+
 /// The files that a process that was ended had not finished writing.
-pub(crate) fn unfinished(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub fn unfinished(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     walk(folder, &|is_file, is_unfinished| is_file && is_unfinished)
 }
 
 fn walk(folder: &Path, is_wanted: &dyn Fn(bool, bool) -> bool) -> Result<Vec<PathBuf>, StoreError> {
+    walk_all(folder, true, is_wanted)
+}
+
+fn walk_all(
+    folder: &Path,
+    is_run: bool,
+    is_wanted: &dyn Fn(bool, bool) -> bool,
+) -> Result<Vec<PathBuf>, StoreError> {
     let mut found = Vec::new();
     let mut open = vec![PathBuf::new()];
     while let Some(inner) = open.pop() {
@@ -47,7 +65,7 @@ fn walk(folder: &Path, is_wanted: &dyn Fn(bool, bool) -> bool) -> Result<Vec<Pat
         for entry in entries.map_err(|error| StoreError::at(&path, error))? {
             let kind = entry.file_type().map_err(|error| StoreError::at(&entry.path(), error))?;
             let name = entry.file_name();
-            if name == super::origin::ORIGIN && inner.as_os_str().is_empty() {
+            if is_run && name == super::origin::ORIGIN && inner.as_os_str().is_empty() {
                 continue;
             }
             if kind.is_dir() {

@@ -17,7 +17,7 @@ mod stored;
 pub mod trust;
 
 pub use atomic_file::{Part, write_private_by, write_whole, write_whole_by};
-pub use carry::{files, left_out};
+pub use carry::{every_file, files, left_out, no_files, unfinished};
 pub use checksums::{CHECKSUMS, checksums};
 pub use find::Named;
 pub use lines::Lines;
