@@ -107,7 +107,7 @@ fn hold(folder: File) -> Option<Flock<File>> {
 }
 
 /// Removes what processes that were killed left of the same target: folders of this user that no process holds. What
-/// cannot be removed is in nobody's way.
+/// cannot be removed stays.
 fn sweep(above: &Path, prefix: &str) {
     for entry in fs::read_dir(above).into_iter().flatten().flatten() {
         if !entry.file_name().as_bytes().starts_with(prefix.as_bytes()) {
