@@ -16,7 +16,7 @@ use observe::{Event, Observer};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 use store::{Service, write_whole};
 use time::OffsetDateTime;
@@ -245,8 +245,13 @@ fn real(path: &Path) -> PathBuf {
     let there = path.ancestors().find_map(|above| Some((above, fs::canonicalize(above).ok()?)));
     match there {
         Some((above, real)) => match path.strip_prefix(above) {
-            Ok(rest) if rest.as_os_str().is_empty() => real,
-            Ok(rest) => real.join(rest),
+            Ok(rest) => rest.components().fold(real, |mut path, part| {
+                match part {
+                    Component::ParentDir => drop(path.pop()),
+                    part => path.push(part),
+                }
+                path
+            }),
             Err(_) => path,
         },
         None => path,
