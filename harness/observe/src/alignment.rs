@@ -62,6 +62,9 @@ pub(crate) struct Alignment {
     over: u64,
     pub complete: u64,
     pub incomplete: u64,
+    /// Those since the last whole one.
+    #[serde(default)]
+    pub incomplete_in_a_row: u64,
     /// Of different sizes on different ranks.
     pub mixed: u64,
     /// Records of a call that is over, or of a rank that was there.
@@ -101,7 +104,7 @@ impl Alignment {
         self.open.retain(|number, _| is_taken(*number, thinned));
         while self.open.len() >= MOST_OPEN {
             self.open.pop_first();
-            self.incomplete += 1;
+            self.give_up(1);
         }
     }
 
@@ -141,6 +144,7 @@ impl Alignment {
         }
         let open = self.open.remove(&number)?;
         self.complete += 1;
+        self.incomplete_in_a_row = 0;
         self.recent.push_back(number);
         if self.recent.len() > RECENT
             && let Some(oldest) = self.recent.pop_front()
@@ -162,7 +166,12 @@ impl Alignment {
     pub(crate) fn expire(&mut self, before_s: u32) {
         let before = self.open.len();
         self.open.retain(|_, call| call.seen.iter().any(|it| it.at_s >= before_s));
-        self.incomplete += (before - self.open.len()) as u64;
+        self.give_up((before - self.open.len()) as u64);
+    }
+
+    fn give_up(&mut self, calls: u64) {
+        self.incomplete += calls;
+        self.incomplete_in_a_row += calls;
     }
 }
 

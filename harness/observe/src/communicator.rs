@@ -205,7 +205,9 @@ impl Communicator {
     pub(crate) fn is_judged(&self) -> bool {
         let (complete, incomplete) = self.calls();
         let is_ready = self.operations.values().flat_map(|it| it.series.values()).any(|it| it.own.is_ready());
-        is_ready && incomplete <= complete
+        // A rank whose records stop leaves nothing whole, however much was before.
+        let goes_on = |operation: &Operation| operation.calls.incomplete_in_a_row < FEWEST as u64;
+        is_ready && incomplete <= complete && self.operations.values().all(goes_on)
     }
 
     /// It had records for long enough, and still was not judged.

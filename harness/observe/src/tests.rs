@@ -203,6 +203,23 @@ fn a_rank_without_records_is_not_judged_and_late_ranks_join() {
 }
 
 #[test]
+fn a_rank_whose_records_stop_after_healthy_hours_is_judged_no_longer() {
+    let mut job = Job::new(&|_, _| (1.0, ON_TIME));
+    let mut observer = Observer::new(10);
+    for number in 0..320 {
+        for record in job.step(number).iter().filter(|it| it.host != "n6" || number < 240) {
+            observer.take(record);
+        }
+        assert_eq!(observer.advance(), []);
+        if number == 239 {
+            assert_eq!((observer.coverage().judged, observer.coverage().unjudged), (8, 0));
+        }
+    }
+    let coverage = observer.coverage();
+    assert_eq!((coverage.judged, coverage.unjudged), (6, 2), "its row and its column are not");
+}
+
+#[test]
 fn absurd_records_take_no_room_and_are_counted() {
     let mut observer = Observer::new(10);
     let base = record("0x1".into(), 1, 0, 1);
