@@ -1,9 +1,10 @@
 //! Generated fleets whose truth is known, and four ways to hold their numbers against what was measured before: how
 //! often each calls a healthy fleet red, and how many bad parts it lets pass.
 
+mod draws;
+
 use config::bounds::{self, KeySpread, Pool};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use draws::Draws;
 
 /// How the numbers of a fleet come about.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,8 +51,6 @@ pub(crate) const WAYS: [Way; 4] = [Way::Ours, Way::Fixed, Way::ThreeSigma, Way::
 pub(crate) const FLOOR: f64 = 0.02;
 const NODES: usize = 16;
 const BAD_SHARE: f64 = 0.05;
-/// What a fault costs.
-const FAULTS: (f64, f64) = (0.2, 0.9);
 
 /// What one way came to over many fleets.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -212,12 +211,12 @@ fn iterated(mut values: Vec<f64>) -> f64 {
 fn ours(keys: &[Key], n: u32, judged: u32) -> Vec<Limits> {
     let measured: Vec<bounds::Measured> =
         keys.iter().map(|key| bounds::Measured::from_runs(&key.baseline, FLOOR)).collect();
-    let own: Vec<KeySpread> = measured.iter().filter_map(|one| one.spread).collect();
+    let own: Vec<KeySpread> = measured.iter().filter_map(|one| one.spread()).collect();
     let pool = Pool::fit(&own, FLOOR / 4.0);
     measured
         .iter()
         .map(|one| {
-            let spread = bounds::spread(pool.as_ref(), one.spread, n);
+            let spread = bounds::spread(pool.as_ref(), one.spread(), n);
             let bounds = bounds::bounds(one.middle, n, judged, FLOOR, spread);
             Limits {
                 lower: bounds.lower,
@@ -226,35 +225,4 @@ fn ours(keys: &[Key], n: u32, judged: u32) -> Vec<Limits> {
             }
         })
         .collect()
-}
-
-struct Draws(ChaCha8Rng);
-
-impl Draws {
-    fn new(seed: u64, judged: u32, n: u32) -> Draws {
-        let mut key = [0; 32];
-        for (lane, bytes) in key.chunks_exact_mut(8).zip([seed, u64::from(judged), u64::from(n), 7]) {
-            lane.copy_from_slice(&bytes.to_le_bytes());
-        }
-        Draws(ChaCha8Rng::from_seed(key))
-    }
-
-    fn fraction(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * self.fraction()
-    }
-
-    /// Lognormal about 1, with its tails.
-    fn factor(&mut self, deviation: f64) -> f64 {
-        let (a, b) = (1.0 - self.fraction(), self.fraction());
-        let normal = (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos();
-        (deviation * normal).exp()
-    }
-
-    fn fault(&mut self) -> f64 {
-        1.0 - self.between(FAULTS.0, FAULTS.1)
-    }
 }

@@ -61,6 +61,7 @@ mod object_server;
 mod observe;
 mod other_instances;
 mod own_recipes;
+mod packs;
 mod peak_memory;
 mod planted_run;
 mod pod_nodes;

@@ -124,6 +124,7 @@ fn made(instance: &str, runs: &[Made]) -> Baselines {
             floor: None,
             floor_source: None,
             spread: None,
+            pack: None,
             quantiles: None,
             fingerprint: BTreeMap::new(),
             runs: Vec::new(),

@@ -23,7 +23,7 @@ mod verdict;
 mod workload;
 
 pub use analyses::Analyses;
-pub use bound::{BaselineNumbers, PlannedBaseline, PlannedBound, PlannedSpread};
+pub use bound::{BaselineNumbers, PackHelp, PlannedBaseline, PlannedBound, PlannedSpread};
 pub use common_failure::CommonFailure;
 pub use control_run::{AGAIN, ControlRun};
 pub use culprit::Culprit;

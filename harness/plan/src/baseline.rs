@@ -75,6 +75,7 @@ fn planned(shown: String, found: &Baseline, baselines: &Baselines) -> PlannedBas
         floor: found.floor,
         predicted: None,
         widened_for: None,
+        pack: found.pack.clone(),
         between: None,
         fingerprint: found.fingerprint.clone(),
     };
@@ -124,6 +125,7 @@ fn between(baselines: &Baselines, metric: &str, key: &BaselineKey, shown: String
         floor: bound(small.floor, large.floor, -step),
         predicted: None,
         widened_for: None,
+        pack: small.pack.clone().or_else(|| large.pack.clone()),
         between: Some(format!("{} and {}", size::show(low), size::show(high))),
         fingerprint: small.fingerprint.clone(),
     })

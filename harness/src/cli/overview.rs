@@ -52,7 +52,7 @@ pub(super) const GROUPS: [(&str, &[(&str, &str)]); 6] = [
     (
         "Decide",
         &[
-            ("baseline", "propose, review, accept, show, diff, export and lint baselines"),
+            ("baseline", "propose, review, accept, show, diff, lint, export and import baselines"),
             ("predict", "bus bandwidth to expect before any baseline exists, with its error"),
         ],
     ),

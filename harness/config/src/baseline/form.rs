@@ -76,6 +76,8 @@ pub(super) fn baseline() -> Form {
         number("spread", "what the bounds were made of: relative standard deviation"),
         number("freedom", "the same: degrees of freedom"),
         Key::optional("judged", Type::WHOLE, "the same: how many numbers are judged at once"),
+        text("pack", "the same: the key of the site whose pack helped"),
+        number("pack_worth", "the same: with the pack the median is known as by so many runs"),
         Key::optional("quantiles", Type::list(Type::Number), "of many samples their 5, 25, 75 and 95 %"),
         Key::optional(
             "fingerprint",

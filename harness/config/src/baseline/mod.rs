@@ -2,7 +2,9 @@
 //! it. `read.rs` reads them, `render.rs` writes them; `judge` compares numbers with them.
 
 pub(crate) mod form;
+mod help;
 pub mod lint;
+pub mod pack;
 pub mod propose;
 mod read;
 mod render;
@@ -15,6 +17,7 @@ use crate::diagnostic::Diagnostics;
 use base::size;
 use metric::op::Op;
 use metric::unit::{Better, Unit};
+use model::artefact::PackHelp;
 use recipes::catalogue::Catalogue;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -60,6 +63,8 @@ pub struct Baseline {
     pub floor_source: Option<String>,
     /// What the bounds were made of; nothing where they were set by hand.
     pub spread: Option<BaselineSpread>,
+    /// What another site's pack lent to the bounds.
+    pub pack: Option<PackHelp>,
     /// 5, 25, 75 and 95 % of all single numbers lie below these.
     pub quantiles: Option<[f64; 4]>,
     /// The software that it was measured on: each part, with every version that is comparable. All of it must be
@@ -139,6 +144,15 @@ pub const PENDING: &str = ".pending.toml";
 
 /// Fewer samples than this do not show the noise of a number.
 pub const FEWEST_ACCEPTED: usize = 5;
+
+/// And fewer than this no pack can help.
+const FEWEST_WITH_PACK: usize = 3;
+
+/// Whether so many samples show the noise of a number, with what a pack lends.
+pub(crate) fn are_enough(samples: usize, pack: Option<&PackHelp>) -> bool {
+    let is_helped = || pack.is_some_and(|pack| pack.worth >= FEWEST_ACCEPTED as f64);
+    samples >= FEWEST_ACCEPTED || samples >= FEWEST_WITH_PACK && is_helped()
+}
 
 impl Baselines {
     /// Reads baselines of the catalogue's metrics, or reports every error in them.

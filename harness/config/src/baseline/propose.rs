@@ -1,7 +1,9 @@
 //! From the numbers of runs to proposed baselines. The caller chooses the runs; `review` accepts or rejects the
 //! proposals.
 
-use super::{Baseline, BaselineKey, BaselineSpread, FEWEST_ACCEPTED, State};
+use super::help::{self, Help};
+use super::pack::Pack;
+use super::{Baseline, BaselineKey, BaselineSpread, State, are_enough};
 use crate::bounds::{self, KeySpread, Measured, Pool, Sorted};
 use metric::unit::{Better, Unit};
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,6 +57,35 @@ pub struct Proposed {
     pub left_out: Vec<LeftOut>,
     /// Parts of the software that only some of the numbers report: no fingerprint holds them.
     pub partly_reported: BTreeSet<String>,
+    /// How well packs predicted what these runs measured, metric by metric.
+    pub packs: Vec<PackUse>,
+    /// Medians far off what a pack predicts: a fault in all of these runs, or a difference of the sites.
+    pub off_predicted: Vec<OffPredicted>,
+}
+
+/// How a pack was used for one metric.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PackUse {
+    /// The beginning of the key that signed it.
+    pub signer: String,
+    /// As in `Number`.
+    pub metric: String,
+    /// Keys that it has too.
+    pub shared: usize,
+    /// How far the medians lie off what it predicts, as a fraction; nothing where too few keys are shared, or it
+    /// predicts too badly: then it was not used.
+    pub error: Option<f64>,
+}
+
+/// A median that lies off what a pack predicts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OffPredicted {
+    /// As in `Number`.
+    pub metric: String,
+    /// As in `Number`.
+    pub key: BaselineKey,
+    /// As a fraction of what was predicted.
+    pub off: f64,
 }
 
 /// A number that lies off its peers of the same run.
@@ -100,8 +131,8 @@ struct Group<'a> {
     numbers: usize,
 }
 
-/// One baseline for each metric and key that the runs measured.
-pub fn propose(runs: &[RunNumbers], origin: &Origin) -> Proposed {
+/// One baseline for each metric and key that the runs measured, with the help of packs that predict them.
+pub fn propose(runs: &[RunNumbers], packs: &[Pack], origin: &Origin) -> Proposed {
     let mut groups: BTreeMap<(&str, &BaselineKey), Group<'_>> = BTreeMap::new();
     for run in runs {
         for number in run.numbers.iter().filter(|number| number.value.is_finite() && number.value >= 0.0) {
@@ -127,14 +158,39 @@ pub fn propose(runs: &[RunNumbers], origin: &Origin) -> Proposed {
         .collect();
     let mut spreads: BTreeMap<&str, Vec<KeySpread>> = BTreeMap::new();
     for ((metric, _), one) in &measured {
-        spreads.entry(metric).or_default().extend(one.spread);
+        spreads.entry(metric).or_default().extend(one.spread());
     }
     let mut proposed = Proposed::default();
+    let units: BTreeMap<&str, Unit> =
+        groups.iter().map(|((metric, _), group)| (*metric, group.unit)).collect();
+    let mut helped: BTreeMap<(&str, &BaselineKey), Help> = BTreeMap::new();
+    for (metric, unit) in units {
+        let ours: BTreeMap<&BaselineKey, &Measured> = measured
+            .iter()
+            .filter(|((name, _), _)| *name == metric)
+            .map(|((_, key), one)| (*key, one))
+            .collect();
+        let (used, helps) = help::of_packs(packs, metric, &ours, floor(unit) / 4.0);
+        proposed.packs.extend(used);
+        helped.extend(helps.into_iter().map(|(key, help)| ((metric, key), help)));
+    }
     for ((metric, key), group) in &groups {
         let Some(one) = measured.get(&(*metric, *key)) else { continue };
         let floor = floor(group.unit);
         let pool = spreads.get(metric).and_then(|all| Pool::fit(all, floor / 4.0));
-        proposed.entries.push(entry(metric, key, group, one, pool.as_ref(), origin));
+        proposed.entries.push(entry(
+            metric,
+            key,
+            group,
+            one,
+            pool.as_ref(),
+            helped.get(&(*metric, *key)),
+            origin,
+        ));
+        if let Some(help) = helped.get(&(*metric, *key)).filter(|help| help.is_off) {
+            let (metric, key) = ((*metric).to_owned(), (*key).clone());
+            proposed.off_predicted.push(OffPredicted { metric, key, off: help.off });
+        }
         proposed.left_out.extend(group.left_out(metric, key, one));
         let in_part = group.software.iter().filter(|(_, (_, times))| *times < group.numbers);
         proposed.partly_reported.extend(in_part.map(|(part, _)| part.clone()));
@@ -151,12 +207,17 @@ fn entry(
     group: &Group<'_>,
     measured: &Measured,
     pool: Option<&Pool>,
+    help: Option<&Help>,
     origin: &Origin,
 ) -> Baseline {
     let n = measured.samples.len() as u32;
-    let spread = bounds::spread(pool, measured.spread, n);
     let judged = origin.judged.max(FEWEST_JUDGED);
-    let bounds = bounds::bounds(measured.middle, n, judged, floor(group.unit), spread);
+    let alone = bounds::spread(pool, measured.spread(), n);
+    let (middle, worth, spread) = match help {
+        Some(help) => (help.middle, help.pack.worth as u32, bounds::narrower(alone, help.spread, judged)),
+        None => (measured.middle, n, alone),
+    };
+    let bounds = bounds::bounds(middle, worth, judged, floor(group.unit), spread);
     let is_known = spread.freedom > 0.0;
     let kept = Sorted::new(group.values().iter().zip(&measured.kept).flat_map(|(run, kept)| {
         run.iter().zip(kept).filter(|(_, kept)| **kept).map(|(value, _)| *value).collect::<Vec<_>>()
@@ -167,7 +228,7 @@ fn entry(
         key: key.clone(),
         unit: group.unit,
         better: group.better,
-        state: match is_known && measured.samples.len() >= FEWEST_ACCEPTED {
+        state: match is_known && are_enough(measured.samples.len(), help.map(|help| &help.pack)) {
             true => State::Accepted,
             false => State::Provisional,
         },
@@ -181,6 +242,7 @@ fn entry(
             freedom: rounded(spread.freedom),
             judged,
         }),
+        pack: help.map(|help| help.pack.clone()),
         quantiles: Some([0.05, 0.25, 0.75, 0.95].map(quantile)),
         fingerprint: group.fingerprint(),
         runs: group.runs.keys().map(|run| (*run).to_owned()).collect(),

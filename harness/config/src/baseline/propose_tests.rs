@@ -37,7 +37,7 @@ fn origin() -> Origin {
 
 #[test]
 fn one_sample_per_run_and_the_bad_node_is_named_and_left_out() {
-    let proposed = propose(&runs(5), &origin());
+    let proposed = propose(&runs(5), &[], &origin());
     assert_eq!(proposed.entries.len(), 2, "what was not measured is no baseline");
     let entry = &proposed.entries[0];
     assert_eq!(entry.samples, [100.0, 101.0, 99.0, 100.5, 99.5]);
@@ -53,16 +53,16 @@ fn one_sample_per_run_and_the_bad_node_is_named_and_left_out() {
 
 #[test]
 fn few_runs_make_provisional_baselines_and_one_has_no_bounds() {
-    let state = |n| propose(&runs(n), &origin()).entries[1].state;
+    let state = |n| propose(&runs(n), &[], &origin()).entries[1].state;
     assert_eq!([1, 4, 5].map(state), [State::Provisional, State::Provisional, State::Accepted]);
-    let one = &propose(&runs(1), &origin()).entries[1];
+    let one = &propose(&runs(1), &[], &origin()).entries[1];
     assert_eq!((one.lower, one.upper, one.spread), (None, None, None));
-    assert_eq!(propose(&[], &origin()), Proposed::default());
+    assert_eq!(propose(&[], &[], &origin()), Proposed::default());
 }
 
 #[test]
 fn what_is_proposed_reads_back_as_a_file() {
-    let entries = propose(&runs(6), &origin()).entries;
+    let entries = propose(&runs(6), &[], &origin()).entries;
     let pending = super::super::Baselines {
         entries,
         ..super::super::Baselines::none("p5", false, "baselines/p5.pending.toml")
@@ -83,7 +83,7 @@ fn software_that_one_run_does_not_report_is_in_no_fingerprint_and_listed() {
             }
         }
     }
-    let proposed = propose(&runs, &origin());
+    let proposed = propose(&runs, &[], &origin());
     assert_eq!(proposed.partly_reported, BTreeSet::from(["driver".to_owned()]));
     for entry in &proposed.entries {
         assert_eq!(entry.fingerprint.keys().collect::<Vec<_>>(), ["libfabric", "nccl"], "{entry:?}");

@@ -1,6 +1,8 @@
 //! Reads `baselines/*.toml`.
 
-use super::{Baseline, BaselineKey, BaselineSpread, Baselines, FEWEST_ACCEPTED, PENDING, State, form};
+use super::{
+    Baseline, BaselineKey, BaselineSpread, Baselines, FEWEST_ACCEPTED, PENDING, State, are_enough, form,
+};
 use crate::diagnostic::Diagnostics;
 use crate::suite::PLACEMENTS;
 use crate::toml_reader::quantity::size_of;
@@ -8,6 +10,7 @@ use crate::toml_reader::{self, Table, Value};
 use metric::op::Op;
 use metric::unit::{Better, Unit};
 use metric::{Dim, MetricSpec, Role};
+use model::artefact::PackHelp;
 use recipes::catalogue::Catalogue;
 use std::collections::BTreeMap;
 
@@ -92,6 +95,7 @@ fn read_one(table: &Table<'_>, simulated: bool, metrics: &[(&str, &MetricSpec)])
     let floor = floor_value.as_ref().and_then(amount);
     let floor_source = table.get("floor_source").and_then(|value| value.non_empty_text());
     let spread = read_spread(table);
+    let pack = read_pack(table);
     let quantiles = table.get("quantiles").and_then(|value| read_quantiles(&value));
     let fingerprint = table.get("fingerprint").map(|value| read_fingerprint(&value)).unwrap_or_default();
     let runs = table.get("runs").map(|value| value.texts()).unwrap_or_default();
@@ -100,7 +104,7 @@ fn read_one(table: &Table<'_>, simulated: bool, metrics: &[(&str, &MetricSpec)])
         .map(|key| table.get(key).and_then(|value| value.non_empty_text()));
     table.close(form::baseline);
     if let (Some(State::Accepted), Some(samples), Some(value)) = (state, &samples, &state_value)
-        && samples.len() < FEWEST_ACCEPTED
+        && !are_enough(samples.len(), pack.as_ref())
     {
         let message =
             format!("an accepted baseline needs at least {FEWEST_ACCEPTED} samples, not {}", samples.len());
@@ -118,6 +122,7 @@ fn read_one(table: &Table<'_>, simulated: bool, metrics: &[(&str, &MetricSpec)])
         floor,
         floor_source,
         spread,
+        pack,
         quantiles,
         fingerprint,
         runs,
@@ -236,6 +241,20 @@ fn read_spread(table: &Table<'_>) -> Option<BaselineSpread> {
         }
         _ => {
             table.diagnostic("`spread`, `freedom` and `judged` must be set together");
+            None
+        }
+    }
+}
+
+/// Both or none.
+fn read_pack(table: &Table<'_>) -> Option<PackHelp> {
+    let signer = table.get("pack").map(|value| value.non_empty_text());
+    let worth = table.get("pack_worth").map(|value| amount(&value));
+    match (signer, worth) {
+        (None, None) => None,
+        (Some(signer), Some(worth)) => Some(PackHelp { signer: signer?, worth: worth? }),
+        _ => {
+            table.diagnostic("`pack` and `pack_worth` must be set together");
             None
         }
     }

@@ -63,6 +63,8 @@ fn render_one(text: &mut String, entry: &Baseline) {
         ("spread", spread.map(|spread| number(spread.relative))),
         ("freedom", spread.map(|spread| number(spread.freedom))),
         ("judged", spread.map(|spread| spread.judged.to_string())),
+        ("pack", entry.pack.as_ref().map(|pack| quoted(&pack.signer))),
+        ("pack_worth", entry.pack.as_ref().map(|pack| number(pack.worth))),
         ("samples", Some(numbers(&entry.samples))),
         ("quantiles", entry.quantiles.map(|four| numbers(&four))),
         ("fingerprint", fingerprint),

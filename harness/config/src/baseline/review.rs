@@ -101,6 +101,9 @@ pub fn render(in_force: Option<&Baselines>, new: &Baseline) -> String {
         "runs",
         if new.runs.is_empty() { new.source.escape_debug().to_string() } else { new.runs.join(", ") },
     );
+    if let Some(pack) = &new.pack {
+        line("pack", format!("{}, with it as good as n = {:.0}", pack.signer, pack.worth));
+    }
     let software = software(old, new);
     if !software.is_empty() {
         line("software", software);

@@ -95,6 +95,7 @@ fn entry() -> impl Strategy<Value = Baseline> {
             floor: (!accepted).then_some(0.0),
             floor_source: (!accepted).then(|| "60 % of it".to_owned()),
             spread: accepted.then(|| BaselineSpread { relative: 0.01, freedom: samples[0], judged: 7 }),
+            pack: None,
             quantiles: Some([samples[0]; 4]),
             fingerprint: words
                 .iter()

@@ -10,8 +10,10 @@ pub struct Measured {
     pub samples: Vec<f64>,
     /// Median of the samples; NaN where there are none.
     pub middle: f64,
-    /// Nothing for fewer than two runs.
-    pub spread: Option<KeySpread>,
+    /// From run to run; nothing for fewer than two.
+    pub between: Option<KeySpread>,
+    /// Within a run; nothing where each has one number.
+    pub within: Option<KeySpread>,
     /// Which numbers were kept, run by run.
     pub kept: Vec<Vec<bool>>,
 }
@@ -24,11 +26,16 @@ impl Measured {
         // A whole run that lies off is no bad node: another mode of the software comes again, and is left in.
         let samples: Vec<f64> = inner.iter().filter_map(|run| outliers::median(run)).collect();
         let middle = outliers::median(&samples).unwrap_or(f64::NAN);
-        let spread = match (KeySpread::from_values(&samples), within(&inner)) {
-            (Some(between), Some(within)) => Some(between.and(within)),
-            (between, _) => between,
-        };
-        Measured { samples, middle, spread, kept }
+        let (between, within) = (KeySpread::from_values(&samples), within(&inner));
+        Measured { samples, middle, between, within, kept }
+    }
+
+    /// Of one number: both together. Nothing for fewer than two runs.
+    pub fn spread(&self) -> Option<KeySpread> {
+        Some(match (self.between?, self.within) {
+            (between, Some(within)) => between.and(within),
+            (between, None) => between,
+        })
     }
 }
 

@@ -1,11 +1,13 @@
 //! How far a new number may lie from those measured before, so that healthy parts are red in at most one suite of a
 //! hundred. `baseline` defines baselines, and `judge` what a number outside its bounds means.
 
+mod foreign;
 mod measured;
 mod outliers;
 mod pool;
 mod student;
 
+pub use foreign::{Foreign, Helped, SharedKey};
 pub use measured::{Measured, spread};
 pub use outliers::{DEVIATIONS_OF_MAD, Sorted, kept, mad, median};
 pub use pool::{KeySpread, Pool};
@@ -50,6 +52,16 @@ pub fn bounds(middle: f64, n: u32, judged: u32, floor: f64, spread: Spread) -> B
     let half = measured.max(factor(n, judged, f64::INFINITY) * floor);
     // The upper side on a logarithmic scale, for a bandwidth's factors multiply; the wider of the two on either side.
     Bounds { lower: (middle * (1.0 - half)).max(0.0), upper: middle * half.exp() }
+}
+
+/// Of two estimates of the spread of one key, the one that allows less where so many numbers are judged at once: the
+/// other is larger because less is known of it.
+pub fn narrower(a: Spread, b: Spread, judged: u32) -> Spread {
+    let width = |spread: Spread| match spread.freedom > 0.0 {
+        true => factor(1, judged, spread.freedom) * spread.relative,
+        false => f64::INFINITY,
+    };
+    if width(b) < width(a) { b } else { a }
 }
 
 /// How far two runs may lie apart, as a fraction, where a run varies by what is declared: 99 of 100 do not.

@@ -6,10 +6,14 @@ use super::Spread;
 use statrs::function::gamma::digamma;
 
 /// Fewer keys than this do not show how alike they are.
-const FEWEST_KEYS: usize = 5;
+pub(super) const FEWEST_KEYS: usize = 5;
 
 /// From so many runs on, a key may vary less than the others of its metric do.
-const ENOUGH_ALONE: u32 = 20;
+pub(super) const ENOUGH_ALONE: u32 = 20;
+
+/// The squared error of a variance is this times its square, over n: of logarithms of variances of three numbers each,
+/// whose tails are heavy. More numbers have less.
+const EXCESS: f64 = 4.4;
 
 /// What one key measured of its own spread.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,23 +59,20 @@ impl Pool {
     /// by the mean and the variance of the logarithms of their variances (Smyth 2004). `least` keeps a key whose few
     /// numbers happen to be equal from having no logarithm.
     pub fn fit(keys: &[KeySpread], least: f64) -> Option<Pool> {
+        Pool::fit_unless_alike(keys, least, 0.0)
+    }
+
+    /// The same, where keys count as alike until they differ by so many standard errors more than few numbers do.
+    pub(super) fn fit_unless_alike(keys: &[KeySpread], least: f64, errors: f64) -> Option<Pool> {
         let keys: Vec<&KeySpread> = keys.iter().filter(|key| key.freedom >= 1.0).collect();
         if keys.len() < FEWEST_KEYS {
             return None;
         }
         let n = keys.len() as f64;
         let total: f64 = keys.iter().map(|key| key.freedom).sum();
-        let centred: Vec<f64> = keys
-            .iter()
-            .map(|key| {
-                let half = key.freedom / 2.0;
-                2.0 * key.relative.max(least).ln() - digamma(half) + half.ln()
-            })
-            .collect();
-        let mean = centred.iter().sum::<f64>() / n;
-        let scatter = centred.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let (mean, scatter) = logarithms(keys.iter().copied(), least);
         let own = keys.iter().map(|key| trigamma(key.freedom / 2.0)).sum::<f64>() / n;
-        let more = scatter - own;
+        let more = scatter - own * (1.0 + errors * (EXCESS / n).sqrt());
         let (variance, freedom) = if more > 0.0 {
             let half = inverse_trigamma(more);
             ((mean + digamma(half) - half.ln()).exp(), 2.0 * half)
@@ -92,6 +93,19 @@ impl Pool {
         let least = if n < ENOUGH_ALONE { self.variance } else { 0.0 };
         Spread { relative: variance.max(least).sqrt(), freedom: sum.min(self.total) }
     }
+}
+
+/// Mean and variance of the logarithms of the keys' variances, each without what few numbers draw it down by.
+pub(super) fn logarithms<'a>(keys: impl Iterator<Item = &'a KeySpread>, least: f64) -> (f64, f64) {
+    let centred: Vec<f64> = keys
+        .map(|key| {
+            let half = key.freedom / 2.0;
+            2.0 * key.relative.max(least).ln() - digamma(half) + half.ln()
+        })
+        .collect();
+    let n = centred.len() as f64;
+    let mean = centred.iter().sum::<f64>() / n;
+    (mean, centred.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0))
 }
 
 /// The second derivative of the logarithm of the gamma function: shifted up until its series holds.

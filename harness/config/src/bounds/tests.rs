@@ -80,7 +80,7 @@ fn a_bad_node_is_left_out_in_every_run_and_another_mode_is_not() {
     assert!(measured.kept.iter().all(|run| *run == [true, false, true, true]), "{:?}", measured.kept);
     assert_eq!(measured.samples, [100.0, 92.0, 101.0, 99.0, 93.0]);
     assert_eq!(measured.middle, 99.0);
-    let spread = measured.spread.expect("a spread").relative;
+    let spread = measured.spread().expect("a spread").relative;
     assert!((0.03..0.05).contains(&spread), "{spread}");
 }
 
@@ -116,7 +116,7 @@ proptest! {
         let measured = Measured::from_runs(&runs, 0.02);
         let n = measured.samples.len() as u32;
         prop_assume!(n > 0 && measured.middle.is_finite() && measured.middle >= 0.0 && measured.middle < 1e300);
-        let bounds = bounds(measured.middle, n, judged, 0.02, spread(None, measured.spread, n));
+        let bounds = bounds(measured.middle, n, judged, 0.02, spread(None, measured.spread(), n));
         prop_assert!(bounds.lower <= measured.middle && measured.middle <= bounds.upper, "{bounds:?}");
     }
 }

@@ -61,6 +61,15 @@ pub enum PlannedBaseline {
     Expired(BaselineNumbers),
 }
 
+/// What another site's pack lent to the bounds of a baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PackHelp {
+    /// The beginning of the key that signed the pack.
+    pub signer: String,
+    /// With it the middle is known as well as by so many runs of this site.
+    pub worth: f64,
+}
+
 /// What the entry of a baseline file says for one key.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BaselineNumbers {
@@ -91,6 +100,9 @@ pub struct BaselineNumbers {
     /// So many numbers are judged at once, and the bounds were widened for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub widened_for: Option<u32>,
+    /// What another site's pack lent to the bounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pack: Option<PackHelp>,
     /// The sizes between which the numbers were drawn, where none was measured at this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<String>,

@@ -45,7 +45,7 @@ pub(super) fn read_in_force(home: &Home, instance: &str) -> Result<Option<Baseli
 }
 
 /// The recipes of the library. Errors in them are reported by `check` and where they are used.
-fn catalogue(home: &Home) -> Catalogue {
+pub(super) fn catalogue(home: &Home) -> Catalogue {
     let mut catalogue = Catalogue::built_in();
     let _ = own_recipes::load_quietly(&mut catalogue, Some(&Library::for_project(home.path())), None);
     catalogue

@@ -1,6 +1,6 @@
 //! `harness baseline show`, `lint`, `diff` and `export`: baselines as they are, for people and for programs.
 
-use super::files;
+use super::{files, packs};
 use crate::check;
 use crate::cli::columns::{columns, comma_separated};
 use crate::cli::usage;
@@ -11,7 +11,7 @@ use config::baseline::{Baseline, Baselines};
 use config::bounds;
 use model::exit_code;
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use store::Home;
 
 #[derive(Debug, Args)]
@@ -40,6 +40,15 @@ pub(crate) struct ExportArgs {
     instance: Option<String>,
     #[arg(long, value_name = "FORMAT", default_value = "csv", value_parser = ["csv", "json"])]
     format: String,
+    /// Make a pack: without names of nodes, runs, people, trainings and recipes of your own
+    #[arg(long, requires_all = ["sign", "output"], conflicts_with = "format")]
+    sanitise: bool,
+    /// The private key that signs the pack: `openssl genpkey -algorithm ed25519 -out KEY.pem`
+    #[arg(long, value_name = "KEY", requires = "sanitise")]
+    sign: Option<PathBuf>,
+    /// Where the pack is written
+    #[arg(long, value_name = "FILE", requires = "sanitise")]
+    output: Option<PathBuf>,
 }
 
 pub(super) fn show(home: &Home, args: &ShowArgs) -> i32 {
@@ -157,6 +166,9 @@ fn differences(a: &Baselines, b: &Baselines) -> Vec<String> {
 }
 
 pub(super) fn export(home: &Home, args: &ExportArgs) -> i32 {
+    if let (Some(key), Some(output)) = (&args.sign, &args.output) {
+        return packs::export(home, args.instance.as_deref(), key, output);
+    }
     let all = match read(home, args.instance.as_deref()) {
         Ok(all) => all,
         Err(why) => return usage(&why),

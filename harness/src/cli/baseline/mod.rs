@@ -2,8 +2,10 @@
 
 mod files;
 mod list;
+mod packs;
 mod propose;
 mod review;
+mod signature;
 
 use super::home;
 use crate::error::Error;
@@ -29,8 +31,10 @@ pub(super) enum BaselineVerb {
     Lint,
     /// Print the differences between two files of baselines
     Diff(list::DiffArgs),
-    /// Print the baselines of an instance, or of all, for other programs
+    /// Print the baselines of an instance, or of all, for other programs; or make a pack of them for other sites
     Export(list::ExportArgs),
+    /// Take the pack of another site, which helps `propose`
+    Import(packs::ImportArgs),
 }
 
 pub(super) fn run(verb: &BaselineVerb) -> Result<i32, Error> {
@@ -43,5 +47,6 @@ pub(super) fn run(verb: &BaselineVerb) -> Result<i32, Error> {
         BaselineVerb::Lint => list::lint(&home),
         BaselineVerb::Diff(args) => list::diff(&home, args),
         BaselineVerb::Export(args) => list::export(&home, args),
+        BaselineVerb::Import(args) => packs::import(&home, args),
     })
 }

@@ -1,11 +1,12 @@
 //! `harness baseline propose`: selects the numbers of runs that can be a baseline, and writes proposals.
 
-use super::files;
+use super::{files, packs};
 use crate::cli::usage;
 use crate::session::stored;
 use base::text::count;
 use clap::Args;
-use config::baseline::propose::{Number, Origin, Proposed, RunNumbers, propose};
+use config::baseline::pack::Pack;
+use config::baseline::propose::{Number, Origin, PackUse, Proposed, RunNumbers, propose};
 use config::baseline::review::{name, render};
 use config::baseline::{Baselines, PENDING};
 use metric::Role;
@@ -31,7 +32,9 @@ pub(super) fn run(home: &Home, args: &ProposeArgs) -> i32 {
             Err(why) => return usage(&format!("--run: {why}")),
         }
     }
-    match proposal(&opened) {
+    let instance = opened.first().map(|run| run.plan.instance.name.clone()).unwrap_or_default();
+    let made = packs::imported(home, &instance).and_then(|packs| proposal(&opened, &packs));
+    match made {
         Ok(made) => write(home, &made),
         Err(why) => usage(&why),
     }
@@ -78,7 +81,7 @@ impl LeftOut {
     }
 }
 
-fn proposal(runs: &[Stored]) -> Result<Proposal, String> {
+fn proposal(runs: &[Stored], packs: &[Pack]) -> Result<Proposal, String> {
     let first = runs.first().ok_or("no run is named")?;
     let instance = first.plan.instance.name.clone();
     if let Some(other) = runs.iter().find(|run| run.plan.instance.name != instance) {
@@ -135,7 +138,7 @@ fn proposal(runs: &[Stored]) -> Result<Proposal, String> {
         simulated,
     };
     let runs = numbers.len();
-    Ok(Proposal { proposed: propose(&numbers, &origin), instance, simulated, runs, unfit, left_out })
+    Ok(Proposal { proposed: propose(&numbers, packs, &origin), instance, simulated, runs, unfit, left_out })
 }
 
 enum Usability {
@@ -301,6 +304,15 @@ fn compared_with_baselines(plan: &Plan) -> u32 {
     .count() as u32
 }
 
+/// Of one metric: how well a pack predicts these runs.
+fn used_pack(used: &PackUse) -> String {
+    let (pack, keys) = (format!("pack {}: {}", used.signer, used.metric), count(used.shared, "key"));
+    match used.error {
+        Some(error) => format!("{pack}: predicts the medians of {keys} to {:.1} %", error * 100.0),
+        None => format!("{pack}: not used: of {keys}, which is too few or predicted too badly"),
+    }
+}
+
 fn write(home: &Home, made: &Proposal) -> i32 {
     for why in &made.unfit {
         eprintln!("excluded {why}");
@@ -335,6 +347,17 @@ fn write(home: &Home, made: &Proposal) -> i32 {
             left.unit.show(left.value),
             left.run,
             left.unit.show(left.middle)
+        );
+    }
+    for used in &made.proposed.packs {
+        println!("{}", used_pack(used));
+    }
+    for one in &made.proposed.off_predicted {
+        let side = if one.off < 0.0 { "below" } else { "above" };
+        println!(
+            "look before you accept: {} is {:.0} % {side} what the pack predicts",
+            name(&one.metric, &one.key),
+            one.off.abs() * 100.0
         );
     }
     for part in &made.proposed.partly_reported {

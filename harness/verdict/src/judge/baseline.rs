@@ -131,6 +131,9 @@ fn comparison(assertion: &PlannedAssertion, numbers: &BaselineNumbers) -> String
     if let Some(between) = &numbers.between {
         about.push_str(&format!(", interpolated between {between}"));
     }
+    if let Some(pack) = &numbers.pack {
+        about.push_str(&format!(", with pack {} as good as n = {:.0}", pack.signer, pack.worth));
+    }
     if let Some(judged) = numbers.widened_for {
         about.push_str(&format!(", widened for {judged} numbers"));
     }
