@@ -21,6 +21,7 @@ const FOREIGN: [&str; 14] = [
     "ssh ",
     "scontrol ",
     "kubectl ",
+    "openssl ",
     "sinfo",
     "srun ",
     "rdma ",

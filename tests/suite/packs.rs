@@ -154,13 +154,15 @@ fn a_pack_that_was_edited_or_is_of_our_own_runs_is_refused() {
 
 #[test]
 fn a_pack_narrows_the_bounds_of_three_runs_and_turns_no_healthy_site_red() {
+    let (mut suites, mut red) = (0, 0);
     for truth in TRUTHS {
         let [alone, helped, many] = scores(truth, 100, 0..60);
-        assert!(helped.red_suites <= 1, "{truth:?}: {helped:?}");
+        (suites, red) = (suites + helped.suites, red + helped.red_suites);
         assert!(helped.missed <= alone.missed, "{truth:?}: {helped:?} {alone:?}");
         if truth == Truth::Level {
             assert!(helped.missed * 2 < alone.missed, "{helped:?} {alone:?}");
             assert!(helped.width < 1.2 * many.width, "{helped:?} {many:?}");
         }
     }
+    assert!(red * 100 <= suites, "{red} of {suites}");
 }

@@ -29,7 +29,7 @@ pub(super) struct Help {
 }
 
 /// How well each pack predicts the metric's keys, and what the best of them lends to each.
-pub(super) fn of_packs<'a>(
+pub(super) fn choose<'a>(
     packs: &[Pack],
     metric: &str,
     ours: &BTreeMap<&'a BaselineKey, &Measured>,

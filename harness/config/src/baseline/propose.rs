@@ -170,7 +170,7 @@ pub fn propose(runs: &[RunNumbers], packs: &[Pack], origin: &Origin) -> Proposed
             .filter(|((name, _), _)| *name == metric)
             .map(|((_, key), one)| (*key, one))
             .collect();
-        let (used, helps) = help::of_packs(packs, metric, &ours, floor(unit) / 4.0);
+        let (used, helps) = help::choose(packs, metric, &ours, floor(unit) / 4.0);
         proposed.packs.extend(used);
         helped.extend(helps.into_iter().map(|(key, help)| ((metric, key), help)));
     }

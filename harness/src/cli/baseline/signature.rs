@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(Signer::parse(&public.to_string_lossy()), Ok(signer.clone()));
         assert_eq!(Signer::parse(signer.digits()), Ok(signer));
         fs::write(&public, KEY).expect("written");
-        assert!(Signer::parse(&public.to_string_lossy()).is_err(), "a private key is for nobody's trust");
+        assert!(Signer::parse(&public.to_string_lossy()).is_err(), "a private key is no public one");
     }
 
     #[test]
