@@ -86,6 +86,7 @@ mod secrets;
 mod shared_allocations;
 mod shipped_inventories;
 mod simulated_baselines;
+mod site;
 mod small_export;
 mod spread;
 mod ssh;

@@ -95,7 +95,7 @@ fn messages_of_stages() {
     insta::assert_snapshot!(messages::stage(&stage_of_pairs(), &schedule, 1.75).join("\n"));
 }
 
-fn acceptance() -> Acceptance {
+pub(crate) fn acceptance() -> Acceptance {
     Acceptance {
         format: Format,
         harness: String::new(),

@@ -3,11 +3,12 @@
 
 mod acceptance_session;
 pub(crate) mod certificate;
+pub(crate) mod certificate_files;
 mod cost_estimate;
 mod delivery;
 pub(crate) mod hardware_numbers;
 #[cfg(test)]
-mod message_tests;
+pub(crate) mod message_tests;
 mod messages;
 mod partners;
 mod placement;

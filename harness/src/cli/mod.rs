@@ -40,6 +40,7 @@ mod run_suites;
 mod runs;
 pub mod schema;
 mod settings;
+mod site;
 mod stats;
 mod sweep;
 mod together;

@@ -42,7 +42,7 @@ pub(super) const GROUPS: [(&str, &[(&str, &str)]); 6] = [
         &[
             ("runs", "list, show and prune stored runs"),
             ("watch", "show a run that goes on, from another terminal"),
-            ("page", "write a stored run as one page of HTML"),
+            ("page, site", "write a stored run as one page of HTML; a folder of runs as a site"),
             ("bundle", "pack a run into one file"),
             ("rma", "the evidence about a node or part, for its vendor"),
             ("publish, fetch", "send a run to an object store, and bring it back"),

@@ -2,10 +2,8 @@
 
 use super::home;
 use crate::error::Error;
-use crate::pipeline::jobs_of;
-use crate::report::{Report, run_page_at};
 use crate::session::stored;
-use crate::trace::kept;
+use crate::stored_page::PageArtefacts;
 use base::text::show;
 use clap::Args;
 use model::exit_code;
@@ -50,24 +48,13 @@ pub(super) fn run(args: &PageArgs) -> Result<i32, Error> {
 }
 
 fn write(run: &Stored, path: &Path) -> Result<(), String> {
-    let id = show(&run.plan.run_id);
-    let summary = run.summary().map_err(|error| error.to_string())?.ok_or_else(|| {
-        format!("run `{id}` has not ended: watch it with `harness watch`, or go on with `harness resume`")
-    })?;
-    let mut cases = Vec::new();
-    for case in &run.plan.cases {
-        cases.extend(run.verdict(&case.name).map_err(|error| error.to_string())?);
-    }
-    let jobs = jobs_of(&run.plan, &|case| run.case(case));
-    let traces = kept::read_all(&run.plan, &cases, &|case| run.case(case));
-    let report = Report { plan: &run.plan, cases: &cases, summary: &summary, jobs: &jobs, traces: &traces };
+    let artefacts = PageArtefacts::read(run)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let failed = |error: std::io::Error| format!("{}: {error}", show(&path.display().to_string()));
     fs::create_dir_all(folder).map_err(failed)?;
     let (from, to) = (folder.canonicalize().map_err(failed)?, run.folder().canonicalize().map_err(failed)?);
-    let page = run_page_at(&report, &relative(&from, &to)).map_err(|error| error.to_string())?;
-    let clean = store::redactor().bytes(&page).bytes;
-    store::write_whole(path, &clean).map_err(|error| error.to_string())
+    let page = artefacts.render(Some(&relative(&from, &to)))?;
+    store::write_whole(path, &page).map_err(|error| error.to_string())
 }
 
 /// The path from a folder to another, both without links.

@@ -8,7 +8,7 @@ use super::{
 };
 use super::{
     home, logs, man, observe, page, parse, predict, provision, publish, recipe, replay, rerun, resume, rma,
-    runs, schema, stats, sweep,
+    runs, schema, site, stats, sweep,
 };
 use super::{project, run_page, together, trace, watch};
 use crate::error::{self, Error};
@@ -67,6 +67,7 @@ enum Verb {
     #[command(subcommand)]
     Runs(runs::RunsVerb),
     Schema(schema::SchemaArgs),
+    Site(site::SiteArgs),
     Stats(stats::StatsArgs),
     Sweep(sweep::SweepArgs),
     Trace(trace::TraceArgs),
@@ -146,6 +147,7 @@ impl Verb {
             Verb::Run(args) => run_suites::run(&home()?, &args.into_options()),
             Verb::Runs(verb) => return runs::run(&verb),
             Verb::Schema(args) => return schema::run(&args),
+            Verb::Site(args) => return site::run(args),
             Verb::Stats(args) => stats::run(&args),
             Verb::Sweep(args) => return sweep::run(&args),
             Verb::Trace(args) => return trace::run(&args),

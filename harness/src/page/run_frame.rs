@@ -1,9 +1,9 @@
-//! The head and the foot of the page of a run: the same design as the pages of recipes, without the library that draws
+//! The heads and the feet of the page of a run and of the pages of many: the same design as the pages of recipes, without the library that draws
 //! charts, so that the page is small and opens at once.
 
 use super::markup::head;
 use super::policy::policy;
-use super::script::{RUN, RUN_STYLE};
+use super::script::{RUN, RUN_STYLE, SITE_STYLE};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -15,4 +15,14 @@ pub(crate) fn run_head(out: &mut dyn Write, title: &str, about: &impl Serialize)
 /// All behind what is seen.
 pub(crate) fn run_foot(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<script>{}</script>\n</body>\n</html>", *RUN)
+}
+
+/// The same of a page of many runs.
+pub(crate) fn site_head(out: &mut dyn Write, title: &str, about: &impl Serialize) -> io::Result<()> {
+    head(out, title, about, &policy(&[&RUN], SITE_STYLE), SITE_STYLE)
+}
+
+/// All behind what is seen of it.
+pub(crate) fn site_foot(out: &mut dyn Write) -> io::Result<()> {
+    run_foot(out)
 }

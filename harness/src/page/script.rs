@@ -18,6 +18,10 @@ pub(super) const STYLE: &str = include_str!("style/page.css");
 /// Of the page of a run.
 pub(super) const RUN_STYLE: &str = concat!(include_str!("style/page.css"), include_str!("style/run.css"));
 
+/// Of pages of many runs.
+pub(super) const SITE_STYLE: &str =
+    concat!(include_str!("style/page.css"), include_str!("style/run.css"), include_str!("style/site.css"));
+
 /// Of pages with charts and tables. Add one by its file and its line here.
 const OF_A_PAGE: &[&str] = &[
     include_str!("script/element.js"),

@@ -2,19 +2,15 @@
 
 use super::folder::Folder;
 use super::return_case::ReturnCase;
-use crate::accept::certificate::JSON;
+use crate::accept::certificate_files::{self, StoredCertificate};
 use base::nodeset;
 use model::artefact::acceptance::{Acceptance, NodeHardware, Rejected, Undecided};
 use model::artefact::{Format, Value};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use verdict::history::hardware::{Hardware, PartId};
 use verdict::history::identifiers::Identity;
-
-/// An acceptance record that is larger is not read.
-const MOST: u64 = 256 << 20;
 
 /// `certificates/DELIVERY.json`.
 #[derive(Serialize)]
@@ -50,28 +46,9 @@ pub(super) fn write(
     deliveries: &Path,
 ) -> Result<Certificates, String> {
     let mut found = Certificates::default();
-    let mut places: Vec<_> =
-        fs::read_dir(deliveries).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    places.sort();
-    for place in places.iter().filter(|place| place.is_dir() && !place.is_symlink()) {
-        let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let path = place.join(JSON);
-        let acceptance: Acceptance = match fs::symlink_metadata(&path) {
-            Err(_) => continue,
-            Ok(facts) if !facts.is_file() || facts.len() > MOST => {
-                found.unread.push(format!("{name}: {JSON}: a link, no regular file or too large"));
-                continue;
-            }
-            Ok(_) => match store::read_json(&path) {
-                Ok(acceptance) => acceptance,
-                Err(error) => {
-                    let why = error.to_string();
-                    let why = why.rsplit_once(JSON).map_or(why.as_str(), |(_, why)| why);
-                    found.unread.push(format!("{name}: {JSON}{why}"));
-                    continue;
-                }
-            },
-        };
+    let (certificates, unread) = certificate_files::read_all(deliveries);
+    found.unread = unread;
+    for StoredCertificate { name, acceptance, .. } in certificates {
         let Some((node, identified_by)) = listed(case, &acceptance) else { continue };
         let result = match &node {
             node if acceptance.accepted.contains(node) => "accepted",

@@ -9,10 +9,10 @@ mod run_evidence;
 mod sanitiser;
 mod summary;
 mod verdict_history;
-mod vetting;
 
 use crate::error::Error;
 use crate::session::{load, report_error};
+use crate::vetting;
 use base::text::{SIMULATED, count, show};
 use cluster::interrupt;
 use config::inventory::Inventory;

@@ -2,8 +2,9 @@
 //! they printed on its node.
 
 use super::folder::Folder;
+use super::raw_file;
 use super::return_case::ReturnCase;
-use super::{raw_file, vetting};
+use crate::vetting;
 use base::digest::sha256;
 use base::text::command_line;
 use job::script;

@@ -7,12 +7,12 @@ mod text;
 
 use super::home;
 use crate::error::Error;
+use crate::report::not_counted;
 use crate::session::load;
-use base::text::show;
 use clap::Args;
 use model::exit_code;
 use recipes::catalogue::Catalogue;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use store::Home;
@@ -97,22 +97,6 @@ fn kind(home: &Home, args: &HistoryArgs) -> Result<RunKind, String> {
     let inventory =
         loaded.map_err(|errors| format!("{}; or choose with --kind", errors.join("; ")))?.inventory;
     Ok(if inventory.is_simulated() { RunKind::Simulated } else { RunKind::Real })
-}
-
-/// Lines for what is not counted, one for each reason where there are many.
-fn not_counted(past: &Past) -> String {
-    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for passed in &past.passed {
-        by_reason.entry(&passed.why).or_default().push(&passed.name);
-    }
-    let lines = by_reason.into_iter().map(|(why, names)| match names.as_slice() {
-        [first, second, third, more @ ..] if !more.is_empty() => {
-            let names = [first, second, third].map(|name| show(name)).join(", ");
-            format!("not counted: {names} and {} more: {}\n", more.len(), show(why))
-        }
-        few => few.iter().map(|name| format!("not counted: {}: {}\n", show(name), show(why))).collect(),
-    });
-    lines.collect()
 }
 
 fn metric_report(past: &Past, metric: &str, args: &HistoryArgs) -> Result<(String, i32), String> {

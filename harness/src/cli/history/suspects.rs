@@ -1,6 +1,7 @@
 //! `harness history --suspects`: the record of every part that a run has blamed.
 
 use crate::cli::columns::{columns, comma_separated};
+use crate::report::not_counted as runs_not_counted;
 use base::suggest;
 use base::text::{count, show};
 use model::artefact::Format;
@@ -74,7 +75,7 @@ fn text(past: &Past, Blamed { suspects: all, gone }: &Blamed) -> String {
     for run in partial {
         text.push_str(&format!("incomplete: {}: {}\n", show(run.id()), show(&run.partial.join("; "))));
     }
-    text.push_str(&super::not_counted(past));
+    text.push_str(&runs_not_counted(past));
     if past.runs.iter().any(Run::is_simulated) {
         let (n, of) = (past.runs.iter().filter(|run| run.is_simulated()).count(), past.runs.len());
         text.push_str(&format!(

@@ -1,6 +1,7 @@
 //! A history for a person: one series as a table with its changes, several as one line each.
 
 use crate::cli::columns::columns;
+use crate::report::{not_counted, series_changes};
 use base::text::{count, show};
 use std::fmt::Write;
 use verdict::history::change::Shape;
@@ -28,7 +29,7 @@ pub(super) fn text(past: &Past, metric: &str, found: &Found) -> String {
         let id = past.runs.get(*at).map(|run| run.id()).unwrap_or_default();
         let _ = writeln!(text, "not counted: {}: {}", show(id), show(why));
     }
-    text.push_str(&super::not_counted(past));
+    text.push_str(&not_counted(past));
     if !found.without.is_empty() && !found.series.is_empty() {
         let ids = found.without.iter().filter_map(|at| past.runs.get(*at)).map(|run| show(run.id()));
         let ids_shown: Vec<String> = ids.take(MOST).collect();
@@ -62,7 +63,9 @@ fn table(text: &mut String, past: &Past, metric: &str, series: &Series) {
             show_value(high)
         );
     }
-    changes(text, past, series);
+    for line in series_changes(past, series) {
+        let _ = writeln!(text, "{line}");
+    }
 }
 
 fn row(past: &Past, series: &Series, point: &Point) -> Vec<String> {
@@ -85,63 +88,6 @@ fn row(past: &Past, series: &Series, point: &Point) -> Vec<String> {
         format!("{verdict}{against}"),
         format!("{uncounted}{}", show(&run.state())),
     ]
-}
-
-fn changes(text: &mut String, past: &Past, series: &Series) {
-    let show_value = |value: f64| series.unit.show(value);
-    let percent = |from: f64, to: f64| match from == 0.0 {
-        true => String::new(),
-        false => format!(", {:+.1} %", (to - from) / from.abs() * 100.0),
-    };
-    let n = series.points.iter().filter(|point| point.counted().is_some()).count();
-    let changed = series.changed(past);
-    let id = |at: usize| past.runs.get(at).map(|run| show(run.id())).unwrap_or_default();
-    match &series.shape {
-        Shape::Level => _ = writeln!(text, "no significant change in {}", count(n, "run")),
-        Shape::Drift(drift) => {
-            let (from, to) = (drift.from, drift.to);
-            let _ = writeln!(
-                text,
-                "drift: {} -> {}{} over {}",
-                show_value(from),
-                show_value(to),
-                percent(from, to),
-                count(n, "run")
-            );
-        }
-        Shape::Steps(_) => {}
-    }
-    let steps = match &series.shape {
-        Shape::Steps(steps) => steps.as_slice(),
-        _ => &[],
-    };
-    for (nth, changed) in changed.iter().enumerate() {
-        if let Some(step) = steps.get(nth) {
-            let (from, to) = (step.before, step.after);
-            let _ = writeln!(
-                text,
-                "step: {} -> {}{} from {} on",
-                show_value(from),
-                show_value(to),
-                percent(from, to),
-                id(changed.after)
-            );
-        }
-        if changed.software.is_empty() {
-            let _ = writeln!(text, "  no recorded software or setting changed there");
-        }
-        for difference in &changed.software {
-            let _ = writeln!(text, "  {}", show(&difference.to_string()));
-        }
-    }
-    if let Some(bounds) = series.newest_off {
-        let _ = writeln!(
-            text,
-            "the newest run is outside the range that earlier runs predict, {} to {}; one run is not enough to report a change",
-            show_value(bounds.lower),
-            show_value(bounds.upper)
-        );
-    }
 }
 
 fn lines(text: &mut String, past: &Past, metric: &str, several: &[Series]) {

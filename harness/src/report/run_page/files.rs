@@ -18,7 +18,11 @@ const MOST_CASES: usize = 500;
 
 pub(super) fn section(context: &Context, out: &mut dyn Write) -> io::Result<()> {
     let report = context.report;
-    writeln!(out, "<section class=\"card\" id=\"files\">\n<h2>Files</h2>\n<ul class=\"files\">")?;
+    writeln!(out, "<section class=\"card\" id=\"files\">\n<h2>Files</h2>")?;
+    if context.to_run.is_none() {
+        writeln!(out, "<p class=\"of\">In the folder of the run, which is not here.</p>")?;
+    }
+    writeln!(out, "<ul class=\"files\">")?;
     for (file, about) in OF_RUN {
         writeln!(out, "<li>{}: {about}</li>", context.link(file, file))?;
     }

@@ -1,29 +1,19 @@
 //! The grid of nodes by cases: in each cell the worst verdict of a node in a case, its own or of a job that it shared.
 
 use super::Context;
-use super::marks::{BY_WEIGHT, mark, weight};
+use super::marks::{BY_WEIGHT, mark};
+use super::node_cells::{Cell, meaning, node_cells, sign};
 use base::nodeset;
 use base::text::count;
-use model::artefact::{PlannedAssertion, PlannedCase, Status};
+use model::artefact::Status;
 use recipes::result_table::escaped;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Nodes with a row each; of more, those with the same results share one.
 const MOST_ROWS: usize = 64;
 /// Rows of nodes that differ.
 const MOST_GROUPS: usize = 512;
-
-/// The worst verdict of a node in a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Cell {
-    /// As in `BY_WEIGHT`: 0 is the worst.
-    weight: usize,
-    /// The result is of a job on several nodes.
-    is_shared: bool,
-}
-
-const EMPTY: Cell = Cell { weight: usize::MAX, is_shared: false };
 
 /// Nodes whose cells are the same.
 struct Row {
@@ -82,16 +72,6 @@ pub(super) fn section(context: &Context, out: &mut dyn Write) -> io::Result<()> 
     writeln!(out, "</section>")
 }
 
-/// The class and the letter of a cell; those of shared results are small letters.
-fn sign(cell: Cell) -> (String, String) {
-    let Some(status) = BY_WEIGHT.get(cell.weight).copied() else { return ("n".to_owned(), String::new()) };
-    let mark = mark(status);
-    match cell.is_shared {
-        true => (format!("s{}", mark.class), mark.letter.to_lowercase()),
-        false => (mark.class.to_owned(), mark.letter.to_owned()),
-    }
-}
-
 /// The signs that the grid has.
 fn legend(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     let mut cells: Vec<Cell> = rows.iter().flat_map(|row| &row.cells).copied().collect();
@@ -101,13 +81,7 @@ fn legend(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     let (mut own, mut known) = (Vec::new(), Vec::new());
     for cell in &cells {
         let (class, letter) = sign(*cell);
-        let words = match BY_WEIGHT.get(cell.weight) {
-            None => "not run".to_owned(),
-            Some(status) if cell.is_shared && status.is_red() => {
-                format!("{} of a job that it shared with other nodes", status.name())
-            }
-            Some(status) => status.name().to_owned(),
-        };
+        let words = meaning(*cell);
         if !known.contains(&words) {
             own.push((class, letter, words.clone()));
             known.push(words);
@@ -122,37 +96,7 @@ fn legend(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
 /// The worst rows first; of equals, in the order of the plan.
 fn rows(context: &Context) -> Vec<Row> {
     let plan = context.report.plan;
-    let places: BTreeMap<&str, usize> =
-        plan.nodes.iter().enumerate().map(|(at, node)| (node.as_str(), at)).collect();
-    let mut cells = vec![vec![EMPTY; plan.cases.len()]; plan.nodes.len()];
-    let mut folded: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (column, planned) in plan.cases.iter().enumerate() {
-        let Some(case) = context.report.cases.iter().find(|case| case.case == planned.name) else { continue };
-        let together = jobs_on_several_nodes(planned);
-        let assertions: BTreeMap<&str, &PlannedAssertion> =
-            planned.assertions.iter().map(|one| (one.name.as_str(), one)).collect();
-        for verdict in &case.verdicts {
-            let nodes = match &verdict.node {
-                Some(node) => places.get(node.as_str()).copied().into_iter().collect(),
-                None => folded
-                    .entry(verdict.nodes.as_str())
-                    .or_insert_with(|| places_of(&places, &verdict.nodes))
-                    .clone(),
-            };
-            // What a node shows in a job that it shares is that job's, but for the numbers of its parts.
-            let is_of_shared_job = || {
-                let planned = assertions.get(verdict.name.as_str());
-                planned.is_some_and(|one| one.jobs.iter().any(|job| together.contains(job.as_str())))
-            };
-            let is_of_parts = verdict.part.is_some() || !verdict.nics.is_empty();
-            let is_shared = nodes.len() > 1 || (!is_of_parts && is_of_shared_job());
-            let cell = Cell { weight: weight(verdict.status), is_shared };
-            for node in nodes {
-                let place = &mut cells[node][column];
-                *place = (*place).min(cell);
-            }
-        }
-    }
+    let cells = node_cells(plan, context.report.cases);
     let mut rows: Vec<Row> = Vec::new();
     let mut known: BTreeMap<Vec<Cell>, usize> = BTreeMap::new();
     for (node, cells) in plan.nodes.iter().zip(cells) {
@@ -166,15 +110,6 @@ fn rows(context: &Context) -> Vec<Row> {
     }
     rows.sort_by_cached_key(|row| std::cmp::Reverse(badness(row)));
     rows
-}
-
-fn jobs_on_several_nodes(case: &PlannedCase) -> BTreeSet<&str> {
-    case.jobs.iter().filter(|job| job.nodes.len() > 1).map(|job| job.name.as_str()).collect()
-}
-
-fn places_of(places: &BTreeMap<&str, usize>, nodes: &str) -> Vec<usize> {
-    let nodes = nodeset::expand(nodes).unwrap_or_default();
-    nodes.iter().filter_map(|node| places.get(node.as_str()).copied()).collect()
 }
 
 /// How many cells are red by the node's own numbers, and how many by jobs that it shared.

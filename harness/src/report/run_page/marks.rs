@@ -40,7 +40,7 @@ pub(super) const BY_WEIGHT: [Status; 8] = [
 ];
 
 /// The place in that order.
-pub(super) fn weight(status: Status) -> usize {
+pub(crate) fn weight(status: Status) -> usize {
     BY_WEIGHT.iter().position(|one| *one == status).unwrap_or(BY_WEIGHT.len())
 }
 

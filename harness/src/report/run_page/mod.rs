@@ -6,6 +6,7 @@ mod environment;
 mod files;
 mod grid;
 mod marks;
+pub(crate) mod node_cells;
 mod numbers;
 mod parts;
 mod timeline;
@@ -31,11 +32,11 @@ pub(crate) const NAME: &str = "index.html";
 
 /// The page of the run's folder.
 pub(super) fn run_page(report: &Report) -> Result<Vec<u8>, ReportError> {
-    run_page_at(report, Path::new(""))
+    run_page_at(report, Some(Path::new("")))
 }
 
-/// The page where it lies elsewhere: `to_run` is the path from there to the run's folder.
-pub(crate) fn run_page_at(report: &Report, to_run: &Path) -> Result<Vec<u8>, ReportError> {
+/// The page where it lies elsewhere: `to_run` is the path from there to the run's folder, if the reader has that.
+pub(crate) fn run_page_at(report: &Report, to_run: Option<&Path>) -> Result<Vec<u8>, ReportError> {
     let mut text = Vec::new();
     let context = Context { report, explanations: Explanations::new(report), to_run };
     write(&context, &mut text)
@@ -47,18 +48,19 @@ pub(crate) fn run_page_at(report: &Report, to_run: &Path) -> Result<Vec<u8>, Rep
 struct Context<'a> {
     report: &'a Report<'a>,
     explanations: Explanations<'a>,
-    to_run: &'a Path,
+    to_run: Option<&'a Path>,
 }
 
 impl Context<'_> {
-    /// The link to a file of the run's folder, with its path as text; text alone where the path leads elsewhere.
+    /// The link to a file of the run's folder, with its path as text; text alone where the path leads elsewhere, or the
+    /// reader does not have the folder.
     fn link(&self, file: &str, text: &str) -> String {
-        match is_inside(file) {
-            true => {
-                let link = address(&self.to_run.join(file));
+        match self.to_run.filter(|_| is_inside(file)) {
+            Some(to_run) => {
+                let link = address(&to_run.join(file));
                 format!("<a href=\"{}\">{}</a>", escaped(&link), escaped(text))
             }
-            false => escaped(text),
+            None => escaped(text),
         }
     }
 }

@@ -272,7 +272,12 @@ fn foreign_words_stay_words_and_links_stay_in_the_run() {
 #[test]
 fn a_page_that_lies_elsewhere_links_to_the_run() {
     let made = fixture::green();
-    let text = run_page_at(&made.report(), Path::new("../runs/a b")).expect("a page");
+    let text = run_page_at(&made.report(), Some(Path::new("../runs/a b"))).expect("a page");
     let text = String::from_utf8(text).expect("text");
     assert!(text.contains("href=\"../runs/a%20b/junit.xml\""), "{text}");
+    // Who does not have the run gets no link into it.
+    let text = run_page_at(&made.report(), None).expect("a page");
+    let text = String::from_utf8(text).expect("text");
+    let mut links = text.split("href=\"").skip(1).filter(|link| !link.starts_with('#'));
+    assert!(links.all(|link| link.starts_with("data:,")) && text.contains("junit.xml"), "{text}");
 }

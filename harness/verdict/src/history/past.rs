@@ -109,15 +109,30 @@ pub fn read_unless(folder: &Path, refused: &dyn Fn(&Path) -> Option<String>) -> 
         return Err(format!("`{}` is a single run; give the folder that contains it", folder.display()));
     }
     folders(folder)
-        .map(|all| read_runs(&all, refused))
+        .map(|all| read_runs(&all, refused, false))
         .map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+/// The newest runs of a folder, at most so many, without what history does not ask for: a thousand runs of a large fleet
+/// fit into memory. Also how many older folders there are.
+pub fn read_trimmed(
+    folder: &Path,
+    most: usize,
+    refused: &dyn Fn(&Path) -> Option<String>,
+) -> Result<(Past, usize), String> {
+    if folder.join("plan.json").is_file() {
+        return Err(format!("`{}` is a single run; give the folder that contains it", folder.display()));
+    }
+    let all = folders(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let older = all.len().saturating_sub(most);
+    Ok((read_runs(&all[older..], refused, true), older))
 }
 
 /// The newest runs of a folder, at most so many, without some. A folder that cannot be read has none.
 pub fn newest(folder: &Path, most: usize, but: &[Option<&str>]) -> Past {
     let all = folders(folder).unwrap_or_default();
     let others = all.into_iter().rev().filter(|path| !but.contains(&Some(name(path).as_str())));
-    read_runs(&others.take(most).collect::<Vec<_>>(), &|_| None)
+    read_runs(&others.take(most).collect::<Vec<_>>(), &|_| None, false)
 }
 
 fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
@@ -131,7 +146,7 @@ fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-fn read_runs(folders: &[PathBuf], refused: &dyn Fn(&Path) -> Option<String>) -> Past {
+fn read_runs(folders: &[PathBuf], refused: &dyn Fn(&Path) -> Option<String>, is_trimmed: bool) -> Past {
     let mut past = Past::default();
     for folder in folders {
         if is_foreign(folder) {
@@ -140,7 +155,12 @@ fn read_runs(folders: &[PathBuf], refused: &dyn Fn(&Path) -> Option<String>) -> 
             continue;
         }
         match refused(folder).map_or_else(|| run(folder), Err) {
-            Ok(run) => past.runs.push(run),
+            Ok(mut run) => {
+                if is_trimmed {
+                    run.trim();
+                }
+                past.runs.push(run);
+            }
             Err(why) => past.passed.push(SkippedRun { name: name(folder), why }),
         }
     }
@@ -207,8 +227,8 @@ fn culprits_of_cases(cases: &[CaseVerdict]) -> Vec<Culprit> {
     cases.iter().flat_map(|case| case.culprits.iter().cloned()).collect()
 }
 
-/// The moment that an id begins with, `20261121T031000Z`.
-fn moment(id: &str) -> Option<String> {
+/// The moment that an id begins with, `20261121T031000Z`, as `2026-11-21 03:10:00`.
+pub fn moment(id: &str) -> Option<String> {
     let stamp = id.split('-').next()?;
     let is_one = stamp.len() == 16
         && stamp.char_indices().all(|(at, c)| match at {
@@ -289,6 +309,20 @@ impl Run {
     /// Whether all of it, or some of it, is simulated.
     pub fn is_simulated(&self) -> bool {
         self.plan().simulated || self.cases.iter().any(|case| case.simulated)
+    }
+
+    /// Drops scripts, files and words: most of a large plan and of its verdicts.
+    fn trim(&mut self) {
+        for case in &mut self.stored.plan.cases {
+            for job in &mut case.jobs {
+                (job.files, job.launch, job.expected) = Default::default();
+            }
+            case.assertions.iter_mut().for_each(|assertion| assertion.parts = Default::default());
+        }
+        for verdict in self.cases.iter_mut().flat_map(|case| &mut case.verdicts) {
+            (verdict.message, verdict.evidence, verdict.next) = Default::default();
+            (verdict.baseline, verdict.runs) = Default::default();
+        }
     }
 
     /// What it shows.

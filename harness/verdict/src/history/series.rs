@@ -9,9 +9,9 @@ use base::text;
 use config::baseline::propose::floor;
 use config::bounds::{self, DEVIATIONS_OF_MAD, KeySpread, Spread};
 use metric::unit::{Better, Unit};
-use metric::{Dim, DimValue, Dims, Metric, Query};
-use model::artefact::{PlannedAssertion, PlannedBaseline, PlannedCase, Status};
-use std::collections::BTreeMap;
+use metric::{Dim, DimValue, Dims, Metric, Metrics, Query};
+use model::artefact::{PlannedAssertion, PlannedBaseline, PlannedCase, PlannedJob, Status};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// What is measured. Numbers of two of them are not compared.
@@ -48,6 +48,8 @@ pub struct SeriesRequest {
     pub instance: Option<String>,
     /// Nodes of the job; `None` for any number.
     pub nodes: Option<u32>,
+    /// The place of the first run that counts; those before it are not read.
+    pub first: usize,
 }
 
 /// One key's numbers, run by run.
@@ -109,47 +111,84 @@ pub struct Found {
 
 /// Reads the metric from every run and judges how each series changed.
 pub fn find(past: &Past, request: &SeriesRequest) -> Found {
-    let mut points: BTreeMap<Key, (Unit, Better, BTreeMap<usize, Samples>)> = BTreeMap::new();
-    let mut unread = Vec::new();
-    let mut without = Vec::new();
+    let mut found = find_each(past, std::slice::from_ref(request));
+    found.pop().unwrap_or_else(|| Found { series: Vec::new(), unread: Vec::new(), without: Vec::new() })
+}
+
+/// The same of several questions, in their order: each file of a run is read once.
+pub fn find_each(past: &Past, requests: &[SeriesRequest]) -> Vec<Found> {
+    let mut all: Vec<Measured> = requests.iter().map(|_| Measured::default()).collect();
     for (at, run) in past.runs.iter().enumerate() {
-        let mut is_measured = false;
-        for case in run.plan().cases.iter().filter(|case| request.is_about(run, case)) {
+        for case in &run.plan().cases {
+            let about: Vec<usize> = (0..requests.len())
+                .filter(|nth| at >= requests[*nth].first && requests[*nth].is_about(run, case))
+                .collect();
+            if about.is_empty() {
+                continue;
+            }
             let metrics = match run.stored.metrics(&case.name) {
                 Ok(metrics) => metrics.unwrap_or_default(),
                 Err(error) => {
-                    unread.push((at, error.to_string()));
+                    let why = error.to_string();
+                    about.iter().for_each(|nth| all[*nth].unread.push((at, why.clone())));
                     continue;
                 }
             };
-            let contradiction = contradiction(run, case, &request.metric);
-            let query = Query { metric: request.metric.clone(), dims: request.dims.clone() };
-            for metric in metrics.select(&query) {
-                let key = Key::new(run, case, metric);
-                if request.nodes.is_some() && request.nodes != key.nodes {
-                    continue;
-                }
-                is_measured = true;
-                let (.., runs) =
-                    points.entry(key).or_insert_with(|| (metric.unit, metric.better, BTreeMap::new()));
-                let samples = runs.entry(at).or_default();
-                samples.take(metric.value);
-                samples.contradiction.clone_from(&contradiction);
+            for nth in about {
+                all[nth].take(at, run, case, &metrics, &requests[nth]);
             }
         }
-        if !is_measured {
-            without.push(at);
+    }
+    let answered = all.into_iter().zip(requests);
+    answered.map(|(measured, request)| measured.judge(past, request)).collect()
+}
+
+/// What the runs measured of one question.
+#[derive(Default)]
+struct Measured {
+    points: BTreeMap<Key, (Unit, Better, BTreeMap<usize, Samples>)>,
+    unread: Vec<(usize, String)>,
+    runs: BTreeSet<usize>,
+}
+
+impl Measured {
+    fn take(&mut self, at: usize, run: &Run, case: &PlannedCase, metrics: &Metrics, request: &SeriesRequest) {
+        let query = Query { metric: request.metric.clone(), dims: request.dims.clone() };
+        let rows = metrics.select(&query);
+        if rows.is_empty() {
+            return;
+        }
+        let contradiction = contradiction(run, case, &request.metric);
+        let jobs: BTreeMap<&str, &PlannedJob> =
+            case.jobs.iter().map(|job| (job.name.as_str(), job)).collect();
+        for metric in rows {
+            let job = metric.dims.word(Dim::Job).and_then(|name| jobs.get(name).copied());
+            let key = Key::with_job(run, case, metric, job);
+            if request.nodes.is_some() && request.nodes != key.nodes {
+                continue;
+            }
+            self.runs.insert(at);
+            let (.., runs) =
+                self.points.entry(key).or_insert_with(|| (metric.unit, metric.better, BTreeMap::new()));
+            let samples = runs.entry(at).or_default();
+            samples.take(metric.value);
+            samples.contradiction.clone_from(&contradiction);
         }
     }
-    let judged = points.len().max(1) as u32;
-    let series: Vec<Series> = points
-        .into_iter()
-        .map(|(key, (unit, better, runs))| series(past, request, key, (unit, better), runs, judged))
-        .collect();
-    // A run that was to measure it stands among the points.
-    let is_point = |at: usize| series.iter().any(|one| one.points.iter().any(|point| point.run == at));
-    without.retain(|at| !is_point(*at));
-    Found { series, unread, without }
+
+    fn judge(self, past: &Past, request: &SeriesRequest) -> Found {
+        let judged = self.points.len().max(1) as u32;
+        let series: Vec<Series> = self
+            .points
+            .into_iter()
+            .map(|(key, (unit, better, runs))| series(past, request, key, (unit, better), runs, judged))
+            .collect();
+        // A run that was to measure it stands among the points.
+        let is_point = |at: usize| series.iter().any(|one| one.points.iter().any(|point| point.run == at));
+        let without =
+            (request.first..past.runs.len()).filter(|at| !self.runs.contains(at) && !is_point(*at)).collect();
+        Found { series, unread: self.unread, without }
+    }
 }
 
 /// What one run measured of one key.
@@ -196,7 +235,7 @@ fn series(
     judged: u32,
 ) -> Series {
     let mut points: Vec<Point> = Vec::new();
-    for (at, run) in past.runs.iter().enumerate() {
+    for (at, run) in past.runs.iter().enumerate().skip(request.first) {
         // A run whose case is this one, and that has no number of it, is a gap.
         let Some(case) = run.case_of(&key) else { continue };
         let samples = runs.get(&at);
@@ -315,6 +354,11 @@ impl Key {
     /// The key of a number of this case: its dimensions without those of samples.
     pub(crate) fn new(run: &Run, case: &PlannedCase, metric: &Metric) -> Key {
         let job = metric.dims.word(Dim::Job).and_then(|name| case.jobs.iter().find(|job| job.name == name));
+        Key::with_job(run, case, metric, job)
+    }
+
+    /// The same where the job of the number is known.
+    fn with_job(run: &Run, case: &PlannedCase, metric: &Metric, job: Option<&PlannedJob>) -> Key {
         let mut dims = Dims::new();
         for (dim, value) in metric.dims.iter().filter(|(dim, _)| !SAMPLES.contains(dim)) {
             dims.set(dim, value.clone());

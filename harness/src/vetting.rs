@@ -10,7 +10,7 @@ const MOST: u64 = 512 << 20;
 const MOST_CASES: usize = 10_000;
 
 /// Why a run's folder is not read.
-pub(super) fn refused(folder: &Path) -> Option<String> {
+pub(crate) fn refused(folder: &Path) -> Option<String> {
     check(folder).err()
 }
 
@@ -80,7 +80,7 @@ fn at(run: &Path, path: &Path, why: &dyn std::fmt::Display) -> String {
 }
 
 /// The file of a case by its path there, none of whose folders is a link.
-pub(super) fn file_of_case(case: &Path, path: &str) -> Result<PathBuf, String> {
+pub(crate) fn file_of_case(case: &Path, path: &str) -> Result<PathBuf, String> {
     let mut whole = case.to_owned();
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     for folder in folders.split('/').filter(|folder| !folder.is_empty()) {

@@ -1,0 +1,118 @@
+//! `harness site`: a folder of stored runs as static pages. Real, simulated and canary runs have a page each: their
+//! numbers and suspicions say nothing about one another.
+
+mod certificates;
+mod folder;
+mod grid;
+mod node_status;
+mod page;
+mod results;
+mod run_pages;
+mod runs;
+mod suspects;
+#[cfg(test)]
+mod tests;
+mod trends;
+
+use crate::accept::certificate_files;
+use crate::report::not_counted;
+use crate::vetting;
+use base::text::{count, show};
+use folder::SiteFolder;
+use model::exit_code;
+use page::SitePage;
+use std::path::PathBuf;
+use verdict::history::past::{self, Past, RunKind};
+
+/// Older runs are not read.
+const MOST_RUNS: usize = 1_000;
+
+pub(crate) struct SiteRequest {
+    pub runs: PathBuf,
+    pub deliveries: PathBuf,
+    pub output: PathBuf,
+    /// How many of the newest runs have a page in the site.
+    pub pages: usize,
+}
+
+/// Writes the site, or brings it up to date; gives the exit code.
+pub(crate) fn write(request: &SiteRequest) -> Result<i32, String> {
+    let mut folder = SiteFolder::open(&request.output, &request.runs)?;
+    let (past, older) = past::read_trimmed(&request.runs, MOST_RUNS, &vetting::refused)?;
+    let (certificates, mut unread) = certificate_files::read_all(&request.deliveries);
+    eprint!("{}", not_counted(&past));
+    if older > 0 {
+        let line = format!("{} older than the newest {MOST_RUNS}", count(older, "folder"));
+        eprintln!("not read: {line}");
+        unread.push(line);
+    }
+    unread.iter().for_each(|why| eprintln!("not read: {}", show(why)));
+    if past.runs.is_empty() && certificates.is_empty() {
+        let runs = show(&request.runs.display().to_string());
+        return Err(format!("no runs in `{runs}`; give a folder of runs with --runs"));
+    }
+    for one in &certificates {
+        if let Some(why) = &one.altered {
+            let line =
+                format!("{}: {why}; `sha256sum -c SHA256SUMS` in its folder lists what differs", one.name);
+            eprintln!("not counted: {}", show(&line));
+            unread.push(line);
+        }
+    }
+    let certificates: Vec<_> = certificates.into_iter().filter(|one| one.altered.is_none()).collect();
+    let (total, kinds) = (past.runs.len(), by_kind(past));
+    let has_certificate = |kind: RunKind| certificates.iter().any(|one| certificates::kind(one) == kind);
+    let kinds: Vec<(RunKind, Past)> =
+        kinds.into_iter().filter(|(kind, past)| !past.runs.is_empty() || has_certificate(*kind)).collect();
+    let names: Vec<(RunKind, String)> = kinds
+        .iter()
+        .enumerate()
+        .map(|(nth, (kind, _))| match nth {
+            0 => (*kind, "index.html".to_owned()),
+            _ => (*kind, format!("{}.html", kind.name())),
+        })
+        .collect();
+    let mut written = 0;
+    for (kind, past) in &kinds {
+        let pages = run_pages::write(past, request.pages, &mut folder)?;
+        written += pages.iter().flatten().count();
+        let own = certificates.iter().filter(|one| certificates::kind(one) == *kind).collect();
+        let page = SitePage::new(past, *kind, own, &unread, pages, &names);
+        let name = names.iter().find(|(one, _)| one == kind).map_or("index.html", |(_, name)| name);
+        let text =
+            page.render().map_err(|why| format!("cannot make the page of {} runs: {why}", kind.name()))?;
+        folder.write(name, &store::redactor().bytes(&text).bytes)?;
+    }
+    folder.close()?;
+    let kinds: Vec<String> = kinds
+        .iter()
+        .filter(|(_, past)| !past.runs.is_empty())
+        .map(|(kind, past)| format!("{} {}", past.runs.len(), kind.name()))
+        .collect();
+    println!(
+        "site of {} ({}): {}, with {}",
+        count(total, "run"),
+        kinds.join(", "),
+        show(&request.output.join("index.html").display().to_string()),
+        match written {
+            1 => "1 page of a run".to_owned(),
+            n => format!("{n} pages of runs"),
+        }
+    );
+    Ok(exit_code::PASSED)
+}
+
+/// The runs of each kind; each page names all that is not counted.
+fn by_kind(past: Past) -> Vec<(RunKind, Past)> {
+    let Past { runs, passed } = past;
+    let mut kinds: Vec<(RunKind, Past)> = RunKind::ALL
+        .into_iter()
+        .map(|kind| (kind, Past { runs: Vec::new(), passed: passed.clone() }))
+        .collect();
+    for run in runs {
+        if let Some((_, past)) = kinds.iter_mut().find(|(kind, _)| *kind == run.kind()) {
+            past.runs.push(run);
+        }
+    }
+    kinds
+}

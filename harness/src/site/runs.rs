@@ -1,0 +1,79 @@
+//! The newest run of each suite and inventory, and all runs.
+
+use super::page::SitePage;
+use base::text::{count, show};
+use recipes::result_table::escaped;
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+/// Rows of the newest runs.
+const MOST_NEWEST: usize = 30;
+/// Rows of all runs.
+const MOST: usize = 500;
+
+/// What each suite came to last.
+pub(super) fn newest(page: &SitePage, out: &mut dyn Write) -> io::Result<()> {
+    let mut known = BTreeSet::new();
+    let newest: Vec<usize> = (0..page.past.runs.len())
+        .rev()
+        .filter(|run| {
+            let plan = page.past.runs[*run].plan();
+            known.insert((plan.suites.join(", "), plan.inventory.as_str()))
+        })
+        .collect();
+    if newest.len() < 2 {
+        return Ok(());
+    }
+    writeln!(out, "<section class=\"card\" id=\"newest\">\n<h2>Newest run of each suite</h2>")?;
+    table(page, newest.iter().take(MOST_NEWEST).copied(), out)?;
+    if let more @ 1.. = newest.len().saturating_sub(MOST_NEWEST) {
+        writeln!(out, "<p class=\"drawn\">{} below.</p>", count(more, "more suite"))?;
+    }
+    writeln!(out, "</section>")
+}
+
+/// Every run, the newest first.
+pub(super) fn all(page: &SitePage, out: &mut dyn Write) -> io::Result<()> {
+    let runs = page.past.runs.len();
+    writeln!(out, "<section class=\"card\" id=\"runs\">\n<h2>All runs</h2>")?;
+    if runs == 0 {
+        return writeln!(out, "<p>None.</p>\n</section>");
+    }
+    writeln!(
+        out,
+        "<p class=\"of\">A run without a link is older than those that have their page here: <code>harness page</code> makes it.</p>"
+    )?;
+    writeln!(out, "<details>\n<summary>{}</summary>", count(runs, "run"))?;
+    table(page, (0..runs).rev().take(MOST), out)?;
+    if let more @ 1.. = runs.saturating_sub(MOST) {
+        writeln!(
+            out,
+            "<p class=\"drawn\">{}: <code>harness runs list</code> lists all.</p>",
+            count(more, "older run")
+        )?;
+    }
+    writeln!(out, "</details>\n</section>")
+}
+
+fn table(page: &SitePage, runs: impl Iterator<Item = usize>, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "<div class=\"scroller numbers\">\n<table>\n<thead><tr>")?;
+    for column in ["run", "suite", "inventory", "nodes", "verdict"] {
+        write!(out, "<th scope=\"col\" class=\"text\">{column}</th>")?;
+    }
+    writeln!(out, "</tr></thead>\n<tbody>")?;
+    for at in runs {
+        let (run, result) = (&page.past.runs[at], &page.results[at]);
+        let plan = run.plan();
+        writeln!(
+            out,
+            "<tr><td>{}<td>{}<td>{}<td class=\"number\">{}<td><span class=\"{}\">{}</span>",
+            page.link(at, &run.made),
+            escaped(&show(&plan.suites.join(", "))),
+            escaped(&show(&plan.inventory)),
+            plan.nodes.len(),
+            result.tone.word_class(),
+            escaped(&show(&result.line))
+        )?;
+    }
+    writeln!(out, "</tbody>\n</table>\n</div>")
+}
