@@ -22,6 +22,7 @@ mod isolate;
 mod list;
 mod logs;
 mod man;
+mod manifest;
 mod observe;
 mod old_spellings;
 mod overview;
