@@ -17,6 +17,7 @@ mod field_kit;
 mod foreign_flags;
 mod history;
 mod init;
+mod injector;
 mod inventory;
 mod isolate;
 mod list;
