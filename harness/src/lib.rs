@@ -3,6 +3,7 @@
 
 mod accept;
 pub mod analyze;
+mod attach;
 mod bisect;
 pub mod bundle;
 pub mod check;
@@ -15,6 +16,7 @@ mod library;
 mod limited;
 pub mod lint;
 pub mod logs;
+mod manifest;
 mod memory;
 mod observe;
 mod own_recipes;

@@ -322,6 +322,30 @@ pub(crate) fn analyze_case(
     Ok((metrics, analysis))
 }
 
+/// Takes the files of a case, which are home, to its verdict.
+pub(crate) async fn judge_files(
+    plan: &Plan,
+    case: &PlannedCase,
+    seen: &CaseFiles<'_>,
+    catalogue: &Catalogue,
+    store: &Store,
+) -> Result<Judged, StoreError> {
+    let kept = extract(plan, case, seen, None, catalogue, store).await?;
+    let (metrics, analysis) = analyze_case(plan, case, seen, &kept, catalogue, store)?;
+    let data = CaseData {
+        case,
+        instance: &plan.instance,
+        jobs: seen.jobs,
+        collected: seen.collected,
+        analysis: &analysis,
+        metrics: &metrics,
+        catalogue,
+    };
+    let judged = judge_case(&data, store)?;
+    keep_trace(&data, &judged, store).await?;
+    Ok(judged)
+}
+
 /// Judges the metrics of a case.
 pub(crate) fn judge_case(data: &CaseData<'_>, store: &Store) -> Result<Judged, StoreError> {
     let judged = judge::judge(data);

@@ -53,6 +53,7 @@ mod large_logs;
 mod lint;
 mod little;
 mod local_launcher;
+mod manifest;
 mod messages;
 mod module_cycles;
 mod nccl_log_cases;

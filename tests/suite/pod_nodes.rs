@@ -12,6 +12,11 @@ impl Bench {
         fs::create_dir_all(project.path().join("bin")).expect("made");
         symlink(root().join("tests/stand_ins/kubectl"), project.path().join("bin/kubectl")).expect("linked");
         fs::create_dir_all(project.path().join("kube")).expect("made");
+        project.write(
+            "inventory/pods.toml",
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"n[1-2]\"\n[reach]\nvia = \"kubernetes\"\nimage = \"r/i:1\"\n\
+             shared = \"fsx\"\n[paths]\nshared = \"/fsx/harness\"\n",
+        );
         Bench(project)
     }
 
@@ -99,4 +104,93 @@ fn a_role_is_yaml_that_names_what_is_used() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     insta::assert_snapshot!("role", ran.stdout);
     assert_eq!(bench.run("inventory role --namespace a/b").code, Some(2));
+}
+
+/// What the older injector left in a cluster, one file for each object.
+fn leave_injector(bench: &Bench) {
+    let label = "nvidia-devtools-sidecar-injector";
+    let webhook = |namespace: &str| {
+        format!(r#","webhooks":[{{"clientConfig":{{"service":{{"namespace":"{namespace}"}}}}}}]"#)
+    };
+    let objects = [
+        (
+            "mutatingwebhookconfigurations",
+            "sidecar-injector-webhook",
+            "sidecar-injector-webhook",
+            webhook(label),
+        ),
+        (
+            "mutatingwebhookconfigurations",
+            "istio-sidecar-injector",
+            "istio-sidecar-injector",
+            webhook("istio-system"),
+        ),
+        (
+            "mutatingwebhookconfigurations",
+            "nvidia-devtools-sidecar-injector-webhook",
+            "nvidia-devtools-sidecar-injector-webhook",
+            webhook(label),
+        ),
+        (
+            "certificatesigningrequests",
+            "nvidia-devtools-sidecar-injector-svc",
+            "nvidia-devtools-sidecar-injector-svc",
+            String::new(),
+        ),
+        ("namespaces", "nvidia-devtools-sidecar-injector", "nvidia-devtools-sidecar-injector", String::new()),
+        ("namespaces", "other", "other", String::new()),
+    ];
+    for (kind, file, name, more) in objects {
+        bench.0.write(
+            &format!("kube/objects/{kind}/{file}"),
+            &format!(r#"{{"metadata":{{"name":"{name}"}}{more}}}"#),
+        );
+    }
+    let labelled = format!(r#"{{"metadata":{{"name":"train","labels":{{"{label}":"enabled"}}}}}}"#);
+    bench.0.write("kube/objects/namespaces/train", &labelled);
+    let settings = format!(r#"{{"metadata":{{"name":"{label}-custom","namespace":"train"}}}}"#);
+    bench.0.write(&format!("kube/objects/configmaps/train.{label}-custom"), &settings);
+}
+
+#[test]
+fn leftovers_of_the_injector_are_listed_and_removed_only_where_asked() {
+    let bench = Bench::new();
+    let none = bench.run("clean --kubernetes --inventory pods");
+    assert_eq!(
+        (none.code, none.stdout.as_str()),
+        (Some(0), "no leftovers of the injector\n"),
+        "{}",
+        none.stderr
+    );
+    leave_injector(&bench);
+    let ran = bench.run("clean --kubernetes --inventory pods");
+    assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+    insta::assert_snapshot!("leftovers_of_the_injector", ran.stdout);
+    // Where it is installed they are no leftovers.
+    bench.0.write("kube/objects/deployments.apps/x", r#"{"metadata":{"name":"x"}}"#);
+    let ran = bench.run("clean --kubernetes --remove --inventory pods");
+    assert!(
+        ran.code == Some(1) && ran.stdout.contains("it is installed: `helm uninstall`"),
+        "{}",
+        ran.stdout
+    );
+    fs::remove_file(bench.0.path().join("kube/objects/deployments.apps/x")).expect("removed");
+    // What cannot be listed is unknown, and nothing is removed.
+    bench.0.write("kube/forbidden-namespaces", "");
+    let ran = bench.run("clean --kubernetes --remove --inventory pods");
+    assert!(
+        ran.code == Some(3) && ran.stderr.contains("namespaces is forbidden"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+    fs::remove_file(bench.0.path().join("kube/forbidden-namespaces")).expect("removed");
+    let ran = bench.run("clean --kubernetes --remove --inventory pods");
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.ends_with("nothing is left: 6 found, all removed\n"), "{}", ran.stdout);
+    let left =
+        |kind: &str| fs::read_dir(bench.0.path().join("kube/objects").join(kind)).expect("read").count();
+    assert_eq!(left("mutatingwebhookconfigurations"), 1, "that of others stays");
+    assert_eq!(left("namespaces"), 2);
+    assert_eq!(bench.run("clean --kubernetes --inventory default").code, Some(2));
 }

@@ -18,7 +18,7 @@ pub(super) const GROUPS: [(&str, &[(&str, &str)]); 6] = [
         "Run",
         &[
             ("run", "run suites, judge every number, name the faulty component"),
-            ("plan", "print what a run would launch; launch nothing"),
+            ("plan, manifest", "print what a run would launch; the same as a job for Kubernetes"),
             ("list", "suites, inventories, instances, baselines; with --suite assertions"),
             ("check", "lint every file of the project, offline"),
             ("resume, rerun", "go on with a run that was ended; repeat what failed or was inconclusive"),

@@ -3,6 +3,7 @@
 
 use super::requested_reports::RequestedReports;
 use super::usage;
+use crate::attach;
 use crate::filters::{Expression, Filters};
 use crate::isolate::after_run::IsolateAfterRun;
 use crate::report::JunitFlavor;
@@ -22,6 +23,37 @@ Only what matches this expression; may be repeated. `test(WORD)` is a part of an
 They are combined by `&`, `|`, `not` and parentheses: `tag(gpu) & not node(p5-003)`.";
 
 /// `harness run`, also where no verb is given.
+#[derive(Debug, Clone, Args)]
+#[command(about = "Run suites, judge every number, and name the faulty component.", after_help = None::<&str>)]
+pub(super) struct RunVerbArgs {
+    /// Launch nothing: judge what the pods of `harness manifest` left in this folder, for the suite and case of then
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = LAUNCHING)]
+    attach: Option<PathBuf>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// What says how jobs are launched.
+const LAUNCHING: [&str; 16] = [
+    "no_probe",
+    "probe",
+    "allow_busy",
+    "reservation",
+    "seed",
+    "sim_faults",
+    "max_fail",
+    "errors",
+    "keep_bad_nodes",
+    "on_failure",
+    "timeout",
+    "ssh_fanout",
+    "analyze_on",
+    "list",
+    "tags",
+    "expressions",
+];
+
+/// The flags of `harness run` that other verbs about runs share.
 #[derive(Debug, Clone, Args)]
 #[command(about = "Run suites, judge every number, and name the faulty component.", after_help = None::<&str>)]
 pub(super) struct RunArgs {
@@ -194,6 +226,15 @@ impl RunArgs {
             libtest,
             after_run: Some(&IsolateAfterRun),
         }
+    }
+}
+
+/// `harness run`.
+pub(super) fn run_or_attach(home: &Home, args: RunVerbArgs) -> i32 {
+    let options = args.run.into_options();
+    match args.attach {
+        Some(folder) => attach::attach(home, &options, &folder),
+        None => run(home, &options),
     }
 }
 

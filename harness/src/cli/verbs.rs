@@ -1,14 +1,14 @@
 //! The verbs: what the first argument can be, and what runs it.
 
-use super::run_suites::{self, MEANINGLESS, RunArgs, WITHOUT_EFFECT};
+use super::run_suites::{self, MEANINGLESS, RunArgs, RunVerbArgs, WITHOUT_EFFECT};
 use super::settings::Settings;
 use super::{
     accept, baseline, bisect, bundle, check, clean, compare, completions, diagnose, explain, fetch,
     field_kit, history, init, inventory, isolate, list,
 };
 use super::{
-    home, logs, man, observe, page, parse, predict, provision, publish, recipe, replay, rerun, resume, rma,
-    runs, schema, site, stats, sweep,
+    home, logs, man, manifest, observe, page, parse, predict, provision, publish, recipe, replay, rerun,
+    resume, rma, runs, schema, site, stats, sweep,
 };
 use super::{project, run_page, together, trace, watch};
 use crate::error::{self, Error};
@@ -51,6 +51,7 @@ enum Verb {
     #[command(subcommand)]
     Logs(logs::LogKind),
     Man(man::ManArgs),
+    Manifest(manifest::ManifestArgs),
     Observe(observe::ObserveArgs),
     Page(run_page::PageArgs),
     Plan(PlanArgs),
@@ -63,7 +64,7 @@ enum Verb {
     Rerun(rerun::RerunArgs),
     Resume(resume::ResumeArgs),
     Rma(rma::RmaArgs),
-    Run(RunArgs),
+    Run(RunVerbArgs),
     #[command(subcommand)]
     Runs(runs::RunsVerb),
     Schema(schema::SchemaArgs),
@@ -130,6 +131,7 @@ impl Verb {
             Verb::Lint(command) => lint::run(&command, &mut io::stdout(), &mut io::stderr()),
             Verb::Logs(kind) => return logs::run(kind),
             Verb::Man(args) => return man::run(&args, program(), visible(&command()).cloned().collect()),
+            Verb::Manifest(args) => return manifest::run(args),
             Verb::Observe(args) => return observe::run(args),
             Verb::Page(args) => return run_page::run(&args),
             Verb::Plan(args) => {
@@ -144,7 +146,7 @@ impl Verb {
             Verb::Rerun(args) => return rerun::run(args),
             Verb::Resume(args) => return resume::run(args),
             Verb::Rma(args) => return rma::run(args),
-            Verb::Run(args) => run_suites::run(&home()?, &args.into_options()),
+            Verb::Run(args) => run_suites::run_or_attach(&home()?, args),
             Verb::Runs(verb) => return runs::run(&verb),
             Verb::Schema(args) => return schema::run(&args),
             Verb::Site(args) => return site::run(args),

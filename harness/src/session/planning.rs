@@ -46,6 +46,17 @@ pub(crate) fn make_plan_as(
     catalogue: &Catalogue,
     run_id: Option<&str>,
 ) -> Result<(Plan, Inventory), Vec<String>> {
+    make_plan_on(home, options, catalogue, run_id, &|_| Ok(()))
+}
+
+/// The same for nodes that the inventory does not name: `prepare` puts them there.
+pub(crate) fn make_plan_on(
+    home: &Home,
+    options: &RunOptions,
+    catalogue: &Catalogue,
+    run_id: Option<&str>,
+    prepare: &dyn Fn(&mut Inventory) -> Result<(), String>,
+) -> Result<(Plan, Inventory), Vec<String>> {
     let mut loaded = load::load_with(
         home,
         &options.suites,
@@ -54,6 +65,7 @@ pub(crate) fn make_plan_as(
         catalogue,
         &options.stack,
     )?;
+    prepare(&mut loaded.inventory).map_err(|why| vec![why])?;
     loaded.inventory.nsys_version = loaded.inventory.nsys_version.or(options.nsys_version);
     let mut diagnostics = Vec::new();
     let settings: BTreeMap<String, String> = options.settings.iter().cloned().collect();

@@ -4,6 +4,7 @@
 
 mod accounting;
 pub mod analyses;
+pub mod injector;
 mod node;
 pub mod pods;
 mod queue;

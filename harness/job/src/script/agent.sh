@@ -150,10 +150,10 @@ listen() {
   if [[ -L $folder/agent || $(stat -c %u -- "$folder/agent") != "$owner" ]]; then
     fail "it is not ours: $folder/agent"
   fi
-  token=$(word) || exit 1
+  mark=$(word) || exit 1
   hand_on
   : > "$box/alive.0"
-  write "$box/token" "$token"$'\n' || fail "cannot write: $box/token"
+  write "$box/token" "$mark"$'\n' || fail "cannot write: $box/token"
   while :; do
     if list "$box"; then
       heard=$SECONDS
@@ -196,7 +196,7 @@ take() {
     refuse "$id" 'it is too long'
     return 1
   fi
-  if ! { IFS= read -r word && { IFS= read -r -d '' command || true; }; } < "$file" || [[ $word != "$token" ]]; then
+  if ! { IFS= read -r word && { IFS= read -r -d '' command || true; }; } < "$file" || [[ $word != "$mark" ]]; then
     refuse "$id" 'its token is not that of this job'
     return 1
   fi

@@ -34,6 +34,8 @@ pub const PROFILE_SH: &str = include_str!("profile.sh");
 pub const SUPERVISOR_SH: &str = include_str!("supervisor.sh");
 /// In pods: takes mpirun to the other nodes of its job.
 pub const AGENT_SH: &str = include_str!("agent.sh");
+/// In the pods of a manifest: runs the jobs of a case there, and records where Kubernetes put them.
+pub const POD_SH: &str = include_str!("pod.sh");
 /// In an allocation that jobs share: runs their scripts, one after the other.
 pub const ALLOCATION_SH: &str = include_str!("allocation.sh");
 /// Sent as it is to hosts, by `clean`: reports the leftovers of jobs there, and ends them.

@@ -76,21 +76,23 @@ fn hostname(node: &str) -> Option<&str> {
 
 /// What all pods of a run have in common.
 #[derive(Debug, Clone)]
-pub(super) struct PodTemplate {
-    pub reach: KubernetesReach,
-    pub gpus: u32,
-    pub nics: u32,
-    pub shared: String,
+pub struct PodTemplate {
+    pub(super) reach: KubernetesReach,
+    pub(super) gpus: u32,
+    pub(super) nics: u32,
+    pub(super) shared: String,
 }
 
 impl PodTemplate {
-    pub(super) fn new(reach: &KubernetesReach, instance: &Instance, shared: &str) -> PodTemplate {
+    /// `shared` is where pods mount the claim.
+    pub fn new(reach: &KubernetesReach, instance: &Instance, shared: &str) -> PodTemplate {
         let nics = reach.efa.unwrap_or_else(|| u32::try_from(instance.nics.len()).unwrap_or_default());
         PodTemplate { reach: reach.clone(), gpus: instance.gpus, nics, shared: shared.to_owned() }
     }
 
     /// Without devices: to look at files and processes of a run beside whoever has them now.
-    pub(super) fn without_devices(mut self) -> PodTemplate {
+    #[must_use]
+    pub fn without_devices(mut self) -> PodTemplate {
         (self.gpus, self.nics) = (0, 0);
         self
     }
@@ -109,7 +111,23 @@ impl PodTemplate {
         if let Some(queue) = &reach.queue {
             labels.insert(QUEUE.into(), queue.as_str().into());
         }
-        let mut terms = vec![json!({ "key": "kubernetes.io/hostname", "operator": "In", "values": [node] })];
+        let mut spec = self.spec(&[node], &["sh", "-c", STAYS]);
+        if let Some(name) = hostname(node) {
+            // What programs report of their host is compared with the names of nodes.
+            spec["hostname"] = name.into();
+        }
+        json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": { "name": owner.pod(node), "labels": labels, "annotations": { "harness/node": node } },
+            "spec": spec,
+        })
+    }
+
+    /// The specification of a pod that may run on any of these nodes; its only container runs the command.
+    pub fn spec(&self, nodes: &[&str], command: &[&str]) -> Value {
+        let reach = &self.reach;
+        let mut terms = vec![json!({ "key": "kubernetes.io/hostname", "operator": "In", "values": nodes })];
         terms.extend(
             reach
                 .node_selector
@@ -132,7 +150,7 @@ impl PodTemplate {
         let mut container = json!({
             "name": CONTAINER,
             "image": reach.image,
-            "command": ["sh", "-c", STAYS],
+            "command": command,
             "resources": self.resources(),
             "volumeMounts": [
                 { "name": "shared", "mountPath": self.shared },
@@ -159,19 +177,10 @@ impl PodTemplate {
                 { "name": "shm", "emptyDir": { "medium": "Memory" } },
             ],
         });
-        if let Some(name) = hostname(node) {
-            // What programs report of their host is compared with the names of nodes.
-            spec["hostname"] = name.into();
-        }
         if let Some(class) = &reach.priority_class {
             spec["priorityClassName"] = class.as_str().into();
         }
-        json!({
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": { "name": owner.pod(node), "labels": labels, "annotations": { "harness/node": node } },
-            "spec": spec,
-        })
+        spec
     }
 
     fn resources(&self) -> Value {

@@ -15,7 +15,7 @@ mod tests;
 
 pub(crate) use kubectl::Kubectl;
 pub use life::PodLeft;
-pub use manifest::PodOwner;
+pub use manifest::{PodOwner, PodTemplate};
 
 use super::output::{head, too_long};
 use super::process::ProcessReach;
@@ -27,7 +27,7 @@ use config::inventory::{Inventory, KubernetesReach};
 use incoming::{Came, Incoming};
 use kubectl::{Output, is_refusal};
 use life::{Life, no_pod, over, runs};
-use manifest::{CONTAINER, PodTemplate};
+use manifest::CONTAINER;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
