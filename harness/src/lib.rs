@@ -36,3 +36,4 @@ mod topology;
 mod trace;
 mod warn;
 mod watch;
+mod watch_fleet;

@@ -47,6 +47,7 @@ mod trace;
 mod verbs;
 mod version;
 mod watch;
+mod watch_fleet;
 
 use crate::error::{self, Error};
 use crate::library::places;

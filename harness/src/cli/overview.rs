@@ -33,6 +33,7 @@ pub(super) const GROUPS: [(&str, &[(&str, &str)]); 6] = [
             ("accept", "accept or reject new nodes, with a certificate"),
             ("explain", "what the code of a culprit means, and what to do"),
             ("observe", "stragglers and sinking bandwidth of running jobs, without a profiler"),
+            ("watch-fleet", "check idle nodes for months, within a budget, and report what fell"),
             ("history", "how a metric changed from run to run; suspects"),
             ("compare", "what is worse in one run than in another"),
         ],
@@ -42,8 +43,7 @@ pub(super) const GROUPS: [(&str, &[(&str, &str)]); 6] = [
         &[
             ("runs", "list, show and prune stored runs"),
             ("watch", "show a run that goes on, from another terminal"),
-            ("page", "write a stored run as one page of HTML"),
-            ("bundle", "pack a run into one file"),
+            ("page, bundle", "write a stored run as one page of HTML; pack it into one file"),
             ("rma", "the evidence about a node or part, for its vendor"),
             ("publish, fetch", "send a run to an object store, and bring it back"),
             ("clean", "end the leftovers of a run on its nodes and in the queue"),
