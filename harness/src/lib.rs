@@ -41,3 +41,4 @@ mod trace;
 mod vetting;
 mod warn;
 mod watch;
+mod watch_fleet;

@@ -108,6 +108,7 @@ mod training;
 mod training_hangs;
 mod twice;
 mod vocabulary;
+mod watch_fleet;
 mod webhook;
 mod window_watch;
 mod windows;

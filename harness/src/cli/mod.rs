@@ -50,6 +50,7 @@ mod trace;
 mod verbs;
 mod version;
 mod watch;
+mod watch_fleet;
 
 use crate::error::{self, Error};
 use crate::library::places;

@@ -10,7 +10,7 @@ use super::{
     home, logs, man, manifest, observe, page, parse, predict, provision, publish, recipe, replay, rerun,
     resume, rma, runs, schema, site, stats, sweep,
 };
-use super::{project, run_page, together, trace, watch};
+use super::{project, run_page, together, trace, watch, watch_fleet};
 use crate::error::{self, Error};
 use crate::lint;
 use crate::own_recipes::worker;
@@ -73,6 +73,7 @@ enum Verb {
     Sweep(sweep::SweepArgs),
     Trace(trace::TraceArgs),
     Watch(watch::WatchArgs),
+    WatchFleet(watch_fleet::WatchFleetArgs),
     // The harness starts itself by these.
     #[command(name = worker::VERB, hide = true)]
     AnswerQuery(InternalArgs),
@@ -154,6 +155,7 @@ impl Verb {
             Verb::Sweep(args) => return sweep::run(&args),
             Verb::Trace(args) => return trace::run(&args),
             Verb::Watch(args) => return watch::run(&args),
+            Verb::WatchFleet(args) => return watch_fleet::run(args),
             Verb::AnswerQuery(args) => worker::serve(&args.texts()),
             Verb::AnalyzePart(args) => task::serve(&args.texts()),
             Verb::CutExcerpt(args) => kept::serve(&args.texts()),

@@ -3,7 +3,7 @@
 
 pub(crate) mod after_run;
 mod consent;
-mod drain;
+pub(crate) mod drain;
 pub(crate) mod fleet;
 mod fleetwide;
 mod isolation_session;
