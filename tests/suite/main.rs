@@ -86,6 +86,7 @@ mod shared_allocations;
 mod shipped_inventories;
 mod simulated_baselines;
 mod small_export;
+mod soak;
 mod spread;
 mod ssh;
 mod ssh_fleet;
