@@ -24,7 +24,7 @@ const THREE: [&str; 6] = [
 ];
 
 fn accept(project: &Project, out: &str, more: &[&[&str]]) -> Ran {
-    let args = ["accept", "--inventory", "sim-64", "--out", out];
+    let args = ["accept", "--inventory", "sim-64", "--out", out, "--soak", "0"];
     project.harness(&[&args[..], &more.concat()].concat())
 }
 
@@ -260,7 +260,8 @@ fn a_delivery_whose_process_is_killed_goes_on_and_comes_to_the_same() {
     let fault = ["--sim-fault", "p5-034:nic-slow=0.4@rdmap113s0"];
     let whole = accept(&project, "whole", &[&FEW, &fault]);
     assert_eq!(whole.code, Some(1), "{}", whole.all());
-    let args = [&["accept", "--inventory", "sim-64", "--out", "killed"][..], &FEW, &fault].concat();
+    let args =
+        [&["accept", "--inventory", "sim-64", "--out", "killed", "--soak", "0"][..], &FEW, &fault].concat();
     let mut child = project.command(&args).stdout(std::process::Stdio::null()).spawn().expect("started");
     let is_there = |name: &str| {
         let entries = fs::read_dir(project.path().join("killed/runs")).into_iter().flatten().flatten();
@@ -371,6 +372,8 @@ fn a_copy_for_the_vendor_names_no_node_or_person() {
         "out",
         "--nodes",
         "ACME-east-h[009-012]",
+        "--soak",
+        "0",
         "--partners",
         "ACME-east-h[001-004]",
         "--sanitise",

@@ -89,6 +89,7 @@ mod shipped_inventories;
 mod simulated_baselines;
 mod site;
 mod small_export;
+mod soak;
 mod spread;
 mod ssh;
 mod ssh_fleet;

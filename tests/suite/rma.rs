@@ -427,6 +427,8 @@ fn an_acceptance_that_lists_the_hardware_is_in_the_folder_with_its_own_rows_alon
         "gpu-[1,110]",
         "--inventory",
         "acme",
+        "--soak",
+        "0",
         "--output",
         "deliveries/one",
     ];

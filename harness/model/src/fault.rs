@@ -195,6 +195,39 @@ pub enum Fault {
         /// Index on the node, from 0.
         gpu: u32,
     },
+    /// One GPU is slowed down by heat from some minute of a load on.
+    ThrottlesAfter {
+        /// Minutes since the load or the soak began, at least 0.
+        minutes: f64,
+        /// Index on the node, from 0.
+        gpu: u32,
+    },
+    /// The memory of one GPU has more errors that are corrected with every hour.
+    EccGrows {
+        /// Minutes since the load or the soak began, at least 0.
+        minutes: f64,
+        /// Index on the node, from 0.
+        gpu: u32,
+    },
+    /// One NVLink of a GPU replays packets, two a minute.
+    NvlinkReplays {
+        /// Minutes since the load or the soak began, at least 0.
+        minutes: f64,
+        /// Index on the node, from 0.
+        gpu: u32,
+    },
+    /// The link of one NIC goes down every half hour, for 90 seconds.
+    NicFlaps {
+        /// Minutes since the load or the soak began, at least 0.
+        minutes: f64,
+        /// As the instance profile lists it.
+        device: String,
+    },
+    /// A driver keeps memory of the host.
+    DriverLeaks {
+        /// MB for each hour of load.
+        mb_per_hour: f64,
+    },
     /// The memory of the host.
     MemorySlow {
         /// Fraction of its rate, above 0 and below 1.
@@ -216,7 +249,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every way to write a fault.
-    pub const FORMS: [&'static str; 51] = [
+    pub const FORMS: [&'static str; 56] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -268,6 +301,11 @@ impl Fault {
         "nvlink-down@N",
         "memory-slow=F",
         "disk-slow=F",
+        "throttles-after=MIN@N",
+        "ecc-grows=MIN@N",
+        "nvlink-replays=MIN@N",
+        "nic-flaps=MIN@DEV",
+        "driver-leaks=MB",
     ];
 
     /// The kind alone, as it begins in the written form.
@@ -324,6 +362,11 @@ impl Fault {
             Fault::NvlinkDown { .. } => "nvlink-down",
             Fault::MemorySlow { .. } => "memory-slow",
             Fault::DiskSlow { .. } => "disk-slow",
+            Fault::ThrottlesAfter { .. } => "throttles-after",
+            Fault::EccGrows { .. } => "ecc-grows",
+            Fault::NvlinkReplays { .. } => "nvlink-replays",
+            Fault::NicFlaps { .. } => "nic-flaps",
+            Fault::DriverLeaks { .. } => "driver-leaks",
         }
     }
 
@@ -339,9 +382,10 @@ impl Fault {
     /// The NIC that the fault concerns, if it concerns one.
     pub fn device(&self) -> Option<&str> {
         match self {
-            Fault::NicSlow { device, .. } | Fault::NicDead { device } | Fault::NicMissing { device } => {
-                Some(device)
-            }
+            Fault::NicSlow { device, .. }
+            | Fault::NicDead { device }
+            | Fault::NicMissing { device }
+            | Fault::NicFlaps { device, .. } => Some(device),
             _ => None,
         }
     }
@@ -355,6 +399,9 @@ impl Fault {
             | Fault::NvlinkErrors { gpu }
             | Fault::NvlinkDown { gpu }
             | Fault::Throttles { gpu, .. }
+            | Fault::ThrottlesAfter { gpu, .. }
+            | Fault::EccGrows { gpu, .. }
+            | Fault::NvlinkReplays { gpu, .. }
             | Fault::Corrupt { gpu }
             | Fault::GpuMissing { gpu }
             | Fault::GpuBusy { gpu } => Some(*gpu),
@@ -408,6 +455,9 @@ impl Fault {
         };
         let late =
             || number(|ms| ms > 0.0 && ms <= 10_000.0, "milliseconds must be above 0 and at most 10000");
+        // A week of load, in minutes.
+        let minutes =
+            || number(|minutes| (0.0..=10_080.0).contains(&minutes), "minutes must lie between 0 and 10080");
         let part = part.unwrap_or_default();
         let device = || part.to_owned();
         let gpu = || {
@@ -482,6 +532,16 @@ impl Fault {
             "nvlink-down" => Fault::NvlinkDown { gpu: gpu()? },
             "memory-slow" => Fault::MemorySlow { left: left()? },
             "disk-slow" => Fault::DiskSlow { left: left()? },
+            "throttles-after" => Fault::ThrottlesAfter { minutes: minutes()?, gpu: gpu()? },
+            "ecc-grows" => Fault::EccGrows { minutes: minutes()?, gpu: gpu()? },
+            "nvlink-replays" => Fault::NvlinkReplays { minutes: minutes()?, gpu: gpu()? },
+            "nic-flaps" => Fault::NicFlaps { minutes: minutes()?, device: device() },
+            "driver-leaks" => Fault::DriverLeaks {
+                mb_per_hour: number(
+                    |mb| mb > 0.0 && mb <= 1e6,
+                    "MB in an hour must be above 0 and at most 1000000",
+                )?,
+            },
             "link-slow" => Fault::LinkSlow { left: left()?, other: device() },
             "host-unreachable" => Fault::HostUnreachable,
             _ => return Err(format!("`{text}`: fault `{kind}` is listed but not implemented")),
@@ -531,6 +591,11 @@ impl fmt::Display for Fault {
             | Fault::ProfilerCosts { left } => {
                 write!(f, "{}={left}", self.kind())
             }
+            Fault::ThrottlesAfter { minutes, gpu }
+            | Fault::EccGrows { minutes, gpu }
+            | Fault::NvlinkReplays { minutes, gpu } => write!(f, "{}={minutes}@{gpu}", self.kind()),
+            Fault::NicFlaps { minutes, device } => write!(f, "nic-flaps={minutes}@{device}"),
+            Fault::DriverLeaks { mb_per_hour } => write!(f, "driver-leaks={mb_per_hour}"),
             Fault::LinkSlow { left, other } => write!(f, "link-slow={left}@{other}"),
             Fault::ClockOffset { ms } => write!(f, "clock-offset={ms}"),
             Fault::ClockDrift { ppm } => write!(f, "clock-drift={ppm}"),
@@ -556,6 +621,8 @@ mod tests {
                 "p5-002:{}",
                 form.replace("=F", "=0.4")
                     .replace("=MS", "=2.5")
+                    .replace("=MIN", "=40")
+                    .replace("=MB", "=200")
                     .replace("=STEP", "=7")
                     .replace("=PPM", "=-20")
                     .replace("DEV", "rdmap113s0")
@@ -566,7 +633,10 @@ mod tests {
         }
     }
 
-    const REFUSED: [(&str, &str); 17] = [
+    const REFUSED: [(&str, &str); 20] = [
+        ("p5-002:throttles-after=-1@3", "between 0 and 10080"),
+        ("p5-002:nic-flaps=5", "NODE:nic-flaps=MIN@DEV"),
+        ("p5-002:driver-leaks=0", "above 0"),
         ("hang", "NODE:FAULT"),
         (":hang", "no node before the colon"),
         ("p5-002:hnag", "did you mean `hang`?"),

@@ -284,6 +284,9 @@ fn precondition(context: &Context, case: &Case, nothing_placed: bool) -> Option<
     if !case.sim_faults.is_empty() && context.inventory.kind == Kind::Real {
         return Some("its faults need a simulated cluster".to_owned());
     }
+    if case.soak.is_some() {
+        return Some("a soak is run window by window, by `harness accept`".to_owned());
+    }
     if case.profile.is_some() && context.inventory.nsys_version.is_none() {
         // Which switches a node's nsys takes must be known before it is called; the rest of a suite can do without.
         return Some(

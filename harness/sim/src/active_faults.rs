@@ -194,6 +194,11 @@ impl ActiveFaults {
                 | Fault::NvlinkErrors { .. }
                 | Fault::NvlinkDown { .. }
                 | Fault::Throttles { .. }
+                | Fault::ThrottlesAfter { .. }
+                | Fault::EccGrows { .. }
+                | Fault::NvlinkReplays { .. }
+                | Fault::NicFlaps { .. }
+                | Fault::DriverLeaks { .. }
                 | Fault::MemorySlow { .. }
                 | Fault::DiskSlow { .. } => active_faults.for_tools.push((node, fault.fault.clone())),
                 // What only a probe sees.

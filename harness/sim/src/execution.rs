@@ -8,7 +8,7 @@ use super::commands::{CommandCall, exits};
 use super::environment;
 use super::flight_wanted::Recorder;
 use super::flows::MARK_S;
-use super::gpu_state_wanted;
+use super::gpu_state_wanted::{self, GpuStateWanted};
 use super::inspector_wanted::Plugin;
 use super::model::Group;
 use super::mpi_start;
@@ -47,7 +47,7 @@ pub struct Execution {
     /// What ranks of a training record of their collectives.
     pub recorder: Option<Recorder>,
     /// Seconds between readings of the state of GPUs, where it is read.
-    pub gpu_state_s: Option<f64>,
+    pub(crate) gpu_state: Option<GpuStateWanted>,
     /// NCCL's Inspector, where its files are put into one.
     pub inspector: Option<Plugin>,
     /// What the workload measures or prints.
@@ -112,7 +112,7 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
     let mut exported = BTreeMap::new();
     let mut hangs = false;
     let mut gathers_inspector = false;
-    let mut gpu_state_s = None;
+    let mut gpu_state = None;
     for step in &script.steps {
         match step {
             Step::Environment { variables } => exported = variables.clone(),
@@ -129,7 +129,7 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
             Step::CountersEnd | Step::Secrets { .. } | Step::Turns(_) => {}
             Step::Run(run) => {
                 profile = run.profile.clone();
-                gpu_state_s = gpu_state_wanted::interval_s(&run.argv);
+                gpu_state = gpu_state_wanted::wanted(&run.argv);
                 exported = environment::in_container(cluster, exported, run.container.as_ref());
                 let mask = exported.get("NCCL_TESTS_SPLIT_MASK");
                 let split_mask = mask.and_then(|mask| hexadecimal(mask));
@@ -214,7 +214,7 @@ pub fn execution(cluster: &Cluster, script: &Script, case: &str, job: &str) -> E
         reads: cluster.reads || sendrecv,
         debug,
         recorder,
-        gpu_state_s,
+        gpu_state,
         inspector,
         work,
         training: trained,

@@ -1,13 +1,15 @@
 //! An acceptance as it goes on: the delivery, what its stages are made of, and what became of its nodes so far.
 
-use super::delivery::{Delivery, Stopped};
+use super::delivery::{Delivery, Made, Stopped};
 use config::baseline::Baselines;
 use config::suite::Suite;
-use model::artefact::acceptance::StageRecord;
+use model::artefact::acceptance::{SoakRecord, StageRecord};
 use model::artefact::{Plan, Probe, Source};
 use plan::{self, Placed, Request};
 use recipes::catalogue::Catalogue;
 use std::collections::BTreeMap;
+use verdict::accept::judged::Judged;
+use verdict::accept::limits::{Limits, OfRun};
 use verdict::accept::pairing::Had;
 use verdict::accept::schedule::Schedule;
 use verdict::accept::stages::Stage;
@@ -26,12 +28,23 @@ pub(crate) struct AcceptanceSession {
     pub catalogue: Catalogue,
     pub schedule: Schedule,
     pub stages: Vec<StageRecord>,
+    pub soak: Option<SoakRecord>,
+    pub tally: Tally,
     pub probe: Option<Probe>,
     /// What could not be looked at, beside what the suite leaves out.
     pub notes: Vec<String>,
     /// A way between groups of nodes that a search has named.
     pub between: Option<String>,
     pub had: Had,
+}
+
+/// What the certificate holds of all runs together, so that their numbers need not be kept.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub limits: Limits,
+    pub judged: Judged,
+    /// Assertions that passed against provisional baselines only.
+    pub provisional: u32,
 }
 
 /// A run that was interrupted so often is not begun again.
@@ -51,6 +64,7 @@ impl AcceptanceSession {
         catalogue: Catalogue,
     ) -> AcceptanceSession {
         let asked = &delivery.record.asked;
+        let tally = Tally { judged: Judged::new(&asked.nodes), ..Tally::default() };
         let schedule = Schedule {
             candidates: asked.nodes.clone(),
             partners: asked.partners.clone(),
@@ -65,6 +79,8 @@ impl AcceptanceSession {
             catalogue,
             schedule,
             stages: Vec::new(),
+            soak: None,
+            tally,
             probe: None,
             notes: Vec::new(),
             between: None,
@@ -86,10 +102,25 @@ impl AcceptanceSession {
             let plan = self.plan(suite, &id, nodes.to_vec(), sets.clone());
             let plan = plan.map_err(|diagnostics| Stopped::Machinery(diagnostics.join("; ")))?;
             if self.delivery.make(stage, about, plan)? {
+                self.count_last();
                 return Ok(());
             }
         }
         Err(Stopped::Machinery(given_up(about)))
+    }
+
+    fn count_last(&mut self) {
+        let Some(made) = self.delivery.made.last().filter(|made| self.is_of_suite(made)) else { return };
+        let run = OfRun { stage: made.stage.name(), plan: &made.stored.plan, verdicts: &made.verdicts };
+        self.tally.limits.add(&run);
+        self.tally.judged.add(&run);
+        self.tally.provisional += made.summary.counts.provisional;
+    }
+
+    /// Rather than one that isolates a slow node.
+    fn is_of_suite(&self, made: &Made) -> bool {
+        let Some(suite) = self.suites.get(&made.stage) else { return false };
+        made.stored.plan.cases.iter().all(|case| suite.cases.iter().any(|own| own.name == case.name))
     }
 
     pub(crate) fn plan(

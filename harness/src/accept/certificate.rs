@@ -1,7 +1,7 @@
 //! From the stages of a delivery to its certificate: gathered here, rendered by `verdict::accept::certificate`.
 
 use super::acceptance_session::AcceptanceSession;
-use super::delivery::{Made, Stopped, machinery};
+use super::delivery::{Stopped, machinery};
 use super::messages;
 use base::nodeset;
 use base::text::SIMULATED;
@@ -11,8 +11,6 @@ use model::artefact::acceptance::{Acceptance, NodeHardware, StackPart};
 use std::collections::{BTreeMap, BTreeSet};
 use store::{CHECKSUMS, checksums};
 use verdict::accept::certificate;
-use verdict::accept::judged::judged_by;
-use verdict::accept::limits::{OfRun, limits};
 use verdict::accept::stages::Stage;
 
 pub(crate) const JSON: &str = "acceptance.json";
@@ -31,12 +29,6 @@ pub(crate) fn new(accepting: &AcceptanceSession) -> Acceptance {
     let at = |probe: &model::artefact::Probe| probe.at.clone();
     let began = delivery.made.first().map(|made| made.summary.started.clone());
     let ended = delivery.made.last().map(|made| made.summary.ended.clone());
-    let runs: Vec<OfRun> = delivery
-        .made
-        .iter()
-        .filter(|made| is_of_suite(accepting, made))
-        .map(|made| OfRun { stage: made.stage.name(), plan: &made.stored.plan, verdicts: &made.verdicts })
-        .collect();
     let mut rejected = schedule.rejected.clone();
     let mut undecided = schedule.undecided.clone();
     rejected.sort_by(|a, b| nodeset::compare(&a.node, &b.node));
@@ -64,18 +56,13 @@ pub(crate) fn new(accepting: &AcceptanceSession) -> Acceptance {
         undecided,
         withdrawn: schedule.withdrawn.clone(),
         stages: accepting.stages.clone(),
-        limits: limits(&runs),
-        judged_by: judged_by(&asked.nodes, &runs),
+        soak: accepting.soak.clone(),
+        limits: accepting.tally.limits.list(),
+        judged_by: accepting.tally.judged.rows(),
         stack: stack(accepting),
         hardware: hardware(accepting),
         not_measured: not_measured(accepting),
     }
-}
-
-/// Rather than one that isolates a slow node.
-fn is_of_suite(accepting: &AcceptanceSession, made: &Made) -> bool {
-    let Some(suite) = accepting.suites.get(&made.stage) else { return false };
-    made.stored.plan.cases.iter().all(|case| suite.cases.iter().any(|own| own.name == case.name))
 }
 
 /// What the preflight read on the new nodes, and the software versions that their jobs reported.
@@ -129,7 +116,9 @@ fn hardware(accepting: &AcceptanceSession) -> Vec<NodeHardware> {
 fn not_measured(accepting: &AcceptanceSession) -> Vec<String> {
     let mut lines = Vec::new();
     for stage in Stage::ALL.into_iter().skip(1) {
-        if !accepting.suites.contains_key(&stage) {
+        if stage == Stage::Soak && accepting.delivery.record.asked.soak_s == Some(0) {
+            lines.push(messages::no_soak());
+        } else if !accepting.suites.contains_key(&stage) {
             lines.push(messages::no_case(stage.name()));
         } else if !accepting.stages.iter().any(|one| one.name == stage.name()) {
             lines.push(messages::not_reached(stage.name()));
@@ -146,10 +135,8 @@ fn not_measured(accepting: &AcceptanceSession) -> Vec<String> {
             }
         }
     }
-    let of_suite = accepting.delivery.made.iter().filter(|made| is_of_suite(accepting, made));
-    let provisional: u32 = of_suite.map(|made| made.summary.counts.provisional).sum();
-    if provisional > 0 {
-        lines.push(messages::provisional(provisional));
+    if accepting.tally.provisional > 0 {
+        lines.push(messages::provisional(accepting.tally.provisional));
     }
     let new = &accepting.delivery.record.asked.nodes;
     let asked = accepting.probe.iter().flat_map(|probe| &probe.nodes).filter(|node| new.contains(&node.node));

@@ -2,6 +2,7 @@
 //! on top where something is not.
 
 use super::acceptance_session::{AcceptanceSession, Sets};
+use super::soak;
 use crate::report::{estimate_s, node_hours};
 use config::suite::Suite;
 use std::collections::BTreeSet;
@@ -20,6 +21,8 @@ pub(crate) struct OfStage {
     pub jobs: usize,
     pub node_hours: f64,
     pub seconds: u64,
+    /// Of a soak, each of which is a run.
+    pub windows: usize,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -36,16 +39,18 @@ pub(crate) fn estimate(accepting: &AcceptanceSession) -> CostEstimate {
     for (stage, suite) in &accepting.suites {
         let (suite, nodes, sets) = accepting.first_of(*stage, suite);
         let Ok(plan) = accepting.plan(&suite, "none", nodes, sets) else { continue };
-        let hours = plan.cases.iter().map(node_hours).sum::<f64>();
+        let windows = accepting.soak_of(*stage).map_or(1, |soak| soak.windows() as usize);
+        let hours = plan.cases.iter().map(node_hours).sum::<f64>() * windows as f64;
         cost_estimate.stages.push(OfStage {
             stage: *stage,
-            jobs: plan.cases.iter().map(|case| case.jobs.len()).sum(),
+            jobs: plan.cases.iter().map(|case| case.jobs.len()).sum::<usize>() * windows,
             node_hours: hours,
-            seconds: plan.cases.iter().map(estimate_s).sum(),
+            seconds: plan.cases.iter().map(estimate_s).sum::<u64>() * windows as u64,
+            windows,
         });
-        cost_estimate.best.runs += 1;
+        cost_estimate.best.runs += windows;
         cost_estimate.best.node_hours += hours;
-        cost_estimate.worst.runs += 2;
+        cost_estimate.worst.runs += 2 * windows;
         cost_estimate.worst.node_hours += 2.0 * hours;
         if matches!(stage, Stage::Groups | Stage::All) {
             cost_estimate.worst.runs += isolation.runs;
@@ -75,8 +80,10 @@ impl AcceptanceSession {
     /// The first run of a stage, were all nodes to come so far.
     pub(crate) fn first_of(&self, stage: Stage, suite: &Suite) -> (Suite, Vec<String>, Sets) {
         let nodes = self.delivery.record.asked.nodes.clone();
-        if stage == Stage::Single {
-            return (suite.clone(), nodes, Sets::new());
+        match (stage, self.soak_of(stage)) {
+            (Stage::Single, _) => return (suite.clone(), nodes, Sets::new()),
+            (_, Some(soak)) => return (soak::of_window(suite, soak, 0), nodes, Sets::new()),
+            _ => {}
         }
         let (suite, sets) = self.place(stage, suite, &nodes);
         let used: BTreeSet<&String> = sets.values().flatten().flat_map(|job| &job.nodes).collect();

@@ -40,6 +40,9 @@ pub(crate) struct DeliveryRequest {
     pub sim_faults: Vec<String>,
     pub allow_busy: bool,
     pub sanitise: bool,
+    /// `--soak`: seconds of load on each node instead of those of the suite; 0 leaves the stage out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soak_s: Option<u32>,
 }
 
 pub(crate) enum Stopped {

@@ -9,6 +9,7 @@ use model::artefact::acceptance::{
 };
 use std::path::Path;
 use verdict::accept::schedule::Schedule;
+use verdict::accept::soak::growth::Growth;
 use verdict::accept::stages::Stage;
 
 fn names<const N: usize>(names: [&str; N]) -> Vec<String> {
@@ -22,9 +23,14 @@ fn messages_of_costs() {
         jobs,
         node_hours,
         seconds,
+        windows: if stage == Stage::Soak { 24 } else { 1 },
     };
     let costs = CostEstimate {
-        stages: vec![of(Stage::Single, 1, 0.25, 95), of(Stage::Pairs, 32, 12.5, 4000)],
+        stages: vec![
+            of(Stage::Single, 1, 0.25, 95),
+            of(Stage::Soak, 768, 778.0, 87_600),
+            of(Stage::Pairs, 32, 12.5, 4000),
+        ],
         best: Cost { runs: 2, node_hours: 12.75 },
         worst: Cost { runs: 9, node_hours: 40.0 },
     };
@@ -36,6 +42,16 @@ fn messages_of_costs() {
     ];
     lines.extend(messages::cost_estimate(&costs, Some(20.0)));
     insta::assert_snapshot!(lines.join("\n"));
+}
+
+fn growth() -> Growth {
+    Growth {
+        node: "p5-033".to_owned(),
+        part: "node".to_owned(),
+        code: "HRN-NODE-LEAK",
+        evidence: "host.kernel_memory: grew by 2048 MiB over 12 windows, limit 1024 MiB".to_owned(),
+        is_own: false,
+    }
 }
 
 fn rejected() -> Rejected {
@@ -50,6 +66,7 @@ fn rejected() -> Rejected {
         }],
         assertions: Vec::new(),
         run: None,
+        soaked_s: None,
     }
 }
 
@@ -119,6 +136,7 @@ pub(crate) fn acceptance() -> Acceptance {
         undecided: vec![undecided("p5-033"), undecided("p5-034")],
         withdrawn: Vec::new(),
         stages: vec![stage_of_pairs()],
+        soak: None,
         limits: Vec::new(),
         judged_by: Vec::new(),
         stack: Vec::new(),
@@ -155,6 +173,22 @@ fn messages_of_what_was_not_measured() {
         messages::too_few_nodes("group-all_gather", 1, 2),
         messages::slow_group(&nodes),
         messages::no_case(Stage::Groups.name()),
+        messages::no_soak(),
+        messages::nothing_to_soak("node-p5"),
+        messages::retry_of_window(&messages::window(2, 24, 3600, 7200)),
+        messages::window_over(2, 24, 7200, &Schedule::default(), 1),
+        messages::window_over(
+            2,
+            24,
+            7200,
+            &Schedule { candidates: names(["p5-033"]), ..Schedule::default() },
+            0,
+        ),
+        messages::soaked("gpu.slowed: 33.3 %, limit 5 %", Some(2460.0), 1, 24),
+        messages::soaked("gpu.nvlink_errors: 120, limit 60", None, 4, 24),
+        messages::grows_alike(&growth()),
+        messages::too_short_for_growth(6, 11),
+        messages::growth_unread("gpu.ecc_corrected", &names(["p5-033", "p5-034"])),
         messages::not_reached(Stage::All.name()),
         messages::fewer_at_once(7, "all-all_gather", 4, 2),
         messages::fewer_at_once(7, "all-all_gather", 4, 1),

@@ -7,6 +7,8 @@ use base::text::{count, duration};
 use model::artefact::acceptance::{Acceptance, StageRecord};
 use std::path::Path;
 use verdict::accept::schedule::Schedule;
+use verdict::accept::soak::growth::Growth;
+use verdict::accept::soak::moment;
 
 pub(crate) fn heading(nodes: &[String], suite: &str, vouched: &str, is_simulated: bool) -> String {
     let simulated = if is_simulated { " (SIMULATED)" } else { "" };
@@ -22,11 +24,16 @@ pub(crate) fn cost_estimate(cost_estimate: &CostEstimate, budget: Option<f64>) -
     let mut lines = vec!["stage preflight: every node is probed".to_owned()];
     lines.extend(cost_estimate.stages.iter().map(|of| {
         format!(
-            "stage {}: {}, {:.2} node-hours, {} where no two cases run side by side",
+            "stage {}: {}, {:.2} node-hours, {} {}",
             of.stage.name(),
             count(of.jobs, "job"),
             of.node_hours,
-            duration(of.seconds as f64)
+            duration(of.seconds as f64),
+            match of.windows {
+                0 | 1 => "where no two cases run side by side".to_owned(),
+                windows =>
+                    format!("in {windows} windows; `--soak LENGTH` changes it, `--soak 0` leaves it out"),
+            }
         )
     }));
     lines.push(format!(
@@ -126,6 +133,59 @@ pub(crate) fn slow_group(nodes: &[String]) -> String {
 
 pub(crate) fn no_case(stage: &str) -> String {
     format!("{stage}: the suite has no case for this stage")
+}
+
+pub(crate) fn no_soak() -> String {
+    "soak: left out by `--soak 0`".to_owned()
+}
+
+pub(crate) fn nothing_to_soak(suite: &str) -> String {
+    format!("--soak: suite `{suite}` has no case with `soak`")
+}
+
+/// What one window of a soak is for, in the certificate.
+pub(crate) fn window(at: u32, windows: u32, from_s: u32, to_s: u32) -> String {
+    let (from, to) = (moment(f64::from(from_s)), moment(f64::from(to_s)));
+    format!("window {at} of {windows}, {from} to {to} of load on each node")
+}
+
+pub(crate) fn retry_of_window(window: &str) -> String {
+    format!("{window}: retry of what an infrastructure failure kept from being measured")
+}
+
+/// After each window of a soak.
+pub(crate) fn window_over(at: u32, windows: u32, soaked_s: u32, schedule: &Schedule, left: usize) -> String {
+    let passed = count(schedule.candidates.len(), "node");
+    let left = if left > 0 { format!(", {left} left out now") } else { String::new() };
+    format!(
+        "soak: window {at} of {windows} judged, {} of load, passed {passed}{left}",
+        moment(f64::from(soaked_s))
+    )
+}
+
+/// Where the evidence of a rejection stands in the soak; `from` is when it began, where that is known.
+pub(crate) fn soaked(evidence: &str, from: Option<f64>, window: u32, windows: u32) -> String {
+    match from {
+        Some(from) => {
+            format!("{evidence}; in the soak from {} on, window {window} of {windows}", moment(from))
+        }
+        None => format!("{evidence}; in the soak by window {window} of {windows}"),
+    }
+}
+
+pub(crate) fn grows_alike(growth: &Growth) -> String {
+    format!(
+        "{}: {}, and so do most other nodes, or too few were compared: not attributable to a node",
+        growth.part, growth.evidence
+    )
+}
+
+pub(crate) fn too_short_for_growth(windows: u32, fewest: u32) -> String {
+    format!("soak: slow growth (errors, memory) can be named from {fewest} windows on, it had {windows}")
+}
+
+pub(crate) fn growth_unread(metric: &str, nodes: &[String]) -> String {
+    format!("soak: whether `{metric}` grows, it was not read: {}", nodeset::fold(nodes))
 }
 
 pub(crate) fn not_reached(stage: &str) -> String {

@@ -13,6 +13,7 @@ mod messages;
 mod partners;
 mod placement;
 pub(crate) mod request;
+mod soak;
 mod stages;
 mod suspects;
 mod vendor;
@@ -174,6 +175,7 @@ fn begin_new(
             sim_faults: request.sim_faults.clone(),
             allow_busy: request.allow_busy,
             sanitise: request.sanitise,
+            soak_s: request.soak_s,
         };
         Ok(Record { format: Format, delivery: id.clone(), asked })
     })
@@ -202,6 +204,7 @@ fn assemble(
         return Err(diagnostics);
     }
     let record = record(&inventory)?;
+    let stages = soak::resize(stages, record.asked.soak_s).map_err(|why| vec![why])?;
     let probes = Probes::choose(read, &inventory, None).ok();
     let delivery = Delivery::new(folder, record, inventory, request.ssh_fanout);
     let accepting =

@@ -24,7 +24,7 @@ impl AcceptanceSession {
         good.extend(others);
         for case in &suite.cases {
             let (of_case, placement) = match stage {
-                Stage::Preflight | Stage::Single => continue,
+                Stage::Preflight | Stage::Single | Stage::Soak => continue,
                 Stage::Pairs => (self.pairs(case, nodes), Placement::Pairs),
                 Stage::Groups => {
                     let size = size_of_group(case);

@@ -12,6 +12,8 @@ pub(crate) struct AcceptRequest {
     pub inventory: String,
     /// Nodes that are known to be good, or `none`.
     pub partners: Option<String>,
+    /// Seconds of the soak instead of those of the suite; 0 for none.
+    pub soak_s: Option<u32>,
     /// Node-hours.
     pub budget: Option<f64>,
     /// The folder of the delivery.

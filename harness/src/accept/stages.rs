@@ -30,6 +30,7 @@ impl AcceptanceSession {
             let done = match stage {
                 Stage::Preflight => self.preflight(),
                 Stage::Single => self.single(),
+                Stage::Soak => self.soak(),
                 Stage::Pairs | Stage::Groups | Stage::All => self.together(stage),
             };
             let over = match done {
@@ -58,7 +59,7 @@ impl AcceptanceSession {
         let made =
             self.delivery.made.iter().filter(|made| made.stage == stage).map(|made| made.of_stage.clone());
         let mut runs: Vec<_> = lost.chain(made).collect();
-        runs.sort_by(|a, b| a.run.cmp(&b.run));
+        runs.sort_by(|a, b| nodeset::compare(&a.run, &b.run));
         self.stages.push(StageRecord {
             name: stage.name().to_owned(),
             entered: nodeset::fold(entered),
@@ -129,7 +130,7 @@ impl AcceptanceSession {
         let nodes = self.schedule.candidates.clone();
         let result = self.run(Stage::Single, "each node by itself", &suite, &nodes, Sets::new())?;
         let open = self.schedule.first(Stage::Single, &result);
-        let again = self.schedule.settle_single(open, alone);
+        let again = self.schedule.settle_alone(Stage::Single, open, alone);
         if again.is_empty() {
             return Ok(());
         }
@@ -193,7 +194,7 @@ impl AcceptanceSession {
     }
 
     /// A run of the delivery, and what it shows of the nodes that are to be accepted.
-    fn run(
+    pub(crate) fn run(
         &mut self,
         stage: Stage,
         about: &str,

@@ -6,6 +6,7 @@ use crate::accept::request::AcceptRequest;
 use crate::error::Error;
 use clap::Args;
 use cluster::reach::openssh;
+use config::suite::Soak;
 use std::path::PathBuf;
 
 const CODES: &str = "\
@@ -15,7 +16,7 @@ measured, was inconclusive, or the budget ran out; 130/143 interrupted, `--resum
 /// `harness accept`
 #[derive(Debug, Args)]
 #[command(
-    about = "Accept or reject new nodes: preflight, each by itself, pairs, groups, all at once; with a certificate.",
+    about = "Accept or reject new nodes: preflight, each by itself, soak, pairs, groups, all at once; with a certificate.",
     after_help = CODES
 )]
 pub(super) struct AcceptArgs {
@@ -32,6 +33,9 @@ pub(super) struct AcceptArgs {
     /// where absent
     #[arg(long, value_name = "RANGE")]
     partners: Option<String>,
+    /// How long each node is loaded in the stage `soak`, such as `24h`; 0 leaves it out; as the suite says, where absent
+    #[arg(long, value_name = "LENGTH", value_parser = soak_s)]
+    soak: Option<u32>,
     /// Start no run that would exceed this many node-hours in total
     #[arg(long, value_name = "NODE-HOURS", value_parser = super::node_hours)]
     budget: Option<f64>,
@@ -48,7 +52,7 @@ pub(super) struct AcceptArgs {
     #[arg(long)]
     dry_run: bool,
     /// Resume a delivery that was interrupted: its folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["nodes", "suite", "partners", "output", "dry_run", "allow_busy"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["nodes", "suite", "partners", "output", "dry_run", "allow_busy", "soak"])]
     resume: Option<PathBuf>,
     /// Seed of the simulated cluster
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -65,6 +69,14 @@ pub(super) fn run(args: AcceptArgs) -> Result<i32, Error> {
     Ok(accept(&home()?, &args.into_request()))
 }
 
+fn soak_s(text: &str) -> Result<u32, String> {
+    match text {
+        "0" => Ok(0),
+        text => Soak::length_s(text)
+            .ok_or_else(|| "a length is written `24h`, `90 min` or `0` for no soak".to_owned()),
+    }
+}
+
 impl AcceptArgs {
     fn into_request(self) -> AcceptRequest {
         let AcceptArgs {
@@ -72,6 +84,7 @@ impl AcceptArgs {
             suite,
             inventory,
             partners,
+            soak,
             budget,
             output,
             sanitise,
@@ -87,6 +100,7 @@ impl AcceptArgs {
             suite,
             inventory,
             partners,
+            soak_s: soak,
             budget,
             out: output,
             sanitise,

@@ -74,13 +74,18 @@ impl Rehearsal<'_> {
             Fault::PcieSlow { .. } => {
                 (by(&|case, _| is_tool(case, "nvbandwidth") || self.reads_gpu_state(case)), NO_COPIES)
             }
-            Fault::NvlinkErrors { .. } | Fault::NvlinkDown { .. } => {
-                (by(&|case, _| self.reads_gpu_state(case)), NO_STATE)
-            }
+            Fault::NvlinkErrors { .. }
+            | Fault::NvlinkDown { .. }
+            | Fault::EccGrows { .. }
+            | Fault::NvlinkReplays { .. }
+            | Fault::NicFlaps { .. }
+            | Fault::DriverLeaks { .. } => (by(&|case, _| self.reads_gpu_state(case)), NO_STATE),
             Fault::EccErrors { .. } => {
                 (by(&|case, _| is_tool(case, "dcgm-diag") || self.reads_gpu_state(case)), NO_DIAGNOSIS)
             }
-            Fault::Throttles { .. } => (by(&|case, _| is_tool(case, "gpu-burn")), NO_BURN),
+            Fault::Throttles { .. } | Fault::ThrottlesAfter { .. } => {
+                (by(&|case, _| is_tool(case, "gpu-burn")), NO_BURN)
+            }
             Fault::MemorySlow { .. } => (by(&|case, _| is_tool(case, "stream")), NO_MEMORY),
             Fault::DiskSlow { .. } => (by(&|case, _| is_tool(case, "fio")), NO_DISK),
             Fault::Straggler { .. } => {

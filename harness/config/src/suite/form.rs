@@ -123,6 +123,12 @@ pub(super) fn case() -> Form {
     ])
     .and(runs("the suite's", "the suite's"))
     .and([
+        Key::optional(
+            "soak",
+            Type::Text,
+            "`\"24h\"`: `harness accept` loads each node so long, window by window; for `gpu-burn`",
+        ),
+        Key::usual("checkpoint", "\"1h\"", Type::Text, "the length of a window of the soak"),
         Key::usual("sim_faults", "[]", Type::texts(), "faults of the simulated cluster for this case"),
         Key::usual("assert", "[]", Type::tables(assertion()), "what must hold of its metrics"),
     ]);

@@ -10,12 +10,14 @@ mod matrix;
 mod order;
 mod profile;
 mod read;
+mod soak;
 pub mod window_lint;
 pub mod workload;
 
 pub(crate) use form::file as file_form;
 
 pub use extend::{Find, base_of};
+pub use soak::Soak;
 pub use workload::{
     Algorithm, Backend, Command, Fio, NcclTests, NicPairs, NodeTool, Refusal, Setting, SettingValue, Step,
     Tool, TorchRunner, Workload, WorkloadTable, model, settings, training, variables,
@@ -97,6 +99,8 @@ pub struct Case {
     pub repeats: u32,
     /// Whether a job that the cluster itself ended is retried once.
     pub retry_infrastructure: bool,
+    /// How long it loads its nodes, window by window.
+    pub soak: Option<Soak>,
     /// Each `[[case.assert]]`, in the order of the file.
     pub assertions: Vec<Assertion>,
     /// Of its `[[case]]` in the file, from 1.

@@ -2,7 +2,7 @@
 
 use super::{
     Case, CaseEnd, Counters, OnFailure, Placement, Requires, Suite, Workload, assertion, evidence, form,
-    matrix, order, profile, workload,
+    matrix, order, profile, soak, workload,
 };
 use crate::diagnostic::Diagnostics;
 use crate::toml_reader::{self, Table, Value};
@@ -119,6 +119,7 @@ fn read_case(
     let workload = table.need("workload").and_then(|value| workload::read(&value, combination));
     let stall_s = table.get("workload").and_then(|value| workload::stall_s(&value, workload.as_ref()));
     let placement = read_placement(table, workload.as_ref());
+    let (soak, workload) = soak::read(table, workload, placement);
     let recipes = read_recipes(table, catalogue);
     let counters = read_counters(table, workload.as_ref());
     let profile = table.get("profile").and_then(|value| profile::read(&value, workload.as_ref(), placement));
@@ -128,6 +129,9 @@ fn read_case(
     for property in &JOB_PROPERTIES {
         let value = table.get(property.key).and_then(|value| value.whole(property.range.clone()));
         value.into_iter().for_each(|value| (property.set)(&mut properties, value));
+    }
+    if let Some(soak) = soak {
+        soak::limit(table, &soak, &mut properties);
     }
     let requires = table.get("requires").and_then(|value| value.table()).map(|table| read_requires(&table));
     let after_value = table.get("after");
@@ -168,6 +172,7 @@ fn read_case(
         sim_faults,
         repeats: if useless.is_some() { 1 } else { runs.repeats },
         retry_infrastructure: runs.retry_infrastructure,
+        soak,
         assertions: Vec::new(),
         line: table.line(),
     };

@@ -148,7 +148,7 @@ fn converted(number: f64, written: &str, unit: Unit) -> Option<f64> {
 }
 
 /// A duration such as `10m` or `90 s` in seconds.
-pub(super) fn seconds(text: &str) -> Option<u64> {
+pub(crate) fn seconds(text: &str) -> Option<u64> {
     let (number, unit) = split(text)?;
     let factor = match unit {
         "s" | "sec" => 1.0,

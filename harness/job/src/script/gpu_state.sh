@@ -1,19 +1,23 @@
 #!/bin/bash
-# Runs a program, and reads the state of this node's GPUs before, during and after it with nvidia-smi.
-# usage: bash gpu_state.sh INTERVAL_S OUT PROGRAM [ARGUMENT...]
+# Runs a program, and reads the state of this node's GPUs before, during and after it with nvidia-smi, the links of its NICs
+# and what the memory of the host is used for.
+# usage: bash gpu_state.sh INTERVAL_S[@SOAKED_S] OUT PROGRAM [ARGUMENT...]
 #   INTERVAL_S  seconds between two readings while the program runs; 0 reads before and after it alone
+#   SOAKED_S    seconds of the soak before this program, where it is a window of one
 #   OUT         what was read: lines whose first word says what they are; a last line `end` proves it complete
 # The program has the streams and the exit code of this script. What cannot be read is noted and changes nothing.
 set -u
 LC_ALL=C
-interval=$1
+interval=${1%@*}
+soaked=
+[[ $1 == *@* ]] && soaked=${1#*@}
 out=$2
 shift 2
 
 fields=(
   index pcie.link.gen.current pcie.link.gen.max pcie.link.width.current pcie.link.width.max clocks.current.sm
   temperature.gpu power.draw clocks_event_reasons.active ecc.errors.uncorrected.volatile.total
-  ecc.errors.corrected.volatile.total retired_pages.pending remapped_rows.pending remapped_rows.failure
+  ecc.errors.corrected.volatile.total retired_pages.pending remapped_rows.pending remapped_rows.failure memory.used
 )
 
 # Runs a command and sets $text to what it prints. nvidia-smi can hang with a GPU that is off the bus, and then nothing ends
@@ -73,10 +77,62 @@ known_fields() {
 # $text, each line behind a word.
 marked() { printf '%s\n' "$text" | sed "s/^/$1 /"; }
 
+# How often the link of a NIC went down, where the driver counts it: InfiniBand for the port, others for the interface.
+downed() {
+  local count sum=- path
+  for path in "$1"/ports/1/counters/link_downed "$1"/device/net/*/carrier_down_count; do
+    if [[ -r $path ]] && read -r count <"$path" && [[ $count =~ ^[0-9]+$ ]]; then
+      [[ $path == */link_downed ]] && sum=$count && break
+      sum=$((${sum#-} + count))
+    fi
+  done
+  printf '%s' "$sum"
+}
+
+nics() {
+  local path state
+  for path in /sys/class/infiniband/*; do
+    [[ -r $path/ports/1/state ]] || continue
+    read -r state <"$path/ports/1/state" || state=
+    state=${state#*: }
+    [[ $state =~ ^[A-Z_a-z]+$ ]] || state=unknown
+    printf '%s %s %s\n' "${path##*/}" "$state" "$(downed "$path")"
+  done
+}
+
+# A line for each NIC whose link is not as it was at the last reading.
+declare -A was=()
+blind=
+links() {
+  # A NIC whose driver hangs must not keep nvidia-smi from being asked.
+  local gone=$blind device state
+  if ask nics; then
+    while read -r device state; do
+      [[ -z $device || ${was[$device]-} == "$state" ]] && continue
+      was[$device]=$state
+      printf 'nic %s %s\n' "$device" "$state"
+    done <<<"$text"
+  fi
+  blind=$gone
+}
+
+memory() {
+  local key value pairs=
+  while read -r key value _; do
+    case $key in
+      MemTotal: | MemFree: | Buffers: | Cached: | SReclaimable: | AnonPages: | HugePages_Total: | Hugepagesize:)
+        pairs+=" ${key%:}=$value"
+        ;;
+    esac
+  done </proc/meminfo
+  printf 'memory%s\n' "$pairs"
+}
+
 reading() {
   local uptime
   read -r uptime _ </proc/uptime || uptime=0
   printf 'at %s %s\n' "$1" "$uptime"
+  links
   if query "$list"; then
     marked row
   else
@@ -85,9 +141,11 @@ reading() {
   fi
 }
 
-# Links and the kernel's messages, which are read twice alone.
+# What is read twice alone: links, memory and the kernel's messages.
 around() {
+  was=()
   reading "$1"
+  memory
   if ask nvidia-smi nvlink -s; then marked link; fi
   if ask nvidia-smi nvlink -e; then marked link; fi
   kernel
@@ -120,6 +178,7 @@ text='nvidia-smi is not on PATH'
 if command -v nvidia-smi >/dev/null 2>&1; then known_fields; fi
 {
   printf 'harness-gpu-state 1\n'
+  [[ $soaked =~ ^[0-9]+$ ]] && printf 'soaked %s\n' "$soaked"
   if [[ -n $list ]]; then
     printf 'fields %s\n' "$list"
     around before

@@ -2,6 +2,7 @@
 //! NVLink, and the kernel's lines about Xids.
 
 use super::NoResult;
+use super::host_state::HostStates;
 use crate::stream::Pieces;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead};
@@ -15,6 +16,10 @@ pub struct GpuStates {
     pub new_xids: Option<Vec<String>>,
     /// Readings that failed, with what nvidia-smi said.
     pub failed: Vec<String>,
+    /// Links of NICs, and memory of the host.
+    pub host: HostStates,
+    /// Seconds of the soak before the first reading; 0 where it is no window of one.
+    pub soaked_s: f64,
     /// Whether it came to its end.
     pub complete: bool,
 }
@@ -63,6 +68,8 @@ pub struct Reading {
     pub corrected: Option<u64>,
     /// A row or page is to be taken out of use, or could not be.
     pub memory_pending: Option<bool>,
+    /// Bytes of its memory in use.
+    pub memory_used: Option<f64>,
 }
 
 /// Of the reasons: nothing runs on the GPU.
@@ -153,6 +160,13 @@ impl Reader {
             "kernellog" => {
                 self.xids.entry(self.is_after()).or_default();
             }
+            "nic" => self.states.host.link(rest, self.now_s, self.phase),
+            "memory" => self.states.host.memory(rest, self.phase),
+            "soaked" => {
+                // A year of load is none.
+                let soaked = rest.trim().parse::<u32>().ok().filter(|soaked| *soaked < 31_536_000);
+                self.states.soaked_s = soaked.map_or(0.0, f64::from);
+            }
             "absent" => self.absent = Some(rest.trim().chars().take(200).collect()),
             "nokernellog" => self.no_log = true,
             "end" => self.states.complete = true,
@@ -198,6 +212,8 @@ impl Reader {
             uncorrected: count("ecc.errors.uncorrected.volatile.total"),
             corrected: count("ecc.errors.corrected.volatile.total"),
             memory_pending: pending.into_iter().flatten().reduce(|one, other| one || other),
+            // nvidia-smi counts in MiB.
+            memory_used: number("memory.used").map(|used| used * 1_048_576.0),
         };
         let Some(index) = value("index").and_then(|index| index.parse::<u32>().ok()) else { return };
         if let Some(gpu) = self.gpu(index).filter(|gpu| gpu.readings.len() < MOST_READINGS) {

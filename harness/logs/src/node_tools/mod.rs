@@ -4,6 +4,7 @@ pub mod dcgm;
 pub mod fio;
 pub mod gpu_burn;
 pub mod gpu_state;
+pub mod host_state;
 pub mod nvbandwidth;
 pub mod output;
 pub mod stream;

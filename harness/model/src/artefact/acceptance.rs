@@ -54,6 +54,9 @@ pub struct Acceptance {
     pub withdrawn: Vec<Withdrawn>,
     /// In order; without those that no node reached or no case is for.
     pub stages: Vec<StageRecord>,
+    /// None where no node was soaked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soak: Option<SoakRecord>,
     /// Every limit that a number was compared with, by stage and case.
     pub limits: Vec<Limit>,
     /// What each new node's numbers were compared with; nodes that are alike in that are folded.
@@ -98,6 +101,28 @@ pub struct Rejected {
     /// The run that shows it; none for the preflight, whose `probe.json` does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
+    /// Seconds of the soak after which it shows, where a soak rejected it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soaked_s: Option<u64>,
+}
+
+/// How long nodes were loaded, and what a soak of that length can show.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SoakRecord {
+    /// Seconds of load that were to be put on each node.
+    pub planned_s: u64,
+    /// Seconds of one window, which is judged when it ends.
+    pub window_s: u64,
+    /// Windows that were planned.
+    pub windows: u32,
+    /// Windows that were run and judged.
+    pub judged: u32,
+    /// Nodes that passed all planned windows, folded.
+    pub completed: String,
+    /// The fewest windows in which a slow growth can be named; with fewer none was.
+    pub fewest_for_growth: u32,
+    /// The chance, at most, that a slow growth is named anywhere among nodes without one.
+    pub false_alarm: f64,
 }
 
 /// What is wrong, by a code that `harness explain` knows.
@@ -152,7 +177,7 @@ pub struct Withdrawn {
 /// One stage of the delivery with its runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StageRecord {
-    /// `preflight`, `single node`, `pairs`, `groups` or `all`.
+    /// `preflight`, `single node`, `soak`, `pairs`, `groups` or `all`.
     pub name: String,
     /// The nodes that came into it, folded.
     pub entered: String,
@@ -209,7 +234,7 @@ pub struct NodesJudged {
 /// One limit and all numbers compared with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
-    /// `single node`, `pairs`, `groups` or `all`.
+    /// `single node`, `soak`, `pairs`, `groups` or `all`.
     pub stage: String,
     /// The case's name.
     pub case: String,

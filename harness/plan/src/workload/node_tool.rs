@@ -31,7 +31,9 @@ impl WorkloadPlanner for NodeTool {
         let mut helper = None;
         if let (Some(seconds), [node]) = (self.sample_s, site.placed.nodes.as_slice()) {
             let out = files::gpu_state(node);
-            argv.splice(0..0, owned(&["bash", files::GPU_STATE_SCRIPT, &seconds.to_string(), &out]));
+            let soaked = self.soaked_s.map(|soaked| format!("@{soaked}")).unwrap_or_default();
+            let when = format!("{seconds}{soaked}");
+            argv.splice(0..0, owned(&["bash", files::GPU_STATE_SCRIPT, &when, &out]));
             helper = Some(files::GPU_STATE_SCRIPT);
         }
         // These programs are the node's own; images of trainings have none of them.

@@ -111,7 +111,7 @@ fn not_found(call: &CommandCall<'_>, program: &str, is_watched: bool) -> Command
     let (stderr, code) = match call.spread {
         // What bash says of a program that it is to become.
         _ if is_watched => {
-            (format!("gpu_state.sh: line 135: exec: {program}: not found\n{}", call.exits(127)), 127)
+            (format!("gpu_state.sh: line 194: exec: {program}: not found\n{}", call.exits(127)), 127)
         }
         Spread::Srun => {
             let error = "slurmstepd: error: execve()";

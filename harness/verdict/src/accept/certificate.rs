@@ -1,9 +1,10 @@
 //! The certificate as Markdown, for the buyer and the supplier of a delivery. It shows what `acceptance.json` holds, and
 //! computes nothing.
 
+use super::soak::moment;
 use base::nodeset;
 use base::text::show;
-use model::artefact::acceptance::{Acceptance, Limit};
+use model::artefact::acceptance::{Acceptance, Limit, SoakRecord};
 use std::fmt::Write;
 
 /// The text of `acceptance.md`.
@@ -28,6 +29,9 @@ fn certificate(text: &mut String, of: &Acceptance) -> std::fmt::Result {
     row("not decided", &sum(undecided, &names(of.undecided.iter().map(|one| &one.node))))?;
     row("compared with", &of.vouched)?;
     row("suite", &format!("{}, inventory {}, instance {}", of.suite, of.inventory, of.instance))?;
+    if let Some(soak) = &of.soak {
+        row("soak", &soaked(soak))?;
+    }
     row("node-hours", &hours(of))?;
     row("from, to", &format!("{}, {}", of.began, of.ended))?;
     row("delivery", &format!("{}, seed {}, harness {}", of.delivery, of.seed, of.harness))?;
@@ -60,6 +64,22 @@ fn certificate(text: &mut String, of: &Acceptance) -> std::fmt::Result {
         writeln!(text, "Nothing that the suite asks for.")?;
     }
     Ok(())
+}
+
+/// How long, in how many windows, and judged by what.
+fn soaked(soak: &SoakRecord) -> String {
+    let length = |seconds: u64| moment(seconds as f64);
+    let completed = if soak.completed.is_empty() { "no node" } else { &soak.completed };
+    format!(
+        "{} on each node in {} windows of {}; {} judged, each when it ended, by the limits of the suite; passed to the end: \
+         {completed}; slow growth is named from {} windows on, by chance in at most {:.0} % of soaks",
+        length(soak.planned_s),
+        soak.windows,
+        length(soak.window_s),
+        soak.judged,
+        soak.fewest_for_growth,
+        soak.false_alarm * 100.0
+    )
 }
 
 /// The parts that were accepted or not, whatever their nodes are called.

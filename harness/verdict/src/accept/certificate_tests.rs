@@ -1,7 +1,7 @@
 //! What a certificate says that nodes were compared with: each limit once, with all that was measured against it.
 
-use super::judged::judged_by;
-use super::limits::{OfRun, limits};
+use super::judged::Judged;
+use super::limits::{Limits, OfRun};
 use model::artefact::acceptance::{Limit, NodesJudged};
 use model::artefact::{BaselineNumbers, CaseVerdict, JudgedBy, Plan, PlannedBaseline, PlannedBound, Status};
 
@@ -20,6 +20,12 @@ fn ran(bound: &PlannedBound, numbers: &[(Status, Option<f64>)]) -> (Plan, CaseVe
         case.verdicts.push(verdict);
     }
     (plan, case)
+}
+
+fn limits(runs: &[OfRun]) -> Vec<Limit> {
+    let mut limits = Limits::default();
+    runs.iter().for_each(|run| limits.add(run));
+    limits.list()
 }
 
 fn rows_of(bound: &PlannedBound, numbers: &[(Status, Option<f64>)]) -> Vec<Limit> {
@@ -120,7 +126,9 @@ fn judged(changes: &dyn Fn(&mut Plan, &mut CaseVerdict)) -> Vec<NodesJudged> {
     case.verdicts.iter_mut().zip(by).for_each(|(verdict, by)| verdict.judged_by = by);
     changes(&mut plan, &mut case);
     let nodes: Vec<String> = plan.nodes[..3].to_vec();
-    let mut rows = judged_by(&nodes, &[OfRun { stage: "pairs", plan: &plan, verdicts: &[case] }]);
+    let mut judged = Judged::new(&nodes);
+    judged.add(&OfRun { stage: "pairs", plan: &plan, verdicts: &[case] });
+    let mut rows = judged.rows();
     rows.sort_by_key(|row| std::cmp::Reverse(row.limit));
     rows
 }

@@ -18,10 +18,15 @@ pub struct OfRun<'a> {
 }
 
 /// In the order of the stages, their cases and their assertions: runs of a stage that were made again share their limits.
-pub fn limits(runs: &[OfRun]) -> Vec<Limit> {
-    let mut order: Vec<String> = Vec::new();
-    let mut found: BTreeMap<String, (Limit, Vec<f64>)> = BTreeMap::new();
-    for run in runs {
+#[derive(Debug, Default)]
+pub struct Limits {
+    order: Vec<String>,
+    found: BTreeMap<String, (Limit, Vec<f64>)>,
+}
+
+impl Limits {
+    /// All numbers of one more run.
+    pub fn add(&mut self, run: &OfRun) {
         for case in &run.plan.cases {
             let of_case = run.verdicts.iter().find(|one| one.suite == case.suite && one.case == case.name);
             let Some(of_case) = of_case else { continue };
@@ -29,8 +34,8 @@ pub fn limits(runs: &[OfRun]) -> Vec<Limit> {
                 let what = what(assertion);
                 let shown = render(assertion);
                 let key = format!("{}\n{}\n{what}\n{}\n{}", run.stage, case.name, shown.limit, shown.source);
-                let (limit, values) = found.entry(key.clone()).or_insert_with(|| {
-                    order.push(key);
+                let (limit, values) = self.found.entry(key.clone()).or_insert_with(|| {
+                    self.order.push(key);
                     (blank(run.stage, &case.name, &what, assertion.unit, shown), Vec::new())
                 });
                 count(limit, verdict);
@@ -38,12 +43,16 @@ pub fn limits(runs: &[OfRun]) -> Vec<Limit> {
             }
         }
     }
-    let ended = |key: &String| {
-        let (mut limit, values) = found.get(key)?.clone();
-        limit.observed = observed(values);
-        Some(limit)
-    };
-    order.iter().filter_map(ended).collect()
+
+    /// Each with the numbers that were compared with it.
+    pub fn list(&self) -> Vec<Limit> {
+        let ended = |key: &String| {
+            let (mut limit, values) = self.found.get(key)?.clone();
+            limit.observed = observed(values);
+            Some(limit)
+        };
+        self.order.iter().filter_map(ended).collect()
+    }
 }
 
 struct Shown {

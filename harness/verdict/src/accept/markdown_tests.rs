@@ -3,8 +3,8 @@
 use super::certificate::markdown;
 use metric::unit::Unit;
 use model::artefact::acceptance::{
-    Acceptance, Coded, Limit, NodeHardware, NodesJudged, Observed, Rejected, RunOfStage, StackPart,
-    StageRecord, Undecided, Withdrawn,
+    Acceptance, Coded, Limit, NodeHardware, NodesJudged, Observed, Rejected, RunOfStage, SoakRecord,
+    StackPart, StageRecord, Undecided, Withdrawn,
 };
 
 fn empty() -> Acceptance {
@@ -31,6 +31,7 @@ fn empty() -> Acceptance {
         undecided: Vec::new(),
         withdrawn: Vec::new(),
         stages: Vec::new(),
+        soak: None,
         limits: Vec::new(),
         judged_by: Vec::new(),
         stack: Vec::new(),
@@ -81,9 +82,19 @@ fn full() -> Acceptance {
             }],
             assertions: Vec::new(),
             run: None,
+            soaked_s: None,
         }],
         undecided: vec![undecided("p5-004"), undecided("p5-005")],
         withdrawn: vec![Withdrawn { node: "g1".into(), stage: "groups".into(), why: "bad".into() }],
+        soak: Some(SoakRecord {
+            planned_s: 86_400,
+            window_s: 3600,
+            windows: 24,
+            judged: 24,
+            completed: "p5-[001-002]".into(),
+            fewest_for_growth: 11,
+            false_alarm: 0.01,
+        }),
         stages: vec![StageRecord {
             name: "pairs".into(),
             entered: "p5-[001-004]".into(),

@@ -45,7 +45,7 @@ fn alone(metric: &str, part: Option<&str>, status: Status, each_gpu: bool) -> Sc
     let mut node_status = not_passed(status, &[]);
     (node_status.bad[0].metric, node_status.bad[0].part) = (metric.into(), part.map(str::to_owned));
     let open = schedule.first(Stage::Single, &result(&[("n1", node_status)], &[]));
-    schedule.settle_single(open, each_gpu);
+    schedule.settle_alone(Stage::Single, open, each_gpu);
     schedule
 }
 

@@ -14,6 +14,7 @@ pub mod pseudonyms;
 pub mod schedule;
 mod site_forms;
 pub mod site_names;
+pub mod soak;
 pub mod stages;
 mod words;
 

@@ -54,7 +54,7 @@ impl NodeStatus {
     }
 
     /// The gravest of it, in words.
-    pub(crate) fn why(&self) -> String {
+    pub fn why(&self) -> String {
         let gravest = [Status::Fail, Status::Error, Status::Inconclusive];
         let of = |status: &Status| self.bad.iter().find(|bad| bad.status == *status);
         match gravest.iter().find_map(of).or(self.bad.first()) {

@@ -182,7 +182,7 @@ fn wrong_results_of_all_gpus_together_and_a_slow_nic_have_codes_of_their_own() {
         let mut node_status = one(Status::Fail, &[]);
         (node_status.bad[0].metric, node_status.bad[0].part) = (metric.into(), part.map(str::to_owned));
         let open = of_single.first(Stage::Single, &result(&[("n1", node_status)], &[]));
-        of_single.settle_single(open, alone);
+        of_single.settle_alone(Stage::Single, open, alone);
         let culprit = &of_single.rejected[0].culprits[0];
         (culprit.code.clone(), culprit.part.clone())
     };

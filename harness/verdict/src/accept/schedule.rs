@@ -89,6 +89,7 @@ impl Schedule {
             culprits: lines.iter().map(coded).collect(),
             assertions: node_status.names(),
             run: run.map(str::to_owned),
+            soaked_s: None,
         });
     }
 
@@ -139,7 +140,7 @@ impl Schedule {
             let Some(node_status) = result.node_statuses.get(node) else { continue };
             let lines = named(result, node);
             if node_status.has_passed() {
-                if stage != Stage::Single && !self.proven.contains(node) {
+                if !stage.is_alone() && !self.proven.contains(node) {
                     self.proven.push(node.clone());
                 }
             } else if fleet && is_broken(&node) {
@@ -168,16 +169,16 @@ impl Schedule {
 
     /// Of a run on one node what is bad is its own, measured or not; nothing else could have made it.
     /// `alone` says whether each GPU was tried by itself as well.
-    pub fn settle_single(&mut self, open: Vec<Open>, alone: bool) -> Vec<Open> {
+    pub fn settle_alone(&mut self, stage: Stage, open: Vec<Open>, alone: bool) -> Vec<Open> {
         let mut again = Vec::new();
         for one in open {
             if one.node_status.has_failed() {
                 let line = inside(&one.node, &one.node_status, alone);
-                self.reject(Stage::Single, &one.node, &[line], &one.node_status, Some(&one.run));
+                self.reject(stage, &one.node, &[line], &one.node_status, Some(&one.run));
             } else if one.node_status.any(Status::Error) {
                 again.push(one);
             } else {
-                self.leave_open(Stage::Single, &one.node, &one.node_status.why());
+                self.leave_open(stage, &one.node, &one.node_status.why());
             }
         }
         again
@@ -240,7 +241,7 @@ impl Schedule {
             let company =
                 |with: &BTreeSet<String>| with.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
             if node_status.has_passed() && (was_explained || !one.node_status.has_failed()) {
-                if stage != Stage::Single {
+                if !stage.is_alone() {
                     self.proven.push(one.node.clone());
                 }
             } else if node_status.has_passed() {

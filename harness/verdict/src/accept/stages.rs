@@ -10,6 +10,8 @@ pub enum Stage {
     Preflight,
     /// Cases on one node or on single GPUs.
     Single,
+    /// The case with `soak`: hours of load on each node, window by window.
+    Soak,
     /// Cases on two nodes, NIC flows included.
     Pairs,
     /// Cases on a fixed number of nodes above two.
@@ -20,13 +22,15 @@ pub enum Stage {
 
 impl Stage {
     /// In the order in which they run.
-    pub const ALL: [Stage; 5] = [Stage::Preflight, Stage::Single, Stage::Pairs, Stage::Groups, Stage::All];
+    pub const ALL: [Stage; 6] =
+        [Stage::Preflight, Stage::Single, Stage::Soak, Stage::Pairs, Stage::Groups, Stage::All];
 
     /// As in reports and `acceptance.json`: `single node`.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Preflight => "preflight",
             Stage::Single => "single node",
+            Stage::Soak => "soak",
             Stage::Pairs => "pairs",
             Stage::Groups => "groups",
             Stage::All => "all",
@@ -41,7 +45,15 @@ impl Stage {
         }
     }
 
+    /// Whether its jobs run on one node each: a failure there is the node's own.
+    pub fn is_alone(self) -> bool {
+        matches!(self, Stage::Single | Stage::Soak)
+    }
+
     fn from_case(case: &Case) -> Stage {
+        if case.soak.is_some() {
+            return Stage::Soak;
+        }
         match (case.workload.flows(), case.placement) {
             (Some(_), _) => Stage::Pairs,
             (_, Placement::Each | Placement::EachGpu | Placement::Nodes(0 | 1)) => Stage::Single,
@@ -62,6 +74,9 @@ pub fn divide(suite: &Suite) -> Result<BTreeMap<Stage, Suite>, Vec<String>> {
             Case { must_end: Some(_), .. } => Some("it has `must_end`"),
             case if !case.sim_faults.is_empty() => Some("it has `sim_faults`"),
             case if case.assertions.is_empty() => Some("it has no assertions"),
+            case if case.soak.is_some() && stages.contains_key(&Stage::Soak) => {
+                Some("the suite has another soak before it")
+            }
             _ => None,
         };
         if let Some(odd) = odd {

@@ -221,7 +221,7 @@ fn a_failure_by_itself_has_the_code_of_what_it_shows() {
     ] {
         let mut schedule = schedule(1, 0);
         let open = schedule.first(Stage::Single, &result(&[("n1", node_status)]));
-        assert!(schedule.settle_single(open, alone).is_empty());
+        assert!(schedule.settle_alone(Stage::Single, open, alone).is_empty());
         assert_eq!(schedule.rejected[0].culprits[0].code, code);
     }
 }

@@ -184,7 +184,7 @@ fn is_of_metric(evidence: &str, plan: &Plan) -> bool {
 }
 
 /// Every code once, as `harness explain` lists them.
-pub static CODES: [&Code; 28] = [
+pub static CODES: [&Code; 29] = [
     &NODE_SLOW,
     &NODE_UNCLEAR,
     &NODE_BROKEN,
@@ -211,6 +211,7 @@ pub static CODES: [&Code; 28] = [
     &NET_DOWNGRADED,
     &RANK_LATE,
     &MEMORY_SLOW,
+    &NODE_LEAK,
     &DISK_SLOW,
     &FLEET_SLOW,
 ];
@@ -318,7 +319,7 @@ static GPU_THROTTLES: Code = Code {
 static GPU_ECC: Code = Code {
     name: "HRN-GPU-ECC",
     severity: Severity::Reset,
-    what: "one GPU whose memory has errors that are not corrected, or a row that waits to be replaced",
+    what: "one GPU whose memory has errors that are not corrected, more and more that are, or a row that waits to be replaced",
     cause: "a cell of its memory: the GPU takes the row out of use at its next reset, as long as it has spare ones",
     next: "reset the GPU or reboot the node, and load it again (`harness --suite node-p5 load`); replace the node if errors \
            come back or remapping fails",
@@ -341,6 +342,15 @@ static MEMORY_SLOW: Code = Code {
             process",
     next: "compare the size of its memory and its kernel log (EDAC, machine checks) with a peer, reboot it once; replace it if \
            it stays slow",
+};
+
+static NODE_LEAK: Code = Code {
+    name: "HRN-NODE-LEAK",
+    severity: Severity::Reboot,
+    what: "a node on which memory of the host or of a GPU is not given back, while its peers give it back",
+    cause: "a driver or a module of its kernel that keeps memory with every job, or processes that are left",
+    next: "compare `/proc/meminfo`, `slabtop` and `nvidia-smi` with a peer, reboot the node; report its driver if the memory \
+           grows again",
 };
 
 static DISK_SLOW: Code = Code {
@@ -416,8 +426,8 @@ static RANK_LATE: Code = Code {
 static NIC_DOWN: Code = Code {
     name: "HRN-NIC-DOWN",
     severity: Severity::Reboot,
-    what: "a NIC that is listed, but whose link is not active",
-    cause: "its link did not train or was lost; no job can use it",
+    what: "a NIC that is listed, but whose link is not active, or goes down under load",
+    cause: "its link did not train or was lost; no job can use it meanwhile",
     next: "reboot the node once; replace it if the link stays down",
 };
 

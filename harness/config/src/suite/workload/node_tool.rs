@@ -30,6 +30,8 @@ pub struct NodeTool {
     pub environment: BTreeMap<String, String>,
     /// Seconds between readings of the GPUs' state, 0 for none while it runs; nothing where it uses no GPU.
     pub sample_s: Option<u32>,
+    /// Seconds of the soak before it, where it is a window of one; never read from a suite.
+    pub soaked_s: Option<u32>,
 }
 
 /// The program and what a suite says of it.
@@ -246,7 +248,14 @@ fn read(table: &Table<'_>, kind: &str) -> Option<Workload> {
     let args = table.get("args").and_then(|value| value.list()).unwrap_or_default();
     let args = args.iter().filter_map(argument).collect();
     let environment = environment(table);
-    Some(Workload::NodeTool(NodeTool { tool: tool?, program: program?, args, environment, sample_s }))
+    Some(Workload::NodeTool(NodeTool {
+        tool: tool?,
+        program: program?,
+        args,
+        environment,
+        sample_s,
+        soaked_s: None,
+    }))
 }
 
 fn fio(table: &Table<'_>, seconds: Option<u32>) -> Option<Tool> {

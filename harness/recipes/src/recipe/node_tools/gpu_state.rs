@@ -1,6 +1,7 @@
 //! The state of GPUs before, during and after a program: PCIe links, heat, memory errors, NVLink, Xids.
 
-use super::about;
+use super::host_state::{FLAPS, GROWTH, KERNEL};
+use super::{about, host_state};
 use crate::recipe::shared_findings::FileFinding;
 use crate::recipe::{FileRole, InputFile, JobInput, Output, RecipeSpec, read_stream};
 use logs::node_tools::gpu_state::{self as source, Gpu, GpuStates, IDLE, Phase, Reading, SLOWED};
@@ -63,6 +64,22 @@ const PENDING: MetricSpec = gpu_metric(
     "HRN-GPU-ECC",
 )
 .next("reset the GPU or reboot {nodes}: the row is replaced then; where that failed, replace the node");
+const CORRECTED: MetricSpec = gpu_metric(
+    "gpu.ecc_corrected",
+    "memory errors that were corrected: new ones while the program ran; a few a day are usual",
+    Unit::Count,
+    Better::Lower,
+    "HRN-GPU-ECC",
+)
+.next("look at `nvidia-smi -q -d ECC,ROW_REMAPPER` on {nodes}; reset the GPU, and replace the node if they keep coming");
+const IDLE_MEMORY: MetricSpec = gpu_metric(
+    "gpu.memory_idle",
+    "bytes of its memory in use before the program, while nothing ran",
+    Unit::Bytes,
+    Better::Lower,
+    "HRN-NODE-LEAK",
+)
+.next("look at `nvidia-smi` and for processes that are left on {nodes}; reset the GPU or reboot");
 const LINKS: MetricSpec = gpu_metric(
     "gpu.nvlinks",
     "NVLinks of the GPU that are active both before and after the program",
@@ -95,8 +112,22 @@ const XIDS: MetricSpec = MetricSpec::new(
 
 pub(crate) const SPEC: RecipeSpec<'static> = RecipeSpec {
     name: "gpu_state",
-    about: "PCIe links, heat, memory errors and NVLink of GPUs before, during and after a program, by nvidia-smi",
-    metrics: &[WIDTH, GENERATION, HOT, UNCORRECTED, PENDING, LINKS, LINK_ERRORS, XIDS],
+    about: "GPUs before, during and after a program, by nvidia-smi: PCIe links, heat, memory errors, NVLink; links of NICs",
+    metrics: &[
+        WIDTH,
+        GENERATION,
+        HOT,
+        UNCORRECTED,
+        CORRECTED,
+        PENDING,
+        IDLE_MEMORY,
+        LINKS,
+        LINK_ERRORS,
+        XIDS,
+        FLAPS,
+        KERNEL,
+        GROWTH,
+    ],
     tables: &[],
     findings: &[StateFinding::ALL, FileFinding::ALL],
     reads_nccl_log: false,
@@ -151,7 +182,7 @@ fn run(job: &JobInput) -> Output {
             if let Some(at_s) = first_slowed(seen) {
                 let hottest = seen.readings.iter().filter_map(|reading| reading.temperature).reduce(f64::max);
                 let heat = hottest.map(|degrees| format!("; hottest: {degrees:.0} C")).unwrap_or_default();
-                let when = super::after(at_s);
+                let when = super::after(states.soaked_s + at_s);
                 note(
                     StateFinding::Slowed,
                     Some(*gpu),
@@ -178,9 +209,12 @@ fn put(job: &JobInput, file: &InputFile, states: &GpuStates, output: &mut Output
         add(&WIDTH, width(seen), &at);
         add(&GENERATION, generation(seen), &at);
         add(&HOT, slowed(seen), &at);
+        let idle = seen.readings.iter().find(|reading| reading.phase == Phase::Before);
+        add(&IDLE_MEMORY, idle.and_then(|reading| reading.memory_used), &at);
         // A state that was not read at the end says nothing of what came in between.
         if states.complete {
             add(&UNCORRECTED, growth(seen, |reading| reading.uncorrected), &at);
+            add(&CORRECTED, growth(seen, |reading| reading.corrected), &at);
             let after = seen.readings.iter().rfind(|reading| reading.phase == Phase::After);
             let pending = after.and_then(|reading| reading.memory_pending);
             add(&PENDING, pending.map(|pending| f64::from(u8::from(pending))), &at);
@@ -188,6 +222,7 @@ fn put(job: &JobInput, file: &InputFile, states: &GpuStates, output: &mut Output
             add(&LINK_ERRORS, seen.link_errors.map(|errors| errors as f64), &at);
         }
     }
+    host_state::put(states, &dims, output);
     if states.complete && states.new_xids.is_some() {
         output.metrics.push(XIDS.of(dims, hardware_xids(states).count() as f64));
     }

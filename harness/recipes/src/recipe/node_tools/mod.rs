@@ -4,6 +4,7 @@ pub(super) mod dcgm_diag;
 pub(super) mod fio;
 pub(super) mod gpu_burn;
 pub(super) mod gpu_state;
+mod host_state;
 pub(super) mod nvbandwidth;
 pub(super) mod stream;
 #[cfg(test)]

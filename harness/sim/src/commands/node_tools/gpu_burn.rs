@@ -2,7 +2,7 @@
 //! it found.
 
 use super::super::{CommandCall, CommandOutput};
-use crate::noise;
+use crate::{gpu_state_wanted, noise};
 use model::fault::Fault;
 use std::fmt::Write as _;
 
@@ -11,25 +11,32 @@ const SHARE_OF_PEAK: f64 = 0.42;
 /// Where in the run a GPU begins to throttle.
 const HOT_AT: f64 = 0.4;
 const LINES: u32 = 200;
+/// Of the rate of a GPU that is slowed down from some minute on.
+const LEFT_BY_HEAT: f64 = 0.6;
 
 pub(in super::super) fn run(call: &CommandCall<'_>) -> CommandOutput {
     let Some(seconds) = call.arguments().last().and_then(|word| word.parse::<u32>().ok()) else {
         let stdout = vec!["Usage: gpu_burn [OPTIONS] [TIME]\n".to_owned(); call.nodes.len()];
         return CommandOutput { stdout, code: 22, ..CommandOutput::default() };
     };
-    let stdout = (0..call.nodes.len()).map(|node| output(call, node)).collect();
+    let stdout = (0..call.nodes.len()).map(|node| output(call, node, f64::from(seconds))).collect();
     CommandOutput { stdout, seconds: f64::from(seconds) + 12.0, ..CommandOutput::default() }
 }
 
-fn output(call: &CommandCall<'_>, node: usize) -> String {
+fn output(call: &CommandCall<'_>, node: usize, seconds: f64) -> String {
     let mut draws = noise::stream(call.cluster.seed, &["gpu_burn", &call.nodes[node]]);
     let gpus = call.cluster.gpus;
     let peak = call.cluster.peak_tflops * 1000.0 * SHARE_OF_PEAK;
     let own: Vec<f64> =
         (0..gpus).map(|gpu| peak * call.active_faults.gpu_left(node, gpu) * draws.factor(0.004)).collect();
-    let throttled = |gpu: u32| {
+    let soaked_s = gpu_state_wanted::wanted(&call.run.argv).map_or(0.0, |wanted| wanted.soaked_s);
+    let throttled = |gpu: u32, part: f64| {
+        let load_s = soaked_s + part * seconds;
         let of_gpu = |fault: &Fault| match fault {
-            Fault::Throttles { left, gpu: which } if *which == gpu => Some(*left),
+            Fault::Throttles { left, gpu: which } if *which == gpu && part > HOT_AT => Some(*left),
+            Fault::ThrottlesAfter { minutes, gpu: which } if *which == gpu && load_s >= minutes * 60.0 => {
+                Some(LEFT_BY_HEAT)
+            }
             _ => None,
         };
         call.active_faults.tool_faults(node).filter_map(of_gpu).fold(1.0, f64::min)
@@ -47,7 +54,7 @@ fn output(call: &CommandCall<'_>, node: usize) -> String {
         let (mut rates, mut wrong) = (Vec::new(), Vec::new());
         for gpu in 0..gpus {
             let at = gpu as usize;
-            let left = if part > HOT_AT { throttled(gpu) } else { 1.0 };
+            let left = throttled(gpu, part);
             done[at] += 2261;
             errors[at] += u64::from(is_corrupt(gpu));
             let rate = own[at] * left * draws.factor(0.003);

@@ -1,0 +1,109 @@
+//! Numbers of the host around a program, from the readings of GPU states: links of NICs that went down, memory of the kernel.
+
+use super::super::Output;
+use logs::node_tools::gpu_state::{GpuStates, Phase};
+use logs::node_tools::host_state::LinkReading;
+use metric::unit::{Better, Unit};
+use metric::{Blames, Covers, Dim, Dims, Files, MetricSpec, Names};
+
+pub(super) const FLAPS: MetricSpec = MetricSpec::new(
+    "nic.flaps",
+    "how often its link went down while the program ran, by its driver's counter or as seen by readings; 1 where it was down all \
+     the time",
+    Unit::Count,
+    Better::Lower,
+    Files::GpuState,
+)
+.per(&[Dim::Node, Dim::Nic])
+.blaming(Blames::Part)
+.naming(Names::Coded(None, "HRN-NIC-DOWN"))
+.covering(Covers::NoNics)
+.next("look at `dmesg` on {nodes} for its link; check cable and port, or replace the node");
+
+const fn host_metric(name: &'static str, about: &'static str) -> MetricSpec {
+    MetricSpec::new(name, about, Unit::Bytes, Better::Lower, Files::GpuState)
+        .per(&[Dim::Node])
+        .blaming(Blames::OddNode)
+        .naming(Names::Coded(Some("node"), "HRN-NODE-LEAK"))
+        .covering(Covers::NoNics)
+        .next("compare `/proc/meminfo` and `slabtop` on {nodes} with a peer; reboot, and report the driver if it grows again")
+}
+
+pub(super) const KERNEL: MetricSpec = host_metric(
+    "host.kernel_memory",
+    "memory of the host before the program that neither programs nor caches account for: what the kernel and its drivers hold",
+);
+pub(super) const GROWTH: MetricSpec = host_metric(
+    "host.kernel_growth",
+    "how much more of it the kernel and its drivers hold after the program than before it",
+);
+
+/// `dims` are those of the node. What was not read both before and after the program shows nothing of what came in between.
+pub(super) fn put(states: &GpuStates, dims: &Dims, output: &mut Output) {
+    let read = |phase: Phase| {
+        let mut of_phase = states.host.kernel_memory.iter().filter(|(read, _)| *read == phase);
+        of_phase.next().map(|(_, bytes)| *bytes)
+    };
+    let before = read(Phase::Before);
+    output.metrics.extend(before.map(|bytes| KERNEL.of(dims.clone(), bytes)));
+    if !states.complete {
+        return;
+    }
+    if let (Some(before), Some(after)) = (before, read(Phase::After)) {
+        output.metrics.push(GROWTH.of(dims.clone(), (after - before).max(0.0)));
+    }
+    for (device, readings) in &states.host.links {
+        let dims = || dims.clone().with(Dim::Nic, device.as_str());
+        output.metrics.extend(flaps(readings).map(|flaps| FLAPS.of(dims(), flaps as f64)));
+    }
+}
+
+/// Of a link that was read before and after.
+fn flaps(readings: &[LinkReading]) -> Option<u64> {
+    let has = |phase: Phase| readings.iter().any(|reading| reading.phase == phase);
+    if !has(Phase::Before) || !has(Phase::After) {
+        return None;
+    }
+    let was_down = readings.first().is_some_and(|reading| !reading.active);
+    let falls = readings.windows(2).filter(|pair| pair[0].active && !pair[1].active).count() as u64;
+    let counts: Vec<u64> = readings.iter().filter_map(|reading| reading.downed).collect();
+    // A counter that starts from 0, as after a reload of the driver, has counted what it shows.
+    let grown = counts.windows(2).map(|pair| if pair[1] < pair[0] { pair[1] } else { pair[1] - pair[0] });
+    Some((falls + u64::from(was_down)).max(grown.fold(0, u64::saturating_add)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn readings(of: &[(bool, Option<u64>)]) -> Vec<LinkReading> {
+        let phase = |at: usize| match at {
+            0 => Phase::Before,
+            at if at + 1 == of.len() => Phase::After,
+            _ => Phase::During,
+        };
+        let reading = |(at, (active, downed)): (usize, &(bool, Option<u64>))| LinkReading {
+            at_s: at as f64,
+            phase: phase(at),
+            active: *active,
+            downed: *downed,
+        };
+        of.iter().enumerate().map(reading).collect()
+    }
+
+    #[test]
+    fn flaps_are_counted_by_the_driver_or_as_seen_whichever_is_more() {
+        let cases: [(&[(bool, Option<u64>)], Option<u64>); 7] = [
+            (&[(true, None), (true, None), (true, None)], Some(0)),
+            (&[(true, None), (false, None), (true, None), (false, None), (true, None)], Some(2)),
+            (&[(false, None), (false, None)], Some(1)),
+            (&[(true, Some(3)), (true, Some(5)), (true, Some(5))], Some(2)),
+            (&[(true, Some(3)), (true, Some(1))], Some(1)),
+            (&[(true, Some(3)), (false, Some(3)), (true, Some(4))], Some(1)),
+            (&[(true, None)], None),
+        ];
+        for (of, expected) in cases {
+            assert_eq!(flaps(&readings(of)), expected, "{of:?}");
+        }
+    }
+}
