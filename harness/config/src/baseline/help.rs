@@ -1,17 +1,14 @@
 //! What packs of other sites lend to proposals: for each metric the pack that predicts the runs best, if any does.
 
 use super::BaselineKey;
-use super::pack::Pack;
+use super::pack::{Pack, have_same_runs};
 use super::propose::PackUse;
 use crate::bounds::{self, Foreign, Helped, KeySpread, Measured, Pool, SharedKey, Spread};
 use model::artefact::PackHelp;
 use std::collections::BTreeMap;
 
-/// So many times the error of all predictions is no chance any more.
-const FAR: f64 = 3.0;
-
-/// And less than this, as a fraction, is nothing to look at.
-const NOTABLE: f64 = 0.1;
+/// Less than this, as a fraction, is nothing to look at.
+const NOTABLE: f64 = 0.03;
 
 /// What a pack lends to the baseline of one key.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,46 +19,59 @@ pub(super) struct Help {
     pub spread: Spread,
     /// For the file.
     pub pack: PackHelp,
-    /// What was measured, off what the pack predicts, as a fraction.
-    pub off: f64,
-    /// Whether that is more than chance.
-    pub is_off: bool,
 }
 
-/// How well each pack predicts the metric's keys, and what the best of them lends to each.
+/// What packs say of one metric.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Chosen<'a> {
+    /// How well each predicts.
+    pub used: Vec<PackUse>,
+    /// What the best of them lends.
+    pub helped: BTreeMap<&'a BaselineKey, Help>,
+    /// Medians that lie off what it predicts, as a fraction.
+    pub off: BTreeMap<&'a BaselineKey, f64>,
+}
+
+/// The pack that predicts the metric's keys best, and what it lends to each.
 pub(super) fn choose<'a>(
     packs: &[Pack],
     metric: &str,
     ours: &BTreeMap<&'a BaselineKey, &Measured>,
     least: f64,
-) -> (Vec<PackUse>, BTreeMap<&'a BaselineKey, Help>) {
-    let (mut used, mut best) = (Vec::new(), None::<(Foreign, &Pack, BTreeMap<&'a BaselineKey, SharedKey>)>);
+) -> Chosen<'a> {
+    let (mut chosen, mut best) =
+        (Chosen::default(), None::<(Foreign, &Pack, BTreeMap<&'a BaselineKey, SharedKey>)>);
     for pack in packs {
         let shared = shared(pack, metric, ours, least);
         if shared.is_empty() {
             continue;
         }
         let keys: Vec<SharedKey> = shared.values().copied().collect();
-        let foreign = Foreign::fit(&keys, least);
+        let samples = ours.iter().filter_map(|(key, own)| {
+            Some((own.samples.as_slice(), pack.baselines.find(metric, key)?.samples.as_slice()))
+        });
+        let foreign = if have_same_runs(samples) { None } else { Foreign::fit(&keys, least) };
         let error = foreign.as_ref().map(Foreign::error);
         let (signer, metric) = (pack.signer.clone(), metric.to_owned());
-        used.push(PackUse { signer, metric, shared: shared.len(), error });
+        chosen.used.push(PackUse { signer, metric, shared: shared.len(), error });
         if let Some(foreign) = foreign
             && best.as_ref().is_none_or(|(other, _, _)| foreign.error() < other.error())
         {
             best = Some((foreign, pack, shared));
         }
     }
-    let Some((foreign, pack, shared)) = best else { return (used, BTreeMap::new()) };
-    let help = |key: &BaselineKey, shared: &SharedKey| {
-        let Helped { middle, worth, spread, off } = foreign.help(shared)?;
-        let spread = with_within(spread, ours.get(key)?.within);
-        let is_off = off.abs() > NOTABLE.max(FAR * foreign.error());
+    let Some((foreign, pack, shared)) = best else { return chosen };
+    for (key, one) in shared {
+        let residual = foreign.residual(&one).filter(|one| one.is_off && one.off.abs() > NOTABLE);
+        chosen.off.extend(residual.map(|residual| (key, residual.off)));
+        let (Some(Helped { middle, worth, spread }), Some(own)) = (foreign.help(&one), ours.get(key)) else {
+            continue;
+        };
+        let spread = with_within(spread, own.within);
         let pack = PackHelp { signer: pack.signer.clone(), worth: (worth * 10.0).floor() / 10.0 };
-        Some(Help { middle, spread, pack, off, is_off })
-    };
-    let helped = shared.iter().filter_map(|(key, one)| Some((*key, help(key, one)?))).collect();
-    (used, helped)
+        chosen.helped.insert(key, Help { middle, spread, pack });
+    }
+    chosen
 }
 
 /// The keys of both.

@@ -1,6 +1,7 @@
 //! A pack: the baselines of one site for others, without anything that names the site. It is a file of baselines, signed.
 //! `help` says what it lends.
 
+use super::propose::rounded;
 use super::{Baseline, Baselines, FEWEST_ACCEPTED, State};
 use recipes::catalogue::Catalogue;
 use std::collections::BTreeMap;
@@ -34,6 +35,35 @@ const RUNNERS: [&str; 1] = ["torch"];
 
 /// Parts of the software whose versions are numbers of a vendor.
 const VERSIONED: [&str; 7] = ["nccl", "driver", "cuda", "libfabric", "efa_installer", "ofi_nccl", "nsys"];
+
+/// Whether samples here and in a pack are of the same runs: two values of a key agree in all digits, in three keys or in
+/// each that is shared. Values of few digits agree by chance.
+pub fn have_same_runs<'a>(keys: impl Iterator<Item = (&'a [f64], &'a [f64])>) -> bool {
+    let has_digits = |value: f64| format!("{value:.2e}").parse().is_ok_and(|short: f64| short != value);
+    let (mut alike, mut all) = (0, 0);
+    for (own, their) in keys {
+        let own: Vec<f64> =
+            own.iter().map(|value| rounded(*value)).filter(|value| has_digits(*value)).collect();
+        if own.len() < 2 {
+            continue;
+        }
+        all += 1;
+        let mut same: Vec<f64> = own.into_iter().filter(|value| their.contains(value)).collect();
+        same.sort_by(f64::total_cmp);
+        same.dedup();
+        alike += usize::from(same.len() > 1);
+    }
+    alike >= 3 || alike > 0 && alike == all
+}
+
+/// Whether it is a day, `2026-11-21`, and nothing else.
+pub fn is_day(date: &str) -> bool {
+    date.len() == 10
+        && date
+            .chars()
+            .enumerate()
+            .all(|(at, c)| if at == 4 || at == 7 { c == '-' } else { c.is_ascii_digit() })
+}
 
 /// Baselines without anything that names the site. `built_in`: metrics that every site has.
 pub fn sanitise(baselines: &Baselines, built_in: &Catalogue) -> Sanitised {
@@ -93,15 +123,27 @@ fn without_names(entry: &Baseline) -> Baseline {
     let fingerprint =
         VERSIONED.into_iter().filter_map(|part| Some((part.to_owned(), versions(part)?))).collect();
     Baseline {
+        metric: entry.metric.clone(),
+        key: entry.key.clone(),
+        unit: entry.unit,
+        better: entry.better,
         state: State::Provisional,
-        fingerprint,
+        samples: entry.samples.clone(),
+        lower: entry.lower,
+        upper: entry.upper,
         floor: None,
         floor_source: None,
+        spread: entry.spread,
+        pack: None,
+        quantiles: entry.quantiles,
+        fingerprint,
         runs: Vec::new(),
         source: "runs of another site".to_owned(),
         accepted_by: None,
         rejected_by: None,
         reason: None,
-        ..entry.clone()
+        date: entry.date.clone().filter(|date| is_day(date)),
+        simulated: entry.simulated,
+        line: 0,
     }
 }

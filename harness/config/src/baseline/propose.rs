@@ -72,8 +72,8 @@ pub struct PackUse {
     pub metric: String,
     /// Keys that it has too.
     pub shared: usize,
-    /// How far the medians lie off what it predicts, as a fraction; nothing where too few keys are shared, or it
-    /// predicts too badly: then it was not used.
+    /// How far the medians lie off what it predicts, as a fraction; nothing where too few keys are shared, it predicts
+    /// too badly, or it is of the same runs: then it was not used.
     pub error: Option<f64>,
 }
 
@@ -170,9 +170,14 @@ pub fn propose(runs: &[RunNumbers], packs: &[Pack], origin: &Origin) -> Proposed
             .filter(|((name, _), _)| *name == metric)
             .map(|((_, key), one)| (*key, one))
             .collect();
-        let (used, helps) = help::choose(packs, metric, &ours, floor(unit) / 4.0);
-        proposed.packs.extend(used);
-        helped.extend(helps.into_iter().map(|(key, help)| ((metric, key), help)));
+        let chosen = help::choose(packs, metric, &ours, floor(unit) / 4.0);
+        proposed.packs.extend(chosen.used);
+        helped.extend(chosen.helped.into_iter().map(|(key, help)| ((metric, key), help)));
+        proposed.off_predicted.extend(chosen.off.into_iter().map(|(key, off)| OffPredicted {
+            metric: metric.to_owned(),
+            key: key.clone(),
+            off,
+        }));
     }
     for ((metric, key), group) in &groups {
         let Some(one) = measured.get(&(*metric, *key)) else { continue };
@@ -187,10 +192,6 @@ pub fn propose(runs: &[RunNumbers], packs: &[Pack], origin: &Origin) -> Proposed
             helped.get(&(*metric, *key)),
             origin,
         ));
-        if let Some(help) = helped.get(&(*metric, *key)).filter(|help| help.is_off) {
-            let (metric, key) = ((*metric).to_owned(), (*key).clone());
-            proposed.off_predicted.push(OffPredicted { metric, key, off: help.off });
-        }
         proposed.left_out.extend(group.left_out(metric, key, one));
         let in_part = group.software.iter().filter(|(_, (_, times))| *times < group.numbers);
         proposed.partly_reported.extend(in_part.map(|(part, _)| part.clone()));
@@ -285,7 +286,7 @@ impl Group<'_> {
 }
 
 /// Six digits are as precise as a measurement, and a diff of them is readable.
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
 

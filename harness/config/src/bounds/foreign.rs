@@ -2,7 +2,7 @@
 //! two sites may differ by a few per cent in all keys. What it lends is how its keys stand to each other.
 
 use super::pool::{FEWEST_KEYS, inverse_trigamma, logarithms, trigamma};
-use super::{KeySpread, Pool, Spread, variance_of_median};
+use super::{KeySpread, Pool, Spread, outliers, variance_of_median};
 use std::f64::consts::FRAC_PI_2;
 
 /// One key of a metric, as both sites measured it.
@@ -51,12 +51,31 @@ pub struct Helped {
     pub worth: f64,
     /// How much a number varies here.
     pub spread: Spread,
-    /// What was measured here against what was predicted from there, as a fraction.
+}
+
+/// What one key measured here against what is predicted from there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Residual {
+    /// As a fraction of what was predicted.
     pub off: f64,
+    /// Whether it is more than chance: the two sites differ here, whatever they are in their other keys.
+    pub is_off: bool,
 }
 
 /// A spread is believed to be at least this fraction of the other site's.
 const LEAST_RATIO: f64 = 0.05;
+
+/// No number of a cluster varies by more from run to run.
+const LARGEST_SPREAD: f64 = 0.5;
+
+/// Further off than so many standard errors is no chance: one key of four hundred.
+const FAR: f64 = 3.0;
+
+/// Keys that lie closer than so many per cent to the others are no outliers among them.
+const CLOSE: f64 = 0.01;
+
+/// One key of so many may be an outlier. Where more are, the sites are not alike.
+const OUTLIERS: usize = 5;
 
 /// A site that misses our middles by more says nothing of how much our numbers vary either.
 const WORST_ERROR: f64 = 0.1;
@@ -72,10 +91,14 @@ impl Foreign {
         if keys.len() < FEWEST_KEYS {
             return None;
         }
+        let kept = alike(&keys);
+        if (keys.len() - kept.len()) * OUTLIERS > keys.len() {
+            return None;
+        }
+        let keys = kept;
         let n = keys.len() as f64;
-        let logs: Vec<f64> = keys.iter().map(|key| key.log_ratio()).collect();
-        let ratios: f64 = logs.iter().sum();
-        let squares: f64 = logs.iter().map(|log| (log - ratios / n).powi(2)).sum();
+        let ratios: f64 = keys.iter().map(|key| key.log_ratio()).sum();
+        let squares: f64 = keys.iter().map(|key| (key.log_ratio() - ratios / n).powi(2)).sum();
         let scatter = squares / (n - 1.0);
         let spreads = Spreads::fit(&keys, least)?;
         // What few runs miss the middle by, here and there, is part of how far the two lie apart.
@@ -101,28 +124,40 @@ impl Foreign {
         self.keys
     }
 
-    /// One of the keys that it was fitted on. The spread is that of the other site, scaled by what all keys show of ours,
-    /// and by what the key itself shows; the middle is drawn towards what the others predict, by how well they do.
+    /// What one of the keys measured, against what the others predict of it.
+    pub fn residual(&self, key: &SharedKey) -> Option<Residual> {
+        let own = self.spreads.variance_of_middle(key).filter(|_| key.is_usable())?;
+        let log = key.log_ratio() - self.ratios / self.keys as f64;
+        let is_off = log.abs() > FAR * (own + self.error).sqrt();
+        Some(Residual { off: log.exp() - 1.0, is_off })
+    }
+
+    /// Of one of the keys: nothing where it lies off what the others predict. The spread is that of the other site, scaled
+    /// by what all keys show of ours, and by what the key itself shows; the middle is drawn towards what the others predict,
+    /// by how well they do.
     pub fn help(&self, key: &SharedKey) -> Option<Helped> {
-        if !key.is_usable() {
+        if self.residual(key)?.is_off {
             return None;
         }
         let spread = self.spreads.spread(key)?;
-        let own = spread.relative.powi(2) * variance_of_median(key.runs);
+        let own = self.spreads.variance_of_middle(key)?;
         let weight = own / (own + self.error);
-        let others = (self.ratios - key.log_ratio()) / (self.keys as f64 - 1.0);
-        let off = key.log_ratio() - others;
+        let off = key.log_ratio() - self.ratios / self.keys as f64;
         let middle = key.middle * (-weight * off).exp();
         let variance = (own * self.error / (own + self.error)) / spread.relative.powi(2);
         let worth = (FRAC_PI_2 / variance - FRAC_PI_2 + 1.0).min(f64::from(key.runs + key.their_runs));
         let is_sound = [middle, worth, spread.relative, spread.freedom].iter().all(|one| one.is_finite());
-        is_sound.then(|| Helped {
-            middle,
-            worth: worth.max(f64::from(key.runs)),
-            spread,
-            off: off.exp() - 1.0,
-        })
+        is_sound.then(|| Helped { middle, worth: worth.max(f64::from(key.runs)), spread })
     }
+}
+
+/// The keys that are to theirs as most others are.
+fn alike<'a>(keys: &[&'a SharedKey]) -> Vec<&'a SharedKey> {
+    let logs: Vec<f64> = keys.iter().map(|key| key.log_ratio()).collect();
+    let middle = outliers::median(&logs).unwrap_or_default();
+    let near: Vec<f64> = logs.iter().map(|log| (log - middle).exp()).collect();
+    let kept = outliers::kept(&near, CLOSE);
+    keys.iter().zip(kept).filter(|(_, is_kept)| *is_kept).map(|(key, _)| *key).collect()
 }
 
 impl Spreads {
@@ -158,6 +193,7 @@ impl SharedKey {
         positive(self.middle)
             && positive(self.their_middle)
             && positive(self.their_spread.relative)
+            && self.their_spread.relative <= LARGEST_SPREAD
             && self.their_spread.freedom >= 1.0
             && self.spread.is_some_and(|own| own.relative.is_finite() && own.freedom >= 1.0)
     }
@@ -169,7 +205,9 @@ impl SharedKey {
     fn ratio_of_spreads(&self) -> Option<KeySpread> {
         let own = self.spread?;
         let relative = own.relative / self.their_spread.relative;
-        Some(KeySpread { relative, freedom: both(own.freedom, self.their_spread.freedom) })
+        // Less is chance, or their figure is wrong: neither says how the two vary.
+        (relative >= LEAST_RATIO)
+            .then_some(KeySpread { relative, freedom: both(own.freedom, self.their_spread.freedom) })
     }
 }
 
@@ -195,14 +233,14 @@ mod tests {
     }
 
     /// Our middles about 5 % below theirs, within about 1 %.
-    fn alike(n: u32) -> Vec<SharedKey> {
+    fn alike_sites(n: u32) -> Vec<SharedKey> {
         let wave = |at: u32| -> f64 { [1.0, -0.5, 0.3, -0.8, 0.1, 0.6, -0.7][at as usize % 7] };
         (0..n).map(|at| key(at, 0.95 * (0.01 * wave(at)).exp(), 0.02 * (0.3 * wave(at + 3)).exp())).collect()
     }
 
     #[test]
     fn a_site_that_predicts_ours_is_worth_runs_and_its_own_level_is_not_taken() {
-        let keys = alike(30);
+        let keys = alike_sites(30);
         let foreign = Foreign::fit(&keys, 0.005).expect("keys enough");
         let helped = foreign.help(&keys[4]).expect("a key of both");
         assert!(helped.worth > 5.0 && helped.worth <= 23.0, "{helped:?}");
@@ -224,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_site_that_is_quieter_than_ours_does_not_narrow_what_we_measured() {
-        let keys: Vec<SharedKey> = alike(30)
+        let keys: Vec<SharedKey> = alike_sites(30)
             .into_iter()
             .map(|key| SharedKey { spread: Some(KeySpread { relative: 0.06, freedom: 2.0 }), ..key })
             .collect();
@@ -234,8 +272,8 @@ mod tests {
 
     #[test]
     fn few_keys_or_senseless_numbers_say_nothing() {
-        assert_eq!(Foreign::fit(&alike(4), 0.005), None);
-        let mut keys = alike(30);
+        assert_eq!(Foreign::fit(&alike_sites(4), 0.005), None);
+        let mut keys = alike_sites(30);
         let sound = Foreign::fit(&keys, 0.005).expect("keys enough");
         keys.push(SharedKey { their_middle: 0.0, ..keys[0] });
         keys.push(SharedKey { middle: f64::NAN, ..keys[0] });
@@ -245,10 +283,34 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_lies_off_what_the_others_predict_is_reported_as_such() {
-        let mut keys = alike(40);
-        keys[7].middle *= 0.7;
-        let helped = Foreign::fit(&keys, 0.005).expect("keys enough").help(&keys[7]).expect("a key of both");
-        assert!((-0.33..-0.27).contains(&helped.off), "{helped:?}");
+    fn a_key_that_lies_off_what_the_others_predict_is_reported_and_not_helped() {
+        let mut keys = alike_sites(200);
+        keys[7].middle *= 0.9;
+        let foreign = Foreign::fit(&keys, 0.005).expect("keys enough");
+        let residual = foreign.residual(&keys[7]).expect("a key of both");
+        assert!(residual.is_off && (-0.12..-0.08).contains(&residual.off), "{residual:?}");
+        assert_eq!(foreign.help(&keys[7]), None);
+        let sound = Foreign::fit(&alike_sites(200), 0.005).expect("keys enough");
+        let (with, without) = (foreign.help(&keys[4]), sound.help(&keys[4]));
+        let worth = |helped: Option<Helped>| helped.map_or(0.0, |one| one.worth);
+        assert!((worth(with) / worth(without) - 1.0).abs() < 0.1, "{with:?} {without:?}");
+    }
+
+    #[test]
+    fn sites_of_which_a_quarter_of_the_keys_differ_are_not_alike() {
+        let mut keys = alike_sites(40);
+        for key in keys.iter_mut().step_by(4) {
+            key.middle *= 1.2;
+        }
+        assert_eq!(Foreign::fit(&keys, 0.005), None);
+    }
+
+    #[test]
+    fn spreads_that_no_cluster_has_are_not_taken() {
+        let keys: Vec<SharedKey> = alike_sites(40)
+            .into_iter()
+            .map(|key| SharedKey { their_spread: Spread { relative: 1.8, freedom: 900.0 }, ..key })
+            .collect();
+        assert_eq!(Foreign::fit(&keys, 0.005), None);
     }
 }

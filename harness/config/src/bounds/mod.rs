@@ -7,7 +7,7 @@ mod outliers;
 mod pool;
 mod student;
 
-pub use foreign::{Foreign, Helped, SharedKey};
+pub use foreign::{Foreign, Helped, Residual, SharedKey};
 pub use measured::{Measured, spread};
 pub use outliers::{DEVIATIONS_OF_MAD, Sorted, kept, mad, median};
 pub use pool::{KeySpread, Pool};

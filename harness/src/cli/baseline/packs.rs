@@ -6,8 +6,8 @@ use crate::cli::usage;
 use crate::library::Library;
 use base::text::{count, show};
 use clap::Args;
-use config::baseline::pack::{Pack, sanitise};
-use config::baseline::{Baseline, Baselines};
+use config::baseline::Baselines;
+use config::baseline::pack::{Pack, have_same_runs, is_day, sanitise};
 use config::toml_reader::file;
 use model::exit_code;
 use recipes::catalogue::Catalogue;
@@ -59,6 +59,16 @@ fn make(home: &Home, instance: Option<&str>, key: &Path, output: &Path) -> Resul
         lines.push(format!("no baseline of {} can leave the site", show(instance)));
         return Err(lines.join("\n"));
     }
+    // A pack may be written over by the next one; a key, or baselines in force, may not.
+    if file::read(output).map_or_else(
+        |error| error.kind() != std::io::ErrorKind::NotFound,
+        |old| signature::verified(&old).is_err(),
+    ) {
+        return Err(format!(
+            "{}: there already, and not a pack: choose another name",
+            show(&output.to_string_lossy())
+        ));
+    }
     let (text, signer) = signature::sign(&made.baselines.render(), key)?;
     write_whole(output, text.as_bytes()).map_err(|error| error.to_string())?;
     lines.push(format!("{}: {}", count(n, "baseline"), show(&output.to_string_lossy())));
@@ -83,12 +93,9 @@ fn take(home: &Home, args: &ImportArgs) -> Result<Vec<String>, String> {
     let text = file::read(&args.file).map_err(|error| of_pack(error.to_string()))?;
     let (signer, baselines) = read(home, &name, &text).map_err(of_pack)?;
     let place = folder(home).join(format!("{}.{}.toml", baselines.instance, signer.stem()));
-    let before = match file::read(&place) {
-        Ok(text) => Some(read(home, &home.display_path(&place), &text)?),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => return Err(format!("{}: {error}", home.display_path(&place))),
-    };
-    let is_known = before.as_ref().is_some_and(|(other, _)| *other == signer);
+    // One that was damaged counts as none.
+    let before = file::read(&place).ok().and_then(|text| read(home, &home.display_path(&place), &text).ok());
+    let is_known = before.is_some() || is_known(home, &signer);
     match &args.trust {
         Some(word) if Signer::parse(word)? != signer => {
             return Err(of_pack(format!("signed by {}, not by the key of --trust", signer.digits())));
@@ -102,18 +109,24 @@ fn take(home: &Home, args: &ImportArgs) -> Result<Vec<String>, String> {
         }
         _ => {}
     }
+    let library = Library::for_project(home.path());
+    let instance = &baselines.instance;
+    if ["inventory/instances", "baselines"].iter().all(|folder| library.find(folder, instance).is_none()) {
+        return Err(of_pack(format!("no instance `{}` here", show(instance))));
+    }
     if let Some((_, before)) = &before
         && newest(before) > newest(&baselines)
     {
         return Err(of_pack(format!("older than the pack in {}", home.display_path(&place))));
     }
-    if let Some(own) = files::read_in_force(home, &baselines.instance)?
-        && let Some(same) = baselines.entries.iter().find(|entry| is_of(entry, &own))
-    {
-        return Err(of_pack(format!(
-            "it has the samples of your own baseline `{}`: a pack of your own runs proves nothing",
-            config::baseline::review::name(&same.metric, &same.key)
-        )));
+    if let Some(own) = files::read_in_force(home, instance)? {
+        let samples = baselines.entries.iter().filter_map(|entry| {
+            Some((own.find(&entry.metric, &entry.key)?.samples.as_slice(), entry.samples.as_slice()))
+        });
+        if have_same_runs(samples) {
+            let why = format!("it is of the runs of your own baselines in {}, and proves nothing", own.file);
+            return Err(of_pack(why));
+        }
     }
     std::fs::create_dir_all(folder(home)).map_err(|error| format!("{}: {error}", show(FOLDER)))?;
     write_whole(&place, text.as_bytes()).map_err(|error| error.to_string())?;
@@ -164,14 +177,27 @@ fn read(home: &Home, shown: &str, text: &str) -> Result<(Signer, Baselines), Str
         Baselines::read(signed, shown, &files::catalogue(home)).map_err(|wrong| wrong.to_string())?;
     // The name of a file is made of it.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    match baselines.instance.chars().all(is_plain) {
-        true => Ok((signer, baselines)),
-        false => Err(format!("no name of an instance: {}", show(&baselines.instance))),
+    if !baselines.instance.chars().all(is_plain) {
+        return Err(format!("no name of an instance: {}", show(&baselines.instance)));
+    }
+    if let Some(date) =
+        baselines.entries.iter().filter_map(|entry| entry.date.as_ref()).find(|date| !is_day(date))
+    {
+        return Err(format!("no day, such as 2026-11-21: {}", show(date)));
+    }
+    match baselines.entries.is_empty() {
+        true => Err("it has no baselines".to_owned()),
+        false => Ok((signer, baselines)),
     }
 }
 
-fn is_of(entry: &Baseline, own: &Baselines) -> bool {
-    own.find(&entry.metric, &entry.key).is_some_and(|own| own.samples == entry.samples)
+/// Whether a pack of this key was imported, of whichever instance.
+fn is_known(home: &Home, signer: &Signer) -> bool {
+    let entries = std::fs::read_dir(folder(home)).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).any(|path| {
+        let text = file::read(&path).unwrap_or_default();
+        signature::verified(&text).is_ok_and(|(_, other)| other == *signer)
+    })
 }
 
 fn newest(baselines: &Baselines) -> Option<&str> {

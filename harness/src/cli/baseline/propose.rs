@@ -309,7 +309,9 @@ fn used_pack(used: &PackUse) -> String {
     let (pack, keys) = (format!("pack {}: {}", used.signer, used.metric), count(used.shared, "key"));
     match used.error {
         Some(error) => format!("{pack}: predicts the medians of {keys} to {:.1} %", error * 100.0),
-        None => format!("{pack}: not used: of {keys}, which is too few or predicted too badly"),
+        None => format!(
+            "{pack}: not used: of {keys}, which are too few, predicted too badly, or of the same runs"
+        ),
     }
 }
 

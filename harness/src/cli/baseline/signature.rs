@@ -25,6 +25,11 @@ impl Signer {
         if let Some(key) = from_hex(word).filter(|key| key.len() == 32) {
             return Ok(Signer(hex(&key)));
         }
+        if !word.is_empty() && word.chars().all(|c| c.is_ascii_hexdigit()) && !Path::new(word).exists() {
+            return Err(format!(
+                "--trust {word}: it takes all 64 digits of the key, or the file of the public key"
+            ));
+        }
         let bytes = read(Path::new(word))?;
         let public = SubjectPublicKeyInfoDer::from_pem_slice(&bytes).ok();
         let key = public.as_ref().and_then(|der| der.as_ref().strip_prefix(&PUBLIC_OPENING));
