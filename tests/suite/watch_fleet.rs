@@ -68,6 +68,21 @@ fn killed_at_any_write_no_check_is_lost_and_none_counts_twice() {
 }
 
 #[test]
+fn a_check_that_was_never_launched_counts_for_nothing_and_its_nodes_are_chosen_again() {
+    let project = project();
+    assert_eq!(run(&project, 1), Some(0));
+    let place = project.path().join("runs/fleet/low/state.json");
+    let mut edited = state(&project).expect("a state");
+    edited["running"] = serde_json::json!({"id": "gone", "nodes": ["p5-001"], "seed": 1, "node_s": 9.0});
+    fs::write(&place, edited.to_string()).expect("written");
+    assert_eq!(run(&project, 1), Some(0));
+    let (records, _) = known(&project);
+    for record in records.as_array().expect("records") {
+        assert_eq!((&record["checks"], &record["tried_s"]), (&2.into(), &Value::Null), "{record}");
+    }
+}
+
+#[test]
 fn two_processes_do_not_watch_the_same_fleet() {
     let project = project();
     assert_eq!(run(&project, 1), Some(0));

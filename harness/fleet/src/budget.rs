@@ -39,7 +39,11 @@ impl Spent {
 
     fn since(&self, now_s: u64, days: u64) -> f64 {
         let first = now_s.saturating_sub(days * DAY_S) / 3600;
-        self.hours.iter().filter(|(hour, _)| *hour >= first).map(|(_, spent)| spent).sum()
+        self.hours
+            .iter()
+            .filter(|(hour, _)| *hour >= first)
+            .map(|(_, spent)| spent)
+            .fold(0.0, |sum, spent| sum + spent)
     }
 
     /// Spent within the window, in node-seconds.

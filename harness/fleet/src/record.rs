@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 /// The part that stands for all of a node.
 pub(crate) const NODE: &str = "node";
 
+/// What claims more was edited.
+const MOST_CHECKS: u64 = 1 << 40;
+
 /// Why a node is checked before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -57,7 +60,7 @@ impl Record {
     }
 
     pub(crate) fn is_sound(&self) -> bool {
-        self.trends.values().flatten().all(|(_, trend)| trend.is_sound())
+        self.checks <= MOST_CHECKS && self.trends.values().flatten().all(|(_, trend)| trend.is_sound())
     }
 
     fn trends(&self) -> impl Iterator<Item = (&String, &String, &Trend)> {
@@ -121,7 +124,9 @@ impl Record {
 
     /// Other hardware is in that place now.
     pub(crate) fn forget_part(&mut self, part: &str) {
-        self.trends.values_mut().for_each(|parts| drop(parts.remove(part)));
+        for parts in self.trends.values_mut() {
+            parts.remove(part);
+        }
         self.failures.remove(part);
     }
 }

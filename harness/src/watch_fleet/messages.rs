@@ -102,7 +102,7 @@ pub(super) fn checked(nodes: &[String], result: &CheckResult) -> Vec<String> {
         ));
     }
     for out in &result.left_out {
-        lines.push(format!("not launched on {}: {}", out.node, out.why));
+        lines.push(format!("not launched on {}: {}", out.node, show(&out.why)));
     }
     lines
 }

@@ -6,6 +6,7 @@ use super::queue;
 use super::readings::CheckResult;
 use super::{WatchFleetRequest, messages, priority};
 use crate::isolate::drain::{self, Drain};
+use crate::session::execution::new_runtime;
 use base::nodeset;
 use base::text::show;
 use cluster::drain::limits::Limits;
@@ -26,6 +27,10 @@ use verdict::isolate::evidence::EvidenceLine;
 /// The journal in the state's folder.
 const EVENTS: &str = "events.jsonl";
 const STATE: &str = "state.json";
+/// What claims more rounds, events or simulated seconds was edited.
+const MOST: u64 = 1 << 40;
+/// A state of a later time than this is of another clock.
+const AHEAD_S: u64 = 86_400;
 /// A signal is answered within this time.
 const NAP: Duration = Duration::from_millis(200);
 
@@ -158,7 +163,13 @@ fn restored(
     }
     let running = state.running.as_ref();
     let is_inside = running.is_none_or(|it| store::is_inside(&it.id) && !it.id.contains('/'));
-    match state.fleet.restore() && is_inside {
+    let latest_s = if state.simulated { MOST } else { store::wall_clock_s() as u64 + AHEAD_S };
+    let is_possible = state.now_s <= latest_s && state.rounds <= MOST && state.events <= MOST;
+    // Nodes that left the inventory meanwhile are not watched.
+    if let Some(running) = &mut state.running {
+        running.nodes.retain(|node| inventory.nodes.contains(node));
+    }
+    match state.fleet.restore() && is_inside && is_possible {
         true => Ok(state),
         false => Err(format!("{place}: contradicts itself; move it away to start without a past")),
     }
@@ -250,7 +261,7 @@ impl Session<'_> {
         self.state.events = self.state.events.max(last);
         for logged in pending.iter().filter(|logged| logged.sequence > last) {
             self.service.append(&journal, logged).map_err(|error| error.to_string())?;
-            println!("{} {}", logged.at, logged.message);
+            println!("{} {}", show(&logged.at), show(&logged.message));
         }
         Ok(())
     }
@@ -269,11 +280,12 @@ impl Session<'_> {
             if self.request.rounds == Some(rounds) {
                 break;
             }
-            let of_round = self.round();
-            code = of_round;
+            code = self.round();
             rounds += 1;
-            if self.request.rounds != Some(rounds) {
-                self.wait();
+            if self.request.rounds != Some(rounds)
+                && let Err(why) = self.wait()
+            {
+                return broken(&why);
             }
         }
         println!("{}", messages::covered(&self.state.fleet.coverage(self.state.now_s, &self.terms)));
@@ -282,7 +294,7 @@ impl Session<'_> {
             println!("alarm lasts: {}", messages::alarm(fall));
         }
         if let Some(first) = alarms.first() {
-            println!("next: harness explain {}", messages::code_of(first));
+            println!("next: harness explain {}", show(messages::code_of(first)));
         }
         if self.inventory.is_simulated() {
             println!("SIMULATED: nothing in this was measured on real hardware");
@@ -291,14 +303,17 @@ impl Session<'_> {
     }
 
     /// Simulated time passes by itself.
-    fn wait(&self) {
+    fn wait(&self) -> Result<(), String> {
         if self.inventory.is_simulated() {
-            return;
+            return Ok(());
         }
-        let until = std::time::Instant::now() + self.request.every;
-        while std::time::Instant::now() < until && interrupt::asked().is_none() {
-            std::thread::sleep(NAP.min(self.request.every));
-        }
+        new_runtime(false)?.block_on(async {
+            let until = tokio::time::Instant::now() + self.request.every;
+            while tokio::time::Instant::now() < until && interrupt::asked().is_none() {
+                tokio::time::sleep(NAP.min(self.request.every)).await;
+            }
+        });
+        Ok(())
     }
 
     /// A check that was running when the process was ended is awaited, and counts once.
@@ -312,7 +327,14 @@ impl Session<'_> {
             seed: running.seed,
         };
         let result = match check.take_up(&self.inventory) {
-            Ok(result) => Ok(result.unwrap_or_default()),
+            Ok(Some(result)) => Ok(result),
+            // Its nodes are as they were: they are chosen again by the next round.
+            Ok(None) => {
+                return match self.record(self.state.now_s, Vec::new(), None) {
+                    Ok(()) => exit_code::PASSED,
+                    Err(why) => broken(&why),
+                };
+            }
             Err(NotChecked::Failed(why)) => Err(NotChecked::Failed(format!(
                 "this check was running when the process was ended, and cannot be resumed: {why}"
             ))),
@@ -369,7 +391,7 @@ impl Session<'_> {
         let node_s = self.state.fleet.cost_s(&self.terms) * nodes.len() as f64;
         Running {
             id: store::new_run_id("watch-fleet"),
-            seed: self.request.seed.wrapping_add(7919 * self.state.rounds),
+            seed: self.request.seed.wrapping_add(7919_u64.wrapping_mul(self.state.rounds)),
             nodes,
             node_s,
         }
