@@ -92,6 +92,18 @@ fn an_older_driver_is_asked_for_the_fields_that_it_knows() {
 }
 
 #[test]
+fn a_window_of_a_soak_knows_what_went_before_it_and_what_the_kernel_holds() {
+    let folder = folder(Some(NVIDIA_SMI));
+    let (ran, states) = run(&folder, &["0@7200", "out.txt", "echo", "ran"]);
+    assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(0), &b"ran\n"[..]));
+    let states = states.expect("read");
+    assert_eq!((states.complete, states.soaked_s), (true, 7200.0));
+    let phases: Vec<Phase> = states.host.kernel_memory.iter().map(|(phase, _)| *phase).collect();
+    assert_eq!(phases, [Phase::Before, Phase::After], "{states:?}");
+    assert!(states.host.kernel_memory.iter().all(|(_, bytes)| *bytes > 0.0), "{states:?}");
+}
+
+#[test]
 fn without_nvidia_smi_the_program_runs_all_the_same() {
     let folder = folder(None);
     let (ran, states) = run(&folder, &["10", "out.txt", "echo", "ran"]);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Ten new nodes; the soak alone, and nobody to compare them with but each other.
+/// Ten new nodes; the soak alone, compared with each other.
 const NODES: [&str; 6] = ["--nodes", "p5-[033-042]", "--partners", "none", "--suite", "soak"];
 /// Heat, memory, links of GPUs and NICs, a driver.
 const SLOW_FAULTS: [&str; 10] = [

@@ -2,7 +2,7 @@
 //! on top where something is not.
 
 use super::acceptance_session::{AcceptanceSession, Sets};
-use super::soak;
+use super::soak_windows::window_suite;
 use crate::report::{estimate_s, node_hours};
 use config::suite::Suite;
 use std::collections::BTreeSet;
@@ -82,7 +82,7 @@ impl AcceptanceSession {
         let nodes = self.delivery.record.asked.nodes.clone();
         match (stage, self.soak_of(stage)) {
             (Stage::Single, _) => return (suite.clone(), nodes, Sets::new()),
-            (_, Some(soak)) => return (soak::of_window(suite, soak, 0), nodes, Sets::new()),
+            (_, Some(soak)) => return (window_suite(suite, soak, 0), nodes, Sets::new()),
             _ => {}
         }
         let (suite, sets) = self.place(stage, suite, &nodes);

@@ -174,7 +174,6 @@ fn messages_of_what_was_not_measured() {
         messages::slow_group(&nodes),
         messages::no_case(Stage::Groups.name()),
         messages::no_soak(),
-        messages::nothing_to_soak("node-p5"),
         messages::retry_of_window(&messages::window(2, 24, 3600, 7200)),
         messages::window_over(2, 24, 7200, &Schedule::default(), 1),
         messages::window_over(

@@ -139,10 +139,6 @@ pub(crate) fn no_soak() -> String {
     "soak: left out by `--soak 0`".to_owned()
 }
 
-pub(crate) fn nothing_to_soak(suite: &str) -> String {
-    format!("--soak: suite `{suite}` has no case with `soak`")
-}
-
 /// What one window of a soak is for, in the certificate.
 pub(crate) fn window(at: u32, windows: u32, from_s: u32, to_s: u32) -> String {
     let (from, to) = (moment(f64::from(from_s)), moment(f64::from(to_s)));

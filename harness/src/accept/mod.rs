@@ -14,6 +14,7 @@ mod partners;
 mod placement;
 pub(crate) mod request;
 mod soak;
+mod soak_windows;
 mod stages;
 mod suspects;
 mod vendor;
@@ -204,7 +205,7 @@ fn assemble(
         return Err(diagnostics);
     }
     let record = record(&inventory)?;
-    let stages = soak::resize(stages, record.asked.soak_s).map_err(|why| vec![why])?;
+    let stages = soak_windows::resize(stages, record.asked.soak_s).map_err(|why| vec![why])?;
     let probes = Probes::choose(read, &inventory, None).ok();
     let delivery = Delivery::new(folder, record, inventory, request.ssh_fanout);
     let accepting =

@@ -3,12 +3,14 @@
 
 use super::acceptance_session::{AcceptanceSession, Sets};
 use super::delivery::{Stopped, machinery};
-use super::{messages, print};
+use super::messages;
+use super::soak_windows::window_suite;
 use base::nodeset;
-use config::suite::{Case, Soak, Suite, Tool, Workload};
+use config::suite::{Soak, Suite};
 use logs::node_tools::gpu_state::{self, GpuStates};
 use model::artefact::acceptance::SoakRecord;
 use model::artefact::{CollectedFile, FileKind, Status};
+use recipes::recipe::onset::{Onset, onset, trailing};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
@@ -16,46 +18,7 @@ use store::Stored;
 use verdict::accept::node_status::NodeStatus;
 use verdict::accept::schedule::{RunResult, line};
 use verdict::accept::soak::growth::{FALSE_ALARM, Windows};
-use verdict::accept::soak::onset::{Onset, onset, trailing};
 use verdict::accept::stages::Stage;
-
-/// The stages with the soak as long as somebody asked for; 0 leaves it out.
-pub(super) fn resize(
-    mut stages: BTreeMap<Stage, Suite>,
-    soak_s: Option<u32>,
-) -> Result<BTreeMap<Stage, Suite>, String> {
-    let Some(soak_s) = soak_s else { return Ok(stages) };
-    if soak_s == 0 {
-        stages.remove(&Stage::Soak);
-        return Ok(stages);
-    }
-    let Some(suite) = stages.get_mut(&Stage::Soak) else {
-        let name = stages.values().next().map_or("", |suite| suite.name.as_str());
-        return Err(messages::nothing_to_soak(name));
-    };
-    for case in &mut suite.cases {
-        if let Some(soak) = case.soak {
-            let soak = Soak::new(soak_s, soak.window_s).map_err(|why| format!("--soak: {why}"))?;
-            case.soak = Some(soak);
-        }
-    }
-    Ok(stages)
-}
-
-/// The suite of one window, counted from 0: a load that knows what went before it.
-pub(super) fn of_window(suite: &Suite, soak: Soak, window: u32) -> Suite {
-    let in_window = |case: &Case| {
-        let mut case = Case { soak: None, ..case.clone() };
-        if let Workload::NodeTool(tool) = &mut case.workload {
-            tool.soaked_s = Some(window * soak.window_s);
-            if let Tool::GpuBurn { seconds, .. } = &mut tool.tool {
-                *seconds = soak.window_s;
-            }
-        }
-        case
-    };
-    Suite { cases: suite.cases.iter().map(in_window).collect(), ..suite.clone() }
-}
 
 /// A window of the soak, of so many.
 #[derive(Clone, Copy)]
@@ -66,12 +29,6 @@ struct Window {
 }
 
 impl AcceptanceSession {
-    /// Of the stage that has one.
-    pub(super) fn soak_of(&self, stage: Stage) -> Option<Soak> {
-        let cases = &self.suites.get(&stage).filter(|_| stage == Stage::Soak)?.cases;
-        cases.iter().find_map(|case| case.soak)
-    }
-
     pub(super) fn soak(&mut self) -> Result<(), Stopped> {
         let (Some(suite), Some(soak)) = (self.suites.get(&Stage::Soak).cloned(), self.soak_of(Stage::Soak))
         else {
@@ -94,7 +51,7 @@ impl AcceptanceSession {
                 break;
             }
             let window = Window { at, soak };
-            let of_window = of_window(&suite, soak, at - 1);
+            let of_window = window_suite(&suite, soak, at - 1);
             let over = self.window(window, &of_window, &mut followed);
             if over.is_ok() {
                 record.judged = at;
@@ -107,7 +64,7 @@ impl AcceptanceSession {
             over?;
             let left = before - self.schedule.candidates.len();
             let soaked_s = at * soak.window_s;
-            print(&[messages::window_over(at, windows, soaked_s, &self.schedule, left)]);
+            println!("{}", messages::window_over(at, windows, soaked_s, &self.schedule, left));
         }
         if record.judged < record.fewest_for_growth {
             self.notes.push(messages::too_short_for_growth(record.judged, record.fewest_for_growth));

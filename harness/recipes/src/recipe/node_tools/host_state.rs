@@ -76,13 +76,16 @@ fn flaps(readings: &[LinkReading]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn readings(of: &[(bool, Option<u64>)]) -> Vec<LinkReading> {
+    /// Whether the link is active, and what the driver has counted.
+    type Read = (bool, Option<u64>);
+
+    fn readings(of: &[Read]) -> Vec<LinkReading> {
         let phase = |at: usize| match at {
             0 => Phase::Before,
             at if at + 1 == of.len() => Phase::After,
             _ => Phase::During,
         };
-        let reading = |(at, (active, downed)): (usize, &(bool, Option<u64>))| LinkReading {
+        let reading = |(at, (active, downed)): (usize, &Read)| LinkReading {
             at_s: at as f64,
             phase: phase(at),
             active: *active,
@@ -93,7 +96,7 @@ mod tests {
 
     #[test]
     fn flaps_are_counted_by_the_driver_or_as_seen_whichever_is_more() {
-        let cases: [(&[(bool, Option<u64>)], Option<u64>); 7] = [
+        let cases: [(&[Read], Option<u64>); 7] = [
             (&[(true, None), (true, None), (true, None)], Some(0)),
             (&[(true, None), (false, None), (true, None), (false, None), (true, None)], Some(2)),
             (&[(false, None), (false, None)], Some(1)),

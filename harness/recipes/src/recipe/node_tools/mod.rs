@@ -4,8 +4,10 @@ pub(super) mod dcgm_diag;
 pub(super) mod fio;
 pub(super) mod gpu_burn;
 pub(super) mod gpu_state;
+pub mod growing;
 mod host_state;
 pub(super) mod nvbandwidth;
+pub mod onset;
 pub(super) mod stream;
 #[cfg(test)]
 mod tests;

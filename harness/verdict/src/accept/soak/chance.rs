@@ -5,7 +5,7 @@ const MOST: usize = 150;
 
 /// The chance that so few pairs or fewer are out of rising order where every order is as likely as any other. Equal numbers
 /// count as out of order, so that the chance is never stated too low.
-pub(super) fn of_rising(values: &[f64]) -> f64 {
+pub(super) fn rising_by_chance(values: &[f64]) -> f64 {
     let step = values.len().div_ceil(MOST).max(1);
     let thinned: Vec<f64> = values.iter().copied().step_by(step).collect();
     let n = thinned.len();
@@ -56,12 +56,12 @@ mod tests {
             ([2.0, 1.0, 4.0, 3.0], 9.0),
             ([4.0, 3.0, 2.0, 1.0], 24.0),
         ] {
-            assert!((of_rising(&values) - part / 24.0).abs() < 1e-12, "{values:?}");
+            assert!((rising_by_chance(&values) - part / 24.0).abs() < 1e-12, "{values:?}");
         }
-        assert!((of_rising(&[7.0; 12]) - 1.0).abs() < 1e-9, "equal numbers do not rise");
-        assert!(of_rising(&[]) > 0.99 && of_rising(&[1.0]) > 0.99);
+        assert!((rising_by_chance(&[7.0; 12]) - 1.0).abs() < 1e-9, "equal numbers do not rise");
+        assert!(rising_by_chance(&[]) > 0.99 && rising_by_chance(&[1.0]) > 0.99);
         let rising: Vec<f64> = (0..400).map(f64::from).collect();
-        assert!(of_rising(&rising) < 1e-100);
+        assert!(rising_by_chance(&rising) < 1e-100);
     }
 
     #[test]
@@ -71,7 +71,7 @@ mod tests {
         let mut below = 0;
         for _ in 0..2000 {
             values.shuffle(&mut draws);
-            below += usize::from(of_rising(&values) <= 0.05);
+            below += usize::from(rising_by_chance(&values) <= 0.05);
         }
         assert!((60..=140).contains(&below), "{below} of 2000 at 5 %");
     }

@@ -4,26 +4,11 @@
 use super::chance;
 use metric::{Dim, Metric, MetricSpec, Names};
 use recipes::recipe;
+use recipes::recipe::growing::{GROWING, Growing};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The chance, at most, that a soak names any growth where there is none: over all nodes, parts, numbers and windows.
 pub const FALSE_ALARM: f64 = 0.01;
-
-/// A number that is followed, and how much of it is worth naming.
-struct Followed {
-    metric: &'static str,
-    /// Counted in each window, rather than a state at its beginning.
-    is_count: bool,
-    /// Of a count what all windows must have together; of a state how much it must rise.
-    least: f64,
-}
-
-const FOLLOWED: [Followed; 4] = [
-    Followed { metric: "host.kernel_memory", is_count: false, least: 1_073_741_824.0 },
-    Followed { metric: "gpu.memory_idle", is_count: false, least: 67_108_864.0 },
-    Followed { metric: "gpu.ecc_corrected", is_count: true, least: 16.0 },
-    Followed { metric: "gpu.nvlink_errors", is_count: true, least: 16.0 },
-];
 
 /// The numbers of a soak that are followed, window by window.
 #[derive(Debug, Default)]
@@ -50,7 +35,7 @@ pub struct Growth {
 impl Windows {
     /// The numbers of the next window, of the nodes that it measured.
     pub fn add(&mut self, rows: &[Metric], is_measured: &dyn Fn(&str) -> bool) {
-        for (at, followed) in FOLLOWED.iter().enumerate() {
+        for (at, followed) in GROWING.iter().enumerate() {
             let from = rows.partition_point(|row| *row.name < *followed.metric);
             let of_metric = rows[from..].iter().take_while(|row| *row.name == *followed.metric);
             for row in of_metric.filter(|row| row.value.is_finite()) {
@@ -74,7 +59,7 @@ impl Windows {
     /// Numbers that no window of these nodes has: nothing shows whether they grow.
     pub fn unread(&self, nodes: &[String]) -> Vec<(&'static str, Vec<String>)> {
         let lacks = |at: usize, node: &String| !self.series.keys().any(|(of, on, _)| *of == at && on == node);
-        let unread = FOLLOWED.iter().enumerate().map(|(at, followed)| {
+        let unread = GROWING.iter().enumerate().map(|(at, followed)| {
             (followed.metric, nodes.iter().filter(|node| lacks(at, node)).cloned().collect::<Vec<_>>())
         });
         unread.filter(|(_, nodes)| !nodes.is_empty()).collect()
@@ -86,9 +71,9 @@ impl Windows {
         let of_nodes = self.series.iter().filter(|((_, node, _), _)| nodes.contains(node));
         let mut found = Vec::new();
         for ((at, node, part), values) in of_nodes {
-            let followed = &FOLLOWED[*at];
-            let Some(rise) = Rise::of(values, followed) else { continue };
-            if chance::of_rising(values) > chance {
+            let followed = &GROWING[*at];
+            let Some(rise) = Rise::worth_naming(values, followed) else { continue };
+            if chance::rising_by_chance(values) > chance {
                 continue;
             }
             let Some(code) = recipe::built_in(followed.metric).and_then(code) else { continue };
@@ -108,7 +93,7 @@ impl Windows {
         let others = self.series.iter().filter(|((of, on, _), _)| *of == at && on != node);
         let (mut read, mut alike) = (BTreeSet::new(), BTreeSet::new());
         for ((_, on, _), values) in others {
-            let Some(other) = Rise::measured(values, &FOLLOWED[at]) else { continue };
+            let Some(other) = Rise::measured(values, &GROWING[at]) else { continue };
             read.insert(on);
             if other.size >= rise.size / 2.0 {
                 alike.insert(on);
@@ -133,7 +118,7 @@ struct Rise {
 }
 
 impl Rise {
-    fn measured(values: &[f64], followed: &Followed) -> Option<Rise> {
+    fn measured(values: &[f64], followed: &Growing) -> Option<Rise> {
         let third = values.len() / 3;
         if third == 0 {
             return None;
@@ -146,7 +131,7 @@ impl Rise {
     }
 
     /// One that is worth naming and goes on: a single step, as by another service of the node, is none.
-    fn of(values: &[f64], followed: &Followed) -> Option<Rise> {
+    fn worth_naming(values: &[f64], followed: &Growing) -> Option<Rise> {
         let rise = Rise::measured(values, followed)?;
         let [first, second, third] = rise.thirds;
         let all = third - first;
@@ -161,7 +146,7 @@ fn median(values: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
-fn evidence(followed: &Followed, rise: &Rise, windows: usize) -> String {
+fn evidence(followed: &Growing, rise: &Rise, windows: usize) -> String {
     let (metric, least) = (followed.metric, followed.least);
     let [first, _, last] = rise.thirds;
     match followed.is_count {

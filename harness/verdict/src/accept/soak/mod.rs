@@ -1,8 +1,7 @@
-//! A soak, judged over its windows: what grows slowly, and when a fault of a window began.
+//! A soak, judged over its windows: what grows slowly.
 
 mod chance;
 pub mod growth;
-pub mod onset;
 
 /// Hours and minutes of a soak, for people.
 pub fn moment(soaked_s: f64) -> String {
