@@ -178,6 +178,9 @@ fn pods_of_an_mpijob_and_of_an_indexed_job_are_judged_as_the_run_that_they_are()
         assert_eq!(cluster.text("hosts.0"), "10.0.0.1 n1\n10.0.0.0 n3\n");
         let plan = cluster.project.json("plan.json");
         assert_eq!(plan["cases"][0]["jobs"][0]["nodes"], serde_json::json!(["n1", "n3"]));
+        // An attempt that was ended on its way is made again; a run that was judged is none.
+        fs::remove_file(cluster.project.latest().join("summary.json")).expect("removed");
+        assert_eq!(cluster.attach(&MPI, &folder).code, Some(0));
         // Whoever attaches it again gets no second set of numbers.
         let again = cluster.attach(&MPI, &folder);
         assert!(
@@ -264,6 +267,9 @@ fn a_pod_whose_script_fails_alone_ends_the_others_and_is_blamed() {
     assert!(jobs.contains("\"node\":\"n1\"") && !jobs.contains("\"node\":\"n2\""), "{jobs}");
 }
 
+/// What is wrong, how it comes about, and what is reported.
+type Damage<'a> = (&'a str, &'a dyn Fn(&Path), &'a str);
+
 #[test]
 fn a_folder_that_is_incomplete_foreign_or_damaged_is_refused_with_the_reason() {
     let cluster = Cluster::new("n[1-2]", &[]);
@@ -272,7 +278,7 @@ fn a_folder_that_is_incomplete_foreign_or_damaged_is_refused_with_the_reason() {
     assert!(ended.iter().all(|pod| pod.status.success()), "{}", logs(&ended));
     let state = "all-all_gather/_pods";
     let name = folder.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
-    let damages: [(&str, &dyn Fn(&Path), &str); 12] = [
+    let damages: [Damage<'_>; 12] = [
         (
             "a pod never ran",
             &|at| remove(&at.join(state).join("place.1")),

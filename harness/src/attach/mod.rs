@@ -20,7 +20,7 @@ use cluster::reach::{Host, Reach};
 use job::script;
 use model::artefact::{CaseJobs, Format, Plan, PlannedCase, PlannedJob, RunRecord};
 use std::path::{Path, absolute};
-use store::{Home, Store, StoreError};
+use store::{Home, Named, Store, StoreError};
 
 /// Judges the folder. What is wrong with the request is refused as in any run; what is wrong with the folder ends with the
 /// exit code of what could not be judged.
@@ -156,10 +156,17 @@ async fn judge(
     reach: &dyn Reach,
 ) -> Result<(Plan, pipeline::Finished, Store), String> {
     let id = &plan.run_id;
-    if home.find_run(id).is_ok() {
-        return Err(format!(
-            "it was judged already, as run {id}; `harness replay --run {id} --from judge` judges it again"
-        ));
+    match home.find_run(id) {
+        Ok(Named::Folder(folder)) if !folder.join("summary.json").exists() => {
+            // An earlier attempt at the same folder, which was ended on its way. One that goes on holds it.
+            store::remove_run(home, id).map_err(|error| error.to_string())?;
+        }
+        Ok(_) => {
+            return Err(format!(
+                "it was judged already, as run {id}; `harness replay --run {id} --from judge` judges it again"
+            ));
+        }
+        Err(_) => {}
     }
     let [case] = plan.cases.as_slice() else { return Err("the plan has not one case".to_owned()) };
     let store = Store::create(home, id).map_err(|error| error.to_string())?;
