@@ -106,6 +106,7 @@ mod training;
 mod training_hangs;
 mod twice;
 mod vocabulary;
+mod watch_web;
 mod webhook;
 mod window_watch;
 mod windows;
