@@ -1,13 +1,17 @@
 //! The page of a stored run, made from its artefacts alone.
 
 use crate::pipeline::jobs_of;
-use crate::report::{Report, run_page_at};
+use crate::report::{Report, RunState, run_page_at, run_page_live};
+use crate::summary::summarise;
 use crate::trace::kept;
 use base::text::show;
-use model::artefact::{CaseJobs, CaseVerdict, Summary};
+use model::artefact::{CaseJobs, CaseVerdict, Format, RunRecord, Summary};
+use recipes::catalogue::Catalogue;
 use recipes::excerpt::ReadTrace;
 use std::path::Path;
 use store::Stored;
+use verdict::history::past::moment;
+use verdict::judge::{self, Judged};
 
 /// What the page of a run shows.
 pub(crate) struct PageArtefacts<'a> {
@@ -34,16 +38,56 @@ impl PageArtefacts<'_> {
         Ok(PageArtefacts { run, cases, summary, jobs, traces })
     }
 
+    /// Of a run that goes on: what its judged cases show. Which parts the run as a whole names is known at its end.
+    pub(crate) fn so_far<'a>(run: &'a Stored, catalogue: &Catalogue) -> Result<PageArtefacts<'a>, String> {
+        let mut judged = Vec::new();
+        for case in &run.plan.cases {
+            let verdict = run.verdict(&case.name).map_err(|error| error.to_string())?;
+            let outcomes = run.outcomes(&case.name).map_err(|error| error.to_string())?;
+            // One of them is written after the other.
+            judged.extend(verdict.zip(outcomes).map(|(verdict, outcomes)| Judged { verdict, outcomes }));
+        }
+        let record = run.record().map_err(|error| error.to_string())?.unwrap_or_else(|| RunRecord {
+            format: Format,
+            started: moment(&run.plan.run_id).unwrap_or_default(),
+            ended: None,
+            seconds: None,
+            stopped: None,
+            signal_exit_code: None,
+        });
+        let mut summary = summarise(&run.plan, &record, &judged.iter().collect::<Vec<_>>(), catalogue);
+        let named = judged.iter().flat_map(|judged| judged.verdict.culprits.clone()).collect();
+        summary.culprits = judge::merge_culprits(named, Vec::new());
+        let cases: Vec<CaseVerdict> = judged.into_iter().map(|judged| judged.verdict).collect();
+        let jobs = jobs_of(&run.plan, &|case| run.case(case));
+        let traces = kept::read_all(&run.plan, &cases, &|case| run.case(case));
+        Ok(PageArtefacts { run, cases, summary, jobs, traces })
+    }
+
+    /// How many cases are judged.
+    pub(crate) fn judged(&self) -> usize {
+        self.cases.len()
+    }
+
+    /// The page of a run that goes on, without secrets and without links.
+    pub(crate) fn render_live(&self, state: &RunState) -> Result<Vec<u8>, String> {
+        let page = run_page_live(&self.report(), state).map_err(|error| error.to_string())?;
+        Ok(store::redactor().bytes(&page).bytes)
+    }
+
     /// The page without secrets. `to_run` is the path from it to the run's folder, where its reader has that.
     pub(crate) fn render(&self, to_run: Option<&Path>) -> Result<Vec<u8>, String> {
-        let report = Report {
+        let page = run_page_at(&self.report(), to_run).map_err(|error| error.to_string())?;
+        Ok(store::redactor().bytes(&page).bytes)
+    }
+
+    fn report(&self) -> Report<'_> {
+        Report {
             plan: &self.run.plan,
             cases: &self.cases,
             summary: &self.summary,
             jobs: &self.jobs,
             traces: &self.traces,
-        };
-        let page = run_page_at(&report, to_run).map_err(|error| error.to_string())?;
-        Ok(store::redactor().bytes(&page).bytes)
+        }
     }
 }

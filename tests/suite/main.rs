@@ -110,6 +110,7 @@ mod training_hangs;
 mod twice;
 mod vocabulary;
 mod watch_fleet;
+mod watch_web;
 mod webhook;
 mod window_watch;
 mod windows;

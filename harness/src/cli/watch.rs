@@ -20,10 +20,17 @@ pub(super) struct WatchArgs {
     /// Print what is known now, and end
     #[arg(long)]
     once: bool,
+    /// Serve the run's page to browsers on this machine while it goes on, and print its address
+    #[arg(long, conflicts_with = "once")]
+    web: bool,
+    /// The port of the page; by default any that is free
+    #[arg(long, value_name = "N", requires = "web", default_value_t = 0, hide_default_value = true)]
+    port: u16,
 }
 
 pub(super) fn run(args: &WatchArgs) -> Result<i32, Error> {
     let home = home()?;
-    let request = WatchRequest { run: &args.run, once: args.once, color: stdout_wants_color(None) };
+    let web = args.web.then_some(args.port);
+    let request = WatchRequest { run: &args.run, once: args.once, color: stdout_wants_color(None), web };
     watch(&home, &request).map_err(Error::Usage)
 }

@@ -3,7 +3,7 @@
 
 use super::markup::head;
 use super::policy::policy;
-use super::script::{RUN, RUN_STYLE, SITE_STYLE};
+use super::script::{LIVE, RUN, RUN_STYLE, SITE_STYLE};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -25,4 +25,15 @@ pub(crate) fn site_head(out: &mut dyn Write, title: &str, about: &impl Serialize
 /// All behind what is seen of it.
 pub(crate) fn site_foot(out: &mut dyn Write) -> io::Result<()> {
     run_foot(out)
+}
+
+/// The same of a run that goes on: the page asks whoever serves it for what is new, and no other.
+pub(crate) fn live_head(out: &mut dyn Write, title: &str, about: &impl Serialize) -> io::Result<()> {
+    let policy = policy(&[&RUN, &LIVE], RUN_STYLE) + "; connect-src 'self'";
+    head(out, title, about, &policy, RUN_STYLE)
+}
+
+/// All behind what is seen of it.
+pub(crate) fn live_foot(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "<script>{}</script>\n<script>{}</script>\n</body>\n</html>", *RUN, *LIVE)
 }

@@ -48,9 +48,13 @@ const OF_AN_INDEX: &[&str] =
 const OF_A_RUN: &[&str] =
     &[include_str!("script/element.js"), include_str!("script/theme.js"), include_str!("script/run.js")];
 
+/// Of the page of a run that goes on, beside those of a run.
+const OF_A_LIVE_RUN: &[&str] = &[include_str!("script/live.js")];
+
 pub(super) static PAGE: LazyLock<String> = LazyLock::new(|| in_own_scope(OF_A_PAGE));
 pub(super) static INDEX: LazyLock<String> = LazyLock::new(|| in_own_scope(OF_AN_INDEX));
 pub(super) static RUN: LazyLock<String> = LazyLock::new(|| in_own_scope(OF_A_RUN));
+pub(super) static LIVE: LazyLock<String> = LazyLock::new(|| in_own_scope(OF_A_LIVE_RUN));
 
 /// One script in a scope of its own.
 fn in_own_scope(files: &[&str]) -> String {

@@ -5,6 +5,7 @@ mod culprits;
 mod environment;
 mod files;
 mod grid;
+pub(crate) mod live;
 mod marks;
 pub(crate) mod node_cells;
 mod numbers;
@@ -19,8 +20,9 @@ mod tests;
 use super::explained::Explanations;
 use super::last_line::last_line;
 use super::{Report, ReportError};
-use crate::page::{address, run_foot, run_head};
+use crate::page::{address, live_foot, live_head, run_foot, run_head};
 use base::text::{SIMULATED, count, duration, show};
+use live::RunState;
 use model::exit_code;
 use recipes::result_table::escaped;
 use serde::Serialize;
@@ -37,9 +39,18 @@ pub(super) fn run_page(report: &Report) -> Result<Vec<u8>, ReportError> {
 
 /// The page where it lies elsewhere: `to_run` is the path from there to the run's folder, if the reader has that.
 pub(crate) fn run_page_at(report: &Report, to_run: Option<&Path>) -> Result<Vec<u8>, ReportError> {
+    render(&Context { report, explanations: Explanations::new(report), to_run, state: None })
+}
+
+/// The page of a run that goes on.
+pub(crate) fn run_page_live(report: &Report, state: &RunState) -> Result<Vec<u8>, ReportError> {
+    let explanations = Explanations::new(report);
+    render(&Context { report, explanations, to_run: None, state: Some(state) })
+}
+
+fn render(context: &Context) -> Result<Vec<u8>, ReportError> {
     let mut text = Vec::new();
-    let context = Context { report, explanations: Explanations::new(report), to_run };
-    write(&context, &mut text)
+    write(context, &mut text)
         .map_err(|why| ReportError(format!("cannot make the page of the run: {why}")))?;
     Ok(text)
 }
@@ -49,6 +60,8 @@ struct Context<'a> {
     report: &'a Report<'a>,
     explanations: Explanations<'a>,
     to_run: Option<&'a Path>,
+    /// How far it is, where it goes on.
+    state: Option<&'a RunState>,
 }
 
 impl Context<'_> {
@@ -75,23 +88,32 @@ fn is_inside(file: &str) -> bool {
 struct RunAbout {
     run: u32,
     id: String,
-    exit_code: i32,
+    /// Of a run that is over.
+    exit_code: Option<i32>,
     simulated: bool,
 }
 
 fn write(context: &Context, out: &mut dyn Write) -> io::Result<()> {
     let Report { plan, summary, .. } = context.report;
-    let headline = last_line(context.report);
+    let headline = match context.state {
+        Some(state) => state.headline(&summary.counts),
+        None => last_line(context.report),
+    };
     let about = RunAbout {
         run: 1,
         id: show(&summary.run_id),
-        exit_code: summary.exit_code,
+        exit_code: context.state.is_none().then_some(summary.exit_code),
         simulated: summary.simulated,
     };
-    run_head(out, &format!("{headline} · {}", summary.run_id), &about)?;
-    let tone = match summary.exit_code {
-        exit_code::PASSED => "green",
-        exit_code::FAILED => "red",
+    let title = format!("{headline} · {}", summary.run_id);
+    match context.state {
+        Some(_) => live_head(out, &title, &about)?,
+        None => run_head(out, &title, &about)?,
+    }
+    let tone = match (summary.exit_code, context.state) {
+        (exit_code::FAILED, _) => "red",
+        // A run that goes on has not passed.
+        (exit_code::PASSED, None) => "green",
         _ => "amber",
     };
     writeln!(
@@ -104,17 +126,23 @@ fn write(context: &Context, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "<p class=\"simulated\" id=\"simulated\">{}.</p>", escaped(SIMULATED))?;
     }
     writeln!(out, "</header>\n<main>")?;
+    if let Some(state) = context.state {
+        state.section(context.report.cases, out)?;
+    }
     culprits::section(context, out)?;
     let took = if plan.simulated { " of simulated time" } else { "" };
+    let took = match context.state {
+        Some(_) => String::new(),
+        None => format!(", took {}{took}", duration(summary.seconds)),
+    };
     writeln!(
         out,
-        "<p class=\"of\">Suite {} on {} ({}, {}). Began {}, took {}{took}. Run <code>{}</code>.</p>",
+        "<p class=\"of\">Suite {} on {} ({}, {}). Began {}{took}. Run <code>{}</code>.</p>",
         escaped(&summary.suites.join(", ")),
         escaped(&summary.nodes),
         count(plan.nodes.len(), "node"),
         escaped(&summary.instance),
         escaped(&summary.started),
-        duration(summary.seconds),
         escaped(&summary.run_id)
     )?;
     contents(context, out)?;
@@ -127,7 +155,10 @@ fn write(context: &Context, out: &mut dyn Write) -> io::Result<()> {
     environment::section(context, out)?;
     files::section(context, out)?;
     writeln!(out, "</main>")?;
-    run_foot(out)
+    match context.state {
+        Some(_) => live_foot(out),
+        None => run_foot(out),
+    }
 }
 
 /// Where each section is.

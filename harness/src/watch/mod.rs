@@ -1,17 +1,25 @@
 //! `harness watch`: a run from another terminal. It reads the run's folder alone, and changes nothing.
 
-use crate::report::{self, Ending, Mode, Progress, Report};
+mod follow;
+mod web;
+
+use self::follow::run_state;
+use self::web::PageServer;
+use crate::report::{self, Ending, Mode, Progress, Report, RunState};
 use crate::session::execution::new_runtime;
 use crate::session::stored;
+use crate::stored_page::PageArtefacts;
 use base::text::show;
 use model::artefact::{CaseVerdict, Ended, Summary};
 use model::exit_code;
+use recipes::catalogue::Catalogue;
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 use store::{Home, Stored};
 use time::OffsetDateTime;
 use time::format_description::well_known::Iso8601;
+use tokio::runtime::Runtime;
 
 /// Between two looks at the folder.
 const EVERY: Duration = Duration::from_secs(2);
@@ -27,6 +35,8 @@ pub(crate) struct WatchRequest<'a> {
     pub once: bool,
     /// Whether stdout wants colours.
     pub color: bool,
+    /// The port of its page on this machine, 0 for any that is free; none where no page is asked for.
+    pub web: Option<u16>,
 }
 
 /// Shows the run until it is over, and gives its exit code; with `once`, 0 where it goes on.
@@ -38,12 +48,17 @@ pub(crate) fn watch(home: &Home, request: &WatchRequest) -> Result<i32, String> 
     let mut watched = Watched { progress: Progress::new(mode), events: 0, judged: BTreeSet::new() };
     watched.progress.begin(&stored::open(home, request.run)?.plan);
     let waiting = new_runtime(false)?;
+    let mut web: Option<LivePage> = None;
     loop {
         // A plan changes when nodes are quarantined.
         let stored = stored::open(home, request.run)?;
         watched.take_new(&stored)?;
         if let Some(summary) = finished(&stored)? {
             watched.progress.done();
+            if let Some(page) = &web {
+                page.server.show(&PageArtefacts::read(&stored)?.render(None)?);
+                waiting.block_on(page.server.farewell());
+            }
             return print_end(&stored, &summary, request.color);
         }
         if request.once {
@@ -51,7 +66,45 @@ pub(crate) fn watch(home: &Home, request: &WatchRequest) -> Result<i32, String> 
             watched.progress.note(&now);
             return Ok(exit_code::PASSED);
         }
-        waiting.block_on(tokio::time::sleep(EVERY));
+        if let Some(port) = request.web {
+            match &mut web {
+                Some(page) => page.renew(&stored)?,
+                none => *none = Some(LivePage::start(&waiting, port, &stored)?),
+            }
+        }
+        // Made within the runtime: a timer belongs to one.
+        waiting.block_on(async { tokio::time::sleep(EVERY).await });
+    }
+}
+
+/// The page of the run while it goes on.
+struct LivePage {
+    server: PageServer,
+    shown: Option<RunState>,
+}
+
+impl LivePage {
+    /// Prints where it is.
+    fn start(runtime: &Runtime, port: u16, stored: &Stored) -> Result<LivePage, String> {
+        let server = PageServer::start(runtime, port)?;
+        let mut page = LivePage { server, shown: None };
+        page.renew(stored)?;
+        let mut out = io::stdout().lock();
+        // A reader that has gone away needs no error.
+        let _ = writeln!(out, "page: {}", page.server.address).and_then(|()| out.flush());
+        Ok(page)
+    }
+
+    /// Made again where the run has gone on.
+    fn renew(&mut self, stored: &Stored) -> Result<(), String> {
+        let events = stored.events().map_err(|error| error.to_string())?;
+        let artefacts = PageArtefacts::so_far(stored, &Catalogue::built_in())?;
+        let state = run_state(stored, &events, artefacts.judged());
+        if self.shown.as_ref() != Some(&state) {
+            self.server.show(&artefacts.render_live(&state)?);
+            self.shown = Some(state);
+        }
+        Ok(())
     }
 }
 
