@@ -141,7 +141,15 @@ fn a_pack_that_was_edited_or_is_of_our_own_runs_is_refused() {
     );
     let own = import(&pack);
     assert_eq!(own.code, Some(2), "{}", own.all());
-    assert!(own.stderr.contains("a pack of your own runs proves nothing"), "{}", own.all());
+    assert!(own.stderr.contains("it is of the runs of your own baselines"), "{}", own.all());
+    // Neither a key nor baselines in force are written over.
+    site.write("key.pem", KEY);
+    fs::set_permissions(site.path().join("key.pem"), fs::Permissions::from_mode(0o600)).expect("set");
+    for taken in ["key.pem", "baselines/sim-p5.toml"] {
+        let args = ["baseline", "export", "sim-p5", "--sanitise", "--sign", "key.pem", "--output", taken];
+        let refused = site.harness(&args);
+        assert_eq!(refused.code, Some(2), "{taken}: {}", refused.all());
+    }
     // Edited after it was taken.
     site.write("baselines/sim-p5.toml", "instance = \"sim-p5\"\nsimulated = true\n");
     assert_eq!(import(&pack).code, Some(0));
@@ -150,6 +158,7 @@ fn a_pack_that_was_edited_or_is_of_our_own_runs_is_refused() {
     let proposed = site.harness(&["baseline", "propose", "--run", "latest"]);
     assert_eq!(proposed.code, Some(2), "{}", proposed.all());
     assert!(proposed.stderr.contains(kept) && proposed.stderr.contains("remove it"), "{}", proposed.all());
+    assert_eq!(import(&pack).code, Some(0), "a damaged one is replaced");
 }
 
 #[test]
