@@ -149,6 +149,7 @@ fn a_pack_that_was_edited_or_is_of_our_own_runs_is_refused() {
         let args = ["baseline", "export", "sim-p5", "--sanitise", "--sign", "key.pem", "--output", taken];
         let refused = site.harness(&args);
         assert_eq!(refused.code, Some(2), "{taken}: {}", refused.all());
+        assert!(refused.stderr.contains("and not a pack"), "{taken}: {}", refused.all());
     }
     // Edited after it was taken.
     site.write("baselines/sim-p5.toml", "instance = \"sim-p5\"\nsimulated = true\n");

@@ -49,16 +49,6 @@ fn make(home: &Home, instance: Option<&str>, key: &Path, output: &Path) -> Resul
             show(instance)
         ));
     }
-    let baselines = files::read_in_force(home, instance)?
-        .ok_or_else(|| format!("there are no baselines of {}", show(instance)))?;
-    let made = sanitise(&baselines, &Catalogue::built_in());
-    let mut lines: Vec<String> =
-        made.left_out.iter().map(|(reason, n)| format!("left out {n}: {reason}")).collect();
-    let n = made.baselines.entries.len();
-    if n == 0 {
-        lines.push(format!("no baseline of {} can leave the site", show(instance)));
-        return Err(lines.join("\n"));
-    }
     // A pack may be written over by the next one; a key, or baselines in force, may not.
     if file::read(output).map_or_else(
         |error| error.kind() != std::io::ErrorKind::NotFound,
@@ -68,6 +58,16 @@ fn make(home: &Home, instance: Option<&str>, key: &Path, output: &Path) -> Resul
             "{}: there already, and not a pack: choose another name",
             show(&output.to_string_lossy())
         ));
+    }
+    let baselines = files::read_in_force(home, instance)?
+        .ok_or_else(|| format!("there are no baselines of {}", show(instance)))?;
+    let made = sanitise(&baselines, &Catalogue::built_in());
+    let mut lines: Vec<String> =
+        made.left_out.iter().map(|(reason, n)| format!("left out {n}: {reason}")).collect();
+    let n = made.baselines.entries.len();
+    if n == 0 {
+        lines.push(format!("no baseline of {} can leave the site", show(instance)));
+        return Err(lines.join("\n"));
     }
     let (text, signer) = signature::sign(&made.baselines.render(), key)?;
     write_whole(output, text.as_bytes()).map_err(|error| error.to_string())?;
