@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 const KINDS: [&str; 6] = ["job", "jobset", "mpijob", "pytorchjob", "trainjob", "hyperpod-pytorchjob"];
 const MPI: [&str; 6] = ["--suite", "nccl-p5", "--case", "all-all_gather", "--set", "interval_s=0.5"];
@@ -65,6 +67,12 @@ impl Cluster {
 
     /// What the pods of a manifest leave, each on its node: the folder of the job, and how each of them ended.
     fn run(&self, manifest: &str, nodes: &[&str]) -> (PathBuf, Vec<Output>) {
+        let (folder, pods) = self.start(manifest, nodes);
+        (folder, pods.into_iter().map(|pod| pod.wait_with_output().expect("it ends")).collect())
+    }
+
+    /// The same while they run.
+    fn start(&self, manifest: &str, nodes: &[&str]) -> (PathBuf, Vec<Child>) {
         let files = self.project.path().join("files");
         write_files(manifest, &files);
         let words = command(manifest);
@@ -82,9 +90,40 @@ impl Cluster {
             }
             pod.spawn().expect("it starts")
         };
-        let pods: Vec<_> = nodes.iter().enumerate().map(start).collect();
-        let ended = pods.into_iter().map(|pod| pod.wait_with_output().expect("it ends")).collect();
-        (Path::new(&words[2]).parent().expect("the folder of the job").to_owned(), ended)
+        let pods = nodes.iter().enumerate().map(start).collect();
+        (Path::new(&words[2]).parent().expect("the folder of the job").to_owned(), pods)
+    }
+
+    /// Two pods of a shell's line, which is given its node; the first is asked to end once there is such a file. The folder
+    /// of the job, how it was judged, and what is recorded of it.
+    fn ask_first_to_end(&self, line: &str, file: &str) -> (PathBuf, Ran, serde_json::Value) {
+        self.project.write(
+            "suites/own.toml",
+            &format!(
+                "instance = \"p5\"\nabout = \"own\"\n[[case]]\nname = \"own\"\nplacement = \"all\"\nlimit_s = 60\n\
+                 workload = {{ kind = \"command\", program = \"bash\", args = [\"-c\", '{line}'] }}\n\
+                 recipes = [\"command\"]\n[[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n",
+            ),
+        );
+        let what = ["--suite", "own", "--case", "own"];
+        let manifest = self.manifest("job", &what);
+        let (folder, pods) = self.start(&manifest.stdout, &["n1", "n2"]);
+        let awaited = folder.join("own").join(file);
+        for _ in 0..300 {
+            if awaited.exists() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        assert!(awaited.exists(), "{file}");
+        let asked = Command::new("kill").args(["-TERM", &pods[0].id().to_string()]).status().expect("kill");
+        assert!(asked.success());
+        let ended: Vec<Output> =
+            pods.into_iter().map(|pod| pod.wait_with_output().expect("it ends")).collect();
+        assert!(ended.iter().all(|pod| !pod.status.success()), "{}", logs(&ended));
+        let ran = self.attach(&what, &folder);
+        let job = self.project.json("cases/own/job.json")["jobs"][0].clone();
+        (folder, ran, job)
     }
 
     fn text(&self, name: &str) -> String {
@@ -267,6 +306,74 @@ fn a_pod_whose_script_fails_alone_ends_the_others_and_is_blamed() {
     assert!(jobs.contains("\"node\":\"n1\"") && !jobs.contains("\"node\":\"n2\""), "{jobs}");
 }
 
+#[test]
+fn a_pod_that_is_evicted_leaves_a_cancelled_job_and_its_peer_is_not_blamed() {
+    let cluster = Cluster::new("n[1-2]", &[]);
+    // The peer fails since the first is gone.
+    let line = "if [ $HARNESS_NODE = n1 ]; then : > up; exec sleep 50; fi; \
+                until [ -e ../_pods/ended.all.0 ]; do sleep 0.2; done; exit 1";
+    let (folder, ran, job) = cluster.ask_first_to_end(line, "all/up");
+    let end = |at: u32| fs::read_to_string(folder.join(format!("own/_pods/ended.all.{at}"))).expect("an end");
+    assert!(end(0).contains(" asked ") && end(1).starts_with("1 itself "), "{}{}", end(0), end(1));
+    assert_eq!(ran.code, Some(3), "{}", all(&ran));
+    assert!(job["end"].to_string().contains("cancelled"), "{job}");
+    assert!(job.get("blamed").is_none_or(serde_json::Value::is_null), "{job}");
+    assert!(!ran.stdout.contains("culprit") && !ran.stdout.contains("suspect"), "{}", all(&ran));
+}
+
+#[test]
+fn a_failure_that_a_pod_saw_before_it_was_to_end_stays_that_of_its_peer() {
+    let cluster = Cluster::new("n[1-2]", &[]);
+    let line = "if [ $HARNESS_NODE = n1 ]; then : > up; exec sleep 50; fi; \
+                until [ -e up ]; do sleep 0.2; done; exit 3";
+    let (folder, ran, job) = cluster.ask_first_to_end(line, "_pods/ended.all.1");
+    let end = fs::read_to_string(folder.join("own/_pods/ended.all.0")).expect("an end");
+    assert!(end.contains(" peer "), "{end}");
+    assert!(ran.code == Some(1) || ran.code == Some(3), "{}", all(&ran));
+    assert_eq!(job["blamed"]["node"], "n2", "{job}");
+}
+
+#[test]
+fn jobs_of_one_moment_are_runs_of_their_own() {
+    let cluster = Cluster::new("n[1-2]", &[]);
+    let what = ["--suite", "own", "--case", "own"];
+    cluster.project.write(
+        "suites/own.toml",
+        "instance = \"p5\"\nabout = \"own\"\n[[case]]\nname = \"own\"\nplacement = \"all\"\nlimit_s = 60\n\
+         workload = { kind = \"command\", program = \"true\" }\n\
+         recipes = [\"command\"]\n[[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n",
+    );
+    let mut folders = Vec::new();
+    for name in ["one", "two"] {
+        let manifest = cluster.manifest("job", &[&what[..], &["--name", name]].concat());
+        let (folder, ended) = cluster.run(&manifest.stdout, &["n1", "n2"]);
+        assert!(ended.iter().all(|pod| pod.status.success()), "{}", logs(&ended));
+        for at in 0..2 {
+            put(&folder.join(format!("own/_pods/ended.all.{at}")), "0 itself 1790000000 1790000009\n");
+        }
+        folders.push(folder);
+    }
+    for folder in &folders {
+        let ran = cluster.attach(&what, folder);
+        assert_eq!(ran.code, Some(0), "{}", all(&ran));
+    }
+    // What another has under the id of a run is neither taken for it nor removed.
+    let latest = cluster.project.latest();
+    fs::remove_file(latest.join("summary.json")).expect("removed");
+    let plan = fs::read_to_string(latest.join("plan.json")).expect("a plan");
+    put(&latest.join("plan.json"), &plan.replace("/two/", "/three/"));
+    let ran = cluster.attach(&what, &folders[1]);
+    assert!(ran.code == Some(3) && ran.stderr.contains("is there and of another"), "{}", all(&ran));
+    assert!(latest.join("plan.json").exists());
+    // Nothing ends in days to come.
+    put(&folders[0].join("own/_pods/ended.all.0"), "0 itself 1790000000 4090000000\n");
+    let ran = cluster.attach(&what, &folders[0]);
+    assert!(ran.code == Some(3) && ran.stderr.contains("is no end of a job"), "{}", all(&ran));
+    let ran = cluster.manifest("job", &[&what[..], &["--output", "nowhere/job.yaml"]].concat());
+    assert!(ran.code == Some(3) && ran.stderr.contains("no such folder"), "{}", all(&ran));
+    assert!(!cluster.project.path().join("nowhere").exists());
+}
+
 /// What is wrong, how it comes about, and what is reported.
 type Damage<'a> = (&'a str, &'a dyn Fn(&Path), &'a str);
 
@@ -314,7 +421,7 @@ fn a_folder_that_is_incomplete_foreign_or_damaged_is_refused_with_the_reason() {
         (
             "more pods",
             &|at| edit(&at.join(state).join("record"), "\"pods\":2", "\"pods\":3"),
-            "3 pods, and there are 2 nodes",
+            "3 pods, and 2 nodes for them",
         ),
         (
             "another version",
@@ -347,11 +454,7 @@ fn a_folder_that_is_incomplete_foreign_or_damaged_is_refused_with_the_reason() {
     let other = cluster.attach(&[&MPI[..4], &["--set", "interval_s=0.4"]].concat(), &folder);
     assert!(other.code == Some(3) && other.stderr.contains("from another plan"), "{}", all(&other));
     let other = cluster.attach(&[&MPI[..], &["--nodes", "n1"]].concat(), &folder);
-    assert!(
-        other.code == Some(3) && other.stderr.contains("2 pods, and there are 1 nodes"),
-        "{}",
-        all(&other)
-    );
+    assert!(other.code == Some(3) && other.stderr.contains("2 pods, and 1 node for them"), "{}", all(&other));
     // A result that is a link is not followed: it counts as missing.
     let copy = copy_of(&folder, "linked");
     let output = copy.join("all-all_gather/all/stdout");
@@ -424,11 +527,17 @@ fn what_pods_of_a_manifest_cannot_run_is_refused_by_name() {
         "suites/own.toml",
         "instance = \"p5\"\nabout = \"own\"\n[[case]]\nname = \"own\"\nplacement = \"all\"\nlimit_s = 60\n\
          workload = { kind = \"command\", program = \"true\", environment = { WORD = \"env:SECRET_WORD\" } }\n\
+         recipes = [\"command\"]\n[[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n\
+         [[case]]\nname = \"each\"\nplacement = \"each\"\nlimit_s = 60\n\
+         workload = { kind = \"command\", program = \"true\" }\n\
+         recipes = [\"command\"]\n[[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n\
+         [[case]]\nname = \"two\"\nplacement = 2\nlimit_s = 60\n\
+         workload = { kind = \"command\", program = \"true\" }\n\
          recipes = [\"command\"]\n[[case.assert]]\nmetric = \"command.exit_code\"\nequals = 0\n",
     );
     let mpi = &MPI[..];
     let torch = &TORCH[..];
-    let cases: [(&str, Vec<&str>, &str); 13] = [
+    let cases: [(&str, Vec<&str>, &str); 17] = [
         (
             "pytorchjob",
             mpi.to_vec(),
@@ -439,13 +548,21 @@ fn what_pods_of_a_manifest_cannot_run_is_refused_by_name() {
         (
             "mpijob",
             torch.to_vec(),
-            "case `all-all_reduce` cannot be a mpijob: an MPIJob is for ranks that mpirun starts",
+            "case `all-all_reduce` cannot be an mpijob: an MPIJob is for ranks that mpirun starts",
         ),
-        ("job", vec!["--suite", "nccl-p5", "--case", "pair-all_reduce"], "has a job on 2 of 4 nodes"),
+        ("job", vec!["--suite", "nccl-p5", "--case", "pair-all_reduce"], "names its jobs by their nodes"),
+        (
+            "job",
+            vec!["--suite", "nccl-p5", "--case", "pair-all_reduce", "--nodes", "2"],
+            "names its jobs by their nodes",
+        ),
+        ("job", vec!["--suite", "own", "--case", "each", "--nodes", "1"], "names its jobs by their nodes"),
+        ("job", vec!["--suite", "own", "--case", "two"], "has a job on 2 of 4 nodes"),
         ("job", vec!["--suite", "own", "--case", "own"], "is given a secret, `env:SECRET_WORD`"),
         ("job", vec!["--suite", "nccl-p5", "--case", "all-all_gathr"], "no case to render"),
-        ("job", [mpi, &["--nodes", "5"]].concat(), "5 pods, and there are 4 nodes for them"),
+        ("job", [mpi, &["--nodes", "5"]].concat(), "5 pods, and 4 nodes for them"),
         ("job", [mpi, &["--among", "n9"]].concat(), "n9"),
+        ("job", [mpi, &["--claim", "A/../b"]].concat(), "--claim: not a name of a claim: `A/../b`"),
         ("job", [mpi, &["--name", "A/b"]].concat(), "--name: not a name of a job: `A/b`"),
         ("job", [mpi, &["--inventory", "default"]].concat(), "a manifest needs `[reach]`"),
         ("injector-values", torch.to_vec(), "case `all-all_reduce` has no profiler"),

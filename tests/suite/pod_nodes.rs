@@ -110,7 +110,8 @@ fn a_role_is_yaml_that_names_what_is_used() {
 fn leave_injector(bench: &Bench) {
     let label = "nvidia-devtools-sidecar-injector";
     let webhook = |namespace: &str| {
-        format!(r#","webhooks":[{{"clientConfig":{{"service":{{"namespace":"{namespace}"}}}}}}]"#)
+        let service = format!(r#"{{"namespace":"{namespace}","name":"svc"}}"#);
+        format!(r#","webhooks":[{{"clientConfig":{{"service":{service}}}}}]"#)
     };
     let objects = [
         (
@@ -175,6 +176,17 @@ fn leftovers_of_the_injector_are_listed_and_removed_only_where_asked() {
         ran.stdout
     );
     fs::remove_file(bench.0.path().join("kube/objects/deployments.apps/x")).expect("removed");
+    // So it is where a webhook's service is there, in whatever namespace.
+    let calls = r#"{"metadata":{"name":"nvidia-devtools-sidecar-injector-webhook"},"webhooks":[{"clientConfig":{"service":{"namespace":"tools","name":"injector"}}}]}"#;
+    let webhook = "kube/objects/mutatingwebhookconfigurations/nvidia-devtools-sidecar-injector-webhook";
+    let before = fs::read_to_string(bench.0.path().join(webhook)).expect("a webhook");
+    bench.0.write(webhook, calls);
+    let service = "kube/objects/services/tools.injector";
+    bench.0.write(service, r#"{"kind":"Service","metadata":{"name":"injector","namespace":"tools"}}"#);
+    let ran = bench.run("clean --kubernetes --remove --inventory pods");
+    assert!(ran.code == Some(1) && ran.stdout.contains("it is installed"), "{}", ran.stdout);
+    fs::remove_file(bench.0.path().join(service)).expect("removed");
+    bench.0.write(webhook, &before);
     // What cannot be listed is unknown, and nothing is removed.
     bench.0.write("kube/forbidden-namespaces", "");
     let ran = bench.run("clean --kubernetes --remove --inventory pods");
@@ -185,6 +197,20 @@ fn leftovers_of_the_injector_are_listed_and_removed_only_where_asked() {
         ran.stderr
     );
     fs::remove_file(bench.0.path().join("kube/forbidden-namespaces")).expect("removed");
+    // A namespace with something of others stays.
+    let claim = "kube/objects/persistentvolumeclaims/nvidia-devtools-sidecar-injector.results";
+    bench.0.write(claim, r#"{"kind":"PersistentVolumeClaim","metadata":{"name":"results"}}"#);
+    let ran = bench.run("clean --kubernetes --remove --inventory pods");
+    assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stdout.contains("not removed namespace/nvidia-devtools-sidecar-injector: it holds PersistentVolumeClaim/results, which"),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stdout.ends_with("1 of 6 are there still; ask again\n"), "{}", ran.stdout);
+    assert!(bench.0.path().join("kube/objects/namespaces/nvidia-devtools-sidecar-injector").exists());
+    fs::remove_file(bench.0.path().join(claim)).expect("removed");
+    leave_injector(&bench);
     let ran = bench.run("clean --kubernetes --remove --inventory pods");
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.ends_with("nothing is left: 6 found, all removed\n"), "{}", ran.stdout);

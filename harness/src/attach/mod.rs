@@ -20,7 +20,7 @@ use cluster::reach::{Host, Reach};
 use job::script;
 use model::artefact::{CaseJobs, Format, Plan, PlannedCase, PlannedJob, RunRecord};
 use std::path::{Path, absolute};
-use store::{Home, Named, Store, StoreError};
+use store::{Home, Store, StoreError};
 
 /// Judges the folder. What is wrong with the request is refused as in any run; what is wrong with the folder ends with the
 /// exit code of what could not be judged.
@@ -125,7 +125,8 @@ fn on_nodes(home: &Home, planned: &SlotPlan, recorded: &Recorded) -> Result<Plan
         _ => return Err("planned on these nodes the case has other jobs; render it again".to_owned()),
     }
     // The same folder is the same run, whoever attaches it, and how often.
-    let tail = &sha256(format!("{:?}", recorded.ends).as_bytes())[..4];
+    let Recorded { places, ends } = recorded;
+    let tail = &sha256(format!("{:?}", (&planned.record, places, ends)).as_bytes())[..12];
     let run_id = format!("{}-{}-{tail}", store::run_time(recorded.began() as f64), planned.record.suite);
     // Nothing was launched here, so nothing of it is cleaned up or resumed from here.
     Ok(Plan { run_id, replayed_from: Some("collect".to_owned()), ..plan })
@@ -147,6 +148,16 @@ async fn same_files(reach: &dyn Reach, plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether both plans are of the same jobs on the same nodes.
+fn is_same(one: &Plan, other: &Plan) -> bool {
+    let jobs_of = |plan: &Plan| {
+        let jobs = plan.cases.iter().flat_map(|case| case.jobs.iter().map(|job| (case.name.clone(), job)));
+        jobs.map(|(case, job)| (case, job.name.clone(), job.folder.clone(), job.nodes.clone()))
+            .collect::<Vec<_>>()
+    };
+    one.run_id == other.run_id && jobs_of(one) == jobs_of(other)
+}
+
 /// Takes the files through the stages from their collection on.
 async fn judge(
     home: &Home,
@@ -156,17 +167,21 @@ async fn judge(
     reach: &dyn Reach,
 ) -> Result<(Plan, pipeline::Finished, Store), String> {
     let id = &plan.run_id;
-    match home.find_run(id) {
-        Ok(Named::Folder(folder)) if !folder.join("summary.json").exists() => {
-            // An earlier attempt at the same folder, which was ended on its way. One that goes on holds it.
-            store::remove_run(home, id).map_err(|error| error.to_string())?;
+    let folder = home.path().join("runs").join(id);
+    if folder.symlink_metadata().is_ok() {
+        let earlier: Option<Plan> = store::read_json(&folder.join("plan.json")).ok();
+        if !earlier.is_some_and(|earlier| is_same(&earlier, &plan)) {
+            return Err(format!(
+                "`runs/{id}`, which its run would be, is there and of another; move it away"
+            ));
         }
-        Ok(_) => {
+        if folder.join("summary.json").exists() {
             return Err(format!(
                 "it was judged already, as run {id}; `harness replay --run {id} --from judge` judges it again"
             ));
         }
-        Err(_) => {}
+        // An earlier attempt at the same folder, which was ended on its way. One that goes on holds it.
+        store::remove_run(home, id).map_err(|error| error.to_string())?;
     }
     let [case] = plan.cases.as_slice() else { return Err("the plan has not one case".to_owned()) };
     let store = Store::create(home, id).map_err(|error| error.to_string())?;

@@ -11,8 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Of one record. Most have less than a line.
 const LONGEST: usize = 16 << 10;
-/// Moments before 2020 and after 2100 are no moments of a run.
-const MOMENTS: std::ops::Range<u64> = 1_577_836_800..4_102_444_800;
+/// Moments before 2020 are no moments of a run.
+const FIRST: u64 = 1_577_836_800;
+/// So far the clock of a node may be ahead of the one here.
+const AHEAD_S: f64 = 3600.0;
 
 /// Where a pod was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +73,7 @@ pub(super) async fn read_manifest(here: &str, case: &str) -> Result<ManifestReco
 
 /// What each of the pods recorded, of all that were planned.
 pub(super) async fn read(reach: &dyn Reach, planned: &SlotPlan) -> Result<Recorded, String> {
+    let latest = (store::wall_clock_s() + AHEAD_S) as u64;
     let state = format!("{}/{}/_pods", planned.folder(), planned.record.case);
     let pods = planned.record.pods as usize;
     let mut places: Vec<PodPlace> = Vec::new();
@@ -112,7 +115,7 @@ pub(super) async fn read(reach: &dyn Reach, planned: &SlotPlan) -> Result<Record
                 }
                 ReadError::Odd(why) => why,
             })?;
-            let end = end(&text)
+            let end = end(&text, latest)
                 .ok_or_else(|| format!("`_pods/{name}` is no end of a job: `{}`", show(text.trim())))?;
             of_job.push(end);
         }
@@ -152,7 +155,8 @@ fn place(text: &str, number: usize) -> Option<PodPlace> {
     })
 }
 
-fn end(text: &str) -> Option<PartEnd> {
+/// Nothing has ended later than the latest moment.
+fn end(text: &str, latest: u64) -> Option<PartEnd> {
     let line = text.strip_suffix('\n')?;
     let [code, reason, began, ended] = line.split(' ').collect::<Vec<_>>()[..] else { return None };
     let reason = match reason {
@@ -163,8 +167,7 @@ fn end(text: &str) -> Option<PartEnd> {
         _ => return None,
     };
     let (code, began, ended) = (code.parse().ok()?, began.parse().ok()?, ended.parse().ok()?);
-    let is_sound =
-        (0..256).contains(&code) && MOMENTS.contains(&began) && MOMENTS.contains(&ended) && began <= ended;
+    let is_sound = (0..256).contains(&code) && FIRST <= began && began <= ended && ended <= latest;
     is_sound.then_some(PartEnd { code, reason, began, ended })
 }
 
@@ -202,9 +205,17 @@ impl Recorded {
     }
 }
 
-/// What a job has come to. A part that failed by itself counts before those that were ended for it, and is blamed where it
-/// is the only one: the clocks of nodes say too little about which of several was first.
+/// What a job has come to. Where a part was to end, having seen no failure, or was over its limit, its peers may have failed
+/// for its sake: no node is blamed. A part that failed by itself is blamed where it is the only one: the clocks of nodes say
+/// too little about which of several was first.
 fn outcome(job: &PlannedJob, parts: &[PartEnd]) -> (Ended, Option<Blamed>) {
+    let any = |reason: Reason| parts.iter().any(|part| part.reason == reason);
+    if any(Reason::Asked) {
+        return (Ended::Cancelled, None);
+    }
+    if any(Reason::Limit) {
+        return (Ended::TimeLimit { limit_s: job.limit_s }, None);
+    }
     let failed = |part: &&PartEnd| part.reason == Reason::Itself && part.code != 0;
     if let Some(worst) = parts.iter().filter(failed).max_by_key(|part| part.code) {
         let code = worst.code;
@@ -217,11 +228,8 @@ fn outcome(job: &PlannedJob, parts: &[PartEnd]) -> (Ended, Option<Blamed>) {
         let blamed = node.map(|node| Blamed { node: node.clone(), evidence: evidence() });
         return (Ended::Exited { code }, blamed);
     }
-    let any = |reason: Reason| parts.iter().any(|part| part.reason == reason);
     let end = match () {
         () if parts.is_empty() => Ended::Lost { why: "no pod recorded an end".to_owned() },
-        () if any(Reason::Limit) => Ended::TimeLimit { limit_s: job.limit_s },
-        () if any(Reason::Asked) => Ended::Cancelled,
         () if any(Reason::Peer) => Ended::Lost {
             why: "a pod ended its part since another had failed, and none recorded that".to_owned(),
         },
@@ -236,7 +244,7 @@ mod tests {
 
     #[test]
     fn only_whole_records_are_read() {
-        let read = |text: &str| end(text).map(|end| (end.code, end.reason));
+        let read = |text: &str| end(text, 1_800_000_000).map(|end| (end.code, end.reason));
         assert_eq!(read("0 itself 1790000000 1790000009\n"), Some((0, Reason::Itself)));
         assert_eq!(read("143 asked 1790000000 1790000009\n"), Some((143, Reason::Asked)));
         for odd in [
@@ -245,6 +253,7 @@ mod tests {
             "0 itself 1790000009 1790000000\n",
             "0 itself 1 2\n",
             "0 itself 1790000000 99999999999999999999\n",
+            "0 itself 1790000000 1800000001\n",
             "256 itself 1790000000 1790000009\n",
             "-1 itself 1790000000 1790000009\n",
             "0 somehow 1790000000 1790000009\n",
@@ -291,12 +300,19 @@ mod tests {
         assert_eq!(ended(&[fine, fine]), (Ended::Exited { code: 0 }, None));
         assert_eq!(ended(&[fine, bad]), blamed);
         assert_eq!(ended(&[part(143, Reason::Peer), bad]), blamed);
-        assert_eq!(ended(&[part(143, Reason::Asked), bad]), blamed);
         assert_eq!(ended(&[bad, bad]), (Ended::Exited { code: 1 }, None));
         let over = Ended::TimeLimit { limit_s: job.limit_s };
-        assert_eq!(ended(&[part(143, Reason::Limit), fine]), (over, None));
+        assert_eq!(ended(&[part(143, Reason::Limit), fine]), (over.clone(), None));
         assert_eq!(ended(&[part(0, Reason::Asked), fine]), (Ended::Cancelled, None));
         assert!(matches!(ended(&[part(143, Reason::Peer), fine]), (Ended::Lost { .. }, None)));
         assert!(matches!(ended(&[]), (Ended::Lost { .. }, None)));
+        // These had ended before they saw that another failed: it may have failed for their sake.
+        assert_eq!(ended(&[part(143, Reason::Asked), bad]), (Ended::Cancelled, None));
+        assert_eq!(ended(&[part(143, Reason::Limit), bad]), (over.clone(), None));
+        assert_eq!(ended(&[part(143, Reason::Limit), part(143, Reason::Peer), bad]), (over.clone(), None));
+        assert_eq!(
+            ended(&[part(143, Reason::Limit), part(143, Reason::Asked), bad]),
+            (Ended::Cancelled, None)
+        );
     }
 }

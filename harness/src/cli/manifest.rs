@@ -5,17 +5,19 @@ use crate::error::Error;
 use crate::filters::Filters;
 use crate::manifest::{ManifestKind, ManifestRequest, manifest};
 use crate::session::{RunOptions, print_errors, report_error};
+use base::text::show;
 use clap::Args;
 use model::exit_code;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const CODES: &str = "\
 Pods are made as `[reach]` with `via = \"kubernetes\"` says: image, queue, tolerations, devices, huge
 pages. They run the scripts of the plan under the same profiler and environment, record on the claim
 where Kubernetes put them, and leave their files there: `harness run --attach` judges the folder.
-Cases that torchrun starts: job, jobset, pytorchjob, trainjob, hyperpod-pytorchjob. Cases that
-mpirun starts: job, jobset, mpijob, without an sshd in the image. Other programs: job, jobset.
+Under torchrun: job, jobset, pytorchjob, trainjob, hyperpod-pytorchjob.
+Under mpirun:   job, jobset, mpijob, without an sshd in the image.
+Other programs: job, jobset.
 
 Exit codes: 0 rendered; 2 wrong usage, or a case that pods of a manifest cannot run; 3 the file
 could not be written.";
@@ -86,6 +88,10 @@ pub(super) fn run(args: ManifestArgs) -> Result<i32, Error> {
         Err(diagnostics) => return Ok(print_errors(&diagnostics)),
     };
     let written = match &args.output {
+        Some(path) if !folder_of(path).is_dir() => {
+            let (path, folder) = (path.display().to_string(), folder_of(path).display().to_string());
+            Err(format!("cannot write `{}`: no such folder: `{}`", show(&path), show(&folder)))
+        }
         Some(path) => store::write_whole(path, text.as_bytes()).map_err(|error| error.to_string()),
         None => {
             let mut out = io::stdout().lock();
@@ -96,4 +102,9 @@ pub(super) fn run(args: ManifestArgs) -> Result<i32, Error> {
         Ok(()) => exit_code::PASSED,
         Err(why) => report_error(&why),
     })
+}
+
+/// Where a file is to be, which is not made for it.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -83,10 +83,13 @@ impl ManifestKind {
         };
         let instead = match workload {
             Workload::Mpi => "`--as mpijob`, `--as job` or `--as jobset`",
-            Workload::Torchrun => "`--as pytorchjob` or `--as job`",
+            Workload::Torchrun => {
+                "`--as job`, `--as jobset`, `--as pytorchjob`, `--as trainjob` or `--as hyperpod-pytorchjob`"
+            }
             Workload::Other => "`--as job` or `--as jobset`",
         };
-        Err(format!("case `{case}` cannot be a {}: {why}; write {instead}", self.name()))
+        let article = if self == ManifestKind::MpiJob { "an" } else { "a" };
+        Err(format!("case `{case}` cannot be {article} {}: {why}; write {instead}", self.name()))
     }
 }
 

@@ -10,7 +10,10 @@ mod yaml;
 pub(crate) use kinds::ManifestKind;
 pub(crate) use slots::{SlotPlan, check_pods, jobs, slot};
 
+use slots::SLOT;
+
 use crate::session::RunOptions;
+use config::inventory::is_object_name;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::Home;
@@ -80,10 +83,12 @@ fn head(planned: &SlotPlan) -> String {
 /// A text as the name of an object, which holds small letters, digits and `-`.
 fn name_from(text: &str, longest: usize) -> String {
     let allowed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    let name: String = text.chars().map(allowed).take(longest).collect();
-    let name = name.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
+    let name: String = text.chars().map(allowed).collect();
+    let name = name.trim_matches('-');
     // A name begins with a letter where a label of DNS is made from it.
-    if name.starts_with(|c: char| c.is_ascii_lowercase()) { name } else { format!("case-{name}") }
+    let is_label = name.starts_with(|c: char| c.is_ascii_lowercase());
+    let name = if is_label { name.to_owned() } else { format!("case-{name}") };
+    name.get(..longest).unwrap_or(&name).trim_end_matches('-').to_owned()
 }
 
 /// Operators put more behind the name of a job: of a pod's name, 63 letters are left.
@@ -97,6 +102,9 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
         && name.len() <= LONGEST_NAME
         && name.chars().all(allowed);
     match is_name {
+        true if name.contains(SLOT) => {
+            Err(format!("not a name of a job: `{name}`; `{SLOT}` stands for nodes"))
+        }
         true => Ok(()),
         false => Err(format!(
             "not a name of a job: `{}`; expected at most {LONGEST_NAME} small letters, digits and `-`, a letter first",
@@ -105,9 +113,51 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
+/// Why a text is no name of a claim.
+fn check_claim(claim: &str) -> Result<(), String> {
+    match is_object_name(claim) {
+        true => Ok(()),
+        false => Err(format!(
+            "not a name of a claim: `{}`; expected small letters, digits, `-` and `.`",
+            base::text::show(claim)
+        )),
+    }
+}
+
 /// Adds what a map lacks.
 fn extend(map: &mut Value, more: Value) {
     if let (Value::Object(map), Value::Object(more)) = (map, more) {
         map.extend(more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_made_is_one_that_is_taken() {
+        for text in
+            ["", "_-_", "1-1", "ü-ß", &"9".repeat(90), &"a".repeat(90), &format!("{}-b", "a".repeat(39))]
+        {
+            let name = name_from(text, LONGEST_NAME);
+            assert_eq!(check_name(&name), Ok(()), "{text}: {name}");
+        }
+        assert_eq!(name_from("nccl-p5-all-all_gather", LONGEST_NAME), "nccl-p5-all-all-gather");
+        assert_eq!(name_from("2-nodes", LONGEST_NAME), "case-2-nodes");
+    }
+
+    #[test]
+    fn a_name_holds_no_word_that_stands_for_a_node() {
+        assert!(check_name(&slot(0)).is_err());
+        assert!(check_name("a-harness-slot-b").is_err());
+    }
+
+    #[test]
+    fn a_claim_has_a_name_of_kubernetes() {
+        for odd in ["", "A/../b", "${x}", "a\nb", "-a", "a.", "a b", &"a".repeat(254)] {
+            assert!(check_claim(odd).is_err(), "{odd}");
+        }
+        assert_eq!(check_claim("fsx-claim.1"), Ok(()));
     }
 }

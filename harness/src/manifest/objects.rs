@@ -15,8 +15,8 @@ const LABEL: &str = "harness/manifest";
 const MOST_BYTES: usize = 1_000_000;
 /// What a job may take beyond its limit; `pod.sh` knows it.
 const SLACK_S: u64 = 120;
-/// A pod that is to end writes down that it was.
-const GRACE_S: u64 = 45;
+/// A pod that is to end writes down that it was; `pod.sh` takes a minute more where another has failed.
+const GRACE_S: u64 = 90;
 
 /// All of them, what is applied last first: pods wait for their files.
 pub(super) fn all(planned: &SlotPlan, request: &ManifestRequest) -> Result<Vec<Value>, String> {

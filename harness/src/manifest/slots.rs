@@ -1,10 +1,11 @@
 //! The plan of a manifest: Kubernetes chooses the nodes, so that each pod has a slot in its place, a word that stands for
 //! the node's name wherever the plan has it. The pods, and `run --attach`, put the names there.
 
-use super::{LONGEST_NAME, ManifestRecord, ManifestRequest, check_name, name_from};
+use super::{LONGEST_NAME, ManifestRecord, ManifestRequest, check_claim, check_name, name_from};
 use crate::session::planning::{make_plan_on, recipes_of_project};
 use crate::session::{RunOptions, planning};
 use base::digest::sha256;
+use base::text::count;
 use config::inventory::{Inventory, KubernetesReach, ReachBy};
 use job::script;
 use model::artefact::{Plan, PlannedCase, PlannedFile, PlannedJob};
@@ -19,8 +20,11 @@ pub(crate) fn slot(at: usize) -> String {
     let letter =
         |digit: char| digit.to_digit(10).and_then(|digit| char::from_digit(digit + 10, 36)).unwrap_or(digit);
     let number: String = format!("{at:05}").chars().map(letter).collect();
-    format!("harness-slot-{number}")
+    format!("{SLOT}{number}")
 }
+
+/// Every such word begins with this, and nothing else may.
+pub(super) const SLOT: &str = "harness-slot-";
 
 /// Five digits are those of a slot, and of a number in `pod.sh`.
 const MOST_PODS: u32 = 10_000;
@@ -47,10 +51,11 @@ impl SlotPlan {
             *found.borrow_mut() = Some(take_slots(inventory, request)?);
             Ok(())
         };
+        if let Some(claim) = &request.claim {
+            check_claim(claim).map_err(|why| vec![format!("--claim: {why}")])?;
+        }
         let name = match &request.name {
-            Some(name) => {
-                check_name(name).map(|()| name.clone()).map_err(|why| vec![format!("--name: {why}")])?
-            }
+            Some(name) => name.clone(),
             None => {
                 let suite = request.options.suites.first().map_or("", String::as_str);
                 let suite = suite.rsplit('/').next().unwrap_or_default().trim_end_matches(".toml");
@@ -58,6 +63,7 @@ impl SlotPlan {
                 name_from(&format!("{suite}-{case}"), LONGEST_NAME)
             }
         };
+        check_name(&name).map_err(|why| vec![format!("--name: {why}")])?;
         // The nodes are chosen already.
         let on_slots = RunOptions { nodes: None, exclude_nodes: None, ..request.options.clone() };
         let (plan, inventory) = make_plan_on(home, &on_slots, &catalogue, Some(&name), &prepare)?;
@@ -106,9 +112,11 @@ pub(crate) fn check_pods(pods: u32, nodes: usize, inventory: &str) -> Result<(),
     match pods {
         0 => Err("0 pods, expected 1 or more".to_owned()),
         _ if pods > MOST_PODS => Err(format!("{pods} pods, the limit is {MOST_PODS}")),
-        _ if pods as usize > nodes => {
-            Err(format!("{pods} pods, and there are {nodes} nodes for them in {inventory}"))
-        }
+        _ if pods as usize > nodes => Err(format!(
+            "{}, and {} for them in {inventory}",
+            count(pods, "pod"),
+            count(nodes as u64, "node")
+        )),
         _ => Ok(()),
     }
 }
@@ -145,6 +153,13 @@ fn check(case: &PlannedCase, pods: usize) -> Result<(), String> {
     let name = &case.name;
     if let Some(why) = &case.skip {
         return Err(format!("case `{name}` is not run: {why}"));
+    }
+    // Such a job's folder would have the name of a node, which is unknown when the file is rendered.
+    if name.contains(SLOT) || jobs(case).any(|job| job.name.contains(SLOT)) {
+        return Err(format!(
+            "case `{name}` names its jobs by their nodes, and Kubernetes chooses those later: give it \
+             `placement = \"all\"`, or start it by `harness run`"
+        ));
     }
     if let Some(job) = jobs(case).find(|job| job.nodes.len() != pods) {
         let on = job.nodes.len();

@@ -82,7 +82,14 @@ fn plain(text: &str) -> String {
         && text.chars().all(inner)
         && !WORDS.contains(&text.to_ascii_lowercase().as_str())
         && !text.eq_ignore_ascii_case("n");
-    if is_plain { text.to_owned() } else { Value::from(text).to_string() }
+    if is_plain { text.to_owned() } else { Value::from(text).to_string().chars().map(escaped).collect() }
+}
+
+/// JSON leaves some characters as they are that YAML forbids, or takes for the end of a line.
+fn escaped(c: char) -> String {
+    let is_odd = ('\u{7f}'..='\u{9f}').contains(&c)
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}');
+    if is_odd { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }
 }
 
 /// A text of several lines as a block; none where a block cannot hold it.
@@ -126,6 +133,14 @@ mod tests {
             assert_eq!(rendered, format!("k: {}\n", Value::from(text)), "{text}");
         }
         assert_eq!(render(&json!({ "a/b": "/x-1.y", "c": 3 })), "a/b: /x-1.y\nc: 3\n");
+    }
+
+    #[test]
+    fn characters_that_yaml_forbids_or_folds_are_escaped() {
+        let rendered = |text: &str| render(&json!({ "k": text }));
+        assert_eq!(rendered("a\u{7f}b\u{85}c\u{2028}d"), "k: \"a\\u007fb\\u0085c\\u2028d\"\n");
+        assert_eq!(rendered("a\n\u{9b}\u{feff}"), "k: \"a\\n\\u009b\\ufeff\"\n");
+        assert_eq!(rendered("\u{1}é"), "k: \"\\u0001é\"\n");
     }
 
     #[test]

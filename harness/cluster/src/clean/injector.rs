@@ -33,7 +33,7 @@ impl InjectorLeftover {
 /// What was found.
 #[derive(Debug, Default)]
 pub struct InjectorLeftovers {
-    /// Its deployments run: it is installed, and what was found belongs to it.
+    /// Its deployments run, or what a webhook calls is there: it is installed, and what was found belongs to it.
     pub is_installed: bool,
     /// Sorted.
     pub found: Vec<InjectorLeftover>,
@@ -52,14 +52,20 @@ impl InjectorSearch {
 
     /// Lists what the injector left in the whole cluster. What cannot be listed is an error: less is no answer.
     pub async fn find(&self) -> Result<InjectorLeftovers, String> {
-        let deployments = self.items(&["get", "deployments.apps"]).await?;
+        let mut is_installed = !self.items(&["get", "deployments.apps"]).await?.is_empty();
+        let webhooks = self.items(&["get", "mutatingwebhookconfigurations"]).await?;
+        for item in webhooks.iter().filter(|item| name(item).is_some_and(|name| is_of_injector(name, item))) {
+            for called in called(item) {
+                is_installed |= self.is_there(called).await?;
+            }
+        }
         let mut found = Vec::new();
         let mut leave = |kind: &str, name: &str, what, remove: &[&str]| {
             let remove = remove.iter().map(|word| (*word).to_owned()).collect();
             found.push(InjectorLeftover { object: format!("{kind}/{name}"), what, remove });
         };
-        for item in self.items(&["get", "mutatingwebhookconfigurations"]).await? {
-            let Some(name) = name(&item).filter(|name| is_of_injector(name, &item)) else { continue };
+        for item in &webhooks {
+            let Some(name) = name(item).filter(|name| is_of_injector(name, item)) else { continue };
             let kind = "mutatingwebhookconfiguration";
             leave(kind, name, "webhook that every new pod passes", &["delete", kind, name]);
         }
@@ -71,7 +77,17 @@ impl InjectorSearch {
         for item in self.items(&["get", "namespaces"]).await? {
             let Some(name) = name(&item) else { continue };
             if name == INJECTOR {
-                leave("namespace", name, "its own namespace", &["delete", "namespace", name]);
+                match self.others().await {
+                    Ok(None) => {
+                        leave("namespace", name, "its own namespace", &["delete", "namespace", name]);
+                    }
+                    // Nothing of others is deleted with it.
+                    Ok(Some(_)) | Err(_) => {
+                        let within = format!("--namespace={INJECTOR}");
+                        let what = "its own namespace, which may hold what is of others";
+                        leave("namespace", name, what, &["get", "all,configmaps,secrets", &within]);
+                    }
+                }
             } else if item["metadata"]["labels"].get(INJECTOR).is_some() {
                 let without = format!("{INJECTOR}-");
                 leave(
@@ -102,12 +118,21 @@ impl InjectorSearch {
         }
         found.sort();
         found.dedup();
-        Ok(InjectorLeftovers { is_installed: !deployments.is_empty(), found })
+        Ok(InjectorLeftovers { is_installed, found })
     }
 
     /// Removes one of them; or why that was refused.
     pub async fn remove(&self, leftover: &InjectorLeftover) -> Result<(), String> {
         let mut arguments = leftover.remove.clone();
+        if leftover.object == format!("namespace/{INJECTOR}") {
+            // Asked again: it may have got something since it was listed.
+            if let Some(other) = self.others().await? {
+                return Err(format!(
+                    "it holds {other}, which is not the injector's; `kubectl delete` it yourself"
+                ));
+            }
+            arguments = ["delete", "namespace", INJECTOR].map(str::to_owned).to_vec();
+        }
         if arguments.first().is_some_and(|verb| verb == "delete") {
             arguments.extend(["--ignore-not-found", "--wait=false"].map(str::to_owned));
         }
@@ -117,6 +142,36 @@ impl InjectorSearch {
             true => Ok(()),
             false => Err(answer.complaint()),
         }
+    }
+
+    /// Whether there is the service that a webhook calls. One that is called by an address may be anywhere.
+    async fn is_there(&self, called: Option<(&str, &str)>) -> Result<bool, String> {
+        let Some((namespace, service)) = called else { return Ok(true) };
+        let (within, field) =
+            (format!("--namespace={namespace}"), format!("--field-selector=metadata.name={service}"));
+        let found = self.items(&["get", "services", &within, &field]).await?;
+        Ok(found.iter().any(|item| {
+            name(item) == Some(service) && item["metadata"]["namespace"].as_str() == Some(namespace)
+        }))
+    }
+
+    /// Something in the injector's namespace that is not its own, if there is: of all kinds that can be listed there.
+    async fn others(&self) -> Result<Option<String>, String> {
+        let asked = ["api-resources", "--verbs=list", "--namespaced", "--output=name"].map(str::to_owned);
+        let answer = self.kubectl.ask(&asked, b"", LIST_LIMIT).await.map_err(|error| error.to_string())?;
+        if !answer.succeeded {
+            return Err(format!("`kubectl {}`: {}", asked.join(" "), answer.complaint()));
+        }
+        let text = String::from_utf8_lossy(&answer.stdout);
+        let kinds: Vec<&str> = text.split_whitespace().filter(|kind| is_name(kind)).collect();
+        if kinds.is_empty() {
+            return Err(format!("`kubectl {}`: no kinds", asked.join(" ")));
+        }
+        let items = self.items(&["get", &kinds.join(",")]).await?;
+        Ok(items.iter().find(|item| !is_own(item)).map(|item| {
+            let word = |value: &Value| base::text::show(value.as_str().unwrap_or("?"));
+            format!("{}/{}", word(&item["kind"]), word(&item["metadata"]["name"]))
+        }))
     }
 
     async fn items(&self, arguments: &[&str]) -> Result<Vec<Value>, String> {
@@ -158,6 +213,36 @@ fn is_of_injector(name: &str, item: &Value) -> bool {
         && webhooks.iter().all(|webhook| webhook.to_string().contains(INJECTOR))
 }
 
+/// The services that the webhooks of a configuration call, by namespace and name; none for what is no such service.
+fn called(item: &Value) -> Vec<Option<(&str, &str)>> {
+    let webhooks = item["webhooks"].as_array().map_or(&[][..], Vec::as_slice);
+    webhooks.iter().map(service).collect()
+}
+
+fn service(webhook: &Value) -> Option<(&str, &str)> {
+    let service = webhook.pointer("/clientConfig/service")?;
+    let part = |key: &str| service[key].as_str().filter(|text| is_name(text));
+    part("namespace").zip(part("name"))
+}
+
+/// Whether an object of the injector's namespace goes with it: the injector's by its name, or what every namespace has.
+fn is_own(item: &Value) -> bool {
+    let Some(name) = name(item) else { return false };
+    let is_of_all = match item["kind"].as_str() {
+        Some("Event") => true,
+        Some("ConfigMap") => ["kube-root-ca.crt", "openshift-service-ca.crt"].contains(&name),
+        Some("ServiceAccount") => name == "default",
+        Some("Secret") => name.starts_with("default-token-"),
+        _ => false,
+    };
+    is_of_all || [INJECTOR, WEBHOOK].iter().any(|own| name.strip_prefix(own).is_some_and(is_end_of_name))
+}
+
+/// What Kubernetes or the chart puts behind a name.
+fn is_end_of_name(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with(['-', '.'])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,5 +264,42 @@ mod tests {
             assert!(!is_name(odd), "{odd}");
         }
         assert!(is_name("csr.nvidia-devtools:1"));
+    }
+
+    #[test]
+    fn what_a_webhook_calls_is_a_service_or_unknown() {
+        let config = |client: Value| json!({ "webhooks": [{ "clientConfig": client }] });
+        let known = config(json!({ "service": { "namespace": "tools", "name": "svc" } }));
+        assert_eq!(called(&known), [Some(("tools", "svc"))]);
+        for odd in [
+            json!({ "url": "https://a" }),
+            json!({ "service": { "name": "svc" } }),
+            json!({ "service": { "namespace": "--all", "name": "svc" } }),
+        ] {
+            assert_eq!(called(&config(odd)), [None]);
+        }
+        assert!(called(&json!({})).is_empty());
+    }
+
+    #[test]
+    fn only_what_is_the_injectors_or_of_every_namespace_goes_with_its_namespace() {
+        let object = |kind: &str, name: &str| json!({ "kind": kind, "metadata": { "name": name } });
+        for (kind, name) in [
+            ("ConfigMap", "kube-root-ca.crt"),
+            ("ServiceAccount", "default"),
+            ("Event", "x.17"),
+            ("Secret", "nvidia-devtools-sidecar-injector-certs"),
+            ("Service", "nvidia-devtools-sidecar-injector"),
+        ] {
+            assert!(is_own(&object(kind, name)), "{kind}/{name}");
+        }
+        for (kind, name) in [
+            ("ConfigMap", "default"),
+            ("PersistentVolumeClaim", "results"),
+            ("Pod", "nvidia-devtools-sidecar-injectors"),
+            ("Secret", ""),
+        ] {
+            assert!(!is_own(&object(kind, name)), "{kind}/{name}");
+        }
     }
 }

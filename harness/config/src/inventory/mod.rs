@@ -14,6 +14,7 @@ mod world;
 pub use instance::{FlowOp, Instance, Instances, Transport};
 pub use launcher::{
     JobNeeds, JobSite, KubernetesReach, LaunchPlanner, ReachBy, SlurmReach, SshReach, SshStart, Toleration,
+    is_object_name,
 };
 pub use stack::Stack;
 pub use topology::{Topology, TopologyFile};

@@ -10,7 +10,8 @@
 #   record       what the manifest was rendered from
 #   ready        the files of the jobs lie in their folders, with the names of the nodes in them
 #   ended.JOB.N  how a job ended there: `CODE REASON BEGAN ENDED`, the last two in seconds since 1970. REASON is itself, limit
-#                (over its time limit), peer (another pod's part had failed) or asked (the pod was to end)
+#                (over its time limit), peer (another pod's part had failed, which it outlived by a minute) or asked (the pod was
+#                to end, and had seen no failure of another)
 set -u
 LC_ALL=C
 # A job goes on for so long once its part in another pod has failed.
@@ -194,12 +195,13 @@ run() {
   HARNESS_NODE=$node setsid bash job.sh < /dev/null > "log.$node" 2>&1 &
   child=$!
   while kill -0 "$child" 2> /dev/null; do
-    if [[ -n $leave ]]; then
-      reason=asked
-    elif ((SECONDS - since >= limit)); then
+    # An operator ends all pods at once where one has failed. A part that has seen the failure goes on all the same: where
+    # it fails too, which of them was first is unknown.
+    if [[ -z $failed ]] && has_failed "$job"; then failed=$SECONDS; fi
+    if ((SECONDS - since >= limit)); then
       reason=limit
-    elif [[ -z $failed ]] && has_failed "$job"; then
-      failed=$SECONDS
+    elif [[ -n $leave && -z $failed ]]; then
+      reason=asked
     elif [[ -n $failed ]] && ((SECONDS - failed >= GRACE_S)); then
       reason=peer
     fi
@@ -210,6 +212,14 @@ run() {
   put_down "$child"
   wait "$child"
   code=$?
+  # A signal ends the wait, not the part.
+  if [[ -n $leave ]]; then
+    wait "$child"
+    code=$?
+  fi
+  # Neither says what its part came to: it failed while it was to end, or its workload had ended before.
+  if [[ $reason == itself && $code != 0 && -n $leave && -z $failed ]]; then reason=asked; fi
+  if [[ $reason == peer && -e done.$node ]]; then reason=asked; fi
   printf -v ended '%(%s)T' -1
   write "ended.$job.$number" "$code $reason $began $ended"
   cd / || exit 1
@@ -218,6 +228,7 @@ run() {
 # Whether the job's part in another pod has failed.
 has_failed() {
   local file code
+  ls -- "$state" > /dev/null
   for file in "$state/ended.$1."*; do
     { read -r code _ < "$file"; } 2> /dev/null || continue
     [[ $code == 0 ]] || return 0

@@ -192,13 +192,16 @@ fn label_part(value: &Value<'_>, is_key: bool) -> Option<String> {
     Some(text)
 }
 
-/// Names of objects are lower-case words, parted by points.
+/// Whether objects of Kubernetes can have this name: lower-case words, parted by points.
+pub fn is_object_name(text: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+    let ends = |c: char| c.is_ascii_alphanumeric();
+    text.len() <= 253 && text.chars().all(allowed) && text.starts_with(ends) && text.ends_with(ends)
+}
+
 fn object_name(value: &Value<'_>) -> Option<String> {
     let text = value.non_empty_text()?;
-    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
-    let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
-    let is_name = text.len() <= 253 && text.chars().all(allowed);
-    if !is_name || !ends(text.chars().next()) || !ends(text.chars().next_back()) {
+    if !is_object_name(&text) {
         let message = format!("`{}` must be a name of Kubernetes: {text:?}", value.key());
         value.diagnostic_with(message, "write small letters, digits, `-` and `.`");
         return None;

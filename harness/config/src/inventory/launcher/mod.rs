@@ -7,7 +7,7 @@ mod planner;
 mod slurm;
 mod ssh;
 
-pub use kubernetes::{KubernetesReach, Toleration};
+pub use kubernetes::{KubernetesReach, Toleration, is_object_name};
 pub use planner::{JobNeeds, JobSite, LaunchPlanner};
 pub use slurm::SlurmReach;
 pub use ssh::{SshReach, SshStart};
