@@ -129,30 +129,30 @@ fn folders_that_are_no_runs_take_no_place_among_the_newest() {
 }
 
 /// A run of the first minute with this at the end of its id.
-fn of_one_second(made: Made, end: &str) -> Made {
+fn made_in_one_second(made: Made, end: &str) -> Made {
     let mut made = made;
     made.plan.run_id = format!("20261121T030100Z-nccl-p5-{end}");
     made
 }
 
 #[test]
-fn runs_of_one_second_are_in_the_order_of_their_ends_and_a_green_one_hides_no_red_one() {
+fn runs_made_in_one_second_are_in_the_order_of_their_ends_and_a_green_one_hides_no_red_one() {
     let red = || Made::at(1, &[]).ending(Status::Fail).naming(vec![culprit("p5-001", NIC)]);
     let green = || Made::at(1, &[]);
     let newest = |made: &[Made]| past(made).1.runs.last().map(|run| run.id().to_owned()).expect("runs");
-    assert!(newest(&[of_one_second(red(), "a"), of_one_second(green(), "b")]).ends_with("-a"));
-    let mut later = of_one_second(green(), "a");
+    assert!(newest(&[made_in_one_second(red(), "a"), made_in_one_second(green(), "b")]).ends_with("-a"));
+    let mut later = made_in_one_second(green(), "a");
     later.record.as_mut().expect("a record").ended = Some("2026-03-01T08:03:00Z".into());
-    assert!(newest(&[later.clone(), of_one_second(red(), "b")]).ends_with("-a"));
-    let mut open = of_one_second(green(), "0");
+    assert!(newest(&[later.clone(), made_in_one_second(red(), "b")]).ends_with("-a"));
+    let mut open = made_in_one_second(green(), "0");
     open.record.as_mut().expect("a record").ended = None;
     assert!(newest(&[open, later]).ends_with("-0"));
-    let (_folder, both) = past(&[of_one_second(red(), "a"), of_one_second(green(), "b")]);
+    let (_folder, both) = past(&[made_in_one_second(red(), "a"), made_in_one_second(green(), "b")]);
     assert!(suspects(&both)[0].is_open() && suspects(&both)[0].cleared.is_empty());
     // Nor does one that ended later clear a part, if it was made in the same second.
-    let mut ended_later = of_one_second(green(), "c");
+    let mut ended_later = made_in_one_second(green(), "c");
     ended_later.record.as_mut().expect("a record").ended = Some("2026-03-01T08:04:00Z".into());
-    let (_folder, both) = past(&[of_one_second(red(), "a"), ended_later]);
+    let (_folder, both) = past(&[made_in_one_second(red(), "a"), ended_later]);
     assert!(suspects(&both)[0].is_open());
 }
 
