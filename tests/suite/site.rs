@@ -63,6 +63,10 @@ fn a_site_is_brought_up_to_date_and_pages_beyond_the_limit_go() {
     let ran = project.harness(&["site", "--output", "out", "--pages", "1"]);
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     assert!(out.join(format!("runs/{two}.html")).is_file() && !out.join(format!("runs/{one}.html")).exists());
+    // A page that was cut is made again.
+    fs::write(out.join(format!("runs/{two}.html")), "<p>cut").expect("cut");
+    let ran = project.harness(&["site", "--output", "out", "--pages", "1"]);
+    assert!(ran.code == Some(0) && read(&out.join(format!("runs/{two}.html"))).len() > 1000, "{}", ran.all());
     // A run that was ended has no page, and is no pass.
     let killed = little::killed(&project, 12);
     let ran = project.harness(&["site", "--output", "out"]);
@@ -101,6 +105,7 @@ fn hostile_folders_of_runs_are_named_and_not_followed() {
         "b-pipe: cases/x/verdict.json: a link or no regular file",
         "c-broken: ",
         "d-empty<b>: no `plan.json`",
+        "20260101T000000Z-link-0001: a link, which is not followed",
     ] {
         assert!(ran.stderr.contains(words), "no `{words}` in: {}", ran.all());
         let escaped = words.replace('<', "&lt;").replace('>', "&gt;");
@@ -123,6 +128,15 @@ fn a_folder_with_other_files_is_refused_and_left_as_it_is() {
     let ran = project.harness(&["site", "--output", "runs/site"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("lies among the runs"), "{}", ran.all());
     assert!(!project.path().join("runs/site").exists(), "nothing is left among the runs");
+    let ran = project.harness(&["site", "--deliveries", "absent"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("--deliveries: `absent`: "), "{}", ran.all());
+    assert!(!project.path().join("site").exists());
+    // Who is refused has lost nothing.
+    fs::create_dir(project.path().join("notes")).expect("made");
+    project.write("notes/.part-notes", "precious");
+    let ran = project.harness(&["site", "--runs", "absent", "--output", "notes"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.all());
+    assert_eq!(read(&project.path().join("notes/.part-notes")), "precious");
     let ran = project.harness(&["site", "--runs", "absent"]);
     assert_eq!(ran.code, Some(2), "{}", ran.all());
     fs::create_dir(project.path().join("none")).expect("made");

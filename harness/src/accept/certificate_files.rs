@@ -4,11 +4,15 @@ use super::certificate::JSON;
 use base::digest::sha256;
 use model::artefact::acceptance::Acceptance;
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use store::CHECKSUMS;
 
 /// A certificate that is larger is not read, and neither is a list of digests.
 const MOST: u64 = 256 << 20;
+
+/// Deliveries without one that are named.
+const MOST_NAMED: usize = 5;
 
 /// The certificate of one delivery.
 pub(crate) struct StoredCertificate {
@@ -23,9 +27,11 @@ pub(crate) struct StoredCertificate {
 /// has none.
 pub(crate) fn read_all(deliveries: &Path) -> (Vec<StoredCertificate>, Vec<String>) {
     let (mut found, mut unread) = (Vec::new(), Vec::new());
-    let mut places: Vec<_> =
-        fs::read_dir(deliveries).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    places.sort();
+    let places = match places(deliveries) {
+        Ok(places) => places,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return (found, unread),
+        Err(error) => return (found, vec![format!("deliveries: {error}")]),
+    };
     for place in places.iter().filter(|place| place.is_dir() && !place.is_symlink()) {
         let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let path = place.join(JSON);
@@ -50,21 +56,56 @@ pub(crate) fn read_all(deliveries: &Path) -> (Vec<StoredCertificate>, Vec<String
     (found, unread)
 }
 
+/// What of a folder of deliveries has no certificate, a line for each reason: links, and deliveries that have not ended.
+pub(crate) fn uncertified(deliveries: &Path) -> Vec<String> {
+    let (mut links, mut open) = (Vec::new(), Vec::new());
+    // A folder that cannot be read is named where its certificates are read.
+    for place in places(deliveries).unwrap_or_default() {
+        let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match () {
+            () if name.starts_with('.') => {}
+            () if place.is_symlink() => links.push(name),
+            () if place.is_dir() && fs::symlink_metadata(place.join(JSON)).is_err() => open.push(name),
+            () => {}
+        }
+    }
+    let lines =
+        [(links, "a link, which is not followed"), (open, "no certificate: no delivery, or not ended")];
+    lines.into_iter().filter(|(names, _)| !names.is_empty()).map(|(names, why)| named(&names, why)).collect()
+}
+
+fn named(names: &[String], why: &str) -> String {
+    let first = names.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MOST_NAMED) {
+        0 => format!("{first}: {why}"),
+        more => format!("{first} and {more} more: {why}"),
+    }
+}
+
+fn places(deliveries: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut places: Vec<PathBuf> =
+        fs::read_dir(deliveries)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    places.sort();
+    Ok(places)
+}
+
 /// Whether the list of digests has the certificate as it is.
 fn altered(place: &Path) -> Result<(), String> {
     let list = place.join(CHECKSUMS);
     let is_plain = fs::symlink_metadata(&list).is_ok_and(|facts| facts.is_file() && facts.len() <= MOST);
     let read = |path: &Path| fs::read(path).map_err(|error| error.to_string());
     if !is_plain {
-        return Err(format!("no `{CHECKSUMS}` beside it"));
+        return Err(format!("no `{CHECKSUMS}` beside it; copy the whole folder of the delivery again"));
     }
     let list = String::from_utf8_lossy(&read(&list)?).into_owned();
     let digest = sha256(&read(&place.join(JSON))?);
     let named = list.lines().find_map(|line| line.strip_suffix(JSON)?.strip_suffix("  "));
     match named {
         Some(named) if named == digest => Ok(()),
-        Some(_) => Err(format!("`{CHECKSUMS}` has another digest: it was changed since it was written")),
-        None => Err(format!("`{CHECKSUMS}` does not list it")),
+        Some(_) => Err(format!(
+            "`{CHECKSUMS}` has another digest: it was changed since it was written; `sha256sum -c {CHECKSUMS}` in its folder lists what differs"
+        )),
+        None => Err(format!("`{CHECKSUMS}` does not list it; copy the whole folder of the delivery again")),
     }
 }
 
@@ -94,7 +135,23 @@ mod tests {
         fs::create_dir_all(folder.path().join("f-link")).expect("made");
         symlink("../a-good/acceptance.json", folder.path().join("f-link").join(JSON)).expect("linked");
         symlink("a-good", folder.path().join("g-folder-link")).expect("linked");
+        fs::create_dir_all(folder.path().join("h-open")).expect("made");
+        assert_eq!(
+            uncertified(folder.path()),
+            [
+                "g-folder-link: a link, which is not followed",
+                "h-open: no certificate: no delivery, or not ended"
+            ]
+        );
         let (found, unread) = read_all(folder.path());
+        let why = |at: usize| found[at].altered.clone().unwrap_or_default();
+        assert!(
+            why(1).contains("`sha256sum -c SHA256SUMS`") && !why(3).contains("sha256sum -c"),
+            "{}",
+            why(3)
+        );
+        let not_a_folder = read_all(&folder.path().join("a-good").join(JSON));
+        assert!(not_a_folder.0.is_empty() && not_a_folder.1.len() == 1, "{:?}", not_a_folder.1);
         let altered: Vec<(&str, bool)> =
             found.iter().map(|one| (one.name.as_str(), one.altered.is_some())).collect();
         assert_eq!(

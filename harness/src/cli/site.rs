@@ -14,8 +14,8 @@ The folder works offline and can be served from anywhere: its pages link to each
 nothing else. Run it again to bring it up to date. Real, simulated and canary runs have pages of
 their own.
 
-Exit codes: 0 written; 2 wrong usage, there is no run, or the folder holds files that are not of a
-site.";
+Exit codes: 0 written; 2 wrong usage, there is no run, --deliveries cannot be read, or the folder
+holds files that are not of a site.";
 
 /// `harness site`
 #[derive(Debug, Args)]
@@ -40,6 +40,7 @@ pub(super) fn run(args: SiteArgs) -> Result<i32, Error> {
     memory::limit();
     let request = SiteRequest {
         runs: args.runs.unwrap_or_else(|| home.path().join("runs")),
+        is_deliveries_given: args.deliveries.is_some(),
         deliveries: args.deliveries.unwrap_or_else(|| home.path().join("deliveries")),
         output: args.output,
         pages: args.pages,

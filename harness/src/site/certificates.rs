@@ -1,6 +1,6 @@
 //! Certificates of deliveries: who was accepted, who was not and why, and which of the accepted a later run blames.
 
-use super::page::SitePage;
+use super::page::{LONGEST_NAME, SitePage};
 use crate::accept::certificate_files::StoredCertificate;
 use base::nodeset;
 use base::text::{count, shorten, show};
@@ -47,18 +47,16 @@ fn entry(page: &SitePage, of: &Acceptance, out: &mut dyn Write) -> io::Result<()
     writeln!(
         out,
         "<h3>{} <span class=\"of\">{}</span></h3>\n<dl class=\"facts\">",
-        escaped(&show(&of.nodes)),
-        escaped(&show(&of.delivery))
+        escaped(&shorten(&show(&of.nodes), MOST_EVIDENCE)),
+        escaped(&shorten(&show(&of.delivery), LONGEST_NAME))
     )?;
     let mut fact = |name: &str, value: String| writeln!(out, "<dt>{name}</dt><dd>{value}</dd>");
     let made = moment(&of.delivery);
-    fact(
-        "by",
-        escaped(&format!(
-            "suite {} on {} ({}), compared with {}",
-            of.suite, of.inventory, of.instance, of.vouched
-        )),
-    )?;
+    fact("by", {
+        let [suite, inventory, instance, vouched] = [&of.suite, &of.inventory, &of.instance, &of.vouched]
+            .map(|name| shorten(&show(name), LONGEST_NAME));
+        escaped(&format!("suite {suite} on {inventory} ({instance}), compared with {vouched}"))
+    })?;
     let nodes = match accepted {
         0 => String::new(),
         _ => format!(": {}", escaped(&nodeset::fold(&of.accepted))),

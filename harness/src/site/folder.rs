@@ -1,13 +1,14 @@
 //! The folder of a site: only files that the harness wrote into it are written over or removed, each appears whole, and
 //! no link in it is followed.
 
+use base::digest::sha256;
 use base::text::show;
 use model::artefact::Format;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, FileType};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use verdict::history::past::RunKind;
 
 /// Lists the files of the site; a folder without it is written into only where it is empty.
@@ -34,11 +35,15 @@ pub(super) struct SiteFolder {
     path: PathBuf,
     before: BTreeMap<String, String>,
     files: BTreeMap<String, String>,
+    /// Removed at the end: whoever is refused has lost nothing.
+    unfinished: Vec<PathBuf>,
 }
 
 impl SiteFolder {
-    /// An empty folder, or that of a site. `runs` must not hold it: it would be taken for a run.
-    pub(super) fn open(path: &Path, runs: &Path) -> Result<SiteFolder, String> {
+    /// An empty folder, or that of a site. Neither `runs` nor `deliveries` may hold it: it would be taken for one of them.
+    pub(super) fn open(path: &Path, runs: &Path, deliveries: &Path) -> Result<SiteFolder, String> {
+        // Without a slash at its end, which would lead through a link.
+        let path: &Path = &path.components().collect::<PathBuf>();
         let name = show(&path.display().to_string());
         let refuse = |why: &str| format!("--output: `{name}` {why}; give another folder");
         match kind(path).map_err(|error| format!("--output: `{name}`: {error}"))? {
@@ -47,22 +52,35 @@ impl SiteFolder {
             _ => {}
         }
         // It may not be there yet: what of it is there counts.
-        let above =
-            path.ancestors().map(|above| if above.as_os_str().is_empty() { Path::new(".") } else { above });
-        let above = above.filter_map(|above| above.canonicalize().ok()).next();
-        if let (Some(above), Ok(runs)) = (above, runs.canonicalize())
-            && above.starts_with(&runs)
-        {
-            return Err(refuse("lies among the runs"));
+        let above = path.ancestors().find_map(|above| {
+            let place = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+            Some((above, place.canonicalize().ok()?))
+        });
+        let Some((above, place)) = above else { return Err(refuse("leads nowhere")) };
+        // Where `..` behind a folder leads is known once that folder is there.
+        let rest = path.strip_prefix(above).unwrap_or(path);
+        if rest.components().any(|part| part == Component::ParentDir) {
+            return Err(refuse("has `..` behind a folder that does not exist"));
+        }
+        for (others, what) in [(runs, "runs"), (deliveries, "deliveries")] {
+            if others.canonicalize().is_ok_and(|others| place.starts_with(others)) {
+                return Err(refuse(&format!("lies among the {what}")));
+            }
         }
         let before = manifest(path).map_err(|why| refuse(&why))?;
-        let mut folder = SiteFolder { path: path.to_owned(), before, files: BTreeMap::new() };
-        folder.check().map_err(|why| refuse(&why))?;
+        let is_site = before.is_some();
+        let mut folder = SiteFolder {
+            path: path.to_owned(),
+            before: before.unwrap_or_default(),
+            files: BTreeMap::new(),
+            unfinished: Vec::new(),
+        };
+        folder.unfinished = folder.check(is_site).map_err(|why| refuse(&why))?;
         Ok(folder)
     }
 
-    /// Everything in the folder is of the site.
-    fn check(&mut self) -> Result<(), String> {
+    /// Everything in the folder is of the site; gives the files that an ended process left.
+    fn check(&self, is_site: bool) -> Result<Vec<PathBuf>, String> {
         let known: BTreeSet<&str> = self.before.keys().map(String::as_str).collect();
         let mut unfinished = Vec::new();
         for below in ["", RUNS] {
@@ -77,29 +95,27 @@ impl SiteFolder {
                 let kind = entry.file_type().map_err(|error| format!("{}: {error}", show(&inside)))?;
                 match () {
                     () if kind.is_dir() && inside == RUNS => {}
-                    () if kind.is_file() && file.starts_with(UNFINISHED) => unfinished.push(entry.path()),
+                    () if is_site && kind.is_file() && file.starts_with(UNFINISHED) => {
+                        unfinished.push(entry.path())
+                    }
                     () if kind.is_file() && (known.contains(inside.as_str()) || inside == MANIFEST) => {}
                     () => return Err(format!("holds `{}`, which is not of a site", show(&inside))),
                 }
             }
         }
-        for path in unfinished {
-            fs::remove_file(&path)
-                .map_err(|error| format!("{}: {error}", show(&path.display().to_string())))?;
+        Ok(unfinished)
+    }
+
+    /// Keeps a file that was made from the same and is as it was written; false where it must be made.
+    pub(super) fn keep(&mut self, name: &str, made_from: &str) -> bool {
+        let Some(before) = self.before.get(name).filter(|_| !made_from.is_empty()) else { return false };
+        let path = self.path.join(name);
+        let is_plain = kind(&path).is_ok_and(|kind| kind.is_some_and(|kind| kind.is_file()));
+        let is_same = is_plain && fs::read(&path).is_ok_and(|bytes| *before == origin(made_from, &bytes));
+        if is_same {
+            self.files.insert(name.to_owned(), before.clone());
         }
-        Ok(())
-    }
-
-    /// Whether a file is there that was made from the same.
-    pub(super) fn has(&self, name: &str, made_from: &str) -> bool {
-        let is_there =
-            || kind(&self.path.join(name)).is_ok_and(|kind| kind.is_some_and(|kind| kind.is_file()));
-        !made_from.is_empty() && self.before.get(name).is_some_and(|before| before == made_from) && is_there()
-    }
-
-    /// A file that stays as it is.
-    pub(super) fn keep(&mut self, name: &str, made_from: &str) {
-        self.files.insert(name.to_owned(), made_from.to_owned());
+        is_same
     }
 
     /// A page that is made each time.
@@ -109,7 +125,7 @@ impl SiteFolder {
 
     /// A page, and what it was made from.
     pub(super) fn write_from(&mut self, name: &str, bytes: &[u8], made_from: &str) -> Result<(), String> {
-        self.files.insert(name.to_owned(), made_from.to_owned());
+        self.files.insert(name.to_owned(), origin(made_from, bytes));
         // Listed before it is there, so that a site whose making was ended is still one. What it was made from is listed
         // once it is written.
         if self.before.insert(name.to_owned(), String::new()).is_none() {
@@ -118,10 +134,10 @@ impl SiteFolder {
         store::write_whole(&self.path.join(name), bytes).map_err(|error| error.to_string())
     }
 
-    /// Removes the pages that are no longer made.
+    /// Removes the pages that are no longer made, and what an ended process left.
     pub(super) fn close(self) -> Result<(), String> {
-        for name in self.before.keys().filter(|name| !self.files.contains_key(*name)) {
-            let path = self.path.join(name);
+        let old = self.before.keys().filter(|name| !self.files.contains_key(*name));
+        for path in old.map(|name| self.path.join(name)).chain(self.unfinished.iter().cloned()) {
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(format!("{}: {error}", show(&path.display().to_string())));
@@ -140,11 +156,19 @@ impl SiteFolder {
     }
 }
 
-/// The files of the site that is there; none where there is none.
-fn manifest(folder: &Path) -> Result<BTreeMap<String, String>, String> {
+/// What a file was made from, with its own digest: a page that was cut is made again.
+fn origin(made_from: &str, bytes: &[u8]) -> String {
+    match made_from {
+        "" => String::new(),
+        _ => format!("{made_from} {}", sha256(bytes)),
+    }
+}
+
+/// The files of the site that is there; nothing where there is none.
+fn manifest(folder: &Path) -> Result<Option<BTreeMap<String, String>>, String> {
     let path = folder.join(MANIFEST);
     match fs::symlink_metadata(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("has a {MANIFEST} that cannot be read: {error}")),
         Ok(facts) if !facts.is_file() || facts.len() > MOST => {
             return Err(format!("has a {MANIFEST} that is not of a site"));
@@ -154,7 +178,7 @@ fn manifest(folder: &Path) -> Result<BTreeMap<String, String>, String> {
     let read: Manifest =
         store::read_json(&path).map_err(|_| format!("has a {MANIFEST} that is not of a site"))?;
     match read.made_by == MADE_BY && read.files.keys().all(|name| is_page(name)) {
-        true => Ok(read.files),
+        true => Ok(Some(read.files)),
         false => Err(format!("has a {MANIFEST} that is not of a site")),
     }
 }
@@ -185,7 +209,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     fn open(path: &Path) -> Result<SiteFolder, String> {
-        SiteFolder::open(path, Path::new("/nonexistent"))
+        SiteFolder::open(path, Path::new("/nonexistent"), Path::new("/nonexistent"))
     }
 
     #[test]
@@ -198,15 +222,22 @@ mod tests {
         folder.close().expect("closed");
         fs::write(site.join("runs/.part-x"), "ended").expect("written");
         let mut folder = open(&site).expect("ours");
-        assert!(folder.has("runs/a.html", "digest") && !folder.has("runs/a.html", "other"));
-        assert!(!folder.has("index.html", ""), "made each time");
+        assert!(!folder.keep("runs/a.html", "other") && !folder.keep("index.html", ""), "made each time");
+        assert!(folder.keep("runs/a.html", "digest"));
+        fs::write(site.join("runs/a.html"), "").expect("cut");
+        assert!(
+            !open(&site).expect("ours").keep("runs/a.html", "digest"),
+            "a page that was cut is made again"
+        );
+        let mut folder = open(&site).expect("ours");
+        assert!(site.join("runs/.part-x").exists(), "nothing is removed before all is accepted");
         folder.write("index.html", b"two").expect("written");
         folder.write_from("runs/b.html", b"b", "other").expect("written");
         // Ended before it was closed, it is still a site.
         drop(folder);
         let mut folder = open(&site).expect("ours");
-        assert!(!folder.has("runs/b.html", "other"), "it may not have been written to its end");
-        folder.keep("runs/b.html", "other");
+        assert!(!folder.keep("runs/b.html", "other"), "it may not have been written to its end");
+        folder.write_from("runs/b.html", b"b", "other").expect("written");
         folder.close().expect("closed");
         let left: Vec<String> =
             store::files(&site).expect("read").iter().map(|file| file.display().to_string()).collect();
@@ -244,6 +275,13 @@ mod tests {
         assert!(why(&below).contains("holds `runs`"), "{}", why(&below));
         symlink(&linked, place.path().join("link")).expect("linked");
         assert!(why(&place.path().join("link")).contains("is a link"));
+        let slash = place.path().join("link/");
+        assert!(why(&slash).contains("is a link") && why(&slash.join(".")).contains("is a link"));
+        let notes = place.path().join("notes");
+        fs::create_dir(&notes).expect("made");
+        fs::write(notes.join(".part-notes"), "precious").expect("written");
+        assert!(why(&notes).contains("holds `.part-notes`"), "{}", why(&notes));
+        assert_eq!(fs::read_to_string(notes.join(".part-notes")).expect("there"), "precious");
         fs::write(place.path().join("file"), "").expect("written");
         assert!(why(&place.path().join("file")).contains("is no folder"));
         for text in ["{}", "{\"format\": 1, \"made_by\": \"x\", \"files\": {}}", "["] {
@@ -263,7 +301,16 @@ mod tests {
         }
         let runs = place.path().join("all");
         fs::create_dir(&runs).expect("made");
-        let among = SiteFolder::open(&runs.join("site"), &runs).err().unwrap_or_default();
-        assert!(among.contains("lies among the runs"), "{among}");
+        let other = Path::new("/nonexistent");
+        let among = |path: &Path| SiteFolder::open(path, &runs, other).err().unwrap_or_default();
+        assert!(among(&runs.join("site")).contains("lies among the runs"), "{}", among(&runs.join("site")));
+        let around = place.path().join("new/../all/site");
+        assert!(
+            among(&around).contains("has `..` behind a folder that does not exist"),
+            "{}",
+            among(&around)
+        );
+        let certified = SiteFolder::open(&runs.join("site"), other, &runs).err().unwrap_or_default();
+        assert!(certified.contains("lies among the deliveries"), "{certified}");
     }
 }

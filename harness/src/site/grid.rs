@@ -20,6 +20,13 @@ const MOST_GROUPS: usize = 256;
 /// How many of the newest columns decide first which row is the worst.
 const LATELY: usize = 10;
 
+/// Nodes of one inventory that share a row.
+struct Group<'a> {
+    inventory: &'a str,
+    nodes: Vec<&'a str>,
+    cells: Vec<NodeStatus>,
+}
+
 struct Row {
     label: String,
     cells: Vec<NodeStatus>,
@@ -134,21 +141,21 @@ fn rows(page: &SitePage, columns: &[Range<usize>]) -> (Vec<Row>, bool) {
     }
     let is_folded = cells.len() > MOST_ROWS;
     let inventories: BTreeSet<&str> = cells.keys().map(|(inventory, _)| *inventory).collect();
-    let mut groups: Vec<((&str, Vec<&str>), Vec<NodeStatus>)> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
     let mut known: BTreeMap<(&str, Vec<NodeStatus>), usize> = BTreeMap::new();
     for ((inventory, node), cells) in cells {
         match known.get(&(inventory, cells.clone())).filter(|_| is_folded) {
-            Some(at) => groups[*at].0.1.push(node),
+            Some(at) => groups[*at].nodes.push(node),
             None => {
                 known.insert((inventory, cells.clone()), groups.len());
-                groups.push(((inventory, vec![node]), cells));
+                groups.push(Group { inventory, nodes: vec![node], cells });
             }
         }
     }
-    groups.sort_by(|((inventory, a), left), ((other, b), right)| {
-        let first = |nodes: &[&str]| nodes.first().copied().unwrap_or_default().to_owned();
-        (Reverse(badness(left)), inventory)
-            .cmp(&(Reverse(badness(right)), other))
+    groups.sort_by(|a, b| {
+        let first = |group: &Group| group.nodes.first().copied().unwrap_or_default().to_owned();
+        (Reverse(badness(&a.cells)), a.inventory)
+            .cmp(&(Reverse(badness(&b.cells)), b.inventory))
             .then_with(|| nodeset::compare(&first(a), &first(b)))
     });
     let label = |inventory: &str, nodes: &[&str]| {
@@ -158,7 +165,7 @@ fn rows(page: &SitePage, columns: &[Range<usize>]) -> (Vec<Row>, bool) {
     };
     let rows = groups
         .into_iter()
-        .map(|((inventory, nodes), cells)| Row { label: label(inventory, &nodes), cells })
+        .map(|group| Row { label: label(group.inventory, &group.nodes), cells: group.cells })
         .collect();
     (rows, is_folded)
 }

@@ -21,6 +21,7 @@ use base::text::{count, show};
 use folder::SiteFolder;
 use model::exit_code;
 use page::SitePage;
+use std::fs;
 use std::path::PathBuf;
 use verdict::history::past::{self, Past, RunKind};
 
@@ -30,6 +31,8 @@ const MOST_RUNS: usize = 1_000;
 pub(crate) struct SiteRequest {
     pub runs: PathBuf,
     pub deliveries: PathBuf,
+    /// Whether a person named them: then they must be there.
+    pub is_deliveries_given: bool,
     pub output: PathBuf,
     /// How many of the newest runs have a page in the site.
     pub pages: usize,
@@ -37,15 +40,18 @@ pub(crate) struct SiteRequest {
 
 /// Writes the site, or brings it up to date; gives the exit code.
 pub(crate) fn write(request: &SiteRequest) -> Result<i32, String> {
-    let mut folder = SiteFolder::open(&request.output, &request.runs)?;
+    if let (true, Err(error)) = (request.is_deliveries_given, fs::read_dir(&request.deliveries)) {
+        let name = show(&request.deliveries.display().to_string());
+        return Err(format!("--deliveries: `{name}`: {error}; give a folder of deliveries"));
+    }
+    let mut folder = SiteFolder::open(&request.output, &request.runs, &request.deliveries)?;
     let (past, older) = past::read_trimmed(&request.runs, MOST_RUNS, &vetting::refused)?;
     let (certificates, mut unread) = certificate_files::read_all(&request.deliveries);
     eprint!("{}", not_counted(&past));
     if older > 0 {
-        let line = format!("{} older than the newest {MOST_RUNS}", count(older, "folder"));
-        eprintln!("not read: {line}");
-        unread.push(line);
+        unread.push(format!("{} older than the newest {MOST_RUNS}", count(older, "run")));
     }
+    unread.extend(certificate_files::uncertified(&request.deliveries));
     unread.iter().for_each(|why| eprintln!("not read: {}", show(why)));
     if past.runs.is_empty() && certificates.is_empty() {
         let runs = show(&request.runs.display().to_string());
@@ -53,8 +59,7 @@ pub(crate) fn write(request: &SiteRequest) -> Result<i32, String> {
     }
     for one in &certificates {
         if let Some(why) = &one.altered {
-            let line =
-                format!("{}: {why}; `sha256sum -c SHA256SUMS` in its folder lists what differs", one.name);
+            let line = format!("{}: {why}", one.name);
             eprintln!("not counted: {}", show(&line));
             unread.push(line);
         }
@@ -90,9 +95,11 @@ pub(crate) fn write(request: &SiteRequest) -> Result<i32, String> {
         .map(|(kind, past)| format!("{} {}", past.runs.len(), kind.name()))
         .collect();
     println!(
-        "site of {} ({}): {}, with {}",
-        count(total, "run"),
-        kinds.join(", "),
+        "site of {}: {}, with {}",
+        match kinds.as_slice() {
+            [] => format!("no run and {}", count(certificates.len(), "certificate")),
+            kinds => format!("{} ({})", count(total, "run"), kinds.join(", ")),
+        },
         show(&request.output.join("index.html").display().to_string()),
         match written {
             1 => "1 page of a run".to_owned(),

@@ -9,7 +9,7 @@ use super::trends;
 use crate::accept::certificate_files::StoredCertificate;
 use crate::page::{address, site_foot, site_head};
 use crate::report::not_counted;
-use base::text::{SIMULATED, count, show};
+use base::text::{SIMULATED, count, shorten, show};
 use recipes::result_table::escaped;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -18,6 +18,10 @@ use std::path::Path;
 use verdict::history::past::{Past, RunKind};
 use verdict::history::suspects::{Blamed, blamed};
 
+/// A longer line about what is not counted is shortened.
+const LONGEST_LINE: usize = 400;
+/// A longer name of a suite, an inventory or a part is shortened.
+pub(super) const LONGEST_NAME: usize = 80;
 /// Lines about what is not counted; the verb prints all of them.
 const MOST_UNCOUNTED: usize = 100;
 
@@ -132,13 +136,13 @@ impl<'a> SitePage<'a> {
             })
             .collect();
         if let (Some(first), Some(last)) = (runs.first(), runs.last()) {
-            let suites = last.plan().suites.join(", ");
+            let suites = shorten(&show(&last.plan().suites.join(", ")), LONGEST_NAME);
             writeln!(
                 out,
                 "<p class=\"of\">Newest run: {} of suite {} on {} ({}). {} on {} since {}.</p>",
                 self.link(runs.len() - 1, &last.made),
                 escaped(&suites),
-                escaped(&last.plan().inventory),
+                escaped(&shorten(&show(&last.plan().inventory), LONGEST_NAME)),
                 count(last.plan().nodes.len(), "node"),
                 count(runs.len(), &format!("{} run", self.kind.name())),
                 count(nodes.len(), "node"),
@@ -187,7 +191,7 @@ impl<'a> SitePage<'a> {
         }
         writeln!(out, "<section class=\"card\" id=\"uncounted\">\n<h2>Not counted</h2>\n<ul>")?;
         for line in all.iter().take(MOST_UNCOUNTED) {
-            writeln!(out, "<li>{}</li>", escaped(&show(line)))?;
+            writeln!(out, "<li>{}</li>", escaped(&shorten(&show(line), LONGEST_LINE)))?;
         }
         writeln!(out, "</ul>")?;
         if let more @ 1.. = all.len().saturating_sub(MOST_UNCOUNTED) {

@@ -49,7 +49,7 @@ pub(super) fn result(run: &Run) -> RunResult {
         (Err(error), None) => return amber(format!("INCOMPLETE: {error}")),
         (Ok(None), None) => return amber("INCOMPLETE: no summary".to_owned()),
     };
-    let red = run.cases.iter().flat_map(|case| &case.verdicts).filter(|one| one.status.is_red()).count();
+    let red = run.red_verdicts();
     match (summary.exit_code, incomplete) {
         (exit_code::PASSED | exit_code::OWES, Some(why)) => amber(format!("INCOMPLETE: {why}")),
         (exit_code::PASSED | exit_code::OWES, None) if red > 0 => amber(format!(

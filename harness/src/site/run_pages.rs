@@ -25,8 +25,7 @@ pub(super) fn write(
     for (page, run) in pages.iter_mut().zip(&past.runs).skip(first) {
         let Some(name) = file_name(run) else { continue };
         let made_from = made_from(run);
-        if folder.has(&name, &made_from) {
-            folder.keep(&name, &made_from);
+        if folder.keep(&name, &made_from) {
             *page = Some(name);
             continue;
         }

@@ -1,13 +1,15 @@
 //! The newest run of each suite and inventory, and all runs.
 
-use super::page::SitePage;
-use base::text::{count, show};
+use super::page::{LONGEST_NAME, SitePage};
+use base::text::{count, shorten, show};
 use recipes::result_table::escaped;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 /// Rows of the newest runs.
 const MOST_NEWEST: usize = 30;
+/// A longer result is shortened.
+const LONGEST_RESULT: usize = 300;
 /// Rows of all runs.
 const MOST: usize = 500;
 
@@ -41,7 +43,7 @@ pub(super) fn all(page: &SitePage, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(
         out,
-        "<p class=\"of\">A run without a link is older than those that have their page here: <code>harness page</code> makes it.</p>"
+        "<p class=\"of\">A run without a link has no page here: it is older than those that have one, or none can be made of it; <code>harness page</code> makes it or reports why.</p>"
     )?;
     writeln!(out, "<details>\n<summary>{}</summary>", count(runs, "run"))?;
     table(page, (0..runs).rev().take(MOST), out)?;
@@ -68,11 +70,11 @@ fn table(page: &SitePage, runs: impl Iterator<Item = usize>, out: &mut dyn Write
             out,
             "<tr><td>{}<td>{}<td>{}<td class=\"number\">{}<td><span class=\"{}\">{}</span>",
             page.link(at, &run.made),
-            escaped(&show(&plan.suites.join(", "))),
-            escaped(&show(&plan.inventory)),
+            escaped(&shorten(&show(&plan.suites.join(", ")), LONGEST_NAME)),
+            escaped(&shorten(&show(&plan.inventory), LONGEST_NAME)),
             plan.nodes.len(),
             result.tone.word_class(),
-            escaped(&show(&result.line))
+            escaped(&shorten(&show(&result.line), LONGEST_RESULT))
         )?;
     }
     writeln!(out, "</tbody>\n</table>\n</div>")

@@ -1,6 +1,7 @@
 //! Which parts were blamed: those that no run has cleared since come first, with evidence and next command.
 
-use super::page::SitePage;
+use super::page::{LONGEST_NAME, SitePage};
+use super::results::Tone;
 use crate::page::with_code;
 use crate::report::culprit_line::next_command;
 use base::text::{count, shorten, show};
@@ -10,7 +11,9 @@ use std::io::{self, Write};
 use verdict::history::past::RunKind;
 use verdict::history::suspects::{LOOKED_BACK, Suspect, not_counted};
 
-/// Suspects that have their evidence on the page.
+/// Of its last runs so many blame a part that is intermittent, whatever the newest run came to.
+const INTERMITTENT: usize = 2;
+/// Suspects of one list that have their evidence on the page.
 const MOST_OPEN: usize = 20;
 /// Rows of those that were cleared.
 const MOST_CLEARED: usize = 100;
@@ -22,33 +25,31 @@ pub(super) fn section(page: &SitePage, out: &mut dyn Write) -> io::Result<()> {
     }
     let (mut open, mut cleared): (Vec<&Suspect>, Vec<&Suspect>) =
         page.blamed.suspects.iter().partition(|suspect| suspect.is_open());
+    let mut intermittent: Vec<&Suspect> =
+        cleared.extract_if(.., |suspect| suspect.lately(LOOKED_BACK).1 >= INTERMITTENT).collect();
     // Who was blamed last first; the command line has the most often blamed first.
-    for list in [&mut open, &mut cleared] {
+    for list in [&mut open, &mut intermittent, &mut cleared] {
         list.sort_by_key(|suspect| std::cmp::Reverse(suspect.blamed().last().copied()));
     }
     writeln!(out, "<section id=\"suspects\">")?;
-    match open.len() {
-        0 => writeln!(out, "<p>No part is suspected now.</p>")?,
-        n => writeln!(out, "<h2>{} now</h2>\n<ol class=\"culprits\">", count(n, "suspect"))?,
+    let is_green = page.results.last().is_none_or(|newest| newest.tone == Tone::Green);
+    if open.is_empty() && intermittent.is_empty() {
+        let none = match is_green {
+            true => "No part is suspected now.",
+            false => "No part is named: what the newest run shows is no part's alone, or not known.",
+        };
+        writeln!(out, "<p>{none}</p>")?;
     }
-    for suspect in open.iter().take(MOST_OPEN) {
-        entry(page, suspect, out)?;
-    }
-    if !open.is_empty() {
-        writeln!(out, "</ol>")?;
-    }
-    if let more @ 1.. = open.len().saturating_sub(MOST_OPEN) {
-        writeln!(
-            out,
-            "<p class=\"drawn\">{}: <code>harness history --suspects</code> lists all.</p>",
-            count(more, "more suspect")
-        )?;
-    }
+    list(page, &open, &format!("{} now", count(open.len(), "suspect")), out)?;
+    let title =
+        format!("{}, blamed in several of the last runs", count(intermittent.len(), "intermittent part"));
+    list(page, &intermittent, &title, out)?;
     if !cleared.is_empty() {
         writeln!(
             out,
-            "<details class=\"card\">\n<summary>{} since passed what they were blamed in</summary>\n<ul>",
-            count(cleared.len(), "part")
+            "<details class=\"card\">\n<summary>{} passed since what {} blamed in</summary>\n<ul>",
+            count(cleared.len(), "part"),
+            if cleared.len() == 1 { "it was" } else { "they were" }
         )?;
         for suspect in cleared.iter().take(MOST_CLEARED) {
             writeln!(
@@ -72,6 +73,26 @@ pub(super) fn section(page: &SitePage, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</section>")
 }
 
+/// Suspects that have their evidence on the page.
+fn list(page: &SitePage, suspects: &[&Suspect], title: &str, out: &mut dyn Write) -> io::Result<()> {
+    if suspects.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "<h2>{title}</h2>\n<ol class=\"culprits\">")?;
+    for suspect in suspects.iter().take(MOST_OPEN) {
+        entry(page, suspect, out)?;
+    }
+    writeln!(out, "</ol>")?;
+    if let more @ 1.. = suspects.len().saturating_sub(MOST_OPEN) {
+        writeln!(
+            out,
+            "<p class=\"drawn\">{}: <code>harness history --suspects</code> lists all.</p>",
+            count(more, "more suspect")
+        )?;
+    }
+    Ok(())
+}
+
 fn entry(page: &SitePage, suspect: &Suspect, out: &mut dyn Write) -> io::Result<()> {
     let codes: Vec<&str> = suspect.codes.iter().copied().filter(|code| *code != "-").collect();
     let badge = match codes.as_slice() {
@@ -84,17 +105,19 @@ fn entry(page: &SitePage, suspect: &Suspect, out: &mut dyn Write) -> io::Result<
         writeln!(out, "<p class=\"next\">next: {}</p>", with_code(&format!("`{next}`")))?;
     }
     let (of, times) = suspect.lately(LOOKED_BACK);
-    writeln!(
-        out,
-        "<p class=\"of\">{}, in {times} of the last {} with it; last in {}</p>\n</li>",
-        record(suspect),
-        count(of, "run"),
-        last(page, suspect)
-    )
+    let lately = match of {
+        // Its node was left out of every run.
+        0 => String::new(),
+        _ => format!(", in {times} of the last {} with it", count(of, "run")),
+    };
+    writeln!(out, "<p class=\"of\">{}{lately}; last in {}</p>\n</li>", record(suspect), last(page, suspect))
 }
 
 fn part(suspect: &Suspect) -> String {
-    format!("{} {} ({})", suspect.component.node, suspect.component.part, suspect.component.inventory)
+    let part = &suspect.component;
+    let [node, name, inventory] =
+        [&part.node, &part.part, &part.inventory].map(|name| shorten(&show(name), LONGEST_NAME));
+    format!("{node} {name} ({inventory})")
 }
 
 /// How often it was blamed, and how.

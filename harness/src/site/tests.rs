@@ -143,11 +143,15 @@ fn what_is_incomplete_left_out_or_contradicts_itself_is_never_a_pass() {
     fs::remove_file(runs.join(&unjudged.plan.run_id).join("cases/nics/verdict.json")).expect("removed");
     let mut lies = made(2, 4, &[2]);
     lies.summary.exit_code = exit_code::PASSED;
+    lies.summary.culprits.clear();
     put(runs, &lies);
     let past = read(runs);
     let page = page(&past, Vec::new());
     assert!(page.contains("CONTRADICTORY: `summary.json` says passed, and 1 verdict is red"), "{page}");
     assert!(page.contains("<h1 class=\"amber\""), "{page}");
+    let suspects = section(&page, "suspects");
+    assert!(suspects.contains("2 suspects now") && suspects.contains("p5-002 rdmap79s0"), "{suspects}");
+    assert!(!suspects.contains("of the last 0 runs"), "{suspects}");
     let all = section(&page, "runs");
     assert!(all.contains("<span class=\"s-error\">INCOMPLETE: case `nics` was not judged</span>"), "{all}");
     let grid = section(&page, "grid");
@@ -157,6 +161,46 @@ fn what_is_incomplete_left_out_or_contradicts_itself_is_never_a_pass() {
     // A run without a summary is incomplete, too.
     fs::remove_file(runs.join(&lies.plan.run_id).join("summary.json")).expect("removed");
     assert!(self::page(&read(runs), Vec::new()).contains("INCOMPLETE: no summary"));
+}
+
+#[test]
+fn a_part_that_is_blamed_now_and_then_is_open_on_the_page_although_its_node_passed_last() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for day in 0..6 {
+        put(folder.path(), &made(day, 4, if day % 2 == 0 { &[2] } else { &[] }));
+    }
+    let page = page(&read(folder.path()), Vec::new());
+    let suspects = section(&page, "suspects");
+    assert!(
+        suspects.contains("1 intermittent part") && suspects.contains("in 2 of the last 5 runs"),
+        "{suspects}"
+    );
+    assert!(suspects.contains("next: <code>harness ") && !suspects.contains("<details"), "{suspects}");
+    assert!(!suspects.contains("No part is suspected now"), "{suspects}");
+}
+
+#[test]
+fn a_newest_run_that_blames_nothing_and_did_not_pass_clears_no_fleet() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut failed = made(0, 4, &[2]);
+    failed.summary.culprits.clear();
+    failed.summary.exit_code = exit_code::INCONCLUSIVE;
+    put(folder.path(), &failed);
+    let page = page(&read(folder.path()), Vec::new());
+    assert!(section(&page, "suspects").contains("No part is named: "), "{page}");
+}
+
+#[test]
+fn long_names_are_shortened() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut made = made(0, 4, &[2]);
+    let long = "x".repeat(3_000);
+    made.plan.inventory = long.clone();
+    made.plan.suites = vec![long.clone()];
+    made.plan.cases[0].suite = long.clone();
+    put(folder.path(), &made);
+    let page = page(&read(folder.path()), Vec::new());
+    assert!(!page.contains(&"x".repeat(400)), "{page}");
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! The main metrics of each suite from run to run, with the changes that `harness history` finds: by the same statistics.
 
-use super::page::SitePage;
+use super::page::{LONGEST_NAME, SitePage};
 use crate::report::series_changes;
-use base::text::{count, show};
+use base::text::{count, shorten, show};
+use metric::unit::Better;
 use metric::{Dim, DimValue};
 use recipes::result_table::escaped;
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
@@ -13,6 +14,8 @@ use verdict::history::change::Shape;
 use verdict::history::past::Run;
 use verdict::history::series::{Found, Series, SeriesRequest, find_each};
 
+/// A longer description of a series is shortened.
+const LONGEST_KEY: usize = 200;
 /// Metrics of one suite.
 const MOST_METRICS: usize = 3;
 /// Suites with trends.
@@ -36,8 +39,8 @@ pub(super) fn section(page: &SitePage, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(
         out,
-        "<p class=\"of\">The metrics of each suite that most assertions are about, the newest run on the right; a line \
-         marks where a level changed. It takes about ten runs to find a change. At most 1 of 100 metrics that did not \
+        "<p class=\"of\">The metrics of each suite that most assertions are about, the newest run on the right; a point \
+         is the median of what a run measured on all its nodes and parts; a line marks where a level changed. It takes about ten runs to find a change. At most 1 of 100 metrics that did not \
          change shows one.</p>"
     )?;
     if first > 0 {
@@ -111,14 +114,14 @@ fn metric(page: &SitePage, request: &SeriesRequest, found: &Found, out: &mut dyn
         out,
         "<h3>{} <span class=\"of\">suite {}: {}, {changed} changed</span></h3>",
         escaped(&show(&request.metric)),
-        escaped(&show(suite)),
+        escaped(&shorten(&show(suite), LONGEST_NAME)),
         count(series.len(), "series").replace("seriess", "series")
     )?;
     if series.is_empty() {
         writeln!(out, "<p>Measured in no run.</p>")?;
     }
     for one in series.iter().take(MOST_SERIES) {
-        trend(page, one, out)?;
+        trend(page, one, suite, out)?;
     }
     if let more @ 1.. = series.len().saturating_sub(MOST_SERIES) {
         let hidden = changed.saturating_sub(MOST_SERIES);
@@ -145,11 +148,18 @@ fn metric(page: &SitePage, request: &SeriesRequest, found: &Found, out: &mut dyn
     Ok(())
 }
 
-fn trend(page: &SitePage, series: &Series, out: &mut dyn Write) -> io::Result<()> {
+fn trend(page: &SitePage, series: &Series, suite: &str, out: &mut dyn Write) -> io::Result<()> {
     let values: Vec<Option<f64>> = series.points.iter().map(|point| point.counted()).collect();
     let known = || values.iter().flatten().copied();
-    let newest =
-        known().next_back().map_or_else(|| "not measured".to_owned(), |value| series.unit.show(value));
+    let last = series.points.iter().rev().find_map(|point| Some((point.run, point.counted()?)));
+    let newest = match last {
+        None => "not measured".to_owned(),
+        Some((run, value)) if Some(run) == newest_of(page, suite) => series.unit.show(value),
+        Some((run, value)) => {
+            let made = page.past.runs.get(run).map(|run| run.made.as_str()).unwrap_or_default();
+            format!("{} in {made}; not measured in the newest run", series.unit.show(value))
+        }
+    };
     let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
     let range = match low <= high {
         true => format!("{} to {}", series.unit.show(low), series.unit.show(high)),
@@ -158,7 +168,7 @@ fn trend(page: &SitePage, series: &Series, out: &mut dyn Write) -> io::Result<()
     writeln!(
         out,
         "<div class=\"trend\">\n<p>{}<br><strong>{}</strong> <span class=\"of\">{range}, {}</span></p>",
-        escaped(&show(&series.key.to_string())),
+        escaped(&shorten(&show(&series.key.to_string()), LONGEST_KEY)),
         escaped(&newest),
         count(values.len(), "run")
     )?;
@@ -172,9 +182,35 @@ fn trend(page: &SitePage, series: &Series, out: &mut dyn Write) -> io::Result<()
     };
     writeln!(out, "{}", chart(&values, (low, high), &marks))?;
     let lines = series_changes(page.past, series);
-    let class = if series.shape == Shape::Level && series.newest_off.is_none() { "of" } else { "changed" };
+    let (class, word) = match direction(series) {
+        Some(Ordering::Greater) => ("s-pass", "better: "),
+        Some(Ordering::Less) => ("changed", "worse: "),
+        Some(Ordering::Equal) => ("changed", ""),
+        None => ("of", ""),
+    };
     let lines: Vec<String> = lines.iter().map(|line| escaped(line.trim_start())).collect();
-    writeln!(out, "<p class=\"{class}\">{}</p>\n</div>", lines.join("<br>"))
+    writeln!(out, "<p class=\"{class}\">{word}{}</p>\n</div>", lines.join("<br>"))
+}
+
+/// The newest run with a case of the suite.
+fn newest_of(page: &SitePage, suite: &str) -> Option<usize> {
+    page.past.runs.iter().rposition(|run| run.plan().cases.iter().any(|case| case.suite == suite))
+}
+
+/// Whether the last change is an improvement; equal where that is not known, nothing where there is no change.
+fn direction(series: &Series) -> Option<Ordering> {
+    let (from, to) = match &series.shape {
+        // What is outside its range may have gone either way since.
+        _ if series.newest_off.is_some() => return Some(Ordering::Equal),
+        Shape::Level => return None,
+        Shape::Drift(drift) => (drift.from, drift.to),
+        Shape::Steps(steps) => steps.last().map(|step| (step.before, step.after))?,
+    };
+    match series.better {
+        Better::Higher => to.partial_cmp(&from),
+        Better::Lower => from.partial_cmp(&to),
+        Better::Neither => Some(Ordering::Equal),
+    }
 }
 
 /// A line from the first run to the newest; runs without a number are gaps.
@@ -220,6 +256,34 @@ fn chart(values: &[Option<f64>], (low, high): (f64, f64), marks: &[usize]) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
+    use metric::Dims;
+    use metric::unit::Unit;
+    use verdict::history::change::Drift;
+    use verdict::history::series::Key;
+
+    #[test]
+    fn a_change_is_better_or_worse_by_what_its_metric_declares() {
+        let series = |better, shape| Series {
+            key: Key {
+                instance: String::new(),
+                suite: String::new(),
+                case: String::new(),
+                nodes: None,
+                ranks: None,
+                dims: Dims::new(),
+            },
+            unit: Unit::Seconds,
+            better,
+            points: Vec::new(),
+            shape,
+            newest_off: None,
+        };
+        let up = || Shape::Drift(Drift { from: 1.0, to: 2.0 });
+        assert_eq!(direction(&series(Better::Higher, up())), Some(Ordering::Greater));
+        assert_eq!(direction(&series(Better::Lower, up())), Some(Ordering::Less));
+        assert_eq!(direction(&series(Better::Neither, up())), Some(Ordering::Equal));
+        assert_eq!(direction(&series(Better::Higher, Shape::Level)), None);
+    }
 
     #[test]
     fn a_chart_has_gaps_marks_and_never_more_points_than_it_is_wide() {

@@ -56,7 +56,11 @@ pub(crate) fn watch(home: &Home, request: &WatchRequest) -> Result<i32, String> 
         if let Some(summary) = finished(&stored)? {
             watched.progress.done();
             if let Some(page) = &web {
-                page.server.show(&PageArtefacts::read(&stored)?.render(None)?);
+                // The exit code is the run's, whatever becomes of its page.
+                match PageArtefacts::read(&stored).and_then(|artefacts| artefacts.render(None)) {
+                    Ok(last) => page.server.show(&last),
+                    Err(why) => eprintln!("no last page: {}", show(&why)),
+                }
                 waiting.block_on(page.server.farewell());
             }
             return print_end(&stored, &summary, request.color);
@@ -81,13 +85,15 @@ pub(crate) fn watch(home: &Home, request: &WatchRequest) -> Result<i32, String> 
 struct LivePage {
     server: PageServer,
     shown: Option<RunState>,
+    /// What was there when the page was made: how many events and files of verdicts.
+    seen: Option<(usize, usize)>,
 }
 
 impl LivePage {
     /// Prints where it is.
     fn start(runtime: &Runtime, port: u16, stored: &Stored) -> Result<LivePage, String> {
         let server = PageServer::start(runtime, port)?;
-        let mut page = LivePage { server, shown: None };
+        let mut page = LivePage { server, shown: None, seen: None };
         page.renew(stored)?;
         let mut out = io::stdout().lock();
         // A reader that has gone away needs no error.
@@ -98,12 +104,21 @@ impl LivePage {
     /// Made again where the run has gone on.
     fn renew(&mut self, stored: &Stored) -> Result<(), String> {
         let events = stored.events().map_err(|error| error.to_string())?;
+        let files = stored.plan.cases.iter().flat_map(|case| {
+            ["verdict.json", "outcomes.json"].map(|file| stored.case(&case.name).join(file))
+        });
+        let now = (events.len(), files.filter(|file| file.exists()).count());
+        // All artefacts of a large run are not read every two seconds.
+        if self.seen == Some(now) {
+            return Ok(());
+        }
         let artefacts = PageArtefacts::so_far(stored, &Catalogue::built_in())?;
         let state = run_state(stored, &events, artefacts.judged());
         if self.shown.as_ref() != Some(&state) {
             self.server.show(&artefacts.render_live(&state)?);
             self.shown = Some(state);
         }
+        self.seen = Some(now);
         Ok(())
     }
 }

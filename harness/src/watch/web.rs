@@ -5,12 +5,12 @@ use base::digest::sha256;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// Longer requests are no browser's.
 const MOST_BYTES: usize = 16 * 1024;
@@ -148,7 +148,11 @@ fn answer(head: &[u8], door: &Door, served: &Mutex<Served>) -> Vec<u8> {
         .map(|(_, value)| value.trim())
         .collect();
     let port = door.place.port();
-    let is_own = |host: &str| host == format!("127.0.0.1:{port}") || host == format!("localhost:{port}");
+    // A browser leaves out port 80.
+    let is_own = |host: &str| {
+        let name = host.strip_suffix(&format!(":{port}")).or((port == 80).then_some(host));
+        matches!(name, Some("127.0.0.1" | "localhost"))
+    };
     match hosts.as_slice() {
         [host] if is_own(host) => {}
         _ => return refusal("421 Misdirected Request"),
@@ -233,6 +237,12 @@ mod tests {
         ] {
             let refused = ask(&format!("GET /token/ HTTP/1.1\r\n{hosts}Accept: */*\r\n\r\n"));
             assert!(refused.starts_with("HTTP/1.1 421 "), "{hosts}: {refused}");
+        }
+        let http = Door { place: SocketAddr::from((Ipv4Addr::LOCALHOST, 80)), path: "/token/".to_owned() };
+        for (host, status) in [("localhost", "200"), ("127.0.0.1:80", "200"), ("evil.example", "421")] {
+            let head = format!("GET /token/ HTTP/1.1\r\nHost: {host}");
+            let answer = String::from_utf8(answer(head.as_bytes(), &http, &served)).expect("text");
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{host}: {answer}");
         }
         for odd in ["", "GET", "GET /token/", "GET /token/ HTTP/2", "GET  /token/ HTTP/1.1", "\u{0}"] {
             assert!(ask(odd).starts_with("HTTP/1.1 400 "), "{odd:?}");

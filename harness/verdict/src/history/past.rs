@@ -6,7 +6,9 @@ use crate::bisect;
 use crate::fingerprint::{self, Fingerprint};
 use crate::isolate::round::{RECORD, Record};
 use base::text::count;
-use model::artefact::{CaseVerdict, Culprit, LeftOut, Plan};
+use model::artefact::{CaseVerdict, Culprit, LeftOut, Plan, Summary};
+use model::exit_code;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -26,6 +28,8 @@ pub struct Run {
     pub partial: Vec<String>,
     /// Those of `summary.json`, else of its cases; without nodes that `blameless` clears.
     pub culprits: Vec<Culprit>,
+    /// When it ended, on a real clock; nothing where it has not ended or its time is made up.
+    ended: Option<String>,
     /// Of a round of an isolation.
     pub(super) round: Option<Record>,
     /// Made with a software stack that is compared with another: what is slow there is no node's.
@@ -123,9 +127,15 @@ pub fn read_trimmed(
     if folder.join("plan.json").is_file() {
         return Err(format!("`{}` is a single run; give the folder that contains it", folder.display()));
     }
-    let all = folders(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let older = all.len().saturating_sub(most);
-    Ok((read_runs(&all[older..], refused, true), older))
+    let mut all = folders(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    // What is no run takes no run's place.
+    let (mut newest, mut read) = (Vec::new(), 0);
+    while let Some(path) = all.pop_if(|_| read < most) {
+        read += usize::from(path.join("plan.json").is_file() && !path.is_symlink());
+        newest.push(path);
+    }
+    let older = all.iter().filter(|path| path.join("plan.json").is_file() && !path.is_symlink()).count();
+    Ok((read_runs(&newest, refused, true), older))
 }
 
 /// The newest runs of a folder, at most so many, without some. A folder that cannot be read has none.
@@ -135,12 +145,17 @@ pub fn newest(folder: &Path, most: usize, but: &[Option<&str>]) -> Past {
     read_runs(&others.take(most).collect::<Vec<_>>(), &|_| None, false)
 }
 
+/// The link that the harness keeps beside the runs.
+const LATEST: &str = "latest";
+
+/// The folders, and links, which are named and not followed.
 fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     let mut folders: Vec<PathBuf> = entries
         .into_iter()
         .map(|entry| entry.path())
-        .filter(|path| path.is_dir() && !path.is_symlink() && !name(path).starts_with('.'))
+        .filter(|path| (path.is_dir() || path.is_symlink()) && !name(path).starts_with('.'))
+        .filter(|path| !(path.is_symlink() && name(path) == LATEST))
         .collect();
     folders.sort();
     Ok(folders)
@@ -149,6 +164,11 @@ fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
 fn read_runs(folders: &[PathBuf], refused: &dyn Fn(&Path) -> Option<String>, is_trimmed: bool) -> Past {
     let mut past = Past::default();
     for folder in folders {
+        if folder.is_symlink() {
+            let why = "a link, which is not followed".to_owned();
+            past.passed.push(SkippedRun { name: name(folder), why });
+            continue;
+        }
         if is_foreign(folder) {
             let why = "imported from a bundle: its nodes are not those of this project".to_owned();
             past.passed.push(SkippedRun { name: name(folder), why });
@@ -164,9 +184,18 @@ fn read_runs(folders: &[PathBuf], refused: &dyn Fn(&Path) -> Option<String>, is_
             Err(why) => past.passed.push(SkippedRun { name: name(folder), why }),
         }
     }
-    past.runs.sort_by(|a, b| (&a.made, a.id()).cmp(&(&b.made, b.id())));
+    past.runs.sort_by(in_order);
     once_each(&mut past);
     past
+}
+
+/// By the second in which they were made. Of runs of one second: by their end, where a real clock has it, then reruns
+/// after others; where nothing decides, the red one is the newest, so that no good one hides it.
+fn in_order(a: &Run, b: &Run) -> Ordering {
+    let is_open = |run: &Run| run.ended.is_none() && !run.is_simulated();
+    let is_red = |run: &Run| !run.partial.is_empty() || !run.culprits.is_empty() || run.red_verdicts() > 0;
+    let key = |run: &Run| (is_open(run), run.ended.clone(), run.plan().parent.is_some(), is_red(run));
+    a.made.cmp(&b.made).then_with(|| key(a).cmp(&key(b))).then_with(|| a.id().cmp(b.id()))
 }
 
 fn name(path: &Path) -> String {
@@ -209,6 +238,10 @@ pub fn run(folder: &Path) -> Result<Run, String> {
         }
     }
     let mut culprits = match stored.summary() {
+        // It says passed, and its cases say otherwise: what they blame is not passed over.
+        Ok(Some(summary)) if summary.culprits.is_empty() && says_passed(&summary) && red(&cases) > 0 => {
+            culprits_of_cases(&cases)
+        }
         Ok(Some(summary)) => summary.culprits,
         Ok(None) => culprits_of_cases(&cases),
         Err(error) => {
@@ -217,10 +250,20 @@ pub fn run(folder: &Path) -> Result<Run, String> {
         }
     };
     blameless::clear(&stored, &cases, &mut culprits);
+    let is_simulated = stored.plan.simulated || cases.iter().any(|case| case.simulated);
+    let ended = record.as_ref().and_then(|record| record.ended.clone()).filter(|_| !is_simulated);
     let made = moment(&stored.plan.run_id).or_else(|| Some(record?.started.get(..19)?.replace('T', " ")));
     let made = made.ok_or("start time unknown: neither the run id nor `run.json` has one")?;
     let is_of_bisection = folder.join(bisect::record::RECORD).is_file();
-    Ok(Run { stored, made, cases, partial, culprits, round, is_of_bisection })
+    Ok(Run { stored, made, cases, partial, culprits, ended, round, is_of_bisection })
+}
+
+fn says_passed(summary: &Summary) -> bool {
+    matches!(summary.exit_code, exit_code::PASSED | exit_code::OWES)
+}
+
+fn red(cases: &[CaseVerdict]) -> usize {
+    cases.iter().flat_map(|case| &case.verdicts).filter(|one| one.status.is_red()).count()
 }
 
 fn culprits_of_cases(cases: &[CaseVerdict]) -> Vec<Culprit> {
@@ -290,7 +333,7 @@ fn once_each(past: &mut Past) {
             past.passed.push(SkippedRun { name: run.id().to_owned(), why });
         }
     }
-    kept.sort_by(|a, b| (&a.made, a.id()).cmp(&(&b.made, b.id())));
+    kept.sort_by(in_order);
     past.runs = kept;
     past.passed.sort_by(|a, b| a.name.cmp(&b.name));
 }
@@ -309,6 +352,11 @@ impl Run {
     /// Whether all of it, or some of it, is simulated.
     pub fn is_simulated(&self) -> bool {
         self.plan().simulated || self.cases.iter().any(|case| case.simulated)
+    }
+
+    /// How many of its verdicts are red.
+    pub fn red_verdicts(&self) -> usize {
+        red(&self.cases)
     }
 
     /// Drops scripts, files and words: most of a large plan and of its verdicts.

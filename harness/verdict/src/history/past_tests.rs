@@ -1,6 +1,7 @@
 //! Which folders count as runs, and which of them are whole: a partial or foreign run must not pass for a good one.
 
-use super::past::{Past, newest, read};
+use super::past::{Past, newest, read, read_trimmed};
+use super::suspects::suspects;
 use crate::stored_runs::{Made, NIC, culprit, past};
 use model::artefact::{Bad, Culprit, JobOutcome, Status, WorkKind};
 use store::Scratch;
@@ -93,10 +94,13 @@ fn bundles_from_elsewhere_and_folders_without_a_plan_are_passed_over_by_name() {
         std::fs::create_dir(folder.path().join(name)).expect("a folder");
     }
     std::fs::write(folder.path().join("notes.txt"), "x").expect("a file");
+    // The link to the newest run is the harness's own.
+    assert!(folder.path().join("latest").is_symlink());
+    std::os::unix::fs::symlink(&own.plan.run_id, folder.path().join("linked")).expect("linked");
     let all = read(folder.path()).expect("runs");
     assert_eq!(ids(&all), [own.plan.run_id.as_str()]);
     let passed: Vec<&str> = all.passed.iter().map(|one| one.name.as_str()).collect();
-    assert_eq!(passed, [foreign.plan.run_id.as_str(), "empty"]);
+    assert_eq!(passed, [foreign.plan.run_id.as_str(), "empty", "linked"]);
     assert!(all.passed.iter().all(|one| !one.why.is_empty()));
     assert!(read(&folder.path().join(&own.plan.run_id)).is_err(), "one run is no folder of runs");
     assert!(read(&folder.path().join("absent")).is_err());
@@ -110,6 +114,46 @@ fn the_newest_runs_are_read_without_those_that_are_named() {
     assert_eq!(ids(&newest(folder.path(), 2, &[])), [id(2), id(3)]);
     assert_eq!(ids(&newest(folder.path(), 2, &[Some(id(3)), None])), [id(1), id(2)]);
     assert!(newest(&folder.path().join("absent"), 2, &[]).runs.is_empty());
+}
+
+#[test]
+fn folders_that_are_no_runs_take_no_place_among_the_newest() {
+    let made = [1, 2, 3].map(|minute| Made::at(minute, &[12.0]));
+    let (folder, _) = past(&made);
+    for name in ["x", "y", "z"] {
+        std::fs::create_dir(folder.path().join(name)).expect("a folder");
+    }
+    let (newest, older) = read_trimmed(folder.path(), 2, &|_| None).expect("runs");
+    assert_eq!(ids(&newest), [made[1].plan.run_id.as_str(), made[2].plan.run_id.as_str()]);
+    assert_eq!((older, newest.passed.len()), (1, 3));
+}
+
+/// A run of the first minute with this at the end of its id.
+fn made_in_one_second(made: Made, end: &str) -> Made {
+    let mut made = made;
+    made.plan.run_id = format!("20261121T030100Z-nccl-p5-{end}");
+    made
+}
+
+#[test]
+fn runs_made_in_one_second_are_in_the_order_of_their_ends_and_a_green_one_hides_no_red_one() {
+    let red = || Made::at(1, &[]).ending(Status::Fail).naming(vec![culprit("p5-001", NIC)]);
+    let green = || Made::at(1, &[]);
+    let newest = |made: &[Made]| past(made).1.runs.last().map(|run| run.id().to_owned()).expect("runs");
+    assert!(newest(&[made_in_one_second(red(), "a"), made_in_one_second(green(), "b")]).ends_with("-a"));
+    let mut later = made_in_one_second(green(), "a");
+    later.record.as_mut().expect("a record").ended = Some("2026-03-01T08:03:00Z".into());
+    assert!(newest(&[later.clone(), made_in_one_second(red(), "b")]).ends_with("-a"));
+    let mut open = made_in_one_second(green(), "0");
+    open.record.as_mut().expect("a record").ended = None;
+    assert!(newest(&[open, later]).ends_with("-0"));
+    let (_folder, both) = past(&[made_in_one_second(red(), "a"), made_in_one_second(green(), "b")]);
+    assert!(suspects(&both)[0].is_open() && suspects(&both)[0].cleared.is_empty());
+    // Nor does one that ended later clear a part, if it was made in the same second.
+    let mut ended_later = made_in_one_second(green(), "c");
+    ended_later.record.as_mut().expect("a record").ended = Some("2026-03-01T08:04:00Z".into());
+    let (_folder, both) = past(&[made_in_one_second(red(), "a"), ended_later]);
+    assert!(suspects(&both)[0].is_open());
 }
 
 fn failed(node: &str, cause: &str) -> JobOutcome {
