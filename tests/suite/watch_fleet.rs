@@ -90,3 +90,48 @@ fn two_processes_do_not_watch_the_same_fleet() {
     let _held = nix::fcntl::Flock::lock(folder, nix::fcntl::FlockArg::LockExclusiveNonblock).expect("held");
     assert_eq!(run(&project, 1), Some(2));
 }
+
+#[test]
+fn an_alarm_that_leaves_the_inventory_is_reported_and_comes_back_with_its_past() {
+    let project = project();
+    let watch = |rounds: u64| {
+        let mut arguments = arguments(rounds);
+        if rounds == 2 {
+            // A node that is not in the inventory has no simulated fault.
+            arguments.retain(|it| it != "--sim-fault" && !it.contains("corrupt"));
+        }
+        project.harness(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    assert!(watch(4).all().contains("ALARM HRN-GPU-WRONG p5-002 gpu3"));
+    let place = project.path().join("inventory/low.toml");
+    fs::write(&place, INVENTORY.replace("p5-[001-002]", "p5-001")).expect("written");
+    let left = watch(2);
+    assert_eq!(left.code, Some(0), "{}", left.all());
+    assert!(
+        left.all().contains("not watched any more, and not cleared: p5-002 gpu3: HRN-GPU-WRONG"),
+        "{}",
+        left.all()
+    );
+    fs::write(&place, INVENTORY).expect("written");
+    let back = watch(1);
+    assert_eq!(back.code, Some(1), "{}", back.all());
+    assert!(
+        back.all().contains("watched again, with its alarm: p5-002 gpu3: HRN-GPU-WRONG"),
+        "{}",
+        back.all()
+    );
+    let (records, _) = known(&project);
+    let checks: Vec<&Value> = records.as_array().expect("records").iter().map(|it| &it["checks"]).collect();
+    assert_eq!(checks, [7, 5]);
+}
+
+#[test]
+fn a_state_behind_a_link_is_neither_read_nor_written() {
+    let project = project();
+    let other = project.path().join("other");
+    fs::create_dir_all(&other).expect("made");
+    fs::create_dir_all(project.path().join("runs")).expect("made");
+    std::os::unix::fs::symlink(&other, project.path().join("runs/fleet")).expect("made");
+    assert_eq!(run(&project, 1), Some(2));
+    assert_eq!(fs::read_dir(&other).expect("read").count(), 0);
+}

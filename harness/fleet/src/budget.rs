@@ -21,8 +21,15 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    pub(crate) fn is_sound(&self) -> bool {
-        self.total.is_finite() && self.hours.iter().all(|(_, spent)| spent.is_finite() && *spent >= 0.0)
+    pub(crate) fn is_sound(&self, now_s: u64) -> bool {
+        let is_sound =
+            |(hour, spent): &(u64, f64)| *hour <= now_s / 3600 && spent.is_finite() && *spent >= 0.0;
+        self.total.is_finite() && self.hours.iter().all(is_sound)
+    }
+
+    /// A clock that was set back: nothing was spent later than now.
+    pub(crate) fn set_back(&mut self, now_s: u64) {
+        self.hours.iter_mut().for_each(|(hour, _)| *hour = (*hour).min(now_s / 3600));
     }
 
     pub(crate) fn add(&mut self, at_s: u64, node_s: f64) {

@@ -2,13 +2,15 @@
 //! whose last check is the oldest; as many as the budget pays for.
 
 use crate::budget::Spent;
-use crate::record::{Due, Record};
+use crate::record::{Due, Record, TRIES};
 use crate::state::{Fleet, Terms};
 
 /// Between two checks of a node that count: what disturbs one is over by the next.
 pub(crate) const APART_S: u64 = 2 * 3600;
 /// A node that was tried without a measurement is not tried again at once.
 const RETRY_S: u64 = 1800;
+/// After each further try it is left alone for twice as long, so often at most: for a day and a third.
+const RETRY_DOUBLED: u32 = 6;
 /// Nodes beside a suspect, which are to do well.
 const CONTROLS: usize = 2;
 /// By how much a neighbour of a fault counts as older.
@@ -66,7 +68,13 @@ impl Fleet {
         if !suspects.is_empty() {
             let is_control = |record: &Option<&Record>| record.is_some_and(Record::is_control);
             let controls = ready.iter().filter(|(_, it)| is_control(it)).take(CONTROLS.max(fewest - 1));
-            let controls: Vec<&str> = controls.map(|(name, _)| *name).collect();
+            let mut controls: Vec<&str> = controls.map(|(name, _)| *name).collect();
+            // Where none has a past yet, a suspect is checked beside others: it must not wait for these.
+            for (name, _) in ready.iter().filter(|(_, it)| !is_suspect(it)).chain(&ready) {
+                if controls.len() + 1 < fewest && !controls.contains(name) && suspects.first() != Some(name) {
+                    controls.push(name);
+                }
+            }
             let most = affordable(all).saturating_sub(controls.len());
             let of = |names: &[&str], reason: &Reason| -> Vec<Chosen> {
                 names.iter().map(|name| Chosen { node: (*name).to_owned(), reason: reason.clone() }).collect()
@@ -96,7 +104,8 @@ impl Fleet {
 fn is_ready(record: &Record, now_s: u64) -> bool {
     let is_apart =
         |last: Option<u64>, apart| last.is_none_or(|last: u64| last.saturating_add(apart) <= now_s);
-    is_apart(record.last_s, APART_S) && is_apart(record.tried_s, RETRY_S)
+    let retry_s = RETRY_S << record.tries.saturating_sub(1).min(RETRY_DOUBLED);
+    is_apart(record.last_s, APART_S) && is_apart(record.tried_s, retry_s)
 }
 
 fn reason(record: Option<&Record>, now_s: u64) -> Reason {
@@ -114,6 +123,10 @@ fn reason(record: Option<&Record>, now_s: u64) -> Reason {
 /// Those of the smallest come first.
 fn order(record: Option<&Record>, now_s: u64) -> (u8, u64) {
     let age = record.and_then(|record| record.last_s).map_or(u64::MAX, |last| now_s.saturating_sub(last));
+    if let Some(tried) = record.filter(|record| record.tries >= TRIES) {
+        let age = age.min(tried.tried_s.map_or(u64::MAX, |tried| now_s.saturating_sub(tried)));
+        return (3, u64::MAX - age);
+    }
     if record.is_some_and(Record::is_suspect) {
         return (0, u64::MAX - age);
     }

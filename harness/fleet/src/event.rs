@@ -25,6 +25,21 @@ pub enum Event {
     Alarm(Fall),
     /// A suspicion or an alarm is over.
     Cleared(Fall),
+    /// An alarm that is one of many alike: no node is blamed.
+    Withdrawn(Fall),
+    /// An alarm is watched no longer: its node left the inventory, or its part is elsewhere. It was not cleared.
+    Left(Fall),
+    /// An alarm is back, with the node or the hardware that had it.
+    Returned(Fall),
+    /// The suite failed on nodes, and blames none of them.
+    Unattributed {
+        /// Their names.
+        nodes: Vec<String>,
+        /// What failed.
+        why: String,
+    },
+    /// The suite failed in the last check of no node in that way.
+    Attributed,
     /// Many nodes fell alike: no node is blamed.
     FleetFell {
         /// What was measured.

@@ -6,7 +6,7 @@ use crate::event::{Event, Fall};
 use crate::record::{Due, NODE, Record};
 use crate::state::{Fleet, Terms};
 use crate::trend::{Change, Limits};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A part is compared with the others of its node where there are so many in all.
 const FEWEST_PARTS: usize = 4;
@@ -63,26 +63,28 @@ impl Fleet {
             if let Some(record) = self.records.get_mut(at) {
                 record.last_s = Some(now_s);
                 record.checks += 1;
+                record.tries = 0;
                 record.due = None;
             }
         }
         let tests = counted.iter().map(|(_, reading)| tests_of(reading)).max().unwrap_or_default();
         let limits = self.limits(terms, tests);
-        let names: std::collections::BTreeSet<&str> =
+        let names: BTreeSet<&str> =
             counted.iter().flat_map(|(_, reading)| reading.values.keys()).map(String::as_str).collect();
         for test in names {
             let measured = measured(test, &counted);
             self.judge_nodes(&measured, limits, &mut events);
             self.judge_parts(&measured, limits, &mut events);
-            self.judge_fleet(test, &mut events);
+            self.judge_fleet(test, limits.1, &mut events);
         }
         for (at, reading) in &counted {
             if let Some(record) = self.records.get_mut(*at) {
                 record.stepped_s = Some(now_s);
-                judge_failures(record, reading, &mut events);
+                count_failures(record, reading, &mut events);
             }
             self.refresh(*at);
         }
+        self.judge_failures(&mut events);
         self.mark_neighbours(&events);
         events
     }
@@ -93,20 +95,27 @@ impl Fleet {
             let at = self.record(node);
             if let Some(record) = self.records.get_mut(at) {
                 record.tried_s = Some(now_s);
+                record.tries = record.tries.saturating_add(1);
             }
         }
     }
 
     /// Whether so many nodes fell in a test that none of them is to blame.
     fn is_fleetwide(&self, test: &str, of_node: bool) -> bool {
-        let fallen = self.fallen.iter().filter_map(|at| self.records.get(*at));
-        let fell = fallen.filter(|record| record.fell_in(test, of_node)).count();
-        fell > FLEET.max(self.by_name.len() / 10)
+        self.is_of_many(|record| record.fell_in(test, of_node))
+    }
+
+    fn is_of_many(&self, fell: impl Fn(&Record) -> bool) -> bool {
+        self.count_fallen(fell) > FLEET.max(self.by_name.len() / 10)
+    }
+
+    fn count_fallen(&self, fell: impl Fn(&Record) -> bool) -> usize {
+        self.fallen.iter().filter_map(|at| self.records.get(*at)).filter(|record| fell(record)).count()
     }
 
     fn judge_nodes(&mut self, measured: &Measured<'_>, limits: (f64, f64), events: &mut Vec<Event>) {
         let test = measured.test;
-        let may_alarm = !self.is_fleetwide(test, true);
+        let is_fleetwide = self.is_fleetwide(test, true);
         let mut pool = self.of_nodes.remove(test).unwrap_or_default();
         // By how much each node with a past differs from it.
         let deviations: Vec<(usize, f64)> = measured
@@ -127,7 +136,8 @@ impl Fleet {
                 deviations.iter().filter(|(other, _)| other != at).map(|(_, deviation)| *deviation).collect();
             let has_others = others.len() >= FEWEST_OTHERS;
             let shift = if has_others { median(others.into_iter()) } else { pool.shift };
-            let limits = Limits { alarm: limits.0, suspect: limits.1, may_alarm: may_alarm && has_others };
+            let may_alarm = has_others && !is_fleetwide;
+            let limits = Limits { alarm: limits.0, suspect: limits.1, may_alarm, is_fleetwide };
             let Some(record) = self.records.get_mut(*at) else { continue };
             if step(record, (test, NODE), level - shift, &mut pool, limits, events) {
                 self.refresh(*at);
@@ -138,8 +148,8 @@ impl Fleet {
 
     fn judge_parts(&mut self, measured: &Measured<'_>, limits: (f64, f64), events: &mut Vec<Event>) {
         let test = measured.test;
-        let limits =
-            Limits { alarm: limits.0, suspect: limits.1, may_alarm: !self.is_fleetwide(test, false) };
+        let is_fleetwide = self.is_fleetwide(test, false);
+        let limits = Limits { alarm: limits.0, suspect: limits.1, may_alarm: !is_fleetwide, is_fleetwide };
         let mut pool = self.of_parts.remove(test).unwrap_or_default();
         for (at, _, parts) in &measured.nodes {
             let Some(record) = self.records.get_mut(*at) else { continue };
@@ -154,14 +164,84 @@ impl Fleet {
         self.of_parts.insert(test.to_owned(), pool);
     }
 
-    fn judge_fleet(&mut self, test: &str, events: &mut Vec<Event>) {
-        if !self.is_fleetwide(test, true) && !self.is_fleetwide(test, false) {
+    fn judge_fleet(&mut self, test: &str, suspect: f64, events: &mut Vec<Event>) {
+        let (nodes, parts) = (self.is_fleetwide(test, true), self.is_fleetwide(test, false));
+        if !nodes && !parts {
             self.fell.remove(test);
-        } else if self.fell.insert(test.to_owned()) {
-            let fell = |record: &&Record| record.fell_in(test, true) || record.fell_in(test, false);
-            let fallen = self.fallen.iter().filter_map(|at| self.records.get(*at));
-            events.push(Event::FleetFell { test: test.to_owned(), nodes: fallen.filter(fell).count() });
+            return;
         }
+        for at in &self.fallen {
+            let Some(record) = self.records.get_mut(*at) else { continue };
+            let alarms: Vec<Fall> = record.falls(true).filter(|fall| fall.test == test).collect();
+            for (part, trend) in record.trends.get_mut(test).into_iter().flatten() {
+                let is_fleetwide = if part == NODE { nodes } else { parts };
+                if is_fleetwide && trend.withdraw(suspect) {
+                    withdraw(alarms.iter().find(|fall| fall.part == *part), events);
+                }
+            }
+        }
+        if self.fell.insert(test.to_owned()) {
+            let fell = |record: &Record| record.fell_in(test, true) || record.fell_in(test, false);
+            events.push(Event::FleetFell { test: test.to_owned(), nodes: self.count_fallen(fell) });
+        }
+    }
+
+    /// What the suite blames many nodes for is no failure of one of them.
+    fn judge_failures(&mut self, events: &mut Vec<Event>) {
+        let failing = self.fallen.iter().filter_map(|at| self.records.get(*at));
+        let codes: BTreeSet<String> =
+            failing.flat_map(|record| record.failures.values().map(|it| it.code.clone())).collect();
+        self.fell.retain(|test| !is_code(test) || codes.contains(test));
+        for code in codes {
+            let is_fleetwide = self.is_of_many(|record| record.fails_by(&code));
+            for at in &self.fallen {
+                let Some(record) = self.records.get_mut(*at) else { continue };
+                let node = record.name.clone().unwrap_or_default();
+                for (part, it) in record.failures.iter_mut().filter(|(_, it)| it.code == code) {
+                    let is_alarm = it.count >= FAILURES && !is_fleetwide;
+                    let fall =
+                        || Fall { node: node.clone(), part: part.clone(), test: code.clone(), lower_by: 0.0 };
+                    match (it.is_alarm, is_alarm) {
+                        (false, true) => events.push(Event::Alarm(fall())),
+                        (true, false) => withdraw(Some(&fall()), events),
+                        _ => {}
+                    }
+                    it.is_alarm = is_alarm;
+                }
+            }
+            if !is_fleetwide {
+                self.fell.remove(&code);
+            } else if self.fell.insert(code.clone()) {
+                let nodes = self.count_fallen(|record| record.fails_by(&code));
+                events.push(Event::FleetFell { test: code, nodes });
+            }
+        }
+    }
+
+    /// On which of the nodes that were checked the suite failed without a culprit, and why.
+    pub fn unattributed(&mut self, checked: &[String], why: &BTreeMap<String, String>) -> Vec<Event> {
+        let had = self.unattributed_nodes();
+        for node in checked {
+            let at = self.record(node);
+            if let Some(record) = self.records.get_mut(at) {
+                record.unattributed = why.get(node).cloned();
+            }
+        }
+        let has = self.unattributed_nodes();
+        let first = has.iter().find(|node| !had.contains(node)).and_then(|node| why.get(node));
+        match first {
+            Some(why) => vec![Event::Unattributed { nodes: has, why: why.clone() }],
+            None if has.is_empty() && !had.is_empty() => vec![Event::Attributed],
+            None => Vec::new(),
+        }
+    }
+
+    /// Nodes on which the suite failed in their last check, and blamed none of them.
+    pub fn unattributed_nodes(&self) -> Vec<String> {
+        let of_name = |(name, at): (&String, &usize)| {
+            self.records.get(*at)?.unattributed.is_some().then(|| name.clone())
+        };
+        self.by_name.iter().filter_map(of_name).collect()
     }
 
     fn mark_neighbours(&mut self, events: &[Event]) {
@@ -242,7 +322,7 @@ fn step(
 }
 
 /// What fails in one check, and not in the next, was a disturbance.
-fn judge_failures(record: &mut Record, reading: &Reading, events: &mut Vec<Event>) {
+fn count_failures(record: &mut Record, reading: &Reading, events: &mut Vec<Event>) {
     let node = record.name.clone().unwrap_or_default();
     let fall = |part: &str, code: &str| Fall {
         node: node.clone(),
@@ -263,10 +343,22 @@ fn judge_failures(record: &mut Record, reading: &Reading, events: &mut Vec<Event
         it.count = it.count.saturating_add(1);
         if it.count == 1 {
             events.push(Event::Suspected(fall(&failure.part, &failure.code)));
-        } else if it.count >= FAILURES && !it.is_alarm {
-            it.is_alarm = true;
-            events.push(Event::Alarm(fall(&failure.part, &failure.code)));
         }
+    }
+}
+
+/// Codes of the suite stand beside names of tests.
+fn is_code(test: &str) -> bool {
+    test.starts_with("HRN-")
+}
+
+/// An alarm of the same round was none yet.
+fn withdraw(alarm: Option<&Fall>, events: &mut Vec<Event>) {
+    let Some(alarm) = alarm else { return };
+    let same = |event: &Event| matches!(event, Event::Alarm(fall) if fall == alarm);
+    match events.iter().position(same) {
+        Some(at) => drop(events.remove(at)),
+        None => events.push(Event::Withdrawn(alarm.clone())),
     }
 }
 

@@ -4,6 +4,7 @@
 mod budget;
 mod choice;
 mod event;
+mod hardware;
 mod judge;
 mod pool;
 mod record;

@@ -78,6 +78,11 @@ impl Pool {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> u32 {
+        self.total
+    }
+
     /// Whether a rank says something.
     pub(crate) fn is_ready(&self) -> bool {
         self.total >= 100

@@ -8,6 +8,10 @@ use std::collections::BTreeMap;
 /// The part that stands for all of a node.
 pub(crate) const NODE: &str = "node";
 
+/// After so many tries in a row without a measurement a node is no longer checked before others: it would take the budget of
+/// those that can be measured.
+pub(crate) const TRIES: u32 = 3;
+
 /// What claims more was edited.
 const MOST_CHECKS: u64 = 1 << 40;
 
@@ -33,8 +37,11 @@ pub(crate) struct Failures {
 /// A node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// None where other hardware has it now.
+    /// None where other hardware has it now, or where it left the inventory.
     pub(crate) name: Option<String>,
+    /// The name with which it left the inventory: it is that node still if it comes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) left: Option<String>,
     /// The ids of parts by their places, as far as they are known.
     pub(crate) ids: BTreeMap<String, String>,
     pub(crate) group: Option<String>,
@@ -44,6 +51,12 @@ pub(crate) struct Record {
     pub(crate) stepped_s: Option<u64>,
     /// When it was tried last without a measurement.
     pub(crate) tried_s: Option<u64>,
+    /// Tries in a row without a measurement.
+    #[serde(default)]
+    pub(crate) tries: u32,
+    /// Why the suite failed in its last check, where no node is blamed for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) unattributed: Option<String>,
     pub(crate) checks: u64,
     pub(crate) due: Option<Due>,
     /// Somebody has taken it out of the queue.
@@ -59,8 +72,14 @@ impl Record {
         Record { name: Some(name.to_owned()), ..Record::default() }
     }
 
-    pub(crate) fn is_sound(&self) -> bool {
-        self.checks <= MOST_CHECKS && self.trends.values().flatten().all(|(_, trend)| trend.is_sound())
+    /// `now_s` is the time of the last round.
+    pub(crate) fn is_sound(&self, now_s: u64) -> bool {
+        let is_past = |at: Option<u64>| at.is_none_or(|at| at <= now_s);
+        is_past(self.last_s)
+            && is_past(self.stepped_s)
+            && is_past(self.tried_s)
+            && self.checks <= MOST_CHECKS
+            && self.trends.values().flatten().all(|(_, trend)| trend.is_sound())
     }
 
     fn trends(&self) -> impl Iterator<Item = (&String, &String, &Trend)> {
@@ -71,6 +90,11 @@ impl Record {
     pub(crate) fn is_suspect(&self) -> bool {
         self.trends().any(|(_, _, trend)| trend.is_suspect())
             || self.failures.values().any(|it| it.count > 0 && !it.is_alarm)
+    }
+
+    /// The suite blames it, or a part of it, for that.
+    pub(crate) fn fails_by(&self, code: &str) -> bool {
+        self.failures.values().any(|it| it.code == code)
     }
 
     /// Of all of it or of a part, in that test.
@@ -122,11 +146,23 @@ impl Record {
         self.failures.clear();
     }
 
-    /// Other hardware is in that place now.
-    pub(crate) fn forget_part(&mut self, part: &str) {
-        for parts in self.trends.values_mut() {
-            parts.remove(part);
+    /// Parts are in other places now, each with its past: by the new place, where it was before. What is not among them, and
+    /// stands in one of these places, is new.
+    pub(crate) fn move_parts(&mut self, before: &BTreeMap<String, String>, new: &[String]) {
+        fn moved<T>(of: &mut BTreeMap<String, T>, before: &BTreeMap<String, String>, new: &[String]) {
+            let taken: Vec<(String, T)> =
+                before.iter().filter_map(|(to, from)| Some((to.clone(), of.remove(from)?))).collect();
+            before.keys().chain(new).for_each(|place| drop(of.remove(place)));
+            of.extend(taken);
         }
-        self.failures.remove(part);
+        self.trends.values_mut().for_each(|parts| moved(parts, before, new));
+        moved(&mut self.failures, before, new);
+    }
+
+    /// A clock that was set back: nothing is later than now.
+    pub(crate) fn set_back(&mut self, now_s: u64) {
+        for at in [&mut self.last_s, &mut self.stepped_s, &mut self.tried_s] {
+            *at = at.map(|at| at.min(now_s));
+        }
     }
 }

@@ -3,11 +3,12 @@
 use crate::budget::Spent;
 use crate::event::{Event, Fall};
 use crate::pool::Pool;
-use crate::record::{Due, Record};
+use crate::record::{Due, Record, TRIES};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The declared rate of false alarms: of 1,000 nodes in a year. Half of it is for numbers that fall, half for what fails.
+/// The declared rate of false alarms: of 1,000 nodes in a year, for numbers that fall. The limits are those
+/// of half of it.
 pub(crate) const FALSE_ALARMS: f64 = 1.0;
 const YEAR_S: f64 = 365.25 * 86_400.0;
 /// Hardware that had no name for so long is forgotten.
@@ -68,30 +69,53 @@ pub struct Coverage {
     pub with_past: usize,
     /// Checks of nodes so far.
     pub checks: u64,
+    /// Nodes whose last tries, three in a row at least, gave no measurement.
+    pub tried_in_vain: Vec<String>,
     /// Node-hours of the last seven days, and what the budget allows in them.
     pub node_hours: (f64, f64),
 }
 
 impl Fleet {
-    /// As it was written; what is derived is made again. False where it contradicts itself.
-    pub fn restore(&mut self) -> bool {
+    /// As it was written; what is derived is made again. False where it contradicts itself, or holds a
+    /// later time than that of the last round.
+    pub fn restore(&mut self, now_s: u64) -> bool {
         let count = self.records.iter().filter(|record| record.name.is_some()).count();
         self.index();
         self.by_name.len() == count
-            && self.records.iter().all(Record::is_sound)
+            && self.records.iter().all(|record| record.is_sound(now_s))
             && self.of_nodes.values().chain(self.of_parts.values()).all(Pool::is_sound)
-            && self.spent.is_sound()
+            && self.spent.is_sound(now_s)
             && self.check_s.is_finite()
             && self.check_s >= 0.0
     }
 
-    /// Nodes of the inventory, with their groups: those that are new are known from now on, and those that are gone lose
-    /// their name.
-    pub fn inventory<'a>(&mut self, now_s: u64, nodes: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) {
+    /// A clock that was set back: what is later counts as now, so that no node waits for the clock to come there again.
+    pub fn set_back(&mut self, now_s: u64) {
+        self.records.iter_mut().for_each(|record| record.set_back(now_s));
+        self.spent.set_back(now_s);
+    }
+
+    /// Nodes of the inventory, with their groups: those that are new are known from now on. Those that are gone lose their
+    /// name, and get it back with their past and their alarms if they return.
+    pub fn inventory<'a>(
+        &mut self,
+        now_s: u64,
+        nodes: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
+    ) -> Vec<Event> {
         let nodes: BTreeMap<&str, Option<&str>> = nodes.into_iter().collect();
+        let mut events = Vec::new();
         for record in &mut self.records {
             if record.name.as_deref().is_some_and(|name| !nodes.contains_key(name)) {
-                record.name = None;
+                events.extend(record.falls(true).map(Event::Left));
+                record.left = record.name.take();
+            }
+        }
+        let mut free: BTreeSet<&str> =
+            nodes.keys().copied().filter(|name| !self.by_name.contains_key(*name)).collect();
+        for record in &mut self.records {
+            if record.name.is_none() && record.left.as_deref().is_some_and(|name| free.remove(name)) {
+                record.name = record.left.take();
+                events.extend(record.falls(true).map(Event::Returned));
             }
         }
         self.records.retain(|record| {
@@ -105,9 +129,10 @@ impl Fleet {
                 record.group = group.map(str::to_owned);
             }
         }
+        events
     }
 
-    fn index(&mut self) {
+    pub(crate) fn index(&mut self) {
         let named = self.records.iter().enumerate();
         self.by_name = named.filter_map(|(at, record)| Some((record.name.clone()?, at))).collect();
         (0..self.records.len()).for_each(|at| self.refresh(at));
@@ -151,56 +176,12 @@ impl Fleet {
             let at = self.record(name);
             let Some(record) = self.records.get_mut(at).filter(|record| record.is_out) else { continue };
             (record.is_out, record.due) = (false, Some(Due::Maintenance));
+            (record.tries, record.unattributed) = (0, None);
             events.extend(record.falls(true).map(Event::Cleared));
             record.absolve();
             self.refresh(at);
         }
         events
-    }
-
-    /// What the hardware of a node is now, by the ids of its parts: its past goes with it.
-    pub fn hardware(&mut self, name: &str, ids: &BTreeMap<String, String>) -> Option<Event> {
-        if ids.is_empty() {
-            return None;
-        }
-        let at = self.record(name);
-        let record = self.records.get_mut(at)?;
-        if record.ids.is_empty() {
-            record.ids.clone_from(ids);
-            return None;
-        }
-        let replaced = |known: &BTreeMap<String, String>| -> Vec<String> {
-            let differs = |(part, id): &(&String, &String)| known.get(*part).is_some_and(|it| it != *id);
-            ids.iter().filter(differs).map(|(part, _)| part.clone()).collect()
-        };
-        let parts = replaced(&record.ids);
-        let compared = ids.keys().filter(|part| record.ids.contains_key(*part)).count();
-        if parts.len() * 2 <= compared {
-            parts.iter().for_each(|part| record.forget_part(part));
-            record.ids.extend(ids.iter().map(|(part, id)| (part.clone(), id.clone())));
-            self.refresh(at);
-            return (!parts.is_empty()).then(|| Event::Replaced { node: name.to_owned(), parts });
-        }
-        // Another machine has the name: one that was known under another, or a new one.
-        let group = record.group.clone();
-        record.name = None;
-        let kept = |known: &Record| known.ids.iter().filter(|(part, id)| ids.get(*part) == Some(id)).count();
-        let is_it = |known: &&mut Record| known.name.is_none() && kept(known) * 2 > ids.len();
-        match self.records.iter_mut().find(is_it) {
-            Some(known) => {
-                replaced(&known.ids).iter().for_each(|part| known.forget_part(part));
-                known.ids.clone_from(ids);
-                (known.name, known.group) = (Some(name.to_owned()), group);
-                known.due = Some(Due::Maintenance);
-                known.absolve();
-            }
-            None => {
-                let new = Record { ids: ids.clone(), group, ..Record::new(name) };
-                self.records.push(new);
-            }
-        }
-        self.index();
-        Some(Event::Replaced { node: name.to_owned(), parts: Vec::new() })
     }
 
     /// What a check of a node costs, in seconds.
@@ -253,6 +234,9 @@ impl Fleet {
         let mut coverage = Coverage { nodes: terms.nodes, ..Coverage::default() };
         for record in self.by_name.values().filter_map(|at| self.records.get(*at)) {
             coverage.checks += record.checks;
+            if record.tries >= TRIES {
+                coverage.tried_in_vain.extend(record.name.clone());
+            }
             coverage.with_past += usize::from(record.trends.values().flatten().any(|(_, it)| it.has_past()));
             match record.last_s {
                 None => coverage.never += 1,

@@ -110,6 +110,7 @@ fn a_healthy_fleet_raises_no_alarm_and_keeps_to_its_budget() {
     let mut site = Site::new(20);
     site.run(24 * 365);
     assert_eq!(site.alarms(), []);
+    assert_eq!(count(&site.events, |event| matches!(event, Event::FleetFell { .. })), 0);
     let spent = site.fleet.spent.total / (20.0 * 365.0 * 86_400.0);
     assert!(spent <= 0.02 && spent > 0.014, "{spent}");
     let coverage = site.fleet.coverage(site.now_s, &site.terms);
@@ -255,7 +256,7 @@ fn the_past_goes_with_the_hardware() {
         (0..8).map(|gpu| (format!("gpu{gpu}"), format!("GPU-{machine}-{gpu}"))).collect()
     };
     for node in 0..4 {
-        assert_eq!(site.fleet.hardware(&name(node), &ids(&name(node))), None);
+        assert_eq!(site.fleet.hardware(&name(node), &ids(&name(node))), []);
     }
     site.terms.budget = 0.5;
     site.run(24 * 14);
@@ -266,22 +267,22 @@ fn the_past_goes_with_the_hardware() {
     let mut others = ids("n00");
     others.insert("gpu3".to_owned(), "GPU-new".to_owned());
     let parts = vec!["gpu3".to_owned()];
-    assert_eq!(site.fleet.hardware("n00", &others), Some(Event::Replaced { node: "n00".into(), parts }));
-    assert_eq!(site.fleet.hardware("n00", &others), None);
+    assert_eq!(site.fleet.hardware("n00", &others), [Event::Replaced { node: "n00".into(), parts }]);
+    assert_eq!(site.fleet.hardware("n00", &others), []);
     assert_eq!(past(&site, "n00"), first);
     let trends = |site: &Site, part: &str| {
         site.fleet.named("n00").and_then(|record| record.trends.get("copies")?.get(part).cloned())
     };
     assert!(trends(&site, "gpu3").is_none() && trends(&site, "gpu4").is_some());
     // The names of two machines are exchanged, by way of a new one.
-    let replaced = |node: &str| Some(Event::Replaced { node: node.to_owned(), parts: Vec::new() });
+    let replaced = |node: &str| vec![Event::Replaced { node: node.to_owned(), parts: Vec::new() }];
     assert_eq!(site.fleet.hardware("n01", &ids("new")), replaced("n01"));
     assert_eq!(past(&site, "n01"), 0);
     assert_eq!(site.fleet.hardware("n00", &ids("n01")), replaced("n00"));
     assert_eq!(past(&site, "n00"), second);
     assert_eq!(site.fleet.hardware("n01", &others), replaced("n01"));
     assert_eq!(past(&site, "n01"), first);
-    assert!(site.fleet.restore());
+    assert!(site.fleet.restore(site.now_s));
 }
 
 #[test]
@@ -296,7 +297,7 @@ fn a_state_that_is_written_and_read_goes_on_as_one_that_was_not() {
         other.run(24);
         let text = serde_json::to_string(&other.fleet).expect("JSON");
         other.fleet = serde_json::from_str(&text).expect("the same");
-        assert!(other.fleet.restore());
+        assert!(other.fleet.restore(other.now_s));
     }
     assert_eq!(one.events, other.events);
     assert_eq!(one.alarms(), [pair("n03", "gpu5")]);
@@ -306,7 +307,10 @@ fn a_state_that_is_written_and_read_goes_on_as_one_that_was_not() {
 fn a_state_that_contradicts_itself_is_seen() {
     let mut site = Site::new(4);
     site.run(24);
-    let edits: [&dyn Fn(&mut serde_json::Value); 3] = [
+    let later = site.now_s + 1;
+    let edits: [&dyn Fn(&mut serde_json::Value); 5] = [
+        &|value| value["records"][1]["last_s"] = later.into(),
+        &|value| value["records"][1]["tried_s"] = later.into(),
         &|value| value["records"][1]["name"] = value["records"][0]["name"].clone(),
         &|value| value["of_nodes"]["copies"]["total"] = 7.into(),
         &|value| value["check_s"] = (-1.0).into(),
@@ -315,7 +319,7 @@ fn a_state_that_contradicts_itself_is_seen() {
         let mut value = serde_json::to_value(&site.fleet).expect("JSON");
         edit(&mut value);
         let mut fleet: Fleet = serde_json::from_value(value).expect("of that form");
-        assert!(!fleet.restore());
+        assert!(!fleet.restore(site.now_s));
     }
 }
 
@@ -326,4 +330,235 @@ fn numbers_that_are_none_are_no_measurement_of_a_test() {
     let reading = Reading { node: name(1), values, failures: Vec::new() };
     assert_eq!(site.fleet.take(site.now_s, &[reading], &site.terms), []);
     assert!(site.fleet.named("n01").is_some_and(|record| record.trends.is_empty()));
+}
+
+fn failing(node: usize, part: &str, code: &str) -> Reading {
+    let failure = Failure { part: part.to_owned(), code: code.to_owned() };
+    Reading { node: name(node), failures: vec![failure], ..Reading::default() }
+}
+
+fn count(events: &[Event], is_it: impl Fn(&Event) -> bool) -> usize {
+    events.iter().filter(|event| is_it(event)).count()
+}
+
+#[test]
+fn nodes_that_the_suite_blames_one_after_another_are_many_and_none_is_blamed() {
+    let mut site = Site::new(8);
+    let slow = "HRN-NODE-SLOW";
+    let mut events = Vec::new();
+    for slowed in 1..=4 {
+        for _ in 0..4 {
+            site.now_s += 3 * HOUR_S;
+            let readings: Vec<Reading> = (0..slowed).map(|node| failing(node, "node", slow)).collect();
+            events.extend(site.fleet.take(site.now_s, &readings, &site.terms));
+        }
+    }
+    assert_eq!(count(&events, |event| matches!(event, Event::Alarm(_))), 2, "{events:?}");
+    assert_eq!(count(&events, |event| matches!(event, Event::Withdrawn(_))), 2);
+    assert_eq!(count(&events, |event| matches!(event, Event::FleetFell { test, .. } if test == slow)), 1);
+    assert_eq!(site.fleet.alarms(), []);
+    assert_eq!(site.fleet.fell().collect::<Vec<_>>(), [slow]);
+    // Two are mended: the others are theirs again.
+    site.now_s += 3 * HOUR_S;
+    let good = |node: usize| Reading { node: name(node), ..Reading::default() };
+    let readings = [good(0), good(1), failing(2, "node", slow), failing(3, "node", slow)];
+    site.fleet.take(site.now_s, &readings, &site.terms);
+    assert_eq!(site.fleet.alarms().len(), 2);
+    assert_eq!(site.fleet.fell().count(), 0);
+}
+
+#[test]
+fn alarms_of_nodes_that_fell_one_after_another_are_withdrawn_and_do_not_come_back_when_they_recover() {
+    let mut site = Site::new(8);
+    site.terms.budget = 0.1;
+    site.run(24 * 30);
+    for node in 0..4 {
+        site.fault(node, "node", 0.9);
+        site.run(24 * 7);
+    }
+    assert_eq!(site.fleet.alarms(), []);
+    let withdrawn = count(&site.events, |event| matches!(event, Event::Withdrawn(_)));
+    assert_eq!(withdrawn, site.alarms().len(), "{:?}", site.events);
+    assert!(withdrawn > 0);
+    assert_eq!(count(&site.events, |event| matches!(event, Event::FleetFell { .. })), 1);
+    let before = site.alarms().len();
+    site.faults.clear();
+    site.run(24 * 30);
+    assert_eq!(site.alarms().len(), before);
+    assert_eq!(site.fleet.fell().count(), 0);
+}
+
+#[test]
+fn an_alarm_that_leaves_the_inventory_is_reported_and_returns_with_the_node() {
+    let mut site = Site::new(4);
+    site.terms.budget = 0.5;
+    site.run(24 * 14);
+    site.fault(1, "gpu5", 0.93);
+    site.run(24 * 4);
+    let alarms = site.fleet.alarms();
+    assert_eq!(alarms.len(), 1, "{:?}", site.events);
+    let past = site.fleet.named("n01").map(|record| record.checks);
+    let inventory = |site: &mut Site, nodes: &[String]| {
+        site.fleet.inventory(site.now_s, nodes.iter().map(|node| (node.as_str(), None)))
+    };
+    assert_eq!(inventory(&mut site, &[name(0), name(2)]), [Event::Left(alarms[0].clone())]);
+    assert_eq!(site.fleet.alarms(), []);
+    let text = serde_json::to_string(&site.fleet).expect("JSON");
+    site.fleet = serde_json::from_str(&text).expect("the same");
+    assert!(site.fleet.restore(site.now_s));
+    assert_eq!(inventory(&mut site, &nodes(4)), [Event::Returned(alarms[0].clone())]);
+    assert_eq!(site.fleet.alarms(), alarms);
+    assert_eq!(site.fleet.named("n01").map(|record| record.checks), past);
+    assert_eq!(inventory(&mut site, &nodes(4)), []);
+}
+
+#[test]
+fn hardware_that_left_the_inventory_has_its_past_under_another_name() {
+    let mut site = Site::new(4);
+    let ids =
+        BTreeMap::from([("gpu0".to_owned(), "GPU-a".to_owned()), ("gpu1".to_owned(), "GPU-b".to_owned())]);
+    site.fleet.hardware("n01", &ids);
+    site.terms.budget = 0.5;
+    site.run(24 * 14);
+    let past = site.fleet.named("n01").map(|record| record.checks);
+    let others = [name(0), name(2), "x07".to_owned()];
+    site.fleet.inventory(site.now_s, others.iter().map(|node| (node.as_str(), None)));
+    let replaced = Event::Replaced { node: "x07".to_owned(), parts: Vec::new() };
+    assert_eq!(site.fleet.hardware("x07", &ids), [replaced]);
+    assert_eq!(site.fleet.named("x07").map(|record| record.checks), past);
+    assert!(site.fleet.restore(site.now_s));
+    assert_eq!(site.fleet.by_name.len(), 3);
+}
+
+#[test]
+fn a_part_in_another_place_keeps_its_past_and_its_alarm() {
+    let mut site = Site::new(4);
+    let ids = |order: [usize; 4]| -> BTreeMap<String, String> {
+        (0..4).map(|gpu| (format!("gpu{gpu}"), format!("GPU-{}", order[gpu]))).collect()
+    };
+    site.fleet.hardware("n01", &ids([0, 1, 2, 3]));
+    for _ in 0..3 {
+        site.now_s += 3 * HOUR_S;
+        site.fleet.take(site.now_s, &[failing(1, "gpu1", "HRN-GPU-WRONG")], &site.terms);
+    }
+    let fall = |part: &str| Fall {
+        node: name(1),
+        part: part.to_owned(),
+        test: "HRN-GPU-WRONG".to_owned(),
+        lower_by: 0.0,
+    };
+    assert_eq!(site.fleet.alarms(), [fall("gpu1")]);
+    // All are numbered otherwise: the machine is the same.
+    let events = site.fleet.hardware("n01", &ids([1, 0, 3, 2]));
+    assert_eq!(events, [Event::Left(fall("gpu1")), Event::Returned(fall("gpu0"))]);
+    assert_eq!(site.fleet.alarms(), [fall("gpu0")]);
+    // It is taken out: its alarm goes with it, and that is reported.
+    let parts = vec!["gpu0".to_owned()];
+    let events = site.fleet.hardware("n01", &ids([7, 0, 3, 2]));
+    assert_eq!(events, [Event::Replaced { node: name(1), parts }, Event::Left(fall("gpu0"))]);
+    assert_eq!(site.fleet.alarms(), []);
+}
+
+#[test]
+fn nodes_that_give_no_measurement_do_not_take_the_budget_of_others() {
+    let mut site = Site::new(8);
+    site.terms.budget = 0.002;
+    let dead = nodes(3);
+    let mut tried = [0, 0];
+    for _ in 0..24 * 30 {
+        site.now_s += HOUR_S;
+        let chosen = site.fleet.choose(site.now_s, &site.idle(), &site.terms, 1);
+        let names: Vec<String> = chosen.into_iter().map(|one| one.node).collect();
+        let (failed, good): (Vec<String>, Vec<String>) = names.into_iter().partition(|it| dead.contains(it));
+        tried[0] += failed.len();
+        tried[1] += good.len();
+        let readings: Vec<Reading> = good.iter().map(|node| site.reading(node)).collect();
+        site.fleet.charge(site.now_s, readings.len(), 600.0 * (readings.len() + failed.len()) as f64);
+        site.fleet.tried(site.now_s, &failed);
+        site.fleet.take(site.now_s, &readings, &site.terms);
+    }
+    assert!(tried[1] >= tried[0] && tried[0] >= 9, "{tried:?}");
+    let coverage = site.fleet.coverage(site.now_s, &site.terms);
+    assert_eq!((coverage.tried_in_vain, coverage.recent), (dead, 5));
+}
+
+#[test]
+fn a_suspect_of_a_pair_is_checked_beside_others_where_none_has_a_past() {
+    let mut site = Site::new(4);
+    (site.terms.spans, site.terms.budget) = (true, 1.0);
+    let readings: Vec<Reading> = (0..4)
+        .map(|node| match node {
+            1 => failing(1, "node", "HRN-NODE-HUNG"),
+            _ => site.reading(&name(node)),
+        })
+        .collect();
+    site.fleet.take(site.now_s, &readings, &site.terms);
+    site.now_s += 3 * HOUR_S;
+    let chosen = site.fleet.choose(site.now_s, &site.idle(), &site.terms, 2);
+    assert_eq!(chosen.first().map(|one| (one.node.as_str(), &one.reason)), Some(("n01", &Reason::Suspect)));
+    assert!(chosen.len() >= 2, "{chosen:?}");
+    // Two suspects, and no other node: better together than never.
+    site.fleet.take(site.now_s, &[failing(0, "node", "HRN-NODE-HUNG")], &site.terms);
+    site.now_s += 3 * HOUR_S;
+    assert_eq!(site.fleet.choose(site.now_s, &nodes(2), &site.terms, 2).len(), 2);
+}
+
+#[test]
+fn a_clock_that_was_ahead_and_is_set_back_stops_no_check() {
+    let mut site = Site::new(4);
+    site.terms.budget = 0.5;
+    site.now_s += 30 * 24 * HOUR_S;
+    site.run(24);
+    site.fleet.tried(site.now_s, &[name(1)]);
+    let now_s = START_S + 24 * HOUR_S;
+    assert_eq!(site.fleet.choose(now_s, &site.idle(), &site.terms, 1), []);
+    assert!(!site.fleet.clone().restore(now_s));
+    site.fleet.set_back(now_s);
+    assert!(site.fleet.restore(now_s));
+    assert_eq!(site.fleet.choose(now_s + 3 * HOUR_S, &site.idle(), &site.terms, 1).len(), 4);
+}
+
+#[test]
+fn what_the_suite_fails_on_without_a_culprit_is_reported_until_it_passes() {
+    let mut site = Site::new(4);
+    let why = |nodes: &[usize]| nodes.iter().map(|node| (name(*node), "all alike".to_owned())).collect();
+    let failed = Event::Unattributed { nodes: nodes(2), why: "all alike".to_owned() };
+    assert_eq!(site.fleet.unattributed(&nodes(2), &why(&[0, 1])), [failed]);
+    assert_eq!(site.fleet.unattributed(&nodes(2), &why(&[0, 1])), []);
+    assert_eq!(site.fleet.unattributed(&[name(2), name(3)], &why(&[])), []);
+    assert_eq!(site.fleet.unattributed(&[name(0)], &why(&[])), []);
+    assert_eq!(site.fleet.unattributed_nodes(), [name(1)]);
+    assert_eq!(site.fleet.unattributed(&[name(1)], &why(&[])), [Event::Attributed]);
+}
+
+#[test]
+fn a_suspect_does_not_enter_the_ranks_by_which_it_is_judged_and_a_healthy_one_does_later() {
+    let mut site = Site::new(4);
+    site.terms.budget = 0.5;
+    site.run(24 * 14);
+    let total = |site: &Site| site.fleet.of_parts["copies"].count();
+    // Only that part is measured and suspected: the ranks stay as they are.
+    site.fault(1, "gpu5", 0.95);
+    let mut apart = 0;
+    for _ in 0..8 {
+        let before = total(&site);
+        site.now_s += 3 * HOUR_S;
+        let reading = site.reading(&name(1));
+        site.fleet.take(site.now_s, &[reading], &site.terms);
+        if !site.fleet.suspects().is_empty() {
+            assert_eq!(total(&site) - before, 7);
+            apart += 1;
+        }
+        if site.fleet.alarms().is_empty() && apart == 2 {
+            break;
+        }
+    }
+    assert!(apart > 0);
+    site.faults.clear();
+    for _ in 0..12 {
+        site.now_s += 3 * HOUR_S;
+        let reading = site.reading(&name(1));
+        site.fleet.take(site.now_s, &[reading], &site.terms);
+    }
+    assert_eq!(site.fleet.suspects(), []);
 }

@@ -14,6 +14,8 @@ pub(crate) const LEAST: f64 = 0.02;
 const BETS: [f64; 3] = [0.1, 0.2, 0.4];
 /// So many checks in a row without a fall end an alarm.
 const CALM: u8 = 4;
+/// Deviations of a suspect that are kept apart, at most.
+const MOST_HELD: usize = 64;
 
 /// What a check brought about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub(crate) struct Limits {
     pub alarm: f64,
     /// What a check may raise an alarm from: others were measured beside it.
     pub may_alarm: bool,
+    /// Many nodes fell alike: what a check shows is no evidence against one of them beyond a suspicion.
+    pub is_fleetwide: bool,
 }
 
 /// One number of a node or a part, over its checks.
@@ -48,20 +52,23 @@ pub(crate) struct Trend {
     falls: u16,
     calm: u8,
     state: u8,
+    /// Deviations since it is suspected, of which it is not known yet whether they are healthy: a fall that went into the
+    /// ranks by which it is judged would look less unusual from check to check.
+    held: Vec<f64>,
 }
 
 /// As it stands in the state: names would be most of it.
-type Packed = (u16, f64, f64, f64, f64, u16, u8, u8);
+type Packed = (u16, f64, f64, f64, f64, u16, u8, u8, Vec<f64>);
 
 impl From<Packed> for Trend {
-    fn from((n, mean, squares, sum, fall, falls, calm, state): Packed) -> Trend {
-        Trend { n, mean, squares, sum, fall, falls, calm, state: state.min(ALARM) }
+    fn from((n, mean, squares, sum, fall, falls, calm, state, held): Packed) -> Trend {
+        Trend { n, mean, squares, sum, fall, falls, calm, state: state.min(ALARM), held }
     }
 }
 
 impl From<Trend> for Packed {
     fn from(it: Trend) -> Packed {
-        (it.n, it.mean, it.squares, it.sum, it.fall, it.falls, it.calm, it.state)
+        (it.n, it.mean, it.squares, it.sum, it.fall, it.falls, it.calm, it.state, it.held)
     }
 }
 
@@ -71,7 +78,10 @@ const ALARM: u8 = 2;
 impl Trend {
     pub(crate) fn is_sound(&self) -> bool {
         let all = [self.mean, self.squares, self.sum, self.fall];
-        all.iter().all(|value| value.is_finite()) && self.squares >= 0.0 && self.sum >= 0.0
+        all.iter().chain(&self.held).all(|value| value.is_finite())
+            && self.squares >= 0.0
+            && self.sum >= 0.0
+            && self.held.len() <= MOST_HELD
     }
 
     pub(crate) fn has_past(&self) -> bool {
@@ -99,6 +109,16 @@ impl Trend {
     /// Back to no suspicion, with its past.
     pub(crate) fn absolve(&mut self) {
         (self.sum, self.fall, self.falls, self.calm, self.state) = (0.0, 0.0, 0, 0, 0);
+        self.held.clear();
+    }
+
+    /// Of an alarm that is one of many: a suspicion remains. Whether it was one.
+    pub(crate) fn withdraw(&mut self, suspect: f64) -> bool {
+        let was = self.is_alarm();
+        if was {
+            (self.state, self.calm, self.sum) = (SUSPECT, 0, self.sum.min(suspect));
+        }
+        was
     }
 
     fn learn(&mut self, value: f64) {
@@ -131,15 +151,25 @@ impl Trend {
             }
             return Change::None;
         }
+        let held = std::mem::take(&mut self.held);
         let change = match pool.is_ready() {
             true => self.bet(deviation, pool.rank((deviation + LEAST) / scale), limits),
             false => Change::None,
         };
-        if self.state == 0 {
-            pool.widen(deviation / (1.0 + 1.0 / n).sqrt());
-        }
-        if !self.is_alarm() {
-            pool.add(deviation / scale);
+        match self.state {
+            0 => {
+                pool.widen(deviation / (1.0 + 1.0 / n).sqrt());
+                pool.add(deviation / scale);
+                // It was healthy all the time.
+                held.into_iter().for_each(|deviation| pool.add(deviation));
+            }
+            SUSPECT => {
+                self.held = held;
+                if self.held.len() < MOST_HELD {
+                    self.held.push(deviation / scale);
+                }
+            }
+            _ => {}
         }
         if self.sum < 1.0 {
             self.learn(value);
@@ -150,7 +180,8 @@ impl Trend {
     fn bet(&mut self, deviation: f64, rank: f64, limits: Limits) -> Change {
         let gain = BETS.iter().map(|bet| bet * rank.powf(bet - 1.0)).sum::<f64>() / BETS.len() as f64;
         let before = self.sum;
-        self.sum = ((before + 1.0) * gain).min(1e100);
+        let most = if limits.is_fleetwide { limits.suspect } else { 1e100 };
+        self.sum = ((before + 1.0) * gain).min(most);
         if self.sum < 1.0 {
             let was = self.state;
             self.absolve();
@@ -162,7 +193,8 @@ impl Trend {
         self.falls = self.falls.saturating_add(1);
         self.fall += (deviation - self.fall) / f64::from(self.falls);
         // What one check shows must be shown by another.
-        if self.sum >= limits.alarm && self.state == SUSPECT && self.falls >= 2 && limits.may_alarm {
+        let is_alarm = self.sum >= limits.alarm && self.state == SUSPECT && self.falls >= 2;
+        if is_alarm && limits.may_alarm && deviation <= -LEAST {
             self.state = ALARM;
             return Change::Alarm;
         }

@@ -19,8 +19,9 @@ that jobs push aside is no measurement. What falls below its own past and its pe
 checked again beside other nodes, and only then an alarm: at most one false alarm in a year of
 1,000 nodes. Its state is in runs/fleet/INVENTORY; it may be ended at any moment.
 
-Exit codes of the last round: 0 no alarm lasts; 1 an alarm lasts; 2 wrong usage; 3 inconclusive:
-the queue gave no answer, or nothing of what was checked was measured; 130/143 interrupted.";
+Exit codes of the last round: 0 no alarm lasts; 1 an alarm lasts, or many nodes fell alike, or the
+suite failed without a culprit; 2 wrong usage; 3 inconclusive: the queue gave no answer, or nothing
+of what was checked was measured; 130/143 interrupted.";
 
 /// `harness watch-fleet`
 #[derive(Debug, Args)]

@@ -36,8 +36,8 @@ pub(crate) struct Drain<'a> {
     pub command: String,
 }
 
-/// Drains the culprits where the user agrees, and prints the result for each.
-pub(crate) fn drain(drain: &Drain) {
+/// Drains the culprits where the user agrees, and prints the result for each. Whether all of them are drained now.
+pub(crate) fn drain(drain: &Drain) -> bool {
     let (mut wanted, left) = limits::choose_nodes(drain.lines, drain.run, &drain.limits);
     left.iter().for_each(|line| println!("{line}"));
     if drain.simulated {
@@ -45,28 +45,36 @@ pub(crate) fn drain(drain: &Drain) {
         wanted.iter_mut().for_each(|wanted| wanted.reason.push_str(" (SIMULATED)"));
     }
     if wanted.is_empty() {
-        return;
+        return left.is_empty();
     }
     if !drain.without_asking {
         match with_queue(drain, async |queue| refuse(queue, drain, &wanted).await) {
             Ok(None) => {}
-            Ok(Some(why)) | Err(why) => return println!("{why}"),
+            Ok(Some(why)) | Err(why) => {
+                println!("{why}");
+                return false;
+            }
         }
         if let Err(why) = consent::ask(&wanted, &drain.command) {
-            return println!("{why}");
+            println!("{why}");
+            return false;
         }
     }
     let lines = with_queue(drain, async |queue| {
         // Another call may have drained some while the user was asked.
         match refuse(queue, drain, &wanted).await {
-            Some(why) => vec![why],
+            Some(why) => (vec![why], false),
             None => {
                 let (done, stopped) = drain::drain_all(queue, &wanted, &drain.limits).await;
-                outcomes(queue, &wanted, &done, stopped)
+                let is_out = |it: &Drained| matches!(it, Drained::Done | Drained::Already { .. });
+                let are_out = done.len() == wanted.len() && done.iter().all(is_out);
+                (outcomes(queue, &wanted, &done, stopped), are_out)
             }
         }
     });
-    lines.unwrap_or_else(|why| vec![why]).iter().for_each(|line| println!("{line}"));
+    let (lines, are_out) = lines.unwrap_or_else(|why| (vec![why], false));
+    lines.iter().for_each(|line| println!("{line}"));
+    are_out && left.is_empty()
 }
 
 fn outcomes(queue: &dyn Queue, wanted: &[Wanted], done: &[Drained], stopped: Option<String>) -> Vec<String> {

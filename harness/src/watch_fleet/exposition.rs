@@ -16,6 +16,8 @@ pub(super) struct RoundState<'a> {
     pub suspects: usize,
     /// Tests in which many nodes fell alike.
     pub fell: usize,
+    /// Nodes on which the suite failed, and blamed none.
+    pub unattributed: usize,
     pub coverage: &'a Coverage,
     pub idle: usize,
     /// The last round did what was to be done.
@@ -50,10 +52,20 @@ pub(super) fn render(round: &RoundState<'_>) -> Vec<u8> {
         },
         one("harness_fleet_suspects", "Nodes and parts that are checked again", count(round.suspects)),
         one("harness_fleet_tests_fell", "Tests in which many nodes fell alike", count(round.fell)),
+        one(
+            "harness_fleet_unattributed_nodes",
+            "Nodes on which the suite failed in their last check, and blamed none",
+            count(round.unattributed),
+        ),
         one("harness_fleet_nodes", "Nodes of the inventory", count(coverage.nodes)),
         one("harness_fleet_idle_nodes", "Nodes that were idle in the last round", count(round.idle)),
         one("harness_fleet_recent_nodes", "Nodes measured within 30 days", count(coverage.recent)),
         one("harness_fleet_never_measured_nodes", "Nodes that were never measured", count(coverage.never)),
+        one(
+            "harness_fleet_tried_in_vain_nodes",
+            "Nodes whose last three tries, or more, gave no measurement",
+            count(coverage.tried_in_vain.len()),
+        ),
         one(
             "harness_fleet_oldest_check_seconds",
             "Age of the last check of the node that was measured longest ago",

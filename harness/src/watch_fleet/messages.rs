@@ -50,6 +50,19 @@ fn text(event: &Event) -> String {
         }
         Event::Alarm(fall) => format!("ALARM {}", alarm(fall)),
         Event::Cleared(fall) => format!("cleared {} {}: {}", fall.node, fall.part, fall.test),
+        Event::Withdrawn(fall) => {
+            format!("withdrawn {} {}: {}: more nodes fell alike", fall.node, fall.part, fall.test)
+        }
+        Event::Left(fall) => {
+            format!("not watched any more, and not cleared: {} {}: {}", fall.node, fall.part, what(fall))
+        }
+        Event::Returned(fall) => {
+            format!("watched again, with its alarm: {} {}: {}", fall.node, fall.part, what(fall))
+        }
+        Event::Unattributed { nodes, why } => {
+            format!("the suite failed on {}, and blames none of them: {why}", nodeset::fold(nodes))
+        }
+        Event::Attributed => "the suite fails on no node without a culprit any more".to_owned(),
         Event::FleetFell { test, nodes } => {
             format!(
                 "{} fell alike in {test}: no node is blamed; was software or the fabric changed?",
@@ -114,8 +127,12 @@ pub(super) fn covered(coverage: &Coverage) -> String {
         0 => format!("the oldest check is {} old", duration(coverage.oldest_s as f64)),
         never => format!("{never} never"),
     };
+    let in_vain = match coverage.tried_in_vain.as_slice() {
+        [] => String::new(),
+        nodes => format!("{} tried in vain; ", nodeset::fold(nodes)),
+    };
     format!(
-        "{} of {} measured within 30 days, {oldest}; {} with a past to compare with; {spent:.2} of {allowed:.2} node-hours in 7 days",
+        "{} of {} measured within 30 days, {oldest}; {} with a past to compare with; {in_vain}{spent:.2} of {allowed:.2} node-hours in 7 days",
         coverage.recent,
         count(coverage.nodes, "node"),
         coverage.with_past

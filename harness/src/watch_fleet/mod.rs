@@ -2,8 +2,10 @@
 //! is next, and when a fall is an alarm, is decided in the crate `fleet`; here checks are launched, kept and reported.
 
 mod check;
+mod clock;
 mod exposition;
 mod messages;
+mod place;
 mod priority;
 mod queue;
 mod readings;

@@ -5,7 +5,10 @@ use config::inventory::Inventory;
 use fleet::{Failure, Reading};
 use metric::unit::{Better, Unit};
 use metric::{Dim, DimValue, Dims, Metrics, Query};
-use model::artefact::{CaseVerdict, LeftOut, PlannedAssertion, PlannedCase, Probe, Status, Value, Verdict};
+use model::artefact::{
+    CaseVerdict, Culprit, LeftOut, PlannedAssertion, PlannedCase, Probe, Status, Value, Verdict,
+};
+use model::exit_code;
 use std::collections::BTreeMap;
 use store::Stored;
 use verdict::isolate::code::Code;
@@ -27,6 +30,8 @@ pub(super) struct CheckResult {
     pub measured: (usize, f64),
     /// Why nodes were not launched on.
     pub left_out: Vec<LeftOut>,
+    /// What the suite failed on without blaming one node, by node.
+    pub unattributed: BTreeMap<String, String>,
 }
 
 /// What the probe alone shows, where nothing was launched.
@@ -74,19 +79,56 @@ pub(super) fn read(stored: &Stored, inventory: &Inventory) -> Result<CheckResult
         }
     }
     let summary = stored.summary().map_err(text)?;
+    let failed = summary.as_ref().is_some_and(|it| it.exit_code == exit_code::FAILED);
     let culprits = summary.map(|it| it.culprits).unwrap_or_default();
     if let Some(probe) = stored.probe().map_err(text)? {
         let from_probe = from_probe(&probe, inventory);
         (result.hardware, result.left_out) = (from_probe.hardware, from_probe.left_out);
     }
-    add_failures(&evidence::from_culprits(&culprits, &result.left_out).lines, &mut values);
+    let lines = evidence::from_culprits(&culprits, &result.left_out).lines;
+    add_failures(&lines, &mut values);
     values.retain(|node, _| inventory.nodes.contains(node));
+    result.unattributed = unattributed(&culprits, &lines, failed, &stored.plan.nodes);
     for node in values.keys() {
         let seconds = seconds_of.get(node.as_str()).copied().unwrap_or_default();
         result.measured = (result.measured.0 + 1, result.measured.1 + seconds);
     }
     result.readings = values.into_values().collect();
     Ok(result)
+}
+
+/// What the suite failed on without blaming one node, by the nodes that it is about. A check whose run failed is never good.
+fn unattributed(
+    culprits: &[Culprit],
+    lines: &[EvidenceLine],
+    failed: bool,
+    nodes: &[String],
+) -> BTreeMap<String, String> {
+    let mut why = BTreeMap::new();
+    // What was not measured counts for nothing.
+    if !failed {
+        return why;
+    }
+    let mut add = |nodes: &[String], text: &str| {
+        for node in nodes {
+            why.entry(node.clone()).or_insert_with(|| text.to_owned());
+        }
+    };
+    for culprit in culprits {
+        match culprit {
+            Culprit::Suspects { nodes, evidence } => add(nodes, evidence),
+            Culprit::Fleet { evidence } => add(nodes, evidence),
+            Culprit::Culprit { .. } => {}
+        }
+    }
+    for line in lines.iter().filter(|line| ["HRN-FLEET-SLOW", "HRN-LINK-SLOW"].contains(&line.code)) {
+        add(nodes, &line.evidence);
+    }
+    if why.is_empty() && !lines.iter().any(|line| is_of_node(line.code)) {
+        let text = "its run failed; `harness runs show` shows on what";
+        nodes.iter().for_each(|node| drop(why.insert(node.clone(), text.to_owned())));
+    }
+    why
 }
 
 /// What the cluster lost, and what all nodes or the way between two share, is no failure of a node.
@@ -206,6 +248,29 @@ mod tests {
         let ids = ids(&facts);
         let ids: Vec<(&str, &str)> = ids.iter().map(|(place, id)| (place.as_str(), id.as_str())).collect();
         assert_eq!(ids, [("gpu0", "GPU-5e3f"), ("rdmap80s0", "00000000000000a1")]);
+    }
+
+    #[test]
+    fn a_run_that_failed_without_a_culprit_is_no_good_check() {
+        let nodes = ["a".to_owned(), "b".to_owned(), "c".to_owned()];
+        let line = |code| EvidenceLine {
+            code,
+            node: "a".to_owned(),
+            part: "node".to_owned(),
+            evidence: "low".to_owned(),
+        };
+        let alike = Culprit::Fleet { evidence: "all alike".to_owned() };
+        let pair = Culprit::Suspects { nodes: nodes[..2].to_vec(), evidence: "a pair".to_owned() };
+        let count = |culprits: &[Culprit], lines: &[EvidenceLine], failed| {
+            unattributed(culprits, lines, failed, &nodes).len()
+        };
+        assert_eq!(count(&[], &[], false), 0);
+        assert_eq!(count(std::slice::from_ref(&alike), &[], true), 3);
+        assert_eq!(count(&[alike], &[], false), 0);
+        assert_eq!(count(&[pair], &[line("HRN-NIC-DEAD")], true), 2);
+        assert_eq!(count(&[], &[line("HRN-NIC-DEAD")], true), 0);
+        assert_eq!(count(&[], &[line("HRN-LINK-SLOW")], true), 3);
+        assert_eq!(count(&[], &[], true), 3);
     }
 
     #[test]

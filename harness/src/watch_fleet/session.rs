@@ -4,7 +4,7 @@ use super::check::{Check, NotChecked};
 use super::exposition::{self, RoundState};
 use super::queue;
 use super::readings::CheckResult;
-use super::{WatchFleetRequest, messages, priority};
+use super::{WatchFleetRequest, clock, messages, place, priority};
 use crate::isolate::drain::{self, Drain};
 use crate::session::execution::new_runtime;
 use base::nodeset;
@@ -29,8 +29,6 @@ const EVENTS: &str = "events.jsonl";
 const STATE: &str = "state.json";
 /// What claims more rounds, events or simulated seconds was edited.
 const MOST: u64 = 1 << 40;
-/// A state of a later time than this is of another clock.
-const AHEAD_S: u64 = 86_400;
 /// A signal is answered within this time.
 const NAP: Duration = Duration::from_millis(200);
 
@@ -81,7 +79,7 @@ struct Session<'a> {
     terms: Terms,
     /// Nodes of a check, at least.
     fewest: usize,
-    /// What a drain was asked for last, so that what is refused is not repeated each round.
+    /// The alarms whose nodes are all drained: what failed or was refused is tried again after the next check.
     drained: Vec<Fall>,
     /// Nodes that were idle in the last round.
     idle: usize,
@@ -97,7 +95,7 @@ pub(crate) fn watch_fleet(home: &Home, request: &WatchFleetRequest) -> Result<i3
     if request.drain.is_some() {
         drain::refused(&inventory, "--drain").map_err(one)?;
     }
-    let folder = home.path().join("runs/fleet").join(&inventory.name);
+    let folder = place::folder(&home.path().join("runs"), &inventory.name).map_err(one)?;
     check_metrics(request.metrics.as_deref(), &folder).map_err(one)?;
     let spans = plan.cases.iter().flat_map(|case| &case.jobs).any(|job| job.nodes.len() > 1);
     let terms = Terms {
@@ -163,13 +161,12 @@ fn restored(
     }
     let running = state.running.as_ref();
     let is_inside = running.is_none_or(|it| store::is_inside(&it.id) && !it.id.contains('/'));
-    let latest_s = if state.simulated { MOST } else { store::wall_clock_s() as u64 + AHEAD_S };
-    let is_possible = state.now_s <= latest_s && state.rounds <= MOST && state.events <= MOST;
+    let is_possible = state.now_s <= MOST && state.rounds <= MOST && state.events <= MOST;
     // Nodes that left the inventory meanwhile are not watched.
     if let Some(running) = &mut state.running {
         running.nodes.retain(|node| inventory.nodes.contains(node));
     }
-    match state.fleet.restore() && is_inside && is_possible {
+    match state.fleet.restore(state.now_s) && is_inside && is_possible {
         true => Ok(state),
         false => Err(format!("{place}: contradicts itself; move it away to start without a past")),
     }
@@ -217,7 +214,7 @@ fn preview(
     fewest: usize,
     mut state: State,
 ) -> Result<i32, String> {
-    let now_s = now(inventory, &state, request);
+    let now_s = advance(inventory, &mut state, request);
     let queue = queue::ask(inventory, request.ssh_fanout)?;
     state.fleet.inventory(now_s, grouped(inventory));
     let chosen = state.fleet.choose(now_s, &queue.idle, terms, fewest);
@@ -237,12 +234,20 @@ fn preview(
     Ok(exit_code::PASSED)
 }
 
-fn now(inventory: &Inventory, state: &State, request: &WatchFleetRequest) -> u64 {
-    match inventory.is_simulated() {
+/// The time of the round that begins.
+fn advance(inventory: &Inventory, state: &mut State, request: &WatchFleetRequest) -> u64 {
+    state.now_s = match inventory.is_simulated() {
         true => state.now_s.saturating_add(request.every.as_secs()),
-        // A clock that was set back is no reason to check again.
-        false => (store::wall_clock_s().max(0.0) as u64).max(state.now_s),
-    }
+        false => {
+            let (now_s, back_s) = clock::time(store::wall_clock_s().max(0.0) as u64, state.now_s);
+            if let Some(back_s) = back_s {
+                eprintln!("{}", clock::set_back(back_s));
+                state.fleet.set_back(now_s);
+            }
+            now_s
+        }
+    };
+    state.now_s
 }
 
 fn grouped(inventory: &Inventory) -> impl Iterator<Item = (&str, Option<&str>)> {
@@ -292,6 +297,13 @@ impl Session<'_> {
         let alarms = self.state.fleet.alarms();
         for fall in &alarms {
             println!("alarm lasts: {}", messages::alarm(fall));
+        }
+        for test in self.state.fleet.fell() {
+            println!("many nodes are lower, and none is blamed: {}", show(test));
+        }
+        let unattributed = self.state.fleet.unattributed_nodes();
+        if !unattributed.is_empty() {
+            println!("the suite fails on {}, and blames none of them", nodeset::fold(&unattributed));
         }
         if let Some(first) = alarms.first() {
             println!("next: harness explain {}", show(messages::code_of(first)));
@@ -344,11 +356,10 @@ impl Session<'_> {
         self.settle(now_s, &running, result)
     }
 
-    /// Chooses, checks and judges. The exit code is 1 while an alarm lasts, and 3 where something was to be measured, and was
+    /// Chooses, checks and judges. The exit code is 1 while an alarm lasts, or something fails without a culprit, and 3 where something was to be measured, and was
     /// not.
     fn round(&mut self) -> i32 {
-        let now_s = now(&self.inventory, &self.state, self.request);
-        self.state.now_s = now_s;
+        let now_s = advance(&self.inventory, &mut self.state, self.request);
         self.state.rounds += 1;
         let queue = match queue::ask(&self.inventory, self.request.ssh_fanout) {
             Ok(queue) => queue,
@@ -364,8 +375,8 @@ impl Session<'_> {
                 base::text::count(queue.unknown, "node")
             );
         }
-        self.state.fleet.inventory(now_s, grouped(&self.inventory));
-        let events = self.state.fleet.queue(&queue.out, &queue.within);
+        let mut events = self.state.fleet.inventory(now_s, grouped(&self.inventory));
+        events.extend(self.state.fleet.queue(&queue.out, &queue.within));
         let chosen = self.state.fleet.choose(now_s, &queue.idle, &self.terms, self.fewest);
         if chosen.is_empty() {
             return self.finish(now_s, events, true);
@@ -410,6 +421,7 @@ impl Session<'_> {
                 fleet.charge(now_s, nodes, measured_s.min(result.node_s));
                 fleet.charge(now_s, 0, (result.node_s - measured_s).max(0.0));
                 events.extend(fleet.take(now_s, &result.readings, &self.terms));
+                events.extend(fleet.unattributed(&running.nodes, &result.unattributed));
                 let is_measured = |node: &String| result.readings.iter().any(|it| it.node == *node);
                 let tried: Vec<String> =
                     running.nodes.iter().filter(|node| !is_measured(node)).cloned().collect();
@@ -478,6 +490,7 @@ impl Session<'_> {
                 alarms: &alarms,
                 suspects: fleet.suspects().len(),
                 fell: fleet.fell().count(),
+                unattributed: fleet.unattributed_nodes().len(),
                 coverage: &coverage,
                 idle: self.idle,
                 is_complete,
@@ -486,10 +499,12 @@ impl Session<'_> {
                 return broken(&error.to_string());
             }
         }
-        match (alarms.is_empty(), is_complete) {
-            (false, _) => exit_code::FAILED,
-            (true, true) => exit_code::PASSED,
-            (true, false) => exit_code::INCONCLUSIVE,
+        let has_failed =
+            !alarms.is_empty() || fleet.fell().next().is_some() || !fleet.unattributed_nodes().is_empty();
+        match (has_failed, is_complete) {
+            (true, _) => exit_code::FAILED,
+            (false, true) => exit_code::PASSED,
+            (false, false) => exit_code::INCONCLUSIVE,
         }
     }
 
@@ -498,11 +513,11 @@ impl Session<'_> {
         let Some(at_most) = self.request.drain else { return };
         let alarms = self.state.fleet.alarms();
         if alarms.is_empty() || alarms == self.drained {
+            self.drained = alarms;
             return;
         }
         let lines: Vec<EvidenceLine> = alarms.iter().filter_map(evidence_line).collect();
-        self.drained = alarms;
-        drain::drain(&Drain {
+        let is_drained = drain::drain(&Drain {
             inventory: &self.inventory,
             ssh_fanout: self.request.ssh_fanout,
             lines: &lines,
@@ -512,6 +527,7 @@ impl Session<'_> {
             without_asking: true,
             command: String::new(),
         });
+        self.drained = if is_drained { alarms } else { Vec::new() };
     }
 }
 

@@ -30,6 +30,14 @@ fn messages_are_lines_with_the_code_that_explain_knows() {
         Event::Alarm(wrong.clone()),
         Event::Suspected(wrong),
         Event::Cleared(nic),
+        Event::Withdrawn(falls()[2].clone()),
+        Event::Left(falls()[3].clone()),
+        Event::Returned(falls()[0].clone()),
+        Event::Unattributed {
+            nodes: vec!["p5-001".to_owned(), "p5-002".to_owned()],
+            why: "all alike".to_owned(),
+        },
+        Event::Attributed,
         Event::FleetFell { test: "copies nvbandwidth.from_host".to_owned(), nodes: 3 },
         Event::Replaced { node: "p5-001".to_owned(), parts: Vec::new() },
         Event::Replaced { node: "p5-001".to_owned(), parts: vec!["gpu3".to_owned()] },
@@ -57,6 +65,7 @@ fn metrics() {
         oldest_s: 7200,
         with_past: 3,
         checks: 40,
+        tried_in_vain: vec!["p5-001".to_owned()],
         node_hours: (1.5, 3.36),
     };
     let text = exposition::render(&exposition::RoundState {
@@ -65,6 +74,7 @@ fn metrics() {
         alarms: &falls(),
         suspects: 1,
         fell: 0,
+        unattributed: 2,
         coverage: &coverage,
         idle: 2,
         is_complete: true,
