@@ -141,6 +141,34 @@ fn a_leak_that_all_nodes_have_rejects_none_and_accepts_none() {
 }
 
 #[test]
+fn what_most_nodes_fail_by_in_one_window_rejects_none() {
+    let project = project();
+    let faults: Vec<String> = (33..=42).map(|node| format!("p5-0{node}:driver-leaks=2000")).collect();
+    let faults: Vec<&str> = faults.iter().flat_map(|fault| ["--sim-fault", fault.as_str()]).collect();
+    let ran = accept(&project, "out", &[&["--soak", "2h"], &faults]);
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    let certificate = certificate(&project, "out");
+    assert_eq!(rejected(&certificate), []);
+    let why = certificate["undecided"][0]["why"].as_str().expect("a reason");
+    assert!(why.contains("10 of 10 nodes fail by `host.kernel_growth`"), "{}", ran.all());
+}
+
+#[test]
+fn a_cause_common_to_all_nodes_ends_the_soak_after_one_retry_and_is_shown() {
+    let project = project();
+    let faults: Vec<String> = (33..=42).map(|node| format!("p5-0{node}:hang")).collect();
+    let faults: Vec<&str> = faults.iter().flat_map(|fault| ["--sim-fault", fault.as_str()]).collect();
+    let ran = accept(&project, "out", &[&["--soak", "2h"], &faults]);
+    assert_eq!(ran.code, Some(3), "{}", ran.all());
+    let certificate = certificate(&project, "out");
+    assert_eq!(certificate["undecided"].as_array().map(Vec::len), Some(10));
+    let why = certificate["undecided"][0]["why"].as_str().expect("a reason");
+    assert!(why.contains("all jobs failed with the same cause: hang"), "{}", ran.all());
+    let runs = fs::read_dir(project.path().join("out/runs")).expect("runs").flatten();
+    assert_eq!(runs.filter(|run| !run.path().is_symlink()).count(), 2, "the window and its retry");
+}
+
+#[test]
 fn a_window_that_cannot_be_measured_decides_nothing_about_its_node() {
     let project = project();
     let ran = accept(&project, "out", &[&["--soak", "2h", "--sim-fault", "p5-035:output-missing"]]);

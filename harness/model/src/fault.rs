@@ -216,7 +216,7 @@ pub enum Fault {
         /// Index on the node, from 0.
         gpu: u32,
     },
-    /// The link of one NIC goes down every half hour, for 90 seconds.
+    /// One NIC is not listed for 90 seconds every half hour, as EFA does with one that fails.
     NicFlaps {
         /// Minutes since the load or the soak began, at least 0.
         minutes: f64,

@@ -34,7 +34,7 @@ pub(crate) fn file(cluster: &Cluster, over: &Over, node: usize) -> Option<String
     if wanted.soaked_s > 0.0 {
         let _ = writeln!(text, "soaked {:.0}", wanted.soaked_s);
     }
-    let _ = writeln!(text, "fields {FIELDS}");
+    let _ = writeln!(text, "every {interval_s}\nfields {FIELDS}");
     state.reading(&mut text, "before", 0.0);
     state.around(&mut text, false);
     let mut at_s = interval_s;
@@ -123,7 +123,8 @@ impl State<'_> {
         usual as u64 + (hours * hours) as u64
     }
 
-    /// Links of NICs that are not as they were at the last reading; EFA counts none.
+    /// Links of NICs that are not as they were at the last reading. EFA counts nothing and shows all links up: a NIC that
+    /// fails is not listed.
     fn nics(&self, text: &mut String, phase: &str, at_s: f64) {
         let every_s = self.over.execution.gpu_state.map_or(0.0, |wanted| wanted.interval_s);
         for device in &self.cluster.nics {
@@ -135,7 +136,11 @@ impl State<'_> {
             if phase == "during" && is_down(at_s) == is_down(at_s - every_s) {
                 continue;
             }
-            let state = if is_down(at_s) { "DOWN" } else { "ACTIVE" };
+            // What the script never saw it cannot miss.
+            if phase == "before" && is_down(at_s) {
+                continue;
+            }
+            let state = if is_down(at_s) { "GONE" } else { "ACTIVE" };
             let _ = writeln!(text, "nic {device} {state} -");
         }
     }

@@ -11,6 +11,7 @@ use cluster::interrupt;
 use config::inventory::Inventory;
 use model::artefact::acceptance::RunOfStage;
 use model::artefact::{CaseVerdict, Format, Plan, Summary};
+use model::exit_code;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -125,7 +126,9 @@ impl Delivery {
         let plan = plan::share(plan, &self.inventory);
         self.once(&plan)?;
         let made = self.read(stage, about, &plan.run_id)?;
-        if made.summary.interrupted.is_none() {
+        // A run that stopped by itself, as where all jobs fail with the same cause, is over: another one comes to the same.
+        let code = made.summary.exit_code;
+        if !matches!(code, exit_code::INTERRUPTED | exit_code::TERMINATED) {
             self.made.push(made);
             return Ok(true);
         }

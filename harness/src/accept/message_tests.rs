@@ -3,10 +3,10 @@
 use super::acceptance_session::given_up;
 use super::cost_estimate::{Cost, CostEstimate, OfStage};
 use super::{delivery, messages};
-use model::artefact::Format;
 use model::artefact::acceptance::{
     Acceptance, Coded, Rejected, RunOfStage, StageRecord, Undecided, Withdrawn,
 };
+use model::artefact::{CommonFailure, Format};
 use std::path::Path;
 use verdict::accept::schedule::Schedule;
 use verdict::accept::soak::growth::Growth;
@@ -186,6 +186,15 @@ fn messages_of_what_was_not_measured() {
         messages::soaked("gpu.slowed: 33.3 %, limit 5 %", Some(2460.0), 1, 24),
         messages::soaked("gpu.nvlink_errors: 120, limit 60", None, 4, 24),
         messages::grows_alike(&growth()),
+        messages::common_cause(&CommonFailure {
+            case: "soak".to_owned(),
+            jobs: 3,
+            nodes: "p5-[033-035]".to_owned(),
+            cause: "hang".to_owned(),
+            words: Vec::new(),
+            check: "look at the last lines of one job".to_owned(),
+            expected: false,
+        }),
         messages::too_short_for_growth(6, 11),
         messages::growth_unread("gpu.ecc_corrected", &names(["p5-033", "p5-034"])),
         messages::not_reached(Stage::All.name()),

@@ -4,6 +4,7 @@
 use super::cost_estimate::CostEstimate;
 use base::nodeset;
 use base::text::{count, duration};
+use model::artefact::CommonFailure;
 use model::artefact::acceptance::{Acceptance, StageRecord};
 use std::path::Path;
 use verdict::accept::schedule::Schedule;
@@ -137,6 +138,11 @@ pub(crate) fn no_case(stage: &str) -> String {
 
 pub(crate) fn no_soak() -> String {
     "soak: left out by `--soak 0`".to_owned()
+}
+
+/// Why a run has no result of a node.
+pub(crate) fn common_cause(failure: &CommonFailure) -> String {
+    format!("{}; {}", failure.reason(), failure.check)
 }
 
 /// What one window of a soak is for, in the certificate.

@@ -17,6 +17,7 @@ use std::io::BufReader;
 use store::Stored;
 use verdict::accept::node_status::NodeStatus;
 use verdict::accept::schedule::{RunResult, line};
+use verdict::accept::soak::alike;
 use verdict::accept::soak::growth::{FALSE_ALARM, Windows};
 use verdict::accept::stages::Stage;
 
@@ -80,22 +81,25 @@ impl AcceptanceSession {
         let about = messages::window(at, soak.windows(), (at - 1) * soak.window_s, at * soak.window_s);
         let nodes = self.schedule.candidates.clone();
         let mut result = self.run(Stage::Soak, &about, suite, &nodes, Sets::new())?;
-        let is_broken =
-            |of: &NodeStatus| !of.has_failed() && of.bad.iter().any(|bad| bad.status == Status::Error);
+        // After a failure that all jobs share, the others were not begun.
+        let is_common = self.delivery.made.last().is_some_and(|made| made.summary.common_failure.is_some());
+        let is_broken = |of: &NodeStatus| {
+            !of.has_failed() && of.bad.iter().any(|bad| is_common || bad.status == Status::Error)
+        };
         let statuses = std::mem::take(&mut result.node_statuses);
         let (broken, judged): (BTreeMap<_, _>, BTreeMap<_, _>) =
             statuses.into_iter().partition(|(_, of)| is_broken(of));
         result.node_statuses = judged;
-        self.follow(followed, &|node| !broken.contains_key(node))?;
-        self.settle_window(window, &result)?;
+        self.follow(at, followed, &|node| !broken.contains_key(node))?;
+        self.settle_window(window, result)?;
         self.drop_numbers();
         if !broken.is_empty() {
             let mut nodes: Vec<String> = broken.into_keys().collect();
             nodeset::sort(&mut nodes);
             let about = messages::retry_of_window(&about);
             let result = self.run(Stage::Soak, &about, suite, &nodes, Sets::new())?;
-            self.follow(followed, &|_| true)?;
-            self.settle_window(window, &result)?;
+            self.follow(at, followed, &|_| true)?;
+            self.settle_window(window, result)?;
             self.drop_numbers();
         }
         self.settle_growth(window, followed);
@@ -103,11 +107,16 @@ impl AcceptanceSession {
     }
 
     /// Adds the numbers of the last run that are followed over windows.
-    fn follow(&self, followed: &mut Windows, is_measured: &dyn Fn(&str) -> bool) -> Result<(), Stopped> {
+    fn follow(
+        &self,
+        window: u32,
+        followed: &mut Windows,
+        is_measured: &dyn Fn(&str) -> bool,
+    ) -> Result<(), Stopped> {
         let made = self.delivery.made.last().ok_or_else(|| machinery("no run was made"))?;
         for case in &made.stored.plan.cases {
             let metrics = made.stored.metrics(&case.name).map_err(machinery)?;
-            metrics.iter().for_each(|metrics| followed.add(metrics.rows(), is_measured));
+            metrics.iter().for_each(|metrics| followed.add(window, metrics.rows(), is_measured));
         }
         Ok(())
     }
@@ -124,9 +133,12 @@ impl AcceptanceSession {
     }
 
     /// Who failed leaves, with the moment from which on it shows.
-    fn settle_window(&mut self, window: Window, result: &RunResult) -> Result<(), Stopped> {
+    fn settle_window(&mut self, window: Window, mut result: RunResult) -> Result<(), Stopped> {
+        for (node, why) in alike::set_apart(&mut result) {
+            self.schedule.leave_open(Stage::Soak, &node, &why);
+        }
         let known = self.schedule.rejected.len();
-        let open = self.schedule.first(Stage::Soak, result);
+        let open = self.schedule.first(Stage::Soak, &result);
         for one in self.schedule.settle_alone(Stage::Soak, open, false) {
             self.schedule.leave_open(Stage::Soak, &one.node, &one.node_status.why());
         }

@@ -34,6 +34,8 @@ pub(super) fn window_suite(suite: &Suite, soak: Soak, window: u32) -> Suite {
         let mut case = Case { soak: None, ..case.clone() };
         if let Workload::NodeTool(tool) = &mut case.workload {
             tool.soaked_s = Some(window * soak.window_s);
+            // A window that `--soak` made shorter is read as often.
+            tool.sample_s = tool.sample_s.map(|sample_s| sample_s.min(soak.window_s / 10).max(1));
             if let Tool::GpuBurn { seconds, .. } = &mut tool.tool {
                 *seconds = soak.window_s;
             }

@@ -9,8 +9,8 @@ use crate::session::preflight::{self, ProbeScope};
 use base::nodeset;
 use cluster::probe;
 use config::suite::{Placement, Suite};
-use model::artefact::Probe;
 use model::artefact::acceptance::StageRecord;
+use model::artefact::{Probe, Status};
 use std::collections::BTreeMap;
 use verdict::accept::node_status::{NodeStatus, node_statuses};
 use verdict::accept::schedule::{Open, RunResult, line};
@@ -205,9 +205,17 @@ impl AcceptanceSession {
         self.make(stage, about, suite, nodes, &sets)?;
         let made = self.delivery.made.last().ok_or_else(|| machinery("no run was made"))?;
         let asked: Vec<String> = nodes.iter().filter(|node| self.schedule.is_in(node)).cloned().collect();
+        let mut node_statuses = node_statuses(&asked, &made.stored.plan, &made.verdicts);
+        if let Some(failure) = &made.summary.common_failure {
+            // Why there is no result stands with the first of all nodes' jobs, rather than with each.
+            let unmeasured = node_statuses.values_mut().flat_map(|status| &mut status.bad);
+            for bad in unmeasured.filter(|bad| bad.status != Status::Fail) {
+                bad.message = messages::common_cause(failure);
+            }
+        }
         let result = RunResult {
             run: made.summary.run_id.clone(),
-            node_statuses: node_statuses(&asked, &made.stored.plan, &made.verdicts),
+            node_statuses,
             lines: evidence::from_culprits(&made.summary.culprits, &[]).lines,
         };
         for set in sets.values().flatten().map(|job| &job.nodes) {

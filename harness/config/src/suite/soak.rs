@@ -76,11 +76,15 @@ pub(super) fn read(
     let read = total_s.zip(window_s).and_then(|(total, window)| soak.parsed(Soak::new(total, window)));
     let Some(mut workload) = workload else { return (read, None) };
     let of_workload = table.get("workload").and_then(|value| value.table());
-    let own_s = of_workload.and_then(|table| table.get("seconds"));
+    let own_s = of_workload.as_ref().and_then(|table| table.get("seconds"));
     match (&mut workload, own_s) {
         (Workload::NodeTool(tool), None)
             if placement.is_none_or(|placement| placement == Placement::Each) =>
         {
+            if let Some((of_soak, sample_s)) = read.zip(tool.sample_s) {
+                let own = of_workload.as_ref().and_then(|table| table.get("sample_s"));
+                refuse_samples(&of_soak, sample_s, own.as_ref().unwrap_or(&soak));
+            }
             match (&mut tool.tool, read) {
                 (Tool::GpuBurn { seconds, .. }, Some(read)) => *seconds = read.window_s,
                 (Tool::GpuBurn { .. }, None) => {}
@@ -96,15 +100,32 @@ pub(super) fn read(
     (read, Some(workload))
 }
 
+/// Too few say nothing of most of a window, and of more than the reader keeps the last would be lost.
+fn refuse_samples(soak: &Soak, sample_s: u32, at: &Value<'_>) {
+    const FEWEST: u32 = 10;
+    const MOST: u32 = 9000;
+    let readings = soak.window_s.checked_div(sample_s).unwrap_or(0);
+    if !(FEWEST..=MOST).contains(&readings) {
+        let (least, most) = (soak.window_s.div_ceil(MOST), (soak.window_s / FEWEST).max(1));
+        at.diagnostic_with(
+            format!(
+                "`sample_s` of a window of {} s must be {least} to {most}, not: {sample_s}",
+                soak.window_s
+            ),
+            format!("write `sample_s = {}` in the workload", least.max(60.min(most))),
+        );
+    }
+}
+
 /// A window that the time limit ends shows nothing of its node.
 pub(super) fn limit(table: &Table<'_>, soak: &Soak, properties: &mut JobProperties) {
     let window_s = u64::from(soak.window_s);
     let enough_s = window_s * 5 / 4 + 300;
     match table.get("limit_s") {
         None => properties.limit_s = enough_s,
-        Some(value) if properties.limit_s <= window_s => value.diagnostic_with(
+        Some(value) if properties.limit_s < enough_s => value.diagnostic_with(
             format!(
-                "`limit_s` must be longer than a window of the soak, {window_s} s, not: {}",
+                "`limit_s` of a window of {window_s} s must be at least {enough_s}, not: {}",
                 properties.limit_s
             ),
             format!("write `limit_s = {enough_s}`, or remove it"),
@@ -170,6 +191,9 @@ mod tests {
             format!("{burn}\nsoak = \"72h\"\ncheckpoint = \"1 min\""),
             format!("{burn}\ncheckpoint = \"1h\""),
             "workload = { kind = \"gpu-burn\", seconds = 60 }\nsoak = \"1h\"".to_owned(),
+            "workload = { kind = \"gpu-burn\", sample_s = 0 }\nsoak = \"1h\"".to_owned(),
+            "workload = { kind = \"gpu-burn\", sample_s = 5 }\nsoak = \"24h\"\ncheckpoint = \"24h\"".to_owned(),
+            format!("{burn}\nsoak = \"24h\"\nlimit_s = 3601"),
             "workload = { kind = \"stream\" }\nsoak = \"1h\"".to_owned(),
             "workload = { kind = \"nccl-tests\", op = \"all_reduce\", from = \"8\", to = \"8\" }\nplacement = \"all\"\nsoak = \"1h\""
                 .to_owned(),

@@ -21,8 +21,9 @@ fields=(
 )
 
 # Runs a command and sets $text to what it prints. nvidia-smi can hang with a GPU that is off the bus, and then nothing ends
-# it: it is left behind, and not asked again.
+# it: it is left behind, and not asked again. One that could be ended is, until the third time in a row.
 gone=
+hung=0
 ask() {
   local part=$out.$BASHPID pid tries code
   text=
@@ -35,12 +36,18 @@ ask() {
   done
   if kill -0 "$pid" 2>/dev/null; then
     kill -9 "$pid" 2>/dev/null
-    gone=1
+    for ((tries = 0; tries < 20; tries++)); do
+      kill -0 "$pid" 2>/dev/null || break
+      sleep 0.1
+    done
+    hung=$((hung + 1))
+    if ((hung >= 3)) || kill -0 "$pid" 2>/dev/null; then gone=1; fi
     text="no answer of $1 in 30 s"
     code=124
   else
     wait "$pid"
     code=$?
+    hung=0
     text=$(head -c 262144 "$part" 2>/dev/null)
   fi
   rm -f "$part"
@@ -100,18 +107,29 @@ nics() {
   done
 }
 
-# A line for each NIC whose link is not as it was at the last reading.
-declare -A was=()
+# A line for each NIC whose link is not as it was at the last reading. EFA's driver shows every link up: a NIC that fails
+# there is not listed any more.
+declare -A was=() listed=() now=()
 blind=
 links() {
   # A NIC whose driver hangs must not keep nvidia-smi from being asked.
-  local gone=$blind device state
+  local gone=$blind hung=2 device state
+  now=()
   if ask nics; then
     while read -r device state; do
-      [[ -z $device || ${was[$device]-} == "$state" ]] && continue
+      [[ -z $device ]] && continue
+      now[$device]=1 listed[$device]=1
+      [[ ${was[$device]-} == "$state" ]] && continue
       was[$device]=$state
       printf 'nic %s %s\n' "$device" "$state"
     done <<<"$text"
+    for device in "${!listed[@]}"; do
+      [[ -n ${now[$device]-} || ${was[$device]-} == 'GONE -' ]] && continue
+      was[$device]='GONE -'
+      printf 'nic %s GONE -\n' "$device"
+    done
+  else
+    printf 'nicsunread\n'
   fi
   blind=$gone
 }
@@ -180,6 +198,7 @@ if command -v nvidia-smi >/dev/null 2>&1; then known_fields; fi
   printf 'harness-gpu-state 1\n'
   [[ $soaked =~ ^[0-9]+$ ]] && printf 'soaked %s\n' "$soaked"
   if [[ -n $list ]]; then
+    printf 'every %s\n' "$interval"
     printf 'fields %s\n' "$list"
     around before
   else

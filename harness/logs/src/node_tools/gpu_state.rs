@@ -20,6 +20,10 @@ pub struct GpuStates {
     pub host: HostStates,
     /// Seconds of the soak before the first reading; 0 where it is no window of one.
     pub soaked_s: f64,
+    /// Seconds between two readings under load, as asked for; nothing where none were.
+    pub every_s: Option<f64>,
+    /// When the last reading was taken, in seconds since the first.
+    pub last_s: f64,
     /// Whether it came to its end.
     pub complete: bool,
 }
@@ -147,6 +151,10 @@ impl Reader {
                 let first = *self.first_s.get_or_insert(uptime.unwrap_or_default());
                 self.now_s = (uptime.unwrap_or(first) - first).max(0.0);
                 self.linked = None;
+                self.states.last_s = self.states.last_s.max(self.now_s);
+                if self.phase == Phase::During && self.states.host.read_at.len() < MOST_READINGS {
+                    self.states.host.read_at.push(self.now_s);
+                }
             }
             "row" => self.row(rest),
             "failed" if self.states.failed.len() < 4 => {
@@ -159,6 +167,13 @@ impl Reader {
             }
             "kernellog" => {
                 self.xids.entry(self.is_after()).or_default();
+            }
+            "every" => {
+                self.states.every_s =
+                    rest.trim().parse().ok().filter(|every: &f64| every.is_finite() && *every > 0.0);
+            }
+            "nicsunread" if self.phase == Phase::During => {
+                self.states.host.read_at.pop();
             }
             "nic" => self.states.host.link(rest, self.now_s, self.phase),
             "memory" => self.states.host.memory(rest, self.phase),

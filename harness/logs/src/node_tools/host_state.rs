@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 pub struct HostStates {
     /// By device, in the order of time.
     pub links: BTreeMap<String, Vec<LinkReading>>,
+    /// Seconds since the first reading, when links were read under load, changed or not.
+    pub read_at: Vec<f64>,
     /// When it was read, and the bytes that neither programs nor caches account for: the kernel and its drivers hold them.
     pub kernel_memory: Vec<(Phase, f64)>,
 }

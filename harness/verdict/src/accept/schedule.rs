@@ -53,7 +53,7 @@ pub struct Open {
 }
 
 /// Where so many fail and nothing was measured, no node is blamed.
-const FEWEST_OF_A_FLEET: usize = 3;
+pub(super) const FEWEST_OF_A_FLEET: usize = 3;
 
 impl Open {
     fn new(result: &RunResult, node: &str, node_status: &NodeStatus) -> Open {

@@ -41,7 +41,8 @@ const GENERATION: MetricSpec = gpu_metric(
 .next("compare with a peer (`nvidia-smi -q -i N`), reboot {nodes} once; replace it if the link stays slow");
 const HOT: MetricSpec = gpu_metric(
     "gpu.slowed",
-    "part of the readings under load in which hardware or heat lowered the clocks; a power limit does not count",
+    "part of the readings under load in which hardware or heat lowered the clocks; a power limit does not count; not given \
+     where readings are missing for a quarter of the time",
     Unit::Ratio,
     Better::Lower,
     "HRN-GPU-THROTTLES",
@@ -208,7 +209,7 @@ fn put(job: &JobInput, file: &InputFile, states: &GpuStates, output: &mut Output
         };
         add(&WIDTH, width(seen), &at);
         add(&GENERATION, generation(seen), &at);
-        add(&HOT, slowed(seen), &at);
+        add(&HOT, slowed(states, seen), &at);
         let idle = seen.readings.iter().find(|reading| reading.phase == Phase::Before);
         add(&IDLE_MEMORY, idle.and_then(|reading| reading.memory_used), &at);
         // A state that was not read at the end says nothing of what came in between.
@@ -269,7 +270,23 @@ fn is_slowed(reading: &Reading) -> Option<bool> {
     reading.reasons.filter(|_| reading.phase == Phase::During).map(|reasons| reasons & SLOWED != 0)
 }
 
-fn slowed(gpu: &Gpu) -> Option<f64> {
+/// Whether these moments lie over most of the time: one that came late stands for two intervals, not for hours.
+pub(super) fn is_covered(states: &GpuStates, read_at: impl Iterator<Item = f64>) -> bool {
+    let Some(every_s) = states.every_s else { return true };
+    let longest = 2.0 * every_s + 5.0;
+    let (mut last, mut covered) = (0.0, 0.0);
+    for at in read_at.chain([states.last_s]) {
+        covered += (at - last).clamp(0.0, longest);
+        last = at.max(last);
+    }
+    covered >= 0.75 * states.last_s
+}
+
+fn slowed(states: &GpuStates, gpu: &Gpu) -> Option<f64> {
+    let read = gpu.readings.iter().filter(|reading| is_slowed(reading).is_some());
+    if !is_covered(states, read.map(|reading| reading.at_s)) {
+        return None;
+    }
     let readings: Vec<bool> = gpu.readings.iter().filter_map(is_slowed).collect();
     let slowed = readings.iter().filter(|is| **is).count();
     (!readings.is_empty()).then(|| slowed as f64 / readings.len() as f64)

@@ -1,6 +1,7 @@
 //! Numbers of the host around a program, from the readings of GPU states: links of NICs that went down, memory of the kernel.
 
 use super::super::Output;
+use super::gpu_state::is_covered;
 use logs::node_tools::gpu_state::{GpuStates, Phase};
 use logs::node_tools::host_state::LinkReading;
 use metric::unit::{Better, Unit};
@@ -9,7 +10,7 @@ use metric::{Blames, Covers, Dim, Dims, Files, MetricSpec, Names};
 pub(super) const FLAPS: MetricSpec = MetricSpec::new(
     "nic.flaps",
     "how often its link went down while the program ran, by its driver's counter or as seen by readings; 1 where it was down all \
-     the time",
+     the time; EFA's driver always shows links up: there a NIC that vanishes is all that counts",
     Unit::Count,
     Better::Lower,
     Files::GpuState,
@@ -54,7 +55,11 @@ pub(super) fn put(states: &GpuStates, dims: &Dims, output: &mut Output) {
     }
     for (device, readings) in &states.host.links {
         let dims = || dims.clone().with(Dim::Nic, device.as_str());
-        output.metrics.extend(flaps(readings).map(|flaps| FLAPS.of(dims(), flaps as f64)));
+        let is_counted = readings.iter().all(|reading| reading.downed.is_some());
+        // What was seen counts, but that nothing was seen counts only where somebody looked.
+        let is_known = is_counted || is_covered(states, states.host.read_at.iter().copied());
+        let flaps = flaps(readings).filter(|flaps| *flaps > 0 || is_known);
+        output.metrics.extend(flaps.map(|flaps| FLAPS.of(dims(), flaps as f64)));
     }
 }
 
@@ -92,6 +97,36 @@ mod tests {
             downed: *downed,
         };
         of.iter().enumerate().map(reading).collect()
+    }
+
+    #[test]
+    fn readings_must_lie_over_most_of_the_time() {
+        let states = |every_s: Option<f64>| GpuStates { every_s, last_s: 3600.0, ..GpuStates::default() };
+        let minutes = |n: u32| (1..=n).map(|at| f64::from(at) * 60.0);
+        assert!(is_covered(&states(Some(60.0)), minutes(59)));
+        assert!(is_covered(&states(Some(60.0)), minutes(50)), "one that hung for some minutes");
+        assert!(!is_covered(&states(Some(60.0)), minutes(1)));
+        assert!(!is_covered(&states(Some(60.0)), minutes(40)));
+        assert!(is_covered(&states(None), minutes(0)), "none were asked for");
+    }
+
+    #[test]
+    fn a_link_that_was_not_looked_at_has_no_flaps_unless_one_was_seen() {
+        let read = |nics: &[&str], during: u32| {
+            let nic = |at: usize| nics.get(at).map(|nic| format!("nic a {nic}\n")).unwrap_or_default();
+            let mut text = format!("harness-gpu-state 1\nevery 60\nfields index\nat before 0\n{}", nic(0));
+            (1..=during).for_each(|at| text.push_str(&format!("at during {}\n", at * 60)));
+            text.push_str(&format!("{}at after 3600\n{}end\n", nic(2), nic(1)));
+            let read = logs::node_tools::gpu_state::read(text.as_bytes()).expect("in memory").expect("read");
+            let mut output = Output::default();
+            put(&read, &Dims::new(), &mut output);
+            output.metrics.iter().map(|metric| metric.value).collect::<Vec<f64>>()
+        };
+        let up = ["ACTIVE -"; 2];
+        assert_eq!(read(&up, 59), [0.0]);
+        assert!(read(&up, 1).is_empty());
+        assert_eq!(read(&["ACTIVE -", "ACTIVE -", "GONE -"], 1), [1.0]);
+        assert_eq!(read(&["ACTIVE 3"; 2], 1), [0.0], "its driver counts");
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub const FALSE_ALARM: f64 = 0.01;
 #[derive(Debug, Default)]
 pub struct Windows {
     /// By metric, node and part, the number of each window that has one.
-    series: BTreeMap<(usize, String, Option<String>), Vec<f64>>,
+    series: BTreeMap<(usize, String, Option<String>), BTreeMap<u32, f64>>,
 }
 
 /// A growth of one part.
@@ -33,15 +33,15 @@ pub struct Growth {
 }
 
 impl Windows {
-    /// The numbers of the next window, of the nodes that it measured.
-    pub fn add(&mut self, rows: &[Metric], is_measured: &dyn Fn(&str) -> bool) {
+    /// The numbers of this window, of the nodes that it measured.
+    pub fn add(&mut self, window: u32, rows: &[Metric], is_measured: &dyn Fn(&str) -> bool) {
         for (at, followed) in GROWING.iter().enumerate() {
             let from = rows.partition_point(|row| *row.name < *followed.metric);
             let of_metric = rows[from..].iter().take_while(|row| *row.name == *followed.metric);
             for row in of_metric.filter(|row| row.value.is_finite()) {
                 let Some(node) = row.dims.word(Dim::Node).filter(|node| is_measured(node)) else { continue };
                 let part = row.dims.number(Dim::Gpu).map(|gpu| format!("gpu{gpu}"));
-                self.series.entry((at, node.to_owned(), part)).or_default().push(row.value);
+                self.series.entry((at, node.to_owned(), part)).or_default().insert(window, row.value);
             }
         }
     }
@@ -70,8 +70,9 @@ impl Windows {
         let chance = self.chance_of_one(windows);
         let of_nodes = self.series.iter().filter(|((_, node, _), _)| nodes.contains(node));
         let mut found = Vec::new();
-        for ((at, node, part), values) in of_nodes {
+        for ((at, node, part), series) in of_nodes {
             let followed = &GROWING[*at];
+            let values = &series.values().copied().collect::<Vec<f64>>();
             let Some(rise) = Rise::worth_naming(values, followed) else { continue };
             if chance::rising_by_chance(values) > chance {
                 continue;
@@ -82,18 +83,25 @@ impl Windows {
                 part: part.clone().unwrap_or_else(|| "node".to_owned()),
                 code,
                 evidence: evidence(followed, &rise, values.len()),
-                is_own: self.is_own(*at, node, &rise),
+                is_own: self.is_own(*at, node, series),
             });
         }
         found
     }
 
-    /// At least two other nodes were read, and most of them grew by less than half as much.
-    fn is_own(&self, at: usize, node: &str, rise: &Rise) -> bool {
+    /// At least two other nodes were read in most of the same windows, and in these most of them grew by less than half
+    /// as much. Who left early shows nothing of what came later.
+    fn is_own(&self, at: usize, node: &str, own: &BTreeMap<u32, f64>) -> bool {
         let others = self.series.iter().filter(|((of, on, _), _)| *of == at && on != node);
         let (mut read, mut alike) = (BTreeSet::new(), BTreeSet::new());
         for ((_, on, _), values) in others {
-            let Some(other) = Rise::measured(values, &GROWING[at]) else { continue };
+            let both = own.iter().filter_map(|(window, own)| Some((*own, *values.get(window)?)));
+            let (of_own, of_other): (Vec<f64>, Vec<f64>) = both.unzip();
+            if of_own.len() * 4 < own.len() * 3 {
+                continue;
+            }
+            let measured = |values: &[f64]| Rise::measured(values, &GROWING[at]);
+            let Some((rise, other)) = measured(&of_own).zip(measured(&of_other)) else { continue };
             read.insert(on);
             if other.size >= rise.size / 2.0 {
                 alike.insert(on);
@@ -187,7 +195,7 @@ mod tests {
         for window in 0..windows {
             let rows: Vec<Metric> =
                 (0..16).map(|node| row(metric, &format!("n{node:02}"), gpu, value(node, window))).collect();
-            all.add(&rows, &|_| true);
+            all.add(window, &rows, &|_| true);
         }
         all
     }
@@ -248,10 +256,25 @@ mod tests {
         assert!(found.iter().all(|one| !one.is_own), "{found:?}");
         let mut alone = Windows::default();
         (0..24).for_each(|window| {
-            alone.add(&[row("host.kernel_memory", "n00", None, all(0, window))], &|_| true)
+            alone.add(window, &[row("host.kernel_memory", "n00", None, all(0, window))], &|_| true)
         });
         let found = alone.grown(&nodes(), 24);
         assert!(found.len() == 1 && !found[0].is_own, "nothing to compare with: {found:?}");
+    }
+
+    #[test]
+    fn nodes_that_left_early_do_not_make_a_leak_of_all_one_of_those_that_stayed() {
+        let leak = |node: usize, window: u32| 6.0 * GIB + noise(node, window) + 0.2 * GIB * f64::from(window);
+        let mut all = Windows::default();
+        for window in 0..24 {
+            let nodes = if window < 3 { 0..16 } else { 0..2 };
+            let of =
+                |node: usize| row("host.kernel_memory", &format!("n{node:02}"), None, leak(node, window));
+            let rows: Vec<Metric> = nodes.map(of).collect();
+            all.add(window, &rows, &|_| true);
+        }
+        let found = all.grown(&nodes(), 24);
+        assert!(found.len() == 2 && found.iter().all(|one| !one.is_own), "{found:?}");
     }
 
     #[test]

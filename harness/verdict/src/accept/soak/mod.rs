@@ -1,5 +1,6 @@
-//! A soak, judged over its windows: what grows slowly.
+//! A soak, judged over its windows: what grows slowly, and what most nodes show alike.
 
+pub mod alike;
 mod chance;
 pub mod growth;
 
