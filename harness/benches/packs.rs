@@ -3,6 +3,8 @@
 //!
 //!     cargo bench -p harness --bench packs [-- SEEDS]
 
+#[path = "../../tests/fleets/draws.rs"]
+mod draws;
 #[path = "../../tests/fleets/two_sites.rs"]
 mod two_sites;
 

@@ -1,7 +1,7 @@
 //! Generated fleets whose truth is known, and four ways to hold their numbers against what was measured before: how
 //! often each calls a healthy fleet red, and how many bad parts it lets pass.
 
-mod draws;
+pub(crate) mod draws;
 
 use config::bounds::{self, KeySpread, Pool};
 use draws::Draws;

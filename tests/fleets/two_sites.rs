@@ -1,11 +1,8 @@
 //! Two sites of the same instance: one that has measured for long and exports a pack, and one with a few runs of its own
 //! that imports it. How often each judges healthy parts red, and how many bad parts pass there.
 
-#[path = "draws.rs"]
-mod draws;
-
+use super::draws::Draws;
 use config::bounds::{self, Foreign, KeySpread, Measured, Pool, SharedKey};
-use draws::Draws;
 
 /// How the second site differs from the first.
 #[derive(Debug, Clone, Copy, PartialEq)]

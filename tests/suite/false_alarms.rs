@@ -2,7 +2,7 @@
 //! whole table is that of the bench of this name.
 
 #[path = "../fleets/mod.rs"]
-mod fleets;
+pub(crate) mod fleets;
 
 use fleets::{Score, TRUTHS, Truth, Way, scores};
 

@@ -3,6 +3,7 @@
 #[path = "../fleets/two_sites.rs"]
 mod two_sites;
 
+use crate::false_alarms::fleets::draws;
 use crate::little::id;
 use crate::project::Project;
 use std::fs;
