@@ -94,8 +94,19 @@ pub fn draw(seed: u64) -> Drawn {
     Drawn { inventory, suite, faults, max_fail, limit_s }
 }
 
-/// Faults that show only to a probe, or between groups of nodes, of which a random cluster has none.
-const NOT_DRAWN: [&str; 4] = ["gpu-missing", "gpu-busy", "driver-differs", "link-slow"];
+/// Faults that show only to a probe, over the hours of a soak, or between groups of nodes, of which a random cluster has
+/// none.
+const NOT_DRAWN: [&str; 9] = [
+    "gpu-missing",
+    "gpu-busy",
+    "driver-differs",
+    "link-slow",
+    "throttles-after",
+    "ecc-grows",
+    "nvlink-replays",
+    "nic-flaps",
+    "driver-leaks",
+];
 
 fn faults(dice: &mut Dice, instance: &Instance, nodes: u64, launcher: Launcher) -> Vec<String> {
     // A third of the kinds, each with its own weight; some seeds have none at all.
