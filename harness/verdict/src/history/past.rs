@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use store::{Stored, is_foreign, read_json};
 
 /// A run that can be read, at least in part.
@@ -30,6 +31,8 @@ pub struct Run {
     pub culprits: Vec<Culprit>,
     /// When it ended, on a real clock; nothing where it has not ended or its time is made up.
     ended: Option<String>,
+    /// When its plan was written, of a simulated run: its own times are made up.
+    written: Option<SystemTime>,
     /// Of a round of an isolation.
     pub(super) round: Option<Record>,
     /// Made with a software stack that is compared with another: what is slow there is no node's.
@@ -189,13 +192,20 @@ fn read_runs(folders: &[PathBuf], refused: &dyn Fn(&Path) -> Option<String>, is_
     past
 }
 
-/// By the second in which they were made. Of runs of one second: by their end, where a real clock has it, then reruns
-/// after others; where nothing decides, the red one is the newest, so that no good one hides it.
+/// By the second in which they were made. Of runs of one second: by their end, where a real clock has it, or by when the
+/// plan of a simulated one was written, then reruns after others; where nothing decides, the red one is the newest, so that no good one hides it.
 fn in_order(a: &Run, b: &Run) -> Ordering {
     let is_open = |run: &Run| run.ended.is_none() && !run.is_simulated();
     let is_red = |run: &Run| !run.partial.is_empty() || !run.culprits.is_empty() || run.red_verdicts() > 0;
-    let key = |run: &Run| (is_open(run), run.ended.clone(), run.plan().parent.is_some(), is_red(run));
+    let key =
+        |run: &Run| (is_open(run), run.ended.clone(), run.written, run.plan().parent.is_some(), is_red(run));
     a.made.cmp(&b.made).then_with(|| key(a).cmp(&key(b))).then_with(|| a.id().cmp(b.id()))
+}
+
+/// Whether it is known to have been made after another. Of two real runs of one second it is not.
+pub(super) fn is_later(run: &Run, other: &Run) -> bool {
+    let was_written = || run.written.is_some() && other.written.is_some() && other.written < run.written;
+    other.made < run.made || other.made == run.made && was_written()
 }
 
 fn name(path: &Path) -> String {
@@ -255,7 +265,9 @@ pub fn run(folder: &Path) -> Result<Run, String> {
     let made = moment(&stored.plan.run_id).or_else(|| Some(record?.started.get(..19)?.replace('T', " ")));
     let made = made.ok_or("start time unknown: neither the run id nor `run.json` has one")?;
     let is_of_bisection = folder.join(bisect::record::RECORD).is_file();
-    Ok(Run { stored, made, cases, partial, culprits, ended, round, is_of_bisection })
+    let written =
+        fs::metadata(folder.join("plan.json")).and_then(|data| data.modified()).ok().filter(|_| is_simulated);
+    Ok(Run { stored, made, cases, partial, culprits, ended, written, round, is_of_bisection })
 }
 
 fn says_passed(summary: &Summary) -> bool {

@@ -3,7 +3,7 @@
 
 use super::hardware::{Identities, Now};
 use super::isolations::{self, Isolation};
-use super::past::{Past, Run, RunKind};
+use super::past::{Past, Run, RunKind, is_later};
 use crate::isolate::code::Code;
 use base::nodeset;
 use base::text::count;
@@ -106,8 +106,7 @@ pub fn blamed(past: &Past) -> Blamed {
                 Some(isolation) => isolation.clears(&component.node, !suspect.culprit.is_empty(), cases),
                 None => passed(run, &component.node, cases),
             };
-            // Which of two runs of one second was the later one is not known for certain.
-            let is_later = || suspect.blamed().last().is_none_or(|last| past.runs[*last].made < run.made);
+            let is_later = || suspect.blamed().last().is_none_or(|last| is_later(run, &past.runs[*last]));
             if component.is_of(run) && !is_blamed && is_later() && passed() {
                 suspect.cleared.push(at);
             }
