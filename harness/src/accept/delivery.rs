@@ -1,10 +1,8 @@
 //! The folder of a delivery: its runs, one after the other under names that follow from their order, so that a resumed
 //! delivery finds what was done and makes what was not. What the runs are is decided in `stages`.
 
-use crate::pipeline;
 use crate::report::{estimate_s, node_hours};
 use crate::session::past_events::PastEvents;
-use crate::session::reached::ReachScope;
 use crate::session::{RunOptions, execution, planning};
 use base::nodeset;
 use cluster::interrupt;
@@ -185,15 +183,8 @@ impl Delivery {
     }
 
     fn execute(&self, plan: &Plan, store: &Store, past: Option<&PastEvents>) -> Result<(), Stopped> {
-        let reached =
-            execution::reached_by(&self.inventory, &ReachScope::from_plan(plan, self.options.ssh_fanout))
-                .map_err(Stopped::Machinery)?;
-        let finished = execution::execute(plan, &self.inventory, reached, store, &self.options, past)
-            .map_err(Stopped::Machinery)?;
-        if let Some(error) = pipeline::write_reports(plan, &finished, store).1.into_iter().next() {
-            return Err(machinery(error));
-        }
-        Ok(())
+        let finished = execution::execute_and_write(plan, &self.inventory, store, &self.options, past);
+        finished.map(drop).map_err(Stopped::Machinery)
     }
 
     fn read(&self, stage: Stage, about: &str, id: &str) -> Result<Made, Stopped> {

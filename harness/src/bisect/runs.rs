@@ -2,10 +2,8 @@
 
 use super::bisection::{Bisection, Done, Stopped};
 use super::measured;
-use crate::pipeline;
 use crate::session::past_events::{PastEvents, read_ended_run};
 use crate::session::planning::{self, make_plan_as};
-use crate::session::reached::ReachScope;
 use crate::session::{RunOptions, execution, stored};
 use base::nodeset;
 use config::inventory::{Inventory, Stack};
@@ -104,15 +102,9 @@ impl Bisection {
         store: &Store,
         past: Option<&PastEvents>,
     ) -> Result<(), Stopped> {
-        let scope = ReachScope::from_plan(plan, self.ssh_fanout);
-        let reached = execution::reached_by(inventory, &scope).map_err(Stopped::Machinery)?;
         let options = RunOptions::quiet(self.ssh_fanout);
-        let finished = execution::execute(plan, inventory, reached, store, &options, past);
-        let finished = finished.map_err(Stopped::Machinery)?;
-        match pipeline::write_reports(plan, &finished, store).1.into_iter().next() {
-            Some(error) => Err(machinery(error)),
-            None => Ok(()),
-        }
+        let finished = execution::execute_and_write(plan, inventory, store, &options, past);
+        finished.map(drop).map_err(Stopped::Machinery)
     }
 
     /// What a stored run measured.

@@ -1,11 +1,9 @@
 //! The rounds of an isolation: each planned, run, stored and answered as any run is; and resumed from what is stored.
 
-use crate::pipeline;
 use crate::report::{self, Report};
 use crate::session::RunOptions;
 use crate::session::output::Output;
 use crate::session::past_events::{PastEvents, read_ended_run};
-use crate::session::reached::ReachScope;
 use crate::session::{execution, planning, stored};
 use base::nodeset;
 use base::text::count;
@@ -203,14 +201,8 @@ impl Isolation {
     }
 
     fn execute(&self, plan: &Plan, store: &Store, past: Option<&PastEvents>) -> Result<(), Stopped> {
-        let reached =
-            execution::reached_by(&self.inventory, &ReachScope::from_plan(plan, self.options.ssh_fanout))
-                .map_err(Stopped::Machinery)?;
-        let finished = execution::execute(plan, &self.inventory, reached, store, &self.options, past)
+        let finished = execution::execute_and_write(plan, &self.inventory, store, &self.options, past)
             .map_err(Stopped::Machinery)?;
-        if let Some(error) = pipeline::write_reports(plan, &finished, store).1.into_iter().next() {
-            return Err(machinery(error));
-        }
         // Later rounds have shown already that runs come to an end here.
         let report =
             Report { plan, cases: &finished.cases, summary: &finished.summary, jobs: &[], traces: &[] };

@@ -74,7 +74,23 @@ pub(crate) fn execute(
     execute_by(plan, inventory, reached, store, options, past, None)
 }
 
-/// The same, where cases can be planned again on fewer nodes.
+/// A run that is a part of something larger: launched or gone on with, judged, and its reports written.
+pub(crate) fn execute_and_write(
+    plan: &Plan,
+    inventory: &Inventory,
+    store: &Store,
+    options: &RunOptions,
+    past: Option<&PastEvents>,
+) -> Result<Finished, String> {
+    let reached = reached_by(inventory, &ReachScope::from_plan(plan, options.ssh_fanout))?;
+    let finished = execute(plan, inventory, reached, store, options, past)?;
+    match pipeline::write_reports(plan, &finished, store).1.into_iter().next() {
+        Some(error) => Err(error.to_string()),
+        None => Ok(finished),
+    }
+}
+
+/// As `execute`, where cases can be planned again on fewer nodes.
 pub(super) fn execute_by(
     plan: &Plan,
     inventory: &Inventory,

@@ -3,11 +3,9 @@
 
 use super::WatchFleetRequest;
 use super::readings::{self, CheckResult};
-use crate::pipeline;
 use crate::session::past_events::{PastEvents, read_ended_run};
 use crate::session::planning::{self, make_plan_as};
 use crate::session::preflight::{self, ProbeScope, Stopped};
-use crate::session::reached::ReachScope;
 use crate::session::{RunOptions, execution};
 use base::nodeset;
 use config::inventory::Inventory;
@@ -124,15 +122,9 @@ impl Check<'_> {
         store: &Store,
         past: Option<&PastEvents>,
     ) -> Result<(), NotChecked> {
-        let scope = ReachScope::from_plan(plan, self.request.ssh_fanout);
-        let reached = execution::reached_by(inventory, &scope).map_err(NotChecked::Failed)?;
         let options = RunOptions::quiet(self.request.ssh_fanout);
-        let finished = execution::execute(plan, inventory, reached, store, &options, past);
-        let finished = finished.map_err(NotChecked::Failed)?;
-        match pipeline::write_reports(plan, &finished, store).1.into_iter().next() {
-            Some(error) => Err(NotChecked::Failed(error.to_string())),
-            None => Ok(()),
-        }
+        let finished = execution::execute_and_write(plan, inventory, store, &options, past);
+        finished.map(drop).map_err(NotChecked::Failed)
     }
 
     fn read(&self, inventory: &Inventory) -> Result<CheckResult, NotChecked> {

@@ -356,8 +356,8 @@ impl Session<'_> {
         self.settle(now_s, &running, result)
     }
 
-    /// Chooses, checks and judges. The exit code is 1 while an alarm lasts, or something fails without a culprit, and 3 where something was to be measured, and was
-    /// not.
+    /// Chooses, checks and judges. The exit code is 1 while an alarm lasts, or something fails without a culprit, and 3
+    /// where something was to be measured, and was not.
     fn round(&mut self) -> i32 {
         let now_s = advance(&self.inventory, &mut self.state, self.request);
         self.state.rounds += 1;
