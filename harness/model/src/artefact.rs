@@ -22,7 +22,7 @@ mod run_files;
 mod verdict;
 mod workload;
 
-pub use analyses::Analyses;
+pub use analyses::{Analyses, AnalysisPlace};
 pub use bound::{BaselineNumbers, PackHelp, PlannedBaseline, PlannedBound, PlannedSpread};
 pub use common_failure::CommonFailure;
 pub use control_run::{AGAIN, ControlRun};

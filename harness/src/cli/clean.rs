@@ -9,6 +9,7 @@ use crate::session::{report_error, stored};
 use clap::{ArgGroup, Args};
 use cluster::clean::{self, Cleaned, Leftover, Recorded};
 use cluster::reach::openssh;
+use cluster::reach::pods::AnalysisPods;
 use model::artefact::{Ended, Launcher, Plan};
 use model::exit_code;
 use std::collections::BTreeSet;
@@ -221,13 +222,16 @@ fn was_seen_to_end(end: &Ended) -> bool {
 /// What tasks that read its reports left: real ones, of whatever kind the run's own nodes are. Nothing where none did.
 pub(super) fn analyses(stored: &Stored, ends: bool) -> Result<Option<Cleaned>, String> {
     let Some(analyses) = stored.analyses().map_err(|error| error.to_string())? else { return Ok(None) };
-    let run = &stored.plan.run_id;
-    Ok(Some(new_runtime(false)?.block_on(clean::analyses::clean(
-        run,
-        &analyses.shared,
-        Reached::slurm(analyses.slurm.as_deref()).reach(),
-        ends,
-    ))))
+    let (run, shared) = (&stored.plan.run_id, &analyses.shared);
+    let reached = Reached::slurm(analyses.slurm.as_deref());
+    let runtime = new_runtime(false)?;
+    Ok(Some(match &analyses.kubernetes {
+        None => runtime.block_on(clean::analyses::clean(run, shared, reached.reach(), ends)),
+        Some(place) => {
+            let pods = AnalysisPods::new(place.context.as_deref(), &place.namespace, run, "");
+            runtime.block_on(clean::analyses::clean_pods(run, shared, &pods, reached.reach(), ends))
+        }
+    }))
 }
 
 fn print(plan: &Plan, cleaned: &Cleaned, parts: &[PathBuf], dry_run: bool) {

@@ -8,7 +8,7 @@ use crate::session::load;
 use crate::session::planning::to_lines;
 use crate::session::print_errors;
 use crate::stats::Exporting;
-use crate::tasks::{Cluster, SLURM};
+use crate::tasks::{Cluster, KUBERNETES, SLURM};
 use clap::{Args, Command};
 use model::exit_code;
 use nsys::trace::Filter;
@@ -30,9 +30,9 @@ no argument, into a folder with a summary of the outcomes; `--set NAME` is a nam
 Arrow streams), a `.nsys-rep` beside which an export stands or that your own nsys can export, a folder with such files,
 or `folder:n` for the first n of it. Reports are numbered in the order of their names, a number in a name by its value.
 
-With `--analyze-on slurm` reports are read where they lie: they, and this program, must be in folders that all nodes see
-(`paths.harness` of the inventory says where the program is). A lost task is restarted up to three times; then its reports
-are named, and the exit code is 3.
+With `--analyze-on slurm`, or `kubernetes`, reports are read where they lie: they must be in a folder that all nodes and this
+machine see by the same name. So must this program over Slurm (`paths.harness` of the inventory says where it is); for pods a
+copy goes into `paths.shared`. A lost task is restarted up to three times; then its reports are named, and the exit code is 3.
 
 Exits 0 if there is a table, 3 if no report has data for any recipe or memory is short, 2 if an input cannot
 be read.";
@@ -90,8 +90,8 @@ pub(super) struct RecipeArgs {
     /// How many reports are open at once; by default the number of cores
     #[arg(short, long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// Read reports in tasks of the cluster's Slurm, one node's reports each, and join the results: `slurm`
-    #[arg(long, value_name = "PLACE", value_parser = [SLURM])]
+    /// Read reports in tasks of the cluster, one node's reports each, and join the results
+    #[arg(long, value_name = "PLACE", value_parser = [SLURM, KUBERNETES])]
     analyze_on: Option<String>,
     /// With --analyze-on: the cluster, by name or path
     #[arg(long, value_name = "NAME|PATH", env = "HARNESS_INVENTORY", default_value = "default")]
@@ -217,10 +217,10 @@ fn order<'a>(
     }
     let on = match &args.analyze_on {
         None => None,
-        Some(_) => load::without_suite(home, &args.inventory)
+        Some(place) => load::without_suite(home, &args.inventory)
             .and_then(|loaded| {
                 let jobs = args.jobs.map(NonZeroUsize::get);
-                Cluster::from_inventory(&loaded.inventory, jobs).map_err(|why| vec![why])
+                Cluster::from_inventory(&loaded.inventory, place, jobs).map_err(|why| vec![why])
             })
             .map_err(|diagnostics| errors.extend(diagnostics))
             .ok(),

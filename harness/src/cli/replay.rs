@@ -107,7 +107,7 @@ fn analyze_on(home: &Home, from: From, options: &RunOptions) -> Result<Option<Cl
     }
     let loaded =
         load::without_suite(home, &options.inventory).map_err(|diagnostics| diagnostics.join("; "))?;
-    Cluster::from_inventory(&loaded.inventory, None).map(Some)
+    Cluster::from_inventory(&loaded.inventory, place, None).map(Some)
 }
 
 /// The baselines as they are now: where the numbers are re-judged, and where a person names a folder of them.

@@ -9,7 +9,7 @@ use crate::isolate::after_run::IsolateAfterRun;
 use crate::report::JunitFlavor;
 use crate::session::webhook::{self, Webhook};
 use crate::session::{self, RunOptions, load};
-use crate::tasks::SLURM;
+use crate::tasks::{KUBERNETES, SLURM};
 use clap::Args;
 use cluster::reach::openssh;
 use config::inventory::Stack;
@@ -134,8 +134,8 @@ pub(super) struct RunArgs {
     /// Connect to at most this many hosts by ssh at the same time, and launch as many jobs over ssh
     #[arg(long, value_name = "N", default_value_t = openssh::FANOUT as u32, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub ssh_fanout: u32,
-    /// Read reports in Slurm tasks of the inventory, one node's reports each, and join the results: `slurm`
-    #[arg(long, value_name = "PLACE", value_parser = [SLURM])]
+    /// Read reports in tasks of the inventory's nodes, one node's reports each, and join the results
+    #[arg(long, value_name = "PLACE", value_parser = [SLURM, KUBERNETES])]
     pub analyze_on: Option<String>,
     /// Take baselines from this folder instead of the project's own
     #[arg(long, value_name = "DIR")]

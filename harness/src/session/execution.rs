@@ -37,7 +37,7 @@ pub(crate) fn reached_by(inventory: &Inventory, scope: &ReachScope<'_>) -> Resul
 
 /// The cluster whose nodes read the reports, where a person wants it so.
 pub(super) fn analyze_on(inventory: &Inventory, options: &RunOptions) -> Result<Option<Cluster>, String> {
-    options.analyze_on.as_ref().map(|_| Cluster::from_inventory(inventory, None)).transpose()
+    options.analyze_on.as_ref().map(|place| Cluster::from_inventory(inventory, place, None)).transpose()
 }
 
 /// The simulated cluster of a run, as far as it had come. What it is asked to change is written into the run's folder.

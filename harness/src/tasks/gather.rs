@@ -1,11 +1,12 @@
 //! Waits for tasks and reads their files. A task that ends without a complete file is restarted a few times, on another
 //! node; then it is lost, and the reason is reported.
 
+use super::queue::Queue;
 use super::{AnalysisFolder, PART, part};
 use base::text::count;
 use cluster::interrupt;
-use cluster::launch::slurm_array::{Arrays, Task};
 use cluster::reach::ReachError;
+use cluster::reach::task_state::Task;
 use model::analysis_names;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,7 +18,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// A file that its task left may be seen elsewhere later than its end.
 const LATE: Duration = Duration::from_secs(60);
-/// Slurm may give no answer for so long.
+/// Who starts them may give no answer for so long.
 const AWAY: Duration = Duration::from_secs(600);
 /// So long a task waits for another node than the one that lost it.
 const ELSEWHERE: Duration = Duration::from_secs(300);
@@ -70,7 +71,7 @@ pub(super) trait PartReader {
 }
 
 pub(super) async fn gather<R: PartReader>(
-    arrays: &Arrays<'_>,
+    queue: &Queue<'_>,
     place: &AnalysisFolder<'_>,
     digest: &str,
     tasks: usize,
@@ -83,14 +84,14 @@ pub(super) async fn gather<R: PartReader>(
         (1..=tasks).map(|task| (task, TaskStart { tries: 1, off: None })).collect();
     let (mut started, mut pause, mut away) = (0, FIRST_PAUSE, Duration::ZERO);
     // The ids of all that were started.
-    let mut of_slurm: BTreeSet<String> = BTreeSet::new();
+    let mut submitted: BTreeSet<String> = BTreeSet::new();
     let name = place.folder.rsplit('/').next().unwrap_or_default();
     while !to_start.is_empty() || !open.is_empty() {
         if !to_start.is_empty() {
             started += 1;
             let tasks: BTreeSet<usize> = to_start.keys().copied().collect();
             let off: BTreeSet<String> = to_start.values().filter_map(|start| start.off.clone()).collect();
-            match arrays.submit(&analysis_names::array(name, started), &tasks, &off, &of_slurm).await {
+            match queue.submit(&analysis_names::array(name, started), &tasks, &off, &submitted).await {
                 Ok(array) => {
                     open.extend(std::mem::take(&mut to_start).into_iter().map(|(task, start)| {
                         let (ended, waited) = (Duration::ZERO, Duration::ZERO);
@@ -100,7 +101,7 @@ pub(super) async fn gather<R: PartReader>(
                             OpenTask { array, tries: start.tries, ended, elsewhere: !off.is_empty(), waited },
                         )
                     }));
-                    of_slurm.insert(array);
+                    submitted.insert(array);
                 }
                 Err(why) if interrupt::asked().is_none() => {
                     // Nothing runs yet: there is nothing that could be joined.
@@ -119,19 +120,23 @@ pub(super) async fn gather<R: PartReader>(
         let ids: BTreeSet<String> = open.values().map(|open| open.array.clone()).collect();
         wait(pause).await;
         if let Some(code) = interrupt::asked() {
-            // By their names, also where the answer to `sbatch` did not come any more; and by their ids.
-            let names = (1..=started).map(|number| format!("--name={}", analysis_names::array(name, number)));
-            arrays.cancel(&names.chain(of_slurm).collect()).await;
+            // By their names, also where no answer came any more; and by their ids.
+            let names: Vec<String> =
+                (1..=started).map(|number| analysis_names::array(name, number)).collect();
+            queue.cancel_all(&names, &submitted).await;
             return Err(super::Failed::Interrupted(code));
         }
-        let known = arrays.poll(&ids).await;
+        let known = queue.poll(&ids).await;
         away = if known.is_ok() { Duration::ZERO } else { away + pause };
         for (task, mut of_task) in std::mem::take(&mut open) {
             let state = known.as_ref().map(|known| known.get(&(of_task.array.clone(), task)));
-            match poll_task(arrays, place, (digest, &*read), task, &mut of_task, state, pause).await {
+            match poll_task(queue, place, (digest, &*read), task, &mut of_task, state, pause).await {
                 TaskState::GoesOn if away > AWAY => {
                     let why = known.as_ref().err().map_or("", String::as_str);
-                    gathered.lost.insert(task, format!("Slurm does not report the state of its task: {why}"));
+                    gathered.lost.insert(
+                        task,
+                        format!("{} does not report the state of its task: {why}", queue.name()),
+                    );
                 }
                 TaskState::GoesOn => {
                     open.insert(task, of_task);
@@ -152,7 +157,7 @@ pub(super) async fn gather<R: PartReader>(
             }
         }
         if away > AWAY {
-            arrays.cancel(&ids).await;
+            queue.cancel(&ids).await;
         }
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
@@ -160,12 +165,12 @@ pub(super) async fn gather<R: PartReader>(
 }
 
 async fn poll_task<R: PartReader>(
-    arrays: &Arrays<'_>,
+    queue: &Queue<'_>,
     place: &AnalysisFolder<'_>,
     (digest, read): (&str, &R),
     task: usize,
     open: &mut OpenTask,
-    // Nothing of a task that Slurm does not know any more; an error where it gives no answer.
+    // Nothing of a task that is not known any more; an error where it gives no answer.
     state: Result<Option<&Task>, &String>,
     since: Duration,
 ) -> TaskState<R::Part> {
@@ -174,13 +179,13 @@ async fn poll_task<R: PartReader>(
         Ok(Some(Task::Waiting { never: refused })) => {
             open.waited += since;
             let why = match refused {
-                Some(reason) => format!("Slurm does not start it: {reason}"),
+                Some(reason) => format!("{} does not start it: {reason}", queue.name()),
                 None if open.elsewhere && open.waited > ELSEWHERE => {
                     format!("no other node started it within {} s", ELSEWHERE.as_secs())
                 }
                 None => return TaskState::GoesOn,
             };
-            arrays.cancel(&BTreeSet::from([format!("{}_{task}", open.array)])).await;
+            queue.cancel(&BTreeSet::from([format!("{}_{task}", open.array)])).await;
             // The node that lost it may be all that there is.
             return TaskState::Lost { why, is_final: !open.elsewhere, on: None };
         }
@@ -193,6 +198,7 @@ async fn poll_task<R: PartReader>(
             let why = match state {
                 // It may go on.
                 Err(_) => return TaskState::GoesOn,
+                Ok(Some(Task::Ended { state, completed: false, node })) if node.is_empty() => state.clone(),
                 Ok(Some(Task::Ended { state, completed: false, node })) => format!("{state} on {node}"),
                 Ok(_) => {
                     open.ended += since;

@@ -3,8 +3,9 @@
 use super::gather::{PartReader, gather};
 use super::job_work::JobWork;
 use super::order::{FORMAT, Program, TaskOrder, Work};
+use super::queue::Queue;
 use super::report_work::ReportWork;
-use super::{AnalysisFolder, Cluster, Failed, folder, local, part, program, task};
+use super::{AnalysisFolder, Cluster, Failed, KUBERNETES, SLURM, folder, local, part, program, task};
 use crate::limited::{self, Limits};
 use base::digest::sha256;
 use cluster::launch::slurm_array::Arrays;
@@ -94,10 +95,11 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 fn lines_of(what: &str, tasks: usize, slurm: &FakeSlurm) -> String {
     let arrays =
         Arrays { reach: slurm, host: &Host::Here, options: Vec::new(), script: "/fsx/a/task.sh".to_owned() };
+    let queue = Queue::Slurm(arrays);
     let place = AnalysisFolder { reach: slurm, host: &Host::Here, folder: "/fsx/a" };
     let mut lines = vec![format!("# {what}")];
     let mut notify = |line: &str| lines.push(line.to_owned());
-    let gathered = block_on(gather(&arrays, &place, "order", tasks, &mut AnyPart, &mut notify));
+    let gathered = block_on(gather(&queue, &place, "order", tasks, &mut AnyPart, &mut notify));
     match gathered {
         Ok(gathered) => lines.extend(gathered.lost.iter().map(|(task, why)| format!("lost {task}: {why}"))),
         Err(Failed::Machinery(why)) => lines.push(why),
@@ -215,9 +217,9 @@ fn messages_of_clusters() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root");
     let instances = Instances::load(root).expect("profiles");
     let real = "kind = \"real\"\ninstance = \"p5\"\nnodes = \"n[1-2]\"\npaths = { shared = \"/fsx\" }\n";
-    let refused = |text: &str| {
+    let refused = |place: &str, text: &str| {
         let inventory = Inventory::read(text, "inventory/x.toml", &instances).expect("an inventory");
-        Cluster::from_inventory(&inventory, None).err().unwrap_or_default()
+        Cluster::from_inventory(&inventory, place, None).err().unwrap_or_default()
     };
     let own = Program { version: "1".to_owned(), sha256: "0123abcd".to_owned() };
     let own = (PathBuf::from("/home/a/harness"), own);
@@ -238,9 +240,16 @@ fn messages_of_clusters() {
     let simulated =
         "kind = \"simulated\"\ninstance = \"sim-p5\"\nnodes = \"p5-[001-004]\"\n[reach]\nvia = \"slurm\"\n";
     let lines = [
-        refused(simulated),
-        refused(&format!("{real}reach = {{ via = \"ssh\" }}\n")),
-        refused(&format!("{real}reach = {{ via = \"slurm\", login = \"head\" }}\n")),
+        refused(SLURM, simulated),
+        refused(SLURM, &format!("{real}reach = {{ via = \"ssh\" }}\n")),
+        refused(SLURM, &format!("{real}reach = {{ via = \"slurm\", login = \"head\" }}\n")),
+        refused(KUBERNETES, simulated),
+        refused(KUBERNETES, &format!("{real}reach = {{ via = \"slurm\" }}\n")),
+        refused(
+            KUBERNETES,
+            &format!("{real}reach = {{ via = \"kubernetes\", image = \"r/i:1\", shared = \"claim\" }}\n")
+                .replace("/fsx", "/no/such/folder"),
+        ),
         on_nodes(None),
         on_nodes(Some("/nowhere/harness")),
         on_nodes(Some("/bin/sh")),

@@ -1,4 +1,4 @@
-//! Recipes in tasks of a Slurm array: each node's reports are read by a task of this program where they lie, and the
+//! Recipes in tasks of a Slurm array, or in pods: each node's reports are read by a task of this program where they lie, and the
 //! results are joined here. The outcome is the same as that of one machine reading all reports; reports that no task
 //! could read are named.
 
@@ -10,6 +10,7 @@ mod message_tests;
 mod order;
 mod part;
 mod program;
+mod queue;
 mod report_work;
 pub mod task;
 
@@ -17,47 +18,63 @@ use base::digest;
 use cluster::interrupt;
 use cluster::launch::QUERY_LIMIT;
 use cluster::launch::slurm_array::Arrays;
+use cluster::reach::pods::PodTasks;
 use cluster::reach::process::ProcessReach;
 use cluster::reach::slurm_calls::SlurmCalls;
 use cluster::reach::{Command, Host, Reach};
-use config::inventory::{Inventory, SlurmReach};
+use config::inventory::{Inventory, KubernetesReach, SlurmReach};
 use gather::{Gathered, gather};
 use job_work::JobWork;
 use model::analysis_names;
-use model::artefact::{self, Analyses, PlannedRecipe};
+use model::artefact::{self, Analyses, AnalysisPlace, PlannedRecipe};
 use order::{FORMAT, Program, TaskOrder, Work, folder_of};
 use plan::planned_recipes;
+use queue::Queue;
 use recipes::catalogue::Catalogue;
 use recipes::recipe::of_reports::{Outcome, Part, Progress, Survey, join};
 use recipes::recipe::{ExtractStore, JobInput};
 use report_work::ReportWork;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// The word behind `--analyze-on`.
+/// The words behind `--analyze-on`.
 pub(crate) const SLURM: &str = "slurm";
+pub(crate) const KUBERNETES: &str = "kubernetes";
 
 /// The name of a part's file, before the number of its task.
 const PART: &str = "part-";
 const ORDER: &str = "order.json";
 const SCRIPT: &str = "task.sh";
+/// This program, where nodes have no copy.
+const PROGRAM: &str = "harness";
 
 /// More tasks than this have no place in the arrays of every cluster.
 const MOST_TASKS: usize = 1000;
 
 /// The cluster whose nodes read.
 pub(crate) struct Cluster {
-    slurm: SlurmReach,
+    starter: Starter,
     shared: String,
-    /// The folder of Slurm's commands, where the inventory says it.
-    tools: Option<String>,
     program: (PathBuf, Program),
-    /// Where nodes find it.
-    on_nodes: String,
+    /// Where nodes find it; None where it is put into the folder of each analysis.
+    on_nodes: Option<String>,
     /// How many reports of unknown nodes one task reads.
     together: usize,
     /// How many reports are open at once in a task, if given.
     jobs: Option<usize>,
+}
+
+/// Who starts the tasks.
+enum Starter {
+    Slurm {
+        reach: Box<SlurmReach>,
+        /// The folder of Slurm's commands, where the inventory says it.
+        tools: Option<String>,
+    },
+    Pods {
+        reach: Box<KubernetesReach>,
+        inventory: Box<Inventory>,
+    },
 }
 
 /// The results of all tasks together.
@@ -83,15 +100,39 @@ impl From<String> for Failed {
 }
 
 impl Cluster {
-    /// An error where its nodes are not reached through Slurm on this machine.
-    pub(crate) fn from_inventory(inventory: &Inventory, jobs: Option<usize>) -> Result<Cluster, String> {
+    /// An error where tasks of this `place` cannot be started on its nodes from this machine.
+    pub(crate) fn from_inventory(
+        inventory: &Inventory,
+        place: &str,
+        jobs: Option<usize>,
+    ) -> Result<Cluster, String> {
         let name = format!("`{}`", inventory.file);
         if inventory.is_simulated() {
             return Err(format!(
-                "--analyze-on {SLURM}: {name} is a simulated cluster, whose nodes run no programs; name a real one with \
+                "--analyze-on {place}: {name} is a simulated cluster, whose nodes run no programs; name a real one with \
                  `--inventory`"
             ));
         }
+        let starter = match place {
+            KUBERNETES => Cluster::pods(inventory, &name)?,
+            _ => Cluster::slurm(inventory, &name)?,
+        };
+        let program = program::own()?;
+        let on_nodes = match (&starter, &inventory.paths.harness) {
+            (Starter::Pods { .. }, None) => None,
+            _ => Some(program::on_nodes(&inventory.paths, &program, &name)?),
+        };
+        Ok(Cluster {
+            starter,
+            shared: inventory.paths.shared.clone(),
+            program,
+            on_nodes,
+            together: inventory.instance.gpus.max(1) as usize,
+            jobs,
+        })
+    }
+
+    fn slurm(inventory: &Inventory, name: &str) -> Result<Starter, String> {
         let Some(slurm) = inventory.reach.slurm() else {
             return Err(format!("--analyze-on {SLURM}: the nodes of {name} are not reached through Slurm"));
         };
@@ -101,22 +142,44 @@ impl Cluster {
                  `login`"
             ));
         }
-        let program = program::own()?;
-        let on_nodes = program::on_nodes(&inventory.paths, &program, &name)?;
-        Ok(Cluster {
-            slurm: slurm.clone(),
-            shared: inventory.paths.shared.clone(),
-            tools: inventory.paths.slurm.clone(),
-            program,
-            on_nodes,
-            together: inventory.instance.gpus.max(1) as usize,
-            jobs,
-        })
+        Ok(Starter::Slurm { reach: Box::new(slurm.clone()), tools: inventory.paths.slurm.clone() })
+    }
+
+    fn pods(inventory: &Inventory, name: &str) -> Result<Starter, String> {
+        let Some(reach) = inventory.reach.kubernetes() else {
+            return Err(format!(
+                "--analyze-on {KUBERNETES}: the nodes of {name} are not reached by pods; its `[reach]` needs \
+                 `via = \"kubernetes\"`"
+            ));
+        };
+        let shared = &inventory.paths.shared;
+        if !Path::new(shared).is_dir() {
+            return Err(format!(
+                "--analyze-on {KUBERNETES}: this machine does not see `paths.shared` of {name}, {shared}, over which tasks \
+                 hand over what they read; mount the claim `{}` there, or run without --analyze-on",
+                reach.shared
+            ));
+        }
+        Ok(Starter::Pods { reach: Box::new(reach.clone()), inventory: Box::new(inventory.clone()) })
     }
 
     /// What is written down of a run before tasks read its reports.
     pub(crate) fn analyses(&self) -> Analyses {
-        Analyses { format: artefact::Format, shared: self.shared.clone(), slurm: self.tools.clone() }
+        let (slurm, kubernetes) = match &self.starter {
+            Starter::Slurm { tools, .. } => (tools.clone(), None),
+            Starter::Pods { reach, .. } => {
+                let (context, namespace) = (reach.context.clone(), reach.namespace.clone());
+                (None, Some(AnalysisPlace { context, namespace }))
+            }
+        };
+        Analyses { format: artefact::Format, shared: self.shared.clone(), slurm, kubernetes }
+    }
+
+    fn tools(&self) -> Option<&str> {
+        match &self.starter {
+            Starter::Slurm { tools, .. } => tools.as_deref(),
+            Starter::Pods { .. } => None,
+        }
     }
 }
 
@@ -244,10 +307,10 @@ async fn read<R: gather::PartReader>(
     reader: &mut R,
     notify: &mut dyn FnMut(&str),
 ) -> Result<Gathered<R::Part>, Failed> {
-    let (reach, host) = (SlurmCalls::new(ProcessReach, cluster.tools.as_deref()), Host::Here);
+    let (reach, host) = (SlurmCalls::new(ProcessReach, cluster.tools()), Host::Here);
     let folder = folder(&reach, &host, &cluster.shared, run).await?;
     let place = AnalysisFolder { reach: &reach, host: &host, folder: &folder };
-    let gathered = read_at(cluster, order, &place, reader, notify).await;
+    let gathered = read_at(cluster, run, order, &place, reader, notify).await;
     // The logs of lost tasks are the only evidence.
     match &gathered {
         Ok(gathered) if !gathered.lost.is_empty() => {
@@ -280,21 +343,43 @@ impl AnalysisFolder<'_> {
 
 async fn read_at<R: gather::PartReader>(
     cluster: &Cluster,
+    run: Option<&str>,
     order: &TaskOrder,
     place: &AnalysisFolder<'_>,
     reader: &mut R,
     notify: &mut dyn FnMut(&str),
 ) -> Result<Gathered<R::Part>, Failed> {
     let bytes = order.to_bytes()?;
-    place.put(ORDER, &bytes).await?;
-    place.put(SCRIPT, script(&cluster.on_nodes, &place.path(ORDER))?.as_bytes()).await?;
-    let arrays = Arrays {
-        reach: place.reach,
-        host: place.host,
-        options: options(&cluster.slurm, cluster.jobs, place.folder),
-        script: place.path(SCRIPT),
+    let on_nodes = match &cluster.on_nodes {
+        Some(there) => there.clone(),
+        None => {
+            let there = place.path(PROGRAM);
+            program::put(&cluster.program, Path::new(&there))?;
+            there
+        }
     };
-    gather(&arrays, place, &digest::sha256(&bytes), order.shares.len(), reader, notify).await
+    place.put(ORDER, &bytes).await?;
+    let in_pods = matches!(cluster.starter, Starter::Pods { .. });
+    place.put(SCRIPT, script(&on_nodes, place.folder, in_pods)?.as_bytes()).await?;
+    let script = place.path(SCRIPT);
+    let queue = match &cluster.starter {
+        Starter::Slurm { reach, .. } => Queue::Slurm(Arrays {
+            reach: place.reach,
+            host: place.host,
+            options: options(reach, cluster.jobs, place.folder),
+            script,
+        }),
+        Starter::Pods { reach, inventory } => {
+            let person = std::env::var("USER").unwrap_or_default();
+            let name = place.folder.rsplit('/').next().unwrap_or_default();
+            Queue::Pods(Box::new(PodTasks::new(inventory, reach, run.unwrap_or(name), &person, script)))
+        }
+    };
+    let gathered = gather(&queue, place, &digest::sha256(&bytes), order.shares.len(), reader, notify).await;
+    if let Err(why) = queue.end().await {
+        notify(&format!("{why}; Kubernetes ends it by its deadline"));
+    }
+    gathered
 }
 
 /// A new folder that only the user can read.
@@ -310,12 +395,19 @@ async fn folder(reach: &dyn Reach, host: &Host, shared: &str, run: Option<&str>)
     }
 }
 
-fn script(program: &str, order: &str) -> Result<String, String> {
-    let words =
-        shlex::try_join([program, task::VERB, order]).map_err(|error| format!("{program}: {error}"))?;
+/// Slurm shows a task its number in a variable, and keeps what it prints; a pod has it as an argument.
+fn script(program: &str, folder: &str, in_pods: bool) -> Result<String, String> {
+    let quoted = |words: &[&str]| {
+        shlex::try_join(words.iter().copied()).map_err(|error| format!("{}: {error}", words.join(" ")))
+    };
+    let words = quoted(&[program, task::VERB, &format!("{folder}/{ORDER}")])?;
+    let (log, number) = match in_pods {
+        true => (format!("exec > {}\"$1\".log 2>&1\n", quoted(&[&format!("{folder}/task-")])?), "$1"),
+        false => (String::new(), "$SLURM_ARRAY_TASK_ID"),
+    };
     Ok(format!(
         "#!/bin/bash\n# Reads the reports of one task and leaves what was taken of them; the harness joins it.\n\
-         exec {words} \"$SLURM_ARRAY_TASK_ID\"\n"
+         {log}exec {words} \"{number}\"\n"
     ))
 }
 
@@ -384,12 +476,10 @@ mod tests {
                 "--cpus-per-task=4"
             ]
         );
-        let script = script("/fsx/a b/harness", "/fsx/$(x)/order.json").expect("quoted");
-        assert!(
-            script.contains(
-                "exec '/fsx/a b/harness' analyze-part '/fsx/$(x)/order.json' \"$SLURM_ARRAY_TASK_ID\"\n"
-            ),
-            "{script}"
-        );
+        let words = "exec '/fsx/a b/harness' analyze-part '/fsx/$(x)/order.json'";
+        let of = |in_pods| script("/fsx/a b/harness", "/fsx/$(x)", in_pods).expect("quoted");
+        assert!(of(false).ends_with(&format!("\n{words} \"$SLURM_ARRAY_TASK_ID\"\n")), "{}", of(false));
+        let log = "exec > '/fsx/$(x)/task-'\"$1\".log 2>&1";
+        assert!(of(true).ends_with(&format!("\n{log}\n{words} \"$1\"\n")), "{}", of(true));
     }
 }

@@ -44,6 +44,26 @@ pub(super) fn on_nodes(paths: &Paths, own: &(PathBuf, Program), inventory: &str)
     }
 }
 
+/// Puts this program where nodes find it. What lies there then is this one to the last byte.
+pub(super) fn put(own: &(PathBuf, Program), there: &Path) -> Result<(), String> {
+    let (here, program) = own;
+    let failed = |why: String| {
+        format!(
+            "cannot put this program where nodes see it: {} to {}: {why}",
+            here.display(),
+            there.display()
+        )
+    };
+    std::fs::copy(here, there).map_err(|error| failed(error.to_string()))?;
+    match sha256_of_file(there) {
+        Ok(sha256) if sha256 == program.sha256 => Ok(()),
+        Ok(_) => {
+            Err(failed("the copy differs; the program was replaced meanwhile, so run this again".to_owned()))
+        }
+        Err(error) => Err(failed(error.to_string())),
+    }
+}
+
 /// Said by a task, of the program that it is.
 pub(super) fn check(ordered: &Program) -> Result<(), String> {
     let (path, program) = own()?;
@@ -99,6 +119,19 @@ mod tests {
         let why = on(&paths(Path::new("/fsx"), Some(&other))).expect_err("another");
         assert!(why.contains("another program") && why.contains("cp "), "{why}");
         assert!(on(&paths(Path::new("/fsx"), Some(&folder.path().join("gone")))).is_err());
+    }
+
+    #[test]
+    fn a_copy_that_is_not_this_program_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (here, there) = (folder.path().join("here"), folder.path().join("there"));
+        std::fs::write(&here, "program").expect("written");
+        let sha256 = sha256_of_file(&here).expect("read");
+        let own = (here.clone(), Program { version: "1".to_owned(), sha256 });
+        assert_eq!(put(&own, &there), Ok(()));
+        std::fs::write(&here, "another").expect("written");
+        assert!(put(&own, &there).is_err_and(|why| why.contains("the copy differs")));
+        assert!(put(&own, &folder.path().join("no/folder")).is_err_and(|why| why.contains("no/folder")));
     }
 
     #[test]

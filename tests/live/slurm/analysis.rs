@@ -44,7 +44,7 @@ pub(super) fn reads(bench: &Bench) {
 }
 
 /// Steps of computing and communicating kernels, which differ from rank to rank, and the name of the host.
-fn report(path: &Path, rank: usize) {
+pub(crate) fn report(path: &Path, rank: usize) {
     let (mut kernels, mut calls, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
     for step in 0..12 {
         let at = step * 100_000;
@@ -89,7 +89,7 @@ fn ended(child: Child) -> Ran {
 }
 
 /// Every file below a folder.
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let (mut files, mut open) = (BTreeMap::new(), vec![folder.to_owned()]);
     while let Some(next) = open.pop() {
         for entry in

@@ -2,7 +2,7 @@
 //! right verdict, the right culprit, the other cases unharmed, nothing left.
 
 mod accepted;
-mod analysis;
+pub(crate) mod analysis;
 mod analysis_left;
 pub(crate) mod bench;
 mod configuring;

@@ -1,15 +1,18 @@
-//! Leftovers of analyses that tasks of a Slurm array made for a run: the arrays in the queue and their folders, found by
-//! the names that carry the run's id, where they are the user's own. Only then are arrays ended, and folders removed once
+//! Leftovers of analyses that tasks made for a run: arrays of Slurm, or pods, and their folders, found by the names and
+//! labels that carry the run's id, where they are the user's own. Only then are tasks ended, and folders removed once
 //! nothing writes into them any more.
 
+use super::pods::{leftover, what_may_run};
 use super::{Cleaned, Leftover, LeftoverKind, QUEUE, SHARED, queue};
 use crate::launch::QUERY_LIMIT;
+use crate::reach::pods::AnalysisPods;
 use crate::reach::{Answer, Command, Host, Reach};
 use model::analysis_names;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What stands for the job of such things.
 const ANALYSIS: &str = "analysis";
+const API_SERVER: &str = "API server";
 
 /// Looks for leftovers of a run's analyses in this folder, and ends them, if that is wanted.
 pub async fn clean(run: &str, shared: &str, reach: &dyn Reach, ends: bool) -> Cleaned {
@@ -22,15 +25,59 @@ pub async fn clean(run: &str, shared: &str, reach: &dyn Reach, ends: bool) -> Cl
         queue::end(arrays, &queue::OWN_ARRAYS, reach).await;
         // Tasks that are there, or may be there, write into their folder.
         let writes = !matches!(in_queue(run, shared, reach).await, Ok(queued) if queued.is_empty());
-        for folder in of(LeftoverKind::Folder).filter(|_| !writes) {
-            let path = format!("{shared}/{}", folder.which);
-            // Whether it worked is seen by looking again.
-            let _ =
-                reach.exec(&Host::Here, &Command::new(["rm", "-r", "-f", "--", &path], QUERY_LIMIT)).await;
-        }
+        remove(of(LeftoverKind::Folder).filter(|_| !writes), shared, reach).await;
         cleaned.left = look(run, shared, reach, &mut cleaned.unasked).await;
     }
     cleaned
+}
+
+/// The same where its tasks are pods: these are deleted, and then their folders.
+pub async fn clean_pods(
+    run: &str,
+    shared: &str,
+    pods: &AnalysisPods,
+    reach: &dyn Reach,
+    ends: bool,
+) -> Cleaned {
+    let mut cleaned = Cleaned::default();
+    let found = match pods.left().await {
+        Ok(found) => found,
+        Err(error) => {
+            cleaned.unasked.insert(API_SERVER.to_owned(), error.to_string());
+            return cleaned;
+        }
+    };
+    cleaned.found.extend(found.iter().map(|pod| Leftover { job: ANALYSIS.to_owned(), ..leftover(pod) }));
+    cleaned.found.extend(own_folders(run, shared, reach, &mut cleaned.unasked).await);
+    if !ends || cleaned.found.is_empty() {
+        cleaned.left = cleaned.found.clone();
+        return cleaned;
+    }
+    cleaned.unclear.extend(found.iter().filter_map(what_may_run));
+    match pods.delete(&found).await {
+        // None writes into a folder any more.
+        Ok(left) if left.is_empty() => {
+            let folders = cleaned.found.iter().filter(|left| left.what == LeftoverKind::Folder);
+            remove(folders, shared, reach).await;
+        }
+        Ok(left) => {
+            let left = left.iter().map(|(pod, _)| Leftover { job: ANALYSIS.to_owned(), ..leftover(pod) });
+            cleaned.left.extend(left);
+        }
+        Err(error) => {
+            cleaned.unasked.insert(API_SERVER.to_owned(), error.to_string());
+        }
+    }
+    cleaned.left.extend(own_folders(run, shared, reach, &mut cleaned.unasked).await);
+    cleaned
+}
+
+async fn remove<'a>(folders: impl Iterator<Item = &'a Leftover>, shared: &str, reach: &dyn Reach) {
+    for folder in folders {
+        let path = format!("{shared}/{}", folder.which);
+        // Whether it worked is seen by looking again.
+        let _ = reach.exec(&Host::Here, &Command::new(["rm", "-r", "-f", "--", &path], QUERY_LIMIT)).await;
+    }
 }
 
 async fn look(
@@ -40,27 +87,31 @@ async fn look(
     unasked: &mut BTreeMap<String, String>,
 ) -> BTreeSet<Leftover> {
     let mut found = BTreeSet::new();
-    let left = |at: &str, what: LeftoverKind, which: String| Leftover {
-        at: at.to_owned(),
-        what,
-        which,
-        job: ANALYSIS.to_owned(),
-    };
     match in_queue(run, shared, reach).await {
-        Ok(ids) => found.extend(ids.into_iter().map(|id| left(QUEUE, LeftoverKind::Queued, id))),
+        Ok(ids) => found.extend(ids.into_iter().map(|id| of_analysis(QUEUE, LeftoverKind::Queued, id))),
         Err(why) => {
             unasked.insert(QUEUE.to_owned(), why);
         }
     }
-    match folders(run, shared, reach).await {
-        Ok(folders) => {
-            found.extend(folders.into_iter().map(|folder| left(SHARED, LeftoverKind::Folder, folder)));
-        }
-        Err(why) => {
-            unasked.insert(format!("{SHARED} {shared}"), why);
-        }
-    }
+    found.extend(own_folders(run, shared, reach, unasked).await);
     found
+}
+
+fn of_analysis(at: &str, what: LeftoverKind, which: String) -> Leftover {
+    Leftover { at: at.to_owned(), what, which, job: ANALYSIS.to_owned() }
+}
+
+async fn own_folders(
+    run: &str,
+    shared: &str,
+    reach: &dyn Reach,
+    unasked: &mut BTreeMap<String, String>,
+) -> Vec<Leftover> {
+    let listed = folders(run, shared, reach).await.map_err(|why| {
+        unasked.insert(format!("{SHARED} {shared}"), why);
+    });
+    let folders = listed.unwrap_or_default().into_iter();
+    folders.map(|folder| of_analysis(SHARED, LeftoverKind::Folder, folder)).collect()
 }
 
 /// The ids of the run's arrays; each task of one has a line of its own in the queue.

@@ -40,15 +40,7 @@ pub async fn clean(plan: &Plan, recorded: &Recorded, pods: &Pods, reach: &dyn Re
 }
 
 async fn delete(pods: &Pods, found: &[PodLeft], cleaned: &mut Cleaned) {
-    for pod in found {
-        if let Some(why) = &pod.silent {
-            let node = pod.node.as_deref().unwrap_or("its node");
-            cleaned.unclear.insert(format!(
-                "what ran in pod {} may still run: {node} does not answer ({why}), and deleting the pod proves nothing",
-                pod.name
-            ));
-        }
-    }
+    cleaned.unclear.extend(found.iter().filter_map(what_may_run));
     match pods.delete(found).await {
         Ok(left) => cleaned.left.extend(left.iter().map(|(pod, _)| leftover(pod))),
         Err(error) => {
@@ -57,7 +49,17 @@ async fn delete(pods: &Pods, found: &[PodLeft], cleaned: &mut Cleaned) {
     }
 }
 
-fn leftover(pod: &PodLeft) -> Leftover {
+/// Of a pod on a node that does not answer.
+pub(super) fn what_may_run(pod: &PodLeft) -> Option<String> {
+    let why = pod.silent.as_ref()?;
+    let node = pod.node.as_deref().unwrap_or("its node");
+    Some(format!(
+        "what ran in pod {} may still run: {node} does not answer ({why}), and deleting the pod proves nothing",
+        pod.name
+    ))
+}
+
+pub(super) fn leftover(pod: &PodLeft) -> Leftover {
     Leftover {
         at: pod.node.clone().unwrap_or_else(|| "unplaced".to_owned()),
         what: LeftoverKind::Pod,

@@ -4,6 +4,7 @@
 use super::slurm::{PAUSES_S, id, is_away, pause};
 use super::{NotLaunched, QUERY_LIMIT};
 use crate::reach::slurm_state::{JobState, never_clears};
+use crate::reach::task_state::Task;
 use crate::reach::{Command, Host, Reach, ReachError};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,27 +18,6 @@ pub struct Arrays<'a> {
     pub options: Vec<String>,
     /// Of all nodes to be seen; a task's number in it stands as `SLURM_ARRAY_TASK_ID`.
     pub script: String,
-}
-
-/// What Slurm knows of a task.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Task {
-    /// `never`: the reason, where waiting does not clear it.
-    Waiting {
-        /// Such as `JobHeldUser`; None where waiting may clear it.
-        never: Option<String>,
-    },
-    /// On its node, or in a state that this version does not know.
-    Running,
-    /// How, and on which node.
-    Ended {
-        /// As squeue prints it: `COMPLETED`.
-        state: String,
-        /// The state is `COMPLETED`.
-        completed: bool,
-        /// As squeue prints it; may be empty.
-        node: String,
-    },
 }
 
 impl Arrays<'_> {

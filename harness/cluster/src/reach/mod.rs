@@ -19,6 +19,7 @@ pub mod slurm_calls;
 pub(crate) mod slurm_refusal;
 pub mod slurm_state;
 pub mod stall_request;
+pub mod task_state;
 
 pub use self::removal::removed;
 use self::sink::{Sink, unwritten};

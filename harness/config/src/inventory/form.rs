@@ -75,7 +75,7 @@ pub(super) fn paths(kind: Option<Kind>) -> Form {
         ),
         path("nsys", "the newest that a node has", "for profiled jobs"),
         path("slurm", "PATH", "the folder of Slurm's commands"),
-        Key::optional("harness", Type::Pattern("^/"), "a copy of this program, for `--analyze-on slurm`"),
+        Key::optional("harness", Type::Pattern("^/"), "a copy of this program, for `--analyze-on`"),
         path(
             "counters",
             "/sys/class/infiniband",

@@ -14,4 +14,17 @@ pub struct Analyses {
     /// The folder of Slurm's commands on this machine, as `paths.slurm` names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slurm: Option<String>,
+    /// Tasks are pods of this place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kubernetes: Option<AnalysisPlace>,
+}
+
+/// Where the pods of tasks are made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnalysisPlace {
+    /// Of the kubeconfig; its current one, where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// Of the pods.
+    pub namespace: String,
 }

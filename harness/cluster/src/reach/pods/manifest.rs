@@ -102,15 +102,18 @@ impl PodTemplate {
         json!({ "apiVersion": "v1", "kind": "List", "items": items })
     }
 
-    fn pod(&self, owner: &PodOwner, node: &str) -> Value {
-        let reach = &self.reach;
+    pub(super) fn labels(&self, owner: &PodOwner) -> Map<String, Value> {
         let mut labels = Map::new();
         labels.insert("app.kubernetes.io/managed-by".into(), "harness".into());
         labels.insert(RUN.into(), owner.label().into());
         labels.insert(OWNER.into(), label(&owner.person).into());
-        if let Some(queue) = &reach.queue {
+        if let Some(queue) = &self.reach.queue {
             labels.insert(QUEUE.into(), queue.as_str().into());
         }
+        labels
+    }
+
+    fn pod(&self, owner: &PodOwner, node: &str) -> Value {
         let mut spec = self.spec(&[node], &["sh", "-c", STAYS]);
         if let Some(name) = hostname(node) {
             // What programs report of their host is compared with the names of nodes.
@@ -119,7 +122,9 @@ impl PodTemplate {
         json!({
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": { "name": owner.pod(node), "labels": labels, "annotations": { "harness/node": node } },
+            "metadata": {
+                "name": owner.pod(node), "labels": self.labels(owner), "annotations": { "harness/node": node },
+            },
             "spec": spec,
         })
     }

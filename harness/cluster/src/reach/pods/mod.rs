@@ -10,12 +10,14 @@ mod kubectl;
 mod life;
 mod manifest;
 mod state;
+mod tasks;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use kubectl::Kubectl;
 pub use life::PodLeft;
 pub use manifest::{PodOwner, PodTemplate};
+pub use tasks::{AnalysisPods, PodTasks};
 
 use super::output::{head, too_long};
 use super::process::ProcessReach;

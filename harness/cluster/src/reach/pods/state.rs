@@ -15,6 +15,8 @@ pub(super) struct PodFacts {
     pub ip: Option<String>,
     /// It was deleted, and keeps its name until it is gone.
     pub is_deleted: bool,
+    /// Its container ended by itself, with 0.
+    pub has_succeeded: bool,
     pub state: PodState,
 }
 
@@ -40,6 +42,7 @@ pub(super) fn read(list: &[u8]) -> Result<BTreeMap<String, PodFacts>, String> {
             node: text(&pod["spec"]["nodeName"]),
             ip: pod["status"]["podIP"].as_str().filter(|ip| is_address(ip)).map(str::to_owned),
             is_deleted: is_deleted(pod),
+            has_succeeded: pod["status"]["phase"] == "Succeeded" && !is_deleted(pod),
             state: state(pod),
         };
         Some((text(&pod["metadata"]["name"])?, facts))

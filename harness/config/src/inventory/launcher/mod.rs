@@ -55,6 +55,14 @@ impl ReachBy {
         }
     }
 
+    /// Where nodes are reached by pods.
+    pub fn kubernetes(&self) -> Option<&KubernetesReach> {
+        match self {
+            ReachBy::Kubernetes(pods) => Some(pods),
+            _ => None,
+        }
+    }
+
     /// The same, to change it.
     pub(super) fn slurm_mut(&mut self) -> Option<&mut SlurmReach> {
         match self {
