@@ -10,8 +10,8 @@ use config::inventory::WorldSettings;
 use job::script::{FlowMemory, Flows};
 use sim::flows;
 use sim::work::Work;
-use std::fs;
-use std::io;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::sleep;
@@ -92,7 +92,9 @@ pub(crate) async fn answer(state: &State, program: &str, words: &[String]) -> Re
         None => {
             let pid = std::process::id();
             let part = waits.with_extension(format!("{pid}.part"));
-            fs::write(&part, pid.to_string()).map_err(failed)?;
+            // Held for as long as it listens: of a process in another pod /proc shows nothing.
+            let mut listens = File::create(&part).map_err(failed)?;
+            listens.lock().and_then(|()| write!(listens, "{pid}")).map_err(failed)?;
             fs::rename(&part, &waits).map_err(failed)?;
             let text = loop {
                 match fs::read_to_string(call_of(&waits, pid)) {
@@ -126,8 +128,11 @@ fn rate(life: &JobRun, device: usize) -> Option<f64> {
 
 /// The process that waits there, if it still does.
 fn listener(waits: &Path) -> Option<u32> {
-    let pid: u32 = fs::read_to_string(waits).ok()?.trim().parse().ok()?;
-    PathBuf::from(format!("/proc/{pid}")).exists().then_some(pid)
+    let mut file = File::open(waits).ok()?;
+    let listens = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    text.trim().parse().ok().filter(|_| listens)
 }
 
 fn call_of(waits: &Path, pid: u32) -> PathBuf {
@@ -228,6 +233,18 @@ mod tests {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let asked = FlowArguments::read(&words[0], &words[1..]).expect("read");
         asked.refusal(&words[0], &world).map(|(text, _)| text)
+    }
+
+    #[test]
+    fn a_server_is_there_for_as_long_as_it_holds_its_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let waits = folder.path().join("flow.n1.18515");
+        assert_eq!(listener(&waits), None);
+        let mut held = File::create(&waits).expect("made");
+        held.lock().and_then(|()| write!(held, "{}", 4_000_000)).expect("held");
+        assert_eq!(listener(&waits), Some(4_000_000), "by no number of a process of this machine");
+        drop(held);
+        assert_eq!(listener(&waits), None);
     }
 
     #[test]

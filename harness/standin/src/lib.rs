@@ -13,6 +13,7 @@ mod job_run;
 mod mpirun;
 mod nccl_json;
 mod nccl_tests;
+mod node_tools;
 mod nsys;
 mod nvidia_smi;
 mod place;
@@ -40,7 +41,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 /// The programs that there are, beside those of nccl-tests.
-const OTHERS: [&str; 11] = [
+const OTHERS: [&str; 15] = [
     "nsys",
     "fi_rma_bw",
     "ib_write_bw",
@@ -52,6 +53,10 @@ const OTHERS: [&str; 11] = [
     "nvidia-smi",
     "fi_info",
     "ibv_devices",
+    "dcgmi",
+    "nvbandwidth",
+    "stream",
+    "fio",
 ];
 
 /// Every name by which the executable can be called.
@@ -125,6 +130,9 @@ fn answer(state: &State, call: &Call) -> Result<i32, String> {
             "nvidia-smi" => Ok(nvidia_smi::answer(state, &call.arguments)),
             "fi_info" => Ok(fabric::answer(state, &call.arguments)),
             "ibv_devices" => Ok(fabric::devices(state)),
+            "dcgmi" | "nvbandwidth" | "stream" | "fio" => {
+                node_tools::answer(state, &call.program, &call.arguments).await
+            }
             program => match program.strip_suffix("_perf").and_then(Op::from_name) {
                 Some(op) => nccl_tests::answer(state, op, &call.arguments).await,
                 None => Err(format!("unknown program; known: `{}`", names().join("`, `"))),

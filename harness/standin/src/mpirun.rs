@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::future::pending;
 use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -96,8 +97,8 @@ fn number(word: &str, value: &str) -> Result<u32, String> {
 /// What is to be started on one host.
 #[derive(Serialize, Deserialize)]
 struct Order {
-    /// Where the first process listens, on this machine: all hosts are.
-    port: u16,
+    /// Where the first process listens.
+    at: SocketAddr,
     folder: String,
     host: String,
     hosts: Vec<String>,
@@ -122,11 +123,11 @@ async fn first(state: &State, asked: &MpirunArguments) -> Result<i32, String> {
     let heard = |kind| signal(kind).map_err(|error| format!("no signals: {error}"));
     let (mut term, mut int) = (heard(SignalKind::terminate())?, heard(SignalKind::interrupt())?);
     let own = state.folder.join("bin/mpirun");
-    let mut connections = Connections::listen().await?;
+    let mut connections = Connections::listen(address(&here)).await?;
     let mut ends = FuturesUnordered::new();
     for (at, host) in asked.hosts.iter().enumerate() {
         let order = Order {
-            port: connections.port,
+            at: connections.at,
             folder: folder.display().to_string(),
             host: host.clone(),
             hosts: asked.hosts.clone(),
@@ -176,9 +177,23 @@ async fn first(state: &State, asked: &MpirunArguments) -> Result<i32, String> {
     Ok(code)
 }
 
+/// Where the other hosts reach this one: by its line in /etc/hosts, as pods have it. Hosts without one are this machine.
+fn address(host: &str) -> IpAddr {
+    let lines = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
+    address_in(&lines, host).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
+}
+
+fn address_in(hosts: &str, host: &str) -> Option<IpAddr> {
+    hosts.lines().find_map(|line| {
+        let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
+        let address = words.next()?.parse().ok()?;
+        words.any(|name| name == host).then_some(address)
+    })
+}
+
 /// What the daemons connect to: each has a connection for as long as it may live, and two for what it prints.
 struct Connections {
-    port: u16,
+    at: SocketAddr,
     listener: TcpListener,
     /// None once all are to end.
     lives: Option<Vec<TcpStream>>,
@@ -191,11 +206,11 @@ const STDOUT: u8 = b'O';
 const STDERR: u8 = b'E';
 
 impl Connections {
-    async fn listen() -> Result<Connections, String> {
-        let no_port = |error: io::Error| format!("no port: {error}");
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(no_port)?;
-        let port = listener.local_addr().map_err(no_port)?.port();
-        Ok(Connections { port, listener, lives: Some(Vec::new()), printed: JoinSet::new() })
+    async fn listen(address: IpAddr) -> Result<Connections, String> {
+        let no_port = |error: io::Error| format!("no port at {address}: {error}");
+        let listener = TcpListener::bind((address, 0)).await.map_err(no_port)?;
+        let at = listener.local_addr().map_err(no_port)?;
+        Ok(Connections { at, listener, lives: Some(Vec::new()), printed: JoinSet::new() })
     }
 
     async fn take(&mut self, accepted: io::Result<TcpStream>) {
@@ -287,7 +302,7 @@ async fn daemon(order: &str) -> Result<i32, String> {
         return Err("no process group of its own".to_owned());
     }
     let connected = |what: u8| {
-        let mut stream = std::net::TcpStream::connect(("127.0.0.1", order.port))?;
+        let mut stream = std::net::TcpStream::connect(order.at)?;
         stream.write_all(&[what]).map(|()| stream)
     };
     let lost = |error: io::Error| format!("{}: no connection to mpirun: {error}", order.host);
@@ -373,6 +388,16 @@ mod tests {
         assert_eq!((asked.ranks, asked.per_host, asked.hosts.len()), (4, 2, 2));
         assert_eq!(asked.exported, ["A", "B=1"]);
         assert_eq!(asked.argv, ["prog", "-x", "3"]);
+    }
+
+    #[test]
+    fn a_host_is_reached_by_its_line_in_the_hosts_file() {
+        let hosts =
+            "127.0.0.1 localhost\n# 10.0.0.9 n1\n10.244.1.7\tn1 # n3\nnonsense n2\n10.244.2.7 n22 n2\n";
+        let of = |host: &str| address_in(hosts, host).map(|address| address.to_string());
+        assert_eq!(of("n1").as_deref(), Some("10.244.1.7"));
+        assert_eq!(of("n2").as_deref(), Some("10.244.2.7"));
+        assert_eq!((of("n3"), of("")), (None, None));
     }
 
     #[test]

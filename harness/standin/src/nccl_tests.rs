@@ -117,7 +117,7 @@ fn prints(table: &Table, task: u32) -> bool {
 }
 
 /// As the simulated cluster would have it in the job's folder.
-fn table_text(state: &State, life: &JobRun, table: &Table, so_far_s: f64, broken: bool) -> String {
+pub(crate) fn table_text(state: &State, life: &JobRun, table: &Table, so_far_s: f64, broken: bool) -> String {
     let execution = life.execution();
     let what = format!("pid{:?}{:?}", table.world.nodes, table.world.gpu);
     let mut noise = noise_of(&state.cluster, &execution.case, &execution.job, &what);

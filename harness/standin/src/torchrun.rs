@@ -1,13 +1,15 @@
-//! torchrun with the training programs of the simulated cluster: one launcher on each node, of which the first prints; and
-//! `nemo` and `python3`, each of whose ranks is a task, of which the first prints.
+//! torchrun with the programs of the simulated cluster, trainings and collectives: one launcher on each node, of which the
+//! first prints; and `nemo` and `python3`, each of whose ranks is a task, of which the first prints.
 
 use super::job_run::JobRun;
+use super::nccl_tests::table_text;
 use super::place::ProcessPlace;
 use super::rank::{self, Part};
 use super::state::State;
 use super::world;
 use job::script::{Run, Step};
-use sim::work::Work;
+use sim::outputs::breaks_off;
+use sim::work::{Table, Work};
 
 pub(crate) async fn answer(state: &State, program: &str, arguments: &[String]) -> Result<i32, String> {
     let place = ProcessPlace::from_environment()?;
@@ -18,8 +20,10 @@ pub(crate) async fn answer(state: &State, program: &str, arguments: &[String]) -
     let steps = vec![Step::Run(Run { argv, tasks_per_node, mpi: None, container: None, profile: None })];
     let life = JobRun::new(state, (&place.case, &place.job), nodes, steps.clone(), met.begin_ns);
     let execution = life.execution();
-    let Work::Command { stdout, stderr, code, seconds } = &execution.work else {
-        return Err("no training program".to_owned());
+    let (stdout, stderr, code, seconds) = match &execution.work {
+        Work::Command { stdout, stderr, code, seconds } => (stdout, stderr, code, seconds),
+        Work::Tables(tables) => return collective(state, &place, &life, tables, steps, tasks_per_node).await,
+        _ => return Err("no training program".to_owned()),
     };
     if let Some(program) = &execution.unknown_program {
         return Err(format!(
@@ -52,4 +56,32 @@ pub(crate) async fn answer(state: &State, program: &str, arguments: &[String]) -
         last: text(execution.work_to_s),
     };
     rank::live(&life, part).await
+}
+
+/// A sweep of sizes: the first node prints its table.
+async fn collective(
+    state: &State,
+    place: &ProcessPlace,
+    life: &JobRun,
+    tables: &[Table],
+    steps: Vec<Step>,
+    tasks_per_node: u32,
+) -> Result<i32, String> {
+    let execution = life.execution();
+    let prints = place.local == 0 && execution.nodes.first() == Some(&place.node);
+    let table = tables.first().filter(|_| prints);
+    let text = |at_s: f64, broken: bool| {
+        let so_far_s = at_s - execution.work_from_s;
+        table
+            .map_or_else(String::new, |table| life.mark() + &table_text(state, life, table, so_far_s, broken))
+    };
+    let part = Part {
+        place,
+        steps,
+        local: (place.local, tasks_per_node),
+        counters: life.counters(state, if place.local == 0 { &place.node } else { "" }, None),
+        text: &|at_s| text(at_s, false),
+        last: text(execution.work_to_s, breaks_off(&execution.active_faults)),
+    };
+    rank::live(life, part).await
 }

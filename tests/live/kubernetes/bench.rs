@@ -40,25 +40,30 @@ impl Bench {
 
     pub(crate) fn with_project(project: Project, nodes: &str) -> Bench {
         let nth = NAMESPACES.fetch_add(1, Ordering::SeqCst);
-        let cluster = kubernetes_cluster::running();
-        let namespace = Namespace(format!("t{}-{nth}", std::process::id()), cluster);
-        let bench = Bench { cluster, project, namespace };
-        bench.cluster.kubectl(&["create", "namespace", &bench.namespace.0]);
-        bench.claim();
+        let bench = Bench::named(project, &format!("t{}-{nth}", std::process::id()), "shared");
         bench.inventory("live", nodes);
         bench
     }
 
-    /// A claim `shared` of a folder of this machine, which is every node's.
-    fn claim(&self) {
+    /// A namespace of this name, with a claim, and no inventory.
+    pub(crate) fn named(project: Project, namespace: &str, claim: &str) -> Bench {
+        let cluster = kubernetes_cluster::running();
+        let bench = Bench { cluster, project, namespace: Namespace(namespace.to_owned(), cluster) };
+        bench.cluster.kubectl(&["create", "namespace", namespace]);
+        bench.claim(claim);
+        bench
+    }
+
+    /// A claim of a folder of this machine, which is every node's.
+    fn claim(&self, claim: &str) {
         let (namespace, folder) = (&self.namespace, self.shared());
         let volume = namespace;
         fs::create_dir_all(&folder).expect("made");
         self.cluster.create(&format!(
             "apiVersion: v1\nkind: PersistentVolume\nmetadata: {{name: {volume}}}\nspec:\n  capacity: {{storage: 1Gi}}\n  \
              accessModes: [ReadWriteMany]\n  persistentVolumeReclaimPolicy: Retain\n  hostPath: {{path: {folder}}}\n  \
-             claimRef: {{namespace: {namespace}, name: shared}}\n---\napiVersion: v1\nkind: PersistentVolumeClaim\n\
-             metadata: {{name: shared, namespace: {namespace}}}\nspec:\n  accessModes: [ReadWriteMany]\n  \
+             claimRef: {{namespace: {namespace}, name: {claim}}}\n---\napiVersion: v1\nkind: PersistentVolumeClaim\n\
+             metadata: {{name: {claim}, namespace: {namespace}}}\nspec:\n  accessModes: [ReadWriteMany]\n  \
              storageClassName: \"\"\n  volumeName: {volume}\n  resources: {{requests: {{storage: 1Gi}}}}\n"
         ));
     }

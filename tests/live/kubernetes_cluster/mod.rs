@@ -97,7 +97,9 @@ impl Cluster {
         cluster.script("watch", &[&std::process::id().to_string()]);
         let standin = crate::bed::executable().display().to_string();
         let dir = cluster.dir.display().to_string();
-        cluster.script("up", &[&dir, &NODES.to_string(), &standin]);
+        // Pods run it to read reports.
+        let harness = crate::project::HARNESS;
+        cluster.script("up", &[&dir, &NODES.to_string(), &standin, harness]);
         cluster
     }
 

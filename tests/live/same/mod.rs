@@ -1,6 +1,7 @@
 //! The suite that ships, over a simulated Slurm and simulated ssh, a real Slurm and real ssh, with the same model
 //! behind all of them: the same verdicts, the same culprits, and run folders that differ only where they must.
 
+mod analysed;
 mod differ;
 mod pods;
 mod trainings;
@@ -25,7 +26,7 @@ pub(crate) fn tests() -> Vec<Trial> {
 
 /// Those that need a Kubernetes and no Slurm.
 pub(crate) fn in_pods() -> Vec<Trial> {
-    trials("kubernetes", pods::FACTS, kubernetes_cluster::absent())
+    trials("kubernetes", &[pods::FACTS, analysed::FACTS].concat(), kubernetes_cluster::absent())
 }
 
 /// What is read off counters by the machine's own clock, and what is left of a workload that was lived through in part:
@@ -66,16 +67,19 @@ fn assert_no_baselines(way: &Way) {
 
 /// Some cases of the suite that ships, one operation for all.
 fn parts(kept: &[&str]) -> String {
-    let shipped =
-        std::fs::read_to_string(crate::project::root().join("suites/nccl-p5.toml")).expect("a suite");
+    "instance = \"p5\"\nabout = \"parts of the suite that ships\"\n".to_owned() + &cases_of("nccl-p5", kept)
+}
+
+/// Some cases of a suite that ships, one operation for all.
+fn cases_of(suite: &str, kept: &[&str]) -> String {
+    let path = crate::project::root().join(format!("suites/{suite}.toml"));
+    let shipped = std::fs::read_to_string(path).expect("a suite");
     let (_, cases) = shipped.split_once("\n[[case]]\n").expect("cases");
     let is_kept = |case: &&str| kept.iter().any(|name| case.starts_with(&format!("name = \"{name}\"\n")));
-    let mut text = "instance = \"p5\"\nabout = \"parts of the suite that ships\"\n".to_owned();
-    for line in cases
-        .split("\n[[case]]\n")
-        .filter(is_kept)
-        .flat_map(|case| ["[[case]]"].into_iter().chain(case.lines()))
-    {
+    let chosen: Vec<&str> = cases.split("\n[[case]]\n").filter(is_kept).collect();
+    assert_eq!(chosen.len(), kept.len(), "{suite} has no longer all of {kept:?}");
+    let mut text = String::new();
+    for line in chosen.into_iter().flat_map(|case| ["[[case]]"].into_iter().chain(case.lines())) {
         text += if line.starts_with("matrix = ") { "matrix = { op = [\"all_reduce\"] }" } else { line };
         text += "\n";
     }

@@ -5,7 +5,7 @@ use crate::bed::{StandIns, executable};
 use crate::kubernetes::bench::Bench;
 use crate::project::{Project, Ran, copy, ran, root};
 use crate::slurm_cluster::Cluster;
-use crate::ssh::hosts::{Hosts, processes_with, wait_until};
+use crate::ssh::hosts::{self, Hosts, processes_with, wait_until};
 use std::fs;
 use std::path::Path;
 use std::thread;
@@ -48,6 +48,18 @@ pub(super) fn all(asked: &SuiteRequest<'_>) -> [Way; 4] {
 
 pub(super) fn simulated_ssh(asked: &SuiteRequest<'_>) -> Way {
     pretended(asked, "ssh")
+}
+
+/// Simulated ssh, real ssh where there is an sshd, and pods, which run side by side.
+pub(super) fn beside_pods(asked: &SuiteRequest<'_>) -> Vec<Way> {
+    thread::scope(|scope| {
+        let real = hosts::absent().is_none().then(|| scope.spawn(|| by_ssh(asked)));
+        let pods = scope.spawn(|| by_pods(asked));
+        let simulated = simulated_ssh(asked);
+        let real = real.into_iter().chain([pods]);
+        let joined = real.map(|way| way.join().unwrap_or_else(|why| std::panic::resume_unwind(why)));
+        [simulated].into_iter().chain(joined).collect()
+    })
 }
 
 /// Pods of a real Kubernetes.
