@@ -56,11 +56,7 @@ pub(super) async fn fetch(
         Some(above) if !above.as_os_str().is_empty() => above.to_owned(),
         _ => PathBuf::from("."),
     };
-    let room = statvfs(&above).map_err(|error| at(&format!("{}: {error}", above.display())))?;
-    let free = room.blocks_available().saturating_mul(room.fragment_size());
-    if manifest.bytes() > free {
-        return Err(at(&format!("{} bytes are to be fetched, and {free} are free", manifest.bytes())));
-    }
+    check_room(&above, manifest.bytes()).map_err(|why| at(&why))?;
     let prefix_of_part = part_prefix(target);
     sweep(&above, &prefix_of_part);
     // Removed with this value, whatever happens but a kill.
@@ -69,20 +65,8 @@ pub(super) async fn fetch(
     let _held = File::open(part.path()).ok().map(hold);
     let folder = part.path().join(&manifest.name);
     fs::create_dir(&folder).map_err(|error| at(&error))?;
-    let mut fetching =
-        stream::iter(&manifest.files).map(|file| fetch_file(prefix, file, &folder)).buffer_unordered(AT_ONCE);
-    let all = async {
-        while let Some(bytes) = fetching.try_next().await? {
-            bar.inc(bytes);
-        }
-        Ok(())
-    };
-    tokio::select! {
-        done = all => done?,
-        code = stopped() => {
-            return Err(Failure::Stopped(code, "it was stopped; nothing was kept; fetch it again".to_owned()));
-        }
-    }
+    let files: Vec<&ManifestFile> = manifest.files.iter().collect();
+    bring(prefix, &files, &folder, bar).await?;
     if manifest.is_run() {
         bundle::admit(&folder, &manifest.name).map_err(|error| {
             Failure::refused(format!(
@@ -93,6 +77,40 @@ pub(super) async fn fetch(
         })?;
     }
     appear(&folder, target).map_err(|error| at(&error))
+}
+
+/// Whether so many bytes find room below a folder.
+pub(super) fn check_room(above: &Path, bytes: u64) -> Result<(), String> {
+    let room = statvfs(above).map_err(|error| format!("{}: {error}", above.display()))?;
+    let free = room.blocks_available().saturating_mul(room.fragment_size());
+    match bytes > free {
+        true => Err(format!("{bytes} bytes are to be fetched, and {free} are free")),
+        false => Ok(()),
+    }
+}
+
+/// Fetches files into a folder of this process, each with the digest of its entry.
+pub(super) async fn bring(
+    prefix: &Prefix,
+    files: &[&ManifestFile],
+    folder: &Path,
+    bar: &ProgressBar,
+) -> Result<(), Failure> {
+    let mut fetching = stream::iter(files.iter().copied())
+        .map(|file| fetch_file(prefix, file, folder))
+        .buffer_unordered(AT_ONCE);
+    let all = async {
+        while let Some(bytes) = fetching.try_next().await? {
+            bar.inc(bytes);
+        }
+        Ok(())
+    };
+    tokio::select! {
+        done = all => done,
+        code = stopped() => {
+            Err(Failure::Stopped(code, "it was stopped; nothing was kept; fetch it again".to_owned()))
+        }
+    }
 }
 
 /// By which what a killed process left is known as that of the same target.
