@@ -60,6 +60,9 @@ pub struct FoundLimits {
     pub gpus: usize,
     /// Of all these GPUs, in nanoseconds.
     pub window_ns: f64,
+    /// Whether any report is of a simulated cluster.
+    #[serde(default)]
+    pub simulated: bool,
 }
 
 /// One thing that limits the work.
