@@ -99,13 +99,25 @@ pub fn open(home: &Home, file: &Path) -> Result<PathBuf, StoreError> {
 
 /// Checks that a folder from elsewhere is the run of that id and unchanged, and marks it before it appears in `runs`.
 pub(crate) fn admit(opened: &Path, id: &str) -> Result<(), StoreError> {
-    let run = Stored::open(opened)?;
-    if run.plan.run_id != id {
-        let why = format!("its folder is `{id}`, but its plan is of run `{}`", run.plan.run_id);
-        return Err(StoreError::other(&opened.join("plan.json"), &why));
-    }
-    intact(&run)?;
+    intact(&with_id(opened, id)?)?;
     store::mark_foreign(opened)
+}
+
+/// The same of a run without what its jobs left.
+pub(crate) fn admit_results(opened: &Path, id: &str) -> Result<(), StoreError> {
+    with_id(opened, id)?;
+    store::mark_foreign(opened)
+}
+
+fn with_id(opened: &Path, id: &str) -> Result<Stored, StoreError> {
+    let run = Stored::open(opened)?;
+    match run.plan.run_id == id {
+        true => Ok(run),
+        false => {
+            let why = format!("its folder is `{id}`, but its plan is of run `{}`", run.plan.run_id);
+            Err(StoreError::other(&opened.join("plan.json"), &why))
+        }
+    }
 }
 
 /// A message about a file of the archive, by its path there.

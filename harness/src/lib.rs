@@ -21,6 +21,7 @@ mod memory;
 mod observe;
 mod own_recipes;
 pub mod page;
+mod page_facts;
 pub mod panics;
 pub mod pipeline;
 pub(crate) mod provision;

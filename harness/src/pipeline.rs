@@ -2,6 +2,8 @@
 //! It decides nothing itself: each stage is a function from artefact to artefact, and this is where they meet.
 
 use crate::analyze;
+use crate::diagnose;
+use crate::page_facts::PageFacts;
 use crate::panics;
 use crate::report::{Progress, REPORTERS, Report, ReportError};
 use crate::summary::summarise;
@@ -24,7 +26,6 @@ use recipes::catalogue::Catalogue;
 use recipes::recipe::ExtractStore;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{self, Store, StoreError};
@@ -155,7 +156,7 @@ pub(crate) async fn run(
             catalogue,
         };
         let of_case = judge_case(&data, store)?;
-        runner.meanwhile(keep_trace(&data, &of_case, store)).await?;
+        runner.meanwhile(keep_excerpts(&data, &of_case, store)).await?;
         let keep = collect::keep(&launched, &collected, of_case.verdict.end, folders, store);
         if let Some(kept) = runner.meanwhile(keep).await? {
             store.write_json(&folder.join("reports.json"), &kept)?;
@@ -211,7 +212,7 @@ pub(crate) async fn run(
             let known: Vec<&Judged> = judged.iter().flatten().collect();
             let mut summary = summarise(plan, &record, &known, catalogue);
             summary.culprits = judge::merge_culprits(named.clone(), Vec::new());
-            on_case(&Report { plan, cases: &so_far, summary: &summary, jobs: &[], traces: &[] });
+            on_case(&Report::new(plan, &so_far, &summary));
         }
     }
     record.stopped = runner.stopped().map(str::to_owned);
@@ -342,7 +343,7 @@ pub(crate) async fn judge_files(
         catalogue,
     };
     let judged = judge_case(&data, store)?;
-    keep_trace(&data, &judged, store).await?;
+    keep_excerpts(&data, &judged, store).await?;
     Ok(judged)
 }
 
@@ -355,8 +356,9 @@ pub(crate) fn judge_case(data: &CaseData<'_>, store: &Store) -> Result<Judged, S
     Ok(judged)
 }
 
-/// Keeps the window of a failed case that shows what failed, where it has reports.
-pub(crate) async fn keep_trace(
+/// Keeps what the reports of a case say, where it has any: what limits its work and, of one that failed, the window that
+/// shows it.
+pub(crate) async fn keep_excerpts(
     data: &CaseData<'_>,
     judged: &Judged,
     store: &Store,
@@ -369,6 +371,7 @@ pub(crate) async fn keep_trace(
         verdict: Some(&judged.verdict),
         folder: &store.case(&data.case.name),
     };
+    diagnose::kept::keep(&artefacts, store).await?;
     kept::keep(&artefacts, store).await
 }
 
@@ -379,10 +382,8 @@ pub(crate) fn write_reports(
     finished: &Finished,
     store: &Store,
 ) -> (Vec<(&'static str, Vec<u8>)>, Vec<StoreError>) {
-    let jobs = jobs_of(plan, &|case| store.case(case));
-    let traces = kept::read_all(plan, &finished.cases, &|case| store.case(case));
-    let report =
-        Report { plan, cases: &finished.cases, summary: &finished.summary, jobs: &jobs, traces: &traces };
+    let facts = PageFacts::read(plan, &finished.cases, &store.folder()).with_past(plan, &finished.cases);
+    let report = facts.report(plan, &finished.cases, &finished.summary);
     let (mut written, mut errors) = (Vec::new(), Vec::new());
     for reporter in &REPORTERS {
         let path = store.folder().join(reporter.file);
@@ -395,12 +396,6 @@ pub(crate) fn write_reports(
         }
     }
     (written, errors)
-}
-
-/// How the jobs of each case went, as its folder has it; a case without a record that can be read has none.
-pub(crate) fn jobs_of(plan: &Plan, folder: &dyn Fn(&str) -> PathBuf) -> Vec<(String, CaseJobs)> {
-    let read = |case: &str| store::read_json(&folder(case).join("job.json")).ok();
-    plan.cases.iter().filter_map(|case| Some((case.name.clone(), read(&case.name)?))).collect()
 }
 
 /// Progress messages of a run; a message that many jobs or cases share is printed once.

@@ -156,7 +156,7 @@ impl ReplayInput<'_> {
                 catalogue,
             };
             let of_case = pipeline::judge_case(&data, store)?;
-            pipeline::keep_trace(&data, &of_case, store).await?;
+            pipeline::keep_excerpts(&data, &of_case, store).await?;
             judged.push(of_case);
         }
         if from == From::Collect {
@@ -174,7 +174,7 @@ fn is_carried(file: &Path, from: From) -> bool {
         ["cases", _, "raw", ..] => true,
         ["cases", _, "metrics.parquet" | "analysis.json"] => from > From::Analyze,
         ["cases", _, "verdict.json" | "outcomes.json"] => from > From::Judge,
-        ["cases", _, "reports.json" | "trace.json"] => true,
+        ["cases", _, "reports.json" | "trace.json" | "diagnosis.json"] => true,
         _ => false,
     }
 }

@@ -1,13 +1,11 @@
 //! The page of a stored run, made from its artefacts alone.
 
-use crate::pipeline::jobs_of;
+use crate::page_facts::PageFacts;
 use crate::report::{Report, RunState, run_page_at, run_page_live};
 use crate::summary::summarise;
-use crate::trace::kept;
 use base::text::show;
-use model::artefact::{CaseJobs, CaseVerdict, Format, RunRecord, Summary};
+use model::artefact::{CaseVerdict, Format, RunRecord, Summary};
 use recipes::catalogue::Catalogue;
-use recipes::excerpt::ReadTrace;
 use std::path::Path;
 use store::Stored;
 use verdict::history::past::moment;
@@ -18,8 +16,7 @@ pub(crate) struct PageArtefacts<'a> {
     run: &'a Stored,
     cases: Vec<CaseVerdict>,
     summary: Summary,
-    jobs: Vec<(String, CaseJobs)>,
-    traces: Vec<(String, Result<ReadTrace, String>)>,
+    facts: PageFacts,
 }
 
 impl PageArtefacts<'_> {
@@ -33,9 +30,14 @@ impl PageArtefacts<'_> {
         for case in &run.plan.cases {
             cases.extend(run.verdict(&case.name).map_err(|error| error.to_string())?);
         }
-        let jobs = jobs_of(&run.plan, &|case| run.case(case));
-        let traces = kept::read_all(&run.plan, &cases, &|case| run.case(case));
-        Ok(PageArtefacts { run, cases, summary, jobs, traces })
+        let facts = PageFacts::read(&run.plan, &cases, run.folder());
+        Ok(PageArtefacts { run, cases, summary, facts })
+    }
+
+    /// With what comparable runs before it measured.
+    pub(crate) fn with_past(mut self) -> Self {
+        self.facts = self.facts.with_past(&self.run.plan, &self.cases);
+        self
     }
 
     /// Of a run that goes on: what its judged cases show. Which parts the run as a whole names is known at its end.
@@ -59,9 +61,8 @@ impl PageArtefacts<'_> {
         let named = judged.iter().flat_map(|judged| judged.verdict.culprits.clone()).collect();
         summary.culprits = judge::merge_culprits(named, Vec::new());
         let cases: Vec<CaseVerdict> = judged.into_iter().map(|judged| judged.verdict).collect();
-        let jobs = jobs_of(&run.plan, &|case| run.case(case));
-        let traces = kept::read_all(&run.plan, &cases, &|case| run.case(case));
-        Ok(PageArtefacts { run, cases, summary, jobs, traces })
+        let facts = PageFacts::read(&run.plan, &cases, run.folder());
+        Ok(PageArtefacts { run, cases, summary, facts })
     }
 
     /// How many cases are judged.
@@ -82,12 +83,6 @@ impl PageArtefacts<'_> {
     }
 
     fn report(&self) -> Report<'_> {
-        Report {
-            plan: &self.run.plan,
-            cases: &self.cases,
-            summary: &self.summary,
-            jobs: &self.jobs,
-            traces: &self.traces,
-        }
+        self.facts.report(&self.run.plan, &self.cases, &self.summary)
     }
 }

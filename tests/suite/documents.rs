@@ -180,7 +180,7 @@ fn every_simulated_fault_is_on_its_page() {
 }
 
 /// The forms that are shown as tables of keys: the page, the name of the list, the kind of file, and the path of the form.
-const FORMS: [(&str, &str, &str, &str); 59] = [
+const FORMS: [(&str, &str, &str, &str); 60] = [
     ("suites", "suite", "suite", ""),
     ("suites", "own cases", "suite", "extends=absent"),
     ("suites", "extended suite", "suite", "extends=present"),
@@ -221,6 +221,7 @@ const FORMS: [(&str, &str, &str, &str); 59] = [
     ("inventories", "paths", "inventory", "kind=simulated.paths"),
     ("inventories", "topology", "inventory", "topology"),
     ("inventories", "container", "inventory", "container"),
+    ("inventories", "publish", "inventory", "publish"),
     ("inventories", "world", "inventory", "world"),
     ("inventories", "own instance", "inventory", "instance"),
     ("inventories", "instance", "instance", ""),

@@ -48,6 +48,8 @@ pub(crate) struct State {
     pub(crate) uploads: BTreeMap<String, (String, BTreeMap<usize, Vec<u8>>)>,
     /// `METHOD /bucket/key?query` of each request that was carried out.
     pub(crate) done: Vec<String>,
+    /// Of each `GET` that was answered the target, and how many bytes of its object were sent.
+    pub(crate) sent: Vec<(String, u64)>,
     /// Keys whose objects were replaced by others.
     pub(crate) written_over: Vec<String>,
     pub(crate) ignores_conditions: bool,
@@ -261,10 +263,16 @@ impl ObjectServer {
                 let text = format!("<ListBucketResult>{}</ListBucketResult>", listed.collect::<String>());
                 ok(&[], text.into_bytes())
             }
-            ("GET" | "HEAD", _) => match state.objects.get(&key) {
-                Some(bytes) => read(request, bytes),
-                None => error(404, "NoSuchKey", request),
-            },
+            ("GET" | "HEAD", _) => {
+                let reply = match state.objects.get(&key) {
+                    Some(bytes) => read(request, bytes),
+                    None => error(404, "NoSuchKey", request),
+                };
+                if reply.status < 300 {
+                    state.sent.push((request.target.clone(), reply.body.len() as u64));
+                }
+                reply
+            }
             _ => error(405, "MethodNotAllowed", request),
         }
     }

@@ -366,7 +366,17 @@ fn cut_and_slow_bodies_are_fetched_again_or_nothing_is() {
     let other = Project::bare();
     let lasting = ["fetch", URL, "here", "--request-timeout", "1s", "--retries", "1"];
     assert_ended(&with(&server, &other, &lasting, None), 3, "files/large");
-    assert_eq!(fs::read_dir(other.path()).expect("read").count(), 0);
+    assert!(!other.path().join("here").exists());
+    // What came is kept, and the same command brings the rest.
+    server.heal();
+    server.state().sent.clear();
+    let again = with(&server, &other, &arguments, None);
+    assert_ended(&again, 0, "5 files of delivery");
+    assert!(contents(&other.path().join("here")) == contents(&project.path().join("delivery")));
+    let sent: Vec<String> = server.state().sent.iter().map(|(target, _)| target.clone()).collect();
+    let is_small = |target: &&String| target.contains("/files/") && !target.contains("large");
+    assert_eq!(sent.iter().filter(is_small).count(), 0, "small files were here: {sent:?}");
+    assert_eq!(fs::read_dir(other.path()).expect("read").count(), 1, "nothing else is left");
 }
 
 /// A published folder in which a test changes what it likes.

@@ -196,3 +196,44 @@ fn the_page_of_64_nodes_is_small_and_has_every_node() {
         assert!(page.contains(&format!("<th scope=\"row\">p5-{node:03}</th>")), "p5-{node:03}");
     }
 }
+
+#[test]
+fn a_run_shows_the_comparable_runs_before_it_and_what_differs_since() {
+    let project = little::project();
+    little::ended(&project);
+    let first = read(&project.latest().join("index.html"));
+    assert!(
+        !first.contains("History: ") && first.contains("No earlier run of the same suites and inventory")
+    );
+    let one = little::id(&project);
+    // Only what has the same jobs is shown, whatever else lies there.
+    let other = project.harness(&["--suite", "canary", "all-is-well", "-q"]);
+    assert_eq!(other.code, Some(0), "{}", other.all());
+    let ran = project
+        .harness(&[&little::ARGS[..], &["-q", "--sim-fault", "p5-001:nic-slow=0.5@rdmap79s0"]].concat());
+    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    let second = read(&project.latest().join("index.html"));
+    for words in [
+        "History: 1 simulated run of the same suites and inventory",
+        "<svg class=\"past\"",
+        "(n = 1)</span>",
+        &format!("Compared with <code>{one}</code>"),
+        "<td>simulated faults<td><td>p5-002:nic-dead@rdmap113s0<td>p5-001:nic-slow=0.5@rdmap79s0, p5-002:nic-dead@rdmap113s0",
+    ] {
+        assert!(second.contains(words), "no `{words}`");
+    }
+    // The profiled case comes first of all cards, with what limits it.
+    let card = second.split_once("class=\"card").expect("a card").1;
+    assert!(card.starts_with("\" id=\"diagnosis\"") && card.contains("<h3>kernels</h3>"), "{}", &card[..200]);
+    assert!(project.latest().join("cases/kernels/diagnosis.json").is_file());
+    assert!(!project.latest().join("cases/pair/diagnosis.json").exists());
+    // A replay judges the same jobs, and has the same past.
+    let ran = project.harness(&["replay", "-q", "--from", "judge"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    let replayed = read(&project.latest().join("index.html"));
+    assert!(replayed.contains(&format!("Compared with <code>{one}</code>")));
+    // The page of the first run has no past, though newer runs are there now.
+    let ran = project.harness(&["page", &one, "--output", "one.html"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    assert!(!read(&project.path().join("one.html")).contains("History: "));
+}

@@ -169,6 +169,7 @@ pub fn plan(
         keep_bad_nodes: false,
         most_jobs: inventory.reach.planner().most_jobs(),
         reservation: request.reservation.clone(),
+        publish: inventory.publish.clone(),
         allocations: Vec::new(),
         recipes: planned_recipes(
             &request.catalogue,

@@ -11,7 +11,7 @@ use clap::Args;
 use model::artefact::Culprit;
 use std::fmt::Write;
 use std::io::{self, Write as _};
-use store::Home;
+use store::{Home, Stored};
 use verdict::compare::{Changed, Comparison, Effect, NumberGroup, Side, VerdictGroup, compare};
 use verdict::history::past::{self, Run};
 
@@ -43,7 +43,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<i32, Error> {
     let home = home()?;
     let b = args.b.as_deref().ok_or_else(|| Error::Usage(one_run(&home, &args.a)))?;
     let read = read(&home, &args.a).and_then(|a| Ok((a, read(&home, b)?)));
-    let (a, b) = read.map_err(Error::Usage)?;
+    let ((a, _held_a), (b, _held_b)) = read.map_err(Error::Usage)?;
     let comparison = compare(&a, &b).map_err(Error::Usage)?;
     let text = match args.format.as_str() {
         "json" => serde_json::to_string_pretty(&comparison).unwrap_or_default() + "\n",
@@ -70,9 +70,11 @@ fn one_run(home: &Home, word: &str) -> String {
     }
 }
 
-fn read(home: &Home, word: &str) -> Result<Run, String> {
-    let stored = stored::open(home, word)?;
-    past::run(stored.folder()).map_err(|why| format!("`{word}`: {why}"))
+/// The run, and what holds its folder while its numbers are read.
+fn read(home: &Home, word: &str) -> Result<(Run, Stored), String> {
+    let stored = stored::open_results(home, word)?;
+    let run = past::run(stored.folder()).map_err(|why| format!("`{word}`: {why}"))?;
+    Ok((run, stored))
 }
 
 /// So many of a kind are shown, unless all are requested.

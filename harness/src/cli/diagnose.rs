@@ -4,6 +4,7 @@ use super::home;
 use crate::diagnose::{self, Order, ReportSet};
 use crate::error::Error;
 use crate::memory;
+use crate::publish::RemoteInputs;
 use crate::session::stored;
 use crate::stats::Exporting;
 use clap::Args;
@@ -48,7 +49,8 @@ pub(super) struct DiagnoseArgs {
 }
 
 pub(super) fn run(args: &DiagnoseArgs) -> Result<i32, Error> {
-    let sets = match args.inputs.as_slice() {
+    let names = RemoteInputs::open(&args.inputs)?;
+    let sets = match names.paths.as_slice() {
         [one] => report_sets(&home()?, one)?.unwrap_or_else(|| vec![(None, vec![one.clone()])]),
         several => vec![(None, several.to_vec())],
     };
@@ -59,6 +61,7 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<i32, Error> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let order = Order {
         sets,
+        names,
         exporting: Exporting { again: args.force_export, stale_ok: args.stale_ok, nsys: args.nsys.clone() },
         jobs: args.jobs.map_or(cores, NonZeroUsize::get),
         as_json: args.format == "json",

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::library::Library;
 use crate::memory;
+use crate::publish::{RemoteInputs, is_remote};
 use crate::recipe::{self, Order, RecipeRequest, TableForm};
 use crate::session::load;
 use crate::session::planning::to_lines;
@@ -225,9 +226,15 @@ fn order<'a>(
             .map_err(|diagnostics| errors.extend(diagnostics))
             .ok(),
     };
+    if on.is_some() && inputs.iter().any(|input| is_remote(input)) {
+        errors.push(
+            "--analyze-on: the nodes read no object store; leave it out, or fetch the reports".to_owned(),
+        );
+    }
     if !errors.is_empty() {
         return Err(errors);
     }
+    let inputs = RemoteInputs::open(&inputs).map_err(|why| vec![why.to_string()])?;
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     Ok(Order {
         catalogue,

@@ -36,7 +36,7 @@ pub(super) fn run(args: &PageArgs) -> Result<i32, Error> {
         )));
     }
     for name in &args.runs {
-        let run = stored::open(&home, name).map_err(Error::Usage)?;
+        let run = stored::open_results(&home, name).map_err(Error::Usage)?;
         let path = match is_file {
             true => args.output.clone(),
             false => args.output.join(format!("{}.html", run.plan.run_id)),
@@ -48,12 +48,14 @@ pub(super) fn run(args: &PageArgs) -> Result<i32, Error> {
 }
 
 fn write(run: &Stored, path: &Path) -> Result<(), String> {
-    let artefacts = PageArtefacts::read(run)?;
+    let artefacts = PageArtefacts::read(run)?.with_past();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let failed = |error: std::io::Error| format!("{}: {error}", show(&path.display().to_string()));
     fs::create_dir_all(folder).map_err(failed)?;
     let (from, to) = (folder.canonicalize().map_err(failed)?, run.folder().canonicalize().map_err(failed)?);
-    let page = artefacts.render(Some(&relative(&from, &to)))?;
+    let to_run = relative(&from, &to);
+    // Nothing leads to what is removed in a moment.
+    let page = artefacts.render((!run.is_temporary()).then_some(to_run.as_path()))?;
     store::write_whole(path, &page).map_err(|error| error.to_string())
 }
 

@@ -1,6 +1,7 @@
 //! `harness stats`: the tables of statistics of exported reports, with the options of nsys.
 
 use crate::memory;
+use crate::publish::RemoteInputs;
 use crate::stats::{self, Exporting, Order};
 use base::suggest::nearest;
 use clap::Args;
@@ -128,8 +129,9 @@ fn order(args: &StatsArgs) -> Result<Order, Vec<String>> {
     if !errors.is_empty() {
         return Err(errors);
     }
+    let inputs = RemoteInputs::open(&args.inputs).map_err(|why| vec![why.to_string()])?;
     Ok(Order {
-        inputs: args.inputs.clone(),
+        inputs,
         asked,
         look: Look { headings: args.headings, unit: args.timeunit },
         filter,

@@ -3,6 +3,7 @@
 use super::home;
 use crate::error::Error;
 use crate::memory;
+use crate::publish::RemoteInputs;
 use crate::session::stored;
 use crate::stats::Exporting;
 use crate::trace::{self, Order, Source, of_run};
@@ -61,7 +62,8 @@ fn window(text: &str) -> Result<WindowRequest, String> {
 }
 
 pub(super) fn run(args: &TraceArgs) -> Result<i32, Error> {
-    let run = match args.inputs.as_slice() {
+    let names = RemoteInputs::open(&args.inputs)?;
+    let run = match names.paths.as_slice() {
         [one] if !one.exists() || one.join("plan.json").is_file() => {
             one.to_str().map(|text| stored::open(&home()?, text).map_err(Error::Usage)).transpose()?
         }
@@ -78,10 +80,11 @@ pub(super) fn run(args: &TraceArgs) -> Result<i32, Error> {
             Source::Job(job)
         }
         (None, Some(_)) => return Err(Error::Usage("--case needs a run: reports have no cases".to_owned())),
-        (None, None) => Source::Reports(args.inputs.clone()),
+        (None, None) => Source::Reports(names.paths.clone()),
     };
     let order = Order {
         source,
+        names,
         window: args.window.clone().unwrap_or(WindowRequest::Auto),
         output: args.output.clone(),
         exporting: Exporting { again: args.force_export, stale_ok: args.stale_ok, nsys: args.nsys.clone() },

@@ -11,6 +11,7 @@ use super::{
     resume, rma, runs, schema, site, stats, sweep,
 };
 use super::{project, run_page, together, trace, watch, watch_fleet};
+use crate::diagnose::kept as diagnosis;
 use crate::error::{self, Error};
 use crate::lint;
 use crate::own_recipes::worker;
@@ -81,6 +82,8 @@ enum Verb {
     AnalyzePart(InternalArgs),
     #[command(name = kept::VERB, hide = true)]
     CutExcerpt(InternalArgs),
+    #[command(name = diagnosis::VERB, hide = true)]
+    DiagnoseCase(InternalArgs),
     #[command(name = local::VERB, hide = true)]
     ReadReports(InternalArgs),
 }
@@ -159,6 +162,7 @@ impl Verb {
             Verb::AnswerQuery(args) => worker::serve(&args.texts()),
             Verb::AnalyzePart(args) => task::serve(&args.texts()),
             Verb::CutExcerpt(args) => kept::serve(&args.texts()),
+            Verb::DiagnoseCase(args) => diagnosis::serve(&args.texts()),
             Verb::ReadReports(args) => local::serve(&args.texts()),
         };
         Ok(code)

@@ -1,8 +1,10 @@
 //! The verb `harness diagnose`: what limits the work in some reports, or in each case of a run. `recipes::diagnosis`
 //! finds it; this reads the inputs and prints.
 
+pub(crate) mod kept;
 mod text;
 
+use crate::publish::RemoteInputs;
 use crate::recipe::{self, Messages};
 use crate::stats::Exporting;
 use base::text::SIMULATED;
@@ -18,6 +20,8 @@ pub(crate) type ReportSet = (Option<String>, Vec<PathBuf>);
 /// What the command line asks for.
 pub(crate) struct Order {
     pub sets: Vec<ReportSet>,
+    /// What their paths are called.
+    pub names: RemoteInputs,
     /// How reports without an export are read.
     pub exporting: Exporting,
     /// How many reports are open at once.
@@ -38,7 +42,7 @@ struct Diagnosed<'a> {
 /// Findings go to `out`, all else to `err`. The exit code is 2 where an input could not be read, then 0 where anything
 /// was diagnosed, then 3.
 pub(crate) fn run(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
-    let mut messages = Messages::to(err);
+    let mut messages = Messages::naming(err, &order.names);
     let mut any = false;
     for (name, named) in &order.sets {
         let (inputs, _exports) = recipe::inputs(&[named.as_slice()], &order.exporting, &mut messages);
@@ -65,6 +69,7 @@ pub(crate) fn run(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i3
             }
         }
     }
+    order.names.notes().iter().for_each(|note| messages.note(note));
     match (messages.is_bad, any) {
         (true, _) => exit_code::USAGE,
         (false, true) => exit_code::PASSED,
@@ -104,7 +109,7 @@ fn print(diagnosed: &Diagnosed<'_>, order: &Order, named: &[PathBuf], out: &mut 
         true => writeln!(out, "{}", serde_json::to_string(diagnosed).map_err(io::Error::other)?),
         false => {
             let text = text::render(diagnosed.of, diagnosed.reports, &diagnosed.diagnosis, named);
-            out.write_all(text.as_bytes())
+            out.write_all(order.names.as_given(&text).as_bytes())
         }
     }
 }

@@ -204,8 +204,7 @@ impl Isolation {
         let finished = execution::execute_and_write(plan, &self.inventory, store, &self.options, past)
             .map_err(Stopped::Machinery)?;
         // Later rounds have shown already that runs come to an end here.
-        let report =
-            Report { plan, cases: &finished.cases, summary: &finished.summary, jobs: &[], traces: &[] };
+        let report = Report::new(plan, &finished.cases, &finished.summary);
         match report::broken(&report).filter(|_| self.ids.is_empty()) {
             Some(text) => Err(Stopped::Broken(text)),
             None => Ok(()),

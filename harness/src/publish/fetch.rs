@@ -6,7 +6,7 @@ use super::manifest::{Claim, MOST_BYTES, Manifest, ManifestFile};
 use super::object_name::{CLAIM, MANIFEST};
 use super::prefix::Prefix;
 use crate::bundle;
-use base::digest::{Sum, sha256};
+use base::digest::{Sum, sha256, sha256_of_file};
 use base::text::show;
 use cluster::interrupt;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -14,6 +14,7 @@ use indicatif::ProgressBar;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, Flock, FlockArg, OFlag, RenameFlags, renameat2};
 use nix::sys::statvfs::statvfs;
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -56,33 +57,21 @@ pub(super) async fn fetch(
         Some(above) if !above.as_os_str().is_empty() => above.to_owned(),
         _ => PathBuf::from("."),
     };
-    let room = statvfs(&above).map_err(|error| at(&format!("{}: {error}", above.display())))?;
-    let free = room.blocks_available().saturating_mul(room.fragment_size());
-    if manifest.bytes() > free {
-        return Err(at(&format!("{} bytes are to be fetched, and {free} are free", manifest.bytes())));
-    }
-    let prefix_of_part = part_prefix(target);
-    sweep(&above, &prefix_of_part);
-    // Removed with this value, whatever happens but a kill.
-    let part =
-        tempfile::Builder::new().prefix(&prefix_of_part).tempdir_in(&above).map_err(|error| at(&error))?;
-    let _held = File::open(part.path()).ok().map(hold);
-    let folder = part.path().join(&manifest.name);
-    fs::create_dir(&folder).map_err(|error| at(&error))?;
-    let mut fetching =
-        stream::iter(&manifest.files).map(|file| fetch_file(prefix, file, &folder)).buffer_unordered(AT_ONCE);
-    let all = async {
-        while let Some(bytes) = fetching.try_next().await? {
-            bar.inc(bytes);
+    check_room(&above, manifest.bytes()).map_err(|why| at(&why))?;
+    let mut part = PartFolder::begin(&above, target, manifest).map_err(|error| at(&error))?;
+    let folder = part.path.join(&manifest.name);
+    let files: Vec<&ManifestFile> = manifest.files.iter().collect();
+    bring(prefix, &files, &folder, bar).await.map_err(|failure| match failure {
+        Failure::Interrupted(why) => {
+            part.is_kept = true;
+            let here = manifest.files.iter().filter(|file| folder.join(&file.path).is_file()).count();
+            Failure::Interrupted(format!(
+                "{why}; {here} of {} files are here; go on with the same command",
+                files.len()
+            ))
         }
-        Ok(())
-    };
-    tokio::select! {
-        done = all => done?,
-        code = stopped() => {
-            return Err(Failure::Stopped(code, "it was stopped; nothing was kept; fetch it again".to_owned()));
-        }
-    }
+        other => other,
+    })?;
     if manifest.is_run() {
         bundle::admit(&folder, &manifest.name).map_err(|error| {
             Failure::refused(format!(
@@ -93,6 +82,40 @@ pub(super) async fn fetch(
         })?;
     }
     appear(&folder, target).map_err(|error| at(&error))
+}
+
+/// Whether so many bytes find room below a folder.
+pub(super) fn check_room(above: &Path, bytes: u64) -> Result<(), String> {
+    let room = statvfs(above).map_err(|error| format!("{}: {error}", above.display()))?;
+    let free = room.blocks_available().saturating_mul(room.fragment_size());
+    match bytes > free {
+        true => Err(format!("{bytes} bytes are to be fetched, and {free} are free")),
+        false => Ok(()),
+    }
+}
+
+/// Fetches files into a folder of this process, each with the digest of its entry.
+pub(super) async fn bring(
+    prefix: &Prefix,
+    files: &[&ManifestFile],
+    folder: &Path,
+    bar: &ProgressBar,
+) -> Result<(), Failure> {
+    let mut fetching = stream::iter(files.iter().copied())
+        .map(|file| fetch_file(prefix, file, folder))
+        .buffer_unordered(AT_ONCE);
+    let all = async {
+        while let Some(bytes) = fetching.try_next().await? {
+            bar.inc(bytes);
+        }
+        Ok(())
+    };
+    tokio::select! {
+        done = all => done,
+        code = stopped() => {
+            Err(Failure::Stopped(code, "it was stopped; nothing was kept; fetch it again".to_owned()))
+        }
+    }
 }
 
 /// By which what a killed process left is known as that of the same target.
@@ -106,9 +129,48 @@ fn hold(folder: File) -> Option<Flock<File>> {
     Flock::lock(folder, FlockArg::LockExclusiveNonblock).ok()
 }
 
-/// Removes what processes that were killed left of the same target: folders of this user that no process holds. What
-/// cannot be removed stays.
-fn sweep(above: &Path, prefix: &str) {
+/// Which publication the files beside it are of.
+const PUBLICATION: &str = "publication";
+
+/// The folder in which files lie until all of them are there: removed with this value, unless it is to be gone on with.
+struct PartFolder {
+    path: PathBuf,
+    is_kept: bool,
+    _held: Option<Flock<File>>,
+}
+
+impl Drop for PartFolder {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // What cannot be removed is found by the next fetch.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+impl PartFolder {
+    /// What an earlier process left of the same publication, else a new one.
+    fn begin(above: &Path, target: &Path, manifest: &Manifest) -> std::io::Result<PartFolder> {
+        let prefix = part_prefix(target);
+        let left = left_over(above, &prefix, &manifest.token);
+        if let Some(part) =
+            left.filter(|part| remove_others(&part.path.join(&manifest.name), manifest).is_ok())
+        {
+            return Ok(part);
+        }
+        let path = tempfile::Builder::new().prefix(&prefix).tempdir_in(above)?.keep();
+        let _held = File::open(&path).ok().and_then(hold);
+        let part = PartFolder { path, is_kept: false, _held };
+        fs::write(part.path.join(PUBLICATION), &manifest.token)?;
+        fs::create_dir(part.path.join(&manifest.name))?;
+        Ok(part)
+    }
+}
+
+/// What a process left of the same target and publication. What others left of the target is removed: folders of this
+/// user that no process holds. What cannot be removed stays.
+fn left_over(above: &Path, prefix: &str, token: &str) -> Option<PartFolder> {
+    let mut found = None;
     for entry in fs::read_dir(above).into_iter().flatten().flatten() {
         if !entry.file_name().as_bytes().starts_with(prefix.as_bytes()) {
             continue;
@@ -117,13 +179,34 @@ fn sweep(above: &Path, prefix: &str) {
         let opened = OpenOptions::new().read(true).custom_flags(flags.bits()).open(entry.path());
         let Ok(folder) = opened else { continue };
         let is_own = folder.metadata().is_ok_and(|facts| facts.uid() == nix::unistd::geteuid().as_raw());
-        if !is_own {
-            continue;
-        }
-        if let Some(_held) = hold(folder) {
-            let _ = fs::remove_dir_all(entry.path());
+        let Some(held) = is_own.then(|| hold(folder)).flatten() else { continue };
+        let part = PartFolder { path: entry.path(), is_kept: false, _held: Some(held) };
+        if found.is_none() && is_of(&part.path.join(PUBLICATION), token) {
+            found = Some(part);
         }
     }
+    found
+}
+
+/// Whether a small file holds exactly this.
+fn is_of(path: &Path, token: &str) -> bool {
+    let is_small = |facts: fs::Metadata| facts.is_file() && facts.len() == token.len() as u64;
+    path.symlink_metadata().is_ok_and(is_small) && fs::read(path).is_ok_and(|bytes| bytes == token.as_bytes())
+}
+
+/// Removes what is in the folder beside files of the manifest, such as one that was being written.
+fn remove_others(folder: &Path, manifest: &Manifest) -> std::io::Result<()> {
+    let is_folder = folder.symlink_metadata()?.is_dir();
+    if !is_folder || !store::no_files(folder).map_err(std::io::Error::other)?.is_empty() {
+        return Err(std::io::Error::other("no folder of files alone"));
+    }
+    let known: BTreeSet<&Path> = manifest.files.iter().map(|file| Path::new(&file.path)).collect();
+    for path in store::every_file(folder).map_err(std::io::Error::other)? {
+        if !known.contains(path.as_path()) {
+            fs::remove_file(folder.join(&path))?;
+        }
+    }
+    Ok(())
 }
 
 /// Ends with the exit code of the signal, when one came.
@@ -139,6 +222,11 @@ async fn stopped() -> i32 {
 async fn fetch_file(prefix: &Prefix, file: &ManifestFile, folder: &Path) -> Result<u64, Failure> {
     let target = folder.join(&file.path);
     let at = |error: std::io::Error| Failure::interrupted(format!("{}: {error}", target.display()));
+    // An earlier process brought it: it counts where it is the same.
+    let is_here = target.symlink_metadata().is_ok_and(|facts| facts.is_file() && facts.len() == file.bytes);
+    if is_here && sha256_of_file(&target).is_ok_and(|digest| digest == file.sha256.to_ascii_lowercase()) {
+        return Ok(file.bytes);
+    }
     let mut part = Part::begin(&target).map_err(at)?;
     let mut sum = Sum::default();
     let mut give = |chunk: &[u8]| {
@@ -174,24 +262,44 @@ fn appear(folder: &Path, target: &Path) -> Result<(), String> {
 mod tests {
     use super::*;
 
+    fn manifest(token: &str) -> Manifest {
+        let file =
+            |path: &str| ManifestFile { path: path.into(), key: path.into(), bytes: 1, sha256: sha256(b"x") };
+        let files = vec![file("a"), file("deep/b")];
+        Manifest { format: Default::default(), token: token.into(), name: "one".into(), files }
+    }
+
     #[test]
-    fn only_what_no_process_holds_of_the_same_target_is_swept() {
+    fn what_a_process_left_of_the_same_publication_is_gone_on_with_and_all_else_of_the_target_is_removed() {
         let above = tempfile::tempdir().expect("a folder");
-        let prefix = part_prefix(Path::new("runs/one"));
-        let made = |name: String| {
+        let target = above.path().join("one");
+        let prefix = part_prefix(&target);
+        let made = |name: String, token: &str| {
             let path = above.path().join(name);
             fs::create_dir_all(path.join("one/deep")).expect("made");
+            fs::write(path.join(PUBLICATION), token).expect("written");
+            for file in ["one/a", "one/deep/.part-1", "one/not-of-it"] {
+                fs::write(path.join(file), "x").expect("written");
+            }
             path
         };
-        let (left, held) = (made(format!("{prefix}aaaaaa")), made(format!("{prefix}bbbbbb")));
-        let other = made(format!("{}aaaaaa", part_prefix(Path::new("runs/two"))));
-        let link = above.path().join(format!("{prefix}cccccc"));
-        std::os::unix::fs::symlink(&other, &link).expect("linked");
+        let (other, held) = (made(format!("{prefix}aaaaaa"), "t2"), made(format!("{prefix}bbbbbb"), "t1"));
+        let same = made(format!("{prefix}cccccc"), "t1");
+        let far = made(format!("{}aaaaaa", part_prefix(Path::new("two"))), "t1");
+        let link = above.path().join(format!("{prefix}dddddd"));
+        std::os::unix::fs::symlink(&far, &link).expect("linked");
         let lock = hold(File::open(&held).expect("opened")).expect("held");
-        sweep(above.path(), &prefix);
-        assert!(!left.exists() && held.exists() && other.join("one").exists() && link.is_symlink());
-        drop(lock);
-        sweep(above.path(), &prefix);
-        assert!(!held.exists() && other.join("one").exists());
+        let part = PartFolder::begin(above.path(), &target, &manifest("t1")).expect("begun");
+        assert_eq!(part.path, same);
+        assert!(!other.exists() && held.exists() && far.join("one").exists() && link.is_symlink());
+        let left = store::every_file(&same.join("one")).expect("read");
+        assert_eq!(left, [PathBuf::from("a")], "only files of the manifest stay");
+        // It is held, and another publication begins beside it.
+        let second = PartFolder::begin(above.path(), &target, &manifest("t3")).expect("begun");
+        assert!(second.path != same && second.path.join("one").is_dir());
+        drop((part, second, lock));
+        assert!(!same.exists());
+        let part = PartFolder::begin(above.path(), &target, &manifest("t1")).expect("begun");
+        assert_eq!(part.path, held, "nothing holds it any more");
     }
 }

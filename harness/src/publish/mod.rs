@@ -6,13 +6,16 @@ mod fetch;
 mod manifest;
 mod object_name;
 mod prefix;
+mod profile;
 mod record;
+mod remote;
 mod send;
 mod settings;
 mod survey;
 
 pub(crate) use failure::Failure;
 pub(crate) use prefix::Patience;
+pub(crate) use remote::{RemoteInputs, RunFiles, is_remote, open_run};
 
 use base::text::{count, show};
 use indicatif::{BinaryBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -140,6 +143,15 @@ pub(crate) fn publish(
             if is_run { "" } else { " DIR" }
         ),
     )
+}
+
+/// Why nothing could be published to a URL, as far as that is seen from here. Nothing is sent.
+pub(crate) fn refused(url: &str, patience: Patience) -> Option<String> {
+    // The folder of a file URL is made when it is needed.
+    match Prefix::open(url, patience, false) {
+        Err(failure) if !url.starts_with("file:///") => Some(failure.to_string()),
+        _ => None,
+    }
 }
 
 /// What is written while it is published must not be a part of what is published.

@@ -3,6 +3,7 @@
 use super::connector::Connector;
 use super::failure::{Answer, Failure};
 use super::object_name::CLAIM;
+use super::profile;
 use super::settings::{check_bucket, check_endpoint, check_values, is_visible, variables};
 use base::digest::Sum;
 use base::text::show;
@@ -19,6 +20,7 @@ use object_store::{
     PutOptions, RetryConfig,
 };
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -154,7 +156,7 @@ impl Prefix {
         };
         let advice = match &self.backend {
             Backend::S3(_) => {
-                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; for a profile: `eval \"$(aws configure export-credentials \
+                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for SSO and roles: `eval \"$(aws configure export-credentials \
                  --format env)\"`"
             }
             Backend::Azure(_) => "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
@@ -205,6 +207,29 @@ impl Prefix {
         Ok(first.map(|meta| {
             show(meta.location.as_ref().trim_start_matches(self.root.as_ref()).trim_start_matches('/'))
         }))
+    }
+
+    /// The objects below the prefix, by their keys there, with their sizes: at most so many, or an error.
+    pub(super) async fn list(&self, most: usize) -> Result<Vec<(String, u64)>, Failure> {
+        let root = self.root.as_ref();
+        let mut listed = self.store().list(Some(&self.root).filter(|root| !root.as_ref().is_empty()));
+        let mut found = Vec::new();
+        loop {
+            let next = self.bounded("", listed.try_next()).await?;
+            let Some(meta) = next.map_err(|error| self.failure("", &error))? else { return Ok(found) };
+            if found.len() == most {
+                return Err(Failure::refused(format!("{}: more than {most} objects lie there", self.url)));
+            }
+            let key = meta.location.as_ref();
+            let inner = key.strip_prefix(root).map_or(key, |rest| rest.trim_start_matches('/'));
+            found.push((inner.to_owned(), meta.size));
+        }
+    }
+
+    /// A part of an object of `of` bytes.
+    pub(super) async fn range(&self, inner: &str, range: Range<u64>, of: u64) -> Result<Vec<u8>, Failure> {
+        self.check_regular(inner)?;
+        self.chunk(inner, range.start, range.end.saturating_sub(range.start), of).await
     }
 
     /// Writes an object that must not be there. A request that may have been carried out is repeated: if the object is
@@ -470,7 +495,7 @@ fn s3(bucket: &str, patience: Patience) -> Result<Backend, String> {
     check_values(variables().filter(|(name, _)| name.starts_with("AWS_")), &|name| {
         name.parse::<AmazonS3ConfigKey>().is_ok()
     })?;
-    let builder = AmazonS3Builder::from_env();
+    let builder = with_profile(AmazonS3Builder::from_env())?;
     if is_set("AWS_EC2_METADATA_DISABLED") {
         let ways = [
             AmazonS3ConfigKey::AccessKeyId,
@@ -492,6 +517,34 @@ fn s3(bucket: &str, patience: Patience) -> Result<Backend, String> {
         .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::Timeout), seconds(patience))
         .with_retry(retry(patience));
     builder.build().map(Backend::S3).map_err(|error| Answer::new(&error).to_string())
+}
+
+/// What the environment does not have comes from a profile.
+fn with_profile(builder: AmazonS3Builder) -> Result<AmazonS3Builder, String> {
+    let is_given = |key: AmazonS3ConfigKey| builder.get_config_value(&key).is_some();
+    let is_unsigned =
+        builder.get_config_value(&AmazonS3ConfigKey::SkipSignature).is_some_and(|set| set == "true");
+    if is_given(AmazonS3ConfigKey::AccessKeyId) || is_unsigned {
+        return Ok(builder);
+    }
+    let others = [
+        AmazonS3ConfigKey::WebIdentityTokenFile,
+        AmazonS3ConfigKey::ContainerCredentialsRelativeUri,
+        AmazonS3ConfigKey::ContainerCredentialsFullUri,
+    ];
+    let Some(found) = profile::read(others.into_iter().any(is_given))? else { return Ok(builder) };
+    let (key, secret) = found.keys.unzip();
+    let missing = [
+        (AmazonS3ConfigKey::AccessKeyId, key),
+        (AmazonS3ConfigKey::SecretAccessKey, secret),
+        (AmazonS3ConfigKey::Token, found.token),
+        (AmazonS3ConfigKey::Region, found.region),
+        (AmazonS3ConfigKey::Endpoint, found.endpoint),
+    ];
+    Ok(missing.into_iter().fold(builder, |builder, (key, value)| match value {
+        Some(value) if builder.get_config_value(&key).is_none() => builder.with_config(key, value),
+        _ => builder,
+    }))
 }
 
 fn azure(container: &str, patience: Patience) -> Result<Backend, String> {

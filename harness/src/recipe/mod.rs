@@ -16,6 +16,7 @@ pub use pages::index;
 pub use request::RecipeRequest;
 pub(crate) use request::parse_request;
 
+use crate::publish::RemoteInputs;
 use crate::stats::{ChosenExport, Exporting, choose};
 use crate::tasks::{self, Cluster, Failed, Joined};
 use base::text::SIMULATED;
@@ -38,7 +39,7 @@ pub(crate) struct Order<'a> {
     /// Recipes by name, group and set, with their arguments.
     pub asked: RecipeRequest<'a>,
     /// Reports, exports and folders of them.
-    pub inputs: Vec<PathBuf>,
+    pub inputs: RemoteInputs,
     /// From `--filter-time` or `--filter-nvtx`.
     pub filter: Option<Filter>,
     /// The filter as it was written.
@@ -81,18 +82,18 @@ pub(crate) enum TableForm {
 /// Tables go to `out` or to a folder, all else to `err`. The exit code is 2 where an input could not be read or a table
 /// not be written, then 0 where there is a table, then 3; and 3 before all where nodes were to read and could not.
 pub(crate) fn recipe(order: &Order<'_>, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
-    let mut messages = Messages::to(err);
+    let mut messages = Messages::naming(err, &order.inputs);
+    let given = order.inputs.paths.as_slice();
     let compares = order.asked.recipes.iter().any(|(recipe, _)| recipe.is_comparison());
     // The two sides of a comparison may be one report; otherwise each report is taken once.
-    let named: Vec<&[PathBuf]> =
-        if compares { order.inputs.chunks(1).collect() } else { vec![order.inputs.as_slice()] };
+    let named: Vec<&[PathBuf]> = if compares { given.chunks(1).collect() } else { vec![given] };
     let (inputs, _exports) = inputs(&named, &order.exporting, &mut messages);
     if inputs.is_empty() {
         messages.error("no report to read among the inputs");
         return exit_code::USAGE;
     }
     let sides: std::collections::BTreeSet<usize> = inputs.iter().map(|input| input.side).collect();
-    if compares && (order.inputs.len() != 2 || sides.len() != 2) {
+    if compares && (given.len() != 2 || sides.len() != 2) {
         messages.error(
             "`diff` compares two inputs: `--input BEFORE AFTER`, each a report or a folder of reports",
         );
@@ -137,6 +138,7 @@ pub(crate) fn recipe(order: &Order<'_>, out: &mut dyn Write, err: &mut dyn Write
         is_filtered: order.filter.is_some(),
     };
     messages.report_outcomes(order, &run);
+    order.inputs.notes().iter().for_each(|note| messages.note(note));
     let any = outcomes.iter().any(|outcome| !outcome.tables.is_empty());
     let written = match folder {
         Some(folder) if any => to_folder(order, &folder, &run, &mut messages),
@@ -184,7 +186,7 @@ pub(crate) fn inputs(
             messages.note(&format!("{}: given twice, read once, as {}", path.display(), as_what.display()));
         }
         for report in &found.reports {
-            let shown = report.named.display().to_string();
+            let shown = messages.name(&report.named.display().to_string());
             match choose(report, exporting) {
                 Ok(chosen) => {
                     if let Some(note) = &chosen.note {
@@ -203,24 +205,33 @@ pub(crate) fn inputs(
 /// Prints errors and notes, and remembers whether there was an error.
 pub(crate) struct Messages<'a> {
     err: &'a mut dyn Write,
+    /// What their paths are called.
+    names: &'a RemoteInputs,
     /// Whether there was an error.
     pub is_bad: bool,
 }
 
 impl<'a> Messages<'a> {
     /// Nothing was printed yet.
-    pub(crate) fn to(err: &'a mut dyn Write) -> Messages<'a> {
-        Messages { err, is_bad: false }
+    pub(crate) fn naming(err: &'a mut dyn Write, names: &'a RemoteInputs) -> Messages<'a> {
+        Messages { err, names, is_bad: false }
+    }
+
+    /// A text whose paths are called as a person did.
+    fn name(&self, text: &str) -> String {
+        self.names.as_given(text)
     }
 
     // A closed stderr is no error of the verb.
     pub(crate) fn error(&mut self, why: &str) {
         self.is_bad = true;
-        let _ = writeln!(self.err, "error: {}", visible(why));
+        let named = self.name(why);
+        let _ = writeln!(self.err, "error: {}", visible(&named));
     }
 
     pub(crate) fn note(&mut self, what: &str) {
-        let _ = writeln!(self.err, "note: {}", visible(what));
+        let named = self.name(what);
+        let _ = writeln!(self.err, "note: {}", visible(&named));
     }
 
     fn report_outcomes(&mut self, order: &Order<'_>, run: &SurveyRun) {

@@ -64,6 +64,9 @@ fn head(text: &mut String, plan: &Plan) {
     if let Some(name) = &plan.reservation {
         line(text, 0, &format!("reservation: {}", show(name)));
     }
+    if let Some(to) = &plan.publish {
+        line(text, 0, &format!("published when it has ended: {}/ID", show(to.trim_end_matches('/'))));
+    }
     if let Some(limit) = plan.limit_s {
         line(text, 0, &format!("time limit of the run: {}", duration(limit as f64)));
     }

@@ -9,6 +9,6 @@ pub(crate) trait Reported {
 
 impl Reported for Made {
     fn report(&self) -> Report<'_> {
-        Report { plan: &self.plan, cases: &self.cases, summary: &self.summary, jobs: &[], traces: &[] }
+        Report::new(&self.plan, &self.cases, &self.summary)
     }
 }

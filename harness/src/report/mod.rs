@@ -53,8 +53,10 @@ pub(crate) use trials::face;
 pub use trials::{Unprinted, trials};
 pub(crate) use webhook::webhook_body;
 
+use crate::diagnose::kept::CaseDiagnoses;
 use crate::trace::kept::CaseTraces;
-use model::artefact::{CaseJobs, CaseVerdict, Plan, Summary};
+use model::artefact::{CaseJobs, CaseVerdict, Plan, Probe, Summary};
+use verdict::history::before::RunsBefore;
 
 /// All that a report is made from.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +71,26 @@ pub struct Report<'a> {
     pub jobs: &'a [(String, CaseJobs)],
     /// Excerpts of failed cases, by the name of the case; empty where a report does not show them.
     pub traces: &'a CaseTraces,
+    /// What only the page shows.
+    pub context: PageContext<'a>,
+}
+
+/// What the page shows beside the verdicts; empty where a report does not show it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PageContext<'a> {
+    /// What the nodes reported before the run.
+    pub probe: Option<&'a Probe>,
+    /// The comparable runs before it, where they were looked for.
+    pub before: Option<&'a RunsBefore>,
+    /// What limits the work in the reports of each profiled case, by its name.
+    pub diagnoses: &'a CaseDiagnoses,
+}
+
+impl<'a> Report<'a> {
+    /// Of verdicts alone.
+    pub fn new(plan: &'a Plan, cases: &'a [CaseVerdict], summary: &'a Summary) -> Report<'a> {
+        Report { plan, cases, summary, jobs: &[], traces: &[], context: PageContext::default() }
+    }
 }
 
 /// A report that is a file of the run's folder.

@@ -4,7 +4,7 @@
 use super::load::Loaded;
 use super::options::{FailedSuite, RunOptions};
 use super::output::Output;
-use super::{github, reports, webhook};
+use super::{github, publication, reports, webhook};
 use crate::pipeline::Finished;
 use crate::report::Report;
 use cluster::interrupt;
@@ -29,10 +29,19 @@ pub(crate) fn close(
     planned_by: &RunOptions,
 ) -> i32 {
     let code = close_and_isolate(home, plan, &mut finished, store, options, planned_by);
-    let report = Report { plan, cases: &finished.cases, summary: &finished.summary, jobs: &[], traces: &[] };
+    let report = Report::new(plan, &finished.cases, &finished.summary);
     github::add_summary(&report, store.redactor());
     webhook::send(&report, store.redactor(), options.webhook.as_ref());
+    publication::publish(home, plan, store, code, output(options));
     code
+}
+
+/// Stdout holds nothing but JSON where that is asked for.
+fn output(options: &RunOptions) -> Output {
+    match options.libtest.format {
+        Some(FormatSetting::Json) => Output::Stderr,
+        _ => Output::Stdout,
+    }
 }
 
 /// Closes the run, isolates what failed in it, and adds that to its reports. Gives the run's own exit code, whatever was
@@ -49,11 +58,7 @@ fn close_and_isolate(
     let Some(after_run) = planned_by.after_run.filter(|_| finished.summary.interrupted.is_none()) else {
         return code;
     };
-    // Stdout holds nothing but JSON where that is asked for.
-    let output = match options.libtest.format {
-        Some(FormatSetting::Json) => Output::Stderr,
-        _ => Output::Stdout,
-    };
+    let output = output(options);
     let mut isolated = Vec::new();
     for planned in &plan.isolations {
         let Some(case) = failed_case(plan, finished, &planned.suite) else { continue };

@@ -14,6 +14,7 @@ pub(crate) mod output;
 pub(crate) mod past_events;
 pub(crate) mod planning;
 pub(crate) mod preflight;
+mod publication;
 pub(crate) mod reached;
 pub(crate) mod rehearsal;
 pub(crate) mod reports;

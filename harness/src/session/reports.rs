@@ -20,7 +20,7 @@ use verdict::history::suspects;
 /// Writes and prints the reports of a run; gives the exit code.
 pub(super) fn close(plan: &Plan, finished: &Finished, store: &Store, options: &RunOptions) -> i32 {
     let code = write(plan, finished, store, options);
-    let report = Report { plan, cases: &finished.cases, summary: &finished.summary, jobs: &[], traces: &[] };
+    let report = Report::new(plan, &finished.cases, &finished.summary);
     github::annotate(&report, store.redactor(), options);
     print(plan, finished, &blamed_before(plan, &finished.summary, store), options);
     code
@@ -29,7 +29,7 @@ pub(super) fn close(plan: &Plan, finished: &Finished, store: &Store, options: &R
 /// The same of a run that nothing follows, with its summary for GitHub and a webhook.
 pub(crate) fn close_alone(plan: &Plan, finished: &Finished, store: &Store, options: &RunOptions) -> i32 {
     let code = close(plan, finished, store, options);
-    let report = Report { plan, cases: &finished.cases, summary: &finished.summary, jobs: &[], traces: &[] };
+    let report = Report::new(plan, &finished.cases, &finished.summary);
     github::add_summary(&report, store.redactor());
     webhook::send(&report, store.redactor(), options.webhook.as_ref());
     code
@@ -39,7 +39,7 @@ pub(crate) fn close_alone(plan: &Plan, finished: &Finished, store: &Store, optio
 pub(super) fn write(plan: &Plan, finished: &Finished, store: &Store, options: &RunOptions) -> i32 {
     let (written, errors) = pipeline::write_reports(plan, finished, store);
     let mut code = finished.summary.exit_code;
-    let report = Report { plan, cases: &finished.cases, summary: &finished.summary, jobs: &[], traces: &[] };
+    let report = Report::new(plan, &finished.cases, &finished.summary);
     for error in errors {
         code = exit_code::graver(code, report_error(&error.to_string()));
     }
@@ -119,7 +119,7 @@ fn blamed_before(plan: &Plan, summary: &Summary, store: &Store) -> Vec<String> {
 }
 
 fn print(plan: &Plan, finished: &Finished, before: &[String], options: &RunOptions) {
-    let report = Report { plan, cases: &finished.cases, summary: &finished.summary, jobs: &[], traces: &[] };
+    let report = Report::new(plan, &finished.cases, &finished.summary);
     let color = stdout_wants_color(options.libtest.color);
     if options.libtest.format == Some(FormatSetting::Json) {
         let lines: String = match finished.streamed {

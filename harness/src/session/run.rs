@@ -6,7 +6,7 @@ use super::planning::{self, Replanning, check_holds_no_secret, make_plan, parse_
 use super::preflight::{self, Stopped};
 use super::reached::{ReachScope, Reached};
 use super::rehearsal::Rehearsal;
-use super::{RunOptions, access, after_run, load, print_errors, reports, webhook};
+use super::{RunOptions, access, after_run, load, print_errors, publication, reports, webhook};
 use crate::filters::Filters;
 use crate::report::{self, ListFormat};
 use base::redact::Secrets;
@@ -147,6 +147,9 @@ fn launch(
     // Before anything is launched.
     if let Some(why) = webhook::unsigned(options.webhook.as_ref()) {
         return print_errors(&[format!("--webhook-secret-env: {why}")]);
+    }
+    if let Some(why) = publication::refused(&plan) {
+        return print_errors(&[why]);
     }
     if let Err(why) = reports::remove_old(options) {
         return report_error(&why);

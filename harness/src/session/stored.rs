@@ -1,10 +1,15 @@
 //! Opens a stored run by its name: its folder, or a bundle that is opened first.
 
 use crate::bundle;
+use crate::publish::{RunFiles, is_remote, open_run};
+use std::path::Path;
 use store::{Home, Named, Stored, is_foreign};
 
 /// Opens a run that was made here, for verbs that execute its plan.
 pub(crate) fn open_own(home: &Home, word: &str) -> Result<Stored, String> {
+    if is_remote(Path::new(word)) {
+        return Err(foreign(word));
+    }
     let stored = open(home, word)?;
     match is_foreign(stored.folder()) {
         true => Err(foreign(word)),
@@ -20,8 +25,21 @@ pub(crate) fn foreign(word: &str) -> String {
     )
 }
 
-/// Opens the folder of a run for reading; the error is for a person.
+/// Opens the folder of a run for reading; the error is for a person. One in an object store is fetched for as long as
+/// the value is held.
 pub(crate) fn open(home: &Home, word: &str) -> Result<Stored, String> {
+    open_files(home, word, RunFiles::All)
+}
+
+/// The same for who reads no file that a job left.
+pub(crate) fn open_results(home: &Home, word: &str) -> Result<Stored, String> {
+    open_files(home, word, RunFiles::Results)
+}
+
+fn open_files(home: &Home, word: &str, files: RunFiles) -> Result<Stored, String> {
+    if is_remote(Path::new(word)) {
+        return open_run(word, files).map_err(|failure| failure.to_string());
+    }
     let folder = match home.find_run(word)? {
         Named::Folder(folder) => folder,
         Named::Archive(file) => {

@@ -11,19 +11,20 @@ pub use nsys::{ChosenExport, Exporting, choose};
 pub(crate) use request::parse_requests;
 pub use request::{Output, TableRequest};
 
+use crate::publish::RemoteInputs;
 use ::nsys::report_file::{self, Diagnostic, ReportFile};
 use ::nsys::trace::{Filter, Trace};
 use base::suggest::nearest;
 use model::exit_code;
 use recipes::result_table::{Look, ResultTable, visible};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use target::Target;
 
 /// What the command line requests.
 pub(crate) struct Order {
     /// Reports, exports and folders of them.
-    pub inputs: Vec<PathBuf>,
+    pub inputs: RemoteInputs,
     /// Tables, each with its format and output.
     pub asked: Vec<TableRequest>,
     /// `--headings` and `--timeunit`.
@@ -45,7 +46,7 @@ pub(crate) struct Order {
 /// Tables go to `out` or to files, all else to `err`. The exit code is 2 where an input could not be read or a table not
 /// be written, then 0 where there is a table, then 3.
 pub(crate) fn stats(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
-    let found = report_file::find(&order.inputs);
+    let found = report_file::find(&order.inputs.paths);
     let targets = match target::all(order, &found.reports) {
         Ok(targets) => targets,
         Err(why) => {
@@ -74,6 +75,9 @@ pub(crate) fn stats(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> 
                 break;
             }
         }
+    }
+    for note in order.inputs.notes() {
+        let _ = writeln!(printer.err, "note: {}", visible(&note));
     }
     match () {
         () if printer.is_bad => exit_code::USAGE,
@@ -111,14 +115,21 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
+    /// A path as a person named it.
+    fn name(&self, path: &Path) -> String {
+        visible(&self.order.inputs.as_given(&path.display().to_string())).into_owned()
+    }
+
     // A closed stderr is no error of the verb.
     fn error(&mut self, path: &Path, why: &str) {
         self.is_bad = true;
-        let _ = writeln!(self.err, "error: {}: {}", visible_path(path), visible(why));
+        let named = self.name(path);
+        let _ = writeln!(self.err, "error: {named}: {}", visible(why));
     }
 
     fn note(&mut self, path: &Path, what: &str) {
-        let _ = writeln!(self.err, "note: {}: {}", visible_path(path), visible(what));
+        let named = self.name(path);
+        let _ = writeln!(self.err, "note: {named}: {}", visible(what));
     }
 
     /// Every table of one report. It fails only where stdout does.
@@ -163,7 +174,7 @@ impl Printer<'_> {
     }
 
     fn table(&mut self, path: &Path, trace: &Trace, target: &Target, skipped: &mut usize) -> io::Result<()> {
-        let spec = target.asked.report;
+        let (spec, named) = (target.asked.report, self.name(path));
         // Checked before anything is computed.
         if let Some(file) = target.file.as_ref().filter(|file| !self.order.overwrite && file.exists()) {
             self.error(file, "already exists; `--force-overwrite` replaces it");
@@ -171,24 +182,13 @@ impl Printer<'_> {
         }
         if !self.order.quiet {
             let words: String = target.asked.words.iter().map(|word| format!(":{word}")).collect();
-            let _ = writeln!(
-                self.err,
-                "Processing [{}] with [{}{}]...",
-                visible_path(path),
-                spec.name,
-                visible(&words)
-            );
+            let _ = writeln!(self.err, "Processing [{}] with [{}{}]...", named, spec.name, visible(&words));
         }
         let result_table = match (spec.run)(trace, &target.asked.arguments) {
             Ok(Some(result_table)) => result_table,
             Ok(None) => {
                 *skipped += 1;
-                let _ = writeln!(
-                    self.err,
-                    "SKIPPED: {} does not contain {} data.",
-                    visible_path(path),
-                    spec.data
-                );
+                let _ = writeln!(self.err, "SKIPPED: {named} does not contain {} data.", spec.data);
                 return Ok(());
             }
             Err(error) => {
@@ -215,7 +215,8 @@ impl Printer<'_> {
             Ok(()) => {
                 self.tables += 1;
                 if !self.order.quiet {
-                    let _ = writeln!(self.err, "written: {}", visible_path(file));
+                    let named = self.name(file);
+                    let _ = writeln!(self.err, "written: {named}");
                 }
             }
             Err(error) => {
@@ -226,7 +227,7 @@ impl Printer<'_> {
     }
 
     fn print(&mut self, path: &Path, result_table: &ResultTable, target: &Target) -> io::Result<()> {
-        let spec = target.form.spec();
+        let (spec, named) = (target.form.spec(), self.name(path));
         // There is a table, whether or not it is read to its end.
         self.tables += 1;
         let mut out = BufWriter::new(&mut *self.out);
@@ -235,7 +236,7 @@ impl Printer<'_> {
             writeln!(out)?;
         }
         if spec.is_for_people {
-            let of = if self.several { format!("{}: ", visible_path(path)) } else { String::new() };
+            let of = if self.several { format!("{named}: ") } else { String::new() };
             writeln!(out, " ** {of}{} ({}):\n", result_table.title, result_table.name)?;
         }
         target.form.write(&result_table.render(self.order.look), &mut out)?;
@@ -244,8 +245,4 @@ impl Printer<'_> {
         self.shown += 1;
         Ok(())
     }
-}
-
-fn visible_path(path: &Path) -> String {
-    visible(&path.display().to_string()).into_owned()
 }

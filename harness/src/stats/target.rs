@@ -19,8 +19,8 @@ pub(super) fn all<'a>(order: &'a Order, reports: &[ReportFile]) -> Result<Vec<Ve
     let mut files = HashSet::new();
     let mut all = Vec::new();
     for report in reports {
-        let targets: Vec<Target> =
-            order.asked.iter().map(|asked| target(order, asked, &report.base)).collect();
+        let targets = order.asked.iter().map(|asked| target(order, asked, &report.base));
+        let targets: Vec<Target> = targets.collect::<Result<_, _>>()?;
         for file in targets.iter().filter_map(|target| target.file.as_ref()) {
             if !files.insert(file.clone()) {
                 return Err(format!(
@@ -34,11 +34,17 @@ pub(super) fn all<'a>(order: &'a Order, reports: &[ReportFile]) -> Result<Vec<Ve
     Ok(all)
 }
 
-fn target<'a>(order: &Order, asked: &'a TableRequest, input: &Path) -> Target<'a> {
+fn target<'a>(order: &Order, asked: &'a TableRequest, input: &Path) -> Result<Target<'a>, String> {
     let by_place = if asked.output == Output::Console && order.is_terminal { "column" } else { "csv" };
     let form = asked.form.clone().unwrap_or_else(|| find_form(by_place).unwrap_or(FORMS[0]).plain());
     let base = match &asked.output {
-        Output::Console => return Target { asked, form, file: None },
+        Output::Console => return Ok(Target { asked, form, file: None }),
+        Output::Derived if order.inputs.is_opened(input) => {
+            let name = input.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            return Err(format!(
+                "--output `.`: nothing is written beside {name}, which lies in an object store; give `-` or a folder"
+            ));
+        }
         Output::Derived => input.to_owned(),
         Output::Folder(folder) => folder.join(input.file_name().unwrap_or_default()),
         Output::Base(base) => base.clone(),
@@ -52,7 +58,7 @@ fn target<'a>(order: &Order, asked: &'a TableRequest, input: &Path) -> Target<'a
         name.push(format!("_nvtx={}", plain(range)));
     }
     name.push(format!(".{}", form.spec().extension));
-    Target { asked, form, file: Some(PathBuf::from(name)) }
+    Ok(Target { asked, form, file: Some(PathBuf::from(name)) })
 }
 
 /// Part of a file's name, which a slash would end.

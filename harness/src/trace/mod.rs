@@ -4,6 +4,7 @@
 pub(crate) mod kept;
 pub(crate) mod of_run;
 
+use crate::publish::RemoteInputs;
 use crate::recipe::{self, Messages};
 use crate::stats::Exporting;
 use base::text::{SIMULATED, count, show};
@@ -27,6 +28,8 @@ pub(crate) enum Source {
 /// What the command line asks for.
 pub(crate) struct Order {
     pub source: Source,
+    /// What its paths are called.
+    pub names: RemoteInputs,
     pub window: WindowRequest,
     pub output: PathBuf,
     /// How reports without an export are read.
@@ -36,7 +39,7 @@ pub(crate) struct Order {
 /// What was written goes to `out`, all else to `err`. The exit code is 2 where an input could not be read, or the window
 /// is in none of them.
 pub(crate) fn run(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
-    let mut messages = Messages::to(err);
+    let mut messages = Messages::naming(err, &order.names);
     let mut exports = Vec::new();
     let (inputs, first) = match &order.source {
         Source::Job(job) => (job.inputs.clone(), job.first.clone()),
@@ -54,7 +57,9 @@ pub(crate) fn run(order: &Order, out: &mut dyn Write, err: &mut dyn Write) -> i3
     };
     let request =
         ExcerptRequest { inputs: &inputs, window: &order.window, most_slices: MOST_SLICES, first: &first };
-    let made = match excerpt(&request) {
+    let made = excerpt(&request);
+    order.names.notes().iter().for_each(|note| messages.note(note));
+    let made = match made {
         Ok(made) => made,
         Err(why) => {
             messages.error(&why);

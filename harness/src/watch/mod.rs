@@ -231,7 +231,7 @@ fn print_end(stored: &Stored, summary: &Summary, color: bool) -> Result<i32, Str
     for case in &stored.plan.cases {
         cases.extend(stored.verdict(&case.name).map_err(|error| format!("{}: {error}", show(&case.name)))?);
     }
-    let report = Report { plan: &stored.plan, cases: &cases, summary, jobs: &[], traces: &[] };
+    let report = Report::new(&stored.plan, &cases, summary);
     let text = report::broken(&report)
         .unwrap_or_else(|| report::closing(&report, Ending { color, ..Ending::default() }));
     // A reader that has gone away needs no error.

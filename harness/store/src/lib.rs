@@ -293,6 +293,7 @@ pub fn redactor() -> Redactor {
 }
 
 /// A folder for temporary runs; it is removed with this value.
+#[derive(Debug)]
 pub struct Scratch(tempfile::TempDir);
 
 impl Scratch {

@@ -1,7 +1,7 @@
 //! A run that is there, read only: each artefact as it was written, nothing where it was not. What is broken is
 //! reported by the file's name, and never taken for absent.
 
-use super::{StoreError, read_json};
+use super::{Scratch, StoreError, read_json};
 use metric::Metrics;
 use model::artefact::{
     Analyses, Analysis, CaseJobs, CaseOutcomes, CaseVerdict, Collected, KeptReports, Plan, Probe, RunRecord,
@@ -18,6 +18,8 @@ pub struct Stored {
     folder: PathBuf,
     /// Read from `plan.json`; no name in it leads out of the folder.
     pub plan: Plan,
+    /// Where the run lies only as long as this is held.
+    temporary: Option<Scratch>,
 }
 
 impl Stored {
@@ -27,8 +29,18 @@ impl Stored {
         let plan: Plan = read_json(&path)?;
         match odd_name(&plan) {
             Some(name) => Err(StoreError::other(&path, &format!("{name:?} is not a file name inside a run"))),
-            None => Ok(Stored { folder: folder.to_owned(), plan }),
+            None => Ok(Stored { folder: folder.to_owned(), plan, temporary: None }),
         }
+    }
+
+    /// The same of a run in a temporary folder, which is removed with this value.
+    pub fn open_temporary(folder: &Path, temporary: Scratch) -> Result<Stored, StoreError> {
+        Ok(Stored { temporary: Some(temporary), ..Stored::open(folder)? })
+    }
+
+    /// Whether nothing of it stays.
+    pub fn is_temporary(&self) -> bool {
+        self.temporary.is_some()
     }
 
     /// As `open` was given it.

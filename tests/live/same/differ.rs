@@ -48,6 +48,7 @@ const MUST: &[(&str, &[&str], &str)] = &[
     ("cases/*/collected.json", &["simulated"], MARK),
     ("cases/*/collected.json", &["files[].bytes", "files[].sha256"], BYTES),
     ("cases/*/reports.json", &["files[].bytes", "files[].sha256"], BYTES),
+    ("cases/*/diagnosis.json", &["found.simulated"], MARK),
     ("cases/*/verdict.json", &["simulated"], MARK),
     ("cases/*/verdict.json", &["verdicts[].baseline", "verdicts[].message"], WHAT),
     ("cases/*/verdict.json", &["seconds", "verdicts[].seconds", "verdicts[].observed"], CLOCK),

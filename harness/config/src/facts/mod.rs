@@ -1,10 +1,12 @@
 //! The facts that a probe of a node reports, each declared once: its name, what it is, its kind, and whether nodes of
 //! one cluster have it alike. A new fact is a line in `probe.sh` and its entry here.
 
+mod changes;
 mod compare;
 mod requirement;
 pub mod version;
 
+pub use changes::{ChangedFact, changed_facts};
 pub use compare::{Comparison, against_golden, against_majority};
 pub use requirement::{Bound, Requirement};
 pub use version::compare as compare_versions;

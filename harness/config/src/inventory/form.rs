@@ -32,6 +32,7 @@ pub(crate) fn file() -> Form {
         ),
         Key::optional("container", Type::table(container()), "the image that jobs run in, by Pyxis"),
         Key::optional("environment", Type::map(Type::Text), "variables of every job; a case's own win"),
+        Key::optional("publish", Type::table(publish()), "where every run is published when it has ended"),
         Key::usual(
             "nic_tool",
             "\"fi_rma_bw\"",
@@ -98,6 +99,16 @@ pub(super) fn container() -> Form {
         Key::usual("remap_root", "false", Type::Boolean, "`--container-remap-root` of srun"),
         Key::usual("reuse", "true", Type::Boolean, "unpacked once on each node for a run"),
     ])
+}
+
+/// `[publish]`.
+pub(super) fn publish() -> Form {
+    let to = Type::Pattern("^(s3|gs|az)://[A-Za-z0-9._$-]+/[^?#@ ]+$|^file:///[^?#@]+$");
+    Form::new([Key::needed(
+        "to",
+        to,
+        "a prefix of an object store, `s3://BUCKET/PREFIX`: each run goes below it",
+    )])
 }
 
 /// `[probe]`: every fact.

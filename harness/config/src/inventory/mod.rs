@@ -51,6 +51,8 @@ pub struct Inventory {
     pub container: Option<Container>,
     /// `[environment]` of every job; a case's own values win.
     pub environment: BTreeMap<String, String>,
+    /// `[publish]`: where every run is published below its id.
+    pub publish: Option<String>,
     /// What makes the flows of `nic-pairs`; `fi_rma_bw` by default.
     pub nic_tool: NicTool,
     /// The release of nsys on the nodes: which switches it has is decided before anything is launched.

@@ -53,6 +53,8 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
         let container = container.map(|container| read_container(&container));
         let environment = table.get("environment").and_then(|value| value.table());
         let environment = environment.map(|table| crate::suite::variables(&table)).unwrap_or_default();
+        let publish = table.get("publish").and_then(|value| value.table());
+        let publish = publish.map(|table| read_publish(&table));
         let tools = NIC_TOOLS.map(|tool| (tool.name(), tool));
         let nic_tool = table.get("nic_tool").map_or(Some(NicTool::FiRmaBw), |value| value.one_of(&tools));
         let nsys_version = table.get("nsys_version").and_then(|value| {
@@ -89,6 +91,7 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
             paths: paths?,
             container: container.flatten(),
             environment,
+            publish: publish.flatten(),
             nic_tool: nic_tool?,
             nsys_version,
             probe: requirements,
@@ -236,6 +239,33 @@ fn read_container(table: &Table<'_>) -> Option<Container> {
         }
     }
     Some(Container { image: image?, mounts: mounts_texts, mount_home, remap_root, reuse })
+}
+
+fn read_publish(table: &Table<'_>) -> Option<String> {
+    let to = table.need("to").and_then(|value| {
+        let text = line_of_text(&value)?;
+        let (scheme, rest) = text.split_once("://").unwrap_or(("", &text));
+        let is_plain = !rest.contains(['?', '#', '@']);
+        let is_url = match scheme {
+            "file" => rest.len() > 1 && rest.starts_with('/'),
+            "s3" | "gs" | "az" => rest.split_once('/').is_some_and(|(bucket, prefix)| {
+                let is_named = |c: char| c.is_ascii_alphanumeric() || "._$-".contains(c);
+                !bucket.is_empty() && bucket.chars().all(is_named) && !prefix.is_empty() && !prefix.contains(' ')
+            }),
+            _ => false,
+        };
+        if !is_plain || !is_url {
+            // It may hold a key.
+            value.diagnostic_with(
+                "`to` is no place for runs",
+                "write `s3://BUCKET/PREFIX`, `gs://`, `az://` or `file:///FOLDER`; credentials come from the environment",
+            );
+            return None;
+        }
+        Some(text)
+    });
+    table.close(form::publish);
+    to
 }
 
 pub(super) fn word_of(value: &Value<'_>) -> Option<String> {

@@ -332,3 +332,28 @@ fn pods_are_described_by_what_kubernetes_can_have_and_by_nothing_else() {
         "{message}"
     );
 }
+
+#[test]
+fn a_place_for_every_run_is_a_url_without_credentials() {
+    let with = |to: &str| {
+        read(&format!(
+            "kind = \"real\"\ninstance = \"p5\"\nnodes = \"p5-001\"\nreach = {{ via = \"slurm\" }}\n\
+             paths = {{ shared = \"/fsx/harness\" }}\npublish = {{ to = \"{to}\" }}\n"
+        ))
+    };
+    for to in ["s3://bucket/team/runs", "az://container/runs", "file:///srv/runs"] {
+        assert_eq!(with(to).map(|inventory| inventory.publish), Ok(Some(to.to_owned())));
+    }
+    for to in [
+        "bucket/runs",
+        "s3://bucket",
+        "s3://bucket/",
+        "ftp://b/p",
+        "s3://key:hunter2@bucket/p",
+        "file://x",
+        "s3://b/p?x=hunter2",
+    ] {
+        let why = with(to).expect_err(to);
+        assert!(why.contains("`to` is no place for runs") && !why.contains("hunter2"), "{to}: {why}");
+    }
+}

@@ -80,6 +80,9 @@ pub struct Plan {
     /// it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<String>,
+    /// Where the run is published when it has ended, below its id: `[publish]` of the inventory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publish: Option<String>,
     /// Jobs on the same nodes that share an allocation of Slurm. A job that is in none has one of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allocations: Vec<PlannedAllocation>,

@@ -9,6 +9,7 @@ mod cleaned;
 mod parquet_folder;
 mod rows;
 mod shared;
+mod source;
 mod sqlite;
 mod sqlite_pages;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod tests;
 pub use cleaned::cleaned;
 pub use rows::{MaybeInts, Rows};
 pub use shared::Decoded;
+pub use source::{ColumnSource, SourceGuard, register};
 
 use crate::tables::{ColumnSpec, ColumnType, META_DATA_EXPORT, TableSpec};
 use logs::efa_counters::{self, Capture};

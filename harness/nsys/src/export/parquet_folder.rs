@@ -1,6 +1,6 @@
 //! Tables of an export into a folder with one Parquet file per table.
 
-use super::{Fault, type_of};
+use super::{Fault, source, type_of};
 use crate::safe_parquet::{self, UNPACKED, check_columns, check_texts, guarded};
 use crate::tables::{ColumnSpec, ColumnType};
 use polars::prelude::*;
@@ -30,8 +30,9 @@ fn read(folder: &Path, name: &str, columns: &[&'static ColumnSpec]) -> Result<Op
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let metadata = safe_parquet::metadata(&mut file).map_err(Fault::Broken)?;
     let asked = |name: &str| columns.iter().any(|column| column.name == name);
+    source::bring(&path, &asked).map_err(Fault::Broken)?;
+    let metadata = safe_parquet::metadata(&mut file).map_err(Fault::Broken)?;
     check_columns(&mut file, &metadata, asked, UNPACKED).map_err(|refused| Fault::Broken(refused.why))?;
     let mut reader = ParquetReader::new(file);
     let raw =

@@ -2,11 +2,13 @@
 //! trusts their metadata, so a file's footer, page sizes and texts are checked before.
 
 mod footer;
+mod ranges;
 mod sizes;
 #[cfg(test)]
 mod tests;
 mod thrift;
 
+pub use ranges::{TAIL, column_ranges, footer_start};
 pub use sizes::{Refused, UNPACKED, check_columns, check_texts};
 
 use polars_parquet::parquet::metadata::FileMetadata;

@@ -73,6 +73,7 @@ pub(crate) fn inventory(instance: &str, nodes: &str) -> Inventory {
         },
         container: None,
         environment: BTreeMap::new(),
+        publish: None,
         nic_tool: NicTool::FiRmaBw,
         probe: Vec::new(),
         nsys_version: None,

@@ -34,10 +34,24 @@ pub(super) fn section(context: &Context, out: &mut dyn Write) -> io::Result<()> 
             *name == case.case && jobs.jobs.iter().any(|job| job.started.is_some() || job.submitted.is_some())
         });
         let has_trace = report.traces.iter().any(|(name, _)| *name == case.case);
-        let files = ["verdict.json", "metrics.parquet", "collected.json", "job.json", "trace.json", "raw"];
+        let has_diagnosis = report.context.diagnoses.iter().any(|(name, _)| *name == case.case);
+        let files = [
+            "verdict.json",
+            "metrics.parquet",
+            "collected.json",
+            "job.json",
+            "trace.json",
+            "diagnosis.json",
+            "raw",
+        ];
         let links: Vec<String> = files
             .iter()
-            .filter(|file| (**file != "raw" || ran) && (**file != "trace.json" || has_trace))
+            .filter(|file| match **file {
+                "raw" => ran,
+                "trace.json" => has_trace,
+                "diagnosis.json" => has_diagnosis,
+                _ => true,
+            })
             .map(|file| context.link(&format!("{folder}/{file}"), file))
             .collect();
         writeln!(out, "<li>{}: {}</li>", escaped(&case.case), links.join(", "))?;

@@ -2,6 +2,8 @@
 //! verdict: each section shows what the artefacts hold, and says what it leaves out.
 
 mod culprits;
+mod diagnosis;
+mod differences;
 mod environment;
 mod files;
 mod grid;
@@ -10,10 +12,13 @@ mod marks;
 pub(crate) mod node_cells;
 mod numbers;
 mod parts;
+mod past;
 mod timeline;
 mod unmeasured;
 mod windows;
 
+#[cfg(test)]
+mod context_tests;
 #[cfg(test)]
 mod tests;
 
@@ -146,12 +151,14 @@ fn write(context: &Context, out: &mut dyn Write) -> io::Result<()> {
         escaped(&summary.run_id)
     )?;
     contents(context, out)?;
+    diagnosis::section(context, out)?;
     windows::section(context, out)?;
     grid::section(context, out)?;
     parts::section(context, out)?;
     numbers::section(context, out)?;
     unmeasured::section(context, out)?;
     timeline::section(context, out)?;
+    differences::section(context, out)?;
     environment::section(context, out)?;
     files::section(context, out)?;
     writeln!(out, "</main>")?;
@@ -164,18 +171,24 @@ fn write(context: &Context, out: &mut dyn Write) -> io::Result<()> {
 /// Where each section is.
 fn contents(context: &Context, out: &mut dyn Write) -> io::Result<()> {
     let sections = [
+        ("diagnosis", "What limits the work"),
         ("windows", "Failing windows"),
         ("grid", "Nodes and cases"),
         ("parts", "NICs and GPUs"),
         ("numbers", "Numbers"),
         ("unmeasured", "Not measured"),
         ("timeline", "What ran when"),
+        ("differences", "Differences"),
         ("environment", "Environment"),
         ("files", "Files"),
     ];
     writeln!(out, "<nav aria-label=\"sections\">\n<ul class=\"contents\">")?;
-    let has_windows = !context.report.traces.is_empty();
-    for (id, title) in sections.into_iter().filter(|(id, _)| has_windows || *id != "windows") {
+    let is_there = |id: &str| match id {
+        "diagnosis" => diagnosis::is_shown(context),
+        "windows" => !context.report.traces.is_empty(),
+        _ => true,
+    };
+    for (id, title) in sections.into_iter().filter(|(id, _)| is_there(id)) {
         writeln!(out, "<li><a href=\"#{id}\">{title}</a></li>")?;
     }
     writeln!(out, "</ul>\n</nav>")

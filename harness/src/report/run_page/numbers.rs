@@ -1,8 +1,8 @@
 //! The judged numbers by case: value, bound, baseline and verdict. What is red has a row each; what passed is folded
 //! where the run is large, and the page says so.
 
-use super::Context;
 use super::marks::word;
+use super::{Context, past};
 use crate::page::{thousands, with_code};
 use crate::report::culprit_line::subject as culprit_of;
 use crate::report::text::{own_name, subject};
@@ -35,9 +35,10 @@ pub(super) fn section(context: &Context, out: &mut dyn Write) -> io::Result<()> 
     };
     writeln!(
         out,
-        "<p class=\"of\">{} assertions in {}.{folded}</p>",
+        "<p class=\"of\">{} assertions in {}.{folded}{}</p>",
         thousands(all),
-        count(report.cases.len(), "case")
+        count(report.cases.len(), "case"),
+        escaped(&history(context))
     )?;
     writeln!(
         out,
@@ -61,6 +62,32 @@ pub(super) fn section(context: &Context, out: &mut dyn Write) -> io::Result<()> 
         case_section(context, at, planned, case, (is_open, is_whole, &mut rows), out)?;
     }
     writeln!(out, "</section>")
+}
+
+/// What the column of earlier numbers is of.
+fn history(context: &Context) -> String {
+    let Some(before) = context.report.context.before else { return String::new() };
+    let kind = match context.report.summary.simulated {
+        true => "simulated",
+        false => "real",
+    };
+    match (before.runs, before.is_cut) {
+        (0, _) => String::new(),
+        (n, false) => format!(
+            " History: {} of the same suites and inventory, the newest on the right, this one the dot.",
+            count(n, &format!("{kind} run"))
+        ),
+        (n, true) => format!(
+            " History: the last {} of the same suites and inventory, the newest on the right, this one the dot; older \
+             ones were not read.",
+            count(n, &format!("{kind} run"))
+        ),
+    }
+}
+
+fn earlier<'a>(context: &Context<'a>, verdict: &Verdict) -> &'a [f64] {
+    let numbers = context.report.context.before.and_then(|before| before.numbers.get(&verdict.name));
+    numbers.map(Vec::as_slice).unwrap_or_default()
 }
 
 fn case_section(
@@ -94,7 +121,7 @@ fn case_section(
     let measured: Vec<&Verdict> = rest.iter().filter(|one| one.observed.is_some()).copied().collect();
     let listed: &[&Verdict] = if is_whole { &measured } else { &[] };
     if shown + listed.len() > 0 {
-        head(&["assertion", "value", "", "bound", "baseline", "verdict"], out)?;
+        head(&["assertion", "value", "", "bound", "baseline", "history", "verdict"], out)?;
         for verdict in red[..shown].iter().chain(listed) {
             row(context, case, verdict, assertions.get(verdict.name.as_str()).copied(), out)?;
         }
@@ -110,7 +137,7 @@ fn case_section(
         )?;
     }
     if !is_whole {
-        folded(case, &measured, out)?;
+        folded(context, case, &measured, out)?;
     }
     let unmeasured = rest.len() - measured.len();
     if unmeasured > 0 {
@@ -158,12 +185,13 @@ fn row(
     let provisional = if verdict.provisional { " provisional" } else { "" };
     write!(
         out,
-        "<tr><td>{}<td class=\"number\">{}<td>{}<td>{}<td>{}<td>{}{provisional}",
+        "<tr><td>{}<td class=\"number\">{}<td>{}<td>{}<td>{}<td>{}<td>{}{provisional}",
         escaped(&show(name)),
         escaped(&value),
         bar(verdict, baseline),
         escaped(bound(verdict, "").trim_start()),
         escaped(&baseline.map(|one| in_words(one, verdict.unit)).unwrap_or_default()),
+        past::cell(earlier(context, verdict), verdict.observed, verdict.unit),
         word(verdict.status)
     )?;
     if verdict.status.is_red() {
@@ -184,7 +212,12 @@ fn row(
 }
 
 /// What passed in a large run: one row for each thing that was measured, with the number that is nearest to its bound.
-fn folded(case: &CaseVerdict, measured: &[&Verdict], out: &mut dyn Write) -> io::Result<()> {
+fn folded(
+    context: &Context,
+    case: &CaseVerdict,
+    measured: &[&Verdict],
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut groups: BTreeMap<(Status, &str), Vec<&Verdict>> = BTreeMap::new();
     for verdict in measured {
         let name = own_name(&verdict.name, &case.suite, &case.case);
@@ -194,7 +227,7 @@ fn folded(case: &CaseVerdict, measured: &[&Verdict], out: &mut dyn Write) -> io:
     if groups.is_empty() {
         return Ok(());
     }
-    head(&["what", "numbers", "least to most", "nearest to its bound", "", "verdict"], out)?;
+    head(&["what", "numbers", "least to most", "nearest to its bound", "", "its history", "verdict"], out)?;
     for ((status, label), verdicts) in groups {
         let observed = || verdicts.iter().filter_map(|one| one.observed);
         let (least, most) =
@@ -209,7 +242,7 @@ fn folded(case: &CaseVerdict, measured: &[&Verdict], out: &mut dyn Write) -> io:
             verdicts.iter().min_by(|a, b| margin(a).total_cmp(&margin(b))).copied().unwrap_or(verdicts[0]);
         writeln!(
             out,
-            "<tr><td>{}<td class=\"number\">{}<td>{}<td>{} on {}{}<td>{}<td>{}",
+            "<tr><td>{}<td class=\"number\">{}<td>{}<td>{} on {}{}<td>{}<td>{}<td>{}",
             escaped(&show(label)),
             thousands(verdicts.len()),
             escaped(&range),
@@ -217,6 +250,7 @@ fn folded(case: &CaseVerdict, measured: &[&Verdict], out: &mut dyn Write) -> io:
             escaped(&subject(nearest)),
             escaped(&bound(nearest, ", ")),
             bar(nearest, None),
+            past::cell(earlier(context, nearest), nearest.observed, nearest.unit),
             word(status)
         )?;
     }

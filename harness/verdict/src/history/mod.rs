@@ -1,6 +1,7 @@
 //! Trends over many stored runs: how a number went over time and where it changed, and which parts were suspected
 //! before. All of it is read from the runs' own folders; nothing is kept beside them.
 
+pub mod before;
 pub mod blameless;
 pub mod change;
 pub mod hardware;
@@ -12,6 +13,8 @@ pub mod series;
 mod sightings;
 pub mod suspects;
 
+#[cfg(test)]
+mod before_tests;
 #[cfg(test)]
 mod hardware_history_tests;
 #[cfg(test)]

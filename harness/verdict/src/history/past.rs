@@ -152,7 +152,7 @@ pub fn newest(folder: &Path, most: usize, but: &[Option<&str>]) -> Past {
 const LATEST: &str = "latest";
 
 /// The folders, and links, which are named and not followed.
-fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub(super) fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     let mut folders: Vec<PathBuf> = entries
         .into_iter()
@@ -204,11 +204,10 @@ fn in_order(a: &Run, b: &Run) -> Ordering {
 
 /// Whether it is known to have been made after another. Of two real runs of one second it is not.
 pub(super) fn is_later(run: &Run, other: &Run) -> bool {
-    let was_written = || run.written.is_some() && other.written.is_some() && other.written < run.written;
-    other.made < run.made || other.made == run.made && was_written()
+    other.was_made_before(&run.made, run.written)
 }
 
-fn name(path: &Path) -> String {
+pub(super) fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
@@ -265,9 +264,13 @@ pub fn run(folder: &Path) -> Result<Run, String> {
     let made = moment(&stored.plan.run_id).or_else(|| Some(record?.started.get(..19)?.replace('T', " ")));
     let made = made.ok_or("start time unknown: neither the run id nor `run.json` has one")?;
     let is_of_bisection = folder.join(bisect::record::RECORD).is_file();
-    let written =
-        fs::metadata(folder.join("plan.json")).and_then(|data| data.modified()).ok().filter(|_| is_simulated);
+    let written = written(folder).filter(|_| is_simulated);
     Ok(Run { stored, made, cases, partial, culprits, ended, written, round, is_of_bisection })
+}
+
+/// When the plan of a run was written.
+pub(super) fn written(folder: &Path) -> Option<SystemTime> {
+    fs::metadata(folder.join("plan.json")).and_then(|data| data.modified()).ok()
 }
 
 fn says_passed(summary: &Summary) -> bool {
@@ -369,6 +372,12 @@ impl Run {
     /// How many of its verdicts are red.
     pub fn red_verdicts(&self) -> usize {
         red(&self.cases)
+    }
+
+    /// Whether it is known to have been made before a moment, and before the plan was written that another has of it.
+    pub(super) fn was_made_before(&self, made: &str, written: Option<SystemTime>) -> bool {
+        let is_older = || self.written.is_some() && written.is_some() && self.written < written;
+        self.made.as_str() < made || self.made == made && is_older()
     }
 
     /// Drops scripts, files and words: most of a large plan and of its verdicts.

@@ -1,0 +1,231 @@
+//! What limits the work in the reports of a case, as a run keeps it for its page: `diagnosis.json`. A process with limits of
+//! its own finds it; a case whose reports are too many or too large for that is named with the reason.
+
+use crate::limited::{self, Failed, Limits};
+use crate::panics;
+use crate::trace::of_run::{CaseArtefacts, TracedJob};
+use base::text::count;
+use model::artefact::{Format, Plan};
+use recipes::diagnosis::{Diagnosis, diagnose};
+use recipes::recipe::of_reports::Input;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use store::{Store, StoreError};
+
+/// The verb by which the program starts itself; no person types it.
+pub(crate) const VERB: &str = "diagnose-case";
+/// In the folder of the case.
+pub(crate) const NAME: &str = "diagnosis.json";
+/// Reports of one job.
+const MOST_REPORTS: usize = 64;
+/// Their exports together.
+const MOST_EXPORT_BYTES: u64 = 256 << 20;
+/// Tables of one export; no nsys writes as many.
+const MOST_TABLES: usize = 1_000;
+const SECONDS: u64 = 300;
+const MEMORY: u64 = 4 << 30;
+/// Of the file.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// `diagnosis.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseDiagnosis {
+    format: Format<1>,
+    /// The job whose reports were read.
+    pub job: String,
+    /// How many reports it has.
+    pub reports: usize,
+    /// Why they were not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
+    /// What was found in them; none where they were not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<FoundLimits>,
+}
+
+/// What a diagnosis says, as it is read back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FoundLimits {
+    /// The largest effect first.
+    pub findings: Vec<CaseFinding>,
+    /// That the reports are not of one run, and why.
+    pub apart: Option<String>,
+    /// What limits what can be said.
+    pub notes: Vec<String>,
+    /// Reports that could not be read, and why.
+    pub unreadable: Vec<(String, String)>,
+    /// GPUs that ran something.
+    pub gpus: usize,
+    /// Of all these GPUs, in nanoseconds.
+    pub window_ns: f64,
+    /// Whether any report is of a simulated cluster.
+    #[serde(default)]
+    pub simulated: bool,
+}
+
+/// One thing that limits the work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseFinding {
+    /// Such as `exposed-communication`.
+    pub code: String,
+    /// The time that could be won at most, as a part of all time.
+    pub share: f64,
+    /// One sentence with its number.
+    pub what: String,
+    /// What to change.
+    pub change: String,
+    /// The recipe that shows it.
+    pub recipe: String,
+    /// Its table.
+    pub table: String,
+}
+
+/// Diagnoses by case; one that cannot be read is the reason.
+pub(crate) type CaseDiagnoses = [(String, Result<CaseDiagnosis, String>)];
+
+#[derive(Serialize, Deserialize)]
+struct Question {
+    /// Exports, with their names for messages.
+    reports: Vec<(PathBuf, String)>,
+}
+
+/// Writes the diagnosis of a case that has reports.
+pub(crate) async fn keep(artefacts: &CaseArtefacts<'_>, store: &Store) -> Result<(), StoreError> {
+    let Some(TracedJob { case, job, inputs, .. }) = artefacts.traced() else { return Ok(()) };
+    let path = store.case(&case).join(NAME);
+    let reports: Vec<(PathBuf, String)> = inputs.into_iter().map(|input| (input.path, input.shown)).collect();
+    let n = reports.len();
+    let found = match too_much(&reports) {
+        Some(why) => Err(why),
+        None => {
+            let found = tokio::task::spawn_blocking(move || ask(&Question { reports })).await;
+            found.map_err(|error| StoreError::other(&path, &error))?
+        }
+    };
+    let (found, left_out) = match found {
+        Ok(found) => (Some(found), None),
+        Err(why) => (None, Some(why)),
+    };
+    store.write_json(&path, &CaseDiagnosis { format: Format, job, reports: n, left_out, found })
+}
+
+/// Why the reports are left to `harness diagnose`.
+fn too_much(reports: &[(PathBuf, String)]) -> Option<String> {
+    if reports.len() > MOST_REPORTS {
+        return Some(format!("{}, limit {MOST_REPORTS}", count(reports.len(), "report")));
+    }
+    let bytes: u64 = reports.iter().map(|(path, _)| export_bytes(path)).fold(0, u64::saturating_add);
+    (bytes > MOST_EXPORT_BYTES)
+        .then(|| format!("its reports have {} MiB, limit {} MiB", bytes >> 20, MOST_EXPORT_BYTES >> 20))
+}
+
+/// Of a file, or of the tables of a folder. What cannot be read has as much as is too much.
+fn export_bytes(path: &Path) -> u64 {
+    match fs::symlink_metadata(path) {
+        Ok(facts) if facts.is_dir() => {
+            let Ok(entries) = fs::read_dir(path) else { return u64::MAX };
+            let sizes = entries
+                .take(MOST_TABLES)
+                .map(|entry| entry.and_then(|entry| entry.metadata()).map_or(u64::MAX, |facts| facts.len()));
+            sizes.fold(0, u64::saturating_add)
+        }
+        Ok(facts) => facts.len(),
+        Err(_) => u64::MAX,
+    }
+}
+
+fn ask(question: &Question) -> Result<FoundLimits, String> {
+    let bytes = serde_json::to_vec(question).map_err(|error| error.to_string())?;
+    let limits = Limits { memory: MEMORY, seconds: SECONDS, threads: 1, answer: MOST_BYTES };
+    let answer = limited::ask(VERB, bytes, &limits).map_err(|failed| match failed {
+        Failed::NotStarted(error) => format!("cannot start a process: {error}"),
+        Failed::Timeout => format!("its reports were not read within {} min", SECONDS / 60),
+        Failed::Memory => format!("its reports need more than {} GiB of memory", MEMORY >> 30),
+        Failed::Answer => format!("the diagnosis is larger than {} MiB", MOST_BYTES >> 20),
+        Failed::Message(line) => line,
+        Failed::Silent(status) => format!("the process that read its reports ended: {status}"),
+    })?;
+    serde_json::from_slice(&answer).map_err(|error| error.to_string())
+}
+
+/// Entry of the process that diagnoses for another.
+pub(crate) fn serve(words: &[String]) -> i32 {
+    limited::serve(VERB, words, |question| {
+        let found = panics::caught(VERB, || find(question));
+        found.unwrap_or_else(|why| Err(format!("internal error: {}", why.escape_debug())))
+    })
+}
+
+fn find(question: &[u8]) -> Result<Vec<u8>, String> {
+    let Question { reports } = serde_json::from_slice(question).map_err(|error| error.to_string())?;
+    let inputs = reports.into_iter().map(|(path, shown)| Input { path, shown, side: 0 });
+    let diagnosis: Diagnosis = diagnose(&inputs.collect::<Vec<_>>(), 1, &|_| {})?;
+    serde_json::to_vec(&diagnosis).map_err(|error| error.to_string())
+}
+
+/// Of every case that has one, in the order of the plan.
+pub(crate) fn read_all(
+    plan: &Plan,
+    folder: &dyn Fn(&str) -> PathBuf,
+) -> Vec<(String, Result<CaseDiagnosis, String>)> {
+    let cases = plan.cases.iter().map(|case| &case.name);
+    cases.filter_map(|name| Some((name.clone(), read(&folder(name).join(NAME))?))).collect()
+}
+
+/// `None` where there is none.
+fn read(path: &Path) -> Option<Result<CaseDiagnosis, String>> {
+    let facts = fs::symlink_metadata(path).ok()?;
+    if !facts.is_file() || facts.len() > 2 * MOST_BYTES {
+        return Some(Err("a link, no regular file, or too large".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(2 * MOST_BYTES).read_to_end(&mut bytes));
+    Some(match read {
+        Ok(_) => serde_json::from_slice(&bytes).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_that_are_too_many_too_large_or_gone_are_left_to_the_command() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (small, large) = (folder.path().join("small"), folder.path().join("large"));
+        fs::write(&small, "x").expect("written");
+        File::create(&large).and_then(|file| file.set_len(MOST_EXPORT_BYTES)).expect("made");
+        let reports = |paths: &[&PathBuf]| -> Vec<(PathBuf, String)> {
+            paths.iter().map(|path| ((*path).clone(), "r".to_owned())).collect()
+        };
+        assert_eq!(too_much(&reports(&[&small])), None);
+        assert_eq!(too_much(&reports(&[&large])), None);
+        let why = too_much(&reports(&[&small, &large])).expect("too large");
+        assert_eq!(why, "its reports have 256 MiB, limit 256 MiB");
+        let why = too_much(&reports(&[&small; 65])).expect("too many");
+        assert_eq!(why, "65 reports, limit 64");
+        assert!(too_much(&reports(&[&folder.path().join("gone")])).is_some());
+        // The tables of a folder count together.
+        let tables = folder.path().join("tables");
+        fs::create_dir(&tables).expect("made");
+        for name in ["a", "b"] {
+            File::create(tables.join(name)).and_then(|file| file.set_len(200 << 20)).expect("made");
+        }
+        assert!(too_much(&reports(&[&tables])).expect("too large").contains("400 MiB"));
+    }
+
+    #[test]
+    fn what_stands_in_the_place_of_a_diagnosis_is_an_error_and_nothing_is_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(NAME);
+        assert!(read(&path).is_none());
+        std::os::unix::fs::symlink("/dev/zero", &path).expect("linked");
+        assert!(read(&path).expect("a link").is_err());
+        fs::remove_file(&path).expect("removed");
+        fs::write(&path, "{\"format\": 1").expect("written");
+        assert!(read(&path).expect("a file").is_err());
+    }
+}
