@@ -157,19 +157,28 @@ fn known() -> BTreeSet<String> {
     known
 }
 
+/// One fault for each fact: which fact is bad is part of its name here.
+const BAD_FACT: &str = "bad-fact@";
+
 /// What `red with` may name: faults that the canary or a scenario plants, and scenarios.
 fn rehearsed() -> BTreeSet<String> {
     let scenarios = files(&root().join("tests/scenarios"));
     let canary = root().join("suites/canary.toml");
-    let mut planted = BTreeSet::new();
+    let (mut planted, mut bad_facts) = (BTreeSet::new(), BTreeSet::new());
     for file in scenarios.iter().chain([&canary]) {
         let text = read(file);
+        let is_fact = |c: char| c.is_ascii_lowercase() || c == '_';
+        bad_facts.extend(text.match_indices(BAD_FACT).map(|(at, _)| {
+            let fact: String = text[at + BAD_FACT.len()..].chars().take_while(|c| is_fact(*c)).collect();
+            format!("{BAD_FACT}{fact}")
+        }));
         let words = text.split(|c: char| !c.is_ascii_lowercase() && c != '-');
         planted.extend(words.map(str::to_owned));
     }
     let kinds = model::fault::Fault::FORMS.into_iter().filter_map(|form| form.split(['=', '@']).next());
     let mut names: BTreeSet<String> =
         kinds.filter(|kind| planted.contains(*kind)).map(str::to_owned).collect();
+    names.extend(bad_facts);
     let stems = scenarios.iter().filter_map(|file| file.file_stem());
     names.extend(stems.map(|stem| stem.to_string_lossy().into_owned()));
     names

@@ -19,12 +19,13 @@ fn every_case_of_the_canary_ends_as_it_must_and_the_suite_exits_1() {
 }
 
 /// Faults that no case over Slurm on four nodes can show: the command that shows each, its exit code and what it prints.
-const ELSEWHERE: [(&str, &[&str], i32, &str); 6] = [
+const ELSEWHERE: [(&str, &[&str], i32, &str); 7] = [
     ("connection-drops", OVER_SSH, 0, "finding connection-drops: "),
     ("host-unreachable", OVER_SSH, 3, "p5-002 cannot be reached"),
     ("gpu-missing@3", PROBE, 1, "cannot pass: p5-002: nvidia-smi lists 7 GPUs"),
     ("gpu-busy@3", PROBE, 1, "cannot pass: p5-002: busy"),
     ("driver-differs", DIFF, 1, "p5-002"),
+    ("bad-fact@cpu_governor", DIFF, 1, "p5-002: cpu_governor powersave, expected performance"),
     ("link-slow=0.5@p5-020", ISOLATE, 1, "HRN-LINK-SLOW"),
 ];
 const OVER_SSH: &[&str] = &["--suite", "nccl-p5", "--inventory", "sim-ssh", "-q"];

@@ -67,6 +67,7 @@ mod peak_memory;
 mod planted_run;
 mod pod_nodes;
 mod pods;
+mod probe_of_health;
 mod probe_script;
 mod profile_script;
 mod project;

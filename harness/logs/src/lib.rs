@@ -20,3 +20,4 @@ mod text;
 pub mod torch_failure;
 pub mod training_log;
 pub mod window_mark;
+pub mod xid;

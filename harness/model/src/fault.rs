@@ -151,6 +151,11 @@ pub enum Fault {
     },
     /// Another release of the driver than the other nodes have.
     DriverDiffers,
+    /// A probe finds one of its facts bad, or unlike that of the other nodes. Jobs do not notice.
+    BadFact {
+        /// As a probe names it: `nvme_drives`.
+        fact: String,
+    },
     /// All of its GPUs and NICs alike.
     NodeSlow {
         /// Fraction of their rates, above 0 and below 1.
@@ -238,6 +243,8 @@ pub enum Fault {
         /// Fraction of their rate, above 0 and below 1.
         left: f64,
     },
+    /// The disks of the node return errors.
+    DiskErrors,
     /// The way between the inventory's groups of two nodes.
     LinkSlow {
         /// Fraction of its rate, above 0 and below 1.
@@ -249,7 +256,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every way to write a fault.
-    pub const FORMS: [&'static str; 56] = [
+    pub const FORMS: [&'static str; 58] = [
         "nic-slow=F@DEV",
         "nic-dead@DEV",
         "nic-missing@DEV",
@@ -294,6 +301,7 @@ impl Fault {
         "gpu-missing@N",
         "gpu-busy@N",
         "driver-differs",
+        "bad-fact@FACT",
         "pcie-slow=F@N",
         "ecc-errors@N",
         "throttles=F@N",
@@ -301,6 +309,7 @@ impl Fault {
         "nvlink-down@N",
         "memory-slow=F",
         "disk-slow=F",
+        "disk-errors",
         "throttles-after=MIN@N",
         "ecc-grows=MIN@N",
         "nvlink-replays=MIN@N",
@@ -351,6 +360,7 @@ impl Fault {
             Fault::GpuMissing { .. } => "gpu-missing",
             Fault::GpuBusy { .. } => "gpu-busy",
             Fault::DriverDiffers => "driver-differs",
+            Fault::BadFact { .. } => "bad-fact",
             Fault::NodeSlow { .. } => "node-slow",
             Fault::NvlinkSlow { .. } => "nvlink-slow",
             Fault::PortSlow { .. } => "port-slow",
@@ -362,6 +372,7 @@ impl Fault {
             Fault::NvlinkDown { .. } => "nvlink-down",
             Fault::MemorySlow { .. } => "memory-slow",
             Fault::DiskSlow { .. } => "disk-slow",
+            Fault::DiskErrors => "disk-errors",
             Fault::ThrottlesAfter { .. } => "throttles-after",
             Fault::EccGrows { .. } => "ecc-grows",
             Fault::NvlinkReplays { .. } => "nvlink-replays",
@@ -522,6 +533,7 @@ impl Fault {
             "gpu-missing" => Fault::GpuMissing { gpu: gpu()? },
             "gpu-busy" => Fault::GpuBusy { gpu: gpu()? },
             "driver-differs" => Fault::DriverDiffers,
+            "bad-fact" => Fault::BadFact { fact: part.to_owned() },
             "node-slow" => Fault::NodeSlow { left: left()? },
             "nvlink-slow" => Fault::NvlinkSlow { left: left()? },
             "port-slow" => Fault::PortSlow { left: left()? },
@@ -532,6 +544,7 @@ impl Fault {
             "nvlink-down" => Fault::NvlinkDown { gpu: gpu()? },
             "memory-slow" => Fault::MemorySlow { left: left()? },
             "disk-slow" => Fault::DiskSlow { left: left()? },
+            "disk-errors" => Fault::DiskErrors,
             "throttles-after" => Fault::ThrottlesAfter { minutes: minutes()?, gpu: gpu()? },
             "ecc-grows" => Fault::EccGrows { minutes: minutes()?, gpu: gpu()? },
             "nvlink-replays" => Fault::NvlinkReplays { minutes: minutes()?, gpu: gpu()? },
@@ -596,6 +609,7 @@ impl fmt::Display for Fault {
             | Fault::NvlinkReplays { minutes, gpu } => write!(f, "{}={minutes}@{gpu}", self.kind()),
             Fault::NicFlaps { minutes, device } => write!(f, "nic-flaps={minutes}@{device}"),
             Fault::DriverLeaks { mb_per_hour } => write!(f, "driver-leaks={mb_per_hour}"),
+            Fault::BadFact { fact } => write!(f, "bad-fact@{fact}"),
             Fault::LinkSlow { left, other } => write!(f, "link-slow={left}@{other}"),
             Fault::ClockOffset { ms } => write!(f, "clock-offset={ms}"),
             Fault::ClockDrift { ppm } => write!(f, "clock-drift={ppm}"),

@@ -200,9 +200,13 @@ impl ActiveFaults {
                 | Fault::NicFlaps { .. }
                 | Fault::DriverLeaks { .. }
                 | Fault::MemorySlow { .. }
-                | Fault::DiskSlow { .. } => active_faults.for_tools.push((node, fault.fault.clone())),
+                | Fault::DiskSlow { .. }
+                | Fault::DiskErrors => active_faults.for_tools.push((node, fault.fault.clone())),
                 // What only a probe sees.
-                Fault::GpuMissing { .. } | Fault::GpuBusy { .. } | Fault::DriverDiffers => {}
+                Fault::GpuMissing { .. }
+                | Fault::GpuBusy { .. }
+                | Fault::DriverDiffers
+                | Fault::BadFact { .. } => {}
             }
         }
         active_faults

@@ -1,6 +1,7 @@
 //! The hardware that is simulated: nodes with their GPUs and NICs, taken from the inventory, and what ails them.
 //! What an active fault does to a job is decided in `execution`.
 
+use super::bad_facts;
 use super::model::Model;
 use super::traffic;
 use base::nodeset;
@@ -148,6 +149,16 @@ impl Cluster {
             let near = nearest(device, self.nics.iter().map(String::as_str));
             let there = nodeset::fold(&self.nics);
             return Err(format!("fault on unknown NIC `{device}`; {}", hint(near, there)));
+        }
+        if let Fault::BadFact { fact } = fault
+            && !bad_facts::names().any(|name| name == fact)
+        {
+            let near = nearest(fact, bad_facts::names());
+            let there = bad_facts::names().collect::<Vec<_>>().join(", ");
+            return Err(format!(
+                "fault on fact `{fact}`, which a simulated node cannot have bad; {}",
+                hint(near, there)
+            ));
         }
         if let Some(gpu) = fault.gpu().filter(|gpu| *gpu >= self.gpus) {
             let last = self.gpus.saturating_sub(1);

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 const FIELDS: &str = "index,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max,\
                       clocks.current.sm,temperature.gpu,power.draw,clocks_event_reasons.active,\
                       ecc.errors.uncorrected.volatile.total,ecc.errors.corrected.volatile.total,retired_pages.pending,\
-                      remapped_rows.pending,remapped_rows.failure,memory.used";
+                      remapped_rows.pending,remapped_rows.failure,memory.used,clocks.max.sm";
 /// NVLinks of A100, and of later GPUs.
 const LINKS: [u32; 2] = [12, 18];
 /// Bits of the reasons: idle; power limit; slowdown by hardware on account of heat.
@@ -83,20 +83,22 @@ impl State<'_> {
                 self.has(|fault| matches!(fault, Fault::PcieSlow { gpu: which, .. } if *which == gpu));
             let has_ecc = self.has(|fault| *fault == Fault::EccErrors { gpu });
             let (generation, most) = if self.cluster.gpu_name.contains("A100") { (4, 4) } else { (5, 5) };
+            let is_a100 = self.cluster.gpu_name.contains("A100");
             let (clock, heat, power, reasons) = match (during, is_hot) {
                 (false, _) => (345, 33, 71.2, IDLE),
-                (true, false) => (1605, 66, 699.1, POWER),
-                (true, true) => (1005, 88, 450.4, POWER | HEAT),
+                (true, false) => (if is_a100 { 1290 } else { 1605 }, 66, 699.1, POWER),
+                (true, true) => (if is_a100 { 705 } else { 975 }, 88, 450.4, POWER | HEAT),
             };
             // One more with every reading under load.
             let uncorrected = if has_ecc && phase != "before" { 1 + (at_s / 60.0) as u64 } else { 0 };
             let pending = if has_ecc && phase == "after" { "Yes" } else { "No" };
+            let most_clock = if is_a100 { 1410 } else { 1980 };
             let generation = if during { generation } else { 1 };
             let width = if narrow { 8 } else { 16 };
             let _ = writeln!(
                 text,
                 "row {gpu}, {generation}, {most}, {width}, 16, {clock}, {heat}, {power}, 0x{reasons:016x}, {uncorrected}, \
-                 {}, [N/A], {pending}, No, {}",
+                 {}, [N/A], {pending}, No, {}, {most_clock}",
                 self.corrected(gpu, at_s),
                 if during { 73_412 } else { 4 }
             );

@@ -47,7 +47,7 @@
 //! | host-unreachable | over ssh: no answer, ever; nothing starts there | the same | the same | the same |
 //!
 //! A probe (`probed`) sees NICs that are missing or dead, clocks, room and nsys by those faults, and by three of its own
-//! that change no job: gpu-missing, gpu-busy, driver-differs.
+//! that change no job: gpu-missing, gpu-busy, driver-differs, bad-fact.
 //!
 //! Over ssh mpirun speaks where srun would (`ssh_errors`), a node that fails is silent and has lost its job when it is
 //! back, and without a scheduler there is neither queue-stuck nor preempted.
@@ -55,6 +55,7 @@
 //! Of several faults that end a job, the one that would come about first counts; the others add up.
 
 pub mod active_faults;
+mod bad_facts;
 mod broken_start;
 mod calendar;
 mod clean;

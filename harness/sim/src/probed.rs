@@ -2,6 +2,7 @@
 //! here.
 
 use super::active_faults::ActiveFaults;
+use super::bad_facts::{self, Answer};
 use super::clock::HostClock;
 use super::cluster::Cluster;
 use super::noise;
@@ -20,7 +21,6 @@ pub(crate) fn answer(cluster: &Cluster, ask: &ProbeRequest, true_s: f64) -> Stri
     answer.line("clock", "begin", &clock(cluster, &ask.node, true_s));
     gpus(&mut answer, cluster, &faults);
     identity(&mut answer, cluster, &ask.node, &faults);
-    answer.list("xid", &[]);
     let is_missing = |nic: &String| {
         faults.iter().any(|fault| matches!(fault, Fault::NicMissing { device } if device == nic))
     };
@@ -60,6 +60,12 @@ pub(crate) fn answer(cluster: &Cluster, ask: &ProbeRequest, true_s: f64) -> Stri
     match cluster.world.ofi_plugin {
         true => answer.line("fact", "ofi_nccl", "1.16.2"),
         false => answer.line("none", "ofi_nccl", "no libnccl-net with a version"),
+    }
+    for (key, found) in bad_facts::answers(cluster, &faults) {
+        match found {
+            Answer::Fact(value) => answer.line("fact", key, &value),
+            Answer::List(items) => answer.list(key, &items),
+        }
     }
     answer.list("nccl_tests_missing_libraries", &[]);
     answer.list("flow_tools", &flow_tools(cluster));
@@ -111,7 +117,11 @@ fn gpus(answer: &mut ProbeAnswer, cluster: &Cluster, faults: &[&Fault]) {
     let (sm, memory) = if cluster.gpu_name.contains("A100") { (1410, 1593) } else { (1980, 2619) };
     // The driver counts those that it sees, from 0.
     let rows = (0..cluster.gpus).filter(|gpu| !missing.contains(gpu)).enumerate().map(|(index, _)| {
-        format!("{index}, {}, {driver}, Enabled, 0, {sm}, {memory}, 0x0000000000000001", cluster.gpu_name)
+        let errors = if index == 0 { bad_facts::ecc_errors(faults) } else { 0 };
+        format!(
+            "{index}, {}, {driver}, Enabled, {errors}, {sm}, {memory}, 0x0000000000000001",
+            cluster.gpu_name
+        )
     });
     answer.list("gpus", &rows.collect::<Vec<_>>());
     let busy =

@@ -228,10 +228,15 @@ fn first_plans(accepting: &AcceptanceSession) -> Result<Vec<Plan>, Vec<String>> 
 fn refused_rehearsal(accepting: &AcceptanceSession) -> Option<i32> {
     let asked = &accepting.delivery.record.asked;
     let plans = first_plans(accepting).unwrap_or_default();
+    let bounds = accepting.suites.values().flat_map(|suite| &suite.probe);
+    let bounds = bounds.chain(&accepting.delivery.inventory.probe).map(|bound| &bound.fact);
+    let alike = accepting.suites.values().flat_map(|suite| &suite.alike);
+    let asked_facts: Vec<String> = bounds.chain(alike).cloned().collect();
     let rehearsal = Rehearsal {
         plans: &plans,
         placeable_on: Some(&[asked.nodes.as_slice(), asked.partners.as_slice()].concat()),
         is_probed: true,
+        asked_facts: &asked_facts,
         catalogue: &accepting.catalogue,
     };
     rehearsal.refused(&planning::parse_faults(&asked.sim_faults).unwrap_or_default())

@@ -71,7 +71,7 @@ impl AcceptanceSession {
 
     fn preflight(&mut self) -> Result<(), Stopped> {
         let path = self.delivery.folder.join(PROBE);
-        let made: Probe = match path.exists() {
+        let mut made: Probe = match path.exists() {
             true => store::read_json(&path).map_err(machinery)?,
             false => {
                 let made = self.ask()?;
@@ -79,6 +79,9 @@ impl AcceptanceSession {
                 made
             }
         };
+        if let Some(suite) = self.suites.values().next() {
+            self.notes.extend(probe::hold_to(&mut made, &suite.probe, &suite.alike));
+        }
         for node in &made.nodes {
             let is_new = self.schedule.is_in(&node.node);
             let unfit = node.unfit.join("; ");

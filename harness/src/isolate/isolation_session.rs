@@ -270,6 +270,7 @@ fn refused_rehearsal(
         plans: &[plan],
         placeable_on: Some(&isolation.asked.nodes),
         is_probed: preflight::is_wanted(request, &isolation.inventory),
+        asked_facts: &[],
         catalogue: &request.catalogue,
     };
     rehearsal.refused(&faults)

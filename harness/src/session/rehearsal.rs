@@ -14,10 +14,13 @@ pub(crate) struct Rehearsal<'a> {
     /// Nodes on any of which later jobs of these kinds may be placed; without it jobs run where the plans say.
     pub placeable_on: Option<&'a [String]>,
     pub is_probed: bool,
+    /// Facts of the probe that nodes are refused by, beside those of their instance.
+    pub asked_facts: &'a [String],
     pub catalogue: &'a Catalogue,
 }
 
 const NO_PROBE: &str = "only a probe detects it; add --probe";
+const NO_FACT: &str = "only `harness accept` detects it, by a suite that asks for that fact, or a run with --probe whose inventory does";
 const NO_NICS: &str =
     "only collectives over several nodes and flows of NICs detect it, and none is selected there";
 const NO_NIC: &str = "only a probe, collectives over several nodes, flows of NICs and trainings whose NICs are counted \
@@ -59,6 +62,9 @@ impl Rehearsal<'_> {
         }
         let (is_seen, needed) = match &fault.fault {
             Fault::GpuMissing { .. } | Fault::GpuBusy { .. } | Fault::DriverDiffers => (probed, NO_PROBE),
+            Fault::BadFact { fact } => {
+                (probed && self.asked_facts.iter().any(|asked| asked == fact), NO_FACT)
+            }
             Fault::NicDead { .. } | Fault::NicMissing { .. } => {
                 (probed || by(&|case, job| uses_nics(case, job) || self.counts_nics(case, job)), NO_NIC)
             }
@@ -87,7 +93,7 @@ impl Rehearsal<'_> {
                 (by(&|case, _| is_tool(case, "gpu-burn")), NO_BURN)
             }
             Fault::MemorySlow { .. } => (by(&|case, _| is_tool(case, "stream")), NO_MEMORY),
-            Fault::DiskSlow { .. } => (by(&|case, _| is_tool(case, "fio")), NO_DISK),
+            Fault::DiskSlow { .. } | Fault::DiskErrors => (by(&|case, _| is_tool(case, "fio")), NO_DISK),
             Fault::Straggler { .. } => {
                 (by(&|case, _| is_collective(case) || is_training(case)), NO_LATE_RANK)
             }

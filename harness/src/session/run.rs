@@ -31,10 +31,12 @@ pub(crate) fn plan_and_run(home: &Home, options: &RunOptions) -> i32 {
     };
     if !options.libtest.list && !options.dry_run {
         let faults = parse_faults(&plan.sim_faults).unwrap_or_default();
+        let asked_facts: Vec<String> = inventory.probe.iter().map(|bound| bound.fact.clone()).collect();
         let rehearsal = Rehearsal {
             plans: std::slice::from_ref(&plan),
             placeable_on: None,
             is_probed: options.probe,
+            asked_facts: &asked_facts,
             catalogue: &catalogue,
         };
         if let Some(code) = rehearsal.refused(&faults) {

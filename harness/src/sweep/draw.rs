@@ -96,10 +96,11 @@ pub fn draw(seed: u64) -> Drawn {
 
 /// Faults that show only to a probe, over the hours of a soak, or between groups of nodes, of which a random cluster has
 /// none.
-const NOT_DRAWN: [&str; 9] = [
+const NOT_DRAWN: [&str; 10] = [
     "gpu-missing",
     "gpu-busy",
     "driver-differs",
+    "bad-fact",
     "link-slow",
     "throttles-after",
     "ecc-grows",

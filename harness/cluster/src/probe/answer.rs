@@ -4,6 +4,7 @@
 use base::nodeset;
 use config::facts::version;
 use config::facts::{FACTS, Fact, FactType, fact};
+use logs::xid;
 use model::artefact::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +27,9 @@ const MARK: &str = "harness-probe\t";
 /// Lists that are made into other facts.
 const GPUS: &str = "gpus";
 const PROCESSES: &str = "processes";
+/// A list with another fact in it.
+const XID: &str = "xid";
+const XID_FAULTS: &str = "xid_faults";
 
 /// Lines that do not bear the mark are a shell's or a scheduler's own, and are passed over.
 pub fn read(text: &str) -> Result<Answer, String> {
@@ -85,8 +89,12 @@ impl Answer {
         if fact(key).is_some_and(|fact| fact.kind == FactType::Names) {
             let mut names: Vec<String> = items.iter().map(|item| (*item).to_owned()).collect();
             // Lists in order of time keep it.
-            if key != "xid" {
+            if ![XID, "kernel_errors"].contains(&key) {
                 nodeset::sort(&mut names);
+            }
+            if key == XID {
+                let faults = names.iter().filter(|line| xid::is_of_hardware(line)).cloned().collect();
+                self.facts.insert(XID_FAULTS.to_owned(), Value::Names(faults));
             }
             self.facts.insert(key.to_owned(), Value::Names(names));
         }
@@ -136,6 +144,7 @@ impl Answer {
     /// Every fact has a value, is broken, or has a reason why it is unknown.
     fn explain_rest(&mut self) {
         // Without the list of GPUs there is nothing of them.
+        let of_xids = self.unreported.get(XID).cloned();
         let of_gpus = self.unreported.get(GPUS).or_else(|| self.broken.get(GPUS)).cloned();
         for fact in &FACTS {
             let is_of_gpus = ["gpu", "driver", "ecc", "ecc_errors", "gpu_clocks", "gpu_throttled"];
@@ -144,6 +153,7 @@ impl Answer {
             } else if !self.broken.contains_key(fact.name) {
                 let why = match &of_gpus {
                     Some(why) if is_of_gpus.contains(&fact.name) => why.clone(),
+                    _ if fact.name == XID_FAULTS && of_xids.is_some() => of_xids.clone().unwrap_or_default(),
                     _ => "nothing on the node reported it".to_owned(),
                 };
                 self.unreported.entry(fact.name.to_owned()).or_insert(why);

@@ -9,6 +9,7 @@ mod on_node;
 mod probing;
 mod request;
 mod slurm;
+mod standards;
 mod table;
 
 pub use fitness::{is_external, weigh};
@@ -16,4 +17,5 @@ pub(crate) use on_node::{NodeJob, on_node};
 pub use probing::{NotMade, Probing, asked_to_end, make};
 pub use request::{CLOCK, ProbeRequest};
 pub use slurm::read_srun;
+pub use standards::hold_to;
 pub use table::{differences, remarks, table};

@@ -128,16 +128,6 @@ identity() {
   some gpu_vbios "$why" ${versions[@]+"${versions[@]}"}
 }
 
-xids() {
-  local text row
-  if ! text=$(bounded dmesg 2> /dev/null); then
-    none xid 'the kernel log is not readable'
-    return
-  fi
-  list xid
-  while IFS= read -r row; do item xid "$row"; done < <(printf '%s\n' "$text" | grep 'NVRM: Xid' | tail -n 16)
-}
-
 # Sets $found and $others: the EFA devices, and those of other makers beside them. Where there is none of the first, or
 # no device shows its maker, all are $found.
 devices() {
@@ -457,7 +447,9 @@ main() {
   clock begin
   gpus
   identity
-  xids
+  gpu_health
+  nvlinks
+  host "$4"
   nics "$4" "$5" "$6"
   fabric
   libraries

@@ -36,10 +36,16 @@ pub const CLOCK: [&str; 2] = ["date", "+%s.%N"];
 const PAUSE_S: u32 = 5;
 const NAME: &str = "probe.sh";
 const HEAD: &str = include_str!("probe.sh");
+/// Functions that it calls.
+const PARTS: [&str; 2] = [include_str!("gpu_health.sh"), include_str!("host.sh")];
 
 /// How nsys is found stands in `profile.sh` and nowhere else: what the probe reports is what a job will use.
 static SCRIPT: LazyLock<String> = LazyLock::new(|| {
     let mut text = HEAD.to_owned();
+    for part in PARTS {
+        text.push('\n');
+        text.push_str(part);
+    }
     for function in functions(PROFILE_SH, "find_nsys") {
         text.push('\n');
         text.push_str(function);

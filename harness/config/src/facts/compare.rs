@@ -146,20 +146,23 @@ fn compare(probe: &Probe, against: String, expected: &Values, ties: Vec<Tie>) ->
 fn unlike(node: &ProbedNode, name: &str, value: String, expected: &str) -> String {
     use model::artefact::Value;
     match (node.facts.get(name), node.unknown.get(name)) {
-        (Some(Value::Names(names)), _) => {
-            let wanted = expected.rsplit_once(" (").map_or(expected, |(names, _)| names);
-            let wanted: BTreeSet<&str> = wanted.split(", ").filter(|name| *name != "none").collect();
-            let there: BTreeSet<&str> = names.iter().map(String::as_str).collect();
-            let missing: Vec<&str> = wanted.difference(&there).copied().collect();
-            let beyond: Vec<&str> = there.difference(&wanted).copied().collect();
-            match (missing.is_empty(), beyond.is_empty()) {
-                _ if expected == UNKNOWN => value,
-                (false, true) => format!("without {}", missing.join(", ")),
-                (true, false) => format!("with additional {}", beyond.join(", ")),
-                _ => format!("without {}, with {}", missing.join(", "), beyond.join(", ")),
-            }
-        }
+        (Some(Value::Names(_)), _) if expected == UNKNOWN => value,
+        (Some(Value::Names(names)), _) => missing_and_additional(names, expected),
         (None, Some(why)) if fact(name).is_some() => format!("{UNKNOWN}: {why}"),
         _ => value,
+    }
+}
+
+/// How a list differs from another, which is given as messages show it: `a, b (2)`.
+pub fn missing_and_additional(names: &[String], expected: &str) -> String {
+    let wanted = expected.rsplit_once(" (").map_or(expected, |(names, _)| names);
+    let wanted: BTreeSet<&str> = wanted.split(", ").filter(|name| *name != "none").collect();
+    let there: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    let missing: Vec<&str> = wanted.difference(&there).copied().collect();
+    let beyond: Vec<&str> = there.difference(&wanted).copied().collect();
+    match (missing.is_empty(), beyond.is_empty()) {
+        (false, true) => format!("without {}", missing.join(", ")),
+        (true, false) => format!("with additional {}", beyond.join(", ")),
+        _ => format!("without {}, with {}", missing.join(", "), beyond.join(", ")),
     }
 }

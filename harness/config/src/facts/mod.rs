@@ -3,11 +3,13 @@
 
 mod changes;
 mod compare;
+mod reader;
 mod requirement;
 pub mod version;
 
 pub use changes::{ChangedFact, changed_facts};
-pub use compare::{Comparison, against_golden, against_majority};
+pub use compare::{Comparison, against_golden, against_majority, missing_and_additional};
+pub(crate) use reader::{requirement_keys, requirements};
 pub use requirement::{Bound, Requirement};
 pub use version::compare as compare_versions;
 
@@ -48,7 +50,7 @@ const fn node_fact(name: &'static str, kind: FactType, about: &'static str) -> F
 }
 
 /// Every fact that a probe may report.
-pub const FACTS: [Fact; 42] = [
+pub const FACTS: [Fact; 86] = [
     shared_fact("gpus", FactType::Count, "GPUs that nvidia-smi lists"),
     shared_fact("gpu", FactType::Text, "their model, as the driver calls it"),
     shared_fact("driver", FactType::Version, "NVIDIA's driver"),
@@ -119,6 +121,102 @@ pub const FACTS: [Fact; 42] = [
         FactType::Names,
         "variables of NCCL, libfabric and its plugin that a job finds set",
     ),
+    shared_fact(
+        "gpu_persistence",
+        FactType::Text,
+        "`Enabled` where the driver stays loaded while no program runs",
+    ),
+    shared_fact(
+        "gpu_fabric",
+        FactType::Text,
+        "how the GPUs are registered with the NVSwitches: `Completed, Success`",
+    ),
+    shared_fact("gpu_power_limits", FactType::Text, "how much power a GPU may draw"),
+    shared_fact(
+        "gpu_app_clocks",
+        FactType::Text,
+        "the clocks that programs get, of GPUs and of their memory, in MHz",
+    ),
+    node_fact("gpu_power_reduced", FactType::Names, "GPUs whose power limit is below their default"),
+    node_fact("gpu_errors", FactType::Names, "what `nvidia-smi -q` shows as an error, or that it failed"),
+    shared_fact("nvlinks", FactType::Names, "how many NVLinks run at which speed"),
+    node_fact(
+        "sram_errors",
+        FactType::Names,
+        "GPUs with uncorrected errors of their caches, in their whole life",
+    ),
+    node_fact(
+        "ecc_corrected",
+        FactType::Count,
+        "memory errors that were corrected, in the whole life of the GPU with most",
+    ),
+    node_fact(
+        "rows_remapped",
+        FactType::Count,
+        "rows or pages of memory that are out of use, of the GPU with most",
+    ),
+    node_fact(
+        "rows_pending",
+        FactType::Names,
+        "GPUs with a row or page that waits to be taken out of use, or could not be",
+    ),
+    node_fact(
+        "rows_spent",
+        FactType::Names,
+        "GPUs with banks of memory that have few spare rows left, or none",
+    ),
+    node_fact("pcie_replays", FactType::Names, "GPUs that repeat more than 8 packets a minute on PCIe"),
+    node_fact("xid_faults", FactType::Names, "those lines of `xid` whose Xid speaks against hardware"),
+    node_fact(
+        "kernel_errors",
+        FactType::Names,
+        "lines of the kernel's log about broken drives, memory, NVSwitches or PCIe",
+    ),
+    shared_fact("cpus", FactType::Count, "processors that the kernel runs"),
+    shared_fact("cpu_model", FactType::Text, "their model"),
+    shared_fact("sockets", FactType::Count, "sockets with a processor"),
+    shared_fact("numa_nodes", FactType::Count, "NUMA nodes"),
+    shared_fact("cpu_governor", FactType::Text, "what chooses their clocks: `performance`"),
+    shared_fact("cpu_max_mhz", FactType::Count, "the highest clock that it may choose"),
+    shared_fact("clock_source", FactType::Text, "what the kernel reads the time from"),
+    shared_fact("numa_balancing", FactType::Text, "`0` where the kernel moves no memory between NUMA nodes"),
+    node_fact("memory", FactType::Bytes, "memory of the host"),
+    node_fact("swap", FactType::Names, "devices and files that memory is swapped to"),
+    node_fact(
+        "host_ecc",
+        FactType::Names,
+        "memory controllers of the host with errors that were not corrected",
+    ),
+    shared_fact(
+        "pci_devices",
+        FactType::Names,
+        "GPUs, NVSwitches, NICs and local drives on PCI: place, model, lanes",
+    ),
+    node_fact("pci_lost", FactType::Names, "devices on PCI that no longer answer"),
+    node_fact(
+        "pcie_errors",
+        FactType::Names,
+        "devices whose PCIe link counts errors that were not corrected",
+    ),
+    shared_fact("iommu_groups", FactType::Count, "groups of the IOMMU; 0 where it is off"),
+    shared_fact("nvme_drives", FactType::Count, "local NVMe drives; volumes of the network are not counted"),
+    shared_fact("nvme_bytes", FactType::Bytes, "their size together"),
+    node_fact("nvme_broken", FactType::Names, "NVMe drives whose controller is not live"),
+    shared_fact("ethernet", FactType::Names, "network interfaces: driver, state, MTU"),
+    node_fact(
+        "link_losses",
+        FactType::Count,
+        "how often one interface or port has lost its link since the boot, of the one with most",
+    ),
+    shared_fact("nic_rates", FactType::Text, "rates of the ports of RDMA devices"),
+    shared_fact("os_image", FactType::Text, "the image that the node was started from: `ami-...`"),
+    node_fact("cloud_init", FactType::Text, "how the setup of the image ended: `done`"),
+    shared_fact("services_failed", FactType::Names, "services of systemd that have failed"),
+    node_fact("clock_synchronised", FactType::Text, "`yes` where the clock follows a time server"),
+    node_fact("name_resolves", FactType::Text, "`yes` where the node's own name leads to an address"),
+    shared_fact("mounts", FactType::Names, "file systems of disks and of the network"),
+    node_fact("disks_full", FactType::Names, "local file systems of which more than 90 % are used"),
+    shared_fact("open_files", FactType::Count, "how many files a process may open"),
 ];
 
 /// None where no fact has that name.

@@ -53,6 +53,14 @@ impl Requirement {
         (!is_met).then(|| format!("`{name}` must be {}, but is {value}", self.bound))
     }
 
+    /// Whether the node reports what the bound is about.
+    pub fn is_known_of(&self, node: &ProbedNode) -> bool {
+        match self.fact == Self::CLOCK_OFFSET_MS {
+            true => node.clock_offset.is_some(),
+            false => node.facts.contains_key(&self.fact),
+        }
+    }
+
     fn clock_unmet(&self, node: &ProbedNode) -> Option<String> {
         let Bound::AtMost(Value::Number(most)) = &self.bound else { return None };
         match &node.clock_offset {

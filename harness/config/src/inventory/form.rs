@@ -1,10 +1,9 @@
 //! The forms of inventories and instance profiles. Launchers have theirs beside their readers.
 
 use super::instance::{FLOWS, TRANSPORTS};
-use super::probe::Asked;
 use super::read::{KINDS, NIC_TOOLS};
 use super::{Kind, launcher, topology};
-use crate::facts::{FACTS, FactType, Requirement};
+use crate::facts::requirement_keys;
 use crate::form::{Condition, Form, Key, Type, names};
 
 /// A file of `inventory`.
@@ -47,7 +46,7 @@ pub(crate) fn file() -> Form {
         ),
         Key::optional(
             "probe",
-            Type::keys(probe()),
+            Type::keys(requirement_keys()),
             "what each node must be: facts, each with `at_least`, `at_most`, `equals` or `holds`",
         ),
         Key::optional("world", Type::table(world()), "how a simulated cluster behaves"),
@@ -109,41 +108,6 @@ pub(super) fn publish() -> Form {
         to,
         "a prefix of an object store, `s3://BUCKET/PREFIX`: each run goes below it",
     )])
-}
-
-/// `[probe]`: every fact.
-pub(super) fn probe() -> impl Iterator<Item = Key> {
-    let facts = FACTS
-        .iter()
-        .map(|fact| Key::optional(fact.name, Type::table(bounds(Asked::Fact(fact.kind))), fact.about));
-    let clock = Type::table(bounds(Asked::ClockMs));
-    facts.chain([Key::optional(
-        Requirement::CLOCK_OFFSET_MS,
-        clock,
-        "how far its clock may be off, in milliseconds",
-    )])
-}
-
-/// The bounds that a fact can have.
-pub(super) fn bounds(of: Asked) -> Form {
-    let value = || match of {
-        Asked::Fact(FactType::Text) => Type::Text,
-        Asked::Fact(FactType::Version) => Type::Pattern("^[0-9]"),
-        Asked::Fact(FactType::Bytes) => {
-            Type::Either(vec![Type::Size, Type::OneOf(|_| vec!["unlimited".to_owned()])])
-        }
-        Asked::ClockMs | Asked::Fact(FactType::Count | FactType::Names) => Type::WHOLE,
-    };
-    let at_least = Key::optional("at_least", value(), "so much, or more");
-    let at_most = Key::optional("at_most", value(), "so much, or less");
-    let equals = Key::optional("equals", value(), "exactly this");
-    let holds = Key::optional("holds", Type::texts(), "names that must be in the list");
-    Form::new(match of {
-        Asked::ClockMs => vec![at_most],
-        Asked::Fact(FactType::Text) => vec![equals],
-        Asked::Fact(FactType::Names) => vec![at_least, at_most, equals, holds],
-        Asked::Fact(_) => vec![at_least, at_most, equals],
-    })
 }
 
 /// `[world]`.

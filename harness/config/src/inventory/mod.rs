@@ -4,7 +4,6 @@
 pub(crate) mod form;
 pub mod instance;
 mod launcher;
-mod probe;
 mod read;
 mod select;
 mod stack;

@@ -2,9 +2,10 @@
 
 use super::{
     Container, Instance, Instances, Inventory, Kind, NicTool, Paths, ReachBy, SamplePaths, form, instance,
-    is_word, launcher, probe, topology, world,
+    is_word, launcher, topology, world,
 };
 use crate::diagnostic::Diagnostics;
+use crate::facts::requirements;
 use crate::toml_reader::{self, Table, Value};
 use base::nodeset;
 use job::profile::NsysVersion;
@@ -66,8 +67,8 @@ pub(super) fn inventory(text: &str, file: &str, instances: &Instances) -> Result
             }
             version
         });
-        let requirements = table.get("probe").and_then(|value| value.table());
-        let requirements = requirements.map(|table| probe::requirements(&table)).unwrap_or_default();
+        let asked = table.get("probe").and_then(|value| value.table());
+        let requirements = asked.map(|table| requirements(&table)).unwrap_or_default();
         let world = match (table.get("world"), kind) {
             (Some(value), Some(Kind::Real)) => {
                 value.diagnostic("a real inventory has no `[world]`: it describes a simulated cluster");

@@ -68,12 +68,17 @@ fn extended(table: &Table<'_>, base: &Suite, file: &str, catalogue: &Catalogue) 
     table.get("extends");
     let instance = table.need("instance").and_then(|value| value.non_empty_text());
     let about = table.need("about").and_then(|value| value.non_empty_text());
+    let (probe, alike) = (read::read_probe(table), read::read_alike(table));
     let changes = table.get("change").and_then(|value| value.list()).unwrap_or_default();
     table.close(form::file);
     let mut suite = base.clone();
     for change in changes.iter().filter_map(Value::table) {
         apply(&change, &mut suite, catalogue);
     }
+    // Of a fact that is named again, the bounds of this file hold.
+    suite.probe.retain(|bound| !probe.iter().any(|own| own.fact == bound.fact));
+    suite.probe.extend(probe);
+    suite.alike = alike.unwrap_or(suite.alike);
     suite.name = read::stem(file).to_owned();
     suite.instance = instance?;
     suite.about = about?;
@@ -130,7 +135,8 @@ mod tests {
 
     const BASE: &str = "instance = \"p5\"\nabout = \"a\"\n[[case]]\nname = \"nic-pairs\"\n\
         workload = { kind = \"nic-pairs\" }\nrecipes = [\"nic_flows\"]\n\
-        [[case.assert]]\nmetric = \"nic.rate\"\nper = \"nic\"\nat_least = \"11 GB/s\"\nwithin_peers = \"5 %\"\n";
+        [[case.assert]]\nmetric = \"nic.rate\"\nper = \"nic\"\nat_least = \"11 GB/s\"\nwithin_peers = \"5 %\"\n\
+        [probe]\nswap = { at_most = 0 }\ncpus = { equals = 192 }\n";
 
     fn read(text: &str) -> Result<Suite, String> {
         let find = |name: &str| match name {
@@ -191,6 +197,26 @@ mod tests {
         ] {
             let message_of = read(text).expect_err(text);
             assert!(message_of.contains(message), "{text}: {message_of}");
+        }
+    }
+
+    #[test]
+    fn bounds_of_a_fact_are_replaced_and_those_of_others_stay() {
+        let head = "extends = \"base\"\ninstance = \"p5\"\nabout = \"b\"\n";
+        let suite =
+            read(&format!("{head}alike = [\"kernel\"]\n[probe]\ncpus = {{ equals = 96 }}\n")).expect("sound");
+        let bounds: Vec<String> =
+            suite.probe.iter().map(|bound| format!("{} {}", bound.fact, bound.bound)).collect();
+        assert_eq!(bounds, ["swap at most 0", "cpus 96"]);
+        assert_eq!(suite.alike, ["kernel"]);
+        for (more, part) in [
+            ("alike = [\"kernal\"]\n", "did you mean `kernel`?"),
+            // One node's own, and of this moment.
+            ("alike = [\"xid_faults\"]\n", "no fact that nodes can have alike: `xid_faults`"),
+            ("[probe]\nkernal = { equals = \"6\" }\n", "unknown fact: `kernal`"),
+        ] {
+            let message = read(&format!("{head}{more}")).expect_err(more);
+            assert!(message.contains(part), "{more}: {message}");
         }
     }
 }

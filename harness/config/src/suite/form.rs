@@ -5,6 +5,7 @@ use super::assertion::{AGAINST, PERS, PLACES, SEVERITIES};
 use super::profile::{KEEPS, RANKS, TRACES};
 use super::read::{ISOLATES, MOST_REPEATS, NAMED_PLACEMENTS};
 use super::{CaseEnd, workload};
+use crate::facts::{FACTS, requirement_keys};
 use crate::form::{Condition, Form, Key, Type, names};
 use job::window::Way;
 use model::artefact::JOB_PROPERTIES;
@@ -35,7 +36,18 @@ pub(crate) fn file() -> Form {
     .and(runs("1", "0"))
     .and([Key::needed("case", Type::tables(case()), "at least one")]);
     let variants = [(Condition::Present, Form::new([extends, change])), (Condition::Absent, own)];
-    Form::new(head).by("extends", variants)
+    let alike = Type::list(Type::OneOf(|_| {
+        FACTS.iter().filter(|fact| fact.is_alike).map(|fact| fact.name.to_owned()).collect()
+    }));
+    let accepted = [
+        Key::optional(
+            "probe",
+            Type::keys(requirement_keys()),
+            "what `harness accept` asks of each node, as `[probe]` of an inventory; what is unknown is reported, and refuses none",
+        ),
+        Key::optional("alike", alike, "facts that all nodes must have alike to be accepted"),
+    ];
+    Form::new(head).and(accepted).by("extends", variants)
 }
 
 /// How often the jobs of a case run; the defaults of a suite, and of its cases.

@@ -25,6 +25,7 @@ pub use workload::{
 
 pub use ::model::artefact::CaseEnd;
 
+use crate::facts::Requirement;
 use ::model::artefact::JobProperties;
 use ::model::fault::NodeFault;
 use job::profile::Profile;
@@ -42,6 +43,10 @@ pub struct Suite {
     pub instance: String,
     /// `--on-failure` overrides it.
     pub on_failure: OnFailure,
+    /// What `harness accept` asks of the nodes' probes; a fact that is unknown breaks no bound.
+    pub probe: Vec<Requirement>,
+    /// Facts of a probe that all nodes must have alike to be accepted.
+    pub alike: Vec<String>,
     /// In the order of the file, one for each combination of a matrix.
     pub cases: Vec<Case>,
     /// The file with the cases: the extended suite's, where this one extends another.

@@ -5,7 +5,9 @@ use super::{
     matrix, order, profile, soak, workload,
 };
 use crate::diagnostic::Diagnostics;
+use crate::facts::{FACTS, Requirement, requirements};
 use crate::toml_reader::{self, Table, Value};
+use base::suggest::nearest;
 use job::profile::{Profile, Window};
 use model::artefact::{JOB_PROPERTIES, JobProperties};
 use model::fault::NodeFault;
@@ -21,6 +23,8 @@ pub(super) fn suite(text: &str, file: &str, catalogue: &Catalogue) -> Result<Sui
         });
         let on_failure = read_on_failure(table);
         let defaults = Defaults::read(table);
+        let probe = read_probe(table);
+        let alike = read_alike(table).unwrap_or_default();
         table.close(form::file);
         let mut cases = Vec::new();
         for case in tables.unwrap_or_default() {
@@ -35,10 +39,33 @@ pub(super) fn suite(text: &str, file: &str, catalogue: &Catalogue) -> Result<Sui
             about: about?,
             instance: instance?,
             on_failure,
+            probe,
+            alike,
             cases: cases.into_iter().map(|(case, _)| case).collect(),
             file: file.to_owned(),
         })
     })
+}
+
+/// Bounds on facts, as in `[probe]` of an inventory.
+pub(super) fn read_probe(table: &Table<'_>) -> Vec<Requirement> {
+    let bounds = table.get("probe").and_then(|value| value.table());
+    bounds.map(|bounds| requirements(&bounds)).unwrap_or_default()
+}
+
+/// Facts that nodes can be compared by; none where the key is absent.
+pub(super) fn read_alike(table: &Table<'_>) -> Option<Vec<String>> {
+    let value = table.get("alike")?;
+    let names = value.texts();
+    let known = || FACTS.iter().filter(|fact| fact.is_alike).map(|fact| fact.name);
+    for name in names.iter().filter(|name| !known().any(|known| known == *name)) {
+        let message = format!("no fact that nodes can have alike: `{}`", name.escape_debug());
+        match nearest(name, known()) {
+            Some(near) => value.diagnostic_with(message, format!("did you mean `{near}`?")),
+            None => value.diagnostic(message),
+        }
+    }
+    Some(names)
 }
 
 pub(super) const ISOLATES: [(&str, bool); 2] = [("isolate", true), ("nothing", false)];

@@ -18,6 +18,7 @@ fields=(
   index pcie.link.gen.current pcie.link.gen.max pcie.link.width.current pcie.link.width.max clocks.current.sm
   temperature.gpu power.draw clocks_event_reasons.active ecc.errors.uncorrected.volatile.total
   ecc.errors.corrected.volatile.total retired_pages.pending remapped_rows.pending remapped_rows.failure memory.used
+  clocks.max.sm
 )
 
 # Runs a command and sets $text to what it prints. nvidia-smi can hang with a GPU that is off the bus, and then nothing ends

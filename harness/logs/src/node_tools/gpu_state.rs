@@ -62,6 +62,8 @@ pub struct Reading {
     pub width: Option<(f64, f64)>,
     /// Generation of PCIe: current, and the most; an idle GPU lowers it.
     pub generation: Option<(f64, f64)>,
+    /// In MHz: current, and the most of the GPU.
+    pub clock: Option<(f64, f64)>,
     /// In degrees Celsius.
     pub temperature: Option<f64>,
     /// Why its clocks are lowered, by bit.
@@ -222,6 +224,7 @@ impl Reader {
             phase: self.phase,
             width: number("pcie.link.width.current").zip(number("pcie.link.width.max")),
             generation: number("pcie.link.gen.current").zip(number("pcie.link.gen.max")),
+            clock: number("clocks.current.sm").zip(number("clocks.max.sm")),
             temperature: number("temperature.gpu"),
             reasons: value("clocks_event_reasons.active").and_then(hex),
             uncorrected: count("ecc.errors.uncorrected.volatile.total"),

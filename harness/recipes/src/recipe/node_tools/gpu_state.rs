@@ -5,6 +5,7 @@ use super::{about, host_state};
 use crate::recipe::shared_findings::FileFinding;
 use crate::recipe::{FileRole, InputFile, JobInput, Output, RecipeSpec, read_stream};
 use logs::node_tools::gpu_state::{self as source, Gpu, GpuStates, IDLE, Phase, Reading, SLOWED};
+use logs::xid;
 use metric::finding_kinds;
 use metric::unit::{Better, Unit};
 use metric::{Blames, Covers, Dim, Dims, Files, MetricSpec, Names};
@@ -49,6 +50,15 @@ const HOT: MetricSpec = gpu_metric(
 )
 .explained_by(&[StateFinding::Slowed.code()])
 .next("look at `nvidia-smi -q -d PERFORMANCE,TEMPERATURE` on {nodes} under load");
+const CLOCK: MetricSpec = gpu_metric(
+    "gpu.clock",
+    "its clock under load, as a fraction of its highest: the median of the readings under load; not given where readings are \
+     missing for a quarter of the time",
+    Unit::Ratio,
+    Better::Higher,
+    "HRN-GPU-THROTTLES",
+)
+.next("look at `nvidia-smi -q -d CLOCK,PERFORMANCE,POWER` on {nodes} under load; compare with a peer");
 const UNCORRECTED: MetricSpec = gpu_metric(
     "gpu.ecc_uncorrected",
     "memory errors that were not corrected: new ones while the program ran",
@@ -118,6 +128,7 @@ pub(crate) const SPEC: RecipeSpec<'static> = RecipeSpec {
         WIDTH,
         GENERATION,
         HOT,
+        CLOCK,
         UNCORRECTED,
         CORRECTED,
         PENDING,
@@ -210,6 +221,7 @@ fn put(job: &JobInput, file: &InputFile, states: &GpuStates, output: &mut Output
         add(&WIDTH, width(seen), &at);
         add(&GENERATION, generation(seen), &at);
         add(&HOT, slowed(states, seen), &at);
+        add(&CLOCK, clock(states, seen), &at);
         let idle = seen.readings.iter().find(|reading| reading.phase == Phase::Before);
         add(&IDLE_MEMORY, idle.and_then(|reading| reading.memory_used), &at);
         // A state that was not read at the end says nothing of what came in between.
@@ -229,19 +241,9 @@ fn put(job: &JobInput, file: &InputFile, states: &GpuStates, output: &mut Output
     }
 }
 
-/// Of new ones, those that speak against hardware: 13, 31, 43 and 45 are mostly a program's, or of one that was ended.
+/// Of new ones, those that speak against hardware.
 fn hardware_xids(states: &GpuStates) -> impl Iterator<Item = &String> {
-    const OF_HARDWARE: [u32; 18] =
-        [48, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120, 140, 143, 144, 145, 146, 147, 149];
-    let number = |line: &String| -> Option<u32> {
-        let (_, rest) = line.split_once("NVRM: Xid (")?;
-        rest.split_once("): ")?.1.split([',', ' ']).next()?.parse().ok()
-    };
-    let is_of_switch =
-        |line: &String| line.contains("SXid") && line.contains("Fatal") && !line.contains("Non-fatal");
-    states.new_xids.iter().flatten().filter(move |line| {
-        is_of_switch(line) || number(line).is_some_and(|number| OF_HARDWARE.contains(&number))
-    })
+    states.new_xids.iter().flatten().filter(|line| xid::is_of_hardware(line))
 }
 
 fn part((now, most): (f64, f64)) -> Option<f64> {
@@ -257,13 +259,27 @@ fn width(gpu: &Gpu) -> Option<f64> {
     all.filter(|_| has(Phase::Before) && has(Phase::After))
 }
 
-/// The best under load.
-fn generation(gpu: &Gpu) -> Option<f64> {
+fn loaded(gpu: &Gpu) -> impl Iterator<Item = &Reading> {
     let is_loaded = |reading: &&Reading| {
         reading.phase == Phase::During && reading.reasons.is_some_and(|reasons| reasons & IDLE == 0)
     };
-    let loaded = gpu.readings.iter().filter(is_loaded);
-    loaded.filter_map(|reading| reading.generation.and_then(part)).reduce(f64::max)
+    gpu.readings.iter().filter(is_loaded)
+}
+
+/// The lower one of the two in the middle: a clock that is low for half of the time is low.
+fn clock(states: &GpuStates, gpu: &Gpu) -> Option<f64> {
+    let read = || loaded(gpu).filter_map(|reading| Some((reading.at_s, part(reading.clock?)?)));
+    if !is_covered(states, read().map(|(at_s, _)| at_s)) {
+        return None;
+    }
+    let mut clocks: Vec<f64> = read().map(|(_, clock)| clock).collect();
+    clocks.sort_by(f64::total_cmp);
+    clocks.get(clocks.len().checked_sub(1)? / 2).copied()
+}
+
+/// The best under load.
+fn generation(gpu: &Gpu) -> Option<f64> {
+    loaded(gpu).filter_map(|reading| reading.generation.and_then(part)).reduce(f64::max)
 }
 
 fn is_slowed(reading: &Reading) -> Option<bool> {

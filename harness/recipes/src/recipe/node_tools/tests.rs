@@ -239,6 +239,29 @@ fn what_ails_a_gpu_is_in_its_readings() {
 }
 
 #[test]
+fn the_clock_under_load_is_a_fraction_of_the_highest_and_idle_readings_do_not_count() {
+    let rows = |clocks: &[u32]| -> String {
+        let at = |(at, clock): (usize, &u32)| {
+            format!("at during {}\nrow 0, {clock}, 1980, 0x4\nrow 1, 345, 1980, 0x1\n", 100 + 10 * at)
+        };
+        clocks.iter().enumerate().map(at).collect()
+    };
+    for (clocks, expected) in [
+        (&[1980, 1980, 990][..], vec!["gpu.clock gpu0 1.000"]),
+        (&[990, 1980], vec!["gpu.clock gpu0 0.500"]),
+        (&[], vec![]),
+    ] {
+        let text = format!(
+            "harness-gpu-state 1\nfields index,clocks.current.sm,clocks.max.sm,clocks_event_reasons.active\n{}end\n",
+            rows(clocks)
+        );
+        let mut found = lines(&run_on(&gpu_state::SPEC, &text, 0));
+        found.retain(|line| line.starts_with("gpu.clock"));
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
 fn an_idle_gpu_may_lower_its_link_and_a_power_limit_is_no_fault() {
     let text = state(
         [

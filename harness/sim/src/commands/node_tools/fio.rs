@@ -51,9 +51,12 @@ pub(in super::super) fn run(call: &CommandCall<'_>) -> CommandOutput {
                 "clat_ns": {"percentile": {"50.000000": (p99 / 1.6) as u64, "99.000000": p99 as u64}},
             })
         };
+        // As the kernel numbers an error of input or output.
+        let fails = call.active_faults.tool_faults(node).any(|fault| *fault == Fault::DiskErrors);
+        let error = if fails { 5 } else { 0 };
         let document = json!({
             "fio version": "fio-3.36",
-            "jobs": [{"jobname": value("--name"), "error": 0, "read": side(reads, 1.0), "write": side(writes, 0.6)}],
+            "jobs": [{"jobname": value("--name"), "error": error, "read": side(reads, 1.0), "write": side(writes, 0.6)}],
         });
         format!("{document:#}\n")
     };

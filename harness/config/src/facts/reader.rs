@@ -1,13 +1,13 @@
-//! Reads the requirements of an inventory on its nodes: bounds on the facts of a probe, by name.
+//! Reads what inventories and suites ask of nodes, `[probe]`: bounds on the facts of a probe, by name; and its form.
 
-use super::form;
-use crate::facts::{Bound, FACTS, FactType, Requirement, fact};
+use super::{Bound, FACTS, FactType, Requirement, fact};
+use crate::form::{Form, Key, Type};
 use crate::toml_reader::quantity::size_of;
 use crate::toml_reader::{Table, Value};
 use base::suggest::nearest;
 use model::artefact::Value as FactValue;
 
-pub(super) fn requirements(table: &Table<'_>) -> Vec<Requirement> {
+pub(crate) fn requirements(table: &Table<'_>) -> Vec<Requirement> {
     let mut requirements = Vec::new();
     for (name, span, value) in table.entries() {
         let kind = match fact(name) {
@@ -44,7 +44,7 @@ pub(super) fn requirements(table: &Table<'_>) -> Vec<Requirement> {
         if is_list && let Some(value) = bounds.get("holds") {
             requirements.push(asked(Bound::Holds(value.texts())));
         }
-        bounds.close(|| form::bounds(kind));
+        bounds.close(|| bounds_of(kind));
         if before == requirements.len() && bounds.is_empty() {
             value.diagnostic(format!("`{name}` has no bound"));
         }
@@ -53,7 +53,7 @@ pub(super) fn requirements(table: &Table<'_>) -> Vec<Requirement> {
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Asked {
+enum Asked {
     Fact(FactType),
     ClockMs,
 }
@@ -79,4 +79,39 @@ impl Asked {
             }
         }
     }
+}
+
+/// `[probe]`: every fact.
+pub(crate) fn requirement_keys() -> impl Iterator<Item = Key> {
+    let facts = FACTS
+        .iter()
+        .map(|fact| Key::optional(fact.name, Type::table(bounds_of(Asked::Fact(fact.kind))), fact.about));
+    let clock = Type::table(bounds_of(Asked::ClockMs));
+    facts.chain([Key::optional(
+        Requirement::CLOCK_OFFSET_MS,
+        clock,
+        "how far its clock may be off, in milliseconds",
+    )])
+}
+
+/// The bounds that a fact can have.
+fn bounds_of(of: Asked) -> Form {
+    let value = || match of {
+        Asked::Fact(FactType::Text) => Type::Text,
+        Asked::Fact(FactType::Version) => Type::Pattern("^[0-9]"),
+        Asked::Fact(FactType::Bytes) => {
+            Type::Either(vec![Type::Size, Type::OneOf(|_| vec!["unlimited".to_owned()])])
+        }
+        Asked::ClockMs | Asked::Fact(FactType::Count | FactType::Names) => Type::WHOLE,
+    };
+    let at_least = Key::optional("at_least", value(), "so much, or more");
+    let at_most = Key::optional("at_most", value(), "so much, or less");
+    let equals = Key::optional("equals", value(), "exactly this");
+    let holds = Key::optional("holds", Type::texts(), "names that must be in the list");
+    Form::new(match of {
+        Asked::ClockMs => vec![at_most],
+        Asked::Fact(FactType::Text) => vec![equals],
+        Asked::Fact(FactType::Names) => vec![at_least, at_most, equals, holds],
+        Asked::Fact(_) => vec![at_least, at_most, equals],
+    })
 }

@@ -1,0 +1,129 @@
+//! What a suite asks of nodes before they are accepted, beside what every node must have: bounds on facts, and facts that
+//! all nodes must have alike. A fact that is unknown speaks against no node; the certificate lists it.
+
+use config::facts::{Requirement, missing_and_additional};
+use model::artefact::{Probe, ProbedNode, Value};
+use std::collections::BTreeMap;
+
+/// Fewer nodes have no majority that proves anything.
+const LEAST_NODES: usize = 3;
+
+/// Adds to each node why it does not meet the suite. Gives the facts in which no value is that of most nodes, since they
+/// then speak against none.
+pub fn hold_to(made: &mut Probe, bounds: &[Requirement], alike: &[String]) -> Vec<String> {
+    for node in made.nodes.iter_mut().filter(|node| node.fingerprint.is_some()) {
+        let is_known = |bound: &&Requirement| bound.is_known_of(node);
+        let unmet: Vec<String> =
+            bounds.iter().filter(is_known).filter_map(|bound| bound.unmet(node)).collect();
+        node.unfit.extend(unmet);
+    }
+    alike.iter().filter_map(|fact| compare(made, fact)).collect()
+}
+
+fn compare(made: &mut Probe, fact: &str) -> Option<String> {
+    let mut nodes_of: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for node in &made.nodes {
+        if let Some(value) = node.facts.get(fact) {
+            nodes_of.entry(value.to_string()).or_default().push(node.node.clone());
+        }
+    }
+    if nodes_of.len() < 2 {
+        return None;
+    }
+    let known: usize = nodes_of.values().map(Vec::len).sum();
+    let most = nodes_of.iter().find(|(_, nodes)| 2 * nodes.len() > known && known >= LEAST_NODES);
+    let Some((usual, _)) = most else {
+        let values: Vec<String> =
+            nodes_of.iter().map(|(value, nodes)| format!("{value} on {}", nodes.len())).collect();
+        return Some(format!(
+            "`{}` differs, and no value is that of most nodes: {}",
+            fact,
+            values.join("; ")
+        ));
+    };
+    let usual = usual.clone();
+    for node in &mut made.nodes {
+        if node.facts.get(fact).is_some_and(|value| value.to_string() != usual) {
+            let why = difference(node, fact, &usual);
+            node.unfit.push(why);
+        }
+    }
+    None
+}
+
+fn difference(node: &ProbedNode, fact: &str, usual: &str) -> String {
+    match node.facts.get(fact) {
+        Some(Value::Names(names)) => {
+            format!("`{fact}` is unlike most nodes: {}", missing_and_additional(names, usual))
+        }
+        Some(value) => format!("`{fact}` is {value}, on most nodes {usual}"),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use config::facts::Bound;
+    use model::artefact::Format;
+
+    fn probe(nodes: &[(&str, Option<Value>)]) -> Probe {
+        let node = |(name, value): &(&str, Option<Value>)| ProbedNode {
+            node: (*name).to_owned(),
+            facts: value.iter().map(|value| ("kernel".to_owned(), value.clone())).collect(),
+            fingerprint: Some(String::new()),
+            ..ProbedNode::default()
+        };
+        Probe {
+            format: Format,
+            harness: String::new(),
+            simulated: false,
+            inventory: String::new(),
+            instance: String::new(),
+            at: String::new(),
+            nodes: nodes.iter().map(node).collect(),
+        }
+    }
+
+    fn text(text: &str) -> Option<Value> {
+        Some(Value::Text(text.to_owned()))
+    }
+
+    fn unfit(made: &Probe) -> Vec<&str> {
+        made.nodes.iter().filter(|node| !node.unfit.is_empty()).map(|node| node.node.as_str()).collect()
+    }
+
+    #[test]
+    fn the_odd_node_of_a_majority_is_refused_and_one_that_reports_nothing_is_not() {
+        let alike = ["kernel".to_owned()];
+        let mut made = probe(&[("a", text("6.8")), ("b", text("6.5")), ("c", text("6.8")), ("d", None)]);
+        assert_eq!(hold_to(&mut made, &[], &alike), [""; 0]);
+        assert_eq!(unfit(&made), ["b"]);
+        assert_eq!(made.nodes[1].unfit, ["`kernel` is 6.5, on most nodes 6.8"]);
+    }
+
+    #[test]
+    fn without_a_majority_no_node_is_refused_and_the_values_are_reported() {
+        let alike = ["kernel".to_owned()];
+        for nodes in [
+            vec![("a", text("6.8")), ("b", text("6.5"))],
+            vec![("a", text("6.8")), ("b", text("6.5")), ("c", text("6.8")), ("d", text("6.5"))],
+            vec![("a", text("1")), ("b", text("2")), ("c", text("3"))],
+        ] {
+            let mut made = probe(&nodes);
+            let notes = hold_to(&mut made, &[], &alike);
+            assert!(notes.len() == 1 && notes[0].contains("no value is that of most nodes"), "{notes:?}");
+            assert!(unfit(&made).is_empty(), "{made:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_fact_meets_no_bound_and_breaks_none() {
+        let bound =
+            Requirement { fact: "kernel".to_owned(), bound: Bound::Equals(Value::Text("6.8".to_owned())) };
+        let mut made = probe(&[("a", text("6.8")), ("b", text("6.5")), ("c", None)]);
+        hold_to(&mut made, &[bound], &[]);
+        assert_eq!(unfit(&made), ["b"]);
+        assert_eq!(made.nodes[1].unfit, ["`kernel` must be 6.8, but is 6.5"]);
+    }
+}

@@ -1,0 +1,183 @@
+//! The probe's own script on this machine, with programs beside it that print what real drivers do: what it makes of
+//! healthy GPUs, of broken ones, and of answers that make no sense.
+
+use crate::project::{Project, ran};
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+
+/// What `nvidia-smi -q` of driver 565 prints of one H100, as far as the probe reads it.
+const HEALTHY: &str = "
+Attached GPUs                             : 1
+GPU 00000000:18:00.0
+    Persistence Mode                      : Enabled
+    GPU Reset Status
+        Reset Required                    : No
+    PCI
+        GPU Link Info
+            Link Width
+                Max                       : 16x
+        Bridge Chip
+            Type                          : N/A
+        Replays Since Reset               : 0
+        Replay Number Rollovers           : 0
+    ECC Errors
+        Volatile
+            SRAM Correctable              : 0
+            DRAM Uncorrectable            : 0
+        Aggregate
+            SRAM Correctable              : 1
+            SRAM Uncorrectable Parity     : 0
+            SRAM Uncorrectable SEC-DED    : 0
+            DRAM Correctable              : 2
+            DRAM Uncorrectable            : 0
+            SRAM Threshold Exceeded       : No
+        Aggregate Uncorrectable SRAM Sources
+            SRAM L2                       : 0
+    Retired Pages
+        Double Bit ECC                    : N/A
+        Pending Page Blacklist            : N/A
+    Remapped Rows
+        Correctable Error                 : 0
+        Uncorrectable Error               : 0
+        Pending                           : No
+        Remapping Failure Occurred        : No
+        Bank Remap Availability Histogram
+            Max                           : 2560 bank(s)
+            High                          : 0 bank(s)
+            Partial                       : 0 bank(s)
+            Low                           : 0 bank(s)
+            None                          : 0 bank(s)
+    GPU Power Readings
+        Power Draw                        : 100.89 W
+        Current Power Limit               : 700.00 W
+        Requested Power Limit             : 700.00 W
+        Default Power Limit               : 700.00 W
+    Module Power Readings
+        Current Power Limit               : N/A
+        Default Power Limit               : N/A
+    Applications Clocks
+        Graphics                          : 1980 MHz
+        Memory                            : 2619 MHz
+    Default Applications Clocks
+        Graphics                          : 1095 MHz
+        Memory                            : 2619 MHz
+    Fabric
+        State                             : Completed
+        Status                            : Success
+";
+
+const INVENTORY: &str = "kind = \"real\"\ninstance = \"p5\"\nnodes = \"here\"\nreach = { via = \"local\" }\n";
+
+/// The facts of this machine where `nvidia-smi -q` prints that.
+fn facts(health: &str) -> Value {
+    let project = Project::new();
+    let folder = project.path().to_owned();
+    let shown = folder.display();
+    project.write(
+        "inventory/here.toml",
+        &format!("{INVENTORY}paths = {{ shared = \"{shown}/shared\", counters = \"{shown}/none\" }}\n"),
+    );
+    project.write("health.txt", health);
+    project.write(
+        "bin/nvidia-smi",
+        &format!(
+            "#!/bin/bash\ncase $1 in\n-q) cat '{shown}/health.txt' ;;\nnvlink) printf '\\t Link 0: 26.562 GB/s\\n\\t Link 1: <inactive>\\n' ;;\n\
+             --query-gpu=index,name*) echo '0, NVIDIA H100 80GB HBM3, 565.57.01' ;;\n*) exit 2 ;;\nesac\n"
+        ),
+    );
+    let program = folder.join("bin/nvidia-smi");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    let path = format!("{shown}/bin:{}", project.programs_but("nvidia-smi").display());
+    let mut command = project.command(&["inventory", "probe", "--inventory", "here", "--json"]);
+    let ran = ran(command.env("PATH", path).output().expect("starts"));
+    let probe: Value =
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.all()));
+    probe["nodes"][0]["facts"].clone()
+}
+
+fn changed(pairs: &[(&str, &str)]) -> String {
+    let mut text = HEALTHY.to_owned();
+    for (good, bad) in pairs {
+        assert!(text.contains(good), "{good}");
+        text = text.replacen(good, bad, 1);
+    }
+    text
+}
+
+#[test]
+fn what_a_driver_reports_of_a_healthy_gpu_is_read_as_healthy() {
+    let facts = facts(HEALTHY);
+    for (fact, expected) in [
+        ("gpu_persistence", serde_json::json!("Enabled")),
+        ("gpu_fabric", serde_json::json!("Completed, Success")),
+        ("gpu_power_limits", serde_json::json!("700.00 W")),
+        ("gpu_app_clocks", serde_json::json!("1980/2619")),
+        ("rows_remapped", serde_json::json!(0)),
+        ("ecc_corrected", serde_json::json!(3)),
+        ("nvlinks", serde_json::json!(["1 at 26.562 GB/s", "1 at <inactive>"])),
+    ] {
+        assert_eq!(facts[fact], expected, "{fact}: {facts}");
+    }
+    for fact in [
+        "gpu_errors",
+        "gpu_power_reduced",
+        "sram_errors",
+        "rows_pending",
+        "rows_spent",
+        "pcie_replays",
+        "pci_lost",
+    ] {
+        assert_eq!(facts[fact], serde_json::json!([]), "{fact}: {facts}");
+    }
+    for fact in ["cpus", "memory", "clock_source", "swap", "ethernet", "open_files"] {
+        assert!(!facts[fact].is_null(), "{fact}: {facts}");
+    }
+}
+
+#[test]
+fn each_fault_that_a_driver_reports_is_in_the_fact_that_is_asked_for() {
+    let bad = changed(&[
+        ("Reset Required                    : No", "Reset Required                    : Yes"),
+        ("Replays Since Reset               : 0", "Replays Since Reset               : 900000000000"),
+        (
+            "SRAM Uncorrectable SEC-DED    : 0\n            DRAM Correctable              : 2",
+            "SRAM Uncorrectable SEC-DED    : 4\n            DRAM Correctable              : 2",
+        ),
+        ("        Uncorrectable Error               : 0", "        Uncorrectable Error               : 12"),
+        ("        Pending                           : No", "        Pending                           : Yes"),
+        ("Low                           : 0 bank(s)", "Low                           : 1 bank(s)"),
+        (
+            "        Power Draw                        : 100.89 W",
+            "        Power Draw                        : Unknown Error",
+        ),
+        ("Current Power Limit               : 700.00 W", "Current Power Limit               : 500.00 W"),
+        ("State                             : Completed", "State                             : In Progress"),
+    ]);
+    let facts = facts(&bad);
+    for (fact, expected) in [
+        ("gpu_errors", serde_json::json!(["gpu0 Power Draw: Unknown Error", "gpu0 Reset Required: Yes"])),
+        ("sram_errors", serde_json::json!(["gpu0 Uncorrectable SEC-DED: 4"])),
+        ("rows_remapped", serde_json::json!(12)),
+        ("rows_pending", serde_json::json!(["gpu0 Pending"])),
+        ("rows_spent", serde_json::json!(["gpu0 1 banks: Low"])),
+        ("gpu_power_reduced", serde_json::json!(["gpu0 500.00 W of 700.00 W"])),
+        ("gpu_fabric", serde_json::json!("In Progress, Success")),
+    ] {
+        assert_eq!(facts[fact], expected, "{fact}: {facts}");
+    }
+    let replays = facts["pcie_replays"][0].as_str().unwrap_or_default();
+    assert!(replays.starts_with("gpu0 900000000000 replays in "), "{facts}");
+}
+
+#[test]
+fn answers_that_make_no_sense_are_unknown_or_bounded_and_never_healthy() {
+    let endless = "GPU 00000000:18:00.0\n    X : ERR!\n".repeat(5000);
+    for text in ["", "\u{0}\u{1b}[2J$(touch x)`id`\n: : :\n", "No devices were found\n", &endless] {
+        let facts = facts(text);
+        for fact in ["rows_remapped", "ecc_corrected", "sram_errors", "rows_pending", "gpu_fabric"] {
+            assert!(facts[fact].is_null(), "{fact}: {facts}");
+        }
+        let errors = facts["gpu_errors"].as_array().map_or(0, Vec::len);
+        assert!(errors <= 64, "{errors}");
+    }
+}
