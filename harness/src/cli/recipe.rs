@@ -226,7 +226,7 @@ fn order<'a>(
             .map_err(|diagnostics| errors.extend(diagnostics))
             .ok(),
     };
-    if on.is_some() && inputs.iter().any(|input| is_remote(input)) {
+    if args.analyze_on.is_some() && inputs.iter().any(|input| is_remote(input)) {
         errors.push(
             "--analyze-on: the nodes read no object store; leave it out, or fetch the reports".to_owned(),
         );

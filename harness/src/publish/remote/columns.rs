@@ -166,7 +166,8 @@ impl RemoteColumns {
         let read = File::open(path).and_then(|local| local.read_exact_at(&mut tail, file.bytes - TAIL));
         read.map_err(|error| error.to_string())?;
         let start = footer_start(tail, file.bytes)?;
-        self.fill(state, path, file, &[start..file.bytes])
+        let footer = start..file.bytes;
+        self.fill(state, path, file, std::slice::from_ref(&footer))
     }
 }
 
@@ -230,17 +231,19 @@ mod tests {
     #[test]
     fn what_is_there_is_not_brought_a_second_time_and_near_parts_are_one_request() {
         let far = 1 << 30;
+        let ranges = |ends: &[(u64, u64)]| ends.iter().map(|(from, to)| *from..*to).collect::<Vec<_>>();
         for (wanted, there, expected) in [
-            (vec![0..10], vec![], vec![0..10]),
-            (vec![0..10], vec![0..10], vec![]),
-            (vec![0..100], vec![20..30, 50..60], vec![0..100]),
-            (vec![0..far], vec![1000..far - 1000], vec![0..1000, far - 1000..far]),
-            (vec![0..10, 20..30], vec![], vec![0..30]),
-            (vec![0..10, far..far + 10], vec![], vec![0..10, far..far + 10]),
-            (vec![far..far + 10, 0..10], vec![5..10], vec![0..5, far..far + 10]),
-            (vec![5..5], vec![], vec![]),
+            (&[(0, 10)][..], &[][..], &[(0, 10)][..]),
+            (&[(0, 10)], &[(0, 10)], &[]),
+            (&[(0, 100)], &[(20, 30), (50, 60)], &[(0, 100)]),
+            (&[(0, far)], &[(1000, far - 1000)], &[(0, 1000), (far - 1000, far)]),
+            (&[(0, 10), (20, 30)], &[], &[(0, 30)]),
+            (&[(0, 10), (far, far + 10)], &[], &[(0, 10), (far, far + 10)]),
+            (&[(far, far + 10), (0, 10)], &[(5, 10)], &[(0, 5), (far, far + 10)]),
+            (&[(5, 5)], &[], &[]),
         ] {
-            assert_eq!(missing(&wanted, &there), expected, "{wanted:?} with {there:?}");
+            let found = missing(&ranges(wanted), &ranges(there));
+            assert_eq!(found, ranges(expected), "{wanted:?} with {there:?}");
         }
     }
 

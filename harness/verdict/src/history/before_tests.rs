@@ -47,22 +47,22 @@ fn earlier_runs_of_the_same_suite_and_inventory_are_shown_oldest_first() {
 
 #[test]
 fn what_is_not_comparable_is_not_shown() {
-    let changed = |change: &dyn Fn(&mut Made)| {
+    let is_shown = |change: &dyn Fn(&mut Made)| {
         let mut other = measuring(1, 12.0);
         change(&mut other);
-        numbers(&[other, measuring(2, 11.0)])
+        !numbers(&[other, measuring(2, 11.0)]).is_empty()
     };
-    assert_eq!(changed(&|_| {}), [12.0]);
-    assert_eq!(changed(&|made| made.plan.inventory = "other".into()), []);
-    assert_eq!(changed(&|made| made.plan.suites = vec!["other".into()]), []);
-    assert_eq!(changed(&|made| made.plan.instance.name = "p4d".into()), []);
-    assert_eq!(changed(&|made| made.plan.simulated = true), []);
-    assert_eq!(changed(&|made| made.case.simulated = true), []);
-    assert_eq!(changed(&|made| made.plan.replayed_from = Some("judge".into())), []);
+    assert!(is_shown(&|_| {}));
+    assert!(!is_shown(&|made| made.plan.inventory = "other".into()));
+    assert!(!is_shown(&|made| made.plan.suites = vec!["other".into()]));
+    assert!(!is_shown(&|made| made.plan.instance.name = "p4d".into()));
+    assert!(!is_shown(&|made| made.plan.simulated = true));
+    assert!(!is_shown(&|made| made.case.simulated = true));
+    assert!(!is_shown(&|made| made.plan.replayed_from = Some("judge".into())));
     // A number of other ranks, one that was contradicted, and one that is none.
-    assert_eq!(changed(&|made| made.plan.cases[0].jobs[0].ranks += 8), []);
-    assert_eq!(changed(&|made| made.case.verdicts[0].status = Status::Inconclusive), []);
-    assert_eq!(changed(&|made| made.case.verdicts[0].observed = None), []);
+    assert!(!is_shown(&|made| made.plan.cases[0].jobs[0].ranks += 8));
+    assert!(!is_shown(&|made| made.case.verdicts[0].status = Status::Inconclusive));
+    assert!(!is_shown(&|made| made.case.verdicts[0].observed = None));
 }
 
 #[test]
