@@ -1,13 +1,19 @@
 //! What the probe of a simulated node finds of its host and of the health of its GPUs, and what it finds where one of
 //! these facts is bad: one row each.
 
-use super::cluster::Cluster;
 use model::fault::Fault;
 
 /// A fact as the lines of `probe.sh` give it.
 pub(crate) enum Answer {
     Fact(String),
     List(Vec<String>),
+}
+
+/// The GPUs of a simulated node.
+#[derive(Clone, Copy)]
+pub(crate) struct Gpus {
+    pub count: u32,
+    pub are_a100: bool,
 }
 
 /// The value of a healthy node, and the bad one.
@@ -121,18 +127,18 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
 
 /// Each fact with what a node with these faults answers.
 pub(crate) fn answers<'a>(
-    cluster: &'a Cluster,
+    gpus: Gpus,
     faults: &'a [&'a Fault],
 ) -> impl Iterator<Item = (&'static str, Answer)> + 'a {
     let is_bad =
         move |name: &str| faults.iter().any(|fault| matches!(fault, Fault::BadFact { fact } if fact == name));
     let of_host = HOST.iter().chain(&OTHERS[..2]).map(move |fact| {
         let given = if is_bad(fact.name) { fact.bad } else { fact.healthy };
-        (fact.name, answer(cluster, fact.name, given))
+        (fact.name, answer(gpus, fact.name, given))
     });
     // A list goes on, and a fact is replaced.
     let of_others = OTHERS[2..].iter().filter(move |fact| is_bad(fact.name) && fact.name != ECC);
-    let all = of_host.chain(of_others.map(move |fact| (fact.name, answer(cluster, fact.name, fact.bad))));
+    let all = of_host.chain(of_others.map(move |fact| (fact.name, answer(gpus, fact.name, fact.bad))));
     all.map(|(name, answer)| (if name == XID_FAULTS { "xid" } else { name }, answer))
 }
 
@@ -144,23 +150,22 @@ pub(crate) fn ecc_errors(faults: &[&Fault]) -> u32 {
 
 const ECC: &str = "ecc_errors";
 
-fn answer(cluster: &Cluster, name: &str, given: FactValue) -> Answer {
-    let is_a100 = cluster.gpu_name.contains("A100");
+fn answer(gpus: Gpus, name: &str, given: FactValue) -> Answer {
     match given {
         Is(text) => Answer::Fact(text.to_owned()),
         Has(items) => Answer::List(items.iter().map(|item| (*item).to_owned()).collect()),
         ByGpu(newer, older) => {
-            let text = if is_a100 { older } else { newer }.to_owned();
+            let text = if gpus.are_a100 { older } else { newer }.to_owned();
             if name == "nvlinks" { Answer::List(vec![text]) } else { Answer::Fact(text) }
         }
         Devices { lanes_of_first } => {
-            let model = if is_a100 { "10de:20b2" } else { "10de:2330" };
-            let gpus = (0..cluster.gpus).map(|gpu| {
+            let model = if gpus.are_a100 { "10de:20b2" } else { "10de:2330" };
+            let on_bus = (0..gpus.count).map(|gpu| {
                 let lanes = if gpu == 0 { lanes_of_first } else { 16 };
                 format!("0000:{:02x}:00.0 {model} x{lanes}", 0x53 + gpu)
             });
             let drives = (0..8).map(|drive| format!("0000:{:02x}:1f.0 1d0f:cd01 x4", 0x20 + drive));
-            Answer::List(gpus.chain(drives).collect())
+            Answer::List(on_bus.chain(drives).collect())
         }
     }
 }

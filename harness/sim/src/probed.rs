@@ -2,7 +2,7 @@
 //! here.
 
 use super::active_faults::ActiveFaults;
-use super::bad_facts::{self, Answer};
+use super::bad_facts::{self, Answer, Gpus};
 use super::clock::HostClock;
 use super::cluster::Cluster;
 use super::noise;
@@ -61,7 +61,8 @@ pub(crate) fn answer(cluster: &Cluster, ask: &ProbeRequest, true_s: f64) -> Stri
         true => answer.line("fact", "ofi_nccl", "1.16.2"),
         false => answer.line("none", "ofi_nccl", "no libnccl-net with a version"),
     }
-    for (key, found) in bad_facts::answers(cluster, &faults) {
+    let gpus_of_node = Gpus { count: cluster.gpus, are_a100: cluster.gpu_name.contains("A100") };
+    for (key, found) in bad_facts::answers(gpus_of_node, &faults) {
         match found {
             Answer::Fact(value) => answer.line("fact", key, &value),
             Answer::List(items) => answer.list(key, &items),
