@@ -71,9 +71,9 @@ fn programs(bench: &Bench) {
     }
 }
 
-/// Without what differs from run to run.
+/// What goes to stdout, without what differs from run to run.
 fn replaced(bench: &Bench, ran: &Ran) -> String {
-    let mut text = ran.stdout.clone() + &ran.stderr;
+    let mut text = ran.stdout.clone();
     for run in fs::read_dir(bench.project.path().join("runs")).into_iter().flatten().flatten() {
         text = text.replace(&*run.file_name().to_string_lossy(), "20260101T000001Z-nccl-p5-0001");
     }

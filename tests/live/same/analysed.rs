@@ -25,7 +25,7 @@ impl World {
 
     fn harness(&self, words: &[&str]) -> Ran {
         let mut command = self.0.command(words);
-        crate::project::ran(command.env("HARNESS_HOME", self.home()).output().expect("the harness starts"))
+        crate::project::ran(command.current_dir(self.home()).output().expect("the harness starts"))
     }
 
     /// Status and observed value of each assertion of the newest run.
@@ -70,7 +70,7 @@ fn analysed() {
 
     let again = [&["replay", "--run", "latest", "--from", "analyze"][..], &in_pods].concat();
     let mut command = world.0.command(&again);
-    let mut child = command.env("HARNESS_HOME", world.home()).spawn().expect("the harness starts");
+    let mut child = command.current_dir(world.home()).spawn().expect("the harness starts");
     until(60, "the pods of the analysis", || world.0.pods().contains("harness-"));
     child.kill().expect("killed");
     child.wait().expect("ended");
