@@ -1,6 +1,7 @@
 //! Opens a stored run by its name: its folder, or a bundle that is opened first.
 
 use crate::bundle;
+use store::vetting;
 use store::{Home, Named, Stored, is_foreign};
 
 /// Opens a run that was made here, for verbs that execute its plan.
@@ -30,5 +31,8 @@ pub(crate) fn open(home: &Home, word: &str) -> Result<Stored, String> {
             opened
         }
     };
+    if let Some(why) = vetting::refused(&folder) {
+        return Err(format!("{}: {why}", folder.display()));
+    }
     Stored::open(&folder).map_err(|error| error.to_string())
 }
