@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_name_only_a_small_regular_file_is_read_and_absence_is_no_error() {
+    fn only_a_small_regular_file_is_read_and_absence_is_no_error() {
         let place = tempfile::tempdir().expect("a folder");
         let path = |name: &str| place.path().join(name);
         fs::write(path("file"), "abc").expect("written");

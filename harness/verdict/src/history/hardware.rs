@@ -138,7 +138,7 @@ pub(super) type Cluster = (bool, String);
 pub(super) type OfNodes = BTreeMap<String, Hardware>;
 
 /// What a probe read.
-pub(super) fn of_probe(probe: Probe) -> OfNodes {
+pub(super) fn read_probe(probe: Probe) -> OfNodes {
     let nodes = probe.nodes.into_iter();
     nodes.filter_map(|node| Some((node.node, Hardware::from_facts(&node.facts)?))).collect()
 }
