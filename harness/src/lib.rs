@@ -39,7 +39,6 @@ pub mod sweep;
 pub mod tasks;
 mod topology;
 mod trace;
-mod vetting;
 mod warn;
 mod watch;
 mod watch_fleet;

@@ -18,6 +18,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use store::Home;
+use verdict::history::{index, past};
 
 pub(crate) fn readers() -> Vec<Reader> {
     let reader = |name, cases, seeds, read| Reader { name, is_text: false, cases, seeds, read };
@@ -37,6 +38,7 @@ pub(crate) fn readers() -> Vec<Reader> {
             || text::folder("tests/fuzz/seeds/flight-recorder"),
             flight_recorder,
         ),
+        reader("index-of-runs", 1_500, || vec![("index".to_owned(), index_of_runs())], read_index),
         reader("bundle", 600, || vec![("tar".to_owned(), bundled())], bundle_of_tar),
         reader("bundle-packed", 600, || vec![("tar.gz".to_owned(), packed(&bundled()))], bundle),
     ]
@@ -169,6 +171,32 @@ fn flight_recorder(bytes: &[u8]) -> Read {
 fn memory() -> &'static Path {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { memory } else { Path::new("/tmp") }
+}
+
+/// An index of a run that is not there.
+fn index_of_runs() -> Vec<u8> {
+    let outline = r#"{"id":"r","made":"2026-01-01 00:00:00","ended":null,"exit":[0,0],"partial":[],"culprits":[],"plan":0,"cases":[0],"hardware":0}"#;
+    let rows = [
+        vec!["format", "", "", concat!("1 ", env!("CARGO_PKG_VERSION"))],
+        vec!["plan", "", "", "{}"],
+        vec!["case", "", "", "{}"],
+        vec!["hardware", "", "", "{}"],
+        vec!["run", "r", "0123456789abcdef", outline],
+    ];
+    recipes::text_rows::to_parquet(&["kind", "name", "stamp", "text"], &rows).expect("written")
+}
+
+/// Whatever lies in the place of the index, the run beside it is listed by its own files.
+fn read_index(bytes: &[u8]) -> Read {
+    let runs = tempfile::tempdir_in(memory()).expect("a folder");
+    let path = runs.path().join(index::INDEX);
+    store::write_private_by(&path, &mut |file| file.write_all(bytes)).expect("written");
+    std::fs::create_dir(runs.path().join("r")).expect("made");
+    let listed = past::outlines(runs.path(), None).expect("a folder of runs");
+    if !listed.past.runs.is_empty() || listed.past.passed.len() != 1 {
+        return Read::Contradicts(format!("{:?}", listed.past));
+    }
+    if listed.notes.is_empty() { Read::Clean { figures: 0 } } else { Read::Refused }
 }
 
 /// A stored run as an archive.

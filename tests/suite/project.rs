@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
+use verdict::history::index::INDEX;
 
 pub(crate) const HARNESS: &str = env!("CARGO_BIN_EXE_harness");
 
@@ -122,7 +123,8 @@ impl Project {
 
     pub(crate) fn runs(&self) -> usize {
         let entries = fs::read_dir(self.path().join("runs")).into_iter().flatten().flatten();
-        entries.filter(|entry| !entry.path().is_symlink()).count()
+        let is_run = |entry: &fs::DirEntry| !entry.path().is_symlink() && entry.file_name() != INDEX;
+        entries.filter(is_run).count()
     }
 }
 

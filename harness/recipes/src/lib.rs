@@ -18,6 +18,7 @@ pub mod result_table;
 pub mod spans;
 pub mod steps;
 pub mod stragglers;
+pub mod text_rows;
 
 #[cfg(test)]
 pub use nsys::testing;

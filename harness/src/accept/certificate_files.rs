@@ -33,27 +33,31 @@ pub(crate) fn read_all(deliveries: &Path) -> (Vec<StoredCertificate>, Vec<String
         Err(error) => return (found, vec![format!("deliveries: {error}")]),
     };
     for place in places.iter().filter(|place| place.is_dir() && !place.is_symlink()) {
-        let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let path = place.join(JSON);
-        match fs::symlink_metadata(&path) {
-            Err(_) => continue,
-            Ok(facts) if !facts.is_file() || facts.len() > MOST => {
-                unread.push(format!("{name}: {JSON}: a link, no regular file or too large"));
-            }
-            Ok(_) => match store::read_json(&path) {
-                Ok(acceptance) => {
-                    let altered = altered(place).err();
-                    found.push(StoredCertificate { name, acceptance, altered });
-                }
-                Err(error) => {
-                    let why = error.to_string();
-                    let why = why.rsplit_once(JSON).map_or(why.as_str(), |(_, why)| why);
-                    unread.push(format!("{name}: {JSON}{why}"));
-                }
-            },
+        match read(place) {
+            None => {}
+            Some(Ok(certificate)) => found.push(certificate),
+            Some(Err(why)) => unread.push(why),
         }
     }
     (found, unread)
+}
+
+/// That of one delivery by its folder; nothing where there is none.
+pub(crate) fn read(place: &Path) -> Option<Result<StoredCertificate, String>> {
+    let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let path = place.join(JSON);
+    let facts = fs::symlink_metadata(&path).ok()?;
+    if !facts.is_file() || facts.len() > MOST {
+        return Some(Err(format!("{name}: {JSON}: a link, no regular file or too large")));
+    }
+    Some(match store::read_json(&path) {
+        Ok(acceptance) => Ok(StoredCertificate { name, acceptance, altered: altered(place).err() }),
+        Err(error) => {
+            let why = error.to_string();
+            let why = why.rsplit_once(JSON).map_or(why.as_str(), |(_, why)| why);
+            Err(format!("{name}: {JSON}{why}"))
+        }
+    })
 }
 
 /// What of a folder of deliveries has no certificate, a line for each reason: links, and deliveries that have not ended.

@@ -14,6 +14,7 @@ use recipes::recipe::onset::{Onset, onset, trailing};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
+use std::sync::Arc;
 use store::Stored;
 use verdict::accept::node_status::NodeStatus;
 use verdict::accept::schedule::{RunResult, line};
@@ -124,7 +125,7 @@ impl AcceptanceSession {
     /// They are counted, and lie in the run's folder: hundreds of windows are not held at once.
     fn drop_numbers(&mut self) {
         if let Some(made) = self.delivery.made.last_mut() {
-            for case in &mut made.stored.plan.cases {
+            for case in &mut Arc::make_mut(&mut made.stored.plan).cases {
                 (case.assertions, case.jobs) = (Vec::new(), Vec::new());
             }
             made.verdicts.iter_mut().for_each(|case| case.verdicts = Vec::new());

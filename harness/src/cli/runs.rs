@@ -12,7 +12,10 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
+use store::vetting;
 use store::{Home, Stored, is_foreign};
+use verdict::history::index::RunIndex;
+use verdict::history::past::Summarised;
 
 /// `harness runs`
 #[derive(Debug, Subcommand)]
@@ -53,7 +56,8 @@ pub(crate) struct PruneArgs {
     /// Remove the oldest only until all runs take at most this, such as `200GiB`
     #[arg(long, value_name = "SIZE", value_parser = quantity::size, group = "which")]
     fit: Option<u64>,
-    /// Remove also runs that baselines were made from, and that name parts of a real cluster that no run has cleared
+    /// Remove also runs that baselines were made from, that certificates name, and that blame parts of a real cluster that
+    /// no run has cleared
     #[arg(long)]
     evidence_too: bool,
     /// Only print what would be removed
@@ -79,7 +83,7 @@ struct Row {
     inventory: String,
 }
 
-fn row(folder: &Path) -> Row {
+fn row(folder: &Path, index: &mut RunIndex) -> Row {
     let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let unread = |why: String| Row {
         id: id.clone(),
@@ -88,21 +92,19 @@ fn row(folder: &Path) -> Row {
         nodes: "-".to_owned(),
         inventory: "-".to_owned(),
     };
-    let stored = match Stored::open(folder) {
-        Ok(stored) => stored,
-        Err(error) => return unread(error.to_string()),
+    let run = match index.run(folder) {
+        Ok(run) => run,
+        Err(why) => return unread(why),
     };
-    let state = match stored.summary() {
-        Ok(Some(summary)) => {
-            let culprits = summary.culprits.len();
-            let blamed =
-                if culprits == 0 { String::new() } else { format!(", {}", count(culprits, "culprit")) };
-            format!("exit {}{blamed}", summary.exit_code)
+    let state = match (run.summarised, run.partial.iter().find(|why| why.starts_with("summary.json: "))) {
+        (Some(Summarised { exit_code, culprits: 0 }), _) => format!("exit {exit_code}"),
+        (Some(Summarised { exit_code, culprits }), _) => {
+            format!("exit {exit_code}, {}", count(culprits, "culprit"))
         }
-        Ok(None) => "not ended".to_owned(),
-        Err(error) => return unread(error.to_string()),
+        (None, None) => "not ended".to_owned(),
+        (None, Some(why)) => return unread(why.clone()),
     };
-    let plan = &stored.plan;
+    let plan = run.plan();
     let simulated = if plan.simulated { " (simulated)" } else { "" };
     Row {
         id,
@@ -114,7 +116,9 @@ fn row(folder: &Path) -> Row {
 }
 
 fn list(home: &Home, format: &str) -> i32 {
-    let rows: Vec<Row> = home.runs().iter().map(|folder| row(folder)).collect();
+    let mut index = RunIndex::open(&home.path().join("runs"));
+    let rows: Vec<Row> = home.runs().iter().map(|folder| row(folder, &mut index)).collect();
+    index.close().iter().for_each(|note| eprintln!("{}", show(note)));
     let text = match format {
         "json" => rows
             .iter()
@@ -244,6 +248,9 @@ fn prune(home: &Home, args: &PruneArgs) -> Result<i32, Error> {
 fn not_ended(folder: &Path) -> Option<String> {
     if is_foreign(folder) {
         return None;
+    }
+    if let Some(why) = vetting::refused(folder) {
+        return Some(why);
     }
     match Stored::open(folder).and_then(|stored| stored.summary()) {
         Ok(Some(_)) => None,

@@ -38,7 +38,8 @@ pub(crate) fn isolate(
     output: Output,
 ) -> Result<IsolationOutcome, Vec<String>> {
     let asked_for = request.run.as_deref().filter(|_| request.caused_by.is_none());
-    let asked_for = asked_for.and_then(|word| stored::open_own(home, word).ok()).map(|run| run.plan.run_id);
+    let asked_for =
+        asked_for.and_then(|word| stored::open_own(home, word).ok()).map(|run| run.plan.run_id.clone());
     let started = match &request.resume {
         Some(word) => resume(home, request, word, output)?,
         None => start(home, request, output)?,
@@ -372,10 +373,10 @@ fn as_in_its_run(home: &Home, request: &IsolationRequest) -> Result<IsolationReq
     request.suite = Some(suite.clone());
     let default = RunOptions::default();
     if request.inventory == default.inventory {
-        request.inventory = plan.inventory;
+        request.inventory = plan.inventory.clone();
     }
     if plan.simulated && request.sim_faults.is_empty() && request.seed == default.seed {
-        (request.sim_faults, request.seed) = (plan.sim_faults, plan.seed);
+        (request.sim_faults, request.seed) = (plan.sim_faults.clone(), plan.seed);
     }
     Ok(request)
 }

@@ -12,7 +12,6 @@ mod verdict_history;
 
 use crate::error::Error;
 use crate::session::{load, report_error};
-use crate::vetting;
 use base::text::{SIMULATED, count, show};
 use cluster::interrupt;
 use config::inventory::Inventory;
@@ -48,7 +47,7 @@ pub(crate) fn collect(home: &Home, request: &RmaRequest) -> Result<i32, Error> {
     if let Some(output) = &request.output {
         check_output(output, &request.runs).map_err(Error::Usage)?;
     }
-    let mut past = past::read_unless(&request.runs, &vetting::refused).map_err(Error::Usage)?;
+    let mut past = past::read(&request.runs).map_err(Error::Usage)?;
     past.runs.retain(|run| request.kind.is_none_or(|kind| run.kind() == kind));
     if past.runs.is_empty() {
         let unread: Vec<String> = past

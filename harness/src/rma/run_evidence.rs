@@ -4,7 +4,6 @@
 use super::folder::Folder;
 use super::raw_file;
 use super::return_case::ReturnCase;
-use crate::vetting;
 use base::digest::sha256;
 use base::text::command_line;
 use job::script;
@@ -14,6 +13,7 @@ use model::artefact::{
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use store::vetting;
 use verdict::history::hardware_record::{Scope, Sighting, verdicts};
 use verdict::history::past::Run;
 

@@ -3,6 +3,7 @@
 use crate::bundle;
 use crate::publish::{RunFiles, is_remote, open_run};
 use std::path::Path;
+use store::vetting;
 use store::{Home, Named, Stored, is_foreign};
 
 /// Opens a run that was made here, for verbs that execute its plan.
@@ -48,5 +49,8 @@ fn open_files(home: &Home, word: &str, files: RunFiles) -> Result<Stored, String
             opened
         }
     };
+    if let Some(why) = vetting::refused(&folder) {
+        return Err(format!("{}: {why}", folder.display()));
+    }
     Stored::open(&folder).map_err(|error| error.to_string())
 }

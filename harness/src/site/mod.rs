@@ -16,14 +16,13 @@ mod trends;
 
 use crate::accept::certificate_files;
 use crate::report::not_counted;
-use crate::vetting;
 use base::text::{count, show};
 use folder::SiteFolder;
 use model::exit_code;
 use page::SitePage;
 use std::fs;
 use std::path::PathBuf;
-use verdict::history::past::{self, Past, RunKind};
+use verdict::history::past::{self, Outlines, Past, RunKind};
 
 /// Older runs are not read.
 const MOST_RUNS: usize = 1_000;
@@ -45,8 +44,9 @@ pub(crate) fn write(request: &SiteRequest) -> Result<i32, String> {
         return Err(format!("--deliveries: `{name}`: {error}; give a folder of deliveries"));
     }
     let mut folder = SiteFolder::open(&request.output, &request.runs, &request.deliveries)?;
-    let (past, older) = past::read_trimmed(&request.runs, MOST_RUNS, &vetting::refused)?;
+    let Outlines { past, older, notes } = past::outlines(&request.runs, Some(MOST_RUNS))?;
     let (certificates, mut unread) = certificate_files::read_all(&request.deliveries);
+    notes.iter().for_each(|note| eprintln!("{}", show(note)));
     eprint!("{}", not_counted(&past));
     if older > 0 {
         unread.push(format!("{} older than the newest {MOST_RUNS}", count(older, "run")));

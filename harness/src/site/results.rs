@@ -62,7 +62,7 @@ pub(super) fn result(run: &Run) -> RunResult {
 }
 
 fn summary_result(run: &Run, summary: &Summary) -> RunResult {
-    let report = Report::new(run.plan(), &run.cases, summary);
+    let report = Report::new(run.plan(), &[], summary);
     let tone = match summary.exit_code {
         exit_code::PASSED => Tone::Green,
         exit_code::FAILED => Tone::Red,

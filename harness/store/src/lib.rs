@@ -13,8 +13,10 @@ mod message_tests;
 mod origin;
 mod remove;
 mod service;
+mod stamp;
 mod stored;
 pub mod trust;
+pub mod vetting;
 
 pub use atomic_file::{Part, write_private_by, write_whole, write_whole_by};
 pub use carry::{every_file, files, left_out, no_files, unfinished};
@@ -24,7 +26,8 @@ pub use lines::Lines;
 pub use origin::{is_foreign, mark_foreign};
 pub use remove::remove_run;
 pub use service::Service;
-pub use stored::{Stored, is_inside};
+pub use stamp::RunFacts;
+pub use stored::{Stored, has_safe_names, is_inside};
 
 use self::held::{Held, hold};
 use self::journal::Appender;
@@ -312,10 +315,13 @@ impl Scratch {
 
 /// Reads an artefact; its type refuses one of a newer format, before anything else of it is read.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
-    let bytes = fs::read(path).map_err(|error| StoreError::at(path, error))?;
+    parse_json(path, &fs::read(path).map_err(|error| StoreError::at(path, error))?)
+}
+
+fn parse_json<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, StoreError> {
     let bad = |why: String| StoreError::other(path, &why);
     let mut value: serde_json::Value =
-        serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
+        serde_json::from_slice(bytes).map_err(|error| bad(error.to_string()))?;
     let format = value.get("format").filter(|format| format.is_u64()).cloned();
     match (value.as_object_mut(), format) {
         // Read before the fields that a newer format may have changed.

@@ -1,23 +1,22 @@
 //! A run that is there, read only: each artefact as it was written, nothing where it was not. What is broken is
 //! reported by the file's name, and never taken for absent.
 
-use super::{Scratch, StoreError, read_json};
+use super::{Scratch, StoreError, parse_json, vetting};
 use metric::Metrics;
 use model::artefact::{
     Analyses, Analysis, CaseJobs, CaseOutcomes, CaseVerdict, Collected, KeptReports, Plan, Probe, RunRecord,
     Summary,
 };
 use serde::de::DeserializeOwned;
-use std::fs;
-use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// The folder of a run, and its plan.
 #[derive(Debug)]
 pub struct Stored {
     folder: PathBuf,
     /// Read from `plan.json`; no name in it leads out of the folder.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     /// Where the run lies only as long as this is held.
     temporary: Option<Scratch>,
 }
@@ -26,10 +25,12 @@ impl Stored {
     /// Reads `plan.json`; the other artefacts are read when they are asked for.
     pub fn open(folder: &Path) -> Result<Stored, StoreError> {
         let path = folder.join("plan.json");
-        let plan: Plan = read_json(&path)?;
+        let absent =
+            || StoreError::other(&path, &"not found: not a run, or stopped before its plan was written");
+        let plan: Plan = optional(&path)?.ok_or_else(absent)?;
         match odd_name(&plan) {
             Some(name) => Err(StoreError::other(&path, &format!("{name:?} is not a file name inside a run"))),
-            None => Ok(Stored { folder: folder.to_owned(), plan, temporary: None }),
+            None => Ok(Stored { folder: folder.to_owned(), plan: Arc::new(plan), temporary: None }),
         }
     }
 
@@ -41,6 +42,11 @@ impl Stored {
     /// Whether nothing of it stays.
     pub fn is_temporary(&self) -> bool {
         self.temporary.is_some()
+    }
+
+    /// The same by a plan that is known already, and whose names are safe.
+    pub fn with_plan(folder: &Path, plan: Arc<Plan>) -> Stored {
+        Stored { folder: folder.to_owned(), plan, temporary: None }
     }
 
     /// As `open` was given it.
@@ -164,6 +170,11 @@ pub fn is_inside(path: &str) -> bool {
         && Path::new(path).components().all(|component| matches!(component, Component::Normal(_)))
 }
 
+/// Whether no name in a plan leads out of its run's folder.
+pub fn has_safe_names(plan: &Plan) -> bool {
+    odd_name(plan).is_none()
+}
+
 /// A name by which files would be written elsewhere than in the run's folder. Plans may come from other machines.
 fn odd_name(plan: &Plan) -> Option<&str> {
     let one = |name: &&str| !is_inside(name) || name.contains('/');
@@ -178,17 +189,13 @@ fn odd_name(plan: &Plan) -> Option<&str> {
 
 pub(super) fn optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StoreError> {
     match bytes(path)? {
-        Some(_) => read_json(path).map(Some),
+        Some(bytes) => parse_json(path, &bytes).map(Some),
         None => Ok(None),
     }
 }
 
 fn bytes(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(StoreError::at(path, error)),
-    }
+    vetting::read(path).map_err(|why| StoreError::other(path, &why))
 }
 
 #[cfg(test)]

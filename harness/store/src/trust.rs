@@ -13,6 +13,11 @@ const WRITABLE_BY_OTHERS: u32 = WRITABLE_BY_GROUP | WRITABLE_BY_ALL;
 /// Whom a server of NFS takes root for, where it squashes root.
 const SQUASHED: [u32; 2] = [65534, 4_294_967_294];
 
+/// Whether the folder belongs to this user.
+pub fn is_own_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir() && facts.uid() == geteuid().as_raw())
+}
+
 /// Why a file or folder must not be used without being named: it is another user's, others can write it, or any user
 /// can replace a folder above it.
 pub fn distrusted(path: &Path) -> Option<String> {

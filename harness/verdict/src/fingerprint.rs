@@ -4,6 +4,7 @@
 use job::script::{self, GpuRequest, Start, Step, files};
 use model::artefact::{CaseVerdict, Plan, PlannedJob, Probe};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Each part with every version that was reported.
 pub(crate) type Fingerprint = BTreeMap<String, BTreeSet<String>>;
@@ -107,7 +108,7 @@ pub fn variables(job: &PlannedJob) -> String {
 }
 
 /// Of a whole run: the versions of its cases and of the harness.
-pub(crate) fn from_run(plan: &Plan, cases: &[CaseVerdict]) -> Fingerprint {
+pub(crate) fn from_run(plan: &Plan, cases: &[Arc<CaseVerdict>]) -> Fingerprint {
     let mut all = Fingerprint::new();
     for (part, versions) in cases.iter().flat_map(|case| &case.versions) {
         all.entry(part.clone()).or_default().extend(versions.iter().cloned());

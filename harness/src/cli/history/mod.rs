@@ -9,6 +9,7 @@ use super::home;
 use crate::error::Error;
 use crate::report::not_counted;
 use crate::session::load;
+use base::text::show;
 use clap::Args;
 use model::exit_code;
 use recipes::catalogue::Catalogue;
@@ -16,7 +17,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use store::Home;
-use verdict::history::past::{self, Past, RunKind};
+use verdict::history::past::{self, Outlines, Past, RunKind};
 use verdict::history::series::{self, Found};
 
 const ABOUT: &str = "\
@@ -52,6 +53,9 @@ pub(super) struct HistoryArgs {
     /// The folder of runs; by default the project's
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
+    /// How many of the newest runs a metric is read from
+    #[arg(long, value_name = "N", default_value_t = 1_000, conflicts_with = "suspects")]
+    last: usize,
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json", "csv"])]
     format: String,
 }
@@ -62,7 +66,8 @@ pub(super) fn run(args: &HistoryArgs) -> Result<i32, Error> {
     if args.runs.is_none() && !folder.exists() {
         return Err(Error::Usage("no runs here yet; make one with `harness --suite NAME`".to_owned()));
     }
-    let past = past::read(&folder).map_err(Error::Usage)?;
+    let Outlines { past, notes, .. } = past::outlines(&folder, None).map_err(Error::Usage)?;
+    notes.iter().for_each(|note| eprintln!("{}", show(note)));
     if past.runs.is_empty() {
         eprint!("{}", not_counted(&past));
         let folder = folder.display();
@@ -100,7 +105,8 @@ fn kind(home: &Home, args: &HistoryArgs) -> Result<RunKind, String> {
 }
 
 fn metric_report(past: &Past, metric: &str, args: &HistoryArgs) -> Result<(String, i32), String> {
-    let asked = filter::read(metric, &args.only)?;
+    let mut asked = filter::read(metric, &args.only)?;
+    asked.first = past.runs.len().saturating_sub(args.last);
     let found: Found = series::find(past, &asked);
     let is_measured =
         found.series.iter().any(|series| series.points.iter().any(|point| point.value.is_some()));
@@ -109,9 +115,9 @@ fn metric_report(past: &Past, metric: &str, args: &HistoryArgs) -> Result<(Strin
     }
     let code = if is_measured { exit_code::PASSED } else { exit_code::INCONCLUSIVE };
     let text = match args.format.as_str() {
-        "json" => program::json(past, metric, &found),
+        "json" => program::json(past, metric, asked.first, &found),
         "csv" => program::csv(past, metric, &found),
-        _ => text::text(past, metric, &found),
+        _ => text::text(past, metric, asked.first, &found),
     };
     Ok((text, code))
 }

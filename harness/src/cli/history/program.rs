@@ -7,7 +7,7 @@ use verdict::history::change::{FALSE_ALARMS, Shape};
 use verdict::history::past::{Past, Run};
 use verdict::history::series::{Found, Point, Series};
 
-pub(super) fn json(past: &Past, metric: &str, found: &Found) -> String {
+pub(super) fn json(past: &Past, metric: &str, older: usize, found: &Found) -> String {
     let ids = |places: &[usize]| -> Vec<&str> {
         places.iter().filter_map(|at| past.runs.get(*at)).map(Run::id).collect()
     };
@@ -22,6 +22,7 @@ pub(super) fn json(past: &Past, metric: &str, found: &Found) -> String {
         "series": series,
         "not_counted": unread.chain(passed).collect::<Vec<_>>(),
         "without": ids(&found.without),
+        "older_runs_not_read": older,
     });
     format!("{document:#}\n")
 }

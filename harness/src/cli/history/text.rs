@@ -12,16 +12,23 @@ use verdict::history::spark;
 /// So many runs are named one by one.
 const MOST: usize = 12;
 
-pub(super) fn text(past: &Past, metric: &str, found: &Found) -> String {
+pub(super) fn text(past: &Past, metric: &str, older: usize, found: &Found) -> String {
     let mut text = String::new();
     match found.series.as_slice() {
         // Writing to a string cannot fail, here and below.
-        [] => _ = writeln!(text, "{}: measured in none of {}", show(metric), count(past.runs.len(), "run")),
+        [] => {
+            _ = writeln!(
+                text,
+                "{}: measured in none of {}",
+                show(metric),
+                count(past.runs.len() - older, "run")
+            )
+        }
         [one] => table(&mut text, past, metric, one),
         several => lines(&mut text, past, metric, several),
     }
     if found.series.len() > 1 {
-        for run in past.runs.iter().filter(|run| !run.partial.is_empty()) {
+        for run in past.runs.iter().skip(older).filter(|run| !run.partial.is_empty()) {
             let _ = writeln!(text, "incomplete: {}: {}", show(run.id()), show(&run.partial.join("; ")));
         }
     }
@@ -30,6 +37,9 @@ pub(super) fn text(past: &Past, metric: &str, found: &Found) -> String {
         let _ = writeln!(text, "not counted: {}: {}", show(id), show(why));
     }
     text.push_str(&not_counted(past));
+    if older > 0 {
+        let _ = writeln!(text, "not read: {}; `--last N` reads more of them", count(older, "older run"));
+    }
     if !found.without.is_empty() && !found.series.is_empty() {
         let ids = found.without.iter().filter_map(|at| past.runs.get(*at)).map(|run| show(run.id()));
         let ids_shown: Vec<String> = ids.take(MOST).collect();
@@ -37,8 +47,9 @@ pub(super) fn text(past: &Past, metric: &str, found: &Found) -> String {
         let more = if n > MOST { format!(" and {} more", n - MOST) } else { String::new() };
         let _ = writeln!(text, "not measured in {}: {}{more}", count(n, "run"), ids_shown.join(", "));
     }
-    if past.runs.iter().any(|run| run.is_simulated()) {
-        let (n, of) = (past.runs.iter().filter(|run| run.is_simulated()).count(), past.runs.len());
+    let read = past.runs.get(older..).unwrap_or_default();
+    if read.iter().any(|run| run.is_simulated()) {
+        let (n, of) = (read.iter().filter(|run| run.is_simulated()).count(), read.len());
         let _ = writeln!(text, "SIMULATED: nothing in {n} of these {of} runs was measured on real hardware");
     }
     text

@@ -5,6 +5,7 @@ pub(crate) use super::marks::weight as weight_of;
 use super::marks::{BY_WEIGHT, mark, weight};
 use base::nodeset;
 use model::artefact::{CaseVerdict, Plan, PlannedAssertion, PlannedCase};
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The worst verdict of a node in a case.
@@ -40,13 +41,17 @@ pub(crate) fn meaning(cell: Cell) -> String {
 }
 
 /// By node and by case, in the order of the plan.
-pub(crate) fn node_cells(plan: &Plan, cases: &[CaseVerdict]) -> Vec<Vec<Cell>> {
+pub(crate) fn node_cells<C: Borrow<CaseVerdict>>(plan: &Plan, cases: &[C]) -> Vec<Vec<Cell>> {
     let places: BTreeMap<&str, usize> =
         plan.nodes.iter().enumerate().map(|(at, node)| (node.as_str(), at)).collect();
     let mut cells = vec![vec![EMPTY; plan.cases.len()]; plan.nodes.len()];
     let mut folded: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (column, planned) in plan.cases.iter().enumerate() {
-        let Some(case) = cases.iter().find(|case| case.case == planned.name) else { continue };
+        let Some(case) =
+            cases.iter().map(|case| -> &CaseVerdict { case.borrow() }).find(|case| case.case == planned.name)
+        else {
+            continue;
+        };
         let together = jobs_on_several_nodes(planned);
         let assertions: BTreeMap<&str, &PlannedAssertion> =
             planned.assertions.iter().map(|one| (one.name.as_str(), one)).collect();

@@ -59,7 +59,7 @@ pub struct NumberGroup {
 
 pub(super) fn group_verdicts(verdicts: &Verdicts, b: &Run) -> Vec<VerdictGroup> {
     let of_case = |case: &'_ CaseVerdict| (case.suite.clone(), case.case.clone());
-    let of_b: BTreeMap<&str, (&CaseVerdict, &Verdict)> = (b.cases.iter())
+    let of_b: BTreeMap<&str, (&CaseVerdict, &Verdict)> = (b.cases.iter().map(|case| &**case))
         .flat_map(|case| case.verdicts.iter().map(move |one| (one.name.as_str(), (case, one))))
         .collect();
     type GroupKey<'a> = (Turned, Status, Status, &'a str, Option<&'a str>);

@@ -2,17 +2,19 @@
 
 use crate::judge::common_failure;
 use model::artefact::{CaseVerdict, Culprit};
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use store::Stored;
 
 /// Removes the culprits and suspects that all jobs of a case, or sbatch itself, speak against alike.
-pub fn clear(stored: &Stored, cases: &[CaseVerdict], culprits: &mut Vec<Culprit>) {
+pub fn clear<C: Borrow<CaseVerdict>>(stored: &Stored, cases: &[C], culprits: &mut Vec<Culprit>) {
     if culprits.is_empty() {
         return;
     }
     let mut alike: Vec<(String, BTreeSet<String>)> = Vec::new();
     // A run of today has left them out already.
-    for case in cases.iter().filter(|case| case.common_failure.is_none()) {
+    let cases = cases.iter().map(|case| -> &CaseVerdict { case.borrow() });
+    for case in cases.filter(|case| case.common_failure.is_none()) {
         // What cannot be read takes nothing back.
         let Ok(Some(outcomes)) = stored.outcomes(&case.case) else { continue };
         if let Some(cause) = common_failure::find_in_outcomes(&outcomes.jobs) {

@@ -99,9 +99,10 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
     let mut ranks = vec![0.0; values.len()];
+    let mut below = 0;
     for alike in order.chunk_by(|a, b| values[*a] == values[*b]) {
-        let below = order.iter().position(|at| *at == alike[0]).unwrap_or_default();
         alike.iter().for_each(|at| ranks[*at] = (2 * below + alike.len() + 1) as f64);
+        below += alike.len();
     }
     ranks
 }

@@ -3,11 +3,13 @@
 
 use super::past::Run;
 use super::suspects::SuspectedPart;
-use model::artefact::Value;
+use model::artefact::{Probe, Value};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// What a probe read of one node.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hardware {
     machine: Option<String>,
     /// Their UUIDs, by `gpuN`.
@@ -135,17 +137,25 @@ fn nic(row: &str) -> Option<(String, String)> {
 pub(super) type Cluster = (bool, String);
 pub(super) type OfNodes = BTreeMap<String, Hardware>;
 
+/// What a probe read.
+pub(super) fn read_probe(probe: Probe) -> OfNodes {
+    let nodes = probe.nodes.into_iter();
+    nodes.filter_map(|node| Some((node.node, Hardware::from_facts(&node.facts)?))).collect()
+}
+
 /// What the newest probes of a cluster show.
 #[derive(Default)]
 struct Newest {
     nodes: OfNodes,
     /// Where each GPU was seen last, by its UUID; nothing where two places have it at once.
     places: BTreeMap<String, Option<(String, String)>>,
+    /// What was added last.
+    last: Option<Arc<OfNodes>>,
 }
 
 /// The hardware behind the names, in runs and now.
 pub(super) struct Identities {
-    runs: Vec<OfNodes>,
+    runs: Vec<Arc<OfNodes>>,
     now: BTreeMap<Cluster, Newest>,
 }
 
@@ -159,16 +169,21 @@ pub(super) enum Now {
 }
 
 impl Newest {
-    fn add(&mut self, nodes: &OfNodes) {
+    fn add(&mut self, nodes: &Arc<OfNodes>) {
+        // Probe after probe of a fleet reads the same.
+        if self.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, nodes)) {
+            return;
+        }
+        self.last = Some(nodes.clone());
         let mut seen: BTreeMap<&String, Option<(String, String)>> = BTreeMap::new();
-        for (node, hardware) in nodes {
+        for (node, hardware) in nodes.iter() {
             for (place, uuid) in &hardware.gpus {
                 let here = Some((node.clone(), place.clone()));
                 seen.entry(uuid).and_modify(|place| *place = None).or_insert(here);
             }
         }
         self.places.extend(seen.into_iter().map(|(uuid, place)| (uuid.clone(), place)));
-        self.nodes.extend(nodes.clone());
+        self.nodes.extend(nodes.iter().map(|(node, hardware)| (node.clone(), hardware.clone())));
     }
 
     /// Where the GPU is now: where it was seen last, if it is still there.
@@ -184,11 +199,7 @@ impl Identities {
         let mut all = Vec::with_capacity(runs.len());
         let mut now: BTreeMap<Cluster, Newest> = BTreeMap::new();
         for run in runs {
-            // A probe that cannot be read says nothing.
-            let probe = run.stored.probe().ok().flatten();
-            let nodes = probe.into_iter().flat_map(|probe| probe.nodes);
-            let of_nodes: OfNodes =
-                nodes.filter_map(|node| Some((node.node, Hardware::from_facts(&node.facts)?))).collect();
+            let of_nodes = run.hardware();
             now.entry(cluster(run)).or_default().add(&of_nodes);
             all.push(of_nodes);
         }

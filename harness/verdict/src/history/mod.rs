@@ -1,5 +1,6 @@
 //! Trends over many stored runs: how a number went over time and where it changed, and which parts were suspected
-//! before. All of it is read from the runs' own folders; nothing is kept beside them.
+//! before. All of it is read from the runs' own folders; what
+//! lists need of each is kept beside them in an index, which can be removed at any time.
 
 pub mod before;
 pub mod blameless;
@@ -7,7 +8,11 @@ pub mod change;
 pub mod hardware;
 pub mod hardware_record;
 pub mod identifiers;
+pub mod index;
+#[cfg(test)]
+mod index_tests;
 mod isolations;
+mod outline;
 pub mod past;
 pub mod series;
 mod sightings;

@@ -2,6 +2,8 @@
 //! unreadable and incomplete runs are listed by name.
 
 use super::blameless;
+use super::hardware::{self, OfNodes};
+use super::index::RunIndex;
 use crate::bisect;
 use crate::fingerprint::{self, Fingerprint};
 use crate::isolate::round::{RECORD, Record};
@@ -13,7 +15,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
+use store::vetting;
 use store::{Stored, is_foreign, read_json};
 
 /// A run that can be read, at least in part.
@@ -24,19 +28,36 @@ pub struct Run {
     /// When it was made, `2026-11-21 03:10:00`: what orders the runs. Of a simulated one too, whose own time is made up.
     pub made: String,
     /// The verdicts that can be read, one for each case that was not skipped.
-    pub cases: Vec<CaseVerdict>,
+    pub cases: Vec<Arc<CaseVerdict>>,
     /// Why it is incomplete: it was stopped, or some of it cannot be read. Empty where it is complete.
     pub partial: Vec<String>,
     /// Those of `summary.json`, else of its cases; without nodes that `blameless` clears.
     pub culprits: Vec<Culprit>,
+    /// What it exited with, and how many parts its summary blames; nothing where it has no summary that can be read.
+    pub summarised: Option<Summarised>,
+    /// As in its plan.
+    pub(super) id: String,
     /// When it ended, on a real clock; nothing where it has not ended or its time is made up.
-    ended: Option<String>,
+    pub(super) ended: Option<String>,
     /// When its plan was written, of a simulated run: its own times are made up.
-    written: Option<SystemTime>,
+    pub(super) written: Option<SystemTime>,
     /// Of a round of an isolation.
     pub(super) round: Option<Record>,
     /// Made with a software stack that is compared with another: what is slow there is no node's.
     pub(super) is_of_bisection: bool,
+    /// What its probe read, where that was asked for already.
+    pub(super) hardware: Option<Arc<OfNodes>>,
+    /// It has ended, and all of its files that are there can be read.
+    pub(super) is_settled: bool,
+}
+
+/// The end of a run, by its summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Summarised {
+    /// What the process exited with.
+    pub exit_code: i32,
+    /// How many culprits, groups of suspects and causes of the whole fleet it lists.
+    pub culprits: usize,
 }
 
 /// What a run shows. Numbers and suspicions of one kind say nothing about another.
@@ -105,47 +126,56 @@ impl Past {
     }
 }
 
-/// Every run of a folder.
+/// Every run of a folder, from its own files.
 pub fn read(folder: &Path) -> Result<Past, String> {
-    read_unless(folder, &|_| None)
+    let all = all_folders(folder)?;
+    Ok(read_runs(&all, &mut |path| run(path)))
 }
 
-/// The same without runs that must not be opened, for the reason given.
-pub fn read_unless(folder: &Path, refused: &dyn Fn(&Path) -> Option<String>) -> Result<Past, String> {
-    if folder.join("plan.json").is_file() {
-        return Err(format!("`{}` is a single run; give the folder that contains it", folder.display()));
-    }
-    folders(folder)
-        .map(|all| read_runs(&all, refused, false))
-        .map_err(|error| format!("{}: {error}", folder.display()))
+/// Runs as lists need them, from the index where they have not changed.
+#[derive(Debug)]
+pub struct Outlines {
+    /// Without scripts, files, words and numbers of verdicts.
+    pub past: Past,
+    /// How many older folders were not read.
+    pub older: usize,
+    /// What is wrong with the index; for a person.
+    pub notes: Vec<String>,
 }
 
-/// The newest runs of a folder, at most so many, without what history does not ask for: a thousand runs of a large fleet
-/// fit into memory. Also how many older folders there are.
-pub fn read_trimmed(
-    folder: &Path,
-    most: usize,
-    refused: &dyn Fn(&Path) -> Option<String>,
-) -> Result<(Past, usize), String> {
-    if folder.join("plan.json").is_file() {
-        return Err(format!("`{}` is a single run; give the folder that contains it", folder.display()));
-    }
-    let mut all = folders(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    // What is no run takes no run's place.
+/// The newest runs of a folder, at most so many, or all of them, for what shows many and decides nothing.
+pub fn outlines(folder: &Path, most: Option<usize>) -> Result<Outlines, String> {
+    let mut all = all_folders(folder)?;
+    let is_run = |path: &Path| path.join("plan.json").is_file() && !path.is_symlink();
+    let mut index = RunIndex::open(folder);
     let (mut newest, mut read) = (Vec::new(), 0);
-    while let Some(path) = all.pop_if(|_| read < most) {
-        read += usize::from(path.join("plan.json").is_file() && !path.is_symlink());
-        newest.push(path);
+    match most {
+        None => newest.append(&mut all),
+        // What is no run takes no run's place.
+        Some(most) => {
+            while let Some(path) = all.pop_if(|_| read < most) {
+                read += usize::from(is_run(&path));
+                newest.push(path);
+            }
+        }
     }
-    let older = all.iter().filter(|path| path.join("plan.json").is_file() && !path.is_symlink()).count();
-    Ok((read_runs(&newest, refused, true), older))
+    let past = read_runs(&newest, &mut |path| index.run(path));
+    let older = all.iter().filter(|path| is_run(path)).count();
+    Ok(Outlines { past, older, notes: index.close() })
+}
+
+fn all_folders(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    if folder.join("plan.json").is_file() {
+        return Err(format!("`{}` is a single run; give the folder that contains it", folder.display()));
+    }
+    folders(folder).map_err(|error| format!("{}: {error}", folder.display()))
 }
 
 /// The newest runs of a folder, at most so many, without some. A folder that cannot be read has none.
 pub fn newest(folder: &Path, most: usize, but: &[Option<&str>]) -> Past {
     let all = folders(folder).unwrap_or_default();
     let others = all.into_iter().rev().filter(|path| !but.contains(&Some(name(path).as_str())));
-    read_runs(&others.take(most).collect::<Vec<_>>(), &|_| None, false)
+    read_runs(&others.take(most).collect::<Vec<_>>(), &mut |path| run(path))
 }
 
 /// The link that the harness keeps beside the runs.
@@ -156,15 +186,19 @@ pub(super) fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     let mut folders: Vec<PathBuf> = entries
         .into_iter()
+        .filter(|entry| {
+            let (kind, name) = (entry.file_type(), entry.file_name());
+            let is_link = || kind.as_ref().is_ok_and(fs::FileType::is_symlink);
+            let is_wanted = kind.as_ref().is_ok_and(fs::FileType::is_dir) || (is_link() && name != LATEST);
+            is_wanted && !name.to_string_lossy().starts_with('.')
+        })
         .map(|entry| entry.path())
-        .filter(|path| (path.is_dir() || path.is_symlink()) && !name(path).starts_with('.'))
-        .filter(|path| !(path.is_symlink() && name(path) == LATEST))
         .collect();
     folders.sort();
     Ok(folders)
 }
 
-fn read_runs(folders: &[PathBuf], refused: &dyn Fn(&Path) -> Option<String>, is_trimmed: bool) -> Past {
+fn read_runs(folders: &[PathBuf], read: &mut dyn FnMut(&Path) -> Result<Run, String>) -> Past {
     let mut past = Past::default();
     for folder in folders {
         if folder.is_symlink() {
@@ -177,13 +211,8 @@ fn read_runs(folders: &[PathBuf], refused: &dyn Fn(&Path) -> Option<String>, is_
             past.passed.push(SkippedRun { name: name(folder), why });
             continue;
         }
-        match refused(folder).map_or_else(|| run(folder), Err) {
-            Ok(mut run) => {
-                if is_trimmed {
-                    run.trim();
-                }
-                past.runs.push(run);
-            }
+        match read(folder) {
+            Ok(run) => past.runs.push(run),
             Err(why) => past.passed.push(SkippedRun { name: name(folder), why }),
         }
     }
@@ -211,8 +240,12 @@ pub(super) fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// One run by its folder.
+/// One run by its folder, from its own files. One with a link, a pipe or an endless file in the place of an artefact is
+/// not opened.
 pub fn run(folder: &Path) -> Result<Run, String> {
+    if let Some(why) = vetting::refused(folder) {
+        return Err(why);
+    }
     if !folder.join("plan.json").is_file() {
         return Err("no `plan.json`: not a run, or stopped before its plan was written".to_owned());
     }
@@ -224,10 +257,11 @@ pub fn run(folder: &Path) -> Result<Run, String> {
     let stored = Stored::open(folder).map_err(within)?;
     let path = folder.join(RECORD);
     let round = path.is_file().then(|| read_json(&path)).transpose().map_err(within)?;
-    let mut partial = Vec::new();
+    let (mut partial, mut unread) = (Vec::new(), 0);
     let record = match stored.record() {
         Ok(record) => record,
         Err(error) => {
+            unread += 1;
             partial.push(within(error));
             None
         }
@@ -241,12 +275,21 @@ pub fn run(folder: &Path) -> Result<Run, String> {
     let mut cases = Vec::new();
     for case in stored.plan.cases.iter().filter(|case| case.skip.is_none()) {
         match stored.verdict(&case.name) {
-            Ok(Some(verdict)) => cases.push(verdict),
+            Ok(Some(verdict)) => cases.push(Arc::new(verdict)),
             Ok(None) => partial.push(format!("case `{}` was not judged", case.name)),
-            Err(error) => partial.push(within(error)),
+            Err(error) => {
+                unread += 1;
+                partial.push(within(error));
+            }
         }
     }
-    let mut culprits = match stored.summary() {
+    let summary = stored.summary();
+    let summarised = summary
+        .as_ref()
+        .ok()
+        .and_then(Option::as_ref)
+        .map(|summary| Summarised { exit_code: summary.exit_code, culprits: summary.culprits.len() });
+    let mut culprits = match summary {
         // It says passed, and its cases say otherwise: what they blame is not passed over.
         Ok(Some(summary)) if summary.culprits.is_empty() && says_passed(&summary) && red(&cases) > 0 => {
             culprits_of_cases(&cases)
@@ -254,6 +297,7 @@ pub fn run(folder: &Path) -> Result<Run, String> {
         Ok(Some(summary)) => summary.culprits,
         Ok(None) => culprits_of_cases(&cases),
         Err(error) => {
+            unread += 1;
             partial.push(within(error));
             culprits_of_cases(&cases)
         }
@@ -261,11 +305,27 @@ pub fn run(folder: &Path) -> Result<Run, String> {
     blameless::clear(&stored, &cases, &mut culprits);
     let is_simulated = stored.plan.simulated || cases.iter().any(|case| case.simulated);
     let ended = record.as_ref().and_then(|record| record.ended.clone()).filter(|_| !is_simulated);
-    let made = moment(&stored.plan.run_id).or_else(|| Some(record?.started.get(..19)?.replace('T', " ")));
+    let made =
+        moment(&stored.plan.run_id).or_else(|| Some(record.as_ref()?.started.get(..19)?.replace('T', " ")));
     let made = made.ok_or("start time unknown: neither the run id nor `run.json` has one")?;
     let is_of_bisection = folder.join(bisect::record::RECORD).is_file();
     let written = written(folder).filter(|_| is_simulated);
-    Ok(Run { stored, made, cases, partial, culprits, ended, written, round, is_of_bisection })
+    let is_settled = unread == 0 && record.is_some_and(|record| record.ended.is_some());
+    Ok(Run {
+        id: stored.plan.run_id.clone(),
+        stored,
+        made,
+        cases,
+        partial,
+        culprits,
+        summarised,
+        ended,
+        written,
+        round,
+        is_of_bisection,
+        hardware: None,
+        is_settled,
+    })
 }
 
 /// When the plan of a run was written.
@@ -277,11 +337,11 @@ fn says_passed(summary: &Summary) -> bool {
     matches!(summary.exit_code, exit_code::PASSED | exit_code::OWES)
 }
 
-fn red(cases: &[CaseVerdict]) -> usize {
+fn red(cases: &[Arc<CaseVerdict>]) -> usize {
     cases.iter().flat_map(|case| &case.verdicts).filter(|one| one.status.is_red()).count()
 }
 
-fn culprits_of_cases(cases: &[CaseVerdict]) -> Vec<Culprit> {
+fn culprits_of_cases(cases: &[Arc<CaseVerdict>]) -> Vec<Culprit> {
     cases.iter().flat_map(|case| case.culprits.iter().cloned()).collect()
 }
 
@@ -356,10 +416,10 @@ fn once_each(past: &mut Past) {
 impl Run {
     /// The run's id, as in its plan.
     pub fn id(&self) -> &str {
-        &self.plan().run_id
+        &self.id
     }
 
-    /// Its `plan.json`.
+    /// Its `plan.json`, whose id is not to be asked for here: runs with the same plan share it.
     pub fn plan(&self) -> &Plan {
         &self.stored.plan
     }
@@ -380,18 +440,11 @@ impl Run {
         self.made.as_str() < made || self.made == made && is_older()
     }
 
-    /// Drops scripts, files and words: most of a large plan and of its verdicts.
-    fn trim(&mut self) {
-        for case in &mut self.stored.plan.cases {
-            for job in &mut case.jobs {
-                (job.files, job.launch, job.expected) = Default::default();
-            }
-            case.assertions.iter_mut().for_each(|assertion| assertion.parts = Default::default());
-        }
-        for verdict in self.cases.iter_mut().flat_map(|case| &mut case.verdicts) {
-            (verdict.message, verdict.evidence, verdict.next) = Default::default();
-            (verdict.baseline, verdict.runs) = Default::default();
-        }
+    /// What the probe before it read of its nodes; nothing of a probe that cannot be read.
+    pub(super) fn hardware(&self) -> Arc<OfNodes> {
+        self.hardware.clone().unwrap_or_else(|| {
+            Arc::new(self.stored.probe().ok().flatten().map(hardware::read_probe).unwrap_or_default())
+        })
     }
 
     /// What it shows.

@@ -1,6 +1,6 @@
 //! Which folders count as runs, and which of them are whole: a partial or foreign run must not pass for a good one.
 
-use super::past::{Past, newest, read, read_trimmed};
+use super::past::{Outlines, Past, newest, outlines, read};
 use super::suspects::suspects;
 use crate::stored_runs::{Made, NIC, culprit, past};
 use model::artefact::{Bad, Culprit, JobOutcome, Status, WorkKind};
@@ -123,7 +123,7 @@ fn folders_that_are_no_runs_take_no_place_among_the_newest() {
     for name in ["x", "y", "z"] {
         std::fs::create_dir(folder.path().join(name)).expect("a folder");
     }
-    let (newest, older) = read_trimmed(folder.path(), 2, &|_| None).expect("runs");
+    let Outlines { past: newest, older, .. } = outlines(folder.path(), Some(2)).expect("runs");
     assert_eq!(ids(&newest), [made[1].plan.run_id.as_str(), made[2].plan.run_id.as_str()]);
     assert_eq!((older, newest.passed.len()), (1, 3));
 }

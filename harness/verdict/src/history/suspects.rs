@@ -106,7 +106,7 @@ pub fn blamed(past: &Past) -> Blamed {
                 Some(isolation) => isolation.clears(&component.node, !suspect.culprit.is_empty(), cases),
                 None => passed(run, &component.node, cases),
             };
-            let is_later = || suspect.blamed().last().is_none_or(|last| is_later(run, &past.runs[*last]));
+            let is_later = || suspect.last_blamed().is_none_or(|last| is_later(run, &past.runs[last]));
             if component.is_of(run) && !is_blamed && is_later() && passed() {
                 suspect.cleared.push(at);
             }
@@ -198,7 +198,7 @@ fn cases_that_blame(run: &Run, node: &str) -> BTreeSet<(String, String)> {
 fn passed(run: &Run, node: &str, cases: &BTreeSet<(String, String)>) -> bool {
     let is_meant =
         |case: &&CaseVerdict| cases.is_empty() || cases.contains(&(case.suite.clone(), case.case.clone()));
-    run.cases.iter().filter(is_meant).any(|case| {
+    run.cases.iter().map(|case| &**case).filter(is_meant).any(|case| {
         let about = case.verdicts.iter().filter(|verdict| {
             let of_nodes = || nodeset::expand(&verdict.nodes).unwrap_or_default();
             match &verdict.node {
@@ -242,9 +242,13 @@ impl Suspect {
         self.culprit.iter().chain(&self.suspect).copied().collect()
     }
 
+    fn last_blamed(&self) -> Option<usize> {
+        self.culprit.last().max(self.suspect.last()).copied()
+    }
+
     /// Nothing since has cleared it.
     pub fn is_open(&self) -> bool {
-        self.blamed().last() > self.cleared.last()
+        self.last_blamed().as_ref() > self.cleared.last()
     }
 
     /// Of the last `most` runs with its node: how many there are, and how many of them blame it.

@@ -1,16 +1,17 @@
 //! Which runs are read at all: a folder of runs may be somebody else's, with links, pipes or endless files in the place
 //! of artefacts.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// No artefact of the largest run comes near.
-const MOST: u64 = 512 << 20;
+pub(crate) const MOST: u64 = 512 << 20;
 const MOST_CASES: usize = 10_000;
 
 /// Why a run's folder is not read.
-pub(crate) fn refused(folder: &Path) -> Option<String> {
+pub fn refused(folder: &Path) -> Option<String> {
     check(folder).err()
 }
 
@@ -79,8 +80,50 @@ fn at(run: &Path, path: &Path, why: &dyn std::fmt::Display) -> String {
     format!("{}: {why}", path.strip_prefix(run).unwrap_or(path).display())
 }
 
+/// The bytes of an artefact; nothing where there is none. No link is followed, no pipe waited for, and no endless file read.
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
+    let Some((file, _)) = open(path, MOST)? else { return Ok(None) };
+    bytes(file, MOST).map(Some)
+}
+
+/// The same of a file that this user or root wrote, and no other user can write.
+pub fn read_own(path: &Path, most: u64) -> Result<Option<Vec<u8>>, String> {
+    let Some((file, facts)) = open(path, most)? else { return Ok(None) };
+    if ![0, nix::unistd::geteuid().as_raw()].contains(&facts.uid()) {
+        return Err("written by another user".to_owned());
+    }
+    if facts.mode() & 0o022 != 0 {
+        return Err("other users can write it".to_owned());
+    }
+    bytes(file, most).map(Some)
+}
+
+fn open(path: &Path, most: u64) -> Result<Option<(File, fs::Metadata)>, String> {
+    let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
+    let file = match File::options().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.raw_os_error() == Some(nix::libc::ELOOP) => {
+            return Err("a link, which is not followed".to_owned());
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    let facts = file.metadata().map_err(|error| error.to_string())?;
+    match (facts.is_file(), facts.len() > most) {
+        (false, _) => Err("no regular file".to_owned()),
+        (true, true) => Err(format!("{} bytes, limit {most}", facts.len())),
+        (true, false) => Ok(Some((file, facts))),
+    }
+}
+
+fn bytes(file: File, most: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    Ok(bytes)
+}
+
 /// The file of a case by its path there, none of whose folders is a link.
-pub(crate) fn file_of_case(case: &Path, path: &str) -> Result<PathBuf, String> {
+pub fn file_of_case(case: &Path, path: &str) -> Result<PathBuf, String> {
     let mut whole = case.to_owned();
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     for folder in folders.split('/').filter(|folder| !folder.is_empty()) {
@@ -98,7 +141,7 @@ pub(crate) fn file_of_case(case: &Path, path: &str) -> Result<PathBuf, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
     fn links_pipes_and_endless_artefacts_keep_a_run_from_being_read() {
@@ -136,5 +179,23 @@ mod tests {
         let file = fs::File::create(large.join("summary.json")).expect("made");
         file.set_len(MOST + 1).expect("sparse");
         assert_eq!(why(&large), "summary.json: 536870913 bytes, limit 536870912");
+    }
+
+    #[test]
+    fn only_a_small_regular_file_is_read_and_absence_is_no_error() {
+        let place = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| place.path().join(name);
+        fs::write(path("file"), "abc").expect("written");
+        fs::set_permissions(path("file"), fs::Permissions::from_mode(0o600)).expect("set");
+        assert_eq!(read_own(&path("file"), 3), Ok(Some(b"abc".to_vec())));
+        assert_eq!(read_own(&path("absent"), 3), Ok(None));
+        assert_eq!(read_own(&path("file"), 2), Err("3 bytes, limit 2".to_owned()));
+        fs::set_permissions(path("file"), fs::Permissions::from_mode(0o666)).expect("set");
+        assert_eq!(read_own(&path("file"), 3), Err("other users can write it".to_owned()));
+        symlink("file", path("link")).expect("linked");
+        assert_eq!(read_own(&path("link"), 3), Err("a link, which is not followed".to_owned()));
+        nix::unistd::mkfifo(&path("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("made");
+        assert_eq!(read_own(&path("pipe"), 3), Err("no regular file".to_owned()));
+        assert_eq!(read_own(place.path(), 3), Err("no regular file".to_owned()));
     }
 }
