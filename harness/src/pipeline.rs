@@ -6,7 +6,7 @@ use crate::diagnose;
 use crate::page_facts::PageFacts;
 use crate::panics;
 use crate::report::{Progress, REPORTERS, Report, ReportError};
-use crate::summary::summarise;
+use crate::summary::{RunningCounts, summarise};
 use crate::tasks::{self, Cluster};
 use crate::trace::kept;
 use crate::trace::of_run::CaseArtefacts;
@@ -51,8 +51,9 @@ pub(crate) type Replan<'a> = &'a dyn Fn(&[String]) -> Option<Plan>;
 /// Forgets what a job left on a simulated cluster once it is home, to bound memory.
 pub(crate) type Release<'a> = &'a dyn Fn(&str);
 
-/// Called as each case is judged, with a report of all cases so far, the last of them judged just now. It names only parts
-/// that a case's own numbers show: nodes at fault by elimination are named when the run is over.
+/// Called as each case is judged, with a report of all cases so far, the last of them judged just now; of those before it
+/// the report has what is red. It names only parts that a case's own numbers show: nodes at fault by elimination are named
+/// when the run is over.
 pub(crate) type OnCase<'a> = &'a dyn Fn(&Report);
 
 /// The environment of a run.
@@ -100,6 +101,7 @@ pub(crate) async fn run(
     write_record(&record, store)?;
     let mut judged: Vec<Option<Judged>> = plan.cases.iter().map(|_| None).collect();
     let mut so_far: Vec<CaseVerdict> = Vec::new();
+    let mut counts_so_far = RunningCounts::default();
     let mut failures = 0;
     let mut outcomes: Vec<JobOutcome> = Vec::new();
     let mut named: Vec<Culprit> = Vec::new();
@@ -204,16 +206,19 @@ pub(crate) async fn run(
             runner.stop(&format!("--max-fail {max}: {failures} {what}"));
         }
         progress.borrow_mut().case_judged(&of_case.verdict);
-        if on_case.is_some() {
+        if let Some(on_case) = on_case {
+            counts_so_far.add(&of_case.verdict);
             so_far.push(of_case.verdict.clone());
+            let culprits = judge::merge_culprits(named.clone(), Vec::new());
+            let summary = counts_so_far.summary(plan, &record, culprits);
+            on_case(&Report::new(plan, &so_far, &summary));
+            // Of earlier cases only what a culprit explains is shown.
+            if let Some(last) = so_far.last_mut() {
+                last.verdicts.retain(|verdict| verdict.status.is_red());
+                last.verdicts.shrink_to_fit();
+            }
         }
         judged[finished.case] = Some(of_case);
-        if let Some(on_case) = on_case {
-            let known: Vec<&Judged> = judged.iter().flatten().collect();
-            let mut summary = summarise(plan, &record, &known, catalogue);
-            summary.culprits = judge::merge_culprits(named.clone(), Vec::new());
-            on_case(&Report::new(plan, &so_far, &summary));
-        }
     }
     record.stopped = runner.stopped().map(str::to_owned);
     drop(runner);

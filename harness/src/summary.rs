@@ -3,7 +3,8 @@
 use base::nodeset;
 use base::text::SIMULATED;
 use model::artefact::{
-    CaseSummary, Counts, CoverageSets, Format, JobOutcome, Plan, RunRecord, Status, Summary, Verdict,
+    CaseSummary, CaseVerdict, Counts, Coverage, CoverageSets, Culprit, Format, JobOutcome, Plan, RunRecord,
+    Status, Summary, Verdict,
 };
 use model::exit_code;
 use recipes::catalogue::Catalogue;
@@ -60,6 +61,27 @@ pub(crate) fn summarise(
     };
     let simulated = plan.simulated || judged.iter().any(|judged| judged.verdict.simulated);
     Summary {
+        exit_code: code,
+        pending,
+        counts,
+        coverage: coverage.counts(),
+        culprits: match code {
+            exit_code::PASSED | exit_code::OWES => Vec::new(),
+            _ => judge::merge_culprits(named, of_run),
+        },
+        common_failure: judged
+            .iter()
+            .filter_map(|judged| judged.verdict.common_failure.as_ref())
+            .find(|failure| !failure.expected)
+            .cloned(),
+        cases,
+        ..run_facts(plan, record, simulated)
+    }
+}
+
+/// What a summary says of the run before any case is judged.
+fn run_facts(plan: &Plan, record: &RunRecord, simulated: bool) -> Summary {
+    Summary {
         format: Format,
         run_id: plan.run_id.clone(),
         parent: plan.parent.clone(),
@@ -76,21 +98,40 @@ pub(crate) fn summarise(
         ended: record.ended.clone().unwrap_or_else(|| record.started.clone()),
         seconds: record.seconds.unwrap_or_default(),
         interrupted: record.stopped.clone(),
-        exit_code: code,
-        pending,
-        counts,
-        coverage: coverage.counts(),
-        culprits: match code {
-            exit_code::PASSED | exit_code::OWES => Vec::new(),
-            _ => judge::merge_culprits(named, of_run),
-        },
-        common_failure: judged
-            .iter()
-            .filter_map(|judged| judged.verdict.common_failure.as_ref())
-            .find(|failure| !failure.expected)
-            .cloned(),
+        exit_code: exit_code::INCONCLUSIVE,
+        pending: Vec::new(),
+        counts: Counts::default(),
+        coverage: Coverage::default(),
+        culprits: Vec::new(),
+        common_failure: None,
         isolations: Vec::new(),
-        cases,
+        cases: Vec::new(),
+    }
+}
+
+/// The counts of a run that goes on. Each case is added once: to go through all of them after each of them costs the
+/// square of the cases.
+#[derive(Default)]
+pub(crate) struct RunningCounts {
+    counts: Counts,
+    simulated: bool,
+}
+
+impl RunningCounts {
+    /// A case was judged.
+    pub(crate) fn add(&mut self, case: &CaseVerdict) {
+        add(&mut self.counts, &count(&case.verdicts));
+        self.simulated |= case.simulated;
+    }
+
+    /// The summary so far: counts and culprits alone. A run that goes on has not passed.
+    pub(crate) fn summary(&self, plan: &Plan, record: &RunRecord, culprits: Vec<Culprit>) -> Summary {
+        let code = match exit_code::from_counts(&self.counts) {
+            exit_code::PASSED => exit_code::INCONCLUSIVE,
+            code => code,
+        };
+        let simulated = plan.simulated || self.simulated;
+        Summary { exit_code: code, counts: self.counts, culprits, ..run_facts(plan, record, simulated) }
     }
 }
 
@@ -124,4 +165,37 @@ fn add(sum: &mut Counts, more: &Counts) {
     sum.expected_failure += more.expected_failure;
     sum.unexpected_pass += more.unexpected_pass;
     sum.unjudged += more.unjudged;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fixture::{Made, green, red};
+
+    fn so_far(made: &Made) -> Summary {
+        let record = RunRecord {
+            format: Format,
+            started: "2026-03-01T08:00:00Z".to_owned(),
+            ended: None,
+            seconds: None,
+            stopped: None,
+            signal_exit_code: None,
+        };
+        let mut running = RunningCounts::default();
+        made.cases.iter().for_each(|case| running.add(case));
+        running.summary(&made.plan, &record, made.summary.culprits.clone())
+    }
+
+    #[test]
+    fn counts_of_a_run_that_goes_on_are_those_of_its_cases_so_far() {
+        let red = red();
+        let summary = so_far(&red);
+        assert_eq!((summary.counts, summary.exit_code), (red.summary.counts, exit_code::FAILED));
+        assert_eq!((&summary.culprits, &summary.run_id), (&red.summary.culprits, &red.plan.run_id));
+    }
+
+    #[test]
+    fn a_run_that_goes_on_has_not_passed() {
+        assert_eq!(so_far(&green()).exit_code, exit_code::INCONCLUSIVE);
+    }
 }

@@ -39,7 +39,8 @@ pub(crate) fn capture(cluster: &Cluster, epoch_s: f64, over: &Over, node: usize)
     let timelines = nic_timelines(cluster, over, node);
     let columns: Vec<Column> = columns(cluster.world.retrans_counters);
     let mut readings = Vec::with_capacity(plan.sweeps.len() * listed.len());
-    let bases: Vec<Moved> = listed.iter().map(|nic| base(cluster, over, name, *nic)).collect();
+    let bases: Vec<Moved> =
+        listed.iter().map(|nic| base(cluster, over, (node, name.as_str()), *nic)).collect();
     for (phase, at_s) in &plan.sweeps {
         for (device, nic) in listed.iter().enumerate() {
             let at_s = at_s + device as f64 * DEVICE_S;
@@ -151,8 +152,8 @@ struct Moved {
     rare: u64,
 }
 
-fn base(cluster: &Cluster, over: &Over, node: &str, nic: usize) -> Moved {
-    let stands_still = cluster_nic_is_dead(over, node, nic);
+fn base(cluster: &Cluster, over: &Over, (at, node): (usize, &str), nic: usize) -> Moved {
+    let stands_still = over.execution.active_faults.nic_left(at, nic).is_none();
     let grown = if stands_still { 0 } else { (over.start_s * cluster.line_gb_s * 1e9) as u64 };
     lifetime(cluster, node, nic, grown)
 }
@@ -177,11 +178,6 @@ fn lifetime(cluster: &Cluster, node: &str, nic: usize, grown: u64) -> Moved {
             rare,
         },
     }
-}
-
-fn cluster_nic_is_dead(over: &Over, node: &str, nic: usize) -> bool {
-    let at = over.execution.nodes.iter().position(|name| name == node);
-    at.is_some_and(|at| over.execution.active_faults.nic_left(at, nic).is_none())
 }
 
 /// Every counter of a device that has not moved anything in a job yet, in the sampler's order.

@@ -44,7 +44,8 @@ pub(crate) fn file(cluster: &Cluster, epoch_s: f64, over: &Over, name: &str) -> 
         files::SAMPLER_LOG => return None,
         files::INSPECTOR => return inspector::file(cluster, epoch_s, over).map(String::into_bytes),
         _ => {
-            if let Some(node) = execution.nodes.iter().position(|node| files::counters(node) == name) {
+            let of_node = files::node_of_counters(name);
+            if let Some(node) = of_node.and_then(|of| execution.nodes.iter().position(|node| node == of)) {
                 return capture(cluster, epoch_s, over, node);
             }
             if let Some(node) = execution.nodes.iter().position(|node| files::gpu_state(node) == name) {

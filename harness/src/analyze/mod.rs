@@ -1,9 +1,11 @@
 //! Computes metrics and findings from collected files, with the recipes that the plan names. It judges nothing.
 
+mod by_job;
 mod inherited;
 mod last_words;
 mod reports;
 
+use self::by_job::ByJob;
 use crate::panics;
 use cluster::launch::stderr_blame;
 use job::script::files;
@@ -37,6 +39,7 @@ pub(crate) fn analyze(
 ) -> (Metrics, Analysis) {
     let mut analysis = Analysis { format: Format, jobs: BTreeMap::new() };
     let mut rows: Vec<Metric> = Vec::new();
+    let by_job = ByJob::new(collected);
     for (planned, record) in jobs_that_ran(case, jobs) {
         if let Some(why) = unfit.get(&planned.name) {
             let mut result = JobAnalysis { not_comparable: Some(why.clone()), ..JobAnalysis::default() };
@@ -44,6 +47,7 @@ pub(crate) fn analyze(
             analysis.jobs.insert(planned.name.clone(), result);
             continue;
         }
+        let collected = &by_job.job(&planned.name);
         let job = AnalyzedJob { case, instance, planned, record, collected, folder, catalogue };
         let analysed = panics::caught("analyze", || analyze_job(job, kept));
         let (metrics, result) = analysed.unwrap_or_else(|why| (Vec::new(), not_analysed(planned, &why)));
@@ -150,8 +154,10 @@ pub(crate) fn inputs(
     unfit: &Unfit,
     folder: &Path,
 ) -> Vec<JobInput> {
+    let by_job = ByJob::new(collected);
     let fit = jobs_that_ran(case, jobs).filter(|(planned, _)| !unfit.contains_key(&planned.name));
     fit.map(|(planned, record)| {
+        let collected = &by_job.job(&planned.name);
         let reports = reports::audit(planned, collected, folder);
         job_input(case, instance, planned, record, collected, &reports, folder)
     })
@@ -162,10 +168,11 @@ fn jobs_that_ran<'a>(
     case: &'a PlannedCase,
     jobs: &'a CaseJobs,
 ) -> impl Iterator<Item = (&'a PlannedJob, &'a JobRecord)> {
-    let recorded = case
-        .jobs
-        .iter()
-        .filter_map(|planned| Some((planned, jobs.jobs.iter().find(|record| record.name == planned.name)?)));
+    // Of two records of one name the first counts.
+    let records: BTreeMap<&str, &JobRecord> =
+        jobs.jobs.iter().rev().map(|record| (record.name.as_str(), record)).collect();
+    let recorded =
+        case.jobs.iter().filter_map(move |planned| Some((planned, *records.get(planned.name.as_str())?)));
     recorded.filter(|(_, record)| !matches!(record.end, Ended::NotRun { .. } | Ended::LeftOut { .. }))
 }
 

@@ -14,10 +14,12 @@ use verdict::unjudged;
 
 /// Expected files that are named one by one.
 const MOST_FILES: usize = 8;
+/// Jobs of a case that have a line each.
+const MOST_JOBS: usize = 64;
 
-/// The plan for a person. The first job of each case is shown in full and the others in one line each, for they differ
-/// in nodes only; `verbose` shows all. `scripts` are the scripts that jobs share, by name: the plan holds their
-/// digests alone.
+/// The plan for a person. The first job of each case is shown in full, others in one line each, and beyond so many they
+/// are counted, for they differ in nodes only; `verbose` shows all. `scripts` are the scripts that jobs share, by name:
+/// the plan holds their digests alone.
 pub(crate) fn dry_run(plan: &Plan, scripts: &[(&str, &str)], verbose: bool) -> String {
     let mut text = String::new();
     head(&mut text, plan);
@@ -118,13 +120,22 @@ fn planned_case(text: &mut String, case: &PlannedCase, verbose: bool) {
     let (jobs, took) = (count(first(case).count(), "job"), duration(estimate_s(case) as f64));
     line(text, 2, &format!("estimate: {jobs}, {took}, {:.2} node-hours", node_hours(case)));
     beside(text, case);
-    for (at, planned) in case.jobs.iter().enumerate() {
+    let listed = if verbose { case.jobs.len() } else { case.jobs.len().min(MOST_JOBS) };
+    let (listed, more) = case.jobs.split_at(listed);
+    for (at, planned) in listed.iter().enumerate() {
         if at == 0 || verbose {
             job(text, planned);
         } else {
             let (name, launch) = (show(&planned.name), command_line(&planned.launch));
             line(text, 2, &format!("job {name} on {}: {launch}", nodes(&planned.nodes)));
         }
+    }
+    if !more.is_empty() {
+        let on: BTreeSet<&String> = more.iter().flat_map(|job| &job.nodes).collect();
+        let mut on: Vec<String> = on.into_iter().cloned().collect();
+        nodeset::sort(&mut on);
+        let jobs = count(more.len(), "more job");
+        line(text, 2, &format!("and {jobs} on {}, which differ in nodes only: -v shows them", nodes(&on)));
     }
 }
 
@@ -386,6 +397,24 @@ mod tests {
     fn every_job_is_shown_in_full_where_that_is_asked_for() {
         let scripts = |verbose| dry_run(&fixture::plan(), &[], verbose).matches("| #!/bin/bash").count();
         assert_eq!((scripts(false), scripts(true)), (1, 2));
+    }
+
+    #[test]
+    fn jobs_beyond_so_many_are_counted_where_not_all_are_asked_for() {
+        let mut plan = fixture::plan();
+        let first = plan.cases[0].jobs[0].clone();
+        let job = |n: usize| PlannedJob {
+            name: format!("j{n}"),
+            nodes: vec![format!("p5-{n:03}")],
+            ..first.clone()
+        };
+        plan.cases[0].jobs = (0..100).map(job).collect();
+        let text = dry_run(&plan, &[], false);
+        assert_eq!(text.matches("\n  job ").count(), MOST_JOBS);
+        let more =
+            "  and 36 more jobs on p5-[064-099] (36 nodes), which differ in nodes only: -v shows them\n";
+        assert!(text.contains(more), "{text}");
+        assert_eq!(dry_run(&plan, &[], true).matches("\n  job ").count(), 100);
     }
 
     #[test]

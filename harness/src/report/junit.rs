@@ -2,6 +2,7 @@
 //! and Jenkins read them.
 //! junit-report builds the document; what it cannot express is put in by one pass over its output (`junit/pass.rs`).
 
+mod aggregate;
 pub(super) mod culprits;
 mod flavor;
 mod growing;
@@ -45,6 +46,8 @@ pub(crate) fn junit_for(report: &Report, target: &JunitTarget) -> Result<Vec<u8>
 }
 
 fn within(report: &Report, target: &JunitTarget, most_bytes: usize) -> Result<Vec<u8>, ReportError> {
+    let aggregated = aggregate::cases(report);
+    let report = &Report { cases: aggregated.as_deref().unwrap_or(report.cases), ..*report };
     let context = Context { report, explanations: Explanations::new(report), target };
     let mut document = Vec::new();
     for detail in Detail::ALL {

@@ -66,42 +66,58 @@ fn thousands(n: usize) -> String {
 }
 
 /// A node, or a GPU or NIC of it, in the stage of jobs on so many nodes.
-type Part = (usize, String, String);
+type Part<'a> = (usize, &'a str, &'a str);
 
 /// Nodes with a part of which a stage has unjudged numbers and no judged one.
 pub fn nodes_without_judged(plan: &Plan, verdicts: &[&CaseVerdict]) -> BTreeSet<String> {
     let (mut open, mut judged): (BTreeSet<Part>, BTreeSet<Part>) = Default::default();
+    let gpus: Vec<String> = (0..plan.instance.gpus).map(|gpu| format!("gpu{gpu}")).collect();
     for of_case in verdicts {
         let is_it = |case: &&PlannedCase| case.suite == of_case.suite && case.name == of_case.case;
         let Some(case) = plan.cases.iter().find(is_it) else { continue };
         let jobs: BTreeMap<&str, &[String]> =
             case.jobs.iter().map(|job| (job.name.as_str(), job.nodes.as_slice())).collect();
+        // Every number of a whole job covers the same parts: once is enough, for there are many sizes.
+        let mut covered = BTreeSet::new();
         for (assertion, verdict) in case.assertions.iter().zip(&of_case.verdicts) {
-            let into = match verdict.status {
-                Status::Unjudged => &mut open,
+            let is_judged = match verdict.status {
+                Status::Unjudged => false,
                 // A driver that lacks the counter leaves the part without a number too.
-                Status::Skipped if verdict.cause.as_deref() == Some(ABSENT) => &mut open,
-                Status::Pass | Status::Fail | Status::ExpectedFailure | Status::UnexpectedPass => &mut judged,
+                Status::Skipped if verdict.cause.as_deref() == Some(ABSENT) => false,
+                Status::Pass | Status::Fail | Status::ExpectedFailure | Status::UnexpectedPass => true,
                 Status::Inconclusive | Status::Error | Status::Skipped => continue,
             };
-            for nodes in assertion.jobs.iter().filter_map(|job| jobs.get(job.as_str())) {
-                parts(plan, case, verdict, nodes, into);
+            let covers = recipe::built_in(&verdict.metric).map_or(Covers::All, |metric| metric.covers);
+            let is_of_job = verdict.node.is_none() && verdict.part.is_none();
+            for (job, nodes) in assertion.jobs.iter().filter_map(|job| Some((job, *jobs.get(job.as_str())?)))
+            {
+                let key = (is_judged, job.as_str(), covers == Covers::Nics, covers == Covers::NoNics);
+                if is_of_job && !covered.insert(key) {
+                    continue;
+                }
+                let into = if is_judged { &mut judged } else { &mut open };
+                parts((plan, &gpus), case, (verdict, covers), nodes, into);
             }
         }
     }
-    open.difference(&judged).map(|(_, node, _)| node.clone()).collect()
+    open.difference(&judged).map(|(_, node, _)| (*node).to_owned()).collect()
 }
 
 /// The parts that a number of a job covers.
-fn parts(plan: &Plan, case: &PlannedCase, verdict: &Verdict, nodes: &[String], into: &mut BTreeSet<Part>) {
-    let covers = recipe::built_in(&verdict.metric).map_or(Covers::All, |metric| metric.covers);
+fn parts<'a>(
+    (plan, gpus): (&'a Plan, &'a [String]),
+    case: &PlannedCase,
+    (verdict, covers): (&'a Verdict, Covers),
+    nodes: &'a [String],
+    into: &mut BTreeSet<Part<'a>>,
+) {
     let of_nics = covers == Covers::Nics;
     let uses_devices = case.workload.traits().uses_devices;
     let has_nics =
         of_nics || uses_devices && nodes.len() > 1 && verdict.node.is_none() && covers != Covers::NoNics;
     for node in nodes.iter().filter(|node| verdict.node.as_ref().is_none_or(|own| own == *node)) {
-        let mut add = |part: &str| {
-            into.insert((nodes.len(), node.clone(), part.to_owned()));
+        let mut add = |part: &'a str| {
+            into.insert((nodes.len(), node.as_str(), part));
         };
         add("node");
         if let Some(part) = &verdict.part {
@@ -112,7 +128,7 @@ fn parts(plan: &Plan, case: &PlannedCase, verdict: &Verdict, nodes: &[String], i
             plan.instance.nics.iter().for_each(|nic| add(nic));
         }
         if !of_nics && uses_devices {
-            (0..plan.instance.gpus).for_each(|gpu| add(&format!("gpu{gpu}")));
+            gpus.iter().for_each(|gpu| add(gpu));
         }
     }
 }

@@ -24,6 +24,7 @@ use model::artefact::{
     CaseJobs, Collected, CollectedFile, Ended, ExpectedFile, FileKind, FolderAccess, Format, JobRecord,
     MissingFile, PlannedCase, PlannedJob,
 };
+use std::collections::BTreeMap;
 use store::{Store, StoreError};
 
 /// From nodes so many jobs' files are fetched side by side: each comes from a host of its own, and one may be slow.
@@ -49,7 +50,11 @@ pub async fn collect(
         FolderAccess::Nodes => AT_ONCE,
         FolderAccess::ThisMachine => 1,
     };
-    let fetches = case.jobs.iter().map(|planned| fetch(case, planned, jobs, folders.for_job(planned), store));
+    let records: BTreeMap<&str, &JobRecord> =
+        jobs.jobs.iter().rev().map(|record| (record.name.as_str(), record)).collect();
+    let fetches = case.jobs.iter().map(|planned| {
+        fetch(case, planned, records.get(planned.name.as_str()).copied(), folders.for_job(planned), store)
+    });
     let mut fetched = stream::iter(fetches).buffered(at_once);
     while let Some(of_job) = fetched.next().await {
         let (planned, folder, files) = of_job?;
@@ -107,11 +112,10 @@ fn refused_before<'a>(
 async fn fetch<'a>(
     case: &PlannedCase,
     planned: &'a PlannedJob,
-    jobs: &CaseJobs,
+    record: Option<&JobRecord>,
     folder: Folder<'a>,
     store: &Store,
 ) -> Result<Fetched<'a>, StoreError> {
-    let record = jobs.jobs.iter().find(|record| record.name == planned.name);
     let mut files = Vec::with_capacity(planned.expected.len());
     let is_well = record.is_some_and(|record| record.end == Ended::Exited { code: 0 });
     for expected in planned.expected.iter().filter(|expected| !(is_well && expected.kind.is_of_failures())) {

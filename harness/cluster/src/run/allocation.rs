@@ -99,11 +99,11 @@ impl Runner<'_> {
 
     /// The allocations in which a job runs: one look at all jobs, for there may be many.
     pub(super) fn used(&self) -> BTreeSet<usize> {
-        let within = |job: &Job| match &job.state {
+        let within = |(_, job): (usize, &Job)| match &job.state {
             JobState::Live(live) => live.within,
             JobState::Planned | JobState::Launching | JobState::Over { .. } | JobState::Unneeded => None,
         };
-        self.jobs.iter().filter_map(within).collect()
+        self.open_jobs().filter_map(within).collect()
     }
 
     /// Those that wait for their next job.

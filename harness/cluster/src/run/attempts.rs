@@ -1,7 +1,7 @@
 //! Second attempts: which jobs that the cluster itself ended are relaunched. That a case wants them at all, and what
 //! they are, stands in the plan; what failed, hung or came out wrong is never tried again.
 
-use super::job::JobState;
+use super::job::{Job, JobState};
 use super::{Event, Runner};
 use metric::finding::Finding;
 use model::artefact::Ended;
@@ -10,7 +10,10 @@ use std::collections::BTreeSet;
 impl Runner<'_> {
     /// Decides for each case of which all first attempts are over, so that it is known how many of them were lost.
     pub(super) fn tend_attempts(&mut self) {
-        for case in 0..self.cases.len() {
+        let is_second =
+            |(_, job): &(usize, &Job)| matches!(job.state, JobState::Planned) && job.may_be_unneeded();
+        let cases: BTreeSet<usize> = self.open_jobs().filter(is_second).map(|(_, job)| job.case).collect();
+        for case in cases {
             let of_case = |at: &usize| self.jobs[*at].case == case;
             let all: Vec<usize> = (0..self.jobs.len()).filter(of_case).collect();
             let (second, first): (Vec<usize>, Vec<usize>) =

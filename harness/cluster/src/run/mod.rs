@@ -71,7 +71,10 @@ pub struct Runner<'a> {
     report: &'a mut EventSink<'a>,
     /// Cases by index in the plan.
     cases: Vec<CaseState>,
+    /// Case by case, in the plan's order.
     jobs: Vec<Job<'a>>,
+    /// All jobs before this one are over.
+    first_open: usize,
     allocations: Vec<Allocation<'a>>,
     stopped: Option<String>,
     next_poll: Instant,
@@ -81,6 +84,8 @@ pub struct Runner<'a> {
     submit_limit: SubmitLimit,
     /// The process before this one was ended: its last launches may not be recorded.
     resumed: bool,
+    /// Whether jobs have ended since it was last looked for some that hung.
+    has_ended: bool,
     /// Jobs that hung, when that was last looked at.
     hangs_seen: usize,
     /// How far jobs had come when they were last looked at.
@@ -174,6 +179,7 @@ impl<'a> Runner<'a> {
             report,
             cases: plan.cases.iter().map(|_| CaseState { handed_over: false, end: None }).collect(),
             jobs,
+            first_open: 0,
             allocations: plan
                 .allocations
                 .iter()
@@ -183,6 +189,7 @@ impl<'a> Runner<'a> {
             next_poll: Instant::now(),
             polled: Instant::now(),
             submit_limit: SubmitLimit::default(),
+            has_ended: true,
             hangs_seen: 0,
             observations: stall::Observations::new(),
             resumed,
@@ -233,6 +240,7 @@ impl<'a> Runner<'a> {
     async fn go_on(&mut self) -> Option<Finished> {
         loop {
             self.heed_interruption();
+            self.pass_over_ended();
             self.tend_allocations().await;
             self.tend_attempts();
             self.tend_hangs();
@@ -255,6 +263,26 @@ impl<'a> Runner<'a> {
                 self.tend_stalls().await;
             }
         }
+    }
+
+    /// Whoever looks for jobs that run or wait need not look at thousands that are over each time.
+    fn pass_over_ended(&mut self) {
+        let is_over = |job: &Job| matches!(job.state, JobState::Over { .. } | JobState::Unneeded);
+        while self.jobs.get(self.first_open).is_some_and(is_over) {
+            self.first_open += 1;
+        }
+    }
+
+    /// Jobs that may run or wait, with their places among all.
+    fn open_jobs(&self) -> impl Iterator<Item = (usize, &Job<'a>)> + Clone {
+        self.jobs.iter().enumerate().skip(self.first_open)
+    }
+
+    /// The jobs of a case stand side by side.
+    fn jobs_of(&self, case: usize) -> &[Job<'a>] {
+        let first = self.jobs.partition_point(|job| job.case < case);
+        let end = self.jobs.partition_point(|job| job.case <= case);
+        self.jobs.get(first..end).unwrap_or_default()
     }
 
     fn heed_interruption(&mut self) {
@@ -290,20 +318,14 @@ impl<'a> Runner<'a> {
                 }
             };
             let over = self
-                .jobs
+                .jobs_of(case)
                 .iter()
-                .filter(|job| job.case == case)
                 .all(|job| matches!(job.state, JobState::Over { .. } | JobState::Unneeded));
             if !over {
                 continue;
             }
             self.cases[case].handed_over = true;
-            let jobs = self
-                .jobs
-                .iter()
-                .filter(|job| job.case == case)
-                .filter_map(|job| job.record())
-                .collect::<Vec<_>>();
+            let jobs = self.jobs_of(case).iter().filter_map(Job::record).collect::<Vec<_>>();
             return Some(Finished { case, jobs: CaseJobs { format: Format, skipped, jobs } });
         }
         None
@@ -358,7 +380,7 @@ impl<'a> Runner<'a> {
         // Jobs are taken in the plan's order. One that must wait holds its nodes against those behind it, so that a
         // job on all nodes is not overtaken for ever by jobs on few.
         let mut taken: BTreeSet<&str> = BTreeSet::new();
-        for job in &self.jobs {
+        for (_, job) in self.open_jobs() {
             if matches!(job.state, JobState::Live(_) | JobState::Launching) {
                 taken.extend(job.planned.nodes.iter().map(String::as_str));
             }
@@ -366,19 +388,27 @@ impl<'a> Runner<'a> {
         let open = self.allocations.iter().filter(|allocation| allocation.is_open());
         let mut live = open.clone().count();
         taken.extend(open.flat_map(|open| &open.planned.batch_job.nodes).map(String::as_str));
-        let is_alone = |job: &&Job| match &job.state {
+        let is_alone = |(_, job): &(usize, &Job)| match &job.state {
             JobState::Live(live) => live.within.is_none(),
             state => matches!(state, JobState::Launching),
         };
-        live += self.jobs.iter().filter(is_alone).count();
+        live += self.open_jobs().filter(is_alone).count();
         let most = self.plan.most_jobs.map_or(usize::MAX, |most| most as usize);
         let mut room = most.min(self.submit_limit.most()).saturating_sub(live);
         let mut free = self.with_a_turn();
         let mut ready = Vec::new();
-        for (at, job) in self.jobs.iter().enumerate() {
-            let case = &self.plan.cases[job.case];
-            let is_open = matches!(self.barrier(case), Barrier::Open);
-            if !matches!(job.state, JobState::Planned) || job.may_be_unneeded() || !is_open {
+        let mut last = None;
+        for (at, job) in self.open_jobs() {
+            if !matches!(job.state, JobState::Planned) || job.may_be_unneeded() {
+                continue;
+            }
+            // The jobs of a case have one barrier.
+            let is_open = match last {
+                Some((case, is_open)) if case == job.case => is_open,
+                _ => matches!(self.barrier(&self.plan.cases[job.case]), Barrier::Open),
+            };
+            last = Some((job.case, is_open));
+            if !is_open {
                 continue;
             }
             // In an allocation that is there the nodes are the job's own, and nothing more comes into the queue.
@@ -501,7 +531,7 @@ impl<'a> Runner<'a> {
 
     /// A job that never began has not removed what it was given.
     async fn forget_secrets(&self, case: usize) {
-        for job in self.jobs.iter().filter(|job| job.case == case && job.times.submitted.is_some()) {
+        for job in self.jobs_of(case).iter().filter(|job| job.times.submitted.is_some()) {
             let files = secret_files(self.plan.launcher, job.planned);
             if files.is_empty() {
                 continue;
@@ -515,9 +545,9 @@ impl<'a> Runner<'a> {
     /// Waits until the jobs that run are to be looked at; less long where a launch came to something, which is false.
     async fn wait_for_poll(&mut self) -> bool {
         let is_held =
-            self.jobs.iter().any(|job| job.refused.is_some() && matches!(job.state, JobState::Planned));
+            self.open_jobs().any(|(_, job)| job.refused.is_some() && matches!(job.state, JobState::Planned));
         let is_live = is_held
-            || self.jobs.iter().any(|job| matches!(job.state, JobState::Live(_)))
+            || self.open_jobs().any(|(_, job)| matches!(job.state, JobState::Live(_)))
             || self.allocations.iter().any(Allocation::is_open);
         loop {
             if self.note_launched() {

@@ -71,7 +71,7 @@ impl<'a> Runner<'a> {
     /// Whether anything of a case was launched.
     pub fn has_begun(&self, case: usize) -> bool {
         let began = |job: &Job| matches!(job.state, JobState::Live(_)) || job.times.submitted.is_some();
-        self.jobs.iter().any(|job| job.case == case && began(job))
+        self.jobs_of(case).iter().any(began)
     }
 
     /// Goes on by a plan that leaves more nodes out. Its cases are the same ones, in the same order; those that have
@@ -114,11 +114,15 @@ impl<'a> Runner<'a> {
             }));
         }
         self.plan = plan;
+        (self.first_open, self.has_ended) = (0, true);
     }
 
     /// Ends stages in which collectives hang one after the other; and what is planned on the very nodes that a job of
     /// the same case has hung on.
     pub(super) fn tend_hangs(&mut self) {
+        if !std::mem::take(&mut self.has_ended) {
+            return;
+        }
         let is_hang = |job: &&Job| matches!(&job.state, JobState::Over { end, .. } if HANGS.contains(&end.cause().as_str()));
         let hangs = self.jobs.iter().filter(is_hang).count();
         if hangs == self.hangs_seen || self.plan.keep_bad_nodes {

@@ -34,7 +34,7 @@ impl Runner<'_> {
     pub(super) async fn tend_stalls(&mut self) {
         let now = Instant::now();
         let mut due: Vec<(usize, u64)> = Vec::new();
-        for (at, job) in self.jobs.iter().enumerate() {
+        for (at, job) in self.jobs.iter().enumerate().skip(self.first_open) {
             let JobState::Live(live) = &job.state else { continue };
             let stall_s =
                 self.plan.cases[job.case].properties.stall_s.filter(|seconds| *seconds < job.planned.limit_s);

@@ -17,7 +17,7 @@ impl Runner<'_> {
             _ => None,
         };
         let live: Vec<(usize, String)> =
-            self.jobs.iter().enumerate().filter_map(|(at, job)| Some((at, alone(job)?))).collect();
+            self.open_jobs().filter_map(|(at, job)| Some((at, alone(job)?))).collect();
         let open: Vec<(usize, String)> = self
             .allocations
             .iter()
@@ -52,7 +52,7 @@ impl Runner<'_> {
 
     /// The first limit of a job that comes after the last look at it.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let deadlines = self.jobs.iter().filter_map(|job| {
+        let deadlines = self.open_jobs().filter_map(|(_, job)| {
             let JobState::Live(live) = &job.state else { return None };
             let queue_limit_s = self.plan.cases[job.case].properties.queue_limit_s;
             let (since, limit) = match (&live.ending, live.started) {
@@ -139,6 +139,7 @@ impl Runner<'_> {
                 };
                 (self.report)(Some(&event), self.clock.elapsed());
                 job.state = JobState::Over { handle, end };
+                self.has_ended = true;
             }
         }
     }
@@ -206,6 +207,7 @@ impl Runner<'_> {
                 let (handle, within) = (Some(live.handle.clone()), live.within);
                 self.jobs[at].times.ended = Some(self.clock.now_unix_s());
                 self.jobs[at].state = JobState::Over { handle, end };
+                self.has_ended = true;
                 // What would come after it would run beside it.
                 if let Some(which) = within {
                     self.cancel_allocation(which, "the end of a job in it was not observed").await;

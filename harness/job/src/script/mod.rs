@@ -451,6 +451,11 @@ pub mod files {
         format!("counters.{node}.txt")
     }
 
+    /// The node whose readings a file of that name holds.
+    pub fn node_of_counters(name: &str) -> Option<&str> {
+        name.strip_prefix("counters.")?.strip_suffix(".txt")
+    }
+
     /// stdout of the process on one GPU.
     pub fn gpu_out(gpu: u32, node: &str) -> String {
         format!("gpu{gpu}.{node}.out")

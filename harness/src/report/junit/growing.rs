@@ -1,6 +1,6 @@
 //! The JUnit document of a run that goes on: whole after every case. What a case adds is rendered once, when it is judged.
 
-use super::{JunitTarget, culprits, junit_for};
+use super::{JunitTarget, aggregate, culprits, junit_for};
 use crate::report::{Report, ReportError};
 use base::text::show;
 use quick_xml::Writer;
@@ -11,11 +11,13 @@ use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, Event};
 pub(crate) struct GrowingJunit {
     target: JunitTarget,
     testsuites: Vec<Vec<u8>>,
+    /// Assertions that have no testcase of their own.
+    aggregated: usize,
 }
 
 impl GrowingJunit {
     pub(crate) fn new(target: JunitTarget) -> GrowingJunit {
-        GrowingJunit { target, testsuites: Vec::new() }
+        GrowingJunit { target, ..GrowingJunit::default() }
     }
 
     /// Adds the last case of a report of the cases so far, and gives the document. `clean` takes secrets out.
@@ -27,6 +29,9 @@ impl GrowingJunit {
         if let Some(last) = report.cases.last() {
             let of_case = Report { cases: std::slice::from_ref(last), ..*report };
             let rendered = junit_for(&of_case, &self.target)?;
+            if let Some([listed]) = aggregate::cases(&of_case).as_deref() {
+                self.aggregated += last.verdicts.len() - listed.verdicts.len();
+            }
             // The culprits of the run so far come first of all, and once.
             let has_culprits = culprits::testcases(report).count() > 0;
             let own = testsuites(&rendered, usize::from(has_culprits));
@@ -62,7 +67,7 @@ impl GrowingJunit {
         let mut start = BytesStart::new("testsuites");
         for (name, value) in [
             ("name", show(&summary.run_id)),
-            ("tests", (counts.total + named).to_string()),
+            ("tests", ((counts.total + named) as usize - self.aggregated).to_string()),
             ("failures", failures.to_string()),
             ("errors", (counts.error + counts.inconclusive).to_string()),
         ] {

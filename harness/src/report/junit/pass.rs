@@ -1,8 +1,8 @@
 //! One streaming pass over junit-report's document that puts in what that crate cannot express: properties, and the
 //! counters and times of suites and of the whole. Names, results and texts are passed on untouched.
 
-use super::culprits;
 use super::{Context, Detail};
+use super::{aggregate, culprits};
 use crate::report::Report;
 use crate::report::text::gpu_of;
 use base::text::show;
@@ -199,6 +199,7 @@ fn suite_properties(report: &Report, case: &CaseVerdict, detail: Detail) -> Vec<
         ("isolation.end", isolated(report, case, |of| of.end.clone())),
         ("isolation.culprits", isolated(report, case, |of| of.culprits.join("; "))),
         ("left-out", detail.left_out().map(str::to_owned)),
+        ("aggregated", aggregate::why(report.plan)),
         ("version.nccl", versions(case, "nccl")),
         ("version.nccl-tests", versions(case, "nccl-tests")),
     ];

@@ -1,15 +1,16 @@
 //! Second attempts: each verdict and finding of one says that there was a first, how it ended, and on which node.
 
 use super::CaseData;
+use super::case_index::CaseIndex;
 use metric::finding::Finding;
 use model::artefact::{JobRecord, PlannedAssertion, Verdict};
 
 /// Appends the first attempt to the verdict's message.
-pub(super) fn add_first(data: &CaseData, assertion: &PlannedAssertion, verdict: &mut Verdict) {
+pub(super) fn add_first(index: &CaseIndex, assertion: &PlannedAssertion, verdict: &mut Verdict) {
     let firsts: Vec<String> = assertion
         .jobs
         .iter()
-        .filter_map(|job| first_of(data, job))
+        .filter_map(|job| first_of(index, job))
         .map(|first| format!("attempt 2 of 2; attempt 1: {}", ended(first)))
         .collect();
     if let Some(first) = firsts.first() {
@@ -22,8 +23,8 @@ pub(super) fn add_first(data: &CaseData, assertion: &PlannedAssertion, verdict: 
 }
 
 /// One for each first attempt that another stands for.
-pub(super) fn findings(data: &CaseData) -> Vec<Finding> {
-    let firsts = data.case.jobs.iter().filter_map(|job| Some((&job.name, first_of(data, &job.name)?)));
+pub(super) fn findings(data: &CaseData, index: &CaseIndex) -> Vec<Finding> {
+    let firsts = data.case.jobs.iter().filter_map(|job| Some((&job.name, first_of(index, &job.name)?)));
     firsts
         .map(|(second, first)| {
             let why = format!("{second}: attempt 2 of 2 is judged; attempt 1: {}", ended(first));
@@ -34,9 +35,8 @@ pub(super) fn findings(data: &CaseData) -> Vec<Finding> {
         .collect()
 }
 
-fn first_of<'a>(data: &'a CaseData, job: &str) -> Option<&'a JobRecord> {
-    let first = data.case.jobs.iter().find(|planned| planned.name == job)?.again_of.as_ref()?;
-    data.jobs.jobs.iter().find(|record| record.name == *first)
+fn first_of<'a>(index: &CaseIndex<'a>, job: &str) -> Option<&'a JobRecord> {
+    index.record(index.planned(job)?.again_of.as_ref()?)
 }
 
 /// The cause, and the node that was named.

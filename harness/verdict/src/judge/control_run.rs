@@ -1,9 +1,10 @@
 //! The profiler's overhead on a rate or a time, by the same job without it; and which of the two is judged.
 
+use super::case_index::CaseIndex;
 use super::gate::{self, Gate};
 use super::{CaseData, Measured, subject};
 use metric::unit::{Better, Unit};
-use model::artefact::{ControlRun, PlannedAssertion, PlannedJob, Status, Verdict};
+use model::artefact::{PlannedAssertion, Status, Verdict};
 use std::collections::BTreeMap;
 
 /// Whose numbers an assertion is judged by.
@@ -18,11 +19,12 @@ pub(super) enum Chosen {
 
 pub(super) fn choose(
     data: &CaseData,
+    index: &CaseIndex,
     gates: &BTreeMap<&str, Gate>,
     assertion: &PlannedAssertion,
     verdict: &mut Verdict,
 ) -> Chosen {
-    let Some((control_runs, most)) = control_runs(data, assertion) else { return Chosen::Own };
+    let Some((control_runs, most)) = control_runs(data, index, assertion) else { return Chosen::Own };
     let of_controls = PlannedAssertion { jobs: control_runs.clone(), ..assertion.clone() };
     let unknown = |verdict: &mut Verdict, why: &str| {
         verdict.status = Status::Inconclusive;
@@ -53,7 +55,11 @@ pub(super) fn choose(
 
 /// The jobs without the profiler that stand beside all of the assertion's; nothing where there are none, or where the
 /// number is one that only a profiler can measure.
-fn control_runs(data: &CaseData, assertion: &PlannedAssertion) -> Option<(Vec<String>, f64)> {
+fn control_runs(
+    data: &CaseData,
+    index: &CaseIndex,
+    assertion: &PlannedAssertion,
+) -> Option<(Vec<String>, f64)> {
     let is_pace = !matches!(assertion.unit, Unit::Count | Unit::Bytes | Unit::Ratio);
     if !is_pace
         || assertion.better == Better::Neither
@@ -61,19 +67,10 @@ fn control_runs(data: &CaseData, assertion: &PlannedAssertion) -> Option<(Vec<St
     {
         return None;
     }
-    let control_run_of = |job: &String| {
-        let found = |planned: &PlannedJob| match &planned.control_run {
-            Some(ControlRun::Bare { of, cost_at_most }) if of == job => {
-                Some((planned.name.clone(), *cost_at_most))
-            }
-            _ => None,
-        };
-        data.case.jobs.iter().find_map(found)
-    };
-    let all: Option<Vec<(String, f64)>> = assertion.jobs.iter().map(control_run_of).collect();
+    let all: Option<Vec<(&str, f64)>> = assertion.jobs.iter().map(|job| index.control_run(job)).collect();
     let all = all.filter(|all| !all.is_empty())?;
     let most = all.iter().map(|(_, most)| *most).fold(f64::INFINITY, f64::min);
-    Some((all.into_iter().map(|(name, _)| name).collect(), most))
+    Some((all.into_iter().map(|(name, _)| name.to_owned()).collect(), most))
 }
 
 /// The largest over all parts, as a fraction of what the program reaches by itself: below nothing where it was faster

@@ -5,7 +5,7 @@ use super::gate::Gate;
 use metric::{Dim, MetricSpec, Role};
 use model::artefact::CoverageSets;
 use recipes::recipe::{self, RecipeSpec};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub(super) fn collect(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> CoverageSets {
@@ -32,6 +32,8 @@ pub(super) fn collect(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> Coverage
     let nodes_of: BTreeMap<&str, &[String]> =
         data.case.jobs.iter().map(|job| (job.name.as_str(), job.nodes.as_slice())).collect();
     let is_open = |job: &str| matches!(gates.get(job), Some(Gate::Open));
+    // A job has thousands of rows, and its nodes are the same for each of them.
+    let (mut counted, mut ranks_counted) = (BTreeSet::new(), BTreeSet::new());
     let mut asked: Option<(&Arc<str>, Option<&MetricSpec>)> = None;
     for row in data.metrics.rows() {
         // The rate of a NIC is made of several jobs and names none; its flows do.
@@ -40,7 +42,9 @@ pub(super) fn collect(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> Coverage
             continue;
         }
         let nodes = job.and_then(|job| nodes_of.get(job).copied()).unwrap_or_default();
-        sets.nodes.measured.extend(nodes.iter().cloned());
+        if counted.insert(job) {
+            sets.nodes.measured.extend(nodes.iter().cloned());
+        }
         // Rows are sorted by name.
         if asked.is_none_or(|(name, _)| *name != row.name) {
             asked = Some((&row.name, recipe::built_in(&row.name)));
@@ -50,7 +54,8 @@ pub(super) fn collect(data: &CaseData, gates: &BTreeMap<&str, Gate>) -> Coverage
                 sets.sizes.measured.extend(row.dims.number(Dim::SizeBytes));
                 match row.dims.word(Dim::Node) {
                     Some(node) => sets.ranks.measured.extend([node.to_owned()]),
-                    None => sets.ranks.measured.extend(nodes.iter().cloned()),
+                    None if ranks_counted.insert(job) => sets.ranks.measured.extend(nodes.iter().cloned()),
+                    None => {}
                 }
             }
             Some(metric) if metric.is(Role::ShowsNics) => {

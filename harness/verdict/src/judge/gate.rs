@@ -2,6 +2,7 @@
 //! failure: what was not measured is no bad number.
 
 use super::CaseData;
+use super::case_index::CaseIndex;
 use super::worst::WorstNumbers;
 use crate::profile_audit::CAUSES as REPORT_CAUSES;
 use logs::flow_log::{GapKind, Tool};
@@ -65,15 +66,14 @@ const OF_NO_NODE: [&str; 10] = [
     POD_LOST,
 ];
 
-pub(super) fn gates<'a>(data: &'a CaseData) -> BTreeMap<&'a str, Gate> {
+pub(super) fn gates<'a>(data: &'a CaseData, index: &CaseIndex) -> BTreeMap<&'a str, Gate> {
     data.case
         .jobs
         .iter()
         .map(|planned| {
-            let record = data.jobs.jobs.iter().find(|record| record.name == planned.name);
-            let gate = match record {
+            let gate = match index.record(&planned.name) {
                 Some(record) => match gate(data, &record.end, data.analysis.jobs.get(&planned.name)) {
-                    Gate::Open => refused(data, &planned.name).unwrap_or(Gate::Open),
+                    Gate::Open => refused(index, &planned.name).unwrap_or(Gate::Open),
                     shut => shut,
                 },
                 None => error("not-run", "the job has no record", "run it again"),
@@ -84,14 +84,8 @@ pub(super) fn gates<'a>(data: &'a CaseData) -> BTreeMap<&'a str, Gate> {
 }
 
 /// A job whose output was refused (a link, a device, too large) is not trusted: none of its numbers counts.
-fn refused(data: &CaseData, job: &str) -> Option<Gate> {
-    // Reports of profilers have an audit of their own.
-    let is_output = |kind| {
-        use FileKind::{ProfileAccount, ProfileReport, ProfileTable};
-        !matches!(kind, ProfileAccount | ProfileReport | ProfileTable)
-    };
-    let mut missing = data.collected.missing.iter();
-    let file = missing.find(|file| file.refused && file.job == job && is_output(file.kind))?;
+fn refused(index: &CaseIndex, job: &str) -> Option<Gate> {
+    let file = index.refused(job)?;
     let next = "check the file on its node: a job's output must be a regular file below the size limit";
     Some(error(OUTPUT_REFUSED, &format!("{}: {}", file.name, file.why), next))
 }
@@ -496,6 +490,7 @@ fn has_few_peers(verdict: &Verdict) -> bool {
 /// How each job of the case went.
 pub(super) fn outcomes(
     data: &CaseData,
+    index: &CaseIndex,
     gates: &BTreeMap<&str, Gate>,
     verdicts: &[Verdict],
 ) -> Vec<JobOutcome> {
@@ -555,7 +550,7 @@ pub(super) fn outcomes(
         .jobs
         .iter()
         .filter_map(|planned| {
-            let record = data.jobs.jobs.iter().find(|record| record.name == planned.name)?;
+            let record = index.record(&planned.name)?;
             if !ran(record) {
                 return None;
             }

@@ -5,6 +5,7 @@ pub mod absent;
 mod attempts;
 mod baseline;
 mod bound;
+mod case_index;
 mod ceiling;
 pub mod common_failure;
 mod contradiction;
@@ -25,6 +26,7 @@ mod warning;
 mod widespread_parts;
 mod worst;
 
+use case_index::CaseIndex;
 use gate::Gate;
 pub use measured::Measured;
 use measured::part_name;
@@ -68,16 +70,17 @@ pub struct Judged {
 
 /// One verdict for each assertion of the case, in their order, and its culprits.
 pub fn judge(data: &CaseData) -> Judged {
-    let gates = gate::gates(data);
-    let (mut nic_rates, peers) = (NicRateCache::default(), PeerCache::default());
+    let index = CaseIndex::new(data);
+    let gates = gate::gates(data, &index);
+    let (mut nic_rates, peers) = (NicRateCache::default(), PeerCache::new(data.case));
     let mut verdicts: Vec<Verdict> = data
         .case
         .assertions
         .iter()
         .map(|assertion| {
-            let mut verdict = judge_one(data, &gates, &mut nic_rates, &peers, assertion);
+            let mut verdict = judge_one(data, &index, &gates, &mut nic_rates, &peers, assertion);
             warning::soften(assertion, &mut verdict);
-            attempts::add_first(data, assertion, &mut verdict);
+            attempts::add_first(&index, assertion, &mut verdict);
             verdict
         })
         .collect();
@@ -86,7 +89,7 @@ pub fn judge(data: &CaseData) -> Judged {
     }
     let coverage = coverage::collect(data, &gates);
     let common_failure = common_failure::find(data, &gates);
-    let mut outcomes = gate::outcomes(data, &gates, &verdicts);
+    let mut outcomes = gate::outcomes(data, &index, &gates, &verdicts);
     if common_failure.is_some() {
         // What fails everywhere speaks against no node.
         outcomes.retain(|outcome| outcome.bad.is_none());
@@ -102,7 +105,7 @@ pub fn judge(data: &CaseData) -> Judged {
             simulated: !data.collected.simulated.is_empty(),
             coverage: coverage.counts(),
             versions: versions(data),
-            findings: findings(data, &verdicts),
+            findings: findings(data, &index, &verdicts),
             verdicts,
             culprits,
             common_failure,
@@ -113,12 +116,13 @@ pub fn judge(data: &CaseData) -> Judged {
 
 fn judge_one(
     data: &CaseData,
+    index: &CaseIndex,
     gates: &BTreeMap<&str, Gate>,
     nic_rates: &mut NicRateCache,
     peers: &PeerCache,
     assertion: &PlannedAssertion,
 ) -> Verdict {
-    let mut verdict = blank(data, assertion);
+    let mut verdict = blank(data, index, assertion);
     if let Some(why) = &data.jobs.skipped {
         verdict.status = Status::Skipped;
         verdict.message = format!("{}: skipped: {why}", subject(assertion));
@@ -139,7 +143,7 @@ fn judge_one(
         nic_rate::judge(data, nic_rates, assertion, &mut verdict);
         return verdict;
     }
-    let (jobs, instead) = match control_run::choose(data, gates, assertion, &mut verdict) {
+    let (jobs, instead) = match control_run::choose(data, index, gates, assertion, &mut verdict) {
         control_run::Chosen::Own => (assertion.jobs.clone(), None),
         control_run::Chosen::Bare(jobs, why) => (jobs, Some(why)),
         control_run::Chosen::Unknown => return verdict,
@@ -280,14 +284,9 @@ fn ends(runs: &[f64]) -> Option<(f64, f64)> {
     Some((least, runs.iter().copied().max_by(f64::total_cmp)?))
 }
 
-fn blank(data: &CaseData, assertion: &PlannedAssertion) -> Verdict {
-    let seconds = data
-        .jobs
-        .jobs
-        .iter()
-        .filter(|job| assertion.jobs.contains(&job.name))
-        .filter_map(|job| job.seconds)
-        .fold(0.0, f64::max);
+fn blank(data: &CaseData, index: &CaseIndex, assertion: &PlannedAssertion) -> Verdict {
+    let records = assertion.jobs.iter().filter_map(|job| index.record(job));
+    let seconds = records.filter_map(|job| job.seconds).fold(0.0, f64::max);
     Verdict {
         name: assertion.name.clone(),
         status: Status::Inconclusive,
@@ -304,7 +303,7 @@ fn blank(data: &CaseData, assertion: &PlannedAssertion) -> Verdict {
         baseline: None,
         message: String::new(),
         next: None,
-        evidence: evidence(data, assertion),
+        evidence: evidence(data, index, assertion),
         nodes: assertion.nodes.clone(),
         node: assertion.node.clone(),
         part: assertion.part.clone(),
@@ -315,22 +314,15 @@ fn blank(data: &CaseData, assertion: &PlannedAssertion) -> Verdict {
 }
 
 /// The files that an assertion's numbers come from; the job's folder where there are none.
-fn evidence(data: &CaseData, assertion: &PlannedAssertion) -> Vec<Evidence> {
+fn evidence(data: &CaseData, index: &CaseIndex, assertion: &PlannedAssertion) -> Vec<Evidence> {
     let case = &data.case.name;
-    let is_about = |file: &&CollectedFile| {
-        let of_node = assertion.node.is_none() || file.node.is_none() || file.node == assertion.node;
+    let is_about = |file: &CollectedFile| {
         let of_part = assertion.part.is_none() || file.part.is_none() || file.part == assertion.part;
-        assertion.jobs.contains(&file.job)
-            && gate::feeds(data.catalogue, file.kind, &assertion.metric)
-            && of_node
-            && of_part
+        of_part && gate::feeds(data.catalogue, file.kind, &assertion.metric)
     };
-    let files: Vec<Evidence> = data
-        .collected
-        .files
-        .iter()
-        .filter(is_about)
-        .take(4)
+    let files: Vec<Evidence> = index
+        .files_of(assertion, 4, &is_about)
+        .into_iter()
         .map(|file| Evidence { file: format!("cases/{case}/{}", file.path), line: None })
         .collect();
     if !files.is_empty() {
@@ -468,8 +460,8 @@ fn versions(data: &CaseData) -> BTreeMap<String, BTreeSet<String>> {
     all
 }
 
-fn findings(data: &CaseData, verdicts: &[Verdict]) -> Vec<Finding> {
-    let mut all = attempts::findings(data);
+fn findings(data: &CaseData, index: &CaseIndex, verdicts: &[Verdict]) -> Vec<Finding> {
+    let mut all = attempts::findings(data, index);
     all.extend(warning::findings(&data.case.assertions, verdicts));
     for (job, analysis) in &data.analysis.jobs {
         for finding in &analysis.findings {

@@ -10,7 +10,7 @@ use metric::unit::Unit;
 use metric::{Dim, Query, Role};
 use model::artefact::{Culprit, JudgedBy, PlannedAssertion, PlannedBaseline, Status, Verdict};
 use recipes::recipe::nic_rate::{self, Blame, FlowResult, NicRates, NicVerdict};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Judging the ring looks at all flows of the case at once, so it is done once per floor and not once per NIC.
 #[derive(Default)]
@@ -193,12 +193,9 @@ fn floor(assertion: &PlannedAssertion, verdict: &mut Verdict) -> Option<f64> {
 impl Rates {
     fn collect(data: &CaseData, floor: f64, tolerance: f64) -> Rates {
         let flows = flows(data);
-        let mut nodes: Vec<String> = Vec::new();
-        for node in data.case.jobs.iter().flat_map(|job| &job.nodes) {
-            if !nodes.contains(node) {
-                nodes.push(node.clone());
-            }
-        }
+        let mut seen = BTreeSet::new();
+        let all = data.case.jobs.iter().flat_map(|job| &job.nodes);
+        let nodes: Vec<String> = all.filter(|node| seen.insert(*node)).cloned().collect();
         let rates = nic_rate::judge(&flows, &nodes, &data.instance.nics, floor, tolerance);
         let index = rates
             .nics
@@ -216,14 +213,11 @@ fn flows(data: &CaseData) -> Vec<FlowResult> {
         return Vec::new();
     }
     let mut flows = Vec::new();
+    let exited = data.jobs.jobs.iter().filter(|record| super::exited(&record.end).is_some());
+    let ran: BTreeSet<&str> = exited.map(|record| record.name.as_str()).collect();
     for job in &data.case.jobs {
         let [from, to] = job.nodes.as_slice() else { continue };
-        let ran = data
-            .jobs
-            .jobs
-            .iter()
-            .any(|record| record.name == job.name && super::exited(&record.end).is_some());
-        if !ran {
+        if !ran.contains(job.name.as_str()) {
             continue;
         }
         let Some(metric) = flow_rate() else { continue };

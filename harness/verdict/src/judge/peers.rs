@@ -7,7 +7,7 @@ use super::{CaseData, JudgedBound, Measured};
 use config::bounds;
 use metric::unit::Better;
 use metric::{Dim, Dims, Metric, Query};
-use model::artefact::{JudgedBy, PlannedAssertion, Status};
+use model::artefact::{JudgedBy, PlannedAssertion, PlannedCase, Status};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -25,9 +25,7 @@ pub(super) fn judge(
     cache: &PeerCache,
 ) -> Option<JudgedBound> {
     let tolerance = assertion.bound.within_peers?;
-    // With the profiler and without it is no difference between parts.
-    let bare = data.case.jobs.iter().filter(|job| job.is_bare()).map(|job| job.name.as_str()).collect();
-    let peers = Peers { data, assertion, bare, tolerance, cache };
+    let peers = Peers { data, assertion, tolerance, cache };
     let mut worst: Option<JudgedBound> = None;
     let mut odd = Vec::new();
     for (name, numbers) in &measured.parts {
@@ -51,14 +49,23 @@ pub(super) fn judge(
 struct Peers<'a> {
     data: &'a CaseData<'a>,
     assertion: &'a PlannedAssertion,
-    bare: BTreeSet<&'a str>,
     tolerance: f64,
     cache: &'a PeerCache,
 }
 
 /// The groups of a case's numbers that were looked at so far: each assertion of a node asks for the same ones.
-#[derive(Default)]
-pub(super) struct PeerCache(RefCell<BTreeMap<GroupKey, Rc<PeerGroup>>>);
+pub(super) struct PeerCache {
+    groups: RefCell<BTreeMap<GroupKey, Rc<PeerGroup>>>,
+    /// Jobs without the profiler: with it and without it is no difference between parts.
+    bare: BTreeSet<String>,
+}
+
+impl PeerCache {
+    pub(super) fn new(case: &PlannedCase) -> PeerCache {
+        let bare = case.jobs.iter().filter(|job| job.is_bare()).map(|job| job.name.clone()).collect();
+        PeerCache { groups: RefCell::default(), bare }
+    }
+}
 
 /// Whose peers they are.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -156,11 +163,11 @@ impl Peers<'_> {
     }
 
     fn is_bare(&self, dims: &Dims) -> bool {
-        dims.word(Dim::Job).is_some_and(|job| self.bare.contains(job))
+        dims.word(Dim::Job).is_some_and(|job| self.cache.bare.contains(job))
     }
 
     fn group(&self, key: GroupKey) -> Rc<PeerGroup> {
-        if let Some(group) = self.cache.0.borrow().get(&key) {
+        if let Some(group) = self.cache.groups.borrow().get(&key) {
             return Rc::clone(group);
         }
         let query = Query { metric: key.metric.clone(), dims: key.alike.clone() };
@@ -169,7 +176,7 @@ impl Peers<'_> {
         // Another run of the same part is no peer.
         let whose = |row: &Metric| if key.of_runs { without_job(&row.dims) } else { row.dims.clone() };
         let group = Rc::new(PeerGroup::new(peers.map(|row| (whose(row), row.value))));
-        self.cache.0.borrow_mut().insert(key, Rc::clone(&group));
+        self.cache.groups.borrow_mut().insert(key, Rc::clone(&group));
         group
     }
 

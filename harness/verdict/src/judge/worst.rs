@@ -47,7 +47,7 @@ impl<'a> WorstNumbers<'a> {
 
     /// Those of a job, by metric.
     pub(super) fn for_job(&self, job: &str) -> BTreeMap<String, String> {
-        let own = self.0.iter().filter(|((of, _), _)| *of == job);
+        let own = self.0.range((job, "")..).take_while(|((of, _), _)| *of == job);
         own.map(|((_, metric), worst)| ((*metric).to_owned(), worst.text.clone())).collect()
     }
 }

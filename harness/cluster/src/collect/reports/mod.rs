@@ -12,6 +12,7 @@ use job::profile::account::{self, Account};
 use model::artefact::{
     CaseEnd, Collected, ExpectedFile, FileKind, Format, KeptReports, PlannedCase, PlannedJob, PlannedProfile,
 };
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -75,6 +76,7 @@ pub async fn keep(
     }
     let mut kept =
         KeptReports { format: Format, files: Vec::new(), missing: Vec::new(), removed: Vec::new() };
+    let paths: BTreeSet<&str> = collected.files.iter().map(|file| file.path.as_str()).collect();
     for planned in &case.jobs {
         let Some(profile) = &planned.profile else { continue };
         let folder = folders.for_job(planned);
@@ -113,7 +115,7 @@ pub async fn keep(
             }
             let is_home = |name: &str| {
                 let path = format!("raw/{}/{name}", planned.name);
-                collected.files.iter().any(|file| file.path == path)
+                paths.contains(path.as_str())
             };
             if is_complete && account.tables.iter().all(|table| is_home(&table.name)) {
                 done_with.push(report.name.clone());

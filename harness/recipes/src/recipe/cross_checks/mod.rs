@@ -9,7 +9,7 @@ mod sizes;
 #[cfg(test)]
 mod tests;
 
-use super::efa_traffic::analysis::{self, DirectionMap, ExpectedNode};
+use super::efa_traffic::analysis::{DirectionMap, ExpectedNode, TrafficReader};
 use super::nccl_profile::printed::Printed;
 use super::{FileRole, JobInput, Output, RecipeSpec, Workload};
 use crate::recipe::shared_findings::{CallFinding, ReportFinding};
@@ -318,15 +318,6 @@ fn sent(job: &JobInput) -> Result<u64, String> {
     if job.nics.is_empty() {
         return Err("the instance has no EFA NICs".to_owned());
     }
-    let mut captures = Vec::new();
-    for file in job.files_of(FileRole::Counters) {
-        let from = File::open(&file.path).map_err(|error| format!("{}: {error}", file.shown))?;
-        let read = efa_counters::read_stream(BufReader::new(from), &file.shown);
-        captures.push(read.map_err(|error| format!("{}: {error}", file.shown))?);
-    }
-    if captures.is_empty() {
-        return Err("no counters were captured".to_owned());
-    }
     let nodes = job.nodes.iter();
     let expected: Vec<ExpectedNode> =
         nodes.map(|node| ExpectedNode { node: node.clone(), devices: job.nics.clone() }).collect();
@@ -335,7 +326,18 @@ fn sent(job: &JobInput) -> Result<u64, String> {
         received: job.rx_counters.clone(),
         conservation_shown: job.conservation_shown,
     };
-    let traffic = analysis::analyze(&captures, &expected, &map);
+    let mut traffic = TrafficReader::new(&expected, &map);
+    let mut any = false;
+    for file in job.files_of(FileRole::Counters) {
+        let from = File::open(&file.path).map_err(|error| format!("{}: {error}", file.shown))?;
+        let read = efa_counters::read_stream(BufReader::new(from), &file.shown);
+        traffic.read(&read.map_err(|error| format!("{}: {error}", file.shown))?);
+        any = true;
+    }
+    if !any {
+        return Err("no counters were captured".to_owned());
+    }
+    let traffic = traffic.finish();
     let mut sum: u64 = 0;
     let mut unknown = BTreeSet::new();
     for nic in &traffic.nics {

@@ -5,7 +5,7 @@ pub mod analysis;
 mod sampler_log;
 mod transport;
 
-use self::analysis::{DirectionMap, ExpectedNode, NicTraffic, SINCE_DRIVER, Traffic};
+use self::analysis::{DirectionMap, ExpectedNode, NicTraffic, SINCE_DRIVER, Traffic, TrafficReader};
 use super::{Absent, FileRole, JobInput, Output, RecipeSpec, Workload, read_stream};
 use logs::efa_counters;
 use metric::finding::Finding;
@@ -163,12 +163,19 @@ fn absent(traffic: &Traffic) -> Vec<Absent> {
 
 /// What the NICs of a job moved; captures that cannot be read become findings in `output`.
 pub(super) fn traffic(job: &JobInput, output: &mut Output) -> Traffic {
-    let mut captures = Vec::new();
+    let expected: Vec<ExpectedNode> =
+        job.nodes.iter().map(|node| ExpectedNode { node: node.clone(), devices: job.nics.clone() }).collect();
+    let map = DirectionMap {
+        sent: job.tx_counters.clone(),
+        received: job.rx_counters.clone(),
+        conservation_shown: job.conservation_shown,
+    };
+    let mut traffic = TrafficReader::new(&expected, &map);
     for file in job.files_of(FileRole::Counters) {
         let read = read_stream(file, output, |from| Ok(efa_counters::read_stream(from, &file.shown)));
         let Some(read) = read else { continue };
         match read {
-            Ok(capture) => captures.push(capture),
+            Ok(capture) => traffic.read(&capture),
             Err(error) => {
                 let mut finding = Finding::new(
                     EfaFinding::CaptureUnreadable.code(),
@@ -180,14 +187,7 @@ pub(super) fn traffic(job: &JobInput, output: &mut Output) -> Traffic {
             }
         }
     }
-    let expected: Vec<ExpectedNode> =
-        job.nodes.iter().map(|node| ExpectedNode { node: node.clone(), devices: job.nics.clone() }).collect();
-    let map = DirectionMap {
-        sent: job.tx_counters.clone(),
-        received: job.rx_counters.clone(),
-        conservation_shown: job.conservation_shown,
-    };
-    analysis::analyze(&captures, &expected, &map)
+    traffic.finish()
 }
 
 fn metrics_of(job: &JobInput, traffic: &Traffic, by_sockets: bool, output: &mut Output) {
@@ -216,18 +216,18 @@ fn metrics_of(job: &JobInput, traffic: &Traffic, by_sockets: bool, output: &mut 
             output.metrics.push(SHARE.of(dims(), share));
         }
     }
+    let mut of_node: BTreeMap<&str, Vec<&NicTraffic>> = BTreeMap::new();
+    for nic in traffic.nics.iter().filter(|nic| nic.listed == Some(true)) {
+        of_node.entry(&nic.node).or_default().push(nic);
+    }
     for node in &job.nodes {
         let dims = || job.dims().with(Dim::Node, node.as_str());
+        let nics = of_node.get(node.as_str()).map(Vec::as_slice).unwrap_or_default();
         for (spec, rate) in [
             (&NODE_TX, (|nic: &NicTraffic| nic.plateau_tx_gb_s) as fn(&NicTraffic) -> Option<f64>),
             (&NODE_RX, |nic: &NicTraffic| nic.plateau_rx_gb_s),
         ] {
-            let rates: Option<Vec<f64>> = traffic
-                .nics
-                .iter()
-                .filter(|nic| nic.node == *node && nic.listed == Some(true))
-                .map(rate)
-                .collect();
+            let rates: Option<Vec<f64>> = nics.iter().copied().map(rate).collect();
             // The sum of some of the NICs is not the node's: one without a rate leaves the node without one.
             if let Some(rates) = rates.filter(|rates| !rates.is_empty()) {
                 output.metrics.push(spec.of(dims(), rates.iter().sum()));
@@ -245,7 +245,7 @@ fn moved(nic: &NicTraffic) -> Option<u64> {
 
 /// The part that each NIC has in its node's bytes, by device, sorted. Parts and not bytes, since nodes differ by their
 /// place in the operation: the ends of a chain move half, the root of a scatter moves all.
-fn parts_per_device(nics: &[NicTraffic]) -> BTreeMap<&str, Vec<(f64, &str)>> {
+fn parts_per_device(nics: &[NicTraffic]) -> BTreeMap<&str, Parts<'_>> {
     let mut per_node: BTreeMap<&str, u128> = BTreeMap::new();
     for nic in nics {
         *per_node.entry(&nic.node).or_default() += u128::from(moved(nic).unwrap_or_default());
@@ -259,20 +259,31 @@ fn parts_per_device(nics: &[NicTraffic]) -> BTreeMap<&str, Vec<(f64, &str)>> {
             per_device.entry(&nic.nic).or_default().push((part, &nic.node));
         }
     }
-    for all in per_device.values_mut() {
-        all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(b.1)));
-    }
-    per_device
+    per_device.into_iter().map(|(device, parts)| (device, Parts::new(parts))).collect()
 }
 
-fn share(nic: &NicTraffic, per_device: &BTreeMap<&str, Vec<(f64, &str)>>) -> Option<f64> {
+/// The parts of one device on all nodes.
+struct Parts<'a> {
+    sorted: Vec<f64>,
+    /// The place of a node's part, and the part.
+    of_node: BTreeMap<&'a str, (usize, f64)>,
+}
+
+impl<'a> Parts<'a> {
+    fn new(mut parts: Vec<(f64, &'a str)>) -> Parts<'a> {
+        parts.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(b.1)));
+        let places = parts.iter().enumerate().map(|(at, (part, node))| (*node, (at, *part)));
+        Parts { of_node: places.rev().collect(), sorted: parts.iter().map(|(part, _)| *part).collect() }
+    }
+}
+
+fn share(nic: &NicTraffic, per_device: &BTreeMap<&str, Parts>) -> Option<f64> {
     moved(nic)?;
     let all = per_device.get(nic.nic.as_str())?;
-    let others = all.len().checked_sub(1).filter(|others| *others > 0)?;
-    let at = all.iter().position(|(_, node)| *node == nic.node)?;
-    let (own, _) = *all.get(at)?;
+    let others = all.sorted.len().checked_sub(1).filter(|others| *others > 0)?;
+    let (at, own) = *all.of_node.get(nic.node.as_str())?;
     // The median of the others, without copying the list for each of its members.
-    let other = |index: usize| all.get(if index < at { index } else { index + 1 }).map(|(part, _)| *part);
+    let other = |index: usize| all.sorted.get(if index < at { index } else { index + 1 }).copied();
     let median = (other((others - 1) / 2)? + other(others / 2)?) / 2.0;
     Some(if median > 0.0 { own / median } else { 1.0 })
 }

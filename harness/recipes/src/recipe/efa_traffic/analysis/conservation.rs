@@ -90,6 +90,22 @@ impl Conservation {
         self.known = false;
     }
 
+    /// The devices of a further node.
+    pub(super) fn extend(&mut self, node: Conservation) {
+        self.known &= node.known;
+        self.devices.extend(node.devices);
+        for (sum, more) in [
+            (&mut self.sums.sent, node.sums.sent),
+            (&mut self.sums.received, node.sums.received),
+            (&mut self.sums.reads_served, node.sums.reads_served),
+            (&mut self.sums.reads, node.sums.reads),
+            (&mut self.sums.writes, node.sums.writes),
+            (&mut self.sums.writes_received, node.sums.writes_received),
+        ] {
+            *sum += more;
+        }
+    }
+
     pub(super) fn device(&mut self, node: &str, device: &DeviceRead, notes: &mut Notes) {
         self.known &= self.add(device).is_some();
         if device.is_reset() {

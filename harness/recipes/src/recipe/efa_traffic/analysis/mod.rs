@@ -121,43 +121,92 @@ const MOVED_BYTES: u64 = 1_000_000_000;
 
 /// Evaluates the captures of one job; only the first capture of each expected node counts.
 pub fn analyze(captures: &[Capture], expected: &[ExpectedNode], map: &DirectionMap) -> Traffic {
-    let mut traffic = Traffic::default();
-    let mut by_node: BTreeMap<&str, &Capture> = BTreeMap::new();
-    let names: BTreeSet<&str> = expected.iter().map(|node| node.node.as_str()).collect();
-    for capture in captures {
-        if !names.contains(capture.node.as_str()) {
+    let mut reader = TrafficReader::new(expected, map);
+    captures.iter().for_each(|capture| reader.read(capture));
+    reader.finish()
+}
+
+/// Evaluates the captures of one job as they are read: a capture is megabytes, and what comes of it is little. Only the
+/// first capture of each expected node counts.
+pub(crate) struct TrafficReader<'a> {
+    expected: &'a [ExpectedNode],
+    map: &'a DirectionMap,
+    /// By name; and what was read, with the file of it.
+    nodes: BTreeMap<&'a str, (&'a ExpectedNode, Option<(String, NodeTraffic)>)>,
+    findings: Vec<Finding>,
+}
+
+/// What the capture of one node shows.
+struct NodeTraffic {
+    traffic: Traffic,
+    conservation: Conservation,
+}
+
+impl<'a> TrafficReader<'a> {
+    /// Of the job's nodes, before any capture is read.
+    pub(crate) fn new(expected: &'a [ExpectedNode], map: &'a DirectionMap) -> TrafficReader<'a> {
+        let nodes = expected.iter().map(|node| (node.node.as_str(), (node, None))).collect();
+        TrafficReader { expected, map, nodes, findings: Vec::new() }
+    }
+
+    /// The next capture.
+    pub(crate) fn read(&mut self, capture: &Capture) {
+        let Some((node, slot)) = self.nodes.get_mut(capture.node.as_str()) else {
             let message = format!("capture of `{}`, which is not a node of the job", capture.node);
-            traffic
-                .findings
-                .push(Finding::new(EfaFinding::CaptureUnexpected.code(), message).file(&capture.file));
-        } else if let Some(first) = by_node.get(capture.node.as_str()) {
-            let message = format!("second capture of the node, ignored; using the first: `{}`", first.file);
+            let finding = Finding::new(EfaFinding::CaptureUnexpected.code(), message).file(&capture.file);
+            self.findings.push(finding);
+            return;
+        };
+        if let Some((first, _)) = slot {
+            let message = format!("second capture of the node, ignored; using the first: `{first}`");
             let finding = Finding::new(EfaFinding::CaptureDuplicate.code(), message)
                 .node(&capture.node)
                 .file(&capture.file);
-            traffic.findings.push(finding);
-        } else {
-            by_node.insert(&capture.node, capture);
+            self.findings.push(finding);
+            return;
         }
+        let (mut traffic, mut conservation) =
+            (Traffic::default(), Conservation::new(self.map.conservation_shown));
+        add_node(capture, node, self.map, &mut conservation, &mut traffic);
+        *slot = Some((capture.file.clone(), NodeTraffic { traffic, conservation }));
     }
-    let mut job = Conservation::new(map.conservation_shown);
-    for node in expected {
-        match by_node.get(node.node.as_str()) {
-            Some(capture) => add_node(capture, node, map, &mut job, &mut traffic),
-            None => {
-                job.unknown();
-                let message = "no capture of the node's counters; see the sampler's log";
-                traffic
-                    .findings
-                    .push(Finding::new(EfaFinding::CaptureMissing.code(), message).node(&node.node));
-                traffic.nics.extend(node.devices.iter().map(|nic| unknown(node, nic, None)));
+
+    /// All captures were read.
+    pub(crate) fn finish(mut self) -> Traffic {
+        let mut traffic = Traffic { findings: self.findings, ..Traffic::default() };
+        let mut job = Conservation::new(self.map.conservation_shown);
+        for node in self.expected {
+            match self.nodes.remove(node.node.as_str()).and_then(|(_, read)| read) {
+                Some((_, of_node)) => {
+                    traffic.extend(of_node.traffic);
+                    job.extend(of_node.conservation);
+                }
+                None => {
+                    job.unknown();
+                    let message = "no capture of the node's counters; see the sampler's log";
+                    traffic
+                        .findings
+                        .push(Finding::new(EfaFinding::CaptureMissing.code(), message).node(&node.node));
+                    traffic.nics.extend(node.devices.iter().map(|nic| unknown(node, nic, None)));
+                }
             }
         }
+        let (devices, sums) = job.finish(&mut traffic.findings);
+        traffic.conservation = devices;
+        traffic.job_conservation = sums;
+        traffic
     }
-    let (devices, sums) = job.finish(&mut traffic.findings);
-    traffic.conservation = devices;
-    traffic.job_conservation = sums;
-    traffic
+}
+
+impl Traffic {
+    /// That of a further node.
+    fn extend(&mut self, node: Traffic) {
+        self.nics.extend(node.nics);
+        self.unreadable.extend(node.unreadable);
+        self.samplers.extend(node.samplers);
+        self.absent.extend(node.absent);
+        self.findings.extend(node.findings);
+    }
 }
 
 fn add_node(
