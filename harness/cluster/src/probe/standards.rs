@@ -35,11 +35,7 @@ fn compare(made: &mut Probe, fact: &str) -> Option<String> {
     let Some((usual, _)) = most else {
         let values: Vec<String> =
             nodes_of.iter().map(|(value, nodes)| format!("{value} on {}", nodes.len())).collect();
-        return Some(format!(
-            "`{}` differs, and no value is that of most nodes: {}",
-            fact,
-            values.join("; ")
-        ));
+        return Some(format!("`{fact}` differs, and no value is that of most nodes: {}", values.join("; ")));
     };
     let usual = usual.clone();
     for node in &mut made.nodes {
