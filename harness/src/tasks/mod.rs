@@ -377,7 +377,7 @@ async fn read_at<R: gather::PartReader>(
     };
     let gathered = gather(&queue, place, &digest::sha256(&bytes), order.shares.len(), reader, notify).await;
     if let Err(why) = queue.end().await {
-        notify(&format!("{why}; Kubernetes ends it by its deadline"));
+        notify(&format!("pods of the analysis may be left: {why}; Kubernetes ends them after `longest_s`"));
     }
     gathered
 }

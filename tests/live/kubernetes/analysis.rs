@@ -29,7 +29,7 @@ fn bench() -> Bench {
 }
 
 /// Some recipes over all reports, into this folder.
-fn words(bench: &Bench, output: &str, on: &[&str]) -> Vec<String> {
+fn arguments(bench: &Bench, output: &str, on: &[&str]) -> Vec<String> {
     fs::create_dir_all(bench.project.path().join(output)).expect("made");
     let (reports, output) = (format!("{}/reports", bench.shared()), format!("{output}/out"));
     let recipes = "cuda_gpu_kern_sum,nccl_sum,cuda_gpu_time_util_map";
@@ -40,8 +40,8 @@ fn words(bench: &Bench, output: &str, on: &[&str]) -> Vec<String> {
 const ON_PODS: [&str; 4] = ["--analyze-on", "kubernetes", "--inventory", "live"];
 
 fn start(bench: &Bench) -> super::bench::Running {
-    let words = words(bench, "there", &ON_PODS);
-    bench.start_with(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    let arguments = arguments(bench, "there", &ON_PODS);
+    bench.start_with(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Its pods, once there are some.
@@ -69,8 +69,8 @@ fn assert_clear(bench: &Bench) {
 #[track_caller]
 fn assert_same(bench: &Bench) {
     let of = |output: &str| files(&bench.project.path().join(output).join("out"));
-    let words = words(bench, "here", &[]);
-    let here = bench.harness(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let arguments = arguments(bench, "here", &[]);
+    let here = bench.harness(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(here.code, Some(0), "{}", here.all());
     let (here, there) = (of("here"), of("there"));
     assert!(here.len() > 5 && here.keys().eq(there.keys()), "{:?}\n{:?}", here.keys(), there.keys());

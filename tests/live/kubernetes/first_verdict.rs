@@ -29,10 +29,10 @@ fn two_commands() {
         let words: Vec<&str> = command.split(' ').skip(1).collect();
         let ran = bench.harness(&words);
         assert_eq!(ran.code, Some(code), "{command}: {}", ran.all());
-        shown += &format!("$ {command}\n{}", replaced(&bench, &ran));
+        shown += &format!("\n```sh\n{command}\n```\n\n```text\n{}```\n", replaced(&bench, &ran));
     }
     bench.assert_nothing_is_left();
-    let shown = format!("\n```text\n{shown}```\n\n");
+    shown += "\n";
     let path = root().join(PAGE);
     let text = fs::read_to_string(&path).expect("a page");
     let (before, rest) = text.split_once(BEGIN).expect("where it begins");

@@ -88,7 +88,7 @@ async fn look(
 ) -> BTreeSet<Leftover> {
     let mut found = BTreeSet::new();
     match in_queue(run, shared, reach).await {
-        Ok(ids) => found.extend(ids.into_iter().map(|id| of_analysis(QUEUE, LeftoverKind::Queued, id))),
+        Ok(ids) => found.extend(ids.into_iter().map(|id| analysis_leftover(QUEUE, LeftoverKind::Queued, id))),
         Err(why) => {
             unasked.insert(QUEUE.to_owned(), why);
         }
@@ -97,7 +97,7 @@ async fn look(
     found
 }
 
-fn of_analysis(at: &str, what: LeftoverKind, which: String) -> Leftover {
+fn analysis_leftover(at: &str, what: LeftoverKind, which: String) -> Leftover {
     Leftover { at: at.to_owned(), what, which, job: ANALYSIS.to_owned() }
 }
 
@@ -111,7 +111,7 @@ async fn own_folders(
         unasked.insert(format!("{SHARED} {shared}"), why);
     });
     let folders = listed.unwrap_or_default().into_iter();
-    folders.map(|folder| of_analysis(SHARED, LeftoverKind::Folder, folder)).collect()
+    folders.map(|folder| analysis_leftover(SHARED, LeftoverKind::Folder, folder)).collect()
 }
 
 /// The ids of the run's arrays; each task of one has a line of its own in the queue.

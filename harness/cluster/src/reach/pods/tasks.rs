@@ -57,10 +57,10 @@ pub struct PodTasks {
     nodes: Vec<String>,
     script: String,
     /// By the names of their pods, also of those whose making was not answered.
-    asked: RefCell<BTreeMap<String, Asked>>,
+    asked: RefCell<BTreeMap<String, TaskPod>>,
 }
 
-struct Asked {
+struct TaskPod {
     id: String,
     task: usize,
     since: Instant,
@@ -96,7 +96,9 @@ impl PodTasks {
             tasks.iter().map(|task| (self.pods.owner.pod(&format!("{name} {task}")), *task)).collect();
         let since = Instant::now();
         self.asked.borrow_mut().extend(
-            wanted.iter().map(|(pod, task)| (pod.clone(), Asked { id: name.to_owned(), task: *task, since })),
+            wanted
+                .iter()
+                .map(|(pod, task)| (pod.clone(), TaskPod { id: name.to_owned(), task: *task, since })),
         );
         let mut missing = wanted.clone();
         let mut pauses = PAUSES.iter();
@@ -186,7 +188,7 @@ impl PodTasks {
 
     /// Ids, or single tasks as `ID_TASK`: their pods are deleted.
     pub async fn cancel(&self, which: &BTreeSet<String>) {
-        let is_meant = |asked: &Asked| {
+        let is_meant = |asked: &TaskPod| {
             which.contains(&asked.id) || which.contains(&format!("{}_{}", asked.id, asked.task))
         };
         let names: BTreeSet<String> = self
