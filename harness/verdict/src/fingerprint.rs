@@ -4,7 +4,6 @@
 use job::script::{self, GpuRequest, Start, Step, files};
 use model::artefact::{CaseVerdict, Plan, PlannedJob, Probe};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// Each part with every version that was reported.
 pub(crate) type Fingerprint = BTreeMap<String, BTreeSet<String>>;
@@ -108,9 +107,9 @@ pub fn variables(job: &PlannedJob) -> String {
 }
 
 /// Of a whole run: the versions of its cases and of the harness.
-pub(crate) fn from_run(plan: &Plan, cases: &[Arc<CaseVerdict>]) -> Fingerprint {
+pub(crate) fn from_run<'a>(plan: &Plan, cases: impl Iterator<Item = &'a CaseVerdict>) -> Fingerprint {
     let mut all = Fingerprint::new();
-    for (part, versions) in cases.iter().flat_map(|case| &case.versions) {
+    for (part, versions) in cases.flat_map(|case| &case.versions) {
         all.entry(part.clone()).or_default().extend(versions.iter().cloned());
     }
     all.insert("harness".to_owned(), [plan.harness.clone()].into());

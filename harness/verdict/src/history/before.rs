@@ -136,7 +136,7 @@ impl<'a> Own<'a> {
             let Some(id) = parent.filter(|id| store::is_inside(id) && !same_jobs.contains(id)) else { break };
             let folder = Some(runs.join(&id)).filter(|path| !path.is_symlink() && refused(path).is_none());
             let plan = folder.and_then(|folder| Stored::open(&folder).ok()).map(|stored| stored.plan);
-            parent = plan.and_then(|plan| plan.replayed_from.and(plan.parent));
+            parent = plan.and_then(|plan| plan.replayed_from.as_ref().and(plan.parent.clone()));
             same_jobs.insert(id.clone());
             first = id;
         }
@@ -231,7 +231,7 @@ fn size(folder: &Path) -> u64 {
 
 fn last_run(last: &Run, run: &RunOf<'_>) -> LastRun {
     let (plan, own) = (last.plan(), run.plan);
-    let mut software = differences(&last.fingerprint(), &fingerprint::from_run(own, run.cases));
+    let mut software = differences(&last.fingerprint(), &fingerprint::from_run(own, run.cases.iter()));
     software.extend(differences(&files(plan), &files(own)));
     software.extend(differences(&settings(plan), &settings(own)));
     software.extend(variables(plan, own));

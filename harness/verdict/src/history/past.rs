@@ -462,7 +462,7 @@ impl Run {
 
     /// The software of its cases, the harness's version and the digests of its suites.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
-        fingerprint::from_run(self.plan(), &self.cases)
+        fingerprint::from_run(self.plan(), self.cases.iter().map(AsRef::as_ref))
     }
 
     /// Short: `whole`, or why it is incomplete.
